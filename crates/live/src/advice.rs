@@ -1,0 +1,141 @@
+//! Has the kernel fetch pages ahead: `process_madvise(MADV_WILLNEED)`.
+//!
+//! It reads pages into the swap cache, charged to the program's cgroup; the program's first
+//! touch is then a minor fault. Pages that are neighbours in the swap area become one read.
+
+use std::collections::HashMap;
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+
+use terrace_policy::{PAGE_BYTES, Page, Space};
+
+/// Ranges the kernel takes in one call (`UIO_MAXIOV`).
+const MAX_RANGES: usize = 1024;
+
+/// Advises on the memory of other processes.
+#[derive(Default)]
+pub struct Advisor {
+    processes: HashMap<Space, OwnedFd>,
+}
+
+impl Advisor {
+    /// Has the kernel start to read `pages` of `space`; sorts them to merge neighbours.
+    ///
+    /// # Errors
+    /// `ESRCH` where the process has ended, `EPERM` without CAP_SYS_NICE.
+    pub fn will_need(&mut self, space: Space, pages: &mut [Page]) -> io::Result<()> {
+        pages.sort_unstable();
+        let process = self.process(space)?;
+        for ranges in ranges(pages).chunks(MAX_RANGES) {
+            advise(process, ranges)?;
+        }
+        Ok(())
+    }
+
+    /// Closes what belongs to a process that has ended.
+    pub fn forget(&mut self, space: Space) {
+        self.processes.remove(&space);
+    }
+
+    fn process(&mut self, space: Space) -> io::Result<&OwnedFd> {
+        use std::collections::hash_map::Entry;
+        match self.processes.entry(space) {
+            Entry::Occupied(entry) => Ok(entry.into_mut()),
+            Entry::Vacant(entry) => Ok(entry.insert(open_process(space)?)),
+        }
+    }
+}
+
+/// Merges sorted pages into ranges of neighbours.
+fn ranges(pages: &[Page]) -> Vec<libc::iovec> {
+    pages
+        .chunk_by(|a, b| a.0 + 1 == b.0)
+        .map(|run| libc::iovec {
+            iov_base: (run[0].0 * PAGE_BYTES) as *mut libc::c_void,
+            iov_len: run.len() * PAGE_BYTES as usize,
+        })
+        .collect()
+}
+
+fn open_process(space: Space) -> io::Result<OwnedFd> {
+    // SAFETY: pidfd_open takes two integers and touches no memory of ours.
+    let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, space.0 as libc::pid_t, 0) };
+    if fd < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the kernel has just given us this descriptor; nobody else owns it.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd as libc::c_int) })
+}
+
+/// Advises on all ranges. One that has been unmapped meanwhile ends a call early; the rest is
+/// tried without it.
+fn advise(process: &OwnedFd, mut ranges: &[libc::iovec]) -> io::Result<()> {
+    while !ranges.is_empty() {
+        // SAFETY: the iovecs are valid for the call; what they point to is memory of the other
+        // process, which the kernel checks and which advice never changes.
+        let advised = unsafe {
+            libc::syscall(
+                libc::SYS_process_madvise,
+                process.as_raw_fd(),
+                ranges.as_ptr(),
+                ranges.len(),
+                libc::MADV_WILLNEED,
+                0,
+            )
+        };
+        let advised = match usize::try_from(advised) {
+            Ok(bytes) => bytes,
+            Err(_) => match io::Error::last_os_error() {
+                e if matches!(e.raw_os_error(), Some(libc::ENOMEM | libc::EINVAL)) => 0,
+                e => return Err(e),
+            },
+        };
+        ranges = &ranges[whole_ranges(ranges, advised)..];
+        ranges = ranges.get(1..).unwrap_or(&[]);
+    }
+    Ok(())
+}
+
+/// How many ranges `bytes` cover wholly.
+fn whole_ranges(ranges: &[libc::iovec], bytes: usize) -> usize {
+    let mut left = bytes;
+    ranges
+        .iter()
+        .take_while(|range| {
+            let covered = range.iov_len <= left;
+            left = left.saturating_sub(range.iov_len);
+            covered
+        })
+        .count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn neighbours_become_one_range() {
+        let pages: Vec<Page> = [3, 4, 5, 9, 11, 12].map(Page).into();
+        let lengths: Vec<_> = ranges(&pages)
+            .iter()
+            .map(|r| (r.iov_base as u64 / PAGE_BYTES, r.iov_len / PAGE_BYTES as usize))
+            .collect();
+        assert_eq!(lengths, [(3, 3), (9, 1), (11, 2)]);
+    }
+
+    #[test]
+    fn an_interrupted_call_goes_on_behind_the_range_that_failed() {
+        let pages: Vec<Page> = [1, 2, 7, 9].map(Page).into();
+        let ranges = ranges(&pages);
+        assert_eq!(whole_ranges(&ranges, 0), 0);
+        assert_eq!(whole_ranges(&ranges, 4096), 0);
+        assert_eq!(whole_ranges(&ranges, 2 * 4096), 1);
+        assert_eq!(whole_ranges(&ranges, 4 * 4096), 3);
+    }
+
+    #[test]
+    fn a_process_that_does_not_exist_is_an_error() {
+        let error = Advisor::default().will_need(Space(u32::MAX), &mut [Page(1)]);
+        assert!(error.is_err());
+    }
+}

@@ -1,0 +1,150 @@
+//! Amounts of memory, as people write them.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Result};
+
+/// An amount of memory in bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Bytes(pub u64);
+
+/// Units are powers of 1024 with and without the `iB`, as the kernel's cgroup files have them.
+const UNITS: [char; 6] = ['K', 'M', 'G', 'T', 'P', 'E'];
+
+impl Bytes {
+    /// Reads `4G`, `512MiB`, `1.5g` or plain bytes.
+    ///
+    /// # Errors
+    /// A usage error where the text is no size, or the size is zero, negative or too large.
+    pub fn parse(text: &str) -> Result<Self> {
+        let no_size = |why: &str| {
+            Error::usage(format!(
+                "`{text}` is not a size ({why}); write it as 4G, 512MiB or plain bytes"
+            ))
+        };
+        let lower = text.trim().to_ascii_lowercase();
+        let digits = lower.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+        let factor = unit_factor(&lower[digits.len()..]).ok_or_else(|| no_size("unknown unit"))?;
+        let number: f64 = digits
+            .trim_end()
+            .parse()
+            .map_err(|_| no_size("no number"))?;
+        let bytes = number * factor as f64;
+        if bytes < 0.0 {
+            return Err(no_size("it is negative"));
+        }
+        if bytes < 1.0 {
+            return Err(no_size("it is zero"));
+        }
+        if bytes >= u64::MAX as f64 || !bytes.is_finite() {
+            return Err(no_size("it is too large"));
+        }
+        // An integer is taken exactly: a float holds only 53 bits of it.
+        let exact = digits.trim_end().parse::<u64>().ok();
+        let bytes = exact.and_then(|n| n.checked_mul(factor));
+        Ok(Self(bytes.unwrap_or((number * factor as f64) as u64)))
+    }
+}
+
+fn unit_factor(unit: &str) -> Option<u64> {
+    let unit = unit.strip_suffix("ib").or(unit.strip_suffix('b')).unwrap_or(unit);
+    if unit.is_empty() {
+        return Some(1);
+    }
+    let power = UNITS
+        .iter()
+        .position(|u| unit.eq_ignore_ascii_case(&u.to_string()))?;
+    Some(1 << (10 * (power + 1)))
+}
+
+impl fmt::Display for Bytes {
+    /// Three significant digits: `512 MiB`, `1.50 GiB`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut value = self.0 as f64;
+        let mut unit = None;
+        for next in UNITS {
+            if value < 1024.0 {
+                break;
+            }
+            value /= 1024.0;
+            unit = Some(next);
+        }
+        let Some(unit) = unit else {
+            return write!(f, "{} B", self.0);
+        };
+        let decimals = match value {
+            v if v < 9.995 => 2,
+            v if v < 99.95 => 1,
+            _ => 0,
+        };
+        write!(f, "{value:.decimals$} {unit}iB")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn sizes_as_people_write_them() {
+        for (text, bytes) in [
+            ("4G", 4 << 30),
+            ("512MiB", 512 << 20),
+            ("512mb", 512 << 20),
+            ("1.5g", 3 << 29),
+            ("4096", 4096),
+            ("7 B", 7),
+            ("18446744073709551615", u64::MAX),
+        ] {
+            if text.len() < 20 {
+                assert_eq!(Bytes::parse(text), Ok(Bytes(bytes)), "{text}");
+            } else {
+                assert!(Bytes::parse(text).is_err());
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_no_size_is_named_with_the_reason() {
+        for (text, why) in [
+            ("", "no number"),
+            ("x", "unknown unit"),
+            ("4Q", "unknown unit"),
+            ("G", "no number"),
+            ("0", "it is zero"),
+            ("0.2", "it is zero"),
+            ("-4G", "it is negative"),
+            ("1e300", "it is too large"),
+            ("inf", "unknown unit"),
+            ("99999999E", "it is too large"),
+        ] {
+            let error = Bytes::parse(text).expect_err(text).to_string();
+            assert!(error.contains(why), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn shown_with_three_digits() {
+        assert_eq!(Bytes(0).to_string(), "0 B");
+        assert_eq!(Bytes(1023).to_string(), "1023 B");
+        assert_eq!(Bytes(512 << 20).to_string(), "512 MiB");
+        assert_eq!(Bytes(3 << 29).to_string(), "1.50 GiB");
+        assert_eq!(Bytes(u64::MAX).to_string(), "16.0 EiB");
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_makes_it_panic(text in ".{0,12}") {
+            let _ = Bytes::parse(&text);
+        }
+
+        #[test]
+        fn plain_bytes_are_exact(n in 1u64..1 << 60) {
+            prop_assert_eq!(Bytes::parse(&n.to_string()), Ok(Bytes(n)));
+        }
+    }
+}

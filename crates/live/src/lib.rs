@@ -1,0 +1,26 @@
+//! The wall-clock driver: runs an unmodified program with a DRAM budget on stock Linux.
+//!
+//! The program runs in a memory cgroup ([`budget`]); the kernel moves pages to the slower
+//! tier, a swap area ([`tier`]). Beside it, on another core, [`steer`] reads the program's
+//! major faults ([`faults`]), asks a policy of `terrace-policy` what comes next, and has the
+//! kernel fetch it ([`advice`]). [`run`] puts these together and takes everything back.
+
+pub mod advice;
+pub mod budget;
+pub mod bytes;
+pub mod compare;
+pub mod doctor;
+pub mod error;
+pub mod faults;
+pub mod journal;
+pub mod pagemap;
+pub mod program;
+pub mod privilege;
+pub mod run;
+pub mod signals;
+pub mod steer;
+pub mod sysctl;
+pub mod tier;
+
+pub use bytes::Bytes;
+pub use error::{Error, Result};

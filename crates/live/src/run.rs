@@ -1,0 +1,391 @@
+//! One program, run one way: with its budget, its tier and its steering, measured.
+
+use std::ffi::OsString;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use terrace_policy::PAGE_BYTES;
+use terrace_policy::prefetch::{self, Engine, LifeStory};
+
+use crate::budget::{Budget, Hierarchies, Usage, directories};
+use crate::bytes::Bytes;
+use crate::error::{Error, Result};
+use crate::faults::FaultStream;
+use crate::journal::{Change, Journal, state_directory};
+use crate::privilege;
+use crate::program::{self, Ended, Exit, Program};
+use crate::signals::{Signals, Target};
+use crate::steer::{Progress, Steering};
+use crate::sysctl::{self, PageCluster};
+use crate::tier::{Spec, SwapCounters, Tier};
+
+/// How often the program's memory is looked at.
+const SAMPLE_EVERY: Duration = Duration::from_millis(50);
+/// Fetched pages may take up this share of the budget before they are touched.
+const WINDOW_SHARE: u64 = 16;
+/// Fetched pages that may wait to be touched, at least and at most.
+const WINDOW: (u64, u64) = (64, 2048);
+
+/// The DRAM that a program may use.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Dram {
+    /// This much.
+    Bytes(Bytes),
+    /// This share of its footprint, above 0 and up to 1.
+    Share(f64),
+}
+
+impl Dram {
+    /// Reads a size, or a share as `25%`.
+    ///
+    /// # Errors
+    /// A usage error where it is neither, or larger than the machine's memory.
+    pub fn parse(text: &str) -> Result<Self> {
+        let Some(percent) = text.strip_suffix('%') else {
+            let size = Bytes::parse(text)?;
+            let memory = machine_memory();
+            if size > memory {
+                return Err(Error::usage(format!(
+                    "a DRAM budget of {size} is larger than this machine's {memory}; \
+                     name less, or run the program without terrace"
+                )));
+            }
+            return Ok(Self::Bytes(size));
+        };
+        match percent.trim().parse::<f64>() {
+            Ok(percent) if percent > 0.0 && percent <= 100.0 => Ok(Self::Share(percent / 100.0)),
+            _ => Err(Error::usage(format!(
+                "`{text}` is no share of the footprint; name one above 0% and up to 100%"
+            ))),
+        }
+    }
+}
+
+/// The machine's DRAM.
+pub fn machine_memory() -> Bytes {
+    let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let kilobytes = text
+        .lines()
+        .find_map(|line| line.strip_prefix("MemTotal:"))
+        .and_then(|rest| rest.split_whitespace().next()?.parse::<u64>().ok());
+    kilobytes.map_or(Bytes(u64::MAX), |k| Bytes(k * 1024))
+}
+
+/// One way to run a program whose memory is larger than its DRAM.
+#[derive(Clone, Copy)]
+pub enum Way {
+    /// Without a limit: what it would be with DRAM alone.
+    AllDram,
+    /// The kernel's swap as the machine is set.
+    Kernel,
+    /// The kernel's swap without readahead: critical page first.
+    KernelCpf,
+    /// The kernel's swap, steered by a predictor.
+    Terrace(&'static prefetch::Entry),
+}
+
+impl Way {
+    /// Its name in tables and JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::AllDram => "all-dram",
+            Self::Kernel => "kernel",
+            Self::KernelCpf => "kernel-cpf",
+            Self::Terrace(_) => "terrace",
+        }
+    }
+}
+
+/// What to run, and on what.
+#[derive(Clone)]
+pub struct Request {
+    /// The program and its arguments.
+    pub command: Vec<OsString>,
+    /// Its DRAM.
+    pub dram: Dram,
+    /// All the memory that it uses, where that is known.
+    pub footprint: Option<Bytes>,
+    /// Where the rest goes.
+    pub tier: Option<Spec>,
+    /// The predictor; none leaves the kernel alone.
+    pub prefetch: Option<&'static prefetch::Entry>,
+}
+
+/// How a running program is doing.
+#[derive(Clone, Copy, Debug)]
+pub struct Status {
+    /// Since it was started.
+    pub elapsed: Duration,
+    /// Its memory.
+    pub usage: Usage,
+    /// Its DRAM budget.
+    pub limit: Option<Bytes>,
+    /// What steering has done.
+    pub progress: Option<Progress>,
+    /// What the tier has read and written since the program was started.
+    pub tier: SwapCounters,
+}
+
+/// Is told how the program is doing, about every [`SAMPLE_EVERY`].
+pub type Observer<'a> = &'a mut (dyn FnMut(&Status) + Send);
+
+/// What one run cost.
+#[derive(Clone, Copy, Debug)]
+pub struct Outcome {
+    /// How the program ended.
+    pub exit: Exit,
+    /// From its start to its end.
+    pub wall: Duration,
+    /// Time on a CPU in its own code.
+    pub user: Duration,
+    /// Time on a CPU in the kernel.
+    pub system: Duration,
+    /// Faults that waited for a read.
+    pub major_faults: u64,
+    /// Faults that did not.
+    pub minor_faults: u64,
+    /// What became of the predictions, where there were any.
+    pub prefetch: Option<LifeStory>,
+    /// Bytes read from swap areas, by the whole machine, while it ran.
+    pub tier_read: Bytes,
+    /// Bytes written to them.
+    pub tier_written: Bytes,
+    /// The most DRAM it had charged, page cache included, where the kernel says so.
+    pub peak_resident: Option<Bytes>,
+    /// The most memory it had, in DRAM and tier together (sampled; without page cache).
+    pub footprint: Bytes,
+    /// Processes killed for exceeding budget plus tier.
+    pub oom_kills: u64,
+}
+
+/// The machine while we use it: everything changed is taken back when this is dropped.
+pub struct Session {
+    // Fields are dropped in this order: the tier while signals are still held back, and the
+    // journal, which looks whether all is undone, last.
+    tier: Option<Tier>,
+    signals: Signals,
+    hierarchies: Hierarchies,
+    journal: Journal,
+    runs: usize,
+}
+
+impl Session {
+    /// Makes sure that a run is possible here; changes nothing yet.
+    ///
+    /// # Errors
+    /// A failure that says what is missing.
+    pub fn open() -> Result<Self> {
+        privilege::require()?;
+        Ok(Self {
+            tier: None,
+            signals: Signals::receive()?,
+            hierarchies: Hierarchies::find()?,
+            journal: Journal::begin(&state_directory())?,
+            runs: 0,
+        })
+    }
+
+    /// Puts the tier in place: at least twice the footprint, so that clean pages keep their
+    /// copies (the kernel gives a slot up at once when swap is half full); twice the machine's
+    /// memory where the footprint is not known.
+    ///
+    /// # Errors
+    /// See [`Tier::prepare`].
+    pub fn prepare_tier(&mut self, spec: Option<&Spec>, footprint: Option<Bytes>) -> Result<()> {
+        let needed = footprint.map(|f| Bytes(f.0.saturating_mul(2).max(64 << 20)));
+        let wanted = needed.unwrap_or(Bytes(machine_memory().0.saturating_mul(2)));
+        let default = Spec::Directory(self.journal.state().to_owned());
+        let spec = spec.unwrap_or(&default);
+        self.tier = Some(Tier::prepare(spec, wanted, needed, &mut self.journal)?);
+        Ok(())
+    }
+
+    /// What the tier is, for people.
+    pub fn tier(&self) -> &str {
+        self.tier.as_ref().map_or("none", |tier| &tier.description)
+    }
+
+    /// The signal by which somebody asked us to end, if so.
+    pub fn asked_to_end(&self) -> Option<i32> {
+        self.signals.asked_to_end()
+    }
+
+    /// Runs a program one way, and waits until it and all that it started have ended.
+    ///
+    /// # Errors
+    /// A usage error where the program cannot be run, else a failure of ours or the machine's.
+    pub fn run(
+        &mut self,
+        command: &[OsString],
+        way: Way,
+        limit: Option<Bytes>,
+        observer: Observer,
+    ) -> Result<Outcome> {
+        program::find(command)?;
+        let limit = limit.filter(|_| !matches!(way, Way::AllDram));
+        let budget = self.make_budget(limit)?;
+        let readahead = self.take_readahead(way)?;
+        let steering = match way {
+            Way::Terrace(entry) => Some(start_steering(entry, &budget, limit, readahead)?),
+            _ => None,
+        };
+        let counted = SwapCounters::read();
+        let program = Program::start(command, &budget.entrances())?;
+        self.signals.aim(Target::Program(program.pid()));
+        let (ended, footprint) = watch(program, &budget, steering.as_ref(), limit, observer);
+        self.await_the_rest(&budget);
+        self.signals.aim(Target::Nobody);
+        let ended = ended?;
+        let progress = steering.map(Steering::finish);
+        Ok(outcome(ended, footprint, &budget, progress, counted))
+    }
+
+    fn make_budget(&mut self, limit: Option<Bytes>) -> Result<Budget> {
+        self.runs += 1;
+        let name = format!("{}-{}", self.journal.name(), self.runs);
+        for directory in directories(&self.hierarchies, &name) {
+            self.journal.note(Change::Cgroup(directory))?;
+        }
+        Budget::create(&self.hierarchies, &name, limit)
+    }
+
+    /// Takes `vm.page-cluster` where the way needs it; sets it to single pages for
+    /// [`Way::KernelCpf`].
+    fn take_readahead(&mut self, way: Way) -> Result<Option<PageCluster>> {
+        if matches!(way, Way::AllDram | Way::Kernel) {
+            return Ok(None);
+        }
+        if let Some(found) = sysctl::current() {
+            self.journal.note(Change::PageCluster(found))?;
+        }
+        let knob = PageCluster::acquire(self.journal.state())?;
+        if let (Way::KernelCpf, knob) = (way, &knob) {
+            let knob = knob.as_ref().ok_or_else(|| {
+                Error::failure(
+                    "another terrace run has vm.page-cluster now; compare when it has ended",
+                )
+            })?;
+            knob.set(true);
+        }
+        Ok(knob)
+    }
+
+    /// What the program started may outlive it; its memory is in our tier, so we stay too.
+    fn await_the_rest(&self, budget: &Budget) {
+        let group = budget.directories()[0].clone();
+        let mut told = false;
+        while !budget.processes().is_empty() {
+            if !told && self.asked_to_end().is_none() {
+                let count = budget.processes().len();
+                self.signals.aim(Target::Group(group.clone()));
+                std::thread::sleep(Duration::from_millis(200));
+                if budget.processes().is_empty() {
+                    return;
+                }
+                eprintln!(
+                    "terrace: the program has ended, {count} of the processes it started still \
+                     run; waiting for them (a SIGTERM to terrace ends them)"
+                );
+            }
+            told = true;
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+}
+
+fn start_steering(
+    entry: &prefetch::Entry,
+    budget: &Budget,
+    limit: Option<Bytes>,
+    readahead: Option<PageCluster>,
+) -> Result<Steering> {
+    let pages = limit.unwrap_or_else(machine_memory).0 / PAGE_BYTES;
+    let window = (pages / WINDOW_SHARE).clamp(WINDOW.0, WINDOW.1);
+    let engine = Engine::new((entry.make)(), prefetch::Settings::default());
+    let faults = FaultStream::open(budget.watched())?;
+    Steering::start(engine, faults, window as usize, readahead)
+}
+
+/// Waits for the program while a second thread looks at its memory; returns the largest
+/// footprint that was seen.
+fn watch(
+    program: Program,
+    budget: &Budget,
+    steering: Option<&Steering>,
+    limit: Option<Bytes>,
+    observer: Observer,
+) -> (Result<Ended>, Bytes) {
+    let done = AtomicBool::new(false);
+    let started = Instant::now();
+    let before = SwapCounters::read();
+    std::thread::scope(|scope| {
+        let watcher = scope.spawn(|| {
+            let mut footprint = Bytes(0);
+            while !done.load(Ordering::Relaxed) {
+                let usage = budget.usage();
+                footprint = footprint.max(Bytes(usage.resident.0 + usage.swapped.0));
+                observer(&Status {
+                    elapsed: started.elapsed(),
+                    usage,
+                    limit,
+                    progress: steering.map(Steering::progress),
+                    tier: SwapCounters::read().since(before),
+                });
+                std::thread::park_timeout(SAMPLE_EVERY);
+            }
+            footprint
+        });
+        let ended = program.wait();
+        done.store(true, Ordering::Relaxed);
+        watcher.thread().unpark();
+        (ended, watcher.join().unwrap_or_default())
+    })
+}
+
+fn outcome(
+    ended: Ended,
+    footprint: Bytes,
+    budget: &Budget,
+    progress: Option<Progress>,
+    counted: SwapCounters,
+) -> Outcome {
+    let usage = budget.usage();
+    let tier = SwapCounters::read().since(counted);
+    Outcome {
+        exit: ended.exit,
+        wall: ended.wall,
+        user: ended.user,
+        system: ended.system,
+        major_faults: usage.major_faults,
+        minor_faults: usage.faults.saturating_sub(usage.major_faults),
+        prefetch: progress.map(|p| p.story),
+        tier_read: Bytes(tier.read * PAGE_BYTES),
+        tier_written: Bytes(tier.written * PAGE_BYTES),
+        peak_resident: budget.peak(),
+        footprint,
+        oom_kills: budget.oom_kills(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn budgets_as_people_write_them() {
+        assert_eq!(Dram::parse("64M"), Ok(Dram::Bytes(Bytes(64 << 20))));
+        assert_eq!(Dram::parse("25%"), Ok(Dram::Share(0.25)));
+        for (text, why) in [
+            ("0%", "no share"),
+            ("101%", "no share"),
+            ("-5%", "no share"),
+            ("x%", "no share"),
+            ("NaN%", "no share"),
+            ("1E", "larger than this machine's"),
+            ("0", "zero"),
+        ] {
+            let error = Dram::parse(text).unwrap_err().to_string();
+            assert!(error.contains(why), "{text}: {error}");
+        }
+    }
+}

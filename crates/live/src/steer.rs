@@ -1,0 +1,340 @@
+//! The live driver: delivers faults and first uses to the engine, carries its fetches out.
+//!
+//! One thread beside the program. It polls, and sleeps between two looks, longer the longer
+//! nothing happens, so that a program that does not fault pays nothing for it.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use terrace_policy::prefetch::{Engine, LifeStory, Outcome};
+use terrace_policy::readahead::{Chooser, Readahead};
+use terrace_policy::{Location, Memory, Page, Residence, Space};
+
+use crate::advice::Advisor;
+use crate::error::{Context, Result};
+use crate::faults::FaultStream;
+use crate::pagemap::Pagemap;
+use crate::sysctl::PageCluster;
+use crate::tier::SwapCounters;
+
+/// Pages fetched before the thread looks at the fault stream again.
+const BATCH: usize = 64;
+/// Between two looks while something happens, and at most while nothing does.
+const PAUSE: (Duration, Duration) = (Duration::from_micros(40), Duration::from_millis(2));
+/// A page found touched this soon after its fetch went out had not arrived, or just so: about
+/// one read of a fast device.
+const READ_TIME: Duration = Duration::from_micros(100);
+/// Between two looks at all fetched pages for those that were touched.
+const SWEEP_EVERY: Duration = Duration::from_millis(1);
+/// Fetched pages looked at in one sweep.
+const SWEEP_PAGES: usize = 256;
+/// A page not touched this long after it was fetched was fetched in vain.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// How long one way of the kernel's readahead is measured.
+const EPOCH: Duration = Duration::from_millis(40);
+
+/// What steering has done so far.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Progress {
+    /// What became of the predictions.
+    pub story: LifeStory,
+    /// Major faults that were seen.
+    pub faults: u64,
+    /// Major faults that were not seen because the ring was full.
+    pub lost: u64,
+}
+
+/// A running steering thread; stops when dropped.
+pub struct Steering {
+    stop: Arc<AtomicBool>,
+    progress: Arc<Mutex<Progress>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Steering {
+    /// Starts to steer: `engine` over `faults`, with at most `window` fetched pages that wait
+    /// to be touched, and the kernel's readahead through `readahead` where it is ours to set.
+    ///
+    /// # Errors
+    /// A failure where no thread can be started.
+    pub fn start(
+        engine: Engine,
+        faults: FaultStream,
+        window: usize,
+        readahead: Option<PageCluster>,
+    ) -> Result<Self> {
+        let stop = Arc::new(AtomicBool::new(false));
+        let progress = Arc::new(Mutex::new(Progress::default()));
+        let driver = Driver {
+            engine,
+            faults,
+            window,
+            memory: Pagemap::default(),
+            advisor: Advisor::default(),
+            issued: HashMap::new(),
+            order: VecDeque::new(),
+            swept: Instant::now(),
+            seen: 0,
+            readahead: readahead.map(Epochs::new),
+            progress: Arc::clone(&progress),
+        };
+        let thread = std::thread::Builder::new()
+            .name("terrace-steer".into())
+            .spawn({
+                let stop = Arc::clone(&stop);
+                move || driver.run(&stop)
+            })
+            .or_fail(|| "cannot start the steering thread".into())?;
+        Ok(Self {
+            stop,
+            progress,
+            thread: Some(thread),
+        })
+    }
+
+    /// What it has done so far.
+    pub fn progress(&self) -> Progress {
+        *self.progress.lock().unwrap_or_else(|e| e.into_inner())
+    }
+
+    /// Stops; what was fetched and not used by now was wasted.
+    pub fn finish(mut self) -> Progress {
+        self.halt();
+        self.progress()
+    }
+
+    fn halt(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            // A panic there has been printed; the program does not need steering to go on.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Drop for Steering {
+    fn drop(&mut self) {
+        self.halt();
+    }
+}
+
+struct Driver {
+    engine: Engine,
+    faults: FaultStream,
+    memory: Pagemap,
+    advisor: Advisor,
+    /// Most fetched pages that may wait to be touched.
+    window: usize,
+    /// When each fetched page was asked for.
+    issued: HashMap<Location, Instant>,
+    /// The same pages, in the order in which they are looked at.
+    order: VecDeque<Location>,
+    swept: Instant,
+    seen: u64,
+    readahead: Option<Epochs>,
+    progress: Arc<Mutex<Progress>>,
+}
+
+impl Driver {
+    fn run(mut self, stop: &AtomicBool) {
+        sleep_exactly();
+        let mut pause = PAUSE.0;
+        while !stop.load(Ordering::Relaxed) {
+            pause = if self.step() {
+                PAUSE.0
+            } else {
+                (pause * 2).min(PAUSE.1)
+            };
+            std::thread::sleep(pause);
+        }
+        self.step();
+        self.sweep(usize::MAX);
+        self.engine.finish();
+        self.publish();
+    }
+
+    /// One look: faults, first uses, fetches. Says whether anything happened.
+    fn step(&mut self) -> bool {
+        self.memory.refresh();
+        let faulted = self.take_faults();
+        let reached = self.watch_triggers();
+        if self.swept.elapsed() >= SWEEP_EVERY {
+            self.sweep(SWEEP_PAGES);
+            self.publish();
+        }
+        let fetched = self.fetch();
+        if let Some(readahead) = &mut self.readahead {
+            let served = self.engine.story().used + self.engine.story().late + self.seen;
+            readahead.tick(served);
+        }
+        faulted + reached + fetched > 0
+    }
+
+    fn take_faults(&mut self) -> usize {
+        let Self {
+            engine,
+            faults,
+            memory,
+            issued,
+            ..
+        } = self;
+        let count = faults.drain(|fault| {
+            // The fault has ended by now: a fetch that is younger than a read came too late
+            // for it, an older one had been evicted again.
+            if let Some(since) = issued.remove(&fault.at) {
+                if since.elapsed() < READ_TIME {
+                    engine.end(fault.at, Outcome::Late);
+                } else {
+                    engine.evicted(fault.at);
+                }
+            }
+            engine.fault(&fault, memory);
+        });
+        self.seen += count as u64;
+        count
+    }
+
+    /// Asks the page table which triggers have been touched.
+    fn watch_triggers(&mut self) -> usize {
+        let reached: Vec<Location> = self
+            .engine
+            .triggers()
+            .iter()
+            .copied()
+            .filter(|&at| self.memory.residence(at) == Residence::InMemory)
+            .collect();
+        for &at in &reached {
+            self.touched(at);
+        }
+        reached.len()
+    }
+
+    fn touched(&mut self, at: Location) {
+        let Some(since) = self.issued.remove(&at) else {
+            return;
+        };
+        let outcome = if since.elapsed() < READ_TIME {
+            Outcome::Late
+        } else {
+            Outcome::Used
+        };
+        self.engine.touched(at, outcome, &mut self.memory);
+    }
+
+    /// Looks at up to `count` fetched pages, those first that were not looked at for longest.
+    fn sweep(&mut self, count: usize) {
+        self.swept = Instant::now();
+        for _ in 0..count.min(self.order.len()) {
+            let Some(at) = self.order.pop_front() else {
+                return;
+            };
+            let Some(since) = self.issued.get(&at) else {
+                continue;
+            };
+            if !self.engine.is_outstanding(at) {
+                self.issued.remove(&at);
+            } else if self.memory.residence(at) == Residence::InMemory {
+                self.touched(at);
+            } else if since.elapsed() > PATIENCE {
+                self.issued.remove(&at);
+                self.engine.end(at, Outcome::Wasted);
+            } else {
+                self.order.push_back(at);
+            }
+        }
+    }
+
+    /// Takes the engine's hints, as many as the window has room for, and has them fetched.
+    fn fetch(&mut self) -> usize {
+        let room = self.window.saturating_sub(self.issued.len()).min(BATCH);
+        let mut batch: Vec<Location> = Vec::with_capacity(room);
+        while batch.len() < room {
+            let Some(at) = self.engine.next(&mut self.memory) else {
+                break;
+            };
+            batch.push(at);
+        }
+        batch.sort_unstable();
+        for group in batch.chunk_by(|a, b| a.space == b.space) {
+            self.fetch_from(group);
+        }
+        batch.len()
+    }
+
+    fn fetch_from(&mut self, group: &[Location]) {
+        let space = group[0].space;
+        let mut pages: Vec<Page> = group.iter().map(|at| at.page).collect();
+        let now = Instant::now();
+        for &at in group {
+            self.issued.insert(at, now);
+            self.order.push_back(at);
+        }
+        if let Err(e) = self.advisor.will_need(space, &mut pages)
+            && e.raw_os_error() == Some(libc::ESRCH)
+        {
+            self.forget(space);
+        }
+    }
+
+    fn forget(&mut self, space: Space) {
+        self.engine.forget(space);
+        self.memory.forget(space);
+        self.advisor.forget(space);
+        self.issued.retain(|at, _| at.space != space);
+    }
+
+    fn publish(&self) {
+        *self.progress.lock().unwrap_or_else(|e| e.into_inner()) = Progress {
+            story: *self.engine.story(),
+            faults: self.seen,
+            lost: self.faults.lost(),
+        };
+    }
+}
+
+/// Measures the kernel's readahead against single pages, epoch by epoch.
+struct Epochs {
+    chooser: Chooser,
+    knob: PageCluster,
+    began: Instant,
+    served: u64,
+}
+
+impl Epochs {
+    fn new(knob: PageCluster) -> Self {
+        Self {
+            chooser: Chooser::default(),
+            knob,
+            began: Instant::now(),
+            served: SwapCounters::read().readahead_hits,
+        }
+    }
+
+    /// `served` counts the tier's pages that were used for the first time, but for those that
+    /// the kernel's readahead brought.
+    fn tick(&mut self, served: u64) {
+        let length = self.began.elapsed();
+        if length < EPOCH {
+            return;
+        }
+        let served = served + SwapCounters::read().readahead_hits;
+        let before = self.chooser.current();
+        let after = self
+            .chooser
+            .epoch(served.saturating_sub(self.served), length.as_nanos() as u64);
+        if after != before {
+            self.knob.set(after == Readahead::Off);
+        }
+        self.served = served;
+        self.began = Instant::now();
+    }
+}
+
+/// Lets short sleeps be short: by default Linux adds up to 50 us to each.
+fn sleep_exactly() {
+    // SAFETY: PR_SET_TIMERSLACK takes an integer and concerns this thread alone.
+    unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1) };
+}

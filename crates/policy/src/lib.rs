@@ -1,0 +1,12 @@
+//! What to fetch, what to keep, what to write: policies as plain state machines.
+//!
+//! Nothing here has a clock, a thread, I/O or a system call. A driver tells a
+//! policy what happened and carries out what it answers: the live driver on the
+//! wall clock (`terrace-live`), the simulator in virtual time. Both run the same
+//! code, so what one says can be checked with the other.
+
+pub mod page;
+pub mod prefetch;
+pub mod readahead;
+
+pub use page::{Fault, Location, Memory, PAGE_BYTES, Page, Residence, Space, Thread};

@@ -1,0 +1,68 @@
+//! The words every policy shares: pages, address spaces, faults, and where a page lies.
+
+/// Bytes in a page (x86-64 base pages).
+pub const PAGE_BYTES: u64 = 4096;
+
+/// A virtual page number: an address divided by [`PAGE_BYTES`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Page(pub u64);
+
+/// An address space: the process id on a live machine, the trace's process in a simulation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Space(pub u32);
+
+/// A thread of execution; its numbers are unique over all spaces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Thread(pub u32);
+
+/// A page of one address space.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Location {
+    /// The address space.
+    pub space: Space,
+    /// The page within it.
+    pub page: Page,
+}
+
+impl Location {
+    /// The page `page` of `space`.
+    pub fn new(space: Space, page: Page) -> Self {
+        Self { space, page }
+    }
+}
+
+/// A demand fault on a page that lay in the slower tier.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// Who waits for the page.
+    pub thread: Thread,
+    /// The page.
+    pub at: Location,
+    /// The byte within the page that was touched, 0 where the driver does not know it.
+    /// It tells a stride of 17.3 pages from one of 17.
+    pub offset: u16,
+}
+
+impl Fault {
+    /// The byte address that faulted.
+    pub fn address(&self) -> u64 {
+        self.at.page.0 * PAGE_BYTES + u64::from(self.offset)
+    }
+}
+
+/// Where a page lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Residence {
+    /// In DRAM and mapped: a touch costs nothing.
+    InMemory,
+    /// In the slower tier, or fetched from it and not touched since.
+    InTier,
+    /// Nowhere yet: never touched, or not part of the address space.
+    Nowhere,
+}
+
+/// What a policy may ask its driver about memory.
+pub trait Memory {
+    /// Where `at` lies now.
+    fn residence(&mut self, at: Location) -> Residence;
+}

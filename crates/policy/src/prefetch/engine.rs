@@ -1,0 +1,233 @@
+//! The framework around a predictor: filter, secondary queue, life story.
+//!
+//! Fedorov 2016, section 5.4.3: the demand page goes first and is the driver's business;
+//! predictions are hints that wait in a secondary queue and are issued, newest first, only
+//! when the driver says that no demand request waits. The first page that is fetched of each
+//! prediction is its *trigger*: when the program touches it, the predictor is asked for what
+//! comes after (Oskin & Loh 2015, V.B: triggering on the first use of a prefetched page), so
+//! a foreseen stream goes on without a single demand fault.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+
+use super::{LifeStory, Outcome, Prediction, Predictor, SecondaryQueue, Source};
+use crate::page::{Fault, Location, Memory, Residence, Space};
+
+/// How the engine works around any predictor.
+#[derive(Clone, Copy, Debug)]
+pub struct Settings {
+    /// Hints the secondary queue holds.
+    pub queue: usize,
+    /// How often a predictor is asked again when everything it named was filtered.
+    pub rounds: usize,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            queue: 2048,
+            rounds: 4,
+        }
+    }
+}
+
+/// One predicted page between its prediction and its end.
+#[derive(Clone, Copy, Debug)]
+struct Hint {
+    source: Source,
+    trigger: bool,
+    issued: bool,
+}
+
+/// Runs one predictor; a driver delivers faults and first uses, and carries out fetches.
+pub struct Engine {
+    predictor: Box<dyn Predictor>,
+    queue: SecondaryQueue<Location>,
+    hints: HashMap<Location, Hint>,
+    triggers: Vec<Location>,
+    story: LifeStory,
+    rounds: usize,
+}
+
+impl Engine {
+    /// An engine around `predictor`.
+    pub fn new(predictor: Box<dyn Predictor>, settings: Settings) -> Self {
+        Self {
+            predictor,
+            queue: SecondaryQueue::new(settings.queue),
+            hints: HashMap::new(),
+            triggers: Vec::new(),
+            story: LifeStory::default(),
+            rounds: settings.rounds,
+        }
+    }
+
+    /// A demand fault. If the page had been fetched, tell its end by [`Engine::settle`] or
+    /// [`Engine::evicted`] first.
+    pub fn fault(&mut self, fault: &Fault, memory: &mut dyn Memory) {
+        let prediction = self.predictor.fault(fault, memory);
+        self.accept(prediction, memory);
+    }
+
+    /// The next page to fetch; call it only when no demand request waits.
+    pub fn next(&mut self, memory: &mut dyn Memory) -> Option<Location> {
+        while let Some(at) = self.queue.pop() {
+            let Entry::Occupied(mut hint) = self.hints.entry(at) else {
+                unreachable!("a queued hint is known until it is popped or wiped");
+            };
+            if memory.residence(at) == Residence::InTier {
+                hint.get_mut().issued = true;
+                if hint.get().trigger {
+                    self.triggers.push(at);
+                }
+                self.story.issued += 1;
+                return Some(at);
+            }
+            hint.remove();
+            self.story.in_memory += 1;
+        }
+        None
+    }
+
+    /// Issued pages whose first use makes the predictor go on. A driver that cannot see every
+    /// first use watches these.
+    pub fn triggers(&self) -> &[Location] {
+        &self.triggers
+    }
+
+    /// Whether `at` was issued and its end is not known.
+    pub fn is_outstanding(&self, at: Location) -> bool {
+        self.hints.get(&at).is_some_and(|hint| hint.issued)
+    }
+
+    /// The program touched a fetched page for the first time. No effect on any other page.
+    pub fn touched(&mut self, at: Location, outcome: Outcome, memory: &mut dyn Memory) {
+        let Some(hint) = self.settle(at, outcome) else {
+            return;
+        };
+        if hint.trigger {
+            let prediction = self.predictor.advance(hint.source, Some(at));
+            self.accept(prediction, memory);
+        }
+    }
+
+    /// A fetched page ended otherwise than by [`Engine::touched`]: by a demand fault that came
+    /// too early for it, or unused. No effect on a page that is not outstanding.
+    pub fn end(&mut self, at: Location, outcome: Outcome) {
+        self.settle(at, outcome);
+    }
+
+    /// A fetched page was evicted before its use. What else its source has outstanding was
+    /// fetched at the same time and is taken to be gone as well, so that it can be predicted
+    /// anew.
+    pub fn evicted(&mut self, at: Location) {
+        let Some(source) = self.hints.get(&at).map(|hint| hint.source) else {
+            return;
+        };
+        self.end_all(|_, hint| hint.source == source);
+    }
+
+    /// The address space is gone.
+    pub fn forget(&mut self, space: Space) {
+        let hints = &mut self.hints;
+        let wiped = self.queue.cancel(|at| {
+            let doomed = at.space == space;
+            if doomed {
+                hints.remove(at);
+            }
+            doomed
+        });
+        self.story.wiped += wiped as u64;
+        self.end_all(|at, _| at.space == space);
+        self.predictor.forget(space);
+    }
+
+    /// The program ended: whatever is outstanding was wasted.
+    pub fn finish(&mut self) {
+        self.end_all(|_, _| true);
+    }
+
+    /// What became of all predictions so far.
+    pub fn story(&self) -> &LifeStory {
+        &self.story
+    }
+
+    /// Takes a prediction's pages that are worth fetching into the secondary queue. Where
+    /// none is, all of it being in memory, the source is asked for what comes after.
+    fn accept(&mut self, mut prediction: Option<Prediction>, memory: &mut dyn Memory) {
+        for _ in 0..self.rounds {
+            let Some(Prediction {
+                source,
+                space,
+                pages,
+            }) = prediction
+            else {
+                return;
+            };
+            self.story.predicted += pages.len() as u64;
+            let mut group: Vec<Location> = pages
+                .iter()
+                .map(|&page| Location::new(space, page))
+                .filter(|&at| memory.residence(at) == Residence::InTier)
+                .collect();
+            group.retain(|&at| self.register(at, source));
+            self.story.filtered += (pages.len() - group.len()) as u64;
+            if let Some(first) = group.first() {
+                self.hint_mut(*first).trigger = true;
+                self.enqueue(group);
+                return;
+            }
+            prediction = self.predictor.advance(source, None);
+        }
+    }
+
+    /// Notes a page as predicted, unless it is already.
+    fn register(&mut self, at: Location, source: Source) -> bool {
+        let Entry::Vacant(slot) = self.hints.entry(at) else {
+            return false;
+        };
+        slot.insert(Hint {
+            source,
+            trigger: false,
+            issued: false,
+        });
+        true
+    }
+
+    fn hint_mut(&mut self, at: Location) -> &mut Hint {
+        self.hints.get_mut(&at).expect("registered just now")
+    }
+
+    fn enqueue(&mut self, group: Vec<Location>) {
+        let wiped = self.queue.push_group(group);
+        self.story.wiped += wiped.len() as u64;
+        for at in wiped {
+            self.hints.remove(&at);
+        }
+    }
+
+    fn settle(&mut self, at: Location, outcome: Outcome) -> Option<Hint> {
+        if !self.is_outstanding(at) {
+            return None;
+        }
+        let hint = self.hints.remove(&at)?;
+        if hint.trigger {
+            self.triggers.retain(|trigger| *trigger != at);
+        }
+        self.story.count(outcome);
+        self.predictor.outcome(hint.source, outcome);
+        Some(hint)
+    }
+
+    fn end_all(&mut self, mut doomed: impl FnMut(&Location, &Hint) -> bool) {
+        let ended: Vec<Location> = self
+            .hints
+            .iter()
+            .filter(|(at, hint)| hint.issued && doomed(at, hint))
+            .map(|(at, _)| *at)
+            .collect();
+        for at in ended {
+            self.settle(at, Outcome::Wasted);
+        }
+    }
+}

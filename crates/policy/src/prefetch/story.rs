@@ -1,0 +1,46 @@
+//! The life story of predictions: what became of each (Fedorov 2016, figures 5.12 and 5.13).
+
+use super::Outcome;
+
+/// How many predictions ended which way. Every prediction is counted in `predicted` once
+/// and in exactly one of the ends; `queued` and `outstanding` are those that have not ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LifeStory {
+    /// Pages that predictors named.
+    pub predicted: u64,
+    /// Dropped before the queue: in memory, in flight, or not in the tier.
+    pub filtered: u64,
+    /// Pushed out of the secondary queue by newer ones, or their space ended.
+    pub wiped: u64,
+    /// Found in memory when their turn came.
+    pub in_memory: u64,
+    /// Handed to the driver to fetch.
+    pub issued: u64,
+    /// Fetched and touched after they had arrived.
+    pub used: u64,
+    /// Touched before they had arrived.
+    pub late: u64,
+    /// Evicted, or their program ended, before they were touched.
+    pub wasted: u64,
+}
+
+impl LifeStory {
+    /// Counts the end of one fetched page.
+    pub fn count(&mut self, outcome: Outcome) {
+        match outcome {
+            Outcome::Used => self.used += 1,
+            Outcome::Late => self.late += 1,
+            Outcome::Wasted => self.wasted += 1,
+        }
+    }
+
+    /// Fetched pages whose end is not known yet.
+    pub fn outstanding(&self) -> u64 {
+        self.issued - self.used - self.late - self.wasted
+    }
+
+    /// Hints that still wait in the secondary queue.
+    pub fn queued(&self) -> u64 {
+        self.predicted - self.filtered - self.wiped - self.in_memory - self.issued
+    }
+}

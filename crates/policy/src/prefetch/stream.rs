@@ -1,0 +1,358 @@
+//! `stream`: runs ahead of several interleaved constant-stride streams.
+//!
+//! Three faults of one thread at equal distances make a stream: of any distance, forwards or
+//! backwards, other faults in between. Distances are kept in bytes, because the rows of real
+//! matrices are seldom whole pages. A stream asks for pages in predictions of `depth` pages;
+//! when the program touches the first page of one, the next is asked for. The depth doubles
+//! with each prediction that is reached or comes too late, and is bounded by how much of what
+//! was fetched for the thread of late has been used.
+//!
+//! The shape, a window that opens as it is consumed, is that of Linux's file readahead; the
+//! trigger on first use is Oskin & Loh 2015, V.B; Fedorov 2016, 5.4.4.3 has the case of
+//! stride one.
+
+use std::collections::{HashMap, VecDeque};
+
+use super::{Outcome, Prediction, Predictor, Source};
+use crate::page::{Fault, Location, Memory, PAGE_BYTES, Page, Residence, Space, Thread};
+
+/// How far and how boldly `stream` predicts.
+#[derive(Clone, Copy, Debug)]
+pub struct Settings {
+    /// Pages in a stream's first prediction.
+    pub first: u64,
+    /// Most pages in one prediction.
+    pub depth: u64,
+    /// Streams followed at once, over all threads.
+    pub streams: usize,
+    /// Faults of a thread that a new stream may be made of.
+    pub history: usize,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            first: 8,
+            depth: 128,
+            streams: 64,
+            history: 16,
+        }
+    }
+}
+
+/// The predictor.
+pub struct Stream {
+    settings: Settings,
+    /// Most recently active last.
+    tracks: Vec<Track>,
+    threads: HashMap<Thread, ThreadState>,
+    sources: u32,
+}
+
+/// One stream: element `k` lies at `origin + k * stride` bytes.
+#[derive(Clone, Debug)]
+struct Track {
+    source: Source,
+    space: Space,
+    thread: Thread,
+    origin: u64,
+    stride: i64,
+    /// Bytes that are touched after an element's first one, as far as faults have shown it.
+    reach: u64,
+    /// The last element known to be touched.
+    position: u64,
+    /// The first element not predicted yet.
+    frontier: u64,
+    /// Pages in the next prediction.
+    depth: u64,
+}
+
+/// What is known of one thread.
+struct ThreadState {
+    space: Space,
+    /// Faults that belong to no stream, newest last.
+    strays: VecDeque<Fault>,
+    /// Share of the fetched pages that were used, lately: 0 to 1.
+    trust: f64,
+}
+
+/// A program may skip or repeat this many elements without leaving its stream.
+const SLACK: u64 = 4;
+/// Weight of one outcome in a thread's trust.
+const TRUST_STEP: f64 = 1.0 / 128.0;
+/// Below this trust a thread's streams stay at their first depth.
+const DISTRUST: f64 = 0.3;
+/// Faults at most this many pages apart may be one dense stream seen through the kernel's
+/// readahead, which fetches aligned blocks.
+const READAHEAD_BLOCK: u64 = 64;
+
+impl Track {
+    fn address(&self, element: u64) -> Option<u64> {
+        let distance = self.stride.checked_mul(i64::try_from(element).ok()?)?;
+        self.origin.checked_add_signed(distance)
+    }
+
+    /// The pages that element `k` touches.
+    fn pages(&self, element: u64) -> Option<std::ops::RangeInclusive<u64>> {
+        let start = self.address(element)?;
+        let end = start.checked_add(self.reach)?;
+        Some(start / PAGE_BYTES..=end / PAGE_BYTES)
+    }
+
+    /// Which element a fault belongs to, if it is near where the stream is.
+    fn element_of(&self, fault: &Fault) -> Option<u64> {
+        if (self.space, self.thread) != (fault.at.space, fault.thread) {
+            return None;
+        }
+        let expected = self.position.saturating_sub(SLACK)..=self.frontier + self.depth + SLACK;
+        self.element_on(fault.at.page, fault.address())
+            .filter(|element| expected.contains(element))
+    }
+
+    /// The element that touches `page`, looked for around byte `address`.
+    fn element_on(&self, page: Page, address: u64) -> Option<u64> {
+        let distance = address as f64 - self.origin as f64;
+        let nearest = (distance / self.stride as f64).round();
+        let nearest = (nearest >= 0.0).then_some(nearest as u64)?;
+        (nearest.saturating_sub(1)..=nearest + 1).find(|&element| self.touches(element, page))
+    }
+
+    /// Whether an element lies on `page`, or ends on it where the stride leaves room for that.
+    fn touches(&self, element: u64, page: Page) -> bool {
+        let Some(pages) = self.pages(element) else {
+            return false;
+        };
+        let spills = self.stride.unsigned_abs() > PAGE_BYTES && page.0 == pages.end() + 1;
+        pages.contains(&page.0) || spills
+    }
+
+    /// The program was seen at `element`, by a fault on `page`.
+    fn resume(&mut self, element: u64, page: Page) {
+        if let Some(start) = self.address(element) {
+            self.reach = self.reach.max((page.0 * PAGE_BYTES).saturating_sub(start));
+        }
+        self.position = self.position.max(element);
+        self.frontier = self.frontier.max(element + 1);
+    }
+
+    /// The next `depth` pages; moves the frontier behind them.
+    fn predict(&mut self) -> Option<Prediction> {
+        let wanted = self.depth as usize;
+        let mut pages: Vec<Page> = Vec::with_capacity(wanted + 1);
+        while pages.len() < wanted {
+            let Some(element) = self.pages(self.frontier) else {
+                break;
+            };
+            self.frontier += 1;
+            for page in element.map(Page) {
+                if pages.last() != Some(&page) {
+                    pages.push(page);
+                }
+            }
+        }
+        (!pages.is_empty()).then_some(Prediction {
+            source: self.source,
+            space: self.space,
+            pages,
+        })
+    }
+
+    fn deepen(&mut self, limit: u64) {
+        self.depth = (self.depth * 2).min(limit);
+    }
+}
+
+impl ThreadState {
+    fn new(space: Space) -> Self {
+        Self {
+            space,
+            strays: VecDeque::new(),
+            trust: 0.5,
+        }
+    }
+
+    /// The distance in bytes at which this fault and two earlier ones lie, the most recent
+    /// such pair first. Exact in bytes if it can be, else in pages.
+    fn stride_to(&self, fault: &Fault) -> Option<i64> {
+        let in_bytes = self.regular(|f| f.address() as i64, fault);
+        let in_pages = || self.regular(|f| f.at.page.0 as i64, fault);
+        in_bytes
+            .filter(|stride| stride.unsigned_abs() >= PAGE_BYTES)
+            .or_else(|| Some(in_pages()? * PAGE_BYTES as i64))
+    }
+
+    fn regular(&self, coordinate: impl Fn(&Fault) -> i64, fault: &Fault) -> Option<i64> {
+        let here = coordinate(fault);
+        let known: Vec<i64> = self
+            .strays
+            .iter()
+            .filter(|stray| stray.at.space == fault.at.space)
+            .map(&coordinate)
+            .collect();
+        known.iter().enumerate().rev().find_map(|(i, &before)| {
+            let distance = here - before;
+            let earlier = before.checked_sub(distance)?;
+            (distance != 0 && known[..i].contains(&earlier)).then_some(distance)
+        })
+    }
+}
+
+impl Stream {
+    /// A predictor that knows nothing yet.
+    pub fn new(settings: Settings) -> Self {
+        Self {
+            settings,
+            tracks: Vec::new(),
+            threads: HashMap::new(),
+            sources: 0,
+        }
+    }
+
+    /// The deepest prediction that a thread's record allows.
+    fn limit(&self, thread: Thread) -> u64 {
+        let trust = self.threads.get(&thread).map_or(0.5, |state| state.trust);
+        if trust < DISTRUST {
+            self.settings.first
+        } else {
+            self.settings.depth
+        }
+    }
+
+    /// Follows an existing stream that the fault belongs to.
+    fn follow(&mut self, fault: &Fault) -> Option<Option<Prediction>> {
+        let (index, element) = self
+            .tracks
+            .iter()
+            .enumerate()
+            .rev()
+            .find_map(|(i, track)| Some((i, track.element_of(fault)?)))?;
+        let limit = self.limit(fault.thread);
+        let mut track = self.tracks.remove(index);
+        let overtaken = element >= track.frontier;
+        track.resume(element, fault.at.page);
+        let lead = track.frontier - track.position;
+        if overtaken {
+            track.deepen(limit);
+        }
+        let prediction = (lead <= track.depth).then(|| track.predict()).flatten();
+        self.tracks.push(track);
+        Some(prediction)
+    }
+
+    /// Makes a new stream of this fault and two earlier ones.
+    fn discover(&mut self, fault: &Fault, memory: &mut dyn Memory) -> Option<Prediction> {
+        let limit = self.limit(fault.thread);
+        let state = self
+            .threads
+            .entry(fault.thread)
+            .or_insert_with(|| ThreadState::new(fault.at.space));
+        state.space = fault.at.space;
+        let stride = state.stride_to(fault);
+        state.strays.push_back(*fault);
+        if state.strays.len() > self.settings.history {
+            state.strays.pop_front();
+        }
+        let stride = see_through_readahead(stride?, fault, memory);
+        let depth = self.depth_of_kin(fault, stride).unwrap_or(self.settings.first);
+        let mut track = Track {
+            source: self.new_source(),
+            space: fault.at.space,
+            thread: fault.thread,
+            origin: fault.address(),
+            stride,
+            reach: 0,
+            position: 0,
+            frontier: 1,
+            depth: depth.min(limit),
+        };
+        let prediction = track.predict();
+        if self.tracks.len() == self.settings.streams {
+            self.tracks.remove(0);
+        }
+        self.tracks.push(track);
+        prediction
+    }
+
+    /// How deep the thread's latest stream of this stride ran: a walk that begins anew, as
+    /// over the next column of a matrix, need not prove itself again.
+    fn depth_of_kin(&self, fault: &Fault, stride: i64) -> Option<u64> {
+        self.tracks
+            .iter()
+            .rev()
+            .find(|track| (track.thread, track.stride) == (fault.thread, stride))
+            .map(|track| track.depth)
+    }
+
+    fn new_source(&mut self) -> Source {
+        self.sources = self.sources.wrapping_add(1);
+        Source(self.sources)
+    }
+
+    fn track_mut(&mut self, source: Source) -> Option<&mut Track> {
+        self.tracks.iter_mut().find(|track| track.source == source)
+    }
+}
+
+/// The kernel's readahead hides all faults but the first of a block. If every page between two
+/// faults of a stream has been touched meanwhile, the program goes page by page.
+fn see_through_readahead(stride: i64, fault: &Fault, memory: &mut dyn Memory) -> i64 {
+    let pages = stride.unsigned_abs() / PAGE_BYTES;
+    if !(2..=READAHEAD_BLOCK).contains(&pages) || !stride.unsigned_abs().is_multiple_of(PAGE_BYTES)
+    {
+        return stride;
+    }
+    let back = -stride.signum();
+    let dense = (1..pages as i64).all(|k| {
+        let page = fault.at.page.0.checked_add_signed(back * k);
+        page.is_some_and(|page| {
+            memory.residence(Location::new(fault.at.space, Page(page))) == Residence::InMemory
+        })
+    });
+    if dense {
+        stride.signum() * PAGE_BYTES as i64
+    } else {
+        stride
+    }
+}
+
+impl Predictor for Stream {
+    fn fault(&mut self, fault: &Fault, memory: &mut dyn Memory) -> Option<Prediction> {
+        match self.follow(fault) {
+            Some(prediction) => prediction,
+            None => self.discover(fault, memory),
+        }
+    }
+
+    fn advance(&mut self, source: Source, reached: Option<Location>) -> Option<Prediction> {
+        let thread = self.track_mut(source)?.thread;
+        let limit = self.limit(thread);
+        let track = self.track_mut(source)?;
+        if let Some(at) = reached {
+            let element = track.element_on(at.page, at.page.0 * PAGE_BYTES);
+            track.position = track.position.max(element.unwrap_or(0));
+            track.deepen(limit);
+        }
+        track.predict()
+    }
+
+    fn outcome(&mut self, source: Source, outcome: Outcome) {
+        let Some(track) = self.track_mut(source) else {
+            return;
+        };
+        let thread = track.thread;
+        if outcome == Outcome::Wasted && track.frontier > track.position + 1 {
+            track.frontier = track.position + 1;
+            track.depth = (track.depth / 2).max(1);
+        }
+        let Some(state) = self.threads.get_mut(&thread) else {
+            return;
+        };
+        let used = if outcome == Outcome::Wasted { 0.0 } else { 1.0 };
+        state.trust += (used - state.trust) * TRUST_STEP;
+    }
+
+    fn forget(&mut self, space: Space) {
+        self.tracks.retain(|track| track.space != space);
+        self.threads.retain(|_, state| state.space != space);
+    }
+}
