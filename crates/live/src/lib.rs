@@ -12,6 +12,7 @@ pub mod compare;
 pub mod doctor;
 pub mod error;
 pub mod faults;
+pub mod fetchers;
 pub mod journal;
 pub mod pagemap;
 pub mod program;

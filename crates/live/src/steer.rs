@@ -13,20 +13,25 @@ use terrace_policy::prefetch::{Engine, LifeStory, Outcome};
 use terrace_policy::readahead::{Chooser, Readahead};
 use terrace_policy::{Location, Memory, Page, Residence, Space};
 
-use crate::advice::Advisor;
 use crate::error::{Context, Result};
 use crate::faults::FaultStream;
+use crate::fetchers::Fetchers;
 use crate::pagemap::Pagemap;
 use crate::sysctl::PageCluster;
 use crate::tier::SwapCounters;
 
-/// Pages fetched before the thread looks at the fault stream again.
+/// Pages in one fetch.
 const BATCH: usize = 64;
+/// Threads that fetch.
+const FETCHERS: usize = 2;
 /// Between two looks while something happens, and at most while nothing does.
 const PAUSE: (Duration, Duration) = (Duration::from_micros(40), Duration::from_millis(2));
 /// A page found touched this soon after its fetch went out had not arrived, or just so: about
 /// one read of a fast device.
 const READ_TIME: Duration = Duration::from_micros(100);
+/// A demand fault on a page whose fetch went out less than this before its end had begun
+/// before the fetch did; after that, the page had been fetched and evicted again.
+const FAULT_TIME: Duration = Duration::from_millis(2);
 /// Between two looks at all fetched pages for those that were touched.
 const SWEEP_EVERY: Duration = Duration::from_millis(1);
 /// Fetched pages looked at in one sweep.
@@ -73,7 +78,7 @@ impl Steering {
             faults,
             window,
             memory: Pagemap::default(),
-            advisor: Advisor::default(),
+            fetchers: Fetchers::start(FETCHERS)?,
             issued: HashMap::new(),
             order: VecDeque::new(),
             swept: Instant::now(),
@@ -125,7 +130,7 @@ struct Driver {
     engine: Engine,
     faults: FaultStream,
     memory: Pagemap,
-    advisor: Advisor,
+    fetchers: Fetchers,
     /// Most fetched pages that may wait to be touched.
     window: usize,
     /// When each fetched page was asked for.
@@ -185,7 +190,7 @@ impl Driver {
             // The fault has ended by now: a fetch that is younger than a read came too late
             // for it, an older one had been evicted again.
             if let Some(since) = issued.remove(&fault.at) {
-                if since.elapsed() < READ_TIME {
+                if since.elapsed() < FAULT_TIME {
                     engine.end(fault.at, Outcome::Late);
                 } else {
                     engine.evicted(fault.at);
@@ -247,42 +252,45 @@ impl Driver {
         }
     }
 
-    /// Takes the engine's hints, as many as the window has room for, and has them fetched.
+    /// Hands the engine's hints to free fetchers, as many as the window has room for.
     fn fetch(&mut self) -> usize {
+        for space in self.fetchers.take_gone() {
+            self.forget(space);
+        }
+        let mut fetched = 0;
+        while self.fetchers.is_free() {
+            let batch = self.next_batch();
+            if batch.is_empty() {
+                break;
+            }
+            fetched += batch.len();
+            for group in batch.chunk_by(|a, b| a.space == b.space) {
+                let pages: Vec<Page> = group.iter().map(|at| at.page).collect();
+                self.fetchers.fetch((group[0].space, pages));
+            }
+        }
+        fetched
+    }
+
+    fn next_batch(&mut self) -> Vec<Location> {
         let room = self.window.saturating_sub(self.issued.len()).min(BATCH);
+        let now = Instant::now();
         let mut batch: Vec<Location> = Vec::with_capacity(room);
         while batch.len() < room {
             let Some(at) = self.engine.next(&mut self.memory) else {
                 break;
             };
+            self.issued.insert(at, now);
+            self.order.push_back(at);
             batch.push(at);
         }
         batch.sort_unstable();
-        for group in batch.chunk_by(|a, b| a.space == b.space) {
-            self.fetch_from(group);
-        }
-        batch.len()
-    }
-
-    fn fetch_from(&mut self, group: &[Location]) {
-        let space = group[0].space;
-        let mut pages: Vec<Page> = group.iter().map(|at| at.page).collect();
-        let now = Instant::now();
-        for &at in group {
-            self.issued.insert(at, now);
-            self.order.push_back(at);
-        }
-        if let Err(e) = self.advisor.will_need(space, &mut pages)
-            && e.raw_os_error() == Some(libc::ESRCH)
-        {
-            self.forget(space);
-        }
+        batch
     }
 
     fn forget(&mut self, space: Space) {
         self.engine.forget(space);
         self.memory.forget(space);
-        self.advisor.forget(space);
         self.issued.retain(|at, _| at.space != space);
     }
 

@@ -82,9 +82,9 @@ const SLACK: u64 = 4;
 const TRUST_STEP: f64 = 1.0 / 128.0;
 /// Below this trust a thread's streams stay at their first depth.
 const DISTRUST: f64 = 0.3;
-/// Faults at most this many pages apart may be one dense stream seen through the kernel's
-/// readahead, which fetches aligned blocks.
-const READAHEAD_BLOCK: u64 = 64;
+/// A thread that has touched this many pages up to its fault, and faulted among them before,
+/// goes page by page. The kernel's readahead, which fetches blocks, may hide the faults between.
+const DENSE: u64 = 16;
 
 impl Track {
     fn address(&self, element: u64) -> Option<u64> {
@@ -171,6 +171,28 @@ impl ThreadState {
         }
     }
 
+    /// Which way the thread goes if it touches page after page: 1 or -1.
+    fn dense_direction(&self, fault: &Fault, memory: &mut dyn Memory) -> Option<i64> {
+        [1, -1].into_iter().find(|direction| {
+            let behind = |k: u64| fault.at.page.0.checked_add_signed(-direction * k as i64);
+            let recent = (1..=2 * DENSE).filter_map(behind);
+            let faulted = recent.filter(|&page| self.has_stray(fault.at.space, page));
+            faulted.count() >= 2
+                && (1..=DENSE).all(|k| {
+                    behind(k).is_some_and(|page| {
+                        let at = Location::new(fault.at.space, Page(page));
+                        memory.residence(at) == Residence::InMemory
+                    })
+                })
+        })
+    }
+
+    fn has_stray(&self, space: Space, page: u64) -> bool {
+        self.strays
+            .iter()
+            .any(|stray| stray.at == Location::new(space, Page(page)))
+    }
+
     /// The distance in bytes at which this fault and two earlier ones lie, the most recent
     /// such pair first. Exact in bytes if it can be, else in pages.
     fn stride_to(&self, fault: &Fault) -> Option<i64> {
@@ -247,12 +269,15 @@ impl Stream {
             .entry(fault.thread)
             .or_insert_with(|| ThreadState::new(fault.at.space));
         state.space = fault.at.space;
-        let stride = state.stride_to(fault);
+        let stride = state
+            .dense_direction(fault, memory)
+            .map(|direction| direction * PAGE_BYTES as i64)
+            .or_else(|| state.stride_to(fault));
         state.strays.push_back(*fault);
         if state.strays.len() > self.settings.history {
             state.strays.pop_front();
         }
-        let stride = see_through_readahead(stride?, fault, memory);
+        let stride = stride?;
         let depth = self.depth_of_kin(fault, stride).unwrap_or(self.settings.first);
         let mut track = Track {
             source: self.new_source(),
@@ -290,28 +315,6 @@ impl Stream {
 
     fn track_mut(&mut self, source: Source) -> Option<&mut Track> {
         self.tracks.iter_mut().find(|track| track.source == source)
-    }
-}
-
-/// The kernel's readahead hides all faults but the first of a block. If every page between two
-/// faults of a stream has been touched meanwhile, the program goes page by page.
-fn see_through_readahead(stride: i64, fault: &Fault, memory: &mut dyn Memory) -> i64 {
-    let pages = stride.unsigned_abs() / PAGE_BYTES;
-    if !(2..=READAHEAD_BLOCK).contains(&pages) || !stride.unsigned_abs().is_multiple_of(PAGE_BYTES)
-    {
-        return stride;
-    }
-    let back = -stride.signum();
-    let dense = (1..pages as i64).all(|k| {
-        let page = fault.at.page.0.checked_add_signed(back * k);
-        page.is_some_and(|page| {
-            memory.residence(Location::new(fault.at.space, Page(page))) == Residence::InMemory
-        })
-    });
-    if dense {
-        stride.signum() * PAGE_BYTES as i64
-    } else {
-        stride
     }
 }
 

@@ -1,0 +1,104 @@
+//! Threads that carry fetches out, so that the one that watches the program never waits.
+//!
+//! A fetch makes room in the program's budget first, in the context of whoever fetches: that
+//! takes milliseconds where dirty pages have to be written out.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+
+use terrace_policy::{Page, Space};
+
+use crate::advice::Advisor;
+use crate::error::{Context, Result};
+
+/// Pages of one address space to be fetched together.
+pub type Batch = (Space, Vec<Page>);
+
+/// A few threads that fetch; they end when this is dropped.
+pub struct Fetchers {
+    batches: Option<Sender<Batch>>,
+    shared: Arc<Shared>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+#[derive(Default)]
+struct Shared {
+    /// Batches handed over and not finished.
+    busy: AtomicUsize,
+    /// Address spaces found to have ended.
+    gone: Mutex<Vec<Space>>,
+}
+
+impl Fetchers {
+    /// Starts `count` threads.
+    ///
+    /// # Errors
+    /// A failure where none can be started.
+    pub fn start(count: usize) -> Result<Self> {
+        let (batches, queue) = mpsc::channel();
+        let queue = Arc::new(Mutex::new(queue));
+        let shared = Arc::new(Shared::default());
+        let threads = (0..count)
+            .map(|_| {
+                let (queue, shared) = (Arc::clone(&queue), Arc::clone(&shared));
+                std::thread::Builder::new()
+                    .name("terrace-fetch".into())
+                    .spawn(move || work(&queue, &shared))
+                    .or_fail(|| "cannot start a fetching thread".into())
+            })
+            .collect::<Result<_>>()?;
+        Ok(Self {
+            batches: Some(batches),
+            shared,
+            threads,
+        })
+    }
+
+    /// Whether a batch would be begun at once. What cannot is better kept as a hint, which is
+    /// free to cancel.
+    pub fn is_free(&self) -> bool {
+        self.shared.busy.load(Ordering::Acquire) < self.threads.len()
+    }
+
+    /// Hands a batch over.
+    pub fn fetch(&self, batch: Batch) {
+        self.shared.busy.fetch_add(1, Ordering::AcqRel);
+        if let Some(batches) = &self.batches {
+            // The receivers live as long as we do.
+            let _ = batches.send(batch);
+        }
+    }
+
+    /// Takes the address spaces that were found to have ended.
+    pub fn take_gone(&self) -> Vec<Space> {
+        std::mem::take(&mut *self.shared.gone.lock().unwrap_or_else(|e| e.into_inner()))
+    }
+}
+
+impl Drop for Fetchers {
+    fn drop(&mut self) {
+        self.batches = None;
+        for thread in self.threads.drain(..) {
+            let _ = thread.join();
+        }
+    }
+}
+
+fn work(queue: &Mutex<Receiver<Batch>>, shared: &Shared) {
+    let mut advisor = Advisor::default();
+    loop {
+        let batch = queue.lock().unwrap_or_else(|e| e.into_inner()).recv();
+        let Ok((space, mut pages)) = batch else {
+            return;
+        };
+        let result = advisor.will_need(space, &mut pages);
+        if result.is_err_and(|e| e.raw_os_error() == Some(libc::ESRCH)) {
+            advisor.forget(space);
+            let mut gone = shared.gone.lock().unwrap_or_else(|e| e.into_inner());
+            gone.push(space);
+        }
+        shared.busy.fetch_sub(1, Ordering::AcqRel);
+    }
+}
