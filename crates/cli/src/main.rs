@@ -1,11 +1,31 @@
-//! quick
-use terrace_live::run::*;
-fn main(){
-  let a: Vec<std::ffi::OsString> = std::env::args_os().skip(1).collect();
-  let way = match a[0].to_str().unwrap() {"k"=>Way::Kernel,"c"=>Way::KernelCpf,_=>Way::Terrace(&terrace_policy::prefetch::REGISTRY[0])};
-  let l = terrace_live::Bytes::parse(a[1].to_str().unwrap()).unwrap();
-  let mut s = Session::open().unwrap();
-  s.prepare_tier(None, Some(terrace_live::Bytes(2<<30))).unwrap();
-  let o = s.run(&a[2..], way, Some(l), &mut |_|{}).unwrap();
-  println!("{o:#?}");
+//! The `terrace` command: parses, calls, prints; decides nothing.
+
+mod args;
+mod doctor;
+mod run;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+use terrace_live::Result;
+use terrace_live::error::Kind;
+
+fn main() -> ExitCode {
+    match dispatch(args::Terrace::parse()) {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("terrace: {error}");
+            ExitCode::from(match error.kind {
+                Kind::Usage => 2,
+                Kind::Failure => 1,
+            })
+        }
+    }
+}
+
+fn dispatch(arguments: args::Terrace) -> Result<ExitCode> {
+    match arguments.command {
+        args::Command::Run(run) => run::run(run),
+        args::Command::Doctor(doctor) => doctor::doctor(&doctor),
+    }
 }

@@ -1,1 +1,290 @@
-//! x
+//! One program, run several ways on the same machine and tier, interleaved.
+
+use std::ffi::OsString;
+
+use terrace_policy::prefetch;
+
+use crate::budget::Version;
+use crate::bytes::Bytes;
+use crate::error::{Error, Result};
+use crate::run::{Dram, Outcome, Session, Status, Way, machine_memory};
+use crate::sysctl;
+use crate::tier::Spec;
+
+/// What to run, and on what.
+#[derive(Clone)]
+pub struct Request {
+    /// The program and its arguments.
+    pub command: Vec<OsString>,
+    /// Its DRAM.
+    pub dram: Dram,
+    /// All the memory that it uses, where that is known.
+    pub footprint: Option<Bytes>,
+    /// Where the rest goes; none is a swap file in the state directory.
+    pub tier: Option<Spec>,
+    /// The predictor; none leaves the kernel alone.
+    pub prefetch: Option<&'static prefetch::Entry>,
+    /// Whether to run it in all ways and not in one.
+    pub compare: bool,
+    /// How often each way is run.
+    pub repeat: usize,
+}
+
+/// The settings that were in force.
+#[derive(Clone, Debug)]
+pub struct Effective {
+    /// The DRAM budget.
+    pub dram: Bytes,
+    /// The program's footprint, as given or as measured without a limit.
+    pub footprint: Option<Bytes>,
+    /// Whether it was measured.
+    pub footprint_measured: bool,
+    /// The tier, for people.
+    pub tier: String,
+    /// The predictor's name.
+    pub prefetch: Option<&'static str>,
+    /// `vm.page-cluster` as it was found.
+    pub page_cluster: String,
+    /// The memory cgroup's version.
+    pub cgroup: Version,
+    /// The kernel's release.
+    pub kernel: String,
+    /// The machine's DRAM.
+    pub machine_memory: Bytes,
+    /// The machine's CPUs that we may use.
+    pub cpus: usize,
+}
+
+/// All runs of one way.
+#[derive(Clone)]
+pub struct Runs {
+    /// The way.
+    pub way: Way,
+    /// In the order in which they were run.
+    pub outcomes: Vec<Outcome>,
+}
+
+/// What came of a request.
+#[derive(Clone)]
+pub struct Results {
+    /// What was run.
+    pub command: Vec<OsString>,
+    /// How.
+    pub effective: Effective,
+    /// By way.
+    pub runs: Vec<Runs>,
+    /// The signal by which somebody asked us to end before all runs were done.
+    pub interrupted: Option<i32>,
+}
+
+/// Where in a request we are.
+#[derive(Clone, Copy)]
+pub struct Step {
+    /// The way that runs.
+    pub way: Way,
+    /// Counted from 1.
+    pub run: usize,
+    /// Of so many.
+    pub of: usize,
+}
+
+/// Carries a request out.
+///
+/// # Errors
+/// A usage error where it cannot be, else a failure of ours or the machine's.
+pub fn perform(
+    request: &Request,
+    observe: &mut (dyn FnMut(Step, &Status) + Send),
+) -> Result<Results> {
+    crate::program::find(&request.command)?;
+    let mut performance = Performance {
+        session: Session::open()?,
+        request,
+        observe,
+        runs: ways(request)
+            .into_iter()
+            .map(|way| Runs {
+                way,
+                outcomes: Vec::new(),
+            })
+            .collect(),
+        done: 0,
+        of: ways(request).len() * request.repeat,
+    };
+    performance.perform()
+}
+
+/// In the order in which each repetition runs them.
+fn ways(request: &Request) -> Vec<Way> {
+    let steered = request.prefetch.map(Way::Terrace);
+    if request.compare {
+        [Way::AllDram, Way::Kernel, Way::KernelCpf]
+            .into_iter()
+            .chain(steered)
+            .collect()
+    } else {
+        vec![steered.unwrap_or(Way::Kernel)]
+    }
+}
+
+struct Performance<'a> {
+    session: Session,
+    request: &'a Request,
+    observe: &'a mut (dyn FnMut(Step, &Status) + Send),
+    runs: Vec<Runs>,
+    done: usize,
+    of: usize,
+}
+
+impl Performance<'_> {
+    fn perform(&mut self) -> Result<Results> {
+        let request = self.request;
+        let measured = match (request.footprint, request.dram) {
+            (None, Dram::Share(_)) => Some(self.measure()?),
+            (None, _) if request.compare => Some(self.measure()?),
+            _ => None,
+        };
+        let footprint = request.footprint.or(measured);
+        let limit = limit(request.dram, footprint)?;
+        if self.session.asked_to_end().is_none() {
+            self.session
+                .prepare_tier(request.tier.as_ref(), footprint)?;
+            self.run_all(limit)?;
+        }
+        Ok(Results {
+            command: request.command.clone(),
+            effective: Effective {
+                dram: limit,
+                footprint,
+                footprint_measured: measured.is_some(),
+                tier: self.session.tier().to_owned(),
+                prefetch: request.prefetch.map(|entry| entry.name),
+                page_cluster: sysctl::current().unwrap_or_default(),
+                cgroup: self.session.cgroup_version(),
+                kernel: kernel_release(),
+                machine_memory: machine_memory(),
+                cpus: std::thread::available_parallelism().map_or(1, usize::from),
+            },
+            runs: std::mem::take(&mut self.runs),
+            interrupted: self.session.asked_to_end(),
+        })
+    }
+
+    /// A first run without a limit tells the footprint; in a comparison it is the first of
+    /// the all-DRAM runs too.
+    fn measure(&mut self) -> Result<Bytes> {
+        if !self.request.compare {
+            eprintln!("terrace: a first run without a limit measures the footprint");
+        }
+        let outcome = self.run(Way::AllDram, None)?;
+        if !outcome.exit.success() && self.session.asked_to_end().is_none() {
+            return Err(Error::failure(
+                "the program failed in the run that was to measure its footprint; \
+                 give --footprint SIZE, or make it succeed",
+            ));
+        }
+        if let Some(runs) = self.runs_of(Way::AllDram) {
+            runs.outcomes.push(outcome);
+            self.done += 1;
+        }
+        Ok(outcome.footprint)
+    }
+
+    fn run_all(&mut self, limit: Bytes) -> Result<()> {
+        for repetition in 0..self.request.repeat {
+            for index in 0..self.runs.len() {
+                if self.runs[index].outcomes.len() > repetition {
+                    continue;
+                }
+                let outcome = self.run(self.runs[index].way, Some(limit))?;
+                self.runs[index].outcomes.push(outcome);
+                self.done += 1;
+                if self.session.asked_to_end().is_some() {
+                    return Ok(());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn run(&mut self, way: Way, limit: Option<Bytes>) -> Result<Outcome> {
+        let step = Step {
+            way,
+            run: (self.done + 1).min(self.of),
+            of: self.of,
+        };
+        let observe = &mut *self.observe;
+        self.session
+            .run(&self.request.command, way, limit, &mut |status| {
+                observe(step, status);
+            })
+    }
+
+    fn runs_of(&mut self, way: Way) -> Option<&mut Runs> {
+        self.runs.iter_mut().find(|r| r.way.name() == way.name())
+    }
+}
+
+/// The budget in bytes, whole pages.
+fn limit(dram: Dram, footprint: Option<Bytes>) -> Result<Bytes> {
+    match (dram, footprint) {
+        (Dram::Bytes(bytes), _) => Ok(bytes),
+        (Dram::Share(share), Some(footprint)) => {
+            let pages = (footprint.0 as f64 * share) as u64 / 4096;
+            Ok(Bytes(pages.max(1) * 4096))
+        }
+        (Dram::Share(_), None) => Err(Error::usage(
+            "a share of the footprint needs the footprint; give --footprint SIZE",
+        )),
+    }
+}
+
+/// The kernel's release, as `uname -r` prints it.
+pub fn kernel_release() -> String {
+    let text = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    text.trim().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn request(compare: bool, prefetch: bool) -> Request {
+        Request {
+            command: vec!["true".into()],
+            dram: Dram::Share(0.5),
+            footprint: None,
+            tier: None,
+            prefetch: prefetch.then(|| &prefetch::REGISTRY[0]),
+            compare,
+            repeat: 1,
+        }
+    }
+
+    fn names(request: &Request) -> Vec<&'static str> {
+        ways(request).into_iter().map(Way::name).collect()
+    }
+
+    #[test]
+    fn which_ways_a_request_runs() {
+        assert_eq!(names(&request(false, true)), ["terrace"]);
+        assert_eq!(names(&request(false, false)), ["kernel"]);
+        assert_eq!(
+            names(&request(true, true)),
+            ["all-dram", "kernel", "kernel-cpf", "terrace"]
+        );
+        assert_eq!(
+            names(&request(true, false)),
+            ["all-dram", "kernel", "kernel-cpf"]
+        );
+    }
+
+    #[test]
+    fn a_share_is_of_the_footprint_in_whole_pages() {
+        let footprint = Some(Bytes(10 * 4096));
+        assert_eq!(limit(Dram::Share(0.25), footprint), Ok(Bytes(2 * 4096)));
+        assert_eq!(limit(Dram::Share(0.001), footprint), Ok(Bytes(4096)));
+        assert_eq!(limit(Dram::Bytes(Bytes(7)), None), Ok(Bytes(7)));
+        assert!(limit(Dram::Share(0.5), None).is_err());
+    }
+}

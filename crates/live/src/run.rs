@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use terrace_policy::PAGE_BYTES;
 use terrace_policy::prefetch::{self, Engine, LifeStory};
 
-use crate::budget::{Budget, Hierarchies, Usage, directories};
+use crate::budget::{Budget, Hierarchies, Usage, Version, directories};
 use crate::bytes::Bytes;
 use crate::error::{Error, Result};
 use crate::faults::FaultStream;
@@ -94,21 +94,6 @@ impl Way {
             Self::Terrace(_) => "terrace",
         }
     }
-}
-
-/// What to run, and on what.
-#[derive(Clone)]
-pub struct Request {
-    /// The program and its arguments.
-    pub command: Vec<OsString>,
-    /// Its DRAM.
-    pub dram: Dram,
-    /// All the memory that it uses, where that is known.
-    pub footprint: Option<Bytes>,
-    /// Where the rest goes.
-    pub tier: Option<Spec>,
-    /// The predictor; none leaves the kernel alone.
-    pub prefetch: Option<&'static prefetch::Entry>,
 }
 
 /// How a running program is doing.
@@ -203,6 +188,11 @@ impl Session {
     /// What the tier is, for people.
     pub fn tier(&self) -> &str {
         self.tier.as_ref().map_or("none", |tier| &tier.description)
+    }
+
+    /// The memory cgroup's version.
+    pub fn cgroup_version(&self) -> Version {
+        self.hierarchies.version
     }
 
     /// The signal by which somebody asked us to end, if so.

@@ -1,0 +1,112 @@
+//! `terrace run`.
+
+use std::fs::File;
+use std::io::{IsTerminal, Write};
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use terrace_live::compare::{Request, Results, Step, perform};
+use terrace_live::program::{Exit, end_like};
+use terrace_live::run::Status;
+use terrace_live::{Error, Result};
+use terrace_report::schema::Document;
+use terrace_report::status::StatusLine;
+
+use crate::args::Run;
+
+const REDRAW_EVERY: Duration = Duration::from_millis(500);
+
+pub fn run(arguments: Run) -> Result<ExitCode> {
+    // Opened first: a run of hours shall not end in a path that cannot be written.
+    let json = arguments.json.as_ref().map(|path| {
+        File::create(path).map_err(|e| {
+            Error::usage(format!(
+                "cannot write {}: {e}; name another file with --json",
+                path.display()
+            ))
+        })
+    });
+    let json = json.transpose()?;
+    let request = Request {
+        command: arguments.program,
+        dram: arguments.dram,
+        footprint: arguments.footprint,
+        tier: arguments.tier,
+        prefetch: arguments.prefetch.0,
+        compare: arguments.compare,
+        repeat: arguments.repeat as usize,
+    };
+    let mut screen = Screen::new(!arguments.quiet && std::io::stderr().is_terminal());
+    let results = perform(&request, &mut |step, status| screen.show(step, status));
+    screen.clear();
+    let results = results?;
+
+    for remark in terrace_report::run::remarks(&results) {
+        eprintln!("terrace: {remark}");
+    }
+    if !arguments.quiet {
+        let table = if arguments.compare {
+            terrace_report::run::comparison(&results, arguments.endurance)
+        } else {
+            terrace_report::run::single(&results, arguments.endurance)
+        };
+        eprint!("{table}");
+    }
+    if let Some(mut file) = json {
+        let text = Document::of(&results, arguments.endurance).to_json();
+        file.write_all(text.as_bytes())
+            .map_err(|e| Error::failure(format!("cannot write the JSON file: {e}")))?;
+    }
+    end_like(exit(&results))
+}
+
+/// The program's own end: of several runs, the first that failed.
+fn exit(results: &Results) -> Exit {
+    let outcomes = results.runs.iter().flat_map(|runs| &runs.outcomes);
+    let failed = outcomes.map(|o| o.exit).find(|exit| !exit.success());
+    let unfinished = results.runs.iter().any(|runs| runs.outcomes.is_empty());
+    match (failed, results.interrupted) {
+        (Some(exit), _) => exit,
+        (None, Some(signal)) if unfinished => Exit::Signal(signal),
+        _ => Exit::Code(0),
+    }
+}
+
+/// The status line on a terminal, redrawn in place.
+struct Screen {
+    shown: bool,
+    drawn: Option<Instant>,
+    line: StatusLine,
+}
+
+impl Screen {
+    fn new(shown: bool) -> Self {
+        Self {
+            shown,
+            drawn: None,
+            line: StatusLine::default(),
+        }
+    }
+
+    fn show(&mut self, step: Step, status: &Status) {
+        let due = self.drawn.is_none_or(|at| at.elapsed() >= REDRAW_EVERY);
+        if self.shown && due {
+            self.drawn = Some(Instant::now());
+            let line = self.line.line(step, status);
+            let columns = columns();
+            let visible: String = line.chars().take(columns.saturating_sub(1)).collect();
+            eprint!("\r\x1b[K{visible}");
+        }
+    }
+
+    fn clear(&self) {
+        if self.drawn.is_some() {
+            eprint!("\r\x1b[K");
+        }
+    }
+}
+
+/// The width of the terminal: a longer line would wrap and could not be redrawn.
+fn columns() -> usize {
+    terminal_size::terminal_size_of(std::io::stderr()).map_or(80, |(width, _)| width.0.into())
+}

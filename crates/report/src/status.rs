@@ -1,0 +1,127 @@
+//! The line that shows a running program on a terminal.
+
+use std::time::Duration;
+
+use terrace_live::Bytes;
+use terrace_live::compare::Step;
+use terrace_live::run::Status;
+use terrace_policy::PAGE_BYTES;
+
+use crate::run::{count, rate};
+
+/// Makes one line of each status; remembers the last for the rates.
+#[derive(Default)]
+pub struct StatusLine {
+    last: Option<Status>,
+}
+
+impl StatusLine {
+    /// The line: resident of budget, faults a second, share of prefetches used, tier traffic.
+    pub fn line(&mut self, step: Step, status: &Status) -> String {
+        let last = self
+            .last
+            .replace(*status)
+            .filter(|last| last.elapsed < status.elapsed);
+        let mut parts = vec![
+            format!("{} {}", label(step), clock(status.elapsed)),
+            match status.limit {
+                Some(limit) => format!("DRAM {} of {limit}", status.usage.resident),
+                None => format!("DRAM {}", status.usage.resident),
+            },
+        ];
+        if let Some(last) = last {
+            let time = status.elapsed - last.elapsed;
+            let faults = status.usage.major_faults - last.usage.major_faults;
+            let per_second = faults as f64 / time.as_secs_f64();
+            parts.push(format!("{} major faults/s", count(per_second as u64)));
+            let tier = status.tier.since(last.tier);
+            parts.push(format!(
+                "tier read {} written {}",
+                rate(Bytes(tier.read * PAGE_BYTES), time),
+                rate(Bytes(tier.written * PAGE_BYTES), time)
+            ));
+        }
+        if let Some(story) = status.progress.map(|p| p.story) {
+            let ended = story.used + story.late + story.wasted;
+            let used = (story.used + story.late) * 100;
+            if let Some(percent) = used.checked_div(ended) {
+                parts.push(format!("{percent} % of prefetches used"));
+            }
+        }
+        parts.join(" | ")
+    }
+}
+
+fn label(step: Step) -> String {
+    if step.of > 1 {
+        format!("terrace {}/{} {}", step.run, step.of, step.way.name())
+    } else {
+        "terrace".into()
+    }
+}
+
+fn clock(time: Duration) -> String {
+    let seconds = time.as_secs();
+    match seconds {
+        0..60 => format!("{seconds} s"),
+        60..3600 => format!("{}:{:02}", seconds / 60, seconds % 60),
+        _ => format!(
+            "{}:{:02}:{:02}",
+            seconds / 3600,
+            seconds / 60 % 60,
+            seconds % 60
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use terrace_live::budget::Usage;
+    use terrace_live::run::Way;
+    use terrace_live::steer::Progress;
+    use terrace_live::tier::SwapCounters;
+    use terrace_policy::prefetch::LifeStory;
+
+    fn status(seconds: u64, major_faults: u64, read: u64) -> Status {
+        Status {
+            elapsed: Duration::from_secs(seconds),
+            usage: Usage {
+                resident: Bytes(200 << 20),
+                major_faults,
+                ..Usage::default()
+            },
+            limit: Some(Bytes(256 << 20)),
+            progress: Some(Progress {
+                story: LifeStory {
+                    issued: 10,
+                    used: 8,
+                    late: 1,
+                    wasted: 1,
+                    ..LifeStory::default()
+                },
+                ..Progress::default()
+            }),
+            tier: SwapCounters {
+                read,
+                ..SwapCounters::default()
+            },
+        }
+    }
+
+    #[test]
+    fn rates_are_of_the_time_since_the_last_line() {
+        let step = Step {
+            way: Way::Kernel,
+            run: 1,
+            of: 1,
+        };
+        let mut line = StatusLine::default();
+        line.line(step, &status(1, 100, 0));
+        assert_eq!(
+            line.line(step, &status(3, 2100, 512)),
+            "terrace 3 s | DRAM 200 MiB of 256 MiB | 1,000 major faults/s | \
+             tier read 1.00 MiB/s written 0 B/s | 90 % of prefetches used"
+        );
+    }
+}

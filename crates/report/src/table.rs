@@ -1,0 +1,26 @@
+//! How our tables look.
+
+use comfy_table::{Cell, CellAlignment, Table, presets};
+
+/// An empty table with this head; all columns but the first are numbers.
+pub(crate) fn table(head: &[&str]) -> Table {
+    let mut table = Table::new();
+    table.load_preset(presets::ASCII_MARKDOWN);
+    table.set_header(
+        head.iter()
+            .enumerate()
+            .map(|(column, text)| Cell::new(text).set_alignment(alignment(column))),
+    );
+    for (index, column) in table.column_iter_mut().enumerate() {
+        column.set_cell_alignment(alignment(index));
+    }
+    table
+}
+
+fn alignment(column: usize) -> CellAlignment {
+    if column == 0 {
+        CellAlignment::Left
+    } else {
+        CellAlignment::Right
+    }
+}
