@@ -18,7 +18,7 @@ use crate::page::{Fault, Location, Memory, Residence, Space};
 pub struct Settings {
     /// Hints the secondary queue holds.
     pub queue: usize,
-    /// How often a predictor is asked again when everything it named was filtered.
+    /// How often a predictor is asked in a row when much of what it names is filtered.
     pub rounds: usize,
 }
 
@@ -26,7 +26,7 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             queue: 2048,
-            rounds: 4,
+            rounds: 8,
         }
     }
 }
@@ -152,33 +152,48 @@ impl Engine {
         &self.story
     }
 
-    /// Takes a prediction's pages that are worth fetching into the secondary queue. Where
-    /// none is, all of it being in memory, the source is asked for what comes after.
+    /// Takes a prediction's pages that are worth fetching into the secondary queue. Where many
+    /// are in memory already, the source is asked for what comes after, until there are as many
+    /// to fetch as it wanted at first.
     fn accept(&mut self, mut prediction: Option<Prediction>, memory: &mut dyn Memory) {
+        let Some((source, wanted)) = prediction.as_ref().map(|p| (p.source, p.pages.len())) else {
+            return;
+        };
+        let mut group: Vec<Location> = Vec::with_capacity(wanted);
         for _ in 0..self.rounds {
-            let Some(Prediction {
-                source,
-                space,
-                pages,
-            }) = prediction
-            else {
-                return;
+            let Some(named) = prediction else {
+                break;
             };
-            self.story.predicted += pages.len() as u64;
-            let mut group: Vec<Location> = pages
-                .iter()
-                .map(|&page| Location::new(space, page))
-                .filter(|&at| memory.residence(at) == Residence::InTier)
-                .collect();
-            group.retain(|&at| self.register(at, source));
-            self.story.filtered += (pages.len() - group.len()) as u64;
-            if let Some(first) = group.first() {
-                self.hint_mut(*first).trigger = true;
-                self.enqueue(group);
-                return;
+            self.filter(&named, memory, &mut group);
+            if group.len() >= wanted {
+                break;
             }
-            prediction = self.predictor.advance(source, None);
+            prediction = self.predictor.advance(named.source, None);
         }
+        match group.first().and_then(|first| self.hints.get_mut(first)) {
+            Some(hint) => hint.trigger = true,
+            None => self.predictor.futile(source),
+        }
+        self.enqueue(group);
+    }
+
+    /// Adds to `group` those of the named pages that lie in the tier and are not hints yet.
+    fn filter(
+        &mut self,
+        named: &Prediction,
+        memory: &mut dyn Memory,
+        group: &mut Vec<Location>,
+    ) {
+        let before = group.len();
+        for &page in &named.pages {
+            let at = Location::new(named.space, page);
+            if memory.residence(at) == Residence::InTier && self.register(at, named.source) {
+                group.push(at);
+            }
+        }
+        let kept = group.len() - before;
+        self.story.predicted += named.pages.len() as u64;
+        self.story.filtered += (named.pages.len() - kept) as u64;
     }
 
     /// Notes a page as predicted, unless it is already.
@@ -194,15 +209,14 @@ impl Engine {
         true
     }
 
-    fn hint_mut(&mut self, at: Location) -> &mut Hint {
-        self.hints.get_mut(&at).expect("registered just now")
-    }
-
     fn enqueue(&mut self, group: Vec<Location>) {
         let wiped = self.queue.push_group(group);
         self.story.wiped += wiped.len() as u64;
         for at in wiped {
-            self.hints.remove(&at);
+            let hint = self.hints.remove(&at);
+            if let Some(hint) = hint.filter(|hint| hint.trigger) {
+                self.predictor.futile(hint.source);
+            }
         }
     }
 

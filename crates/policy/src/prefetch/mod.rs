@@ -52,9 +52,14 @@ pub trait Predictor: Send {
     /// A demand fault happened: what will be touched next?
     fn fault(&mut self, fault: &Fault, memory: &mut dyn Memory) -> Option<Prediction>;
 
-    /// The program has reached the page that opened an earlier prediction of `source`
-    /// (or all of that prediction was in memory already): what comes after it?
+    /// The program has reached the page that opened an earlier prediction of `source`, or,
+    /// where `reached` is none, part of that prediction was in memory already: what comes
+    /// after it?
     fn advance(&mut self, source: Source, reached: Option<Location>) -> Option<Prediction>;
+
+    /// Nothing of what `source` predicted will be fetched: all of it was filtered, or pushed out
+    /// of the queue. No page of it will call [`Predictor::advance`].
+    fn futile(&mut self, source: Source);
 
     /// What became of one fetched page of `source`.
     fn outcome(&mut self, source: Source, outcome: Outcome);

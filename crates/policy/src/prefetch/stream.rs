@@ -74,6 +74,8 @@ struct ThreadState {
     strays: VecDeque<Fault>,
     /// Share of the fetched pages that were used, lately: 0 to 1.
     trust: f64,
+    /// Strides and how many more of their fetched pages were used than wasted, best first.
+    strides: Vec<(i64, i32)>,
 }
 
 /// A program may skip or repeat this many elements without leaving its stream.
@@ -85,6 +87,12 @@ const DISTRUST: f64 = 0.3;
 /// A thread that has touched this many pages up to its fault, and faulted among them before,
 /// goes page by page. The kernel's readahead, which fetches blocks, may hide the faults between.
 const DENSE: u64 = 16;
+/// Strides remembered a thread.
+const STRIDES: usize = 8;
+/// Pages that must have been used for a stride before it is looked for again,
+const PROOF: i32 = 32;
+/// over at most this many of its steps.
+const STEPS: i64 = 64;
 
 impl Track {
     fn address(&self, element: u64) -> Option<u64> {
@@ -157,6 +165,14 @@ impl Track {
         })
     }
 
+    /// What was predicted ahead of the program is not there: less of it next time, and anew.
+    fn retreat(&mut self) {
+        if self.frontier > self.position + 1 {
+            self.frontier = self.position + 1;
+            self.depth = (self.depth / 2).max(1);
+        }
+    }
+
     fn deepen(&mut self, limit: u64) {
         self.depth = (self.depth * 2).min(limit);
     }
@@ -168,6 +184,7 @@ impl ThreadState {
             space,
             strays: VecDeque::new(),
             trust: 0.5,
+            strides: Vec::new(),
         }
     }
 
@@ -191,6 +208,53 @@ impl ThreadState {
         self.strays
             .iter()
             .any(|stray| stray.at == Location::new(space, Page(page)))
+    }
+
+    /// A stride that has served this thread, if this fault and an earlier one lie some of its
+    /// steps apart. A walk over the next column of a matrix faults only on rows whose page the
+    /// last one did not touch, so it cannot show its stride by itself.
+    fn stride_again(&self, fault: &Fault) -> Option<i64> {
+        self.proven().find(|&stride| {
+            self.strays.iter().any(|stray| {
+                let distance = fault.address().wrapping_sub(stray.address()) as i64;
+                stray.at.space == fault.at.space
+                    && distance % stride == 0
+                    && (1..=STEPS).contains(&(distance / stride))
+            })
+        })
+    }
+
+    /// A multiple of a stride that has served this thread is taken for the stride itself.
+    fn reduce(&self, stride: i64) -> i64 {
+        let whole = |&proven: &i64| stride % proven == 0 && stride.signum() == proven.signum();
+        self.proven().find(whole).unwrap_or(stride)
+    }
+
+    /// The strides wider than a page that have served this thread, the best first.
+    fn proven(&self) -> impl Iterator<Item = i64> {
+        self.strides
+            .iter()
+            .filter(|(stride, credit)| *credit >= PROOF && stride.unsigned_abs() > PAGE_BYTES)
+            .map(|(stride, _)| *stride)
+    }
+
+    /// Books what became of a page that was fetched for `stride`.
+    fn credit(&mut self, stride: i64, outcome: Outcome) {
+        let served = outcome != Outcome::Wasted;
+        let target = if served { 1.0 } else { 0.0 };
+        self.trust += (target - self.trust) * TRUST_STEP;
+        match self.strides.iter_mut().find(|(s, _)| *s == stride) {
+            Some((_, credit)) => {
+                let change = if served { 1 } else { -1 };
+                *credit = (*credit + change).clamp(0, 16 * PROOF);
+            }
+            None if served => {
+                self.strides.truncate(STRIDES - 1);
+                self.strides.push((stride, 1));
+            }
+            None => {}
+        }
+        self.strides.sort_by_key(|(_, credit)| std::cmp::Reverse(*credit));
     }
 
     /// The distance in bytes at which this fault and two earlier ones lie, the most recent
@@ -272,7 +336,8 @@ impl Stream {
         let stride = state
             .dense_direction(fault, memory)
             .map(|direction| direction * PAGE_BYTES as i64)
-            .or_else(|| state.stride_to(fault));
+            .or_else(|| state.stride_again(fault))
+            .or_else(|| Some(state.reduce(state.stride_to(fault)?)));
         state.strays.push_back(*fault);
         if state.strays.len() > self.settings.history {
             state.strays.pop_front();
@@ -338,20 +403,23 @@ impl Predictor for Stream {
         track.predict()
     }
 
+    fn futile(&mut self, source: Source) {
+        if let Some(track) = self.track_mut(source) {
+            track.retreat();
+        }
+    }
+
     fn outcome(&mut self, source: Source, outcome: Outcome) {
         let Some(track) = self.track_mut(source) else {
             return;
         };
-        let thread = track.thread;
-        if outcome == Outcome::Wasted && track.frontier > track.position + 1 {
-            track.frontier = track.position + 1;
-            track.depth = (track.depth / 2).max(1);
+        let (thread, stride) = (track.thread, track.stride);
+        if outcome == Outcome::Wasted {
+            track.retreat();
         }
-        let Some(state) = self.threads.get_mut(&thread) else {
-            return;
-        };
-        let used = if outcome == Outcome::Wasted { 0.0 } else { 1.0 };
-        state.trust += (used - state.trust) * TRUST_STEP;
+        if let Some(state) = self.threads.get_mut(&thread) {
+            state.credit(stride, outcome);
+        }
     }
 
     fn forget(&mut self, space: Space) {
