@@ -36,8 +36,9 @@ const FAULT_TIME: Duration = Duration::from_millis(2);
 const SWEEP_EVERY: Duration = Duration::from_millis(1);
 /// Fetched pages looked at in one sweep.
 const SWEEP_PAGES: usize = 256;
-/// A page not touched this long after it was fetched was fetched in vain.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// A fetched page that has not been touched while this many windows of others came in was
+/// evicted again, or soon will be.
+const HORIZON: u64 = 4;
 /// How long one way of the kernel's readahead is measured.
 const EPOCH: Duration = Duration::from_millis(40);
 
@@ -126,6 +127,14 @@ impl Drop for Steering {
     }
 }
 
+/// When a page was asked for.
+#[derive(Clone, Copy)]
+struct Issue {
+    at: Instant,
+    /// Pages that had come in by then.
+    arrivals: u64,
+}
+
 struct Driver {
     engine: Engine,
     faults: FaultStream,
@@ -133,8 +142,8 @@ struct Driver {
     fetchers: Fetchers,
     /// Most fetched pages that may wait to be touched.
     window: usize,
-    /// When each fetched page was asked for.
-    issued: HashMap<Location, Instant>,
+    /// The pages that were asked for and not seen touched since.
+    issued: HashMap<Location, Issue>,
     /// The same pages, in the order in which they are looked at.
     order: VecDeque<Location>,
     swept: Instant,
@@ -189,8 +198,8 @@ impl Driver {
         let count = faults.drain(|fault| {
             // The fault has ended by now: a fetch that is younger than a read came too late
             // for it, an older one had been evicted again.
-            if let Some(since) = issued.remove(&fault.at) {
-                if since.elapsed() < FAULT_TIME {
+            if let Some(issue) = issued.remove(&fault.at) {
+                if issue.at.elapsed() < FAULT_TIME {
                     engine.end(fault.at, Outcome::Late);
                 } else {
                     engine.evicted(fault.at);
@@ -218,10 +227,10 @@ impl Driver {
     }
 
     fn touched(&mut self, at: Location) {
-        let Some(since) = self.issued.remove(&at) else {
+        let Some(issue) = self.issued.remove(&at) else {
             return;
         };
-        let outcome = if since.elapsed() < READ_TIME {
+        let outcome = if issue.at.elapsed() < READ_TIME {
             Outcome::Late
         } else {
             Outcome::Used
@@ -236,14 +245,14 @@ impl Driver {
             let Some(at) = self.order.pop_front() else {
                 return;
             };
-            let Some(since) = self.issued.get(&at) else {
+            let Some(issue) = self.issued.get(&at) else {
                 continue;
             };
             if !self.engine.is_outstanding(at) {
                 self.issued.remove(&at);
             } else if self.memory.residence(at) == Residence::InMemory {
                 self.touched(at);
-            } else if since.elapsed() > PATIENCE {
+            } else if self.arrivals() - issue.arrivals > HORIZON * self.window as u64 {
                 self.issued.remove(&at);
                 self.engine.end(at, Outcome::Wasted);
             } else {
@@ -272,15 +281,23 @@ impl Driver {
         fetched
     }
 
+    /// Pages that have come in from the tier, fetched or on demand.
+    fn arrivals(&self) -> u64 {
+        self.engine.story().issued + self.seen
+    }
+
     fn next_batch(&mut self) -> Vec<Location> {
         let room = self.window.saturating_sub(self.issued.len()).min(BATCH);
-        let now = Instant::now();
+        let issue = Issue {
+            at: Instant::now(),
+            arrivals: self.arrivals(),
+        };
         let mut batch: Vec<Location> = Vec::with_capacity(room);
         while batch.len() < room {
             let Some(at) = self.engine.next(&mut self.memory) else {
                 break;
             };
-            self.issued.insert(at, now);
+            self.issued.insert(at, issue);
             self.order.push_back(at);
             batch.push(at);
         }
@@ -295,6 +312,15 @@ impl Driver {
     }
 
     fn publish(&self) {
+        use std::cell::Cell;
+        thread_local! { static L: Cell<Option<Instant>> = const { Cell::new(None) }; static P: Cell<(u64,u64,u64,u64,u64,u64,u64)> = const { Cell::new((0,0,0,0,0,0,0)) }; }
+        if std::env::var_os("TT").is_some() && L.get().is_none_or(|l| l.elapsed() > Duration::from_millis(100)) {
+            L.set(Some(Instant::now()));
+            let y = self.engine.story();
+            let n = (self.seen, y.predicted, y.filtered, y.wiped, y.issued, y.used, y.wasted);
+            let o = P.replace(n);
+            eprintln!("faults={} pred={} filt={} wiped={} issued={} used={} wasted={} | out={} queued={} free={} trig={} ra={:?}", n.0-o.0, n.1-o.1, n.2-o.2, n.3-o.3, n.4-o.4, n.5-o.5, n.6-o.6, self.issued.len(), y.queued(), self.fetchers.is_free(), self.engine.triggers().len(), self.readahead.as_ref().map(|r| r.chooser.current()));
+        }
         *self.progress.lock().unwrap_or_else(|e| e.into_inner()) = Progress {
             story: *self.engine.story(),
             faults: self.seen,

@@ -152,11 +152,12 @@ impl Engine {
         &self.story
     }
 
-    /// Takes a prediction's pages that are worth fetching into the secondary queue. Where many
-    /// are in memory already, the source is asked for what comes after, until there are as many
-    /// to fetch as it wanted at first.
+    /// Takes a prediction's pages that are worth fetching into the secondary queue. For those
+    /// that are in memory already the source is asked what comes after, so that as much is
+    /// under way in the end as it wanted.
     fn accept(&mut self, mut prediction: Option<Prediction>, memory: &mut dyn Memory) {
-        let Some((source, wanted)) = prediction.as_ref().map(|p| (p.source, p.pages.len())) else {
+        let Some((source, mut wanted)) = prediction.as_ref().map(|p| (p.source, p.pages.len()))
+        else {
             return;
         };
         let mut group: Vec<Location> = Vec::with_capacity(wanted);
@@ -164,8 +165,9 @@ impl Engine {
             let Some(named) = prediction else {
                 break;
             };
-            self.filter(&named, memory, &mut group);
-            if group.len() >= wanted {
+            let in_memory = self.filter(&named, memory, &mut group);
+            wanted = wanted.saturating_sub(named.pages.len() - in_memory);
+            if wanted == 0 {
                 break;
             }
             prediction = self.predictor.advance(named.source, None);
@@ -177,23 +179,28 @@ impl Engine {
         self.enqueue(group);
     }
 
-    /// Adds to `group` those of the named pages that lie in the tier and are not hints yet.
+    /// Adds to `group` those of the named pages that lie in the tier and are not hints yet;
+    /// returns how many are in memory.
     fn filter(
         &mut self,
         named: &Prediction,
         memory: &mut dyn Memory,
         group: &mut Vec<Location>,
-    ) {
+    ) -> usize {
         let before = group.len();
+        let mut in_memory = 0;
         for &page in &named.pages {
             let at = Location::new(named.space, page);
-            if memory.residence(at) == Residence::InTier && self.register(at, named.source) {
-                group.push(at);
+            match memory.residence(at) {
+                Residence::InMemory => in_memory += 1,
+                Residence::InTier if self.register(at, named.source) => group.push(at),
+                _ => {}
             }
         }
         let kept = group.len() - before;
         self.story.predicted += named.pages.len() as u64;
         self.story.filtered += (named.pages.len() - kept) as u64;
+        in_memory
     }
 
     /// Notes a page as predicted, unless it is already.
