@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use terrace_policy::prefetch::{Engine, LifeStory, Outcome};
 use terrace_policy::readahead::{Chooser, Readahead};
-use terrace_policy::{Location, Memory, Page, Residence, Space};
+use terrace_policy::{Fault, Location, Memory, Page, Residence, Space};
 
 use crate::error::{Context, Result};
 use crate::faults::FaultStream;
@@ -22,6 +22,8 @@ use crate::tier::SwapCounters;
 
 /// Pages in one fetch.
 const BATCH: usize = 64;
+/// Faults of one look that the engine is told of.
+const FRESH: usize = 64;
 /// Threads that fetch.
 const FETCHERS: usize = 2;
 /// Between two looks while something happens, and at most while nothing does.
@@ -83,6 +85,7 @@ impl Steering {
             issued: HashMap::new(),
             order: VecDeque::new(),
             swept: Instant::now(),
+            fresh: Vec::new(),
             seen: 0,
             readahead: readahead.map(Epochs::new),
             progress: Arc::clone(&progress),
@@ -147,6 +150,8 @@ struct Driver {
     /// The same pages, in the order in which they are looked at.
     order: VecDeque<Location>,
     swept: Instant,
+    /// Faults since the last look.
+    fresh: Vec<Fault>,
     seen: u64,
     readahead: Option<Epochs>,
     progress: Arc<Mutex<Progress>>,
@@ -175,9 +180,10 @@ impl Driver {
         self.memory.refresh();
         let faulted = self.take_faults();
         let reached = self.watch_triggers();
-        if self.swept.elapsed() >= SWEEP_EVERY {
+        if self.room() < BATCH {
+            self.sweep(usize::MAX);
+        } else if self.swept.elapsed() >= SWEEP_EVERY {
             self.sweep(SWEEP_PAGES);
-            self.publish();
         }
         let fetched = self.fetch();
         if let Some(readahead) = &mut self.readahead {
@@ -187,27 +193,28 @@ impl Driver {
         faulted + reached + fetched > 0
     }
 
+    /// Delivers the faults that have happened, when there are many only the latest: the program
+    /// has gone on since, and what the others foretell is past.
     fn take_faults(&mut self) -> usize {
-        let Self {
-            engine,
-            faults,
-            memory,
-            issued,
-            ..
-        } = self;
-        let count = faults.drain(|fault| {
-            // The fault has ended by now: a fetch that is younger than a read came too late
-            // for it, an older one had been evicted again.
-            if let Some(issue) = issued.remove(&fault.at) {
+        self.fresh.clear();
+        let fresh = &mut self.fresh;
+        let count = self.faults.drain(|fault| fresh.push(fault));
+        self.seen += count as u64;
+        for fault in &self.fresh {
+            // The fault has ended by now: a fetch that is younger than it came too late for
+            // it, an older one had been evicted again.
+            if let Some(issue) = self.issued.remove(&fault.at) {
                 if issue.at.elapsed() < FAULT_TIME {
-                    engine.end(fault.at, Outcome::Late);
+                    self.engine.end(fault.at, Outcome::Late);
                 } else {
-                    engine.evicted(fault.at);
+                    self.engine.evicted(fault.at);
                 }
             }
-            engine.fault(&fault, memory);
-        });
-        self.seen += count as u64;
+        }
+        let stale = self.fresh.len().saturating_sub(FRESH);
+        for fault in &self.fresh[stale..] {
+            self.engine.fault(fault, &mut self.memory);
+        }
         count
     }
 
@@ -241,6 +248,7 @@ impl Driver {
     /// Looks at up to `count` fetched pages, those first that were not looked at for longest.
     fn sweep(&mut self, count: usize) {
         self.swept = Instant::now();
+        self.publish();
         for _ in 0..count.min(self.order.len()) {
             let Some(at) = self.order.pop_front() else {
                 return;
@@ -281,13 +289,18 @@ impl Driver {
         fetched
     }
 
+    /// How many more pages may be fetched now.
+    fn room(&self) -> usize {
+        self.window.saturating_sub(self.issued.len())
+    }
+
     /// Pages that have come in from the tier, fetched or on demand.
     fn arrivals(&self) -> u64 {
         self.engine.story().issued + self.seen
     }
 
     fn next_batch(&mut self) -> Vec<Location> {
-        let room = self.window.saturating_sub(self.issued.len()).min(BATCH);
+        let room = self.room().min(BATCH);
         let issue = Issue {
             at: Instant::now(),
             arrivals: self.arrivals(),
@@ -312,15 +325,6 @@ impl Driver {
     }
 
     fn publish(&self) {
-        use std::cell::Cell;
-        thread_local! { static L: Cell<Option<Instant>> = const { Cell::new(None) }; static P: Cell<(u64,u64,u64,u64,u64,u64,u64)> = const { Cell::new((0,0,0,0,0,0,0)) }; }
-        if std::env::var_os("TT").is_some() && L.get().is_none_or(|l| l.elapsed() > Duration::from_millis(100)) {
-            L.set(Some(Instant::now()));
-            let y = self.engine.story();
-            let n = (self.seen, y.predicted, y.filtered, y.wiped, y.issued, y.used, y.wasted);
-            let o = P.replace(n);
-            eprintln!("faults={} pred={} filt={} wiped={} issued={} used={} wasted={} | out={} queued={} free={} trig={} ra={:?}", n.0-o.0, n.1-o.1, n.2-o.2, n.3-o.3, n.4-o.4, n.5-o.5, n.6-o.6, self.issued.len(), y.queued(), self.fetchers.is_free(), self.engine.triggers().len(), self.readahead.as_ref().map(|r| r.chooser.current()));
-        }
         *self.progress.lock().unwrap_or_else(|e| e.into_inner()) = Progress {
             story: *self.engine.story(),
             faults: self.seen,

@@ -87,6 +87,8 @@ const DISTRUST: f64 = 0.3;
 /// A thread that has touched this many pages up to its fault, and faulted among them before,
 /// goes page by page. The kernel's readahead, which fetches blocks, may hide the faults between.
 const DENSE: u64 = 16;
+/// Strides of so many bytes do not come about by chance among the faults of a dense walk.
+const WIDE: u64 = 8 * PAGE_BYTES;
 /// Strides remembered a thread.
 const STRIDES: usize = 8;
 /// Pages that must have been used for a stride before it is looked for again,
@@ -125,19 +127,20 @@ impl Track {
         (nearest.saturating_sub(1)..=nearest + 1).find(|&element| self.touches(element, page))
     }
 
-    /// Whether an element lies on `page`, or ends on it where the stride leaves room for that.
+    /// Whether an element lies on `page`, or may end on it.
     fn touches(&self, element: u64, page: Page) -> bool {
         let Some(pages) = self.pages(element) else {
             return false;
         };
-        let spills = self.stride.unsigned_abs() > PAGE_BYTES && page.0 == pages.end() + 1;
-        pages.contains(&page.0) || spills
+        let may_spill = pages.start() == pages.end() && self.stride.unsigned_abs() >= WIDE;
+        pages.contains(&page.0) || (may_spill && page.0 == pages.end() + 1)
     }
 
     /// The program was seen at `element`, by a fault on `page`.
     fn resume(&mut self, element: u64, page: Page) {
         if let Some(start) = self.address(element) {
-            self.reach = self.reach.max((page.0 * PAGE_BYTES).saturating_sub(start));
+            let spill = (page.0 * PAGE_BYTES).saturating_sub(start);
+            self.reach = self.reach.max(spill.min(PAGE_BYTES - 1));
         }
         self.position = self.position.max(element);
         self.frontier = self.frontier.max(element + 1);
@@ -230,11 +233,11 @@ impl ThreadState {
         self.proven().find(whole).unwrap_or(stride)
     }
 
-    /// The strides wider than a page that have served this thread, the best first.
+    /// The wide strides that have served this thread, the best first.
     fn proven(&self) -> impl Iterator<Item = i64> {
         self.strides
             .iter()
-            .filter(|(stride, credit)| *credit >= PROOF && stride.unsigned_abs() > PAGE_BYTES)
+            .filter(|(stride, credit)| *credit >= PROOF && stride.unsigned_abs() >= WIDE)
             .map(|(stride, _)| *stride)
     }
 
