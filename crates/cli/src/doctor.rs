@@ -1,5 +1,6 @@
 //! `terrace doctor`.
 
+use std::io::Write;
 use std::process::ExitCode;
 
 use terrace_live::{Result, doctor};
@@ -10,19 +11,23 @@ use crate::args::Doctor;
 pub fn doctor(arguments: &Doctor) -> Result<ExitCode> {
     if arguments.clean {
         let done = doctor::clean()?;
-        if done.is_empty() {
-            eprintln!("terrace: nothing was left behind");
-        }
+        let done = if done.is_empty() {
+            vec!["nothing was left behind".to_owned()]
+        } else {
+            done
+        };
         for line in done {
-            eprintln!("terrace: {line}");
+            let _ = writeln!(std::io::stderr(), "terrace: {line}");
         }
     }
     let checks = doctor::examine();
-    if arguments.json {
-        print!("{}", json(&checks));
-    } else if !arguments.clean {
-        print!("{}", lines(&checks));
-    }
+    let text = match (arguments.json, arguments.clean) {
+        (true, _) => json(&checks),
+        (false, false) => lines(&checks),
+        (false, true) => String::new(),
+    };
+    // Whoever reads only the first lines has read what they wanted.
+    let _ = std::io::stdout().write_all(text.as_bytes());
     Ok(if arguments.clean || ready(&checks) {
         ExitCode::SUCCESS
     } else {

@@ -4,6 +4,7 @@ mod args;
 mod doctor;
 mod run;
 
+use std::io::Write;
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -14,7 +15,7 @@ fn main() -> ExitCode {
     match dispatch(args::Terrace::parse()) {
         Ok(code) => code,
         Err(error) => {
-            eprintln!("terrace: {error}");
+            let _ = writeln!(std::io::stderr(), "terrace: {error}");
             ExitCode::from(match error.kind {
                 Kind::Usage => 2,
                 Kind::Failure => 1,

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use terrace_live::compare::{Request, Results, Step, perform};
 use terrace_live::program::{Exit, end_like};
-use terrace_live::run::Status;
+use terrace_live::run::{Event, Status};
 use terrace_live::{Error, Result};
 use terrace_report::schema::Document;
 use terrace_report::status::StatusLine;
@@ -36,13 +36,16 @@ pub fn run(arguments: Run) -> Result<ExitCode> {
         compare: arguments.compare,
         repeat: arguments.repeat as usize,
     };
-    let mut screen = Screen::new(!arguments.quiet && std::io::stderr().is_terminal());
-    let results = perform(&request, &mut |step, status| screen.show(step, status));
+    let mut screen = Screen::new(arguments.quiet);
+    let results = perform(&request, &mut |step, event| match event {
+        Event::Running(status) => screen.show(step, status),
+        Event::Notice(text) => screen.notice(text),
+    });
     screen.clear();
     let results = results?;
 
     for remark in terrace_report::run::remarks(&results) {
-        eprintln!("terrace: {remark}");
+        say(&format!("terrace: {remark}\n"));
     }
     if !arguments.quiet {
         let table = if arguments.compare {
@@ -50,7 +53,7 @@ pub fn run(arguments: Run) -> Result<ExitCode> {
         } else {
             terrace_report::run::single(&results, arguments.endurance)
         };
-        eprint!("{table}");
+        say(&table);
     }
     if let Some(mut file) = json {
         let text = Document::of(&results, arguments.endurance).to_json();
@@ -72,17 +75,24 @@ fn exit(results: &Results) -> Exit {
     }
 }
 
+/// Writes to people. That nobody reads it any more is no reason to fail.
+fn say(text: &str) {
+    let _ = std::io::stderr().write_all(text.as_bytes());
+}
+
 /// The status line on a terminal, redrawn in place.
 struct Screen {
-    shown: bool,
+    quiet: bool,
+    terminal: bool,
     drawn: Option<Instant>,
     line: StatusLine,
 }
 
 impl Screen {
-    fn new(shown: bool) -> Self {
+    fn new(quiet: bool) -> Self {
         Self {
-            shown,
+            quiet,
+            terminal: std::io::stderr().is_terminal(),
             drawn: None,
             line: StatusLine::default(),
         }
@@ -90,23 +100,31 @@ impl Screen {
 
     fn show(&mut self, step: Step, status: &Status) {
         let due = self.drawn.is_none_or(|at| at.elapsed() >= REDRAW_EVERY);
-        if self.shown && due {
+        if self.terminal && !self.quiet && due {
             self.drawn = Some(Instant::now());
             let line = self.line.line(step, status);
-            let columns = columns();
-            let visible: String = line.chars().take(columns.saturating_sub(1)).collect();
-            eprint!("\r\x1b[K{visible}");
+            // A longer line would wrap and could not be redrawn.
+            let visible: String = line.chars().take(columns() - 1).collect();
+            say(&format!("\r\x1b[K{visible}"));
         }
     }
 
-    fn clear(&self) {
-        if self.drawn.is_some() {
-            eprint!("\r\x1b[K");
+    fn notice(&mut self, text: &str) {
+        if !self.quiet {
+            self.clear();
+            say(&format!("terrace: {text}\n"));
+        }
+    }
+
+    fn clear(&mut self) {
+        if self.drawn.take().is_some() {
+            say("\r\x1b[K");
         }
     }
 }
 
-/// The width of the terminal: a longer line would wrap and could not be redrawn.
+/// The width of the terminal.
 fn columns() -> usize {
-    terminal_size::terminal_size_of(std::io::stderr()).map_or(80, |(width, _)| width.0.into())
+    let size = terminal_size::terminal_size_of(std::io::stderr());
+    size.map_or(80, |(width, _)| usize::from(width.0).max(1))
 }

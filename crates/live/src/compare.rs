@@ -7,7 +7,7 @@ use terrace_policy::prefetch;
 use crate::budget::Version;
 use crate::bytes::Bytes;
 use crate::error::{Error, Result};
-use crate::run::{Dram, Outcome, Session, Status, Way, machine_memory};
+use crate::run::{Dram, Event, Outcome, Session, Way, machine_memory};
 use crate::sysctl;
 use crate::tier::Spec;
 
@@ -75,6 +75,8 @@ pub struct Results {
     pub runs: Vec<Runs>,
     /// The signal by which somebody asked us to end before all runs were done.
     pub interrupted: Option<i32>,
+    /// Why something could not be put back, where that is so.
+    pub left_behind: Option<Error>,
 }
 
 /// Where in a request we are.
@@ -94,7 +96,7 @@ pub struct Step {
 /// A usage error where it cannot be, else a failure of ours or the machine's.
 pub fn perform(
     request: &Request,
-    observe: &mut (dyn FnMut(Step, &Status) + Send),
+    observe: &mut (dyn FnMut(Step, Event) + Send),
 ) -> Result<Results> {
     crate::program::find(&request.command)?;
     let mut performance = Performance {
@@ -111,7 +113,9 @@ pub fn perform(
         done: 0,
         of: ways(request).len() * request.repeat,
     };
-    performance.perform()
+    let mut results = performance.perform()?;
+    results.left_behind = performance.session.close().err();
+    Ok(results)
 }
 
 /// In the order in which each repetition runs them.
@@ -130,7 +134,7 @@ fn ways(request: &Request) -> Vec<Way> {
 struct Performance<'a> {
     session: Session,
     request: &'a Request,
-    observe: &'a mut (dyn FnMut(Step, &Status) + Send),
+    observe: &'a mut (dyn FnMut(Step, Event) + Send),
     runs: Vec<Runs>,
     done: usize,
     of: usize,
@@ -167,6 +171,7 @@ impl Performance<'_> {
             },
             runs: std::mem::take(&mut self.runs),
             interrupted: self.session.asked_to_end(),
+            left_behind: None,
         })
     }
 
@@ -174,7 +179,9 @@ impl Performance<'_> {
     /// the all-DRAM runs too.
     fn measure(&mut self) -> Result<Bytes> {
         if !self.request.compare {
-            eprintln!("terrace: a first run without a limit measures the footprint");
+            let notice = "a first run without a limit measures the footprint";
+            let step = self.step(Way::AllDram);
+            (self.observe)(step, Event::Notice(notice));
         }
         let outcome = self.run(Way::AllDram, None)?;
         if !outcome.exit.success() && self.session.asked_to_end().is_none() {
@@ -208,16 +215,20 @@ impl Performance<'_> {
     }
 
     fn run(&mut self, way: Way, limit: Option<Bytes>) -> Result<Outcome> {
-        let step = Step {
+        let step = self.step(way);
+        let observe = &mut *self.observe;
+        self.session
+            .run(&self.request.command, way, limit, &mut |event| {
+                observe(step, event);
+            })
+    }
+
+    fn step(&self, way: Way) -> Step {
+        Step {
             way,
             run: (self.done + 1).min(self.of),
             of: self.of,
-        };
-        let observe = &mut *self.observe;
-        self.session
-            .run(&self.request.command, way, limit, &mut |status| {
-                observe(step, status);
-            })
+        }
     }
 
     fn runs_of(&mut self, way: Way) -> Option<&mut Runs> {

@@ -288,21 +288,20 @@ fn leftovers() -> Check {
 /// # Errors
 /// A failure where something cannot be removed.
 pub fn clean() -> Result<Vec<String>> {
-    let mut done = Vec::new();
-    for leftover in Leftover::find(&state_directory())? {
+    let clean = |leftover: Leftover| {
         let changes = leftover.changes().join(", ");
-        let running = leftover.processes();
+        let running = leftover.processes().first().copied();
         leftover.clean()?;
-        done.push(match running.as_slice() {
-            [] => format!("put back: {changes}"),
-            pids => format!(
-                "the program of a killed run still runs (process {}) and keeps its cgroup and \
-                 tier; clean again when it has ended",
-                pids[0]
+        Ok(match running {
+            None => format!("put back: {changes}"),
+            Some(process) => format!(
+                "the program of a killed run still runs (process {process}) and keeps its cgroup \
+                 and tier; clean again when it has ended"
             ),
-        });
-    }
-    Ok(done)
+        })
+    };
+    let leftovers = Leftover::find(&state_directory())?;
+    leftovers.into_iter().map(clean).collect()
 }
 
 #[cfg(test)]

@@ -21,6 +21,8 @@ use crate::tier::{Spec, SwapCounters, Tier};
 
 /// How often the program's memory is looked at.
 const SAMPLE_EVERY: Duration = Duration::from_millis(50);
+/// What a program started may outlive it so long without a word.
+const STRAGGLE: Duration = Duration::from_millis(300);
 /// Fetched pages may take up this share of the budget before they are touched.
 const WINDOW_SHARE: u64 = 16;
 /// Fetched pages that may wait to be touched, at least and at most.
@@ -111,8 +113,17 @@ pub struct Status {
     pub tier: SwapCounters,
 }
 
-/// Is told how the program is doing, about every [`SAMPLE_EVERY`].
-pub type Observer<'a> = &'a mut (dyn FnMut(&Status) + Send);
+/// What people may want to know while a program runs.
+#[derive(Clone, Copy, Debug)]
+pub enum Event<'a> {
+    /// How the program is doing; comes some twenty times a second.
+    Running(&'a Status),
+    /// A sentence about what goes on.
+    Notice(&'a str),
+}
+
+/// Is told what goes on.
+pub type Observer<'a> = &'a mut (dyn FnMut(Event) + Send);
 
 /// What one run cost.
 #[derive(Clone, Copy, Debug)]
@@ -185,6 +196,14 @@ impl Session {
         Ok(())
     }
 
+    /// Takes the tier back; dropping a session does so too, but cannot say that it failed.
+    ///
+    /// # Errors
+    /// A failure where the kernel cannot take its pages back.
+    pub fn close(mut self) -> Result<()> {
+        self.tier.take().map_or(Ok(()), Tier::remove)
+    }
+
     /// What the tier is, for people.
     pub fn tier(&self) -> &str {
         self.tier.as_ref().map_or("none", |tier| &tier.description)
@@ -223,7 +242,7 @@ impl Session {
         let program = Program::start(command, &budget.entrances())?;
         self.signals.aim(Target::Program(program.pid()));
         let (ended, footprint) = watch(program, &budget, steering.as_ref(), limit, observer);
-        self.await_the_rest(&budget);
+        self.await_the_rest(&budget, observer);
         self.signals.aim(Target::Nobody);
         let ended = ended?;
         let progress = steering.map(Steering::finish);
@@ -261,24 +280,21 @@ impl Session {
     }
 
     /// What the program started may outlive it; its memory is in our tier, so we stay too.
-    fn await_the_rest(&self, budget: &Budget) {
+    fn await_the_rest(&self, budget: &Budget, observer: Observer) {
         let group = budget.directories()[0].clone();
+        self.signals.aim(Target::Group(group));
+        let since = Instant::now();
         let mut told = false;
         while !budget.processes().is_empty() {
-            if !told && self.asked_to_end().is_none() {
-                let count = budget.processes().len();
-                self.signals.aim(Target::Group(group.clone()));
-                std::thread::sleep(Duration::from_millis(200));
-                if budget.processes().is_empty() {
-                    return;
-                }
-                eprintln!(
-                    "terrace: the program has ended, {count} of the processes it started still \
-                     run; waiting for them (a SIGTERM to terrace ends them)"
-                );
+            if !told && since.elapsed() > STRAGGLE {
+                told = true;
+                observer(Event::Notice(&format!(
+                    "the program has ended, {} of the processes it started still run; \
+                     waiting for them (a SIGTERM to terrace ends them)",
+                    budget.processes().len()
+                )));
             }
-            told = true;
-            std::thread::sleep(Duration::from_millis(20));
+            std::thread::sleep(Duration::from_millis(5));
         }
     }
 }
@@ -303,7 +319,7 @@ fn watch(
     budget: &Budget,
     steering: Option<&Steering>,
     limit: Option<Bytes>,
-    observer: Observer,
+    observer: &mut (dyn FnMut(Event) + Send),
 ) -> (Result<Ended>, Bytes) {
     let done = AtomicBool::new(false);
     let started = Instant::now();
@@ -314,13 +330,13 @@ fn watch(
             while !done.load(Ordering::Relaxed) {
                 let usage = budget.usage();
                 footprint = footprint.max(Bytes(usage.resident.0 + usage.swapped.0));
-                observer(&Status {
+                observer(Event::Running(&Status {
                     elapsed: started.elapsed(),
                     usage,
                     limit,
                     progress: steering.map(Steering::progress),
                     tier: SwapCounters::read().since(before),
-                });
+                }));
                 std::thread::park_timeout(SAMPLE_EVERY);
             }
             footprint

@@ -26,7 +26,7 @@ const BATCH: usize = 64;
 const FRESH: usize = 64;
 /// Threads that fetch.
 const FETCHERS: usize = 2;
-/// Between two looks while something happens, and at most while nothing does.
+/// Between two looks while something is foreseen, and at most while nothing is.
 const PAUSE: (Duration, Duration) = (Duration::from_micros(40), Duration::from_millis(2));
 /// A page found touched this soon after its fetch went out had not arrived, or just so: about
 /// one read of a fast device.
@@ -41,8 +41,8 @@ const SWEEP_PAGES: usize = 256;
 /// A fetched page that has not been touched while this many windows of others came in was
 /// evicted again, or soon will be.
 const HORIZON: u64 = 4;
-/// How long one way of the kernel's readahead is measured.
-const EPOCH: Duration = Duration::from_millis(40);
+/// How long the kernel's readahead is measured before it is judged.
+const EPOCH: Duration = Duration::from_millis(50);
 
 /// What steering has done so far.
 #[derive(Clone, Copy, Debug, Default)]
@@ -175,10 +175,12 @@ impl Driver {
         self.publish();
     }
 
-    /// One look: faults, first uses, fetches. Says whether anything happened.
+    /// One look: faults, first uses, fetches. Says whether there was anything to foresee: a
+    /// program that faults at random is not looked at more often than one that does not fault,
+    /// and keeps the CPU for itself.
     fn step(&mut self) -> bool {
         self.memory.refresh();
-        let faulted = self.take_faults();
+        self.take_faults();
         let reached = self.watch_triggers();
         if self.room() < BATCH {
             self.sweep(usize::MAX);
@@ -187,15 +189,14 @@ impl Driver {
         }
         let fetched = self.fetch();
         if let Some(readahead) = &mut self.readahead {
-            let served = self.engine.story().used + self.engine.story().late + self.seen;
-            readahead.tick(served);
+            readahead.tick();
         }
-        faulted + reached + fetched > 0
+        reached + fetched > 0
     }
 
     /// Delivers the faults that have happened, when there are many only the latest: the program
     /// has gone on since, and what the others foretell is past.
-    fn take_faults(&mut self) -> usize {
+    fn take_faults(&mut self) {
         self.fresh.clear();
         let fresh = &mut self.fresh;
         let count = self.faults.drain(|fault| fresh.push(fault));
@@ -215,7 +216,6 @@ impl Driver {
         for fault in &self.fresh[stale..] {
             self.engine.fault(fault, &mut self.memory);
         }
-        count
     }
 
     /// Asks the page table which triggers have been touched.
@@ -333,12 +333,12 @@ impl Driver {
     }
 }
 
-/// Measures the kernel's readahead against single pages, epoch by epoch.
+/// Measures what the kernel's readahead brings, epoch by epoch.
 struct Epochs {
     chooser: Chooser,
     knob: PageCluster,
     began: Instant,
-    served: u64,
+    counted: SwapCounters,
 }
 
 impl Epochs {
@@ -347,26 +347,22 @@ impl Epochs {
             chooser: Chooser::default(),
             knob,
             began: Instant::now(),
-            served: SwapCounters::read().readahead_hits,
+            counted: SwapCounters::read(),
         }
     }
 
-    /// `served` counts the tier's pages that were used for the first time, but for those that
-    /// the kernel's readahead brought.
-    fn tick(&mut self, served: u64) {
-        let length = self.began.elapsed();
-        if length < EPOCH {
+    fn tick(&mut self) {
+        if self.began.elapsed() < EPOCH {
             return;
         }
-        let served = served + SwapCounters::read().readahead_hits;
+        let counted = SwapCounters::read();
+        let epoch = counted.since(self.counted);
         let before = self.chooser.current();
-        let after = self
-            .chooser
-            .epoch(served.saturating_sub(self.served), length.as_nanos() as u64);
+        let after = self.chooser.epoch(epoch.readahead, epoch.readahead_hits);
         if after != before {
             self.knob.set(after == Readahead::Off);
         }
-        self.served = served;
+        self.counted = counted;
         self.began = Instant::now();
     }
 }

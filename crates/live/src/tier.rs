@@ -454,7 +454,9 @@ pub struct SwapCounters {
     pub read: u64,
     /// Pages written to them.
     pub written: u64,
-    /// Pages that the kernel's readahead brought and that were then touched.
+    /// Pages read because their neighbours had faulted.
+    pub readahead: u64,
+    /// Those of them that were then touched.
     pub readahead_hits: u64,
 }
 
@@ -469,6 +471,7 @@ impl SwapCounters {
         Self {
             read: self.read.saturating_sub(earlier.read),
             written: self.written.saturating_sub(earlier.written),
+            readahead: self.readahead.saturating_sub(earlier.readahead),
             readahead_hits: self.readahead_hits.saturating_sub(earlier.readahead_hits),
         }
     }
@@ -479,6 +482,7 @@ impl SwapCounters {
             let counter = match key {
                 "pswpin" => &mut counters.read,
                 "pswpout" => &mut counters.written,
+                "swap_ra" => &mut counters.readahead,
                 "swap_ra_hit" => &mut counters.readahead_hits,
                 _ => continue,
             };
@@ -554,6 +558,7 @@ mod tests {
         let expected = SwapCounters {
             read: 5,
             written: 7,
+            readahead: 9,
             readahead_hits: 3,
         };
         assert_eq!(SwapCounters::parse(text), expected);

@@ -222,6 +222,9 @@ pub fn remarks(results: &Results) -> Vec<String> {
         }
     }
     remarks.dedup();
+    if let Some(error) = &results.left_behind {
+        remarks.push(format!("{error}; put it back with: terrace doctor --clean"));
+    }
     remarks
 }
 

@@ -59,6 +59,8 @@ struct Track {
     stride: i64,
     /// Bytes that are touched after an element's first one, as far as faults have shown it.
     reach: u64,
+    /// Faults still to come in it before it is believed.
+    unproven: u32,
     /// The last element known to be touched.
     position: u64,
     /// The first element not predicted yet.
@@ -84,6 +86,10 @@ const SLACK: u64 = 4;
 const TRUST_STEP: f64 = 1.0 / 128.0;
 /// Below this trust a thread's streams stay at their first depth.
 const DISTRUST: f64 = 0.3;
+/// From this trust on a thread's streams are believed at once; below it, each tenth that is
+/// missing asks for two more faults.
+const CONFIDENCE: f64 = 0.5;
+const DOUBT: f64 = 20.0;
 /// A thread that has touched this many pages up to its fault, and faulted among them before,
 /// goes page by page. The kernel's readahead, which fetches blocks, may hide the faults between.
 const DENSE: u64 = 16;
@@ -307,6 +313,12 @@ impl Stream {
         }
     }
 
+    /// How many faults more than three a new stream of a thread must show before it is believed.
+    fn proof(&self, thread: Thread) -> u32 {
+        let trust = self.threads.get(&thread).map_or(0.5, |state| state.trust);
+        ((CONFIDENCE - trust).max(0.0) * DOUBT) as u32
+    }
+
     /// Follows an existing stream that the fault belongs to.
     fn follow(&mut self, fault: &Fault) -> Option<Option<Prediction>> {
         let (index, element) = self
@@ -320,10 +332,16 @@ impl Stream {
         let overtaken = element >= track.frontier;
         track.resume(element, fault.at.page);
         let lead = track.frontier - track.position;
-        if overtaken {
+        let wanted = if track.unproven > 0 {
+            track.unproven -= 1;
+            false
+        } else {
+            lead <= track.depth
+        };
+        if overtaken && wanted {
             track.deepen(limit);
         }
-        let prediction = (lead <= track.depth).then(|| track.predict()).flatten();
+        let prediction = wanted.then(|| track.predict()).flatten();
         self.tracks.push(track);
         Some(prediction)
     }
@@ -331,6 +349,7 @@ impl Stream {
     /// Makes a new stream of this fault and two earlier ones.
     fn discover(&mut self, fault: &Fault, memory: &mut dyn Memory) -> Option<Prediction> {
         let limit = self.limit(fault.thread);
+        let unproven = self.proof(fault.thread);
         let state = self
             .threads
             .entry(fault.thread)
@@ -354,11 +373,12 @@ impl Stream {
             origin: fault.address(),
             stride,
             reach: 0,
+            unproven,
             position: 0,
             frontier: 1,
             depth: depth.min(limit),
         };
-        let prediction = track.predict();
+        let prediction = (unproven == 0).then(|| track.predict()).flatten();
         if self.tracks.len() == self.settings.streams {
             self.tracks.remove(0);
         }

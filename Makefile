@@ -1,0 +1,40 @@
+# Terrace. `make demo` runs the main job, `make test` every test; each sets itself up.
+
+CARGO ?= cargo
+DEMO_PACKAGES = python3 python3-numpy
+BENCH_PACKAGES = $(DEMO_PACKAGES) python3-sklearn redis-server redis-tools sqlite3 xz-utils coreutils
+
+.PHONY: help demo test check build bench-live clean
+
+help:
+	@echo 'make demo        run a real program with a quarter of its memory, four ways, and compare'
+	@echo 'make test        run every test'
+	@echo 'make bench-live  run the suite of real programs (some 45 minutes)'
+	@echo 'make build       build target/release/terrace'
+	@echo 'make clean       remove what was built'
+
+demo:
+	@scripts/setup.sh $(DEMO_PACKAGES)
+	@$(MAKE) --no-print-directory build
+	@scripts/demo.sh
+
+test: check
+	@scripts/setup.sh
+	$(CARGO) test --workspace --locked
+
+check:
+	@scripts/setup.sh
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+
+build:
+	@scripts/setup.sh
+	$(CARGO) build --release --locked
+
+bench-live:
+	@scripts/setup.sh $(BENCH_PACKAGES)
+	@$(MAKE) --no-print-directory build
+	python3 benches/live/run.py
+
+clean:
+	$(CARGO) clean

@@ -1,0 +1,42 @@
+//! A program for the tests to run: touches a megabyte range once and then walks over it.
+//!
+//! `walk MEGABYTES STRIDE_PAGES PASSES [fork]`: with `fork`, a child does it all. Prints the
+//! sum of what it read, which is known, so that a lost page would be seen.
+
+use std::process::{Command, ExitCode};
+
+const PAGE: usize = 4096;
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let number = |index: usize| -> usize {
+        let text = arguments.get(index).expect("walk MEGABYTES STRIDE PASSES");
+        text.parse().expect("a number")
+    };
+    let (pages, stride, passes) = (number(0) * 256, number(1), number(2));
+    if arguments.get(3).is_some_and(|a| a == "fork") {
+        let own = std::env::current_exe().expect("the path of this program");
+        let status = Command::new(own).args(&arguments[..3]).status();
+        return ExitCode::from(u8::from(!status.expect("a child").success()));
+    }
+    let mut memory = vec![0u8; pages * PAGE];
+    for page in 0..pages {
+        // Noise, so that no tier can compress it or leave it out.
+        let start = page * PAGE;
+        for (k, byte) in memory[start..start + PAGE].iter_mut().enumerate() {
+            *byte = ((page * 2_654_435_761 + k * 40503) >> 7) as u8;
+        }
+        memory[start] = 1;
+    }
+    let mut sum = 0usize;
+    for _ in 0..passes {
+        for first in 0..stride {
+            for page in (first..pages).step_by(stride) {
+                sum += usize::from(memory[page * PAGE]);
+            }
+        }
+    }
+    assert_eq!(sum, pages * passes, "a page was lost");
+    println!("{sum}");
+    ExitCode::SUCCESS
+}

@@ -1,0 +1,119 @@
+//! Bad input, each with its own sentence and exit code 2. Needs no privilege.
+
+use std::process::{Command, Output};
+
+fn terrace(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_terrace"))
+        .args(arguments)
+        .output()
+        .expect("terrace runs")
+}
+
+/// Holds that the arguments are refused with a text that has `why` in it.
+fn refused(arguments: &[&str], why: &str) {
+    let output = terrace(arguments);
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{arguments:?}: {text}");
+    assert!(text.contains(why), "{arguments:?}: {text}");
+    assert!(!text.contains("panicked"), "{arguments:?}: {text}");
+}
+
+#[test]
+fn no_program() {
+    refused(&["run", "--dram", "64M"], "no program was given");
+    refused(&["run", "--dram", "64M", "--"], "no program was given");
+}
+
+#[test]
+fn a_program_that_does_not_exist_or_may_not_be_run() {
+    refused(
+        &["run", "--dram", "64M", "--", "/no/such/program"],
+        "does not exist",
+    );
+    refused(
+        &["run", "--dram", "64M", "--", "no-such-program"],
+        "does not exist",
+    );
+    refused(
+        &["run", "--dram", "64M", "--", "/etc/passwd"],
+        "may not be run",
+    );
+    refused(&["run", "--dram", "64M", "--", "/"], "is a directory");
+}
+
+#[test]
+fn a_size_that_is_none() {
+    for (size, why) in [
+        ("0", "it is zero"),
+        ("-4G", "it is negative"),
+        ("much", "unknown unit"),
+        ("", "no number"),
+        ("8000P", "larger than this machine's"),
+        ("0%", "no share of the footprint"),
+        ("120%", "no share of the footprint"),
+    ] {
+        refused(&["run", "--dram", size, "--", "true"], why);
+    }
+    refused(&["run", "--", "true"], "--dram");
+    refused(
+        &["run", "--dram", "4M", "--footprint", "x", "--", "true"],
+        "is not a size",
+    );
+}
+
+#[test]
+fn a_tier_that_is_none() {
+    for (tier, why) in [
+        ("/no/such/place", "does not exist"),
+        ("/etc/passwd", "neither a directory nor a block device"),
+    ] {
+        refused(
+            &["run", "--dram", "64M", "--tier", tier, "--", "true"],
+            why,
+        );
+    }
+}
+
+#[test]
+fn other_options() {
+    let run = |option: &str, value: &str, why: &str| {
+        refused(&["run", "--dram", "64M", option, value, "--", "true"], why);
+    };
+    run("--prefetch", "magic", "there are: off, stream");
+    run("--endurance", "600", "as on the data sheet");
+    run("--repeat", "0", "0 is not in 1..=1000");
+    run("--json", "/no/such/directory/file", "cannot write");
+    refused(&["fly"], "unrecognized subcommand");
+    refused(&[], "Usage");
+}
+
+#[test]
+fn help_teaches() {
+    let output = terrace(&["run", "--help"]);
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success());
+    for word in ["--dram", "--tier", "--compare", "stream:", "Examples:", "Exit code"] {
+        assert!(text.contains(word), "{word} is not in the help:\n{text}");
+    }
+}
+
+#[test]
+fn doctor_says_what_it_found_to_people_and_machines() {
+    let text = String::from_utf8(terrace(&["doctor"]).stdout).unwrap();
+    for name in ["kernel", "privileges", "memory cgroup", "perf", "free space"] {
+        assert!(text.contains(name), "{name} is not in:\n{text}");
+    }
+    let json = terrace(&["doctor", "--json"]).stdout;
+    let json: serde_json::Value = serde_json::from_slice(&json).expect("JSON");
+    assert_eq!(json["schema"], "terrace.doctor/1");
+    assert!(json["checks"].as_array().unwrap().len() > 8);
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_panic() {
+    let terrace = env!("CARGO_BIN_EXE_terrace");
+    let script = format!("{terrace} doctor 2>&1 >&- | head -c 0; {terrace} run 2>&- >&-");
+    let output = Command::new("sh").args(["-c", &script]).output().unwrap();
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert!(!text.contains("panicked"), "{text}");
+}

@@ -1,0 +1,241 @@
+//! The engine with predictors worked out by hand, and with arbitrary ones.
+
+use std::collections::HashMap;
+
+use proptest::prelude::*;
+use terrace_policy::prefetch::{Engine, Outcome, Prediction, Predictor, Settings, Source};
+use terrace_policy::{Fault, Location, Memory, Page, Residence, Space, Thread};
+
+const SPACE: Space = Space(1);
+
+fn at(page: u64) -> Location {
+    Location::new(SPACE, Page(page))
+}
+
+fn fault(page: u64) -> Fault {
+    Fault {
+        thread: Thread(1),
+        at: at(page),
+        offset: 0,
+    }
+}
+
+/// All pages in the tier, but those named otherwise.
+#[derive(Default)]
+struct Map(HashMap<u64, Residence>);
+
+impl Memory for Map {
+    fn residence(&mut self, at: Location) -> Residence {
+        *self.0.get(&at.page.0).unwrap_or(&Residence::InTier)
+    }
+}
+
+/// Foretells the `degree` pages behind the one that faulted or was reached.
+struct Next {
+    degree: u64,
+    last: u64,
+    futile: std::sync::Arc<std::sync::atomic::AtomicUsize>,
+}
+
+impl Next {
+    fn boxed(degree: u64) -> Box<Self> {
+        Box::new(Self {
+            degree,
+            last: 0,
+            futile: Default::default(),
+        })
+    }
+
+    fn predict(&mut self) -> Option<Prediction> {
+        let pages = (self.last + 1..=self.last + self.degree).map(Page).collect();
+        self.last += self.degree;
+        Some(Prediction {
+            source: Source(7),
+            space: SPACE,
+            pages,
+        })
+    }
+}
+
+impl Predictor for Next {
+    fn fault(&mut self, fault: &Fault, _: &mut dyn Memory) -> Option<Prediction> {
+        self.last = fault.at.page.0;
+        self.predict()
+    }
+
+    fn advance(&mut self, source: Source, _: Option<Location>) -> Option<Prediction> {
+        assert_eq!(source, Source(7));
+        self.predict()
+    }
+
+    fn futile(&mut self, _: Source) {
+        self.futile
+            .fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+    }
+
+    fn outcome(&mut self, _: Source, _: Outcome) {}
+
+    fn forget(&mut self, _: Space) {}
+}
+
+fn issued(engine: &mut Engine, memory: &mut Map) -> Vec<u64> {
+    std::iter::from_fn(|| engine.next(memory).map(|at| at.page.0)).collect()
+}
+
+#[test]
+fn best_first_and_the_newest_fault_before_older_ones() {
+    let mut engine = Engine::new(Next::boxed(3), Settings::default());
+    let mut memory = Map::default();
+    engine.fault(&fault(10), &mut memory);
+    engine.fault(&fault(50), &mut memory);
+    assert_eq!(issued(&mut engine, &mut memory), [51, 52, 53, 11, 12, 13]);
+}
+
+#[test]
+fn what_is_in_memory_or_nowhere_or_foretold_already_is_filtered() {
+    let mut engine = Engine::new(Next::boxed(4), Settings::default());
+    let mut memory = Map::default();
+    memory.0.insert(12, Residence::Nowhere);
+    engine.fault(&fault(10), &mut memory); // 11 13 14
+    engine.fault(&fault(9), &mut memory); // 10; 11 and 13 wait already
+    assert_eq!(issued(&mut engine, &mut memory), [10, 11, 13, 14]);
+    assert_eq!(engine.story().filtered, 4);
+}
+
+#[test]
+fn what_came_into_memory_while_it_waited_is_not_fetched() {
+    let mut engine = Engine::new(Next::boxed(2), Settings::default());
+    let mut memory = Map::default();
+    engine.fault(&fault(1), &mut memory);
+    memory.0.insert(2, Residence::InMemory);
+    assert_eq!(issued(&mut engine, &mut memory), [3]);
+    assert_eq!(engine.story().in_memory, 1);
+}
+
+#[test]
+fn pages_in_memory_are_looked_past() {
+    let mut engine = Engine::new(Next::boxed(2), Settings::default());
+    let mut memory = Map::default();
+    for page in 2..=5 {
+        memory.0.insert(page, Residence::InMemory);
+    }
+    engine.fault(&fault(1), &mut memory);
+    assert_eq!(issued(&mut engine, &mut memory), [6, 7]);
+}
+
+#[test]
+fn a_prediction_of_nothing_but_memory_is_futile() {
+    let next = Next::boxed(2);
+    let futile = next.futile.clone();
+    let mut engine = Engine::new(next, Settings::default());
+    let mut memory = Map((0..1000).map(|page| (page, Residence::InMemory)).collect());
+    engine.fault(&fault(1), &mut memory);
+    assert_eq!(futile.load(std::sync::atomic::Ordering::Relaxed), 1);
+    assert_eq!(issued(&mut engine, &mut memory), []);
+}
+
+#[test]
+fn the_first_page_of_a_prediction_asks_for_the_next() {
+    let mut engine = Engine::new(Next::boxed(2), Settings::default());
+    let mut memory = Map::default();
+    engine.fault(&fault(1), &mut memory);
+    assert_eq!(issued(&mut engine, &mut memory), [2, 3]);
+    assert_eq!(engine.triggers(), [at(2)]);
+    engine.touched(at(3), Outcome::Used, &mut memory);
+    assert_eq!(issued(&mut engine, &mut memory), []);
+    engine.touched(at(2), Outcome::Used, &mut memory);
+    assert_eq!(issued(&mut engine, &mut memory), [4, 5]);
+    assert_eq!(engine.triggers(), [at(4)]);
+}
+
+#[test]
+fn an_eviction_ends_all_that_its_source_had_fetched() {
+    let mut engine = Engine::new(Next::boxed(3), Settings::default());
+    let mut memory = Map::default();
+    engine.fault(&fault(1), &mut memory);
+    issued(&mut engine, &mut memory);
+    engine.evicted(at(3));
+    assert_eq!(engine.story().wasted, 3);
+    assert!(engine.triggers().is_empty());
+}
+
+#[test]
+fn an_address_space_that_ends_takes_its_hints_along() {
+    let mut engine = Engine::new(Next::boxed(3), Settings::default());
+    let mut memory = Map::default();
+    engine.fault(&fault(1), &mut memory);
+    engine.next(&mut memory);
+    engine.forget(SPACE);
+    assert_eq!((engine.story().wiped, engine.story().wasted), (2, 1));
+    assert_eq!(issued(&mut engine, &mut memory), []);
+}
+
+/// What a driver may do to an engine.
+#[derive(Clone, Debug)]
+enum Event {
+    Fault(u64),
+    Next,
+    Touched(u64),
+    Late(u64),
+    Evicted(u64),
+    Moves(u64, bool),
+    Forget,
+}
+
+fn event() -> impl Strategy<Value = Event> {
+    let page = 0..200u64;
+    prop_oneof![
+        3 => page.clone().prop_map(Event::Fault),
+        6 => Just(Event::Next),
+        3 => page.clone().prop_map(Event::Touched),
+        1 => page.clone().prop_map(Event::Late),
+        1 => page.clone().prop_map(Event::Evicted),
+        2 => (page, any::<bool>()).prop_map(|(page, here)| Event::Moves(page, here)),
+        1 => Just(Event::Forget),
+    ]
+}
+
+proptest! {
+    /// Every prediction is counted once and ends once, whatever the driver does.
+    #[test]
+    fn no_prediction_is_lost_or_counted_twice(
+        events in proptest::collection::vec(event(), 1..300),
+        degree in 1..20u64,
+        queue in 1..40usize,
+    ) {
+        let mut engine = Engine::new(Next::boxed(degree), Settings { queue, rounds: 3 });
+        let mut memory = Map::default();
+        let mut outstanding = std::collections::HashSet::new();
+        for event in events {
+            match event {
+                Event::Fault(page) => engine.fault(&fault(page), &mut memory),
+                Event::Next => if let Some(at) = engine.next(&mut memory) {
+                    prop_assert_eq!(memory.residence(at), Residence::InTier);
+                    prop_assert!(outstanding.insert(at), "fetched twice");
+                },
+                Event::Touched(page) => engine.touched(at(page), Outcome::Used, &mut memory),
+                Event::Late(page) => engine.end(at(page), Outcome::Late),
+                Event::Evicted(page) => engine.evicted(at(page)),
+                Event::Moves(page, here) => {
+                    let now = if here { Residence::InMemory } else { Residence::InTier };
+                    memory.0.insert(page, now);
+                }
+                Event::Forget => engine.forget(SPACE),
+            }
+            outstanding.retain(|&at| engine.is_outstanding(at));
+            let story = *engine.story();
+            prop_assert_eq!(story.outstanding(), outstanding.len() as u64);
+            prop_assert!(story.queued() <= queue as u64);
+            prop_assert!(engine.triggers().iter().all(|at| outstanding.contains(at)));
+        }
+        engine.finish();
+        let story = *engine.story();
+        prop_assert_eq!(story.issued, story.used + story.late + story.wasted);
+        while engine.next(&mut memory).is_some() {}
+        let story = *engine.story();
+        prop_assert_eq!(
+            story.predicted,
+            story.filtered + story.wiped + story.in_memory + story.issued
+        );
+    }
+}

@@ -1,0 +1,17 @@
+#!/bin/sh
+# The main job on a real program: a column-wise pass over a row-major NumPy matrix of 600 MB,
+# with a quarter of that as DRAM, in all four ways. Some 40 seconds.
+set -eu
+cd "$(dirname "$0")/.."
+
+terrace=target/release/terrace
+program="/usr/bin/python3 benches/live/programs/column_pass.py"
+
+if ! $terrace doctor; then
+    echo "demo: a real run needs what is marked NO above (as root: sudo make demo)" >&2
+    exit 1
+fi
+echo
+echo "\$ terrace run --dram 25% --compare -- $program"
+# shellcheck disable=SC2086 # a command line
+exec $terrace run --dram 25% --compare --endurance 600TBW -- $program
