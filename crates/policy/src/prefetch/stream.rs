@@ -100,7 +100,7 @@ const STRIDES: usize = 8;
 /// Pages that must have been used for a stride before it is looked for again,
 const PROOF: i32 = 32;
 /// over at most this many of its steps.
-const STEPS: i64 = 64;
+const STEPS: u64 = 64;
 
 impl Track {
     fn address(&self, element: u64) -> Option<u64> {
@@ -120,9 +120,19 @@ impl Track {
         if (self.space, self.thread) != (fault.at.space, fault.thread) {
             return None;
         }
-        let expected = self.position.saturating_sub(SLACK)..=self.frontier + self.depth + SLACK;
+        let behind = self.position.saturating_sub(SLACK);
+        let near = behind..=self.frontier + self.depth + SLACK;
+        let far = behind..=self.frontier + STEPS;
         self.element_on(fault.at.page, fault.address())
-            .filter(|element| expected.contains(element))
+            .filter(|element| {
+                near.contains(element) || (far.contains(element) && self.is_exact(fault))
+            })
+    }
+
+    /// Whether a fault lies a whole number of wide steps away, to the byte.
+    fn is_exact(&self, fault: &Fault) -> bool {
+        let distance = fault.address().wrapping_sub(self.origin) as i64;
+        self.stride.unsigned_abs() >= WIDE && distance % self.stride == 0
     }
 
     /// The element that touches `page`, looked for around byte `address`.
@@ -228,7 +238,7 @@ impl ThreadState {
                 let distance = fault.address().wrapping_sub(stray.address()) as i64;
                 stray.at.space == fault.at.space
                     && distance % stride == 0
-                    && (1..=STEPS).contains(&(distance / stride))
+                    && (1..=STEPS as i64).contains(&(distance / stride))
             })
         })
     }
@@ -245,6 +255,20 @@ impl ThreadState {
             .iter()
             .filter(|(stride, credit)| *credit >= PROOF && stride.unsigned_abs() >= WIDE)
             .map(|(stride, _)| *stride)
+    }
+
+    fn is_proven(&self, stride: i64) -> bool {
+        let known = self.strides.iter().find(|(s, _)| *s == stride);
+        known.is_some_and(|(_, credit)| *credit >= PROOF)
+    }
+
+    /// How many faults more than three a new stream must show before it is believed.
+    fn proof(&self, stride: i64) -> u32 {
+        if self.is_proven(stride) {
+            0
+        } else {
+            ((CONFIDENCE - self.trust).max(0.0) * DOUBT) as u32
+        }
     }
 
     /// Books what became of a page that was fetched for `stride`.
@@ -303,20 +327,14 @@ impl Stream {
         }
     }
 
-    /// The deepest prediction that a thread's record allows.
-    fn limit(&self, thread: Thread) -> u64 {
-        let trust = self.threads.get(&thread).map_or(0.5, |state| state.trust);
-        if trust < DISTRUST {
-            self.settings.first
-        } else {
-            self.settings.depth
+    /// The deepest prediction that the record of a thread and of the stride in it allows.
+    fn limit(&self, thread: Thread, stride: i64) -> u64 {
+        match self.threads.get(&thread) {
+            Some(state) if state.trust < DISTRUST && !state.is_proven(stride) => {
+                self.settings.first
+            }
+            _ => self.settings.depth,
         }
-    }
-
-    /// How many faults more than three a new stream of a thread must show before it is believed.
-    fn proof(&self, thread: Thread) -> u32 {
-        let trust = self.threads.get(&thread).map_or(0.5, |state| state.trust);
-        ((CONFIDENCE - trust).max(0.0) * DOUBT) as u32
     }
 
     /// Follows an existing stream that the fault belongs to.
@@ -327,8 +345,8 @@ impl Stream {
             .enumerate()
             .rev()
             .find_map(|(i, track)| Some((i, track.element_of(fault)?)))?;
-        let limit = self.limit(fault.thread);
         let mut track = self.tracks.remove(index);
+        let limit = self.limit(fault.thread, track.stride);
         let overtaken = element >= track.frontier;
         track.resume(element, fault.at.page);
         let lead = track.frontier - track.position;
@@ -348,8 +366,6 @@ impl Stream {
 
     /// Makes a new stream of this fault and two earlier ones.
     fn discover(&mut self, fault: &Fault, memory: &mut dyn Memory) -> Option<Prediction> {
-        let limit = self.limit(fault.thread);
-        let unproven = self.proof(fault.thread);
         let state = self
             .threads
             .entry(fault.thread)
@@ -365,6 +381,8 @@ impl Stream {
             state.strays.pop_front();
         }
         let stride = stride?;
+        let unproven = state.proof(stride);
+        let limit = self.limit(fault.thread, stride);
         let depth = self.depth_of_kin(fault, stride).unwrap_or(self.settings.first);
         let mut track = Track {
             source: self.new_source(),
@@ -415,8 +433,8 @@ impl Predictor for Stream {
     }
 
     fn advance(&mut self, source: Source, reached: Option<Location>) -> Option<Prediction> {
-        let thread = self.track_mut(source)?.thread;
-        let limit = self.limit(thread);
+        let track = self.tracks.iter().find(|track| track.source == source)?;
+        let limit = self.limit(track.thread, track.stride);
         let track = self.track_mut(source)?;
         if let Some(at) = reached {
             let element = track.element_on(at.page, at.page.0 * PAGE_BYTES);
