@@ -74,22 +74,33 @@ struct ThreadState {
     space: Space,
     /// Faults that belong to no stream, newest last.
     strays: VecDeque<Fault>,
-    /// Share of the fetched pages that were used, lately: 0 to 1.
-    trust: f64,
-    /// Strides and how many more of their fetched pages were used than wasted, best first.
-    strides: Vec<(i64, i32)>,
+    /// What became of all that was fetched for it.
+    record: Record,
+    /// What became of what was fetched for each stride, the latest used first.
+    strides: Vec<(i64, Record)>,
+}
+
+/// What became of fetched pages, lately.
+#[derive(Clone, Copy, Debug)]
+struct Record {
+    /// Share of them that were used, the latest weighing most: 0 to 1.
+    accuracy: f64,
+    /// How many that were.
+    outcomes: u32,
 }
 
 /// A program may skip or repeat this many elements without leaving its stream.
 const SLACK: u64 = 4;
-/// Weight of one outcome in a thread's trust.
-const TRUST_STEP: f64 = 1.0 / 128.0;
-/// Below this trust a thread's streams stay at their first depth.
-const DISTRUST: f64 = 0.3;
-/// From this trust on a thread's streams are believed at once; below it, each tenth that is
-/// missing asks for two more faults.
-const CONFIDENCE: f64 = 0.5;
-const DOUBT: f64 = 20.0;
+/// Weight of one outcome in a record.
+const NEWEST: f64 = 1.0 / 128.0;
+/// Outcomes after which a record says something by itself.
+const ENOUGH: u32 = 32;
+/// A fetched page that is used saves a fault; one that is not costs a read and pushes another
+/// out. From this accuracy on a stream is believed at once; each twentieth below it asks for
+/// twice as many faults more.
+const WORTHWHILE: f64 = 0.5;
+/// Below this accuracy streams stay shallow.
+const DOUBTFUL: f64 = 0.3;
 /// A thread that has touched this many pages up to its fault, and faulted among them before,
 /// goes page by page. The kernel's readahead, which fetches blocks, may hide the faults between.
 const DENSE: u64 = 16;
@@ -97,9 +108,7 @@ const DENSE: u64 = 16;
 const WIDE: u64 = 8 * PAGE_BYTES;
 /// Strides remembered a thread.
 const STRIDES: usize = 8;
-/// Pages that must have been used for a stride before it is looked for again,
-const PROOF: i32 = 32;
-/// over at most this many of its steps.
+/// A known stride is looked for over at most this many of its steps.
 const STEPS: u64 = 64;
 
 impl Track {
@@ -197,12 +206,48 @@ impl Track {
     }
 }
 
+impl Record {
+    const UNKNOWN: Self = Self {
+        accuracy: WORTHWHILE,
+        outcomes: 0,
+    };
+
+    fn count(&mut self, outcome: Outcome) {
+        let used = if outcome == Outcome::Wasted { 0.0 } else { 1.0 };
+        self.accuracy += (used - self.accuracy) * NEWEST;
+        self.outcomes = self.outcomes.saturating_add(1);
+    }
+
+    fn is_proven(&self) -> bool {
+        self.outcomes >= ENOUGH && self.accuracy >= WORTHWHILE
+    }
+
+    /// How many faults more than three a new stream must show before it is believed.
+    fn proof(&self) -> u32 {
+        let twentieths = (WORTHWHILE - self.accuracy) * 20.0;
+        if twentieths <= 0.0 {
+            0
+        } else {
+            twentieths.exp2() as u32
+        }
+    }
+
+    /// The deepest prediction that it allows.
+    fn limit(&self, settings: &Settings) -> u64 {
+        match self.accuracy {
+            a if a < DOUBTFUL => settings.first,
+            a if a < WORTHWHILE => settings.depth / 4,
+            _ => settings.depth,
+        }
+    }
+}
+
 impl ThreadState {
     fn new(space: Space) -> Self {
         Self {
             space,
             strays: VecDeque::new(),
-            trust: 0.5,
+            record: Record::UNKNOWN,
             strides: Vec::new(),
         }
     }
@@ -249,45 +294,33 @@ impl ThreadState {
         self.proven().find(whole).unwrap_or(stride)
     }
 
-    /// The wide strides that have served this thread, the best first.
+    /// The wide strides that have served this thread.
     fn proven(&self) -> impl Iterator<Item = i64> {
         self.strides
             .iter()
-            .filter(|(stride, credit)| *credit >= PROOF && stride.unsigned_abs() >= WIDE)
+            .filter(|(stride, record)| record.is_proven() && stride.unsigned_abs() >= WIDE)
             .map(|(stride, _)| *stride)
     }
 
-    fn is_proven(&self, stride: i64) -> bool {
-        let known = self.strides.iter().find(|(s, _)| *s == stride);
-        known.is_some_and(|(_, credit)| *credit >= PROOF)
-    }
-
-    /// How many faults more than three a new stream must show before it is believed.
-    fn proof(&self, stride: i64) -> u32 {
-        if self.is_proven(stride) {
-            0
-        } else {
-            ((CONFIDENCE - self.trust).max(0.0) * DOUBT) as u32
-        }
+    /// The record of a stride; where it is short, that of the thread.
+    fn record_of(&self, stride: i64) -> Record {
+        let own = self.strides.iter().find(|(s, _)| *s == stride);
+        own.map(|(_, record)| *record)
+            .filter(|record| record.outcomes >= ENOUGH)
+            .unwrap_or(self.record)
     }
 
     /// Books what became of a page that was fetched for `stride`.
-    fn credit(&mut self, stride: i64, outcome: Outcome) {
-        let served = outcome != Outcome::Wasted;
-        let target = if served { 1.0 } else { 0.0 };
-        self.trust += (target - self.trust) * TRUST_STEP;
-        match self.strides.iter_mut().find(|(s, _)| *s == stride) {
-            Some((_, credit)) => {
-                let change = if served { 1 } else { -1 };
-                *credit = (*credit + change).clamp(0, 16 * PROOF);
-            }
-            None if served => {
-                self.strides.truncate(STRIDES - 1);
-                self.strides.push((stride, 1));
-            }
-            None => {}
-        }
-        self.strides.sort_by_key(|(_, credit)| std::cmp::Reverse(*credit));
+    fn count(&mut self, stride: i64, outcome: Outcome) {
+        self.record.count(outcome);
+        let place = self.strides.iter().position(|(s, _)| *s == stride);
+        let mut entry = match place {
+            Some(place) => self.strides.remove(place),
+            None => (stride, Record::UNKNOWN),
+        };
+        entry.1.count(outcome);
+        self.strides.truncate(STRIDES - 1);
+        self.strides.insert(0, entry);
     }
 
     /// The distance in bytes at which this fault and two earlier ones lie, the most recent
@@ -327,14 +360,10 @@ impl Stream {
         }
     }
 
-    /// The deepest prediction that the record of a thread and of the stride in it allows.
+    /// The deepest prediction that a thread's record with a stride allows.
     fn limit(&self, thread: Thread, stride: i64) -> u64 {
-        match self.threads.get(&thread) {
-            Some(state) if state.trust < DISTRUST && !state.is_proven(stride) => {
-                self.settings.first
-            }
-            _ => self.settings.depth,
-        }
+        let record = self.threads.get(&thread).map(|s| s.record_of(stride));
+        record.unwrap_or(Record::UNKNOWN).limit(&self.settings)
     }
 
     /// Follows an existing stream that the fault belongs to.
@@ -381,8 +410,7 @@ impl Stream {
             state.strays.pop_front();
         }
         let stride = stride?;
-        let unproven = state.proof(stride);
-        let limit = self.limit(fault.thread, stride);
+        let record = state.record_of(stride);
         let depth = self.depth_of_kin(fault, stride).unwrap_or(self.settings.first);
         let mut track = Track {
             source: self.new_source(),
@@ -391,12 +419,12 @@ impl Stream {
             origin: fault.address(),
             stride,
             reach: 0,
-            unproven,
+            unproven: record.proof(),
             position: 0,
             frontier: 1,
-            depth: depth.min(limit),
+            depth: depth.min(record.limit(&self.settings)),
         };
-        let prediction = (unproven == 0).then(|| track.predict()).flatten();
+        let prediction = (track.unproven == 0).then(|| track.predict()).flatten();
         if self.tracks.len() == self.settings.streams {
             self.tracks.remove(0);
         }
@@ -459,7 +487,7 @@ impl Predictor for Stream {
             track.retreat();
         }
         if let Some(state) = self.threads.get_mut(&thread) {
-            state.credit(stride, outcome);
+            state.count(stride, outcome);
         }
     }
 
