@@ -176,7 +176,7 @@ impl Engine {
             Some(hint) => hint.trigger = true,
             None => self.predictor.futile(source),
         }
-        self.enqueue(group);
+        self.enqueue(group, source);
     }
 
     /// Adds to `group` those of the named pages that lie in the tier and are not hints yet;
@@ -216,8 +216,10 @@ impl Engine {
         true
     }
 
-    fn enqueue(&mut self, group: Vec<Location>) {
-        let wiped = self.queue.push_group(group);
+    fn enqueue(&mut self, group: Vec<Location>, source: Source) {
+        let hints = &self.hints;
+        let kin = |at: &Location| hints.get(at).is_some_and(|hint| hint.source == source);
+        let wiped = self.queue.push_group(group, kin);
         self.story.wiped += wiped.len() as u64;
         for at in wiped {
             let hint = self.hints.remove(&at);

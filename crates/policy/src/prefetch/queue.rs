@@ -25,13 +25,17 @@ impl<T> SecondaryQueue<T> {
         }
     }
 
-    /// Adds one group of hints, best first, so that its best is the next to be issued.
+    /// Adds one group of hints, best first, so that its best is the next to be issued; but what
+    /// `kin` names on top of the queue, an earlier part of the same stream, stays before it.
     /// Returns the entries that had no room: the oldest, or the worst of the group itself.
-    pub fn push_group(&mut self, mut group: Vec<T>) -> Vec<T> {
+    pub fn push_group(&mut self, mut group: Vec<T>, kin: impl Fn(&T) -> bool) -> Vec<T> {
         let mut wiped = group.split_off(group.len().min(self.capacity));
         let excess = (self.entries.len() + group.len()).saturating_sub(self.capacity);
         wiped.extend(self.entries.drain(..excess));
+        let waiting = self.entries.iter().rev().take_while(|t| kin(t)).count();
+        let earlier = self.entries.split_off(self.entries.len() - waiting);
         self.entries.extend(group.into_iter().rev());
+        self.entries.extend(earlier);
         wiped
     }
 
@@ -65,17 +69,28 @@ mod tests {
     #[test]
     fn newest_group_first_and_best_of_it_first() {
         let mut queue = SecondaryQueue::new(8);
-        queue.push_group(vec!["a1", "a2"]);
-        queue.push_group(vec!["b1", "b2"]);
+        queue.push_group(vec!["a1", "a2"], |_| false);
+        queue.push_group(vec!["b1", "b2"], |_| false);
         let order: Vec<_> = std::iter::from_fn(|| queue.pop()).collect();
         assert_eq!(order, ["b1", "b2", "a1", "a2"]);
     }
 
     #[test]
+    fn a_stream_keeps_its_order() {
+        let mut queue = SecondaryQueue::new(8);
+        let of = |stream: char| move |hint: &&str| hint.starts_with(stream);
+        queue.push_group(vec!["a1", "a2"], of('a'));
+        queue.push_group(vec!["b1", "b2"], of('b'));
+        queue.push_group(vec!["b3"], of('b'));
+        let order: Vec<_> = std::iter::from_fn(|| queue.pop()).collect();
+        assert_eq!(order, ["b1", "b2", "b3", "a1", "a2"]);
+    }
+
+    #[test]
     fn a_full_queue_drops_its_oldest() {
         let mut queue = SecondaryQueue::new(3);
-        queue.push_group(vec![1, 2]);
-        assert_eq!(queue.push_group(vec![3, 4]), [2]);
+        queue.push_group(vec![1, 2], |_| false);
+        assert_eq!(queue.push_group(vec![3, 4], |_| false), [2]);
         let order: Vec<_> = std::iter::from_fn(|| queue.pop()).collect();
         assert_eq!(order, [3, 4, 1]);
     }
@@ -83,8 +98,8 @@ mod tests {
     #[test]
     fn a_group_larger_than_the_queue_keeps_its_best() {
         let mut queue = SecondaryQueue::new(2);
-        queue.push_group(vec![0]);
-        assert_eq!(queue.push_group(vec![1, 2, 3]), [3, 0]);
+        queue.push_group(vec![0], |_| false);
+        assert_eq!(queue.push_group(vec![1, 2, 3], |_| false), [3, 0]);
         assert_eq!(queue.len(), 2);
         assert_eq!(queue.pop(), Some(1));
     }
@@ -92,7 +107,7 @@ mod tests {
     #[test]
     fn cancelling_is_counted() {
         let mut queue = SecondaryQueue::new(8);
-        queue.push_group(vec![1, 2, 3, 4]);
+        queue.push_group(vec![1, 2, 3, 4], |_| false);
         assert_eq!(queue.cancel(|n| n % 2 == 0), 2);
         assert_eq!(queue.len(), 2);
     }
