@@ -72,7 +72,9 @@ struct Track {
 /// What is known of one thread.
 struct ThreadState {
     space: Space,
-    /// Faults that belong to no stream, newest last.
+    /// Its latest faults, newest last.
+    recent: VecDeque<Fault>,
+    /// Its latest faults that belonged to no stream, newest last.
     strays: VecDeque<Fault>,
     /// What became of all that was fetched for it.
     record: Record,
@@ -130,7 +132,7 @@ impl Track {
             return None;
         }
         let behind = self.position.saturating_sub(SLACK);
-        let near = behind..=self.frontier + self.depth + SLACK;
+        let near = behind..=self.frontier + self.depth.max(DENSE) + SLACK;
         let far = behind..=self.frontier + STEPS;
         self.element_on(fault.at.page, fault.address())
             .filter(|element| {
@@ -246,6 +248,7 @@ impl ThreadState {
     fn new(space: Space) -> Self {
         Self {
             space,
+            recent: VecDeque::new(),
             strays: VecDeque::new(),
             record: Record::UNKNOWN,
             strides: Vec::new(),
@@ -256,22 +259,17 @@ impl ThreadState {
     fn dense_direction(&self, fault: &Fault, memory: &mut dyn Memory) -> Option<i64> {
         [1, -1].into_iter().find(|direction| {
             let behind = |k: u64| fault.at.page.0.checked_add_signed(-direction * k as i64);
-            let recent = (1..=2 * DENSE).filter_map(behind);
-            let faulted = recent.filter(|&page| self.has_stray(fault.at.space, page));
+            let place = |k| behind(k).map(|page| Location::new(fault.at.space, Page(page)));
+            let faulted = (1..=2 * DENSE).filter_map(place).filter(|at| self.has_faulted(*at));
             faulted.count() >= 2
                 && (1..=DENSE).all(|k| {
-                    behind(k).is_some_and(|page| {
-                        let at = Location::new(fault.at.space, Page(page));
-                        memory.residence(at) == Residence::InMemory
-                    })
+                    place(k).is_some_and(|at| memory.residence(at) == Residence::InMemory)
                 })
         })
     }
 
-    fn has_stray(&self, space: Space, page: u64) -> bool {
-        self.strays
-            .iter()
-            .any(|stray| stray.at == Location::new(space, Page(page)))
+    fn has_faulted(&self, at: Location) -> bool {
+        self.recent.iter().any(|fault| fault.at == at)
     }
 
     /// A stride that has served this thread, if this fault and an earlier one lie some of its
@@ -393,25 +391,39 @@ impl Stream {
         Some(prediction)
     }
 
-    /// Makes a new stream of this fault and two earlier ones.
-    fn discover(&mut self, fault: &Fault, memory: &mut dyn Memory) -> Option<Prediction> {
+    /// Notes a fault of its thread; tells which way that goes if it goes page by page.
+    fn note(&mut self, fault: &Fault, memory: &mut dyn Memory) -> Option<i64> {
+        let history = self.settings.history;
         let state = self
             .threads
             .entry(fault.thread)
             .or_insert_with(|| ThreadState::new(fault.at.space));
         state.space = fault.at.space;
-        let stride = state
-            .dense_direction(fault, memory)
+        let dense = state.dense_direction(fault, memory);
+        push_bounded(&mut state.recent, *fault, history);
+        dense
+    }
+
+    /// The kernel's readahead lets a dense walk fault at every eighth page only, which looks
+    /// like one stream of eight pages or several of more. What claims such a fault is wrong.
+    fn forget_impostors(&mut self, fault: &Fault) {
+        self.tracks.retain(|track| {
+            track.stride.unsigned_abs() == PAGE_BYTES || track.element_of(fault).is_none()
+        });
+    }
+
+    /// Makes a new stream of this fault and two earlier ones.
+    fn discover(&mut self, fault: &Fault, dense: Option<i64>) -> Option<Prediction> {
+        let state = self.threads.get_mut(&fault.thread)?;
+        let stride = dense
             .map(|direction| direction * PAGE_BYTES as i64)
             .or_else(|| state.stride_again(fault))
             .or_else(|| Some(state.reduce(state.stride_to(fault)?)));
-        state.strays.push_back(*fault);
-        if state.strays.len() > self.settings.history {
-            state.strays.pop_front();
-        }
+        push_bounded(&mut state.strays, *fault, self.settings.history);
         let stride = stride?;
         let record = state.record_of(stride);
-        let depth = self.depth_of_kin(fault, stride).unwrap_or(self.settings.first);
+        let kin = self.depth_of_kin(fault, stride);
+        let depth = kin.unwrap_or(0).max(self.settings.first);
         let mut track = Track {
             source: self.new_source(),
             space: fault.at.space,
@@ -452,11 +464,22 @@ impl Stream {
     }
 }
 
+fn push_bounded(faults: &mut VecDeque<Fault>, fault: Fault, most: usize) {
+    faults.push_back(fault);
+    if faults.len() > most {
+        faults.pop_front();
+    }
+}
+
 impl Predictor for Stream {
     fn fault(&mut self, fault: &Fault, memory: &mut dyn Memory) -> Option<Prediction> {
+        let dense = self.note(fault, memory);
+        if dense.is_some() {
+            self.forget_impostors(fault);
+        }
         match self.follow(fault) {
             Some(prediction) => prediction,
-            None => self.discover(fault, memory),
+            None => self.discover(fault, dense),
         }
     }
 
