@@ -45,6 +45,9 @@ pub struct Engine {
     queue: SecondaryQueue<Location>,
     hints: HashMap<Location, Hint>,
     triggers: Vec<Location>,
+    /// The source of a trigger that came into memory before it could be issued: its next page
+    /// takes its place.
+    heirless: Option<Source>,
     story: LifeStory,
     rounds: usize,
 }
@@ -57,6 +60,7 @@ impl Engine {
             queue: SecondaryQueue::new(settings.queue),
             hints: HashMap::new(),
             triggers: Vec::new(),
+            heirless: None,
             story: LifeStory::default(),
             rounds: settings.rounds,
         }
@@ -72,18 +76,23 @@ impl Engine {
     /// The next page to fetch; call it only when no demand request waits.
     pub fn next(&mut self, memory: &mut dyn Memory) -> Option<Location> {
         while let Some(at) = self.queue.pop() {
-            let Entry::Occupied(mut hint) = self.hints.entry(at) else {
+            let Entry::Occupied(mut entry) = self.hints.entry(at) else {
                 unreachable!("a queued hint is known until it is popped or wiped");
             };
+            let hint = entry.get_mut();
+            hint.trigger |= self.heirless.take_if(|source| *source == hint.source).is_some();
             if memory.residence(at) == Residence::InTier {
-                hint.get_mut().issued = true;
-                if hint.get().trigger {
+                hint.issued = true;
+                if hint.trigger {
                     self.triggers.push(at);
                 }
                 self.story.issued += 1;
                 return Some(at);
             }
-            hint.remove();
+            if hint.trigger {
+                self.heirless = Some(hint.source);
+            }
+            entry.remove();
             self.story.in_memory += 1;
         }
         None
