@@ -149,14 +149,20 @@ fn the_first_page_of_a_prediction_asks_for_the_next() {
 }
 
 #[test]
-fn an_eviction_ends_all_that_its_source_had_fetched() {
+fn what_was_fetched_with_an_evicted_page_may_be_predicted_anew() {
     let mut engine = Engine::new(Next::boxed(3), Settings::default());
     let mut memory = Map::default();
     engine.fault(&fault(1), &mut memory);
     issued(&mut engine, &mut memory);
+    engine.fault(&fault(2), &mut memory); // 3 and 4 are outstanding, 5 is new
+    assert_eq!(issued(&mut engine, &mut memory), [5]);
     engine.evicted(at(3));
+    assert_eq!(engine.story().wasted, 1);
+    engine.fault(&fault(3), &mut memory);
+    assert_eq!(issued(&mut engine, &mut memory), [4, 5, 6]);
     assert_eq!(engine.story().wasted, 3);
-    assert!(engine.triggers().is_empty());
+    engine.touched(at(4), Outcome::Used, &mut memory);
+    assert_eq!(engine.story().used, 1);
 }
 
 #[test]

@@ -37,6 +37,8 @@ struct Hint {
     source: Source,
     trigger: bool,
     issued: bool,
+    /// Issued together with a page that is known to have been evicted.
+    doubtful: bool,
 }
 
 /// Runs one predictor; a driver delivers faults and first uses, and carries out fetches.
@@ -126,14 +128,15 @@ impl Engine {
         self.settle(at, outcome);
     }
 
-    /// A fetched page was evicted before its use. What else its source has outstanding was
-    /// fetched at the same time and is taken to be gone as well, so that it can be predicted
-    /// anew.
+    /// A fetched page was evicted before its use. What else its source has outstanding may be
+    /// gone too: it may be predicted anew.
     pub fn evicted(&mut self, at: Location) {
-        let Some(source) = self.hints.get(&at).map(|hint| hint.source) else {
+        let Some(gone) = self.settle(at, Outcome::Wasted) else {
             return;
         };
-        self.end_all(|_, hint| hint.source == source);
+        for hint in self.hints.values_mut() {
+            hint.doubtful |= hint.issued && hint.source == gone.source;
+        }
     }
 
     /// The address space is gone.
@@ -212,16 +215,24 @@ impl Engine {
         in_memory
     }
 
-    /// Notes a page as predicted, unless it is already.
+    /// Notes a page as predicted, unless it is already. A doubtful fetch ends with that: it was
+    /// in vain, or will be found to need no second one.
     fn register(&mut self, at: Location, source: Source) -> bool {
-        let Entry::Vacant(slot) = self.hints.entry(at) else {
-            return false;
-        };
-        slot.insert(Hint {
+        match self.hints.get(&at) {
+            Some(known) if !known.doubtful => return false,
+            Some(_) => {
+                self.story.count(Outcome::Wasted);
+                self.triggers.retain(|trigger| *trigger != at);
+            }
+            None => {}
+        }
+        let hint = Hint {
             source,
             trigger: false,
             issued: false,
-        });
+            doubtful: false,
+        };
+        self.hints.insert(at, hint);
         true
     }
 

@@ -101,6 +101,8 @@ const ENOUGH: u32 = 32;
 /// out. From this accuracy on a stream is believed at once; each twentieth below it asks for
 /// twice as many faults more.
 const WORTHWHILE: f64 = 0.5;
+/// A stream that has shown so many faults is one, whatever has been.
+const MOST_PROOF: u32 = 32;
 /// Below this accuracy streams stay shallow.
 const DOUBTFUL: f64 = 0.3;
 /// A thread that has touched this many pages up to its fault, and faulted among them before,
@@ -230,7 +232,7 @@ impl Record {
         if twentieths <= 0.0 {
             0
         } else {
-            twentieths.exp2() as u32
+            (twentieths.exp2() as u32).min(MOST_PROOF)
         }
     }
 
