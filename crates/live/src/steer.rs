@@ -28,6 +28,8 @@ const FRESH: usize = 64;
 const FETCHERS: usize = 2;
 /// Between two looks while something is foreseen, and at most while nothing is.
 const PAUSE: (Duration, Duration) = (Duration::from_micros(40), Duration::from_millis(2));
+/// How long something foreseen keeps the thread attentive.
+const ATTENTION: Duration = Duration::from_millis(20);
 /// A page found touched this soon after its fetch went out had not arrived, or just so: about
 /// one read of a fast device.
 const READ_TIME: Duration = Duration::from_micros(100);
@@ -160,9 +162,13 @@ struct Driver {
 impl Driver {
     fn run(mut self, stop: &AtomicBool) {
         sleep_exactly();
+        let mut foreseen = Instant::now();
         let mut pause = PAUSE.0;
         while !stop.load(Ordering::Relaxed) {
-            pause = if self.step() {
+            if self.step() {
+                foreseen = Instant::now();
+            }
+            pause = if foreseen.elapsed() < ATTENTION {
                 PAUSE.0
             } else {
                 (pause * 2).min(PAUSE.1)
@@ -206,7 +212,8 @@ impl Driver {
             // it, an older one had been evicted again.
             if let Some(issue) = self.issued.remove(&fault.at) {
                 if issue.at.elapsed() < FAULT_TIME {
-                    self.engine.end(fault.at, Outcome::Late);
+                    let memory = &mut self.memory;
+                    self.engine.touched(fault.at, Outcome::Late, memory);
                 } else {
                     self.engine.evicted(fault.at);
                 }

@@ -68,7 +68,7 @@ impl Engine {
         }
     }
 
-    /// A demand fault. If the page had been fetched, tell its end by [`Engine::settle`] or
+    /// A demand fault. If the page had been fetched, tell its end by [`Engine::touched`] or
     /// [`Engine::evicted`] first.
     pub fn fault(&mut self, fault: &Fault, memory: &mut dyn Memory) {
         let prediction = self.predictor.fault(fault, memory);
@@ -111,7 +111,8 @@ impl Engine {
         self.hints.get(&at).is_some_and(|hint| hint.issued)
     }
 
-    /// The program touched a fetched page for the first time. No effect on any other page.
+    /// The program touched a fetched page for the first time, in time or too early for it. No
+    /// effect on any other page.
     pub fn touched(&mut self, at: Location, outcome: Outcome, memory: &mut dyn Memory) {
         let Some(hint) = self.settle(at, outcome) else {
             return;
@@ -122,8 +123,8 @@ impl Engine {
         }
     }
 
-    /// A fetched page ended otherwise than by [`Engine::touched`]: by a demand fault that came
-    /// too early for it, or unused. No effect on a page that is not outstanding.
+    /// A fetched page ended unused, or its end shall have no consequences. No effect on a page
+    /// that is not outstanding.
     pub fn end(&mut self, at: Location, outcome: Outcome) {
         self.settle(at, outcome);
     }
