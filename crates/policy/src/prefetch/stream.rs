@@ -103,6 +103,8 @@ const ENOUGH: u32 = 32;
 const WORTHWHILE: f64 = 0.5;
 /// A stream that has shown so many faults is one, whatever has been.
 const MOST_PROOF: u32 = 32;
+/// Faults that a stream must show anew after it has left an element out.
+const REPROOF: u32 = 2;
 /// Below this accuracy streams stay shallow.
 const DOUBTFUL: f64 = 0.3;
 /// A thread that has touched this many pages up to its fault, and faulted among them before,
@@ -163,6 +165,14 @@ impl Track {
         };
         let may_spill = pages.start() == pages.end() && self.stride.unsigned_abs() >= WIDE;
         pages.contains(&page.0) || (may_spill && page.0 == pages.end() + 1)
+    }
+
+    /// Whether the program has touched the element where it begins. A walk leaves none out.
+    fn has_touched(&self, element: u64, memory: &mut dyn Memory) -> bool {
+        let page = self.address(element).map(|start| Page(start / PAGE_BYTES));
+        page.is_some_and(|page| {
+            memory.residence(Location::new(self.space, page)) == Residence::InMemory
+        })
     }
 
     /// The program was seen at `element`, by a fault on `page`.
@@ -239,7 +249,7 @@ impl Record {
     /// The deepest prediction that it allows.
     fn limit(&self, settings: &Settings) -> u64 {
         match self.accuracy {
-            a if a < DOUBTFUL => settings.first,
+            a if a < DOUBTFUL => settings.first / 4,
             a if a < WORTHWHILE => settings.depth / 4,
             _ => settings.depth,
         }
@@ -360,14 +370,18 @@ impl Stream {
         }
     }
 
-    /// The deepest prediction that a thread's record with a stride allows.
-    fn limit(&self, thread: Thread, stride: i64) -> u64 {
-        let record = self.threads.get(&thread).map(|s| s.record_of(stride));
-        record.unwrap_or(Record::UNKNOWN).limit(&self.settings)
+    /// What became of what was fetched for a thread with a stride.
+    fn record(&self, thread: Thread, stride: i64) -> Record {
+        let state = self.threads.get(&thread);
+        state.map_or(Record::UNKNOWN, |state| state.record_of(stride))
     }
 
     /// Follows an existing stream that the fault belongs to.
-    fn follow(&mut self, fault: &Fault) -> Option<Option<Prediction>> {
+    fn follow(
+        &mut self,
+        fault: &Fault,
+        memory: &mut dyn Memory,
+    ) -> Option<Option<Prediction>> {
         let (index, element) = self
             .tracks
             .iter()
@@ -375,7 +389,10 @@ impl Stream {
             .rev()
             .find_map(|(i, track)| Some((i, track.element_of(fault)?)))?;
         let mut track = self.tracks.remove(index);
-        let limit = self.limit(fault.thread, track.stride);
+        let record = self.record(fault.thread, track.stride);
+        if !track.has_touched(element.saturating_sub(1), memory) {
+            track.unproven = track.unproven.max(record.proof() + REPROOF);
+        }
         let overtaken = element >= track.frontier;
         track.resume(element, fault.at.page);
         let lead = track.frontier - track.position;
@@ -386,7 +403,7 @@ impl Stream {
             lead <= track.depth
         };
         if overtaken && wanted {
-            track.deepen(limit);
+            track.deepen(record.limit(&self.settings));
         }
         let prediction = wanted.then(|| track.predict()).flatten();
         self.tracks.push(track);
@@ -479,7 +496,7 @@ impl Predictor for Stream {
         if dense.is_some() {
             self.forget_impostors(fault);
         }
-        match self.follow(fault) {
+        match self.follow(fault, memory) {
             Some(prediction) => prediction,
             None => self.discover(fault, dense),
         }
@@ -487,7 +504,8 @@ impl Predictor for Stream {
 
     fn advance(&mut self, source: Source, reached: Option<Location>) -> Option<Prediction> {
         let track = self.tracks.iter().find(|track| track.source == source)?;
-        let limit = self.limit(track.thread, track.stride);
+        let record = self.record(track.thread, track.stride);
+        let limit = record.limit(&self.settings);
         let track = self.track_mut(source)?;
         if let Some(at) = reached {
             let element = track.element_on(at.page, at.page.0 * PAGE_BYTES);
