@@ -23,13 +23,13 @@ use crate::tier::SwapCounters;
 /// Pages in one fetch.
 const BATCH: usize = 64;
 /// Faults of one look that the engine is told of.
-const FRESH: usize = 64;
+const FRESH: usize = 16;
 /// Threads that fetch.
 const FETCHERS: usize = 2;
 /// Between two looks while something is foreseen, and at most while nothing is.
-const PAUSE: (Duration, Duration) = (Duration::from_micros(40), Duration::from_millis(2));
+const PAUSE: (Duration, Duration) = (Duration::from_micros(40), Duration::from_millis(4));
 /// How long something foreseen keeps the thread attentive.
-const ATTENTION: Duration = Duration::from_millis(20);
+const ATTENTION: Duration = Duration::from_millis(5);
 /// A page found touched this soon after its fetch went out had not arrived, or just so: about
 /// one read of a fast device.
 const READ_TIME: Duration = Duration::from_micros(100);
