@@ -67,10 +67,7 @@ fn a_tier_that_is_none() {
         ("/no/such/place", "does not exist"),
         ("/etc/passwd", "neither a directory nor a block device"),
     ] {
-        refused(
-            &["run", "--dram", "64M", "--tier", tier, "--", "true"],
-            why,
-        );
+        refused(&["run", "--dram", "64M", "--tier", tier, "--", "true"], why);
     }
 }
 
@@ -92,7 +89,14 @@ fn help_teaches() {
     let output = terrace(&["run", "--help"]);
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success());
-    for word in ["--dram", "--tier", "--compare", "stream:", "Examples:", "Exit code"] {
+    for word in [
+        "--dram",
+        "--tier",
+        "--compare",
+        "stream:",
+        "Examples:",
+        "Exit code",
+    ] {
         assert!(text.contains(word), "{word} is not in the help:\n{text}");
     }
 }
@@ -100,7 +104,13 @@ fn help_teaches() {
 #[test]
 fn doctor_says_what_it_found_to_people_and_machines() {
     let text = String::from_utf8(terrace(&["doctor"]).stdout).unwrap();
-    for name in ["kernel", "privileges", "memory cgroup", "perf", "free space"] {
+    for name in [
+        "kernel",
+        "privileges",
+        "memory cgroup",
+        "perf",
+        "free space",
+    ] {
         assert!(text.contains(name), "{name} is not in:\n{text}");
     }
     let json = terrace(&["doctor", "--json"]).stdout;

@@ -118,7 +118,12 @@ mod tests {
         let pages: Vec<Page> = [3, 4, 5, 9, 11, 12].map(Page).into();
         let lengths: Vec<_> = ranges(&pages)
             .iter()
-            .map(|r| (r.iov_base as u64 / PAGE_BYTES, r.iov_len / PAGE_BYTES as usize))
+            .map(|r| {
+                (
+                    r.iov_base as u64 / PAGE_BYTES,
+                    r.iov_len / PAGE_BYTES as usize,
+                )
+            })
             .collect();
         assert_eq!(lengths, [(3, 3), (9, 1), (11, 2)]);
     }

@@ -328,7 +328,7 @@ mod tests {
         let budget = Budget::create(&found, "terrace-7", Some(Bytes(1 << 30))).unwrap();
         let group = root.path().join("terrace-7");
         let read = |path: PathBuf| fs::read_to_string(path).unwrap();
-        assert_eq!(budget.directories(), [group.clone()]);
+        assert_eq!(budget.directories(), std::slice::from_ref(&group));
         assert_eq!(read(group.join("memory.max")), "1073741824");
         assert_eq!(read(root.path().join("cgroup.subtree_control")), "+memory");
 

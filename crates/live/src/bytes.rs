@@ -50,7 +50,10 @@ impl Bytes {
 }
 
 fn unit_factor(unit: &str) -> Option<u64> {
-    let unit = unit.strip_suffix("ib").or(unit.strip_suffix('b')).unwrap_or(unit);
+    let unit = unit
+        .strip_suffix("ib")
+        .or(unit.strip_suffix('b'))
+        .unwrap_or(unit);
     if unit.is_empty() {
         return Some(1);
     }

@@ -146,7 +146,11 @@ fn swap() -> Check {
         "swap",
         works,
         Verdict::Missing,
-        if works { found } else { "not in the kernel".into() },
+        if works {
+            found
+        } else {
+            "not in the kernel".into()
+        },
         "boot a kernel with CONFIG_SWAP",
     )
 }
@@ -158,7 +162,11 @@ fn zram() -> Check {
         "zram",
         works,
         Verdict::Optional,
-        if works { "there, for --tier zram" } else { "not there" },
+        if works {
+            "there, for --tier zram"
+        } else {
+            "not there"
+        },
         "modprobe zram",
     )
 }
@@ -196,7 +204,11 @@ fn pagemap() -> Check {
         "pagemap",
         works,
         Verdict::Missing,
-        if works { "readable" } else { "/proc/PID/pagemap cannot be read" },
+        if works {
+            "readable"
+        } else {
+            "/proc/PID/pagemap cannot be read"
+        },
         "boot a kernel with CONFIG_PROC_PAGE_MONITOR",
     )
 }
@@ -318,7 +330,11 @@ mod tests {
     #[test]
     fn every_failed_check_names_its_fix() {
         for check in examine() {
-            assert_eq!(check.verdict == Verdict::Ok, check.fix.is_none(), "{check:?}");
+            assert_eq!(
+                check.verdict == Verdict::Ok,
+                check.fix.is_none(),
+                "{check:?}"
+            );
             assert!(!check.found.is_empty(), "{check:?}");
         }
     }

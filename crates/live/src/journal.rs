@@ -174,7 +174,10 @@ impl Leftover {
         let mut found = Vec::new();
         for entry in entries {
             let file = entry.or_fail(what)?.path();
-            if file.extension().is_some_and(|extension| extension == "json") {
+            if file
+                .extension()
+                .is_some_and(|extension| extension == "json")
+            {
                 found.extend(Self::read(file)?);
             }
         }

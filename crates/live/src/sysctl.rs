@@ -28,8 +28,7 @@ impl PageCluster {
 
     fn acquire_knob(knob: &Path, state: &Path) -> Result<Option<Self>> {
         let path = state.join("page-cluster.lock");
-        let lock =
-            File::create(&path).or_fail(|| format!("cannot create {}", path.display()))?;
+        let lock = File::create(&path).or_fail(|| format!("cannot create {}", path.display()))?;
         if lock.try_lock().is_err() {
             return Ok(None);
         }

@@ -347,7 +347,8 @@ fn make_file(path: &Path, size: Bytes) -> Result<()> {
         .open(path)
         .map_err(cannot)?;
     // SAFETY: fallocate takes a descriptor that is ours and integers.
-    let allocated = match unsafe { libc::fallocate(file.as_raw_fd(), 0, 0, size.0 as libc::off_t) } {
+    let allocated = match unsafe { libc::fallocate(file.as_raw_fd(), 0, 0, size.0 as libc::off_t) }
+    {
         0 => Ok(()),
         _ => Err(io::Error::last_os_error()),
     };

@@ -30,8 +30,10 @@ impl Memory for Map {
     }
 }
 
-/// Foretells the `degree` pages behind the one that faulted or was reached.
+/// Foretells the `degree` pages behind the one that faulted or was reached; every fault is a
+/// source of its own.
 struct Next {
+    source: Source,
     degree: u64,
     last: u64,
     futile: std::sync::Arc<std::sync::atomic::AtomicUsize>,
@@ -40,6 +42,7 @@ struct Next {
 impl Next {
     fn boxed(degree: u64) -> Box<Self> {
         Box::new(Self {
+            source: Source(0),
             degree,
             last: 0,
             futile: Default::default(),
@@ -47,10 +50,12 @@ impl Next {
     }
 
     fn predict(&mut self) -> Option<Prediction> {
-        let pages = (self.last + 1..=self.last + self.degree).map(Page).collect();
+        let pages = (self.last + 1..=self.last + self.degree)
+            .map(Page)
+            .collect();
         self.last += self.degree;
         Some(Prediction {
-            source: Source(7),
+            source: self.source,
             space: SPACE,
             pages,
         })
@@ -59,12 +64,13 @@ impl Next {
 
 impl Predictor for Next {
     fn fault(&mut self, fault: &Fault, _: &mut dyn Memory) -> Option<Prediction> {
+        self.source = Source(fault.at.page.0 as u32);
         self.last = fault.at.page.0;
         self.predict()
     }
 
     fn advance(&mut self, source: Source, _: Option<Location>) -> Option<Prediction> {
-        assert_eq!(source, Source(7));
+        self.source = source;
         self.predict()
     }
 

@@ -82,7 +82,10 @@ impl Engine {
                 unreachable!("a queued hint is known until it is popped or wiped");
             };
             let hint = entry.get_mut();
-            hint.trigger |= self.heirless.take_if(|source| *source == hint.source).is_some();
+            hint.trigger |= self
+                .heirless
+                .take_if(|source| *source == hint.source)
+                .is_some();
             if memory.residence(at) == Residence::InTier {
                 hint.issued = true;
                 if hint.trigger {

@@ -272,11 +272,12 @@ impl ThreadState {
         [1, -1].into_iter().find(|direction| {
             let behind = |k: u64| fault.at.page.0.checked_add_signed(-direction * k as i64);
             let place = |k| behind(k).map(|page| Location::new(fault.at.space, Page(page)));
-            let faulted = (1..=2 * DENSE).filter_map(place).filter(|at| self.has_faulted(*at));
+            let faulted = (1..=2 * DENSE)
+                .filter_map(place)
+                .filter(|at| self.has_faulted(*at));
             faulted.count() >= 2
-                && (1..=DENSE).all(|k| {
-                    place(k).is_some_and(|at| memory.residence(at) == Residence::InMemory)
-                })
+                && (1..=DENSE)
+                    .all(|k| place(k).is_some_and(|at| memory.residence(at) == Residence::InMemory))
         })
     }
 
@@ -377,11 +378,7 @@ impl Stream {
     }
 
     /// Follows an existing stream that the fault belongs to.
-    fn follow(
-        &mut self,
-        fault: &Fault,
-        memory: &mut dyn Memory,
-    ) -> Option<Option<Prediction>> {
+    fn follow(&mut self, fault: &Fault, memory: &mut dyn Memory) -> Option<Option<Prediction>> {
         let (index, element) = self
             .tracks
             .iter()
