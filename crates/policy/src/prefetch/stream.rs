@@ -105,6 +105,8 @@ const WORTHWHILE: f64 = 0.5;
 const MOST_PROOF: u32 = 32;
 /// Faults that a stream must show anew after it has left an element out.
 const REPROOF: u32 = 2;
+/// Below this accuracy streams stay short of their full depth: they are often overrun.
+const RELIABLE: f64 = 0.8;
 /// Below this accuracy streams stay shallow.
 const DOUBTFUL: f64 = 0.3;
 /// A thread that has touched this many pages up to its fault, and faulted among them before,
@@ -250,7 +252,8 @@ impl Record {
     fn limit(&self, settings: &Settings) -> u64 {
         match self.accuracy {
             a if a < DOUBTFUL => settings.first / 4,
-            a if a < WORTHWHILE => settings.depth / 4,
+            a if a < WORTHWHILE => settings.first,
+            a if a < RELIABLE => settings.depth / 4,
             _ => settings.depth,
         }
     }
