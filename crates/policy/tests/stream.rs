@@ -93,7 +93,7 @@ fn a_random_walk_is_left_alone() {
     let faults = model.faults;
     let story = model.finish();
     assert!(
-        story.issued * 20 < faults,
+        story.issued * 10 < faults,
         "{} fetched for {faults} faults",
         story.issued
     );

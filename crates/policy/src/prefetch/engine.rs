@@ -177,11 +177,13 @@ impl Engine {
             return;
         };
         let mut group: Vec<Location> = Vec::with_capacity(wanted);
+        let mut under_way = 0;
         for _ in 0..self.rounds {
             let Some(named) = prediction else {
                 break;
             };
-            let in_memory = self.filter(&named, memory, &mut group);
+            let (in_memory, known) = self.filter(&named, memory, &mut group);
+            under_way += known;
             wanted = wanted.saturating_sub(named.pages.len() - in_memory);
             if wanted == 0 {
                 break;
@@ -190,33 +192,35 @@ impl Engine {
         }
         match group.first().and_then(|first| self.hints.get_mut(first)) {
             Some(hint) => hint.trigger = true,
-            None => self.predictor.futile(source),
+            None if under_way == 0 => self.predictor.futile(source),
+            None => {}
         }
         self.enqueue(group, source);
     }
 
     /// Adds to `group` those of the named pages that lie in the tier and are not hints yet;
-    /// returns how many are in memory.
+    /// returns how many are in memory and how many are hints.
     fn filter(
         &mut self,
         named: &Prediction,
         memory: &mut dyn Memory,
         group: &mut Vec<Location>,
-    ) -> usize {
+    ) -> (usize, usize) {
         let before = group.len();
-        let mut in_memory = 0;
+        let (mut in_memory, mut known) = (0, 0);
         for &page in &named.pages {
             let at = Location::new(named.space, page);
             match memory.residence(at) {
                 Residence::InMemory => in_memory += 1,
                 Residence::InTier if self.register(at, named.source) => group.push(at),
-                _ => {}
+                Residence::InTier => known += 1,
+                Residence::Nowhere => {}
             }
         }
         let kept = group.len() - before;
         self.story.predicted += named.pages.len() as u64;
         self.story.filtered += (named.pages.len() - kept) as u64;
-        in_memory
+        (in_memory, known)
     }
 
     /// Notes a page as predicted, unless it is already. A doubtful fetch ends with that: it was

@@ -103,8 +103,6 @@ const ENOUGH: u32 = 32;
 const WORTHWHILE: f64 = 0.5;
 /// A stream that has shown so many faults is one, whatever has been.
 const MOST_PROOF: u32 = 32;
-/// Faults that a stream must show anew after it has left an element out.
-const REPROOF: u32 = 2;
 /// Below this accuracy streams stay short of their full depth: they are often overrun.
 const RELIABLE: f64 = 0.8;
 /// Below this accuracy streams stay shallow.
@@ -169,7 +167,18 @@ impl Track {
         pages.contains(&page.0) || (may_spill && page.0 == pages.end() + 1)
     }
 
-    /// Whether the program has touched the element where it begins. A walk leaves none out.
+    /// Whether the program has touched what lies between its last known position and `element`.
+    /// A walk leaves nothing out; what does is another that crosses it. A few are looked at.
+    fn leads_to(&self, element: u64, memory: &mut dyn Memory) -> bool {
+        let first = self.position + 1;
+        [1, 2, element.saturating_sub(first) / 2]
+            .iter()
+            .filter_map(|back| element.checked_sub(*back))
+            .filter(|between| (first..element).contains(between))
+            .all(|between| self.has_touched(between, memory))
+    }
+
+    /// Whether the program has touched an element, at its first byte.
     fn has_touched(&self, element: u64, memory: &mut dyn Memory) -> bool {
         let page = self.address(element).map(|start| Page(start / PAGE_BYTES));
         page.is_some_and(|page| {
@@ -275,7 +284,7 @@ impl ThreadState {
         [1, -1].into_iter().find(|direction| {
             let behind = |k: u64| fault.at.page.0.checked_add_signed(-direction * k as i64);
             let place = |k| behind(k).map(|page| Location::new(fault.at.space, Page(page)));
-            let faulted = (1..=2 * DENSE)
+            let faulted = (1..=DENSE)
                 .filter_map(place)
                 .filter(|at| self.has_faulted(*at));
             faulted.count() >= 2
@@ -387,21 +396,19 @@ impl Stream {
             .iter()
             .enumerate()
             .rev()
-            .find_map(|(i, track)| Some((i, track.element_of(fault)?)))?;
+            .find_map(|(i, track)| {
+                let element = track.element_of(fault)?;
+                track.leads_to(element, memory).then_some((i, element))
+            })?;
         let mut track = self.tracks.remove(index);
         let record = self.record(fault.thread, track.stride);
-        if !track.has_touched(element.saturating_sub(1), memory) {
-            track.unproven = track.unproven.max(record.proof() + REPROOF);
-        }
         let overtaken = element >= track.frontier;
         track.resume(element, fault.at.page);
-        let lead = track.frontier - track.position;
-        let wanted = if track.unproven > 0 {
-            track.unproven -= 1;
-            false
-        } else {
-            lead <= track.depth
-        };
+        // Within what was predicted, too, a fault says that the prediction failed from here on:
+        // what was in memory then has been evicted since, as the oldest pages are.
+        track.frontier = element + 1;
+        let wanted = track.unproven == 0;
+        track.unproven = track.unproven.saturating_sub(1);
         if overtaken && wanted {
             track.deepen(record.limit(&self.settings));
         }
