@@ -65,6 +65,8 @@ struct Track {
     position: u64,
     /// The first element not predicted yet.
     frontier: u64,
+    /// Where it was predicted from after a fault last.
+    renewed: u64,
     /// Pages in the next prediction.
     depth: u64,
 }
@@ -216,6 +218,13 @@ impl Track {
             space: self.space,
             pages,
         })
+    }
+
+    /// Whether a fault within what was predicted is to be answered anew. It says that the
+    /// prediction failed there: what was in memory then has been evicted since, as the oldest
+    /// pages are. But mostly it is just late, and what follows is on its way.
+    fn is_due_again(&self, element: u64) -> bool {
+        element >= self.renewed + self.depth / 2
     }
 
     /// What was predicted ahead of the program is not there: less of it next time, and anew.
@@ -404,11 +413,12 @@ impl Stream {
         let record = self.record(fault.thread, track.stride);
         let overtaken = element >= track.frontier;
         track.resume(element, fault.at.page);
-        // Within what was predicted, too, a fault says that the prediction failed from here on:
-        // what was in memory then has been evicted since, as the oldest pages are.
-        track.frontier = element + 1;
-        let wanted = track.unproven == 0;
+        let wanted = track.unproven == 0 && (overtaken || track.is_due_again(element));
         track.unproven = track.unproven.saturating_sub(1);
+        if wanted {
+            track.frontier = element + 1;
+            track.renewed = element;
+        }
         if overtaken && wanted {
             track.deepen(record.limit(&self.settings));
         }
@@ -460,6 +470,7 @@ impl Stream {
             unproven: record.proof(),
             position: 0,
             frontier: 1,
+            renewed: 0,
             depth: depth.min(record.limit(&self.settings)),
         };
         let prediction = (track.unproven == 0).then(|| track.predict()).flatten();
