@@ -381,6 +381,94 @@ fn tiers_that_cannot_be_are_refused_and_leave_nothing() {
     machine.assert_as_found();
 }
 
+/// A loop device over a file, while there are any.
+struct Loop(String);
+
+impl Loop {
+    fn over(file: &Path) -> Option<Self> {
+        let output = Command::new("losetup")
+            .args(["--find", "--show"])
+            .arg(file)
+            .output()
+            .ok()
+            .filter(|output| output.status.success());
+        let Some(output) = output else {
+            let _ = writeln!(
+                std::io::stderr(),
+                "SKIPPED: no loop device for a device tier"
+            );
+            return None;
+        };
+        Some(Self(
+            String::from_utf8(output.stdout).unwrap().trim().into(),
+        ))
+    }
+}
+
+impl Drop for Loop {
+    fn drop(&mut self) {
+        let _ = Command::new("losetup").args(["--detach", &self.0]).status();
+    }
+}
+
+#[test]
+fn a_block_device_is_a_tier_if_it_is_blank_and_is_blank_again_afterwards() {
+    let Some(machine) = machine() else { return };
+    let path = machine.state.path().join("disk");
+    let file = fs::File::create(&path).unwrap();
+    file.set_len(512 << 20).unwrap();
+    let Some(device) = Loop::over(&path) else {
+        return;
+    };
+    let options = ["--tier", &device.0];
+    let result = machine.measure(&options, &[&walk(), "128", "1", "1"]);
+    let written = result["runs"][0]["tier_written_bytes"].as_u64().unwrap();
+    assert!(written > 32 << 20, "{result}");
+    let mut start = vec![1u8; 4096];
+    std::io::Read::read_exact(&mut fs::File::open(&device.0).unwrap(), &mut start).unwrap();
+    assert_eq!(start, vec![0u8; 4096], "the swap header was left");
+
+    // What an ext4 file system has at byte 1080.
+    let write = fs::OpenOptions::new().write(true).open(&device.0).unwrap();
+    std::os::unix::fs::FileExt::write_all_at(&write, &[0x53, 0xef], 1080).unwrap();
+    drop(write);
+    let output = machine.run(&options, &["true"]);
+    assert_eq!(output.status.code(), Some(2), "{}", text(&output));
+    assert!(text(&output).contains("holds data"), "{}", text(&output));
+    drop(device);
+    machine.assert_as_found();
+}
+
+#[test]
+fn compressed_memory_is_a_tier() {
+    let Some(machine) = machine() else { return };
+    if !Path::new("/sys/block/zram0").exists() && !Path::new("/sys/class/zram-control").exists() {
+        let _ = writeln!(std::io::stderr(), "SKIPPED: no zram here");
+        return;
+    }
+    let result = machine.measure(&["--tier", "zram"], &[&walk(), "128", "1", "1"]);
+    let written = result["runs"][0]["tier_written_bytes"].as_u64().unwrap();
+    assert!(written > 32 << 20, "{result}");
+    machine.assert_as_found();
+}
+
+#[test]
+fn what_the_machine_swaps_to_is_a_tier_if_there_is_any() {
+    let Some(machine) = machine() else { return };
+    let output = machine.run(&["-q", "--tier", "existing"], &["true"]);
+    if fs::read_to_string("/proc/swaps").unwrap().lines().count() > 1 {
+        assert!(output.status.success(), "{}", text(&output));
+    } else {
+        assert_eq!(output.status.code(), Some(2));
+        assert!(
+            text(&output).contains("swaps to nothing"),
+            "{}",
+            text(&output)
+        );
+    }
+    machine.assert_as_found();
+}
+
 #[test]
 fn too_little_privilege_is_named() {
     let Some(machine) = machine() else { return };

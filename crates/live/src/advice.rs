@@ -3,7 +3,6 @@
 //! It reads pages into the swap cache, charged to the program's cgroup; the program's first
 //! touch is then a minor fault. Pages that are neighbours in the swap area become one read.
 
-use std::collections::HashMap;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
@@ -12,10 +11,10 @@ use terrace_policy::{PAGE_BYTES, Page, Space};
 /// Ranges the kernel takes in one call (`UIO_MAXIOV`).
 const MAX_RANGES: usize = 1024;
 
-/// Advises on the memory of other processes.
+/// Advises on the memory of other processes; holds on to the latest.
 #[derive(Default)]
 pub struct Advisor {
-    processes: HashMap<Space, OwnedFd>,
+    latest: Option<(Space, OwnedFd)>,
 }
 
 impl Advisor {
@@ -25,24 +24,15 @@ impl Advisor {
     /// `ESRCH` where the process has ended, `EPERM` without CAP_SYS_NICE.
     pub fn will_need(&mut self, space: Space, pages: &mut [Page]) -> io::Result<()> {
         pages.sort_unstable();
-        let process = self.process(space)?;
+        let process = match self.latest.take() {
+            Some((latest, process)) if latest == space => process,
+            _ => open_process(space)?,
+        };
         for ranges in ranges(pages).chunks(MAX_RANGES) {
-            advise(process, ranges)?;
+            advise(&process, ranges)?;
         }
+        self.latest = Some((space, process));
         Ok(())
-    }
-
-    /// Closes what belongs to a process that has ended.
-    pub fn forget(&mut self, space: Space) {
-        self.processes.remove(&space);
-    }
-
-    fn process(&mut self, space: Space) -> io::Result<&OwnedFd> {
-        use std::collections::hash_map::Entry;
-        match self.processes.entry(space) {
-            Entry::Occupied(entry) => Ok(entry.into_mut()),
-            Entry::Vacant(entry) => Ok(entry.insert(open_process(space)?)),
-        }
     }
 }
 

@@ -95,7 +95,6 @@ fn work(queue: &Mutex<Receiver<Batch>>, shared: &Shared) {
         };
         let result = advisor.will_need(space, &mut pages);
         if result.is_err_and(|e| e.raw_os_error() == Some(libc::ESRCH)) {
-            advisor.forget(space);
             let mut gone = shared.gone.lock().unwrap_or_else(|e| e.into_inner());
             gone.push(space);
         }

@@ -9,6 +9,7 @@ pub mod advice;
 pub mod budget;
 pub mod bytes;
 pub mod compare;
+pub mod counters;
 pub mod doctor;
 pub mod error;
 pub mod faults;

@@ -7,6 +7,7 @@
 use std::collections::HashMap;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
+use std::path::Path;
 
 use terrace_policy::{Location, Memory, Residence, Space};
 
@@ -27,6 +28,12 @@ impl Pagemap {
     /// Forgets what was read: time has passed.
     pub fn refresh(&mut self) {
         self.blocks.clear();
+    }
+
+    /// Processes that have ended since they were asked about.
+    pub fn ended(&self) -> Vec<Space> {
+        let runs = |space: &Space| Path::new(&format!("/proc/{}", space.0)).exists();
+        self.files.keys().copied().filter(|s| !runs(s)).collect()
     }
 
     /// Closes what belongs to a process that has ended.
@@ -112,6 +119,9 @@ mod tests {
         let mut pagemap = Pagemap::default();
         let nobody = Location::new(Space(u32::MAX), Page(1));
         assert_eq!(pagemap.residence(nobody), Residence::Nowhere);
+        assert_eq!(pagemap.ended(), [nobody.space]);
+        pagemap.forget(nobody.space);
+        assert_eq!(pagemap.ended(), []);
         let far = Location::new(Space(std::process::id()), Page(u64::MAX));
         assert_eq!(pagemap.residence(far), Residence::Nowhere);
     }

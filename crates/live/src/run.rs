@@ -9,6 +9,7 @@ use terrace_policy::prefetch::{self, Engine, LifeStory};
 
 use crate::budget::{Budget, Hierarchies, Usage, Version, directories};
 use crate::bytes::Bytes;
+use crate::counters::SwapCounters;
 use crate::error::{Error, Result};
 use crate::faults::FaultStream;
 use crate::journal::{Change, Journal, state_directory};
@@ -16,8 +17,8 @@ use crate::privilege;
 use crate::program::{self, Ended, Exit, Program};
 use crate::signals::{Signals, Target};
 use crate::steer::{Progress, Steering};
-use crate::sysctl::{self, PageCluster};
-use crate::tier::{Spec, SwapCounters, Tier};
+use crate::sysctl::PageCluster;
+use crate::tier::{Spec, Tier};
 
 /// How often the program's memory is looked at.
 const SAMPLE_EVERY: Duration = Duration::from_millis(50);
@@ -142,6 +143,8 @@ pub struct Outcome {
     pub minor_faults: u64,
     /// What became of the predictions, where there were any.
     pub prefetch: Option<LifeStory>,
+    /// Major faults that steering did not see, because they came too fast.
+    pub unseen_faults: u64,
     /// Bytes read from swap areas, by the whole machine, while it ran.
     pub tier_read: Bytes,
     /// Bytes written to them.
@@ -264,17 +267,15 @@ impl Session {
         if matches!(way, Way::AllDram | Way::Kernel) {
             return Ok(None);
         }
-        if let Some(found) = sysctl::current() {
-            self.journal.note(Change::PageCluster(found))?;
-        }
         let knob = PageCluster::acquire(self.journal.state())?;
-        if let (Way::KernelCpf, knob) = (way, &knob) {
-            let knob = knob.as_ref().ok_or_else(|| {
-                Error::failure(
-                    "another terrace run has vm.page-cluster now; compare when it has ended",
-                )
-            })?;
-            knob.set(true);
+        if let Some(knob) = &knob {
+            let found = knob.found().to_owned();
+            self.journal.note(Change::PageCluster(found))?;
+            knob.set(matches!(way, Way::KernelCpf));
+        } else if matches!(way, Way::KernelCpf) {
+            return Err(Error::failure(
+                "another terrace run has vm.page-cluster now; compare when it has ended",
+            ));
         }
         Ok(knob)
     }
@@ -365,6 +366,7 @@ fn outcome(
         major_faults: usage.major_faults,
         minor_faults: usage.faults.saturating_sub(usage.major_faults),
         prefetch: progress.map(|p| p.story),
+        unseen_faults: progress.map_or(0, |p| p.unseen_faults),
         tier_read: Bytes(tier.read * PAGE_BYTES),
         tier_written: Bytes(tier.written * PAGE_BYTES),
         peak_resident: budget.peak(),

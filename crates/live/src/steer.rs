@@ -13,12 +13,12 @@ use terrace_policy::prefetch::{Engine, LifeStory, Outcome};
 use terrace_policy::readahead::{Chooser, Readahead};
 use terrace_policy::{Fault, Location, Memory, Page, Residence, Space};
 
+use crate::counters::SwapCounters;
 use crate::error::{Context, Result};
 use crate::faults::FaultStream;
 use crate::fetchers::Fetchers;
 use crate::pagemap::Pagemap;
 use crate::sysctl::PageCluster;
-use crate::tier::SwapCounters;
 
 /// Pages in one fetch.
 const BATCH: usize = 64;
@@ -43,6 +43,8 @@ const SWEEP_PAGES: usize = 256;
 /// A fetched page that has not been touched while this many windows of others came in was
 /// evicted again, or soon will be.
 const HORIZON: u64 = 4;
+/// Between two looks for processes that have ended.
+const CENSUS_EVERY: Duration = Duration::from_secs(1);
 /// How long the kernel's readahead is measured before it is judged.
 const EPOCH: Duration = Duration::from_millis(50);
 
@@ -51,10 +53,8 @@ const EPOCH: Duration = Duration::from_millis(50);
 pub struct Progress {
     /// What became of the predictions.
     pub story: LifeStory,
-    /// Major faults that were seen.
-    pub faults: u64,
     /// Major faults that were not seen because the ring was full.
-    pub lost: u64,
+    pub unseen_faults: u64,
 }
 
 /// A running steering thread; stops when dropped.
@@ -87,6 +87,7 @@ impl Steering {
             issued: HashMap::new(),
             order: VecDeque::new(),
             swept: Instant::now(),
+            census: Instant::now(),
             fresh: Vec::new(),
             seen: 0,
             readahead: readahead.map(Epochs::new),
@@ -152,6 +153,7 @@ struct Driver {
     /// The same pages, in the order in which they are looked at.
     order: VecDeque<Location>,
     swept: Instant,
+    census: Instant,
     /// Faults since the last look.
     fresh: Vec<Fault>,
     seen: u64,
@@ -196,6 +198,12 @@ impl Driver {
         let fetched = self.fetch();
         if let Some(readahead) = &mut self.readahead {
             readahead.tick();
+        }
+        if self.census.elapsed() >= CENSUS_EVERY {
+            self.census = Instant::now();
+            for space in self.memory.ended() {
+                self.forget(space);
+            }
         }
         reached + fetched > 0
     }
@@ -334,8 +342,7 @@ impl Driver {
     fn publish(&self) {
         *self.progress.lock().unwrap_or_else(|e| e.into_inner()) = Progress {
             story: *self.engine.story(),
-            faults: self.seen,
-            lost: self.faults.lost(),
+            unseen_faults: self.faults.lost(),
         };
     }
 }

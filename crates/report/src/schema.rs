@@ -107,6 +107,8 @@ pub struct Prefetch {
     pub late: u64,
     /// Fetched, and evicted or left untouched.
     pub wasted: u64,
+    /// Major faults that the predictor did not see, because they came too fast.
+    pub unseen_faults: u64,
 }
 
 /// How a program ended.
@@ -213,6 +215,7 @@ fn prefetch(outcome: &Outcome) -> Option<Prefetch> {
         used: story.used,
         late: story.late,
         wasted: story.wasted,
+        unseen_faults: outcome.unseen_faults,
     })
 }
 

@@ -78,9 +78,9 @@ fn clock(time: Duration) -> String {
 mod tests {
     use super::*;
     use terrace_live::budget::Usage;
+    use terrace_live::counters::SwapCounters;
     use terrace_live::run::Way;
     use terrace_live::steer::Progress;
-    use terrace_live::tier::SwapCounters;
     use terrace_policy::prefetch::LifeStory;
 
     fn status(seconds: u64, major_faults: u64, read: u64) -> Status {

@@ -11,10 +11,17 @@
 //! trigger on first use is Oskin & Loh 2015, V.B; Fedorov 2016, 5.4.4.3 has the case of
 //! stride one.
 
-use std::collections::{HashMap, VecDeque};
+mod record;
+mod thread;
+mod track;
+
+use std::collections::HashMap;
 
 use super::{Outcome, Prediction, Predictor, Source};
-use crate::page::{Fault, Location, Memory, PAGE_BYTES, Page, Residence, Space, Thread};
+use crate::page::{Fault, Location, Memory, PAGE_BYTES, Space, Thread};
+use record::Record;
+use thread::ThreadState;
+use track::Track;
 
 /// How far and how boldly `stream` predicts.
 #[derive(Clone, Copy, Debug)]
@@ -49,337 +56,13 @@ pub struct Stream {
     sources: u32,
 }
 
-/// One stream: element `k` lies at `origin + k * stride` bytes.
-#[derive(Clone, Debug)]
-struct Track {
-    source: Source,
-    space: Space,
-    thread: Thread,
-    origin: u64,
-    stride: i64,
-    /// Bytes that are touched after an element's first one, as far as faults have shown it.
-    reach: u64,
-    /// Faults still to come in it before it is believed.
-    unproven: u32,
-    /// The last element known to be touched.
-    position: u64,
-    /// The first element not predicted yet.
-    frontier: u64,
-    /// Where it was predicted from after a fault last.
-    renewed: u64,
-    /// Pages in the next prediction.
-    depth: u64,
-}
-
-/// What is known of one thread.
-struct ThreadState {
-    space: Space,
-    /// Its latest faults, newest last.
-    recent: VecDeque<Fault>,
-    /// Its latest faults that belonged to no stream, newest last.
-    strays: VecDeque<Fault>,
-    /// What became of all that was fetched for it.
-    record: Record,
-    /// What became of what was fetched for each stride, the latest used first.
-    strides: Vec<(i64, Record)>,
-}
-
-/// What became of fetched pages, lately.
-#[derive(Clone, Copy, Debug)]
-struct Record {
-    /// Share of them that were used, the latest weighing most: 0 to 1.
-    accuracy: f64,
-    /// How many that were.
-    outcomes: u32,
-}
-
-/// A program may skip or repeat this many elements without leaving its stream.
-const SLACK: u64 = 4;
-/// Weight of one outcome in a record.
-const NEWEST: f64 = 1.0 / 128.0;
-/// Outcomes after which a record says something by itself.
-const ENOUGH: u32 = 32;
-/// A fetched page that is used saves a fault; one that is not costs a read and pushes another
-/// out. From this accuracy on a stream is believed at once; each twentieth below it asks for
-/// twice as many faults more.
-const WORTHWHILE: f64 = 0.5;
-/// A stream that has shown so many faults is one, whatever has been.
-const MOST_PROOF: u32 = 32;
-/// Below this accuracy streams stay short of their full depth: they are often overrun.
-const RELIABLE: f64 = 0.8;
-/// Below this accuracy streams stay shallow.
-const DOUBTFUL: f64 = 0.3;
 /// A thread that has touched this many pages up to its fault, and faulted among them before,
 /// goes page by page. The kernel's readahead, which fetches blocks, may hide the faults between.
 const DENSE: u64 = 16;
 /// Strides of so many bytes do not come about by chance among the faults of a dense walk.
 const WIDE: u64 = 8 * PAGE_BYTES;
-/// Strides remembered a thread.
-const STRIDES: usize = 8;
 /// A known stride is looked for over at most this many of its steps.
 const STEPS: u64 = 64;
-
-impl Track {
-    fn address(&self, element: u64) -> Option<u64> {
-        let distance = self.stride.checked_mul(i64::try_from(element).ok()?)?;
-        self.origin.checked_add_signed(distance)
-    }
-
-    /// The pages that element `k` touches.
-    fn pages(&self, element: u64) -> Option<std::ops::RangeInclusive<u64>> {
-        let start = self.address(element)?;
-        let end = start.checked_add(self.reach)?;
-        Some(start / PAGE_BYTES..=end / PAGE_BYTES)
-    }
-
-    /// Which element a fault belongs to, if it is near where the stream is.
-    fn element_of(&self, fault: &Fault) -> Option<u64> {
-        if (self.space, self.thread) != (fault.at.space, fault.thread) {
-            return None;
-        }
-        let behind = self.position.saturating_sub(SLACK);
-        let near = behind..=self.frontier + self.depth.max(DENSE) + SLACK;
-        let far = behind..=self.frontier + STEPS;
-        self.element_on(fault.at.page, fault.address())
-            .filter(|element| {
-                near.contains(element) || (far.contains(element) && self.is_exact(fault))
-            })
-    }
-
-    /// Whether a fault lies a whole number of wide steps away, to the byte.
-    fn is_exact(&self, fault: &Fault) -> bool {
-        let distance = fault.address().wrapping_sub(self.origin) as i64;
-        self.stride.unsigned_abs() >= WIDE && distance % self.stride == 0
-    }
-
-    /// The element that touches `page`, looked for around byte `address`.
-    fn element_on(&self, page: Page, address: u64) -> Option<u64> {
-        let distance = address as f64 - self.origin as f64;
-        let nearest = (distance / self.stride as f64).round();
-        let nearest = (nearest >= 0.0).then_some(nearest as u64)?;
-        (nearest.saturating_sub(1)..=nearest + 1).find(|&element| self.touches(element, page))
-    }
-
-    /// Whether an element lies on `page`, or may end on it.
-    fn touches(&self, element: u64, page: Page) -> bool {
-        let Some(pages) = self.pages(element) else {
-            return false;
-        };
-        let may_spill = pages.start() == pages.end() && self.stride.unsigned_abs() >= WIDE;
-        pages.contains(&page.0) || (may_spill && page.0 == pages.end() + 1)
-    }
-
-    /// Whether the program has touched what lies between its last known position and `element`.
-    /// A walk leaves nothing out; what does is another that crosses it. A few are looked at.
-    fn leads_to(&self, element: u64, memory: &mut dyn Memory) -> bool {
-        let first = self.position + 1;
-        [1, 2, element.saturating_sub(first) / 2]
-            .iter()
-            .filter_map(|back| element.checked_sub(*back))
-            .filter(|between| (first..element).contains(between))
-            .all(|between| self.has_touched(between, memory))
-    }
-
-    /// Whether the program has touched an element, at its first byte.
-    fn has_touched(&self, element: u64, memory: &mut dyn Memory) -> bool {
-        let page = self.address(element).map(|start| Page(start / PAGE_BYTES));
-        page.is_some_and(|page| {
-            memory.residence(Location::new(self.space, page)) == Residence::InMemory
-        })
-    }
-
-    /// The program was seen at `element`, by a fault on `page`.
-    fn resume(&mut self, element: u64, page: Page) {
-        if let Some(start) = self.address(element) {
-            let spill = (page.0 * PAGE_BYTES).saturating_sub(start);
-            self.reach = self.reach.max(spill.min(PAGE_BYTES - 1));
-        }
-        self.position = self.position.max(element);
-        self.frontier = self.frontier.max(element + 1);
-    }
-
-    /// The next `depth` pages; moves the frontier behind them.
-    fn predict(&mut self) -> Option<Prediction> {
-        let wanted = self.depth as usize;
-        let mut pages: Vec<Page> = Vec::with_capacity(wanted + 1);
-        while pages.len() < wanted {
-            let Some(element) = self.pages(self.frontier) else {
-                break;
-            };
-            self.frontier += 1;
-            for page in element.map(Page) {
-                if pages.last() != Some(&page) {
-                    pages.push(page);
-                }
-            }
-        }
-        (!pages.is_empty()).then_some(Prediction {
-            source: self.source,
-            space: self.space,
-            pages,
-        })
-    }
-
-    /// Whether a fault within what was predicted is to be answered anew. It says that the
-    /// prediction failed there: what was in memory then has been evicted since, as the oldest
-    /// pages are. But mostly it is just late, and what follows is on its way.
-    fn is_due_again(&self, element: u64) -> bool {
-        element >= self.renewed + self.depth / 2
-    }
-
-    /// What was predicted ahead of the program is not there: less of it next time, and anew.
-    fn retreat(&mut self) {
-        if self.frontier > self.position + 1 {
-            self.frontier = self.position + 1;
-            self.depth = (self.depth / 2).max(1);
-        }
-    }
-
-    fn deepen(&mut self, limit: u64) {
-        self.depth = (self.depth * 2).min(limit);
-    }
-}
-
-impl Record {
-    const UNKNOWN: Self = Self {
-        accuracy: WORTHWHILE,
-        outcomes: 0,
-    };
-
-    fn count(&mut self, outcome: Outcome) {
-        let used = if outcome == Outcome::Wasted { 0.0 } else { 1.0 };
-        self.accuracy += (used - self.accuracy) * NEWEST;
-        self.outcomes = self.outcomes.saturating_add(1);
-    }
-
-    fn is_proven(&self) -> bool {
-        self.outcomes >= ENOUGH && self.accuracy >= WORTHWHILE
-    }
-
-    /// How many faults more than three a new stream must show before it is believed.
-    fn proof(&self) -> u32 {
-        let twentieths = (WORTHWHILE - self.accuracy) * 20.0;
-        if twentieths <= 0.0 {
-            0
-        } else {
-            (twentieths.exp2() as u32).min(MOST_PROOF)
-        }
-    }
-
-    /// The deepest prediction that it allows.
-    fn limit(&self, settings: &Settings) -> u64 {
-        match self.accuracy {
-            a if a < DOUBTFUL => settings.first / 4,
-            a if a < WORTHWHILE => settings.first,
-            a if a < RELIABLE => settings.depth / 4,
-            _ => settings.depth,
-        }
-    }
-}
-
-impl ThreadState {
-    fn new(space: Space) -> Self {
-        Self {
-            space,
-            recent: VecDeque::new(),
-            strays: VecDeque::new(),
-            record: Record::UNKNOWN,
-            strides: Vec::new(),
-        }
-    }
-
-    /// Which way the thread goes if it touches page after page: 1 or -1.
-    fn dense_direction(&self, fault: &Fault, memory: &mut dyn Memory) -> Option<i64> {
-        [1, -1].into_iter().find(|direction| {
-            let behind = |k: u64| fault.at.page.0.checked_add_signed(-direction * k as i64);
-            let place = |k| behind(k).map(|page| Location::new(fault.at.space, Page(page)));
-            let faulted = (1..=DENSE)
-                .filter_map(place)
-                .filter(|at| self.has_faulted(*at));
-            faulted.count() >= 2
-                && (1..=DENSE)
-                    .all(|k| place(k).is_some_and(|at| memory.residence(at) == Residence::InMemory))
-        })
-    }
-
-    fn has_faulted(&self, at: Location) -> bool {
-        self.recent.iter().any(|fault| fault.at == at)
-    }
-
-    /// A stride that has served this thread, if this fault and an earlier one lie some of its
-    /// steps apart. A walk over the next column of a matrix faults only on rows whose page the
-    /// last one did not touch, so it cannot show its stride by itself.
-    fn stride_again(&self, fault: &Fault) -> Option<i64> {
-        self.proven().find(|&stride| {
-            self.strays.iter().any(|stray| {
-                let distance = fault.address().wrapping_sub(stray.address()) as i64;
-                stray.at.space == fault.at.space
-                    && distance % stride == 0
-                    && (1..=STEPS as i64).contains(&(distance / stride))
-            })
-        })
-    }
-
-    /// A multiple of a stride that has served this thread is taken for the stride itself.
-    fn reduce(&self, stride: i64) -> i64 {
-        let whole = |&proven: &i64| stride % proven == 0 && stride.signum() == proven.signum();
-        self.proven().find(whole).unwrap_or(stride)
-    }
-
-    /// The wide strides that have served this thread.
-    fn proven(&self) -> impl Iterator<Item = i64> {
-        self.strides
-            .iter()
-            .filter(|(stride, record)| record.is_proven() && stride.unsigned_abs() >= WIDE)
-            .map(|(stride, _)| *stride)
-    }
-
-    /// The record of a stride; where it is short, that of the thread.
-    fn record_of(&self, stride: i64) -> Record {
-        let own = self.strides.iter().find(|(s, _)| *s == stride);
-        own.map(|(_, record)| *record)
-            .filter(|record| record.outcomes >= ENOUGH)
-            .unwrap_or(self.record)
-    }
-
-    /// Books what became of a page that was fetched for `stride`.
-    fn count(&mut self, stride: i64, outcome: Outcome) {
-        self.record.count(outcome);
-        let place = self.strides.iter().position(|(s, _)| *s == stride);
-        let mut entry = match place {
-            Some(place) => self.strides.remove(place),
-            None => (stride, Record::UNKNOWN),
-        };
-        entry.1.count(outcome);
-        self.strides.truncate(STRIDES - 1);
-        self.strides.insert(0, entry);
-    }
-
-    /// The distance in bytes at which this fault and two earlier ones lie, the most recent
-    /// such pair first. Exact in bytes if it can be, else in pages.
-    fn stride_to(&self, fault: &Fault) -> Option<i64> {
-        let in_bytes = self.regular(|f| f.address() as i64, fault);
-        let in_pages = || self.regular(|f| f.at.page.0 as i64, fault);
-        in_bytes
-            .filter(|stride| stride.unsigned_abs() >= PAGE_BYTES)
-            .or_else(|| Some(in_pages()? * PAGE_BYTES as i64))
-    }
-
-    fn regular(&self, coordinate: impl Fn(&Fault) -> i64, fault: &Fault) -> Option<i64> {
-        let here = coordinate(fault);
-        let known: Vec<i64> = self
-            .strays
-            .iter()
-            .filter(|stray| stray.at.space == fault.at.space)
-            .map(&coordinate)
-            .collect();
-        known.iter().enumerate().rev().find_map(|(i, &before)| {
-            let distance = here - before;
-            let earlier = before.checked_sub(distance)?;
-            (distance != 0 && known[..i].contains(&earlier)).then_some(distance)
-        })
-    }
-}
 
 impl Stream {
     /// A predictor that knows nothing yet.
@@ -436,7 +119,7 @@ impl Stream {
             .or_insert_with(|| ThreadState::new(fault.at.space));
         state.space = fault.at.space;
         let dense = state.dense_direction(fault, memory);
-        push_bounded(&mut state.recent, *fault, history);
+        state.note(*fault, history);
         dense
     }
 
@@ -455,7 +138,7 @@ impl Stream {
             .map(|direction| direction * PAGE_BYTES as i64)
             .or_else(|| state.stride_again(fault))
             .or_else(|| Some(state.reduce(state.stride_to(fault)?)));
-        push_bounded(&mut state.strays, *fault, self.settings.history);
+        state.note_stray(*fault, self.settings.history);
         let stride = stride?;
         let record = state.record_of(stride);
         let kin = self.depth_of_kin(fault, stride);
@@ -498,13 +181,6 @@ impl Stream {
 
     fn track_mut(&mut self, source: Source) -> Option<&mut Track> {
         self.tracks.iter_mut().find(|track| track.source == source)
-    }
-}
-
-fn push_bounded(faults: &mut VecDeque<Fault>, fault: Fault, most: usize) {
-    faults.push_back(fault);
-    if faults.len() > most {
-        faults.pop_front();
     }
 }
 

@@ -1,0 +1,65 @@
+//! What the kernel counts of swapping.
+
+use std::fs;
+
+/// The kernel's counters of swapping, of the whole machine, since it booted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SwapCounters {
+    /// Pages read from swap areas.
+    pub read: u64,
+    /// Pages written to them.
+    pub written: u64,
+    /// Pages read because their neighbours had faulted.
+    pub readahead: u64,
+    /// Those of them that were then touched.
+    pub readahead_hits: u64,
+}
+
+impl SwapCounters {
+    /// Reads them; all zero where the kernel does not say.
+    pub fn read() -> Self {
+        Self::parse(&fs::read_to_string("/proc/vmstat").unwrap_or_default())
+    }
+
+    /// What has been counted since `earlier`.
+    pub fn since(self, earlier: Self) -> Self {
+        Self {
+            read: self.read.saturating_sub(earlier.read),
+            written: self.written.saturating_sub(earlier.written),
+            readahead: self.readahead.saturating_sub(earlier.readahead),
+            readahead_hits: self.readahead_hits.saturating_sub(earlier.readahead_hits),
+        }
+    }
+
+    fn parse(vmstat: &str) -> Self {
+        let mut counters = Self::default();
+        for (key, value) in vmstat.lines().filter_map(|line| line.split_once(' ')) {
+            let counter = match key {
+                "pswpin" => &mut counters.read,
+                "pswpout" => &mut counters.written,
+                "swap_ra" => &mut counters.readahead,
+                "swap_ra_hit" => &mut counters.readahead_hits,
+                _ => continue,
+            };
+            *counter = value.parse().unwrap_or(0);
+        }
+        counters
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counters_of_the_kernel() {
+        let text = "pswpin 5\npswpout 7\nswap_ra 9\nswap_ra_hit 3\n";
+        let expected = SwapCounters {
+            read: 5,
+            written: 7,
+            readahead: 9,
+            readahead_hits: 3,
+        };
+        assert_eq!(SwapCounters::parse(text), expected);
+    }
+}

@@ -1,0 +1,311 @@
+//! One swap area: made, switched on, switched off, removed.
+
+use std::ffi::CString;
+use std::fmt;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::fd::AsRawFd;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use terrace_policy::PAGE_BYTES;
+
+use crate::bytes::Bytes;
+use crate::error::{Context, Error, Result};
+
+/// The smallest area worth having.
+pub(super) const SMALLEST: Bytes = Bytes(64 << 20);
+/// Before everything else that the machine swaps to.
+const PRIORITY: libc::c_int = 0x8000 | 0x7fff;
+const SIGNATURE: &[u8; 10] = b"SWAPSPACE2";
+const SIGNATURE_AT: u64 = PAGE_BYTES - SIGNATURE.len() as u64;
+/// File systems have their signatures within this; a device blank so far is taken to be blank.
+const PROBED: usize = 128 * 1024;
+
+/// A swap area of ours: what it is and how to undo it. Kept in the journal too.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Area {
+    /// A file of this many bytes.
+    File(PathBuf, Bytes),
+    /// A block device; `true` where it was blank and the swap header is ours.
+    Device(PathBuf, bool),
+    /// A zram device by number, and its size; `true` where we added the device itself.
+    Zram(u32, Bytes, bool),
+}
+
+impl Area {
+    pub(super) fn zram(size: Bytes) -> Result<Self> {
+        let add = "/sys/class/zram-control/hot_add";
+        if let Ok(number) = fs::read_to_string(add) {
+            let number = number.trim().parse().unwrap_or(0);
+            return Ok(Self::Zram(number, size, true));
+        }
+        if Path::new("/sys/block/zram0").exists() {
+            return Ok(Self::Zram(0, size, false));
+        }
+        Err(Error::failure(
+            "this kernel has no zram; load it (modprobe zram) or choose another tier",
+        ))
+    }
+
+    pub(super) fn device(path: &Path) -> Result<Self> {
+        let blank = match open_device(path)? {
+            (_, Content::Data) => {
+                return Err(Error::usage(format!(
+                    "the device {} holds data, which swapping would destroy; \
+                     if it is not needed, erase it first (wipefs -a, blkdiscard -z)",
+                    path.display()
+                )));
+            }
+            (_, content) => content == Content::Blank,
+        };
+        Ok(Self::Device(path.to_owned(), blank))
+    }
+
+    /// The path that is swapped to.
+    pub fn path(&self) -> PathBuf {
+        match self {
+            Self::File(path, _) | Self::Device(path, _) => path.clone(),
+            Self::Zram(number, ..) => PathBuf::from(format!("/dev/zram{number}")),
+        }
+    }
+
+    pub(super) fn make(&self) -> Result<()> {
+        match self {
+            Self::File(path, size) => make_file(path, *size),
+            Self::Device(path, true) => format_device(path),
+            Self::Device(_, false) => Ok(()),
+            Self::Zram(number, size, _) => {
+                let knob = format!("/sys/block/zram{number}/disksize");
+                fs::write(&knob, size.0.to_string()).or_fail(|| format!("cannot set {knob}"))?;
+                format_device(&self.path())
+            }
+        }
+    }
+
+    pub(super) fn switch_on(&self) -> Result<()> {
+        let path = self.path();
+        let name = c_path(&path).or_fail(|| format!("cannot use {}", path.display()))?;
+        // SAFETY: `name` ends in NUL; swapon reads nothing else of ours.
+        if unsafe { libc::swapon(name.as_ptr(), PRIORITY) } == 0 {
+            return Ok(());
+        }
+        let error = io::Error::last_os_error();
+        let advice = match error.raw_os_error() {
+            Some(libc::EPERM) => "CAP_SYS_ADMIN is needed, run as root",
+            Some(libc::EINVAL) => "this file system holds no swap files, name another directory",
+            Some(libc::EBUSY) => "it is in use already",
+            _ => "choose another tier",
+        };
+        Err(Error::failure(format!(
+            "cannot swap to {}: {error}; {advice}",
+            path.display()
+        )))
+    }
+
+    /// Whether the kernel swaps to it now.
+    pub fn is_on(&self) -> bool {
+        active_areas().contains(&self.path())
+    }
+
+    /// Switches it off and removes what we made. Does nothing twice.
+    ///
+    /// # Errors
+    /// A failure where the kernel cannot take its pages back or the file stays.
+    pub fn remove(&self) -> Result<()> {
+        let path = self.path();
+        let what = || format!("cannot take back the swap area {}", path.display());
+        if self.is_on() {
+            let name = c_path(&path).or_fail(what)?;
+            // SAFETY: `name` ends in NUL; swapoff reads nothing else of ours.
+            if unsafe { libc::swapoff(name.as_ptr()) } != 0 {
+                return Err(io::Error::last_os_error()).or_fail(what);
+            }
+        }
+        match self {
+            Self::File(..) => match fs::remove_file(&path) {
+                Err(e) if e.kind() != io::ErrorKind::NotFound => Err(e),
+                _ => Ok(()),
+            },
+            Self::Device(_, true) => erase_header(&path),
+            Self::Device(_, false) => Ok(()),
+            Self::Zram(number, _, added) => remove_zram(*number, *added),
+        }
+        .or_fail(what)
+    }
+}
+
+impl fmt::Display for Area {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::File(path, size) => write!(f, "swap file of {size} in {}", parent(path)),
+            Self::Device(path, _) => write!(f, "device {}", path.display()),
+            Self::Zram(_, size, _) => write!(f, "zram of {size}"),
+        }
+    }
+}
+
+fn parent(path: &Path) -> std::path::Display<'_> {
+    path.parent().unwrap_or(path).display()
+}
+
+fn make_file(path: &Path, size: Bytes) -> Result<()> {
+    let cannot = |e: io::Error| {
+        Error::usage(format!(
+            "cannot make a swap file in {}: {e}; name a directory that can be written",
+            parent(path)
+        ))
+    };
+    let mut file = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(path)
+        .map_err(cannot)?;
+    // SAFETY: fallocate takes a descriptor that is ours and integers.
+    let allocated = match unsafe { libc::fallocate(file.as_raw_fd(), 0, 0, size.0 as libc::off_t) }
+    {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    };
+    allocated
+        .and_then(|()| write_header(&mut file, size))
+        .map_err(|e| {
+            let _ = fs::remove_file(path);
+            cannot(e)
+        })
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Content {
+    Blank,
+    SwapHeader,
+    Data,
+}
+
+fn format_device(path: &Path) -> Result<()> {
+    let (mut device, _) = open_device(path)?;
+    let size = device.seek(SeekFrom::End(0));
+    size.and_then(|size| write_header(&mut device, Bytes(size)))
+        .or_fail(|| format!("cannot prepare the device {}", path.display()))
+}
+
+/// Opens a device that nobody else uses and that is large enough, and looks what is on it.
+fn open_device(path: &Path) -> Result<(File, Content)> {
+    let name = path.display();
+    let mut device = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .custom_flags(libc::O_EXCL)
+        .open(path)
+        .map_err(|e| match e.raw_os_error() {
+            Some(libc::EBUSY) => Error::usage(format!(
+                "the device {name} is mounted or in use; name one that is free"
+            )),
+            _ => Error::usage(format!("cannot open the device {name}: {e}")),
+        })?;
+    let what = || format!("cannot read the device {name}");
+    let size = Bytes(device.seek(SeekFrom::End(0)).or_fail(what)?);
+    if size < SMALLEST {
+        return Err(Error::usage(format!(
+            "the device {name} has {size}, and a tier needs {SMALLEST} at least"
+        )));
+    }
+    let content = content(&mut device).or_fail(what)?;
+    Ok((device, content))
+}
+
+/// What a device holds, by its beginning, where every file system has its signature.
+fn content(device: &mut File) -> io::Result<Content> {
+    let mut start = vec![0u8; PROBED];
+    device.seek(SeekFrom::Start(0))?;
+    device.read_exact(&mut start)?;
+    Ok(if start[..PAGE_BYTES as usize].ends_with(SIGNATURE) {
+        Content::SwapHeader
+    } else if start.iter().all(|&byte| byte == 0) {
+        Content::Blank
+    } else {
+        Content::Data
+    })
+}
+
+/// The kernel's `union swap_header`: at 1024 the version, the last page, the number of bad
+/// pages; the signature ends the first page.
+fn write_header(file: &mut File, size: Bytes) -> io::Result<()> {
+    let mut page = [0u8; PAGE_BYTES as usize];
+    let last_page = u32::try_from(size.0 / PAGE_BYTES - 1).unwrap_or(u32::MAX);
+    page[1024..1028].copy_from_slice(&1u32.to_ne_bytes());
+    page[1028..1032].copy_from_slice(&last_page.to_ne_bytes());
+    page[SIGNATURE_AT as usize..].copy_from_slice(SIGNATURE);
+    file.seek(SeekFrom::Start(0))?;
+    file.write_all(&page)?;
+    file.sync_all()
+}
+
+fn erase_header(path: &Path) -> io::Result<()> {
+    let mut device = OpenOptions::new().write(true).open(path)?;
+    device.write_all(&[0u8; PAGE_BYTES as usize])?;
+    device.sync_all()
+}
+
+fn remove_zram(number: u32, added: bool) -> io::Result<()> {
+    if !Path::new(&format!("/sys/block/zram{number}")).exists() {
+        return Ok(());
+    }
+    fs::write(format!("/sys/block/zram{number}/reset"), "1")?;
+    if added {
+        fs::write("/sys/class/zram-control/hot_remove", number.to_string())?;
+    }
+    Ok(())
+}
+
+pub(super) fn c_path(path: &Path) -> io::Result<CString> {
+    CString::new(path.as_os_str().as_bytes())
+        .map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))
+}
+
+/// The swap areas in use.
+pub fn active_areas() -> Vec<PathBuf> {
+    fs::read_to_string("/proc/swaps")
+        .unwrap_or_default()
+        .lines()
+        .skip(1)
+        .filter_map(|line| Some(PathBuf::from(line.split_whitespace().next()?)))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_header_is_what_the_kernel_expects() {
+        let mut file = tempfile::tempfile().unwrap();
+        write_header(&mut file, Bytes(1 << 20)).unwrap();
+        let mut page = vec![0u8; 4096];
+        file.seek(SeekFrom::Start(0)).unwrap();
+        file.read_exact(&mut page).unwrap();
+        assert_eq!(page[1024..1028], 1u32.to_ne_bytes());
+        assert_eq!(page[1028..1032], 255u32.to_ne_bytes());
+        assert_eq!(&page[4086..], SIGNATURE);
+    }
+
+    #[test]
+    fn a_device_with_a_file_system_is_not_taken_for_blank() {
+        let mut file = tempfile::tempfile().unwrap();
+        file.set_len(1 << 20).unwrap();
+        assert_eq!(content(&mut file).unwrap(), Content::Blank);
+        write_header(&mut file, Bytes(1 << 20)).unwrap();
+        assert_eq!(content(&mut file).unwrap(), Content::SwapHeader);
+        file.set_len(0).unwrap();
+        file.set_len(1 << 20).unwrap();
+        // The superblock of an ext4 file system begins at 1024, its magic at 1080.
+        file.seek(SeekFrom::Start(1080)).unwrap();
+        file.write_all(&[0x53, 0xef]).unwrap();
+        assert_eq!(content(&mut file).unwrap(), Content::Data);
+    }
+}

@@ -1,0 +1,152 @@
+//! One stream: where it is, what belongs to it, what comes next.
+
+use std::ops::RangeInclusive;
+
+use super::{DENSE, STEPS, WIDE};
+use crate::page::{Fault, Location, Memory, PAGE_BYTES, Page, Residence, Space, Thread};
+use crate::prefetch::{Prediction, Source};
+
+/// One stream: element `k` lies at `origin + k * stride` bytes.
+#[derive(Clone, Debug)]
+pub(super) struct Track {
+    pub(super) source: Source,
+    pub(super) space: Space,
+    pub(super) thread: Thread,
+    pub(super) origin: u64,
+    pub(super) stride: i64,
+    /// Bytes that are touched after an element's first one, as far as faults have shown it.
+    pub(super) reach: u64,
+    /// Faults still to come in it before it is believed.
+    pub(super) unproven: u32,
+    /// The last element known to be touched.
+    pub(super) position: u64,
+    /// The first element not predicted yet.
+    pub(super) frontier: u64,
+    /// Where it was predicted from after a fault last.
+    pub(super) renewed: u64,
+    /// Pages in the next prediction.
+    pub(super) depth: u64,
+}
+
+/// A program may skip or repeat this many elements without leaving its stream.
+const SLACK: u64 = 4;
+impl Track {
+    fn address(&self, element: u64) -> Option<u64> {
+        let distance = self.stride.checked_mul(i64::try_from(element).ok()?)?;
+        self.origin.checked_add_signed(distance)
+    }
+
+    /// The pages that element `k` touches.
+    fn pages(&self, element: u64) -> Option<RangeInclusive<u64>> {
+        let start = self.address(element)?;
+        let end = start.checked_add(self.reach)?;
+        Some(start / PAGE_BYTES..=end / PAGE_BYTES)
+    }
+
+    /// Which element a fault belongs to, if it is near where the stream is.
+    pub(super) fn element_of(&self, fault: &Fault) -> Option<u64> {
+        if (self.space, self.thread) != (fault.at.space, fault.thread) {
+            return None;
+        }
+        let behind = self.position.saturating_sub(SLACK);
+        let near = behind..=self.frontier + self.depth.max(DENSE) + SLACK;
+        let far = behind..=self.frontier + STEPS;
+        self.element_on(fault.at.page, fault.address())
+            .filter(|element| {
+                near.contains(element) || (far.contains(element) && self.is_exact(fault))
+            })
+    }
+
+    /// Whether a fault lies a whole number of wide steps away, to the byte.
+    fn is_exact(&self, fault: &Fault) -> bool {
+        let distance = fault.address().wrapping_sub(self.origin) as i64;
+        self.stride.unsigned_abs() >= WIDE && distance % self.stride == 0
+    }
+
+    /// The element that touches `page`, looked for around byte `address`.
+    pub(super) fn element_on(&self, page: Page, address: u64) -> Option<u64> {
+        let distance = address as f64 - self.origin as f64;
+        let nearest = (distance / self.stride as f64).round();
+        let nearest = (nearest >= 0.0).then_some(nearest as u64)?;
+        (nearest.saturating_sub(1)..=nearest + 1).find(|&element| self.touches(element, page))
+    }
+
+    /// Whether an element lies on `page`, or may end on it.
+    fn touches(&self, element: u64, page: Page) -> bool {
+        let Some(pages) = self.pages(element) else {
+            return false;
+        };
+        let may_spill = pages.start() == pages.end() && self.stride.unsigned_abs() >= WIDE;
+        pages.contains(&page.0) || (may_spill && page.0 == pages.end() + 1)
+    }
+
+    /// Whether the program has touched what lies between its last known position and `element`.
+    /// A walk leaves nothing out; what does is another that crosses it. A few are looked at.
+    pub(super) fn leads_to(&self, element: u64, memory: &mut dyn Memory) -> bool {
+        let first = self.position + 1;
+        [1, 2, element.saturating_sub(first) / 2]
+            .iter()
+            .filter_map(|back| element.checked_sub(*back))
+            .filter(|between| (first..element).contains(between))
+            .all(|between| self.has_touched(between, memory))
+    }
+
+    /// Whether the program has touched an element, at its first byte.
+    fn has_touched(&self, element: u64, memory: &mut dyn Memory) -> bool {
+        let page = self.address(element).map(|start| Page(start / PAGE_BYTES));
+        page.is_some_and(|page| {
+            memory.residence(Location::new(self.space, page)) == Residence::InMemory
+        })
+    }
+
+    /// The program was seen at `element`, by a fault on `page`.
+    pub(super) fn resume(&mut self, element: u64, page: Page) {
+        if let Some(start) = self.address(element) {
+            let spill = (page.0 * PAGE_BYTES).saturating_sub(start);
+            self.reach = self.reach.max(spill.min(PAGE_BYTES - 1));
+        }
+        self.position = self.position.max(element);
+        self.frontier = self.frontier.max(element + 1);
+    }
+
+    /// The next `depth` pages; moves the frontier behind them.
+    pub(super) fn predict(&mut self) -> Option<Prediction> {
+        let wanted = self.depth as usize;
+        let mut pages: Vec<Page> = Vec::with_capacity(wanted + 1);
+        while pages.len() < wanted {
+            let Some(element) = self.pages(self.frontier) else {
+                break;
+            };
+            self.frontier += 1;
+            for page in element.map(Page) {
+                if pages.last() != Some(&page) {
+                    pages.push(page);
+                }
+            }
+        }
+        (!pages.is_empty()).then_some(Prediction {
+            source: self.source,
+            space: self.space,
+            pages,
+        })
+    }
+
+    /// Whether a fault within what was predicted is to be answered anew. It says that the
+    /// prediction failed there: what was in memory then has been evicted since, as the oldest
+    /// pages are. But mostly it is just late, and what follows is on its way.
+    pub(super) fn is_due_again(&self, element: u64) -> bool {
+        element >= self.renewed + self.depth / 2
+    }
+
+    /// What was predicted ahead of the program is not there: less of it next time, and anew.
+    pub(super) fn retreat(&mut self) {
+        if self.frontier > self.position + 1 {
+            self.frontier = self.position + 1;
+            self.depth = (self.depth / 2).max(1);
+        }
+    }
+
+    pub(super) fn deepen(&mut self, limit: u64) {
+        self.depth = (self.depth * 2).min(limit);
+    }
+}
