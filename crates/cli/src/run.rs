@@ -60,14 +60,14 @@ pub fn run(arguments: Run) -> Result<ExitCode> {
         file.write_all(text.as_bytes())
             .map_err(|e| Error::failure(format!("cannot write the JSON file: {e}")))?;
     }
-    end_like(exit(&results))
+    end_like(exit(&results, request.repeat))
 }
 
 /// The program's own end: of several runs, the first that failed.
-fn exit(results: &Results) -> Exit {
+fn exit(results: &Results, repeat: usize) -> Exit {
     let outcomes = results.runs.iter().flat_map(|runs| &runs.outcomes);
     let failed = outcomes.map(|o| o.exit).find(|exit| !exit.success());
-    let unfinished = results.runs.iter().any(|runs| runs.outcomes.is_empty());
+    let unfinished = results.runs.iter().any(|r| r.outcomes.len() < repeat);
     match (failed, results.interrupted) {
         (Some(exit), _) => exit,
         (None, Some(signal)) if unfinished => Exit::Signal(signal),

@@ -298,7 +298,7 @@ fn a_sigterm_reaches_the_program_and_all_is_put_back() {
 }
 
 #[test]
-fn a_ctrl_c_ends_the_program_once_and_all_is_put_back() {
+fn a_signal_to_the_whole_group_ends_the_program_and_all_is_put_back() {
     let Some(machine) = machine() else { return };
     // A process group of its own stands for the foreground of a terminal.
     let ready = machine.state.path().join("ready");
@@ -421,12 +421,14 @@ fn a_block_device_is_a_tier_if_it_is_blank_and_is_blank_again_afterwards() {
         return;
     };
     let options = ["--tier", &device.0];
-    let result = machine.measure(&options, &[&walk(), "128", "1", "1"]);
-    let written = result["runs"][0]["tier_written_bytes"].as_u64().unwrap();
-    assert!(written > 32 << 20, "{result}");
-    let mut start = vec![1u8; 4096];
-    std::io::Read::read_exact(&mut fs::File::open(&device.0).unwrap(), &mut start).unwrap();
-    assert_eq!(start, vec![0u8; 4096], "the swap header was left");
+    for _ in 0..2 {
+        let result = machine.measure(&options, &[&walk(), "128", "1", "1"]);
+        let written = result["runs"][0]["tier_written_bytes"].as_u64().unwrap();
+        assert!(written > 32 << 20, "{result}");
+        let mut start = vec![1u8; 128 << 10];
+        std::io::Read::read_exact(&mut fs::File::open(&device.0).unwrap(), &mut start).unwrap();
+        assert!(start.iter().all(|&byte| byte == 0), "it is not blank again");
+    }
 
     // What an ext4 file system has at byte 1080.
     let write = fs::OpenOptions::new().write(true).open(&device.0).unwrap();

@@ -44,8 +44,8 @@ impl Hierarchies {
         let text = fs::read_to_string(mounts).or_fail(|| format!("cannot read {mounts}"))?;
         Self::among(&text).ok_or_else(|| {
             Error::failure(
-                "no memory cgroup controller is mounted; mount cgroup2 on /sys/fs/cgroup \
-                 (mount -t cgroup2 none /sys/fs/cgroup)",
+                "no memory cgroup controller is to be had; mount cgroup2 on /sys/fs/cgroup \
+                 (mount -t cgroup2 none /sys/fs/cgroup), and boot without cgroup_disable=memory",
             )
         })
     }
@@ -63,7 +63,9 @@ impl Hierarchies {
             };
             let path = PathBuf::from(path);
             match kind {
-                "cgroup2" => unified = Some(path),
+                "cgroup2" => {
+                    unified.get_or_insert(path);
+                }
                 "cgroup" if options.split(',').any(|o| o == "memory") => memory_v1 = Some(path),
                 "cgroup" if options.split(',').any(|o| o == "perf_event") => perf_v1 = Some(path),
                 _ => {}

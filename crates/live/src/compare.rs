@@ -200,15 +200,15 @@ impl Performance<'_> {
     fn run_all(&mut self, limit: Bytes) -> Result<()> {
         for repetition in 0..self.request.repeat {
             for index in 0..self.runs.len() {
+                if self.session.asked_to_end().is_some() {
+                    return Ok(());
+                }
                 if self.runs[index].outcomes.len() > repetition {
                     continue;
                 }
                 let outcome = self.run(self.runs[index].way, Some(limit))?;
                 self.runs[index].outcomes.push(outcome);
                 self.done += 1;
-                if self.session.asked_to_end().is_some() {
-                    return Ok(());
-                }
             }
         }
         Ok(())
@@ -236,13 +236,23 @@ impl Performance<'_> {
     }
 }
 
-/// The budget in bytes, whole pages.
+/// The least that a share of a footprint may come to.
+const SMALLEST_SHARE: Bytes = Bytes(1 << 20);
+
+/// The budget in bytes.
 fn limit(dram: Dram, footprint: Option<Bytes>) -> Result<Bytes> {
     match (dram, footprint) {
         (Dram::Bytes(bytes), _) => Ok(bytes),
         (Dram::Share(share), Some(footprint)) => {
-            let pages = (footprint.0 as f64 * share) as u64 / 4096;
-            Ok(Bytes(pages.max(1) * 4096))
+            let bytes = Bytes((footprint.0 as f64 * share) as u64);
+            if bytes < SMALLEST_SHARE {
+                return Err(Error::usage(format!(
+                    "{bytes} of DRAM, that share of a footprint of {footprint}, are too few to \
+                     run in; give --footprint SIZE if the program was too short to measure, or \
+                     --dram as a size"
+                )));
+            }
+            Ok(bytes)
         }
         (Dram::Share(_), None) => Err(Error::usage(
             "a share of the footprint needs the footprint; give --footprint SIZE",
@@ -291,10 +301,11 @@ mod tests {
     }
 
     #[test]
-    fn a_share_is_of_the_footprint_in_whole_pages() {
-        let footprint = Some(Bytes(10 * 4096));
-        assert_eq!(limit(Dram::Share(0.25), footprint), Ok(Bytes(2 * 4096)));
-        assert_eq!(limit(Dram::Share(0.001), footprint), Ok(Bytes(4096)));
+    fn a_share_is_of_the_footprint() {
+        let footprint = Some(Bytes(16 << 20));
+        assert_eq!(limit(Dram::Share(0.25), footprint), Ok(Bytes(4 << 20)));
+        let error = limit(Dram::Share(0.01), footprint).unwrap_err().to_string();
+        assert!(error.contains("too few to run in"), "{error}");
         assert_eq!(limit(Dram::Bytes(Bytes(7)), None), Ok(Bytes(7)));
         assert!(limit(Dram::Share(0.5), None).is_err());
     }

@@ -4,7 +4,7 @@
 //! `kill -9` it stays, and tells `terrace doctor --clean` what is ours.
 
 use std::fs;
-use std::io;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -27,9 +27,11 @@ pub enum Change {
 }
 
 /// A process, told apart from a later one of the same number by when it started.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Owner {
     pid: u32,
+    /// The kernel's id of this boot.
+    boot: String,
     /// Clock ticks after boot (`/proc/PID/stat`, field 22).
     started: u64,
 }
@@ -46,7 +48,6 @@ pub struct Journal {
     state: PathBuf,
     file: PathBuf,
     entry: Entry,
-    keep: bool,
 }
 
 /// `$TERRACE_STATE_DIR`, or the system's place for it.
@@ -68,14 +69,19 @@ impl Journal {
             )
         })?;
         let owner = Owner::of(pid).ok_or_else(|| Error::failure("/proc is not mounted"))?;
+        let file = state.join(format!("run-{pid}.json"));
+        if file.exists() {
+            return Err(Error::failure(
+                "a killed run left something behind; put it back first: terrace doctor --clean",
+            ));
+        }
         Ok(Self {
             state: state.to_owned(),
-            file: state.join(format!("run-{pid}.json")),
+            file,
             entry: Entry {
                 owner,
                 changes: Vec::new(),
             },
-            keep: false,
         })
     }
 
@@ -105,20 +111,24 @@ impl Journal {
             return Ok(());
         }
         self.entry.changes.push(change);
-        let text = serde_json::to_string(&self.entry).unwrap_or_default();
-        fs::write(&self.file, text).or_fail(|| format!("cannot write {}", self.file.display()))
+        self.write()
+            .or_fail(|| format!("cannot write {}", self.file.display()))
     }
 
-    /// Something could not be undone: leaves the file for `terrace doctor --clean`.
-    pub fn keep(&mut self) {
-        self.keep = true;
+    /// Replaces the file as a whole, so that it is never found half written.
+    fn write(&self) -> io::Result<()> {
+        let new = self.file.with_extension("new");
+        let mut file = fs::File::create(&new)?;
+        file.write_all(serde_json::to_string(&self.entry)?.as_bytes())?;
+        file.sync_all()?;
+        fs::rename(&new, &self.file)
     }
 }
 
 impl Drop for Journal {
     fn drop(&mut self) {
         let undone = self.entry.changes.iter().all(Change::is_undone);
-        if undone && !self.keep {
+        if undone {
             let _ = fs::remove_file(&self.file);
         }
     }
@@ -131,22 +141,26 @@ impl Owner {
         let started = stat.rsplit_once(')')?.1.split_whitespace().nth(19)?;
         Some(Self {
             pid,
+            boot: boot_id(),
             started: started.parse().ok()?,
         })
     }
 
-    fn is_alive(self) -> bool {
-        Self::of(self.pid) == Some(self)
+    fn is_alive(&self) -> bool {
+        Self::of(self.pid).as_ref() == Some(self)
     }
+}
+
+/// The kernel's id of this boot.
+fn boot_id() -> String {
+    let text = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    text.trim().to_owned()
 }
 
 impl Change {
     fn is_undone(&self) -> bool {
         match self {
-            Self::Tier(area) => match area {
-                Area::File(path, _) => !path.exists(),
-                _ => !area.is_on(),
-            },
+            Self::Tier(area) => area.is_undone(),
             Self::Cgroup(path) => !path.exists(),
             Self::PageCluster(_) => true,
         }
@@ -209,12 +223,15 @@ impl Leftover {
         self.entry
             .changes
             .iter()
-            .filter_map(|change| match change {
-                Change::Cgroup(path) => Some(budget::processes_in(path)),
-                _ => None,
+            .flat_map(|change| match change {
+                Change::Cgroup(path) => budget::processes_in(path),
+                _ => Vec::new(),
             })
-            .next()
-            .unwrap_or_default()
+            .collect()
+    }
+
+    fn state(&self) -> &Path {
+        self.file.parent().unwrap_or(Path::new("."))
     }
 
     /// Undoes everything, or, while the program still runs, all but its cgroup and tier.
@@ -223,9 +240,13 @@ impl Leftover {
     /// A failure where something cannot be undone; the journal stays then.
     pub fn clean(self) -> Result<()> {
         let running = !self.processes().is_empty();
+        let rebooted = self.entry.owner.boot != boot_id();
         for change in self.entry.changes.iter().rev() {
             match change {
-                Change::PageCluster(found) => sysctl::restore(found)?,
+                // A boot has undone these, and what has their names now is not ours.
+                Change::PageCluster(_) | Change::Cgroup(_) if rebooted => {}
+                Change::Tier(area) if rebooted && !area.outlives_boot() => {}
+                Change::PageCluster(_) => sysctl::restore(self.state())?,
                 _ if running => {}
                 Change::Tier(area) => area.remove()?,
                 Change::Cgroup(path) => budget::remove(path)
@@ -295,6 +316,7 @@ mod tests {
         let entry = Entry {
             owner: Owner {
                 pid: std::process::id(),
+                boot: boot_id(),
                 started: 0, // not when this process started: another one of the same number
             },
             changes: vec![Change::Tier(area.clone()), Change::Cgroup(cgroup.clone())],

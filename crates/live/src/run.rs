@@ -10,7 +10,7 @@ use terrace_policy::prefetch::{self, Engine, LifeStory};
 use crate::budget::{Budget, Hierarchies, Usage, Version, directories};
 use crate::bytes::Bytes;
 use crate::counters::SwapCounters;
-use crate::error::{Error, Result};
+use crate::error::{Context, Error, Result};
 use crate::faults::FaultStream;
 use crate::journal::{Change, Journal, state_directory};
 use crate::privilege;
@@ -244,6 +244,8 @@ impl Session {
         let counted = SwapCounters::read();
         let program = Program::start(command, &budget.entrances())?;
         self.signals.aim(Target::Program(program.pid()));
+        // What came between the start and here has reached nobody.
+        self.signals.pass_on();
         let (ended, footprint) = watch(program, &budget, steering.as_ref(), limit, observer);
         self.await_the_rest(&budget, observer);
         self.signals.aim(Target::Nobody);
@@ -271,7 +273,8 @@ impl Session {
         if let Some(knob) = &knob {
             let found = knob.found().to_owned();
             self.journal.note(Change::PageCluster(found))?;
-            knob.set(matches!(way, Way::KernelCpf));
+            knob.set(matches!(way, Way::KernelCpf))
+                .or_fail(|| "cannot set vm.page-cluster".into())?;
         } else if matches!(way, Way::KernelCpf) {
             return Err(Error::failure(
                 "another terrace run has vm.page-cluster now; compare when it has ended",
@@ -284,6 +287,7 @@ impl Session {
     fn await_the_rest(&self, budget: &Budget, observer: Observer) {
         let group = budget.directories()[0].clone();
         self.signals.aim(Target::Group(group));
+        self.signals.pass_on();
         let since = Instant::now();
         let mut told = false;
         while !budget.processes().is_empty() {

@@ -63,8 +63,9 @@ impl Signals {
                         }
                         // Ctrl-C comes from the kernel, to the program as well as to us: it has
                         // our terminal and process group. What a process sent, only we have got.
-                        if origin.process.is_some() {
-                            let target = target.lock().unwrap_or_else(|e| e.into_inner());
+                        // What a program left running may have another terminal, or none.
+                        let target = target.lock().unwrap_or_else(|e| e.into_inner());
+                        if origin.process.is_some() || matches!(*target, Target::Group(_)) {
                             target.send(origin.signal);
                         }
                     }
@@ -82,6 +83,14 @@ impl Signals {
     /// From now on, signals go to `target`.
     pub fn aim(&self, target: Target) {
         *self.target.lock().unwrap_or_else(|e| e.into_inner()) = target;
+    }
+
+    /// Sends the target the last signal that asked us to end, if there was one.
+    pub fn pass_on(&self) {
+        if let Some(signal) = self.asked_to_end() {
+            let target = self.target.lock().unwrap_or_else(|e| e.into_inner());
+            target.send(signal);
+        }
     }
 
     /// The last signal that asked us to end, if there was one.

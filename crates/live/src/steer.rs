@@ -374,7 +374,8 @@ impl Epochs {
         let before = self.chooser.current();
         let after = self.chooser.epoch(epoch.readahead, epoch.readahead_hits);
         if after != before {
-            self.knob.set(after == Readahead::Off);
+            // A knob that cannot be written stays as it is; the program runs on all the same.
+            let _ = self.knob.set(after == Readahead::Off);
         }
         self.counted = counted;
         self.began = Instant::now();

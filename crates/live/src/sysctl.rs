@@ -3,6 +3,7 @@
 //! One knob for the whole machine. One run at a time owns it, by a lock; others leave it alone.
 
 use std::fs::{self, File};
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
 use crate::error::{Context, Result};
@@ -14,32 +15,45 @@ const KNOB: &str = "/proc/sys/vm/page-cluster";
 pub struct PageCluster {
     knob: PathBuf,
     found: String,
-    _lock: File,
+    /// Locked while we own the knob; holds the value to put back, for whoever comes after a
+    /// `kill -9`.
+    lock: File,
 }
 
 impl PageCluster {
     /// Takes the knob, unless another run has it. The lock is a file in `state`.
     ///
     /// # Errors
-    /// A failure where the knob or the lock cannot be read.
+    /// A failure where the knob or the lock cannot be read or written.
     pub fn acquire(state: &Path) -> Result<Option<Self>> {
         Self::acquire_knob(Path::new(KNOB), state)
     }
 
     fn acquire_knob(knob: &Path, state: &Path) -> Result<Option<Self>> {
         let path = state.join("page-cluster.lock");
-        let lock = File::create(&path).or_fail(|| format!("cannot create {}", path.display()))?;
+        let what = || format!("cannot use {}", path.display());
+        let mut lock = File::options()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(&path)
+            .or_fail(what)?;
         if lock.try_lock().is_err() {
             return Ok(None);
         }
-        let found = fs::read_to_string(knob)
-            .or_fail(|| format!("cannot read {}", knob.display()))?
-            .trim()
-            .to_owned();
+        let mut found = String::new();
+        lock.read_to_string(&mut found).or_fail(what)?;
+        if found.is_empty() {
+            let now = fs::read_to_string(knob);
+            let now = now.or_fail(|| format!("cannot read {}", knob.display()))?;
+            found = now.trim().to_owned();
+            lock.write_all(found.as_bytes()).or_fail(what)?;
+        }
         Ok(Some(Self {
             knob: knob.to_owned(),
             found,
-            _lock: lock,
+            lock,
         }))
     }
 
@@ -50,25 +64,27 @@ impl PageCluster {
 
     /// One page a fault if `single`, else as it was found.
     ///
-    /// A knob that cannot be written stays as it is: the program runs on all the same.
-    pub fn set(&self, single: bool) {
-        let value = if single { "0" } else { &self.found };
-        let _ = fs::write(&self.knob, value);
+    /// # Errors
+    /// The kernel's, where the knob cannot be written.
+    pub fn set(&self, single: bool) -> io::Result<()> {
+        fs::write(&self.knob, if single { "0" } else { &self.found })
     }
 }
 
 impl Drop for PageCluster {
     fn drop(&mut self) {
-        self.set(false);
+        if self.set(false).is_ok() {
+            let _ = self.lock.set_len(0);
+        }
     }
 }
 
-/// Sets the knob to a value that an earlier run noted before it was killed.
+/// Puts back what a killed run found, unless a run that lives has the knob: that one will.
 ///
 /// # Errors
-/// A failure where it cannot be written.
-pub fn restore(value: &str) -> Result<()> {
-    fs::write(KNOB, value).or_fail(|| format!("cannot write {KNOB}"))
+/// A failure where the lock cannot be used.
+pub fn restore(state: &Path) -> Result<()> {
+    PageCluster::acquire(state).map(drop)
 }
 
 /// What the knob is set to.
@@ -95,7 +111,7 @@ mod tests {
                 .unwrap()
                 .is_none()
         );
-        owner.set(true);
+        owner.set(true).unwrap();
         assert_eq!(read(), "0");
         drop(owner);
         assert_eq!(read(), "3");
@@ -104,5 +120,23 @@ mod tests {
                 .unwrap()
                 .is_some()
         );
+    }
+
+    #[test]
+    fn after_a_kill_the_next_owner_knows_what_to_put_back() {
+        let state = tempfile::tempdir().unwrap();
+        let knob = state.path().join("knob");
+        fs::write(&knob, "3\n").unwrap();
+        let acquire = || PageCluster::acquire_knob(&knob, state.path()).unwrap();
+
+        let mut killed = acquire().expect("free");
+        killed.set(true).unwrap();
+        // A kill closes the lock and runs no destructor.
+        killed.lock = File::open(state.path()).unwrap();
+        std::mem::forget(killed);
+        let next = acquire().expect("the lock went with its owner");
+        assert_eq!(next.found(), "3");
+        drop(next);
+        assert_eq!(fs::read_to_string(&knob).unwrap(), "3");
     }
 }

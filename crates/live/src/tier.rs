@@ -93,11 +93,17 @@ impl Tier {
                 let size = size_that_fits(directory, wanted, needed)?;
                 Area::File(journal.path_for(directory, "swap"), size)
             }
-            Spec::Device(path) => Area::device(path)?,
+            Spec::Device(path) => Area::device(path, needed.unwrap_or(SMALLEST))?,
             Spec::Zram => Area::zram(wanted)?,
         };
         journal.note(Change::Tier(area.clone()))?;
-        area.make()?;
+        if let Err(error) = area.make() {
+            // A file that could not be made is not ours to remove.
+            if !matches!(area, Area::File(..)) {
+                let _ = area.remove();
+            }
+            return Err(error);
+        }
         let tier = Self {
             description: area.to_string(),
             area: Some(area.clone()),

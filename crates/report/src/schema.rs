@@ -105,7 +105,7 @@ pub struct Prefetch {
     pub used: u64,
     /// Fetched, and touched before they had arrived.
     pub late: u64,
-    /// Fetched, and evicted or left untouched.
+    /// Fetched, and evicted or left untouched, or not seen touched before the program ended.
     pub wasted: u64,
     /// Major faults that the predictor did not see, because they came too fast.
     pub unseen_faults: u64,

@@ -31,7 +31,10 @@ impl StatusLine {
         ];
         if let Some(last) = last {
             let time = status.elapsed - last.elapsed;
-            let faults = status.usage.major_faults - last.usage.major_faults;
+            let faults = status
+                .usage
+                .major_faults
+                .saturating_sub(last.usage.major_faults);
             let per_second = faults as f64 / time.as_secs_f64();
             parts.push(format!("{} major faults/s", count(per_second as u64)));
             let tier = status.tier.since(last.tier);

@@ -1,13 +1,14 @@
 //! One swap area: made, switched on, switched off, removed.
 
-use std::ffi::CString;
+use std::ffi::{CString, OsString};
 use std::fmt;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::fd::AsRawFd;
-use std::os::unix::ffi::OsStrExt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use terrace_policy::PAGE_BYTES;
@@ -19,6 +20,9 @@ use crate::error::{Context, Error, Result};
 pub(super) const SMALLEST: Bytes = Bytes(64 << 20);
 /// Before everything else that the machine swaps to.
 const PRIORITY: libc::c_int = 0x8000 | 0x7fff;
+/// The volume name in a header of ours.
+const LABEL: &[u8; 7] = b"terrace";
+const LABEL_AT: usize = 1052;
 const SIGNATURE: &[u8; 10] = b"SWAPSPACE2";
 const SIGNATURE_AT: u64 = PAGE_BYTES - SIGNATURE.len() as u64;
 /// File systems have their signatures within this; a device blank so far is taken to be blank.
@@ -43,26 +47,41 @@ impl Area {
             let number = number.trim().parse().unwrap_or(0);
             return Ok(Self::Zram(number, size, true));
         }
-        if Path::new("/sys/block/zram0").exists() {
-            return Ok(Self::Zram(0, size, false));
+        match fs::read_to_string("/sys/block/zram0/disksize") {
+            Ok(used) if used.trim() == "0" => return Ok(Self::Zram(0, size, false)),
+            Ok(_) => {
+                return Err(Error::usage(
+                    "the only zram device is in use already; choose another tier",
+                ));
+            }
+            Err(_) => {}
         }
         Err(Error::failure(
             "this kernel has no zram; load it (modprobe zram) or choose another tier",
         ))
     }
 
-    pub(super) fn device(path: &Path) -> Result<Self> {
-        let blank = match open_device(path)? {
-            (_, Content::Data) => {
-                return Err(Error::usage(format!(
-                    "the device {} holds data, which swapping would destroy; \
-                     if it is not needed, erase it first (wipefs -a, blkdiscard -z)",
-                    path.display()
-                )));
-            }
-            (_, content) => content == Content::Blank,
-        };
-        Ok(Self::Device(path.to_owned(), blank))
+    pub(super) fn device(path: &Path, needed: Bytes) -> Result<Self> {
+        let name = path.display();
+        // `/proc/swaps` names a device by its own path, not by a link to it.
+        let path = path
+            .canonicalize()
+            .or_fail(|| format!("cannot use the device {name}"))?;
+        let (mut device, content) = open_device(&path)?;
+        let size = size_of(&mut device).or_fail(|| format!("cannot read the device {name}"))?;
+        if size < needed {
+            return Err(Error::usage(format!(
+                "the device {name} has {size}, and {needed} are needed; name a larger one"
+            )));
+        }
+        match content {
+            Content::Blank => Ok(Self::Device(path, true)),
+            Content::SwapHeader => Ok(Self::Device(path, false)),
+            Content::Data => Err(Error::usage(format!(
+                "the device {name} holds data, which swapping would destroy; \
+                 if it is not needed, erase it first (wipefs -a, blkdiscard -z)"
+            ))),
+        }
     }
 
     /// The path that is swapped to.
@@ -111,6 +130,22 @@ impl Area {
         active_areas().contains(&self.path())
     }
 
+    /// Whether nothing of it is left.
+    pub fn is_undone(&self) -> bool {
+        match self {
+            Self::File(path, _) => !path.exists(),
+            Self::Device(..) => !self.is_on(),
+            Self::Zram(number, _, true) => !Path::new(&format!("/sys/block/zram{number}")).exists(),
+            Self::Zram(..) => !self.is_on(),
+        }
+    }
+
+    /// Whether it can have outlived a boot of the machine: all but files are gone, and another
+    /// may have their names.
+    pub fn outlives_boot(&self) -> bool {
+        matches!(self, Self::File(..))
+    }
+
     /// Switches it off and removes what we made. Does nothing twice.
     ///
     /// # Errors
@@ -118,17 +153,11 @@ impl Area {
     pub fn remove(&self) -> Result<()> {
         let path = self.path();
         let what = || format!("cannot take back the swap area {}", path.display());
-        if self.is_on() {
-            let name = c_path(&path).or_fail(what)?;
-            // SAFETY: `name` ends in NUL; swapoff reads nothing else of ours.
-            if unsafe { libc::swapoff(name.as_ptr()) } != 0 {
-                return Err(io::Error::last_os_error()).or_fail(what);
-            }
-        }
+        switch_off(&path).or_fail(what)?;
         match self {
             Self::File(..) => match fs::remove_file(&path) {
-                Err(e) if e.kind() != io::ErrorKind::NotFound => Err(e),
-                _ => Ok(()),
+                Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(()),
+                removed => removed,
             },
             Self::Device(_, true) => erase_header(&path),
             Self::Device(_, false) => Ok(()),
@@ -189,12 +218,12 @@ enum Content {
 
 fn format_device(path: &Path) -> Result<()> {
     let (mut device, _) = open_device(path)?;
-    let size = device.seek(SeekFrom::End(0));
-    size.and_then(|size| write_header(&mut device, Bytes(size)))
+    size_of(&mut device)
+        .and_then(|size| write_header(&mut device, size))
         .or_fail(|| format!("cannot prepare the device {}", path.display()))
 }
 
-/// Opens a device that nobody else uses and that is large enough, and looks what is on it.
+/// Opens a device that nobody else uses, and looks what is on it.
 fn open_device(path: &Path) -> Result<(File, Content)> {
     let name = path.display();
     let mut device = OpenOptions::new()
@@ -209,14 +238,12 @@ fn open_device(path: &Path) -> Result<(File, Content)> {
             _ => Error::usage(format!("cannot open the device {name}: {e}")),
         })?;
     let what = || format!("cannot read the device {name}");
-    let size = Bytes(device.seek(SeekFrom::End(0)).or_fail(what)?);
-    if size < SMALLEST {
-        return Err(Error::usage(format!(
-            "the device {name} has {size}, and a tier needs {SMALLEST} at least"
-        )));
-    }
     let content = content(&mut device).or_fail(what)?;
     Ok((device, content))
+}
+
+fn size_of(device: &mut File) -> io::Result<Bytes> {
+    device.seek(SeekFrom::End(0)).map(Bytes)
 }
 
 /// What a device holds, by its beginning, where every file system has its signature.
@@ -240,23 +267,63 @@ fn write_header(file: &mut File, size: Bytes) -> io::Result<()> {
     let last_page = u32::try_from(size.0 / PAGE_BYTES - 1).unwrap_or(u32::MAX);
     page[1024..1028].copy_from_slice(&1u32.to_ne_bytes());
     page[1028..1032].copy_from_slice(&last_page.to_ne_bytes());
+    page[LABEL_AT..LABEL_AT + LABEL.len()].copy_from_slice(LABEL);
     page[SIGNATURE_AT as usize..].copy_from_slice(SIGNATURE);
     file.seek(SeekFrom::Start(0))?;
     file.write_all(&page)?;
     file.sync_all()
 }
 
+/// Makes a device blank again, as it was found, if the header on it is ours. Anything else is
+/// somebody's: the device may have got another use, or its name another device, since.
 fn erase_header(path: &Path) -> io::Result<()> {
-    let mut device = OpenOptions::new().write(true).open(path)?;
-    device.write_all(&[0u8; PAGE_BYTES as usize])?;
+    let mut device = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .custom_flags(libc::O_EXCL)
+        .open(path)?;
+    let mut header = [0u8; PAGE_BYTES as usize];
+    device.read_exact(&mut header)?;
+    if !header.ends_with(SIGNATURE) || !header[LABEL_AT..].starts_with(LABEL) {
+        return Ok(());
+    }
+    device.seek(SeekFrom::Start(0))?;
+    device.write_all(&[0u8; PROBED])?;
     device.sync_all()
+}
+
+/// Switches an area off; one that is not on is no error.
+fn switch_off(path: &Path) -> io::Result<()> {
+    let name = c_path(path)?;
+    loop {
+        // SAFETY: `name` ends in NUL; swapoff reads nothing else of ours.
+        if unsafe { libc::swapoff(name.as_ptr()) } == 0 {
+            return Ok(());
+        }
+        let error = io::Error::last_os_error();
+        match error.raw_os_error() {
+            // A signal ends it half way; it goes on where it was.
+            Some(libc::EINTR) => {}
+            Some(libc::EINVAL | libc::ENOENT) => return Ok(()),
+            _ => return Err(error),
+        }
+    }
 }
 
 fn remove_zram(number: u32, added: bool) -> io::Result<()> {
     if !Path::new(&format!("/sys/block/zram{number}")).exists() {
         return Ok(());
     }
-    fs::write(format!("/sys/block/zram{number}/reset"), "1")?;
+    // Whoever looks at new devices may still have it open for a moment.
+    let reset = format!("/sys/block/zram{number}/reset");
+    let mut tries = 0;
+    while let Err(e) = fs::write(&reset, "1") {
+        tries += 1;
+        if e.raw_os_error() != Some(libc::EBUSY) || tries == 50 {
+            return Err(e);
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
     if added {
         fs::write("/sys/class/zram-control/hot_remove", number.to_string())?;
     }
@@ -274,13 +341,50 @@ pub fn active_areas() -> Vec<PathBuf> {
         .unwrap_or_default()
         .lines()
         .skip(1)
-        .filter_map(|line| Some(PathBuf::from(line.split_whitespace().next()?)))
+        .filter_map(|line| Some(unescape(line.split_whitespace().next()?)))
         .collect()
+}
+
+/// The kernel writes blanks and the like in paths as `\040`.
+fn unescape(text: &str) -> PathBuf {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((&byte, behind)) = rest.split_first() {
+        let octal = rest.get(1..4).filter(|_| byte == b'\\');
+        let code =
+            octal.and_then(|digits| u8::from_str_radix(std::str::from_utf8(digits).ok()?, 8).ok());
+        bytes.push(code.unwrap_or(byte));
+        rest = if code.is_some() { &rest[4..] } else { behind };
+    }
+    PathBuf::from(OsString::from_vec(bytes))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn paths_as_the_kernel_writes_them() {
+        let path = |text| unescape(text).display().to_string();
+        assert_eq!(path("/mnt/my\\040disk/a"), "/mnt/my disk/a");
+        assert_eq!(path("/a\\b\\04"), "/a\\b\\04");
+        assert_eq!(path(""), "");
+    }
+
+    #[test]
+    fn only_a_header_of_ours_is_erased() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        file.as_file().set_len(1 << 20).unwrap();
+        let mut handle = file.reopen().unwrap();
+        write_header(&mut handle, Bytes(1 << 20)).unwrap();
+        handle.seek(SeekFrom::Start(LABEL_AT as u64)).unwrap();
+        handle.write_all(b"another").unwrap();
+        erase_header(file.path()).unwrap();
+        assert_eq!(content(&mut handle).unwrap(), Content::SwapHeader);
+        write_header(&mut handle, Bytes(1 << 20)).unwrap();
+        erase_header(file.path()).unwrap();
+        assert_eq!(content(&mut handle).unwrap(), Content::Blank);
+    }
 
     #[test]
     fn the_header_is_what_the_kernel_expects() {

@@ -61,6 +61,8 @@ pub struct Stream {
 const DENSE: u64 = 16;
 /// Strides of so many bytes do not come about by chance among the faults of a dense walk.
 const WIDE: u64 = 8 * PAGE_BYTES;
+/// Threads remembered.
+const THREADS: usize = 4096;
 /// A known stride is looked for over at most this many of its steps.
 const STEPS: u64 = 64;
 
@@ -113,11 +115,16 @@ impl Stream {
     /// Notes a fault of its thread; tells which way that goes if it goes page by page.
     fn note(&mut self, fault: &Fault, memory: &mut dyn Memory) -> Option<i64> {
         let history = self.settings.history;
-        let state = self
-            .threads
-            .entry(fault.thread)
-            .or_insert_with(|| ThreadState::new(fault.at.space));
-        state.space = fault.at.space;
+        let known = self.threads.get(&fault.thread);
+        if known.is_none_or(|state| state.space != fault.at.space) {
+            if self.threads.len() >= THREADS {
+                // Threads that have ended cannot be told from idle ones; all begin anew.
+                self.threads.clear();
+            }
+            let new = ThreadState::new(fault.at.space);
+            self.threads.insert(fault.thread, new);
+        }
+        let state = self.threads.get_mut(&fault.thread)?;
         let dense = state.dense_direction(fault, memory);
         state.note(*fault, history);
         dense
