@@ -76,6 +76,8 @@ impl Drop for PageCluster {
         if self.set(false).is_ok() {
             let _ = self.lock.set_len(0);
         }
+        // Closing would do, but for a child that is between fork and exec.
+        let _ = self.lock.unlock();
     }
 }
 
@@ -129,10 +131,10 @@ mod tests {
         fs::write(&knob, "3\n").unwrap();
         let acquire = || PageCluster::acquire_knob(&knob, state.path()).unwrap();
 
-        let mut killed = acquire().expect("free");
+        let killed = acquire().expect("free");
         killed.set(true).unwrap();
-        // A kill closes the lock and runs no destructor.
-        killed.lock = File::open(state.path()).unwrap();
+        // A kill ends the lock and runs no destructor.
+        killed.lock.unlock().unwrap();
         std::mem::forget(killed);
         let next = acquire().expect("the lock went with its owner");
         assert_eq!(next.found(), "3");
