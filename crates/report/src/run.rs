@@ -172,7 +172,7 @@ fn lifetime(outcome: &Outcome, endurance: Option<Endurance>) -> Option<String> {
     Some(
         endurance
             .years(outcome.tier_written, outcome.wall)
-            .map_or("unlimited: nothing was written".into(), in_words),
+            .map_or("no writes".into(), in_words),
     )
 }
 
