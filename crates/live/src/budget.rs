@@ -23,6 +23,16 @@ pub enum Version {
     V2,
 }
 
+impl Version {
+    /// 1 or 2.
+    pub fn number(self) -> u32 {
+        match self {
+            Self::V1 => 1,
+            Self::V2 => 2,
+        }
+    }
+}
+
 /// Where the hierarchies are mounted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hierarchies {

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use crate::budget::{Hierarchies, Version};
+use crate::budget::Hierarchies;
 use crate::bytes::Bytes;
 use crate::compare::kernel_release;
 use crate::error::Result;
@@ -114,7 +114,7 @@ fn memory_cgroup() -> Check {
     let found = Hierarchies::find();
     let text = match &found {
         Ok(h) if h.perf.is_none() => "memory, but none that filters perf events".into(),
-        Ok(h) => format!("{} at {}", version_name(h.version), h.memory.display()),
+        Ok(h) => format!("version {} at {}", h.version.number(), h.memory.display()),
         Err(e) => e.to_string(),
     };
     check(
@@ -124,14 +124,6 @@ fn memory_cgroup() -> Check {
         text,
         "mount cgroup2 on /sys/fs/cgroup (mount -t cgroup2 none /sys/fs/cgroup)",
     )
-}
-
-/// How people call it.
-pub fn version_name(version: Version) -> &'static str {
-    match version {
-        Version::V1 => "version 1",
-        Version::V2 => "version 2",
-    }
 }
 
 fn swap() -> Check {

@@ -97,9 +97,9 @@ impl Journal {
 
     /// A file of this run in `directory`.
     pub fn path_for(&self, directory: &Path, extension: &str) -> PathBuf {
-        let directory = directory.canonicalize();
+        let absolute = directory.canonicalize();
         let name = format!("{}.{extension}", self.name());
-        directory.unwrap_or_default().join(name)
+        absolute.unwrap_or_else(|_| directory.to_owned()).join(name)
     }
 
     /// Notes a change that is about to be made.

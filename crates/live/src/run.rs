@@ -14,7 +14,7 @@ use crate::error::{Context, Error, Result};
 use crate::faults::FaultStream;
 use crate::journal::{Change, Journal, state_directory};
 use crate::privilege;
-use crate::program::{self, Ended, Exit, Program};
+use crate::program::{Ended, Exit, Program};
 use crate::signals::{Signals, Target};
 use crate::steer::{Progress, Steering};
 use crate::sysctl::PageCluster;
@@ -233,7 +233,6 @@ impl Session {
         limit: Option<Bytes>,
         observer: Observer,
     ) -> Result<Outcome> {
-        program::find(command)?;
         let limit = limit.filter(|_| !matches!(way, Way::AllDram));
         let budget = self.make_budget(limit)?;
         let readahead = self.take_readahead(way)?;
@@ -246,7 +245,14 @@ impl Session {
         self.signals.aim(Target::Program(program.pid()));
         // What came between the start and here has reached nobody.
         self.signals.pass_on();
-        let (ended, footprint) = watch(program, &budget, steering.as_ref(), limit, observer);
+        let (ended, footprint) = watch(
+            program,
+            &budget,
+            steering.as_ref(),
+            limit,
+            counted,
+            observer,
+        );
         self.await_the_rest(&budget, observer);
         self.signals.aim(Target::Nobody);
         let ended = ended?;
@@ -324,11 +330,11 @@ fn watch(
     budget: &Budget,
     steering: Option<&Steering>,
     limit: Option<Bytes>,
+    counted: SwapCounters,
     observer: &mut (dyn FnMut(Event) + Send),
 ) -> (Result<Ended>, Bytes) {
     let done = AtomicBool::new(false);
     let started = Instant::now();
-    let before = SwapCounters::read();
     std::thread::scope(|scope| {
         let watcher = scope.spawn(|| {
             let mut footprint = Bytes(0);
@@ -340,7 +346,7 @@ fn watch(
                     usage,
                     limit,
                     progress: steering.map(Steering::progress),
-                    tier: SwapCounters::read().since(before),
+                    tier: SwapCounters::read().since(counted),
                 }));
                 std::thread::park_timeout(SAMPLE_EVERY);
             }

@@ -48,14 +48,11 @@ pub fn lines(checks: &[Check]) -> String {
 
 /// As JSON.
 pub fn json(checks: &[Check]) -> String {
-    let document = Document {
+    crate::json::pretty(&Document {
         schema: "terrace.doctor/1",
         ready: ready(checks),
         checks,
-    };
-    let mut text = serde_json::to_string_pretty(&document).expect("plain data serializes");
-    text.push('\n');
-    text
+    })
 }
 
 #[cfg(test)]

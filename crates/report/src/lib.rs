@@ -1,6 +1,7 @@
 //! Results as tables, one status line, and JSON with a documented schema.
 
 pub mod doctor;
+mod json;
 pub mod lifetime;
 pub mod run;
 pub mod schema;

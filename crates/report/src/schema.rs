@@ -2,7 +2,6 @@
 
 use serde::Serialize;
 use terrace_live::compare::{Effective, Results, Runs};
-use terrace_live::doctor::version_name;
 use terrace_live::program::Exit;
 use terrace_live::run::Outcome;
 
@@ -144,9 +143,7 @@ impl Document {
 
     /// As text.
     pub fn to_json(&self) -> String {
-        let mut text = serde_json::to_string_pretty(self).expect("plain data serializes");
-        text.push('\n');
-        text
+        crate::json::pretty(self)
     }
 }
 
@@ -160,10 +157,7 @@ impl Settings {
             prefetch: effective.prefetch.unwrap_or("off").into(),
             page_cluster: effective.page_cluster.clone(),
             endurance_bytes: endurance.map(|e| e.bytes().0),
-            cgroup_version: version_name(effective.cgroup)
-                .trim_start_matches("version ")
-                .parse()
-                .unwrap_or_default(),
+            cgroup_version: effective.cgroup.number(),
             kernel: effective.kernel.clone(),
             machine_memory_bytes: effective.machine_memory.0,
             cpus: effective.cpus,

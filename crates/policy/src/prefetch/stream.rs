@@ -100,14 +100,15 @@ impl Stream {
         track.resume(element, fault.at.page);
         let wanted = track.unproven == 0 && (overtaken || track.is_due_again(element));
         track.unproven = track.unproven.saturating_sub(1);
+        let mut prediction = None;
         if wanted {
+            if overtaken {
+                track.deepen(record.limit(&self.settings));
+            }
             track.frontier = element + 1;
             track.renewed = element;
+            prediction = track.predict();
         }
-        if overtaken && wanted {
-            track.deepen(record.limit(&self.settings));
-        }
-        let prediction = wanted.then(|| track.predict()).flatten();
         self.tracks.push(track);
         Some(prediction)
     }
