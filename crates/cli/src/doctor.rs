@@ -3,7 +3,8 @@
 use std::io::Write;
 use std::process::ExitCode;
 
-use terrace_live::{Result, doctor};
+use terrace_base::Result;
+use terrace_live::doctor;
 use terrace_report::doctor::{json, lines, ready};
 
 use crate::args::Doctor;

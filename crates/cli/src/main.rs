@@ -8,8 +8,8 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use clap::Parser;
-use terrace_live::Result;
-use terrace_live::error::Kind;
+use terrace_base::Result;
+use terrace_base::error::Kind;
 
 fn main() -> ExitCode {
     match dispatch(args::Terrace::parse()) {

@@ -5,10 +5,10 @@ use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
+use terrace_base::{Error, Result};
 use terrace_live::compare::{Request, Results, Step, perform};
 use terrace_live::program::{Exit, end_like};
 use terrace_live::run::{Event, Status};
-use terrace_live::{Error, Result};
 use terrace_report::schema::Document;
 use terrace_report::status::StatusLine;
 

@@ -191,7 +191,10 @@ fn first_touches_cost_no_prefetch() {
     let run = &result["runs"][0];
     assert_eq!(run["prefetch"]["issued"], 0, "{run}");
     // Not nothing: the kernel may put away a few idle pages whatever the budget.
-    assert!(run["tier_written_bytes"].as_u64().unwrap() < 1 << 20, "{run}");
+    assert!(
+        run["tier_written_bytes"].as_u64().unwrap() < 1 << 20,
+        "{run}"
+    );
     machine.assert_as_found();
 }
 

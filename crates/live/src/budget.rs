@@ -8,8 +8,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::bytes::Bytes;
-use crate::error::{Context, Error, Result};
+use terrace_base::Bytes;
+use terrace_base::{Context, Error, Result};
 
 /// Every group of ours begins so.
 pub const PREFIX: &str = "terrace-";

@@ -5,11 +5,11 @@ use std::ffi::OsString;
 use terrace_policy::prefetch;
 
 use crate::budget::Version;
-use crate::bytes::Bytes;
-use crate::error::{Error, Result};
 use crate::run::{Dram, Event, Outcome, Session, Way, machine_memory};
 use crate::sysctl;
 use crate::tier::Spec;
+use terrace_base::Bytes;
+use terrace_base::{Error, Result};
 
 /// What to run, and on what.
 #[derive(Clone)]

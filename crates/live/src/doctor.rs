@@ -5,13 +5,13 @@ use std::path::Path;
 use serde::Serialize;
 
 use crate::budget::Hierarchies;
-use crate::bytes::Bytes;
 use crate::compare::kernel_release;
-use crate::error::Result;
 use crate::faults::FaultStream;
 use crate::journal::{Leftover, state_directory};
 use crate::pagemap::Pagemap;
 use crate::{advice::Advisor, privilege, tier};
+use terrace_base::Bytes;
+use terrace_base::Result;
 use terrace_policy::{Location, Memory, PAGE_BYTES, Page, Residence, Space};
 
 /// How a check came out.

@@ -14,7 +14,7 @@ use perf_event::events::Software;
 use perf_event::{Builder, SampleFlag, Sampler};
 use terrace_policy::{Fault, Location, PAGE_BYTES, Page, Space, Thread};
 
-use crate::error::{Context, Error, Result};
+use terrace_base::{Context, Error, Result};
 
 /// Bytes of one CPU's ring: room for 6500 samples, a tenth of a second of the densest faulting.
 const RING_BYTES: usize = 256 * 1024;

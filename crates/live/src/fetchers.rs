@@ -11,7 +11,7 @@ use std::thread::JoinHandle;
 use terrace_policy::{Page, Space};
 
 use crate::advice::Advisor;
-use crate::error::{Context, Result};
+use terrace_base::{Context, Result};
 
 /// Pages of one address space to be fetched together.
 pub type Batch = (Space, Vec<Page>);

@@ -10,9 +10,9 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::budget;
-use crate::error::{Context, Error, Result};
 use crate::sysctl;
 use crate::tier::Area;
+use terrace_base::{Context, Error, Result};
 
 /// One thing that was changed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -275,7 +275,7 @@ mod tests {
     use super::*;
 
     fn swap_file(directory: &Path) -> Area {
-        Area::File(directory.join("terrace-1.swap"), crate::Bytes(4096))
+        Area::File(directory.join("terrace-1.swap"), terrace_base::Bytes(4096))
     }
 
     #[test]

@@ -7,11 +7,9 @@
 
 pub mod advice;
 pub mod budget;
-pub mod bytes;
 pub mod compare;
 pub mod counters;
 pub mod doctor;
-pub mod error;
 pub mod faults;
 pub mod fetchers;
 pub mod journal;
@@ -23,6 +21,3 @@ pub mod signals;
 pub mod steer;
 pub mod sysctl;
 pub mod tier;
-
-pub use bytes::Bytes;
-pub use error::{Error, Result};

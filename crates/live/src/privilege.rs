@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::error::{Error, Result};
+use terrace_base::{Error, Result};
 
 /// A Linux capability that something here needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

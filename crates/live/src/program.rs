@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use crate::error::{Context, Error, Result};
+use terrace_base::{Context, Error, Result};
 
 /// How a program ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,9 +8,7 @@ use terrace_policy::PAGE_BYTES;
 use terrace_policy::prefetch::{self, Engine, LifeStory};
 
 use crate::budget::{Budget, Hierarchies, Usage, Version, directories};
-use crate::bytes::Bytes;
 use crate::counters::SwapCounters;
-use crate::error::{Context, Error, Result};
 use crate::faults::FaultStream;
 use crate::journal::{Change, Journal, state_directory};
 use crate::privilege;
@@ -19,6 +17,8 @@ use crate::signals::{Signals, Target};
 use crate::steer::{Progress, Steering};
 use crate::sysctl::PageCluster;
 use crate::tier::{Spec, Tier};
+use terrace_base::Bytes;
+use terrace_base::{Context, Error, Result};
 
 /// How often the program's memory is looked at.
 const SAMPLE_EVERY: Duration = Duration::from_millis(50);

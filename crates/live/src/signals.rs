@@ -12,7 +12,7 @@ use signal_hook::iterator::exfiltrator::WithOrigin;
 use signal_hook::iterator::{Handle, SignalsInfo};
 
 use crate::budget;
-use crate::error::{Context, Result};
+use terrace_base::{Context, Result};
 
 const FORWARDED: [libc::c_int; 8] = [
     SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGALRM, SIGCONT,

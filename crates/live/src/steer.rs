@@ -14,11 +14,11 @@ use terrace_policy::readahead::{Chooser, Readahead};
 use terrace_policy::{Fault, Location, Memory, Page, Residence, Space};
 
 use crate::counters::SwapCounters;
-use crate::error::{Context, Result};
 use crate::faults::FaultStream;
 use crate::fetchers::Fetchers;
 use crate::pagemap::Pagemap;
 use crate::sysctl::PageCluster;
+use terrace_base::{Context, Result};
 
 /// Pages in one fetch.
 const BATCH: usize = 64;

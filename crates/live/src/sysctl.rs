@@ -6,7 +6,7 @@ use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
-use crate::error::{Context, Result};
+use terrace_base::{Context, Result};
 
 const KNOB: &str = "/proc/sys/vm/page-cluster";
 

@@ -7,9 +7,9 @@ use std::io;
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
-use crate::bytes::Bytes;
-use crate::error::{Context, Error, Result};
 use crate::journal::{Change, Journal};
+use terrace_base::Bytes;
+use terrace_base::{Context, Error, Result};
 
 pub use area::{Area, active_areas};
 use area::{SMALLEST, c_path};

@@ -8,5 +8,6 @@
 pub mod page;
 pub mod prefetch;
 pub mod readahead;
+pub mod replacement;
 
 pub use page::{Fault, Location, Memory, PAGE_BYTES, Page, Residence, Space, Thread};

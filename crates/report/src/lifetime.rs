@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use terrace_live::{Bytes, Error, Result};
+use terrace_base::{Bytes, Error, Result};
 
 const SECONDS_A_YEAR: f64 = 365.25 * 86400.0;
 

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::time::Duration;
 
-use terrace_live::Bytes;
+use terrace_base::Bytes;
 use terrace_live::compare::{Results, Runs};
 use terrace_live::program::Exit;
 use terrace_live::run::Outcome;

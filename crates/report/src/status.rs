@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use terrace_live::Bytes;
+use terrace_base::Bytes;
 use terrace_live::compare::Step;
 use terrace_live::run::Status;
 use terrace_policy::PAGE_BYTES;

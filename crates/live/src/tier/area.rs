@@ -13,8 +13,8 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use terrace_policy::PAGE_BYTES;
 
-use crate::bytes::Bytes;
-use crate::error::{Context, Error, Result};
+use terrace_base::Bytes;
+use terrace_base::{Context, Error, Result};
 
 /// The smallest area worth having.
 pub(super) const SMALLEST: Bytes = Bytes(64 << 20);

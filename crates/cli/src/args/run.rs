@@ -1,27 +1,14 @@
-//! What can be written on the command line.
+//! What can be written after `terrace run`.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand};
+use clap::Args;
+use terrace_base::Bytes;
 use terrace_live::run::Dram;
-use terrace_live::{Bytes, tier};
+use terrace_live::tier;
 use terrace_policy::prefetch::{self, Entry};
 use terrace_report::lifetime::Endurance;
-
-/// Run programs with part of their memory in a slower tier.
-#[derive(Parser)]
-#[command(name = "terrace", version, about, max_term_width = 100)]
-pub struct Terrace {
-    #[command(subcommand)]
-    pub command: Command,
-}
-
-#[derive(Subcommand)]
-pub enum Command {
-    Run(Run),
-    Doctor(Doctor),
-}
 
 /// Run a program with a DRAM budget, the rest of its memory in a slower tier
 ///
@@ -83,18 +70,6 @@ pub struct Run {
     pub program: Vec<OsString>,
 }
 
-/// Say what this machine can do, and what is missing
-#[derive(Args)]
-pub struct Doctor {
-    /// For machines
-    #[arg(long)]
-    pub json: bool,
-
-    /// Find and remove what a killed run left behind: its cgroup, its swap area, its sysctl
-    #[arg(long)]
-    pub clean: bool,
-}
-
 /// A predictor, or none for `off`.
 #[derive(Clone, Copy)]
 pub struct Prefetch(pub Option<&'static Entry>);
@@ -122,15 +97,4 @@ fn prefetch_help() -> String {
         text.push_str(&format!("\n- {}: {}", entry.name, entry.summary));
     }
     text
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use clap::CommandFactory;
-
-    #[test]
-    fn the_command_line_is_consistent() {
-        Terrace::command().debug_assert();
-    }
 }

@@ -1,0 +1,34 @@
+//! What can be written on the command line, a file a command.
+
+mod doctor;
+mod run;
+
+pub use doctor::Doctor;
+pub use run::Run;
+
+use clap::{Parser, Subcommand};
+
+/// Run programs with part of their memory in a slower tier.
+#[derive(Parser)]
+#[command(name = "terrace", version, about, max_term_width = 100)]
+pub struct Terrace {
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Subcommand)]
+pub enum Command {
+    Run(Run),
+    Doctor(Doctor),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Terrace::command().debug_assert();
+    }
+}

@@ -1,0 +1,1 @@
+//! What a memory is: technologies, timing, energy, wear and lifetime.

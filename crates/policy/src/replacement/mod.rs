@@ -1,0 +1,107 @@
+//! Replacement: which pages stay in DRAM.
+//!
+//! A [`Replacement`] decides over a DRAM of a fixed number of pages. It is told of every touch
+//! and answers a miss with the page that has to go. Pages are numbered densely ([`PageId`]), so
+//! that a policy keeps its state in plain arrays and never hashes.
+//!
+//! To add a policy: copy [`fifo`], and name it in [`REGISTRY`].
+
+pub mod fifo;
+
+/// A page of a simulation, numbered from 0 in the order of first appearance.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PageId(pub u32);
+
+impl PageId {
+    /// As an index.
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// A touch of a page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Touch {
+    /// The page.
+    pub page: PageId,
+    /// Whether it is written to.
+    pub write: bool,
+}
+
+/// What became of a touch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// The page was in DRAM.
+    Hit,
+    /// It was not, and is now; at most one page had to go for it.
+    Miss {
+        /// The page that went. None while there is room.
+        evicted: Option<PageId>,
+    },
+}
+
+/// Decides which pages stay in DRAM.
+///
+/// After every call at most `capacity` pages are resident, as many as were given when it was
+/// made. A policy may remember pages that are not resident (ghosts).
+pub trait Replacement: Send {
+    /// The program touches a page; a page that was not resident is afterwards.
+    fn touch(&mut self, touch: Touch) -> Answer;
+
+    /// A page comes in before it was touched, and is kept as the policy keeps what nobody has
+    /// used yet. Returns the page that goes for it. No effect on a resident page.
+    fn prefetch(&mut self, page: PageId) -> Option<PageId>;
+
+    /// The page, if it is resident, is clean again: what was written to it is in the slower tier.
+    fn cleaned(&mut self, _page: PageId) {}
+
+    /// The page is no longer needed: it is neither resident nor remembered.
+    fn remove(&mut self, page: PageId);
+
+    /// Whether the page is resident.
+    fn contains(&self, page: PageId) -> bool;
+
+    /// How many pages are resident.
+    fn resident(&self) -> usize;
+
+    /// Touches in a row; returns how many missed. Each policy's own loop, so that a touch is no
+    /// virtual call.
+    fn replay(&mut self, touches: &[Touch]) -> u64 {
+        let mut misses = 0;
+        for &touch in touches {
+            misses += u64::from(matches!(self.touch(touch), Answer::Miss { .. }));
+        }
+        misses
+    }
+}
+
+/// How a policy is made.
+#[derive(Clone, Copy)]
+pub enum Make {
+    /// From the pages of DRAM, at least one, and a seed for what it leaves to chance.
+    Online(fn(capacity: usize, seed: u64) -> Box<dyn Replacement>),
+    /// From the pages of DRAM and all touches to come, in order.
+    Offline(fn(capacity: usize, future: &[PageId]) -> Box<dyn Replacement>),
+}
+
+/// A policy's name on the command line, what it is, and how to make one.
+pub struct Entry {
+    /// The name after `--replacement`.
+    pub name: &'static str,
+    /// One line for `--help`.
+    pub summary: &'static str,
+    /// Makes one with its default settings.
+    pub make: Make,
+}
+
+/// Every policy, by name.
+pub const REGISTRY: &[Entry] = &[Entry {
+    name: "fifo",
+    summary: "first in, first out",
+    make: Make::Online(|capacity, _| Box::new(fifo::Fifo::new(capacity))),
+}];
+
+/// The policy called `name`, if there is one.
+pub fn by_name(name: &str) -> Option<&'static Entry> {
+    REGISTRY.iter().find(|entry| entry.name == name)
+}

@@ -1,0 +1,1 @@
+//! The plug-in for `qemu-user` that records what a program does to its memory.

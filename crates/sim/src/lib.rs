@@ -1,0 +1,1 @@
+//! The virtual-time driver: what a memory and a policy would do to a program.

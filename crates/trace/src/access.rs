@@ -1,0 +1,127 @@
+//! One access of a program to memory, and many of them at once.
+
+/// One load or store.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Access {
+    /// Instructions that the thread had executed before this one; 0 throughout where the format
+    /// does not say. Never decreases within a thread.
+    pub instruction: u64,
+    /// The byte address, virtual within its process.
+    pub address: u64,
+    /// The address of the instruction, 0 where the format does not say.
+    pub ip: u64,
+    /// The process, numbered from 0 in the order of appearance.
+    pub process: u16,
+    /// The thread; its numbers are unique over all processes of the trace.
+    pub thread: u16,
+    /// Bytes touched, 0 where the format does not say; an access may cross a line or a page.
+    pub size: u32,
+    /// Whether it stores; a read-modify-write does.
+    pub write: bool,
+}
+
+/// The columns of a trace that a reader is asked for; the others it may leave empty.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Columns {
+    /// Whether [`Block::instruction`] is wanted.
+    pub instruction: bool,
+    /// Whether [`Block::ip`] is wanted.
+    pub ip: bool,
+    /// Whether [`Block::process`] and [`Block::thread`] are wanted.
+    pub thread: bool,
+    /// Whether [`Block::size`] is wanted.
+    pub size: bool,
+}
+
+impl Columns {
+    /// Every column.
+    pub const ALL: Self = Self {
+        instruction: true,
+        ip: true,
+        thread: true,
+        size: true,
+    };
+    /// What a simulation of pages needs.
+    pub const PAGES: Self = Self {
+        instruction: true,
+        ip: false,
+        thread: true,
+        size: true,
+    };
+    /// Addresses, and whether they were stored to: always there.
+    pub const ADDRESSES: Self = Self {
+        instruction: false,
+        ip: false,
+        thread: false,
+        size: false,
+    };
+}
+
+/// Many accesses, a vector a field. All columns that are not empty have the length of `address`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Block {
+    /// [`Access::instruction`].
+    pub instruction: Vec<u64>,
+    /// [`Access::address`].
+    pub address: Vec<u64>,
+    /// [`Access::ip`].
+    pub ip: Vec<u64>,
+    /// [`Access::process`].
+    pub process: Vec<u16>,
+    /// [`Access::thread`].
+    pub thread: Vec<u16>,
+    /// [`Access::size`].
+    pub size: Vec<u32>,
+    /// [`Access::write`].
+    pub write: Vec<bool>,
+}
+
+impl Block {
+    /// How many accesses there are.
+    pub fn len(&self) -> usize {
+        self.address.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.address.is_empty()
+    }
+
+    /// Forgets all accesses, keeps the room.
+    pub fn clear(&mut self) {
+        self.instruction.clear();
+        self.address.clear();
+        self.ip.clear();
+        self.process.clear();
+        self.thread.clear();
+        self.size.clear();
+        self.write.clear();
+    }
+
+    /// Appends an access to every column.
+    pub fn push(&mut self, access: Access) {
+        self.instruction.push(access.instruction);
+        self.address.push(access.address);
+        self.ip.push(access.ip);
+        self.process.push(access.process);
+        self.thread.push(access.thread);
+        self.size.push(access.size);
+        self.write.push(access.write);
+    }
+
+    /// The access at `index`; fields of columns that were not read are 0.
+    ///
+    /// # Panics
+    /// Where `index` is not below [`Block::len`].
+    pub fn get(&self, index: usize) -> Access {
+        Access {
+            instruction: self.instruction.get(index).copied().unwrap_or_default(),
+            address: self.address[index],
+            ip: self.ip.get(index).copied().unwrap_or_default(),
+            process: self.process.get(index).copied().unwrap_or_default(),
+            thread: self.thread.get(index).copied().unwrap_or_default(),
+            size: self.size.get(index).copied().unwrap_or_default(),
+            write: self.write[index],
+        }
+    }
+}
