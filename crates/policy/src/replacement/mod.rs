@@ -7,6 +7,8 @@
 //! To add a policy: copy [`fifo`], and name it in [`REGISTRY`].
 
 pub mod fifo;
+mod list;
+pub mod lru;
 
 /// A page of a simulation, numbered from 0 in the order of first appearance.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -95,11 +97,18 @@ pub struct Entry {
 }
 
 /// Every policy, by name.
-pub const REGISTRY: &[Entry] = &[Entry {
-    name: "fifo",
-    summary: "first in, first out",
-    make: Make::Online(|capacity, _| Box::new(fifo::Fifo::new(capacity))),
-}];
+pub const REGISTRY: &[Entry] = &[
+    Entry {
+        name: "fifo",
+        summary: "first in, first out",
+        make: Make::Online(|capacity, _| Box::new(fifo::Fifo::new(capacity))),
+    },
+    Entry {
+        name: "lru",
+        summary: "least recently used",
+        make: Make::Online(|capacity, _| Box::new(lru::Lru::new(capacity))),
+    },
+];
 
 /// The policy called `name`, if there is one.
 pub fn by_name(name: &str) -> Option<&'static Entry> {

@@ -1,0 +1,98 @@
+//! Doubly linked lists of pages, in arrays: a page is in at most one list of a [`Links`].
+
+use super::PageId;
+
+/// No page.
+const NONE: u32 = u32::MAX;
+
+/// The links of all pages, shared by the lists of one policy.
+#[derive(Debug, Default)]
+pub(super) struct Links {
+    /// Before and after each page, [`NONE`] at the ends.
+    pages: Vec<(u32, u32)>,
+}
+
+/// One list; its front is by convention where pages come in.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct List {
+    front: u32,
+    back: u32,
+    len: usize,
+}
+
+impl Default for List {
+    fn default() -> Self {
+        Self {
+            front: NONE,
+            back: NONE,
+            len: 0,
+        }
+    }
+}
+
+impl Links {
+    /// Makes room for `page`; call it before a page is linked for the first time.
+    pub(super) fn cover(&mut self, page: PageId) {
+        if page.index() >= self.pages.len() {
+            let pages = (page.index() + 1).next_power_of_two();
+            self.pages.resize(pages, (NONE, NONE));
+        }
+    }
+}
+
+impl List {
+    pub(super) fn len(&self) -> usize {
+        self.len
+    }
+
+    pub(super) fn front(&self) -> Option<PageId> {
+        (self.front != NONE).then_some(PageId(self.front))
+    }
+
+    pub(super) fn back(&self) -> Option<PageId> {
+        (self.back != NONE).then_some(PageId(self.back))
+    }
+
+    /// The page before `page`, towards the front.
+    pub(super) fn before(&self, links: &Links, page: PageId) -> Option<PageId> {
+        let (before, _) = links.pages[page.index()];
+        (before != NONE).then_some(PageId(before))
+    }
+
+    pub(super) fn push_front(&mut self, links: &mut Links, page: PageId) {
+        links.pages[page.index()] = (NONE, self.front);
+        match self.front {
+            NONE => self.back = page.0,
+            front => links.pages[front as usize].0 = page.0,
+        }
+        self.front = page.0;
+        self.len += 1;
+    }
+
+    /// Takes a page out that is in this list.
+    pub(super) fn remove(&mut self, links: &mut Links, page: PageId) {
+        let (before, after) = links.pages[page.index()];
+        match before {
+            NONE => self.front = after,
+            before => links.pages[before as usize].1 = after,
+        }
+        match after {
+            NONE => self.back = before,
+            after => links.pages[after as usize].0 = before,
+        }
+        self.len -= 1;
+    }
+
+    pub(super) fn pop_back(&mut self, links: &mut Links) -> Option<PageId> {
+        let page = self.back()?;
+        self.remove(links, page);
+        Some(page)
+    }
+
+    pub(super) fn move_to_front(&mut self, links: &mut Links, page: PageId) {
+        if self.front != page.0 {
+            self.remove(links, page);
+            self.push_front(links, page);
+        }
+    }
+}
