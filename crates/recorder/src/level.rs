@@ -1,0 +1,51 @@
+//! What is one row of the trace.
+
+/// What is one row of the trace.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Level {
+    /// Every access.
+    #[default]
+    Accesses = 0,
+    /// A run of accesses of one thread to one line of 64 bytes.
+    Lines = 1,
+    /// A run of accesses of one thread to one page of 4 KiB.
+    Pages = 2,
+}
+
+impl Level {
+    /// The level with this number.
+    pub fn of(number: u32) -> Self {
+        match number {
+            1 => Self::Lines,
+            2 => Self::Pages,
+            _ => Self::Accesses,
+        }
+    }
+
+    /// The binary logarithm of the bytes within which accesses are joined; 0 where none are.
+    pub const fn shift(self) -> u32 {
+        match self {
+            Self::Accesses => 0,
+            Self::Lines => 6,
+            Self::Pages => 12,
+        }
+    }
+}
+
+/// Cuts `bytes` from `address` on where a unit of 2^`shift` bytes ends: address and bytes of
+/// each piece. What touches no byte is one piece.
+#[inline(always)]
+pub fn pieces(address: u64, bytes: u32, shift: u32, mut each: impl FnMut(u64, u32)) {
+    let mut address = address;
+    let mut bytes = bytes;
+    loop {
+        let room = (1 << shift) - (address & ((1 << shift) - 1));
+        if u64::from(bytes) <= room {
+            return each(address, bytes);
+        }
+        each(address, room as u32);
+        bytes -= room as u32;
+        address = address.wrapping_add(room);
+    }
+}
