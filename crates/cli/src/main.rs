@@ -2,6 +2,7 @@
 
 mod args;
 mod doctor;
+mod record;
 mod run;
 
 use std::io::Write;
@@ -27,6 +28,7 @@ fn main() -> ExitCode {
 fn dispatch(arguments: args::Terrace) -> Result<ExitCode> {
     match arguments.command {
         args::Command::Run(run) => run::run(run),
+        args::Command::Record(record) => record::record(record),
         args::Command::Doctor(doctor) => doctor::doctor(&doctor),
     }
 }

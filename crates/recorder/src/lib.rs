@@ -7,9 +7,11 @@
 //! a Rust library, for the pool's layout.
 
 pub mod caches;
+mod exec;
 pub mod level;
 pub mod plugin;
 pub mod pool;
+pub mod program;
 pub mod qemu;
 pub mod record;
 mod stream;

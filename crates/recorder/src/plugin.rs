@@ -18,8 +18,10 @@ use std::ptr::null_mut;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU32, Ordering};
 
+use crate::exec::{self, Follower};
 use crate::level::Level;
 use crate::pool::{Departed, Pool};
+use crate::program::ARGUMENT;
 use crate::qemu::{self, MemCallback};
 use crate::record::Kind;
 use crate::stream::{Origin, Stream};
@@ -34,6 +36,8 @@ struct Recorder {
     on_access: MemCallback,
     /// One per vCPU.
     table: *mut Vcpu,
+    /// Takes programs that this one starts along.
+    follower: Option<Follower>,
 }
 
 // SAFETY: `table` is only turned into references by the callbacks of a vCPU, to its own entry.
@@ -94,7 +98,7 @@ pub unsafe extern "C" fn qemu_plugin_install(
 
 fn install<'a>(mut arguments: impl Iterator<Item = &'a str>) -> Result<(), String> {
     let path = arguments
-        .find_map(|argument| argument.strip_prefix("pool="))
+        .find_map(|argument| argument.strip_prefix(ARGUMENT))
         .ok_or("the plug-in wants the argument pool=PATH; `terrace record` gives it")?;
     let pool = Pool::open(path).map_err(|e| format!("{path}: {e}"))?;
     let pool: &'static Pool = Box::leak(Box::new(pool));
@@ -102,6 +106,7 @@ fn install<'a>(mut arguments: impl Iterator<Item = &'a str>) -> Result<(), Strin
         pool,
         on_access: on_access_of(pool),
         table: reserve_table().map_err(|e| format!("no memory for the threads: {e}"))?,
+        follower: Follower::of_this_process(),
     };
     if RECORDER.set(recorder).is_err() {
         return Err("the plug-in is loaded already".into());
@@ -314,37 +319,42 @@ unsafe extern "C" fn on_syscall(
     _id: qemu::Id,
     index: c_uint,
     number: i64,
-    first: u64,
-    second: u64,
-    _: u64,
-    _: u64,
-    _: u64,
+    a: u64,
+    b: u64,
+    c: u64,
+    d: u64,
+    e: u64,
     _: u64,
     _: u64,
     _: u64,
 ) {
-    let path = match number {
-        libc::SYS_execve => first,
-        libc::SYS_execveat => second,
-        _ => return,
+    let Some(request) = exec::Request::of(number, [a, b, c, d, e]) else {
+        return;
     };
     // SAFETY: called by this vCPU.
-    if let Some(vcpu) = unsafe { vcpu(index) } {
+    if let Some(vcpu) = unsafe { vcpu(index) }
+        && let Some(recorder) = RECORDER.get()
+    {
         vcpu.stream.publish();
-        let recorder = RECORDER.get();
-        vcpu.departing = recorder.map(|recorder| recorder.pool.depart(&path.to_le_bytes()));
+        if let Some(follower) = &recorder.follower
+            && !recorder.pool.has_ended()
+        {
+            follower.follow(&request);
+        }
+        vcpu.departing = Some(recorder.pool.depart(&request.path()));
     }
 }
 
 unsafe extern "C" fn on_syscall_return(_id: qemu::Id, index: c_uint, number: i64, _result: i64) {
-    if number == libc::SYS_execve || number == libc::SYS_execveat {
-        // SAFETY: called by this vCPU.
-        if let Some(vcpu) = unsafe { vcpu(index) }
-            && let Some(departed) = vcpu.departing.take()
-            && let Some(recorder) = RECORDER.get()
-        {
-            recorder.pool.stay(departed);
-        }
+    if !matches!(number, libc::SYS_execve | libc::SYS_execveat) {
+        return;
+    }
+    // SAFETY: called by this vCPU.
+    if let Some(vcpu) = unsafe { vcpu(index) }
+        && let Some(departed) = vcpu.departing.take()
+        && let Some(recorder) = RECORDER.get()
+    {
+        recorder.pool.stay(departed);
     }
 }
 

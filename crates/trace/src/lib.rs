@@ -8,6 +8,7 @@ pub mod access;
 pub mod format;
 pub mod native;
 mod output;
+pub mod record;
 pub mod source;
 
 use std::path::Path;

@@ -1,9 +1,11 @@
 //! What can be written on the command line, a file a command.
 
 mod doctor;
+mod record;
 mod run;
 
 pub use doctor::Doctor;
+pub use record::{Filter, Record};
 pub use run::Run;
 
 use clap::{Parser, Subcommand};
@@ -19,6 +21,7 @@ pub struct Terrace {
 #[derive(Subcommand)]
 pub enum Command {
     Run(Run),
+    Record(Record),
     Doctor(Doctor),
 }
 
