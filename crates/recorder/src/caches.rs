@@ -97,3 +97,113 @@ impl Cache {
         (victim != EMPTY && victim & 1 == 1).then_some(victim >> 1)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// A cache as a list of all lines that it ever saw: line, dirty, when it was used last.
+    struct Slow {
+        sets: u64,
+        lines: Vec<(u64, bool, usize)>,
+    }
+
+    impl Slow {
+        /// Uses a line; whether it was there.
+        fn hit(&mut self, line: u64, write: bool, now: usize) -> bool {
+            let found = self.lines.iter_mut().find(|(there, ..)| *there == line);
+            found.is_some_and(|(_, dirty, used)| {
+                *dirty |= write;
+                *used = now;
+                true
+            })
+        }
+
+        /// Puts a line in; what it displaces, if dirty.
+        fn fill(&mut self, line: u64, write: bool, now: usize) -> Option<u64> {
+            let same_set = |other: u64| other % self.sets == line % self.sets;
+            let in_set = self.lines.iter().filter(|(l, ..)| same_set(*l)).count();
+            let oldest = self
+                .lines
+                .iter()
+                .enumerate()
+                .filter(|(_, (other, ..))| same_set(*other))
+                .min_by_key(|(_, (.., used))| *used)
+                .map(|(index, _)| index)
+                .filter(|_| in_set == WAYS);
+            let victim = oldest.map(|index| self.lines.remove(index));
+            self.lines.push((line, write, now));
+            victim.filter(|(_, dirty, _)| *dirty).map(|(line, ..)| line)
+        }
+    }
+
+    fn slow(touches: &[(u64, bool)]) -> Vec<(u64, bool)> {
+        let lines = Vec::new;
+        let mut first = Slow {
+            sets: 64,
+            lines: lines(),
+        };
+        let mut second = Slow {
+            sets: 512,
+            lines: lines(),
+        };
+        let mut below = Vec::new();
+        for (now, &(line, write)) in touches.iter().enumerate() {
+            if first.hit(line, write, 2 * now) {
+                continue;
+            }
+            if !second.hit(line, false, 2 * now) {
+                below.push((line, false));
+                let victim = second.fill(line, false, 2 * now);
+                below.extend(victim.map(|line| (line, true)));
+            }
+            if let Some(victim) = first.fill(line, write, 2 * now)
+                && !second.hit(victim, true, 2 * now + 1)
+            {
+                let victim = second.fill(victim, true, 2 * now + 1);
+                below.extend(victim.map(|line| (line, true)));
+            }
+        }
+        below
+    }
+
+    fn fast(touches: &[(u64, bool)]) -> Vec<(u64, bool)> {
+        let mut caches = Caches::default();
+        let mut below = Vec::new();
+        for &(line, write) in touches {
+            caches.touch(line, write, |line, write| below.push((line, write)));
+        }
+        below
+    }
+
+    #[test]
+    fn what_is_hot_is_seen_once() {
+        let touches: Vec<_> = (0..1000).map(|_| (7, true)).collect();
+        assert_eq!(fast(&touches), [(7, false)]);
+    }
+
+    #[test]
+    fn a_dirty_line_comes_back_when_it_leaves_the_second_level() {
+        // One set of both levels: the first line has left both when the 17th is touched, for
+        // it enters the second anew, dirty, when it leaves the first.
+        let touches: Vec<_> = (0..40).map(|k| (k * 512, k == 0)).collect();
+        let written: Vec<_> = fast(&touches).into_iter().filter(|t| t.1).collect();
+        assert_eq!(written, [(0, true)]);
+    }
+
+    proptest! {
+        #[test]
+        fn both_levels_are_lru(
+            touches in prop::collection::vec(
+                ((0..3_u64, 0..5_u64, 0..14_u64), any::<bool>()),
+                0..1500,
+            ),
+        ) {
+            // Few sets, with more lines than either level has ways.
+            let line = |(a, b, c): (u64, u64, u64)| a + b * 64 + c * 512;
+            let touches: Vec<_> = touches.into_iter().map(|(l, write)| (line(l), write)).collect();
+            prop_assert_eq!(fast(&touches), slow(&touches));
+        }
+    }
+}

@@ -71,7 +71,9 @@ impl Follower {
     /// Turns this process into the program that is asked for, in the emulator. Returns where
     /// that cannot be.
     pub fn follow(&self, request: &Request) {
-        let path = self.meant(Path::new(OsStr::from_bytes(&request.path())));
+        let Some(path) = self.meant(Path::new(OsStr::from_bytes(&request.path()))) else {
+            return;
+        };
         // A search through PATH asks for many files that are not there.
         if !request.plain || !may(&path, libc::X_OK) || !self.may_record() {
             return;
@@ -90,12 +92,18 @@ impl Follower {
         }
     }
 
-    /// `path`, but for the name by which a program finds itself: there the emulator is.
-    fn meant(&self, path: &Path) -> PathBuf {
-        let own = format!("/proc/{}/exe", std::process::id());
-        match path == Path::new("/proc/self/exe") || path == Path::new(&own) {
-            true => self.program.clone(),
-            false => path.to_owned(),
+    /// The file that `path` names to the program. By its own name, as by a descriptor's, the
+    /// emulator would be found, or nothing, for it may be closed by then.
+    fn meant(&self, path: &Path) -> Option<PathBuf> {
+        let process = format!("/proc/{}", std::process::id());
+        let own = ["/proc/self", &process].map(Path::new);
+        let within = |name: &str| own.iter().any(|own| path.starts_with(own.join(name)));
+        if within("exe") {
+            Some(self.program.clone())
+        } else if within("fd") || path.starts_with("/dev/fd") {
+            None
+        } else {
+            Some(path.to_owned())
         }
     }
 

@@ -49,3 +49,35 @@ pub fn pieces(address: u64, bytes: u32, shift: u32, mut each: impl FnMut(u64, u3
         address = address.wrapping_add(room);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn every_level_has_its_number() {
+        for level in [Level::Accesses, Level::Lines, Level::Pages] {
+            assert_eq!(Level::of(level as u32), level);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn pieces_are_the_bytes_of_each_unit(
+            address in prop_oneof![0..10_000_u64, u64::MAX - 10_000..u64::MAX - 4096],
+            bytes in 1..300_u32, shift in prop_oneof![Just(6_u32), Just(12)],
+        ) {
+            let mut slow: Vec<(u64, u32)> = Vec::new();
+            for byte in (0..u64::from(bytes)).map(|at| address + at) {
+                match slow.last_mut() {
+                    Some((first, length)) if *first >> shift == byte >> shift => *length += 1,
+                    _ => slow.push((byte, 1)),
+                }
+            }
+            let mut fast = Vec::new();
+            pieces(address, bytes, shift, |address, bytes| fast.push((address, bytes)));
+            prop_assert_eq!(fast, slow);
+        }
+    }
+}
