@@ -19,10 +19,10 @@
 //! values (PLAIN where there are more), truth values PLAIN; every page is packed with zstd, whose
 //! checksum tells damage. All of it is standard Parquet.
 //!
-//! Chosen by measurement (`cargo bench -p terrace-trace`), on a mix of skewed lookups, scans
-//! and stack accesses of two threads: LZ4_RAW takes 4.2 bytes an access, no compression 7.7, zstd
-//! at level 1 2.7; reading the columns of a simulation of pages ran at 145, 224 and 100 million
-//! accesses a second on one core. All are fast enough, so size decides.
+//! The codec was chosen by measurement, on the `mixed` trace of `cargo bench -p terrace-trace`
+//! and before the encoders were our own: LZ4_RAW took 4.2 bytes an access, no compression 7.7,
+//! zstd at level 1 2.6; the columns that a simulation of pages needs were read at 145, 224 and
+//! 100 million accesses a second on one core. All are fast enough, so size decides.
 
 mod chunk;
 mod column;
