@@ -97,7 +97,7 @@ impl Reader {
     fn corrupt(&self, group: usize, name: &str, error: &ParquetError) -> Error {
         let offset = chunk(&self.parquet, group, name).map_or(0, |chunk| chunk.byte_range().0);
         Error::failure(format!(
-            "the trace `{}` is corrupt in its column {name} at offset {offset}: {error}",
+            "the trace `{}` is wrong in its column {name} at offset {offset}: {error}",
             self.path.display()
         ))
     }
