@@ -65,7 +65,7 @@ static PROCESS: AtomicU32 = AtomicU32::new(0);
 static SEEN: AtomicU32 = AtomicU32::new(0);
 /// Whether there has been more than one thread.
 static THREADED: AtomicBool = AtomicBool::new(false);
-/// The [`Kind`] that belongs to a [`qemu::MemInfo`], as `Kind::to_bits`; 0 where nobody has asked yet.
+/// The [`Kind`] that belongs to each [`qemu::MemInfo`]; 0 where nobody has asked yet.
 static KINDS: [AtomicU16; 1 << 18] = [const { AtomicU16::new(0) }; 1 << 18];
 
 /// Called by QEMU when it has loaded the plug-in. The one argument is `pool=PATH`.
@@ -76,7 +76,7 @@ static KINDS: [AtomicU16; 1 << 18] = [const { AtomicU16::new(0) }; 1 << 18];
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn qemu_plugin_install(
     id: qemu::Id,
-    _info: *const qemu::Info,
+    info: *const qemu::Info,
     count: c_int,
     arguments: *const *const c_char,
 ) -> c_int {
@@ -84,7 +84,9 @@ pub unsafe extern "C" fn qemu_plugin_install(
         // SAFETY: QEMU passes `count` strings that end in zero and live as long as the plug-in.
         unsafe { CStr::from_ptr(*arguments.add(i)) }
     });
-    match install(arguments.filter_map(|a| a.to_str().ok())) {
+    // SAFETY: QEMU passes its description, which lives during the call.
+    let checked = unsafe { qemu::check(info) };
+    match checked.and_then(|()| install(arguments.filter_map(|a| a.to_str().ok()))) {
         Ok(()) => {
             register(id);
             0
@@ -154,12 +156,12 @@ fn register(id: qemu::Id) {
 fn on_access_of(pool: &Pool) -> MemCallback {
     let settings = pool.settings();
     match (settings.filtered, settings.level) {
-        (false, Level::Accesses) => on_access::<0, false>,
-        (false, Level::Lines) => on_access::<6, false>,
-        (false, Level::Pages) => on_access::<12, false>,
-        (true, Level::Accesses) => on_access::<0, true>,
-        (true, Level::Lines) => on_access::<6, true>,
-        (true, Level::Pages) => on_access::<12, true>,
+        (false, Level::Accesses) => on_access::<{ Level::Accesses.shift() }, false>,
+        (false, Level::Lines) => on_access::<{ Level::Lines.shift() }, false>,
+        (false, Level::Pages) => on_access::<{ Level::Pages.shift() }, false>,
+        (true, Level::Accesses) => on_access::<{ Level::Accesses.shift() }, true>,
+        (true, Level::Lines) => on_access::<{ Level::Lines.shift() }, true>,
+        (true, Level::Pages) => on_access::<{ Level::Pages.shift() }, true>,
     }
 }
 

@@ -3,7 +3,7 @@
 //! Declared from QEMU's documentation of `qemu-plugin.h` (QEMU 4.2 to 8.2). The functions are
 //! QEMU's own: they are there once it has loaded the plug-in.
 
-use std::ffi::{c_char, c_int, c_uint, c_void};
+use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 
 /// The interface that the plug-in was built for; QEMU reads it before anything else.
 pub const VERSION: c_int = 1;
@@ -26,6 +26,26 @@ pub struct Info {
     pub version_cur: c_int,
     /// Whether it emulates a whole machine; where it does, more fields follow.
     pub system_emulation: bool,
+}
+
+/// Checks that QEMU runs single programs of x86-64.
+///
+/// # Errors
+/// What it does instead.
+///
+/// # Safety
+/// `info` is what QEMU passes to the plug-in's `qemu_plugin_install`, during that call.
+pub unsafe fn check(info: *const Info) -> Result<(), String> {
+    // SAFETY: as the caller says, a description whose name ends in zero.
+    let (target, system) = unsafe {
+        let target = CStr::from_ptr((*info).target_name);
+        (target.to_string_lossy(), (*info).system_emulation)
+    };
+    match (&*target, system) {
+        ("x86_64", false) => Ok(()),
+        (target, false) => Err(format!("qemu runs programs of {target}, not of x86_64")),
+        (_, true) => Err("qemu runs a whole machine; use qemu-x86_64".into()),
+    }
 }
 
 /// A block of instructions that is being translated.

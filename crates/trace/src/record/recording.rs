@@ -223,7 +223,10 @@ impl Recording {
     }
 
     fn signal(&self, signal: i32) {
-        for pid in self.pool.living() {
+        // The program itself may have become one beyond our sight.
+        let mut pids = self.pool.living();
+        pids.push(self.pid());
+        for pid in pids {
             // SAFETY: kill takes two integers. A process that has ended is no error here.
             unsafe { libc::kill(pid as libc::pid_t, signal) };
         }
