@@ -11,7 +11,15 @@ const RATIOS: &str = "cloudPhysicsIO.miss-ratios.csv";
 
 /// Our name, libCacheSim's, and by how much the miss ratios may differ. Where that is not
 /// nothing, the policy's file says how the definitions differ.
-const POLICIES: &[(&str, &str, f64)] = &[("fifo", "FIFO", 0.0), ("lru", "LRU", 0.0)];
+const POLICIES: &[(&str, &str, f64)] = &[
+    ("2q", "TwoQ", 0.0),
+    ("arc", "ARC", 0.0),
+    ("belady", "Belady", 0.0),
+    ("fifo", "FIFO", 0.0),
+    ("lfu", "LFU", 0.0),
+    ("lirs", "LIRS", 0.0001),
+    ("lru", "LRU", 0.0),
+];
 
 /// A file of the shared data, or None, loudly, where there is none.
 fn data(name: &str) -> Option<Vec<u8>> {

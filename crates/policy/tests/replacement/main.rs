@@ -2,6 +2,7 @@
 
 mod cloud_physics;
 mod laws;
+mod optimum;
 mod slow;
 mod steps;
 mod twins;
