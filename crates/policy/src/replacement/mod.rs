@@ -6,9 +6,15 @@
 //!
 //! To add a policy: copy [`fifo`], and name it in [`REGISTRY`].
 
+pub mod arc;
+pub mod belady;
+mod bitset;
 pub mod fifo;
+pub mod lfu;
+pub mod lirs;
 mod list;
 pub mod lru;
+pub mod twoq;
 
 /// A page of a simulation, numbered from 0 in the order of first appearance.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -99,9 +105,34 @@ pub struct Entry {
 /// Every policy, by name.
 pub const REGISTRY: &[Entry] = &[
     Entry {
+        name: "2q",
+        summary: "2Q: a queue for new pages, and LRU for those touched again after it",
+        make: Make::Online(|capacity, _| Box::new(twoq::TwoQ::new(capacity))),
+    },
+    Entry {
+        name: "arc",
+        summary: "ARC: divides DRAM between pages touched once and more often, and adapts",
+        make: Make::Online(|capacity, _| Box::new(arc::Arc::new(capacity))),
+    },
+    Entry {
+        name: "belady",
+        summary: "the optimum, which knows the future",
+        make: Make::Offline(|capacity, future| Box::new(belady::Belady::new(capacity, future))),
+    },
+    Entry {
         name: "fifo",
         summary: "first in, first out",
         make: Make::Online(|capacity, _| Box::new(fifo::Fifo::new(capacity))),
+    },
+    Entry {
+        name: "lfu",
+        summary: "least frequently used, then least recently used",
+        make: Make::Online(|capacity, _| Box::new(lfu::Lfu::new(capacity))),
+    },
+    Entry {
+        name: "lirs",
+        summary: "LIRS: keeps pages whose last two touches were close together",
+        make: Make::Online(|capacity, _| Box::new(lirs::Lirs::new(capacity))),
     },
     Entry {
         name: "lru",
