@@ -61,7 +61,7 @@ pub struct Batch {
 /// A run of touches of one thread within a batch; it begins where the one before ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Run {
-    /// The thread, numbered densely over all programs.
+    /// The thread, numbered densely within its program.
     pub thread: u32,
     /// The end of its touches in [`Batch::references`].
     pub end: usize,
@@ -70,7 +70,7 @@ pub struct Run {
 /// A thread of a trace.
 #[derive(Clone, Copy)]
 struct Thread {
-    /// Its number over all programs.
+    /// Its number within the program.
     number: u32,
     space: Space,
     /// The instruction of its last access.
@@ -83,17 +83,12 @@ struct Program {
     /// How many more accesses of it are wanted.
     left: u64,
     threads: HashMap<u16, Thread>,
-    /// The address space of each process of the trace.
-    spaces: HashMap<u16, Space>,
 }
 
 /// Programs that run on one machine.
 pub struct Workload {
     programs: Vec<Program>,
     pages: PageTable,
-    /// The program of each thread.
-    owners: Vec<usize>,
-    spaces: u32,
     block: Block,
 }
 
@@ -110,13 +105,10 @@ impl Workload {
             source,
             left: limit.unwrap_or(u64::MAX),
             threads: HashMap::new(),
-            spaces: HashMap::new(),
         });
         Ok(Self {
             programs: programs.collect(),
             pages: PageTable::new(),
-            owners: Vec::new(),
-            spaces: 0,
             block: Block::default(),
         })
     }
@@ -131,9 +123,9 @@ impl Workload {
         &self.pages
     }
 
-    /// The program of each thread so far.
-    pub fn owners(&self) -> &[usize] {
-        &self.owners
+    /// How many threads of a program have been seen.
+    pub fn threads(&self, program: usize) -> usize {
+        self.programs[program].threads.len()
     }
 
     /// Whether the trace of each program counts instructions.
@@ -210,20 +202,15 @@ impl Workload {
 
     /// A thread of a program by its name in the trace; a new one begins with its access `index`
     /// of the block.
-    fn thread(&mut self, owner: usize, name: u16, index: usize) -> Thread {
-        let program = &mut self.programs[owner];
+    fn thread(&self, owner: usize, name: u16, index: usize) -> Thread {
+        let program = &self.programs[owner];
         if let Some(thread) = program.threads.get(&name) {
             return *thread;
         }
         let process = self.block.process.get(index).copied().unwrap_or(0);
-        let space = *program.spaces.entry(process).or_insert_with(|| {
-            self.spaces += 1;
-            Space(self.spaces - 1)
-        });
-        self.owners.push(owner);
         Thread {
-            number: self.owners.len() as u32 - 1,
-            space,
+            number: program.threads.len() as u32,
+            space: Space((owner as u32) << 16 | u32::from(process)),
             instruction: self.block.instruction.get(index).copied().unwrap_or(0),
         }
     }

@@ -84,7 +84,7 @@ pub trait Replacement: Send {
 }
 
 /// How a policy is made.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub enum Make {
     /// From the pages of DRAM, at least one, and a seed for what it leaves to chance.
     Online(fn(capacity: usize, seed: u64) -> Box<dyn Replacement>),
@@ -93,6 +93,7 @@ pub enum Make {
 }
 
 /// A policy's name on the command line, what it is, and how to make one.
+#[derive(Debug)]
 pub struct Entry {
     /// The name after `--replacement`.
     pub name: &'static str,

@@ -8,6 +8,8 @@
 mod buffer;
 mod cost;
 mod count;
+mod outcome;
+mod run;
 mod settings;
 mod simulation;
 mod store;
@@ -15,5 +17,7 @@ mod threads;
 
 pub use cost::{FaultCost, Shootdown};
 pub use count::{Counts, Times};
+pub use outcome::{Energy, Lifetime, Outcome, ProgramTime};
+pub use run::{read_future, run};
 pub use settings::{Inclusion, Prefetch, Settings, Tier, Work};
 pub use simulation::Simulation;

@@ -19,7 +19,7 @@ pub enum Inclusion {
 }
 
 /// How pages are fetched ahead.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub enum Prefetch {
     /// Not at all.
     Off,
@@ -71,7 +71,7 @@ pub struct Tier {
 }
 
 /// A machine, and how it is driven.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct Settings {
     /// Pages of DRAM for programs, at least one.
     pub dram_pages: usize,

@@ -22,6 +22,9 @@ impl Flags {
     /// It is being written to the tier from the eviction buffer.
     pub(super) const WRITING: Self = Self(1 << 6);
 
+    /// The read that is under way was not asked for by a fault.
+    pub(super) const FETCH: Self = Self(1 << 7);
+
     /// All of these.
     pub(super) const fn and(self, other: Self) -> Self {
         Self(self.0 | other.0)

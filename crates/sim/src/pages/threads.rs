@@ -132,6 +132,14 @@ impl Thread {
         });
     }
 
+    /// How many touches are known.
+    pub(super) fn known(&self) -> usize {
+        self.stretches
+            .iter()
+            .map(|stretch| stretch.end - stretch.next)
+            .sum()
+    }
+
     /// Computes up to the next touch, which is made unless the clock is past `horizon` by then.
     #[inline]
     pub(super) fn next(&mut self, horizon: Nanos) -> Next {
