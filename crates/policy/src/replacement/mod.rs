@@ -9,11 +9,14 @@
 pub mod arc;
 pub mod belady;
 mod bitset;
+#[cfg(test)]
+mod example;
 pub mod fifo;
 pub mod lfu;
 pub mod lirs;
 mod list;
 pub mod lru;
+mod table;
 pub mod twoq;
 
 /// A page of a simulation, numbered from 0 in the order of first appearance.
