@@ -6,9 +6,19 @@
 //!
 //! To add a policy: copy [`fifo`], and name it in [`REGISTRY`].
 
+pub mod age;
+pub mod cflru;
+pub mod clock;
+#[cfg(test)]
+mod example;
 pub mod fifo;
+pub mod linux;
 mod list;
 pub mod lru;
+pub mod random;
+pub mod s3fifo;
+pub mod sieve;
+mod table;
 
 /// A page of a simulation, numbered from 0 in the order of first appearance.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -99,14 +109,49 @@ pub struct Entry {
 /// Every policy, by name.
 pub const REGISTRY: &[Entry] = &[
     Entry {
+        name: "age",
+        summary: "CLOCK with a counter a page (Awad 2016)",
+        make: Make::Online(|capacity, _| Box::new(age::Age::new(capacity))),
+    },
+    Entry {
+        name: "cflru",
+        summary: "LRU that prefers clean victims in its older half (Park 2006)",
+        make: Make::Online(|capacity, _| Box::new(cflru::Cflru::new(capacity))),
+    },
+    Entry {
+        name: "clock",
+        summary: "second chance: first in, first out, past pages referenced since",
+        make: Make::Online(|capacity, _| Box::new(clock::Clock::new(capacity))),
+    },
+    Entry {
         name: "fifo",
         summary: "first in, first out",
         make: Make::Online(|capacity, _| Box::new(fifo::Fifo::new(capacity))),
     },
     Entry {
+        name: "linux",
+        summary: "the kernel's active and inactive queues with refaults",
+        make: Make::Online(|capacity, _| Box::new(linux::Linux::new(capacity))),
+    },
+    Entry {
         name: "lru",
         summary: "least recently used",
         make: Make::Online(|capacity, _| Box::new(lru::Lru::new(capacity))),
+    },
+    Entry {
+        name: "random",
+        summary: "any page, by chance",
+        make: Make::Online(|capacity, seed| Box::new(random::Random::new(capacity, seed))),
+    },
+    Entry {
+        name: "s3fifo",
+        summary: "small, main and ghost queue (Yang 2023)",
+        make: Make::Online(|capacity, _| Box::new(s3fifo::S3Fifo::new(capacity))),
+    },
+    Entry {
+        name: "sieve",
+        summary: "the first page not visited since the hand passed (Zhang 2024)",
+        make: Make::Online(|capacity, _| Box::new(sieve::Sieve::new(capacity))),
     },
 ];
 

@@ -11,7 +11,13 @@ const RATIOS: &str = "cloudPhysicsIO.miss-ratios.csv";
 
 /// Our name, libCacheSim's, and by how much the miss ratios may differ. Where that is not
 /// nothing, the policy's file says how the definitions differ.
-const POLICIES: &[(&str, &str, f64)] = &[("fifo", "FIFO", 0.0), ("lru", "LRU", 0.0)];
+const POLICIES: &[(&str, &str, f64)] = &[
+    ("clock", "Clock", 0.0),
+    ("fifo", "FIFO", 0.0),
+    ("lru", "LRU", 0.0),
+    ("s3fifo", "S3FIFO-0.1000-2", 0.0),
+    ("sieve", "Sieve", 0.0),
+];
 
 /// A file of the shared data, or None, loudly, where there is none.
 fn data(name: &str) -> Option<Vec<u8>> {
