@@ -45,10 +45,6 @@ impl List {
         self.len
     }
 
-    pub(super) fn front(&self) -> Option<PageId> {
-        (self.front != NONE).then_some(PageId(self.front))
-    }
-
     pub(super) fn back(&self) -> Option<PageId> {
         (self.back != NONE).then_some(PageId(self.back))
     }
