@@ -11,6 +11,7 @@
 //! once then. If it goes before that, it is not remembered; nor is p moved by a prefetch.
 
 use super::list::{Links, List};
+use super::table::Table;
 use super::{Answer, PageId, Replacement, Touch};
 
 /// The adaptive replacement cache.
@@ -24,7 +25,7 @@ pub struct Arc {
     t2: List,
     b1: List,
     b2: List,
-    places: Vec<Place>,
+    places: Table<Place>,
 }
 
 /// Where a page is.
@@ -51,18 +52,13 @@ impl Arc {
             t2: List::default(),
             b1: List::default(),
             b2: List::default(),
-            places: Vec::new(),
+            places: Table::default(),
         }
-    }
-
-    #[inline]
-    fn place(&self, page: PageId) -> Place {
-        self.places.get(page.index()).copied().unwrap_or_default()
     }
 
     #[cold]
     fn miss(&mut self, page: PageId) -> Option<PageId> {
-        match self.place(page) {
+        match self.places.get(page) {
             Place::B1 => self.remembered_in_b1(page),
             Place::B2 => self.remembered_in_b2(page),
             _ => self.admit(page, Place::T1),
@@ -91,15 +87,14 @@ impl Arc {
 
     fn push_t2(&mut self, page: PageId) {
         self.t2.push_front(&mut self.links, page);
-        self.places[page.index()] = Place::T2;
+        self.places.set(page, Place::T2);
     }
 
     /// Case IV: a page that is not remembered comes into T1.
     fn admit(&mut self, page: PageId, place: Place) -> Option<PageId> {
-        self.cover(page);
         let evicted = self.make_room();
         self.t1.push_front(&mut self.links, page);
-        self.places[page.index()] = place;
+        self.places.set(page, place);
         evicted
     }
 
@@ -133,31 +128,23 @@ impl Arc {
         let above = t1 > self.p || (touched_is_in_b2 && t1 == self.p);
         if self.t1.len() > 0 && above {
             let evicted = self.t1.pop_back(&mut self.links)?;
-            if self.place(evicted) == Place::Fetched {
+            if self.places.get(evicted) == Place::Fetched {
                 self.forget(Some(evicted));
             } else {
                 self.b1.push_front(&mut self.links, evicted);
-                self.places[evicted.index()] = Place::B1;
+                self.places.set(evicted, Place::B1);
             }
             return Some(evicted);
         }
         let evicted = self.t2.pop_back(&mut self.links)?;
         self.b2.push_front(&mut self.links, evicted);
-        self.places[evicted.index()] = Place::B2;
+        self.places.set(evicted, Place::B2);
         Some(evicted)
     }
 
     fn forget(&mut self, page: Option<PageId>) {
         if let Some(page) = page {
-            self.places[page.index()] = Place::Nowhere;
-        }
-    }
-
-    fn cover(&mut self, page: PageId) {
-        self.links.cover(page);
-        if page.index() >= self.places.len() {
-            let pages = (page.index() + 1).next_power_of_two();
-            self.places.resize(pages, Place::Nowhere);
+            self.places.set(page, Place::Nowhere);
         }
     }
 }
@@ -166,7 +153,7 @@ impl Replacement for Arc {
     #[inline]
     fn touch(&mut self, touch: Touch) -> Answer {
         let page = touch.page;
-        match self.place(page) {
+        match self.places.get(page) {
             Place::T2 => self.t2.move_to_front(&mut self.links, page),
             Place::T1 => {
                 self.t1.remove(&mut self.links, page);
@@ -174,7 +161,7 @@ impl Replacement for Arc {
             }
             Place::Fetched => {
                 self.t1.move_to_front(&mut self.links, page);
-                self.places[page.index()] = Place::T1;
+                self.places.set(page, Place::T1);
             }
             Place::B1 | Place::B2 | Place::Nowhere => {
                 let evicted = self.miss(page);
@@ -193,21 +180,84 @@ impl Replacement for Arc {
     }
 
     fn remove(&mut self, page: PageId) {
-        match self.place(page) {
+        match self.places.get(page) {
             Place::Nowhere => return,
             Place::Fetched | Place::T1 => self.t1.remove(&mut self.links, page),
             Place::T2 => self.t2.remove(&mut self.links, page),
             Place::B1 => self.b1.remove(&mut self.links, page),
             Place::B2 => self.b2.remove(&mut self.links, page),
         }
-        self.places[page.index()] = Place::Nowhere;
+        self.places.set(page, Place::Nowhere);
     }
 
     fn contains(&self, page: PageId) -> bool {
-        matches!(self.place(page), Place::Fetched | Place::T1 | Place::T2)
+        matches!(
+            self.places.get(page),
+            Place::Fetched | Place::T1 | Place::T2
+        )
     }
 
     fn resident(&self) -> usize {
         self.t1.len() + self.t2.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::example::evictions;
+    use super::*;
+
+    /// Pages in T1, T2, B1 and B2.
+    fn sizes(arc: &Arc) -> [usize; 4] {
+        [&arc.t1, &arc.t2, &arc.b1, &arc.b2].map(List::len)
+    }
+
+    /// Cases I to IV of the paper's figure 4, worked out by hand for four pages of DRAM.
+    #[test]
+    fn every_case_of_the_paper() {
+        let mut arc = Arc::new(4);
+        // Case IV, |L1| = |T1| = c: 1 goes and is not remembered.
+        assert_eq!(evictions(&mut arc, &[1, 2, 3, 4, 5]), [1]);
+        assert_eq!(sizes(&arc), [4, 0, 0, 0]);
+        // Case I: 3 was in T1.
+        assert_eq!(evictions(&mut arc, &[3]), []);
+        assert_eq!(sizes(&arc), [3, 1, 0, 0]);
+        // Case IV, |L1| < c: T1 has more than p = 0, so that 2 goes to B1.
+        assert_eq!(evictions(&mut arc, &[6]), [2]);
+        assert_eq!(sizes(&arc), [3, 1, 1, 0]);
+        // Case II: 2 was in B1, p grows to 1; T1 has still more.
+        assert_eq!(evictions(&mut arc, &[2]), [4]);
+        assert_eq!((arc.p, sizes(&arc)), (1.0, [2, 2, 1, 0]));
+        // Case IV with |L1| < c, then with |L1| = c > |T1|: 4, the oldest of B1, is forgotten.
+        assert_eq!(evictions(&mut arc, &[7, 8]), [5, 6]);
+        assert_eq!(sizes(&arc), [2, 2, 2, 0]);
+        assert!(arc.places.get(PageId(4)) == Place::Nowhere);
+        // Case II: p grows to 2, which T1 has: 3, the oldest of T2, goes to B2.
+        assert_eq!(evictions(&mut arc, &[6]), [3]);
+        assert_eq!((arc.p, sizes(&arc)), (2.0, [2, 2, 1, 1]));
+        // Case III: 3 was in B2, p shrinks to 1, which T1 exceeds.
+        assert_eq!(evictions(&mut arc, &[3]), [7]);
+        assert_eq!((arc.p, sizes(&arc)), (1.0, [1, 3, 2, 0]));
+    }
+
+    /// Case IV where all four lists together have 2c pages: the oldest of B2 is forgotten.
+    #[test]
+    fn twice_the_capacity_is_remembered() {
+        let mut arc = Arc::new(2);
+        assert_eq!(evictions(&mut arc, &[1, 2, 1, 2, 3, 3, 4]), [1, 2]);
+        assert_eq!(sizes(&arc), [1, 1, 0, 2]);
+        assert_eq!(evictions(&mut arc, &[5]), [4]);
+        assert_eq!(sizes(&arc), [1, 1, 1, 1]);
+        assert!(arc.places.get(PageId(1)) == Place::Nowhere);
+    }
+
+    #[test]
+    fn the_first_touch_of_a_prefetched_page_is_its_first() {
+        let mut arc = Arc::new(2);
+        assert_eq!(arc.prefetch(PageId(1)), None);
+        assert_eq!(evictions(&mut arc, &[1]), []);
+        assert_eq!(sizes(&arc), [1, 0, 0, 0]);
+        assert_eq!(evictions(&mut arc, &[1]), []);
+        assert_eq!(sizes(&arc), [0, 1, 0, 0]);
     }
 }

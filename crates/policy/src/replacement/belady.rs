@@ -127,3 +127,40 @@ impl Replacement for Belady {
         self.resident
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::example::evictions;
+    use super::*;
+
+    fn belady(capacity: usize, future: &[u32]) -> Belady {
+        let future: Vec<_> = future.iter().copied().map(PageId).collect();
+        Belady::new(capacity, &future)
+    }
+
+    /// The reference string by which textbooks compare policies: 9 misses with three pages, where
+    /// LRU has 12 and FIFO 15.
+    #[test]
+    fn the_farthest_page_goes() {
+        let pages = [7, 0, 1, 2, 0, 3, 0, 4, 2, 3, 0, 3, 2, 1, 2, 0, 1, 7, 0, 1];
+        let evicted = evictions(&mut belady(3, &pages), &pages);
+        assert_eq!(evicted, [7, 1, 0, 4, 3, 2]);
+    }
+
+    #[test]
+    fn a_prefetched_page_has_its_place_in_the_future() {
+        let mut belady = belady(2, &[1, 2, 3]);
+        assert_eq!(belady.prefetch(PageId(3)), None);
+        assert_eq!(belady.prefetch(PageId(9)), None);
+        assert_eq!(belady.prefetch(PageId(2)), Some(PageId(9)));
+        assert_eq!(evictions(&mut belady, &[1]), [3]);
+    }
+
+    #[test]
+    fn touches_out_of_order_are_answered() {
+        let mut belady = belady(2, &[1, 2]);
+        assert_eq!(evictions(&mut belady, &[5, 5, 1, 2]), [5]);
+        assert_eq!(evictions(&mut belady, &[1, 2, 6, 1]), [2]);
+        assert_eq!(belady.resident(), 2);
+    }
+}

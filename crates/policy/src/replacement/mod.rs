@@ -6,14 +6,24 @@
 //!
 //! To add a policy: copy [`fifo`], and name it in [`REGISTRY`].
 
+pub mod age;
 pub mod arc;
 pub mod belady;
 mod bitset;
+pub mod cflru;
+pub mod clock;
+#[cfg(test)]
+mod example;
 pub mod fifo;
 pub mod lfu;
+pub mod linux;
 pub mod lirs;
 mod list;
 pub mod lru;
+pub mod random;
+pub mod s3fifo;
+pub mod sieve;
+mod table;
 pub mod twoq;
 
 /// A page of a simulation, numbered from 0 in the order of first appearance.
@@ -107,18 +117,33 @@ pub struct Entry {
 pub const REGISTRY: &[Entry] = &[
     Entry {
         name: "2q",
-        summary: "2Q: a queue for new pages, and LRU for those touched again after it",
+        summary: "new pages pass a queue; LRU for those touched again after it (Johnson 1994)",
         make: Make::Online(|capacity, _| Box::new(twoq::TwoQ::new(capacity))),
     },
     Entry {
+        name: "age",
+        summary: "CLOCK with a counter a page (Awad 2016)",
+        make: Make::Online(|capacity, _| Box::new(age::Age::new(capacity))),
+    },
+    Entry {
         name: "arc",
-        summary: "ARC: divides DRAM between pages touched once and more often, and adapts",
+        summary: "divides DRAM between pages touched once and more often, and adapts (Megiddo 2003)",
         make: Make::Online(|capacity, _| Box::new(arc::Arc::new(capacity))),
     },
     Entry {
         name: "belady",
-        summary: "the optimum, which knows the future",
+        summary: "the optimum: knows the future (Belady 1966)",
         make: Make::Offline(|capacity, future| Box::new(belady::Belady::new(capacity, future))),
+    },
+    Entry {
+        name: "cflru",
+        summary: "LRU that prefers clean victims in its older half (Park 2006)",
+        make: Make::Online(|capacity, _| Box::new(cflru::Cflru::new(capacity))),
+    },
+    Entry {
+        name: "clock",
+        summary: "second chance: first in, first out, past pages referenced since",
+        make: Make::Online(|capacity, _| Box::new(clock::Clock::new(capacity))),
     },
     Entry {
         name: "fifo",
@@ -127,18 +152,38 @@ pub const REGISTRY: &[Entry] = &[
     },
     Entry {
         name: "lfu",
-        summary: "least frequently used, then least recently used",
+        summary: "least frequently used",
         make: Make::Online(|capacity, _| Box::new(lfu::Lfu::new(capacity))),
     },
     Entry {
+        name: "linux",
+        summary: "the kernel's active and inactive queues with refaults",
+        make: Make::Online(|capacity, _| Box::new(linux::Linux::new(capacity))),
+    },
+    Entry {
         name: "lirs",
-        summary: "LIRS: keeps pages whose last two touches were close together",
+        summary: "keeps pages whose last two touches were close together (Jiang 2002)",
         make: Make::Online(|capacity, _| Box::new(lirs::Lirs::new(capacity))),
     },
     Entry {
         name: "lru",
         summary: "least recently used",
         make: Make::Online(|capacity, _| Box::new(lru::Lru::new(capacity))),
+    },
+    Entry {
+        name: "random",
+        summary: "any page, by chance",
+        make: Make::Online(|capacity, seed| Box::new(random::Random::new(capacity, seed))),
+    },
+    Entry {
+        name: "s3fifo",
+        summary: "small, main and ghost queue (Yang 2023)",
+        make: Make::Online(|capacity, _| Box::new(s3fifo::S3Fifo::new(capacity))),
+    },
+    Entry {
+        name: "sieve",
+        summary: "the first page not visited since the hand passed (Zhang 2024)",
+        make: Make::Online(|capacity, _| Box::new(sieve::Sieve::new(capacity))),
     },
 ];
 

@@ -11,6 +11,7 @@
 //! remembered.
 
 use super::list::{Links, List};
+use super::table::Table;
 use super::{Answer, PageId, Replacement, Touch};
 
 /// 2Q, the full version.
@@ -27,7 +28,7 @@ pub struct TwoQ {
     a1out: List,
     /// The most recently used page is at the front.
     am: List,
-    places: Vec<Place>,
+    places: Table<Place>,
 }
 
 /// Where a page is.
@@ -53,33 +54,27 @@ impl TwoQ {
             a1in: List::default(),
             a1out: List::default(),
             am: List::default(),
-            places: Vec::new(),
+            places: Table::default(),
         }
-    }
-
-    #[inline]
-    fn place(&self, page: PageId) -> Place {
-        self.places.get(page.index()).copied().unwrap_or_default()
     }
 
     #[cold]
     fn miss(&mut self, page: PageId) -> Option<PageId> {
-        if self.place(page) != Place::A1out {
+        if self.places.get(page) != Place::A1out {
             return self.admit(page, Place::A1in);
         }
         self.a1out.remove(&mut self.links, page);
         let evicted = self.make_room();
         self.am.push_front(&mut self.links, page);
-        self.places[page.index()] = Place::Am;
+        self.places.set(page, Place::Am);
         evicted
     }
 
     /// A page that is not remembered comes into A1in.
     fn admit(&mut self, page: PageId, place: Place) -> Option<PageId> {
-        self.cover(page);
         let evicted = self.make_room();
         self.a1in.push_front(&mut self.links, page);
-        self.places[page.index()] = place;
+        self.places.set(page, place);
         evicted
     }
 
@@ -90,12 +85,12 @@ impl TwoQ {
         }
         if self.a1in.len() <= self.a1in_target {
             let evicted = self.am.pop_back(&mut self.links)?;
-            self.places[evicted.index()] = Place::Nowhere;
+            self.places.set(evicted, Place::Nowhere);
             return Some(evicted);
         }
         let evicted = self.a1in.pop_back(&mut self.links)?;
-        if self.place(evicted) == Place::Fetched {
-            self.places[evicted.index()] = Place::Nowhere;
+        if self.places.get(evicted) == Place::Fetched {
+            self.places.set(evicted, Place::Nowhere);
         } else {
             self.remember(evicted);
         }
@@ -104,19 +99,11 @@ impl TwoQ {
 
     fn remember(&mut self, page: PageId) {
         self.a1out.push_front(&mut self.links, page);
-        self.places[page.index()] = Place::A1out;
+        self.places.set(page, Place::A1out);
         if self.a1out.len() > self.a1out_limit
             && let Some(oldest) = self.a1out.pop_back(&mut self.links)
         {
-            self.places[oldest.index()] = Place::Nowhere;
-        }
-    }
-
-    fn cover(&mut self, page: PageId) {
-        self.links.cover(page);
-        if page.index() >= self.places.len() {
-            let pages = (page.index() + 1).next_power_of_two();
-            self.places.resize(pages, Place::Nowhere);
+            self.places.set(oldest, Place::Nowhere);
         }
     }
 }
@@ -125,10 +112,10 @@ impl Replacement for TwoQ {
     #[inline]
     fn touch(&mut self, touch: Touch) -> Answer {
         let page = touch.page;
-        match self.place(page) {
+        match self.places.get(page) {
             Place::Am => self.am.move_to_front(&mut self.links, page),
             Place::A1in => {}
-            Place::Fetched => self.places[page.index()] = Place::A1in,
+            Place::Fetched => self.places.set(page, Place::A1in),
             Place::A1out | Place::Nowhere => {
                 let evicted = self.miss(page);
                 return Answer::Miss { evicted };
@@ -146,20 +133,57 @@ impl Replacement for TwoQ {
     }
 
     fn remove(&mut self, page: PageId) {
-        match self.place(page) {
+        match self.places.get(page) {
             Place::Nowhere => return,
             Place::Fetched | Place::A1in => self.a1in.remove(&mut self.links, page),
             Place::A1out => self.a1out.remove(&mut self.links, page),
             Place::Am => self.am.remove(&mut self.links, page),
         }
-        self.places[page.index()] = Place::Nowhere;
+        self.places.set(page, Place::Nowhere);
     }
 
     fn contains(&self, page: PageId) -> bool {
-        !matches!(self.place(page), Place::Nowhere | Place::A1out)
+        !matches!(self.places.get(page), Place::Nowhere | Place::A1out)
     }
 
     fn resident(&self) -> usize {
         self.a1in.len() + self.am.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::example::evictions;
+    use super::*;
+
+    /// With four pages of DRAM, A1in is to have one, and A1out remembers two.
+    #[test]
+    fn remembered_pages_come_into_am() {
+        let mut twoq = TwoQ::new(4);
+        // 5 and 6 push 1 and 2 out of A1in. Both are remembered.
+        assert_eq!(evictions(&mut twoq, &[1, 2, 3, 4, 5, 6]), [1, 2]);
+        // A1in has more than its share, so that it makes room for 1, 3 and 2 in Am.
+        assert_eq!(evictions(&mut twoq, &[1, 3, 2]), [3, 4, 5]);
+        assert_eq!((twoq.a1in.len(), twoq.am.len()), (1, 3));
+        // Now Am makes room, for 4, which is remembered, and for 1, which is not: pages that
+        // leave Am are forgotten.
+        assert_eq!(evictions(&mut twoq, &[4, 1]), [1, 3]);
+        assert_eq!((twoq.a1in.len(), twoq.am.len()), (2, 2));
+        assert_eq!(evictions(&mut twoq, &[7]), [6]);
+    }
+
+    #[test]
+    fn a_touch_in_a1in_changes_nothing() {
+        assert_eq!(evictions(&mut TwoQ::new(4), &[1, 2, 3, 4, 1, 1, 5]), [1]);
+    }
+
+    #[test]
+    fn a_prefetched_page_is_remembered_only_if_it_was_touched() {
+        let mut twoq = TwoQ::new(4);
+        assert_eq!(twoq.prefetch(PageId(8)), None);
+        assert_eq!(twoq.prefetch(PageId(9)), None);
+        assert_eq!(evictions(&mut twoq, &[9, 1, 2, 3, 4]), [8, 9]);
+        assert_eq!(evictions(&mut twoq, &[8, 9]), [1, 2]);
+        assert_eq!((twoq.a1in.len(), twoq.am.len()), (3, 1));
     }
 }

@@ -15,10 +15,13 @@ const POLICIES: &[(&str, &str, f64)] = &[
     ("2q", "TwoQ", 0.0),
     ("arc", "ARC", 0.0),
     ("belady", "Belady", 0.0),
+    ("clock", "Clock", 0.0),
     ("fifo", "FIFO", 0.0),
     ("lfu", "LFU", 0.0),
     ("lirs", "LIRS", 0.0001),
     ("lru", "LRU", 0.0),
+    ("s3fifo", "S3FIFO-0.1000-2", 0.0),
+    ("sieve", "Sieve", 0.0),
 ];
 
 /// A file of the shared data, or None, loudly, where there is none.

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use terrace_policy::replacement::{Answer, Make, PageId, Replacement, Touch};
 
-/// Pages of a random run are below this.
+/// Pages of a random run are below this, so that a set of them is a u64.
 pub const PAGES: u32 = 60;
 
 /// One call of a policy.

@@ -31,7 +31,7 @@ impl Lirs {
     }
 
     /// A page that is neither LIR nor in Q was touched.
-    fn to_top(&mut self, page: PageId) {
+    fn put_on_top(&mut self, page: PageId) {
         let was_in_s = take(&mut self.s, page);
         self.s.push(page);
         if was_in_s || self.lir.len() < self.lir_share() {
@@ -80,12 +80,12 @@ impl Replacement for Lirs {
             return Answer::Hit;
         }
         if take(&mut self.q, page) {
-            self.to_top(page);
+            self.put_on_top(page);
             return Answer::Hit;
         }
         let evicted = self.make_room();
         take(&mut self.gone, page);
-        self.to_top(page);
+        self.put_on_top(page);
         Answer::Miss { evicted }
     }
 

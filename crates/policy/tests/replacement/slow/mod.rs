@@ -1,12 +1,19 @@
 //! Each policy once more, slow and obviously right: written from its paper, not from the fast
 //! one, with plain vectors that are searched from end to end.
 
+mod age;
 mod arc;
 mod belady;
+mod cflru;
+mod clock;
 mod fifo;
 mod lfu;
+mod linux;
 mod lirs;
 mod lru;
+mod random;
+mod s3fifo;
+mod sieve;
 mod twoq;
 
 use terrace_policy::replacement::{Make, PageId};
@@ -24,12 +31,24 @@ pub const TWINS: &[(&str, Make)] = &[
         Make::Online(|capacity, _| Box::new(twoq::TwoQ::new(capacity))),
     ),
     (
+        "age",
+        Make::Online(|capacity, _| Box::new(age::Age::new(capacity))),
+    ),
+    (
         "arc",
         Make::Online(|capacity, _| Box::new(arc::Arc::new(capacity))),
     ),
     (
         "belady",
         Make::Offline(|capacity, future| Box::new(belady::Belady::new(capacity, future))),
+    ),
+    (
+        "cflru",
+        Make::Online(|capacity, _| Box::new(cflru::Cflru::new(capacity))),
+    ),
+    (
+        "clock",
+        Make::Online(|capacity, _| Box::new(clock::Clock::new(capacity))),
     ),
     (
         "fifo",
@@ -40,11 +59,27 @@ pub const TWINS: &[(&str, Make)] = &[
         Make::Online(|capacity, _| Box::new(lfu::Lfu::new(capacity))),
     ),
     (
+        "linux",
+        Make::Online(|capacity, _| Box::new(linux::Linux::new(capacity))),
+    ),
+    (
         "lirs",
         Make::Online(|capacity, _| Box::new(lirs::Lirs::new(capacity))),
     ),
     (
         "lru",
         Make::Online(|capacity, _| Box::new(lru::Lru::new(capacity))),
+    ),
+    (
+        "random",
+        Make::Online(|capacity, seed| Box::new(random::Random::new(capacity, seed))),
+    ),
+    (
+        "s3fifo",
+        Make::Online(|capacity, _| Box::new(s3fifo::S3Fifo::new(capacity))),
+    ),
+    (
+        "sieve",
+        Make::Online(|capacity, _| Box::new(sieve::Sieve::new(capacity))),
     ),
 ];
