@@ -147,6 +147,7 @@ impl Replacement for Linux {
 
     fn remove(&mut self, page: PageId) {
         match self.states.get(page).queue {
+            Queue::None if self.shadows.get(page).is_none() => return,
             Queue::None => {}
             Queue::Inactive => self.inactive.remove(&mut self.links, page),
             Queue::Active => self.active.remove(&mut self.links, page),
