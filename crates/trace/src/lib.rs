@@ -5,7 +5,11 @@
 //! file with its layout and where it comes from.
 
 pub mod access;
+pub mod generate;
+pub mod info;
+pub mod reuse;
 pub mod source;
 
 pub use access::{Access, Block, Columns};
+pub use info::Info;
 pub use source::{Meta, Sink, Source};
