@@ -227,12 +227,12 @@ mod tests {
         }
     }
 
-    fn info(accesses: &[Access]) -> Info {
+    fn info(accesses: Vec<Access>) -> Info {
         let meta = Meta {
             counts_instructions: true,
             ..Meta::default()
         };
-        let mut source = Listed(meta, accesses.to_vec().into_iter());
+        let mut source = Listed(meta, accesses.into_iter());
         Info::of(&mut source, |_| ()).unwrap()
     }
 
@@ -298,7 +298,7 @@ mod tests {
     proptest! {
         #[test]
         fn as_the_sets_have_it(accesses in prop::collection::vec(access(), 0..200)) {
-            prop_assert_eq!(info(&accesses), twin(&accesses));
+            prop_assert_eq!(info(accesses.clone()), twin(&accesses));
         }
     }
 
@@ -309,7 +309,7 @@ mod tests {
             size,
             ..Access::default()
         };
-        let info = info(&[access(4090, 8), access(4090, 6), access(4096, 1)]);
+        let info = info(vec![access(4090, 8), access(4090, 6), access(4096, 1)]);
         assert_eq!((info.accesses, info.pages, info.lines), (3, 2, 2));
         assert_eq!((info.reuse.cold, info.reuse.touches()), (2, 4));
         assert_eq!(info.reuse.distances, [0, 2]);

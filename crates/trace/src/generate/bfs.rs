@@ -363,7 +363,7 @@ mod tests {
     fn edges_go_both_ways_and_the_degrees_are_skewed() {
         let (scale, degree) = (12, 16);
         let graph = Graph::new(scale, degree, &mut Random::new(1)).unwrap();
-        assert_eq!(graph.targets.len(), 2 * 16 << 12);
+        assert_eq!(graph.targets.len(), 2 * degree as usize * (1 << scale));
         let count = |from: u32, to: u32| {
             let row = graph.neighbours(from);
             let row = &graph.targets[row.start as usize..row.end as usize];

@@ -1,0 +1,250 @@
+//! Reading the native format.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+use parquet::errors::ParquetError;
+use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData, ParquetMetaDataReader};
+use parquet::file::statistics::Statistics;
+use terrace_base::{Context, Error, Result};
+
+use super::column::Column;
+use super::{VERSION, VERSION_KEY};
+use crate::access::{Block, Columns};
+use crate::format::Format;
+use crate::source::{Meta, Source};
+
+/// Accesses handed out at once: few enough that their columns stay in a core's second-level
+/// cache.
+const BLOCK: usize = 1 << 14;
+
+/// Keys that other writers leave, about their own types and not about the trace.
+const FOREIGN_KEYS: [&str; 2] = ["ARROW:schema", "pandas"];
+
+/// Reads a Parquet file, a row group after the other.
+pub(crate) struct Reader {
+    path: PathBuf,
+    file: File,
+    parquet: ParquetMetaData,
+    meta: Meta,
+    wanted: Columns,
+    next_group: usize,
+    group: Group,
+}
+
+/// What is open of a row group. Columns that are not wanted are `None`.
+#[derive(Default)]
+struct Group {
+    rows_left: usize,
+    instruction: Option<Column>,
+    address: Option<Column>,
+    ip: Option<Column>,
+    process: Option<Column>,
+    thread: Option<Column>,
+    size: Option<Column>,
+    write: Option<Column>,
+}
+
+impl Reader {
+    pub(crate) fn open(path: &Path, wanted: Columns) -> Result<Self> {
+        let cannot = || format!("cannot read the trace `{}`", path.display());
+        let file = File::open(path).or_fail(cannot)?;
+        let parquet = ParquetMetaDataReader::new()
+            .parse_and_finish(&file)
+            .map_err(|e| Error::failure(format!("{}: {e}", cannot())))?;
+        check(path, &parquet, file.metadata().or_fail(cannot)?.len())?;
+        Ok(Self {
+            path: path.to_owned(),
+            file,
+            meta: meta(&parquet),
+            parquet,
+            wanted,
+            next_group: 0,
+            group: Group::default(),
+        })
+    }
+
+    /// Opens the next row group; false where there is none.
+    fn next_group(&mut self) -> Result<bool> {
+        if self.next_group == self.parquet.num_row_groups() {
+            return Ok(false);
+        }
+        let index = self.next_group;
+        self.next_group += 1;
+        let wanted = self.wanted;
+        self.group = Group {
+            rows_left: self.parquet.row_group(index).num_rows() as usize,
+            instruction: self.column(index, "instruction", wanted.instruction)?,
+            address: self.column(index, "address", true)?,
+            ip: self.column(index, "ip", wanted.ip)?,
+            process: self.column(index, "process", wanted.thread)?,
+            thread: self.column(index, "thread", wanted.thread)?,
+            size: self.column(index, "size", wanted.size)?,
+            write: self.column(index, "write", true)?,
+        };
+        Ok(true)
+    }
+
+    fn column(&self, group: usize, name: &str, wanted: bool) -> Result<Option<Column>> {
+        let Some(chunk) = chunk(&self.parquet, group, name).filter(|_| wanted) else {
+            return Ok(None);
+        };
+        let rows = self.parquet.row_group(group).num_rows() as usize;
+        Column::open(&self.file, chunk, rows)
+            .map(Some)
+            .map_err(|e| self.corrupt(group, name, &e))
+    }
+
+    fn corrupt(&self, group: usize, name: &str, error: &ParquetError) -> Error {
+        let offset = chunk(&self.parquet, group, name).map_or(0, |chunk| chunk.byte_range().0);
+        Error::failure(format!(
+            "the trace `{}` is corrupt in its column {name} at offset {offset}: {error}",
+            self.path.display()
+        ))
+    }
+}
+
+impl Source for Reader {
+    fn meta(&self) -> &Meta {
+        &self.meta
+    }
+
+    fn read(&mut self, block: &mut Block) -> Result<()> {
+        while self.group.rows_left == 0 {
+            if !self.next_group()? {
+                block.clear();
+                return Ok(());
+            }
+        }
+        let rows = self.group.rows_left.min(BLOCK);
+        self.group.rows_left -= rows;
+        let wanted = self.wanted;
+        self.group
+            .read(rows, wanted, block)
+            .map_err(|(name, e)| self.corrupt(self.next_group - 1, name, &e))
+    }
+}
+
+impl Group {
+    /// Replaces what is in `block` by the next `rows` rows; an error goes with its column.
+    fn read(
+        &mut self,
+        rows: usize,
+        wanted: Columns,
+        block: &mut Block,
+    ) -> std::result::Result<(), (&'static str, ParquetError)> {
+        /// Fills a column of the block, with zeros where the file has no such column.
+        macro_rules! fill {
+            ($wanted:expr, $name:ident, $type:ident) => {
+                match &mut self.$name {
+                    Some(column) => column
+                        .$type(rows, &mut block.$name)
+                        .map_err(|e| (stringify!($name), e))?,
+                    None => {
+                        block.$name.clear();
+                        if $wanted {
+                            block.$name.resize(rows, $type::default());
+                        }
+                    }
+                }
+            };
+        }
+        fill!(wanted.instruction, instruction, u64);
+        fill!(true, address, u64);
+        fill!(wanted.ip, ip, u64);
+        fill!(wanted.thread, process, u16);
+        fill!(wanted.thread, thread, u16);
+        fill!(wanted.size, size, u32);
+        fill!(true, write, bool);
+        Ok(())
+    }
+}
+
+/// The column `name` of a row group, where the file has it.
+fn chunk<'a>(
+    parquet: &'a ParquetMetaData,
+    group: usize,
+    name: &str,
+) -> Option<&'a ColumnChunkMetaData> {
+    let columns = parquet.row_group(group).columns();
+    columns
+        .iter()
+        .find(|chunk| chunk.column_path().parts() == [name])
+}
+
+/// Whether this is a trace, of a version that we know, and all that it names lies in the file.
+fn check(path: &Path, parquet: &ParquetMetaData, file_bytes: u64) -> Result<()> {
+    let version = key_values(parquet).find(|(key, _)| key == VERSION_KEY);
+    if let Some((_, version)) = version
+        && version != VERSION
+    {
+        return Err(Error::failure(format!(
+            "the trace `{}` has version {version} of the layout; this program reads version {VERSION}",
+            path.display()
+        )));
+    }
+    let schema = parquet.file_metadata().schema_descr();
+    if !schema
+        .columns()
+        .iter()
+        .any(|column| column.path().parts() == ["address"])
+    {
+        return Err(Error::failure(format!(
+            "`{}` is a Parquet file, but no trace: it has no column `address`",
+            path.display()
+        )));
+    }
+    for chunk in parquet
+        .row_groups()
+        .iter()
+        .flat_map(|group| group.columns())
+    {
+        let start = chunk
+            .dictionary_page_offset()
+            .unwrap_or(chunk.data_page_offset());
+        let end = start.checked_add(chunk.compressed_size());
+        let inside = start >= 0
+            && chunk.compressed_size() >= 0
+            && end.is_some_and(|end| end as u64 <= file_bytes);
+        if !inside {
+            return Err(Error::failure(format!(
+                "the trace `{}` is corrupt: its column {} at offset {start} is not within the file",
+                path.display(),
+                chunk.column_path()
+            )));
+        }
+    }
+    Ok(())
+}
+
+fn meta(parquet: &ParquetMetaData) -> Meta {
+    let groups = 0..parquet.num_row_groups();
+    Meta {
+        format: Format::Native.to_string(),
+        accesses: u64::try_from(parquet.file_metadata().num_rows()).ok(),
+        counts_instructions: groups
+            .filter_map(|group| chunk(parquet, group, "instruction"))
+            .any(|chunk| !always_zero(chunk)),
+        about: key_values(parquet)
+            .filter(|(key, _)| key != VERSION_KEY && !FOREIGN_KEYS.contains(&key.as_str()))
+            .collect(),
+    }
+}
+
+/// Whether the statistics say that every value is 0.
+fn always_zero(chunk: &ColumnChunkMetaData) -> bool {
+    match chunk.statistics() {
+        Some(Statistics::Int64(values)) => values.max_opt() == Some(&0),
+        Some(Statistics::Int32(values)) => values.max_opt() == Some(&0),
+        _ => false,
+    }
+}
+
+fn key_values(parquet: &ParquetMetaData) -> impl Iterator<Item = (String, String)> {
+    let pairs = parquet
+        .file_metadata()
+        .key_value_metadata()
+        .into_iter()
+        .flatten();
+    pairs.map(|pair| (pair.key.clone(), pair.value.clone().unwrap_or_default()))
+}
