@@ -6,8 +6,11 @@
 
 pub mod access;
 pub mod format;
+pub mod generate;
+pub mod info;
 pub mod native;
 mod output;
+pub mod reuse;
 pub mod source;
 
 use std::path::Path;
@@ -16,6 +19,7 @@ use terrace_base::{Error, Result};
 
 pub use access::{Access, Block, Columns};
 pub use format::Format;
+pub use info::Info;
 pub use source::{Meta, Sink, Source};
 
 /// Opens a trace, whose format is told by what is in the file, or else by its name.
