@@ -7,7 +7,10 @@ use crate::timing::{Order, Timing};
 
 /// A figure, and where it is from.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(
+    deny_unknown_fields,
+    expecting = "a figure as { value = ..., source = \"...\" }"
+)]
 pub struct Figure<T> {
     /// The figure.
     pub value: T,
@@ -57,7 +60,7 @@ pub struct Power {
 
 /// What is known of one kind of memory; what no source gives is none.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[serde(deny_unknown_fields, default, expecting = "a technology as [name]")]
 pub struct Technology {
     /// The name it is looked up by.
     #[serde(skip)]
@@ -113,7 +116,7 @@ impl Technology {
         let latency = |figure: &Option<Figure<Nanos>>, what| {
             figure.as_ref().map(|figure| figure.value).ok_or_else(|| {
                 Error::usage(format!(
-                    "nothing says how long `{}` takes to {what} a page; give page_{what} in a file of your own, with like = \"{}\"",
+                    "nothing says how long `{}` takes to {what} a page; give page_read and page_write in a file of your own, with like = \"{}\"",
                     self.name, self.name
                 ))
             })
@@ -127,31 +130,59 @@ impl Technology {
         })
     }
 
-    /// Every figure's name and source.
-    pub fn sources(&self) -> Vec<(&'static str, &str)> {
-        fn of<T>(figure: &Option<Figure<T>>) -> Option<&str> {
-            figure.as_ref().map(|figure| figure.source.as_str())
+    /// Every figure that is known, for people: its name, its value, its source.
+    pub fn figures(&self) -> Vec<(&'static str, String, &str)> {
+        fn of<T>(
+            figure: &Option<Figure<T>>,
+            show: impl Fn(&T) -> String,
+        ) -> Option<(String, &str)> {
+            figure.as_ref().map(|f| (show(&f.value), f.source.as_str()))
         }
+        let power = |p: &Power| {
+            format!(
+                "{} a chip: read {} mW, write {} mW, activate {} mW, standby {} mW, refresh {} mW",
+                p.chip, p.row_read, p.row_write, p.activate, p.standby, p.refresh
+            )
+        };
+        let addressable = |a: &ByteAddressable| match a {
+            ByteAddressable::Yes => "yes".into(),
+            ByteAddressable::Reads => "reads only".into(),
+            ByteAddressable::No => "no".into(),
+        };
+        let area = |(least, most): &(f64, f64)| match least == most {
+            true => format!("{least} F^2"),
+            false => format!("{least} to {most} F^2"),
+        };
+        let yes = |yes: &bool| if *yes { "yes" } else { "no" }.to_string();
         [
-            ("page_read", of(&self.page_read)),
-            ("page_write", of(&self.page_write)),
-            ("line_read", of(&self.line_read)),
-            ("line_write", of(&self.line_write)),
-            ("same_row", of(&self.same_row)),
-            ("endurance", of(&self.endurance)),
-            ("byte_addressable", of(&self.byte_addressable)),
-            ("non_volatile", of(&self.non_volatile)),
-            ("cell_area", of(&self.cell_area)),
-            ("channels", of(&self.channels)),
-            ("bandwidth", of(&self.bandwidth)),
-            ("write_energy_ratio", of(&self.write_energy_ratio)),
+            ("page read", of(&self.page_read, Nanos::to_string)),
+            ("page write", of(&self.page_write, Nanos::to_string)),
+            ("line read", of(&self.line_read, Nanos::to_string)),
+            ("line write", of(&self.line_write, Nanos::to_string)),
+            ("same row", of(&self.same_row, Nanos::to_string)),
+            (
+                "endurance",
+                of(&self.endurance, |n| format!("{n:e} writes a cell")),
+            ),
+            ("byte addressable", of(&self.byte_addressable, addressable)),
+            ("non-volatile", of(&self.non_volatile, yes)),
+            ("cell area", of(&self.cell_area, area)),
+            ("channels", of(&self.channels, u32::to_string)),
+            (
+                "bandwidth",
+                of(&self.bandwidth, |n| format!("{} GB/s", n / 1e9)),
+            ),
+            (
+                "write energy",
+                of(&self.write_energy_ratio, |n| format!("{n} times DRAM's")),
+            ),
             (
                 "power",
-                self.power.as_ref().map(|power| power.source.as_str()),
+                self.power.as_ref().map(|p| (power(p), p.source.as_str())),
             ),
         ]
         .into_iter()
-        .filter_map(|(name, source)| Some((name, source?)))
+        .filter_map(|(name, figure)| figure.map(|(value, source)| (name, value, source)))
         .collect()
     }
 
@@ -213,10 +244,12 @@ fn amount<'de, D: Deserializer<'de>>(
 }
 
 fn count<'de, D: Deserializer<'de>>(from: D) -> std::result::Result<Option<Figure<u32>>, D::Error> {
-    let figure = Figure::<u32>::deserialize(from)?;
-    match figure.value {
-        0 => Err(serde::de::Error::custom("0 is not above zero")),
-        _ => Ok(Some(figure)),
+    let Figure { value, source } = Figure::<i64>::deserialize(from)?;
+    match u32::try_from(value) {
+        Ok(value @ 1..) => Ok(Some(Figure { value, source })),
+        _ => Err(serde::de::Error::custom(format!(
+            "{value} is no count above zero"
+        ))),
     }
 }
 

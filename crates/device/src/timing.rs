@@ -67,3 +67,29 @@ impl Timing {
         Nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn transfer(bytes: u64, bandwidth: Option<u64>) -> u64 {
+        let timing = Timing {
+            read: Nanos(1),
+            write: Nanos(1),
+            channels: 1,
+            bandwidth,
+            order: Order::Plain,
+        };
+        timing.transfer(bytes).0
+    }
+
+    #[test]
+    fn the_bus_is_held_for_whole_nanoseconds_and_never_too_short() {
+        assert_eq!(transfer(4096, Some(51_200_000_000)), 80);
+        assert_eq!(transfer(4097, Some(51_200_000_000)), 81);
+        assert_eq!(transfer(1, Some(u64::MAX)), 1);
+        assert_eq!(transfer(0, Some(1)), 0);
+        assert_eq!(transfer(4096, None), 0);
+        assert_eq!(transfer(u64::MAX, Some(0)), u64::MAX, "the end of time");
+    }
+}

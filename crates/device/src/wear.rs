@@ -2,9 +2,10 @@
 //!
 //! All cells of a slot are taken to be written with it.
 
+use terrace_base::{Bytes, Error, Nanos, Result};
+
 use crate::lifetime;
 use crate::start_gap::StartGap;
-use terrace_base::Nanos;
 
 /// How a device spreads writes over its cells.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -45,22 +46,25 @@ enum Model {
 impl Wear {
     /// A new device of `slots` slots; 0 counts as 1. It takes 8 bytes of memory a slot, and
     /// almost none where levelling is randomised.
-    pub fn new(levelling: Levelling, slots: u64) -> Self {
+    ///
+    /// # Errors
+    /// A usage error where there is no memory to count the writes of so many slots.
+    pub fn new(levelling: Levelling, slots: u64) -> Result<Self> {
         let slots = slots.max(1);
         let model = match levelling {
-            Levelling::None => Model::InPlace(vec![0; slots as usize]),
+            Levelling::None => Model::InPlace(counters(slots)?),
             Levelling::Randomised => Model::Randomised,
             Levelling::StartGap { psi } => Model::StartGap {
                 map: StartGap::new(slots, psi),
-                writes: vec![0; slots as usize + 1],
+                writes: counters(slots.saturating_add(1))?,
                 moved: 0,
             },
         };
-        Self {
+        Ok(Self {
             slots,
             asked: 0,
             model,
-        }
+        })
     }
 
     /// A slot is written; slots past the last wrap around.
@@ -118,6 +122,22 @@ impl Wear {
     }
 }
 
+/// A counter for each place, at zero.
+fn counters(places: u64) -> Result<Vec<u64>> {
+    let mut counters = Vec::new();
+    let reserved = usize::try_from(places)
+        .ok()
+        .and_then(|places| counters.try_reserve_exact(places).ok());
+    if reserved.is_none() {
+        let needed = Bytes(places.saturating_mul(8));
+        return Err(Error::usage(format!(
+            "counting the writes of {places} slots takes {needed} of memory; choose a smaller device or randomised levelling"
+        )));
+    }
+    counters.resize(places as usize, 0);
+    Ok(counters)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -125,7 +145,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn after(levelling: Levelling, slots: u64, writes: impl IntoIterator<Item = u64>) -> Wear {
-        let mut wear = Wear::new(levelling, slots);
+        let mut wear = Wear::new(levelling, slots).unwrap();
         writes.into_iter().for_each(|slot| wear.write(slot));
         wear
     }
@@ -150,7 +170,17 @@ mod tests {
         let uneven = [0, 0, 0, 1];
         let life = |levelling| after(levelling, 2, uneven).lifetime(1e6, minute).unwrap();
         assert!((life(Levelling::Randomised) / life(Levelling::None) - 1.5).abs() < 1e-12);
-        assert_eq!(Wear::new(Levelling::None, 2).lifetime(1e6, minute), None);
+        let unused = after(Levelling::None, 2, []);
+        assert_eq!(unused.lifetime(1e6, minute), None);
+    }
+
+    #[test]
+    fn too_many_slots_to_count_are_refused() {
+        for levelling in [Levelling::None, Levelling::StartGap { psi: PSI }] {
+            let error = Wear::new(levelling, u64::MAX).unwrap_err().to_string();
+            assert!(error.contains("18446744073709551615 slots"), "{error}");
+        }
+        assert!(Wear::new(Levelling::Randomised, u64::MAX).is_ok());
     }
 
     proptest! {
