@@ -90,6 +90,7 @@ fn main() {
             ratios[at] = ratio;
         }
     }
+    println!("{TOUCHES} touches of {PAGES} pages, DRAM of {DRAM} pages, median of {RUNS} runs");
     println!("policy     M touches/s  (slowest to fastest)  miss ratio");
     for (at, entry) in entries.iter().enumerate() {
         speeds[at].sort_by(f64::total_cmp);
