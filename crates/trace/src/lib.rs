@@ -11,7 +11,10 @@ pub mod info;
 pub mod native;
 mod output;
 pub mod reuse;
+pub mod selection;
 pub mod source;
+#[cfg(test)]
+mod testing;
 
 use std::path::Path;
 
@@ -20,6 +23,7 @@ use terrace_base::{Error, Result};
 pub use access::{Access, Block, Columns};
 pub use format::Format;
 pub use info::Info;
+pub use selection::{Level, Selection};
 pub use source::{Meta, Sink, Source};
 
 /// Opens a trace, whose format is told by what is in the file, or else by its name.
