@@ -1,0 +1,158 @@
+//! Simulates several machines in one pass over the traces.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use rayon::prelude::*;
+use terrace_base::{Error, Result};
+use terrace_policy::replacement::{Make, PageId, Replacement};
+
+use super::{Outcome, Settings, Simulation};
+use crate::workload::{Batch, Workload};
+
+/// Makes machines of these settings and runs the workload on each of them.
+///
+/// All see the same touches; what one finds does not depend on the others, nor on the number of
+/// processors. `progress` is told now and then how many accesses have been read. `future` holds
+/// all touches in order, for policies that know it; [`read_future`] makes it.
+///
+/// # Errors
+/// The traces', where one is corrupt; a usage error where a policy needs the future and it is
+/// not given.
+pub fn run(
+    mut workload: Workload,
+    machines: Vec<Settings>,
+    future: Option<&[PageId]>,
+    mut progress: impl FnMut(u64),
+) -> Result<Vec<Outcome>> {
+    let counts_instructions = workload.counts_instructions();
+    let mut runners = machines
+        .into_iter()
+        .map(|settings| {
+            let replacement = replacement(&settings, future)?;
+            let simulation = Simulation::new(settings, replacement, &counts_instructions);
+            Ok(Runner::new(simulation, workload.programs()))
+        })
+        .collect::<Result<Vec<_>>>()?;
+    let mut tapes: Vec<Tape> = (0..workload.programs()).map(|_| Tape::default()).collect();
+    let mut accesses = 0;
+    loop {
+        for runner in &runners {
+            if let Some(program) = runner.wants {
+                accesses += tapes[program].reach(runner.read[program], program, &mut workload)?;
+            }
+        }
+        progress(accesses);
+        let pages = workload.pages();
+        runners.par_iter_mut().for_each(|runner| {
+            if let Some(program) = runner.wants {
+                let batch = tapes[program].at(runner.read[program]);
+                runner.simulation.feed(program, batch);
+                runner.read[program] += 1;
+                runner.wants = runner.simulation.run(pages);
+            }
+        });
+        if runners.iter().all(|runner| runner.wants.is_none()) {
+            let outcome = |runner: &Runner| runner.simulation.outcome(pages);
+            return Ok(runners.iter().map(outcome).collect());
+        }
+        for (program, tape) in tapes.iter_mut().enumerate() {
+            let running = runners.iter().filter(|runner| runner.wants.is_some());
+            tape.forget(running.map(|runner| runner.read[program]).min());
+        }
+    }
+}
+
+/// All touches of a workload in the order of its trace.
+///
+/// # Errors
+/// The trace's, where it is corrupt; a usage error where there is more than one thread: the order
+/// of their touches is only known afterwards.
+pub fn read_future(mut workload: Workload) -> Result<Vec<PageId>> {
+    let mut future = Vec::new();
+    while workload.programs() == 1
+        && let Some(batch) = workload.read(0)?
+    {
+        future.extend(batch.references.iter().map(|reference| reference.page()));
+        if workload.threads(0) > 1 {
+            break;
+        }
+    }
+    if workload.programs() > 1 || workload.threads(0) > 1 {
+        return Err(Error::usage(
+            "a policy that knows the future needs one trace with one thread: the order of several is only known afterwards",
+        ));
+    }
+    Ok(future)
+}
+
+/// The replacement policy of a machine.
+fn replacement(settings: &Settings, future: Option<&[PageId]>) -> Result<Box<dyn Replacement>> {
+    match (settings.replacement.make, future) {
+        (Make::Online(make), _) => Ok(make(settings.dram_pages, settings.seed)),
+        (Make::Offline(make), Some(future)) => Ok(make(settings.dram_pages, future)),
+        (Make::Offline(_), None) => Err(Error::usage(format!(
+            "{} needs to know the future",
+            settings.replacement.name
+        ))),
+    }
+}
+
+/// A simulation and how far it has read.
+struct Runner {
+    simulation: Simulation,
+    /// Batches read of each program.
+    read: Vec<usize>,
+    /// The program of which it needs more; none when it is done.
+    wants: Option<usize>,
+}
+
+impl Runner {
+    fn new(simulation: Simulation, programs: usize) -> Self {
+        Self {
+            simulation,
+            read: vec![0; programs],
+            wants: Some(0),
+        }
+    }
+}
+
+/// The batches of a program that some simulation has not seen yet.
+#[derive(Default)]
+struct Tape {
+    batches: VecDeque<Arc<Batch>>,
+    /// How many were forgotten before the first.
+    forgotten: usize,
+    ended: bool,
+}
+
+impl Tape {
+    /// Reads on until batch `index` is known, or the program has ended; returns how many
+    /// accesses were read.
+    fn reach(&mut self, index: usize, program: usize, workload: &mut Workload) -> Result<u64> {
+        let mut accesses = 0;
+        while !self.ended && index >= self.forgotten + self.batches.len() {
+            match workload.read(program)? {
+                Some(batch) => {
+                    accesses += batch.references.len() as u64;
+                    self.batches.push_back(Arc::new(batch));
+                }
+                None => self.ended = true,
+            }
+        }
+        Ok(accesses)
+    }
+
+    /// A batch that was reached, or none: the program has ended.
+    fn at(&self, index: usize) -> Option<&Arc<Batch>> {
+        self.batches.get(index - self.forgotten)
+    }
+
+    /// Forgets what all have seen: the furthest behind has seen `seen` batches.
+    fn forget(&mut self, seen: Option<usize>) {
+        let Some(seen) = seen else { return };
+        while self.forgotten < seen && self.batches.pop_front().is_some() {
+            self.forgotten += 1;
+        }
+    }
+}
