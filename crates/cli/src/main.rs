@@ -2,7 +2,9 @@
 
 mod args;
 mod doctor;
+mod progress;
 mod run;
+mod trace;
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -27,6 +29,7 @@ fn main() -> ExitCode {
 fn dispatch(arguments: args::Terrace) -> Result<ExitCode> {
     match arguments.command {
         args::Command::Run(run) => run::run(run),
+        args::Command::Trace(trace) => trace::trace(&trace),
         args::Command::Doctor(doctor) => doctor::doctor(&doctor),
     }
 }

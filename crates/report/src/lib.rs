@@ -7,3 +7,4 @@ pub mod run;
 pub mod schema;
 pub mod status;
 mod table;
+pub mod trace;

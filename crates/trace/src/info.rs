@@ -210,30 +210,10 @@ mod tests {
 
     use super::*;
     use crate::access::Access;
-    use crate::source::Meta;
-
-    /// A trace in memory, handed out a few accesses at a time.
-    struct Listed(Meta, std::vec::IntoIter<Access>);
-
-    impl Source for Listed {
-        fn meta(&self) -> &Meta {
-            &self.0
-        }
-
-        fn read(&mut self, block: &mut Block) -> Result<()> {
-            block.clear();
-            self.1.by_ref().take(7).for_each(|a| block.push(a));
-            Ok(())
-        }
-    }
+    use crate::testing::listed;
 
     fn info(accesses: Vec<Access>) -> Info {
-        let meta = Meta {
-            counts_instructions: true,
-            ..Meta::default()
-        };
-        let mut source = Listed(meta, accesses.into_iter());
-        Info::of(&mut source, |_| ()).unwrap()
+        Info::of(&mut *listed(accesses), |_| ()).unwrap()
     }
 
     /// The same by sets of everything, and the stack of pages.

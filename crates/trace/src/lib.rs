@@ -18,8 +18,11 @@ pub mod native;
 pub mod oracle_general;
 mod output;
 pub mod reuse;
+pub mod selection;
 pub mod source;
+#[cfg(test)]
 mod stream;
+mod testing;
 mod text;
 
 use std::path::Path;
@@ -32,6 +35,7 @@ use input::Input;
 pub use access::{Access, Block, Columns};
 pub use format::Format;
 pub use info::Info;
+pub use selection::{Level, Selection};
 pub use source::{Meta, Sink, Source};
 
 /// Opens a trace, whose format is told by what is in the file, or else by its name.

@@ -2,9 +2,11 @@
 
 mod doctor;
 mod run;
+pub mod trace;
 
 pub use doctor::Doctor;
 pub use run::Run;
+pub use trace::Trace;
 
 use clap::{Parser, Subcommand};
 
@@ -19,6 +21,7 @@ pub struct Terrace {
 #[derive(Subcommand)]
 pub enum Command {
     Run(Run),
+    Trace(Trace),
     Doctor(Doctor),
 }
 

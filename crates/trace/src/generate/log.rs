@@ -30,14 +30,9 @@ impl Log {
     /// Gives the block back with at most `most` accesses, and says how many they are.
     pub(super) fn end(&mut self, block: &mut Block, most: u64) -> u64 {
         let len = usize::try_from(most).map_or(self.len(), |most| most.min(self.len()));
-        let log = &mut self.block;
-        log.instruction.truncate(len);
-        log.address.truncate(len);
-        log.ip.truncate(len);
-        log.size.truncate(len);
-        log.write.truncate(len);
-        log.process.resize(len, 0);
-        log.thread.resize(len, 0);
+        self.block.truncate(len);
+        self.block.process.resize(len, 0);
+        self.block.thread.resize(len, 0);
         std::mem::swap(&mut self.block, block);
         len as u64
     }

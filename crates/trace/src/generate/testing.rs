@@ -3,27 +3,14 @@
 use terrace_base::Bytes;
 
 use super::Settings;
-use crate::access::{Access, Block};
 use crate::source::Source;
+pub(super) use crate::testing::accesses;
 
 pub(super) fn settings(accesses: u64, footprint: u64, seed: u64) -> Settings {
     Settings {
         accesses,
         footprint: Bytes(footprint),
         seed,
-    }
-}
-
-/// All accesses of a trace.
-pub(super) fn accesses(mut source: Box<dyn Source>) -> Vec<Access> {
-    let mut all = Vec::new();
-    let mut block = Block::default();
-    loop {
-        source.read(&mut block).expect("generators do not fail");
-        if block.is_empty() {
-            return all;
-        }
-        all.extend((0..block.len()).map(|index| block.get(index)));
     }
 }
 
