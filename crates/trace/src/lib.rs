@@ -20,8 +20,8 @@ mod output;
 pub mod reuse;
 pub mod selection;
 pub mod source;
-#[cfg(test)]
 mod stream;
+#[cfg(test)]
 mod testing;
 mod text;
 
