@@ -42,7 +42,7 @@ impl Belady {
         let mut ranked = BitSet::default();
         ranked.cover(end + ranks.len());
         Self {
-            capacity,
+            capacity: capacity.max(1),
             future: future.to_vec(),
             next_ranks,
             now: 0,
