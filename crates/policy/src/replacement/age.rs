@@ -4,20 +4,32 @@
 //! Awad, Blagodurov and Solihin, "Write-aware management of NVM-based memory extensions", ICS
 //! 2016, section 5.4. When the hand passes a page it counts up if the reference bit is set, and
 //! clears the bit; otherwise it counts down, and a page whose counter is then zero or less goes.
-//! The paper names no bound; here the counter stops at [`MAX_AGE`], so that a page that was hot
-//! for long can be forgotten. With a bound of 1 the policy would be [`Clock`](super::clock).
+//! The paper names no bound; here the counter stops at 7, so that a page that was hot for long
+//! can be forgotten. With a bound of 1 the policy would be CLOCK ([`clock`](super::clock)), which it
+//! follows in what counts as a reference.
 
 use super::list::{Links, List};
 use super::table::Table;
 use super::{Answer, PageId, Replacement, Touch};
 
-/// A page stays for at most so many turns of the hand without a reference.
+/// A page goes in this turn of the hand without a reference at the latest.
 const MAX_AGE: u8 = 7;
+
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+enum Use {
+    #[default]
+    Absent,
+    /// Prefetched and not touched since.
+    Fetched,
+    /// Touched, with the reference bit clear.
+    Clear,
+    /// Touched, with the reference bit set.
+    Referenced,
+}
 
 #[derive(Clone, Copy, Debug, Default)]
 struct State {
-    resident: bool,
-    referenced: bool,
+    used: Use,
     age: u8,
 }
 
@@ -41,20 +53,20 @@ impl Age {
         }
     }
 
-    fn admit(&mut self, page: PageId) -> Option<PageId> {
+    fn admit(&mut self, page: PageId, used: Use) -> Option<PageId> {
         let full = self.circle.len() >= self.capacity;
         let evicted = full.then(|| self.evict()).flatten();
         self.circle.push_front(&mut self.links, page);
-        self.states.at(page).resident = true;
+        self.states.set(page, State { used, age: 0 });
         evicted
     }
 
     fn evict(&mut self) -> Option<PageId> {
         while let Some(page) = self.circle.back() {
             let state = self.states.at(page);
-            if state.referenced {
+            if state.used == Use::Referenced {
                 state.age = (state.age + 1).min(MAX_AGE);
-                state.referenced = false;
+                state.used = Use::Clear;
             } else {
                 state.age = state.age.saturating_sub(1);
             }
@@ -70,19 +82,22 @@ impl Age {
 
 impl Replacement for Age {
     fn touch(&mut self, touch: Touch) -> Answer {
-        if self.contains(touch.page) {
-            self.states.at(touch.page).referenced = true;
-            return Answer::Hit;
+        match self.states.get(touch.page).used {
+            Use::Absent => {
+                let evicted = self.admit(touch.page, Use::Clear);
+                return Answer::Miss { evicted };
+            }
+            Use::Fetched => self.states.at(touch.page).used = Use::Clear,
+            Use::Clear | Use::Referenced => self.states.at(touch.page).used = Use::Referenced,
         }
-        let evicted = self.admit(touch.page);
-        Answer::Miss { evicted }
+        Answer::Hit
     }
 
     fn prefetch(&mut self, page: PageId) -> Option<PageId> {
         if self.contains(page) {
             return None;
         }
-        self.admit(page)
+        self.admit(page, Use::Fetched)
     }
 
     fn remove(&mut self, page: PageId) {
@@ -93,7 +108,7 @@ impl Replacement for Age {
     }
 
     fn contains(&self, page: PageId) -> bool {
-        self.states.get(page).resident
+        self.states.get(page).used != Use::Absent
     }
 
     fn resident(&self) -> usize {

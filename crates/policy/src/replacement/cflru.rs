@@ -128,8 +128,11 @@ impl Replacement for Cflru {
     }
 
     fn cleaned(&mut self, page: PageId) {
-        let state = self.states.at(page);
-        state.dirty = false;
+        let state = self.states.get(page);
+        if state.region == Region::None {
+            return;
+        }
+        self.states.at(page).dirty = false;
         if state.region == Region::CleanFirst {
             self.clean.insert((state.used, page));
         }

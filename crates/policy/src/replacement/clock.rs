@@ -4,8 +4,8 @@
 //! Corbató, "A paging experiment with the Multics system", MIT Project MAC report MAC-M-384,
 //! 1968. A hand goes round over the pages in the order in which they came; a page that comes in
 //! takes its place right behind the hand, where the victim was. That circle is the queue below,
-//! cut open at the hand. The touch that brings a page in leaves its bit clear: it takes a second
-//! touch to earn the second chance.
+//! cut open at the hand. The touch that brings a page in leaves its bit clear, and so does the
+//! first touch of a page that was prefetched: it takes a second touch to earn the second chance.
 
 use super::list::{Links, List};
 use super::table::Table;
@@ -15,9 +15,11 @@ use super::{Answer, PageId, Replacement, Touch};
 enum State {
     #[default]
     Absent,
-    /// Resident, with the reference bit clear.
+    /// Prefetched and not touched since.
+    Fetched,
+    /// Touched, with the reference bit clear.
     Clear,
-    /// Resident, with the reference bit set.
+    /// Touched, with the reference bit set.
     Referenced,
 }
 
@@ -41,17 +43,17 @@ impl Clock {
         }
     }
 
-    fn admit(&mut self, page: PageId) -> Option<PageId> {
+    fn admit(&mut self, page: PageId, state: State) -> Option<PageId> {
         let full = self.circle.len() >= self.capacity;
         let evicted = full.then(|| self.evict()).flatten();
         self.circle.push_front(&mut self.links, page);
-        self.states.set(page, State::Clear);
+        self.states.set(page, state);
         evicted
     }
 
     fn evict(&mut self) -> Option<PageId> {
         while let Some(page) = self.circle.back() {
-            if self.states.get(page) == State::Clear {
+            if self.states.get(page) != State::Referenced {
                 self.remove(page);
                 return Some(page);
             }
@@ -64,19 +66,22 @@ impl Clock {
 
 impl Replacement for Clock {
     fn touch(&mut self, touch: Touch) -> Answer {
-        if self.contains(touch.page) {
-            self.states.set(touch.page, State::Referenced);
-            return Answer::Hit;
+        match self.states.get(touch.page) {
+            State::Absent => {
+                let evicted = self.admit(touch.page, State::Clear);
+                return Answer::Miss { evicted };
+            }
+            State::Fetched => self.states.set(touch.page, State::Clear),
+            State::Clear | State::Referenced => self.states.set(touch.page, State::Referenced),
         }
-        let evicted = self.admit(touch.page);
-        Answer::Miss { evicted }
+        Answer::Hit
     }
 
     fn prefetch(&mut self, page: PageId) -> Option<PageId> {
         if self.contains(page) {
             return None;
         }
-        self.admit(page)
+        self.admit(page, State::Fetched)
     }
 
     fn remove(&mut self, page: PageId) {
@@ -106,6 +111,14 @@ mod tests {
         // it takes 3, for 6 it is back at 1, whose bit is clear now.
         let mut clock = Clock::new(3);
         assert_eq!(evictions(&mut clock, &[1, 2, 3, 1, 4, 5, 6]), [2, 3, 1]);
+    }
+
+    #[test]
+    fn the_first_touch_of_a_prefetched_page_is_no_reference() {
+        let mut clock = Clock::new(2);
+        clock.prefetch(PageId(1));
+        clock.prefetch(PageId(2));
+        assert_eq!(evictions(&mut clock, &[1, 2, 2, 3]), [1]);
     }
 
     #[test]

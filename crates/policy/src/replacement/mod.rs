@@ -4,7 +4,8 @@
 //! and answers a miss with the page that has to go. Pages are numbered densely ([`PageId`]), so
 //! that a policy keeps its state in plain arrays and never hashes.
 //!
-//! To add a policy: copy [`fifo`], and name it in [`REGISTRY`].
+//! To add a policy: copy [`fifo`], name it in [`REGISTRY`], and give it a slow twin in
+//! `tests/replacement/slow`.
 
 pub mod age;
 pub mod arc;
@@ -67,7 +68,8 @@ pub trait Replacement: Send {
     fn touch(&mut self, touch: Touch) -> Answer;
 
     /// A page comes in before it was touched, and is kept as the policy keeps what nobody has
-    /// used yet. Returns the page that goes for it. No effect on a resident page.
+    /// used yet. Returns the page that goes for it. No effect on a resident page. The first touch
+    /// is a hit, but says no more for the page than a miss would have said.
     fn prefetch(&mut self, page: PageId) -> Option<PageId>;
 
     /// The page, if it is resident, is clean again: what was written to it is in the slower tier.

@@ -70,9 +70,10 @@ impl Replacement for Random {
     }
 
     fn remove(&mut self, page: PageId) {
-        let Some(place) = self.places.at(page).take() else {
+        let Some(place) = self.places.get(page) else {
             return;
         };
+        self.places.set(page, None);
         self.pages.swap_remove(place as usize);
         if let Some(&moved) = self.pages.get(place as usize) {
             self.places.set(moved, Some(place));

@@ -7,10 +7,12 @@
 //! main queue is a CLOCK with two-bit counters. A page that is touched while it is a ghost comes
 //! into the main queue at once.
 //!
-//! There are as many ghosts as pages in the main queue. A page that is prefetched comes into the
-//! small queue even if it is a ghost, for nobody has asked for it yet. While there is room, all
-//! pages come into the small queue, as in the paper; libCacheSim's later versions turn to the
-//! main queue once the small one is full, and miss less where DRAM is nearly large enough.
+//! There are as many ghosts as pages in the main queue. While there is room, all pages come into
+//! the small queue, as in the paper; libCacheSim's later versions turn to the main queue once the
+//! small one is full, and miss less where DRAM is nearly large enough.
+//!
+//! A page that is prefetched comes into the small queue even if it is a ghost. Its first touch is
+//! not counted, like the touch that brings a page in; without one it does not become a ghost.
 
 use super::list::{Links, List};
 use super::table::Table;
@@ -26,6 +28,8 @@ const WORTH_KEEPING: u8 = 2;
 enum Queue {
     #[default]
     None,
+    /// In the small queue, prefetched and not touched since.
+    Fetched,
     Small,
     Main,
     Ghost,
@@ -71,7 +75,7 @@ impl S3Fifo {
         self.states.set(page, State { queue, touches: 0 });
         match queue {
             Queue::None => {}
-            Queue::Small => self.small.push_front(&mut self.links, page),
+            Queue::Fetched | Queue::Small => self.small.push_front(&mut self.links, page),
             Queue::Main => self.main.push_front(&mut self.links, page),
             Queue::Ghost => self.ghosts.push_front(&mut self.links, page),
         }
@@ -80,7 +84,7 @@ impl S3Fifo {
     fn leave(&mut self, page: PageId) {
         match self.states.get(page).queue {
             Queue::None => return,
-            Queue::Small => self.small.remove(&mut self.links, page),
+            Queue::Fetched | Queue::Small => self.small.remove(&mut self.links, page),
             Queue::Main => self.main.remove(&mut self.links, page),
             Queue::Ghost => self.ghosts.remove(&mut self.links, page),
         }
@@ -88,13 +92,9 @@ impl S3Fifo {
     }
 
     /// Brings in a page that is in no queue.
-    fn admit(&mut self, page: PageId, was_ghost: bool) -> Option<PageId> {
+    fn admit(&mut self, page: PageId, queue: Queue) -> Option<PageId> {
         let full = self.resident() >= self.capacity;
         let evicted = full.then(|| self.evict()).flatten();
-        let queue = match was_ghost {
-            true => Queue::Main,
-            false => Queue::Small,
-        };
         self.enter(queue, page);
         evicted
     }
@@ -109,13 +109,16 @@ impl S3Fifo {
 
     fn evict_from_small(&mut self) -> Option<PageId> {
         while let Some(page) = self.small.back() {
-            let touches = self.states.get(page).touches;
+            let State { queue, touches } = self.states.get(page);
             self.leave(page);
-            if touches < WORTH_KEEPING {
-                self.remember(page);
-                return Some(page);
+            if touches >= WORTH_KEEPING {
+                self.enter(Queue::Main, page);
+                continue;
             }
-            self.enter(Queue::Main, page);
+            if queue != Queue::Fetched {
+                self.remember(page);
+            }
+            return Some(page);
         }
         None
     }
@@ -145,14 +148,22 @@ impl S3Fifo {
 
 impl Replacement for S3Fifo {
     fn touch(&mut self, touch: Touch) -> Answer {
-        if self.contains(touch.page) {
-            let state = self.states.at(touch.page);
-            state.touches = (state.touches + 1).min(MAX_TOUCHES);
-            return Answer::Hit;
-        }
-        let was_ghost = self.states.get(touch.page).queue == Queue::Ghost;
-        self.leave(touch.page);
-        let evicted = self.admit(touch.page, was_ghost);
+        let state = self.states.at(touch.page);
+        let evicted = match state.queue {
+            Queue::Small | Queue::Main => {
+                state.touches = (state.touches + 1).min(MAX_TOUCHES);
+                return Answer::Hit;
+            }
+            Queue::Fetched => {
+                state.queue = Queue::Small;
+                return Answer::Hit;
+            }
+            Queue::None => self.admit(touch.page, Queue::Small),
+            Queue::Ghost => {
+                self.leave(touch.page);
+                self.admit(touch.page, Queue::Main)
+            }
+        };
         Answer::Miss { evicted }
     }
 
@@ -161,7 +172,7 @@ impl Replacement for S3Fifo {
             return None;
         }
         self.leave(page);
-        self.admit(page, false)
+        self.admit(page, Queue::Fetched)
     }
 
     fn remove(&mut self, page: PageId) {
@@ -169,7 +180,7 @@ impl Replacement for S3Fifo {
     }
 
     fn contains(&self, page: PageId) -> bool {
-        matches!(self.states.get(page).queue, Queue::Small | Queue::Main)
+        !matches!(self.states.get(page).queue, Queue::None | Queue::Ghost)
     }
 
     fn resident(&self) -> usize {

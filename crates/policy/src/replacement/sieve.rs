@@ -5,6 +5,7 @@
 //! eviction algorithm for web caches", NSDI 2024, section 3. It differs from
 //! [`clock`](super::clock) in where pages come in: always at the newest end of the queue, not
 //! behind the hand. So what the hand spared stays together, and newcomers are sifted out soon.
+//! The first touch of a page that was prefetched is no visit, like the touch that brings one in.
 
 use super::list::{Links, List};
 use super::table::Table;
@@ -14,6 +15,8 @@ use super::{Answer, PageId, Replacement, Touch};
 enum State {
     #[default]
     Absent,
+    /// Prefetched and not touched since.
+    Fetched,
     Unvisited,
     Visited,
 }
@@ -41,17 +44,17 @@ impl Sieve {
         }
     }
 
-    fn admit(&mut self, page: PageId) -> Option<PageId> {
+    fn admit(&mut self, page: PageId, state: State) -> Option<PageId> {
         let full = self.queue.len() >= self.capacity;
         let evicted = full.then(|| self.evict()).flatten();
         self.queue.push_front(&mut self.links, page);
-        self.states.set(page, State::Unvisited);
+        self.states.set(page, state);
         evicted
     }
 
     fn evict(&mut self) -> Option<PageId> {
         while let Some(page) = self.hand.or(self.queue.back()) {
-            if self.states.get(page) == State::Unvisited {
+            if self.states.get(page) != State::Visited {
                 self.hand = Some(page);
                 self.remove(page);
                 return Some(page);
@@ -65,19 +68,22 @@ impl Sieve {
 
 impl Replacement for Sieve {
     fn touch(&mut self, touch: Touch) -> Answer {
-        if self.contains(touch.page) {
-            self.states.set(touch.page, State::Visited);
-            return Answer::Hit;
+        match self.states.get(touch.page) {
+            State::Absent => {
+                let evicted = self.admit(touch.page, State::Unvisited);
+                return Answer::Miss { evicted };
+            }
+            State::Fetched => self.states.set(touch.page, State::Unvisited),
+            State::Unvisited | State::Visited => self.states.set(touch.page, State::Visited),
         }
-        let evicted = self.admit(touch.page);
-        Answer::Miss { evicted }
+        Answer::Hit
     }
 
     fn prefetch(&mut self, page: PageId) -> Option<PageId> {
         if self.contains(page) {
             return None;
         }
-        self.admit(page)
+        self.admit(page, State::Fetched)
     }
 
     fn remove(&mut self, page: PageId) {

@@ -5,6 +5,8 @@ use terrace_policy::replacement::{Answer, PageId, Replacement, Touch};
 #[derive(Clone, Copy)]
 struct Frame {
     page: PageId,
+    /// Not only prefetched.
+    touched: bool,
     referenced: bool,
     counter: i32,
 }
@@ -48,26 +50,13 @@ impl Age {
             self.hand = (self.hand + 1) % self.circle.len();
         }
     }
-}
 
-impl Replacement for Age {
-    fn touch(&mut self, touch: Touch) -> Answer {
-        if let Some(place) = self.place(touch.page) {
-            self.circle[place].referenced = true;
-            return Answer::Hit;
-        }
-        let evicted = self.prefetch(touch.page);
-        Answer::Miss { evicted }
-    }
-
-    fn prefetch(&mut self, page: PageId) -> Option<PageId> {
-        if self.contains(page) {
-            return None;
-        }
+    fn insert(&mut self, page: PageId, touched: bool) -> Option<PageId> {
         let full = self.circle.len() == self.capacity;
         let evicted = full.then(|| self.evict());
         let frame = Frame {
             page,
+            touched,
             referenced: false,
             counter: 0,
         };
@@ -75,6 +64,26 @@ impl Replacement for Age {
         self.circle.insert(self.hand, frame);
         self.hand = (self.hand + 1) % self.circle.len();
         evicted
+    }
+}
+
+impl Replacement for Age {
+    fn touch(&mut self, touch: Touch) -> Answer {
+        if let Some(place) = self.place(touch.page) {
+            let frame = &mut self.circle[place];
+            frame.referenced = frame.touched;
+            frame.touched = true;
+            return Answer::Hit;
+        }
+        let evicted = self.insert(touch.page, true);
+        Answer::Miss { evicted }
+    }
+
+    fn prefetch(&mut self, page: PageId) -> Option<PageId> {
+        if self.contains(page) {
+            return None;
+        }
+        self.insert(page, false)
     }
 
     fn remove(&mut self, page: PageId) {

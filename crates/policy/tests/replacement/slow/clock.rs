@@ -2,10 +2,18 @@
 
 use terrace_policy::replacement::{Answer, PageId, Replacement, Touch};
 
+#[derive(Clone, Copy)]
+struct Frame {
+    page: PageId,
+    /// Not only prefetched.
+    touched: bool,
+    referenced: bool,
+}
+
 pub struct Clock {
     capacity: usize,
-    /// Each page with its reference bit; after the last comes the first.
-    circle: Vec<(PageId, bool)>,
+    /// After the last comes the first.
+    circle: Vec<Frame>,
     /// The place that the hand points to.
     hand: usize,
 }
@@ -20,27 +28,43 @@ impl Clock {
     }
 
     fn place(&self, page: PageId) -> Option<usize> {
-        self.circle.iter().position(|(other, _)| *other == page)
+        self.circle.iter().position(|frame| frame.page == page)
     }
 
     fn evict(&mut self) -> PageId {
-        while self.circle[self.hand].1 {
-            self.circle[self.hand].1 = false;
+        while self.circle[self.hand].referenced {
+            self.circle[self.hand].referenced = false;
             self.hand = (self.hand + 1) % self.circle.len();
         }
-        let (victim, _) = self.circle[self.hand];
+        let victim = self.circle[self.hand].page;
         self.remove(victim);
         victim
+    }
+
+    fn insert(&mut self, page: PageId, touched: bool) -> Option<PageId> {
+        let full = self.circle.len() == self.capacity;
+        let evicted = full.then(|| self.evict());
+        let frame = Frame {
+            page,
+            touched,
+            referenced: false,
+        };
+        // Right behind the hand, which goes on to point to what it pointed to.
+        self.circle.insert(self.hand, frame);
+        self.hand = (self.hand + 1) % self.circle.len();
+        evicted
     }
 }
 
 impl Replacement for Clock {
     fn touch(&mut self, touch: Touch) -> Answer {
         if let Some(place) = self.place(touch.page) {
-            self.circle[place].1 = true;
+            let frame = &mut self.circle[place];
+            frame.referenced = frame.touched;
+            frame.touched = true;
             return Answer::Hit;
         }
-        let evicted = self.prefetch(touch.page);
+        let evicted = self.insert(touch.page, true);
         Answer::Miss { evicted }
     }
 
@@ -48,12 +72,7 @@ impl Replacement for Clock {
         if self.contains(page) {
             return None;
         }
-        let full = self.circle.len() == self.capacity;
-        let evicted = full.then(|| self.evict());
-        // Right behind the hand, which goes on to point to what it pointed to.
-        self.circle.insert(self.hand, (page, false));
-        self.hand = (self.hand + 1) % self.circle.len();
-        evicted
+        self.insert(page, false)
     }
 
     fn remove(&mut self, page: PageId) {

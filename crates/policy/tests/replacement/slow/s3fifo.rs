@@ -4,9 +4,10 @@ use terrace_policy::replacement::{Answer, PageId, Replacement, Touch};
 
 pub struct S3Fifo {
     capacity: usize,
-    /// Each page with its count of touches, the next to go first.
-    small: Vec<(PageId, u32)>,
-    main: Vec<(PageId, u32)>,
+    /// Each page with its count of touches, -1 for a page that was only prefetched; the next to
+    /// go first.
+    small: Vec<(PageId, i32)>,
+    main: Vec<(PageId, i32)>,
     ghosts: Vec<PageId>,
 }
 
@@ -24,16 +25,11 @@ impl S3Fifo {
         self.capacity - usize::max(1, self.capacity / 10)
     }
 
-    fn insert(&mut self, page: PageId, to_main: bool) -> Option<PageId> {
+    /// Forgets that a page is a ghost, and makes room for it.
+    fn make_room(&mut self, page: PageId) -> Option<PageId> {
         self.ghosts.retain(|ghost| *ghost != page);
         let full = self.small.len() + self.main.len() == self.capacity;
-        let evicted = full.then(|| self.evict());
-        if to_main {
-            self.main.push((page, 0));
-        } else {
-            self.small.push((page, 0));
-        }
-        evicted
+        full.then(|| self.evict())
     }
 
     fn evict(&mut self) -> PageId {
@@ -44,7 +40,9 @@ impl S3Fifo {
                 self.main.push((page, 0));
                 continue;
             }
-            self.ghosts.push(page);
+            if touches >= 0 {
+                self.ghosts.push(page);
+            }
             if self.ghosts.len() > self.main_capacity() {
                 self.ghosts.remove(0);
             }
@@ -69,7 +67,13 @@ impl Replacement for S3Fifo {
             }
         }
         let ghost = self.ghosts.contains(&touch.page);
-        let evicted = self.insert(touch.page, ghost);
+        let evicted = self.make_room(touch.page);
+        let queue = if ghost {
+            &mut self.main
+        } else {
+            &mut self.small
+        };
+        queue.push((touch.page, 0));
         Answer::Miss { evicted }
     }
 
@@ -77,7 +81,9 @@ impl Replacement for S3Fifo {
         if self.contains(page) {
             return None;
         }
-        self.insert(page, false)
+        let evicted = self.make_room(page);
+        self.small.push((page, -1));
+        evicted
     }
 
     fn remove(&mut self, page: PageId) {

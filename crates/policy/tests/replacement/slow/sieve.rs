@@ -2,10 +2,18 @@
 
 use terrace_policy::replacement::{Answer, PageId, Replacement, Touch};
 
+#[derive(Clone, Copy)]
+struct Entry {
+    page: PageId,
+    /// Not only prefetched.
+    touched: bool,
+    visited: bool,
+}
+
 pub struct Sieve {
     capacity: usize,
-    /// Each page with its visited bit, the oldest first.
-    queue: Vec<(PageId, bool)>,
+    /// The oldest first.
+    queue: Vec<Entry>,
     /// The place that the hand points to; past the end it starts again.
     hand: usize,
 }
@@ -20,15 +28,15 @@ impl Sieve {
     }
 
     fn place(&self, page: PageId) -> Option<usize> {
-        self.queue.iter().position(|(other, _)| *other == page)
+        self.queue.iter().position(|entry| entry.page == page)
     }
 
     fn evict(&mut self) -> PageId {
-        while self.queue[self.hand].1 {
-            self.queue[self.hand].1 = false;
+        while self.queue[self.hand].visited {
+            self.queue[self.hand].visited = false;
             self.advance(1);
         }
-        let (victim, _) = self.queue[self.hand];
+        let victim = self.queue[self.hand].page;
         self.remove(victim);
         victim
     }
@@ -40,15 +48,28 @@ impl Sieve {
             self.hand = 0;
         }
     }
+
+    fn insert(&mut self, page: PageId, touched: bool) -> Option<PageId> {
+        let full = self.queue.len() == self.capacity;
+        let evicted = full.then(|| self.evict());
+        self.queue.push(Entry {
+            page,
+            touched,
+            visited: false,
+        });
+        evicted
+    }
 }
 
 impl Replacement for Sieve {
     fn touch(&mut self, touch: Touch) -> Answer {
         if let Some(place) = self.place(touch.page) {
-            self.queue[place].1 = true;
+            let entry = &mut self.queue[place];
+            entry.visited = entry.touched;
+            entry.touched = true;
             return Answer::Hit;
         }
-        let evicted = self.prefetch(touch.page);
+        let evicted = self.insert(touch.page, true);
         Answer::Miss { evicted }
     }
 
@@ -56,10 +77,7 @@ impl Replacement for Sieve {
         if self.contains(page) {
             return None;
         }
-        let full = self.queue.len() == self.capacity;
-        let evicted = full.then(|| self.evict());
-        self.queue.push((page, false));
-        evicted
+        self.insert(page, false)
     }
 
     fn remove(&mut self, page: PageId) {
