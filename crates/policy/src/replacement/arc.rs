@@ -108,13 +108,14 @@ impl Arc {
             self.forget(evicted);
             return evicted;
         }
-        if seen_once >= self.capacity {
-            let oldest = self.b1.pop_back(&mut self.links);
-            self.forget(oldest);
+        let oldest = if seen_once >= self.capacity {
+            self.b1.pop_back(&mut self.links)
         } else if seen_once + seen_often >= 2 * self.capacity {
-            let oldest = self.b2.pop_back(&mut self.links);
-            self.forget(oldest);
-        }
+            self.b2.pop_back(&mut self.links)
+        } else {
+            None
+        };
+        self.forget(oldest);
         self.replace(false)
     }
 

@@ -1,13 +1,13 @@
 //! Belady's MIN, the optimum: the page whose next touch is farthest away goes.
 //!
 //! Belady, "A study of replacement algorithms for a virtual-storage computer", IBM Systems
-//! Journal 5(2), 1966. It needs the future, and no policy misses less often on it. Here every page
-//! that is touched comes in, as in all policies, even if another one will be touched sooner.
-//! Pages that are never touched again go before all others, the highest page number first.
+//! Journal 5(2), 1966. It is given all touches to come, and of those no policy misses fewer. Here
+//! every page that is touched comes in, as in all policies, even if another one will be touched
+//! sooner. Pages that are never touched again go before all others, the highest page number first.
 //!
-//! A page is ranked by when it is touched next, and the rank of a resident page is a bit in a
-//! [`BitSet`]. So whether touch n hits is bit n, and the page to go is the highest bit. Bits of
-//! the past are left as they are: every other is higher.
+//! A page is ranked by when it is touched next, and the ranks of the resident pages are a set of
+//! bits. So whether touch n hits is bit n, and the page to go is the highest bit. Bits of the past
+//! are left as they are: every other is higher. It costs 12 bytes and a bit for every touch.
 
 use super::bitset::BitSet;
 use super::{Answer, PageId, Replacement, Touch};
@@ -42,7 +42,7 @@ impl Belady {
         let mut ranked = BitSet::default();
         ranked.cover(end + ranks.len());
         Self {
-            capacity,
+            capacity: capacity.max(1),
             future: future.to_vec(),
             next_ranks,
             now: 0,

@@ -63,12 +63,14 @@ impl Lfu {
         Some(evicted)
     }
 
+    #[inline]
     fn put(&mut self, page: PageId, bucket: u32) {
         let pages = &mut self.buckets.at(bucket).pages;
         pages.push_front(&mut self.links, page);
         self.bucket_of.set(page, bucket);
     }
 
+    #[inline]
     fn take(&mut self, page: PageId, bucket: u32) {
         let pages = &mut self.buckets.at(bucket).pages;
         pages.remove(&mut self.links, page);

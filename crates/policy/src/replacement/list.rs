@@ -55,6 +55,7 @@ impl List {
         (before != NONE).then_some(PageId(before))
     }
 
+    #[inline]
     pub(super) fn push_front(&mut self, links: &mut Links, page: PageId) {
         links.cover(page);
         links.pages[page.index()] = (NONE, self.front);
@@ -67,6 +68,7 @@ impl List {
     }
 
     /// Takes a page out that is in this list.
+    #[inline]
     pub(super) fn remove(&mut self, links: &mut Links, page: PageId) {
         let (before, after) = links.pages[page.index()];
         match before {
@@ -86,6 +88,7 @@ impl List {
         Some(page)
     }
 
+    #[inline]
     pub(super) fn move_to_front(&mut self, links: &mut Links, page: PageId) {
         if self.front != page.0 {
             self.remove(links, page);

@@ -7,6 +7,9 @@
 //! left `A1in`. A page touched while it is remembered goes to `Am`, which is LRU. A1in is kept
 //! near 25 % of DRAM and A1out remembers 50 % as many pages as DRAM holds, as the paper advises.
 //!
+//! The paper does not say whether a remembered page counts in A1out while room is made for it;
+//! here it has left before.
+//!
 //! A prefetched page comes into A1in; if nobody has touched it when it leaves, it is not
 //! remembered.
 
