@@ -72,6 +72,5 @@ fn request(id: u64) -> Request {
         kind,
         class,
         bytes: 4096,
-        slot: id,
     }
 }

@@ -41,8 +41,6 @@ pub struct Request {
     pub class: Class,
     /// How much is transferred.
     pub bytes: u64,
-    /// Where on the device; handed back, not looked at.
-    pub slot: u64,
 }
 
 /// A transfer that has ended.

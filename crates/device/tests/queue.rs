@@ -232,7 +232,6 @@ fn drive(timing: Timing, calls: &[Call]) -> Log {
                     kind,
                     class,
                     bytes,
-                    slot: next_id * 7,
                 };
                 queue.submit(Nanos(now), request);
                 twin.submit(now, request);
@@ -377,7 +376,7 @@ proptest! {
         let mut ended = 0;
         for (now, bytes, id) in &requests {
             let class = CLASSES[(bytes % 3) as usize];
-            queue.submit(Nanos(*now), Request { id: *id, kind: Kind::Read, class, bytes: *bytes, slot: 0 });
+            queue.submit(Nanos(*now), Request { id: *id, kind: Kind::Read, class, bytes: *bytes });
             queue.promote(id ^ 1);
             ended += usize::from(queue.cancel(id ^ 2).is_some());
         }
@@ -411,7 +410,6 @@ fn read(id: u64, class: Class) -> Request {
         kind: Kind::Read,
         class,
         bytes: 4096,
-        slot: id,
     }
 }
 

@@ -19,9 +19,9 @@ use super::count::{Counts, Times};
 use super::outcome::{Clock, Outcome, Reading};
 use super::settings::{Prefetch, Settings};
 use super::store::Store;
-use super::threads::{NEVER, Next, State, Thread};
+use super::threads::{NEVER, State, Thread};
 use crate::intern::PageTable;
-use crate::workload::Batch;
+use crate::workload::{Batch, Reference};
 
 /// Touches that are known of a program's threads before one of which nothing is known is taken
 /// to sleep.
@@ -213,22 +213,40 @@ impl Simulation {
 
     /// Lets a thread go on until its clock passes `horizon`, or it waits.
     fn drive(&mut self, index: usize, horizon: Nanos, pages: &PageTable) {
-        loop {
+        if let State::Faulting(page, way) = self.threads[index].state {
+            self.fetch(index, page, way, pages);
+        } else if let Some(touch) = self.threads[index].pending.take() {
+            self.touch(index, touch, pages);
+        } else if let Some(mut stretch) = self.threads[index].take_stretch() {
+            let made = self.make(index, stretch.left(), horizon, pages);
+            stretch.advance(made);
+            self.threads[index].give_back(stretch);
+        } else {
+            self.threads[index].state = State::Starving;
+        }
+    }
+
+    /// A thread makes touches until its clock passes `horizon`, or it waits; returns how many
+    /// were made, or are pending.
+    fn make(
+        &mut self,
+        index: usize,
+        touches: &[Reference],
+        horizon: Nanos,
+        pages: &PageTable,
+    ) -> usize {
+        for (made, &touch) in touches.iter().enumerate() {
             let thread = &mut self.threads[index];
-            match thread.state {
-                State::Running => {}
-                State::Faulting(page, way) if thread.now() <= horizon => {
-                    self.fetch(index, page, way, pages);
-                    return;
-                }
-                _ => return,
+            thread.compute(touch);
+            if horizon != NEVER && thread.now() > horizon {
+                thread.pending = Some(touch);
+                return made + 1;
             }
-            match thread.next(horizon) {
-                Next::Touch(reference) => self.touch(index, reference, pages),
-                Next::Later => return,
-                Next::Unknown => thread.state = State::Starving,
+            if self.touch(index, touch, pages) {
+                return made + 1;
             }
         }
+        touches.len()
     }
 }
 

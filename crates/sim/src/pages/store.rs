@@ -77,27 +77,20 @@ impl Store {
         self.flags[page.index()].0 &= !flags.0;
     }
 
-    /// The place of a page in the tier, a new one where it has none.
-    pub(super) fn place(&mut self, page: PageId) -> u64 {
-        if self.slots[page.index()] == NO_SLOT {
-            let slot = self.free.pop().unwrap_or_else(|| {
+    /// A page is written to its place in the tier, a new one where it has none.
+    pub(super) fn write_out(&mut self, page: PageId) {
+        let slot = &mut self.slots[page.index()];
+        if *slot == NO_SLOT {
+            *slot = self.free.pop().unwrap_or_else(|| {
                 self.pages.push(None);
                 self.writes.push(0);
                 self.pages.len() as u32 - 1
             });
-            self.slots[page.index()] = slot;
-            self.pages[slot as usize] = Some(page);
+            self.pages[*slot as usize] = Some(page);
         }
-        u64::from(self.slots[page.index()])
-    }
-
-    /// A page is written to its place; returns the place.
-    pub(super) fn write_out(&mut self, page: PageId) -> u64 {
-        let slot = self.place(page);
-        self.writes[slot as usize] += 1;
+        self.writes[*slot as usize] += 1;
         self.set(page, Flags::TIER);
         self.clear(page, Flags::DIRTY);
-        slot
     }
 
     /// The tier's copy of a page is given up, and its place.

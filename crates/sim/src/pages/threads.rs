@@ -48,18 +48,8 @@ impl State {
     }
 }
 
-/// What a thread does next.
-pub(super) enum Next {
-    /// It makes this touch.
-    Touch(Reference),
-    /// Its next touch is later than was asked for.
-    Later,
-    /// Its next touch is not known.
-    Unknown,
-}
-
 /// Touches that were not made yet.
-struct Stretch {
+pub(super) struct Stretch {
     batch: Arc<Batch>,
     next: usize,
     end: usize,
@@ -78,7 +68,7 @@ pub(super) struct Thread {
     /// Picoseconds an instruction, and picoseconds a touch.
     pace: (u64, u64),
     /// The next touch, if the clock is there already.
-    pending: Option<Reference>,
+    pub(super) pending: Option<Reference>,
     /// Time spent that a machine with DRAM for everything would not spend.
     pub(super) penalty: Nanos,
 }
@@ -140,31 +130,33 @@ impl Thread {
             .sum()
     }
 
-    /// Computes up to the next touch, which is made unless the clock is past `horizon` by then.
-    #[inline]
-    pub(super) fn next(&mut self, horizon: Nanos) -> Next {
-        let Some(reference) = self.pending.take().or_else(|| self.compute()) else {
-            return Next::Unknown;
-        };
-        if horizon != NEVER && self.now() > horizon {
-            self.pending = Some(reference);
-            return Next::Later;
-        }
-        Next::Touch(reference)
+    /// The stretch of touches to go on with.
+    pub(super) fn take_stretch(&mut self) -> Option<Stretch> {
+        self.stretches.pop_front()
     }
 
+    /// What is left of it is for later.
+    pub(super) fn give_back(&mut self, stretch: Stretch) {
+        if stretch.next < stretch.end {
+            self.stretches.push_front(stretch);
+        }
+    }
+
+    /// Computes up to a touch.
     #[inline]
-    fn compute(&mut self) -> Option<Reference> {
-        let stretch = loop {
-            let stretch = self.stretches.front_mut()?;
-            if stretch.next < stretch.end {
-                break stretch;
-            }
-            self.stretches.pop_front();
-        };
-        let reference = stretch.batch.references[stretch.next];
-        stretch.next += 1;
-        self.computed_ps += reference.instructions() * self.pace.0 + self.pace.1;
-        Some(reference)
+    pub(super) fn compute(&mut self, touch: Reference) {
+        self.computed_ps += touch.instructions() * self.pace.0 + self.pace.1;
+    }
+}
+
+impl Stretch {
+    /// The touches that are left.
+    pub(super) fn left(&self) -> &[Reference] {
+        &self.batch.references[self.next..self.end]
+    }
+
+    /// So many of these were made.
+    pub(super) fn advance(&mut self, touches: usize) {
+        self.next += touches;
     }
 }

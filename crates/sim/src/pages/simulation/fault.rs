@@ -13,9 +13,10 @@ use crate::intern::PageTable;
 use crate::workload::Reference;
 
 impl Simulation {
+    /// A thread touches a page. Returns whether it has to do something else next.
     #[inline]
-    pub(super) fn touch(&mut self, index: usize, reference: Reference, pages: &PageTable) {
-        let (page, write) = (reference.page(), reference.write());
+    pub(super) fn touch(&mut self, index: usize, touch: Reference, pages: &PageTable) -> bool {
+        let (page, write) = (touch.page(), touch.write());
         if self.counts.accesses == self.settings.warmup {
             self.end_warmup();
         }
@@ -26,10 +27,11 @@ impl Simulation {
             self.store.set(page, Flags::DIRTY);
         }
         match self.replacement.touch(Touch { page, write }) {
-            Answer::Hit if !flags.any(Flags::FLIGHT.and(Flags::AHEAD)) => {}
+            Answer::Hit if !flags.any(Flags::FLIGHT.and(Flags::AHEAD)) => return false,
             Answer::Hit => self.touch_fetched(index, page, flags, pages),
             Answer::Miss { evicted } => self.fault(index, page, flags, evicted, pages),
         }
+        true
     }
 
     #[cold]

@@ -83,7 +83,6 @@ impl Simulation {
             kind: Kind::Read,
             class,
             bytes: PAGE_BYTES,
-            slot: self.store.place(page),
         };
         self.device.submit(now, request);
     }
@@ -110,12 +109,12 @@ impl Simulation {
         let urgent = self.buffer.is_over_full();
         while let Some(page) = self.buffer.next_to_write(urgent, &mut self.store) {
             self.counts.writebacks += 1;
+            self.store.write_out(page);
             let request = Request {
                 id: write_id(page),
                 kind: Kind::Write,
                 class: Class::Background,
                 bytes: PAGE_BYTES,
-                slot: self.store.write_out(page),
             };
             self.device.submit(now, request);
         }
