@@ -1,12 +1,14 @@
 //! How fast the native format is written and read on one core, and how large it is.
 //!
+//! Speeds are by the processor time of the one thread, as Linux counts it in
+//! `/proc/thread-self/schedstat`: other programs on the machine disturb that least.
 //! `cargo bench -p terrace-trace`. The traces are like those of recorded programs: loops with
 //! few instruction addresses, an instruction count that rises by small steps, accesses of 4 and
 //! 8 bytes.
 
 use std::io::Write;
 use std::path::Path;
-use std::time::Instant;
+use std::time::Duration;
 
 use terrace_trace::{Access, Block, Columns, create, open};
 
@@ -46,13 +48,21 @@ fn report(line: &str) {
     let _ = writeln!(std::io::stdout(), "{line}");
 }
 
+/// The processor time of this thread.
+fn processor_time() -> Duration {
+    let schedstat = std::fs::read_to_string("/proc/thread-self/schedstat");
+    let schedstat = schedstat.expect("a Linux with schedstat");
+    let nanos = schedstat.split(' ').next().and_then(|n| n.parse().ok());
+    Duration::from_nanos(nanos.expect("a number of nanoseconds"))
+}
+
 /// The median of the speeds, in accesses a second, of some runs of `run`.
 fn median(mut run: impl FnMut() -> terrace_base::Result<()>) -> terrace_base::Result<f64> {
     let mut speeds = Vec::new();
     for _ in 0..REPEATS {
-        let begin = Instant::now();
+        let begin = processor_time();
         run()?;
-        speeds.push(ACCESSES as f64 / begin.elapsed().as_secs_f64());
+        speeds.push(ACCESSES as f64 / (processor_time() - begin).as_secs_f64());
     }
     speeds.sort_by(f64::total_cmp);
     Ok(speeds[REPEATS / 2])

@@ -10,7 +10,7 @@
 //! are an error, for they may be misspelt. A text that was cut between two lines does not show
 //! it. Written are all columns, the numbers decimal.
 
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::Path;
 
 use csv::{ByteRecord, ErrorKind, ReaderBuilder};
@@ -198,17 +198,18 @@ fn wrong(csv: &csv::Reader<Input>, error: &csv::Error) -> Error {
 /// Writes lines.
 pub(crate) struct Writer {
     output: Packed,
+    lines: Vec<u8>,
 }
 
 impl Writer {
     pub(crate) fn create(path: &Path) -> Result<Self> {
-        let mut output = Packed::create(path)?;
-        writeln!(output, "{HEADER}")
-            .or_fail(|| format!("cannot write the trace `{}`", path.display()))?;
-        Ok(Self { output })
+        Ok(Self {
+            output: Packed::create(path)?,
+            lines: format!("{HEADER}\n").into_bytes(),
+        })
     }
 
-    fn line(&mut self, access: Access) -> std::io::Result<()> {
+    fn line(&mut self, access: Access) -> io::Result<()> {
         let Access {
             instruction,
             address,
@@ -220,9 +221,20 @@ impl Writer {
         } = access;
         let write = u8::from(write);
         writeln!(
-            self.output,
+            self.lines,
             "{instruction},{address},{ip},{process},{thread},{size},{write}"
         )
+    }
+
+    /// Hands on the lines there are: a packer takes long for each small piece.
+    fn write_lines(&mut self) -> io::Result<()> {
+        self.output.write_all(&self.lines)?;
+        self.lines.clear();
+        Ok(())
+    }
+
+    fn failed(&self) -> String {
+        format!("cannot write the trace `{}`", self.output.path().display())
     }
 }
 
@@ -230,10 +242,12 @@ impl Sink for Writer {
     fn write(&mut self, block: &Block) -> Result<()> {
         (0..block.len())
             .try_for_each(|index| self.line(block.get(index)))
-            .or_fail(|| format!("cannot write the trace `{}`", self.output.path().display()))
+            .and_then(|()| self.write_lines())
+            .or_fail(|| self.failed())
     }
 
-    fn finish(self: Box<Self>) -> Result<()> {
+    fn finish(mut self: Box<Self>) -> Result<()> {
+        self.write_lines().or_fail(|| self.failed())?;
         self.output.complete()
     }
 }

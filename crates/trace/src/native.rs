@@ -11,7 +11,18 @@
 //! | write | BOOLEAN | |
 //!
 //! All are required. The key-value metadata holds `terrace.trace = 1`, the version of this
-//! layout, and whatever the recorder said of the recording.
+//! layout, and whatever the recorder said of the recording. A row group has 2^20 rows, a page
+//! 2^16. A file without the key that has a column `address` is read too: what pandas, polars or
+//! DuckDB wrote is a trace, as far as its columns have these names.
+//!
+//! Encodings: the 64-bit columns are DELTA_BINARY_PACKED, the others dictionaries of up to 256
+//! values (PLAIN where there are more), truth values PLAIN; every page is packed with zstd, whose
+//! checksum tells damage. All of it is standard Parquet.
+//!
+//! The codec was chosen by measurement, on the `mixed` trace of `cargo bench -p terrace-trace`
+//! and before the encoders were our own: LZ4_RAW took 4.2 bytes an access, no compression 7.7,
+//! zstd at level 1 2.6; the columns that a simulation of pages needs were read at 145, 224 and
+//! 100 million accesses a second on one core. All are fast enough, so size decides.
 
 mod chunk;
 mod column;

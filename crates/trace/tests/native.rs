@@ -3,30 +3,42 @@
 mod common;
 
 use std::fs;
+use std::path::Path;
+use std::sync::Arc;
 
 use common::{block, read_as, write};
+use parquet::data_type::Int64Type;
+use parquet::file::writer::SerializedFileWriter;
+use parquet::schema::parser::parse_message_type;
 use proptest::prelude::*;
 use terrace_trace::{Access, Block, Columns, Format, create, open};
 
+/// Accesses whose fields have so few bits as the trace's own shift leaves, some of them repeated.
 fn accesses(most: usize) -> impl Strategy<Value = Vec<Access>> {
     let access = (
-        any::<(u64, u64, u64)>(),
-        any::<(u16, u16)>(),
+        any::<[u64; 3]>(),
+        any::<[u16; 2]>(),
         any::<u32>(),
         any::<bool>(),
-    )
-        .prop_map(
-            |((instruction, address, ip), (process, thread), size, write)| Access {
+        1usize..20,
+    );
+    (0u32..64, prop::collection::vec(access, 0..most)).prop_map(|(shift, accesses)| {
+        let access = |(long, short, size, write, times): ([u64; 3], [u16; 2], u32, bool, usize)| {
+            let [instruction, address, ip] = long.map(|value| value >> shift);
+            let [process, thread] = short.map(|value| value >> (shift / 4));
+            let access = Access {
                 instruction,
                 address,
                 ip,
                 process,
                 thread,
-                size,
+                size: size >> (shift / 2),
                 write,
-            },
-        );
-    prop::collection::vec(access, 0..most)
+            };
+            vec![access; times]
+        };
+        accesses.into_iter().flat_map(access).collect()
+    })
 }
 
 /// A trace with jumps, runs and constants, larger than a row group.
@@ -49,7 +61,7 @@ fn long(count: u64) -> Vec<Access> {
 
 proptest! {
     #[test]
-    fn what_is_written_is_read(accesses in accesses(600), piece in 1usize..50) {
+    fn what_is_written_is_read(accesses in accesses(300), piece in 1usize..500) {
         let directory = tempfile::tempdir().unwrap();
         let path = write(directory.path(), "a.parquet", &accesses, piece).unwrap();
         let (meta, read) = read_as(&path, Format::Native).unwrap();
@@ -59,7 +71,7 @@ proptest! {
 
     #[test]
     fn a_damaged_byte_is_an_error_or_no_matter(
-        accesses in accesses(40),
+        accesses in accesses(8),
         place in any::<prop::sample::Index>(),
         flip in 1u8..,
     ) {
@@ -164,4 +176,71 @@ fn a_file_that_is_not_finished_is_not_there() {
     sink.write(&block(&long(10))).unwrap();
     drop(sink);
     assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
+}
+
+/// Writes a Parquet file that is not ours: optional columns, all of 64 bits.
+fn write_foreign(path: &Path, columns: &[(&str, &[Option<i64>])]) {
+    let fields: String = columns
+        .iter()
+        .map(|(name, _)| format!("optional int64 {name};"))
+        .collect();
+    let schema = parse_message_type(&format!("message schema {{ {fields} }}")).unwrap();
+    let file = fs::File::create(path).unwrap();
+    let mut writer = SerializedFileWriter::new(file, Arc::new(schema), Arc::default()).unwrap();
+    let mut group = writer.next_row_group().unwrap();
+    for (_, column) in columns {
+        let values: Vec<i64> = column.iter().copied().flatten().collect();
+        let levels: Vec<i16> = column
+            .iter()
+            .map(|value| i16::from(value.is_some()))
+            .collect();
+        let mut column = group.next_column().unwrap().unwrap();
+        column
+            .typed::<Int64Type>()
+            .write_batch(&values, Some(&levels), None)
+            .unwrap();
+        column.close().unwrap();
+    }
+    group.close().unwrap();
+    writer.close().unwrap();
+}
+
+#[test]
+fn files_of_others_are_traces_as_far_as_their_columns_have_the_names() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("a.parquet");
+    let address = [Some(-1), Some(4096)];
+    let read = || read_as(&path, Format::Native).map_err(|error| error.to_string());
+    write_foreign(
+        &path,
+        &[("thread", &[Some(1), Some(65535)]), ("address", &address)],
+    );
+    let access = |address, thread| Access {
+        address,
+        thread,
+        ..Access::default()
+    };
+    assert_eq!(
+        read().unwrap().1,
+        [access(u64::MAX, 1), access(4096, 65535)]
+    );
+    for (columns, what) in [
+        (&[("address", &[Some(1), None][..])][..], "missing (null)"),
+        (
+            &[("address", &address), ("thread", &[Some(0), Some(65536)])],
+            "too large",
+        ),
+        (
+            &[("address", &address), ("write", &address)],
+            "truth values",
+        ),
+        (&[("addresses", &address)], "without a column `address`"),
+    ] {
+        write_foreign(&path, columns);
+        let error = read().unwrap_err();
+        assert!(
+            error.contains("a.parquet") && error.contains(what),
+            "{error}"
+        );
+    }
 }

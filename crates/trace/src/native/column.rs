@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::mem;
 use std::os::unix::fs::FileExt;
+use std::panic::{self, AssertUnwindSafe};
 use std::sync::Arc;
 
 use bytes::{Buf, Bytes};
@@ -37,7 +38,7 @@ impl Column {
             bytes: bytes.into(),
         });
         let levels = (descriptor.max_def_level() > 0).then(Vec::new);
-        let pages = SerializedPageReader::new(chunk_bytes, chunk, rows, None)?;
+        let pages = unpanicked(|| SerializedPageReader::new(chunk_bytes, chunk, rows, None))?;
         Ok(Self {
             values: get_column_reader(descriptor, Box::new(pages)),
             levels,
@@ -123,7 +124,7 @@ fn exactly<T: DataType>(
     if let Some(levels) = levels {
         levels.clear();
     }
-    let (read, present, _) = values.read_records(rows, levels.as_mut(), None, into)?;
+    let (read, present, _) = unpanicked(|| values.read_records(rows, levels.as_mut(), None, into))?;
     if present < read {
         return Err(general("a value is missing (null)"));
     }
@@ -131,6 +132,13 @@ fn exactly<T: DataType>(
         return Err(general("it ends too early"));
     }
     Ok(())
+}
+
+/// Makes a panic an error: on some damaged pages the parquet crate panics, and its state is not
+/// used after that.
+pub(super) fn unpanicked<T>(parquet: impl FnOnce() -> Result<T>) -> Result<T> {
+    let caught = panic::catch_unwind(AssertUnwindSafe(parquet));
+    caught.unwrap_or_else(|_| Err(general("what it says contradicts itself")))
 }
 
 fn general(what: &str) -> ParquetError {

@@ -8,7 +8,7 @@ use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData, ParquetMetaD
 use parquet::file::statistics::Statistics;
 use terrace_base::{Context, Error, Result};
 
-use super::column::Column;
+use super::column::{Column, unpanicked};
 use super::{COLUMNS, VERSION, VERSION_KEY};
 use crate::access::{Block, Columns};
 use crate::format::Format;
@@ -49,8 +49,7 @@ impl Reader {
     pub(crate) fn open(path: &Path, wanted: Columns) -> Result<Self> {
         let cannot = || format!("cannot read the trace `{}`", path.display());
         let file = File::open(path).or_fail(cannot)?;
-        let parquet = ParquetMetaDataReader::new()
-            .parse_and_finish(&file)
+        let parquet = unpanicked(|| ParquetMetaDataReader::new().parse_and_finish(&file))
             .map_err(|e| Error::failure(format!("{}: {e}", cannot())))?;
         check(path, &parquet, file.metadata().or_fail(cannot)?.len())?;
         Ok(Self {
@@ -98,7 +97,7 @@ impl Reader {
     fn corrupt(&self, group: usize, name: &str, error: &ParquetError) -> Error {
         let offset = chunk(&self.parquet, group, name).map_or(0, |chunk| chunk.byte_range().0);
         Error::failure(format!(
-            "the trace `{}` is corrupt in its column {name} at offset {offset}: {error}",
+            "the trace `{}` is wrong in its column {name} at offset {offset}: {error}",
             self.path.display()
         ))
     }
