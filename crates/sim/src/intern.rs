@@ -6,8 +6,8 @@
 
 use std::collections::HashMap;
 
+use terrace_policy::Location;
 use terrace_policy::replacement::PageId;
-use terrace_policy::{Location, Page, Space};
 
 /// Pages in one leaf, as in a page table of x86-64.
 const LEAF_PAGES: u64 = 512;
@@ -16,8 +16,17 @@ const RECENT: usize = 4096;
 /// A page that has no number.
 const NONE: u32 = u32::MAX;
 
-/// Which leaf: the address space, and the page number divided by [`LEAF_PAGES`].
-type LeafKey = (Space, u64);
+/// Address spaces are numbered below this.
+pub const MAX_SPACES: u32 = 1 << 21;
+
+/// Which leaf: the address space, and the page number divided by [`LEAF_PAGES`], which has 43 bits
+/// at most, for an address has 64.
+type LeafKey = u64;
+
+fn leaf_key(at: Location) -> LeafKey {
+    debug_assert!(at.space.0 < MAX_SPACES);
+    u64::from(at.space.0) << 43 | at.page.0 / LEAF_PAGES
+}
 
 /// From pages to their numbers and back.
 pub struct PageTable {
@@ -42,7 +51,7 @@ impl PageTable {
         Self {
             leaves: HashMap::new(),
             numbers: Vec::new(),
-            recent: vec![((Space(u32::MAX), u64::MAX), NONE); RECENT],
+            recent: vec![(LeafKey::MAX, NONE); RECENT],
             locations: Vec::new(),
         }
     }
@@ -67,7 +76,7 @@ impl PageTable {
 
     /// The number of a page, if it has one.
     pub fn find(&self, at: Location) -> Option<PageId> {
-        let leaf = *self.leaves.get(&(at.space, at.page.0 / LEAF_PAGES))?;
+        let leaf = *self.leaves.get(&leaf_key(at))?;
         let number = self.numbers[leaf as usize + (at.page.0 % LEAF_PAGES) as usize];
         (number != NONE).then_some(PageId(number))
     }
@@ -90,8 +99,8 @@ impl PageTable {
     /// Where the leaf of a page begins; makes it where there is none.
     #[inline]
     fn leaf(&mut self, at: Location) -> u32 {
-        let key = (at.space, at.page.0 / LEAF_PAGES);
-        let place = (key.1 as usize ^ (key.0.0 as usize).wrapping_mul(97)) % RECENT;
+        let key = leaf_key(at);
+        let place = (key ^ key >> 43) as usize % RECENT;
         let (known, leaf) = self.recent[place];
         if known == key {
             return leaf;
@@ -111,15 +120,11 @@ impl PageTable {
     }
 }
 
-/// The page that holds a byte address.
-pub fn page_of(address: u64) -> Page {
-    Page(address / terrace_policy::PAGE_BYTES)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use terrace_policy::{Page, Space};
 
     proptest! {
         /// Against a plain map, with pages that share leaves and places among the recent ones.

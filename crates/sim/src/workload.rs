@@ -7,7 +7,14 @@ use terrace_policy::replacement::PageId;
 use terrace_policy::{Location, PAGE_BYTES, Page, Space};
 use terrace_trace::{Block, Source};
 
-use crate::intern::PageTable;
+use crate::intern::{MAX_SPACES, PageTable};
+
+/// Programs on one machine; each has as many processes as 16 bits can name.
+const MAX_PROGRAMS: usize = (MAX_SPACES >> 16) as usize;
+
+/// Touches of a batch, about: enough that what simulations in one pass keep in the processor's
+/// caches is worth loading, few enough that a batch stays there as well.
+const BATCH: usize = 1 << 17;
 
 /// One touch of a page by a thread, in 64 bits:
 ///
@@ -96,10 +103,16 @@ impl Workload {
     /// These traces, a program each; of each at most `limit` accesses.
     ///
     /// # Errors
-    /// A usage error where there is none.
+    /// A usage error where there is none, or more than 32.
     pub fn new(sources: Vec<Box<dyn Source>>, limit: Option<u64>) -> Result<Self> {
         if sources.is_empty() {
             return Err(Error::usage("there is no trace to simulate; name one"));
+        }
+        if sources.len() > MAX_PROGRAMS {
+            return Err(Error::usage(format!(
+                "{} programs are more than can be simulated together, which is {MAX_PROGRAMS}",
+                sources.len()
+            )));
         }
         let programs = sources.into_iter().map(|source| Program {
             source,
@@ -139,30 +152,32 @@ impl Workload {
     /// # Errors
     /// The trace's, where it is corrupt.
     pub fn read(&mut self, program: usize) -> Result<Option<Batch>> {
-        let owner = program;
+        let mut batch = Batch::default();
+        batch.references.reserve(BATCH + BATCH / 2);
+        while batch.references.len() < BATCH && self.append_block(program, &mut batch)? {}
+        Ok((!batch.references.is_empty()).then_some(batch))
+    }
+
+    /// Appends the next block of a program's trace; returns whether there was one.
+    fn append_block(&mut self, owner: usize, batch: &mut Batch) -> Result<bool> {
         let program = &mut self.programs[owner];
         if program.left == 0 {
-            return Ok(None);
+            return Ok(false);
         }
         program.source.read(&mut self.block)?;
-        if self.block.is_empty() {
-            program.left = 0;
-            return Ok(None);
-        }
-        let accesses = self
-            .block
-            .len()
-            .min(usize::try_from(program.left).unwrap_or(usize::MAX));
-        program.left -= accesses as u64;
-        let mut batch = Batch::default();
-        batch.references.reserve(accesses + accesses / 64);
+        let left = usize::try_from(program.left).unwrap_or(usize::MAX);
+        let accesses = self.block.len().min(left);
+        program.left = match accesses {
+            0 => 0,
+            _ => program.left - accesses as u64,
+        };
         let mut begin = 0;
         while begin < accesses {
             let end = run_end(&self.block.thread, begin, accesses);
-            self.convert(owner, begin, end, &mut batch);
+            self.convert(owner, begin, end, batch);
             begin = end;
         }
-        Ok(Some(batch))
+        Ok(accesses > 0)
     }
 
     /// Appends the accesses `begin..end` of the block, all of one thread.

@@ -8,6 +8,7 @@ use terrace_base::{Error, Result};
 use terrace_policy::replacement::{Make, PageId, Replacement};
 
 use super::{Outcome, Settings, Simulation};
+use crate::intern::PageTable;
 use crate::workload::{Batch, Workload};
 
 /// Makes machines of these settings and runs the workload on each of them.
@@ -44,14 +45,11 @@ pub fn run(
         }
         progress(accesses);
         let pages = workload.pages();
-        runners.par_iter_mut().for_each(|runner| {
-            if let Some(program) = runner.wants {
-                let batch = tapes[program].at(runner.read[program]);
-                runner.simulation.feed(program, batch);
-                runner.read[program] += 1;
-                runner.wants = runner.simulation.run(pages);
-            }
-        });
+        let go_on = |runner: &mut Runner| runner.go_on(&tapes, pages);
+        match &mut runners[..] {
+            [only] => go_on(only),
+            many => many.par_iter_mut().for_each(go_on),
+        }
         if runners.iter().all(|runner| runner.wants.is_none()) {
             let outcome = |runner: &Runner| runner.simulation.outcome(pages);
             return Ok(runners.iter().map(outcome).collect());
@@ -129,6 +127,16 @@ impl Runner {
             simulation,
             read: vec![0; programs],
             wants: Some(0),
+        }
+    }
+
+    /// Takes the batch that it wants and runs until it wants another.
+    fn go_on(&mut self, tapes: &[Tape], pages: &PageTable) {
+        if let Some(program) = self.wants {
+            let batch = tapes[program].at(self.read[program]);
+            self.simulation.feed(program, batch);
+            self.read[program] += 1;
+            self.wants = self.simulation.run(pages);
         }
     }
 }
