@@ -14,6 +14,23 @@
 //!   randomised, or start-gap.
 //!
 //! Pages are 4 KiB, lines 64 bytes. Nothing here knows of policies or programs.
+//!
+//! ```
+//! use terrace_base::Nanos;
+//! use terrace_device::{Catalogue, Class, Kind, Queue, Request};
+//!
+//! let catalogue = Catalogue::builtin();
+//! let mut queue = Queue::new(catalogue.get("pcm")?.timing()?);
+//! let (kind, class) = (Kind::Read, Class::Demand);
+//! for id in 0..2 {
+//!     queue.submit(Nanos(1000), Request { id, kind, class, bytes: 4096, slot: id });
+//! }
+//! assert_eq!(queue.next_completion(), Some(Nanos(1150)));
+//! let first = queue.complete(Nanos(1150)).unwrap();
+//! assert_eq!((first.request.id, first.started), (0, Nanos(1000)));
+//! assert_eq!(queue.next_completion(), Some(Nanos(1300)));
+//! # Ok::<(), terrace_base::Error>(())
+//! ```
 
 pub mod catalogue;
 pub mod energy;

@@ -180,10 +180,7 @@ impl Queue {
             Kind::Write => self.timing.write,
         };
         self.bus_free = later(self.bus_free.max(at), self.timing.transfer(request.bytes));
-        let finished = match self.timing.bandwidth {
-            Some(_) => later(at, latency).max(self.bus_free),
-            None => later(at, latency),
-        };
+        let finished = later(at, latency).max(self.bus_free);
         self.started += 1;
         self.running.push(Reverse(Running {
             finished,

@@ -1,7 +1,7 @@
 //! How fast each replacement policy is, and how often it misses: 20 M touches of 1 M pages,
 //! Zipf with exponent 1 over scrambled page numbers, a DRAM of 100 k pages, one thread.
 //!
-//! `cargo bench -p terrace-policy --bench replacement [NAME ...]` prints, for the policies named
+//! `cargo bench -p terrace-policy --bench replacement -- [NAME ...]` prints, for the policies named
 //! (all without names), the median of several runs in million touches a second, the fastest and
 //! the slowest run, and the miss ratio. Policies take turns, so that a neighbour's load hits all.
 
@@ -90,6 +90,7 @@ fn main() {
             ratios[at] = ratio;
         }
     }
+    println!("{TOUCHES} touches of {PAGES} pages, DRAM of {DRAM} pages, median of {RUNS} runs");
     println!("policy     M touches/s  (slowest to fastest)  miss ratio");
     for (at, entry) in entries.iter().enumerate() {
         speeds[at].sort_by(f64::total_cmp);

@@ -5,20 +5,32 @@
 //! file with its layout and where it comes from.
 
 pub mod access;
+pub mod caffeine;
+pub mod champsim;
+mod compression;
+pub mod csv;
 pub mod format;
 pub mod generate;
 pub mod info;
+mod input;
+pub mod lackey;
 pub mod native;
+pub mod oracle_general;
 mod output;
 pub mod reuse;
 pub mod selection;
 pub mod source;
+mod stream;
 #[cfg(test)]
 mod testing;
+mod text;
 
 use std::path::Path;
 
 use terrace_base::{Error, Result};
+
+use compression::Compression;
+use input::Input;
 
 pub use access::{Access, Block, Columns};
 pub use format::Format;
@@ -32,7 +44,9 @@ pub use source::{Meta, Sink, Source};
 /// A failure where the file cannot be read or is corrupt; a usage error where its format cannot
 /// be told.
 pub fn open(path: &Path, columns: Columns) -> Result<Box<dyn Source>> {
-    open_as(path, Format::Native, columns)
+    let input = Input::open(path)?;
+    let format = Format::detect(path, &input)?;
+    source(path, input, format, columns)
 }
 
 /// Opens a trace of the format `format`.
@@ -40,9 +54,23 @@ pub fn open(path: &Path, columns: Columns) -> Result<Box<dyn Source>> {
 /// # Errors
 /// A failure where the file cannot be read or is not of this format.
 pub fn open_as(path: &Path, format: Format, columns: Columns) -> Result<Box<dyn Source>> {
+    source(path, Input::open(path)?, format, columns)
+}
+
+fn source(path: &Path, input: Input, format: Format, columns: Columns) -> Result<Box<dyn Source>> {
+    if let (Format::Native, Some(compression)) = (format, input.compression()) {
+        return Err(Error::usage(format!(
+            "`{}` is a Parquet file packed with {compression}; unpack it first, it is packed inside",
+            path.display()
+        )));
+    }
     match format {
         Format::Native => Ok(Box::new(native::Reader::open(path, columns)?)),
-        _ => Err(Error::usage(format!("{format} cannot be read yet"))),
+        Format::ChampSim => Ok(champsim::source(input)),
+        Format::Lackey => Ok(lackey::source(input)),
+        Format::OracleGeneral => Ok(oracle_general::source(input)),
+        Format::Caffeine => Ok(caffeine::source(input)),
+        Format::Csv => csv::source(input),
     }
 }
 
@@ -64,13 +92,26 @@ pub fn create(path: &Path, about: &[(String, String)]) -> Result<Box<dyn Sink>> 
     create_as(path, format, about)
 }
 
-/// Begins a trace of the format `format`, as [`create`] does.
+/// Begins a trace of the format `format`, as [`create`] does. One of ChampSim or CSV is packed
+/// where its name ends in .gz, .xz or .zst.
 ///
 /// # Errors
 /// A usage error where the format cannot be written; a failure where the file cannot be made.
 pub fn create_as(path: &Path, format: Format, about: &[(String, String)]) -> Result<Box<dyn Sink>> {
+    let packs = matches!(format, Format::ChampSim | Format::Csv);
+    if let (false, Some(compression)) = (packs, Compression::by_name(path)) {
+        return Err(Error::usage(format!(
+            "`{}` would be packed with {compression}, which the format {format} is not; leave the ending away",
+            path.display()
+        )));
+    }
     match format {
         Format::Native => Ok(Box::new(native::Writer::create(path, about)?)),
-        _ => Err(Error::usage(format!("{format} cannot be written"))),
+        Format::ChampSim => Ok(Box::new(champsim::Writer::create(path)?)),
+        Format::OracleGeneral => Ok(Box::new(oracle_general::Writer::create(path)?)),
+        Format::Csv => Ok(Box::new(csv::Writer::create(path)?)),
+        Format::Lackey | Format::Caffeine => Err(Error::usage(format!(
+            "the format {format} is only read; write native, champsim, oracle-general or csv"
+        ))),
     }
 }

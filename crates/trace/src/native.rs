@@ -13,7 +13,9 @@
 //! All are required. The key-value metadata holds `terrace.trace = 1`, the version of this
 //! layout, and whatever the recorder said of the recording.
 
+mod chunk;
 mod column;
+mod encoding;
 mod reader;
 mod writer;
 
@@ -24,6 +26,17 @@ pub(crate) use writer::Writer;
 const VERSION_KEY: &str = "terrace.trace";
 /// The version of the layout.
 const VERSION: &str = "1";
+
+/// The names of the columns, in their order.
+const COLUMNS: [&str; 7] = [
+    "instruction",
+    "address",
+    "ip",
+    "process",
+    "thread",
+    "size",
+    "write",
+];
 
 /// The layout in Parquet's own notation.
 const SCHEMA: &str = "message access {

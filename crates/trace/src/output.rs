@@ -2,6 +2,7 @@
 
 use std::fs::{self, File};
 use std::io::{self, Write};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process;
 
@@ -47,6 +48,11 @@ impl Output {
     /// The name it will have.
     pub(crate) fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Writes `bytes` at `offset`, wherever else has been written.
+    pub(crate) fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
+        self.file.write_all_at(bytes, offset)
     }
 
     /// Gives the file its name.

@@ -4,15 +4,15 @@
 //! Awad, Blagodurov and Solihin, "Write-aware management of NVM-based memory extensions", ICS
 //! 2016, section 5.4. When the hand passes a page it counts up if the reference bit is set, and
 //! clears the bit; otherwise it counts down, and a page whose counter is then zero or less goes.
-//! The paper names no bound; here the counter stops at [`MAX_AGE`], so that a page that was hot
-//! for long can be forgotten. With a bound of 1 the policy would be [`Clock`](super::clock), which
-//! it follows in what counts as a reference.
+//! The paper names no bound; here the counter stops at 7, so that a page that was hot for long
+//! can be forgotten. With a bound of 1 the policy would be CLOCK ([`clock`](super::clock)), which it
+//! follows in what counts as a reference.
 
 use super::list::{Links, List};
 use super::table::Table;
 use super::{Answer, PageId, Replacement, Touch};
 
-/// A page stays for at most so many turns of the hand without a reference.
+/// A page goes in this turn of the hand without a reference at the latest.
 const MAX_AGE: u8 = 7;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

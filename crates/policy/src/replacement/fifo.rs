@@ -73,3 +73,20 @@ impl Replacement for Fifo {
         self.queue.len()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::example::evictions;
+    use super::*;
+
+    #[test]
+    fn more_pages_may_mean_more_misses() {
+        // Belady, Nelson and Shedler, "An anomaly in space-time characteristics of certain
+        // programs running in a paging machine", CACM 12(6), 1969: 9 misses with three pages,
+        // of which 6 evict, and 10 with four.
+        let pages = [1, 2, 3, 4, 1, 2, 5, 1, 2, 3, 4, 5];
+        let with = |capacity| evictions(&mut Fifo::new(capacity), &pages);
+        assert_eq!(with(3), [1, 2, 3, 4, 1, 2]);
+        assert_eq!(with(4), [1, 2, 3, 4, 5, 1]);
+    }
+}

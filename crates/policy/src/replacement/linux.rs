@@ -2,16 +2,17 @@
 //! page's turn comes; what is used again and again while inactive becomes active.
 //!
 //! The classic page reclaim of Linux (without the multi-generational LRU), as it treats mapped
-//! anonymous memory since 5.9: `mm/vmscan.c` (`folio_check_references`, `inactive_is_low`,
-//! `shrink_active_list`) and `mm/workingset.c`, whose opening comment explains refaults; Gorman,
-//! "Understanding the Linux Virtual Memory Manager", 2004, chapter 10.
+//! anonymous memory since 5.9. Kernel documentation: `admin-guide/mm/concepts.rst`, section
+//! Reclaim, and the opening comment of `mm/workingset.c`, which explains refaults. The functions
+//! followed here are `folio_check_references`, `inactive_is_low` and `shrink_active_list` of
+//! `mm/vmscan.c`, and `workingset_refault`.
 //!
 //! A page comes in inactive. When its turn comes it goes, unless the processor has set its
 //! accessed bit: then the bit is cleared, and the page is spared for another round if this is
 //! the first time, active otherwise. While the inactive queue is small compared to the active
-//! one, active pages become inactive in their turn, accessed or not; of those, one access makes
-//! them active again. A page that comes back after fewer pages went than are active would have
-//! been kept if the active queue had been shorter: it is active at once.
+//! one, active pages become inactive in their turn, accessed or not. A page that comes back after
+//! no more pages went than are active would have been kept if the active queue had been shorter:
+//! it is active at once.
 //!
 //! Simpler than the kernel: one page at a time instead of 32, memory is reclaimed when it is full
 //! and not by watermarks, there are neither files nor zones, and a dirty page goes like a clean

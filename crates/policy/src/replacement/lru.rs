@@ -74,3 +74,19 @@ impl Replacement for Lru {
         self.pages.len()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::example::evictions;
+    use super::*;
+
+    #[test]
+    fn a_touch_puts_a_page_off() {
+        // The touches that show FIFO's anomaly: 10 misses with three pages and 8 with four, for
+        // what LRU keeps of three pages it also keeps of four.
+        let pages = [1, 2, 3, 4, 1, 2, 5, 1, 2, 3, 4, 5];
+        let with = |capacity| evictions(&mut Lru::new(capacity), &pages);
+        assert_eq!(with(3), [1, 2, 3, 4, 5, 1, 2]);
+        assert_eq!(with(4), [3, 4, 5, 1]);
+    }
+}

@@ -9,7 +9,7 @@ use parquet::file::statistics::Statistics;
 use terrace_base::{Context, Error, Result};
 
 use super::column::Column;
-use super::{VERSION, VERSION_KEY};
+use super::{COLUMNS, VERSION, VERSION_KEY};
 use crate::access::{Block, Columns};
 use crate::format::Format;
 use crate::source::{Meta, Source};
@@ -166,52 +166,57 @@ fn chunk<'a>(
     group: usize,
     name: &str,
 ) -> Option<&'a ColumnChunkMetaData> {
-    let columns = parquet.row_group(group).columns();
-    columns
-        .iter()
-        .find(|chunk| chunk.column_path().parts() == [name])
+    let schema = parquet.file_metadata().schema_descr();
+    let mut columns = schema.columns().iter();
+    let index = columns.position(|column| column.path().parts() == [name])?;
+    Some(parquet.row_group(group).column(index))
 }
 
 /// Whether this is a trace, of a version that we know, and all that it names lies in the file.
 fn check(path: &Path, parquet: &ParquetMetaData, file_bytes: u64) -> Result<()> {
-    let version = key_values(parquet).find(|(key, _)| key == VERSION_KEY);
-    if let Some((_, version)) = version
-        && version != VERSION
-    {
-        return Err(Error::failure(format!(
-            "the trace `{}` has version {version} of the layout; this program reads version {VERSION}",
-            path.display()
-        )));
-    }
+    let wrong = |what: String| Error::failure(format!("the trace `{}` {what}", path.display()));
     let schema = parquet.file_metadata().schema_descr();
-    if !schema
-        .columns()
-        .iter()
-        .any(|column| column.path().parts() == ["address"])
-    {
-        return Err(Error::failure(format!(
-            "`{}` is a Parquet file, but no trace: it has no column `address`",
-            path.display()
-        )));
-    }
-    for chunk in parquet
-        .row_groups()
-        .iter()
-        .flat_map(|group| group.columns())
-    {
-        let start = chunk
-            .dictionary_page_offset()
-            .unwrap_or(chunk.data_page_offset());
-        let end = start.checked_add(chunk.compressed_size());
-        let inside = start >= 0
-            && chunk.compressed_size() >= 0
-            && end.is_some_and(|end| end as u64 <= file_bytes);
-        if !inside {
-            return Err(Error::failure(format!(
-                "the trace `{}` is corrupt: its column {} at offset {start} is not within the file",
-                path.display(),
-                chunk.column_path()
+    let names: Vec<String> = schema.columns().iter().map(|c| c.path().string()).collect();
+    let version = key_values(parquet).find(|(key, _)| key == VERSION_KEY);
+    match version {
+        Some((_, version)) if version != VERSION => {
+            return Err(wrong(format!(
+                "has version {version} of the layout; this program reads version {VERSION}"
             )));
+        }
+        Some(_) if names != COLUMNS => {
+            return Err(wrong(format!(
+                "is corrupt: its columns are {}, not {}",
+                names.join(", "),
+                COLUMNS.join(", ")
+            )));
+        }
+        _ => {}
+    }
+    if !names.iter().any(|name| name == "address") {
+        return Err(wrong("is a Parquet file without a column `address`".into()));
+    }
+    let groups = parquet.row_groups();
+    let rows: i128 = groups.iter().map(|g| i128::from(g.num_rows())).sum();
+    if rows != i128::from(parquet.file_metadata().num_rows()) {
+        return Err(wrong(
+            "is corrupt: its row groups do not have as many rows as it".into(),
+        ));
+    }
+    for group in groups {
+        for chunk in group.columns() {
+            let offset = chunk.dictionary_page_offset();
+            let offset = offset.unwrap_or(chunk.data_page_offset());
+            let end = offset.checked_add(chunk.compressed_size());
+            let inside = offset >= 0
+                && chunk.compressed_size() >= 0
+                && end.is_some_and(|end| end.cast_unsigned() <= file_bytes);
+            if !inside || group.num_rows() < 0 || chunk.num_values() != group.num_rows() {
+                return Err(wrong(format!(
+                    "is corrupt: its column {} at offset {offset} is not in the file, or not whole",
+                    chunk.column_path()
+                )));
+            }
         }
     }
     Ok(())

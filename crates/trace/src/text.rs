@@ -1,0 +1,72 @@
+//! Numbers in text formats.
+
+/// A number of hexadecimal digits, and nothing else, that fits.
+pub(crate) fn hexadecimal(digits: &[u8]) -> Option<u64> {
+    number(digits, 16)
+}
+
+/// A number of decimal digits, and nothing else, that fits.
+pub(crate) fn decimal(digits: &[u8]) -> Option<u64> {
+    number(digits, 10)
+}
+
+/// A decimal number, or a hexadecimal one after `0x`.
+pub(crate) fn either(digits: &[u8]) -> Option<u64> {
+    match digits {
+        [b'0', b'x' | b'X', digits @ ..] => hexadecimal(digits),
+        _ => decimal(digits),
+    }
+}
+
+fn number(digits: &[u8], base: u32) -> Option<u64> {
+    if digits.is_empty() {
+        return None;
+    }
+    digits.iter().try_fold(0u64, |number, digit| {
+        let digit = char::from(*digit).to_digit(base)?;
+        number
+            .checked_mul(u64::from(base))?
+            .checked_add(u64::from(digit))
+    })
+}
+
+/// The beginning of what stands there, for a message.
+pub(crate) fn quote(bytes: &[u8]) -> String {
+    const SHOWN: usize = 40;
+    let shown = &bytes[..bytes.len().min(SHOWN)];
+    let dots = if bytes.len() > SHOWN { "…" } else { "" };
+    format!("`{}{dots}`", String::from_utf8_lossy(shown).escape_debug())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn what_is_no_number_is_none() {
+        for text in [
+            "",
+            "0x",
+            "-1",
+            "+1",
+            "1 ",
+            "g",
+            "18446744073709551616",
+            "0x1_0",
+        ] {
+            assert_eq!(either(text.as_bytes()), None, "{text}");
+        }
+        assert_eq!(decimal(b"a"), None);
+        assert_eq!(hexadecimal(b"10000000000000000"), None);
+    }
+
+    proptest! {
+        #[test]
+        fn every_number_is_read(number: u64) {
+            prop_assert_eq!(either(format!("{number}").as_bytes()), Some(number));
+            prop_assert_eq!(either(format!("{number:#x}").as_bytes()), Some(number));
+            prop_assert_eq!(hexadecimal(format!("{number:X}").as_bytes()), Some(number));
+        }
+    }
+}
