@@ -4,6 +4,7 @@ mod args;
 mod doctor;
 mod progress;
 mod run;
+mod sim;
 mod trace;
 
 use std::io::Write;
@@ -29,6 +30,7 @@ fn main() -> ExitCode {
 fn dispatch(arguments: args::Terrace) -> Result<ExitCode> {
     match arguments.command {
         args::Command::Run(run) => run::run(run),
+        args::Command::Sim(sim) => sim::sim(&sim),
         args::Command::Trace(trace) => trace::trace(&trace),
         args::Command::Doctor(doctor) => doctor::doctor(&doctor),
     }

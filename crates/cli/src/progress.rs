@@ -2,8 +2,8 @@
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-const BAR: &str = "{wide_bar} {percent} %  {human_pos} accesses, {eta} left";
-const COUNT: &str = "{human_pos} accesses in {elapsed}";
+const BAR: &str = "{prefix}{wide_bar} {percent} %  {human_pos} accesses, {eta} left";
+const COUNT: &str = "{prefix}{human_pos} accesses in {elapsed}";
 
 /// A bar on standard error; nothing where that is no terminal. It goes away when dropped.
 pub struct Progress(ProgressBar);
@@ -20,6 +20,12 @@ impl Progress {
         let template = if total.is_some() { BAR } else { COUNT };
         let style = ProgressStyle::with_template(template).expect("our templates are templates");
         Self(bar.with_style(style))
+    }
+
+    /// Says what is being done.
+    pub fn doing(self, what: &str) -> Self {
+        self.0.set_prefix(format!("{what} "));
+        self
     }
 
     /// So many accesses are done.

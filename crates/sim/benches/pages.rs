@@ -19,7 +19,7 @@ const PAGES: u64 = 1_000_000;
 const DRAM_PAGES: usize = 100_000;
 const REPEATS: usize = 3;
 const PASS: [&str; 8] = [
-    "fifo", "clock", "sieve", "lru", "arc", "s3-fifo", "lfu", "2q",
+    "fifo", "clock", "sieve", "lru", "arc", "s3fifo", "lfu", "2q",
 ];
 
 /// A trace in memory.

@@ -5,6 +5,7 @@
 //! file with its layout and where it comes from.
 
 pub mod access;
+pub mod ahead;
 pub mod caffeine;
 pub mod champsim;
 mod compression;
@@ -33,6 +34,7 @@ use compression::Compression;
 use input::Input;
 
 pub use access::{Access, Block, Columns};
+pub use ahead::ahead;
 pub use format::Format;
 pub use info::Info;
 pub use selection::{Level, Selection};

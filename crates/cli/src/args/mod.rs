@@ -1,11 +1,14 @@
 //! What can be written on the command line, a file a command.
 
 mod doctor;
+pub mod machines;
 mod run;
+pub mod sim;
 pub mod trace;
 
 pub use doctor::Doctor;
 pub use run::Run;
+pub use sim::Sim;
 pub use trace::Trace;
 
 use clap::{Parser, Subcommand};
@@ -21,6 +24,7 @@ pub struct Terrace {
 #[derive(Subcommand)]
 pub enum Command {
     Run(Run),
+    Sim(Sim),
     Trace(Trace),
     Doctor(Doctor),
 }

@@ -6,6 +6,7 @@
 //! the traces ([`run`]).
 
 mod buffer;
+pub mod choice;
 mod cost;
 mod count;
 mod outcome;
@@ -18,6 +19,6 @@ mod threads;
 pub use cost::{FaultCost, Shootdown};
 pub use count::{Counts, Times};
 pub use outcome::{Energy, Lifetime, Outcome, ProgramTime};
-pub use run::{read_future, run};
+pub use run::{Survey, run};
 pub use settings::{Inclusion, Prefetch, Settings, Tier, Work};
 pub use simulation::Simulation;

@@ -14,7 +14,7 @@ use crate::workload::{Batch, Workload};
 ///
 /// All see the same touches; what one finds does not depend on the others, nor on the number of
 /// processors. `progress` is told now and then how many accesses have been read. `future` holds
-/// all touches in order, for policies that know it; [`read_future`] makes it.
+/// all touches in order, for policies that know it; a [`Survey`] finds it.
 ///
 /// # Errors
 /// The traces', where one is corrupt; a usage error where a policy needs the future and it is
@@ -63,27 +63,43 @@ pub fn run(
     }
 }
 
-/// All touches of a workload in the order of its trace.
-///
-/// # Errors
-/// The trace's, where it is corrupt; a usage error where there is more than one thread: the order
-/// of their touches is only known afterwards.
-pub fn read_future(mut workload: Workload) -> Result<Vec<PageId>> {
-    let mut future = Vec::new();
-    while workload.programs() == 1
-        && let Some(batch) = workload.read(0)?
-    {
-        future.extend(batch.references.iter().map(|reference| reference.page()));
-        if workload.threads(0) > 1 {
-            break;
+/// What is known of a workload after a first pass over it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Survey {
+    /// Pages that it touches.
+    pub footprint_pages: u64,
+    /// All touches in order, if they were asked for.
+    pub future: Option<Vec<PageId>>,
+}
+
+impl Survey {
+    /// Reads a workload to its end. `future` asks for all touches.
+    ///
+    /// # Errors
+    /// The traces', where one is corrupt; a usage error where the future is asked for and there is
+    /// more than one thread: the order of their touches is only known afterwards.
+    pub fn of(mut workload: Workload, future: bool, mut progress: impl FnMut(u64)) -> Result<Self> {
+        let mut touches = Vec::new();
+        let mut accesses = 0;
+        for program in 0..workload.programs() {
+            while let Some(batch) = workload.read(program)? {
+                if future && (workload.programs() > 1 || workload.threads(program) > 1) {
+                    return Err(Error::usage(
+                        "a policy that knows the future needs one trace with one thread: the order of several is only known afterwards",
+                    ));
+                }
+                accesses += batch.references.len() as u64;
+                progress(accesses);
+                if future {
+                    touches.extend(batch.references.iter().map(|reference| reference.page()));
+                }
+            }
         }
+        Ok(Self {
+            footprint_pages: workload.pages().len() as u64,
+            future: future.then_some(touches),
+        })
     }
-    if workload.programs() > 1 || workload.threads(0) > 1 {
-        return Err(Error::usage(
-            "a policy that knows the future needs one trace with one thread: the order of several is only known afterwards",
-        ));
-    }
-    Ok(future)
 }
 
 /// The replacement policy of a machine.
