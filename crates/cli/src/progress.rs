@@ -2,8 +2,8 @@
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-const BAR: &str = "{prefix}{wide_bar} {percent} %  {human_pos} accesses, {per_sec}, {eta} left";
-const COUNT: &str = "{prefix}{human_pos} accesses, {per_sec}";
+const BAR: &str = "{prefix}{wide_bar} {percent} %  {human_pos} accesses, {eta} left";
+const COUNT: &str = "{prefix}{human_pos} accesses in {elapsed}";
 
 /// A bar on standard error; nothing where that is no terminal. It goes away when dropped.
 pub struct Progress(ProgressBar);

@@ -66,12 +66,21 @@ impl Info {
 /// Sizes below this are counted in an array.
 const SMALL: usize = 32;
 
+/// Visits that are followed up together.
+const BATCH: usize = 4096;
+
 #[derive(Debug, Default)]
 struct Gathering {
     info: Info,
     small_sizes: [u64; SMALL],
     pages: Pages,
     distances: Distances,
+    batch: Batch,
+    /// The process and page of the last visit.
+    last: Option<(u16, u64)>,
+    /// Touches of the page that was touched before, in these visits.
+    again: u64,
+    answers: Vec<Option<u32>>,
     processes: FxHashSet<u16>,
     /// The instructions of each thread so far.
     threads: FxHashMap<u16, u64>,
@@ -122,17 +131,42 @@ impl Gathering {
             }
             self.touch(process, start, last);
         }
+        self.follow();
     }
 
     /// Touches `first..=last`, which lie in one page.
     fn touch(&mut self, process: u16, first: u64, last: u64) {
-        let (page, again) = self.pages.touch(process, first, last);
-        let distance = if again {
-            Some(0)
-        } else {
-            self.distances.touch(page)
-        };
-        self.info.reuse.add(distance);
+        let key = (process, first / PAGE_BYTES);
+        let lines = lines(first, last);
+        match self.batch.lines.last_mut() {
+            Some(visited) if self.last == Some(key) => {
+                *visited |= lines;
+                self.again += 1;
+            }
+            _ => {
+                if self.batch.pages.len() == BATCH {
+                    self.follow();
+                }
+                let page = self.pages.number(process, first / PAGE_BYTES);
+                self.batch.pages.push(page);
+                self.batch.lines.push(lines);
+                self.last = Some(key);
+            }
+        }
+    }
+
+    /// Follows the visits of the batch up. One table is gone through after the other, so that the
+    /// processor need not wait for an entry before it asks for the next.
+    fn follow(&mut self) {
+        let Batch { pages, lines } = &mut self.batch;
+        self.pages.mark(pages, lines);
+        self.distances.touch_all(pages, &mut self.answers);
+        for distance in self.answers.drain(..) {
+            self.info.reuse.add(distance);
+        }
+        self.info.reuse.add_zeros(std::mem::take(&mut self.again));
+        pages.clear();
+        lines.clear();
     }
 
     fn finish(self, counts_instructions: bool) -> Info {
@@ -158,43 +192,52 @@ fn add_runs<T: Copy + Eq + std::hash::Hash>(set: &mut FxHashSet<T>, values: &[T]
     }
 }
 
-/// Neighbouring pages that are looked up together: one entry of the hash table for all of them.
-const GROUP: u64 = 8;
+/// Visits of pages, each of touches that follow each other, that are not followed up yet.
+#[derive(Debug, Default)]
+struct Batch {
+    /// The number of the page of each.
+    pages: Vec<u32>,
+    /// The page's lines that each touched, a bit a line.
+    lines: Vec<u64>,
+}
+
+/// The bits of the lines in which `first..=last` lie, within their page.
+fn lines(first: u64, last: u64) -> u64 {
+    let line = |address: u64| address % PAGE_BYTES / LINE_BYTES;
+    (u64::MAX >> (63 - line(last))) & (u64::MAX << line(first))
+}
+
+/// The binary logarithm of the number of neighbouring pages that are looked up together: one entry
+/// of the hash table for all of them. With it the number of a group and that of a process make 64
+/// bits.
+const GROUP: u32 = 4;
 
 /// Numbers pages, and knows which of their lines were touched.
 #[derive(Debug, Default)]
 struct Pages {
     /// The number of each group of pages.
-    groups: FxHashMap<(u16, u64), u32>,
+    groups: FxHashMap<u64, u32>,
     /// A bit a line, for each page.
     lines: Vec<u64>,
-    /// The page that was touched last, and its number.
-    last: Option<((u16, u64), u32)>,
 }
 
 impl Pages {
-    /// The number of the page in which `first..=last` lie, and whether it is the one that was
-    /// touched before, too.
-    fn touch(&mut self, process: u16, first: u64, last: u64) -> (u32, bool) {
-        let key = (process, first / PAGE_BYTES);
-        let (page, again) = match self.last {
-            Some((same, page)) if same == key => (page, true),
-            _ => (self.number(key), false),
-        };
-        self.last = Some((key, page));
-        let line = |address: u64| address % PAGE_BYTES / LINE_BYTES;
-        let touched = (u64::MAX >> (63 - line(last))) & (u64::MAX << line(first));
-        self.lines[page as usize] |= touched;
-        (page, again)
+    /// The number of a page.
+    fn number(&mut self, process: u16, page: u64) -> u32 {
+        let key = (page >> GROUP << 16) | u64::from(process);
+        let fresh = self.groups.len() as u32;
+        let group = *self.groups.entry(key).or_insert(fresh);
+        if group == fresh {
+            self.lines.resize((fresh as usize + 1) << GROUP, 0);
+        }
+        (group << GROUP) | (page as u32 & ((1 << GROUP) - 1))
     }
 
-    fn number(&mut self, (process, page): (u16, u64)) -> u32 {
-        let fresh = self.groups.len() as u32;
-        let group = *self.groups.entry((process, page / GROUP)).or_insert(fresh);
-        if group == fresh {
-            self.lines.resize((fresh as usize + 1) * GROUP as usize, 0);
+    /// Notes which lines of each of the pages were touched.
+    fn mark(&mut self, pages: &[u32], lines: &[u64]) {
+        for (page, lines) in pages.iter().zip(lines) {
+            self.lines[*page as usize] |= lines;
         }
-        group * GROUP as u32 + (page % GROUP) as u32
     }
 
     fn lines(&self) -> u64 {
@@ -293,6 +336,22 @@ mod tests {
         assert_eq!((info.accesses, info.pages, info.lines), (3, 2, 2));
         assert_eq!((info.reuse.cold, info.reuse.touches()), (2, 4));
         assert_eq!(info.reuse.distances, [0, 2]);
+    }
+
+    /// More pages than are followed up together, twice over.
+    #[test]
+    fn one_access_may_touch_many_pages() {
+        let access = Access {
+            size: 10_000 * 4096,
+            ..Access::default()
+        };
+        let info = info(vec![access, access]);
+        assert_eq!(
+            (info.accesses, info.pages, info.lines),
+            (2, 10_000, 640_000)
+        );
+        assert_eq!((info.reuse.cold, info.reuse.touches()), (10_000, 20_000));
+        assert_eq!(info.reuse.distances[9999], 10_000);
     }
 
     /// Columns that the format does not have are empty.

@@ -49,6 +49,21 @@ impl Distances {
     }
 }
 
+/// Visits whose marks are fetched together.
+const AHEAD: usize = 16;
+
+impl Distances {
+    /// Notes touches of all these pages, and appends what [`Distances::touch`] answers.
+    pub(crate) fn touch_all(&mut self, pages: &[u32], answers: &mut Vec<Option<u32>>) {
+        for pages in pages.chunks(AHEAD) {
+            // The processor waits once for all of their marks, and not for each.
+            let marks = pages.iter().map(|page| self.marks.get(*page as usize));
+            std::hint::black_box(marks.flatten().fold(0, |all, mark| all ^ mark));
+            answers.extend(pages.iter().map(|page| self.touch(*page)));
+        }
+    }
+}
+
 /// Marks in the order of time.
 #[derive(Debug, Default)]
 struct Timeline {
@@ -158,6 +173,14 @@ impl Reuse {
             self.distances.resize(distance + 1, 0);
         }
         self.distances[distance] += 1;
+    }
+
+    /// Notes touches of the page that was touched before.
+    pub(crate) fn add_zeros(&mut self, touches: u64) {
+        if touches > 0 {
+            self.add(Some(0));
+            self.distances[0] += touches - 1;
+        }
     }
 
     /// All touches.

@@ -88,11 +88,12 @@ pub struct Convert {
 
     /// One row an access, or a run of accesses to one line, or to one page
     #[arg(long, value_name = "accesses|lines|pages", default_value = "accesses",
-          value_parser = parse_level, hide_default_value = false)]
+          value_parser = parse_level)]
     pub level: Level,
 
     /// Stop after N rows: 1000000, 1M
-    #[arg(long, value_name = "N", value_parser = parse_count)]
+    #[arg(long, value_name = "N", value_parser = parse_count,
+          allow_hyphen_values = true)]
     pub limit: Option<u64>,
 
     /// No progress bar
@@ -151,7 +152,8 @@ pub struct Common {
     pub to: Option<Format>,
 
     /// Stop after N accesses, if the kernel does not end before: 1000000, 20M
-    #[arg(long, value_name = "N", default_value = "10M", value_parser = parse_count)]
+    #[arg(long, value_name = "N", default_value = "10M", value_parser = parse_count,
+          allow_hyphen_values = true)]
     pub accesses: u64,
 
     /// What all arrays of the kernel take together, at most: 64M, 4GiB, bytes
