@@ -3,6 +3,7 @@
 mod args;
 mod doctor;
 mod progress;
+mod record;
 mod run;
 mod sim;
 mod trace;
@@ -32,6 +33,7 @@ fn dispatch(arguments: args::Terrace) -> Result<ExitCode> {
         args::Command::Run(run) => run::run(run),
         args::Command::Sim(sim) => sim::sim(&sim),
         args::Command::Trace(trace) => trace::trace(&trace),
+        args::Command::Record(record) => record::record(record),
         args::Command::Doctor(doctor) => doctor::doctor(&doctor),
     }
 }

@@ -25,7 +25,7 @@ type LeafKey = u64;
 
 fn leaf_key(at: Location) -> LeafKey {
     debug_assert!(at.space.0 < MAX_SPACES);
-    u64::from(at.space.0) << 43 | at.page.0 / LEAF_PAGES
+    (u64::from(at.space.0) << 43) | (at.page.0 / LEAF_PAGES)
 }
 
 /// From pages to their numbers and back.

@@ -18,6 +18,7 @@ pub mod lackey;
 pub mod native;
 pub mod oracle_general;
 mod output;
+pub mod record;
 pub mod reuse;
 pub mod selection;
 pub mod source;

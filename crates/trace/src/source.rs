@@ -37,6 +37,14 @@ pub trait Sink {
     /// A failure that names the file.
     fn write(&mut self, block: &Block) -> Result<()>;
 
+    /// Adds to what is known of the trace as a whole, where the format keeps that.
+    fn note(&mut self, _key: &str, _value: &str) {}
+
+    /// Bytes written so far, where the format says.
+    fn bytes(&self) -> u64 {
+        0
+    }
+
     /// Completes the file. Without it the file is not to be relied on.
     ///
     /// # Errors

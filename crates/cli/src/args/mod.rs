@@ -2,18 +2,20 @@
 
 mod doctor;
 pub mod machines;
+mod record;
 mod run;
 pub mod sim;
 pub mod trace;
 
 pub use doctor::Doctor;
+pub use record::{Filter, Record};
 pub use run::Run;
 pub use sim::Sim;
 pub use trace::Trace;
 
 use clap::{Parser, Subcommand};
 
-/// Run programs with part of their memory in a slower tier.
+/// Run programs with part of their memory in a slower tier, and say beforehand what it would cost.
 #[derive(Parser)]
 #[command(name = "terrace", version, about, max_term_width = 100)]
 pub struct Terrace {
@@ -24,8 +26,9 @@ pub struct Terrace {
 #[derive(Subcommand)]
 pub enum Command {
     Run(Run),
-    Sim(Sim),
+    Record(Record),
     Trace(Trace),
+    Sim(Box<Sim>),
     Doctor(Doctor),
 }
 

@@ -1,5 +1,7 @@
 //! Small cases calculated by hand.
 
+use std::slice;
+
 use terrace_base::Nanos;
 use terrace_policy::replacement;
 use terrace_sim::pages::{Inclusion, Prefetch, Work};
@@ -103,7 +105,7 @@ fn readahead_reads_the_aligned_block_in_its_order() {
     // Pages are evicted in their order, written four at a time, and lie in this order in the tier.
     let pass = (0..16).map(|page| touch(0, page * 10_000, page, W));
     let program: Vec<_> = pass.chain([touch(0, 200_000, 2, R)]).collect();
-    let outcome = simulate(machine.clone(), &[program.clone()], 99);
+    let outcome = simulate(machine.clone(), slice::from_ref(&program), 99);
     assert_eq!(outcome.counts.reads, 4);
     assert_eq!(outcome.counts.prefetches, 3);
     let read = outcome.times.read;
@@ -128,9 +130,9 @@ fn a_sequential_pass_is_foreseen() {
         .enumerate()
         .map(|(index, (page, write))| touch(0, index as u64 * 100, *page, *write))
         .collect();
-    let alone = simulate(machine.clone(), &[program.clone()], 100);
+    let alone = simulate(machine.clone(), slice::from_ref(&program), 100);
     machine.prefetch = stream();
-    let foreseen = simulate(machine.clone(), &[program.clone()], 100);
+    let foreseen = simulate(machine.clone(), slice::from_ref(&program), 100);
     assert_eq!(alone.counts.full_misses, 3 * 2048);
     assert!(foreseen.counts.full_misses < 100, "{:?}", foreseen.counts);
     assert!(

@@ -85,6 +85,15 @@ impl Sink for Writer {
         Ok(())
     }
 
+    fn note(&mut self, key: &str, value: &str) {
+        let value = KeyValue::new(key.into(), value.to_string());
+        self.file.append_key_value_metadata(value);
+    }
+
+    fn bytes(&self) -> u64 {
+        self.file.bytes_written() as u64
+    }
+
     fn finish(mut self: Box<Self>) -> Result<()> {
         if !self.rows.is_empty() {
             self.end_group()?;

@@ -1,0 +1,80 @@
+//! What can be written after `terrace record`.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use terrace_trace::record;
+
+/// Record every memory access of a program
+///
+/// The program runs unmodified in qemu-user with a plug-in of ours; its input, output and exit
+/// code are its own. Threads, forked processes and programs that it starts are recorded with it.
+/// The kernel's own accesses are not seen.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  terrace record -- ./program --its --options
+  terrace record -o page.parquet --level pages -- python3 job.py
+  terrace record -o llc.parquet --filter l1l2 --limit 100000000 -- ./program
+
+Exit code: the program's own, 0 where --limit ended it; 2 for wrong usage; 1 where terrace failed.
+Needs qemu-user (Debian: apt-get install qemu-user).")]
+pub struct Record {
+    /// The trace: a Parquet file, one row an access
+    #[arg(short, long, value_name = "FILE", default_value = "trace.parquet")]
+    pub output: PathBuf,
+
+    /// What is one row
+    #[arg(long, value_enum, default_value_t)]
+    pub level: Level,
+
+    /// Which accesses are kept
+    #[arg(long, value_enum, default_value_t)]
+    pub filter: Filter,
+
+    /// End the recording after N rows, and the program with it
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub limit: Option<u64>,
+
+    /// No status line, no summary
+    #[arg(short, long)]
+    pub quiet: bool,
+
+    /// The program and its arguments, behind --
+    #[arg(last = true, value_name = "PROGRAM", required = true)]
+    pub program: Vec<OsString>,
+}
+
+/// What is one row.
+#[derive(Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub enum Level {
+    /// An access
+    #[default]
+    Accesses,
+    /// A run of accesses of one thread to one line of 64 bytes; it stores if any does
+    Lines,
+    /// The same for a page of 4 KiB
+    Pages,
+}
+
+impl From<Level> for record::Level {
+    fn from(level: Level) -> Self {
+        match level {
+            Level::Accesses => Self::Accesses,
+            Level::Lines => Self::Lines,
+            Level::Pages => Self::Pages,
+        }
+    }
+}
+
+/// Which accesses are kept.
+#[derive(Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub enum Filter {
+    /// All
+    #[default]
+    None,
+    /// Of each thread what private caches (32 KiB, then 256 KiB, 8 ways, LRU, write-back) miss
+    /// and write back
+    L1l2,
+}

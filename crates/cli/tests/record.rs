@@ -1,0 +1,500 @@
+//! `terrace record` with real programs. Needs `qemu-x86_64` and `cc`.
+
+use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use tempfile::TempDir;
+use terrace_trace::{Access, Block, Columns};
+
+/// What follows `#include`s and the variable that is watched.
+const PRELUDE: &str = "
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+static volatile long cells[64] __attribute__((aligned(4096)));
+static void stores(volatile long *cell, long n) { for (long i = 0; i < n; i++) *cell = i; }
+static void loads(volatile long *cell, long n) { for (long i = 0; i < n; i++) (void)*cell; }
+static void tell(void) { printf(\"%lx\\n\", (long)cells); fflush(stdout); }
+";
+
+/// A directory with programs, and the traces of their runs.
+struct Bench {
+    directory: TempDir,
+}
+
+impl Bench {
+    /// None, said loudly, where programs cannot be recorded here.
+    fn new() -> Option<Self> {
+        for tool in ["qemu-x86_64", "cc"] {
+            if Command::new(tool).arg("--version").output().is_err() {
+                let _ = writeln!(std::io::stderr(), "SKIPPED: there is no {tool} here");
+                return None;
+            }
+        }
+        let directory = tempfile::tempdir().unwrap();
+        Some(Self { directory })
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    fn trace(&self) -> PathBuf {
+        self.path("trace.parquet")
+    }
+
+    /// Compiles a program of which `body` is `main`.
+    fn program(&self, body: &str) -> PathBuf {
+        let source = self.path("program.c");
+        std::fs::write(
+            &source,
+            format!("{PRELUDE}\nint main(int argc, char **argv) {{ {body} }}\n"),
+        )
+        .unwrap();
+        let program = self.path("program");
+        let cc = Command::new("cc")
+            .args(["-O1", "-w", "-pthread", "-o"])
+            .args([&program, &source])
+            .output()
+            .unwrap();
+        assert!(cc.status.success(), "{}", text(&cc.stderr));
+        program
+    }
+
+    fn executable(&self, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.path(name);
+        std::fs::write(&path, content).unwrap();
+        std::fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).unwrap();
+        path
+    }
+
+    fn command(&self, options: &[&str], program: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_terrace"));
+        command.arg("record").arg("-o").arg(self.trace());
+        command.args(options).arg("--").args(program);
+        command
+    }
+
+    fn record(&self, options: &[&str], program: &[&str]) -> Output {
+        self.command(options, program).output().unwrap()
+    }
+
+    /// The address of the cells, which the program has told, and the rows of the trace.
+    fn run(&self, options: &[&str], program: &Path) -> (u64, Vec<Access>) {
+        let output = self.record(options, &[program.to_str().unwrap()]);
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        let first = text(&output.stdout).lines().next().unwrap().to_owned();
+        let cells = u64::from_str_radix(&first, 16).unwrap();
+        (cells, rows(&self.trace()))
+    }
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn rows(trace: &Path) -> Vec<Access> {
+    let mut source = terrace_trace::open(trace, Columns::ALL).unwrap();
+    let mut block = Block::default();
+    let mut rows = Vec::new();
+    loop {
+        source.read(&mut block).unwrap();
+        if block.is_empty() {
+            return rows;
+        }
+        rows.extend((0..block.len()).map(|index| block.get(index)));
+    }
+}
+
+fn about(trace: &Path, key: &str) -> Option<String> {
+    let source = terrace_trace::open(trace, Columns::ALL).unwrap();
+    let about = source.meta().about.iter();
+    about.rev().find(|(k, _)| k == key).map(|(_, v)| v.clone())
+}
+
+/// Loads from and stores to one address.
+fn counts(rows: &[Access], address: u64) -> (usize, usize) {
+    let here = rows.iter().filter(|row| row.address == address);
+    let (stores, loads): (Vec<&Access>, Vec<_>) = here.partition(|row| row.write);
+    (loads.len(), stores.len())
+}
+
+#[test]
+fn every_load_and_store_is_a_row() {
+    let Some(bench) = Bench::new() else { return };
+    let program = bench.program(
+        "tell(); stores(cells, 100000); loads(cells, 30000); stores(cells + 1, 7);
+         volatile char *byte = (char *)(cells + 2); *byte = 1; return 0;",
+    );
+    let (cells, rows) = bench.run(&[], &program);
+    assert_eq!(counts(&rows, cells), (30_000, 100_000));
+    assert_eq!(counts(&rows, cells + 8), (0, 7));
+    let size = |address| rows.iter().find(|row| row.address == address).unwrap().size;
+    assert_eq!((size(cells), size(cells + 16)), (8, 1));
+    assert!(rows.iter().all(|row| (row.process, row.thread) == (0, 0)));
+    assert!(rows.is_sorted_by_key(|row| row.instruction));
+    assert!(rows.iter().all(|row| row.ip != 0));
+    assert!(
+        about(&bench.trace(), "recorded.command")
+            .unwrap()
+            .ends_with("/program")
+    );
+    assert_eq!(about(&bench.trace(), "recorded.processes").unwrap(), "1");
+}
+
+#[test]
+fn instructions_are_counted() {
+    let Some(bench) = Bench::new() else { return };
+    // Six instructions a round; the second a load, the fourth a store.
+    let program = bench.program(
+        "tell(); long n = 5000; pthread_t t;
+         if (argc > 1) { pthread_create(&t, 0, (void *)tell, 0); pthread_join(t, 0); }
+         asm volatile(\"1: nop\\n mov (%1), %%rax\\n nop\\n mov %%rax, 8(%1)\\n dec %0\\n jnz 1b\"
+                      : \"+r\"(n) : \"r\"(cells) : \"rax\", \"memory\"); return 0;",
+    );
+    let program = program.to_str().unwrap();
+    for arguments in [&[program][..], &[program, "threads"]] {
+        let output = bench.record(&[], arguments);
+        let cells = text(&output.stdout).lines().next().unwrap().to_owned();
+        let cells = u64::from_str_radix(&cells, 16).unwrap();
+        let rows = rows(&bench.trace());
+        let at = |address| {
+            let here = rows.iter().filter(move |row| row.address == address);
+            here.map(|row| row.instruction).collect::<Vec<_>>()
+        };
+        let (loads, stores) = (at(cells), at(cells + 8));
+        assert_eq!((loads.len(), stores.len()), (5000, 5000));
+        assert!(loads.windows(2).all(|pair| pair[1] - pair[0] == 6));
+        assert!(
+            loads
+                .iter()
+                .zip(&stores)
+                .all(|(load, store)| store - load == 2)
+        );
+    }
+}
+
+#[test]
+fn a_read_modify_write_is_a_load_and_a_store() {
+    let Some(bench) = Bench::new() else { return };
+    let program = bench.program("tell(); for (int i = 0; i < 1000; i++) cells[3]++; return 0;");
+    let (cells, rows) = bench.run(&[], &program);
+    assert_eq!(counts(&rows, cells + 24), (1000, 1000));
+}
+
+#[test]
+fn threads_are_told_apart() {
+    let Some(bench) = Bench::new() else { return };
+    let program = bench.program(
+        "tell(); pthread_t t[4];
+         void *work(void *cell) { stores(cell, 50000); return 0; }
+         for (int i = 0; i < 4; i++) pthread_create(t + i, 0, work, (void *)(cells + i));
+         for (int i = 0; i < 4; i++) pthread_join(t[i], 0);
+         return 0;",
+    );
+    let (cells, rows) = bench.run(&[], &program);
+    let mut threads = Vec::new();
+    for cell in 0..4 {
+        assert_eq!(counts(&rows, cells + 8 * cell), (0, 50_000));
+        let here = rows.iter().filter(|row| row.address == cells + 8 * cell);
+        let mut numbers: Vec<_> = here.map(|row| row.thread).collect();
+        numbers.dedup();
+        assert_eq!(numbers.len(), 1);
+        threads.extend(numbers);
+    }
+    threads.sort_unstable();
+    assert_eq!(threads, [1, 2, 3, 4]);
+    for thread in 0..5 {
+        let own = rows.iter().filter(|row| row.thread == thread);
+        assert!(own.is_sorted_by_key(|row| row.instruction));
+    }
+}
+
+#[test]
+fn forked_children_are_processes_of_their_own_and_lose_nothing_when_killed() {
+    let Some(bench) = Bench::new() else { return };
+    let program = bench.program(
+        "tell(); stores(cells, 10);
+         for (int i = 0; i < 3; i++)
+           if (!fork()) {
+             stores(cells, 20000 + i);
+             if (i == 1) kill(getpid(), SIGKILL);
+             _exit(0);
+           }
+         while (wait(0) > 0); stores(cells, 10); return 0;",
+    );
+    let (cells, rows) = bench.run(&[], &program);
+    let mut of: Vec<usize> = (0..4)
+        .map(|process| {
+            let own: Vec<_> = rows
+                .iter()
+                .filter(|row| row.process == process)
+                .copied()
+                .collect();
+            assert!(own.iter().all(|row| row.thread == own[0].thread));
+            counts(&own, cells).1
+        })
+        .collect();
+    assert_eq!(of[0], 20);
+    of.sort_unstable();
+    assert_eq!(of, [20, 20_000, 20_001, 20_002]);
+}
+
+#[test]
+fn a_program_that_kills_itself_loses_nothing() {
+    let Some(bench) = Bench::new() else { return };
+    let program = bench.program("tell(); stores(cells, 12345); kill(getpid(), SIGKILL); return 0;");
+    let output = bench.record(&["-q"], &[program.to_str().unwrap()]);
+    assert_eq!(output.status.signal(), Some(9));
+    let cells = u64::from_str_radix(text(&output.stdout).trim(), 16).unwrap();
+    assert_eq!(counts(&rows(&bench.trace()), cells), (0, 12_345));
+}
+
+#[test]
+fn lines_and_pages_join_runs() {
+    let Some(bench) = Bench::new() else { return };
+    // A row each for cells[0..8], cells[8..16] and the two alternating lines at the end.
+    let program = bench.program(
+        "tell();
+         asm volatile(\"mov $1000, %%rcx\\n 1: mov (%0), %%rax\\n dec %%rcx\\n jnz 1b\\n\"
+                      \"mov %%rax, 56(%0)\\n mov 64(%0), %%rax\\n mov (%0), %%rax\\n\"
+                      \"mov 60(%0), %%rax\" :: \"r\"(cells) : \"rax\", \"rcx\");
+         return 0;",
+    );
+    let of = |level: &str| -> Vec<(u64, u32, bool)> {
+        let (cells, rows) = bench.run(&["--level", level], &program);
+        let here = rows
+            .iter()
+            .filter(|row| (cells..cells + 4096).contains(&row.address));
+        here.map(|row| (row.address - cells, row.size, row.write))
+            .collect()
+    };
+    assert_eq!(
+        of("lines"),
+        [(0, 8, true), (64, 8, false), (0, 8, false), (64, 4, false)]
+    );
+    assert_eq!(of("pages"), [(0, 8, true)]);
+}
+
+#[test]
+fn private_caches_let_misses_through() {
+    let Some(bench) = Bench::new() else { return };
+    let program = bench.program(
+        "tell(); static volatile char big[1 << 20] __attribute__((aligned(4096)));
+         printf(\"%lx\\n\", (long)big); fflush(stdout);
+         for (int round = 0; round < 3; round++)
+           for (long i = 0; i < sizeof big; i++) big[i] = round;
+         stores(cells, 100000); return 0;",
+    );
+    let output = bench.record(&["--filter", "l1l2"], &[program.to_str().unwrap()]);
+    let told = text(&output.stdout);
+    let mut told = told
+        .lines()
+        .map(|line| u64::from_str_radix(line, 16).unwrap());
+    let (cells, big) = (told.next().unwrap(), told.next().unwrap());
+    let rows = rows(&bench.trace());
+    assert!(
+        rows.iter()
+            .all(|row| row.address % 64 == 0 && row.size == 64)
+    );
+    assert!(rows.iter().all(|row| row.write == (row.ip == 0)));
+    let lines = (1 << 20) / 64;
+    let here: Vec<_> = rows
+        .iter()
+        .filter(|row| (big..big + (1 << 20)).contains(&row.address))
+        .collect();
+    let written = here.iter().filter(|row| row.write).count();
+    // All lines miss in every round; what the caches hold at the end is not written back.
+    assert_eq!(here.len() - written, 3 * lines);
+    assert!(
+        (3 * lines - 9 * 512..=3 * lines).contains(&written),
+        "{written}"
+    );
+    assert!(counts(&rows, cells).0 <= 2);
+}
+
+#[test]
+fn scripts_and_what_they_start_are_recorded() {
+    let Some(bench) = Bench::new() else { return };
+    let program = bench.program("tell(); stores(cells, 4321); return 5;");
+    let script = format!(
+        "#!/usr/bin/env sh\n\"$@\"\necho \"code $?\"\n{0}\n",
+        program.display()
+    );
+    let script = bench.executable("script", script);
+    let (script, program) = (script.to_str().unwrap(), program.to_str().unwrap());
+    let output = bench.record(&[], &[script, program]);
+    assert_eq!(output.status.code(), Some(5));
+    let told = text(&output.stdout);
+    let told: Vec<_> = told.lines().collect();
+    assert_eq!(told[1], "code 5");
+    let rows = rows(&bench.trace());
+    for cells in [told[0], told[2]] {
+        let cells = u64::from_str_radix(cells, 16).unwrap();
+        assert!(counts(&rows, cells).1.is_multiple_of(4321));
+        assert_ne!(counts(&rows, cells).1, 0);
+    }
+    assert!(
+        !text(&output.stderr).contains("not recorded"),
+        "{}",
+        text(&output.stderr)
+    );
+}
+
+#[test]
+fn a_program_that_cannot_be_followed_is_said_to_be_lost() {
+    let Some(bench) = Bench::new() else { return };
+    // The first attempts fail, as they do in a search of PATH; a descriptor is not followed.
+    let program = bench.program(
+        "char *arguments[] = {\"true\", 0}; int fd = open(\"/bin/true\", 0);
+         execv(\"/no/such/file\", arguments); execv(\"/etc/passwd\", arguments);
+         char path[64]; sprintf(path, \"/proc/self/fd/%d\", fd);
+         if (argc > 1) execv(path, arguments); return 3;",
+    );
+    let program = program.to_str().unwrap();
+    let output = bench.record(&["-q"], &[program, "leave"]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let said = text(&output.stderr);
+    assert!(said.contains("1 program started outside"), "{said}");
+    assert!(said.contains("/proc/self/fd/"), "{said}");
+    let remark = about(&bench.trace(), "recorded.remarks").unwrap();
+    assert!(remark.contains("/proc/self/fd/"), "{remark}");
+
+    let output = bench.record(&["-q"], &[program]);
+    assert_eq!(output.status.code(), Some(3));
+    assert_eq!(text(&output.stderr), "");
+    assert_eq!(about(&bench.trace(), "recorded.remarks"), None);
+}
+
+#[test]
+fn input_output_and_the_exit_code_are_the_programs() {
+    let Some(bench) = Bench::new() else { return };
+    let mut child = bench
+        .command(&["-q"], &["sh", "-c", "cat; echo error >&2; exit 7"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child.stdin.take().unwrap().write_all(b"through\n").unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(7));
+    assert_eq!(text(&output.stdout), "through\n");
+    assert_eq!(text(&output.stderr), "error\n");
+}
+
+#[test]
+fn the_summary_says_what_was_recorded() {
+    let Some(bench) = Bench::new() else { return };
+    let output = bench.record(&[], &["true"]);
+    let said = text(&output.stderr);
+    let accesses = rows(&bench.trace()).len();
+    assert!(said.starts_with(&format!(
+        "terrace: {accesses} accesses, 1 process, 1 thread, "
+    )));
+    assert!(
+        said.contains(" M/s); ") && said.contains(" bytes each"),
+        "{said}"
+    );
+}
+
+#[test]
+fn the_limit_ends_the_program() {
+    let Some(bench) = Bench::new() else { return };
+    let program = bench.program("signal(SIGTERM, SIG_IGN); fork(); for (;;) stores(cells, 1000);");
+    let output = bench.record(&["--limit", "100000"], &[program.to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    assert_eq!(rows(&bench.trace()).len(), 100_000);
+    assert!(text(&output.stderr).contains("ended at the limit"));
+    let name = program.to_str().unwrap().as_bytes();
+    for process in std::fs::read_dir("/proc").unwrap() {
+        let line = std::fs::read(process.unwrap().path().join("cmdline")).unwrap_or_default();
+        assert!(!line.windows(name.len()).any(|window| window == name));
+    }
+}
+
+#[test]
+fn a_signal_to_us_goes_to_the_program_and_the_trace_is_kept() {
+    let Some(bench) = Bench::new() else { return };
+    let program = bench.program("stores(cells, 1000); tell(); for (;;) pause();");
+    let mut child = bench
+        .command(&["-q"], &[program.to_str().unwrap()])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut told = String::new();
+    let mut stdout = std::io::BufReader::new(child.stdout.take().unwrap());
+    std::io::BufRead::read_line(&mut stdout, &mut told).unwrap();
+    // SAFETY: kill takes two integers.
+    unsafe { libc::kill(child.id() as libc::pid_t, libc::SIGTERM) };
+    assert_eq!(child.wait().unwrap().signal(), Some(libc::SIGTERM));
+    let cells = u64::from_str_radix(told.trim(), 16).unwrap();
+    assert_eq!(counts(&rows(&bench.trace()), cells), (0, 1000));
+}
+
+#[test]
+fn what_the_program_leaves_running_is_said() {
+    let Some(bench) = Bench::new() else { return };
+    let program =
+        bench.program("if (!fork()) { close(0); close(1); close(2); sleep(5); } return 0;");
+    let output = bench.record(&[], &[program.to_str().unwrap()]);
+    assert!(output.status.success());
+    let said = text(&output.stderr);
+    assert!(said.contains("left 1 process running"), "{said}");
+}
+
+#[test]
+fn what_cannot_be_recorded_has_its_own_sentence() {
+    let Some(bench) = Bench::new() else { return };
+    let mut elf = vec![0; 64];
+    elf[..5].copy_from_slice(b"\x7fELF\x01");
+    let foreign = bench.executable("foreign", &elf);
+    let plain = bench.executable("plain", "echo hello\n");
+    for (program, why) in [
+        ("/no/such/program", "does not exist"),
+        ("no-such-program", "does not exist"),
+        ("/etc/passwd", "may not be run"),
+        ("/", "is a directory"),
+        (foreign.to_str().unwrap(), "no program of x86-64 Linux"),
+        (plain.to_str().unwrap(), "needs a #! line"),
+    ] {
+        let output = bench.record(&[], &[program]);
+        assert_eq!(output.status.code(), Some(2), "{program}");
+        assert!(
+            text(&output.stderr).contains(why),
+            "{program}: {}",
+            text(&output.stderr)
+        );
+        assert!(!bench.trace().exists());
+    }
+}
+
+#[test]
+fn what_recording_needs_is_named_where_it_is_missing() {
+    let directory = tempfile::tempdir().unwrap();
+    let run = |plugin: Option<&str>, path: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_terrace"));
+        command.args(["record", "--", "/bin/true"]);
+        command.current_dir(directory.path()).env("PATH", path);
+        plugin.map(|plugin| command.env("TERRACE_RECORDER", plugin));
+        let output = command.output().unwrap();
+        (output.status.code(), text(&output.stderr))
+    };
+    let (code, said) = run(None, "/no/such/directory");
+    assert_eq!(code, Some(1));
+    assert!(said.contains("apt-get install qemu-user"), "{said}");
+    if Bench::new().is_some() {
+        let path = std::env::var("PATH").unwrap();
+        let (code, said) = run(Some("/no/such/file"), &path);
+        assert_eq!(code, Some(2));
+        assert!(said.contains("TERRACE_RECORDER"), "{said}");
+    }
+}

@@ -1,0 +1,240 @@
+//! A program that starts another: it is followed into the emulator where that can be, and noted
+//! as departed where not.
+//!
+//! `execve` would leave the emulator. So the plug-in, which is told of it beforehand, does what
+//! the kernel would, with the emulator in front: the new program is recorded as a process of its
+//! own. Only if that cannot be, or fails, is the system call carried out as it stands.
+
+use std::ffi::{CString, OsStr, OsString, c_char, c_void};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+
+use crate::program::{ARGUMENT, Emulator, Program};
+
+/// More bytes has no argument or path (`MAX_ARG_STRLEN`).
+const LONGEST: usize = 128 << 10;
+/// More arguments are not followed.
+const MOST: usize = 1 << 20;
+const PAGE: u64 = 4096;
+
+/// What a system call asks to be executed; the addresses are the program's.
+#[derive(Clone, Copy, Debug)]
+pub struct Request {
+    path: u64,
+    arguments: u64,
+    environment: u64,
+    /// Whether the path is looked up as a path alone.
+    plain: bool,
+}
+
+impl Request {
+    /// What system call `number` asks for; none where it is not `execve` or `execveat`.
+    pub fn of(number: i64, arguments: [u64; 5]) -> Option<Self> {
+        let [a, b, c, d, e] = arguments;
+        match number {
+            libc::SYS_execve => Some(Self {
+                path: a,
+                arguments: b,
+                environment: c,
+                plain: true,
+            }),
+            libc::SYS_execveat => Some(Self {
+                path: b,
+                arguments: c,
+                environment: d,
+                plain: a as i32 == libc::AT_FDCWD && e == 0,
+            }),
+            _ => None,
+        }
+    }
+
+    /// The path; empty where it cannot be read.
+    pub fn path(&self) -> Vec<u8> {
+        Memory::of_the_program().text(self.path).unwrap_or_default()
+    }
+}
+
+/// How this process was started, to start others alike.
+#[derive(Debug)]
+pub struct Follower {
+    emulator: Emulator,
+    program: PathBuf,
+}
+
+impl Follower {
+    /// None where this process was not started by `terrace record`.
+    pub fn of_this_process() -> Option<Self> {
+        let (emulator, program) = Emulator::of_this_process()?;
+        Some(Self { emulator, program })
+    }
+
+    /// Turns this process into the program that is asked for, in the emulator. Returns where
+    /// that cannot be.
+    pub fn follow(&self, request: &Request) {
+        let Some(path) = self.meant(Path::new(OsStr::from_bytes(&request.path()))) else {
+            return;
+        };
+        // A search through PATH asks for many files that are not there.
+        if !request.plain || !may(&path, libc::X_OK) || !self.may_record() {
+            return;
+        }
+        let memory = Memory::of_the_program();
+        let arguments = memory.texts(request.arguments);
+        let environment = memory.texts(request.environment);
+        let (Some(arguments), Some(environment)) = (arguments, environment) else {
+            return;
+        };
+        let arguments: Vec<_> = arguments.into_iter().map(OsString::from_vec).collect();
+        if let Ok(program) = Program::of(&path, &arguments) {
+            let file = self.emulator.file.clone().into_os_string();
+            let arguments = self.emulator.arguments(&program);
+            execute(file, arguments, environment);
+        }
+    }
+
+    /// The file that `path` names to the program. By its own name, as by a descriptor's, the
+    /// emulator would be found, or nothing, for it may be closed by then.
+    fn meant(&self, path: &Path) -> Option<PathBuf> {
+        let process = format!("/proc/{}", std::process::id());
+        let own = ["/proc/self", &process].map(Path::new);
+        let within = |name: &str| own.iter().any(|own| path.starts_with(own.join(name)));
+        if within("exe") {
+            Some(self.program.clone())
+        } else if within("fd") || path.starts_with("/dev/fd") {
+            None
+        } else {
+            Some(path.to_owned())
+        }
+    }
+
+    /// Whether the pool can be opened: not after the program has given up its user's rights.
+    fn may_record(&self) -> bool {
+        let plugin = self.emulator.plugin.as_bytes();
+        let argument = format!(",{ARGUMENT}").into_bytes();
+        plugin
+            .windows(argument.len())
+            .rposition(|window| window == argument)
+            .map(|at| Path::new(OsStr::from_bytes(&plugin[at + argument.len()..])))
+            .is_some_and(|pool| may(pool, libc::R_OK | libc::W_OK))
+    }
+}
+
+fn may(path: &Path, mode: i32) -> bool {
+    let Ok(path) = CString::new(path.as_os_str().as_bytes()) else {
+        return false;
+    };
+    // SAFETY: the path ends in zero and lives across the call.
+    unsafe { libc::faccessat(libc::AT_FDCWD, path.as_ptr(), mode, libc::AT_EACCESS) == 0 }
+}
+
+/// Returns only where it fails; the caller then does what was asked for, and fails for itself.
+fn execute(file: OsString, arguments: Vec<OsString>, environment: Vec<Vec<u8>>) {
+    let terminated = |texts: Vec<Vec<u8>>| -> Option<Vec<CString>> {
+        texts
+            .into_iter()
+            .map(|text| CString::new(text).ok())
+            .collect()
+    };
+    let arguments = arguments.into_iter().map(OsString::into_vec).collect();
+    let (Ok(file), Some(arguments), Some(environment)) = (
+        CString::new(file.into_vec()),
+        terminated(arguments),
+        terminated(environment),
+    ) else {
+        return;
+    };
+    let pointers = |texts: &[CString]| -> Vec<*const c_char> {
+        let pointers = texts.iter().map(|text| text.as_ptr());
+        pointers.chain([std::ptr::null()]).collect()
+    };
+    let (arguments_at, environment_at) = (pointers(&arguments), pointers(&environment));
+    // SAFETY: all strings end in zero, both arrays in a null pointer, and all live across it.
+    unsafe {
+        libc::execve(
+            file.as_ptr(),
+            arguments_at.as_ptr(),
+            environment_at.as_ptr(),
+        )
+    };
+}
+
+/// The memory of the emulated program, which may name addresses that are not there.
+struct Memory {
+    /// Where its address 0 lies in this process.
+    base: u64,
+}
+
+impl Memory {
+    fn of_the_program() -> Self {
+        // SAFETY: a name that ends in zero.
+        let base = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"guest_base".as_ptr()) };
+        // SAFETY: where QEMU has a variable of this name it is an address, set before the
+        // program runs and never again.
+        let base = unsafe { base.cast::<u64>().as_ref() };
+        Self {
+            base: base.copied().unwrap_or(0),
+        }
+    }
+
+    /// Reads up to the end of `buffer` or of the page; how many bytes, 0 where there are none.
+    fn read(&self, address: u64, buffer: &mut [u8]) -> usize {
+        let in_page = (PAGE - address % PAGE) as usize;
+        let length = buffer.len().min(in_page);
+        let local = libc::iovec {
+            iov_base: buffer.as_mut_ptr().cast(),
+            iov_len: length,
+        };
+        let remote = libc::iovec {
+            iov_base: self.base.wrapping_add(address) as *mut c_void,
+            iov_len: length,
+        };
+        // SAFETY: writes at most `length` bytes into the buffer; what is read is checked by the
+        // kernel, which answers with an error where nothing is mapped.
+        let read = unsafe {
+            libc::process_vm_readv(libc::getpid(), &raw const local, 1, &raw const remote, 1, 0)
+        };
+        usize::try_from(read).unwrap_or(0)
+    }
+
+    /// The bytes up to a zero.
+    fn text(&self, address: u64) -> Option<Vec<u8>> {
+        let mut text = Vec::new();
+        while text.len() < LONGEST {
+            let mut buffer = [0; 256];
+            let read = self.read(address.wrapping_add(text.len() as u64), &mut buffer);
+            let read = &buffer[..read];
+            if let Some(end) = read.iter().position(|&byte| byte == 0) {
+                text.extend_from_slice(&read[..end]);
+                return Some(text);
+            }
+            if read.is_empty() {
+                return None;
+            }
+            text.extend_from_slice(read);
+        }
+        None
+    }
+
+    fn number(&self, address: u64) -> Option<u64> {
+        let mut bytes = [0; 8];
+        let first = self.read(address, &mut bytes);
+        let rest = address.wrapping_add(first as u64);
+        let whole = first == 8 || (first > 0 && self.read(rest, &mut bytes[first..]) == 8 - first);
+        whole.then(|| u64::from_le_bytes(bytes))
+    }
+
+    /// The texts whose addresses stand in an array up to a zero; none where there is no array.
+    fn texts(&self, address: u64) -> Option<Vec<Vec<u8>>> {
+        if address == 0 {
+            return Some(Vec::new());
+        }
+        let mut texts = Vec::new();
+        while texts.len() < MOST {
+            match self.number(address.wrapping_add(8 * texts.len() as u64))? {
+                0 => return Some(texts),
+                text => texts.push(self.text(text)?),
+            }
+        }
+        None
+    }
+}

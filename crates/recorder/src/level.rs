@@ -1,0 +1,83 @@
+//! What is one row of the trace.
+
+/// What is one row of the trace.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Level {
+    /// Every access.
+    #[default]
+    Accesses = 0,
+    /// A run of accesses of one thread to one line of 64 bytes.
+    Lines = 1,
+    /// A run of accesses of one thread to one page of 4 KiB.
+    Pages = 2,
+}
+
+impl Level {
+    /// The level with this number.
+    pub fn of(number: u32) -> Self {
+        match number {
+            1 => Self::Lines,
+            2 => Self::Pages,
+            _ => Self::Accesses,
+        }
+    }
+
+    /// The binary logarithm of the bytes within which accesses are joined; 0 where none are.
+    pub const fn shift(self) -> u32 {
+        match self {
+            Self::Accesses => 0,
+            Self::Lines => 6,
+            Self::Pages => 12,
+        }
+    }
+}
+
+/// Cuts `bytes` from `address` on where a unit of 2^`shift` bytes ends: address and bytes of
+/// each piece. What touches no byte is one piece.
+#[inline(always)]
+pub fn pieces(address: u64, bytes: u32, shift: u32, mut each: impl FnMut(u64, u32)) {
+    let mut address = address;
+    let mut bytes = bytes;
+    loop {
+        let room = (1 << shift) - (address & ((1 << shift) - 1));
+        if u64::from(bytes) <= room {
+            return each(address, bytes);
+        }
+        each(address, room as u32);
+        bytes -= room as u32;
+        address = address.wrapping_add(room);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn every_level_has_its_number() {
+        for level in [Level::Accesses, Level::Lines, Level::Pages] {
+            assert_eq!(Level::of(level as u32), level);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn pieces_are_the_bytes_of_each_unit(
+            address in prop_oneof![0..10_000_u64, u64::MAX - 10_000..u64::MAX - 4096],
+            bytes in 1..300_u32, shift in prop_oneof![Just(6_u32), Just(12)],
+        ) {
+            let mut slow: Vec<(u64, u32)> = Vec::new();
+            for byte in (0..u64::from(bytes)).map(|at| address + at) {
+                match slow.last_mut() {
+                    Some((first, length)) if *first >> shift == byte >> shift => *length += 1,
+                    _ => slow.push((byte, 1)),
+                }
+            }
+            let mut fast = Vec::new();
+            pieces(address, bytes, shift, |address, bytes| fast.push((address, bytes)));
+            prop_assert_eq!(fast, slow);
+        }
+    }
+}

@@ -1,0 +1,372 @@
+//! What QEMU calls.
+//!
+//! A vCPU is a thread of the program; QEMU numbers those that live. Each has a [`Vcpu`] in one
+//! table, which only its own thread touches, so nothing is locked.
+//!
+//! # How instructions are counted
+//!
+//! A thread's count goes up by a block's length when the block begins; an access carries how far
+//! it stands from the block's end. A block that is left early, by a fault or a signal, counts
+//! whole, until the next begins, and a repeated string instruction (`rep movsb`) counts once a
+//! repetition, for so QEMU executes it. While a process has one thread, QEMU adds to the count in
+//! the code it generates; with the first further thread it translates everything anew, and from
+//! then on it calls [`on_block`].
+
+use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
+use std::io::Write;
+use std::ptr::null_mut;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU32, Ordering};
+
+use crate::exec::{self, Follower};
+use crate::level::Level;
+use crate::pool::{Departed, Pool};
+use crate::program::ARGUMENT;
+use crate::qemu::{self, MemCallback};
+use crate::record::Kind;
+use crate::stream::{Origin, Stream};
+
+/// QEMU looks for it to learn which interface the plug-in wants.
+#[unsafe(no_mangle)]
+pub static qemu_plugin_version: c_int = qemu::VERSION;
+
+/// What the process records with.
+struct Recorder {
+    pool: &'static Pool,
+    on_access: MemCallback,
+    /// One per vCPU.
+    table: *mut Vcpu,
+    /// Takes programs that this one starts along.
+    follower: Option<Follower>,
+}
+
+// SAFETY: `table` is only turned into references by the callbacks of a vCPU, to its own entry.
+unsafe impl Send for Recorder {}
+// SAFETY: as above.
+unsafe impl Sync for Recorder {}
+
+/// A thread of the program.
+#[repr(align(128))]
+struct Vcpu {
+    /// Instructions up to the end of the block it executes.
+    executed: u64,
+    stream: Stream<'static>,
+    /// It is about to become another program.
+    departing: Option<Departed>,
+}
+
+/// Linux has no more threads than that (`PID_MAX_LIMIT`).
+const VCPUS: usize = 1 << 22;
+
+static RECORDER: OnceLock<Recorder> = OnceLock::new();
+/// The number of this process; forked children take their own.
+static PROCESS: AtomicU32 = AtomicU32::new(0);
+/// One above the highest vCPU that has been seen.
+static SEEN: AtomicU32 = AtomicU32::new(0);
+/// Whether there has been more than one thread.
+static THREADED: AtomicBool = AtomicBool::new(false);
+/// The [`Kind`] that belongs to each [`qemu::MemInfo`]; 0 where nobody has asked yet.
+static KINDS: [AtomicU16; 1 << 18] = [const { AtomicU16::new(0) }; 1 << 18];
+
+/// Called by QEMU when it has loaded the plug-in. The one argument is `pool=PATH`.
+///
+/// # Safety
+/// Only QEMU calls it, with `count` strings at `arguments`, before the program's first
+/// instruction.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn qemu_plugin_install(
+    id: qemu::Id,
+    info: *const qemu::Info,
+    count: c_int,
+    arguments: *const *const c_char,
+) -> c_int {
+    let arguments = (0..count as usize).map(|i| {
+        // SAFETY: QEMU passes `count` strings that end in zero and live as long as the plug-in.
+        unsafe { CStr::from_ptr(*arguments.add(i)) }
+    });
+    // SAFETY: QEMU passes its description, which lives during the call.
+    let checked = unsafe { qemu::check(info) };
+    match checked.and_then(|()| install(arguments.filter_map(|a| a.to_str().ok()))) {
+        Ok(()) => {
+            register(id);
+            0
+        }
+        Err(reason) => {
+            let _ = writeln!(std::io::stderr(), "terrace: cannot record: {reason}");
+            -1
+        }
+    }
+}
+
+fn install<'a>(mut arguments: impl Iterator<Item = &'a str>) -> Result<(), String> {
+    let path = arguments
+        .find_map(|argument| argument.strip_prefix(ARGUMENT))
+        .ok_or("the plug-in wants the argument pool=PATH; `terrace record` gives it")?;
+    let pool = Pool::open(path).map_err(|e| format!("{path}: {e}"))?;
+    let pool: &'static Pool = Box::leak(Box::new(pool));
+    let recorder = Recorder {
+        pool,
+        on_access: on_access_of(pool),
+        table: reserve_table().map_err(|e| format!("no memory for the threads: {e}"))?,
+        follower: Follower::of_this_process(),
+    };
+    if RECORDER.set(recorder).is_err() {
+        return Err("the plug-in is loaded already".into());
+    }
+    PROCESS.store(pool.enter(), Ordering::Relaxed);
+    // SAFETY: the handler is a function that lives as long as the process.
+    match unsafe { libc::pthread_atfork(None, None, Some(on_forked)) } {
+        0 => Ok(()),
+        code => Err(std::io::Error::from_raw_os_error(code).to_string()),
+    }
+}
+
+/// Room for every vCPU there can be; only what is touched takes memory.
+fn reserve_table() -> std::io::Result<*mut Vcpu> {
+    // SAFETY: a new mapping, which touches no memory of ours.
+    let address = unsafe {
+        libc::mmap(
+            null_mut(),
+            VCPUS * size_of::<Vcpu>(),
+            libc::PROT_READ | libc::PROT_WRITE,
+            libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE,
+            -1,
+            0,
+        )
+    };
+    if address == libc::MAP_FAILED {
+        return Err(std::io::Error::last_os_error());
+    }
+    Ok(address.cast())
+}
+
+fn register(id: qemu::Id) {
+    // SAFETY: the id is ours, and every callback has the type that QEMU calls it with.
+    unsafe {
+        qemu::qemu_plugin_register_vcpu_init_cb(id, on_thread);
+        qemu::qemu_plugin_register_vcpu_exit_cb(id, on_thread_end);
+        qemu::qemu_plugin_register_vcpu_tb_trans_cb(id, on_translate);
+        qemu::qemu_plugin_register_vcpu_syscall_cb(id, on_syscall);
+        qemu::qemu_plugin_register_vcpu_syscall_ret_cb(id, on_syscall_return);
+        qemu::qemu_plugin_register_atexit_cb(id, on_exit, null_mut());
+    }
+}
+
+/// The memory callback for what the pool's reader wants.
+fn on_access_of(pool: &Pool) -> MemCallback {
+    let settings = pool.settings();
+    match (settings.filtered, settings.level) {
+        (false, Level::Accesses) => on_access::<{ Level::Accesses.shift() }, false>,
+        (false, Level::Lines) => on_access::<{ Level::Lines.shift() }, false>,
+        (false, Level::Pages) => on_access::<{ Level::Pages.shift() }, false>,
+        (true, Level::Accesses) => on_access::<{ Level::Accesses.shift() }, true>,
+        (true, Level::Lines) => on_access::<{ Level::Lines.shift() }, true>,
+        (true, Level::Pages) => on_access::<{ Level::Pages.shift() }, true>,
+    }
+}
+
+/// # Safety
+/// Only from a callback of vCPU `index` after its [`on_thread`], and not while a reference from
+/// an earlier call lives.
+#[inline(always)]
+unsafe fn vcpu(index: c_uint) -> Option<&'static mut Vcpu> {
+    let recorder = RECORDER.get()?;
+    // SAFETY: the table has an entry for every vCPU, `on_thread` has filled this one, and only
+    // the thread that is this vCPU calls its callbacks.
+    Some(unsafe { &mut *recorder.table.add(index as usize) })
+}
+
+/// Makes vCPU `index` a thread that has done nothing.
+fn begin(index: c_uint) {
+    if let Some(recorder) = RECORDER.get() {
+        let fresh = Vcpu {
+            executed: 0,
+            stream: Stream::new(recorder.pool, PROCESS.load(Ordering::Relaxed)),
+            departing: None,
+        };
+        // SAFETY: the table has an entry for every vCPU. What was there is forgotten, for it may
+        // be nothing; a thread that ended has left nothing to drop but its caches.
+        unsafe { recorder.table.add(index as usize).write(fresh) };
+    }
+}
+
+unsafe extern "C" fn on_thread(_id: qemu::Id, index: c_uint) {
+    begin(index);
+    if SEEN.fetch_max(index + 1, Ordering::Relaxed) > 0 {
+        THREADED.store(true, Ordering::Relaxed);
+    }
+}
+
+unsafe extern "C" fn on_thread_end(_id: qemu::Id, index: c_uint) {
+    // SAFETY: called for a vCPU that began, when it executes nothing any more.
+    if let Some(vcpu) = unsafe { vcpu(index) } {
+        vcpu.stream.publish();
+    }
+}
+
+/// In a forked child, where only the thread that forked lives on: all begin anew.
+unsafe extern "C" fn on_forked() {
+    if let Some(recorder) = RECORDER.get() {
+        PROCESS.store(recorder.pool.enter(), Ordering::Relaxed);
+        (0..SEEN.load(Ordering::Relaxed)).for_each(begin);
+    }
+}
+
+unsafe extern "C" fn on_translate(_id: qemu::Id, tb: *mut qemu::Tb) {
+    let Some(recorder) = RECORDER.get() else {
+        return;
+    };
+    // SAFETY: QEMU passes a block that lives during this call, and the indices are below its
+    // number of instructions. The counter of vCPU 0 lives as long as the process.
+    unsafe {
+        let count = qemu::qemu_plugin_tb_n_insns(tb);
+        if THREADED.load(Ordering::Relaxed) {
+            let data = count as *mut c_void;
+            qemu::qemu_plugin_register_vcpu_tb_exec_cb(tb, on_block, qemu::CB_NO_REGS, data);
+        } else {
+            let executed = &raw mut (*recorder.table).executed;
+            qemu::qemu_plugin_register_vcpu_tb_exec_inline(
+                tb,
+                qemu::INLINE_ADD_U64,
+                executed.cast(),
+                count as u64,
+            );
+        }
+        for index in 0..count {
+            let instruction = qemu::qemu_plugin_tb_get_insn(tb, index);
+            let site = Site::new(qemu::qemu_plugin_insn_vaddr(instruction), count - index);
+            qemu::qemu_plugin_register_vcpu_mem_cb(
+                instruction,
+                recorder.on_access,
+                qemu::CB_NO_REGS,
+                qemu::MEM_RW,
+                site.0 as *mut c_void,
+            );
+        }
+    }
+}
+
+/// Where an instruction stands: its address in the low 48 bits, and above how many instructions
+/// its block has from it on.
+#[derive(Clone, Copy)]
+struct Site(u64);
+
+impl Site {
+    const BITS: u32 = 48;
+
+    fn new(ip: u64, to_end: usize) -> Self {
+        Self(ip & ((1 << Self::BITS) - 1) | (to_end as u64) << Self::BITS)
+    }
+
+    fn to_end(self) -> u64 {
+        self.0 >> Self::BITS
+    }
+}
+
+unsafe extern "C" fn on_block(index: c_uint, count: *mut c_void) {
+    // SAFETY: called by this vCPU.
+    if let Some(vcpu) = unsafe { vcpu(index) } {
+        vcpu.executed += count as u64;
+    }
+}
+
+unsafe extern "C" fn on_access<const SHIFT: u32, const FILTER: bool>(
+    index: c_uint,
+    info: qemu::MemInfo,
+    address: u64,
+    site: *mut c_void,
+) {
+    // SAFETY: called by this vCPU.
+    let Some(vcpu) = (unsafe { vcpu(index) }) else {
+        return;
+    };
+    let site = Site(site as u64);
+    let origin = Origin {
+        ip: site.0, // the record takes the low bits
+        instruction: vcpu.executed.wrapping_sub(site.to_end()),
+    };
+    let kind = kind(info);
+    if FILTER {
+        vcpu.stream.filter::<SHIFT>(address, kind, origin);
+    } else {
+        vcpu.stream.row::<SHIFT>(address, kind, origin);
+    }
+}
+
+/// What kind of access `info` tells of. QEMU is asked once for each.
+#[inline(always)]
+fn kind(info: qemu::MemInfo) -> Kind {
+    let known = KINDS.get(info as usize);
+    match known.map(|bits| bits.load(Ordering::Relaxed)) {
+        Some(bits) if bits != 0 => Kind::from_bits(bits),
+        _ => ask_kind(info, known),
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn ask_kind(info: qemu::MemInfo, slot: Option<&AtomicU16>) -> Kind {
+    // SAFETY: both only look at the number that QEMU gave us.
+    let kind = unsafe {
+        let bytes = 1 << qemu::qemu_plugin_mem_size_shift(info);
+        Kind::new(bytes, qemu::qemu_plugin_mem_is_store(info))
+    };
+    if let Some(slot) = slot {
+        slot.store(kind.to_bits(), Ordering::Relaxed);
+    }
+    kind
+}
+
+unsafe extern "C" fn on_syscall(
+    _id: qemu::Id,
+    index: c_uint,
+    number: i64,
+    a: u64,
+    b: u64,
+    c: u64,
+    d: u64,
+    e: u64,
+    _: u64,
+    _: u64,
+    _: u64,
+) {
+    let Some(request) = exec::Request::of(number, [a, b, c, d, e]) else {
+        return;
+    };
+    // SAFETY: called by this vCPU.
+    if let Some(vcpu) = unsafe { vcpu(index) }
+        && let Some(recorder) = RECORDER.get()
+    {
+        vcpu.stream.publish();
+        if let Some(follower) = &recorder.follower
+            && !recorder.pool.has_ended()
+        {
+            follower.follow(&request);
+        }
+        vcpu.departing = Some(recorder.pool.depart(&request.path()));
+    }
+}
+
+unsafe extern "C" fn on_syscall_return(_id: qemu::Id, index: c_uint, number: i64, _result: i64) {
+    if !matches!(number, libc::SYS_execve | libc::SYS_execveat) {
+        return;
+    }
+    // SAFETY: called by this vCPU.
+    if let Some(vcpu) = unsafe { vcpu(index) }
+        && let Some(departed) = vcpu.departing.take()
+        && let Some(recorder) = RECORDER.get()
+    {
+        recorder.pool.stay(departed);
+    }
+}
+
+/// The process exits by itself. With one thread all is said; what other threads hold, they may
+/// still write to, and the reader collects it.
+unsafe extern "C" fn on_exit(_id: qemu::Id, _data: *mut c_void) {
+    if !THREADED.load(Ordering::Relaxed) {
+        // SAFETY: the one vCPU there is executes nothing any more.
+        if let Some(vcpu) = unsafe { vcpu(0) } {
+            vcpu.stream.publish();
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! The side that is recorded.
+
+use std::fs::File;
+use std::io;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use super::system::{is_alive, wait, wake};
+use super::{CHUNK_BYTES, Chunk, FREE, HELD, Layout, MAGIC, PATH_BYTES, Pool, READY, READY_CHUNKS};
+
+/// Who waits for the reader looks this often whether it is still there.
+const LOOK_AFTER: Duration = Duration::from_secs(1);
+
+/// Whose records a chunk is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Owner {
+    /// The process, from [`Pool::enter`].
+    pub process: u32,
+    /// The thread, from [`Pool::new_thread`].
+    pub thread: u32,
+    /// Instructions that the thread had executed when the chunk begins.
+    pub instruction: u64,
+}
+
+/// A program that a process turned into, beyond the emulator's sight; to take back if it fails.
+#[derive(Debug)]
+pub struct Departed(Option<usize>);
+
+impl Pool {
+    /// The one at `path`, as [`Pool::path`] names it.
+    ///
+    /// # Errors
+    /// Where it cannot be opened or is of another layout.
+    pub fn open(path: &str) -> io::Result<Self> {
+        let file = File::options().read(true).write(true).open(path)?;
+        if file.metadata()?.len() != size_of::<Layout>() as u64 {
+            return Err(io::Error::other("it has another size"));
+        }
+        let layout = Self::map(&file)?;
+        let pool = Self { layout, file: None };
+        if pool.layout().magic.load(Ordering::Acquire) != MAGIC {
+            return Err(io::Error::other("it is of another version"));
+        }
+        Ok(pool)
+    }
+
+    /// This process is to be recorded from now on; its number.
+    pub fn enter(&self) -> u32 {
+        let numbers = &self.layout().numbers.0;
+        let process = numbers.processes.fetch_add(1, Ordering::Relaxed);
+        if let Some(pid) = self.layout().pids.0.get(process as usize) {
+            pid.store(std::process::id(), Ordering::Release);
+        }
+        process
+    }
+
+    /// A thread is to be recorded from now on; its number.
+    pub fn new_thread(&self) -> u32 {
+        let numbers = &self.layout().numbers.0;
+        numbers.threads.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// A chunk for `owner` alone, empty. None where all are held by other threads (one more
+    /// record is counted as dropped), or the recording has ended. Waits for the reader where it
+    /// is behind.
+    pub fn take(&self, owner: Owner) -> Option<&Chunk> {
+        self.wait_for_the_reader();
+        if self.has_ended() {
+            return None;
+        }
+        let layout = self.layout();
+        let free = layout.states.iter().position(|state| {
+            state.load(Ordering::Relaxed) == FREE
+                && state
+                    .compare_exchange(FREE, HELD, Ordering::Acquire, Ordering::Relaxed)
+                    .is_ok()
+        });
+        let Some(index) = free else {
+            let dropped = &layout.numbers.0.dropped;
+            dropped.fetch_add(1, Ordering::Relaxed);
+            return None;
+        };
+        let chunk = &layout.chunks[index];
+        chunk.process.store(owner.process, Ordering::Relaxed);
+        chunk.thread.store(owner.thread, Ordering::Relaxed);
+        chunk.pid.store(std::process::id(), Ordering::Relaxed);
+        let instruction = owner.instruction;
+        chunk.instruction.store(instruction, Ordering::Relaxed);
+        Some(chunk)
+    }
+
+    /// The chunk that takes no record, of which nobody is the owner.
+    pub fn none(&self) -> &Chunk {
+        &self.layout().none
+    }
+
+    /// Hands a chunk that was [taken](Self::take) to the reader.
+    pub fn publish(&self, chunk: &Chunk) {
+        let layout = self.layout();
+        let Some(state) = self.index(chunk).and_then(|i| layout.states.get(i)) else {
+            return; // the chunk that nobody owns
+        };
+        let place = layout.order.0.fetch_add(1, Ordering::Relaxed);
+        chunk.place.store(place, Ordering::Relaxed);
+        state.store(READY, Ordering::Release);
+        // Sequentially consistent, both here and where the reader sets `awaited`: one of the two
+        // sees the other.
+        let published = &layout.published.0;
+        published.count.fetch_add(1, Ordering::SeqCst);
+        if published.awaited.load(Ordering::SeqCst) != 0 {
+            wake(&published.count);
+        }
+    }
+
+    fn index(&self, chunk: &Chunk) -> Option<usize> {
+        let first = self.layout().chunks.as_ptr() as usize;
+        (std::ptr::from_ref(chunk) as usize)
+            .checked_sub(first)
+            .map(|bytes| bytes / CHUNK_BYTES)
+    }
+
+    /// Until fewer than [`READY_CHUNKS`] are ready, or the reader has ended, or died.
+    fn wait_for_the_reader(&self) {
+        let layout = self.layout();
+        loop {
+            let drained = layout.drained.0.load(Ordering::Acquire);
+            let published = layout.published.0.count.load(Ordering::Relaxed);
+            let ready = published.wrapping_sub(drained) as i32;
+            if ready < READY_CHUNKS as i32 || self.has_ended() {
+                return;
+            }
+            wait(&layout.drained.0, drained, LOOK_AFTER);
+            if !is_alive(layout.reader.load(Ordering::Relaxed)) {
+                self.end();
+            }
+        }
+    }
+
+    /// Notes that this process is about to become the program at `path`, beyond our sight.
+    pub fn depart(&self, path: &[u8]) -> Departed {
+        let layout = self.layout();
+        let departed = &layout.numbers.0.departed;
+        departed.fetch_add(1, Ordering::Relaxed);
+        let free = layout.departures.iter().position(|departure| {
+            let taken = &departure.taken;
+            taken
+                .compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed)
+                .is_ok()
+        });
+        if let Some(index) = free {
+            let text = path.iter().take(PATH_BYTES - 1).chain([&0]);
+            for (slot, byte) in layout.departures[index].path.iter().zip(text) {
+                slot.store(*byte, Ordering::Relaxed);
+            }
+        }
+        Departed(free)
+    }
+
+    /// It did not: the program could not be started.
+    pub fn stay(&self, departed: Departed) {
+        let layout = self.layout();
+        if let Some(departure) = departed.0.and_then(|i| layout.departures.get(i)) {
+            departure.taken.store(0, Ordering::Release);
+        }
+        let departed = &layout.numbers.0.departed;
+        departed.fetch_sub(1, Ordering::Relaxed);
+    }
+}

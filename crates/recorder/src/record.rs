@@ -1,0 +1,169 @@
+//! One access, as the plug-in writes it: 16 bytes.
+//!
+//! | bits | of `what` | of `whence` |
+//! |---|---|---|
+//! | 0..48 | the address, its sign in bit 47 | the instruction's address, likewise |
+//! | 48..60 | bytes touched, up to 4095 | instructions since the record before it, up to 65535 (16 bits) |
+//! | 60 | whether it stores | |
+//! | 63 | no access: `whence` is the count of instructions, all 64 bits of it | |
+//!
+//! A mark of the last kind stands where more instructions lie between two accesses than 16 bits
+//! can say. The first record of a chunk counts from
+//! [`Chunk::instruction`](crate::pool::Chunk::instruction).
+
+/// Addresses have 48 bits, of which the last is the sign: x86-64 with four levels of page tables.
+const ADDRESS_BITS: u32 = 48;
+const ADDRESS: u64 = (1 << ADDRESS_BITS) - 1;
+const STORE: u64 = 1 << 60;
+const MARK: u64 = 1 << 63;
+
+/// The most bytes that one record can say.
+pub const MAX_BYTES: u32 = (1 << 12) - 1;
+/// The most instructions that may lie between two records.
+pub const MAX_STEP: u64 = u16::MAX as u64;
+
+/// Bytes touched, and whether it stores, where they stand in a record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Kind(u16);
+
+impl Kind {
+    /// Of an access of `bytes`, at most [`MAX_BYTES`].
+    pub const fn new(bytes: u32, write: bool) -> Self {
+        Self((bytes & MAX_BYTES) as u16 | (write as u16) << 12)
+    }
+
+    /// Bytes touched.
+    pub const fn bytes(self) -> u32 {
+        self.0 as u32 & MAX_BYTES
+    }
+
+    /// As a number; never 0 where bytes are touched.
+    pub const fn to_bits(self) -> u16 {
+        self.0
+    }
+
+    /// From that number.
+    pub const fn from_bits(bits: u16) -> Self {
+        Self(bits)
+    }
+
+    /// Whether it stores.
+    pub const fn write(self) -> bool {
+        self.0 & 1 << 12 != 0
+    }
+}
+
+/// One access.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Record {
+    what: u64,
+    whence: u64,
+}
+
+/// What a record says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Said {
+    /// An access.
+    Access {
+        /// The byte address.
+        address: u64,
+        /// Bytes touched, and whether it stores.
+        kind: Kind,
+        /// The address of the instruction.
+        ip: u64,
+        /// Instructions since the record before it.
+        step: u64,
+    },
+    /// So many instructions were executed before the next access, less its step.
+    Instruction(u64),
+}
+
+impl Record {
+    /// An access. `step`, at most [`MAX_STEP`], counts from the record before it.
+    #[inline]
+    pub const fn access(address: u64, kind: Kind, ip: u64, step: u64) -> Self {
+        Self {
+            what: address & ADDRESS | (kind.0 as u64) << ADDRESS_BITS,
+            whence: ip & ADDRESS | step << ADDRESS_BITS,
+        }
+    }
+
+    /// Sets the count of instructions.
+    pub const fn instruction(count: u64) -> Self {
+        Self {
+            what: MARK,
+            whence: count,
+        }
+    }
+
+    /// The same access, a store.
+    #[inline]
+    pub const fn stored(self) -> Self {
+        Self {
+            what: self.what | STORE,
+            ..self
+        }
+    }
+
+    /// Its two words.
+    #[inline]
+    pub const fn words(self) -> [u64; 2] {
+        [self.what, self.whence]
+    }
+
+    /// From its two words.
+    #[inline]
+    pub const fn of([what, whence]: [u64; 2]) -> Self {
+        Self { what, whence }
+    }
+
+    /// What it says.
+    #[inline]
+    pub const fn said(self) -> Said {
+        if self.what & MARK != 0 {
+            return Said::Instruction(self.whence);
+        }
+        Said::Access {
+            address: extended(self.what),
+            kind: Kind((self.what >> ADDRESS_BITS) as u16 & 0x1fff),
+            ip: extended(self.whence),
+            step: self.whence >> ADDRESS_BITS,
+        }
+    }
+}
+
+/// The address in the low bits of `word`.
+const fn extended(word: u64) -> u64 {
+    ((word << (64 - ADDRESS_BITS)) as i64 >> (64 - ADDRESS_BITS)) as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn address() -> impl Strategy<Value = u64> {
+        any::<i64>().prop_map(|bits| (bits >> 16) as u64)
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_is_said(
+            address in address(), ip in address(),
+            bytes in 0..=MAX_BYTES, write: bool, step in 0..=MAX_STEP,
+        ) {
+            let kind = Kind::new(bytes, write);
+            prop_assert_eq!((kind.bytes(), kind.write()), (bytes, write));
+            let record = Record::access(address, kind, ip, step);
+            prop_assert_eq!(record.said(), Said::Access { address, kind, ip, step });
+            let kind = Kind::new(bytes, true);
+            prop_assert_eq!(record.stored().said(), Said::Access { address, kind, ip, step });
+        }
+
+        #[test]
+        fn a_mark_is_no_access(count: u64) {
+            prop_assert_eq!(Record::instruction(count).said(), Said::Instruction(count));
+        }
+    }
+}

@@ -1,0 +1,344 @@
+//! The accesses of one thread, on their way into the pool.
+
+use crate::caches::{Caches, LINE_SHIFT};
+use crate::level::pieces;
+use crate::pool::{Chunk, Owner, Pool};
+use crate::record::{Kind, MAX_STEP, Record};
+
+/// No line and no page has this number.
+const NO_UNIT: u64 = u64::MAX;
+
+/// Who made an access, and when.
+#[derive(Clone, Copy, Debug)]
+pub struct Origin {
+    /// The instruction's address.
+    pub ip: u64,
+    /// Instructions that the thread had executed before it.
+    pub instruction: u64,
+}
+
+/// The accesses of one thread.
+pub struct Stream<'a> {
+    pool: &'a Pool,
+    chunk: &'a Chunk,
+    process: u32,
+    /// None before the first access.
+    thread: Option<u32>,
+    /// The instruction of the last record.
+    instruction: u64,
+    /// The line or page of the last record, [`NO_UNIT`] where it may not be joined any more.
+    unit: u64,
+    written: bool,
+    caches: Option<Box<Caches>>,
+}
+
+impl<'a> Stream<'a> {
+    /// A thread of `process` that has made no access.
+    pub fn new(pool: &'a Pool, process: u32) -> Self {
+        let filtered = pool.settings().filtered;
+        Self {
+            pool,
+            chunk: pool.none(),
+            process,
+            thread: None,
+            instruction: 0,
+            unit: NO_UNIT,
+            written: false,
+            caches: filtered.then(Box::default),
+        }
+    }
+
+    /// An access is a row.
+    #[inline(always)]
+    pub fn keep(&mut self, address: u64, kind: Kind, origin: Origin) {
+        let step = origin.instruction.wrapping_sub(self.instruction);
+        let record = Record::access(address, kind, origin.ip, step);
+        if step <= MAX_STEP && self.chunk.push(record) {
+            self.instruction = origin.instruction;
+        } else {
+            self.keep_far(address, kind, origin);
+        }
+    }
+
+    /// The same where the chunk is full, or the step too long for a record.
+    #[cold]
+    #[inline(never)]
+    fn keep_far(&mut self, address: u64, kind: Kind, origin: Origin) {
+        self.instruction = origin.instruction;
+        let record = Record::access(address, kind, origin.ip, 0);
+        // A mark may fill the chunk: then the next one needs none.
+        if self.chunk.push(Record::instruction(origin.instruction)) && self.chunk.push(record) {
+            return;
+        }
+        self.publish();
+        let thread = *self.thread.get_or_insert_with(|| self.pool.new_thread());
+        let owner = Owner {
+            process: self.process,
+            thread,
+            instruction: origin.instruction,
+        };
+        if let Some(chunk) = self.pool.take(owner) {
+            self.chunk = chunk;
+            self.chunk.push(record);
+        }
+    }
+
+    /// A run of accesses to one unit of 2^`SHIFT` bytes is a row.
+    #[inline(always)]
+    pub fn join<const SHIFT: u32>(&mut self, address: u64, kind: Kind, origin: Origin) {
+        pieces(address, kind.bytes(), SHIFT, |address, bytes| {
+            let unit = address >> SHIFT;
+            if unit != self.unit {
+                self.keep(address, Kind::new(bytes, kind.write()), origin);
+                self.unit = unit;
+                self.written = kind.write();
+            } else if kind.write() && !self.written {
+                self.chunk.last_stores();
+                self.written = true;
+            }
+        });
+    }
+
+    /// What the private caches let through goes on to [`Stream::keep`] or [`Stream::join`].
+    #[inline(always)]
+    pub fn filter<const SHIFT: u32>(&mut self, address: u64, kind: Kind, origin: Origin) {
+        let Some(mut caches) = self.caches.take() else {
+            return;
+        };
+        pieces(address, kind.bytes(), LINE_SHIFT, |address, _| {
+            caches.touch(address >> LINE_SHIFT, kind.write(), |line, write| {
+                let kind = Kind::new(1 << LINE_SHIFT, write);
+                let ip = if write { 0 } else { origin.ip };
+                self.row::<SHIFT>(line << LINE_SHIFT, kind, Origin { ip, ..origin });
+            });
+        });
+        self.caches = Some(caches);
+    }
+
+    /// [`Stream::keep`] or [`Stream::join`].
+    #[inline(always)]
+    pub fn row<const SHIFT: u32>(&mut self, address: u64, kind: Kind, origin: Origin) {
+        if SHIFT == 0 {
+            self.keep(address, kind, origin);
+        } else {
+            self.join::<SHIFT>(address, kind, origin);
+        }
+    }
+
+    /// Hands what there is to the reader.
+    pub fn publish(&mut self) {
+        self.pool.publish(self.chunk);
+        self.abandon();
+    }
+
+    /// Leaves what there is to whom it belongs: after a fork, the parent.
+    pub fn abandon(&mut self) {
+        self.chunk = self.pool.none();
+        self.unit = NO_UNIT;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::level::Level;
+    use crate::pool::Settings;
+    use crate::record::Said;
+    use proptest::prelude::*;
+
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    struct Row {
+        address: u64,
+        bytes: u32,
+        write: bool,
+        ip: u64,
+        instruction: u64,
+    }
+
+    fn rows() -> impl Strategy<Value = Vec<Row>> {
+        let step = prop_oneof![4 => 0..9_u64, 1 => 65_000..70_000_u64, 1 => any::<u32>().prop_map(u64::from)];
+        let row = (
+            0..20_000_u64,
+            1..=64_u32,
+            any::<bool>(),
+            0..1_u64 << 47,
+            step,
+        );
+        prop::collection::vec(row, 0..400).prop_map(|rows| {
+            let mut instruction = 0;
+            let row = rows.into_iter().map(|(address, bytes, write, ip, step)| {
+                instruction += step;
+                Row {
+                    address,
+                    bytes,
+                    write,
+                    ip,
+                    instruction,
+                }
+            });
+            row.collect()
+        })
+    }
+
+    fn pool(level: Level, filtered: bool) -> Pool {
+        Pool::create(Settings { level, filtered }).unwrap()
+    }
+
+    /// Takes everything that is ready.
+    fn drained(pool: &Pool) -> Vec<Row> {
+        let mut rows = Vec::new();
+        for index in pool.ready() {
+            let chunk = pool.chunk(index);
+            let mut instruction = chunk.instruction();
+            for record in chunk.records() {
+                match record.said() {
+                    Said::Instruction(count) => instruction = count,
+                    Said::Access {
+                        address,
+                        kind,
+                        ip,
+                        step,
+                    } => {
+                        instruction += step;
+                        rows.push(Row {
+                            address,
+                            bytes: kind.bytes(),
+                            write: kind.write(),
+                            ip,
+                            instruction,
+                        });
+                    }
+                }
+            }
+            pool.release(index);
+        }
+        rows
+    }
+
+    fn passed<'a>(
+        rows: &[Row],
+        pool: &'a Pool,
+        pass: impl Fn(&mut Stream<'a>, u64, Kind, Origin),
+    ) -> Vec<Row> {
+        let mut stream = Stream::new(pool, 0);
+        for row in rows {
+            let origin = Origin {
+                ip: row.ip,
+                instruction: row.instruction,
+            };
+            let kind = Kind::new(row.bytes, row.write);
+            pass(&mut stream, row.address, kind, origin);
+        }
+        stream.publish();
+        drained(pool)
+    }
+
+    /// Runs of bytes of one unit, found byte by byte.
+    fn joined(rows: &[Row], shift: u32) -> Vec<Row> {
+        let mut joined: Vec<Row> = Vec::new();
+        for row in rows {
+            let mut own = false; // whether the last row of `joined` is a piece of this one
+            for byte in (0..u64::from(row.bytes)).map(|at| row.address + at) {
+                match joined.last_mut() {
+                    Some(last) if last.address >> shift == byte >> shift => {
+                        last.write |= row.write;
+                        last.bytes += u32::from(own);
+                    }
+                    _ => {
+                        let address = byte;
+                        joined.push(Row {
+                            address,
+                            bytes: 1,
+                            ..*row
+                        });
+                        own = true;
+                    }
+                }
+            }
+        }
+        joined
+    }
+
+    #[test]
+    fn chunks_follow_each_other() {
+        let pool = pool(Level::Accesses, false);
+        let row = |n: u64| Row {
+            address: n,
+            bytes: 8,
+            write: n.is_multiple_of(3),
+            ip: n + 1,
+            // Every 1000th needs a mark, also at the end of a chunk.
+            instruction: n + n / 1000 * 100_000,
+        };
+        let rows: Vec<_> = (0..100_000).map(row).collect();
+        assert_eq!(passed(&rows, &pool, Stream::row::<0>), rows);
+    }
+
+    #[test]
+    fn a_mark_may_fill_a_chunk() {
+        use crate::pool::RECORDS;
+        for at in RECORDS - 3..RECORDS + 3 {
+            let pool = pool(Level::Accesses, false);
+            let row = |n: usize| Row {
+                address: n as u64,
+                bytes: 1,
+                write: false,
+                ip: 0,
+                instruction: if n < at { 0 } else { 1 << 40 },
+            };
+            let rows: Vec<_> = (0..RECORDS + 10).map(row).collect();
+            assert_eq!(passed(&rows, &pool, Stream::row::<0>), rows, "{at}");
+        }
+    }
+
+    #[test]
+    fn a_run_that_is_handed_over_is_not_changed_any_more() {
+        let pool = pool(Level::Lines, false);
+        let mut stream = Stream::new(&pool, 0);
+        let origin = Origin {
+            ip: 0,
+            instruction: 0,
+        };
+        stream.row::<6>(0, Kind::new(8, false), origin);
+        stream.publish();
+        stream.row::<6>(0, Kind::new(8, true), origin);
+        stream.publish();
+        let writes: Vec<_> = drained(&pool).iter().map(|row| row.write).collect();
+        assert_eq!(writes, [false, true]);
+    }
+
+    proptest! {
+        #[test]
+        fn every_access_is_a_row(rows in rows()) {
+            let pool = pool(Level::Accesses, false);
+            prop_assert_eq!(passed(&rows, &pool, Stream::row::<0>), rows);
+        }
+
+        #[test]
+        fn runs_are_joined(rows in rows()) {
+            let pool = pool(Level::Lines, false);
+            prop_assert_eq!(passed(&rows, &pool, Stream::row::<6>), joined(&rows, 6));
+            prop_assert_eq!(passed(&rows, &pool, Stream::row::<12>), joined(&rows, 12));
+        }
+
+        #[test]
+        fn the_caches_filter(rows in rows()) {
+            let pool = pool(Level::Accesses, true);
+            let mut caches = Caches::default();
+            let mut slow = Vec::new();
+            for row in &rows {
+                let last = row.address + u64::from(row.bytes) - 1;
+                for line in row.address / 64..=last / 64 {
+                    caches.touch(line, row.write, |line, write| slow.push(Row {
+                        address: line * 64,
+                        bytes: 64,
+                        write,
+                        ip: if write { 0 } else { row.ip },
+                        instruction: row.instruction,
+                    }));
+                }
+            }
+            prop_assert_eq!(passed(&rows, &pool, Stream::filter::<0>), slow);
+        }
+    }
+}
