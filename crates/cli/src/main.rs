@@ -2,8 +2,11 @@
 
 mod args;
 mod doctor;
+mod progress;
 mod record;
 mod run;
+mod sim;
+mod trace;
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -28,6 +31,8 @@ fn main() -> ExitCode {
 fn dispatch(arguments: args::Terrace) -> Result<ExitCode> {
     match arguments.command {
         args::Command::Run(run) => run::run(run),
+        args::Command::Sim(sim) => sim::sim(&sim),
+        args::Command::Trace(trace) => trace::trace(&trace),
         args::Command::Record(record) => record::record(record),
         args::Command::Doctor(doctor) => doctor::doctor(&doctor),
     }

@@ -1,1 +1,50 @@
 //! What a memory is: technologies, timing, energy, wear and lifetime.
+//!
+//! A [`Technology`] is a row of figures, each with its source; the [`Catalogue`] holds those that
+//! Terrace knows (`technologies.toml`) and those of a user's file. What is not known is `None`:
+//! nothing is made up. From a technology follow
+//!
+//! - its [`Timing`]: the latency of a page, how many are served at a time, how fast the bus is.
+//!   A [`Queue`] is a device with that timing: a state machine without clock or I/O that a
+//!   simulator steps through virtual time;
+//! - its [`Energy`]: power times time for each transfer, standby and refresh for all the time.
+//!   It is `None` where no source gives powers;
+//! - its lifetime in years ([`lifetime`]): from the writes that a cell sustains and the rate at
+//!   which cells are written. [`Wear`] counts those of each slot under a [`Levelling`]: none,
+//!   randomised, or start-gap.
+//!
+//! Pages are 4 KiB, lines 64 bytes. Nothing here knows of policies or programs.
+//!
+//! ```
+//! use terrace_base::Nanos;
+//! use terrace_device::{Catalogue, Class, Kind, Queue, Request};
+//!
+//! let catalogue = Catalogue::builtin();
+//! let mut queue = Queue::new(catalogue.get("pcm")?.timing()?);
+//! let (kind, class) = (Kind::Read, Class::Demand);
+//! for id in 0..2 {
+//!     queue.submit(Nanos(1000), Request { id, kind, class, bytes: 4096 });
+//! }
+//! assert_eq!(queue.next_completion(), Some(Nanos(1150)));
+//! let first = queue.complete(Nanos(1150)).unwrap();
+//! assert_eq!((first.request.id, first.started), (0, Nanos(1000)));
+//! assert_eq!(queue.next_completion(), Some(Nanos(1300)));
+//! # Ok::<(), terrace_base::Error>(())
+//! ```
+
+pub mod catalogue;
+pub mod energy;
+pub mod lifetime;
+pub mod queue;
+pub mod start_gap;
+pub mod technology;
+pub mod timing;
+pub mod wear;
+
+pub use catalogue::Catalogue;
+pub use energy::{Consumed, Energy, Unit};
+pub use queue::{Class, Completion, Kind, Queue, Request};
+pub use start_gap::StartGap;
+pub use technology::{ByteAddressable, Figure, Power, Technology};
+pub use timing::{Deadlines, Order, Timing};
+pub use wear::{Levelling, Wear};

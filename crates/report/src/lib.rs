@@ -5,5 +5,7 @@ mod json;
 pub mod lifetime;
 pub mod run;
 pub mod schema;
+pub mod sim;
 pub mod status;
 mod table;
+pub mod trace;

@@ -1,1 +1,5 @@
 //! The virtual-time driver: what a memory and a policy would do to a program.
+
+pub mod intern;
+pub mod pages;
+pub mod workload;

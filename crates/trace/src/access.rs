@@ -98,6 +98,17 @@ impl Block {
         self.write.clear();
     }
 
+    /// Keeps the first `len` accesses.
+    pub fn truncate(&mut self, len: usize) {
+        self.instruction.truncate(len);
+        self.address.truncate(len);
+        self.ip.truncate(len);
+        self.process.truncate(len);
+        self.thread.truncate(len);
+        self.size.truncate(len);
+        self.write.truncate(len);
+    }
+
     /// Appends an access to every column.
     pub fn push(&mut self, access: Access) {
         self.instruction.push(access.instruction);

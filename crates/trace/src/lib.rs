@@ -5,19 +5,26 @@
 //! file with its layout and where it comes from.
 
 pub mod access;
+pub mod ahead;
 pub mod caffeine;
 pub mod champsim;
 mod compression;
 pub mod csv;
 pub mod format;
+pub mod generate;
+pub mod info;
 mod input;
 pub mod lackey;
 pub mod native;
 pub mod oracle_general;
 mod output;
 pub mod record;
+pub mod reuse;
+pub mod selection;
 pub mod source;
 mod stream;
+#[cfg(test)]
+mod testing;
 mod text;
 
 use std::path::Path;
@@ -28,7 +35,10 @@ use compression::Compression;
 use input::Input;
 
 pub use access::{Access, Block, Columns};
+pub use ahead::ahead;
 pub use format::Format;
+pub use info::Info;
+pub use selection::{Level, Selection};
 pub use source::{Meta, Sink, Source};
 
 /// Opens a trace, whose format is told by what is in the file, or else by its name.

@@ -1,16 +1,21 @@
 //! What can be written on the command line, a file a command.
 
 mod doctor;
+pub mod machines;
 mod record;
 mod run;
+pub mod sim;
+pub mod trace;
 
 pub use doctor::Doctor;
 pub use record::{Filter, Record};
 pub use run::Run;
+pub use sim::Sim;
+pub use trace::Trace;
 
 use clap::{Parser, Subcommand};
 
-/// Run programs with part of their memory in a slower tier.
+/// Run programs with part of their memory in a slower tier, and say beforehand what it would cost.
 #[derive(Parser)]
 #[command(name = "terrace", version, about, max_term_width = 100)]
 pub struct Terrace {
@@ -22,6 +27,8 @@ pub struct Terrace {
 pub enum Command {
     Run(Run),
     Record(Record),
+    Trace(Trace),
+    Sim(Box<Sim>),
     Doctor(Doctor),
 }
 

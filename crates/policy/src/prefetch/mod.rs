@@ -69,6 +69,7 @@ pub trait Predictor: Send {
 }
 
 /// A predictor's name on the command line, what it is, and how to make one.
+#[derive(Debug)]
 pub struct Entry {
     /// The name after `--prefetch`.
     pub name: &'static str,

@@ -1,16 +1,19 @@
 //! First in, first out: the page that came in first goes first, touched since or not.
+//!
+//! Belady, "A study of replacement algorithms for a virtual-storage computer", IBM Systems
+//! Journal 5(2), 1966.
 
-use std::collections::VecDeque;
-
+use super::list::{Links, List};
+use super::table::Table;
 use super::{Answer, PageId, Replacement, Touch};
 
 /// First in, first out.
 pub struct Fifo {
     capacity: usize,
-    /// Pages in the order in which they came; some of them may have been removed since.
-    queue: VecDeque<PageId>,
-    /// Whether a page is resident.
-    resident: Vec<bool>,
+    links: Links,
+    /// The page that came in last is at the front.
+    queue: List,
+    resident: Table<bool>,
 }
 
 impl Fifo {
@@ -18,26 +21,24 @@ impl Fifo {
     pub fn new(capacity: usize) -> Self {
         Self {
             capacity,
-            queue: VecDeque::with_capacity(capacity),
-            resident: Vec::new(),
+            links: Links::default(),
+            queue: List::default(),
+            resident: Table::default(),
         }
     }
 
     fn admit(&mut self, page: PageId) -> Option<PageId> {
-        if page.index() >= self.resident.len() {
-            self.resident.resize(page.index() + 1, false);
-        }
-        let evicted = if self.queue.len() >= self.capacity {
-            self.queue.pop_front()
-        } else {
-            None
-        };
-        if let Some(evicted) = evicted {
-            self.resident[evicted.index()] = false;
-        }
-        self.resident[page.index()] = true;
-        self.queue.push_back(page);
+        let full = self.queue.len() >= self.capacity;
+        let evicted = full.then(|| self.evict()).flatten();
+        self.queue.push_front(&mut self.links, page);
+        self.resident.set(page, true);
         evicted
+    }
+
+    fn evict(&mut self) -> Option<PageId> {
+        let victim = self.queue.pop_back(&mut self.links)?;
+        self.resident.set(victim, false);
+        Some(victim)
     }
 }
 
@@ -46,9 +47,8 @@ impl Replacement for Fifo {
         if self.contains(touch.page) {
             return Answer::Hit;
         }
-        Answer::Miss {
-            evicted: self.admit(touch.page),
-        }
+        let evicted = self.admit(touch.page);
+        Answer::Miss { evicted }
     }
 
     fn prefetch(&mut self, page: PageId) -> Option<PageId> {
@@ -60,16 +60,33 @@ impl Replacement for Fifo {
 
     fn remove(&mut self, page: PageId) {
         if self.contains(page) {
-            self.resident[page.index()] = false;
-            self.queue.retain(|queued| *queued != page);
+            self.queue.remove(&mut self.links, page);
+            self.resident.set(page, false);
         }
     }
 
     fn contains(&self, page: PageId) -> bool {
-        self.resident.get(page.index()).copied().unwrap_or(false)
+        self.resident.get(page)
     }
 
     fn resident(&self) -> usize {
         self.queue.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::example::evictions;
+    use super::*;
+
+    #[test]
+    fn more_pages_may_mean_more_misses() {
+        // Belady, Nelson and Shedler, "An anomaly in space-time characteristics of certain
+        // programs running in a paging machine", CACM 12(6), 1969: 9 misses with three pages,
+        // of which 6 evict, and 10 with four.
+        let pages = [1, 2, 3, 4, 1, 2, 5, 1, 2, 3, 4, 5];
+        let with = |capacity| evictions(&mut Fifo::new(capacity), &pages);
+        assert_eq!(with(3), [1, 2, 3, 4, 1, 2]);
+        assert_eq!(with(4), [1, 2, 3, 4, 5, 1]);
     }
 }

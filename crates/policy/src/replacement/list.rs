@@ -31,7 +31,7 @@ impl Default for List {
 }
 
 impl Links {
-    /// Makes room for `page`; call it before a page is linked for the first time.
+    /// Makes room for `page`.
     pub(super) fn cover(&mut self, page: PageId) {
         if page.index() >= self.pages.len() {
             let pages = (page.index() + 1).next_power_of_two();
@@ -45,10 +45,6 @@ impl List {
         self.len
     }
 
-    pub(super) fn front(&self) -> Option<PageId> {
-        (self.front != NONE).then_some(PageId(self.front))
-    }
-
     pub(super) fn back(&self) -> Option<PageId> {
         (self.back != NONE).then_some(PageId(self.back))
     }
@@ -59,7 +55,9 @@ impl List {
         (before != NONE).then_some(PageId(before))
     }
 
+    #[inline]
     pub(super) fn push_front(&mut self, links: &mut Links, page: PageId) {
+        links.cover(page);
         links.pages[page.index()] = (NONE, self.front);
         match self.front {
             NONE => self.back = page.0,
@@ -70,6 +68,7 @@ impl List {
     }
 
     /// Takes a page out that is in this list.
+    #[inline]
     pub(super) fn remove(&mut self, links: &mut Links, page: PageId) {
         let (before, after) = links.pages[page.index()];
         match before {
@@ -89,6 +88,7 @@ impl List {
         Some(page)
     }
 
+    #[inline]
     pub(super) fn move_to_front(&mut self, links: &mut Links, page: PageId) {
         if self.front != page.0 {
             self.remove(links, page);

@@ -4,6 +4,7 @@
 //! Systems Journal 9(2), 1970.
 
 use super::list::{Links, List};
+use super::table::Table;
 use super::{Answer, PageId, Replacement, Touch};
 
 /// Least recently used.
@@ -12,7 +13,7 @@ pub struct Lru {
     links: Links,
     /// The most recently used page is at the front.
     pages: List,
-    resident: Vec<bool>,
+    resident: Table<bool>,
 }
 
 impl Lru {
@@ -22,24 +23,22 @@ impl Lru {
             capacity,
             links: Links::default(),
             pages: List::default(),
-            resident: Vec::new(),
+            resident: Table::default(),
         }
     }
 
     fn admit(&mut self, page: PageId) -> Option<PageId> {
-        self.links.cover(page);
-        if page.index() >= self.resident.len() {
-            self.resident
-                .resize((page.index() + 1).next_power_of_two(), false);
-        }
         let full = self.pages.len() >= self.capacity;
-        let evicted = full.then(|| self.pages.pop_back(&mut self.links)).flatten();
-        if let Some(evicted) = evicted {
-            self.resident[evicted.index()] = false;
-        }
+        let evicted = full.then(|| self.evict()).flatten();
         self.pages.push_front(&mut self.links, page);
-        self.resident[page.index()] = true;
+        self.resident.set(page, true);
         evicted
+    }
+
+    fn evict(&mut self) -> Option<PageId> {
+        let victim = self.pages.pop_back(&mut self.links)?;
+        self.resident.set(victim, false);
+        Some(victim)
     }
 }
 
@@ -49,9 +48,8 @@ impl Replacement for Lru {
             self.pages.move_to_front(&mut self.links, touch.page);
             return Answer::Hit;
         }
-        Answer::Miss {
-            evicted: self.admit(touch.page),
-        }
+        let evicted = self.admit(touch.page);
+        Answer::Miss { evicted }
     }
 
     fn prefetch(&mut self, page: PageId) -> Option<PageId> {
@@ -63,16 +61,32 @@ impl Replacement for Lru {
 
     fn remove(&mut self, page: PageId) {
         if self.contains(page) {
-            self.resident[page.index()] = false;
             self.pages.remove(&mut self.links, page);
+            self.resident.set(page, false);
         }
     }
 
     fn contains(&self, page: PageId) -> bool {
-        self.resident.get(page.index()).copied().unwrap_or(false)
+        self.resident.get(page)
     }
 
     fn resident(&self) -> usize {
         self.pages.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::example::evictions;
+    use super::*;
+
+    #[test]
+    fn a_touch_puts_a_page_off() {
+        // The touches that show FIFO's anomaly: 10 misses with three pages and 8 with four, for
+        // what LRU keeps of three pages it also keeps of four.
+        let pages = [1, 2, 3, 4, 1, 2, 5, 1, 2, 3, 4, 5];
+        let with = |capacity| evictions(&mut Lru::new(capacity), &pages);
+        assert_eq!(with(3), [1, 2, 3, 4, 5, 1, 2]);
+        assert_eq!(with(4), [3, 4, 5, 1]);
     }
 }

@@ -4,11 +4,28 @@
 //! and answers a miss with the page that has to go. Pages are numbered densely ([`PageId`]), so
 //! that a policy keeps its state in plain arrays and never hashes.
 //!
-//! To add a policy: copy [`fifo`], and name it in [`REGISTRY`].
+//! To add a policy: copy [`fifo`], name it in [`REGISTRY`], and give it a slow twin in
+//! `tests/replacement/slow`.
 
+pub mod age;
+pub mod arc;
+pub mod belady;
+mod bitset;
+pub mod cflru;
+pub mod clock;
+#[cfg(test)]
+mod example;
 pub mod fifo;
+pub mod lfu;
+pub mod linux;
+pub mod lirs;
 mod list;
 pub mod lru;
+pub mod random;
+pub mod s3fifo;
+pub mod sieve;
+mod table;
+pub mod twoq;
 
 /// A page of a simulation, numbered from 0 in the order of first appearance.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -51,7 +68,8 @@ pub trait Replacement: Send {
     fn touch(&mut self, touch: Touch) -> Answer;
 
     /// A page comes in before it was touched, and is kept as the policy keeps what nobody has
-    /// used yet. Returns the page that goes for it. No effect on a resident page.
+    /// used yet. Returns the page that goes for it. No effect on a resident page. The first touch
+    /// is a hit, but says no more for the page than a miss would have said.
     fn prefetch(&mut self, page: PageId) -> Option<PageId>;
 
     /// The page, if it is resident, is clean again: what was written to it is in the slower tier.
@@ -78,7 +96,7 @@ pub trait Replacement: Send {
 }
 
 /// How a policy is made.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub enum Make {
     /// From the pages of DRAM, at least one, and a seed for what it leaves to chance.
     Online(fn(capacity: usize, seed: u64) -> Box<dyn Replacement>),
@@ -87,6 +105,7 @@ pub enum Make {
 }
 
 /// A policy's name on the command line, what it is, and how to make one.
+#[derive(Debug)]
 pub struct Entry {
     /// The name after `--replacement`.
     pub name: &'static str,
@@ -99,14 +118,74 @@ pub struct Entry {
 /// Every policy, by name.
 pub const REGISTRY: &[Entry] = &[
     Entry {
+        name: "2q",
+        summary: "new pages pass a queue; LRU for those touched again after it (Johnson 1994)",
+        make: Make::Online(|capacity, _| Box::new(twoq::TwoQ::new(capacity))),
+    },
+    Entry {
+        name: "age",
+        summary: "CLOCK with a counter a page (Awad 2016)",
+        make: Make::Online(|capacity, _| Box::new(age::Age::new(capacity))),
+    },
+    Entry {
+        name: "arc",
+        summary: "divides DRAM between pages touched once and more often, and adapts (Megiddo 2003)",
+        make: Make::Online(|capacity, _| Box::new(arc::Arc::new(capacity))),
+    },
+    Entry {
+        name: "belady",
+        summary: "the optimum: knows the future (Belady 1966)",
+        make: Make::Offline(|capacity, future| Box::new(belady::Belady::new(capacity, future))),
+    },
+    Entry {
+        name: "cflru",
+        summary: "LRU that prefers clean victims in its older half (Park 2006)",
+        make: Make::Online(|capacity, _| Box::new(cflru::Cflru::new(capacity))),
+    },
+    Entry {
+        name: "clock",
+        summary: "second chance: first in, first out, past pages referenced since",
+        make: Make::Online(|capacity, _| Box::new(clock::Clock::new(capacity))),
+    },
+    Entry {
         name: "fifo",
         summary: "first in, first out",
         make: Make::Online(|capacity, _| Box::new(fifo::Fifo::new(capacity))),
     },
     Entry {
+        name: "lfu",
+        summary: "least frequently used",
+        make: Make::Online(|capacity, _| Box::new(lfu::Lfu::new(capacity))),
+    },
+    Entry {
+        name: "linux",
+        summary: "the kernel's active and inactive queues with refaults",
+        make: Make::Online(|capacity, _| Box::new(linux::Linux::new(capacity))),
+    },
+    Entry {
+        name: "lirs",
+        summary: "keeps pages whose last two touches were close together (Jiang 2002)",
+        make: Make::Online(|capacity, _| Box::new(lirs::Lirs::new(capacity))),
+    },
+    Entry {
         name: "lru",
         summary: "least recently used",
         make: Make::Online(|capacity, _| Box::new(lru::Lru::new(capacity))),
+    },
+    Entry {
+        name: "random",
+        summary: "any page, by chance",
+        make: Make::Online(|capacity, seed| Box::new(random::Random::new(capacity, seed))),
+    },
+    Entry {
+        name: "s3fifo",
+        summary: "small, main and ghost queue (Yang 2023)",
+        make: Make::Online(|capacity, _| Box::new(s3fifo::S3Fifo::new(capacity))),
+    },
+    Entry {
+        name: "sieve",
+        summary: "the first page not visited since the hand passed (Zhang 2024)",
+        make: Make::Online(|capacity, _| Box::new(sieve::Sieve::new(capacity))),
     },
 ];
 

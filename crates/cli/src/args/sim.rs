@@ -1,0 +1,62 @@
+//! What can be written after `terrace sim`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+use terrace_trace::Format;
+
+use super::machines::Machines;
+
+/// Say beforehand, by simulation, what a memory and a policy would do to programs
+#[derive(Args)]
+pub struct Sim {
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Subcommand)]
+pub enum Command {
+    Pages(Pages),
+}
+
+/// Simulate machines with DRAM and a slower memory at the level of pages
+///
+/// The programs whose accesses the traces hold run on a machine of their own, all together, in
+/// virtual time: threads touch pages, fault, and wait for the device. It is said how often they
+/// missed, how much was written, how much slower they were than with DRAM alone, and how long the
+/// slower memory would last. Where options have several values, all combinations are simulated in
+/// one pass.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  terrace sim pages --dram 25% gcc.parquet
+  terrace sim pages --dram 12.5%,25%,50% --memory pcm,flash gcc.parquet
+  terrace sim pages --dram 100000p --replacement fifo,lru,arc,s3fifo,belady zipf.parquet
+  terrace sim pages --dram 25% --fault-cost 700,1400,2800,13000,55000 --json gcc.parquet
+
+All figures are simulated. `terrace record` makes traces of programs, `terrace trace gen` of
+well-known patterns.")]
+pub struct Pages {
+    /// Traces, a program each; several run on one machine, interleaved by their virtual time
+    #[arg(value_name = "TRACE", required = true)]
+    pub traces: Vec<PathBuf>,
+
+    /// The traces' format, where neither content nor name tells
+    #[arg(long, value_name = "FORMAT", value_parser = Format::parse)]
+    pub format: Option<Format>,
+
+    /// Simulate only the first accesses of each trace
+    #[arg(long, value_name = "N")]
+    pub limit: Option<u64>,
+
+    #[command(flatten)]
+    pub machines: Machines,
+
+    /// Results and effective settings for machines: schema terrace.sim.pages/1
+    #[arg(long)]
+    pub json: bool,
+
+    /// No progress bar
+    #[arg(short, long)]
+    pub quiet: bool,
+}

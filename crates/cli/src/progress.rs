@@ -1,0 +1,41 @@
+//! How far long work has come, shown on a terminal.
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+const BAR: &str = "{prefix}{wide_bar} {percent} %  {human_pos} accesses, {eta} left";
+const COUNT: &str = "{prefix}{human_pos} accesses in {elapsed}";
+
+/// A bar on standard error; nothing where that is no terminal. It goes away when dropped.
+pub struct Progress(ProgressBar);
+
+impl Progress {
+    /// Of `total` accesses, where that is known.
+    pub fn new(total: Option<u64>, quiet: bool) -> Self {
+        let target = if quiet {
+            ProgressDrawTarget::hidden()
+        } else {
+            ProgressDrawTarget::stderr()
+        };
+        let bar = ProgressBar::with_draw_target(total, target);
+        let template = if total.is_some() { BAR } else { COUNT };
+        let style = ProgressStyle::with_template(template).expect("our templates are templates");
+        Self(bar.with_style(style))
+    }
+
+    /// Says what is being done.
+    pub fn doing(self, what: &str) -> Self {
+        self.0.set_prefix(format!("{what} "));
+        self
+    }
+
+    /// So many accesses are done.
+    pub fn at(&self, accesses: u64) {
+        self.0.set_position(accesses);
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        self.0.finish_and_clear();
+    }
+}

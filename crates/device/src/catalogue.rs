@@ -1,0 +1,112 @@
+//! The technologies there are: the built-in ones and those of the user's file.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use terrace_base::{Context, Error, Result};
+use toml::Spanned;
+
+use crate::technology::Technology;
+
+const BUILT_IN: &str = include_str!("technologies.toml");
+
+/// Technologies by name.
+#[derive(Clone, Debug)]
+pub struct Catalogue {
+    /// As their files have them, the user's after the built-in ones.
+    technologies: Vec<Technology>,
+}
+
+impl Catalogue {
+    /// The technologies that Terrace knows (`technologies.toml`).
+    pub fn builtin() -> Self {
+        let mut catalogue = Self {
+            technologies: Vec::new(),
+        };
+        catalogue
+            .add(BUILT_IN, "technologies.toml")
+            .expect("the built-in file is read by every test");
+        catalogue
+    }
+
+    /// The built-in technologies and those in the file `path`, which replace built-in ones of
+    /// the same name.
+    ///
+    /// # Errors
+    /// A failure where the file cannot be read; a usage error with file and line where it is
+    /// wrong.
+    pub fn load(path: &Path) -> Result<Self> {
+        let name = path.display().to_string();
+        let text = std::fs::read_to_string(path).or_fail(|| format!("cannot read {name}"))?;
+        let mut catalogue = Self::builtin();
+        catalogue.add(&text, &name)?;
+        Ok(catalogue)
+    }
+
+    /// Adds the technologies of a TOML text; `file` names it in errors.
+    ///
+    /// # Errors
+    /// A usage error with file and line where the text is wrong; nothing is added then.
+    pub fn add(&mut self, text: &str, file: &str) -> Result<()> {
+        let wrong = |at: usize, what: &str| {
+            let line = text.as_bytes()[..at.min(text.len())]
+                .iter()
+                .filter(|byte| **byte == b'\n')
+                .count()
+                + 1;
+            Error::usage(format!("{file}, line {line}: {what}"))
+        };
+        let entries: BTreeMap<Spanned<String>, Technology> = toml::from_str(text).map_err(|e| {
+            let at = e.span().map_or(0, |span| span.start);
+            wrong(
+                at,
+                e.message().lines().collect::<Vec<_>>().join(", ").as_str(),
+            )
+        })?;
+        let mut entries: Vec<_> = entries.into_iter().collect();
+        entries.sort_by_key(|(name, _)| name.span().start);
+
+        let mut with = self.clone();
+        for (name, mut technology) in entries {
+            if let Some(like) = technology.like.take() {
+                let base = with
+                    .get(like.get_ref())
+                    .map_err(|e| wrong(like.span().start, &e.to_string()))?;
+                technology.inherit(base);
+            }
+            technology.name = name.into_inner();
+            with.put(technology);
+        }
+        *self = with;
+        Ok(())
+    }
+
+    fn put(&mut self, technology: Technology) {
+        let same = |other: &&mut Technology| other.name == technology.name;
+        match self.technologies.iter_mut().find(same) {
+            Some(other) => *other = technology,
+            None => self.technologies.push(technology),
+        }
+    }
+
+    /// The technology called `name`.
+    ///
+    /// # Errors
+    /// A usage error that lists what there is.
+    pub fn get(&self, name: &str) -> Result<&Technology> {
+        self.iter()
+            .find(|technology| technology.name == name)
+            .ok_or_else(|| {
+                let names: Vec<_> = self.iter().map(|t| t.name.as_str()).collect();
+                Error::usage(format!(
+                    "there is no technology `{name}`; there are {}",
+                    names.join(", ")
+                ))
+            })
+    }
+
+    /// All of them, the built-in ones first.
+    pub fn iter(&self) -> impl Iterator<Item = &Technology> {
+        self.technologies.iter()
+    }
+}

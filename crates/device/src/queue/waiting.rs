@@ -1,0 +1,232 @@
+//! The requests that wait for a channel, and which of them goes next.
+//!
+//! One list a class (one in all in plain order), linked through a table, so that a request in the
+//! middle of a list can be promoted or cancelled without a search.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+
+use terrace_base::Nanos;
+
+use super::{Class, Request};
+use crate::timing::{Deadlines, Order};
+
+/// No entry.
+const NONE: u32 = u32::MAX;
+
+const CLASSES: usize = 3;
+const DEMAND: usize = Class::Demand as usize;
+const PREFETCH: usize = Class::Prefetch as usize;
+const BACKGROUND: usize = Class::Background as usize;
+
+#[derive(Debug)]
+pub(super) struct Waiting {
+    order: Order,
+    lists: [List; CLASSES],
+    entries: Vec<Entry>,
+    /// Entries that hold no request.
+    free: Vec<u32>,
+    by_id: HashMap<u64, u32, BuildHasherDefault<IdHasher>>,
+    demand: usize,
+    /// The list served last.
+    last: usize,
+    /// Whether that was for its deadline.
+    last_overdue: bool,
+}
+
+#[derive(Debug)]
+struct Entry {
+    request: Request,
+    submitted: Nanos,
+    before: u32,
+    after: u32,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct List {
+    front: u32,
+    back: u32,
+}
+
+impl Waiting {
+    pub(super) fn new(order: Order) -> Self {
+        let empty = List {
+            front: NONE,
+            back: NONE,
+        };
+        Self {
+            order,
+            lists: [empty; CLASSES],
+            entries: Vec::new(),
+            free: Vec::new(),
+            by_id: HashMap::default(),
+            demand: 0,
+            last: BACKGROUND,
+            last_overdue: false,
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.entries.len() - self.free.len()
+    }
+
+    pub(super) fn demand(&self) -> usize {
+        self.demand
+    }
+
+    pub(super) fn push(&mut self, request: Request, submitted: Nanos) {
+        let entry = Entry {
+            request,
+            submitted,
+            before: NONE,
+            after: NONE,
+        };
+        let at = match self.free.pop() {
+            Some(at) => {
+                self.entries[at as usize] = entry;
+                at
+            }
+            None => {
+                self.entries.push(entry);
+                self.entries.len() as u32 - 1
+            }
+        };
+        self.by_id.insert(request.id, at);
+        self.demand += usize::from(request.class == Class::Demand);
+        self.append(at);
+    }
+
+    /// The request that goes next at `now`, and when it was submitted.
+    pub(super) fn take(&mut self, now: Nanos) -> Option<(Request, Nanos)> {
+        let at = self.lists[self.choose(now)?].front;
+        Some(self.withdraw(at))
+    }
+
+    pub(super) fn promote(&mut self, id: u64) -> bool {
+        let Some(&at) = self.by_id.get(&id) else {
+            return false;
+        };
+        if self.entries[at as usize].request.class == Class::Demand {
+            return true;
+        }
+        let in_place = self.order == Order::Plain;
+        if !in_place {
+            self.unlink(at);
+        }
+        self.entries[at as usize].request.class = Class::Demand;
+        self.demand += 1;
+        if !in_place {
+            self.append(at);
+        }
+        true
+    }
+
+    pub(super) fn cancel(&mut self, id: u64) -> Option<Request> {
+        let at = *self.by_id.get(&id)?;
+        Some(self.withdraw(at).0)
+    }
+
+    /// The list whose front goes next.
+    fn choose(&mut self, now: Nanos) -> Option<usize> {
+        let waits = |list: &usize| self.lists[*list].front != NONE;
+        let overdue = match self.order {
+            Order::Deadline(deadlines) => self.overdue(now, deadlines),
+            _ => None,
+        };
+        // A flood of late prefetches must not lock demand out.
+        let yields = self.last_overdue && waits(&DEMAND);
+        let overdue = overdue.filter(|_| !yields);
+        let list = overdue.or_else(|| match self.order {
+            Order::RoundRobin => (1..=CLASSES)
+                .map(|step| (self.last + step) % CLASSES)
+                .find(waits),
+            Order::Plain | Order::Deadline(_) => (0..CLASSES).find(waits),
+        })?;
+        self.last = list;
+        self.last_overdue = overdue.is_some();
+        Some(list)
+    }
+
+    /// The list whose front is past its deadline, for the longer time where both are.
+    fn overdue(&self, now: Nanos, deadlines: Deadlines) -> Option<usize> {
+        [
+            (PREFETCH, deadlines.prefetch),
+            (BACKGROUND, deadlines.background),
+        ]
+        .into_iter()
+        .filter_map(|(list, patience)| {
+            let front = self.entries.get(self.lists[list].front as usize)?;
+            let over = now
+                .saturating_sub(front.submitted)
+                .0
+                .checked_sub(patience.0)?;
+            Some((std::cmp::Reverse(over), list))
+        })
+        .min()
+        .map(|(_, list)| list)
+    }
+
+    fn list_of(&self, at: u32) -> usize {
+        match self.order {
+            Order::Plain => 0,
+            _ => self.entries[at as usize].request.class as usize,
+        }
+    }
+
+    fn append(&mut self, at: u32) {
+        let list = self.list_of(at);
+        let back = std::mem::replace(&mut self.lists[list].back, at);
+        self.entries[at as usize].before = back;
+        self.entries[at as usize].after = NONE;
+        match back {
+            NONE => self.lists[list].front = at,
+            back => self.entries[back as usize].after = at,
+        }
+    }
+
+    fn unlink(&mut self, at: u32) {
+        let list = self.list_of(at);
+        let Entry { before, after, .. } = self.entries[at as usize];
+        match before {
+            NONE => self.lists[list].front = after,
+            before => self.entries[before as usize].after = after,
+        }
+        match after {
+            NONE => self.lists[list].back = before,
+            after => self.entries[after as usize].before = before,
+        }
+    }
+
+    fn withdraw(&mut self, at: u32) -> (Request, Nanos) {
+        self.unlink(at);
+        self.free.push(at);
+        let Entry {
+            request, submitted, ..
+        } = self.entries[at as usize];
+        self.by_id.remove(&request.id);
+        self.demand -= usize::from(request.class == Class::Demand);
+        (request, submitted)
+    }
+}
+
+/// Spreads ids, which are numbers that count up; nobody chooses them to collide.
+#[derive(Default)]
+struct IdHasher(u64);
+
+impl Hasher for IdHasher {
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.write_u64(u64::from(*byte));
+        }
+    }
+
+    fn write_u64(&mut self, id: u64) {
+        // 2^64 over the golden ratio; both halves of the product depend on all of the id.
+        let product = u128::from(self.0 ^ id) * 0x9e37_79b9_7f4a_7c15;
+        self.0 = (product >> 64) as u64 ^ product as u64;
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}

@@ -1,0 +1,135 @@
+//! Start-gap wear levelling: all lines move on by one place, one at a time.
+//!
+//! Qureshi et al., "Enhancing lifetime and security of PCM-based main memory with start-gap wear
+//! leveling", MICRO 2009. One spare line, the gap, wanders downwards through the memory: every
+//! `psi` writes the line below it moves into it. Once it has been everywhere, every line has
+//! moved by one place. Two registers are all its state. The paper's static randomisation of
+//! addresses, against neighbours that are all hot, is left out.
+
+/// Writes between two movements of the gap in the paper: 1 % more writes.
+pub const PSI: u32 = 100;
+
+/// The mapping of `lines` logical lines to `lines + 1` places.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StartGap {
+    lines: u64,
+    psi: u32,
+    /// How far the lines have moved in full rotations.
+    start: u64,
+    /// The place that holds no line.
+    gap: u64,
+    /// Writes since the gap moved.
+    writes: u32,
+}
+
+/// The line at the place `from` is copied to the place `to`, the gap; a write of `to`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Movement {
+    /// The gap from now on.
+    pub from: u64,
+    /// The gap until now.
+    pub to: u64,
+}
+
+impl StartGap {
+    /// Lines in place, the gap above them. Of `lines` and `psi`, 0 counts as 1.
+    pub fn new(lines: u64, psi: u32) -> Self {
+        let lines = lines.max(1);
+        Self {
+            lines,
+            psi: psi.max(1),
+            start: 0,
+            gap: lines,
+            writes: 0,
+        }
+    }
+
+    /// Lines, without the gap.
+    pub fn lines(&self) -> u64 {
+        self.lines
+    }
+
+    /// Where `line` lies; lines past the last wrap around.
+    pub fn place(&self, line: u64) -> u64 {
+        let place = (line % self.lines + self.start) % self.lines;
+        if place >= self.gap { place + 1 } else { place }
+    }
+
+    /// Counts a write; every `psi`th moves the gap.
+    pub fn write(&mut self) -> Option<Movement> {
+        self.writes += 1;
+        if self.writes < self.psi {
+            return None;
+        }
+        self.writes = 0;
+        Some(self.move_gap())
+    }
+
+    fn move_gap(&mut self) -> Movement {
+        let to = self.gap;
+        if to == 0 {
+            self.gap = self.lines;
+            self.start = (self.start + 1) % self.lines;
+        } else {
+            self.gap = to - 1;
+        }
+        Movement { from: self.gap, to }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// The memory itself: which line each place holds.
+    fn memory(map: &StartGap) -> Vec<Option<u64>> {
+        let mut places = vec![None; map.lines as usize + 1];
+        for line in 0..map.lines {
+            places[map.place(line) as usize] = Some(line);
+        }
+        places
+    }
+
+    #[test]
+    fn the_paper_s_example_of_sixteen_lines() {
+        let mut map = StartGap::new(16, 1);
+        assert_eq!(map.write(), Some(Movement { from: 15, to: 16 }));
+        assert_eq!((map.place(15), map.place(14)), (16, 14));
+        for _ in 1..16 {
+            map.write();
+        }
+        assert_eq!(map.place(0), 1, "the gap is at 0");
+        assert_eq!(map.write(), Some(Movement { from: 16, to: 0 }));
+        assert_eq!((map.place(15), map.place(0)), (0, 1));
+    }
+
+    #[test]
+    fn after_a_full_rotation_every_line_has_moved_by_one() {
+        let mut map = StartGap::new(7, PSI);
+        let before: Vec<_> = (0..7).map(|line| map.place(line)).collect();
+        let moved = (0..8 * PSI).filter(|_| map.write().is_some()).count();
+        assert_eq!(moved, 8, "one write in psi is the levelling's own");
+        for (line, before) in before.into_iter().enumerate() {
+            assert_eq!(map.place(line as u64), (before + 1) % 7);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn it_finds_every_line_where_the_copies_put_it(
+            lines in 1u64..40, psi in 1u32..4, writes in 0usize..2000,
+        ) {
+            let mut map = StartGap::new(lines, psi);
+            let mut places = memory(&map);
+            for _ in 0..writes {
+                if let Some(Movement { from, to }) = map.write() {
+                    prop_assert_eq!(places[to as usize], None);
+                    places[to as usize] = places[from as usize].take();
+                }
+                prop_assert_eq!(&places, &memory(&map));
+                prop_assert_eq!(places.iter().flatten().count() as u64, lines, "a bijection");
+            }
+        }
+    }
+}

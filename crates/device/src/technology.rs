@@ -1,0 +1,262 @@
+//! A technology: what is known of one kind of memory, each figure with its source.
+
+use serde::{Deserialize, Deserializer};
+use terrace_base::{Bytes, Error, Nanos, Result};
+
+use crate::timing::{Order, Timing};
+
+/// A figure, and where it is from.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(
+    deny_unknown_fields,
+    expecting = "a figure as { value = ..., source = \"...\" }"
+)]
+pub struct Figure<T> {
+    /// The figure.
+    pub value: T,
+    /// Paper and section; `derived` where it follows from others, `assumed` where it is ours.
+    #[serde(deserialize_with = "source")]
+    pub source: String,
+}
+
+/// How a memory can be addressed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ByteAddressable {
+    /// Bytes are read and written.
+    Yes,
+    /// Bytes are read, blocks are written.
+    Reads,
+    /// Only blocks are.
+    No,
+}
+
+/// The power that a chip takes, in milliwatts.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Power {
+    /// The chip's capacity.
+    #[serde(deserialize_with = "capacity")]
+    pub chip: Bytes,
+    /// While a row is read.
+    #[serde(deserialize_with = "no_less_than_zero")]
+    pub row_read: f64,
+    /// While a row is written.
+    #[serde(deserialize_with = "no_less_than_zero")]
+    pub row_write: f64,
+    /// While a row is opened.
+    #[serde(deserialize_with = "no_less_than_zero")]
+    pub activate: f64,
+    /// All the time.
+    #[serde(deserialize_with = "no_less_than_zero")]
+    pub standby: f64,
+    /// All the time, for refreshing the cells.
+    #[serde(deserialize_with = "no_less_than_zero")]
+    pub refresh: f64,
+    /// Where these figures are from.
+    #[serde(deserialize_with = "source")]
+    pub source: String,
+}
+
+/// What is known of one kind of memory; what no source gives is none.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default, expecting = "a technology as [name]")]
+pub struct Technology {
+    /// The name it is looked up by.
+    #[serde(skip)]
+    pub name: String,
+    /// What it is, in a line.
+    pub summary: String,
+    /// The technology that it takes what it does not say from.
+    pub(crate) like: Option<toml::Spanned<String>>,
+    /// Latency of reading 4 KiB when nothing else is under way.
+    #[serde(deserialize_with = "time")]
+    pub page_read: Option<Figure<Nanos>>,
+    /// Latency of writing 4 KiB when nothing else is under way.
+    #[serde(deserialize_with = "time")]
+    pub page_write: Option<Figure<Nanos>>,
+    /// Latency of reading 64 bytes in a row that is not open.
+    #[serde(deserialize_with = "time")]
+    pub line_read: Option<Figure<Nanos>>,
+    /// Latency of writing 64 bytes in a row that is not open.
+    #[serde(deserialize_with = "time")]
+    pub line_write: Option<Figure<Nanos>>,
+    /// Latency of a further 64 bytes in the open row.
+    #[serde(deserialize_with = "time")]
+    pub same_row: Option<Figure<Nanos>>,
+    /// Writes that a cell sustains.
+    #[serde(deserialize_with = "amount")]
+    pub endurance: Option<Figure<f64>>,
+    /// Whether bytes can be addressed.
+    pub byte_addressable: Option<Figure<ByteAddressable>>,
+    /// Whether it keeps what it holds without power.
+    pub non_volatile: Option<Figure<bool>>,
+    /// Least and most area of a cell, in squares of the feature size.
+    pub cell_area: Option<Figure<(f64, f64)>>,
+    /// Requests that are served at the same time.
+    #[serde(deserialize_with = "count")]
+    pub channels: Option<Figure<u32>>,
+    /// Bytes a second, over all channels.
+    #[serde(deserialize_with = "amount")]
+    pub bandwidth: Option<Figure<f64>>,
+    /// Energy of writing the array, DRAM's being 1.
+    #[serde(deserialize_with = "amount")]
+    pub write_energy_ratio: Option<Figure<f64>>,
+    /// The power that a chip takes.
+    pub power: Option<Power>,
+}
+
+impl Technology {
+    /// How long its page transfers take, in plain order. Where no source gives the number of
+    /// channels it is one.
+    ///
+    /// # Errors
+    /// A usage error where the latency of a page is not known.
+    pub fn timing(&self) -> Result<Timing> {
+        let latency = |figure: &Option<Figure<Nanos>>, what| {
+            figure.as_ref().map(|figure| figure.value).ok_or_else(|| {
+                Error::usage(format!(
+                    "nothing says how long `{}` takes to {what} a page; give page_read and page_write in a file of your own, with like = \"{}\"",
+                    self.name, self.name
+                ))
+            })
+        };
+        Ok(Timing {
+            read: latency(&self.page_read, "read")?,
+            write: latency(&self.page_write, "write")?,
+            channels: self.channels.as_ref().map_or(1, |figure| figure.value),
+            bandwidth: self.bandwidth.as_ref().map(|figure| figure.value as u64),
+            order: Order::Plain,
+        })
+    }
+
+    /// Every figure that is known, for people: its name, its value, its source.
+    pub fn figures(&self) -> Vec<(&'static str, String, &str)> {
+        fn of<T>(
+            figure: &Option<Figure<T>>,
+            show: impl Fn(&T) -> String,
+        ) -> Option<(String, &str)> {
+            figure.as_ref().map(|f| (show(&f.value), f.source.as_str()))
+        }
+        let power = |p: &Power| {
+            format!(
+                "{} a chip: read {} mW, write {} mW, activate {} mW, standby {} mW, refresh {} mW",
+                p.chip, p.row_read, p.row_write, p.activate, p.standby, p.refresh
+            )
+        };
+        let addressable = |a: &ByteAddressable| match a {
+            ByteAddressable::Yes => "yes".into(),
+            ByteAddressable::Reads => "reads only".into(),
+            ByteAddressable::No => "no".into(),
+        };
+        let area = |(least, most): &(f64, f64)| match least == most {
+            true => format!("{least} F^2"),
+            false => format!("{least} to {most} F^2"),
+        };
+        let yes = |yes: &bool| if *yes { "yes" } else { "no" }.to_string();
+        [
+            ("page read", of(&self.page_read, Nanos::to_string)),
+            ("page write", of(&self.page_write, Nanos::to_string)),
+            ("line read", of(&self.line_read, Nanos::to_string)),
+            ("line write", of(&self.line_write, Nanos::to_string)),
+            ("same row", of(&self.same_row, Nanos::to_string)),
+            (
+                "endurance",
+                of(&self.endurance, |n| format!("{n:e} writes a cell")),
+            ),
+            ("byte addressable", of(&self.byte_addressable, addressable)),
+            ("non-volatile", of(&self.non_volatile, yes)),
+            ("cell area", of(&self.cell_area, area)),
+            ("channels", of(&self.channels, u32::to_string)),
+            (
+                "bandwidth",
+                of(&self.bandwidth, |n| format!("{} GB/s", n / 1e9)),
+            ),
+            (
+                "write energy",
+                of(&self.write_energy_ratio, |n| format!("{n} times DRAM's")),
+            ),
+            (
+                "power",
+                self.power.as_ref().map(|p| (power(p), p.source.as_str())),
+            ),
+        ]
+        .into_iter()
+        .filter_map(|(name, figure)| figure.map(|(value, source)| (name, value, source)))
+        .collect()
+    }
+
+    /// Takes what it does not say from `base`.
+    pub(crate) fn inherit(&mut self, base: &Self) {
+        fn fill<T: Clone>(own: &mut Option<T>, base: &Option<T>) {
+            if own.is_none() {
+                own.clone_from(base);
+            }
+        }
+        if self.summary.is_empty() {
+            self.summary.clone_from(&base.summary);
+        }
+        fill(&mut self.page_read, &base.page_read);
+        fill(&mut self.page_write, &base.page_write);
+        fill(&mut self.line_read, &base.line_read);
+        fill(&mut self.line_write, &base.line_write);
+        fill(&mut self.same_row, &base.same_row);
+        fill(&mut self.endurance, &base.endurance);
+        fill(&mut self.byte_addressable, &base.byte_addressable);
+        fill(&mut self.non_volatile, &base.non_volatile);
+        fill(&mut self.cell_area, &base.cell_area);
+        fill(&mut self.channels, &base.channels);
+        fill(&mut self.bandwidth, &base.bandwidth);
+        fill(&mut self.write_energy_ratio, &base.write_energy_ratio);
+        fill(&mut self.power, &base.power);
+    }
+}
+
+fn source<'de, D: Deserializer<'de>>(from: D) -> std::result::Result<String, D::Error> {
+    let text = String::deserialize(from)?;
+    match text.trim() {
+        "" => Err(serde::de::Error::custom("a source is empty")),
+        _ => Ok(text),
+    }
+}
+
+fn time<'de, D: Deserializer<'de>>(
+    from: D,
+) -> std::result::Result<Option<Figure<Nanos>>, D::Error> {
+    let Figure { value, source } = Figure::<String>::deserialize(from)?;
+    let value = Nanos::parse(&value).map_err(serde::de::Error::custom)?;
+    Ok(Some(Figure { value, source }))
+}
+
+fn capacity<'de, D: Deserializer<'de>>(from: D) -> std::result::Result<Bytes, D::Error> {
+    Bytes::parse(&String::deserialize(from)?).map_err(serde::de::Error::custom)
+}
+
+fn amount<'de, D: Deserializer<'de>>(
+    from: D,
+) -> std::result::Result<Option<Figure<f64>>, D::Error> {
+    let figure = Figure::<f64>::deserialize(from)?;
+    if figure.value.is_finite() && figure.value > 0.0 {
+        return Ok(Some(figure));
+    }
+    let wrong = format!("{} is not above zero", figure.value);
+    Err(serde::de::Error::custom(wrong))
+}
+
+fn count<'de, D: Deserializer<'de>>(from: D) -> std::result::Result<Option<Figure<u32>>, D::Error> {
+    let Figure { value, source } = Figure::<i64>::deserialize(from)?;
+    match u32::try_from(value) {
+        Ok(value @ 1..) => Ok(Some(Figure { value, source })),
+        _ => Err(serde::de::Error::custom(format!(
+            "{value} is no count above zero"
+        ))),
+    }
+}
+
+fn no_less_than_zero<'de, D: Deserializer<'de>>(from: D) -> std::result::Result<f64, D::Error> {
+    let value = f64::deserialize(from)?;
+    if value.is_finite() && value >= 0.0 {
+        return Ok(value);
+    }
+    Err(serde::de::Error::custom(format!("{value} is below zero")))
+}

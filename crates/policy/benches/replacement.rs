@@ -1,0 +1,102 @@
+//! How fast each replacement policy is, and how often it misses: 20 M touches of 1 M pages,
+//! Zipf with exponent 1 over scrambled page numbers, a DRAM of 100 k pages, one thread.
+//!
+//! `cargo bench -p terrace-policy --bench replacement -- [NAME ...]` prints, for the policies named
+//! (all without names), the median of several runs in million touches a second, the fastest and
+//! the slowest run, and the miss ratio. Policies take turns, so that a neighbour's load hits all.
+
+use std::time::Instant;
+
+use terrace_policy::replacement::{Entry, Make, PageId, REGISTRY, Replacement, Touch};
+
+const PAGES: u64 = 1_000_000;
+const TOUCHES: usize = 20_000_000;
+const DRAM: usize = 100_000;
+const RUNS: usize = 5;
+const SEED: u64 = 1;
+
+/// Pseudo-random numbers (`SplitMix64`: Steele, Lea and Flood, OOPSLA 2014).
+struct SplitMix64(u64);
+
+impl SplitMix64 {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        let z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        z ^ (z >> 31)
+    }
+
+    /// A number in [0, 1).
+    fn unit(&mut self) -> f64 {
+        (self.next() >> 11) as f64 / (1u64 << 53) as f64
+    }
+}
+
+/// Touches by Zipf's law: the page of rank r with a probability that goes as 1 / r.
+fn zipf() -> Vec<Touch> {
+    let mut sum = 0.0;
+    let weights = (1..=PAGES).map(|rank| {
+        sum += 1.0 / rank as f64;
+        sum
+    });
+    let cumulative: Vec<f64> = weights.collect();
+    let mut random = SplitMix64(SEED);
+    let mut touch = |_| {
+        let mark = random.unit() * sum;
+        let rank = cumulative.partition_point(|&weight| weight <= mark) as u64;
+        // Hot pages do not lie side by side: the factor has no divisor in common with PAGES.
+        let page = rank.min(PAGES - 1) * 618_033 % PAGES;
+        Touch {
+            page: PageId(page as u32),
+            write: random.next().is_multiple_of(4),
+        }
+    };
+    (0..TOUCHES).map(&mut touch).collect()
+}
+
+fn make(entry: &Entry, touches: &[Touch]) -> Box<dyn Replacement> {
+    match entry.make {
+        Make::Online(make) => make(DRAM, SEED),
+        Make::Offline(make) => {
+            let future: Vec<_> = touches.iter().map(|touch| touch.page).collect();
+            make(DRAM, &future)
+        }
+    }
+}
+
+/// One run: million touches a second, and the miss ratio. Making the policy is not timed.
+fn run(entry: &Entry, touches: &[Touch]) -> (f64, f64) {
+    let mut policy = make(entry, touches);
+    let start = Instant::now();
+    let misses = policy.replay(touches);
+    let speed = TOUCHES as f64 / start.elapsed().as_secs_f64() / 1e6;
+    (speed, misses as f64 / TOUCHES as f64)
+}
+
+fn main() {
+    // Cargo passes `--bench` on.
+    let names: Vec<_> = std::env::args().skip(1).collect();
+    let names: Vec<_> = names.iter().filter(|name| !name.starts_with('-')).collect();
+    let wanted = |entry: &&Entry| names.is_empty() || names.iter().any(|name| *name == entry.name);
+    let entries: Vec<_> = REGISTRY.iter().filter(wanted).collect();
+
+    let touches = zipf();
+    let mut speeds = vec![Vec::new(); entries.len()];
+    let mut ratios = vec![0.0; entries.len()];
+    for _ in 0..RUNS {
+        for (at, entry) in entries.iter().enumerate() {
+            let (speed, ratio) = run(entry, &touches);
+            speeds[at].push(speed);
+            ratios[at] = ratio;
+        }
+    }
+    println!("{TOUCHES} touches of {PAGES} pages, DRAM of {DRAM} pages, median of {RUNS} runs");
+    println!("policy     M touches/s  (slowest to fastest)  miss ratio");
+    for (at, entry) in entries.iter().enumerate() {
+        speeds[at].sort_by(f64::total_cmp);
+        let (median, slowest, fastest) =
+            (speeds[at][RUNS / 2], speeds[at][0], speeds[at][RUNS - 1]);
+        let (name, ratio) = (entry.name, ratios[at]);
+        println!("{name:<10} {median:>11.1}  ({slowest:>7.1} to {fastest:>7.1})    {ratio:>10.4}");
+    }
+}

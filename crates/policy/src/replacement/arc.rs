@@ -1,0 +1,264 @@
+//! ARC, the adaptive replacement cache: divides DRAM between pages touched once and pages touched
+//! more often, and learns the division from the pages it misses.
+//!
+//! Megiddo and Modha, "ARC: A self-tuning, low overhead replacement cache", FAST 2003, figure 4.
+//! `T1` holds pages touched once of late, `T2` pages touched at least twice; `B1` and `B2` remember
+//! those that went from each. A miss on a remembered page says which of the two was too small, and
+//! moves `p`, the pages that T1 is to have. All four are LRU. p is a real number, as the paper's
+//! quotients are.
+//!
+//! A prefetched page comes into T1 and its first touch leaves it there, for it has been touched
+//! once then. If it goes before that, it is not remembered; nor is p moved by a prefetch.
+
+use super::list::{Links, List};
+use super::table::Table;
+use super::{Answer, PageId, Replacement, Touch};
+
+/// The adaptive replacement cache.
+pub struct Arc {
+    capacity: usize,
+    /// Pages that T1 is to have, from 0 to the capacity.
+    p: f64,
+    links: Links,
+    /// Each of the four has its most recently used page at the front.
+    t1: List,
+    t2: List,
+    b1: List,
+    b2: List,
+    places: Table<Place>,
+}
+
+/// Where a page is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Place {
+    #[default]
+    Nowhere,
+    /// In T1, fetched and not touched since.
+    Fetched,
+    T1,
+    T2,
+    B1,
+    B2,
+}
+
+impl Arc {
+    /// A DRAM of `capacity` pages, empty.
+    pub fn new(capacity: usize) -> Self {
+        Self {
+            capacity,
+            p: 0.0,
+            links: Links::default(),
+            t1: List::default(),
+            t2: List::default(),
+            b1: List::default(),
+            b2: List::default(),
+            places: Table::default(),
+        }
+    }
+
+    #[cold]
+    fn miss(&mut self, page: PageId) -> Option<PageId> {
+        match self.places.get(page) {
+            Place::B1 => self.remembered_in_b1(page),
+            Place::B2 => self.remembered_in_b2(page),
+            _ => self.admit(page, Place::T1),
+        }
+    }
+
+    /// Case II: T1 was too small.
+    fn remembered_in_b1(&mut self, page: PageId) -> Option<PageId> {
+        let step = self.b2.len() as f64 / self.b1.len() as f64;
+        self.p = (self.p + step.max(1.0)).min(self.capacity as f64);
+        let evicted = self.replace(false);
+        self.b1.remove(&mut self.links, page);
+        self.push_t2(page);
+        evicted
+    }
+
+    /// Case III: T2 was too small.
+    fn remembered_in_b2(&mut self, page: PageId) -> Option<PageId> {
+        let step = self.b1.len() as f64 / self.b2.len() as f64;
+        self.p = (self.p - step.max(1.0)).max(0.0);
+        let evicted = self.replace(true);
+        self.b2.remove(&mut self.links, page);
+        self.push_t2(page);
+        evicted
+    }
+
+    fn push_t2(&mut self, page: PageId) {
+        self.t2.push_front(&mut self.links, page);
+        self.places.set(page, Place::T2);
+    }
+
+    /// Case IV: a page that is not remembered comes into T1.
+    fn admit(&mut self, page: PageId, place: Place) -> Option<PageId> {
+        let evicted = self.make_room();
+        self.t1.push_front(&mut self.links, page);
+        self.places.set(page, place);
+        evicted
+    }
+
+    /// Room for a new page, in DRAM and in what is remembered: T1 and B1 have as many pages as
+    /// DRAM at most, all four twice as many.
+    fn make_room(&mut self) -> Option<PageId> {
+        let seen_once = self.t1.len() + self.b1.len();
+        let seen_often = self.t2.len() + self.b2.len();
+        if self.t1.len() >= self.capacity {
+            let evicted = self.t1.pop_back(&mut self.links);
+            self.forget(evicted);
+            return evicted;
+        }
+        let oldest = if seen_once >= self.capacity {
+            self.b1.pop_back(&mut self.links)
+        } else if seen_once + seen_often >= 2 * self.capacity {
+            self.b2.pop_back(&mut self.links)
+        } else {
+            None
+        };
+        self.forget(oldest);
+        self.replace(false)
+    }
+
+    /// The paper's REPLACE: the least recently used page of T1 or of T2 goes, so that T1 comes
+    /// nearer to p. No effect while there is room.
+    fn replace(&mut self, touched_is_in_b2: bool) -> Option<PageId> {
+        if self.resident() < self.capacity {
+            return None;
+        }
+        let t1 = self.t1.len() as f64;
+        let above = t1 > self.p || (touched_is_in_b2 && t1 == self.p);
+        if self.t1.len() > 0 && above {
+            let evicted = self.t1.pop_back(&mut self.links)?;
+            if self.places.get(evicted) == Place::Fetched {
+                self.forget(Some(evicted));
+            } else {
+                self.b1.push_front(&mut self.links, evicted);
+                self.places.set(evicted, Place::B1);
+            }
+            return Some(evicted);
+        }
+        let evicted = self.t2.pop_back(&mut self.links)?;
+        self.b2.push_front(&mut self.links, evicted);
+        self.places.set(evicted, Place::B2);
+        Some(evicted)
+    }
+
+    fn forget(&mut self, page: Option<PageId>) {
+        if let Some(page) = page {
+            self.places.set(page, Place::Nowhere);
+        }
+    }
+}
+
+impl Replacement for Arc {
+    #[inline]
+    fn touch(&mut self, touch: Touch) -> Answer {
+        let page = touch.page;
+        match self.places.get(page) {
+            Place::T2 => self.t2.move_to_front(&mut self.links, page),
+            Place::T1 => {
+                self.t1.remove(&mut self.links, page);
+                self.push_t2(page);
+            }
+            Place::Fetched => {
+                self.t1.move_to_front(&mut self.links, page);
+                self.places.set(page, Place::T1);
+            }
+            Place::B1 | Place::B2 | Place::Nowhere => {
+                let evicted = self.miss(page);
+                return Answer::Miss { evicted };
+            }
+        }
+        Answer::Hit
+    }
+
+    fn prefetch(&mut self, page: PageId) -> Option<PageId> {
+        if self.contains(page) {
+            return None;
+        }
+        self.remove(page);
+        self.admit(page, Place::Fetched)
+    }
+
+    fn remove(&mut self, page: PageId) {
+        match self.places.get(page) {
+            Place::Nowhere => return,
+            Place::Fetched | Place::T1 => self.t1.remove(&mut self.links, page),
+            Place::T2 => self.t2.remove(&mut self.links, page),
+            Place::B1 => self.b1.remove(&mut self.links, page),
+            Place::B2 => self.b2.remove(&mut self.links, page),
+        }
+        self.places.set(page, Place::Nowhere);
+    }
+
+    fn contains(&self, page: PageId) -> bool {
+        matches!(
+            self.places.get(page),
+            Place::Fetched | Place::T1 | Place::T2
+        )
+    }
+
+    fn resident(&self) -> usize {
+        self.t1.len() + self.t2.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::example::evictions;
+    use super::*;
+
+    /// Pages in T1, T2, B1 and B2.
+    fn sizes(arc: &Arc) -> [usize; 4] {
+        [&arc.t1, &arc.t2, &arc.b1, &arc.b2].map(List::len)
+    }
+
+    /// Cases I to IV of the paper's figure 4, worked out by hand for four pages of DRAM.
+    #[test]
+    fn every_case_of_the_paper() {
+        let mut arc = Arc::new(4);
+        // Case IV, |L1| = |T1| = c: 1 goes and is not remembered.
+        assert_eq!(evictions(&mut arc, &[1, 2, 3, 4, 5]), [1]);
+        assert_eq!(sizes(&arc), [4, 0, 0, 0]);
+        // Case I: 3 was in T1.
+        assert_eq!(evictions(&mut arc, &[3]), []);
+        assert_eq!(sizes(&arc), [3, 1, 0, 0]);
+        // Case IV, |L1| < c: T1 has more than p = 0, so that 2 goes to B1.
+        assert_eq!(evictions(&mut arc, &[6]), [2]);
+        assert_eq!(sizes(&arc), [3, 1, 1, 0]);
+        // Case II: 2 was in B1, p grows to 1; T1 has still more.
+        assert_eq!(evictions(&mut arc, &[2]), [4]);
+        assert_eq!((arc.p, sizes(&arc)), (1.0, [2, 2, 1, 0]));
+        // Case IV with |L1| < c, then with |L1| = c > |T1|: 4, the oldest of B1, is forgotten.
+        assert_eq!(evictions(&mut arc, &[7, 8]), [5, 6]);
+        assert_eq!(sizes(&arc), [2, 2, 2, 0]);
+        assert!(arc.places.get(PageId(4)) == Place::Nowhere);
+        // Case II: p grows to 2, which T1 has: 3, the oldest of T2, goes to B2.
+        assert_eq!(evictions(&mut arc, &[6]), [3]);
+        assert_eq!((arc.p, sizes(&arc)), (2.0, [2, 2, 1, 1]));
+        // Case III: 3 was in B2, p shrinks to 1, which T1 exceeds.
+        assert_eq!(evictions(&mut arc, &[3]), [7]);
+        assert_eq!((arc.p, sizes(&arc)), (1.0, [1, 3, 2, 0]));
+    }
+
+    /// Case IV where all four lists together have 2c pages: the oldest of B2 is forgotten.
+    #[test]
+    fn twice_the_capacity_is_remembered() {
+        let mut arc = Arc::new(2);
+        assert_eq!(evictions(&mut arc, &[1, 2, 1, 2, 3, 3, 4]), [1, 2]);
+        assert_eq!(sizes(&arc), [1, 1, 0, 2]);
+        assert_eq!(evictions(&mut arc, &[5]), [4]);
+        assert_eq!(sizes(&arc), [1, 1, 1, 1]);
+        assert!(arc.places.get(PageId(1)) == Place::Nowhere);
+    }
+
+    #[test]
+    fn the_first_touch_of_a_prefetched_page_is_its_first() {
+        let mut arc = Arc::new(2);
+        assert_eq!(arc.prefetch(PageId(1)), None);
+        assert_eq!(evictions(&mut arc, &[1]), []);
+        assert_eq!(sizes(&arc), [1, 0, 0, 0]);
+        assert_eq!(evictions(&mut arc, &[1]), []);
+        assert_eq!(sizes(&arc), [0, 1, 0, 0]);
+    }
+}

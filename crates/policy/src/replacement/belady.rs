@@ -1,0 +1,166 @@
+//! Belady's MIN, the optimum: the page whose next touch is farthest away goes.
+//!
+//! Belady, "A study of replacement algorithms for a virtual-storage computer", IBM Systems
+//! Journal 5(2), 1966. It is given all touches to come, and of those no policy misses fewer. Here
+//! every page that is touched comes in, as in all policies, even if another one will be touched
+//! sooner. Pages that are never touched again go before all others, the highest page number first.
+//!
+//! A page is ranked by when it is touched next, and the ranks of the resident pages are a set of
+//! bits. So whether touch n hits is bit n, and the page to go is the highest bit. Bits of the past
+//! are left as they are: every other is higher. It costs 12 bytes and a bit for every touch.
+
+use super::bitset::BitSet;
+use super::{Answer, PageId, Replacement, Touch};
+
+/// The offline optimum.
+pub struct Belady {
+    capacity: usize,
+    future: Vec<PageId>,
+    /// The rank of the page of every touch after that touch.
+    next_ranks: Vec<usize>,
+    /// Touches that have been.
+    now: usize,
+    /// When each page is touched next, as an index of `future`; past its end, by page number, if
+    /// it is not.
+    ranks: Vec<usize>,
+    /// The ranks of the resident pages, and some below `now` that mean nothing.
+    ranked: BitSet,
+    resident: usize,
+}
+
+impl Belady {
+    /// A DRAM of `capacity` pages, empty, and all touches to come, in order. Touches that come in
+    /// another order are answered as well as can be, but not by an optimum.
+    pub fn new(capacity: usize, future: &[PageId]) -> Self {
+        let end = future.len();
+        let pages = future.iter().map(|page| page.index() + 1).max();
+        let mut ranks: Vec<_> = (0..pages.unwrap_or(0)).map(|page| end + page).collect();
+        let mut next_ranks = vec![0; end];
+        for (at, page) in future.iter().enumerate().rev() {
+            next_ranks[at] = std::mem::replace(&mut ranks[page.index()], at);
+        }
+        let mut ranked = BitSet::default();
+        ranked.cover(end + ranks.len());
+        Self {
+            capacity: capacity.max(1),
+            future: future.to_vec(),
+            next_ranks,
+            now: 0,
+            ranks,
+            ranked,
+            resident: 0,
+        }
+    }
+
+    fn rank(&self, page: PageId) -> usize {
+        let never = self.future.len() + page.index();
+        self.ranks.get(page.index()).copied().unwrap_or(never)
+    }
+
+    #[cold]
+    fn admit(&mut self, rank: usize) -> Option<PageId> {
+        let full = self.resident >= self.capacity;
+        let evicted = full.then(|| self.evict()).flatten();
+        self.ranked.insert(rank);
+        self.resident += 1;
+        evicted
+    }
+
+    fn evict(&mut self) -> Option<PageId> {
+        let rank = self.ranked.last()?;
+        self.ranked.remove(rank);
+        self.resident -= 1;
+        let never = |rank| PageId((rank - self.future.len()) as u32);
+        let evicted = self.future.get(rank).copied();
+        Some(evicted.unwrap_or_else(|| never(rank)))
+    }
+
+    #[cold]
+    fn touch_out_of_order(&mut self, page: PageId) -> Answer {
+        if self.contains(page) {
+            return Answer::Hit;
+        }
+        let evicted = self.prefetch(page);
+        Answer::Miss { evicted }
+    }
+}
+
+impl Replacement for Belady {
+    #[inline]
+    fn touch(&mut self, touch: Touch) -> Answer {
+        if self.future.get(self.now) != Some(&touch.page) {
+            return self.touch_out_of_order(touch.page);
+        }
+        let hit = self.ranked.contains(self.now);
+        let next_rank = self.next_ranks[self.now];
+        self.now += 1;
+        self.ranks[touch.page.index()] = next_rank;
+        if hit {
+            self.ranked.insert(next_rank);
+            return Answer::Hit;
+        }
+        let evicted = self.admit(next_rank);
+        Answer::Miss { evicted }
+    }
+
+    fn prefetch(&mut self, page: PageId) -> Option<PageId> {
+        if self.contains(page) {
+            return None;
+        }
+        let rank = self.rank(page);
+        self.ranked.cover(rank + 1);
+        self.admit(rank)
+    }
+
+    fn remove(&mut self, page: PageId) {
+        if self.contains(page) {
+            self.ranked.remove(self.rank(page));
+            self.resident -= 1;
+        }
+    }
+
+    fn contains(&self, page: PageId) -> bool {
+        self.ranked.contains(self.rank(page))
+    }
+
+    fn resident(&self) -> usize {
+        self.resident
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::example::evictions;
+    use super::*;
+
+    fn belady(capacity: usize, future: &[u32]) -> Belady {
+        let future: Vec<_> = future.iter().copied().map(PageId).collect();
+        Belady::new(capacity, &future)
+    }
+
+    /// The reference string by which textbooks compare policies: 9 misses with three pages, where
+    /// LRU has 12 and FIFO 15.
+    #[test]
+    fn the_farthest_page_goes() {
+        let pages = [7, 0, 1, 2, 0, 3, 0, 4, 2, 3, 0, 3, 2, 1, 2, 0, 1, 7, 0, 1];
+        let evicted = evictions(&mut belady(3, &pages), &pages);
+        assert_eq!(evicted, [7, 1, 0, 4, 3, 2]);
+    }
+
+    #[test]
+    fn a_prefetched_page_has_its_place_in_the_future() {
+        let mut belady = belady(2, &[1, 2, 3]);
+        assert_eq!(belady.prefetch(PageId(3)), None);
+        assert_eq!(belady.prefetch(PageId(9)), None);
+        assert_eq!(belady.prefetch(PageId(2)), Some(PageId(9)));
+        assert_eq!(evictions(&mut belady, &[1]), [3]);
+    }
+
+    #[test]
+    fn touches_out_of_order_are_answered() {
+        let mut belady = belady(2, &[1, 2]);
+        assert_eq!(evictions(&mut belady, &[5, 5, 1, 2]), [5]);
+        assert_eq!(evictions(&mut belady, &[1, 2, 6, 1]), [2]);
+        assert_eq!(belady.resident(), 2);
+    }
+}

@@ -1,0 +1,15 @@
+//! Worked examples in the tests of policies.
+
+use super::{Answer, PageId, Replacement, Touch};
+
+/// The pages that go while `pages` are read one after another.
+pub(super) fn evictions(policy: &mut dyn Replacement, pages: &[u32]) -> Vec<u32> {
+    let mut evictions = Vec::new();
+    for &page in pages {
+        let (page, write) = (PageId(page), false);
+        if let Answer::Miss { evicted } = policy.touch(Touch { page, write }) {
+            evictions.extend(evicted.map(|page| page.0));
+        }
+    }
+    evictions
+}

@@ -1,0 +1,212 @@
+//! Linux: two queues, active and inactive, and reference bits that are looked at only when a
+//! page's turn comes; what is used again and again while inactive becomes active.
+//!
+//! The classic page reclaim of Linux (without the multi-generational LRU), as it treats mapped
+//! anonymous memory since 5.9. Kernel documentation: `admin-guide/mm/concepts.rst`, section
+//! Reclaim, and the opening comment of `mm/workingset.c`, which explains refaults. The functions
+//! followed here are `folio_check_references`, `inactive_is_low` and `shrink_active_list` of
+//! `mm/vmscan.c`, and `workingset_refault`.
+//!
+//! A page comes in inactive. When its turn comes it goes, unless the processor has set its
+//! accessed bit: then the bit is cleared, and the page is spared for another round if this is
+//! the first time, active otherwise. While the inactive queue is small compared to the active
+//! one, active pages become inactive in their turn, accessed or not. A page that comes back after
+//! no more pages went than are active would have been kept if the active queue had been shorter:
+//! it is active at once.
+//!
+//! Simpler than the kernel: one page at a time instead of 32, memory is reclaimed when it is full
+//! and not by watermarks, there are neither files nor zones, and a dirty page goes like a clean
+//! one.
+
+use super::list::{Links, List};
+use super::table::Table;
+use super::{Answer, PageId, Replacement, Touch};
+
+/// Pages in a GiB, by whose number the kernel sizes the inactive queue.
+const GIB: usize = 1 << 18;
+
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+enum Queue {
+    #[default]
+    None,
+    Inactive,
+    Active,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct State {
+    queue: Queue,
+    /// The accessed bit of the page table: touched since reclaim last looked.
+    accessed: bool,
+    /// Reclaim has seen the page accessed before (the kernel's PG_referenced).
+    referenced: bool,
+}
+
+/// Linux's active and inactive queues.
+pub struct Linux {
+    capacity: usize,
+    /// As many times as many pages as are inactive may be active.
+    inactive_ratio: usize,
+    links: Links,
+    inactive: List,
+    active: List,
+    states: Table<State>,
+    /// Pages that went or became active so far: the kernel's nonresident age.
+    age: u64,
+    /// The age at which a page went, its shadow entry.
+    shadows: Table<Option<u64>>,
+}
+
+impl Linux {
+    /// A DRAM of `capacity` pages of 4 KiB, empty.
+    pub fn new(capacity: usize) -> Self {
+        Self {
+            capacity,
+            inactive_ratio: (10 * (capacity / GIB)).isqrt().max(1),
+            links: Links::default(),
+            inactive: List::default(),
+            active: List::default(),
+            states: Table::default(),
+            age: 0,
+            shadows: Table::default(),
+        }
+    }
+
+    fn admit(&mut self, page: PageId, accessed: bool) -> Option<PageId> {
+        let full = self.resident() >= self.capacity;
+        let evicted = full.then(|| self.evict()).flatten();
+        let shadow = self.shadows.at(page).take();
+        if shadow.is_some_and(|shadow| self.age - shadow <= self.active.len() as u64) {
+            self.age += 1;
+            self.enter(Queue::Active, page);
+        } else {
+            self.enter(Queue::Inactive, page);
+        }
+        self.states.at(page).accessed = accessed;
+        evicted
+    }
+
+    fn evict(&mut self) -> Option<PageId> {
+        self.shrink_active();
+        while let Some(page) = self.inactive.pop_back(&mut self.links) {
+            let state = self.states.at(page);
+            if !state.accessed {
+                *state = State::default();
+                self.shadows.set(page, Some(self.age));
+                self.age += 1;
+                return Some(page);
+            }
+            state.accessed = false;
+            if std::mem::replace(&mut state.referenced, true) {
+                self.age += 1;
+                self.enter(Queue::Active, page);
+                self.shrink_active();
+            } else {
+                self.enter(Queue::Inactive, page);
+            }
+        }
+        None
+    }
+
+    /// Makes active pages inactive while there are too few of those.
+    fn shrink_active(&mut self) {
+        while self.inactive.len() * self.inactive_ratio < self.active.len()
+            && let Some(page) = self.active.pop_back(&mut self.links)
+        {
+            self.states.at(page).accessed = false;
+            self.enter(Queue::Inactive, page);
+        }
+    }
+
+    /// Puts a page that is in neither queue into one.
+    fn enter(&mut self, queue: Queue, page: PageId) {
+        self.states.at(page).queue = queue;
+        match queue {
+            Queue::None => {}
+            Queue::Inactive => self.inactive.push_front(&mut self.links, page),
+            Queue::Active => self.active.push_front(&mut self.links, page),
+        }
+    }
+}
+
+impl Replacement for Linux {
+    fn touch(&mut self, touch: Touch) -> Answer {
+        if self.contains(touch.page) {
+            self.states.at(touch.page).accessed = true;
+            return Answer::Hit;
+        }
+        let evicted = self.admit(touch.page, true);
+        Answer::Miss { evicted }
+    }
+
+    fn prefetch(&mut self, page: PageId) -> Option<PageId> {
+        if self.contains(page) {
+            return None;
+        }
+        self.admit(page, false)
+    }
+
+    fn remove(&mut self, page: PageId) {
+        match self.states.get(page).queue {
+            Queue::None if self.shadows.get(page).is_none() => return,
+            Queue::None => {}
+            Queue::Inactive => self.inactive.remove(&mut self.links, page),
+            Queue::Active => self.active.remove(&mut self.links, page),
+        }
+        self.states.set(page, State::default());
+        self.shadows.set(page, None);
+    }
+
+    fn contains(&self, page: PageId) -> bool {
+        self.states.get(page).queue != Queue::None
+    }
+
+    fn resident(&self) -> usize {
+        self.inactive.len() + self.active.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::example::evictions;
+    use super::*;
+
+    #[test]
+    fn a_page_is_spared_once_for_the_touch_that_brought_it_in() {
+        // 1 to 3 are spared, in turn, for the first touch, then 1 goes; 2 and 3 have used up
+        // their first chance, while a page that was prefetched never had one.
+        let mut linux = Linux::new(3);
+        assert_eq!(evictions(&mut linux, &[1, 2, 3, 4]), [1]);
+        assert_eq!(linux.prefetch(PageId(5)), Some(PageId(2)));
+        assert_eq!(evictions(&mut linux, &[6, 7]), [3, 5]);
+    }
+
+    #[test]
+    fn active_pages_survive_a_scan() {
+        // As 5 comes, 2 is seen accessed for the second time and becomes active. It stays while
+        // the pages from 5 on pass through the inactive queue.
+        let mut linux = Linux::new(3);
+        let pages = [1, 2, 3, 4, 2, 5, 6, 7, 8, 9];
+        assert_eq!(evictions(&mut linux, &pages), [1, 3, 4, 5, 6, 7]);
+        assert!(linux.contains(PageId(2)));
+    }
+
+    #[test]
+    fn a_page_that_comes_back_soon_is_active() {
+        // As 6 comes, 2 and 3 become active and 4 goes. As 4 comes back, 5 goes: two pages since
+        // 4 went, and no fewer are active. 1 has been away for too long.
+        let mut linux = Linux::new(4);
+        let pages = [1, 2, 3, 4, 5, 2, 3, 6];
+        assert_eq!(evictions(&mut linux, &pages), [1, 4]);
+        assert_eq!(evictions(&mut linux, &[4, 1]), [5, 6]);
+        assert_eq!(linux.states.get(PageId(4)).queue, Queue::Active);
+        assert_eq!(linux.states.get(PageId(1)).queue, Queue::Inactive);
+    }
+
+    #[test]
+    fn the_inactive_queue_is_sized_as_the_kernel_does() {
+        let ratio = |gib: usize| Linux::new(gib * GIB).inactive_ratio;
+        assert_eq!([1, 10, 100, 1024, 10240].map(ratio), [3, 10, 31, 101, 320]);
+        assert_eq!(Linux::new(GIB - 1).inactive_ratio, 1);
+    }
+}

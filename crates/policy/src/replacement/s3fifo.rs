@@ -1,0 +1,232 @@
+//! S3-FIFO: a small queue from which pages that are used once leave soon, a main queue for those
+//! that are used more, and a queue of ghosts that tells which page left too soon.
+//!
+//! Yang, Zhang, Qiu, Yue and Rashmi, "FIFO queues are all you need for cache eviction", SOSP
+//! 2023, section 4. The small queue has a tenth of the pages. A page that was touched twice in
+//! it moves on to the main queue when its turn comes; any other goes and becomes a ghost. The
+//! main queue is a CLOCK with two-bit counters. A page that is touched while it is a ghost comes
+//! into the main queue at once.
+//!
+//! There are as many ghosts as pages in the main queue. While there is room, all pages come into
+//! the small queue, as in the paper; libCacheSim's later versions turn to the main queue once the
+//! small one is full, and miss less where DRAM is nearly large enough.
+//!
+//! A page that is prefetched comes into the small queue even if it is a ghost. Its first touch is
+//! not counted, like the touch that brings a page in; without one it does not become a ghost.
+
+use super::list::{Links, List};
+use super::table::Table;
+use super::{Answer, PageId, Replacement, Touch};
+
+/// The counter of touches stops here.
+const MAX_TOUCHES: u8 = 3;
+
+/// A page with so many touches in the small queue is worth keeping.
+const WORTH_KEEPING: u8 = 2;
+
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+enum Queue {
+    #[default]
+    None,
+    /// In the small queue, prefetched and not touched since.
+    Fetched,
+    Small,
+    Main,
+    Ghost,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct State {
+    queue: Queue,
+    /// Touches since the page came into its queue.
+    touches: u8,
+}
+
+/// S3-FIFO.
+pub struct S3Fifo {
+    capacity: usize,
+    links: Links,
+    small: List,
+    main: List,
+    ghosts: List,
+    states: Table<State>,
+}
+
+impl S3Fifo {
+    /// A DRAM of `capacity` pages, empty.
+    pub fn new(capacity: usize) -> Self {
+        Self {
+            capacity,
+            links: Links::default(),
+            small: List::default(),
+            main: List::default(),
+            ghosts: List::default(),
+            states: Table::default(),
+        }
+    }
+
+    /// Pages in the main queue, and ghosts; the others are in the small queue.
+    fn main_capacity(&self) -> usize {
+        let small = (self.capacity / 10).max(1);
+        self.capacity.saturating_sub(small)
+    }
+
+    fn enter(&mut self, queue: Queue, page: PageId) {
+        self.states.set(page, State { queue, touches: 0 });
+        match queue {
+            Queue::None => {}
+            Queue::Fetched | Queue::Small => self.small.push_front(&mut self.links, page),
+            Queue::Main => self.main.push_front(&mut self.links, page),
+            Queue::Ghost => self.ghosts.push_front(&mut self.links, page),
+        }
+    }
+
+    fn leave(&mut self, page: PageId) {
+        match self.states.get(page).queue {
+            Queue::None => return,
+            Queue::Fetched | Queue::Small => self.small.remove(&mut self.links, page),
+            Queue::Main => self.main.remove(&mut self.links, page),
+            Queue::Ghost => self.ghosts.remove(&mut self.links, page),
+        }
+        self.states.set(page, State::default());
+    }
+
+    /// Brings in a page that is in no queue.
+    fn admit(&mut self, page: PageId, queue: Queue) -> Option<PageId> {
+        let full = self.resident() >= self.capacity;
+        let evicted = full.then(|| self.evict()).flatten();
+        self.enter(queue, page);
+        evicted
+    }
+
+    fn evict(&mut self) -> Option<PageId> {
+        if self.main.len() > self.main_capacity() {
+            return self.evict_from_main();
+        }
+        // The small queue may have moved on to the main queue as a whole.
+        self.evict_from_small().or_else(|| self.evict_from_main())
+    }
+
+    fn evict_from_small(&mut self) -> Option<PageId> {
+        while let Some(page) = self.small.back() {
+            let State { queue, touches } = self.states.get(page);
+            self.leave(page);
+            if touches >= WORTH_KEEPING {
+                self.enter(Queue::Main, page);
+                continue;
+            }
+            if queue != Queue::Fetched {
+                self.remember(page);
+            }
+            return Some(page);
+        }
+        None
+    }
+
+    fn evict_from_main(&mut self) -> Option<PageId> {
+        while let Some(page) = self.main.back() {
+            let state = self.states.at(page);
+            if state.touches == 0 {
+                self.leave(page);
+                return Some(page);
+            }
+            state.touches -= 1;
+            self.main.move_to_front(&mut self.links, page);
+        }
+        None
+    }
+
+    fn remember(&mut self, page: PageId) {
+        self.enter(Queue::Ghost, page);
+        if self.ghosts.len() > self.main_capacity()
+            && let Some(oldest) = self.ghosts.back()
+        {
+            self.leave(oldest);
+        }
+    }
+}
+
+impl Replacement for S3Fifo {
+    fn touch(&mut self, touch: Touch) -> Answer {
+        let state = self.states.at(touch.page);
+        let evicted = match state.queue {
+            Queue::Small | Queue::Main => {
+                state.touches = (state.touches + 1).min(MAX_TOUCHES);
+                return Answer::Hit;
+            }
+            Queue::Fetched => {
+                state.queue = Queue::Small;
+                return Answer::Hit;
+            }
+            Queue::None => self.admit(touch.page, Queue::Small),
+            Queue::Ghost => {
+                self.leave(touch.page);
+                self.admit(touch.page, Queue::Main)
+            }
+        };
+        Answer::Miss { evicted }
+    }
+
+    fn prefetch(&mut self, page: PageId) -> Option<PageId> {
+        if self.contains(page) {
+            return None;
+        }
+        self.leave(page);
+        self.admit(page, Queue::Fetched)
+    }
+
+    fn remove(&mut self, page: PageId) {
+        self.leave(page);
+    }
+
+    fn contains(&self, page: PageId) -> bool {
+        !matches!(self.states.get(page).queue, Queue::None | Queue::Ghost)
+    }
+
+    fn resident(&self) -> usize {
+        self.small.len() + self.main.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::example::evictions;
+    use super::*;
+
+    const FULL: [u32; 10] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10];
+
+    /// Ten pages in the small queue.
+    fn full() -> S3Fifo {
+        let mut s3fifo = S3Fifo::new(10);
+        assert_eq!(evictions(&mut s3fifo, &FULL), []);
+        s3fifo
+    }
+
+    #[test]
+    fn a_page_that_is_touched_twice_moves_on() {
+        // The turn of 1 has come, but 2, touched only once since it came in, goes in its place.
+        assert_eq!(evictions(&mut full(), &[1, 1, 2, 11, 12]), [2, 3]);
+    }
+
+    #[test]
+    fn a_ghost_comes_back_into_the_main_queue() {
+        // 1 comes back for 2 and stays, while all others pass through the small queue.
+        let mut s3fifo = full();
+        assert_eq!(evictions(&mut s3fifo, &[11, 1]), [1, 2]);
+        assert_eq!(evictions(&mut s3fifo, &FULL[2..]), []);
+        let scan: Vec<u32> = (12..=30).collect();
+        assert_eq!(evictions(&mut s3fifo, &scan), (3..=21).collect::<Vec<_>>());
+        assert!(s3fifo.contains(PageId(1)));
+    }
+
+    #[test]
+    fn the_main_queue_spares_a_touched_page() {
+        // All move on as the turn of 1 comes, and as the small queue is empty then, the oldest
+        // of the main queue goes. So it is once more with 11; but 2, now the oldest, was touched
+        // in the main queue.
+        let mut s3fifo = full();
+        evictions(&mut s3fifo, &[FULL, FULL].concat());
+        assert_eq!(evictions(&mut s3fifo, &[11]), [1]);
+        assert_eq!(evictions(&mut s3fifo, &[2, 11, 11, 12]), [3]);
+    }
+}

@@ -1,0 +1,85 @@
+//! Each policy once more, slow and obviously right: written from its paper, not from the fast
+//! one, with plain vectors that are searched from end to end.
+
+mod age;
+mod arc;
+mod belady;
+mod cflru;
+mod clock;
+mod fifo;
+mod lfu;
+mod linux;
+mod lirs;
+mod lru;
+mod random;
+mod s3fifo;
+mod sieve;
+mod twoq;
+
+use terrace_policy::replacement::{Make, PageId};
+
+/// Takes a page out of a list; whether it was there.
+fn take(list: &mut Vec<PageId>, page: PageId) -> bool {
+    let at = list.iter().position(|other| *other == page);
+    at.map(|at| list.remove(at)).is_some()
+}
+
+/// The twin of every policy, by its name in the registry.
+pub const TWINS: &[(&str, Make)] = &[
+    (
+        "2q",
+        Make::Online(|capacity, _| Box::new(twoq::TwoQ::new(capacity))),
+    ),
+    (
+        "age",
+        Make::Online(|capacity, _| Box::new(age::Age::new(capacity))),
+    ),
+    (
+        "arc",
+        Make::Online(|capacity, _| Box::new(arc::Arc::new(capacity))),
+    ),
+    (
+        "belady",
+        Make::Offline(|capacity, future| Box::new(belady::Belady::new(capacity, future))),
+    ),
+    (
+        "cflru",
+        Make::Online(|capacity, _| Box::new(cflru::Cflru::new(capacity))),
+    ),
+    (
+        "clock",
+        Make::Online(|capacity, _| Box::new(clock::Clock::new(capacity))),
+    ),
+    (
+        "fifo",
+        Make::Online(|capacity, _| Box::new(fifo::Fifo::new(capacity))),
+    ),
+    (
+        "lfu",
+        Make::Online(|capacity, _| Box::new(lfu::Lfu::new(capacity))),
+    ),
+    (
+        "linux",
+        Make::Online(|capacity, _| Box::new(linux::Linux::new(capacity))),
+    ),
+    (
+        "lirs",
+        Make::Online(|capacity, _| Box::new(lirs::Lirs::new(capacity))),
+    ),
+    (
+        "lru",
+        Make::Online(|capacity, _| Box::new(lru::Lru::new(capacity))),
+    ),
+    (
+        "random",
+        Make::Online(|capacity, seed| Box::new(random::Random::new(capacity, seed))),
+    ),
+    (
+        "s3fifo",
+        Make::Online(|capacity, _| Box::new(s3fifo::S3Fifo::new(capacity))),
+    ),
+    (
+        "sieve",
+        Make::Online(|capacity, _| Box::new(sieve::Sieve::new(capacity))),
+    ),
+];

@@ -1,0 +1,105 @@
+//! S3-FIFO, after algorithm 1 of the paper.
+
+use terrace_policy::replacement::{Answer, PageId, Replacement, Touch};
+
+pub struct S3Fifo {
+    capacity: usize,
+    /// Each page with its count of touches, -1 for a page that was only prefetched; the next to
+    /// go first.
+    small: Vec<(PageId, i32)>,
+    main: Vec<(PageId, i32)>,
+    ghosts: Vec<PageId>,
+}
+
+impl S3Fifo {
+    pub fn new(capacity: usize) -> Self {
+        Self {
+            capacity,
+            small: Vec::new(),
+            main: Vec::new(),
+            ghosts: Vec::new(),
+        }
+    }
+
+    fn main_capacity(&self) -> usize {
+        self.capacity - usize::max(1, self.capacity / 10)
+    }
+
+    /// Forgets that a page is a ghost, and makes room for it.
+    fn make_room(&mut self, page: PageId) -> Option<PageId> {
+        self.ghosts.retain(|ghost| *ghost != page);
+        let full = self.small.len() + self.main.len() == self.capacity;
+        full.then(|| self.evict())
+    }
+
+    fn evict(&mut self) -> PageId {
+        let main_is_over = self.main.len() > self.main_capacity();
+        while !main_is_over && !self.small.is_empty() {
+            let (page, touches) = self.small.remove(0);
+            if touches >= 2 {
+                self.main.push((page, 0));
+                continue;
+            }
+            if touches >= 0 {
+                self.ghosts.push(page);
+            }
+            if self.ghosts.len() > self.main_capacity() {
+                self.ghosts.remove(0);
+            }
+            return page;
+        }
+        loop {
+            let (page, touches) = self.main.remove(0);
+            if touches == 0 {
+                return page;
+            }
+            self.main.push((page, touches.min(3) - 1));
+        }
+    }
+}
+
+impl Replacement for S3Fifo {
+    fn touch(&mut self, touch: Touch) -> Answer {
+        for (page, touches) in self.small.iter_mut().chain(&mut self.main) {
+            if *page == touch.page {
+                *touches += 1;
+                return Answer::Hit;
+            }
+        }
+        let ghost = self.ghosts.contains(&touch.page);
+        let evicted = self.make_room(touch.page);
+        let queue = if ghost {
+            &mut self.main
+        } else {
+            &mut self.small
+        };
+        queue.push((touch.page, 0));
+        Answer::Miss { evicted }
+    }
+
+    fn prefetch(&mut self, page: PageId) -> Option<PageId> {
+        if self.contains(page) {
+            return None;
+        }
+        let evicted = self.make_room(page);
+        self.small.push((page, -1));
+        evicted
+    }
+
+    fn remove(&mut self, page: PageId) {
+        self.small.retain(|(other, _)| *other != page);
+        self.main.retain(|(other, _)| *other != page);
+        self.ghosts.retain(|other| *other != page);
+    }
+
+    fn contains(&self, page: PageId) -> bool {
+        self.small
+            .iter()
+            .chain(&self.main)
+            .any(|(other, _)| *other == page)
+    }
+
+    fn resident(&self) -> usize {
+        self.small.len() + self.main.len()
+    }
+}

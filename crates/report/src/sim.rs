@@ -1,0 +1,333 @@
+//! Simulations of pages: as a table, and as JSON of the schema `terrace.sim.pages/1`.
+//!
+//! All times are virtual: what a machine of these settings would take, not what one has taken.
+
+use serde::Serialize;
+use terrace_base::{Bytes, Nanos};
+use terrace_policy::PAGE_BYTES;
+use terrace_sim::pages::choice::{Dram, Effective};
+use terrace_sim::pages::{Energy, Lifetime, Outcome, ProgramTime, Settings, Times};
+
+use crate::json::pretty;
+use crate::table::table;
+
+/// The schema of the document; the number grows with every change that breaks readers.
+const SCHEMA: &str = "terrace.sim.pages/1";
+
+/// Simulations of the same traces.
+#[derive(Debug, Serialize)]
+pub struct Document {
+    /// `terrace.sim.pages/1`.
+    pub schema: &'static str,
+    /// The traces, a program each, all on the machine together.
+    pub traces: Vec<String>,
+    /// One for each machine.
+    pub runs: Vec<Run>,
+}
+
+/// What became of the programs on one machine. All figures leave the warm-up out.
+#[derive(Clone, Debug, Serialize)]
+pub struct Run {
+    /// The machine, with everything that was not asked for filled in.
+    pub settings: Effective,
+    /// Touches of pages: the accesses of the traces; one that crosses a page border counts twice.
+    pub accesses: u64,
+    /// Those that wrote.
+    pub writes: u64,
+    /// Touches of pages that were not in DRAM: the sum of the next four.
+    pub misses: u64,
+    /// First touches of a page, which read nothing.
+    pub first_touches: u64,
+    /// Misses for which the page had to be read from the tier.
+    pub full_misses: u64,
+    /// Misses on a page that was being read already.
+    pub partial_misses: u64,
+    /// Misses on a page in the eviction buffer, which read nothing.
+    pub rescues: u64,
+    /// Misses an access, 0 to 1.
+    pub miss_ratio: f64,
+    /// Pages that left DRAM.
+    pub evictions: u64,
+    /// Pages written to the tier.
+    pub writebacks: u64,
+    /// Pages read from the tier.
+    pub reads: u64,
+    /// Pages fetched ahead, and what became of them; the rest was in DRAM, untouched, at the end.
+    pub prefetch: Prefetches,
+    /// TLB shoot-downs.
+    pub shootdowns: u64,
+    /// Virtual run time of all programs, in nanoseconds.
+    pub time_ns: Nanos,
+    /// The same on a machine with DRAM for everything.
+    pub all_dram_ns: Nanos,
+    /// `time_ns` divided by `all_dram_ns`.
+    pub slowdown: f64,
+    /// The run time of each program.
+    pub programs: Vec<ProgramTime>,
+    /// Where the time of all threads went, in nanoseconds, added up over the threads.
+    pub times_ns: Times,
+    /// Years until the tier wears out at this rate with all cells written evenly (Awad 2016,
+    /// figures 2 and 9; Fedorov 2016, 2.4.5); null where nothing is written or no endurance known.
+    pub lifetime_years: Option<f64>,
+    /// The same with start-gap, and without levelling.
+    pub lifetime: Lifetime,
+    /// What the tier consumed, in joules; null where no powers are known.
+    pub energy: Option<Energy>,
+    /// Pages that were touched.
+    pub footprint_pages: u64,
+    /// Pages of the tier that were in use.
+    pub tier_pages_used: u64,
+    /// The access at which the first page had to leave DRAM; null where all fitted.
+    pub dram_full_at: Option<u64>,
+    /// Why the figures are not to be taken as those of a steady state; null where they may be.
+    pub warning: Option<String>,
+}
+
+/// Pages fetched ahead.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Prefetches {
+    /// Fetched.
+    pub issued: u64,
+    /// Touched after they had arrived.
+    pub used: u64,
+    /// Touched before they had arrived.
+    pub late: u64,
+    /// Evicted untouched.
+    pub wasted: u64,
+}
+
+impl Run {
+    /// What was found on a machine.
+    pub fn of(settings: &Settings, outcome: &Outcome) -> Self {
+        let counts = outcome.counts;
+        Self {
+            settings: Effective::of(settings),
+            accesses: counts.accesses,
+            writes: counts.writes,
+            misses: counts.misses(),
+            first_touches: counts.first_touches,
+            full_misses: counts.full_misses,
+            partial_misses: counts.partial_misses,
+            rescues: counts.rescues,
+            miss_ratio: outcome.miss_ratio(),
+            evictions: counts.evictions,
+            writebacks: counts.writebacks,
+            reads: counts.reads,
+            prefetch: Prefetches {
+                issued: counts.prefetches,
+                used: counts.prefetches_used,
+                late: counts.prefetches_late,
+                wasted: counts.prefetches_wasted,
+            },
+            shootdowns: counts.shootdowns,
+            time_ns: outcome.time(),
+            all_dram_ns: outcome.all_dram(),
+            slowdown: outcome.slowdown(),
+            programs: outcome.programs.clone(),
+            times_ns: outcome.times,
+            lifetime_years: outcome.lifetime.levelled,
+            lifetime: outcome.lifetime,
+            energy: outcome.energy,
+            footprint_pages: outcome.footprint_pages,
+            tier_pages_used: outcome.tier_pages_used,
+            dram_full_at: outcome.full_at,
+            warning: warning(outcome),
+        }
+    }
+}
+
+/// Whether figures are of a machine that was still warming up, in a sentence.
+fn warning(outcome: &Outcome) -> Option<String> {
+    match outcome.is_cold() {
+        None => Some("DRAM never filled: everything fitted".to_owned()),
+        Some(true) => Some(format!(
+            "the warm-up is too short: DRAM was full only after {} accesses; give --warmup {} or more, or a longer trace",
+            outcome.full_at.unwrap_or_default(),
+            outcome.full_at.unwrap_or_default(),
+        )),
+        Some(false) => None,
+    }
+}
+
+/// A machine as it was asked for and simulated, for the table.
+pub struct Simulated {
+    /// DRAM as it was asked for.
+    pub dram: Dram,
+    /// The result.
+    pub run: Run,
+}
+
+impl Document {
+    /// Of these traces on these machines.
+    pub fn new(traces: Vec<String>, runs: Vec<Run>) -> Self {
+        Self {
+            schema: SCHEMA,
+            traces,
+            runs,
+        }
+    }
+
+    /// As indented JSON with a line end.
+    pub fn to_json(&self) -> String {
+        pretty(self)
+    }
+}
+
+/// The table for people: what all machines share in a line, what differs in columns; of a single
+/// machine, where its time went.
+pub fn text(simulated: &[Simulated]) -> String {
+    let Some(first) = simulated.first() else {
+        return String::new();
+    };
+    let mut text = format!(
+        "{} accesses to {} pages ({}), simulated\n\n",
+        first.run.accesses,
+        first.run.footprint_pages,
+        Bytes(first.run.footprint_pages * PAGE_BYTES)
+    );
+    text.push_str(&comparison(simulated));
+    if let [only] = simulated {
+        text.push('\n');
+        text.push_str(&breakdown(&only.run));
+    }
+    let mut warnings: Vec<_> = simulated
+        .iter()
+        .filter_map(|one| one.run.warning.as_deref())
+        .collect();
+    warnings.dedup();
+    for warning in warnings {
+        text.push_str(&format!("\nnote: {warning}"));
+    }
+    if text.contains("\nnote: ") {
+        text.push('\n');
+    }
+    text
+}
+
+fn comparison(simulated: &[Simulated]) -> String {
+    let names: Vec<Vec<(&str, String)>> = simulated.iter().map(named).collect();
+    let varied: Vec<usize> = (0..names[0].len())
+        .filter(|&column| {
+            column == 0
+                || names
+                    .iter()
+                    .any(|other| other[column].1 != names[0][column].1)
+        })
+        .collect();
+    let figures = [
+        "misses",
+        "miss ratio",
+        "read",
+        "written",
+        "time",
+        "slowdown",
+        "lifetime",
+    ];
+    let head: Vec<&str> = varied
+        .iter()
+        .map(|&column| names[0][column].0)
+        .chain(figures)
+        .collect();
+    let mut table = table(&head);
+    for (one, names) in simulated.iter().zip(&names) {
+        let run = &one.run;
+        let mut row: Vec<String> = varied
+            .iter()
+            .map(|&column| names[column].1.clone())
+            .collect();
+        row.extend([
+            run.misses.to_string(),
+            format!("{:.4}", run.miss_ratio),
+            Bytes(run.reads * PAGE_BYTES).to_string(),
+            Bytes(run.writebacks * PAGE_BYTES).to_string(),
+            run.time_ns.to_string(),
+            format!("{:.2}", run.slowdown),
+            run.lifetime_years.map_or("-".to_owned(), years),
+        ]);
+        table.add_row(row);
+    }
+    format!("{table}\n")
+}
+
+/// The settings that a table can show, DRAM first.
+fn named(one: &Simulated) -> Vec<(&'static str, String)> {
+    let settings = &one.run.settings;
+    let dram = match one.dram {
+        Dram::Ratio(_) => format!("{} ({})", one.dram, Bytes(settings.dram_pages * PAGE_BYTES)),
+        _ => one.dram.to_string(),
+    };
+    vec![
+        ("DRAM", dram),
+        ("memory", settings.memory.clone()),
+        ("replacement", settings.replacement.to_owned()),
+        ("prefetch", settings.prefetch.to_owned()),
+        ("work", word(&settings.work)),
+        ("inclusion", word(&settings.inclusion)),
+        ("buffer", settings.eviction_buffer.to_string()),
+        ("read latency", Nanos(settings.read_ns).to_string()),
+        ("write latency", Nanos(settings.write_ns).to_string()),
+        ("channels", settings.channels.to_string()),
+        ("order", settings.order.to_owned()),
+        ("fault cost", settings.fault.name.clone()),
+        ("shoot-down", word(&settings.fault.shootdown)),
+        (
+            "threads",
+            settings
+                .threads
+                .map_or("-".to_owned(), |threads| threads.to_string()),
+        ),
+        ("instruction", format!("{} ps", settings.instruction_ps)),
+        ("access", Nanos(settings.access_ns).to_string()),
+        (
+            "tier",
+            settings
+                .tier_pages
+                .map_or("-".to_owned(), |p| Bytes(p * PAGE_BYTES).to_string()),
+        ),
+        ("warm-up", settings.warmup.to_string()),
+        ("seed", settings.seed.to_string()),
+    ]
+}
+
+/// A setting's name as the command line has it.
+fn word(value: &impl Serialize) -> String {
+    match serde_json::to_value(value) {
+        Ok(serde_json::Value::String(name)) => name,
+        other => unreachable!("a setting without fields is a name: {other:?}"),
+    }
+}
+
+/// Where the time of one machine went.
+fn breakdown(run: &Run) -> String {
+    let times = &run.times_ns;
+    let parts = [
+        ("compute", times.compute),
+        ("waiting for reads", times.read),
+        ("waiting for room (writes)", times.evict),
+        ("trap", times.trap),
+        ("kernel", times.kernel),
+        ("copy", times.copy),
+        ("map", times.map),
+        ("unmap", times.unmap),
+        ("TLB shoot-down", times.shootdown),
+        ("prefetching", times.prefetch),
+        ("waiting for other threads", times.idle),
+    ];
+    let total: Nanos = parts.iter().map(|(_, time)| *time).sum();
+    let mut table = table(&["where the time went", "time", "share"]);
+    for (name, time) in parts.into_iter().filter(|(_, time)| *time > Nanos::ZERO) {
+        let share = 100.0 * time.0 as f64 / total.0.max(1) as f64;
+        table.add_row([name.to_owned(), time.to_string(), format!("{share:.1} %")]);
+    }
+    format!("{table}\n")
+}
+
+/// Years, or days where it is less than one.
+fn years(years: f64) -> String {
+    match years {
+        y if y >= 1000.0 => format!("{y:.0} years"),
+        y if y >= 1.0 => format!("{y:.1} years"),
+        y if y * 365.25 >= 1.0 => format!("{:.0} days", y * 365.25),
+        y => format!("{:.1} hours", y * 365.25 * 24.0),
+    }
+}

@@ -1,0 +1,313 @@
+//! What `terrace trace info` says of a trace.
+
+use serde::Serialize;
+use terrace_base::Bytes;
+use terrace_trace::info::{LINE_BYTES, PAGE_BYTES};
+use terrace_trace::reuse::Bin;
+use terrace_trace::{Info, Meta};
+
+use crate::run::count;
+use crate::table::table;
+
+/// Columns of the longest bar.
+const BAR: u64 = 40;
+
+/// Shares of the footprint that an LRU DRAM is given, in tenths of a percent.
+const SHARES: [u64; 3] = [125, 250, 500];
+
+/// The JSON of `terrace trace info --json`: schema `terrace.trace/1`.
+#[derive(Debug, Serialize)]
+pub struct Document {
+    /// `terrace.trace/1`.
+    pub schema: &'static str,
+    /// The file, as it was named.
+    pub file: String,
+    /// The format's name.
+    pub format: String,
+    /// What the file says of itself, in its order.
+    pub about: Vec<About>,
+    /// Loads and stores.
+    pub accesses: u64,
+    /// Those that do not store.
+    pub reads: u64,
+    /// Those that store.
+    pub writes: u64,
+    /// Instructions up to the last access of each thread, added up; null where the trace does not
+    /// count them.
+    pub instructions: Option<u64>,
+    /// Different addresses of instructions; 0 where the trace does not have them.
+    pub instruction_addresses: u64,
+    /// Different processes.
+    pub processes: u64,
+    /// Different threads.
+    pub threads: u64,
+    /// Accesses of each size, the smallest first.
+    pub sizes: Vec<Size>,
+    /// Different lines of 64 bytes that were touched.
+    pub lines: u64,
+    /// Different pages of 4 KiB that were touched.
+    pub pages: u64,
+    /// Touches of pages: an access that crosses into another page is two.
+    pub page_touches: u64,
+    /// First touches of a page.
+    pub cold: u64,
+    /// The other touches, by the number of other pages touched since the last touch of the page:
+    /// 0, 1, 2 to 3, 4 to 7 and so on.
+    pub reuse: Vec<Reuse>,
+    /// What an LRU DRAM of 12.5, 25 and 50 % of the pages would do, empty at first.
+    pub lru: Vec<Lru>,
+}
+
+/// A remark that stands in the file.
+#[derive(Debug, Serialize)]
+pub struct About {
+    /// What it is about.
+    pub key: String,
+    /// What it says.
+    pub value: String,
+}
+
+/// Accesses of one size.
+#[derive(Debug, Serialize)]
+pub struct Size {
+    /// Bytes touched; 0 where the format does not say.
+    pub bytes: u32,
+    /// How many accesses.
+    pub accesses: u64,
+}
+
+/// Touches of a range of reuse distances.
+#[derive(Debug, Serialize)]
+pub struct Reuse {
+    /// The smallest distance, in pages.
+    pub from: u64,
+    /// The largest distance, in pages.
+    pub to: u64,
+    /// How many touches.
+    pub touches: u64,
+}
+
+/// What an LRU DRAM would do.
+#[derive(Debug, Serialize)]
+pub struct Lru {
+    /// Its share of the pages touched.
+    pub share: f64,
+    /// Its pages: the share rounded down, at least one.
+    pub pages: u64,
+    /// Touches that miss, first touches included.
+    pub misses: u64,
+    /// Misses a touch; null for an empty trace.
+    pub miss_ratio: Option<f64>,
+}
+
+impl Document {
+    /// Of the trace in `file`.
+    pub fn of(file: &str, meta: &Meta, info: &Info) -> Self {
+        let touches = info.reuse.touches();
+        let lru = |share: u64| {
+            let pages = (u128::from(info.pages) * u128::from(share) / 1000).max(1) as u64;
+            let misses = info.reuse.misses(pages);
+            Lru {
+                share: share as f64 / 1000.0,
+                pages,
+                misses,
+                miss_ratio: (touches > 0).then(|| misses as f64 / touches as f64),
+            }
+        };
+        let about = meta.about.iter().cloned();
+        let sizes = info.sizes.iter();
+        let reuse = info.reuse.by_powers_of_two().into_iter();
+        Self {
+            schema: "terrace.trace/1",
+            file: file.to_owned(),
+            format: meta.format.clone(),
+            about: about.map(|(key, value)| About { key, value }).collect(),
+            accesses: info.accesses,
+            reads: info.accesses - info.writes,
+            writes: info.writes,
+            instructions: info.instructions,
+            instruction_addresses: info.ips,
+            processes: info.processes,
+            threads: info.threads,
+            sizes: sizes
+                .map(|(&bytes, &accesses)| Size { bytes, accesses })
+                .collect(),
+            lines: info.lines,
+            pages: info.pages,
+            page_touches: touches,
+            cold: info.reuse.cold,
+            reuse: reuse
+                .map(|Bin { from, to, touches }| Reuse { from, to, touches })
+                .collect(),
+            lru: SHARES.into_iter().map(lru).collect(),
+        }
+    }
+
+    /// As JSON.
+    pub fn to_json(&self) -> String {
+        crate::json::pretty(self)
+    }
+
+    /// As a table, with the reuse distances as bars below it.
+    pub fn to_text(&self) -> String {
+        let mut table = table(&[&self.file, ""]);
+        let mut row = |name: &str, value: String| {
+            table.add_row([name.to_owned(), value]);
+        };
+        row("format", self.format.clone());
+        for about in &self.about {
+            row(&format!("- {}", about.key), about.value.clone());
+        }
+        row("accesses", count(self.accesses));
+        row("- reads", part(self.reads, self.accesses));
+        row("- writes", part(self.writes, self.accesses));
+        for size in self.sizes.iter().filter(|size| size.bytes > 0) {
+            row(
+                &format!("- of {} B", size.bytes),
+                part(size.accesses, self.accesses),
+            );
+        }
+        if let Some(instructions) = self.instructions {
+            row("instructions", count(instructions));
+        }
+        if self.instruction_addresses > 0 {
+            row("instruction addresses", count(self.instruction_addresses));
+        }
+        row("processes", count(self.processes));
+        row("threads", count(self.threads));
+        row("lines of 64 B", amount(self.lines, LINE_BYTES));
+        row("pages of 4 KiB", amount(self.pages, PAGE_BYTES));
+        row("page touches", count(self.page_touches));
+        for lru in &self.lru {
+            row(
+                &format!("- missed by LRU, {} % in DRAM", lru.share * 100.0),
+                part(lru.misses, self.page_touches),
+            );
+        }
+        format!("{table}\n\n{}", self.bars())
+    }
+
+    fn bars(&self) -> String {
+        let mut head = table(&["other pages between touches", "page touches", "share", ""]);
+        if let Some(bars) = head.column_mut(3) {
+            bars.set_cell_alignment(comfy_table::CellAlignment::Left);
+        }
+        let most = self.reuse.iter().map(|bin| bin.touches).max();
+        let most = most.unwrap_or(0).max(self.cold);
+        let mut row = |name: String, touches: u64| {
+            head.add_row([
+                name,
+                count(touches),
+                percent(touches, self.page_touches),
+                bar(touches, most),
+            ]);
+        };
+        for bin in &self.reuse {
+            let range = if bin.from == bin.to {
+                count(bin.from)
+            } else {
+                format!("{} to {}", count(bin.from), count(bin.to))
+            };
+            row(range, bin.touches);
+        }
+        row("first touch".into(), self.cold);
+        format!("{head}\n")
+    }
+}
+
+/// `1,234 (5.6 %)`.
+fn part(part: u64, whole: u64) -> String {
+    format!("{} ({})", count(part), percent(part, whole))
+}
+
+fn percent(part: u64, whole: u64) -> String {
+    format!("{:.1} %", part as f64 / whole.max(1) as f64 * 100.0)
+}
+
+/// `1,234 (77.1 KiB)`.
+fn amount(units: u64, bytes: u64) -> String {
+    format!("{} ({})", count(units), Bytes(units.saturating_mul(bytes)))
+}
+
+/// A bar as long as its part of `most`; whatever is not zero can be seen.
+fn bar(part: u64, most: u64) -> String {
+    let length = u128::from(part) * u128::from(BAR);
+    "#".repeat(length.div_ceil(u128::from(most.max(1))) as usize)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn document() -> Document {
+        let meta = Meta {
+            format: "native".into(),
+            about: vec![("kind".into(), "zipf".into())],
+            ..Meta::default()
+        };
+        let info = Info {
+            accesses: 99,
+            writes: 33,
+            sizes: [(0, 1), (8, 98)].into(),
+            lines: 20,
+            pages: 10,
+            processes: 1,
+            threads: 2,
+            instructions: None,
+            ips: 3,
+            reuse: terrace_trace::reuse::Reuse {
+                cold: 10,
+                distances: vec![40, 20, 0, 0, 10, 0, 0, 0, 0, 20],
+            },
+        };
+        Document::of("a.parquet", &meta, &info)
+    }
+
+    #[test]
+    fn shares_are_of_the_pages_touched() {
+        let lru = document().lru;
+        let figures: Vec<_> = lru.iter().map(|l| (l.share, l.pages, l.misses)).collect();
+        assert_eq!(figures, [(0.125, 1, 60), (0.25, 2, 40), (0.5, 5, 30)]);
+        assert_eq!(lru[0].miss_ratio, Some(0.6));
+    }
+
+    #[test]
+    fn the_table_says_it_and_the_bars_show_it() {
+        let text = document().to_text();
+        // Columns are as wide as their contents: what counts is what is in them.
+        let rows: Vec<String> = text
+            .lines()
+            .map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "))
+            .collect();
+        for row in [
+            "| a.parquet | |",
+            "| - kind | zipf |",
+            "| - writes | 33 (33.3 %) |",
+            "| - of 8 B | 98 (99.0 %) |",
+            "| pages of 4 KiB | 10 (40.0 KiB) |",
+            "| - missed by LRU, 12.5 % in DRAM | 60 (60.0 %) |",
+            "| 2 to 3 | 0 | 0.0 % | |",
+            "| 4 to 7 | 10 | 10.0 % | ########## |",
+            "| first touch | 10 | 10.0 % | ########## |",
+        ] {
+            assert!(rows.iter().any(|r| r == row), "{row}\n{text}");
+        }
+        assert!(!text.contains("- of 0 B"), "{text}");
+    }
+
+    #[test]
+    fn an_empty_trace_has_no_ratio() {
+        let document = Document::of("x", &Meta::default(), &Info::default());
+        assert!(document.to_json().contains(r#""miss_ratio": null"#));
+        assert!(document.to_text().contains("0 (0.0 %)"));
+    }
+
+    #[test]
+    fn bars_are_as_long_as_their_parts() {
+        assert_eq!(bar(0, 100), "");
+        assert_eq!(bar(1, 1_000_000), "#");
+        assert_eq!(bar(50, 100).len(), 20);
+        assert_eq!(bar(100, 100).len(), 40);
+        assert_eq!(bar(0, 0), "");
+    }
+}

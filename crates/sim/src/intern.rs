@@ -1,0 +1,147 @@
+//! Dense numbers for the pages of a workload.
+//!
+//! Policies keep their state in arrays, so every page of every address space gets a number, in
+//! the order of first appearance. Programs touch neighbouring pages, so a table of 512 pages (what
+//! one x86-64 page table covers) is found once and then indexed.
+
+use std::collections::HashMap;
+
+use terrace_policy::Location;
+use terrace_policy::replacement::PageId;
+
+/// Pages in one leaf, as in a page table of x86-64.
+const LEAF_PAGES: u64 = 512;
+/// Leaves that are found without hashing.
+const RECENT: usize = 4096;
+/// A page that has no number.
+const NONE: u32 = u32::MAX;
+
+/// Address spaces are numbered below this.
+pub const MAX_SPACES: u32 = 1 << 21;
+
+/// Which leaf: the address space, and the page number divided by [`LEAF_PAGES`], which has 43 bits
+/// at most, for an address has 64.
+type LeafKey = u64;
+
+fn leaf_key(at: Location) -> LeafKey {
+    debug_assert!(at.space.0 < MAX_SPACES);
+    (u64::from(at.space.0) << 43) | (at.page.0 / LEAF_PAGES)
+}
+
+/// From pages to their numbers and back.
+pub struct PageTable {
+    leaves: HashMap<LeafKey, u32>,
+    /// The leaves, one behind the other.
+    numbers: Vec<u32>,
+    /// Leaves found last, by the low bits of their key.
+    recent: Vec<(LeafKey, u32)>,
+    /// The page of each number.
+    locations: Vec<Location>,
+}
+
+impl Default for PageTable {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl PageTable {
+    /// An empty table.
+    pub fn new() -> Self {
+        Self {
+            leaves: HashMap::new(),
+            numbers: Vec::new(),
+            recent: vec![(LeafKey::MAX, NONE); RECENT],
+            locations: Vec::new(),
+        }
+    }
+
+    /// The number of a page, a new one where it has none yet.
+    ///
+    /// # Panics
+    /// Beyond 2^32 - 1 pages, 16 TiB of memory.
+    #[inline]
+    pub fn intern(&mut self, at: Location) -> PageId {
+        let leaf = self.leaf(at);
+        let entry = &mut self.numbers[leaf as usize + (at.page.0 % LEAF_PAGES) as usize];
+        if *entry == NONE {
+            *entry = u32::try_from(self.locations.len())
+                .ok()
+                .filter(|number| *number != NONE)
+                .expect("a workload has fewer than 2^32 pages");
+            self.locations.push(at);
+        }
+        PageId(*entry)
+    }
+
+    /// The number of a page, if it has one.
+    pub fn find(&self, at: Location) -> Option<PageId> {
+        let leaf = *self.leaves.get(&leaf_key(at))?;
+        let number = self.numbers[leaf as usize + (at.page.0 % LEAF_PAGES) as usize];
+        (number != NONE).then_some(PageId(number))
+    }
+
+    /// The page of a number that [`PageTable::intern`] gave.
+    pub fn location(&self, page: PageId) -> Location {
+        self.locations[page.index()]
+    }
+
+    /// How many pages have a number.
+    pub fn len(&self) -> usize {
+        self.locations.len()
+    }
+
+    /// Whether no page has a number.
+    pub fn is_empty(&self) -> bool {
+        self.locations.is_empty()
+    }
+
+    /// Where the leaf of a page begins; makes it where there is none.
+    #[inline]
+    fn leaf(&mut self, at: Location) -> u32 {
+        let key = leaf_key(at);
+        let place = (key ^ key >> 43) as usize % RECENT;
+        let (known, leaf) = self.recent[place];
+        if known == key {
+            return leaf;
+        }
+        let leaf = self.find_leaf(key);
+        self.recent[place] = (key, leaf);
+        leaf
+    }
+
+    #[cold]
+    fn find_leaf(&mut self, key: LeafKey) -> u32 {
+        *self.leaves.entry(key).or_insert_with(|| {
+            let begin = self.numbers.len();
+            self.numbers.resize(begin + LEAF_PAGES as usize, NONE);
+            u32::try_from(begin).expect("a workload has fewer than 2^32 pages")
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use terrace_policy::{Page, Space};
+
+    proptest! {
+        /// Against a plain map, with pages that share leaves and places among the recent ones.
+        #[test]
+        fn numbers_are_dense_and_stay(pages in prop::collection::vec((0u32..3, 0u64..1 << 24), 0..300)) {
+            let mut table = PageTable::new();
+            let mut plain = HashMap::new();
+            for (space, page) in pages {
+                let at = Location::new(Space(space), Page(page * 77));
+                prop_assert_eq!(table.find(at).is_some(), plain.contains_key(&at));
+                let next = plain.len() as u32;
+                let number = *plain.entry(at).or_insert(next);
+                prop_assert_eq!(table.intern(at), PageId(number));
+                prop_assert_eq!(table.find(at), Some(PageId(number)));
+                prop_assert_eq!(table.location(PageId(number)), at);
+            }
+            prop_assert_eq!(table.len(), plain.len());
+        }
+    }
+}

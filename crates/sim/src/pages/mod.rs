@@ -1,0 +1,24 @@
+//! Simulation of a machine with DRAM and a slower tier at the level of pages.
+//!
+//! Threads run on virtual clocks, touch pages, fault, and wait; the device serves queues. The
+//! simulation is a state machine as well: it is fed with batches of touches and runs until it
+//! needs more ([`Simulation::run`]), so that several machines can be simulated in one pass over
+//! the traces ([`run`]).
+
+mod buffer;
+pub mod choice;
+mod cost;
+mod count;
+mod outcome;
+mod run;
+mod settings;
+mod simulation;
+mod store;
+mod threads;
+
+pub use cost::{FaultCost, Shootdown};
+pub use count::{Counts, Times};
+pub use outcome::{Energy, Lifetime, Outcome, ProgramTime};
+pub use run::{Survey, run};
+pub use settings::{Inclusion, Prefetch, Settings, Tier, Work};
+pub use simulation::Simulation;

@@ -1,0 +1,103 @@
+//! What a simulation of pages is told.
+
+use serde::Serialize;
+use terrace_base::Nanos;
+use terrace_device::{Energy, Timing};
+use terrace_policy::prefetch;
+use terrace_policy::replacement;
+
+use super::cost::FaultCost;
+
+/// Whether a page that is fetched keeps its copy in the slower tier (Awad 2016, 5.1.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Inclusion {
+    /// It does: a page that was not written to since needs no write when it is evicted.
+    Inclusive,
+    /// It does not: every eviction writes.
+    Exclusive,
+}
+
+/// How pages are fetched ahead.
+#[derive(Clone, Copy, Debug)]
+pub enum Prefetch {
+    /// Not at all.
+    Off,
+    /// As the kernel does: with each fault the aligned block of `1 << cluster` places of the swap
+    /// area around the page is read, in its order, and the program waits for its own page only
+    /// (Fedorov 2016, 5.4.2). `cluster` is `vm.page-cluster`.
+    Readahead {
+        /// Pages of a block, as a power of two.
+        cluster: u32,
+    },
+    /// By a predictor in the engine that runs live as well.
+    Predictor(&'static prefetch::Entry),
+}
+
+impl Prefetch {
+    /// Its name on the command line.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Off => "off",
+            Self::Readahead { .. } => "readahead",
+            Self::Predictor(entry) => entry.name,
+        }
+    }
+}
+
+/// Who waits for prefetches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Work {
+    /// The fault that called for them (Awad 2016, figure 12).
+    Synchronous,
+    /// Nobody.
+    Asynchronous,
+}
+
+/// The slower tier.
+#[derive(Clone, Debug)]
+pub struct Tier {
+    /// The technology's name.
+    pub name: String,
+    /// How it serves requests.
+    pub timing: Timing,
+    /// What it consumes, where that is known.
+    pub energy: Option<Energy>,
+    /// Writes that a cell endures, where that is known.
+    pub endurance: Option<f64>,
+    /// Its size in pages; the footprint where it is not given.
+    pub pages: Option<u64>,
+}
+
+/// A machine, and how it is driven.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Pages of DRAM for programs, at least one.
+    pub dram_pages: usize,
+    /// The slower tier.
+    pub tier: Tier,
+    /// What stays in DRAM.
+    pub replacement: &'static replacement::Entry,
+    /// What is fetched ahead.
+    pub prefetch: Prefetch,
+    /// Who waits for that.
+    pub work: Work,
+    /// Whether fetched pages keep their copy.
+    pub inclusion: Inclusion,
+    /// Evicted pages that wait in DRAM, beside `dram_pages`, to be written in the background
+    /// (Awad 2016, section 2). With none, a fault waits until the page that goes is written.
+    pub eviction_buffer: usize,
+    /// What a fault costs.
+    pub fault: FaultCost,
+    /// Threads that a shoot-down reaches; those of the program where it is not given.
+    pub threads: Option<u32>,
+    /// Time of an instruction in picoseconds, all of it that is not a page fault.
+    pub instruction_ps: u64,
+    /// Time between two accesses of a trace that does not count instructions.
+    pub access: Nanos,
+    /// Touches before figures are taken.
+    pub warmup: u64,
+    /// For what a policy leaves to chance.
+    pub seed: u64,
+}

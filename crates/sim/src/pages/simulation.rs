@@ -1,0 +1,289 @@
+//! The machine in virtual time.
+//!
+//! Always the thread whose clock is furthest behind goes on, until its clock passes the next
+//! thread's or the device's next completion; so every decision is made in the order of time, and
+//! the same input gives the same result. Each thread has a processor of its own.
+
+mod fault;
+mod traffic;
+
+use std::sync::Arc;
+
+use terrace_base::Nanos;
+use terrace_device::Queue;
+use terrace_policy::prefetch::{self, Engine};
+use terrace_policy::replacement::Replacement;
+
+use super::buffer::EvictionBuffer;
+use super::count::{Counts, Times};
+use super::outcome::{Clock, Outcome, Reading};
+use super::settings::{Prefetch, Settings};
+use super::store::Store;
+use super::threads::{NEVER, State, Thread};
+use crate::intern::PageTable;
+use crate::workload::{Batch, Reference};
+
+/// Touches that are known of a program's threads before one of which nothing is known is taken
+/// to sleep.
+const LOOK_AHEAD: usize = 1 << 22;
+
+/// A program, as far as the order of its threads is concerned.
+#[derive(Clone, Default)]
+struct Program {
+    counts_instructions: bool,
+    ended: bool,
+    /// Where its threads are among those of the machine.
+    threads: Vec<usize>,
+}
+
+/// One machine.
+pub struct Simulation {
+    settings: Settings,
+    replacement: Box<dyn Replacement>,
+    engine: Option<Engine>,
+    store: Store,
+    buffer: EvictionBuffer,
+    device: Queue,
+    threads: Vec<Thread>,
+    programs: Vec<Program>,
+    counts: Counts,
+    times: Times,
+    /// Prefetches that are being read.
+    fetching: usize,
+    marks: Marks,
+}
+
+/// Moments that the result is told relative to.
+#[derive(Default)]
+pub(super) struct Marks {
+    /// Touches after which the first page had to go.
+    pub(super) full_at: Option<u64>,
+    /// What there was when the warm-up ended.
+    pub(super) warm: Option<Reading>,
+}
+
+impl Simulation {
+    /// A machine on which programs run whose traces count instructions or not. `replacement` is
+    /// made for `settings.dram_pages`.
+    pub fn new(
+        settings: Settings,
+        replacement: Box<dyn Replacement>,
+        counts_instructions: &[bool],
+    ) -> Self {
+        let engine = match settings.prefetch {
+            Prefetch::Predictor(entry) => {
+                Some(Engine::new((entry.make)(), prefetch::Settings::default()))
+            }
+            Prefetch::Off | Prefetch::Readahead { .. } => None,
+        };
+        let programs = counts_instructions
+            .iter()
+            .map(|&counts_instructions| Program {
+                counts_instructions,
+                ..Program::default()
+            });
+        Self {
+            replacement,
+            engine,
+            store: Store::default(),
+            buffer: EvictionBuffer::new(settings.eviction_buffer),
+            device: Queue::new(settings.tier.timing),
+            threads: Vec::new(),
+            programs: programs.collect(),
+            counts: Counts::default(),
+            times: Times::default(),
+            fetching: 0,
+            marks: Marks::default(),
+            settings,
+        }
+    }
+
+    /// More touches of a program, or none: it has ended.
+    pub fn feed(&mut self, program: usize, batch: Option<&Arc<Batch>>) {
+        let Some(batch) = batch else {
+            self.programs[program].ended = true;
+            return;
+        };
+        let present = self.present(program);
+        let mut begin = 0;
+        for run in &batch.runs {
+            let index = self.thread(program, run.thread as usize, present);
+            let thread = &mut self.threads[index];
+            thread.feed(batch, begin, run.end);
+            match thread.state {
+                State::Parked => {
+                    self.times.idle += thread.wait_until(present);
+                    thread.state = State::Running;
+                }
+                State::Starving => thread.state = State::Running,
+                _ => {}
+            }
+            begin = run.end;
+        }
+    }
+
+    /// The index of a program's thread. A new one, whose number is the next, begins at `present`.
+    fn thread(&mut self, program: usize, number: usize, present: Nanos) -> usize {
+        let owner = &mut self.programs[program];
+        if number == owner.threads.len() {
+            owner.threads.push(self.threads.len());
+            let pace = match owner.counts_instructions {
+                true => (self.settings.instruction_ps, 0),
+                false => (0, self.settings.access.0 * 1000),
+            };
+            self.threads.push(Thread::new(program, present, pace));
+        }
+        owner.threads[number]
+    }
+
+    /// How far a program has come: the clock of that thread of it which is furthest behind.
+    fn present(&self, program: usize) -> Nanos {
+        let awake = |thread: &&Thread| thread.program == program && thread.state != State::Parked;
+        let clocks = self.threads.iter().filter(awake).map(Thread::now);
+        clocks.min().unwrap_or(Nanos::ZERO)
+    }
+
+    /// Runs until more must be known of a program, which is returned, or until all have ended.
+    pub fn run(&mut self, pages: &PageTable) -> Option<usize> {
+        self.store.cover(pages.len());
+        loop {
+            if let Some(program) = self.unknown_program() {
+                return Some(program);
+            }
+            let completion = self.device.next_completion().unwrap_or(NEVER);
+            let Some((index, horizon)) = self.turn() else {
+                if completion == NEVER {
+                    return None;
+                }
+                self.complete(pages);
+                continue;
+            };
+            if completion <= self.threads[index].now() {
+                self.complete(pages);
+                continue;
+            }
+            if self.threads[index].state == State::Starving {
+                let program = self.threads[index].program;
+                if !self.programs[program].ended && self.known(program) < LOOK_AHEAD {
+                    return Some(program);
+                }
+                self.threads[index].state = State::Parked;
+                continue;
+            }
+            self.drive(index, horizon.min(completion), pages);
+        }
+    }
+
+    /// Touches of a program that are known and were not made.
+    fn known(&self, program: usize) -> usize {
+        let own = self
+            .threads
+            .iter()
+            .filter(|thread| thread.program == program);
+        own.map(Thread::known).sum()
+    }
+
+    /// A program of which nothing is known yet.
+    fn unknown_program(&self) -> Option<usize> {
+        self.programs
+            .iter()
+            .position(|program| program.threads.is_empty() && !program.ended)
+    }
+
+    /// The thread whose clock is furthest behind of those that do not wait, and the clock of the
+    /// next. Of equal ones the first goes first.
+    fn turn(&self) -> Option<(usize, Nanos)> {
+        let mut first: Option<(usize, Nanos)> = None;
+        let mut horizon = NEVER;
+        for (index, thread) in self.threads.iter().enumerate() {
+            if !thread.state.is_ready() {
+                continue;
+            }
+            let now = thread.now();
+            match first {
+                Some((_, least)) if now >= least => horizon = horizon.min(now),
+                _ => {
+                    horizon = first.map_or(NEVER, |(_, least)| least);
+                    first = Some((index, now));
+                }
+            }
+        }
+        first.map(|(index, _)| (index, horizon))
+    }
+
+    /// Lets a thread go on until its clock passes `horizon`, or it waits.
+    fn drive(&mut self, index: usize, horizon: Nanos, pages: &PageTable) {
+        if let State::Faulting(page, way) = self.threads[index].state {
+            self.fetch(index, page, way, pages);
+        } else if let Some(touch) = self.threads[index].pending.take() {
+            self.touch(index, touch, pages);
+        } else if let Some(mut stretch) = self.threads[index].take_stretch() {
+            let made = self.make(index, stretch.left(), horizon, pages);
+            stretch.advance(made);
+            self.threads[index].give_back(stretch);
+        } else {
+            self.threads[index].state = State::Starving;
+        }
+    }
+
+    /// A thread makes touches until its clock passes `horizon`, or it waits; returns how many
+    /// were made, or are pending.
+    fn make(
+        &mut self,
+        index: usize,
+        touches: &[Reference],
+        horizon: Nanos,
+        pages: &PageTable,
+    ) -> usize {
+        for (made, &touch) in touches.iter().enumerate() {
+            let thread = &mut self.threads[index];
+            thread.compute(touch);
+            if horizon != NEVER && thread.now() > horizon {
+                thread.pending = Some(touch);
+                return made + 1;
+            }
+            if self.touch(index, touch, pages) {
+                return made + 1;
+            }
+        }
+        touches.len()
+    }
+}
+
+impl Simulation {
+    /// Whether all programs have ended.
+    fn is_over(&self) -> bool {
+        let asleep = |thread: &Thread| thread.state == State::Parked;
+        self.programs.iter().all(|program| program.ended) && self.threads.iter().all(asleep)
+    }
+
+    /// What all meters say now.
+    fn reading(&self) -> Reading {
+        let computed = self.threads.iter().map(Thread::computed).sum();
+        Reading {
+            counts: self.counts,
+            times: Times {
+                compute: computed,
+                ..self.times
+            },
+            slot_writes: self.store.writes().to_vec(),
+            clocks: self.threads.iter().map(Clock::of).collect(),
+        }
+    }
+
+    /// What the simulation found. Call it when [`Simulation::run`] has nothing left to do.
+    pub fn outcome(&self, pages: &PageTable) -> Outcome {
+        Outcome::new(
+            &self.settings,
+            pages.len() as u64,
+            &self
+                .programs
+                .iter()
+                .map(|program| program.threads.len() as u32)
+                .collect::<Vec<_>>(),
+            self.marks.warm.as_ref(),
+            self.marks.full_at,
+            self.reading(),
+        )
+    }
+}

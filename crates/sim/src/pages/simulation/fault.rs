@@ -1,0 +1,201 @@
+//! A touch of a page, and the fault where the page is not there.
+
+use terrace_device::Class;
+use terrace_policy::prefetch::Outcome;
+use terrace_policy::replacement::{Answer, PageId, Touch};
+
+use super::super::settings::{Prefetch, Work};
+use super::super::store::Flags;
+use super::super::threads::{State, Way};
+use super::Simulation;
+use super::traffic::{read_id, view};
+use crate::intern::PageTable;
+use crate::workload::Reference;
+
+impl Simulation {
+    /// A thread touches a page. Returns whether it has to do something else next.
+    #[inline]
+    pub(super) fn touch(&mut self, index: usize, touch: Reference, pages: &PageTable) -> bool {
+        let (page, write) = (touch.page(), touch.write());
+        if self.counts.accesses == self.settings.warmup {
+            self.end_warmup();
+        }
+        self.counts.accesses += 1;
+        let flags = self.store.flags(page);
+        if write {
+            self.counts.writes += 1;
+            self.store.set(page, Flags::DIRTY);
+        }
+        match self.replacement.touch(Touch { page, write }) {
+            Answer::Hit if !flags.any(Flags::FLIGHT.and(Flags::AHEAD)) => return false,
+            Answer::Hit => self.touch_fetched(index, page, flags, pages),
+            Answer::Miss { evicted } => self.fault(index, page, flags, evicted, pages),
+        }
+        true
+    }
+
+    #[cold]
+    fn end_warmup(&mut self) {
+        self.marks.warm = Some(self.reading());
+    }
+
+    /// A touch of a page in DRAM that is on its way, or was fetched ahead.
+    fn touch_fetched(&mut self, index: usize, page: PageId, flags: Flags, pages: &PageTable) {
+        self.spend(index, Part::Trap, Way::Far);
+        let outcome = if flags.any(Flags::FLIGHT) {
+            self.join(index, page);
+            Outcome::Late
+        } else {
+            self.spend(index, Part::Map, Way::Far);
+            Outcome::Used
+        };
+        if !flags.any(Flags::AHEAD) {
+            return;
+        }
+        self.store.clear(page, Flags::AHEAD);
+        match outcome {
+            Outcome::Used => self.counts.prefetches_used += 1,
+            _ => self.counts.prefetches_late += 1,
+        }
+        let at = pages.location(page);
+        let mut view = view(&self.store, &*self.replacement, pages);
+        if let Some(engine) = &mut self.engine {
+            engine.touched(at, outcome, &mut view);
+        }
+        if outcome == Outcome::Late {
+            self.foresee(index, page, pages);
+        }
+        self.issue(self.threads[index].now(), pages);
+    }
+
+    /// A touch of a page that is not in DRAM: what comes before the device is asked.
+    fn fault(
+        &mut self,
+        index: usize,
+        page: PageId,
+        flags: Flags,
+        evicted: Option<PageId>,
+        pages: &PageTable,
+    ) {
+        let near = flags.any(Flags::WAITING.and(Flags::WRITING));
+        let way = match flags.any(Flags::KNOWN) {
+            false => Way::New,
+            true if near => Way::Near,
+            true => Way::Far,
+        };
+        self.store.set(page, Flags::KNOWN);
+        self.buffer.rescue(page, &mut self.store);
+        self.spend(index, Part::Trap, way);
+        if let Some(evicted) = evicted {
+            self.spend(index, Part::Unmap, way);
+            self.shoot_down(index);
+            self.evict(evicted, pages);
+        }
+        if flags.any(Flags::FLIGHT) {
+            // It was evicted on its way, and still is on its way.
+            self.join(index, page);
+            return;
+        }
+        match way {
+            Way::New => self.counts.first_touches += 1,
+            Way::Near => self.counts.rescues += 1,
+            Way::Far => {
+                self.counts.full_misses += 1;
+                self.store.set(page, Flags::FLIGHT);
+                self.spend(index, Part::Kernel, way);
+            }
+        }
+        self.threads[index].state = State::Faulting(page, way);
+    }
+
+    /// The rest of a fault, at the moment at which the device is asked.
+    pub(super) fn fetch(&mut self, index: usize, page: PageId, way: Way, pages: &PageTable) {
+        let now = self.threads[index].now();
+        self.flush(now);
+        if self.buffer.is_over_full() {
+            self.threads[index].state = State::Evicting(page, way);
+            return;
+        }
+        if way != Way::Far {
+            self.arrive(index, way);
+            return;
+        }
+        self.threads[index].state = State::Reading(page);
+        match self.settings.prefetch {
+            Prefetch::Readahead { cluster } => self.read_block(page, cluster, now, pages),
+            Prefetch::Off | Prefetch::Predictor(_) => {
+                self.read(page, Class::Demand, now);
+                self.foresee(index, page, pages);
+                self.issue(now, pages);
+            }
+        }
+    }
+
+    /// A thread waits for a page that is being read.
+    fn join(&mut self, index: usize, page: PageId) {
+        self.counts.partial_misses += 1;
+        self.device.promote(read_id(page));
+        self.threads[index].state = State::Reading(page);
+    }
+
+    /// A thread's page is there.
+    pub(super) fn arrive(&mut self, index: usize, way: Way) {
+        if way != Way::Near {
+            self.spend(index, Part::Copy, way);
+        }
+        self.spend(index, Part::Map, way);
+        if self.settings.fault.shootdown_on_map {
+            self.shoot_down(index);
+        }
+        let joins = self.settings.work == Work::Synchronous && way == Way::Far && self.fetching > 0;
+        self.threads[index].state = if joins {
+            State::Joining
+        } else {
+            State::Running
+        };
+    }
+}
+
+/// A part of what a fault costs.
+#[derive(Clone, Copy)]
+enum Part {
+    Trap,
+    Kernel,
+    Copy,
+    Map,
+    Unmap,
+}
+
+impl Simulation {
+    /// A thread spends time on a part of a fault.
+    fn spend(&mut self, index: usize, part: Part, way: Way) {
+        let (cost, times) = (&self.settings.fault, &mut self.times);
+        let (time, total) = match part {
+            Part::Trap => (cost.trap, &mut times.trap),
+            Part::Kernel => (cost.kernel, &mut times.kernel),
+            Part::Copy => (cost.copy, &mut times.copy),
+            Part::Map => (cost.map, &mut times.map),
+            Part::Unmap => (cost.unmap, &mut times.unmap),
+        };
+        *total += time;
+        let thread = &mut self.threads[index];
+        thread.stall(time);
+        // A first touch costs the same where everything is DRAM, but for what it evicts.
+        if way != Way::New || matches!(part, Part::Unmap) {
+            thread.penalty += time;
+        }
+    }
+
+    /// A thread tells the other processors of its program of a change to the page table.
+    fn shoot_down(&mut self, index: usize) {
+        let program = &self.programs[self.threads[index].program];
+        let threads = program.threads.len() as u32;
+        let threads = self.settings.threads.unwrap_or(threads);
+        let time = self.settings.fault.shootdown.cost(threads);
+        self.counts.shootdowns += 1;
+        self.times.shootdown += time;
+        let thread = &mut self.threads[index];
+        thread.stall(time);
+        thread.penalty += time;
+    }
+}

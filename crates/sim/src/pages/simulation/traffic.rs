@@ -1,0 +1,236 @@
+//! Pages between DRAM and the tier: reads, on demand and ahead, evictions, and writes.
+
+use terrace_base::Nanos;
+use terrace_device::{Class, Completion, Kind, Request};
+use terrace_policy::replacement::{PageId, Replacement};
+use terrace_policy::{Fault, Location, Memory, PAGE_BYTES, Residence};
+
+use super::super::settings::{Inclusion, Work};
+use super::super::store::{Flags, Store};
+use super::super::threads::{State, Way};
+use super::Simulation;
+use crate::intern::PageTable;
+
+impl Simulation {
+    /// Reads the block of the tier around a page, in its order, as the kernel does.
+    pub(super) fn read_block(&mut self, page: PageId, cluster: u32, now: Nanos, pages: &PageTable) {
+        for neighbour in self.store.neighbours(page, cluster) {
+            if neighbour == page {
+                self.read(page, Class::Demand, now);
+            } else if view(&self.store, &*self.replacement, pages)
+                .residence(pages.location(neighbour))
+                == Residence::InTier
+                && !self.store.flags(neighbour).any(Flags::AHEAD)
+                && self.buffer.has_room()
+            {
+                self.read_ahead(neighbour, Class::Demand, now, pages);
+            }
+        }
+    }
+
+    /// Tells the predictor of a fault on a page that lay in the tier.
+    pub(super) fn foresee(&mut self, index: usize, page: PageId, pages: &PageTable) {
+        let Some(engine) = &mut self.engine else {
+            return;
+        };
+        let fault = Fault {
+            thread: terrace_policy::Thread(index as u32),
+            at: pages.location(page),
+            offset: 0,
+        };
+        engine.fault(&fault, &mut view(&self.store, &*self.replacement, pages));
+        let cost = self.settings.fault.prefetch;
+        self.threads[index].stall(cost);
+        self.threads[index].penalty += cost;
+        self.times.prefetch += cost;
+    }
+
+    /// Fetches ahead what the predictor hopes for, as long as the device has nothing else to do,
+    /// or, if faults wait for it anyway, all of it.
+    pub(super) fn issue(&mut self, now: Nanos, pages: &PageTable) {
+        let all = self.settings.work == Work::Synchronous;
+        while self.buffer.has_room() && (all || self.device.idle() > 0) {
+            let Some(engine) = &mut self.engine else {
+                return;
+            };
+            let next = engine.next(&mut view(&self.store, &*self.replacement, pages));
+            let Some(page) = next.and_then(|at| pages.find(at)) else {
+                return;
+            };
+            // The engine may ask anew for what it doubts to be still there.
+            if !self.store.flags(page).any(Flags::AHEAD.and(Flags::FLIGHT)) {
+                self.read_ahead(page, Class::Prefetch, now, pages);
+            }
+        }
+    }
+
+    fn read_ahead(&mut self, page: PageId, class: Class, now: Nanos, pages: &PageTable) {
+        self.counts.prefetches += 1;
+        self.fetching += 1;
+        self.store.set(page, Flags::AHEAD.and(Flags::FETCH));
+        self.read(page, class, now);
+        if let Some(evicted) = self.replacement.prefetch(page) {
+            self.evict(evicted, pages);
+            self.flush(now);
+        }
+    }
+
+    pub(super) fn read(&mut self, page: PageId, class: Class, now: Nanos) {
+        self.counts.reads += 1;
+        self.store.set(page, Flags::FLIGHT);
+        let request = Request {
+            id: read_id(page),
+            kind: Kind::Read,
+            class,
+            bytes: PAGE_BYTES,
+        };
+        self.device.submit(now, request);
+    }
+
+    /// A page leaves DRAM; it has to be written where the tier has no copy of it.
+    pub(super) fn evict(&mut self, page: PageId, pages: &PageTable) {
+        self.counts.evictions += 1;
+        self.marks.full_at.get_or_insert(self.counts.accesses);
+        let flags = self.store.flags(page);
+        if flags.any(Flags::AHEAD) {
+            self.store.clear(page, Flags::AHEAD);
+            self.counts.prefetches_wasted += 1;
+            if let Some(engine) = &mut self.engine {
+                engine.evicted(pages.location(page));
+            }
+        }
+        if flags.any(Flags::DIRTY) || !flags.any(Flags::TIER) {
+            self.buffer.push(page, &mut self.store);
+        }
+    }
+
+    /// Writes pages of the eviction buffer, if that is due or somebody waits for it.
+    pub(super) fn flush(&mut self, now: Nanos) {
+        let urgent = self.buffer.is_over_full();
+        while let Some(page) = self.buffer.next_to_write(urgent, &mut self.store) {
+            self.counts.writebacks += 1;
+            self.store.write_out(page);
+            let request = Request {
+                id: write_id(page),
+                kind: Kind::Write,
+                class: Class::Background,
+                bytes: PAGE_BYTES,
+            };
+            self.device.submit(now, request);
+        }
+    }
+
+    /// Takes the device's next completion.
+    pub(super) fn complete(&mut self, pages: &PageTable) {
+        let Some(at) = self.device.next_completion() else {
+            return;
+        };
+        let Some(Completion { request, .. }) = self.device.complete(at) else {
+            return;
+        };
+        let page = PageId(request.id as u32);
+        match request.kind {
+            Kind::Write => {
+                self.buffer.written(page, &mut self.store);
+                self.flush(at);
+                self.let_evict(at);
+            }
+            Kind::Read => self.read_completed(page, at),
+        }
+        if !self.is_over() {
+            self.issue(at, pages);
+        }
+    }
+
+    /// Threads that waited for room go on, those that came first first, as far as there is room.
+    fn let_evict(&mut self, at: Nanos) {
+        for index in 0..self.threads.len() {
+            if self.buffer.is_over_full() {
+                return;
+            }
+            let thread = &mut self.threads[index];
+            if let State::Evicting(page, way) = thread.state {
+                let waited = thread.wait_until(at);
+                thread.penalty += waited;
+                self.times.evict += waited;
+                thread.state = State::Faulting(page, way);
+            }
+        }
+    }
+
+    /// A page has been read: whoever waits for it goes on.
+    fn read_completed(&mut self, page: PageId, at: Nanos) {
+        self.store.clear(page, Flags::FLIGHT);
+        if self.store.flags(page).any(Flags::FETCH) {
+            self.store.clear(page, Flags::FETCH);
+            self.fetching -= 1;
+        }
+        if self.settings.inclusion == Inclusion::Exclusive && self.replacement.contains(page) {
+            self.store.give_up(page);
+        }
+        for index in 0..self.threads.len() {
+            let thread = &mut self.threads[index];
+            if thread.state == State::Reading(page) {
+                let waited = thread.wait_until(at);
+                thread.penalty += waited;
+                self.times.read += waited;
+                self.arrive(index, Way::Far);
+            } else if thread.state == State::Joining && self.fetching == 0 {
+                let waited = thread.wait_until(at);
+                thread.penalty += waited;
+                self.times.prefetch += waited;
+                thread.state = State::Running;
+            }
+        }
+    }
+}
+
+/// How the device knows the read of a page.
+pub(super) fn read_id(page: PageId) -> u64 {
+    u64::from(page.0)
+}
+
+/// How the device knows the write of a page.
+fn write_id(page: PageId) -> u64 {
+    1 << 32 | u64::from(page.0)
+}
+
+/// What a predictor may see.
+pub(super) struct View<'a> {
+    store: &'a Store,
+    replacement: &'a dyn Replacement,
+    pages: &'a PageTable,
+}
+
+impl Memory for View<'_> {
+    fn residence(&mut self, at: Location) -> Residence {
+        let Some(page) = self.pages.find(at) else {
+            return Residence::Nowhere;
+        };
+        let flags = self.store.flags(page);
+        if !flags.any(Flags::KNOWN) {
+            Residence::Nowhere
+        } else if flags.any(Flags::AHEAD) {
+            Residence::InTier
+        } else if self.replacement.contains(page)
+            || flags.any(Flags::WAITING.and(Flags::WRITING).and(Flags::FLIGHT))
+        {
+            Residence::InMemory
+        } else {
+            Residence::InTier
+        }
+    }
+}
+
+/// What a predictor may see of a machine.
+pub(super) fn view<'a>(
+    store: &'a Store,
+    replacement: &'a dyn Replacement,
+    pages: &'a PageTable,
+) -> View<'a> {
+    View {
+        store,
+        replacement,
+        pages,
+    }
+}

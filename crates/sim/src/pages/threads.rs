@@ -1,0 +1,162 @@
+//! The threads of the programs, each with its own virtual clock.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use terrace_base::Nanos;
+use terrace_policy::replacement::PageId;
+
+use crate::workload::{Batch, Reference};
+
+/// No moment that is ever reached.
+pub(super) const NEVER: Nanos = Nanos(u64::MAX);
+
+/// What a thread does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum State {
+    /// It has touches to make.
+    Running,
+    /// It waits for a page that is being read.
+    Reading(PageId),
+    /// It faulted on this page; when the others have come as far, the device is asked.
+    Faulting(PageId, Way),
+    /// It faulted on this page, and waits for room in the eviction buffer.
+    Evicting(PageId, Way),
+    /// Its page is there; it waits for all pages that are being fetched ahead.
+    Joining,
+    /// Its trace may say more; nothing is known yet.
+    Starving,
+    /// So much is known of the program's other threads that it is taken to sleep.
+    Parked,
+}
+
+/// Where a page comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Way {
+    /// It is new.
+    New,
+    /// The eviction buffer.
+    Near,
+    /// The tier.
+    Far,
+}
+
+impl State {
+    /// Whether the thread can go on by itself once the others have come as far.
+    pub(super) fn is_ready(self) -> bool {
+        matches!(self, Self::Running | Self::Faulting(..) | Self::Starving)
+    }
+}
+
+/// Touches that were not made yet.
+pub(super) struct Stretch {
+    batch: Arc<Batch>,
+    next: usize,
+    end: usize,
+}
+
+/// One thread.
+pub(super) struct Thread {
+    pub(super) program: usize,
+    pub(super) state: State,
+    /// Picoseconds that it computed.
+    computed_ps: u64,
+    /// Time that it did not compute: faults, and waiting.
+    stalled: Nanos,
+    /// Touches to come.
+    stretches: VecDeque<Stretch>,
+    /// Picoseconds an instruction, and picoseconds a touch.
+    pace: (u64, u64),
+    /// The next touch, if the clock is there already.
+    pub(super) pending: Option<Reference>,
+    /// Time spent that a machine with DRAM for everything would not spend.
+    pub(super) penalty: Nanos,
+}
+
+impl Thread {
+    /// A thread that begins at `start`; an instruction and a touch take so many picoseconds.
+    pub(super) fn new(program: usize, start: Nanos, pace: (u64, u64)) -> Self {
+        Self {
+            program,
+            state: State::Starving,
+            computed_ps: 0,
+            stalled: start,
+            stretches: VecDeque::new(),
+            pace,
+            pending: None,
+            penalty: Nanos::ZERO,
+        }
+    }
+
+    /// Its virtual time.
+    #[inline]
+    pub(super) fn now(&self) -> Nanos {
+        self.computed() + self.stalled
+    }
+
+    /// The time that it computed.
+    #[inline]
+    pub(super) fn computed(&self) -> Nanos {
+        Nanos(self.computed_ps / 1000)
+    }
+
+    /// It spends time without computing.
+    #[inline]
+    pub(super) fn stall(&mut self, time: Nanos) {
+        self.stalled += time;
+    }
+
+    /// It does nothing until `moment`; returns for how long.
+    pub(super) fn wait_until(&mut self, moment: Nanos) -> Nanos {
+        let waited = moment.saturating_sub(self.now());
+        self.stalled += waited;
+        waited
+    }
+
+    /// More touches are known.
+    pub(super) fn feed(&mut self, batch: &Arc<Batch>, begin: usize, end: usize) {
+        self.stretches.push_back(Stretch {
+            batch: Arc::clone(batch),
+            next: begin,
+            end,
+        });
+    }
+
+    /// How many touches are known.
+    pub(super) fn known(&self) -> usize {
+        self.stretches
+            .iter()
+            .map(|stretch| stretch.end - stretch.next)
+            .sum()
+    }
+
+    /// The stretch of touches to go on with.
+    pub(super) fn take_stretch(&mut self) -> Option<Stretch> {
+        self.stretches.pop_front()
+    }
+
+    /// What is left of it is for later.
+    pub(super) fn give_back(&mut self, stretch: Stretch) {
+        if stretch.next < stretch.end {
+            self.stretches.push_front(stretch);
+        }
+    }
+
+    /// Computes up to a touch.
+    #[inline]
+    pub(super) fn compute(&mut self, touch: Reference) {
+        self.computed_ps += touch.instructions() * self.pace.0 + self.pace.1;
+    }
+}
+
+impl Stretch {
+    /// The touches that are left.
+    pub(super) fn left(&self) -> &[Reference] {
+        &self.batch.references[self.next..self.end]
+    }
+
+    /// So many of these were made.
+    pub(super) fn advance(&mut self, touches: usize) {
+        self.next += touches;
+    }
+}

@@ -1,0 +1,190 @@
+//! Small cases calculated by hand.
+
+use std::slice;
+
+use terrace_base::Nanos;
+use terrace_policy::replacement;
+use terrace_sim::pages::{Inclusion, Prefetch, Work};
+
+use crate::machine::{settings, simulate, stream, touch, touches};
+
+const R: bool = false;
+const W: bool = true;
+
+#[test]
+fn first_touches_cost_what_they_cost_with_dram_alone() {
+    let outcome = simulate(settings(2), &[touches(&[(1, R), (2, W), (1, R)])], 2);
+    // The first touch begins the clock; each is a trap, clearing the page, and a map.
+    assert_eq!(outcome.time(), Nanos(20 + 2 * (1 + 4 + 8)));
+    assert_eq!(outcome.all_dram(), outcome.time());
+    assert_eq!(outcome.counts.first_touches, 2);
+    assert_eq!(outcome.counts.misses(), 2);
+    assert_eq!(outcome.counts.writes, 1);
+    assert_eq!(outcome.full_at, None);
+}
+
+#[test]
+fn a_fault_pays_for_the_write_and_the_read() {
+    // 1 goes for 2 and is written at once, for there is no buffer; then it is read again, for
+    // which 2 has to be written.
+    let outcome = simulate(settings(1), &[touches(&[(1, R), (2, R), (1, R)])], 9);
+    let first = 13;
+    let second = 10 + 1 + 16 + 1000 + 4 + 8;
+    let third = 10 + 1 + 16 + 2 + 1000 + 100 + 4 + 8;
+    assert_eq!(outcome.time(), Nanos(first + second + third));
+    assert_eq!(outcome.all_dram(), Nanos(20 + 2 * 13));
+    assert_eq!((outcome.counts.writebacks, outcome.counts.reads), (2, 1));
+    assert_eq!(outcome.full_at, Some(2));
+    assert_eq!(outcome.times.evict, Nanos(2000));
+    assert_eq!(outcome.times.read, Nanos(100));
+}
+
+#[test]
+fn an_inclusive_tier_keeps_copies_an_exclusive_one_does_not() {
+    // All three pages are written once; from then on they are only read.
+    let pages: Vec<_> = (0..30).map(|touch| (touch % 3, touch < 3)).collect();
+    let inclusive = simulate(settings(2), &[touches(&pages)], 7);
+    assert_eq!(inclusive.counts.writebacks, 3);
+    let exclusive = simulate(
+        terrace_sim::pages::Settings {
+            inclusion: Inclusion::Exclusive,
+            ..settings(2)
+        },
+        &[touches(&pages)],
+        7,
+    );
+    assert_eq!(exclusive.counts.evictions, exclusive.counts.writebacks);
+    assert_eq!(inclusive.counts.full_misses, exclusive.counts.full_misses);
+    // One page's place is free when the next is evicted.
+    assert!(exclusive.tier_pages_used < inclusive.tier_pages_used + 1);
+}
+
+#[test]
+fn an_eviction_buffer_hides_writes_and_gives_pages_back() {
+    let mut buffered = settings(1);
+    buffered.eviction_buffer = 4;
+    // 1 is still in the buffer when it is needed again: no read, no write.
+    let outcome = simulate(buffered, &[touches(&[(1, W), (2, W), (1, R)])], 9);
+    assert_eq!((outcome.counts.rescues, outcome.counts.writebacks), (1, 0));
+    let rescue = 10 + 1 + 16 + 8;
+    assert_eq!(outcome.time(), Nanos(13 + (10 + 1 + 16 + 12) + rescue));
+}
+
+#[test]
+fn a_second_thread_waits_for_the_same_read() {
+    // Both touch page 1 and push it out with 2; at 2000 and 2010 both want it back.
+    let program = [
+        touch(0, 0, 1, R),
+        touch(0, 10, 2, R),
+        touch(1, 0, 2, R),
+        touch(0, 4000, 1, R),
+        touch(1, 4010, 1, R),
+    ];
+    let outcome = simulate(settings(1), &[program.to_vec()], 9);
+    assert_eq!(outcome.counts.full_misses, 1);
+    assert_eq!(outcome.counts.partial_misses, 1);
+    assert_eq!(outcome.programs[0].threads, 2);
+}
+
+#[test]
+fn programs_have_pages_of_their_own() {
+    let program = touches(&[(1, R), (1, R)]);
+    let outcome = simulate(settings(4), &[program.clone(), program], 9);
+    assert_eq!(outcome.footprint_pages, 2);
+    assert_eq!(outcome.counts.first_touches, 2);
+    assert_eq!(outcome.programs.len(), 2);
+    assert_eq!(outcome.programs[0], outcome.programs[1]);
+}
+
+/// Fedorov 2016, 5.4.2: the program waits for the pages of the block before its own.
+#[test]
+fn readahead_reads_the_aligned_block_in_its_order() {
+    let mut machine = settings(8);
+    machine.eviction_buffer = 8;
+    machine.prefetch = Prefetch::Readahead { cluster: 2 };
+    // Pages are evicted in their order, written four at a time, and lie in this order in the tier.
+    let pass = (0..16).map(|page| touch(0, page * 10_000, page, W));
+    let program: Vec<_> = pass.chain([touch(0, 200_000, 2, R)]).collect();
+    let outcome = simulate(machine.clone(), slice::from_ref(&program), 99);
+    assert_eq!(outcome.counts.reads, 4);
+    assert_eq!(outcome.counts.prefetches, 3);
+    let read = outcome.times.read;
+    machine.prefetch = Prefetch::Off;
+    let alone = simulate(machine, &[program], 99);
+    assert_eq!(alone.counts.reads, 1);
+    assert!(
+        read >= alone.times.read + Nanos(200),
+        "0 and 1 are read before 2"
+    );
+}
+
+#[test]
+fn a_sequential_pass_is_foreseen() {
+    let mut machine = settings(512);
+    machine.eviction_buffer = 64;
+    machine.tier.timing.channels = 4;
+    machine.tier.timing.write = Nanos(10);
+    let passes: Vec<_> = (0..4 * 2048).map(|touch| (touch % 2048, R)).collect();
+    let program: Vec<_> = passes
+        .iter()
+        .enumerate()
+        .map(|(index, (page, write))| touch(0, index as u64 * 100, *page, *write))
+        .collect();
+    let alone = simulate(machine.clone(), slice::from_ref(&program), 100);
+    machine.prefetch = stream();
+    let foreseen = simulate(machine.clone(), slice::from_ref(&program), 100);
+    assert_eq!(alone.counts.full_misses, 3 * 2048);
+    assert!(foreseen.counts.full_misses < 100, "{:?}", foreseen.counts);
+    assert!(
+        foreseen.counts.prefetches_used > 5500,
+        "{:?}",
+        foreseen.counts
+    );
+    assert!(foreseen.time() < alone.time());
+    machine.work = Work::Synchronous;
+    let synchronous = simulate(machine, &[program], 100);
+    assert!(
+        synchronous.time() > foreseen.time(),
+        "who waits for prefetches is later"
+    );
+}
+
+#[test]
+fn figures_after_a_warmup_leave_it_out() {
+    let pages: Vec<_> = (0..36).map(|touch| (touch % 4, touch < 4)).collect();
+    let mut machine = settings(3);
+    let whole = simulate(machine.clone(), &[touches(&pages)], 9);
+    machine.warmup = 8;
+    let warm = simulate(machine, &[touches(&pages)], 9);
+    assert_eq!(warm.counts.accesses, 28);
+    assert_eq!(warm.counts.first_touches, 0);
+    assert_eq!(warm.counts.full_misses, whole.counts.full_misses - 4);
+    assert_eq!((whole.is_cold(), warm.is_cold()), (Some(true), Some(false)));
+    assert!(warm.time() < whole.time());
+}
+
+#[test]
+fn a_warmup_longer_than_the_trace_leaves_the_whole() {
+    let mut machine = settings(3);
+    machine.warmup = 100;
+    assert_eq!(
+        simulate(machine, &[touches(&[(1, R)])], 9).counts.accesses,
+        1
+    );
+}
+
+#[test]
+fn every_policy_runs_in_the_simulator() {
+    let pages: Vec<_> = (0..400u64)
+        .map(|touch| (touch * touch % 23, touch % 3 == 0))
+        .collect();
+    for entry in replacement::REGISTRY {
+        if let replacement::Make::Online(_) = entry.make {
+            let mut machine = settings(7);
+            machine.replacement = entry;
+            let outcome = simulate(machine, &[touches(&pages)], 50);
+            assert_eq!(outcome.counts.first_touches, 12, "{}", entry.name);
+            assert!(outcome.counts.full_misses > 0, "{}", entry.name);
+        }
+    }
+}

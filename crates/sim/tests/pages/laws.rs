@@ -1,0 +1,159 @@
+//! What holds for every machine and every program.
+
+use proptest::prelude::*;
+use terrace_base::Nanos;
+use terrace_device::{Deadlines, Order};
+use terrace_policy::replacement::{self, Make};
+use terrace_sim::pages::{Inclusion, Outcome, Prefetch, Settings, Shootdown, Work, run};
+use terrace_sim::workload::Workload;
+use terrace_trace::Access;
+
+use crate::machine::{settings, simulate, stream, touch, trace};
+
+/// Programs of a few threads.
+fn programs() -> impl Strategy<Value = Vec<Vec<Access>>> {
+    let access = (0u16..3, 0u64..200, 0u64..24, any::<bool>());
+    let program = prop::collection::vec(access, 1..250).prop_map(|accesses| {
+        let mut clocks = [0; 3];
+        let access = |(thread, gap, page, write): (u16, u64, u64, bool)| {
+            clocks[usize::from(thread)] += gap;
+            touch(thread, clocks[usize::from(thread)], page, write)
+        };
+        accesses.into_iter().map(access).collect()
+    });
+    prop::collection::vec(program, 1..3)
+}
+
+fn machines() -> impl Strategy<Value = Settings> {
+    let online = replacement::REGISTRY
+        .iter()
+        .filter(|entry| matches!(entry.make, Make::Online(_)));
+    let online: Vec<_> = online.collect();
+    let prefetch = prop_oneof![Just(0), Just(1), Just(2),];
+    let shape = (1usize..30, 0usize..6, 1u32..5, 0u64..50);
+    let ways = (any::<bool>(), any::<bool>(), any::<bool>(), prefetch);
+    (shape, ways, prop::sample::select(online)).prop_map(|(shape, ways, replacement)| {
+        let (dram, buffer, channels, warmup) = shape;
+        let (inclusive, synchronous, deadline, prefetch) = ways;
+        let mut machine = settings(dram);
+        machine.replacement = replacement;
+        machine.eviction_buffer = buffer;
+        machine.tier.timing.channels = channels;
+        machine.tier.timing.bandwidth = deadline.then_some(1 << 34);
+        machine.tier.timing.order = if deadline {
+            Order::Deadline(Deadlines::default())
+        } else {
+            Order::Plain
+        };
+        machine.warmup = warmup;
+        machine.inclusion = if inclusive {
+            Inclusion::Inclusive
+        } else {
+            Inclusion::Exclusive
+        };
+        machine.work = if synchronous {
+            Work::Synchronous
+        } else {
+            Work::Asynchronous
+        };
+        machine.fault.shootdown = Shootdown::Interrupt;
+        machine.fault.prefetch = Nanos(3);
+        machine.prefetch = match prefetch {
+            0 => Prefetch::Off,
+            1 => Prefetch::Readahead { cluster: 3 },
+            _ => stream(),
+        };
+        machine
+    })
+}
+
+fn total(outcome: &Outcome) -> u64 {
+    let times = &outcome.times;
+    let all = [
+        times.compute,
+        times.trap,
+        times.kernel,
+        times.read,
+        times.copy,
+        times.map,
+        times.unmap,
+        times.shootdown,
+        times.evict,
+        times.prefetch,
+        times.idle,
+    ];
+    all.into_iter().sum::<Nanos>().0
+}
+
+proptest! {
+    #[test]
+    fn everything_is_accounted_for(machine in machines(), programs in programs(), block in 1usize..80) {
+        let whole = Settings { warmup: 0, ..machine.clone() };
+        let outcome = simulate(whole, &programs, block);
+        let counts = outcome.counts;
+        let accesses: usize = programs.iter().map(Vec::len).sum();
+        prop_assert_eq!(counts.accesses, accesses as u64);
+        let pages: std::collections::HashSet<_> = programs
+            .iter()
+            .enumerate()
+            .flat_map(|(program, accesses)| accesses.iter().map(move |a| (program, a.address / 4096)))
+            .collect();
+        prop_assert_eq!(counts.first_touches, pages.len() as u64);
+        prop_assert_eq!(counts.reads, counts.full_misses + counts.prefetches);
+        prop_assert!(counts.misses() <= counts.accesses);
+        prop_assert!(counts.writebacks <= counts.evictions);
+        let settled = counts.prefetches_used + counts.prefetches_late + counts.prefetches_wasted;
+        prop_assert!(settled <= counts.prefetches);
+        prop_assert!(outcome.slowdown() >= 1.0);
+        prop_assert!(outcome.all_dram() <= outcome.time());
+        // Each thread's clock begins when it is first heard of; up to there it did nothing.
+        let threads: u64 = outcome.programs.iter().map(|p| u64::from(p.threads)).sum();
+        prop_assert!(total(&outcome) <= outcome.time().0 * threads);
+        if threads == 1 {
+            prop_assert_eq!(total(&outcome), outcome.time().0);
+        }
+        if matches!(machine.prefetch, Prefetch::Off) {
+            prop_assert_eq!(counts.prefetches, 0);
+        }
+    }
+
+    /// The same bytes out, however the trace is cut and whatever runs beside.
+    #[test]
+    fn a_result_does_not_depend_on_what_runs_beside(
+        machines in prop::collection::vec(machines(), 1..4),
+        programs in programs(),
+        block in 1usize..80,
+    ) {
+        let sources = programs.iter().map(|accesses| trace(accesses, block)).collect();
+        let workload = Workload::new(sources, None).unwrap();
+        let together = run(workload, machines.clone(), None, |_| {}).unwrap();
+        for (machine, outcome) in machines.into_iter().zip(together) {
+            prop_assert_eq!(outcome, simulate(machine, &programs, block));
+        }
+    }
+
+    /// With one thread and no prefetch, misses are the policy's.
+    #[test]
+    fn misses_are_the_policy_s(machine in machines(), programs in programs(), block in 1usize..80) {
+        let mut accesses = programs[0].clone();
+        accesses.iter_mut().enumerate().for_each(|(index, access)| {
+            access.thread = 0;
+            access.instruction = index as u64;
+        });
+        let alone = Settings { prefetch: Prefetch::Off, warmup: 0, ..machine };
+        let Make::Online(make) = alone.replacement.make else { unreachable!() };
+        let mut policy = make(alone.dram_pages, alone.seed);
+        let mut numbers = std::collections::HashMap::new();
+        let touches: Vec<_> = accesses
+            .iter()
+            .map(|access| {
+                let next = numbers.len() as u32;
+                let number = *numbers.entry(access.address).or_insert(next);
+                replacement::Touch { page: replacement::PageId(number), write: access.write }
+            })
+            .collect();
+        let outcome = simulate(alone, &[accesses], block);
+        prop_assert_eq!(outcome.counts.misses(), policy.replay(&touches));
+        prop_assert_eq!(outcome.counts.partial_misses, 0);
+    }
+}

@@ -1,0 +1,125 @@
+//! Traces in memory, and machines that are easy to calculate with.
+
+use terrace_base::{Nanos, Result};
+use terrace_device::{Order, Timing};
+use terrace_policy::{prefetch, replacement};
+use terrace_sim::pages::{
+    FaultCost, Inclusion, Outcome, Prefetch, Settings, Shootdown, Tier, Work, run,
+};
+use terrace_sim::workload::Workload;
+use terrace_trace::{Access, Block, Meta, Source};
+
+/// A trace in memory, read in blocks of a few accesses.
+pub struct Trace {
+    meta: Meta,
+    accesses: Vec<Access>,
+    block: usize,
+}
+
+impl Source for Trace {
+    fn meta(&self) -> &Meta {
+        &self.meta
+    }
+
+    fn read(&mut self, block: &mut Block) -> Result<()> {
+        block.clear();
+        let some = self.block.min(self.accesses.len());
+        self.accesses
+            .drain(..some)
+            .for_each(|access| block.push(access));
+        Ok(())
+    }
+}
+
+/// A trace that counts instructions, in blocks of `block` accesses.
+pub fn trace(accesses: &[Access], block: usize) -> Box<dyn Source> {
+    Box::new(Trace {
+        meta: Meta {
+            counts_instructions: true,
+            ..Meta::default()
+        },
+        accesses: accesses.to_vec(),
+        block,
+    })
+}
+
+/// A touch of a page after so many instructions of the thread.
+pub fn touch(thread: u16, instruction: u64, page: u64, write: bool) -> Access {
+    Access {
+        thread,
+        instruction,
+        address: page * 4096,
+        size: 8,
+        write,
+        ..Access::default()
+    }
+}
+
+/// Touches of one thread, 10 instructions apart.
+pub fn touches(pages: &[(u64, bool)]) -> Vec<Access> {
+    let touch = |(index, &(page, write)): (usize, &(u64, bool))| {
+        touch(0, 10 * (index as u64 + 1), page, write)
+    };
+    pages.iter().enumerate().map(touch).collect()
+}
+
+/// LRU over `dram` pages; a read takes 100 ns, a write 1000; an instruction 1 ns; a trap 1 ns, the
+/// kernel 2, a copy 4, a map 8, an unmap 16.
+pub fn settings(dram: usize) -> Settings {
+    Settings {
+        dram_pages: dram,
+        tier: Tier {
+            name: "test".to_owned(),
+            timing: Timing {
+                read: Nanos(100),
+                write: Nanos(1000),
+                channels: 1,
+                bandwidth: None,
+                order: Order::Plain,
+            },
+            energy: None,
+            endurance: Some(1e7),
+            pages: None,
+        },
+        replacement: replacement::by_name("lru").expect("LRU is there"),
+        prefetch: Prefetch::Off,
+        work: Work::Asynchronous,
+        inclusion: Inclusion::Inclusive,
+        eviction_buffer: 0,
+        fault: FaultCost {
+            name: "test".to_owned(),
+            trap: Nanos(1),
+            kernel: Nanos(2),
+            copy: Nanos(4),
+            map: Nanos(8),
+            unmap: Nanos(16),
+            shootdown: Shootdown::Free,
+            shootdown_on_map: false,
+            prefetch: Nanos::ZERO,
+        },
+        threads: None,
+        instruction_ps: 1000,
+        access: Nanos(50),
+        warmup: 0,
+        seed: 1,
+    }
+}
+
+/// The predictor that the live system uses.
+pub fn stream() -> Prefetch {
+    Prefetch::Predictor(prefetch::by_name("stream").expect("it is there"))
+}
+
+/// Simulates one machine.
+pub fn simulate(settings: Settings, programs: &[Vec<Access>], block: usize) -> Outcome {
+    let sources = programs
+        .iter()
+        .map(|accesses| trace(accesses, block))
+        .collect();
+    let workload = Workload::new(sources, None).expect("there are programs");
+    let outcomes = run(workload, vec![settings], None, |_| {}).expect("traces in memory are right");
+    outcomes
+        .into_iter()
+        .next()
+        .expect("one machine, one outcome")
+}

@@ -1,0 +1,85 @@
+//! A pointer chase: every load needs the one before.
+
+use terrace_base::{Bytes, Error, Result};
+
+use super::log::{Heap, Log, site};
+use super::permutation::Permutation;
+use super::random::Random;
+use super::{Kernel, MAX_FOOTPRINT, Settings, generated};
+use crate::source::Source;
+
+const POINTER: u64 = 8;
+
+/// `for (;;) p = p->next;` over a circular list of all nodes in random order.
+///
+/// Three instructions a load: the load, and the loop's two.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Chase {
+    /// Bytes of a node; its pointer is at its beginning.
+    pub node: Bytes,
+}
+
+impl Chase {
+    /// The trace.
+    ///
+    /// # Errors
+    /// A usage error where a node holds no pointer, or the footprint holds no node or is absurdly
+    /// large.
+    pub fn source(&self, settings: &Settings) -> Result<Box<dyn Source>> {
+        settings.check(self.node.0, MAX_FOOTPRINT)?;
+        if self.node.0 < POINTER {
+            return Err(Error::usage(format!(
+                "a node of {} holds no pointer; it takes at least {POINTER} B",
+                self.node
+            )));
+        }
+        let nodes = settings.footprint.0 / self.node.0;
+        let list = List {
+            array: Heap::new().array(nodes * self.node.0),
+            node: self.node.0,
+            nodes,
+            order: Permutation::new(nodes, &mut Random::new(settings.seed)),
+            next: 0,
+        };
+        let options = [("node", self.node.0.to_string())];
+        Ok(generated("chase", settings, &options, list))
+    }
+}
+
+struct List {
+    array: u64,
+    node: u64,
+    nodes: u64,
+    order: Permutation,
+    next: u64,
+}
+
+impl Kernel for List {
+    fn step(&mut self, log: &mut Log) -> bool {
+        let address = self.array + self.order.at(self.next) * self.node;
+        log.load(site(0), address, POINTER as u32);
+        log.work(2);
+        self.next = (self.next + 1) % self.nodes;
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::super::testing::{HEAP, settings, touches};
+    use super::*;
+
+    #[test]
+    fn one_circle_of_all_nodes() {
+        let node = Bytes(96);
+        let trace = Chase { node }.source(&settings(300, 100 * 96, 4)).unwrap();
+        let trace = touches(trace);
+        let (first, again) = trace.split_at(100);
+        assert_eq!(first, &again[..100]);
+        let nodes: BTreeSet<u64> = first.iter().map(|t| t.0).collect();
+        assert_eq!(nodes, (0..100).map(|i| HEAP + i * 96).collect());
+        assert!(trace.iter().all(|t| (t.1, t.2) == (8, false)));
+    }
+}

@@ -1,0 +1,70 @@
+//! Random updates of a table: HPC Challenge's RandomAccess, in giga-updates per second.
+
+use terrace_base::Result;
+
+use super::log::{Heap, Log, site};
+use super::random::Random;
+use super::{Kernel, MAX_FOOTPRINT, Settings, generated};
+use crate::source::Source;
+
+const WORD: u64 = 8;
+
+/// `for (;;) table[random()] ^= random();`
+///
+/// Ten instructions an update: the load, the store, the exclusive or, and seven for the next random
+/// number and the loop. Unlike the benchmark's, the numbers are independent of each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Gups;
+
+impl Gups {
+    /// The trace.
+    ///
+    /// # Errors
+    /// A usage error where the footprint is smaller than a word or absurdly large.
+    pub fn source(&self, settings: &Settings) -> Result<Box<dyn Source>> {
+        settings.check(WORD, MAX_FOOTPRINT)?;
+        let words = settings.footprint.0 / WORD;
+        let table = Table {
+            array: Heap::new().array(words * WORD),
+            words,
+            random: Random::new(settings.seed),
+        };
+        Ok(generated("gups", settings, &[], table))
+    }
+}
+
+struct Table {
+    array: u64,
+    words: u64,
+    random: Random,
+}
+
+impl Kernel for Table {
+    fn step(&mut self, log: &mut Log) -> bool {
+        let address = self.array + self.random.below(self.words) * WORD;
+        log.work(7);
+        log.load(site(0), address, WORD as u32);
+        log.work(1);
+        log.store(site(1), address, WORD as u32);
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{HEAP, settings, touches};
+    use super::*;
+
+    #[test]
+    fn each_word_is_loaded_and_stored() {
+        let trace = touches(Gups.source(&settings(16_000, 64, 1)).unwrap());
+        let mut counts = [0; 8];
+        for update in trace.chunks(2) {
+            let address = update[0].0;
+            assert_eq!(update, [(address, 8, false), (address, 8, true)]);
+            counts[((address - HEAP) / 8) as usize] += 1;
+        }
+        // Five standard deviations of a binomial of 8000 and 1/8 are 148.
+        assert!(counts.iter().all(|n| (852..1148).contains(n)), "{counts:?}");
+    }
+}

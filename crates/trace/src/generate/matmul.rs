@@ -1,0 +1,190 @@
+//! A blocked product of matrices.
+
+use terrace_base::{Error, Result};
+
+use super::log::{Heap, Log, site};
+use super::{Kernel, MAX_FOOTPRINT, Settings, generated};
+use crate::source::Source;
+
+const DOUBLE: u64 = 8;
+
+/// C += A*B for square matrices of doubles, row by row in memory, blocked as in Lam, Rothberg and
+/// Wolf, The cache performance and optimizations of blocked algorithms, ASPLOS 1991, section 1:
+/// a block of B stays in the cache while all rows of A and C go by.
+///
+/// ```text
+/// for (kk = 0; kk < n; kk += block) for (jj = 0; jj < n; jj += block)
+///   for (i = 0; i < n; i++) for (k = kk; k < min(kk + block, n); k++) {
+///     r = a[i][k];
+///     for (j = jj; j < min(jj + block, n); j++) c[i][j] += r * b[k][j];
+///   }
+/// ```
+///
+/// Six instructions a turn of the inner loop, three of them accesses of 8 bytes; three more for
+/// each a. n is the largest for which the three matrices fit. It ends with the product.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Matmul {
+    /// Rows and columns of a block; n for none.
+    pub block: u64,
+}
+
+impl Matmul {
+    /// The trace.
+    ///
+    /// # Errors
+    /// A usage error where the block is empty, or the footprint is smaller than three doubles or
+    /// absurdly large.
+    pub fn source(&self, settings: &Settings) -> Result<Box<dyn Source>> {
+        settings.check(3 * DOUBLE, MAX_FOOTPRINT)?;
+        if self.block == 0 {
+            return Err(Error::usage(
+                "a block of 0 rows is none; give at least 1, or a large number for no blocking",
+            ));
+        }
+        let n = (settings.footprint.0 / (3 * DOUBLE)).isqrt();
+        let mut heap = Heap::new();
+        let [a, b, c] = [(); 3].map(|()| heap.array(n * n * DOUBLE));
+        let product = Product {
+            n,
+            block: self.block.min(n),
+            a,
+            b,
+            c,
+            kk: 0,
+            jj: 0,
+            i: 0,
+            k: 0,
+        };
+        let options = [("n", n.to_string()), ("block", product.block.to_string())];
+        Ok(generated("matmul", settings, &options, product))
+    }
+}
+
+struct Product {
+    n: u64,
+    block: u64,
+    a: u64,
+    b: u64,
+    c: u64,
+    kk: u64,
+    jj: u64,
+    i: u64,
+    k: u64,
+}
+
+impl Product {
+    fn element(&self, matrix: u64, row: u64, column: u64) -> u64 {
+        matrix + (row * self.n + column) * DOUBLE
+    }
+
+    /// The end of a block that begins at `start`.
+    fn end(&self, start: u64) -> u64 {
+        (start + self.block).min(self.n)
+    }
+
+    /// The loops around the innermost.
+    fn advance(&mut self) {
+        self.k += 1;
+        if self.k < self.end(self.kk) {
+            return;
+        }
+        self.i += 1;
+        if self.i == self.n {
+            self.i = 0;
+            self.jj = self.end(self.jj);
+            if self.jj == self.n {
+                self.jj = 0;
+                self.kk = self.end(self.kk);
+            }
+        }
+        self.k = self.kk;
+    }
+}
+
+impl Kernel for Product {
+    fn step(&mut self, log: &mut Log) -> bool {
+        if self.kk == self.n {
+            return false;
+        }
+        log.load(site(0), self.element(self.a, self.i, self.k), DOUBLE as u32);
+        log.work(2);
+        for j in self.jj..self.end(self.jj) {
+            let c = self.element(self.c, self.i, j);
+            log.load(site(1), self.element(self.b, self.k, j), DOUBLE as u32);
+            log.load(site(2), c, DOUBLE as u32);
+            log.work(1);
+            log.store(site(3), c, DOUBLE as u32);
+            log.work(2);
+        }
+        self.advance();
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::super::testing::{HEAP, Touch, Twin, behind, settings, touches};
+    use super::*;
+
+    fn trace(n: u64, block: u64) -> Vec<Touch> {
+        let settings = settings(u64::MAX, 3 * n * n * 8, 0);
+        touches(Matmul { block }.source(&settings).unwrap())
+    }
+
+    #[test]
+    fn two_by_two() {
+        let (a, b, c) = (HEAP, HEAP + 4096, HEAP + 8192);
+        let (load, store) = (|address| (address, 8, false), |address| (address, 8, true));
+        let expected = [
+            // a[0][0] with the first row of b.
+            load(a),
+            load(b),
+            load(c),
+            store(c),
+            load(b + 8),
+            load(c + 8),
+            store(c + 8),
+            // a[0][1] with the second.
+            load(a + 8),
+            load(b + 16),
+            load(c),
+            store(c),
+        ];
+        let trace = trace(2, 2);
+        assert_eq!(trace[..11], expected);
+        assert_eq!(trace.len(), 4 + 3 * 8);
+    }
+
+    /// The loops of the paper.
+    fn twin(n: u64, block: u64) -> Vec<Touch> {
+        let a = HEAP;
+        let b = behind(a, n * n * 8);
+        let c = behind(b, n * n * 8);
+        let at = |matrix, row, column| matrix + (row * n + column) * 8;
+        let mut log = Twin::default();
+        for kk in (0..n).step_by(block as usize) {
+            for jj in (0..n).step_by(block as usize) {
+                for i in 0..n {
+                    for k in kk..(kk + block).min(n) {
+                        log.load(at(a, i, k), 8);
+                        for j in jj..(jj + block).min(n) {
+                            log.load(at(b, k, j), 8);
+                            log.load(at(c, i, j), 8);
+                            log.store(at(c, i, j), 8);
+                        }
+                    }
+                }
+            }
+        }
+        log.0
+    }
+
+    proptest! {
+        #[test]
+        fn as_the_loops_do_it(n in 1u64..20, block in 1u64..25) {
+            prop_assert_eq!(trace(n, block), twin(n, block));
+        }
+    }
+}

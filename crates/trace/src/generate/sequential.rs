@@ -1,0 +1,86 @@
+//! A walk over an array from end to end, again and again.
+
+use terrace_base::Result;
+
+use super::log::{Heap, Log, site};
+use super::random::Random;
+use super::{Kernel, MAX_FOOTPRINT, Settings, generated};
+use crate::source::Source;
+
+const WORD: u64 = 8;
+
+/// `for (;;) for (i = 0; i < n; i++) sum += a[i];` or, now and then, `a[i] = sum`.
+///
+/// Four instructions an access of 8 bytes: the access, an addition, and the loop's two.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sequential {
+    /// How many of a hundred accesses store, drawn at random.
+    pub writes: u8,
+}
+
+impl Sequential {
+    /// The trace.
+    ///
+    /// # Errors
+    /// A usage error where the footprint is smaller than an element or absurdly large.
+    pub fn source(&self, settings: &Settings) -> Result<Box<dyn Source>> {
+        settings.check(WORD, MAX_FOOTPRINT)?;
+        let words = settings.footprint.0 / WORD;
+        let walk = Walk {
+            array: Heap::new().array(words * WORD),
+            words,
+            next: 0,
+            writes: self.writes,
+            random: Random::new(settings.seed),
+        };
+        let options = [("writes-percent", self.writes.to_string())];
+        Ok(generated("sequential", settings, &options, walk))
+    }
+}
+
+struct Walk {
+    array: u64,
+    words: u64,
+    next: u64,
+    writes: u8,
+    random: Random,
+}
+
+impl Kernel for Walk {
+    fn step(&mut self, log: &mut Log) -> bool {
+        let address = self.array + self.next * WORD;
+        if self.random.percent(self.writes) {
+            log.store(site(1), address, WORD as u32);
+        } else {
+            log.load(site(0), address, WORD as u32);
+        }
+        log.work(3);
+        self.next += 1;
+        if self.next == self.words {
+            self.next = 0;
+        }
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{HEAP, accesses, settings, touches};
+    use super::*;
+
+    #[test]
+    fn from_end_to_end_and_again() {
+        let trace = Sequential { writes: 0 }.source(&settings(5, 31, 0));
+        let words = [0, 8, 16, 0, 8];
+        let expected: Vec<_> = words.iter().map(|o| (HEAP + o, 8, false)).collect();
+        assert_eq!(touches(trace.unwrap()), expected);
+    }
+
+    #[test]
+    fn so_many_store() {
+        let trace = Sequential { writes: 25 }.source(&settings(10_000, 4096, 0));
+        let stores = accesses(trace.unwrap()).iter().filter(|a| a.write).count();
+        // Five standard deviations of a binomial of 10 000 and 1/4 are 217.
+        assert!((2283..2717).contains(&stores), "{stores}");
+    }
+}

@@ -1,0 +1,121 @@
+//! Sweeps over a grid, each point from its neighbours.
+
+use terrace_base::Result;
+
+use super::log::{Heap, Log, site};
+use super::{Kernel, MAX_FOOTPRINT, Settings, generated};
+use crate::source::Source;
+
+const DOUBLE: u64 = 8;
+/// The smallest grid with an inner point.
+const LEAST: u64 = 3;
+
+/// The five-point Jacobi iteration on a square grid of doubles, sweep after sweep; in and out
+/// change places (PolyBench's jacobi-2d).
+///
+/// ```text
+/// for (i = 1; i < n - 1; i++) for (j = 1; j < n - 1; j++)
+///   out[i][j] = 0.2 * (in[i][j] + in[i][j-1] + in[i][j+1] + in[i+1][j] + in[i-1][j]);
+/// ```
+///
+/// Thirteen instructions a point, six of them accesses of 8 bytes. n is the largest for which both
+/// grids fit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stencil;
+
+impl Stencil {
+    /// The trace.
+    ///
+    /// # Errors
+    /// A usage error where the footprint holds no two grids of 3 by 3 or is absurdly large.
+    pub fn source(&self, settings: &Settings) -> Result<Box<dyn Source>> {
+        settings.check(2 * LEAST * LEAST * DOUBLE, MAX_FOOTPRINT)?;
+        let n = (settings.footprint.0 / (2 * DOUBLE)).isqrt();
+        let mut heap = Heap::new();
+        let sweeps = Sweeps {
+            n,
+            from: heap.array(n * n * DOUBLE),
+            to: heap.array(n * n * DOUBLE),
+            i: 1,
+            j: 1,
+        };
+        let options = [("n", n.to_string())];
+        Ok(generated("stencil", settings, &options, sweeps))
+    }
+}
+
+struct Sweeps {
+    n: u64,
+    from: u64,
+    to: u64,
+    i: u64,
+    j: u64,
+}
+
+impl Kernel for Sweeps {
+    fn step(&mut self, log: &mut Log) -> bool {
+        let row = self.n * DOUBLE;
+        let offset = self.i * row + self.j * DOUBLE;
+        let centre = self.from + offset;
+        let points = [
+            centre,
+            centre - DOUBLE,
+            centre + DOUBLE,
+            centre + row,
+            centre - row,
+        ];
+        for (number, address) in (0..).zip(points) {
+            log.load(site(number), address, DOUBLE as u32);
+        }
+        log.work(5);
+        log.store(site(5), self.to + offset, DOUBLE as u32);
+        log.work(2);
+        self.advance();
+        true
+    }
+}
+
+impl Sweeps {
+    fn advance(&mut self) {
+        self.j += 1;
+        if self.j < self.n - 1 {
+            return;
+        }
+        self.j = 1;
+        self.i += 1;
+        if self.i == self.n - 1 {
+            self.i = 1;
+            std::mem::swap(&mut self.from, &mut self.to);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{HEAP, Twin, behind, settings, touches};
+    use super::*;
+
+    #[test]
+    fn as_the_loops_do_it() {
+        for n in [3u64, 4, 7, 30] {
+            let (mut from, mut to) = (HEAP, behind(HEAP, n * n * 8));
+            let mut log = Twin::default();
+            for _ in 0..3 {
+                let at = |grid, i, j| grid + (i * n + j) * 8;
+                for i in 1..n - 1 {
+                    for j in 1..n - 1 {
+                        log.load(at(from, i, j), 8);
+                        log.load(at(from, i, j - 1), 8);
+                        log.load(at(from, i, j + 1), 8);
+                        log.load(at(from, i + 1, j), 8);
+                        log.load(at(from, i - 1, j), 8);
+                        log.store(at(to, i, j), 8);
+                    }
+                }
+                (from, to) = (to, from);
+            }
+            let settings = settings(log.0.len() as u64, 2 * n * n * 8, 0);
+            assert_eq!(touches(Stencil.source(&settings).unwrap()), log.0);
+        }
+    }
+}

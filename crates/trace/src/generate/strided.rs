@@ -1,0 +1,120 @@
+//! A walk over an array in equal steps, as over a column of a matrix.
+
+use terrace_base::{Bytes, Error, Result};
+
+use super::log::{Heap, Log, site};
+use super::random::Random;
+use super::{Kernel, MAX_FOOTPRINT, Settings, generated};
+use crate::source::Source;
+
+const WORD: u64 = 8;
+
+/// `for (;;) for (c = 0; c < stride; c += 8) for (i = c; i < size; i += stride) sum += a[i];`
+///
+/// Each walk begins 8 bytes behind the one before, so that all is touched in the end where the
+/// stride is a multiple of 8. Four instructions an access of 8 bytes, as in
+/// [`super::Sequential`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Strided {
+    /// The step, in bytes.
+    pub stride: Bytes,
+    /// How many of a hundred accesses store, drawn at random.
+    pub writes: u8,
+}
+
+impl Strided {
+    /// The trace.
+    ///
+    /// # Errors
+    /// A usage error where the stride is longer than the footprint, or the footprint is too small
+    /// or absurdly large.
+    pub fn source(&self, settings: &Settings) -> Result<Box<dyn Source>> {
+        settings.check(WORD, MAX_FOOTPRINT)?;
+        if self.stride > settings.footprint {
+            return Err(Error::usage(format!(
+                "a stride of {} is longer than the footprint of {}; make one of them fit",
+                self.stride, settings.footprint
+            )));
+        }
+        let walk = Walk {
+            array: Heap::new().array(settings.footprint.0),
+            stride: self.stride.0,
+            last: settings.footprint.0 - WORD,
+            column: 0,
+            next: 0,
+            writes: self.writes,
+            random: Random::new(settings.seed),
+        };
+        let options = [
+            ("stride", self.stride.0.to_string()),
+            ("writes-percent", self.writes.to_string()),
+        ];
+        Ok(generated("strided", settings, &options, walk))
+    }
+}
+
+struct Walk {
+    array: u64,
+    stride: u64,
+    /// The last byte offset where a word fits.
+    last: u64,
+    column: u64,
+    next: u64,
+    writes: u8,
+    random: Random,
+}
+
+impl Kernel for Walk {
+    fn step(&mut self, log: &mut Log) -> bool {
+        let address = self.array + self.next;
+        if self.random.percent(self.writes) {
+            log.store(site(1), address, WORD as u32);
+        } else {
+            log.load(site(0), address, WORD as u32);
+        }
+        log.work(3);
+        self.next += self.stride;
+        if self.next > self.last {
+            self.column += WORD;
+            if self.column >= self.stride || self.column > self.last {
+                self.column = 0;
+            }
+            self.next = self.column;
+        }
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{HEAP, settings, touches};
+    use super::*;
+
+    #[test]
+    fn column_by_column() {
+        let (stride, writes) = (Bytes(24), 100);
+        let trace = Strided { stride, writes }.source(&settings(9, 64, 0));
+        let offsets = [0, 24, 48, 8, 32, 56, 16, 40, 0];
+        let expected: Vec<_> = offsets.iter().map(|o| (HEAP + o, 8, true)).collect();
+        assert_eq!(touches(trace.unwrap()), expected);
+    }
+
+    #[test]
+    fn a_stride_of_the_whole_footprint_stays_within() {
+        let (stride, writes) = (Bytes(20), 0);
+        let trace = Strided { stride, writes }.source(&settings(100, 20, 0));
+        assert!(touches(trace.unwrap()).iter().all(|t| t.0 + 8 <= HEAP + 20));
+    }
+
+    #[test]
+    fn a_stride_beyond_the_footprint_is_refused() {
+        let (stride, writes) = (Bytes(65), 0);
+        let error = Strided { stride, writes }.source(&settings(1, 64, 0)).err();
+        assert!(
+            error
+                .unwrap()
+                .to_string()
+                .contains("longer than the footprint")
+        );
+    }
+}

@@ -1,0 +1,255 @@
+//! Requests for items of very different popularity.
+
+use terrace_base::{Bytes, Error, Result};
+
+use super::log::{Heap, Log, site};
+use super::permutation::Permutation;
+use super::random::Random;
+use super::{Kernel, MAX_FOOTPRINT, Settings, generated};
+use crate::source::Source;
+
+const WORD: u64 = 8;
+
+/// Independent requests; the item of rank k is asked for with a probability that goes with
+/// 1/k^exponent. Each touches 8 bytes somewhere in its item.
+///
+/// Twenty instructions a request, for whoever looks an item up has something to do.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Zipf {
+    /// 0 (all alike) to 2; about 1 in caches of the world.
+    pub exponent: f64,
+    /// Bytes of an item; with a page, ranks are pages.
+    pub item: Bytes,
+    /// Whether items lie in the order of their ranks; otherwise in a random order.
+    pub in_order: bool,
+    /// How many of a hundred requests store, drawn at random.
+    pub writes: u8,
+}
+
+impl Zipf {
+    /// The trace.
+    ///
+    /// # Errors
+    /// A usage error where the exponent is not in 0 to 2, an item is smaller than 8 bytes, or the
+    /// footprint holds no item or is absurdly large.
+    pub fn source(&self, settings: &Settings) -> Result<Box<dyn Source>> {
+        settings.check(self.item.0, MAX_FOOTPRINT)?;
+        if !(0.0..=2.0).contains(&self.exponent) {
+            return Err(Error::usage(format!(
+                "{} is no Zipf exponent; give one from 0 (all alike) to 2",
+                self.exponent
+            )));
+        }
+        if self.item.0 < WORD {
+            return Err(Error::usage(format!(
+                "an item of {} is too small; it takes at least {WORD} B",
+                self.item
+            )));
+        }
+        let items = settings.footprint.0 / self.item.0;
+        let mut random = Random::new(settings.seed);
+        let order = Permutation::new(items, &mut random);
+        let requests = Requests {
+            array: Heap::new().array(items * self.item.0),
+            item: self.item.0,
+            ranks: Ranks::new(items, self.exponent),
+            order: (!self.in_order).then_some(order),
+            writes: self.writes,
+            random,
+        };
+        let options = [
+            ("exponent", self.exponent.to_string()),
+            ("items", items.to_string()),
+            ("item", self.item.0.to_string()),
+            ("in-order", self.in_order.to_string()),
+            ("writes-percent", self.writes.to_string()),
+        ];
+        Ok(generated("zipf", settings, &options, requests))
+    }
+}
+
+struct Requests {
+    array: u64,
+    item: u64,
+    ranks: Ranks,
+    order: Option<Permutation>,
+    writes: u8,
+    random: Random,
+}
+
+impl Kernel for Requests {
+    fn step(&mut self, log: &mut Log) -> bool {
+        let rank = self.ranks.draw(&mut self.random) - 1;
+        let item = self.order.as_ref().map_or(rank, |order| order.at(rank));
+        let word = self.random.below(self.item / WORD);
+        let address = self.array + item * self.item + word * WORD;
+        log.work(19);
+        if self.random.percent(self.writes) {
+            log.store(site(1), address, WORD as u32);
+        } else {
+            log.load(site(0), address, WORD as u32);
+        }
+        true
+    }
+}
+
+/// Ranks drawn by rejection-inversion: Hoermann and Derflinger, Rejection-inversion to generate
+/// variates from monotone discrete distributions, ACM TOMACS 6(3), 1996. It needs no table: a rank
+/// costs the same, and some nanoseconds, for any number of items.
+///
+/// h(x) = 1/x^s; H is its integral, shifted so that it is continuous in s at 1.
+#[derive(Debug)]
+pub(super) struct Ranks {
+    items: u64,
+    exponent: f64,
+    /// H(1.5) - h(1).
+    low: f64,
+    /// H(items + 0.5).
+    high: f64,
+    /// A rank this close below x is accepted without looking further.
+    sure: f64,
+}
+
+impl Ranks {
+    pub(super) fn new(items: u64, exponent: f64) -> Self {
+        let mut ranks = Self {
+            items,
+            exponent,
+            low: 0.0,
+            high: 0.0,
+            sure: 0.0,
+        };
+        ranks.low = ranks.integral(1.5) - 1.0;
+        ranks.high = ranks.integral(items as f64 + 0.5);
+        ranks.sure = 2.0 - ranks.inverse(ranks.integral(2.5) - ranks.weight(2.0));
+        ranks
+    }
+
+    /// A rank from `1..=items`.
+    pub(super) fn draw(&self, random: &mut Random) -> u64 {
+        loop {
+            let u = self.high + random.unit() * (self.low - self.high);
+            let x = self.inverse(u);
+            let rank = ((x + 0.5) as u64).clamp(1, self.items);
+            let k = rank as f64;
+            if k - x <= self.sure || u >= self.integral(k + 0.5) - self.weight(k) {
+                return rank;
+            }
+        }
+    }
+
+    fn weight(&self, x: f64) -> f64 {
+        libm::exp(-self.exponent * libm::log(x))
+    }
+
+    /// (x^(1-s) - 1) / (1 - s), or its limit ln x.
+    fn integral(&self, x: f64) -> f64 {
+        let (log, t) = (libm::log(x), 1.0 - self.exponent);
+        if t == 0.0 {
+            log
+        } else {
+            libm::expm1(t * log) / t
+        }
+    }
+
+    fn inverse(&self, u: f64) -> f64 {
+        let t = 1.0 - self.exponent;
+        if t == 0.0 {
+            libm::exp(u)
+        } else {
+            // Rounding may take u*t a little below -1, where the logarithm has no value.
+            libm::exp(libm::log1p((u * t).max(-1.0)) / t)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{HEAP, accesses, settings};
+    use super::*;
+
+    /// Counts of each rank among `draws`, against n * k^-s / sum, in standard deviations.
+    fn worst_deviation(items: u64, exponent: f64, draws: u32, top: u64) -> f64 {
+        let ranks = Ranks::new(items, exponent);
+        let mut random = Random::new(5);
+        let mut counts = vec![0u32; items as usize + 1];
+        for _ in 0..draws {
+            counts[ranks.draw(&mut random) as usize] += 1;
+        }
+        assert_eq!(counts[0], 0);
+        let weight = |k: u64| (k as f64).powf(-exponent);
+        let sum: f64 = (1..=items).map(weight).sum();
+        let deviation = |k: u64| {
+            let share = weight(k) / sum;
+            let expected = f64::from(draws) * share;
+            (f64::from(counts[k as usize]) - expected).abs() / (expected * (1.0 - share)).sqrt()
+        };
+        (1..=top).map(deviation).fold(0.0, f64::max)
+    }
+
+    /// Of some 20 normal deviates none is beyond 5 but once in 90 000.
+    #[test]
+    fn ranks_are_as_popular_as_they_should_be() {
+        for exponent in [0.0, 0.5, 0.99, 1.0, 1.01, 1.5, 2.0] {
+            let worst = worst_deviation(10, exponent, 200_000, 10);
+            assert!(worst < 5.0, "{exponent}: {worst}");
+            let worst = worst_deviation(100_000, exponent, 500_000, 20);
+            assert!(worst < 5.0, "{exponent}: {worst}");
+        }
+    }
+
+    #[test]
+    fn every_number_of_items_works() {
+        for items in [1, 2, 3, 1 << 34] {
+            for exponent in [0.0, 0.7, 1.0, 1.3, 2.0] {
+                let ranks = Ranks::new(items, exponent);
+                let mut random = Random::new(1);
+                for _ in 0..1000 {
+                    assert!((1..=items).contains(&ranks.draw(&mut random)));
+                }
+            }
+        }
+    }
+
+    fn most_popular(in_order: bool) -> u64 {
+        let kind = Zipf {
+            exponent: 1.2,
+            item: Bytes(4096),
+            in_order,
+            writes: 0,
+        };
+        let mut counts = vec![0; 256];
+        for access in accesses(kind.source(&settings(20_000, 1 << 20, 1)).unwrap()) {
+            counts[((access.address - HEAP) / 4096) as usize] += 1;
+        }
+        (0..256).max_by_key(|page| counts[*page]).unwrap() as u64
+    }
+
+    #[test]
+    fn ranks_lie_in_order_or_scrambled() {
+        assert_eq!(most_popular(true), 0);
+        let random = &mut Random::new(1);
+        assert_eq!(most_popular(false), Permutation::new(256, random).at(0));
+        assert_ne!(most_popular(false), 0);
+    }
+
+    #[test]
+    fn exponents_and_items_that_are_none() {
+        let refused = |exponent, item| {
+            let kind = Zipf {
+                exponent,
+                item: Bytes(item),
+                in_order: true,
+                writes: 0,
+            };
+            kind.source(&settings(1, 4096, 0))
+                .err()
+                .map(|e| e.to_string())
+        };
+        for exponent in [-0.1, 2.1, f64::NAN, f64::INFINITY] {
+            assert!(refused(exponent, 64).unwrap().contains("no Zipf exponent"));
+        }
+        assert!(refused(1.0, 7).unwrap().contains("too small"));
+        assert_eq!(refused(1.0, 8), None);
+    }
+}

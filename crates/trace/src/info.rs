@@ -1,0 +1,373 @@
+//! What can be said of a trace after one pass over it.
+
+use std::collections::BTreeMap;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use terrace_base::Result;
+
+use crate::access::{Block, Columns};
+use crate::reuse::{Distances, Reuse};
+use crate::source::Source;
+
+/// Bytes of a line.
+pub const LINE_BYTES: u64 = 64;
+/// Bytes of a page.
+pub const PAGE_BYTES: u64 = 4096;
+/// The columns that the statistics are made of.
+pub const COLUMNS: Columns = Columns::ALL;
+
+/// Statistics of a trace.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Info {
+    /// Loads and stores.
+    pub accesses: u64,
+    /// Those that store.
+    pub writes: u64,
+    /// How many accesses there are of each size in bytes; 0 where the format does not say.
+    pub sizes: BTreeMap<u32, u64>,
+    /// Different lines of 64 bytes that were touched.
+    pub lines: u64,
+    /// Different pages of 4 KiB that were touched.
+    pub pages: u64,
+    /// Different processes.
+    pub processes: u64,
+    /// Different threads.
+    pub threads: u64,
+    /// Instructions up to the last access of each thread, added up; none where the trace does not
+    /// count them.
+    pub instructions: Option<u64>,
+    /// Different addresses of instructions; 0 where the trace does not have them.
+    pub ips: u64,
+    /// Reuse distances in pages. An access that crosses into another page touches both.
+    pub reuse: Reuse,
+}
+
+impl Info {
+    /// Reads `source` to its end. `progress` is told now and then how many accesses were read.
+    ///
+    /// # Errors
+    /// The source's.
+    pub fn of(source: &mut dyn Source, mut progress: impl FnMut(u64)) -> Result<Self> {
+        let counts_instructions = source.meta().counts_instructions;
+        let mut gathering = Gathering::default();
+        let mut block = Block::default();
+        loop {
+            source.read(&mut block)?;
+            if block.is_empty() {
+                break;
+            }
+            gathering.add(&block);
+            progress(gathering.info.accesses);
+        }
+        Ok(gathering.finish(counts_instructions))
+    }
+}
+
+/// Sizes below this are counted in an array.
+const SMALL: usize = 32;
+
+/// Visits that are followed up together.
+const BATCH: usize = 4096;
+
+#[derive(Debug, Default)]
+struct Gathering {
+    info: Info,
+    small_sizes: [u64; SMALL],
+    pages: Pages,
+    distances: Distances,
+    batch: Batch,
+    /// The process and page of the last visit.
+    last: Option<(u16, u64)>,
+    /// Touches of the page that was touched before, in these visits.
+    again: u64,
+    answers: Vec<Option<u32>>,
+    processes: FxHashSet<u16>,
+    /// The instructions of each thread so far.
+    threads: FxHashMap<u16, u64>,
+    ips: FxHashSet<u64>,
+}
+
+impl Gathering {
+    /// Columns are gone through one by one: each loop keeps its own tables close.
+    fn add(&mut self, block: &Block) {
+        self.info.accesses += block.len() as u64;
+        self.info.writes += block.write.iter().filter(|write| **write).count() as u64;
+        self.add_sizes(block);
+        self.add_threads(block);
+        add_runs(&mut self.processes, &block.process);
+        add_runs(&mut self.ips, &block.ip);
+        self.add_pages(block);
+    }
+
+    fn add_sizes(&mut self, block: &Block) {
+        for size in &block.size {
+            match self.small_sizes.get_mut(*size as usize) {
+                Some(count) => *count += 1,
+                None => *self.info.sizes.entry(*size).or_default() += 1,
+            }
+        }
+    }
+
+    /// The last access of each thread says how far it came; of a run, only its last is looked at.
+    fn add_threads(&mut self, block: &Block) {
+        let mut index = 0;
+        for run in block.thread.chunk_by(|a, b| a == b) {
+            index += run.len();
+            let done = block.instruction.get(index - 1).map_or(0, |n| n + 1);
+            self.threads.insert(run[0], done);
+        }
+    }
+
+    fn add_pages(&mut self, block: &Block) {
+        for (index, address) in block.address.iter().enumerate() {
+            let process = block.process.get(index).copied().unwrap_or_default();
+            let size = block.size.get(index).copied().unwrap_or_default();
+            let last = address.saturating_add(u64::from(size.max(1)) - 1);
+            let mut start = *address;
+            while start / PAGE_BYTES < last / PAGE_BYTES {
+                let end = start | (PAGE_BYTES - 1);
+                self.touch(process, start, end);
+                start = end + 1;
+            }
+            self.touch(process, start, last);
+        }
+        self.follow();
+    }
+
+    /// Touches `first..=last`, which lie in one page.
+    fn touch(&mut self, process: u16, first: u64, last: u64) {
+        let key = (process, first / PAGE_BYTES);
+        let lines = lines(first, last);
+        match self.batch.lines.last_mut() {
+            Some(visited) if self.last == Some(key) => {
+                *visited |= lines;
+                self.again += 1;
+            }
+            _ => {
+                if self.batch.pages.len() == BATCH {
+                    self.follow();
+                }
+                let page = self.pages.number(process, first / PAGE_BYTES);
+                self.batch.pages.push(page);
+                self.batch.lines.push(lines);
+                self.last = Some(key);
+            }
+        }
+    }
+
+    /// Follows the visits of the batch up. One table is gone through after the other, so that the
+    /// processor need not wait for an entry before it asks for the next.
+    fn follow(&mut self) {
+        let Batch { pages, lines } = &mut self.batch;
+        self.pages.mark(pages, lines);
+        self.distances.touch_all(pages, &mut self.answers);
+        for distance in self.answers.drain(..) {
+            self.info.reuse.add(distance);
+        }
+        self.info.reuse.add_zeros(std::mem::take(&mut self.again));
+        pages.clear();
+        lines.clear();
+    }
+
+    fn finish(self, counts_instructions: bool) -> Info {
+        let mut info = self.info;
+        let small = (0..).zip(self.small_sizes);
+        info.sizes.extend(small.filter(|(_, count)| *count > 0));
+        info.pages = info.reuse.cold;
+        info.lines = self.pages.lines();
+        // A trace that does not say whose its accesses are has one process with one thread.
+        let least = u64::from(info.accesses > 0);
+        info.processes = least.max(self.processes.len() as u64);
+        info.threads = least.max(self.threads.len() as u64);
+        info.instructions = counts_instructions.then(|| self.threads.values().sum());
+        info.ips = self.ips.iter().filter(|ip| **ip != 0).count() as u64;
+        info
+    }
+}
+
+/// Adds the values to the set; those equal to their neighbours before are passed over.
+fn add_runs<T: Copy + Eq + std::hash::Hash>(set: &mut FxHashSet<T>, values: &[T]) {
+    for run in values.chunk_by(|a, b| a == b) {
+        set.insert(run[0]);
+    }
+}
+
+/// Visits of pages, each of touches that follow each other, that are not followed up yet.
+#[derive(Debug, Default)]
+struct Batch {
+    /// The number of the page of each.
+    pages: Vec<u32>,
+    /// The page's lines that each touched, a bit a line.
+    lines: Vec<u64>,
+}
+
+/// The bits of the lines in which `first..=last` lie, within their page.
+fn lines(first: u64, last: u64) -> u64 {
+    let line = |address: u64| address % PAGE_BYTES / LINE_BYTES;
+    (u64::MAX >> (63 - line(last))) & (u64::MAX << line(first))
+}
+
+/// The binary logarithm of the number of neighbouring pages that are looked up together: one entry
+/// of the hash table for all of them. With it the number of a group and that of a process make 64
+/// bits.
+const GROUP: u32 = 4;
+
+/// Numbers pages, and knows which of their lines were touched.
+#[derive(Debug, Default)]
+struct Pages {
+    /// The number of each group of pages.
+    groups: FxHashMap<u64, u32>,
+    /// A bit a line, for each page.
+    lines: Vec<u64>,
+}
+
+impl Pages {
+    /// The number of a page.
+    fn number(&mut self, process: u16, page: u64) -> u32 {
+        let key = (page >> GROUP << 16) | u64::from(process);
+        let fresh = self.groups.len() as u32;
+        let group = *self.groups.entry(key).or_insert(fresh);
+        if group == fresh {
+            self.lines.resize((fresh as usize + 1) << GROUP, 0);
+        }
+        (group << GROUP) | (page as u32 & ((1 << GROUP) - 1))
+    }
+
+    /// Notes which lines of each of the pages were touched.
+    fn mark(&mut self, pages: &[u32], lines: &[u64]) {
+        for (page, lines) in pages.iter().zip(lines) {
+            self.lines[*page as usize] |= lines;
+        }
+    }
+
+    fn lines(&self) -> u64 {
+        self.lines.iter().map(|l| u64::from(l.count_ones())).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::{BTreeMap, BTreeSet};
+
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::access::Access;
+    use crate::testing::listed;
+
+    fn info(accesses: Vec<Access>) -> Info {
+        Info::of(&mut *listed(accesses), |_| ()).unwrap()
+    }
+
+    /// The same by sets of everything, and the stack of pages.
+    fn twin(accesses: &[Access]) -> Info {
+        let mut info = Info::default();
+        let (mut lines, mut stack) = (BTreeSet::new(), Vec::new());
+        let mut done = BTreeMap::new();
+        for access in accesses {
+            let bytes = u128::from(access.size.max(1));
+            let first = u128::from(access.address);
+            let last = (first + bytes - 1).min(u128::from(u64::MAX));
+            lines.extend((first / 64..=last / 64).map(|line| (access.process, line)));
+            for page in first / 4096..=last / 4096 {
+                let page = (access.process, page);
+                let depth = stack.iter().position(|p| *p == page);
+                depth.map(|depth| stack.remove(depth));
+                stack.insert(0, page);
+                info.reuse.add(depth.map(|depth| depth as u32));
+            }
+            *info.sizes.entry(access.size).or_default() += 1;
+            done.insert(access.thread, access.instruction + 1);
+        }
+        let unlike_zero = |ip: &u64| *ip != 0;
+        let ips: BTreeSet<u64> = accesses.iter().map(|a| a.ip).filter(unlike_zero).collect();
+        let processes: BTreeSet<u16> = accesses.iter().map(|a| a.process).collect();
+        Info {
+            accesses: accesses.len() as u64,
+            writes: accesses.iter().filter(|a| a.write).count() as u64,
+            lines: lines.len() as u64,
+            pages: stack.len() as u64,
+            processes: processes.len() as u64,
+            threads: done.len() as u64,
+            instructions: Some(done.values().sum()),
+            ips: ips.len() as u64,
+            ..info
+        }
+    }
+
+    fn address() -> impl Strategy<Value = u64> {
+        prop_oneof![
+            // Around page borders, that runs and crossings come often.
+            (0u64..40, -70i64..70).prop_map(|(page, off)| (page * 4096).saturating_add_signed(off)),
+            any::<u64>(),
+            (u64::MAX - 5000)..=u64::MAX,
+        ]
+    }
+
+    prop_compose! {
+        fn access()(
+            address in address(),
+            size in prop_oneof![0u32..70, 0u32..20_000],
+            instruction in 0u64..1 << 40,
+            ip in 0u64..5,
+            process in 0u16..3,
+            thread in 0u16..4,
+            write: bool,
+        ) -> Access {
+            Access { instruction, address, ip, process, thread, size, write }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn as_the_sets_have_it(accesses in prop::collection::vec(access(), 0..200)) {
+            prop_assert_eq!(info(accesses.clone()), twin(&accesses));
+        }
+    }
+
+    #[test]
+    fn an_access_across_pages_touches_both() {
+        let access = |address, size| Access {
+            address,
+            size,
+            ..Access::default()
+        };
+        let info = info(vec![access(4090, 8), access(4090, 6), access(4096, 1)]);
+        assert_eq!((info.accesses, info.pages, info.lines), (3, 2, 2));
+        assert_eq!((info.reuse.cold, info.reuse.touches()), (2, 4));
+        assert_eq!(info.reuse.distances, [0, 2]);
+    }
+
+    /// More pages than are followed up together, twice over.
+    #[test]
+    fn one_access_may_touch_many_pages() {
+        let access = Access {
+            size: 10_000 * 4096,
+            ..Access::default()
+        };
+        let info = info(vec![access, access]);
+        assert_eq!(
+            (info.accesses, info.pages, info.lines),
+            (2, 10_000, 640_000)
+        );
+        assert_eq!((info.reuse.cold, info.reuse.touches()), (10_000, 20_000));
+        assert_eq!(info.reuse.distances[9999], 10_000);
+    }
+
+    /// Columns that the format does not have are empty.
+    #[test]
+    fn addresses_alone_will_do() {
+        let block = Block {
+            address: vec![0, 64, 1 << 40],
+            write: vec![false, true, false],
+            ..Block::default()
+        };
+        let mut gathering = Gathering::default();
+        gathering.add(&block);
+        let info = gathering.finish(false);
+        assert_eq!((info.accesses, info.writes, info.pages), (3, 1, 2));
+        assert_eq!((info.processes, info.threads, info.ips), (1, 1, 0));
+        assert_eq!(info.instructions, None);
+        assert_eq!(info.sizes, BTreeMap::new());
+    }
+}

@@ -1,0 +1,315 @@
+//! Reuse distances: how many other pages a program touches before it comes back to one.
+//!
+//! An LRU memory of n pages hits exactly the touches whose distance is below n (Mattson, Gecsei,
+//! Slutz and Traiger, Evaluation techniques for storage hierarchies, IBM Systems Journal 9(2),
+//! 1970), so one pass over a trace tells the misses of every size of memory.
+
+/// How many bits of the timeline one word holds.
+const WORD: usize = 64;
+
+/// The exact LRU stack distance of each touch, in the footprint's logarithm of time.
+///
+/// As Olken (Efficient methods for calculating the success function of fixed space replacement
+/// policies, LBL-12370, 1981): a page's last touch is a mark on a timeline, and a distance is the
+/// number of marks after it. The marks are bits, and a Fenwick tree counts them by words. When the
+/// timeline is full it is drawn anew with the marks close together, so that its length, and all
+/// memory, goes with the number of pages and not with the number of touches.
+#[derive(Debug, Default)]
+pub(crate) struct Distances {
+    /// Where each page has its mark; [`UNTOUCHED`] for those that have none.
+    marks: Vec<u32>,
+    timeline: Timeline,
+    pages: u32,
+}
+
+const UNTOUCHED: u32 = u32::MAX;
+
+impl Distances {
+    /// Notes a touch of a page. Says how many other pages were touched since its last one; none at
+    /// the first. Pages are numbered from 0, with not too many left out.
+    pub(crate) fn touch(&mut self, page: u32) -> Option<u32> {
+        if page as usize >= self.marks.len() {
+            self.marks.resize(page as usize + 1, UNTOUCHED);
+        }
+        if self.timeline.is_full() {
+            self.timeline.redraw(&mut self.marks, self.pages);
+        }
+        let mark = std::mem::replace(&mut self.marks[page as usize], self.timeline.now());
+        let distance = if mark == UNTOUCHED {
+            self.pages += 1;
+            None
+        } else {
+            // The page's own mark is among those up to it.
+            let distance = self.pages - self.timeline.up_to(mark);
+            self.timeline.erase(mark);
+            Some(distance)
+        };
+        self.timeline.mark(page);
+        distance
+    }
+}
+
+/// Visits whose marks are fetched together.
+const AHEAD: usize = 16;
+
+impl Distances {
+    /// Notes touches of all these pages, and appends what [`Distances::touch`] answers.
+    pub(crate) fn touch_all(&mut self, pages: &[u32], answers: &mut Vec<Option<u32>>) {
+        for pages in pages.chunks(AHEAD) {
+            // The processor waits once for all of their marks, and not for each.
+            let marks = pages.iter().map(|page| self.marks.get(*page as usize));
+            std::hint::black_box(marks.flatten().fold(0, |all, mark| all ^ mark));
+            answers.extend(pages.iter().map(|page| self.touch(*page)));
+        }
+    }
+}
+
+/// Marks in the order of time.
+#[derive(Debug, Default)]
+struct Timeline {
+    /// Whose mark was made at each time.
+    owners: Vec<u32>,
+    capacity: usize,
+    /// A bit a time: whether the mark still stands.
+    bits: Vec<u64>,
+    /// The Fenwick tree: word w holds the marks of the words in `w & (w + 1)..=w`.
+    counts: Vec<u32>,
+}
+
+impl Timeline {
+    fn is_full(&self) -> bool {
+        self.owners.len() == self.capacity
+    }
+
+    fn now(&self) -> u32 {
+        self.owners.len() as u32
+    }
+
+    /// Sets a mark now, for `page`; time goes on.
+    fn mark(&mut self, page: u32) {
+        let time = self.owners.len();
+        self.owners.push(page);
+        self.bits[time / WORD] |= 1 << (time % WORD);
+        let mut word = time / WORD;
+        while let Some(count) = self.counts.get_mut(word) {
+            *count += 1;
+            word |= word + 1;
+        }
+    }
+
+    fn erase(&mut self, time: u32) {
+        let mut word = time as usize / WORD;
+        self.bits[word] &= !(1 << (time as usize % WORD));
+        while let Some(count) = self.counts.get_mut(word) {
+            *count -= 1;
+            word |= word + 1;
+        }
+    }
+
+    /// How many marks there are at `time` and before.
+    fn up_to(&self, time: u32) -> u32 {
+        let (mut word, bit) = (time as usize / WORD, time as usize % WORD);
+        let within = self.bits[word] & (u64::MAX >> (WORD - 1 - bit));
+        let mut marks = within.count_ones();
+        while word > 0 {
+            marks += self.counts[word - 1];
+            word &= word - 1;
+        }
+        marks
+    }
+
+    /// Moves the standing marks, which are of `pages` pages, together at the beginning, with as much
+    /// room again behind them.
+    fn redraw(&mut self, marks: &mut [u32], pages: u32) {
+        let mut kept = 0;
+        for time in 0..self.owners.len() {
+            let owner = self.owners[time];
+            if self.bits[time / WORD] >> (time % WORD) & 1 == 1 {
+                marks[owner as usize] = kept as u32;
+                self.owners[kept] = owner;
+                kept += 1;
+            }
+        }
+        self.owners.truncate(kept);
+        let words = (2 * pages as usize / WORD + 1).next_power_of_two().max(16);
+        self.capacity = words * WORD;
+        self.bits = (0..words).map(|word| ones(kept, word)).collect();
+        self.counts = (0..words)
+            .map(|word| {
+                let first = (word & (word + 1)) * WORD;
+                kept.min((word + 1) * WORD).saturating_sub(first) as u32
+            })
+            .collect();
+    }
+}
+
+/// Word `word` of a row of bits of which the first `count` are set.
+fn ones(count: usize, word: usize) -> u64 {
+    match count.saturating_sub(word * WORD) {
+        0 => 0,
+        bits if bits >= WORD => u64::MAX,
+        bits => (1 << bits) - 1,
+    }
+}
+
+/// How often each reuse distance occurred.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Reuse {
+    /// First touches of a page.
+    pub cold: u64,
+    /// At `d`: touches before which `d` other pages were touched since the last touch of the page.
+    pub distances: Vec<u64>,
+}
+
+impl Reuse {
+    /// Notes a touch as [`Distances::touch`] answered.
+    pub(crate) fn add(&mut self, distance: Option<u32>) {
+        let Some(distance) = distance else {
+            self.cold += 1;
+            return;
+        };
+        let distance = distance as usize;
+        if distance >= self.distances.len() {
+            self.distances.resize(distance + 1, 0);
+        }
+        self.distances[distance] += 1;
+    }
+
+    /// Notes touches of the page that was touched before.
+    pub(crate) fn add_zeros(&mut self, touches: u64) {
+        if touches > 0 {
+            self.add(Some(0));
+            self.distances[0] += touches - 1;
+        }
+    }
+
+    /// All touches.
+    pub fn touches(&self) -> u64 {
+        self.cold + self.distances.iter().sum::<u64>()
+    }
+
+    /// The touches that miss in an LRU memory of so many pages that is empty at first.
+    pub fn misses(&self, pages: u64) -> u64 {
+        let hits = usize::try_from(pages).unwrap_or(usize::MAX);
+        self.cold + self.distances.iter().skip(hits).sum::<u64>()
+    }
+
+    /// The touches of distance 0, of 1, of 2 to 3, of 4 to 7 and so on, up to the largest that
+    /// occurred.
+    pub fn by_powers_of_two(&self) -> Vec<Bin> {
+        let mut bins = Vec::new();
+        let mut start = 0;
+        while start < self.distances.len() {
+            let end = (2 * start).max(1).min(self.distances.len());
+            bins.push(Bin {
+                from: start as u64,
+                to: (2 * start as u64).max(1) - 1,
+                touches: self.distances[start..end].iter().sum(),
+            });
+            start = (2 * start).max(1);
+        }
+        bins
+    }
+}
+
+/// Touches of a range of distances.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bin {
+    /// The smallest distance, in pages.
+    pub from: u64,
+    /// The largest distance, in pages.
+    pub to: u64,
+    /// How many touches.
+    pub touches: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// The stack itself: the most recent page first.
+    #[derive(Default)]
+    struct Stack(Vec<u32>);
+
+    impl Stack {
+        fn touch(&mut self, page: u32) -> Option<u32> {
+            let depth = self.0.iter().position(|p| *p == page);
+            if let Some(depth) = depth {
+                self.0.remove(depth);
+            }
+            self.0.insert(0, page);
+            depth.map(|depth| depth as u32)
+        }
+    }
+
+    #[test]
+    fn a_short_walk_by_hand() {
+        let mut distances = Distances::default();
+        let answers = [0, 1, 2, 0, 0, 2, 1].map(|page| distances.touch(page));
+        let expected = [None, None, None, Some(2), Some(0), Some(1), Some(2)];
+        assert_eq!(answers, expected);
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(16))]
+        /// Enough touches that the timeline of 1024 times is redrawn again and again, and enough
+        /// pages that it grows.
+        #[test]
+        fn as_the_stack_has_it(
+            pages in prop_oneof![1u32..20, 500u32..1500],
+            touches in prop::collection::vec(any::<u32>(), 2000..4000),
+        ) {
+            let (mut fast, mut slow) = (Distances::default(), Stack::default());
+            for touch in touches {
+                let page = touch % pages;
+                prop_assert_eq!(fast.touch(page), slow.touch(page));
+            }
+        }
+
+        /// The misses of any memory are those of a memory that is really run.
+        #[test]
+        fn misses_are_those_of_a_real_memory(
+            touches in prop::collection::vec(0u32..40, 0..500),
+            size in 0usize..50,
+        ) {
+            let (mut distances, mut reuse) = (Distances::default(), Reuse::default());
+            let (mut memory, mut misses) = (Vec::new(), 0);
+            for page in touches {
+                reuse.add(distances.touch(page));
+                if let Some(place) = memory.iter().position(|p| *p == page) {
+                    memory.remove(place);
+                } else {
+                    misses += 1;
+                }
+                memory.insert(0, page);
+                memory.truncate(size);
+            }
+            prop_assert_eq!(reuse.misses(size as u64), misses);
+        }
+    }
+
+    #[test]
+    fn memory_goes_with_the_pages() {
+        let mut distances = Distances::default();
+        for touch in 0..100_000 {
+            distances.touch(touch % 10);
+        }
+        assert_eq!(distances.timeline.capacity, 1024);
+    }
+
+    #[test]
+    fn bins_double() {
+        let reuse = Reuse {
+            cold: 5,
+            distances: vec![10, 20, 30, 40, 50],
+        };
+        let bin = |from, to, touches| Bin { from, to, touches };
+        let expected = [bin(0, 0, 10), bin(1, 1, 20), bin(2, 3, 70), bin(4, 7, 50)];
+        assert_eq!(reuse.by_powers_of_two(), expected);
+        assert_eq!(reuse.touches(), 155);
+        assert_eq!(reuse.misses(3), 5 + 40 + 50);
+        assert_eq!(reuse.misses(u64::MAX), 5);
+    }
+}

@@ -1,0 +1,316 @@
+//! Part of a trace, or a coarser view of it.
+
+use terrace_base::Result;
+
+use crate::access::{Access, Block};
+use crate::source::{Meta, Source};
+
+/// What is one row of a trace.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Level {
+    /// Every access.
+    #[default]
+    Accesses,
+    /// A run of accesses of one thread to one line of 64 bytes.
+    Lines,
+    /// A run of accesses of one thread to one page of 4 KiB.
+    Pages,
+}
+
+impl Level {
+    /// Every level, from fine to coarse.
+    pub const ALL: [Self; 3] = [Self::Accesses, Self::Lines, Self::Pages];
+
+    /// Its name, as options have it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Accesses => "accesses",
+            Self::Lines => "lines",
+            Self::Pages => "pages",
+        }
+    }
+
+    /// The binary logarithm of the bytes within which accesses are joined; none where they are
+    /// not.
+    fn shift(self) -> Option<u32> {
+        match self {
+            Self::Accesses => None,
+            Self::Lines => Some(6),
+            Self::Pages => Some(12),
+        }
+    }
+}
+
+/// Which accesses of a trace, and how they are joined.
+///
+/// An access that crosses into another line or page is cut there. The row of a run has the address,
+/// size, instruction and ip of its first access, and is a write if any was. Rows come in the order in
+/// which runs end, which within a thread is that in which they began.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Selection {
+    /// Of this thread only.
+    pub thread: Option<u16>,
+    /// What is one row.
+    pub level: Level,
+    /// At most so many rows.
+    pub limit: Option<u64>,
+}
+
+impl Selection {
+    /// What is selected of `source`, with all columns.
+    pub fn of(self, source: Box<dyn Source>) -> Box<dyn Source> {
+        let mut meta = source.meta().clone();
+        let whole = self.thread.is_none() && self.level == Level::Accesses;
+        let rows = meta.accesses.filter(|_| whole);
+        meta.accesses = rows.map(|rows| rows.min(self.limit.unwrap_or(rows)));
+        let mut note = |key: &str, value: String| meta.about.push((key.into(), value));
+        if let Some(thread) = self.thread {
+            note("only-thread", thread.to_string());
+        }
+        if self.level != Level::Accesses {
+            note("level", self.level.name().into());
+        }
+        Box::new(Selected {
+            source,
+            meta,
+            selection: self,
+            left: self.limit.unwrap_or(u64::MAX),
+            input: Block::default(),
+            runs: Runs::default(),
+        })
+    }
+}
+
+struct Selected {
+    source: Box<dyn Source>,
+    meta: Meta,
+    selection: Selection,
+    /// Rows that may still be handed out.
+    left: u64,
+    input: Block,
+    runs: Runs,
+}
+
+impl Source for Selected {
+    fn meta(&self) -> &Meta {
+        &self.meta
+    }
+
+    fn read(&mut self, block: &mut Block) -> Result<()> {
+        block.clear();
+        while block.is_empty() && self.left > 0 {
+            self.source.read(&mut self.input)?;
+            if self.input.is_empty() {
+                self.runs.end(block);
+                break;
+            }
+            self.select(block);
+        }
+        if let Ok(left) = usize::try_from(self.left) {
+            block.truncate(left);
+        }
+        self.left -= block.len() as u64;
+        Ok(())
+    }
+}
+
+impl Selected {
+    fn select(&mut self, block: &mut Block) {
+        for index in 0..self.input.len() {
+            let access = self.input.get(index);
+            if self.selection.thread.is_some_and(|t| t != access.thread) {
+                continue;
+            }
+            match self.selection.level.shift() {
+                None => block.push(access),
+                Some(shift) => pieces(access, shift, |piece| self.runs.join(piece, shift, block)),
+            }
+        }
+    }
+}
+
+/// By thread: the row of the run that goes on.
+#[derive(Debug, Default)]
+struct Runs(Vec<Option<Access>>);
+
+impl Runs {
+    /// Adds `piece`, which lies in one unit of 2^`shift` bytes. A run that it ends goes to `block`.
+    fn join(&mut self, piece: Access, shift: u32, block: &mut Block) {
+        let thread = usize::from(piece.thread);
+        if thread >= self.0.len() {
+            self.0.resize(thread + 1, None);
+        }
+        match &mut self.0[thread] {
+            Some(run) if run.address >> shift == piece.address >> shift => run.write |= piece.write,
+            run => {
+                if let Some(ended) = run.replace(piece) {
+                    block.push(ended);
+                }
+            }
+        }
+    }
+
+    /// Ends all runs.
+    fn end(&mut self, block: &mut Block) {
+        self.0.drain(..).flatten().for_each(|run| block.push(run));
+    }
+}
+
+/// Cuts an access where units of 2^`shift` bytes end.
+fn pieces(mut access: Access, shift: u32, mut each: impl FnMut(Access)) {
+    loop {
+        let room = (1 << shift) - (access.address & ((1 << shift) - 1));
+        if u64::from(access.size) <= room {
+            return each(access);
+        }
+        let rest = access.size - room as u32;
+        each(Access {
+            size: room as u32,
+            ..access
+        });
+        // What would go beyond the last address does not exist.
+        let Some(next) = access.address.checked_add(room) else {
+            return;
+        };
+        access.address = next;
+        access.size = rest;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::testing::{accesses, listed};
+
+    fn access(thread: u16, address: u64, size: u32, write: bool) -> Access {
+        Access {
+            thread,
+            address,
+            size,
+            write,
+            ..Access::default()
+        }
+    }
+
+    fn at(level: Level) -> Selection {
+        Selection {
+            level,
+            ..Selection::default()
+        }
+    }
+
+    #[test]
+    fn runs_by_hand() {
+        let trace = vec![
+            access(0, 0, 8, false),
+            access(1, 0, 8, true),
+            access(0, 56, 16, true),
+            access(0, 72, 8, false),
+            access(0, 8, 8, false),
+        ];
+        let lines = accesses(at(Level::Lines).of(listed(trace.clone())));
+        let expected = [
+            access(0, 0, 8, true),
+            access(0, 64, 8, true),
+            access(0, 8, 8, false),
+            access(1, 0, 8, true),
+        ];
+        assert_eq!(lines, expected);
+        let pages = accesses(at(Level::Pages).of(listed(trace)));
+        assert_eq!(pages, [access(0, 0, 8, true), access(1, 0, 8, true)]);
+    }
+
+    #[test]
+    fn an_access_at_the_end_of_memory_is_cut() {
+        let trace = vec![access(0, u64::MAX - 3, 100, true)];
+        let rows = accesses(at(Level::Lines).of(listed(trace)));
+        assert_eq!(rows, [access(0, u64::MAX - 3, 4, true)]);
+    }
+
+    /// The rows of one thread, from the list of all its touched units.
+    fn twin(trace: &[Access], thread: u16, unit: u64) -> Vec<Access> {
+        let mut bytes = Vec::new();
+        for access in trace.iter().filter(|a| a.thread == thread) {
+            let last = access.address + u64::from(access.size.max(1)) - 1;
+            for number in access.address / unit..=last / unit {
+                let from = access.address.max(number * unit);
+                let to = (last + 1).min((number + 1) * unit);
+                let size = access.size.min((to - from) as u32);
+                let (address, size) = (from, size);
+                bytes.push((
+                    number,
+                    Access {
+                        address,
+                        size,
+                        ..*access
+                    },
+                ));
+            }
+        }
+        let runs = bytes.chunk_by(|a, b| a.0 == b.0);
+        runs.map(|run| Access {
+            write: run.iter().any(|(_, piece)| piece.write),
+            ..run[0].1
+        })
+        .collect()
+    }
+
+    prop_compose! {
+        fn any_access()(
+            thread in 0u16..3,
+            page in 0u64..3,
+            offset in prop_oneof![0u64..200, 4000u64..4100],
+            size in prop_oneof![0u32..9, 0u32..5000],
+            write in prop::bool::weighted(0.2),
+        ) -> Access {
+            access(thread, page * 4096 + offset, size, write)
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn each_thread_has_its_runs(trace in prop::collection::vec(any_access(), 0..100)) {
+            for (level, unit) in [(Level::Lines, 64), (Level::Pages, 4096)] {
+                let rows = accesses(at(level).of(listed(trace.clone())));
+                for thread in 0..3 {
+                    let own: Vec<_> = rows.iter().filter(|a| a.thread == thread).copied().collect();
+                    prop_assert_eq!(&own, &twin(&trace, thread, unit));
+                    let only = Selection { thread: Some(thread), ..at(level) };
+                    prop_assert_eq!(&accesses(only.of(listed(trace.clone()))), &own);
+                }
+            }
+        }
+
+        #[test]
+        fn a_limit_cuts_the_end_off(
+            trace in prop::collection::vec(any_access(), 0..100),
+            limit in 0u64..120,
+        ) {
+            for level in Level::ALL {
+                let all = accesses(at(level).of(listed(trace.clone())));
+                let limited = Selection { limit: Some(limit), ..at(level) };
+                let rows = accesses(limited.of(listed(trace.clone())));
+                prop_assert_eq!(&rows, &all[..all.len().min(limit as usize)]);
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_known_beforehand_stays_true() {
+        let of = |selection: Selection| {
+            let source = selection.of(listed(vec![Access::default(); 10]));
+            (source.meta().accesses, source.meta().about.clone())
+        };
+        let limit = |limit| Selection {
+            limit: Some(limit),
+            ..Selection::default()
+        };
+        assert_eq!(of(Selection::default()), (Some(10), vec![]));
+        assert_eq!(of(limit(3)).0, Some(3));
+        assert_eq!(of(limit(30)).0, Some(10));
+        let level = ("level".to_owned(), "lines".to_owned());
+        assert_eq!(of(at(Level::Lines)), (None, vec![level]));
+    }
+}
