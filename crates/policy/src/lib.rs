@@ -5,6 +5,7 @@
 //! wall clock (`terrace-live`), the simulator in virtual time. Both run the same
 //! code, so what one says can be checked with the other.
 
+pub mod cache;
 pub mod page;
 pub mod prefetch;
 pub mod readahead;

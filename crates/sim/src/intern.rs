@@ -6,13 +6,16 @@
 
 use std::collections::HashMap;
 
-use terrace_policy::Location;
+use terrace_policy::cache::prefetch;
 use terrace_policy::replacement::PageId;
+use terrace_policy::{Location, Page, Space};
 
 /// Pages in one leaf, as in a page table of x86-64.
 const LEAF_PAGES: u64 = 512;
 /// Leaves that are found without hashing.
 const RECENT: usize = 4096;
+/// Pages whose places are looked up before the first of their numbers is read.
+const GROUP: usize = 64;
 /// A page that has no number.
 const NONE: u32 = u32::MAX;
 
@@ -56,22 +59,35 @@ impl PageTable {
         }
     }
 
-    /// The number of a page, a new one where it has none yet.
+    /// The numbers of pages of one space, new ones where they have none yet. Many at a time, that
+    /// the processor need not wait for each.
     ///
     /// # Panics
     /// Beyond 2^32 - 1 pages, 16 TiB of memory.
-    #[inline]
-    pub fn intern(&mut self, at: Location) -> PageId {
-        let leaf = self.leaf(at);
-        let entry = &mut self.numbers[leaf as usize + (at.page.0 % LEAF_PAGES) as usize];
-        if *entry == NONE {
-            *entry = u32::try_from(self.locations.len())
-                .ok()
-                .filter(|number| *number != NONE)
-                .expect("a workload has fewer than 2^32 pages");
-            self.locations.push(at);
+    pub fn intern(&mut self, space: Space, pages: &[Page], numbers: &mut Vec<PageId>) {
+        for group in pages.chunks(GROUP) {
+            let mut places = [0; GROUP];
+            for (place, &page) in places.iter_mut().zip(group) {
+                *place = self.place(Location::new(space, page));
+                prefetch(&self.numbers, *place);
+            }
+            for (&place, &page) in places.iter().zip(group) {
+                if self.numbers[place] == NONE {
+                    self.number(place, Location::new(space, page));
+                }
+                numbers.push(PageId(self.numbers[place]));
+            }
         }
-        PageId(*entry)
+    }
+
+    /// Gives the page at a place the next number.
+    #[cold]
+    fn number(&mut self, place: usize, at: Location) {
+        self.numbers[place] = u32::try_from(self.locations.len())
+            .ok()
+            .filter(|number| *number != NONE)
+            .expect("a workload has fewer than 2^32 pages");
+        self.locations.push(at);
     }
 
     /// The number of a page, if it has one.
@@ -96,18 +112,17 @@ impl PageTable {
         self.locations.is_empty()
     }
 
-    /// Where the leaf of a page begins; makes it where there is none.
+    /// Where the number of a page is; makes its leaf where there is none.
     #[inline]
-    fn leaf(&mut self, at: Location) -> u32 {
+    fn place(&mut self, at: Location) -> usize {
         let key = leaf_key(at);
-        let place = (key ^ key >> 43) as usize % RECENT;
-        let (known, leaf) = self.recent[place];
-        if known == key {
-            return leaf;
+        let slot = (key ^ (key >> 43)) as usize % RECENT;
+        let (known, mut leaf) = self.recent[slot];
+        if known != key {
+            leaf = self.find_leaf(key);
+            self.recent[slot] = (key, leaf);
         }
-        let leaf = self.find_leaf(key);
-        self.recent[place] = (key, leaf);
-        leaf
+        leaf as usize + (at.page.0 % LEAF_PAGES) as usize
     }
 
     #[cold]
@@ -124,22 +139,33 @@ impl PageTable {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use terrace_policy::{Page, Space};
 
     proptest! {
         /// Against a plain map, with pages that share leaves and places among the recent ones.
         #[test]
-        fn numbers_are_dense_and_stay(pages in prop::collection::vec((0u32..3, 0u64..1 << 24), 0..300)) {
+        fn numbers_are_dense_and_stay(
+            runs in prop::collection::vec((0u32..3, prop::collection::vec(0u64..1 << 24, 0..150)), 0..9),
+        ) {
             let mut table = PageTable::new();
             let mut plain = HashMap::new();
-            for (space, page) in pages {
-                let at = Location::new(Space(space), Page(page * 77));
-                prop_assert_eq!(table.find(at).is_some(), plain.contains_key(&at));
-                let next = plain.len() as u32;
-                let number = *plain.entry(at).or_insert(next);
-                prop_assert_eq!(table.intern(at), PageId(number));
-                prop_assert_eq!(table.find(at), Some(PageId(number)));
-                prop_assert_eq!(table.location(PageId(number)), at);
+            for (space, pages) in runs {
+                let pages: Vec<_> = pages.iter().map(|page| Page(page * 77)).collect();
+                let expected: Vec<_> = pages
+                    .iter()
+                    .map(|&page| {
+                        let next = plain.len() as u32;
+                        PageId(*plain.entry(Location::new(Space(space), page)).or_insert(next))
+                    })
+                    .collect();
+                let mut numbers = Vec::new();
+                table.intern(Space(space), &pages, &mut numbers);
+                prop_assert_eq!(&numbers, &expected);
+                for (&page, &number) in pages.iter().zip(&numbers) {
+                    let at = Location::new(Space(space), page);
+                    prop_assert_eq!(table.find(at), Some(number));
+                    prop_assert_eq!(table.location(number), at);
+                }
+                prop_assert_eq!(table.find(Location::new(Space(7), Page(1))), None);
             }
             prop_assert_eq!(table.len(), plain.len());
         }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use terrace_base::{Error, Result};
 use terrace_policy::replacement::PageId;
-use terrace_policy::{Location, PAGE_BYTES, Page, Space};
+use terrace_policy::{PAGE_BYTES, Page, Space};
 use terrace_trace::{Block, Source};
 
 use crate::intern::{MAX_SPACES, PageTable};
@@ -31,10 +31,16 @@ pub struct Reference(u64);
 const MAX_INSTRUCTIONS: u64 = (1 << 31) - 1;
 
 impl Reference {
-    /// A touch of `page`, `instructions` after the one before.
+    /// A touch `instructions` after the one before, of page 0.
     #[inline]
-    pub fn new(page: PageId, instructions: u64, write: bool) -> Self {
-        Self(u64::from(page.0) | instructions.min(MAX_INSTRUCTIONS) << 32 | u64::from(write) << 63)
+    pub fn new(instructions: u64, write: bool) -> Self {
+        Self((instructions.min(MAX_INSTRUCTIONS) << 32) | (u64::from(write) << 63))
+    }
+
+    /// The same touch, of `page`.
+    #[inline]
+    pub fn of(self, page: PageId) -> Self {
+        Self((self.0 & !u64::from(u32::MAX)) | u64::from(page.0))
     }
 
     /// The page.
@@ -97,6 +103,9 @@ pub struct Workload {
     programs: Vec<Program>,
     pages: PageTable,
     block: Block,
+    /// The pages of a run, and their numbers.
+    touched: Vec<Page>,
+    numbers: Vec<PageId>,
 }
 
 impl Workload {
@@ -123,6 +132,8 @@ impl Workload {
             programs: programs.collect(),
             pages: PageTable::new(),
             block: Block::default(),
+            touched: Vec::new(),
+            numbers: Vec::new(),
         })
     }
 
@@ -184,29 +195,32 @@ impl Workload {
     fn convert(&mut self, owner: usize, begin: usize, end: usize, batch: &mut Batch) {
         let name = self.block.thread.get(begin).copied().unwrap_or(0);
         let mut thread = self.thread(owner, name, begin);
-        let mut last = (Page(u64::MAX), PageId(0));
+        let first = batch.references.len();
+        self.touched.clear();
         for index in begin..end {
-            let address = self.block.address[index];
             let instructions = match self.block.instruction.get(index) {
                 Some(&now) => now.saturating_sub(std::mem::replace(&mut thread.instruction, now)),
                 None => 0,
             };
-            let page = Page(address / PAGE_BYTES);
-            if page != last.0 {
-                last = (page, self.pages.intern(Location::new(thread.space, page)));
-            }
             let write = self.block.write[index];
-            batch
-                .references
-                .push(Reference::new(last.1, instructions, write));
+            let address = self.block.address[index];
+            let page = address / PAGE_BYTES;
+            self.touched.push(Page(page));
+            batch.references.push(Reference::new(instructions, write));
             let size = self.block.size.get(index).copied().unwrap_or(0);
             if address % PAGE_BYTES + u64::from(size) > PAGE_BYTES {
-                let beyond = address.saturating_add(u64::from(size) - 1) / PAGE_BYTES;
-                for page in page.0 + 1..=beyond {
-                    let page = self.pages.intern(Location::new(thread.space, Page(page)));
-                    batch.references.push(Reference::new(page, 0, write));
-                }
+                let last = address.saturating_add(u64::from(size) - 1) / PAGE_BYTES;
+                let more = (page + 1..=last).map(Page);
+                self.touched.extend(more);
+                let touches = batch.references.len() + (last - page) as usize;
+                batch.references.resize(touches, Reference::new(0, write));
             }
+        }
+        self.numbers.clear();
+        self.pages
+            .intern(thread.space, &self.touched, &mut self.numbers);
+        for (reference, number) in batch.references[first..].iter_mut().zip(&self.numbers) {
+            *reference = reference.of(*number);
         }
         self.programs[owner].threads.insert(name, thread);
         batch.runs.push(Run {
@@ -287,10 +301,10 @@ mod tests {
 
     #[test]
     fn a_reference_holds_what_it_was_made_of() {
-        let all = Reference::new(PageId(u32::MAX), u64::MAX, true);
+        let all = Reference::new(u64::MAX, true).of(PageId(u32::MAX));
         assert_eq!((all.page(), all.write()), (PageId(u32::MAX), true));
         assert_eq!(all.instructions(), MAX_INSTRUCTIONS);
-        let little = Reference::new(PageId(7), 3, false);
+        let little = Reference::new(3, false).of(PageId(9)).of(PageId(7));
         assert_eq!(
             (little.page(), little.instructions(), little.write()),
             (PageId(7), 3, false)

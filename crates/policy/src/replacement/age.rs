@@ -107,6 +107,10 @@ impl Replacement for Age {
         }
     }
 
+    fn expect(&self, pages: &[PageId]) {
+        self.states.expect(pages);
+    }
+
     fn contains(&self, page: PageId) -> bool {
         self.states.get(page).used != Use::Absent
     }

@@ -191,6 +191,11 @@ impl Replacement for Arc {
         self.places.set(page, Place::Nowhere);
     }
 
+    fn expect(&self, pages: &[PageId]) {
+        self.places.expect(pages);
+        self.links.expect(pages);
+    }
+
     fn contains(&self, page: PageId) -> bool {
         matches!(
             self.places.get(page),

@@ -151,6 +151,11 @@ impl Replacement for Cflru {
         self.states.set(page, State::default());
     }
 
+    fn expect(&self, pages: &[PageId]) {
+        self.states.expect(pages);
+        self.links.expect(pages);
+    }
+
     fn contains(&self, page: PageId) -> bool {
         self.states.get(page).region != Region::None
     }

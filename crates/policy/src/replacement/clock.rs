@@ -91,6 +91,11 @@ impl Replacement for Clock {
         }
     }
 
+    fn expect(&self, pages: &[PageId]) {
+        self.states.expect(pages);
+        self.links.expect(pages);
+    }
+
     fn contains(&self, page: PageId) -> bool {
         self.states.get(page) != State::Absent
     }

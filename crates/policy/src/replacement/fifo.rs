@@ -65,6 +65,10 @@ impl Replacement for Fifo {
         }
     }
 
+    fn expect(&self, pages: &[PageId]) {
+        self.resident.expect(pages);
+    }
+
     fn contains(&self, page: PageId) -> bool {
         self.resident.get(page)
     }

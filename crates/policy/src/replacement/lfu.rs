@@ -108,6 +108,11 @@ impl Replacement for Lfu {
         }
     }
 
+    fn expect(&self, pages: &[PageId]) {
+        self.bucket_of.expect(pages);
+        self.links.expect(pages);
+    }
+
     fn contains(&self, page: PageId) -> bool {
         self.bucket_of.get(page) != NONE
     }

@@ -157,6 +157,10 @@ impl Replacement for Linux {
         self.shadows.set(page, None);
     }
 
+    fn expect(&self, pages: &[PageId]) {
+        self.states.expect(pages);
+    }
+
     fn contains(&self, page: PageId) -> bool {
         self.states.get(page).queue != Queue::None
     }

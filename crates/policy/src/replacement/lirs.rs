@@ -217,6 +217,11 @@ impl Replacement for Lirs {
         self.places.set(page, Place::Nowhere);
     }
 
+    fn expect(&self, pages: &[PageId]) {
+        self.places.expect(pages);
+        self.stack_links.expect(pages);
+    }
+
     fn contains(&self, page: PageId) -> bool {
         !matches!(self.places.get(page), Place::Nowhere | Place::Gone)
     }

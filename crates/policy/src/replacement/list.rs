@@ -1,6 +1,7 @@
 //! Doubly linked lists of pages, in arrays: a page is in at most one list of a [`Links`].
 
 use super::PageId;
+use crate::cache::prefetch;
 
 /// No page.
 const NONE: u32 = u32::MAX;
@@ -31,6 +32,13 @@ impl Default for List {
 }
 
 impl Links {
+    /// Has the links of these pages fetched into the processor's cache.
+    pub(super) fn expect(&self, pages: &[PageId]) {
+        for page in pages {
+            prefetch(&self.pages, page.index());
+        }
+    }
+
     /// Makes room for `page`.
     pub(super) fn cover(&mut self, page: PageId) {
         if page.index() >= self.pages.len() {

@@ -66,6 +66,11 @@ impl Replacement for Lru {
         }
     }
 
+    fn expect(&self, pages: &[PageId]) {
+        self.resident.expect(pages);
+        self.links.expect(pages);
+    }
+
     fn contains(&self, page: PageId) -> bool {
         self.resident.get(page)
     }

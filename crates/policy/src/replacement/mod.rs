@@ -84,6 +84,10 @@ pub trait Replacement: Send {
     /// How many pages are resident.
     fn resident(&self) -> usize;
 
+    /// These pages will be touched next: what is known of them may be fetched into the
+    /// processor's cache. Changes nothing else.
+    fn expect(&self, _pages: &[PageId]) {}
+
     /// Touches in a row; returns how many missed. Each policy's own loop, so that a touch is no
     /// virtual call.
     fn replay(&mut self, touches: &[Touch]) -> u64 {

@@ -80,6 +80,10 @@ impl Replacement for Random {
         }
     }
 
+    fn expect(&self, pages: &[PageId]) {
+        self.places.expect(pages);
+    }
+
     fn contains(&self, page: PageId) -> bool {
         self.places.get(page).is_some()
     }

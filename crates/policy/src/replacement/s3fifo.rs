@@ -179,6 +179,10 @@ impl Replacement for S3Fifo {
         self.leave(page);
     }
 
+    fn expect(&self, pages: &[PageId]) {
+        self.states.expect(pages);
+    }
+
     fn contains(&self, page: PageId) -> bool {
         !matches!(self.states.get(page).queue, Queue::None | Queue::Ghost)
     }

@@ -96,6 +96,10 @@ impl Replacement for Sieve {
         }
     }
 
+    fn expect(&self, pages: &[PageId]) {
+        self.states.expect(pages);
+    }
+
     fn contains(&self, page: PageId) -> bool {
         self.states.get(page) != State::Absent
     }

@@ -1,6 +1,7 @@
 //! A value for every page, in an array.
 
 use super::PageId;
+use crate::cache::prefetch;
 
 /// What a policy knows of each page: the default value until another is set.
 #[derive(Debug, Default)]
@@ -10,6 +11,13 @@ impl<T: Copy + Default> Table<T> {
     /// The value of `page`.
     pub(super) fn get(&self, page: PageId) -> T {
         self.0.get(page.index()).copied().unwrap_or_default()
+    }
+
+    /// Has the values of these pages fetched into the processor's cache.
+    pub(super) fn expect(&self, pages: &[PageId]) {
+        for page in pages {
+            prefetch(&self.0, page.index());
+        }
     }
 
     /// The value of `page`, to be changed.

@@ -145,6 +145,10 @@ impl Replacement for TwoQ {
         self.places.set(page, Place::Nowhere);
     }
 
+    fn expect(&self, pages: &[PageId]) {
+        self.places.expect(pages);
+    }
+
     fn contains(&self, page: PageId) -> bool {
         !matches!(self.places.get(page), Place::Nowhere | Place::A1out)
     }

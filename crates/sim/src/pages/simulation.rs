@@ -12,14 +12,14 @@ use std::sync::Arc;
 use terrace_base::Nanos;
 use terrace_device::Queue;
 use terrace_policy::prefetch::{self, Engine};
-use terrace_policy::replacement::Replacement;
+use terrace_policy::replacement::{PageId, Replacement};
 
 use super::buffer::EvictionBuffer;
 use super::count::{Counts, Times};
 use super::outcome::{Clock, Outcome, Reading};
 use super::settings::{Prefetch, Settings};
 use super::store::Store;
-use super::threads::{NEVER, State, Thread};
+use super::threads::{NEVER, State, Thread, WINDOW};
 use crate::intern::PageTable;
 use crate::workload::{Batch, Reference};
 
@@ -218,12 +218,25 @@ impl Simulation {
         } else if let Some(touch) = self.threads[index].pending.take() {
             self.touch(index, touch, pages);
         } else if let Some(mut stretch) = self.threads[index].take_stretch() {
-            let made = self.make(index, stretch.left(), horizon, pages);
+            self.expect(stretch.foretell());
+            let made = self.make(index, stretch.window(), horizon, pages);
             stretch.advance(made);
             self.threads[index].give_back(stretch);
         } else {
             self.threads[index].state = State::Starving;
         }
+    }
+
+    /// These touches come soon. Tables of a value a page are larger than the processor's caches;
+    /// without this a simulation waits for memory most of the time.
+    fn expect(&self, touches: &[Reference]) {
+        let mut pages = [PageId::default(); WINDOW];
+        for (page, touch) in pages.iter_mut().zip(touches) {
+            *page = touch.page();
+        }
+        let pages = &pages[..touches.len()];
+        self.store.expect(pages);
+        self.replacement.expect(pages);
     }
 
     /// A thread makes touches until its clock passes `horizon`, or it waits; returns how many

@@ -1,5 +1,6 @@
 //! Where every page lies, and what is true of it.
 
+use terrace_policy::cache::prefetch;
 use terrace_policy::replacement::PageId;
 
 /// What is true of a page; its residence in DRAM is the replacement policy's to say.
@@ -60,6 +61,13 @@ impl Store {
         if count > self.flags.len() {
             self.flags.resize(count, Flags::default());
             self.slots.resize(count, NO_SLOT);
+        }
+    }
+
+    /// Has the flags of these pages fetched into the processor's cache.
+    pub(super) fn expect(&self, pages: &[PageId]) {
+        for page in pages {
+            prefetch(&self.flags, page.index());
         }
     }
 

@@ -53,7 +53,12 @@ pub(super) struct Stretch {
     batch: Arc<Batch>,
     next: usize,
     end: usize,
+    /// Up to here it was foretold what comes.
+    foretold: usize,
 }
+
+/// Touches that are foretold at a time, and made without looking up.
+pub(super) const WINDOW: usize = 32;
 
 /// One thread.
 pub(super) struct Thread {
@@ -119,6 +124,7 @@ impl Thread {
             batch: Arc::clone(batch),
             next: begin,
             end,
+            foretold: begin,
         });
     }
 
@@ -150,9 +156,19 @@ impl Thread {
 }
 
 impl Stretch {
-    /// The touches that are left.
-    pub(super) fn left(&self) -> &[Reference] {
-        &self.batch.references[self.next..self.end]
+    /// The next touches, some of those that are left.
+    pub(super) fn window(&self) -> &[Reference] {
+        let end = self.end.min(self.next + WINDOW);
+        &self.batch.references[self.next..end]
+    }
+
+    /// Some touches behind the window, each once.
+    pub(super) fn foretell(&mut self) -> &[Reference] {
+        let begin = self.foretold;
+        if begin < self.end.min(self.next + 2 * WINDOW) {
+            self.foretold = self.end.min(begin + WINDOW);
+        }
+        &self.batch.references[begin..self.foretold]
     }
 
     /// So many of these were made.
