@@ -1,39 +1,42 @@
 //! Dense numbers for the pages of a workload.
 //!
 //! Policies keep their state in arrays, so every page of every address space gets a number, in
-//! the order of first appearance. Programs touch neighbouring pages, so a table of 512 pages (what
-//! one x86-64 page table covers) is found once and then indexed.
+//! the order of first appearance. Programs touch neighbouring pages, so the numbers of 128 pages
+//! lie together in a leaf, which is found once and then indexed.
 
-use std::collections::HashMap;
-
+use rustc_hash::FxHashMap;
 use terrace_policy::cache::prefetch;
 use terrace_policy::replacement::PageId;
 use terrace_policy::{Location, Page, Space};
 
-/// Pages in one leaf, as in a page table of x86-64.
-const LEAF_PAGES: u64 = 512;
+/// Pages in one leaf: few enough that a page which is alone in its leaf, as objects of an object
+/// trace are, costs no more than 512 bytes.
+const LEAF_PAGES: u64 = 128;
 /// Leaves that are found without hashing.
-const RECENT: usize = 4096;
+const RECENT: usize = 1 << 14;
 /// Pages whose places are looked up before the first of their numbers is read.
 const GROUP: usize = 64;
 /// A page that has no number.
 const NONE: u32 = u32::MAX;
 
 /// Address spaces are numbered below this.
-pub const MAX_SPACES: u32 = 1 << 21;
+pub const MAX_SPACES: u32 = 1 << 19;
 
-/// Which leaf: the address space, and the page number divided by [`LEAF_PAGES`], which has 43 bits
+/// Bits of a page number, divided by [`LEAF_PAGES`].
+const LEAF_BITS: u32 = 45;
+
+/// Which leaf: the address space, and the page number divided by [`LEAF_PAGES`], which has 45 bits
 /// at most, for an address has 64.
 type LeafKey = u64;
 
 fn leaf_key(at: Location) -> LeafKey {
     debug_assert!(at.space.0 < MAX_SPACES);
-    (u64::from(at.space.0) << 43) | (at.page.0 / LEAF_PAGES)
+    (u64::from(at.space.0) << LEAF_BITS) | (at.page.0 / LEAF_PAGES)
 }
 
 /// From pages to their numbers and back.
 pub struct PageTable {
-    leaves: HashMap<LeafKey, u32>,
+    leaves: FxHashMap<LeafKey, u32>,
     /// The leaves, one behind the other.
     numbers: Vec<u32>,
     /// Leaves found last, by the low bits of their key.
@@ -52,7 +55,7 @@ impl PageTable {
     /// An empty table.
     pub fn new() -> Self {
         Self {
-            leaves: HashMap::new(),
+            leaves: FxHashMap::default(),
             numbers: Vec::new(),
             recent: vec![(LeafKey::MAX, NONE); RECENT],
             locations: Vec::new(),
@@ -92,6 +95,10 @@ impl PageTable {
 
     /// The number of a page, if it has one.
     pub fn find(&self, at: Location) -> Option<PageId> {
+        // A prediction may lie beyond all addresses.
+        if (at.page.0 / LEAF_PAGES) >> LEAF_BITS != 0 {
+            return None;
+        }
         let leaf = *self.leaves.get(&leaf_key(at))?;
         let number = self.numbers[leaf as usize + (at.page.0 % LEAF_PAGES) as usize];
         (number != NONE).then_some(PageId(number))
@@ -116,7 +123,7 @@ impl PageTable {
     #[inline]
     fn place(&mut self, at: Location) -> usize {
         let key = leaf_key(at);
-        let slot = (key ^ (key >> 43)) as usize % RECENT;
+        let slot = (key ^ (key >> LEAF_BITS)) as usize % RECENT;
         let (known, mut leaf) = self.recent[slot];
         if known != key {
             leaf = self.find_leaf(key);
@@ -137,6 +144,8 @@ impl PageTable {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashMap;
+
     use super::*;
     use proptest::prelude::*;
 
@@ -166,6 +175,7 @@ mod tests {
                     prop_assert_eq!(table.location(number), at);
                 }
                 prop_assert_eq!(table.find(Location::new(Space(7), Page(1))), None);
+                prop_assert_eq!(table.find(Location::new(Space(0), Page((1 << 52) + 77))), None);
             }
             prop_assert_eq!(table.len(), plain.len());
         }

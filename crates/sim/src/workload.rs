@@ -1,7 +1,6 @@
 //! What is simulated: the programs, their traces, and their threads.
 
-use std::collections::HashMap;
-
+use rustc_hash::FxHashMap;
 use terrace_base::{Error, Result};
 use terrace_policy::replacement::PageId;
 use terrace_policy::{PAGE_BYTES, Page, Space};
@@ -95,7 +94,7 @@ struct Program {
     source: Box<dyn Source>,
     /// How many more accesses of it are wanted.
     left: u64,
-    threads: HashMap<u16, Thread>,
+    threads: FxHashMap<u16, Thread>,
 }
 
 /// Programs that run on one machine.
@@ -112,7 +111,7 @@ impl Workload {
     /// These traces, a program each; of each at most `limit` accesses.
     ///
     /// # Errors
-    /// A usage error where there is none, or more than 32.
+    /// A usage error where there is none, or more than 8.
     pub fn new(sources: Vec<Box<dyn Source>>, limit: Option<u64>) -> Result<Self> {
         if sources.is_empty() {
             return Err(Error::usage("there is no trace to simulate; name one"));
@@ -126,7 +125,7 @@ impl Workload {
         let programs = sources.into_iter().map(|source| Program {
             source,
             left: limit.unwrap_or(u64::MAX),
-            threads: HashMap::new(),
+            threads: FxHashMap::default(),
         });
         Ok(Self {
             programs: programs.collect(),

@@ -10,7 +10,7 @@
 //! From libCacheSim's `traceReader/customizedReader/oracle/oracleGeneralBin.h`.
 //!
 //! An object becomes a page, so that a simulation of pages sees each as one: object `id` is read
-//! as address `id * 4096`. Ids of 2^51 and more, which have no such address (hashes, mostly),
+//! as address `id * 4096`, and as no more than 4096 bytes. Ids of 2^51 and more, which have no such address (hashes, mostly),
 //! get the pages from 2^51 on in the order of their appearance. Objects are read, never written,
 //! and no instructions are counted. A file that was cut between two records does not show it.
 //!
@@ -34,6 +34,8 @@ use crate::stream::{Records, Stream};
 const RECORD: usize = 24;
 /// Bits of an address that tell a byte of its page.
 const PAGE_BITS: u32 = 12;
+/// Bytes in a page.
+const PAGE: u32 = 1 << PAGE_BITS;
 /// The first id that is not its own page number.
 const RENUMBERED: u64 = 1 << 51;
 /// The highest process whose pages have ids.
@@ -99,7 +101,7 @@ impl Records for Reader {
         let id = u64::from_le_bytes(bytes(&record, 4));
         block.push(Access {
             address: self.page(id) << PAGE_BITS,
-            size: u32::from_le_bytes(bytes(&record, 12)),
+            size: u32::from_le_bytes(bytes(&record, 12)).min(PAGE),
             ..Access::default()
         });
         Ok(true)

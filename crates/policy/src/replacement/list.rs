@@ -93,6 +93,10 @@ impl List {
     pub(super) fn pop_back(&mut self, links: &mut Links) -> Option<PageId> {
         let page = self.back()?;
         self.remove(links, page);
+        // The next to go, most likely.
+        if let Some(next) = self.back() {
+            links.expect(&[next]);
+        }
         Some(page)
     }
 

@@ -217,11 +217,12 @@ impl Simulation {
             self.fetch(index, page, way, pages);
         } else if let Some(touch) = self.threads[index].pending.take() {
             self.touch(index, touch, pages);
-        } else if let Some(mut stretch) = self.threads[index].take_stretch() {
-            self.expect(stretch.foretell());
-            let made = self.make(index, stretch.window(), horizon, pages);
-            stretch.advance(made);
-            self.threads[index].give_back(stretch);
+        } else if let Some(batch) = self.threads[index].take_batch() {
+            let soon = self.threads[index].foretell();
+            self.expect(&batch.references[soon]);
+            let window = self.threads[index].window();
+            let made = self.make(index, &batch.references[window], horizon, pages);
+            self.threads[index].give_back(batch, made);
         } else {
             self.threads[index].state = State::Starving;
         }

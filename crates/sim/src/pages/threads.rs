@@ -1,6 +1,7 @@
 //! The threads of the programs, each with its own virtual clock.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 use std::sync::Arc;
 
 use terrace_base::Nanos;
@@ -48,15 +49,6 @@ impl State {
     }
 }
 
-/// Touches that were not made yet.
-pub(super) struct Stretch {
-    batch: Arc<Batch>,
-    next: usize,
-    end: usize,
-    /// Up to here it was foretold what comes.
-    foretold: usize,
-}
-
 /// Touches that are foretold at a time, and made without looking up.
 pub(super) const WINDOW: usize = 32;
 
@@ -68,8 +60,14 @@ pub(super) struct Thread {
     computed_ps: u64,
     /// Time that it did not compute: faults, and waiting.
     stalled: Nanos,
-    /// Touches to come.
-    stretches: VecDeque<Stretch>,
+    /// The batch that it is in.
+    batch: Option<Arc<Batch>>,
+    /// Its touches there that were not made yet.
+    left: Range<usize>,
+    /// Up to here it was foretold which these are.
+    foretold: usize,
+    /// Where its touches go on after that.
+    later: VecDeque<(Arc<Batch>, Range<usize>)>,
     /// Picoseconds an instruction, and picoseconds a touch.
     pace: (u64, u64),
     /// The next touch, if the clock is there already.
@@ -86,7 +84,10 @@ impl Thread {
             state: State::Starving,
             computed_ps: 0,
             stalled: start,
-            stretches: VecDeque::new(),
+            batch: None,
+            left: 0..0,
+            foretold: 0,
+            later: VecDeque::new(),
             pace,
             pending: None,
             penalty: Nanos::ZERO,
@@ -120,59 +121,54 @@ impl Thread {
 
     /// More touches are known.
     pub(super) fn feed(&mut self, batch: &Arc<Batch>, begin: usize, end: usize) {
-        self.stretches.push_back(Stretch {
-            batch: Arc::clone(batch),
-            next: begin,
-            end,
-            foretold: begin,
-        });
+        self.later.push_back((Arc::clone(batch), begin..end));
     }
 
     /// How many touches are known.
     pub(super) fn known(&self) -> usize {
-        self.stretches
-            .iter()
-            .map(|stretch| stretch.end - stretch.next)
-            .sum()
+        let later: usize = self.later.iter().map(|(_, range)| range.len()).sum();
+        self.left.len() + later
     }
 
-    /// The stretch of touches to go on with.
-    pub(super) fn take_stretch(&mut self) -> Option<Stretch> {
-        self.stretches.pop_front()
-    }
-
-    /// What is left of it is for later.
-    pub(super) fn give_back(&mut self, stretch: Stretch) {
-        if stretch.next < stretch.end {
-            self.stretches.push_front(stretch);
+    /// Lends the batch with its next touches; [`Thread::give_back`] takes it. None where no touch
+    /// is known.
+    #[inline]
+    pub(super) fn take_batch(&mut self) -> Option<Arc<Batch>> {
+        if self.left.is_empty() {
+            let (batch, left) = self.later.pop_front()?;
+            self.foretold = left.start;
+            self.left = left;
+            return Some(batch);
         }
+        self.batch.take()
+    }
+
+    /// The next touches in the batch.
+    #[inline]
+    pub(super) fn window(&self) -> Range<usize> {
+        self.left.start..self.left.end.min(self.left.start + WINDOW)
+    }
+
+    /// Some touches behind the window, each once.
+    #[inline]
+    pub(super) fn foretell(&mut self) -> Range<usize> {
+        let begin = self.foretold;
+        if begin < self.left.end.min(self.left.start + 2 * WINDOW) {
+            self.foretold = self.left.end.min(begin + WINDOW);
+        }
+        begin..self.foretold
+    }
+
+    /// So many touches of the batch were made.
+    #[inline]
+    pub(super) fn give_back(&mut self, batch: Arc<Batch>, made: usize) {
+        self.left.start += made;
+        self.batch = Some(batch);
     }
 
     /// Computes up to a touch.
     #[inline]
     pub(super) fn compute(&mut self, touch: Reference) {
         self.computed_ps += touch.instructions() * self.pace.0 + self.pace.1;
-    }
-}
-
-impl Stretch {
-    /// The next touches, some of those that are left.
-    pub(super) fn window(&self) -> &[Reference] {
-        let end = self.end.min(self.next + WINDOW);
-        &self.batch.references[self.next..end]
-    }
-
-    /// Some touches behind the window, each once.
-    pub(super) fn foretell(&mut self) -> &[Reference] {
-        let begin = self.foretold;
-        if begin < self.end.min(self.next + 2 * WINDOW) {
-            self.foretold = self.end.min(begin + WINDOW);
-        }
-        &self.batch.references[begin..self.foretold]
-    }
-
-    /// So many of these were made.
-    pub(super) fn advance(&mut self, touches: usize) {
-        self.next += touches;
     }
 }

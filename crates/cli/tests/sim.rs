@@ -1,0 +1,282 @@
+//! `terrace sim`: real traces through the binary, and wrong input.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+fn terrace(arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_terrace"));
+    command.args(arguments).output().expect("terrace runs")
+}
+
+fn simulate(arguments: &[&str]) -> Value {
+    let output = terrace(&[&["sim", "pages", "--json"], arguments].concat());
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    serde_json::from_slice(&output.stdout).expect("JSON")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// A generated trace in a directory that goes away.
+fn generate(directory: &TempDir, kind: &str, options: &[&str]) -> String {
+    let file = directory
+        .path()
+        .join(format!("{kind}.parquet"))
+        .display()
+        .to_string();
+    let output = terrace(&[&["trace", "gen", kind, "-o", &file], options].concat());
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    file
+}
+
+#[test]
+fn a_simulation_says_all_it_found() {
+    let directory = TempDir::new().unwrap();
+    let zipf = generate(
+        &directory,
+        "zipf",
+        &["--accesses", "100K", "--footprint", "16M"],
+    );
+    let found = simulate(&["--dram", "25%", "--memory", "flash", &zipf]);
+    assert_eq!(found["schema"], "terrace.sim.pages/1");
+    let run = &found["runs"][0];
+    let number = |key: &str| {
+        run[key]
+            .as_f64()
+            .unwrap_or_else(|| panic!("{key}: {}", run[key]))
+    };
+    assert_eq!(number("accesses"), 100e3);
+    let footprint = number("footprint_pages");
+    assert_eq!(
+        run["settings"]["dram_pages"].as_f64().unwrap(),
+        (footprint / 4.0).floor()
+    );
+    let parts = ["first_touches", "full_misses", "partial_misses", "rescues"];
+    assert_eq!(number("misses"), parts.map(number).iter().sum::<f64>());
+    assert!((number("miss_ratio") - number("misses") / 100e3).abs() < 1e-12);
+    assert!(number("slowdown") > 10.0, "{run}");
+    assert!((number("time_ns") / number("all_dram_ns") - number("slowdown")).abs() < 1e-9);
+    assert!(
+        number("writebacks") > 0.0 && number("lifetime_years") > 0.0,
+        "{run}"
+    );
+    // What trace info says of LRU is what the simulation finds.
+    let info = terrace(&["trace", "info", "--json", &zipf]);
+    let info: Value = serde_json::from_slice(&info.stdout).unwrap();
+    assert_eq!(
+        info["footprint_pages"].as_f64().unwrap_or(footprint),
+        footprint
+    );
+}
+
+/// Same trace, settings and seed: the same bytes out, on any number of processors.
+#[test]
+fn the_same_bytes_come_out() {
+    let directory = TempDir::new().unwrap();
+    let gups = generate(
+        &directory,
+        "gups",
+        &["--accesses", "100K", "--footprint", "4M"],
+    );
+    let run = |threads: &str| {
+        let output = Command::new(env!("CARGO_BIN_EXE_terrace"))
+            .args([
+                "sim",
+                "pages",
+                "--json",
+                "--dram",
+                "10%,50%",
+                "--prefetch",
+                "off,stream,readahead",
+            ])
+            .args(["--replacement", "lru,random,arc", &gups, &gups])
+            .env("RAYON_NUM_THREADS", threads)
+            .output()
+            .expect("terrace runs");
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        output.stdout
+    };
+    let one = run("1");
+    assert_eq!(one, run("2"));
+    assert_eq!(one, run("5"));
+    let found: Value = serde_json::from_slice(&one).unwrap();
+    assert_eq!(found["runs"].as_array().unwrap().len(), 18);
+}
+
+#[test]
+fn a_table_shows_what_differs_and_a_note_what_is_cold() {
+    let directory = TempDir::new().unwrap();
+    let zipf = generate(
+        &directory,
+        "zipf",
+        &["--accesses", "20K", "--footprint", "16M"],
+    );
+    let output = terrace(&[
+        "sim",
+        "pages",
+        "--dram",
+        "50%",
+        "--inclusion",
+        "inclusive,exclusive",
+        &zipf,
+    ]);
+    let table = text(&output.stdout);
+    assert!(
+        table.contains("| inclusion |") && table.contains("exclusive"),
+        "{table}"
+    );
+    assert!(!table.contains("replacement"), "all have the same: {table}");
+    assert!(table.contains("simulated"), "{table}");
+    assert!(table.contains("note: "), "{table}");
+    let alone = text(&terrace(&["sim", "pages", "--dram", "50%", &zipf]).stdout);
+    assert!(alone.contains("where the time went"), "{alone}");
+}
+
+#[test]
+fn a_technology_of_one_s_own() {
+    let directory = TempDir::new().unwrap();
+    let zipf = generate(
+        &directory,
+        "zipf",
+        &["--accesses", "20K", "--footprint", "1M"],
+    );
+    let file = directory.path().join("mine.toml");
+    std::fs::write(
+        &file,
+        "[mine]\nlike = \"pcm\"\npage_read = { value = \"3us\", source = \"me\" }\n",
+    )
+    .unwrap();
+    let file = file.to_str().unwrap();
+    let found = simulate(&[
+        "--dram",
+        "10p",
+        "--memories",
+        file,
+        "--memory",
+        "mine",
+        &zipf,
+    ]);
+    assert_eq!(found["runs"][0]["settings"]["read_ns"], 3000);
+    assert_eq!(found["runs"][0]["settings"]["write_ns"], 1500);
+}
+
+#[test]
+fn wrong_input_has_its_sentence() {
+    let directory = TempDir::new().unwrap();
+    let zipf = generate(
+        &directory,
+        "zipf",
+        &["--accesses", "1K", "--footprint", "1M"],
+    );
+    let empty = directory.path().join("empty.csv");
+    std::fs::write(&empty, "address,write\n").unwrap();
+    let empty = empty.to_str().unwrap();
+    let torn = directory.path().join("torn.parquet");
+    let whole = std::fs::read(&zipf).unwrap();
+    std::fs::write(&torn, &whole[..whole.len() / 2]).unwrap();
+    let torn = torn.to_str().unwrap();
+    for (arguments, code, says) in [
+        (vec!["--dram", "1M"], 2, "TRACE"),
+        (vec![&*zipf], 2, "--dram"),
+        (vec!["--dram", "0%", &zipf], 2, "no amount of DRAM"),
+        (
+            vec!["--dram", "1M", "/does/not/exist"],
+            1,
+            "/does/not/exist",
+        ),
+        (vec!["--dram", "1M", "/"], 1, "/"),
+        (vec!["--dram", "1M", torn], 1, "torn.parquet"),
+        (vec!["--dram", "25%", empty], 1, "no access"),
+        (vec!["--dram", "1M", "--memory", "cheese", &zipf], 2, "pcm"),
+        (vec!["--dram", "1M", "--memory", "fram", &zipf], 2, "fram"),
+        (
+            vec!["--dram", "1M", "--replacement", "best", &zipf],
+            2,
+            "lru",
+        ),
+        (
+            vec!["--dram", "1M", "--prefetch", "psychic", &zipf],
+            2,
+            "stream",
+        ),
+        (
+            vec!["--dram", "1M", "--fault-cost", "-5", &zipf],
+            2,
+            "fault cost",
+        ),
+        (vec!["--dram", "1M", "--threads", "0", &zipf], 2, "thread"),
+        (
+            vec!["--dram", "1M", "--channels", "0", &zipf],
+            2,
+            "channels",
+        ),
+        (
+            vec!["--dram", "1M", "--replacement", "belady", &zipf, &zipf],
+            2,
+            "future",
+        ),
+        (vec!["--dram", "1000000T", &zipf], 2, "DRAM"),
+    ] {
+        let output = terrace(&[&["sim", "pages"], &arguments[..]].concat());
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(code), "{arguments:?}: {said}");
+        assert!(said.contains(says), "{arguments:?}: {said}");
+        assert!(!said.contains("panicked"), "{arguments:?}: {said}");
+    }
+}
+
+/// libCacheSim's figures, where its trace is: the whole way from file to figure.
+#[test]
+fn miss_ratios_are_those_of_libcachesim() {
+    let Some(data) = data() else {
+        // Not by a macro: the test harness would swallow it.
+        let _ = writeln!(
+            std::io::stderr(),
+            "SKIPPED: miss_ratios_are_those_of_libcachesim needs shared/data (TERRACE_DATA)"
+        );
+        return;
+    };
+    let trace = data.join("cloudPhysicsIO.oracleGeneral.bin");
+    let found = simulate(&[
+        "--dram",
+        "500p,5000p,20000p",
+        "--replacement",
+        "lru,fifo,belady",
+        trace.to_str().unwrap(),
+    ]);
+    let mut compared = 0;
+    for row in std::fs::read_to_string(data.join("cloudPhysicsIO.miss-ratios.csv"))
+        .unwrap()
+        .lines()
+    {
+        let fields: Vec<_> = row.split(',').collect();
+        for run in found["runs"].as_array().unwrap() {
+            let settings = &run["settings"];
+            if fields[0].to_lowercase() == settings["replacement"].as_str().unwrap()
+                && fields[1] == settings["dram_pages"].to_string()
+            {
+                assert_eq!(
+                    format!("{:.4}", run["miss_ratio"].as_f64().unwrap()),
+                    fields[3],
+                    "{row}"
+                );
+                compared += 1;
+            }
+        }
+    }
+    assert_eq!(compared, 9);
+}
+
+fn data() -> Option<PathBuf> {
+    let data = std::env::var_os("TERRACE_DATA")
+        .map(PathBuf::from)
+        .unwrap_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data"));
+    data.join("cloudPhysicsIO.miss-ratios.csv")
+        .exists()
+        .then_some(data)
+}
