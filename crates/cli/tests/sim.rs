@@ -81,7 +81,7 @@ fn the_same_bytes_come_out() {
     let gups = generate(
         &directory,
         "gups",
-        &["--accesses", "100K", "--footprint", "4M"],
+        &["--accesses", "10K", "--footprint", "1M"],
     );
     let run = |threads: &str| {
         let output = Command::new(env!("CARGO_BIN_EXE_terrace"))
