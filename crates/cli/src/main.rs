@@ -5,6 +5,7 @@ mod doctor;
 mod progress;
 mod run;
 mod sim;
+mod sweep;
 mod trace;
 
 use std::io::Write;
@@ -31,6 +32,7 @@ fn dispatch(arguments: args::Terrace) -> Result<ExitCode> {
     match arguments.command {
         args::Command::Run(run) => run::run(run),
         args::Command::Sim(sim) => sim::sim(&sim),
+        args::Command::Sweep(sweep) => sweep::sweep(&sweep),
         args::Command::Trace(trace) => trace::trace(&trace),
         args::Command::Doctor(doctor) => doctor::doctor(&doctor),
     }

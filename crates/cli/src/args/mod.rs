@@ -4,11 +4,13 @@ mod doctor;
 pub mod machines;
 mod run;
 pub mod sim;
+mod sweep;
 pub mod trace;
 
 pub use doctor::Doctor;
 pub use run::Run;
 pub use sim::Sim;
+pub use sweep::Sweep;
 pub use trace::Trace;
 
 use clap::{Parser, Subcommand};
@@ -24,7 +26,8 @@ pub struct Terrace {
 #[derive(Subcommand)]
 pub enum Command {
     Run(Run),
-    Sim(Sim),
+    Sim(Box<Sim>),
+    Sweep(Box<Sweep>),
     Trace(Trace),
     Doctor(Doctor),
 }
