@@ -6,6 +6,7 @@ mod progress;
 mod record;
 mod run;
 mod sim;
+mod sweep;
 mod trace;
 
 use std::io::Write;
@@ -32,6 +33,7 @@ fn dispatch(arguments: args::Terrace) -> Result<ExitCode> {
     match arguments.command {
         args::Command::Run(run) => run::run(run),
         args::Command::Sim(sim) => sim::sim(&sim),
+        args::Command::Sweep(sweep) => sweep::sweep(&sweep),
         args::Command::Trace(trace) => trace::trace(&trace),
         args::Command::Record(record) => record::record(record),
         args::Command::Doctor(doctor) => doctor::doctor(&doctor),

@@ -32,6 +32,11 @@ impl Progress {
     pub fn at(&self, accesses: u64) {
         self.0.set_position(accesses);
     }
+
+    /// Says what is being done, from now on.
+    pub fn says(&self, what: String) {
+        self.0.set_prefix(what);
+    }
 }
 
 impl Drop for Progress {

@@ -7,5 +7,6 @@ pub mod run;
 pub mod schema;
 pub mod sim;
 pub mod status;
+pub mod sweep;
 mod table;
 pub mod trace;

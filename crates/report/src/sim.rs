@@ -290,7 +290,7 @@ fn named(one: &Simulated) -> Vec<(&'static str, String)> {
 }
 
 /// A setting's name as the command line has it.
-fn word(value: &impl Serialize) -> String {
+pub(crate) fn word(value: &impl Serialize) -> String {
     match serde_json::to_value(value) {
         Ok(serde_json::Value::String(name)) => name,
         other => unreachable!("a setting without fields is a name: {other:?}"),

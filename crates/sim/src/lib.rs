@@ -2,4 +2,5 @@
 
 pub mod intern;
 pub mod pages;
+pub mod sweep;
 pub mod workload;

@@ -5,12 +5,14 @@ pub mod machines;
 mod record;
 mod run;
 pub mod sim;
+mod sweep;
 pub mod trace;
 
 pub use doctor::Doctor;
 pub use record::{Filter, Record};
 pub use run::Run;
 pub use sim::Sim;
+pub use sweep::Sweep;
 pub use trace::Trace;
 
 use clap::{Parser, Subcommand};
@@ -29,6 +31,7 @@ pub enum Command {
     Record(Record),
     Trace(Trace),
     Sim(Box<Sim>),
+    Sweep(Box<Sweep>),
     Doctor(Doctor),
 }
 

@@ -2,14 +2,14 @@
 
 use std::ops::Sub;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use terrace_base::Nanos;
 
 /// Declares a struct of figures that only grow, and how to subtract an earlier state.
 macro_rules! figures {
     ($(#[$doc:meta])* $name:ident: $kind:ty { $($(#[$field_doc:meta])* $field:ident,)* }) => {
         $(#[$doc])*
-        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
         pub struct $name {
             $($(#[$field_doc])* pub $field: $kind,)*
         }

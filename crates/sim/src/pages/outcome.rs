@@ -1,6 +1,6 @@
 //! What a simulation found.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use terrace_base::{Bytes, Nanos};
 use terrace_device::{Consumed, lifetime};
 use terrace_policy::PAGE_BYTES;
@@ -43,7 +43,7 @@ pub(super) struct Reading {
 }
 
 /// The run time of one program.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ProgramTime {
     /// With the simulated memory, in nanoseconds.
     pub time_ns: Nanos,
@@ -57,7 +57,7 @@ pub struct ProgramTime {
 
 /// How long the tier lasts at the rate at which it was written, in years; none where nothing was
 /// written, or no endurance is known.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Lifetime {
     /// All cells are written evenly (Awad 2016, figures 2 and 9; Fedorov 2016, 2.4.5 with
     /// randomised levelling says the same).
@@ -73,7 +73,7 @@ pub struct Lifetime {
 const START_GAP_PERIOD: f64 = 100.0;
 
 /// What a simulation found, after its warm-up.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Outcome {
     /// Events.
     pub counts: Counts,
@@ -96,7 +96,7 @@ pub struct Outcome {
 }
 
 /// What the tier consumed, in joules.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Energy {
     /// Reads, and the rows activated for them.
     pub read_j: f64,

@@ -1,0 +1,59 @@
+//! What can be written after `terrace sweep`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use terrace_report::sweep::COLUMNS;
+use terrace_trace::Format;
+
+use super::machines::Machines;
+
+/// Simulate each of several traces on many machines, into one table
+///
+/// As `sim pages`, with all combinations of what is listed; but each trace runs alone, on every
+/// machine. The results are files for pandas, polars, DuckDB or a spreadsheet, a row a machine and
+/// trace, in the order of the combinations. A sweep that is stopped goes on where it was: give the
+/// same command again.
+#[derive(Args)]
+#[command(after_help = EXAMPLES, after_long_help = long_help())]
+pub struct Sweep {
+    /// Traces, each simulated alone
+    #[arg(value_name = "TRACE", required = true)]
+    pub traces: Vec<PathBuf>,
+
+    /// Where results go: NAME.parquet and NAME.csv; into a directory as sweep.parquet and
+    /// sweep.csv
+    #[arg(short, long, value_name = "NAME")]
+    pub output: PathBuf,
+
+    /// The traces' format, where neither content nor name tells
+    #[arg(long, value_name = "FORMAT", value_parser = Format::parse)]
+    pub format: Option<Format>,
+
+    /// Simulate only the first accesses of each trace
+    #[arg(long, value_name = "N")]
+    pub limit: Option<u64>,
+
+    #[command(flatten)]
+    pub machines: Machines,
+
+    /// No progress bar, and no word at the end
+    #[arg(short, long)]
+    pub quiet: bool,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  terrace sweep --dram 12.5%,25%,50% --replacement lru,arc,s3fifo gcc.parquet mcf.parquet -o out
+  terrace sweep --dram 25% --memory pcm,flash --fault-cost 700,1400,2800 *.parquet -o costs
+
+All figures are simulated. What is finished is kept in NAME.partial.jsonl until all is. All
+processors are used; RAYON_NUM_THREADS=N uses fewer.";
+
+/// The examples, and what the columns are.
+fn long_help() -> String {
+    let columns = COLUMNS
+        .iter()
+        .map(|column| format!("\n  {}: {}", column.name, column.doc));
+    format!("{EXAMPLES}\n\nColumns:{}", columns.collect::<String>())
+}

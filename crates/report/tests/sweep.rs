@@ -1,0 +1,174 @@
+//! The tables of a sweep: both hold the same, whatever was found.
+
+use std::collections::HashSet;
+
+use bytes::Bytes;
+use parquet::file::reader::{FileReader, SerializedFileReader};
+use parquet::record::Field;
+use proptest::prelude::*;
+use terrace_base::Nanos;
+use terrace_device::{Catalogue, Order};
+use terrace_policy::replacement;
+use terrace_report::sim::Run;
+use terrace_report::sweep::{COLUMNS, Row, csv, parquet};
+use terrace_sim::pages::choice::{Dram, Grid, Picos};
+use terrace_sim::pages::{self, FaultCost, Inclusion, Prefetch, Work};
+use terrace_sim::workload::Workload;
+use terrace_trace::generate::{self, Sequential};
+
+/// What is found on a machine with this memory, whose energy is known for some.
+fn row(memory: &str) -> Row {
+    let grid = Grid {
+        dram: vec![Dram::Pages(8)],
+        memory: vec![memory.to_owned()],
+        read: vec![],
+        write: vec![],
+        channels: vec![],
+        order: vec![Order::Plain],
+        capacity: vec![],
+        replacement: vec![replacement::by_name("lru").unwrap()],
+        prefetch: vec![Prefetch::Off],
+        work: vec![Work::Asynchronous],
+        inclusion: vec![Inclusion::Inclusive],
+        eviction_buffer: vec![4],
+        fault: vec![FaultCost::linux()],
+        shootdown: vec![],
+        threads: vec![],
+        instruction: vec![Picos(500)],
+        access: vec![Nanos(100)],
+        warmup: vec![0],
+        seed: vec![1],
+    };
+    let choice = grid.machines(&Catalogue::builtin()).unwrap().remove(0);
+    let settings = choice.settings(0).unwrap();
+    let trace = Sequential { writes: 50 }.source(&generate::Settings {
+        accesses: 20_000,
+        footprint: terrace_base::Bytes(64 << 10),
+        seed: 1,
+    });
+    let workload = Workload::new(vec![trace.unwrap()], None).unwrap();
+    let outcomes = pages::run(workload, vec![settings.clone()], None, |_| {}).unwrap();
+    Row {
+        trace: "a.parquet".to_owned(),
+        dram: choice.dram().to_string(),
+        run: Run::of(&settings, &outcomes[0]),
+    }
+}
+
+/// A value of a Parquet file as the CSV should have it.
+fn text(field: &Field) -> String {
+    match field {
+        Field::Null => String::new(),
+        Field::Str(value) => value.clone(),
+        Field::Long(value) => value.to_string(),
+        Field::ULong(value) => value.to_string(),
+        Field::Double(value) => format!("{value:?}"),
+        Field::Bool(value) => value.to_string(),
+        other => panic!("no column is of the type of {other:?}"),
+    }
+}
+
+/// The names and the rows of a Parquet file.
+fn read_parquet(bytes: Vec<u8>) -> (Vec<String>, Vec<Vec<String>>) {
+    let reader = SerializedFileReader::new(Bytes::from(bytes)).unwrap();
+    let schema = reader.metadata().file_metadata().schema_descr();
+    let names = schema.columns().iter().map(|c| c.name().to_owned());
+    let names = names.collect();
+    let rows = reader.get_row_iter(None).unwrap();
+    let rows = rows.map(|row| {
+        row.unwrap()
+            .get_column_iter()
+            .map(|(_, f)| text(f))
+            .collect()
+    });
+    (names, rows.collect())
+}
+
+/// The same of a CSV.
+fn read_csv(bytes: &[u8]) -> (Vec<String>, Vec<Vec<String>>) {
+    let mut reader = csv::Reader::from_reader(bytes);
+    let owned = |record: &csv::StringRecord| record.iter().map(str::to_owned).collect();
+    let names = owned(reader.headers().unwrap());
+    let rows = reader.records().map(|record| owned(&record.unwrap()));
+    (names, rows.collect())
+}
+
+/// The value of a row in the CSV.
+fn value(row: &Row, name: &str) -> String {
+    let (names, rows) = read_csv(&csv(std::slice::from_ref(row)).unwrap());
+    rows[0][names.iter().position(|one| one == name).expect(name)].clone()
+}
+
+#[test]
+fn each_figure_stands_in_its_column() {
+    let (flash, pcm) = (row("flash"), row("pcm-row"));
+    for (name, figure) in [
+        ("trace", "a.parquet".to_owned()),
+        ("dram", "8p".to_owned()),
+        ("dram_pages", "8".to_owned()),
+        ("memory", "flash".to_owned()),
+        ("inclusion", "inclusive".to_owned()),
+        ("shootdown_on_map", "false".to_owned()),
+        ("fault_kernel_ns", "6000".to_owned()),
+        ("threads", String::new()),
+        ("accesses", "20000".to_owned()),
+        ("writebacks", flash.run.writebacks.to_string()),
+        ("wait_read_ns", flash.run.times_ns.read.0.to_string()),
+        ("program_threads", "1".to_owned()),
+        ("energy_read_j", String::new()),
+    ] {
+        assert_eq!(value(&flash, name), figure, "{name}");
+    }
+    let years = flash.run.lifetime_years.expect("flash wears out");
+    assert_eq!(value(&flash, "lifetime_years"), format!("{years:?}"));
+    let energy = pcm.run.energy.expect("the powers are known");
+    assert_eq!(value(&pcm, "energy_read_j"), format!("{:?}", energy.read_j));
+}
+
+#[test]
+fn columns_have_names_of_their_own() {
+    let names: HashSet<_> = COLUMNS.iter().map(|column| column.name).collect();
+    assert_eq!(names.len(), COLUMNS.len());
+    assert!(COLUMNS.iter().all(|column| !column.doc.is_empty()));
+}
+
+#[test]
+fn no_row_is_a_table_as_well() {
+    let (names, rows) = read_parquet(parquet(&[]).unwrap());
+    assert_eq!((names.len(), rows.len()), (COLUMNS.len(), 0));
+    assert_eq!(read_csv(&csv(&[]).unwrap()), (names, rows));
+}
+
+proptest! {
+    #[test]
+    fn both_tables_hold_the_same(
+        found in prop::collection::vec(
+            (
+                ".{0,20}",
+                any::<u64>(),
+                any::<u64>(),
+                prop::option::of(any::<u64>()),
+                prop::option::of(prop::num::f64::ANY),
+                prop::option::of("[ -~\n]{1,20}"),
+                any::<bool>(),
+            ),
+            1..20,
+        ),
+    ) {
+        let usual = row("pcm");
+        let rows = found.into_iter().map(|(trace, seed, reads, full, years, warning, flag)| {
+            let mut row = usual.clone();
+            row.trace = trace;
+            row.run.settings.seed = seed;
+            row.run.reads = reads;
+            row.run.dram_full_at = full;
+            row.run.lifetime.levelled = years;
+            row.run.slowdown = years.unwrap_or(f64::INFINITY);
+            row.run.warning = warning;
+            row.run.settings.fault.shootdown_on_map = flag;
+            row
+        });
+        let rows: Vec<Row> = rows.collect();
+        prop_assert_eq!(read_parquet(parquet(&rows).unwrap()), read_csv(&csv(&rows).unwrap()));
+    }
+}
