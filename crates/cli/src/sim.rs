@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use terrace_base::{Error, Result};
 use terrace_report::sim::{Document, Run, Simulated, text};
-use terrace_sim::pages::choice::Choice;
+use terrace_sim::pages::Choice;
 use terrace_sim::pages::{Settings, Survey, run};
 use terrace_sim::workload::Workload;
 use terrace_trace::{Columns, Format, Source, ahead};

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use terrace_base::Result;
 use terrace_report::sim::{Run, Simulated, text};
 use terrace_report::sweep::{Row, csv, parquet};
-use terrace_sim::pages::choice::Choice;
+use terrace_sim::pages::Choice;
 use terrace_sim::sweep::{Output, Results, Sweep, Trace};
 
 use crate::args;

@@ -258,7 +258,7 @@ fn miss_ratios_are_those_of_libcachesim() {
         for run in found["runs"].as_array().unwrap() {
             let settings = &run["settings"];
             if fields[0].to_lowercase() == settings["replacement"].as_str().unwrap()
-                && fields[1] == settings["dram_pages"].to_string()
+                && fields[1].parse().ok() == settings["dram_pages"].as_u64()
             {
                 assert_eq!(
                     format!("{:.4}", run["miss_ratio"].as_f64().unwrap()),

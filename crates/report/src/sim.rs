@@ -5,7 +5,7 @@
 use serde::Serialize;
 use terrace_base::{Bytes, Nanos};
 use terrace_policy::PAGE_BYTES;
-use terrace_sim::pages::choice::{Dram, Effective};
+use terrace_sim::pages::{Dram, Effective};
 use terrace_sim::pages::{Energy, Lifetime, Outcome, ProgramTime, Settings, Times};
 
 use crate::json::pretty;

@@ -11,8 +11,9 @@ use terrace_device::{Catalogue, Order};
 use terrace_policy::replacement;
 use terrace_report::sim::Run;
 use terrace_report::sweep::{COLUMNS, Row, csv, parquet};
-use terrace_sim::pages::choice::{Dram, Grid, Picos};
+use terrace_sim::pages::names::Picos;
 use terrace_sim::pages::{self, FaultCost, Inclusion, Prefetch, Work};
+use terrace_sim::pages::{Dram, Grid};
 use terrace_sim::workload::Workload;
 use terrace_trace::generate::{self, Sequential};
 

@@ -7,10 +7,8 @@ use terrace_base::{Bytes, Error, Nanos, Result};
 use terrace_device::{Catalogue, Order};
 use terrace_policy::prefetch;
 use terrace_policy::replacement::{self, Entry};
-use terrace_sim::pages::choice::{
-    Dram, Grid, Picos, parse_order, parse_prefetch, parse_replacement,
-};
-use terrace_sim::pages::{FaultCost, Inclusion, Shootdown, Work};
+use terrace_sim::pages::names::{Picos, parse_order, parse_prefetch, parse_replacement};
+use terrace_sim::pages::{Dram, FaultCost, Grid, Inclusion, Shootdown, Work};
 
 /// Lists of settings, with commas; all their combinations are simulated.
 #[derive(Args)]

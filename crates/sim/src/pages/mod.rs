@@ -6,9 +6,12 @@
 //! the traces ([`run`]).
 
 mod buffer;
-pub mod choice;
 mod cost;
 mod count;
+mod dram;
+mod effective;
+mod grid;
+pub mod names;
 mod outcome;
 mod run;
 mod settings;
@@ -18,6 +21,9 @@ mod threads;
 
 pub use cost::{FaultCost, Shootdown};
 pub use count::{Counts, Times};
+pub use dram::Dram;
+pub use effective::Effective;
+pub use grid::{Choice, Grid};
 pub use outcome::{Energy, Lifetime, Outcome, ProgramTime};
 pub use run::{Survey, run};
 pub use settings::{Inclusion, Prefetch, Settings, Tier, Work};

@@ -9,8 +9,8 @@ use serde_json::Value;
 use terrace_base::{Context, Error, Result};
 use terrace_trace::Format;
 
+use crate::pages::Effective;
 use crate::pages::Settings;
-use crate::pages::choice::Effective;
 
 /// Grows with every change after which results in a journal are not to be taken.
 const VERSION: u32 = 1;

@@ -21,7 +21,7 @@ use terrace_base::{Error, Result};
 use terrace_policy::replacement::{Make, PageId};
 use terrace_trace::{Columns, Format, ahead};
 
-use crate::pages::choice::Choice;
+use crate::pages::Choice;
 use crate::pages::{self, Outcome, Settings, Survey};
 use crate::workload::Workload;
 pub use journal::Journal;

@@ -1,0 +1,100 @@
+//! How much DRAM a machine has, as people write it.
+
+use std::fmt;
+
+use terrace_base::{Bytes, Error, Result};
+use terrace_policy::PAGE_BYTES;
+
+use super::Inclusion;
+
+/// How much DRAM there is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Dram {
+    /// So many bytes.
+    Bytes(Bytes),
+    /// So many pages.
+    Pages(u64),
+    /// A share of the tier, in which the footprint lies: the DRAM:NVM ratio of Awad 2016, 5.2. At
+    /// 25 % an inclusive tier holds all of the footprint, and DRAM a quarter of it; an exclusive
+    /// one holds what DRAM does not, and DRAM a fifth.
+    Ratio(f64),
+}
+
+impl Dram {
+    /// Reads `25%`, `1000p` (pages), or a size as [`Bytes::parse`] does.
+    ///
+    /// # Errors
+    /// A usage error where it is none of them, or nothing.
+    pub fn parse(text: &str) -> Result<Self> {
+        let wrong = || {
+            Error::usage(format!(
+                "`{text}` is no amount of DRAM; write it as 64M, 1000p (pages) or 25% (of the tier)"
+            ))
+        };
+        if let Some(share) = text.strip_suffix('%') {
+            let share: f64 = share.trim().parse().map_err(|_| wrong())?;
+            return match share > 0.0 && share <= 1000.0 {
+                true => Ok(Self::Ratio(share / 100.0)),
+                false => Err(wrong()),
+            };
+        }
+        if let Some(pages) = text.strip_suffix('p') {
+            let pages = pages.trim().parse().map_err(|_| wrong())?;
+            return if pages > 0 {
+                Ok(Self::Pages(pages))
+            } else {
+                Err(wrong())
+            };
+        }
+        Bytes::parse(text).map(Self::Bytes)
+    }
+
+    /// In pages, at least one.
+    pub(super) fn pages(self, footprint: u64, inclusion: Inclusion) -> u64 {
+        let pages = match (self, inclusion) {
+            (Self::Bytes(bytes), _) => bytes.0 / PAGE_BYTES,
+            (Self::Pages(pages), _) => pages,
+            (Self::Ratio(ratio), Inclusion::Inclusive) => (footprint as f64 * ratio) as u64,
+            (Self::Ratio(ratio), Inclusion::Exclusive) => {
+                (footprint as f64 * ratio / (1.0 + ratio)) as u64
+            }
+        };
+        pages.max(1)
+    }
+}
+
+impl fmt::Display for Dram {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Bytes(bytes) => bytes.fmt(f),
+            Self::Pages(pages) => write!(f, "{pages}p"),
+            Self::Ratio(ratio) => write!(f, "{}%", ratio * 100.0),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dram_as_people_write_it() {
+        assert_eq!(Dram::parse("25%"), Ok(Dram::Ratio(0.25)));
+        assert_eq!(Dram::parse("12.5 %"), Ok(Dram::Ratio(0.125)));
+        assert_eq!(Dram::parse("1000p"), Ok(Dram::Pages(1000)));
+        assert_eq!(Dram::parse("64M"), Ok(Dram::Bytes(Bytes(64 << 20))));
+        for text in ["", "0%", "-1%", "nan%", "0p", "1.5p", "p", "%", "much"] {
+            assert!(Dram::parse(text).is_err(), "{text}");
+        }
+    }
+
+    /// Awad 2016, 5.2: at 25 % up to 20 % (exclusive) or 25 % (inclusive) of the footprint may be
+    /// in DRAM.
+    #[test]
+    fn a_ratio_is_of_the_tier() {
+        let ratio = Dram::Ratio(0.25);
+        assert_eq!(ratio.pages(1000, Inclusion::Inclusive), 250);
+        assert_eq!(ratio.pages(1000, Inclusion::Exclusive), 200);
+        assert_eq!(ratio.pages(1, Inclusion::Inclusive), 1);
+    }
+}

@@ -1,0 +1,95 @@
+//! Settings as the command line names them.
+
+use terrace_base::{Error, Result};
+use terrace_device::{Deadlines, Order};
+use terrace_policy::{prefetch, replacement};
+
+use super::Prefetch;
+
+/// Reads the name of an order in which a device serves requests.
+///
+/// # Errors
+/// A usage error where there is none of this name.
+pub fn parse_order(name: &str) -> Result<Order> {
+    match name {
+        "plain" => Ok(Order::Plain),
+        "round-robin" => Ok(Order::RoundRobin),
+        "deadline" => Ok(Order::Deadline(Deadlines::default())),
+        _ => Err(Error::usage(format!(
+            "there is no order `{name}`; there are: plain, round-robin, deadline"
+        ))),
+    }
+}
+
+/// Reads the name of a way of prefetching; `cluster` is for readahead.
+///
+/// # Errors
+/// A usage error where there is none of this name.
+pub fn parse_prefetch(name: &str, cluster: u32) -> Result<Prefetch> {
+    match (name, prefetch::by_name(name)) {
+        ("off", _) => Ok(Prefetch::Off),
+        ("readahead", _) => Ok(Prefetch::Readahead { cluster }),
+        (_, Some(entry)) => Ok(Prefetch::Predictor(entry)),
+        _ => Err(Error::usage(format!(
+            "there is no way of prefetching called `{name}`; there are: off, readahead, {}",
+            prefetch::REGISTRY
+                .iter()
+                .map(|entry| entry.name)
+                .collect::<Vec<_>>()
+                .join(", ")
+        ))),
+    }
+}
+
+/// Reads the name of a replacement policy.
+///
+/// # Errors
+/// A usage error where there is none of this name.
+pub fn parse_replacement(name: &str) -> Result<&'static replacement::Entry> {
+    replacement::by_name(name).ok_or_else(|| {
+        Error::usage(format!(
+            "there is no replacement policy `{name}`; there are: {}",
+            replacement::REGISTRY
+                .iter()
+                .map(|entry| entry.name)
+                .collect::<Vec<_>>()
+                .join(", ")
+        ))
+    })
+}
+
+/// The time of an instruction: `0.5ns`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Picos(pub u64);
+
+impl Picos {
+    /// Reads nanoseconds with a fraction, with or without `ns`.
+    ///
+    /// # Errors
+    /// A usage error where it is no such time.
+    pub fn parse(text: &str) -> Result<Self> {
+        let nanos: Option<f64> = text.trim().trim_end_matches("ns").trim_end().parse().ok();
+        match nanos {
+            Some(nanos) if (0.0..=1e6).contains(&nanos) => {
+                Ok(Self((nanos * 1000.0).round() as u64))
+            }
+            _ => Err(Error::usage(format!(
+                "`{text}` is no time of an instruction; write it as 0.5ns"
+            ))),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_time_of_an_instruction() {
+        assert_eq!(Picos::parse("0.5ns"), Ok(Picos(500)));
+        assert_eq!(Picos::parse("1"), Ok(Picos(1000)));
+        for text in ["", "-1", "fast", "1s", "nan"] {
+            assert!(Picos::parse(text).is_err(), "{text}");
+        }
+    }
+}
