@@ -2,14 +2,16 @@
 
 CARGO ?= cargo
 DEMO_PACKAGES = python3 python3-numpy
+TEST_PACKAGES = qemu-user
 BENCH_PACKAGES = $(DEMO_PACKAGES) python3-sklearn redis-server redis-tools sqlite3 xz-utils coreutils
 
-.PHONY: help demo test check build bench-live clean
+.PHONY: help demo test check build bench-live bench-sim clean
 
 help:
 	@echo 'make demo        run a real program with a quarter of its memory, four ways, and compare'
 	@echo 'make test        run every test'
 	@echo 'make bench-live  run the suite of real programs (some 45 minutes)'
+	@echo 'make bench-sim   how fast policies, simulations and trace readers are'
 	@echo 'make build       build target/release/terrace'
 	@echo 'make clean       remove what was built'
 
@@ -19,7 +21,7 @@ demo:
 	@scripts/demo.sh
 
 test: check
-	@scripts/setup.sh
+	@scripts/setup.sh $(TEST_PACKAGES)
 	$(CARGO) test --workspace --locked
 
 check:
@@ -30,6 +32,12 @@ check:
 build:
 	@scripts/setup.sh
 	$(CARGO) build --release --locked
+
+bench-sim:
+	@scripts/setup.sh
+	$(CARGO) bench --locked -p terrace-policy --bench replacement
+	$(CARGO) bench --locked -p terrace-sim --bench pages
+	$(CARGO) bench --locked -p terrace-trace --bench native
 
 bench-live:
 	@scripts/setup.sh $(BENCH_PACKAGES)

@@ -207,12 +207,7 @@ pub fn text(simulated: &[Simulated]) -> String {
 fn comparison(simulated: &[Simulated]) -> String {
     let names: Vec<Vec<(&str, String)>> = simulated.iter().map(named).collect();
     let varied: Vec<usize> = (0..names[0].len())
-        .filter(|&column| {
-            column == 0
-                || names
-                    .iter()
-                    .any(|other| other[column].1 != names[0][column].1)
-        })
+        .filter(|&column| column == 0 || varies(&names, column))
         .collect();
     let figures = [
         "misses",
@@ -247,6 +242,23 @@ fn comparison(simulated: &[Simulated]) -> String {
         table.add_row(row);
     }
     format!("{table}\n")
+}
+
+/// Whether a setting differs of itself, and not only because the memory or the cost of a fault,
+/// from which it follows, does.
+fn varies(names: &[Vec<(&str, String)>], column: usize) -> bool {
+    let leads = ["memory", "fault cost"];
+    let same_leads = |one: &[(&str, String)], other: &[(&str, String)]| {
+        let differs = |(one, other): (&(&str, String), &(&str, String))| {
+            leads.contains(&one.0) && one.1 != other.1
+        };
+        leads.contains(&one[column].0) || !one.iter().zip(other).any(differs)
+    };
+    names.iter().any(|one| {
+        names
+            .iter()
+            .any(|other| one[column].1 != other[column].1 && same_leads(one, other))
+    })
 }
 
 /// The settings that a table can show, DRAM first.

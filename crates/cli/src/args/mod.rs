@@ -17,7 +17,6 @@ pub use trace::Trace;
 
 use clap::{Parser, Subcommand};
 
-/// Run programs with part of their memory in a slower tier, and say beforehand what it would cost.
 #[derive(Parser)]
 #[command(name = "terrace", version, about, max_term_width = 100)]
 pub struct Terrace {

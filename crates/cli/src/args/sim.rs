@@ -49,9 +49,6 @@ pub struct Pages {
     #[arg(long, value_name = "N")]
     pub limit: Option<u64>,
 
-    #[command(flatten)]
-    pub machines: Machines,
-
     /// Results and effective settings for machines: schema terrace.sim.pages/1
     #[arg(long)]
     pub json: bool,
@@ -59,4 +56,7 @@ pub struct Pages {
     /// No progress bar
     #[arg(short, long)]
     pub quiet: bool,
+
+    #[command(flatten)]
+    pub machines: Machines,
 }

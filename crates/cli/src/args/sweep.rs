@@ -34,12 +34,12 @@ pub struct Sweep {
     #[arg(long, value_name = "N")]
     pub limit: Option<u64>,
 
-    #[command(flatten)]
-    pub machines: Machines,
-
     /// No progress bar, and no word at the end
     #[arg(short, long)]
     pub quiet: bool,
+
+    #[command(flatten)]
+    pub machines: Machines,
 }
 
 const EXAMPLES: &str = "\
