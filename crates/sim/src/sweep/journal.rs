@@ -107,7 +107,7 @@ impl Journal {
 
 impl Drop for Journal {
     fn drop(&mut self) {
-        // It may be another's by now only where it is removed, and then it is not empty here.
+        // One that was removed when all was done is not empty here: the name may be another's.
         if self.found.is_empty() && self.file.metadata().is_ok_and(|found| found.len() == 0) {
             let _ = std::fs::remove_file(&self.path);
         }
