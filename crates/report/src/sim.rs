@@ -141,7 +141,7 @@ fn warning(outcome: &Outcome) -> Option<String> {
     match outcome.is_cold() {
         None => Some("DRAM never filled: everything fitted".to_owned()),
         Some(true) => Some(format!(
-            "the warm-up is too short: DRAM was full only after {} accesses; give --warmup {} or more, or a longer trace",
+            "the warm-up is too short: DRAM was full only after {} accesses, so the figures are partly of a machine that was filling; give --warmup {} or more, or a longer trace",
             outcome.full_at.unwrap_or_default(),
             outcome.full_at.unwrap_or_default(),
         )),
@@ -190,18 +190,26 @@ pub fn text(simulated: &[Simulated]) -> String {
         text.push('\n');
         text.push_str(&breakdown(&only.run));
     }
-    let mut warnings: Vec<_> = simulated
+    text.push_str(&notes(simulated));
+    text
+}
+
+/// The first warning of those that differ only in figures.
+fn notes(simulated: &[Simulated]) -> String {
+    let mut warnings: Vec<&str> = Vec::new();
+    for warning in simulated
         .iter()
         .filter_map(|one| one.run.warning.as_deref())
-        .collect();
-    warnings.dedup();
-    for warning in warnings {
-        text.push_str(&format!("\nnote: {warning}"));
+    {
+        let kind = |text: &str| text.chars().take_while(|c| *c != ':').collect::<String>();
+        if warnings.iter().all(|known| kind(known) != kind(warning)) {
+            warnings.push(warning);
+        }
     }
-    if text.contains("\nnote: ") {
-        text.push('\n');
-    }
-    text
+    warnings
+        .iter()
+        .map(|warning| format!("\nnote: {warning}\n"))
+        .collect()
 }
 
 fn comparison(simulated: &[Simulated]) -> String {

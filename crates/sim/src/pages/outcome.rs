@@ -9,13 +9,14 @@ use super::count::{Counts, Times};
 use super::settings::Settings;
 use super::threads::Thread;
 
-/// The clock of a thread.
+/// The clocks of a thread.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Clock {
     program: usize,
-    now: Nanos,
+    /// On the simulated machine.
+    pub(super) now: Nanos,
     /// What all-DRAM would not have needed of it.
-    penalty: Nanos,
+    pub(super) penalty: Nanos,
 }
 
 impl Clock {
@@ -27,7 +28,8 @@ impl Clock {
         }
     }
 
-    fn all_dram(&self) -> Nanos {
+    /// With DRAM for everything.
+    pub(super) fn all_dram(&self) -> Nanos {
         self.now.saturating_sub(self.penalty)
     }
 }
@@ -40,6 +42,20 @@ pub(super) struct Reading {
     /// Writes to each place of the tier.
     pub(super) slot_writes: Vec<u64>,
     pub(super) clocks: Vec<Clock>,
+}
+
+impl Reading {
+    /// Where the time of a thread begins that is taken from here on. One that was not there yet
+    /// begins with its program.
+    fn start(&self, index: usize, program: usize) -> Clock {
+        let own = self.clocks.iter().filter(|clock| clock.program == program);
+        let furthest = || own.max_by_key(|clock| clock.now).copied();
+        self.clocks
+            .get(index)
+            .copied()
+            .or_else(furthest)
+            .unwrap_or_default()
+    }
 }
 
 /// The run time of one program.
@@ -205,11 +221,10 @@ fn ratio(time: Nanos, all_dram: Nanos) -> f64 {
 /// The run times: from the moment at which the first thread's figures are taken to the end of
 /// the last.
 fn programs(threads: &[u32], warm: Option<&Reading>, end: &[Clock]) -> Vec<ProgramTime> {
-    let start = |index: usize| warm.and_then(|warm| warm.clocks.get(index)).copied();
     let time = |index: usize, clock: &Clock| {
-        let start = start(index).unwrap_or_default();
+        let start = warm.map_or_else(Clock::default, |warm| warm.start(index, clock.program));
         (
-            clock.now - start.now,
+            clock.now.saturating_sub(start.now),
             clock.all_dram().saturating_sub(start.all_dram()),
         )
     };

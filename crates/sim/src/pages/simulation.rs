@@ -112,7 +112,7 @@ impl Simulation {
             thread.feed(batch, begin, run.end);
             match thread.state {
                 State::Parked => {
-                    self.times.idle += thread.wait_until(present);
+                    self.times.idle += thread.sleep_until(present);
                     thread.state = State::Running;
                 }
                 State::Starving => thread.state = State::Running,
@@ -123,7 +123,7 @@ impl Simulation {
     }
 
     /// The index of a program's thread. A new one, whose number is the next, begins at `present`.
-    fn thread(&mut self, program: usize, number: usize, present: Nanos) -> usize {
+    fn thread(&mut self, program: usize, number: usize, present: Clock) -> usize {
         let owner = &mut self.programs[program];
         if number == owner.threads.len() {
             owner.threads.push(self.threads.len());
@@ -136,11 +136,15 @@ impl Simulation {
         owner.threads[number]
     }
 
-    /// How far a program has come: the clock of that thread of it which is furthest behind.
-    fn present(&self, program: usize) -> Nanos {
-        let awake = |thread: &&Thread| thread.program == program && thread.state != State::Parked;
-        let clocks = self.threads.iter().filter(awake).map(Thread::now);
-        clocks.min().unwrap_or(Nanos::ZERO)
+    /// How far a program has come: the clocks of that thread of it which is furthest ahead. Who
+    /// appears in the trace only now was not there before, or slept.
+    fn present(&self, program: usize) -> Clock {
+        let own = self
+            .threads
+            .iter()
+            .filter(|thread| thread.program == program);
+        let furthest = own.max_by_key(|thread| thread.now());
+        furthest.map(Clock::of).unwrap_or_default()
     }
 
     /// Runs until more must be known of a program, which is returned, or until all have ended.

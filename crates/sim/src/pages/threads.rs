@@ -7,6 +7,8 @@ use std::sync::Arc;
 use terrace_base::Nanos;
 use terrace_policy::replacement::PageId;
 
+use super::outcome::Clock;
+
 use crate::workload::{Batch, Reference};
 
 /// No moment that is ever reached.
@@ -77,20 +79,20 @@ pub(super) struct Thread {
 }
 
 impl Thread {
-    /// A thread that begins at `start`; an instruction and a touch take so many picoseconds.
-    pub(super) fn new(program: usize, start: Nanos, pace: (u64, u64)) -> Self {
+    /// A thread that begins at `start`, an other's clock; an instruction and a touch take so many picoseconds.
+    pub(super) fn new(program: usize, start: Clock, pace: (u64, u64)) -> Self {
         Self {
             program,
             state: State::Starving,
             computed_ps: 0,
-            stalled: start,
+            stalled: start.now,
             batch: None,
             left: 0..0,
             foretold: 0,
             later: VecDeque::new(),
             pace,
             pending: None,
-            penalty: Nanos::ZERO,
+            penalty: start.penalty,
         }
     }
 
@@ -117,6 +119,15 @@ impl Thread {
         let waited = moment.saturating_sub(self.now());
         self.stalled += waited;
         waited
+    }
+
+    /// It sleeps until another thread is as far as `present`, if that is later, on the simulated
+    /// machine and with DRAM alone; returns for how long.
+    pub(super) fn sleep_until(&mut self, present: Clock) -> Nanos {
+        let own = Clock::of(self).all_dram();
+        let slept = self.wait_until(present.now);
+        self.penalty = self.now().saturating_sub(own.max(present.all_dram()));
+        slept
     }
 
     /// More touches are known.

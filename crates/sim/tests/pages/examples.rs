@@ -163,6 +163,25 @@ fn figures_after_a_warmup_leave_it_out() {
     assert!(warm.time() < whole.time());
 }
 
+/// A thread that appears late begins where its program is, not at its beginning.
+#[test]
+fn a_late_thread_brings_no_time_of_its_own() {
+    let mut program: Vec<_> = (0..30)
+        .map(|step| touch(0, step * 10, step % 3, W))
+        .collect();
+    let alone = simulate(settings(2), slice::from_ref(&program), 7);
+    program.push(touch(1, 0, 2, R));
+    for warmup in [0, 10] {
+        let mut machine = settings(2);
+        machine.warmup = warmup;
+        let outcome = simulate(machine, slice::from_ref(&program), 7);
+        assert_eq!(outcome.programs[0].threads, 2);
+        assert!(outcome.time() <= alone.time() + Nanos(2000));
+        let difference = outcome.slowdown() / alone.slowdown();
+        assert!((0.8..2.0).contains(&difference), "{difference} {outcome:?}");
+    }
+}
+
 #[test]
 fn a_warmup_longer_than_the_trace_leaves_the_whole() {
     let mut machine = settings(3);
