@@ -75,6 +75,8 @@ pub struct Batch {
 pub struct Run {
     /// The thread, numbered densely within its program.
     pub thread: u32,
+    /// Its address space.
+    pub space: Space,
     /// The end of its touches in [`Batch::references`].
     pub end: usize,
 }
@@ -94,7 +96,8 @@ struct Program {
     source: Box<dyn Source>,
     /// How many more accesses of it are wanted.
     left: u64,
-    threads: FxHashMap<u16, Thread>,
+    /// By process and thread.
+    threads: FxHashMap<(u16, u16), Thread>,
 }
 
 /// Programs that run on one machine.
@@ -184,6 +187,7 @@ impl Workload {
         let mut begin = 0;
         while begin < accesses {
             let end = run_end(&self.block.thread, begin, accesses);
+            let end = run_end(&self.block.process, begin, end);
             self.convert(owner, begin, end, batch);
             begin = end;
         }
@@ -192,7 +196,8 @@ impl Workload {
 
     /// Appends the accesses `begin..end` of the block, all of one thread.
     fn convert(&mut self, owner: usize, begin: usize, end: usize, batch: &mut Batch) {
-        let name = self.block.thread.get(begin).copied().unwrap_or(0);
+        let process = self.block.process.get(begin).copied().unwrap_or(0);
+        let name = (process, self.block.thread.get(begin).copied().unwrap_or(0));
         let mut thread = self.thread(owner, name, begin);
         let first = batch.references.len();
         self.touched.clear();
@@ -224,30 +229,30 @@ impl Workload {
         self.programs[owner].threads.insert(name, thread);
         batch.runs.push(Run {
             thread: thread.number,
+            space: thread.space,
             end: batch.references.len(),
         });
     }
 
-    /// A thread of a program by its name in the trace; a new one begins with its access `index`
+    /// A thread of a program by its process and name in the trace; a new one begins with its access `index`
     /// of the block.
-    fn thread(&self, owner: usize, name: u16, index: usize) -> Thread {
+    fn thread(&self, owner: usize, name: (u16, u16), index: usize) -> Thread {
         let program = &self.programs[owner];
         if let Some(thread) = program.threads.get(&name) {
             return *thread;
         }
-        let process = self.block.process.get(index).copied().unwrap_or(0);
         Thread {
             number: program.threads.len() as u32,
-            space: Space((owner as u32) << 16 | u32::from(process)),
+            space: Space((owner as u32) << 16 | u32::from(name.0)),
             instruction: self.block.instruction.get(index).copied().unwrap_or(0),
         }
     }
 }
 
-/// Where the run of equal thread names that begins at `begin` ends.
-fn run_end(threads: &[u16], begin: usize, end: usize) -> usize {
-    match threads.get(begin) {
-        Some(name) => threads[begin..end]
+/// Where the run of equal names that begins at `begin` ends.
+fn run_end(names: &[u16], begin: usize, end: usize) -> usize {
+    match names.get(begin) {
+        Some(name) => names[begin..end]
             .iter()
             .position(|other| other != name)
             .map_or(end, |length| begin + length),

@@ -9,6 +9,7 @@ mod traffic;
 
 use std::sync::Arc;
 
+use rustc_hash::FxHashMap;
 use terrace_base::Nanos;
 use terrace_device::Queue;
 use terrace_policy::prefetch::{self, Engine};
@@ -19,13 +20,18 @@ use super::count::{Counts, Times};
 use super::outcome::{Clock, Outcome, Reading};
 use super::settings::{Prefetch, Settings};
 use super::store::Store;
-use super::threads::{NEVER, State, Thread, WINDOW};
+use super::threads::{Mark, NEVER, State, Thread, WINDOW};
 use crate::intern::PageTable;
-use crate::workload::{Batch, Reference};
+use crate::workload::{Batch, Reference, Run};
 
 /// Touches that are known of a program's threads before one of which nothing is known is taken
 /// to sleep.
 const LOOK_AHEAD: usize = 1 << 22;
+
+/// A thread of which the trace has nothing for longer than this many touches, for each thread of
+/// its program, waited for somebody. The recorder writes the touches of a thread in chunks of some
+/// 16,000, so in shorter pauses there may just be others' chunks.
+const ORDER: u64 = 1 << 16;
 
 /// A program, as far as the order of its threads is concerned.
 #[derive(Clone, Default)]
@@ -34,6 +40,10 @@ struct Program {
     ended: bool,
     /// Where its threads are among those of the machine.
     threads: Vec<usize>,
+    /// Touches of its trace that are known.
+    known_to: u64,
+    /// The thread of the last of them.
+    last: Option<usize>,
 }
 
 /// One machine.
@@ -48,6 +58,10 @@ pub struct Simulation {
     programs: Vec<Program>,
     counts: Counts,
     times: Times,
+    /// Names given to runs of touches so far.
+    named: Mark,
+    /// Runs that have been made and for which somebody waits, and when they ended.
+    passed: FxHashMap<Mark, Clock>,
     /// Prefetches that are being read.
     fetching: usize,
     marks: Marks,
@@ -92,6 +106,8 @@ impl Simulation {
             programs: programs.collect(),
             counts: Counts::default(),
             times: Times::default(),
+            named: 0,
+            passed: FxHashMap::default(),
             fetching: 0,
             marks: Marks::default(),
             settings,
@@ -104,47 +120,63 @@ impl Simulation {
             self.programs[program].ended = true;
             return;
         };
-        let present = self.present(program);
         let mut begin = 0;
         for run in &batch.runs {
-            let index = self.thread(program, run.thread as usize, present);
+            let index = self.thread(program, run);
+            let position = self.programs[program].known_to;
+            self.programs[program].known_to += (run.end - begin) as u64;
+            let after = self.run_before(index, position);
             let thread = &mut self.threads[index];
-            thread.feed(batch, begin, run.end);
-            match thread.state {
-                State::Parked => {
-                    self.times.idle += thread.sleep_until(present);
-                    thread.state = State::Running;
-                }
-                State::Starving => thread.state = State::Running,
-                _ => {}
+            thread.feed(batch, begin..run.end, after);
+            thread.known_to = self.programs[program].known_to;
+            if matches!(thread.state, State::Parked | State::Starving) {
+                thread.state = State::Running;
             }
+            self.programs[program].last = Some(index);
             begin = run.end;
         }
     }
 
-    /// The index of a program's thread. A new one, whose number is the next, begins at `present`.
-    fn thread(&mut self, program: usize, number: usize, present: Clock) -> usize {
+    /// The index of the thread that makes a run. A new one has the next number.
+    fn thread(&mut self, program: usize, run: &Run) -> usize {
         let owner = &mut self.programs[program];
-        if number == owner.threads.len() {
+        if run.thread as usize == owner.threads.len() {
             owner.threads.push(self.threads.len());
             let pace = match owner.counts_instructions {
                 true => (self.settings.instruction_ps, 0),
-                false => (0, self.settings.access.0 * 1000),
+                false => (0, self.settings.access.0.saturating_mul(1000)),
             };
-            self.threads.push(Thread::new(program, present, pace));
+            self.threads.push(Thread::new(program, run.space, pace));
         }
-        owner.threads[number]
+        owner.threads[run.thread as usize]
     }
 
-    /// How far a program has come: the clocks of that thread of it which is furthest ahead. Who
-    /// appears in the trace only now was not there before, or slept.
-    fn present(&self, program: usize) -> Clock {
-        let own = self
-            .threads
-            .iter()
-            .filter(|thread| thread.program == program);
-        let furthest = own.max_by_key(|thread| thread.now());
-        furthest.map(Clock::of).unwrap_or_default()
+    /// The name of the run that has to be made before a thread's run at `position` of its
+    /// program's trace, if there is one: who appears in the trace for the first time, or after
+    /// others have made many touches, was not there before, or slept.
+    fn run_before(&mut self, index: usize, position: u64) -> Option<Mark> {
+        let thread = &self.threads[index];
+        let program = &self.programs[thread.program];
+        let last = program.last.filter(|last| *last != index)?;
+        let longest = ORDER * program.threads.len() as u64;
+        if thread.known_to > 0 && position - thread.known_to <= longest {
+            return None;
+        }
+        self.named += 1;
+        let mark = self.named;
+        if self.threads[last].name_end(mark).is_none() {
+            self.passed.insert(mark, Clock::of(&self.threads[last]));
+        }
+        Some(mark)
+    }
+
+    /// The run of this name has been made: who waits for that goes on.
+    fn pass(&mut self, mark: Mark, moment: Clock) {
+        self.passed.insert(mark, moment);
+        let held = |thread: &&mut Thread| thread.state == State::Held(mark);
+        if let Some(thread) = self.threads.iter_mut().find(held) {
+            thread.state = State::Running;
+        }
     }
 
     /// Runs until more must be known of a program, which is returned, or until all have ended.
@@ -219,6 +251,16 @@ impl Simulation {
     fn drive(&mut self, index: usize, horizon: Nanos, pages: &PageTable) {
         if let State::Faulting(page, way) = self.threads[index].state {
             self.fetch(index, page, way, pages);
+            return;
+        }
+        if let Some(mark) = self.threads[index].take_mark() {
+            self.pass(mark, Clock::of(&self.threads[index]));
+        }
+        if let Some(mark) = self.threads[index].waits_for() {
+            match self.passed.remove(&mark) {
+                Some(moment) => self.times.idle += self.threads[index].wake(moment),
+                None => self.threads[index].state = State::Held(mark),
+            }
         } else if let Some(touch) = self.threads[index].pending.take() {
             self.touch(index, touch, pages);
         } else if let Some(batch) = self.threads[index].take_batch() {

@@ -5,6 +5,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use terrace_base::Nanos;
+use terrace_policy::Space;
 use terrace_policy::replacement::PageId;
 
 use super::outcome::Clock;
@@ -19,6 +20,8 @@ pub(super) const NEVER: Nanos = Nanos(u64::MAX);
 pub(super) enum State {
     /// It has touches to make.
     Running,
+    /// It was not there, or slept, until a run before its next in the trace has been made.
+    Held(Mark),
     /// It waits for a page that is being read.
     Reading(PageId),
     /// It faulted on this page; when the others have come as far, the device is asked.
@@ -33,6 +36,19 @@ pub(super) enum State {
     Parked,
 }
 
+/// Names the end of a run of touches for which another thread waits.
+pub(super) type Mark = u64;
+
+/// A run of touches of a thread.
+struct Stretch {
+    batch: Arc<Batch>,
+    range: Range<usize>,
+    /// The run that has to be made before it.
+    after: Option<Mark>,
+    /// The name of its end, if somebody waits for that.
+    mark: Option<Mark>,
+}
+
 /// Where a page comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Way {
@@ -45,6 +61,11 @@ pub(super) enum Way {
 }
 
 impl State {
+    /// Whether the thread runs on a processor, as far as is known.
+    pub(super) fn is_awake(self) -> bool {
+        !matches!(self, Self::Held(_) | Self::Parked)
+    }
+
     /// Whether the thread can go on by itself once the others have come as far.
     pub(super) fn is_ready(self) -> bool {
         matches!(self, Self::Running | Self::Faulting(..) | Self::Starving)
@@ -57,6 +78,7 @@ pub(super) const WINDOW: usize = 32;
 /// One thread.
 pub(super) struct Thread {
     pub(super) program: usize,
+    pub(super) space: Space,
     pub(super) state: State,
     /// Picoseconds that it computed.
     computed_ps: u64,
@@ -68,8 +90,14 @@ pub(super) struct Thread {
     left: Range<usize>,
     /// Up to here it was foretold which these are.
     foretold: usize,
+    /// The name of their end.
+    mark: Option<Mark>,
     /// Where its touches go on after that.
-    later: VecDeque<(Arc<Batch>, Range<usize>)>,
+    later: VecDeque<Stretch>,
+    /// Where its last known run ends in the trace of its program.
+    pub(super) known_to: u64,
+    /// Whether it has not begun.
+    unborn: bool,
     /// Picoseconds an instruction, and picoseconds a touch.
     pace: (u64, u64),
     /// The next touch, if the clock is there already.
@@ -79,20 +107,24 @@ pub(super) struct Thread {
 }
 
 impl Thread {
-    /// A thread that begins at `start`, an other's clock; an instruction and a touch take so many picoseconds.
-    pub(super) fn new(program: usize, start: Clock, pace: (u64, u64)) -> Self {
+    /// A thread that has not begun; an instruction and a touch take it so many picoseconds.
+    pub(super) fn new(program: usize, space: Space, pace: (u64, u64)) -> Self {
         Self {
             program,
+            space,
             state: State::Starving,
             computed_ps: 0,
-            stalled: start.now,
+            stalled: Nanos::ZERO,
             batch: None,
             left: 0..0,
             foretold: 0,
+            mark: None,
+            known_to: 0,
+            unborn: true,
             later: VecDeque::new(),
             pace,
             pending: None,
-            penalty: start.penalty,
+            penalty: Nanos::ZERO,
         }
     }
 
@@ -121,23 +153,64 @@ impl Thread {
         waited
     }
 
-    /// It sleeps until another thread is as far as `present`, if that is later, on the simulated
-    /// machine and with DRAM alone; returns for how long.
-    pub(super) fn sleep_until(&mut self, present: Clock) -> Nanos {
+    /// It sleeps until another thread is as far as `moment`, if that is later, on the simulated
+    /// machine and with DRAM alone; returns for how long it slept since it began.
+    fn sleep_until(&mut self, moment: Clock) -> Nanos {
         let own = Clock::of(self).all_dram();
-        let slept = self.wait_until(present.now);
-        self.penalty = self.now().saturating_sub(own.max(present.all_dram()));
-        slept
+        let slept = self.wait_until(moment.now);
+        self.penalty = self.now().saturating_sub(own.max(moment.all_dram()));
+        if self.unborn { Nanos::ZERO } else { slept }
     }
 
-    /// More touches are known.
-    pub(super) fn feed(&mut self, batch: &Arc<Batch>, begin: usize, end: usize) {
-        self.later.push_back((Arc::clone(batch), begin..end));
+    /// More touches are known, `range` of a batch, to be made after a run that has a name.
+    pub(super) fn feed(&mut self, batch: &Arc<Batch>, range: Range<usize>, after: Option<Mark>) {
+        self.later.push_back(Stretch {
+            batch: Arc::clone(batch),
+            range,
+            after,
+            mark: None,
+        });
+    }
+
+    /// Names the end of its last known run. None where that has been made, or there is none.
+    pub(super) fn name_end(&mut self, mark: Mark) -> Option<Mark> {
+        let made = self.left.is_empty() && matches!(self.state, State::Starving | State::Parked);
+        match self.later.back_mut() {
+            Some(last) => last.mark = Some(mark),
+            None if made => return None,
+            None => self.mark = Some(mark),
+        }
+        Some(mark)
+    }
+
+    /// The name of the end of a run that it has made just now.
+    pub(super) fn take_mark(&mut self) -> Option<Mark> {
+        if self.left.is_empty() {
+            self.mark.take()
+        } else {
+            None
+        }
+    }
+
+    /// What its next run waits for.
+    pub(super) fn waits_for(&self) -> Option<Mark> {
+        match self.later.front() {
+            Some(next) if self.left.is_empty() => next.after,
+            _ => None,
+        }
+    }
+
+    /// That has come to pass at `moment`; returns for how long it slept since it began.
+    pub(super) fn wake(&mut self, moment: Clock) -> Nanos {
+        if let Some(next) = self.later.front_mut() {
+            next.after = None;
+        }
+        self.sleep_until(moment)
     }
 
     /// How many touches are known.
     pub(super) fn known(&self) -> usize {
-        let later: usize = self.later.iter().map(|(_, range)| range.len()).sum();
+        let later: usize = self.later.iter().map(|next| next.range.len()).sum();
         self.left.len() + later
     }
 
@@ -146,10 +219,12 @@ impl Thread {
     #[inline]
     pub(super) fn take_batch(&mut self) -> Option<Arc<Batch>> {
         if self.left.is_empty() {
-            let (batch, left) = self.later.pop_front()?;
-            self.foretold = left.start;
-            self.left = left;
-            return Some(batch);
+            let next = self.later.pop_front()?;
+            self.foretold = next.range.start;
+            self.left = next.range;
+            self.mark = next.mark;
+            self.unborn = false;
+            return Some(next.batch);
         }
         self.batch.take()
     }
@@ -180,6 +255,7 @@ impl Thread {
     /// Computes up to a touch.
     #[inline]
     pub(super) fn compute(&mut self, touch: Reference) {
-        self.computed_ps += touch.instructions() * self.pace.0 + self.pace.1;
+        let time = touch.instructions() * self.pace.0 + self.pace.1;
+        self.computed_ps = self.computed_ps.saturating_add(time);
     }
 }

@@ -186,11 +186,22 @@ impl Simulation {
         }
     }
 
+    /// How many threads of a thread's address space run, it among them.
+    fn awake_beside(&self, index: usize) -> u32 {
+        let own = &self.threads[index];
+        let beside = self.programs[own.program].threads.iter().filter(|&&other| {
+            let other = &self.threads[other];
+            other.space == own.space && other.state.is_awake()
+        });
+        beside.count() as u32
+    }
+
     /// A thread tells the other processors of its program of a change to the page table.
     fn shoot_down(&mut self, index: usize) {
-        let program = &self.programs[self.threads[index].program];
-        let threads = program.threads.len() as u32;
-        let threads = self.settings.threads.unwrap_or(threads);
+        let threads = self
+            .settings
+            .threads
+            .unwrap_or_else(|| self.awake_beside(index));
         let time = self.settings.fault.shootdown.cost(threads);
         self.counts.shootdowns += 1;
         self.times.shootdown += time;
