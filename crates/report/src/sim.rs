@@ -48,6 +48,8 @@ pub struct Run {
     pub miss_ratio: f64,
     /// Pages that left DRAM.
     pub evictions: u64,
+    /// Those of them that left for a page fetched ahead, which delayed nobody.
+    pub background_evictions: u64,
     /// Pages written to the tier.
     pub writebacks: u64,
     /// Pages read from the tier.
@@ -111,6 +113,7 @@ impl Run {
             rescues: counts.rescues,
             miss_ratio: outcome.miss_ratio(),
             evictions: counts.evictions,
+            background_evictions: counts.background_evictions,
             writebacks: counts.writebacks,
             reads: counts.reads,
             prefetch: Prefetches {
@@ -131,21 +134,39 @@ impl Run {
             footprint_pages: outcome.footprint_pages,
             tier_pages_used: outcome.tier_pages_used,
             dram_full_at: outcome.full_at,
-            warning: warning(outcome),
+            warning: warning(settings, outcome),
         }
     }
 }
 
-/// Whether figures are of a machine that was still warming up, in a sentence.
-fn warning(outcome: &Outcome) -> Option<String> {
-    match outcome.is_cold() {
-        None => Some("DRAM never filled: everything fitted".to_owned()),
-        Some(true) => Some(format!(
-            "the warm-up is too short: DRAM was full only after {} accesses, so the figures are partly of a machine that was filling; give --warmup {} or more, or a longer trace",
-            outcome.full_at.unwrap_or_default(),
-            outcome.full_at.unwrap_or_default(),
+/// Why figures are not to be taken for those of a steady state, or of a machine that can be, in a
+/// sentence.
+fn warning(settings: &Settings, outcome: &Outcome) -> Option<String> {
+    let buffer = settings.eviction_buffer;
+    if let Some(pages) = settings.tier.pages
+        && pages < outcome.tier_pages_used
+    {
+        return Some(format!(
+            "the tier is too small: {pages} pages, and {} were in use; figures are as if they fitted",
+            outcome.tier_pages_used
+        ));
+    }
+    if outcome.warmup.is_none() {
+        return Some(format!(
+            "the warm-up is too long: the trace ended before its {} accesses, so the figures are of the whole",
+            settings.warmup
+        ));
+    }
+    match (outcome.is_cold(), outcome.full_at) {
+        (None, _) => Some("DRAM never filled: everything fitted".to_owned()),
+        (Some(true), Some(full)) => Some(format!(
+            "the warm-up is too short: DRAM was full only after {full} accesses, so the figures are partly of a machine that was filling; give --warmup {full} or more, or a longer trace",
         )),
-        Some(false) => None,
+        _ if buffer * 4 > settings.dram_pages => Some(format!(
+            "the eviction buffer is large: {buffer} pages beside {} of DRAM",
+            settings.dram_pages
+        )),
+        _ => None,
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 
-use terrace_base::Result;
+use terrace_base::{Error, Result};
 
 use crate::access::Block;
 use crate::source::{Meta, Source};
@@ -52,8 +52,9 @@ impl Source for Ahead {
 
     fn read(&mut self, block: &mut Block) -> Result<()> {
         let next = match self.full.recv() {
-            Ok(next) if !self.ended => next?,
-            _ => Block::default(),
+            _ if self.ended => Block::default(),
+            Ok(next) => next?,
+            Err(_) => return Err(Error::failure("the thread that reads the trace has died")),
         };
         self.ended = next.is_empty();
         let used = std::mem::replace(block, next);
@@ -66,7 +67,6 @@ impl Source for Ahead {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use terrace_base::Error;
 
     /// So many blocks of one access each, then an error or the end.
     struct Counting {

@@ -7,7 +7,9 @@ use terrace_base::{Bytes, Error, Nanos, Result};
 use terrace_device::{Catalogue, Order};
 use terrace_policy::prefetch;
 use terrace_policy::replacement::{self, Entry};
-use terrace_sim::pages::names::{Picos, parse_order, parse_prefetch, parse_replacement};
+use terrace_sim::pages::names::{
+    Picos, parse_latency, parse_order, parse_prefetch, parse_replacement,
+};
 use terrace_sim::pages::{Dram, FaultCost, Grid, Inclusion, Shootdown, Work};
 
 /// Lists of settings, with commas; all their combinations are simulated.
@@ -54,13 +56,9 @@ pub struct Machines {
     pub inclusion: Vec<InclusionName>,
 
     /// Evicted pages that wait in DRAM to be written in the background; with 0, faults wait
-    #[arg(
-        long,
-        value_name = "PAGES",
-        value_delimiter = ',',
-        default_value = "64"
-    )]
-    pub eviction_buffer: Vec<usize>,
+    #[arg(long, value_name = "PAGES", value_delimiter = ',', default_value = "64",
+          value_parser = clap::value_parser!(u32).range(0..=65536))]
+    pub eviction_buffer: Vec<u32>,
 
     /// What a fault costs beyond the device: see the list below
     #[arg(long, value_name = "NAME", value_parser = FaultCost::parse, value_delimiter = ',',
@@ -76,12 +74,12 @@ pub struct Machines {
     pub threads: Vec<u32>,
 
     /// Latency of a page read, as 25us [default: the memory's]
-    #[arg(long, value_name = "TIME", value_parser = Nanos::parse, value_delimiter = ',',
+    #[arg(long, value_name = "TIME", value_parser = parse_latency, value_delimiter = ',',
           allow_hyphen_values = true)]
     pub read_latency: Vec<Nanos>,
 
     /// Latency of a page write [default: the memory's]
-    #[arg(long, value_name = "TIME", value_parser = Nanos::parse, value_delimiter = ',',
+    #[arg(long, value_name = "TIME", value_parser = parse_latency, value_delimiter = ',',
           allow_hyphen_values = true)]
     pub write_latency: Vec<Nanos>,
 
@@ -107,7 +105,7 @@ pub struct Machines {
     pub instruction_time: Vec<Picos>,
 
     /// Time between two accesses of a trace that does not count instructions
-    #[arg(long, value_name = "TIME", value_parser = Nanos::parse, value_delimiter = ',',
+    #[arg(long, value_name = "TIME", value_parser = parse_latency, value_delimiter = ',',
           default_value = "100ns", allow_hyphen_values = true)]
     pub access_time: Vec<Nanos>,
 
@@ -189,7 +187,11 @@ impl Machines {
             prefetch: prefetch.collect::<Result<_>>()?,
             work: self.prefetch_work.iter().map(work).collect(),
             inclusion: self.inclusion.iter().map(inclusion).collect(),
-            eviction_buffer: self.eviction_buffer.clone(),
+            eviction_buffer: self
+                .eviction_buffer
+                .iter()
+                .map(|pages| *pages as usize)
+                .collect(),
             fault: self.fault_cost.clone(),
             shootdown: self.shootdown.iter().map(shootdown).collect(),
             threads: self.threads.clone(),

@@ -55,6 +55,7 @@ columns! { |row|
     rescues: Integer Always(row.run.rescues), "misses on a page in the eviction buffer";
     miss_ratio: Float Always(row.run.miss_ratio), "misses an access, 0 to 1";
     evictions: Integer Always(row.run.evictions), "pages that left DRAM";
+    background_evictions: Integer Always(row.run.background_evictions), "of these, pages that left for a page fetched ahead, which delayed nobody";
     writebacks: Integer Always(row.run.writebacks), "pages written to the tier";
     reads: Integer Always(row.run.reads), "pages read from the tier";
     prefetches: Integer Always(row.run.prefetch.issued), "pages fetched ahead";

@@ -23,7 +23,7 @@ impl EvictionBuffer {
     pub(super) fn new(capacity: usize) -> Self {
         Self {
             capacity,
-            waiting: VecDeque::with_capacity(capacity + 1),
+            waiting: VecDeque::new(),
             writing: 0,
         }
     }
@@ -66,11 +66,6 @@ impl EvictionBuffer {
     /// Whether it holds more than it should: whoever evicted has to wait.
     pub(super) fn is_over_full(&self) -> bool {
         self.waiting.len() + self.writing > self.capacity
-    }
-
-    /// Whether one more page may come in.
-    pub(super) fn has_room(&self) -> bool {
-        self.waiting.len() + self.writing < self.capacity.max(1)
     }
 
     fn is_due(&self) -> bool {

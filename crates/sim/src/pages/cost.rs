@@ -26,8 +26,8 @@ pub struct FaultCost {
     /// Whether they are told of a page that was mapped as well, which is not needed, but what
     /// Linux was found to do (Oskin & Loh 2015, V.A).
     pub shootdown_on_map: bool,
-    /// Added to every fault while a predictor runs beside the program (Awad 2016, 5.3: 3 to 4
-    /// us for handing work to a kernel thread; nothing where another core watches, as live).
+    /// Handing a fault to the predictor, where there is one; nothing where another core watches,
+    /// as live.
     pub prefetch: Nanos,
 }
 
@@ -65,7 +65,7 @@ impl Shootdown {
 
 impl FaultCost {
     /// The presets' names and what they are.
-    pub const PRESETS: [(&str, &str); 3] = [
+    pub const PRESETS: [(&str, &str); 4] = [
         (
             "linux",
             "Linux 6 on a virtual machine, measured: 2.5 us a first touch, 9 us a swap-in beyond the device",
@@ -73,6 +73,10 @@ impl FaultCost {
         (
             "oskin-loh",
             "Oskin & Loh 2015, figure 3: a cache in die-stacked DRAM kept by the kernel at 1.9 GHz",
+        ),
+        (
+            "awad",
+            "as linux, and 3.5 us for handing each fault to a predictor (Awad 2016, 5.3)",
         ),
         ("none", "nothing but the device"),
     ];
@@ -86,10 +90,11 @@ impl FaultCost {
         match text {
             "linux" => Ok(Self::linux()),
             "oskin-loh" => Ok(Self::oskin_loh()),
+            "awad" => Ok(Self::awad()),
             "none" => Ok(Self::none()),
             _ => text.parse().map(Self::fixed).map_err(|_| {
                 Error::usage(format!(
-                    "`{text}` is no fault cost; there are: linux, oskin-loh, none, or a number of cycles such as 2800"
+                    "`{text}` is no fault cost; there are: linux, oskin-loh, awad, none, or a number of cycles such as 2800"
                 ))
             }),
         }
@@ -126,6 +131,16 @@ impl FaultCost {
             shootdown: Shootdown::Interrupt,
             shootdown_on_map: true,
             prefetch: Nanos::ZERO,
+        }
+    }
+
+    /// As [`FaultCost::linux`], with a predictor in the kernel: 3 to 4 us for submitting work to a
+    /// kernel thread at each fault (Awad 2016, 5.3).
+    pub fn awad() -> Self {
+        Self {
+            name: "awad".to_owned(),
+            prefetch: Nanos(3_500),
+            ..Self::linux()
         }
     }
 

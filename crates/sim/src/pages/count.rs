@@ -41,6 +41,9 @@ figures! {
         rescues,
         /// Pages that left DRAM.
         evictions,
+        /// Those of them that left for a page fetched ahead: unmapped, and the other processors told,
+        /// by whoever fetches, on a processor of its own; this delays nobody.
+        background_evictions,
         /// Pages written to the tier.
         writebacks,
         /// Pages read from the tier, on demand or ahead.

@@ -1,10 +1,24 @@
 //! Settings as the command line names them.
 
-use terrace_base::{Error, Result};
+use terrace_base::{Error, Nanos, Result};
 use terrace_device::{Deadlines, Order};
 use terrace_policy::{prefetch, replacement};
 
 use super::Prefetch;
+
+/// Reads a latency, or the time of an access: no more than 1000 s, that virtual time has no end.
+///
+/// # Errors
+/// A usage error where it is no such time.
+pub fn parse_latency(text: &str) -> Result<Nanos> {
+    let latency = Nanos::parse(text)?;
+    match latency {
+        Nanos(0..=1_000_000_000_000) => Ok(latency),
+        _ => Err(Error::usage(format!(
+            "{latency} is longer than can be simulated, which is 1000 s"
+        ))),
+    }
+}
 
 /// Reads the name of an order in which a device serves requests.
 ///
@@ -70,11 +84,11 @@ impl Picos {
     pub fn parse(text: &str) -> Result<Self> {
         let nanos: Option<f64> = text.trim().trim_end_matches("ns").trim_end().parse().ok();
         match nanos {
-            Some(nanos) if (0.0..=1e6).contains(&nanos) => {
+            Some(nanos) if (0.0..=1e3).contains(&nanos) => {
                 Ok(Self((nanos * 1000.0).round() as u64))
             }
             _ => Err(Error::usage(format!(
-                "`{text}` is no time of an instruction; write it as 0.5ns"
+                "`{text}` is no time of an instruction, from 0 to 1000ns; write it as 0.5ns"
             ))),
         }
     }

@@ -45,16 +45,13 @@ pub(super) struct Reading {
 }
 
 impl Reading {
-    /// Where the time of a thread begins that is taken from here on. One that was not there yet
-    /// begins with its program.
-    fn start(&self, index: usize, program: usize) -> Clock {
+    /// How far a program has come: its furthest clocks, on the simulated machine and with DRAM
+    /// for everything.
+    fn furthest(&self, program: usize) -> (Nanos, Nanos) {
         let own = self.clocks.iter().filter(|clock| clock.program == program);
-        let furthest = || own.max_by_key(|clock| clock.now).copied();
-        self.clocks
-            .get(index)
-            .copied()
-            .or_else(furthest)
-            .unwrap_or_default()
+        own.fold((Nanos::ZERO, Nanos::ZERO), |furthest, clock| {
+            (furthest.0.max(clock.now), furthest.1.max(clock.all_dram()))
+        })
     }
 }
 
@@ -107,8 +104,8 @@ pub struct Outcome {
     pub tier_pages_used: u64,
     /// The touch at which DRAM was full and the first page had to go.
     pub full_at: Option<u64>,
-    /// Touches before the figures were taken.
-    pub warmup: u64,
+    /// Touches before the figures were taken; none if the trace ended before.
+    pub warmup: Option<u64>,
 }
 
 /// What the tier consumed, in joules.
@@ -133,7 +130,7 @@ impl Outcome {
         full_at: Option<u64>,
         end: Reading,
     ) -> Self {
-        let programs = programs(threads, warm, &end.clocks);
+        let programs = programs(threads, warm, &end);
         let elapsed = programs.iter().map(|program| program.time_ns).max();
         let elapsed = elapsed.unwrap_or(Nanos::ZERO);
         let (counts, times) = match warm {
@@ -168,7 +165,7 @@ impl Outcome {
             footprint_pages,
             tier_pages_used,
             full_at,
-            warmup: warm.map_or(0, |warm| warm.counts.accesses),
+            warmup: warm.map(|warm| warm.counts.accesses),
         }
     }
 
@@ -206,37 +203,26 @@ impl Outcome {
     /// Whether the figures hold much of a DRAM that was still filling: a tenth of the touches and
     /// more were made before the first page had to go. None where DRAM never filled.
     pub fn is_cold(&self) -> Option<bool> {
-        let cold = self.full_at?.saturating_sub(self.warmup);
+        let cold = self.full_at?.saturating_sub(self.warmup.unwrap_or(0));
         Some(cold * 10 > self.counts.accesses)
     }
 }
 
+/// Of nothing to nothing it is 1; all-DRAM counts as a nanosecond at least.
 fn ratio(time: Nanos, all_dram: Nanos) -> f64 {
-    match all_dram.0 {
-        0 if time.0 == 0 => 1.0,
-        all_dram => time.0 as f64 / all_dram as f64,
+    match time.0 {
+        0 if all_dram.0 == 0 => 1.0,
+        time => time as f64 / all_dram.0.max(1) as f64,
     }
 }
 
-/// The run times: from the moment at which the first thread's figures are taken to the end of
-/// the last.
-fn programs(threads: &[u32], warm: Option<&Reading>, end: &[Clock]) -> Vec<ProgramTime> {
-    let time = |index: usize, clock: &Clock| {
-        let start = warm.map_or_else(Clock::default, |warm| warm.start(index, clock.program));
-        (
-            clock.now.saturating_sub(start.now),
-            clock.all_dram().saturating_sub(start.all_dram()),
-        )
-    };
+/// The run times: from where each program was at the end of the warm-up to its end.
+fn programs(threads: &[u32], warm: Option<&Reading>, end: &Reading) -> Vec<ProgramTime> {
     let program = |(program, &threads): (usize, &u32)| {
-        let own = end
-            .iter()
-            .enumerate()
-            .filter(|(_, clock)| clock.program == program);
-        let times = own.map(|(index, clock)| time(index, clock));
-        let (time_ns, all_dram_ns) = times.fold((Nanos::ZERO, Nanos::ZERO), |most, time| {
-            (most.0.max(time.0), most.1.max(time.1))
-        });
+        let from = warm.map_or_else(Default::default, |warm| warm.furthest(program));
+        let to = end.furthest(program);
+        let time_ns = to.0.saturating_sub(from.0);
+        let all_dram_ns = to.1.saturating_sub(from.1);
         ProgramTime {
             time_ns,
             all_dram_ns,

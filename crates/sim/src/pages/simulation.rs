@@ -72,6 +72,8 @@ pub struct Simulation {
 pub(super) struct Marks {
     /// Touches after which the first page had to go.
     pub(super) full_at: Option<u64>,
+    /// The clock of the thread that ended the warm-up.
+    pub(super) warm_at: Nanos,
     /// What there was when the warm-up ended.
     pub(super) warm: Option<Reading>,
 }
@@ -258,7 +260,10 @@ impl Simulation {
         }
         if let Some(mark) = self.threads[index].waits_for() {
             match self.passed.remove(&mark) {
-                Some(moment) => self.times.idle += self.threads[index].wake(moment),
+                Some(moment) => {
+                    let warm = self.marks.warm_at;
+                    self.times.idle += self.threads[index].wake(moment, warm);
+                }
                 None => self.threads[index].state = State::Held(mark),
             }
         } else if let Some(touch) = self.threads[index].pending.take() {

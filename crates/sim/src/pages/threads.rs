@@ -154,12 +154,13 @@ impl Thread {
     }
 
     /// It sleeps until another thread is as far as `moment`, if that is later, on the simulated
-    /// machine and with DRAM alone; returns for how long it slept since it began.
-    fn sleep_until(&mut self, moment: Clock) -> Nanos {
-        let own = Clock::of(self).all_dram();
-        let slept = self.wait_until(moment.now);
+    /// machine and with DRAM alone; returns for how long, since it began and since `from`.
+    fn sleep_until(&mut self, moment: Clock, from: Nanos) -> Nanos {
+        let (before, own) = (self.now(), Clock::of(self).all_dram());
+        self.wait_until(moment.now);
         self.penalty = self.now().saturating_sub(own.max(moment.all_dram()));
-        if self.unborn { Nanos::ZERO } else { slept }
+        let begin = if self.unborn { NEVER } else { before.max(from) };
+        self.now().saturating_sub(begin)
     }
 
     /// More touches are known, `range` of a batch, to be made after a run that has a name.
@@ -200,12 +201,13 @@ impl Thread {
         }
     }
 
-    /// That has come to pass at `moment`; returns for how long it slept since it began.
-    pub(super) fn wake(&mut self, moment: Clock) -> Nanos {
+    /// That has come to pass at `moment`; returns for how long it slept, since it began and since
+    /// `from`.
+    pub(super) fn wake(&mut self, moment: Clock, from: Nanos) -> Nanos {
         if let Some(next) = self.later.front_mut() {
             next.after = None;
         }
-        self.sleep_until(moment)
+        self.sleep_until(moment, from)
     }
 
     /// How many touches are known.

@@ -196,7 +196,7 @@ mod tests {
             footprint_pages: 7,
             tier_pages_used: 0,
             full_at: None,
-            warmup: 0,
+            warmup: Some(0),
         }
     }
 

@@ -5,6 +5,7 @@ use std::slice;
 use terrace_base::Nanos;
 use terrace_policy::replacement;
 use terrace_sim::pages::{Inclusion, Prefetch, Work};
+use terrace_trace::Access;
 
 use crate::machine::{settings, simulate, stream, touch, touches};
 
@@ -163,23 +164,48 @@ fn figures_after_a_warmup_leave_it_out() {
     assert!(warm.time() < whole.time());
 }
 
-/// A thread that appears late begins where its program is, not at its beginning.
+/// Processes that the trace shows one after the other, as a shell starts them, take as long as
+/// one thread that does it all.
 #[test]
-fn a_late_thread_brings_no_time_of_its_own() {
-    let mut program: Vec<_> = (0..30)
-        .map(|step| touch(0, step * 10, step % 3, W))
+fn what_comes_one_after_the_other_is_not_at_once() {
+    let steps: Vec<_> = (0..300u64)
+        .map(|step| (step / 100, step % 7, step % 3 == 0))
         .collect();
-    let alone = simulate(settings(2), slice::from_ref(&program), 7);
-    program.push(touch(1, 0, 2, R));
-    for warmup in [0, 10] {
-        let mut machine = settings(2);
+    let apart = |(index, &(thread, page, write)): (usize, &(u64, u64, bool))| Access {
+        process: thread as u16,
+        ..touch(thread as u16, (index as u64 % 100) * 10, page, write)
+    };
+    let apart: Vec<_> = steps.iter().enumerate().map(apart).collect();
+    let together = |(index, &(thread, page, write)): (usize, &(u64, u64, bool))| {
+        touch(0, index as u64 * 10, page + 100 * thread, write)
+    };
+    let together: Vec<_> = steps.iter().enumerate().map(together).collect();
+    for (warmup, block) in [(0, 1000), (0, 7), (150, 30)] {
+        let mut machine = settings(5);
         machine.warmup = warmup;
-        let outcome = simulate(machine, slice::from_ref(&program), 7);
-        assert_eq!(outcome.programs[0].threads, 2);
-        assert!(outcome.time() <= alone.time() + Nanos(2000));
-        let difference = outcome.slowdown() / alone.slowdown();
-        assert!((0.8..2.0).contains(&difference), "{difference} {outcome:?}");
+        let apart = simulate(machine.clone(), slice::from_ref(&apart), block);
+        let together = simulate(machine, slice::from_ref(&together), block);
+        assert_eq!(apart.programs[0].threads, 3);
+        assert_eq!(apart.counts, together.counts);
+        // Two pauses of 10 instructions are none between threads.
+        let gaps = together.time() - apart.time();
+        assert!(gaps <= Nanos(20), "{apart:?} {together:?}");
+        assert!((apart.slowdown() / together.slowdown() - 1.0).abs() < 0.02);
+        assert_eq!(apart.times.shootdown, Nanos::ZERO);
     }
+}
+
+/// A thread that waits for another begins again where that one has come to.
+#[test]
+fn who_slept_over_the_warmup_does_not_bring_its_sleep() {
+    let mut program = vec![touch(0, 0, 1, R)];
+    program.extend((0..300_000).map(|step| touch(1, step * 100, 2, R)));
+    program.extend((1..1000).map(|step| touch(0, step * 100, 1, R)));
+    let mut machine = settings(4);
+    machine.warmup = 290_000;
+    let outcome = simulate(machine, &[program], 5000);
+    assert!(outcome.time() < Nanos(12_000 * 100), "{outcome:?}");
+    assert!(outcome.times.idle <= outcome.time(), "{outcome:?}");
 }
 
 #[test]

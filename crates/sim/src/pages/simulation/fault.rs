@@ -18,7 +18,7 @@ impl Simulation {
     pub(super) fn touch(&mut self, index: usize, touch: Reference, pages: &PageTable) -> bool {
         let (page, write) = (touch.page(), touch.write());
         if self.counts.accesses == self.settings.warmup {
-            self.end_warmup();
+            self.end_warmup(index);
         }
         self.counts.accesses += 1;
         let flags = self.store.flags(page);
@@ -26,6 +26,8 @@ impl Simulation {
             self.counts.writes += 1;
             self.store.set(page, Flags::DIRTY);
         }
+        // A page that comes back from the eviction buffer may be dirty already.
+        let write = write || flags.any(Flags::DIRTY);
         match self.replacement.touch(Touch { page, write }) {
             Answer::Hit if !flags.any(Flags::FLIGHT.and(Flags::AHEAD)) => return false,
             Answer::Hit => self.touch_fetched(index, page, flags, pages),
@@ -35,7 +37,8 @@ impl Simulation {
     }
 
     #[cold]
-    fn end_warmup(&mut self) {
+    fn end_warmup(&mut self, index: usize) {
+        self.marks.warm_at = self.threads[index].now();
         self.marks.warm = Some(self.reading());
     }
 
@@ -47,6 +50,9 @@ impl Simulation {
             Outcome::Late
         } else {
             self.spend(index, Part::Map, Way::Far);
+            if self.settings.fault.shootdown_on_map {
+                self.shoot_down(index);
+            }
             Outcome::Used
         };
         if !flags.any(Flags::AHEAD) {
@@ -103,6 +109,9 @@ impl Simulation {
                 self.counts.full_misses += 1;
                 self.store.set(page, Flags::FLIGHT);
                 self.spend(index, Part::Kernel, way);
+                if self.engine.is_some() {
+                    self.spend(index, Part::Prefetch, way);
+                }
             }
         }
         self.threads[index].state = State::Faulting(page, way);
@@ -164,6 +173,7 @@ enum Part {
     Copy,
     Map,
     Unmap,
+    Prefetch,
 }
 
 impl Simulation {
@@ -176,6 +186,7 @@ impl Simulation {
             Part::Copy => (cost.copy, &mut times.copy),
             Part::Map => (cost.map, &mut times.map),
             Part::Unmap => (cost.unmap, &mut times.unmap),
+            Part::Prefetch => (cost.prefetch, &mut times.prefetch),
         };
         *total += time;
         let thread = &mut self.threads[index];

@@ -7,7 +7,7 @@ use terrace_policy::{Fault, Location, Memory, PAGE_BYTES, Residence};
 
 use super::super::settings::{Inclusion, Work};
 use super::super::store::{Flags, Store};
-use super::super::threads::{State, Way};
+use super::super::threads::{State, Thread, Way};
 use super::Simulation;
 use crate::intern::PageTable;
 
@@ -21,7 +21,7 @@ impl Simulation {
                 .residence(pages.location(neighbour))
                 == Residence::InTier
                 && !self.store.flags(neighbour).any(Flags::AHEAD)
-                && self.buffer.has_room()
+                && !self.buffer.is_over_full()
             {
                 self.read_ahead(neighbour, Class::Demand, now, pages);
             }
@@ -39,17 +39,18 @@ impl Simulation {
             offset: 0,
         };
         engine.fault(&fault, &mut view(&self.store, &*self.replacement, pages));
-        let cost = self.settings.fault.prefetch;
-        self.threads[index].stall(cost);
-        self.threads[index].penalty += cost;
-        self.times.prefetch += cost;
     }
 
     /// Fetches ahead what the predictor hopes for, as long as the device has nothing else to do,
     /// or, if faults wait for it anyway, all of it.
     pub(super) fn issue(&mut self, now: Nanos, pages: &PageTable) {
         let all = self.settings.work == Work::Synchronous;
-        while self.buffer.has_room() && (all || self.device.idle() > 0) {
+        // Faults go first, also those that wait for room.
+        let waits = |thread: &Thread| matches!(thread.state, State::Evicting(..));
+        if self.threads.iter().any(waits) {
+            return;
+        }
+        while !self.buffer.is_over_full() && (all || self.device.idle() > 0) {
             let Some(engine) = &mut self.engine else {
                 return;
             };
@@ -70,6 +71,7 @@ impl Simulation {
         self.store.set(page, Flags::AHEAD.and(Flags::FETCH));
         self.read(page, class, now);
         if let Some(evicted) = self.replacement.prefetch(page) {
+            self.counts.background_evictions += 1;
             self.evict(evicted, pages);
             self.flush(now);
         }
