@@ -96,6 +96,10 @@ impl Replacement for Clock {
         self.links.expect(pages);
     }
 
+    fn next_victim(&self) -> Option<PageId> {
+        self.circle.back()
+    }
+
     fn contains(&self, page: PageId) -> bool {
         self.states.get(page) != State::Absent
     }

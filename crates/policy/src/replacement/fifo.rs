@@ -69,6 +69,10 @@ impl Replacement for Fifo {
         self.resident.expect(pages);
     }
 
+    fn next_victim(&self) -> Option<PageId> {
+        self.queue.back()
+    }
+
     fn contains(&self, page: PageId) -> bool {
         self.resident.get(page)
     }

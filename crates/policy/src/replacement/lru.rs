@@ -71,6 +71,10 @@ impl Replacement for Lru {
         self.links.expect(pages);
     }
 
+    fn next_victim(&self) -> Option<PageId> {
+        self.pages.back()
+    }
+
     fn contains(&self, page: PageId) -> bool {
         self.resident.get(page)
     }

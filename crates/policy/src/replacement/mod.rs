@@ -88,6 +88,12 @@ pub trait Replacement: Send {
     /// processor's cache. Changes nothing else.
     fn expect(&self, _pages: &[PageId]) {}
 
+    /// The page that goes next, where that is easily said and nothing is touched before: a driver
+    /// may have what it knows of that page fetched into the processor's cache.
+    fn next_victim(&self) -> Option<PageId> {
+        None
+    }
+
     /// Touches in a row; returns how many missed. Each policy's own loop, so that a touch is no
     /// virtual call.
     fn replay(&mut self, touches: &[Touch]) -> u64 {

@@ -40,7 +40,7 @@ pub(super) struct Reading {
     pub(super) counts: Counts,
     pub(super) times: Times,
     /// Writes to each place of the tier.
-    pub(super) slot_writes: Vec<u64>,
+    pub(super) slot_writes: Vec<u32>,
     pub(super) clocks: Vec<Clock>,
 }
 
@@ -150,7 +150,7 @@ impl Outcome {
                 settings.tier.endurance,
                 capacity,
                 counts.writebacks,
-                most.unwrap_or(0),
+                u64::from(most.unwrap_or(0)),
                 elapsed,
             ),
             energy: settings.tier.energy.map(|energy| {

@@ -52,7 +52,7 @@ pub(super) struct Store {
     /// Places that were given up.
     free: Vec<u32>,
     /// How often each place was written to.
-    writes: Vec<u64>,
+    writes: Vec<u32>,
 }
 
 impl Store {
@@ -69,6 +69,17 @@ impl Store {
         for page in pages {
             prefetch(&self.flags, page.index());
         }
+    }
+
+    /// This page may be the next to leave.
+    pub(super) fn expect_leave(&self, page: PageId) {
+        prefetch(&self.flags, page.index());
+        prefetch(&self.slots, page.index());
+    }
+
+    /// This page will be written out.
+    pub(super) fn expect_write(&self, page: PageId) {
+        prefetch(&self.writes, self.slots[page.index()] as usize);
     }
 
     #[inline]
@@ -96,7 +107,8 @@ impl Store {
             });
             self.pages[*slot as usize] = Some(page);
         }
-        self.writes[*slot as usize] += 1;
+        let writes = &mut self.writes[*slot as usize];
+        *writes = writes.saturating_add(1);
         self.set(page, Flags::TIER);
         self.clear(page, Flags::DIRTY);
     }
@@ -123,7 +135,7 @@ impl Store {
     }
 
     /// How often each place of the tier was written to.
-    pub(super) fn writes(&self) -> &[u64] {
+    pub(super) fn writes(&self) -> &[u32] {
         &self.writes
     }
 }

@@ -93,6 +93,9 @@ impl Simulation {
     pub(super) fn evict(&mut self, page: PageId, pages: &PageTable) {
         self.counts.evictions += 1;
         self.marks.full_at.get_or_insert(self.counts.accesses);
+        if let Some(next) = self.replacement.next_victim() {
+            self.store.expect_leave(next);
+        }
         let flags = self.store.flags(page);
         if flags.any(Flags::AHEAD) {
             self.store.clear(page, Flags::AHEAD);
@@ -102,6 +105,7 @@ impl Simulation {
             }
         }
         if flags.any(Flags::DIRTY) || !flags.any(Flags::TIER) {
+            self.store.expect_write(page);
             self.buffer.push(page, &mut self.store);
         }
     }
