@@ -279,7 +279,9 @@ def draw_lifetime(results, paper, path):
 
 
 def percent(value):
-    return f"{100 * value:.1f} %"
+    # Adding nothing turns -0.0 into 0.0.
+    shown = round(100 * value, 1) + 0
+    return f"{shown:,.0f} %" if shown >= 1000 else f"{shown:.1f} %"
 
 
 def tables(results, paper):
@@ -289,6 +291,8 @@ def tables(results, paper):
     about |= {app: f"below {percent(value)}" for app, value in stated["eliminated_at_most"].items()}
 
     def year(value):
+        if value is None:
+            return "no writes"
         return f"{value:.1f} years" if value >= 1 else f"{value * 365.25:.1f} days"
 
     inclusion_rows = [
