@@ -172,7 +172,8 @@ def draw_inclusion(results, paper, path):
     mark_paper(axes, list(about), list(about.values()), "paper, stated")
     least = [names.index(name) for name, app in STANDS_FOR.items()
              if app in paper["eliminated_at_most"] and name in names]
-    axes.plot(least, [90] * len(least), "^", color=common.PAPER, markersize=7, label="paper, above this", zorder=3)
+    axes.plot(least, [90] * len(least), "^", color=common.PAPER, markersize=7,
+              label="paper, above this", zorder=3)
     axes.set_ylabel("writes, inclusive\n(% of exclusive)")
     axes.set_ylim(0, 110)
     axes.legend(loc="upper left", bbox_to_anchor=(1, 1), frameon=False)
@@ -302,7 +303,7 @@ def tables(results, paper):
                            percent(averages["eliminated"])])
     stated_at_25 = paper["ratio"]["degradation_at_25_percent"]
     ratio_rows = [
-        [memory, ratio,
+        [memory.replace("pcm", "PCM"), ratio,
          percent(stated_at_25[memory.partition("-")[0]]) if ratio == "25%" else "",
          *(percent(averages["degradation"][memory][cost][ratio]) for cost in FAULT_COSTS)]
         for memory in ("pcm", "flash", "flash-2") for ratio in RATIOS]
@@ -321,14 +322,14 @@ def tables(results, paper):
 
     replacement_rows = [
         [name, STANDS_FOR[name],
-         f"roughly {percent(1 - saved[STANDS_FOR[name]])}" if STANDS_FOR[name] in saved else "about 100 % or more",
+         f"roughly {percent(1 - saved[STANDS_FOR[name]])}" if STANDS_FOR[name] in saved
+         else "about 100 % or more",
          *(share(one["faults_relative_to_fifo"][policy][ratio])
            for policy in ("clock", "age") for ratio in RATIOS)]
         for name, one in programs.items()]
     latency_rows = [
-        [ratio, *(f"{averages['slowdown_by_write_latency'][ratio][str(us)] / pcm_slowdown(results, ratio):.2f}"
-                  for us in WRITE_LATENCIES)]
-        for ratio in RATIOS]
+        [ratio, *(f"{slow[str(us)] / pcm_slowdown(results, ratio):.2f}" for us in WRITE_LATENCIES)]
+        for ratio, slow in averages["slowdown_by_write_latency"].items()]
     years = paper["lifetime"]["pcm_years_about"]
     lifetime_rows = [
         [name, STANDS_FOR[name],
@@ -341,14 +342,18 @@ def tables(results, paper):
          f"{one['accesses'] / 1e6:.0f} M"]
         for name, one in programs.items()]
     by_ratio = [f"{policy} {ratio}" for policy in ("clock", "age") for ratio in RATIOS]
+    sizes = [f"{memory} {ratio}" for memory in ("PCM", "flash-2") for ratio in RATIOS]
+    costs = ["ours, 9 us (`linux`)", "ours, 5 us (implied)", "ours, `none`"]
+    latencies = [f"{us} us" for us in WRITE_LATENCIES]
+    who = ["program", "stands for"]
     return {
-        "programs": table(["program", "stands for", "what it is", "MB", "rows"], program_rows),
-        "inclusion": table(["program", "stands for", "paper", "ours, simulated"], inclusion_rows),
-        "ratio": table(["memory", "DRAM:NVM", "paper", "ours, 9 us (`linux`)", "ours, 5 us (implied)", "ours, `none`"], ratio_rows),
-        "each": table(["program", "faults a ms", *(f"{memory} {ratio}" for memory in ("PCM", "flash-2") for ratio in RATIOS)], each_rows),
-        "replacement": table(["program", "stands for", "paper", *by_ratio], replacement_rows),
-        "latency": table(["DRAM:NVM", *(f"{us} us" for us in WRITE_LATENCIES)], latency_rows),
-        "lifetime": table(["program", "stands for", "paper, PCM", "PCM", "PCM, inclusive", "flash"], lifetime_rows),
+        "programs": table([*who, "what it is", "MB", "rows"], program_rows),
+        "inclusion": table([*who, "paper", "ours, simulated"], inclusion_rows),
+        "ratio": table(["memory", "DRAM:NVM", "paper", *costs], ratio_rows),
+        "each": table(["program", "faults a ms", *sizes], each_rows),
+        "replacement": table([*who, "paper", *by_ratio], replacement_rows),
+        "latency": table(["DRAM:NVM", *latencies], latency_rows),
+        "lifetime": table([*who, "paper, PCM", "PCM", "PCM, inclusive", "flash"], lifetime_rows),
     }
 
 

@@ -167,7 +167,8 @@ def draw_fault_cost(results, paper, path):
         axes.plot(CYCLES, [found[key]["page_cache"][str(c)] for c in CYCLES], style,
                   color=common.OURS, linewidth=2, label=label)
     stated = stated_speedups(paper)
-    axes.plot(list(stated), list(stated.values()), "D", color=common.PAPER, label="average, paper, stated", zorder=4)
+    axes.plot(list(stated), list(stated.values()), "D", color=common.PAPER,
+              label="average, paper, stated", zorder=4)
     axes.axhline(1, color="black", linewidth=0.8)
     axes.set_xscale("log")
     axes.set_yscale("log")
@@ -234,9 +235,10 @@ def tables(results, paper):
         [way, threads, *(f"{results['parts'][way][str(threads)][part]:,}" for part in PARTS),
          f"{sum(results['parts'][way][str(threads)].values()):,}"]
         for way in ("interrupt", "hardware") for threads in THREADS]
+    heads = ["program", "stands for", "what it is", "threads", "MB",
+             "accesses to memory, 1000 instructions", "faults, M cycles of slow memory alone"]
     return {
-        "programs": table(["program", "stands for", "what it is", "threads", "MB",
-                           "accesses to memory, 1000 instructions", "faults, M cycles of slow memory alone"], program_rows),
+        "programs": table(heads, program_rows),
         "sweep": table(["program", "all fast", *(f"{c:,}" for c in CYCLES)], sweep_rows),
         "parts": table(["shoot-down", "threads", *PARTS, "all"], part_rows),
     }
@@ -248,14 +250,15 @@ def measure_all(bench, paper, names, limit):
         trace = bench.record(name, limit, "--filter", "l1l2")
         common.say(f"simulating {name}")
         found[name] = measure(trace, common.trace_info(trace))
-    # All programs' faults cost the same but for those without an eviction; the worst case stands.
-    worst = max(found.values(), key=lambda one: one["faults"])
+    # A fault costs the same in all programs, but where it evicts nothing; so the busiest stands.
+    busiest = max(found.values(), key=lambda one: one["faults"])
     return {
-        "figures": "faults simulated by terrace sim pages over recordings of real programs; times by the model in repeat.py",
+        "figures": "faults simulated by terrace sim pages over recordings of real programs; "
+                   "times by the model in repeat.py",
         "about": bench.versions(names),
         "programs": found,
         "model": model(found, paper),
-        "parts": worst["fault_cycles"],
+        "parts": busiest["fault_cycles"],
     }
 
 
