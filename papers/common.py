@@ -1,0 +1,214 @@
+"""What the papers' scripts share: the programs, recording and simulating them, drawing."""
+
+import hashlib
+import json
+import math
+import os
+import random
+import re
+import sqlite3
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+PAPERS = Path(__file__).resolve().parent
+PROGRAMS = PAPERS / "programs"
+TERRACE = PAPERS.parent / "target" / "release" / "terrace"
+
+# Debian's, which has the libraries of Debian's packages.
+PYTHON = "/usr/bin/python3"
+
+OURS, PAPER = "#2a6f97", "#d1495b"
+
+
+class Bench:
+    """A work directory with the programs compiled, and `terrace`."""
+
+    def __init__(self, work):
+        if not TERRACE.exists():
+            sys.exit(f"{TERRACE} is not there; run `make build` first")
+        self.work = Path(work)
+        self.bin = self.work / "bin"
+        self.bin.mkdir(parents=True, exist_ok=True)
+        self.programs = tomllib.loads((PROGRAMS / "programs.toml").read_text())
+        for source in PROGRAMS.glob("*.c"):
+            flags = ["-O2", "-Wall", "-Wextra", "-pthread"]
+            subprocess.run(["cc", *flags, "-o", self.bin / source.stem, source], check=True)
+
+    def record(self, name, limit, *options):
+        """Records a program until it ends or has made `limit` rows; returns the trace's path.
+
+        A trace of an earlier call with the same program, command and options is taken again.
+        """
+        program = self.programs[name]
+        if "input" in program:
+            INPUTS[program["input"]](self.work)
+        places = {"bin": self.bin, "programs": PROGRAMS, "work": self.work}
+        command = [part.format(**places) for part in program["command"]]
+        ours = [Path(part) for part in command if Path(part).parent in (self.bin, PROGRAMS)]
+        content = [path.read_bytes() for path in ours]
+        key = repr((command, limit, options, content)).encode()
+        trace = self.work / f"{name}-{hashlib.sha256(key).hexdigest()[:12]}.parquet"
+        if trace.exists():
+            return trace
+        say(f"recording {name}")
+        partial = trace.with_suffix(".partial.parquet")
+        recorder = [TERRACE, "record", "--quiet", "--limit", str(limit), *options, "-o", partial]
+        done = subprocess.run([*recorder, "--", *command], stdout=subprocess.DEVNULL)
+        if done.returncode != 0:
+            sys.exit(f"recording {name} failed with exit code {done.returncode}")
+        partial.rename(trace)
+        return trace
+
+    def versions(self, names):
+        """What the programs are: one line each, and what recorded them."""
+        lines = {name: self.programs[name]["what"] for name in names}
+        tools = {"terrace": [TERRACE], "qemu": ["qemu-x86_64"], "cc": ["cc"], "python3": [PYTHON]}
+        parts = {part for name in names for part in self.programs[name]["command"]}
+        tools.update({tool: [tool] for tool in ("sort", "sqlite3") if tool in parts})
+        versions = {tool: first_line([*command, "--version"]) for tool, command in tools.items()}
+        for library in ("numpy", "scipy"):
+            if PYTHON in parts:
+                versions[library] = first_line([PYTHON, "-c", f"import {library} as l; print(l.__version__)"])
+        return {"programs": lines, "versions": versions}
+
+
+def trace_info(trace):
+    """What `terrace trace info` says of a trace."""
+    return output_json([TERRACE, "trace", "info", "--quiet", "--json", trace])
+
+
+def simulate(trace, warmup, **options):
+    """`terrace sim pages` with these options, all combinations; a list of runs.
+
+    Values that are lists are swept; underscores in names stand for dashes.
+    """
+    arguments = []
+    for name, value in options.items():
+        values = value if isinstance(value, list) else [value]
+        arguments += ["--" + name.replace("_", "-"), ",".join(map(str, values))]
+    command = [TERRACE, "sim", "pages", "--quiet", "--json", "--warmup", warmup, *arguments, trace]
+    return output_json(command)["runs"]
+
+
+def output_json(command):
+    done = subprocess.run([str(part) for part in command], stdout=subprocess.PIPE)
+    if done.returncode != 0:
+        sys.exit(f"{' '.join(map(str, command))} failed with exit code {done.returncode}")
+    return json.loads(done.stdout)
+
+
+def first_line(command):
+    done = subprocess.run([str(part) for part in command], capture_output=True, text=True)
+    return done.stdout.partition("\n")[0]
+
+
+def make_lines(work):
+    """400,000 lines of 112 bytes that begin with random numbers."""
+    path = work / "lines.txt"
+    if path.exists():
+        return
+    numbers = random.Random(1)
+    partial = work / "lines.partial"
+    with partial.open("w") as file:
+        for _ in range(400_000):
+            file.write(f"{numbers.getrandbits(60):020d} {'x' * 90}\n")
+    partial.rename(path)
+
+
+def make_rows(work):
+    """A table of 500,000 rows, each a key and 100 random bytes."""
+    path = work / "rows.db"
+    if path.exists():
+        return
+    numbers = random.Random(1)
+    partial = work / "rows.partial"
+    partial.unlink(missing_ok=True)
+    connection = sqlite3.connect(partial)
+    connection.execute("CREATE TABLE t(id INTEGER PRIMARY KEY, v BLOB)")
+    rows = ((key, numbers.randbytes(100)) for key in range(500_000))
+    connection.executemany("INSERT INTO t VALUES (?, ?)", rows)
+    connection.commit()
+    connection.close()
+    partial.rename(path)
+
+
+INPUTS = {"lines": make_lines, "rows": make_rows}
+
+
+def geometric_mean(values):
+    """Of values above 0."""
+    return math.exp(sum(map(math.log, values)) / len(values))
+
+
+def mean(values):
+    return sum(values) / len(values)
+
+
+def say(text):
+    print(text, file=sys.stderr, flush=True)
+
+
+def table(heads, rows):
+    """A table in Markdown."""
+    lines = [heads, ["---"] * len(heads), *rows]
+    return "\n".join("| " + " | ".join(map(str, line)) + " |" for line in lines)
+
+
+def write_json(path, value):
+    path.write_text(json.dumps(value, indent=1, ensure_ascii=False) + "\n")
+
+
+def fill_in(readme, parts):
+    """Puts each text between the lines `<!-- NAME -->` and `<!-- /NAME -->` of a README."""
+    text = readme.read_text()
+    for name, part in parts.items():
+        marked = re.compile(f"(<!-- {name} -->\n).*?(<!-- /{name} -->)", re.DOTALL)
+        if not marked.search(text):
+            sys.exit(f"{readme} has no place for `{name}`")
+        text = marked.sub(lambda found: f"{found[1]}\n{part}\n\n{found[2]}", text)
+    readme.write_text(text)
+
+
+def pyplot():
+    """Matplotlib, set up for files that do not change from one run to the next."""
+    os.environ.setdefault("SOURCE_DATE_EPOCH", "0")
+    import matplotlib
+
+    matplotlib.use("Agg")
+    matplotlib.rcParams.update({
+        "svg.hashsalt": "terrace",
+        "font.size": 9,
+        "axes.spines.top": False,
+        "axes.spines.right": False,
+        "axes.grid": True,
+        "axes.grid.axis": "y",
+        "grid.alpha": 0.3,
+        "axes.axisbelow": True,
+        "figure.constrained_layout.use": True,
+    })
+    from matplotlib import pyplot
+
+    return pyplot
+
+
+def grouped_bars(axes, groups, series, colours):
+    """Bars side by side: `series` maps a name to one value a group (None leaves a gap)."""
+    width = 0.8 / len(series)
+    for position, ((name, values), colour) in enumerate(zip(series.items(), colours)):
+        places = [group + (position - (len(series) - 1) / 2) * width for group in range(len(groups))]
+        known = [(place, value) for place, value in zip(places, values) if value is not None]
+        axes.bar(*zip(*known), width * 0.92, label=name, color=colour)
+    axes.set_xticks(range(len(groups)), groups)
+    axes.grid(False, axis="x")
+
+
+def save(figure, path):
+    figure.savefig(path, metadata={"Date": None})
+
+
+def work_directory(folder):
+    """Where recordings go: beside the script, or under $TERRACE_PAPERS_WORK."""
+    base = os.environ.get("TERRACE_PAPERS_WORK")
+    return Path(base) / folder.name if base else folder / "work"

@@ -1,0 +1,285 @@
+"""Repeats the fault-cost sweep and the parts of a fault of Oskin & Loh 2015.
+
+Usage: repeat.py [--quick]
+"""
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+FOLDER = Path(__file__).resolve().parent
+sys.path.insert(0, str(FOLDER.parent))
+
+import common  # noqa: E402
+from common import geometric_mean, table  # noqa: E402
+
+# Which program stands for which of the paper's table I; the last one for section VI's.
+STANDS_FOR = {
+    "hydro-4": "OCEAN, LULESH",
+    "solve": "miniFE",
+    "factorize": "LU",
+    "fourier": "FFT",
+    "neighbours": "BARNES, FMM",
+    "graph-csr": "g500-csr",
+    "graph-list": "g500-list",
+}
+LOW_LOCALITY = "graph-list"
+GRAPHS = ["graph-csr", LOW_LOCALITY]
+CYCLES = [700, 1400, 2800, 5500, 13000, 27000, 55000]
+THREADS = [2, 4, 8, 16, 32]
+PARTS = ["copy", "trap", "map", "unmap", "shootdown"]
+# The simulator's time of an instruction, by which instructions are counted after the warm-up.
+INSTRUCTION_NS = 0.5
+
+
+class Work:
+    """What a program did after its warm-up, and what the paper's machine would take for it.
+
+    The model: an instruction takes a cycle; what misses the private caches takes `fast` ns in
+    fast memory and `ratio` times as long in slow memory; a fault takes its cycles. The threads
+    share all of it evenly, so that their number cancels out.
+    """
+
+    def __init__(self, found, ghz, ratio):
+        self.compute = found["instructions"] / ghz
+        self.accesses, self.faults = found["memory_accesses"], found["faults"]
+        self.ghz, self.ratio = ghz, ratio
+
+    def time(self, access, cycles=0):
+        """In ns, with `access` ns an access to memory and `cycles` a fault."""
+        faults = self.faults if cycles else 0
+        return self.compute + self.accesses * access + faults * cycles / self.ghz
+
+    def all_fast(self, fast):
+        """The speed-up of fast memory for everything."""
+        return self.time(fast * self.ratio) / self.time(fast)
+
+    def page_cache(self, fast, cycles):
+        """The speed-up of a page cache in fast memory over slow memory for everything."""
+        return self.time(fast * self.ratio) / self.time(fast, cycles)
+
+    def fault_rate(self, fast):
+        """Faults in a million cycles of what it would take with slow memory alone."""
+        return 1e6 * self.faults / (self.time(fast * self.ratio) * self.ghz)
+
+
+def calibrate(works, wanted):
+    """The time of a fast access, in ns, at which the mean speed-up of all-fast is `wanted`."""
+    low, high = 0.0, 1000.0
+    for _ in range(100):
+        middle = (low + high) / 2
+        if geometric_mean([work.all_fast(middle) for work in works]) < wanted:
+            low = middle
+        else:
+            high = middle
+    return high
+
+
+def measure(trace, info):
+    """All that is taken of one trace; its first half is the warm-up."""
+    warmup = info["accesses"] // 2
+    base = {"dram": "20%", "memory": "dram", "replacement": "fifo", "eviction_buffer": 0}
+    runs = common.simulate(trace, warmup, **base, fault_cost="oskin-loh",
+                           shootdown=["interrupt", "hardware"], threads=THREADS)
+    first = runs[0]
+    return {
+        "footprint_mb": round(first["footprint_pages"] * 4096 / 1e6, 1),
+        "rows": info["accesses"],
+        "warmup": warmup,
+        "threads": info["threads"],
+        "instructions": round(first["times_ns"]["compute"] / INSTRUCTION_NS),
+        "memory_accesses": first["accesses"],
+        "faults": first["misses"],
+        "fault_cycles": fault_parts(runs),
+        "settings": first["settings"],
+    }
+
+
+def fault_parts(runs):
+    """Cycles a fault by part, way and threads, as simulated."""
+    found = {}
+    for run in runs:
+        if not run["misses"]:
+            continue
+        way, threads = run["settings"]["fault"]["shootdown"], str(run["settings"]["threads"])
+        found.setdefault(way, {})[threads] = {
+            part: round(1.9 * run["times_ns"][part] / run["misses"]) for part in PARTS}
+    return found
+
+
+def model(programs, paper):
+    """Speed-ups by the model, calibrated with the programs that the paper's averages hold."""
+    setup = paper["setup"]
+    works = {name: Work(found, setup["clock_ghz"], setup["slow_over_fast"])
+             for name, found in programs.items()}
+    usual = [work for name, work in works.items() if name != LOW_LOCALITY]
+    fast = calibrate(usual, paper["all_fast"]["average_speedup"])
+    speedups = {
+        name: {
+            "all_fast": round(work.all_fast(fast), 3),
+            "page_cache": {str(cycles): round(work.page_cache(fast, cycles), 4) for cycles in CYCLES},
+            "faults_a_million_slow_cycles": round(work.fault_rate(fast), 1),
+        }
+        for name, work in works.items()
+    }
+
+    def average(those):
+        return {
+            "all_fast": round(geometric_mean([work.all_fast(fast) for work in those]), 3),
+            "page_cache": {
+                str(cycles): round(geometric_mean([work.page_cache(fast, cycles) for work in those]), 3)
+                for cycles in CYCLES
+            },
+        }
+
+    return {
+        "fast_access_ns": round(fast, 3),
+        "slow_access_ns": round(fast * setup["slow_over_fast"], 3),
+        "speedups": speedups,
+        "average": average(usual),
+        "average_without_graphs": average([works[name] for name in works if name not in GRAPHS]),
+    }
+
+
+def stated_speedups(paper):
+    """The paper's averages by cycles of a fault."""
+    cost = paper["fault_cost"]
+    stated = {int(cycles): value for cycles, value in cost["average_speedup"].items()}
+    hardware, kernel = cost["hardware_managed"], cost["kernel_managed"]
+    stated |= dict.fromkeys(hardware["cycles"], hardware["average_speedup_about"])
+    slowdowns = kernel["average_slowdown_percent"]
+    stated |= {cycles: 1 - slower / 100 for cycles, slower in zip(kernel["cycles"], slowdowns)}
+    return dict(sorted(stated.items()))
+
+
+def draw_fault_cost(results, paper, path):
+    plt = common.pyplot()
+    figure, axes = plt.subplots(figsize=(7.5, 3.8))
+    colours = ["#7cb518", "#5c4d7d", "#f3a712", "#e07a5f", "#2a9d8f", "#8d6346", "#6c757d"]
+    found = results["model"]
+    for (name, one), colour in zip(found["speedups"].items(), colours):
+        style = ":" if name == LOW_LOCALITY else "-"
+        axes.plot(CYCLES, [one["page_cache"][str(c)] for c in CYCLES], style, color=colour,
+                  linewidth=1.2, label=f"{name} ({STANDS_FOR[name]})")
+    for key, style, label in (("average", "o-", "average, ours, simulated"),
+                              ("average_without_graphs", "--", "same without both graphs")):
+        axes.plot(CYCLES, [found[key]["page_cache"][str(c)] for c in CYCLES], style,
+                  color=common.OURS, linewidth=2, label=label)
+    stated = stated_speedups(paper)
+    axes.plot(list(stated), list(stated.values()), "D", color=common.PAPER,
+              label="average, paper, stated", zorder=4)
+    axes.axhline(1, color="black", linewidth=0.8)
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    axes.set_xticks(CYCLES, [f"{c:,}" for c in CYCLES])
+    axes.minorticks_off()
+    ticks = [0.002, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2]
+    axes.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
+    axes.set_xlabel("cycles of a fault")
+    axes.set_ylabel("speed-up over slow DRAM alone")
+    axes.legend(loc="upper left", bbox_to_anchor=(1, 1), frameon=False)
+    common.save(figure, path)
+
+
+def draw_fault_parts(results, paper, path):
+    plt = common.pyplot()
+    figure, panels = plt.subplots(1, 2, figsize=(7.5, 3.2), sharey=True)
+    colours = ["#013a63", "#2a6f97", "#61a5c2", "#a9d6e5", "#f3a712"]
+    called = {"copy": "migration", "shootdown": "shoot-downs"}
+    for axes, way in zip(panels, ("interrupt", "hardware")):
+        bottom = [0] * len(THREADS)
+        for part, colour in zip(PARTS, colours):
+            heights = [results["parts"][way][str(threads)][part] / 1000 for threads in THREADS]
+            axes.bar(range(len(THREADS)), heights, 0.7, bottom, label=called.get(part, part), color=colour)
+            bottom = [low + height for low, height in zip(bottom, heights)]
+        axes.set_xticks(range(len(THREADS)), THREADS)
+        axes.grid(False, axis="x")
+        axes.set_xlabel("threads")
+    stated = paper["fault_parts"]
+    for total in stated["total_cycles"]:
+        panels[0].axhline(total / 1000, color=common.PAPER, linestyle="--", linewidth=1.2,
+                          label="paper, stated" if total == stated["total_cycles"][0] else None)
+    panels[1].axhline(stated["fault_with_hardware_shootdown_cycles"] / 1000, color=common.PAPER,
+                      linestyle="--", linewidth=1.2)
+    panels[0].set_title("interrupts")
+    panels[1].set_title("hardware-assisted")
+    panels[0].set_ylabel("1000 cycles a fault\n(ours, simulated)")
+    handles, texts = panels[0].get_legend_handles_labels()
+    panels[-1].legend(handles, texts, loc="upper left", bbox_to_anchor=(1, 1), frameon=False)
+    common.save(figure, path)
+
+
+def two_digits(speedup):
+    return f"{speedup:.2f}" if speedup >= 0.1 else f"{speedup:.2g}"
+
+
+def tables(results, paper):
+    programs, found = results["programs"], results["model"]
+    program_rows = [
+        [name, STANDS_FOR[name], results["about"]["programs"][name], one["threads"], one["footprint_mb"],
+         f"{1000 * one['memory_accesses'] / one['instructions']:.1f}",
+         f"{found['speedups'][name]['faults_a_million_slow_cycles']:,.0f}"]
+        for name, one in programs.items()]
+    sweep_rows = [
+        [name, f"{one['all_fast']:.2f}", *(two_digits(one["page_cache"][str(c)]) for c in CYCLES)]
+        for name, one in found["speedups"].items()]
+    for title, key in ((f"**average** without {LOW_LOCALITY}", "average"),
+                       ("average without both graphs", "average_without_graphs")):
+        sweep_rows.append([title, f"{found[key]['all_fast']:.2f}",
+                           *(f"{found[key]['page_cache'][str(c)]:.2f}" for c in CYCLES)])
+    stated = stated_speedups(paper)
+    sweep_rows.append(["**paper**, average", f"{paper['all_fast']['average_speedup']:.2f}",
+                       *(f"{stated[c]:.2f}" if c in stated else "" for c in CYCLES)])
+    part_rows = [
+        [way, threads, *(f"{results['parts'][way][str(threads)][part]:,}" for part in PARTS),
+         f"{sum(results['parts'][way][str(threads)].values()):,}"]
+        for way in ("interrupt", "hardware") for threads in THREADS]
+    heads = ["program", "stands for", "what it is", "threads", "MB",
+             "accesses to memory, 1000 instructions", "faults, M cycles of slow memory alone"]
+    return {
+        "programs": table(heads, program_rows),
+        "sweep": table(["program", "all fast", *(f"{c:,}" for c in CYCLES)], sweep_rows),
+        "parts": table(["shoot-down", "threads", *PARTS, "all"], part_rows),
+    }
+
+
+def measure_all(bench, paper, names, limit):
+    found = {}
+    for name in names:
+        trace = bench.record(name, limit, "--filter", "l1l2")
+        common.say(f"simulating {name}")
+        found[name] = measure(trace, common.trace_info(trace))
+    # A fault costs the same in all programs, but where it evicts nothing; so the busiest stands.
+    busiest = max(found.values(), key=lambda one: one["faults"])
+    return {
+        "figures": "faults simulated by terrace sim pages over recordings of real programs; "
+                   "times by the model in repeat.py",
+        "about": bench.versions(names),
+        "programs": found,
+        "model": model(found, paper),
+        "parts": busiest["fault_cycles"],
+    }
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true",
+                        help="shorter recordings, a minute or two; results stay in the work directory")
+    quick = parser.parse_args().quick
+    bench = common.Bench(common.work_directory(FOLDER))
+    paper = json.loads((FOLDER / "paper.json").read_text())
+    limit = 20_000_000 if quick else 100_000_000
+    results = measure_all(bench, paper, list(STANDS_FOR), limit)
+    folder = bench.work if quick else FOLDER
+    common.write_json(folder / "results.json", results)
+    draw_fault_cost(results, paper, folder / "fault-cost.svg")
+    draw_fault_parts(results, paper, folder / "fault-parts.svg")
+    found = tables(results, paper)
+    if not quick:
+        common.fill_in(FOLDER / "README.md", found)
+    print("\n\n".join(found.values()))
+
+
+if __name__ == "__main__":
+    main()

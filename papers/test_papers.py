@@ -1,0 +1,104 @@
+"""Tests of what the papers' scripts work out themselves: python3 -m unittest papers/test_papers.py"""
+
+import importlib.util
+import json
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+PAPERS = Path(__file__).resolve().parent
+sys.path.insert(0, str(PAPERS))
+
+import common  # noqa: E402
+
+
+def script(folder):
+    spec = importlib.util.spec_from_file_location(folder.replace("-", "_"), PAPERS / folder / "repeat.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+class Common(unittest.TestCase):
+    def test_a_table_has_a_line_a_row(self):
+        self.assertEqual(common.table(["a", "b"], [[1, 2]]), "| a | b |\n| --- | --- |\n| 1 | 2 |")
+
+    def test_the_geometric_mean(self):
+        self.assertAlmostEqual(common.geometric_mean([2, 8]), 4)
+
+    def test_a_readme_is_filled_in_again_and_again(self):
+        with tempfile.TemporaryDirectory() as folder:
+            readme = Path(folder) / "README.md"
+            readme.write_text("before\n<!-- x -->\nold\n<!-- /x -->\nafter\n")
+            for text in ("one", r"two \1"):
+                common.fill_in(readme, {"x": text})
+                self.assertEqual(readme.read_text(),
+                                 f"before\n<!-- x -->\n\n{text}\n\n<!-- /x -->\nafter\n")
+
+
+class Awad(unittest.TestCase):
+    def setUp(self):
+        self.awad = script("awad-2016")
+
+    def test_sizes_are_matched_with_ratios_in_any_order(self):
+        runs = [{"settings": {"dram_pages": pages}} for pages in (50, 12, 25)]
+        self.assertEqual([ratio for ratio, _ in self.awad.sized(runs)], ["50%", "12.5%", "25%"])
+
+    def test_writes_saved_are_of_the_exclusive_ones(self):
+        def run(way, writes, memory="pcm"):
+            return {"settings": {"inclusion": way, "memory": memory}, "writebacks": writes}
+
+        pairs = [run("inclusive", 25), run("exclusive", 100), run("inclusive", 1, "flash")]
+        self.assertEqual(self.awad.inclusion(pairs)["eliminated"], 0.75)
+
+    def test_no_faults_are_no_share_of_none(self):
+        runs = [
+            {"settings": {"dram_pages": pages, "replacement": policy},
+             "full_misses": misses, "partial_misses": 0, "rescues": 0}
+            for pages, fifo, clock in ((1, 10, 5), (2, 4, 4), (3, 0, 0))
+            for policy, misses in (("fifo", fifo), ("clock", clock), ("age", fifo))
+        ]
+        self.assertEqual(self.awad.relative_faults(runs)["clock"],
+                         {"12.5%": 0.5, "25%": 1.0, "50%": None})
+
+    def test_the_implied_fault_cost_follows_from_the_paper(self):
+        """From two slow-downs n (x + 150 ns) and n (x + 25 us) follows x, the cost beside the device."""
+        paper = json.loads((PAPERS / "awad-2016" / "paper.json").read_text())
+        slow = paper["ratio"]["degradation_at_25_percent"]
+        reads = {memory: paper["setup"][memory]["read_ns"] for memory in slow}
+        factor = slow["flash"] / slow["pcm"]
+        implied = (reads["flash"] - factor * reads["pcm"]) / (factor - 1)
+        self.assertAlmostEqual(implied * 1.9, float(self.awad.IMPLIED), delta=50)
+
+
+class OskinLoh(unittest.TestCase):
+    def setUp(self):
+        self.script = script("oskin-loh-2015")
+        found = {"instructions": 1900, "memory_accesses": 100, "faults": 2}
+        self.work = self.script.Work(found, 1.9, 4.5)
+
+    def test_times_are_added_up(self):
+        self.assertAlmostEqual(self.work.time(2), 1000 + 200)
+        self.assertAlmostEqual(self.work.time(2, 1900), 1000 + 200 + 2000)
+        self.assertAlmostEqual(self.work.all_fast(2), 1900 / 1200)
+        self.assertAlmostEqual(self.work.page_cache(2, 1900), 1900 / 3200)
+
+    def test_the_calibration_finds_the_speed_up_it_is_asked_for(self):
+        fast = self.script.calibrate([self.work], 1.56)
+        self.assertAlmostEqual(self.work.all_fast(fast), 1.56)
+
+    def test_dearer_faults_never_make_it_faster(self):
+        speedups = [self.work.page_cache(2, cycles) for cycles in self.script.CYCLES]
+        self.assertEqual(speedups, sorted(speedups, reverse=True))
+        self.assertLess(max(speedups), self.work.all_fast(2))
+
+    def test_what_the_paper_states_is_read_as_speed_ups(self):
+        paper = json.loads((PAPERS / "oskin-loh-2015" / "paper.json").read_text())
+        stated = self.script.stated_speedups(paper)
+        self.assertEqual(list(stated), [700, 1400, 2800, 13000, 55000])
+        self.assertAlmostEqual(stated[55000], 0.52)
+
+
+if __name__ == "__main__":
+    unittest.main()
