@@ -2,16 +2,19 @@
 
 CARGO ?= cargo
 DEMO_PACKAGES = python3 python3-numpy
-TEST_PACKAGES = qemu-user
+TEST_PACKAGES = qemu-user python3
+PAPER_PACKAGES = qemu-user python3 python3-matplotlib
 BENCH_PACKAGES = $(DEMO_PACKAGES) python3-sklearn redis-server redis-tools sqlite3 xz-utils coreutils
 
-.PHONY: help demo test check build bench-live bench-sim clean
+.PHONY: help demo test check build bench-live bench-sim paper-awad-2016 paper-oskin-loh-2015 clean
 
 help:
 	@echo 'make demo        run a real program with a quarter of its memory, four ways, and compare'
 	@echo 'make test        run every test'
 	@echo 'make bench-live  run the suite of real programs (some 45 minutes)'
 	@echo 'make bench-sim   how fast policies, simulations and trace readers are'
+	@echo 'make paper-awad-2016, make paper-oskin-loh-2015'
+	@echo '                 repeat a paper, its figures beside ours (some 10 minutes each)'
 	@echo 'make build       build target/release/terrace'
 	@echo 'make clean       remove what was built'
 
@@ -23,6 +26,7 @@ demo:
 test: check
 	@scripts/setup.sh $(TEST_PACKAGES)
 	$(CARGO) test --workspace --locked
+	/usr/bin/python3 papers/test_papers.py
 
 check:
 	@scripts/setup.sh
@@ -38,6 +42,16 @@ bench-sim:
 	$(CARGO) bench --locked -p terrace-policy --bench replacement
 	$(CARGO) bench --locked -p terrace-sim --bench pages
 	$(CARGO) bench --locked -p terrace-trace --bench native
+
+paper-awad-2016:
+	@scripts/setup.sh $(PAPER_PACKAGES) sqlite3 coreutils
+	@$(MAKE) --no-print-directory build
+	/usr/bin/python3 papers/awad-2016/repeat.py
+
+paper-oskin-loh-2015:
+	@scripts/setup.sh $(PAPER_PACKAGES) python3-numpy python3-scipy libopenblas0-pthread
+	@$(MAKE) --no-print-directory build
+	/usr/bin/python3 papers/oskin-loh-2015/repeat.py
 
 bench-live:
 	@scripts/setup.sh $(BENCH_PACKAGES)
