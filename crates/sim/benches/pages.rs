@@ -158,6 +158,8 @@ fn zipf() -> Result<Trace> {
     loop {
         let mut block = Block::default();
         source.read(&mut block)?;
+        // A simulation of pages does not ask for it.
+        block.ip.clear();
         if block.is_empty() {
             return Ok((source.meta().clone(), Arc::new(blocks)));
         }

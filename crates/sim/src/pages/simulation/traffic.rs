@@ -44,6 +44,9 @@ impl Simulation {
     /// Fetches ahead what the predictor hopes for, as long as the device has nothing else to do,
     /// or, if faults wait for it anyway, all of it.
     pub(super) fn issue(&mut self, now: Nanos, pages: &PageTable) {
+        if self.engine.is_none() {
+            return;
+        }
         let all = self.settings.work == Work::Synchronous;
         // Faults go first, also those that wait for room.
         let waits = |thread: &Thread| matches!(thread.state, State::Evicting(..));
