@@ -5,6 +5,7 @@
 //! lie together in a leaf, which is found once and then indexed.
 
 use rustc_hash::FxHashMap;
+use terrace_base::{Error, Result};
 use terrace_policy::cache::prefetch;
 use terrace_policy::replacement::PageId;
 use terrace_policy::{Location, Page, Space};
@@ -65,32 +66,40 @@ impl PageTable {
     /// The numbers of pages of one space, new ones where they have none yet. Many at a time, that
     /// the processor need not wait for each.
     ///
-    /// # Panics
-    /// Beyond 2^32 - 1 pages, 16 TiB of memory.
-    pub fn intern(&mut self, space: Space, pages: &[Page], numbers: &mut Vec<PageId>) {
+    /// # Errors
+    /// A failure where there are more pages than can be simulated: 2^32 - 1, or fewer where they
+    /// lie far apart.
+    pub fn intern(
+        &mut self,
+        space: Space,
+        pages: &[Page],
+        numbers: &mut Vec<PageId>,
+    ) -> Result<()> {
         for group in pages.chunks(GROUP) {
             let mut places = [0; GROUP];
             for (place, &page) in places.iter_mut().zip(group) {
-                *place = self.place(Location::new(space, page));
+                *place = self.place(Location::new(space, page))?;
                 prefetch(&self.numbers, *place);
             }
             for (&place, &page) in places.iter().zip(group) {
                 if self.numbers[place] == NONE {
-                    self.number(place, Location::new(space, page));
+                    self.number(place, Location::new(space, page))?;
                 }
                 numbers.push(PageId(self.numbers[place]));
             }
         }
+        Ok(())
     }
 
     /// Gives the page at a place the next number.
     #[cold]
-    fn number(&mut self, place: usize, at: Location) {
+    fn number(&mut self, place: usize, at: Location) -> Result<()> {
         self.numbers[place] = u32::try_from(self.locations.len())
             .ok()
             .filter(|number| *number != NONE)
-            .expect("a workload has fewer than 2^32 pages");
+            .ok_or_else(too_many)?;
         self.locations.push(at);
+        Ok(())
     }
 
     /// The number of a page, if it has one.
@@ -121,25 +130,32 @@ impl PageTable {
 
     /// Where the number of a page is; makes its leaf where there is none.
     #[inline]
-    fn place(&mut self, at: Location) -> usize {
+    fn place(&mut self, at: Location) -> Result<usize> {
         let key = leaf_key(at);
         let slot = (key ^ (key >> LEAF_BITS)) as usize % RECENT;
         let (known, mut leaf) = self.recent[slot];
         if known != key {
-            leaf = self.find_leaf(key);
+            leaf = self.find_leaf(key)?;
             self.recent[slot] = (key, leaf);
         }
-        leaf as usize + (at.page.0 % LEAF_PAGES) as usize
+        Ok(leaf as usize + (at.page.0 % LEAF_PAGES) as usize)
     }
 
     #[cold]
-    fn find_leaf(&mut self, key: LeafKey) -> u32 {
-        *self.leaves.entry(key).or_insert_with(|| {
-            let begin = self.numbers.len();
-            self.numbers.resize(begin + LEAF_PAGES as usize, NONE);
-            u32::try_from(begin).expect("a workload has fewer than 2^32 pages")
-        })
+    fn find_leaf(&mut self, key: LeafKey) -> Result<u32> {
+        if let Some(&leaf) = self.leaves.get(&key) {
+            return Ok(leaf);
+        }
+        let begin = self.numbers.len();
+        let leaf = u32::try_from(begin).map_err(|_| too_many())?;
+        self.numbers.resize(begin + LEAF_PAGES as usize, NONE);
+        self.leaves.insert(key, leaf);
+        Ok(leaf)
     }
+}
+
+fn too_many() -> Error {
+    Error::failure("the traces touch more pages than can be simulated; use --limit")
 }
 
 #[cfg(test)]
@@ -167,7 +183,7 @@ mod tests {
                     })
                     .collect();
                 let mut numbers = Vec::new();
-                table.intern(Space(space), &pages, &mut numbers);
+                table.intern(Space(space), &pages, &mut numbers).unwrap();
                 prop_assert_eq!(&numbers, &expected);
                 for (&page, &number) in pages.iter().zip(&numbers) {
                     let at = Location::new(Space(space), page);

@@ -188,14 +188,14 @@ impl Workload {
         while begin < accesses {
             let end = run_end(&self.block.thread, begin, accesses);
             let end = run_end(&self.block.process, begin, end);
-            self.convert(owner, begin, end, batch);
+            self.convert(owner, begin, end, batch)?;
             begin = end;
         }
         Ok(accesses > 0)
     }
 
     /// Appends the accesses `begin..end` of the block, all of one thread.
-    fn convert(&mut self, owner: usize, begin: usize, end: usize, batch: &mut Batch) {
+    fn convert(&mut self, owner: usize, begin: usize, end: usize, batch: &mut Batch) -> Result<()> {
         let process = self.block.process.get(begin).copied().unwrap_or(0);
         let name = (process, self.block.thread.get(begin).copied().unwrap_or(0));
         let mut thread = self.thread(owner, name, begin);
@@ -222,7 +222,7 @@ impl Workload {
         }
         self.numbers.clear();
         self.pages
-            .intern(thread.space, &self.touched, &mut self.numbers);
+            .intern(thread.space, &self.touched, &mut self.numbers)?;
         for (reference, number) in batch.references[first..].iter_mut().zip(&self.numbers) {
             *reference = reference.of(*number);
         }
@@ -232,6 +232,7 @@ impl Workload {
             space: thread.space,
             end: batch.references.len(),
         });
+        Ok(())
     }
 
     /// A thread of a program by its process and name in the trace; a new one begins with its access `index`
