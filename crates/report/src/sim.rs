@@ -368,7 +368,7 @@ fn years(years: f64) -> String {
     match years {
         y if y >= 1000.0 => format!("{y:.0} years"),
         y if y >= 1.0 => format!("{y:.1} years"),
-        y if y * 365.25 >= 1.0 => format!("{:.0} days", y * 365.25),
+        y if y * 365.25 >= 1.5 => format!("{:.0} days", y * 365.25),
         y => format!("{:.1} hours", y * 365.25 * 24.0),
     }
 }
