@@ -9,7 +9,7 @@ use terrace_report::sim::{Document, Run, Simulated, text};
 use terrace_sim::pages::Choice;
 use terrace_sim::pages::{Settings, Survey, run};
 use terrace_sim::workload::Workload;
-use terrace_trace::{Columns, Format, Source, ahead};
+use terrace_trace::{Columns, Format, Source, ahead, open_in};
 
 use crate::args::sim::{Command, Pages, Sim};
 use crate::progress::Progress;
@@ -91,11 +91,7 @@ impl Traces<'_> {
     }
 
     fn source(&self, path: &Path) -> Result<Box<dyn Source>> {
-        let source = match self.format {
-            Some(format) => terrace_trace::open_as(path, format, Columns::PAGES),
-            None => terrace_trace::open(path, Columns::PAGES),
-        };
-        source.map(ahead)
+        open_in(path, self.format, Columns::PAGES).map(ahead)
     }
 
     /// As they were named.

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use terrace_base::Result;
 use terrace_report::trace::Document;
 use terrace_trace::generate;
-use terrace_trace::{Block, Columns, Format, Info, Sink, Source};
+use terrace_trace::{Block, Columns, Format, Info, Sink, Source, open_in};
 
 use crate::args::trace::{self as args, Command, Common, Kind};
 use crate::progress::Progress;
@@ -21,7 +21,7 @@ pub fn trace(arguments: &args::Trace) -> Result<ExitCode> {
 }
 
 fn info(arguments: &args::Info) -> Result<ExitCode> {
-    let mut source = open(&arguments.file, arguments.format)?;
+    let mut source = open_in(&arguments.file, arguments.format, Columns::ALL)?;
     let progress = Progress::new(source.meta().accesses, arguments.quiet);
     let info = Info::of(&mut *source, |accesses| progress.at(accesses));
     drop(progress);
@@ -38,7 +38,7 @@ fn info(arguments: &args::Info) -> Result<ExitCode> {
 }
 
 fn convert(arguments: &args::Convert) -> Result<ExitCode> {
-    let source = open(&arguments.input, arguments.from)?;
+    let source = open_in(&arguments.input, arguments.from, Columns::ALL)?;
     let source = arguments.selection().of(source);
     let sink = create(&arguments.output, arguments.to, &*source)?;
     let progress = Progress::new(source.meta().accesses, arguments.quiet);
@@ -99,13 +99,6 @@ fn source(kind: &Kind) -> Result<(Box<dyn Source>, &Common)> {
         .source(settings),
     };
     Ok((source?, common))
-}
-
-fn open(path: &Path, format: Option<Format>) -> Result<Box<dyn Source>> {
-    match format {
-        Some(format) => terrace_trace::open_as(path, format, Columns::ALL),
-        None => terrace_trace::open(path, Columns::ALL),
-    }
 }
 
 /// The file for what comes from `source`, with what is known of it.

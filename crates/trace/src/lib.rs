@@ -60,6 +60,17 @@ pub fn open_as(path: &Path, format: Format, columns: Columns) -> Result<Box<dyn 
     source(path, Input::open(path)?, format, columns)
 }
 
+/// Opens a trace of a format that may have been named: as [`open_as`], or else as [`open`].
+///
+/// # Errors
+/// Those of the two.
+pub fn open_in(path: &Path, format: Option<Format>, columns: Columns) -> Result<Box<dyn Source>> {
+    match format {
+        Some(format) => open_as(path, format, columns),
+        None => open(path, columns),
+    }
+}
+
 fn source(path: &Path, input: Input, format: Format, columns: Columns) -> Result<Box<dyn Source>> {
     if let (Format::Native, Some(compression)) = (format, input.compression()) {
         return Err(Error::usage(format!(

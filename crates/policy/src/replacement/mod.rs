@@ -125,6 +125,13 @@ pub struct Entry {
     pub make: Make,
 }
 
+impl Entry {
+    /// Whether it is made from all touches to come.
+    pub fn knows_future(&self) -> bool {
+        matches!(self.make, Make::Offline(_))
+    }
+}
+
 /// Every policy, by name.
 pub const REGISTRY: &[Entry] = &[
     Entry {

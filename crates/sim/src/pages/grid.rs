@@ -170,10 +170,7 @@ impl Choice {
 
     /// Whether the policy has to know the future.
     pub fn needs_future(&self) -> bool {
-        matches!(
-            self.settings.replacement.make,
-            replacement::Make::Offline(_)
-        )
+        self.settings.replacement.knows_future()
     }
 
     /// DRAM as it was asked for.

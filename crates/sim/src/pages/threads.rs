@@ -9,7 +9,6 @@ use terrace_policy::Space;
 use terrace_policy::replacement::PageId;
 
 use super::outcome::Clock;
-
 use crate::workload::{Batch, Reference};
 
 /// No moment that is ever reached.
@@ -140,24 +139,31 @@ impl Thread {
         Nanos(self.computed_ps / 1000)
     }
 
-    /// It spends time without computing.
+    /// It spends time without computing, as it would with DRAM for everything.
     #[inline]
     pub(super) fn stall(&mut self, time: Nanos) {
         self.stalled += time;
     }
 
-    /// It does nothing until `moment`; returns for how long.
-    pub(super) fn wait_until(&mut self, moment: Nanos) -> Nanos {
-        let waited = moment.saturating_sub(self.now());
-        self.stalled += waited;
-        waited
+    /// It spends time that it would not with DRAM for everything.
+    #[inline]
+    pub(super) fn lose(&mut self, time: Nanos) {
+        self.stalled += time;
+        self.penalty += time;
+    }
+
+    /// It loses the time until `moment`; returns how much.
+    pub(super) fn lose_until(&mut self, moment: Nanos) -> Nanos {
+        let lost = moment.saturating_sub(self.now());
+        self.lose(lost);
+        lost
     }
 
     /// It sleeps until another thread is as far as `moment`, if that is later, on the simulated
     /// machine and with DRAM alone; returns for how long, since it began and since `from`.
     fn sleep_until(&mut self, moment: Clock, from: Nanos) -> Nanos {
         let (before, own) = (self.now(), Clock::of(self).all_dram());
-        self.wait_until(moment.now);
+        self.stall(moment.now.saturating_sub(before));
         self.penalty = self.now().saturating_sub(own.max(moment.all_dram()));
         let begin = if self.unborn { NEVER } else { before.max(from) };
         self.now().saturating_sub(begin)

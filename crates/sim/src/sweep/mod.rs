@@ -18,8 +18,8 @@ use std::thread;
 use serde_json::Value;
 use terrace_base::error::Kind;
 use terrace_base::{Error, Result};
-use terrace_policy::replacement::{Make, PageId};
-use terrace_trace::{Columns, Format, ahead};
+use terrace_policy::replacement::PageId;
+use terrace_trace::{Columns, Format, ahead, open_in};
 
 use crate::pages::Choice;
 use crate::pages::{self, Outcome, Settings, Survey};
@@ -196,10 +196,7 @@ impl Trace {
     }
 
     fn source(&self) -> Result<Box<dyn terrace_trace::Source>> {
-        match self.format {
-            Some(format) => terrace_trace::open_as(&self.path, format, Columns::PAGES),
-            None => terrace_trace::open(&self.path, Columns::PAGES),
-        }
+        open_in(&self.path, self.format, Columns::PAGES)
     }
 
     fn accesses(&self) -> Result<Option<u64>> {
@@ -244,7 +241,11 @@ impl Sweep<'_> {
         let settings = all(self.machines, survey.footprint_pages)?;
         let keys: Vec<Value> = settings.iter().map(key::machine).collect();
         let pending = self.pending(task, &settings, &keys, meter);
-        if survey.future.is_none() && pending.iter().any(|(settings, _)| knows_future(settings)) {
+        if survey.future.is_none()
+            && pending
+                .iter()
+                .any(|(settings, _)| settings.replacement.knows_future())
+        {
             survey = task.survey(true)?;
         }
         let passes = pending.len().div_ceil(PASS).max(1);
@@ -339,10 +340,6 @@ impl Task<'_> {
         }
         Ok(survey)
     }
-}
-
-fn knows_future(settings: &Settings) -> bool {
-    matches!(settings.replacement.make, Make::Offline(_))
 }
 
 /// Counts what is done.

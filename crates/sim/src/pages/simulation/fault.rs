@@ -190,10 +190,11 @@ impl Simulation {
         };
         *total += time;
         let thread = &mut self.threads[index];
-        thread.stall(time);
         // A first touch costs the same where everything is DRAM, but for what it evicts.
-        if way != Way::New || matches!(part, Part::Unmap) {
-            thread.penalty += time;
+        if way == Way::New && !matches!(part, Part::Unmap) {
+            thread.stall(time);
+        } else {
+            thread.lose(time);
         }
     }
 
@@ -216,8 +217,6 @@ impl Simulation {
         let time = self.settings.fault.shootdown.cost(threads);
         self.counts.shootdowns += 1;
         self.times.shootdown += time;
-        let thread = &mut self.threads[index];
-        thread.stall(time);
-        thread.penalty += time;
+        self.threads[index].lose(time);
     }
 }

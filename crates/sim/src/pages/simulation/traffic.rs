@@ -159,9 +159,7 @@ impl Simulation {
             }
             let thread = &mut self.threads[index];
             if let State::Evicting(page, way) = thread.state {
-                let waited = thread.wait_until(at);
-                thread.penalty += waited;
-                self.times.evict += waited;
+                self.times.evict += thread.lose_until(at);
                 thread.state = State::Faulting(page, way);
             }
         }
@@ -180,14 +178,10 @@ impl Simulation {
         for index in 0..self.threads.len() {
             let thread = &mut self.threads[index];
             if thread.state == State::Reading(page) {
-                let waited = thread.wait_until(at);
-                thread.penalty += waited;
-                self.times.read += waited;
+                self.times.read += thread.lose_until(at);
                 self.arrive(index, Way::Far);
             } else if thread.state == State::Joining && self.fetching == 0 {
-                let waited = thread.wait_until(at);
-                thread.penalty += waited;
-                self.times.prefetch += waited;
+                self.times.prefetch += thread.lose_until(at);
                 thread.state = State::Running;
             }
         }
