@@ -76,7 +76,7 @@ fn other_options() {
     let run = |option: &str, value: &str, why: &str| {
         refused(&["run", "--dram", "64M", option, value, "--", "true"], why);
     };
-    run("--prefetch", "magic", "there are: off, stream");
+    run("--prefetch", "magic", "there are: off, ");
     run("--endurance", "600", "as on the data sheet");
     run("--repeat", "0", "0 is not in 1..=1000");
     run("--json", "/no/such/directory/file", "cannot write");

@@ -23,7 +23,7 @@ pub struct Request {
     /// Where the rest goes; none is a swap file in the state directory.
     pub tier: Option<Spec>,
     /// The predictor; none leaves the kernel alone.
-    pub prefetch: Option<&'static prefetch::Entry>,
+    pub prefetch: Option<prefetch::Spec>,
     /// Whether to run it in all ways and not in one.
     pub compare: bool,
     /// How often each way is run.
@@ -41,8 +41,8 @@ pub struct Effective {
     pub footprint_measured: bool,
     /// The tier, for people.
     pub tier: String,
-    /// The predictor's name.
-    pub prefetch: Option<&'static str>,
+    /// The predictor with its settings.
+    pub prefetch: Option<String>,
     /// `vm.page-cluster` as it was found.
     pub page_cluster: String,
     /// The memory cgroup's version.
@@ -80,7 +80,7 @@ pub struct Results {
 }
 
 /// Where in a request we are.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub struct Step {
     /// The way that runs.
     pub way: Way,
@@ -120,7 +120,7 @@ pub fn perform(
 
 /// In the order in which each repetition runs them.
 fn ways(request: &Request) -> Vec<Way> {
-    let steered = request.prefetch.map(Way::Terrace);
+    let steered = request.prefetch.clone().map(Way::Terrace);
     if request.compare {
         [Way::AllDram, Way::Kernel, Way::KernelCpf]
             .into_iter()
@@ -162,7 +162,7 @@ impl Performance<'_> {
                 footprint,
                 footprint_measured: measured.is_some(),
                 tier: self.session.tier().to_owned(),
-                prefetch: request.prefetch.map(|entry| entry.name),
+                prefetch: request.prefetch.as_ref().map(ToString::to_string),
                 page_cluster: sysctl::current().unwrap_or_default(),
                 cgroup: self.session.cgroup_version(),
                 kernel: kernel_release(),
@@ -206,7 +206,7 @@ impl Performance<'_> {
                 if self.runs[index].outcomes.len() > repetition {
                     continue;
                 }
-                let outcome = self.run(self.runs[index].way, Some(limit))?;
+                let outcome = self.run(self.runs[index].way.clone(), Some(limit))?;
                 self.runs[index].outcomes.push(outcome);
                 self.done += 1;
             }
@@ -215,11 +215,11 @@ impl Performance<'_> {
     }
 
     fn run(&mut self, way: Way, limit: Option<Bytes>) -> Result<Outcome> {
-        let step = self.step(way);
+        let step = self.step(way.clone());
         let observe = &mut *self.observe;
         self.session
-            .run(&self.request.command, way, limit, &mut |event| {
-                observe(step, event);
+            .run(&self.request.command, &way, limit, &mut |event| {
+                observe(step.clone(), event);
             })
     }
 
@@ -276,14 +276,14 @@ mod tests {
             dram: Dram::Share(0.5),
             footprint: None,
             tier: None,
-            prefetch: prefetch.then(|| &prefetch::REGISTRY[0]),
+            prefetch: prefetch.then(|| prefetch::Spec::parse("stream").expect("it is there")),
             compare,
             repeat: 1,
         }
     }
 
     fn names(request: &Request) -> Vec<&'static str> {
-        ways(request).into_iter().map(Way::name).collect()
+        ways(request).iter().map(Way::name).collect()
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use terrace_policy::PAGE_BYTES;
-use terrace_policy::prefetch::{self, Engine, LifeStory};
+use terrace_policy::prefetch::{self, LifeStory};
 
 use crate::budget::{Budget, Hierarchies, Usage, Version, directories};
 use crate::counters::SwapCounters;
@@ -75,7 +75,7 @@ pub fn machine_memory() -> Bytes {
 }
 
 /// One way to run a program whose memory is larger than its DRAM.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub enum Way {
     /// Without a limit: what it would be with DRAM alone.
     AllDram,
@@ -84,12 +84,12 @@ pub enum Way {
     /// The kernel's swap without readahead: critical page first.
     KernelCpf,
     /// The kernel's swap, steered by a predictor.
-    Terrace(&'static prefetch::Entry),
+    Terrace(prefetch::Spec),
 }
 
 impl Way {
     /// Its name in tables and JSON.
-    pub fn name(self) -> &'static str {
+    pub fn name(&self) -> &'static str {
         match self {
             Self::AllDram => "all-dram",
             Self::Kernel => "kernel",
@@ -229,7 +229,7 @@ impl Session {
     pub fn run(
         &mut self,
         command: &[OsString],
-        way: Way,
+        way: &Way,
         limit: Option<Bytes>,
         observer: Observer,
     ) -> Result<Outcome> {
@@ -237,7 +237,7 @@ impl Session {
         let budget = self.make_budget(limit)?;
         let readahead = self.take_readahead(way)?;
         let steering = match way {
-            Way::Terrace(entry) => Some(start_steering(entry, &budget, limit, readahead)?),
+            Way::Terrace(spec) => Some(start_steering(spec, &budget, limit, readahead)?),
             _ => None,
         };
         let counted = SwapCounters::read();
@@ -271,7 +271,7 @@ impl Session {
 
     /// Takes `vm.page-cluster` where the way needs it; sets it to single pages for
     /// [`Way::KernelCpf`].
-    fn take_readahead(&mut self, way: Way) -> Result<Option<PageCluster>> {
+    fn take_readahead(&mut self, way: &Way) -> Result<Option<PageCluster>> {
         if matches!(way, Way::AllDram | Way::Kernel) {
             return Ok(None);
         }
@@ -311,14 +311,14 @@ impl Session {
 }
 
 fn start_steering(
-    entry: &prefetch::Entry,
+    spec: &prefetch::Spec,
     budget: &Budget,
     limit: Option<Bytes>,
     readahead: Option<PageCluster>,
 ) -> Result<Steering> {
     let pages = limit.unwrap_or_else(machine_memory).0 / PAGE_BYTES;
     let window = (pages / WINDOW_SHARE).clamp(WINDOW.0, WINDOW.1);
-    let engine = Engine::new((entry.make)(), prefetch::Settings::default());
+    let engine = spec.engine(None).map_err(Error::usage)?;
     let faults = FaultStream::open(budget.watched())?;
     Steering::start(engine, faults, window as usize, readahead)
 }

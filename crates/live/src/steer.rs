@@ -9,8 +9,8 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use terrace_policy::page_cluster::{Chooser, Readahead};
 use terrace_policy::prefetch::{Engine, LifeStory, Outcome};
-use terrace_policy::readahead::{Chooser, Readahead};
 use terrace_policy::{Fault, Location, Memory, Page, Residence, Space};
 
 use crate::counters::SwapCounters;

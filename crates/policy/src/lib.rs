@@ -7,8 +7,8 @@
 
 pub mod cache;
 pub mod page;
+pub mod page_cluster;
 pub mod prefetch;
-pub mod readahead;
 pub mod replacement;
 
-pub use page::{Fault, Location, Memory, PAGE_BYTES, Page, Residence, Space, Thread};
+pub use page::{Fault, Location, Memory, PAGE_BYTES, Page, Residence, Slot, Space, Thread};

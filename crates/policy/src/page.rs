@@ -61,8 +61,23 @@ pub enum Residence {
     Nowhere,
 }
 
+/// A place in the tier that holds a page. The places of one area are numbered in their order;
+/// those of different areas are far apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Slot(pub u64);
+
 /// What a policy may ask its driver about memory.
 pub trait Memory {
     /// Where `at` lies now.
     fn residence(&mut self, at: Location) -> Residence;
+
+    /// The place of the page's copy in the tier, if it has one and the driver knows it.
+    fn slot(&mut self, _at: Location) -> Option<Slot> {
+        None
+    }
+
+    /// The page whose copy lies in a place of the tier, if the driver knows one.
+    fn page_in(&mut self, _slot: Slot) -> Option<Location> {
+        None
+    }
 }

@@ -3,7 +3,9 @@
 use std::collections::HashMap;
 
 use proptest::prelude::*;
-use terrace_policy::prefetch::{Engine, Outcome, Prediction, Predictor, Settings, Source};
+use terrace_policy::prefetch::{
+    Engine, Order, Outcome, Prediction, Predictor, Settings, Source, Trigger,
+};
 use terrace_policy::{Fault, Location, Memory, Page, Residence, Space, Thread};
 
 const SPACE: Space = Space(1);
@@ -50,23 +52,21 @@ impl Next {
     }
 
     fn predict(&mut self) -> Option<Prediction> {
-        let pages = (self.last + 1..=self.last + self.degree)
-            .map(Page)
-            .collect();
+        let pages = (self.last + 1..=self.last + self.degree).map(at).collect();
         self.last += self.degree;
         Some(Prediction {
             source: self.source,
-            space: SPACE,
             pages,
+            goes_on: true,
         })
     }
 }
 
 impl Predictor for Next {
-    fn fault(&mut self, fault: &Fault, _: &mut dyn Memory) -> Option<Prediction> {
-        self.source = Source(fault.at.page.0 as u32);
+    fn fault(&mut self, fault: &Fault, _: &mut dyn Memory, predictions: &mut Vec<Prediction>) {
+        self.source = Source(fault.at.page.0);
         self.last = fault.at.page.0;
-        self.predict()
+        predictions.extend(self.predict());
     }
 
     fn advance(&mut self, source: Source, _: Option<Location>) -> Option<Prediction> {
@@ -78,10 +78,6 @@ impl Predictor for Next {
         self.futile
             .fetch_add(1, std::sync::atomic::Ordering::Relaxed);
     }
-
-    fn outcome(&mut self, _: Source, _: Outcome) {}
-
-    fn forget(&mut self, _: Space) {}
 }
 
 fn issued(engine: &mut Engine, memory: &mut Map) -> Vec<u64> {
@@ -155,6 +151,39 @@ fn the_first_page_of_a_prediction_asks_for_the_next() {
 }
 
 #[test]
+fn in_a_fifo_the_oldest_fault_goes_first() {
+    for order in [Order::Fifo, Order::Direct] {
+        let settings = Settings {
+            order,
+            hints: 5,
+            ..Settings::default()
+        };
+        let mut engine = Engine::new(Next::boxed(3), settings);
+        let mut memory = Map::default();
+        engine.fault(&fault(10), &mut memory);
+        engine.fault(&fault(50), &mut memory);
+        assert_eq!(issued(&mut engine, &mut memory), [11, 12, 13, 51, 52]);
+        assert_eq!(engine.story().wiped, 1);
+        assert_eq!(engine.is_direct(), order == Order::Direct);
+    }
+}
+
+#[test]
+fn the_first_use_of_a_fetched_page_may_count_as_a_fault() {
+    let settings = Settings {
+        trigger: Trigger::FirstUse,
+        ..Settings::default()
+    };
+    let mut engine = Engine::new(Next::boxed(2), settings);
+    let mut memory = Map::default();
+    engine.fault(&fault(1), &mut memory);
+    assert_eq!(issued(&mut engine, &mut memory), [2, 3]);
+    memory.0.insert(3, Residence::InMemory);
+    engine.touched(at(3), Outcome::Used, &mut memory);
+    assert_eq!(issued(&mut engine, &mut memory), [4, 5]);
+}
+
+#[test]
 fn what_was_fetched_with_an_evicted_page_may_be_predicted_anew() {
     let mut engine = Engine::new(Next::boxed(3), Settings::default());
     let mut memory = Map::default();
@@ -214,8 +243,10 @@ proptest! {
         events in proptest::collection::vec(event(), 1..300),
         degree in 1..20u64,
         queue in 1..40usize,
+        order in prop_oneof![Just(Order::Lifo), Just(Order::Fifo), Just(Order::Direct)],
+        trigger in prop_oneof![Just(Trigger::Faults), Just(Trigger::FirstUse)],
     ) {
-        let mut engine = Engine::new(Next::boxed(degree), Settings { queue, rounds: 3 });
+        let mut engine = Engine::new(Next::boxed(degree), Settings { hints: queue, rounds: 3, order, trigger, ..Settings::default() });
         let mut memory = Map::default();
         let mut outstanding = std::collections::HashSet::new();
         for event in events {

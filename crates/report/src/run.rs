@@ -192,7 +192,7 @@ fn settings(results: &Results) -> String {
         line,
         "; tier: {}; prefetch: {}; page-cluster {}",
         effective.tier,
-        effective.prefetch.unwrap_or("off"),
+        effective.prefetch.as_deref().unwrap_or("off"),
         effective.page_cluster
     );
     line

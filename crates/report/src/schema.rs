@@ -154,7 +154,10 @@ impl Settings {
             footprint_bytes: effective.footprint.map(|f| f.0),
             footprint_measured: effective.footprint_measured,
             tier: effective.tier.clone(),
-            prefetch: effective.prefetch.unwrap_or("off").into(),
+            prefetch: effective
+                .prefetch
+                .clone()
+                .unwrap_or_else(|| "off".to_owned()),
             page_cluster: effective.page_cluster.clone(),
             endurance_bytes: endurance.map(|e| e.bytes().0),
             cgroup_version: effective.cgroup.number(),

@@ -120,7 +120,7 @@ mod tests {
             of: 1,
         };
         let mut line = StatusLine::default();
-        line.line(step, &status(1, 100, 0));
+        line.line(step.clone(), &status(1, 100, 0));
         assert_eq!(
             line.line(step, &status(3, 2100, 512)),
             "terrace 3 s | DRAM 200 MiB of 256 MiB | 1,000 major faults/s | \

@@ -5,12 +5,14 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use terrace_base::{Bytes, Error, Nanos, Result};
 use terrace_device::{Catalogue, Order};
-use terrace_policy::prefetch;
+use terrace_policy::prefetch::Spec;
 use terrace_policy::replacement::{self, Entry};
 use terrace_sim::pages::names::{
     Picos, parse_latency, parse_order, parse_prefetch, parse_replacement,
 };
 use terrace_sim::pages::{Dram, FaultCost, Grid, Inclusion, Shootdown, Work};
+
+use super::prefetch;
 
 /// Lists of settings, with commas; all their combinations are simulated.
 #[derive(Args)]
@@ -32,9 +34,9 @@ pub struct Machines {
     pub replacement: Vec<&'static Entry>,
 
     /// What is fetched ahead: see the list below
-    #[arg(long, value_name = "NAME", value_delimiter = ',', default_value = "off",
+    #[arg(long, value_name = "NAME[:KEY=VALUE,..]", default_value = "off",
           long_help = prefetch_help())]
-    pub prefetch: Vec<String>,
+    pub prefetch: String,
 
     /// Pages that `readahead` reads at once, as a power of two (vm.page-cluster)
     #[arg(long, value_name = "N", default_value_t = 3,
@@ -160,8 +162,9 @@ impl Machines {
                 "a program has at least one thread; --threads 0 is none",
             ));
         }
-        let prefetch = self.prefetch.iter();
-        let prefetch = prefetch.map(|name| parse_prefetch(name, self.page_cluster));
+        let prefetch = Spec::parse_list(&self.prefetch, |name| {
+            parse_prefetch(name, self.page_cluster).map_err(|e| e.to_string())
+        });
         let work = |name: &WorkName| match name {
             WorkName::Asynchronous => Work::Asynchronous,
             WorkName::Synchronous => Work::Synchronous,
@@ -184,7 +187,7 @@ impl Machines {
             order: self.order.clone(),
             capacity: self.tier_size.clone(),
             replacement: self.replacement.clone(),
-            prefetch: prefetch.collect::<Result<_>>()?,
+            prefetch: prefetch.map_err(Error::usage)?,
             work: self.prefetch_work.iter().map(work).collect(),
             inclusion: self.inclusion.iter().map(inclusion).collect(),
             eviction_buffer: self
@@ -234,13 +237,7 @@ fn prefetch_help() -> String {
             "the aligned block of the tier around each fault, as the kernel does",
         ),
     ];
-    let predictors = prefetch::REGISTRY
-        .iter()
-        .map(|entry| (entry.name, entry.summary));
-    list(
-        "What is fetched ahead:",
-        kernel.into_iter().chain(predictors),
-    )
+    prefetch::help("What is fetched ahead:", &kernel)
 }
 
 fn fault_help() -> String {

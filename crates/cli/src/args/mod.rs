@@ -2,6 +2,7 @@
 
 mod doctor;
 pub mod machines;
+mod prefetch;
 mod record;
 mod run;
 pub mod sim;

@@ -7,8 +7,10 @@ use clap::Args;
 use terrace_base::Bytes;
 use terrace_live::run::Dram;
 use terrace_live::tier;
-use terrace_policy::prefetch::{self, Entry};
+use terrace_policy::prefetch::Spec;
 use terrace_report::lifetime::Endurance;
+
+use super::prefetch;
 
 /// Run a program with a DRAM budget, the rest of its memory in a slower tier
 ///
@@ -40,8 +42,8 @@ pub struct Run {
     pub tier: Option<tier::Spec>,
 
     /// How pages are fetched ahead: see the list below
-    #[arg(long, value_name = "NAME", value_parser = parse_prefetch,
-          default_value = prefetch::REGISTRY[0].name, long_help = prefetch_help())]
+    #[arg(long, value_name = "NAME[:KEY=VALUE,..]", value_parser = parse_prefetch,
+          default_value = "stream", long_help = prefetch_help())]
     pub prefetch: Prefetch,
 
     /// Run the program in all ways (all-dram, kernel, kernel-cpf, terrace) and compare them
@@ -71,30 +73,19 @@ pub struct Run {
 }
 
 /// A predictor, or none for `off`.
-#[derive(Clone, Copy)]
-pub struct Prefetch(pub Option<&'static Entry>);
+#[derive(Clone)]
+pub struct Prefetch(pub Option<Spec>);
 
 fn parse_prefetch(name: &str) -> Result<Prefetch, String> {
     if name == "off" {
         return Ok(Prefetch(None));
     }
-    match prefetch::by_name(name) {
-        Some(entry) => Ok(Prefetch(Some(entry))),
-        None => Err(format!(
-            "there is no predictor of this name; there are: off, {}",
-            prefetch::REGISTRY
-                .iter()
-                .map(|entry| entry.name)
-                .collect::<Vec<_>>()
-                .join(", ")
-        )),
-    }
+    Spec::parse(name).map(|spec| Prefetch(Some(spec)))
 }
 
 fn prefetch_help() -> String {
-    let mut text = String::from("How pages are fetched ahead:\n- off: the kernel as it is");
-    for entry in prefetch::REGISTRY {
-        text.push_str(&format!("\n- {}: {}", entry.name, entry.summary));
-    }
-    text
+    prefetch::help(
+        "How pages are fetched ahead:",
+        &[("off", "the kernel as it is")],
+    )
 }

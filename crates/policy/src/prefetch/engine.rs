@@ -2,30 +2,58 @@
 //!
 //! Fedorov 2016, section 5.4.3: the demand page goes first and is the driver's business;
 //! predictions are hints that wait in a secondary queue and are issued, newest first, only
-//! when the driver says that no demand request waits. The first page that is fetched of each
-//! prediction is its *trigger*: when the program touches it, the predictor is asked for what
-//! comes after (Oskin & Loh 2015, V.B: triggering on the first use of a prefetched page), so
-//! a foreseen stream goes on without a single demand fault.
+//! when the driver says that no demand request waits. Of a prediction that goes on, the first
+//! page that is fetched is its *trigger*: when the program touches it, the predictor is asked
+//! for what comes after, so a foreseen stream goes on without a single demand fault.
 
-use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
+use rustc_hash::FxHashMap;
+
 use super::{LifeStory, Outcome, Prediction, Predictor, SecondaryQueue, Source};
-use crate::page::{Fault, Location, Memory, Residence, Space};
+use crate::page::{Fault, Location, Memory, Residence, Space, Thread};
+
+/// Which hint goes next, and before what.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// The newest (Fedorov 2016, 5.4.3); of a full queue the oldest are dropped.
+    Lifo,
+    /// The oldest; what finds no room is dropped.
+    Fifo,
+    /// None waits: all go into the device's main queue at once, as if demanded (CORP, Fedorov
+    /// 2016, 5.5.2).
+    Direct,
+}
+
+/// What the predictor is told of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Trigger {
+    /// Demand faults (Fedorov 2016; Awad 2016).
+    Faults,
+    /// The first use of a fetched page as well, as if it had been a fault of the thread that it
+    /// was fetched for (Oskin & Loh 2015, V.C).
+    FirstUse,
+}
 
 /// How the engine works around any predictor.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
+    /// Which hint goes next.
+    pub order: Order,
     /// Hints the secondary queue holds.
-    pub queue: usize,
-    /// How often a predictor is asked in a row when much of what it names is filtered.
+    pub hints: usize,
+    /// What the predictor is told of.
+    pub trigger: Trigger,
+    /// How often a prediction that goes on is prolonged in a row when much of it is filtered.
     pub rounds: usize,
 }
 
 impl Default for Settings {
     fn default() -> Self {
         Self {
-            queue: 2048,
+            order: Order::Lifo,
+            hints: 2048,
+            trigger: Trigger::Faults,
             rounds: 8,
         }
     }
@@ -35,23 +63,33 @@ impl Default for Settings {
 #[derive(Clone, Copy, Debug)]
 struct Hint {
     source: Source,
+    /// Who is expected to touch it.
+    thread: Thread,
+    /// Its use asks for what comes after.
     trigger: bool,
-    issued: bool,
-    /// Issued together with a page that is known to have been evicted.
-    doubtful: bool,
+    /// How many pages had been handed out when it was; none while it waits.
+    issued: Option<u64>,
 }
+
+/// Sources of whose evicted pages is remembered that there were some.
+const DOUBTS: usize = 4096;
 
 /// Runs one predictor; a driver delivers faults and first uses, and carries out fetches.
 pub struct Engine {
     predictor: Box<dyn Predictor>,
+    settings: Settings,
     queue: SecondaryQueue<Location>,
-    hints: HashMap<Location, Hint>,
+    hints: FxHashMap<Location, Hint>,
     triggers: Vec<Location>,
+    /// Of these sources something fetched was evicted unused when so many pages had been handed
+    /// out: what was handed out before may be gone too.
+    doubts: FxHashMap<Source, u64>,
     /// The source of a trigger that came into memory before it could be issued: its next page
     /// takes its place.
     heirless: Option<Source>,
     story: LifeStory,
-    rounds: usize,
+    /// Room for the predictions of one fault, kept.
+    predictions: Vec<Prediction>,
 }
 
 impl Engine {
@@ -59,25 +97,45 @@ impl Engine {
     pub fn new(predictor: Box<dyn Predictor>, settings: Settings) -> Self {
         Self {
             predictor,
-            queue: SecondaryQueue::new(settings.queue),
-            hints: HashMap::new(),
+            queue: SecondaryQueue::new(settings.hints),
+            hints: FxHashMap::default(),
             triggers: Vec::new(),
+            doubts: FxHashMap::default(),
             heirless: None,
             story: LifeStory::default(),
-            rounds: settings.rounds,
+            predictions: Vec::new(),
+            settings,
         }
     }
 
     /// A demand fault. If the page had been fetched, tell its end by [`Engine::touched`] or
     /// [`Engine::evicted`] first.
     pub fn fault(&mut self, fault: &Fault, memory: &mut dyn Memory) {
-        let prediction = self.predictor.fault(fault, memory);
-        self.accept(prediction, memory);
+        let mut predictions = std::mem::take(&mut self.predictions);
+        self.predictor.fault(fault, memory, &mut predictions);
+        match self.settings.order {
+            // The last to come in is the first to go.
+            Order::Lifo => predictions.reverse(),
+            Order::Fifo | Order::Direct => {}
+        }
+        for prediction in predictions.drain(..) {
+            self.accept(prediction, fault.thread, memory);
+        }
+        self.predictions = predictions;
     }
 
-    /// The next page to fetch; call it only when no demand request waits.
+    /// Whether hints go into the device's main queue, whatever waits there.
+    pub fn is_direct(&self) -> bool {
+        self.settings.order == Order::Direct
+    }
+
+    /// The next page to fetch; unless the engine is direct, call it only when no demand request
+    /// waits.
     pub fn next(&mut self, memory: &mut dyn Memory) -> Option<Location> {
-        while let Some(at) = self.queue.pop() {
+        while let Some(at) = match self.settings.order {
+            Order::Lifo => self.queue.pop_newest(),
+            Order::Fifo | Order::Direct => self.queue.pop_oldest(),
+        } {
             let Entry::Occupied(mut entry) = self.hints.entry(at) else {
                 unreachable!("a queued hint is known until it is popped or wiped");
             };
@@ -87,7 +145,7 @@ impl Engine {
                 .take_if(|source| *source == hint.source)
                 .is_some();
             if memory.residence(at) == Residence::InTier {
-                hint.issued = true;
+                hint.issued = Some(self.story.issued);
                 if hint.trigger {
                     self.triggers.push(at);
                 }
@@ -111,7 +169,9 @@ impl Engine {
 
     /// Whether `at` was issued and its end is not known.
     pub fn is_outstanding(&self, at: Location) -> bool {
-        self.hints.get(&at).is_some_and(|hint| hint.issued)
+        self.hints
+            .get(&at)
+            .is_some_and(|hint| hint.issued.is_some())
     }
 
     /// The program touched a fetched page for the first time, in time or too early for it. No
@@ -120,9 +180,15 @@ impl Engine {
         let Some(hint) = self.settle(at, outcome) else {
             return;
         };
-        if hint.trigger {
-            let prediction = self.predictor.advance(hint.source, Some(at));
-            self.accept(prediction, memory);
+        if hint.trigger
+            && let Some(prediction) = self.predictor.advance(hint.source, Some(at))
+        {
+            self.accept(prediction, hint.thread, memory);
+        }
+        if self.settings.trigger == Trigger::FirstUse && outcome == Outcome::Used {
+            let offset = 0;
+            let thread = hint.thread;
+            self.fault(&Fault { thread, at, offset }, memory);
         }
     }
 
@@ -138,9 +204,11 @@ impl Engine {
         let Some(gone) = self.settle(at, Outcome::Wasted) else {
             return;
         };
-        for hint in self.hints.values_mut() {
-            hint.doubtful |= hint.issued && hint.source == gone.source;
+        if self.doubts.len() >= DOUBTS {
+            // Sources that have ended are not known here.
+            self.doubts.clear();
         }
+        self.doubts.insert(gone.source, self.story.issued);
     }
 
     /// The address space is gone.
@@ -168,30 +236,29 @@ impl Engine {
         &self.story
     }
 
-    /// Takes a prediction's pages that are worth fetching into the secondary queue. For those
-    /// that are in memory already the source is asked what comes after, so that as much is
-    /// under way in the end as it wanted.
-    fn accept(&mut self, mut prediction: Option<Prediction>, memory: &mut dyn Memory) {
-        let Some((source, mut wanted)) = prediction.as_ref().map(|p| (p.source, p.pages.len()))
-        else {
-            return;
-        };
+    /// Takes a prediction's pages that are worth fetching into the secondary queue. Where the
+    /// source goes on, it is asked for more instead of those that are in memory already, so that
+    /// as much is under way in the end as it wanted.
+    fn accept(&mut self, prediction: Prediction, thread: Thread, memory: &mut dyn Memory) {
+        let (source, goes_on) = (prediction.source, prediction.goes_on);
+        let mut wanted = prediction.pages.len();
         let mut group: Vec<Location> = Vec::with_capacity(wanted);
         let mut under_way = 0;
-        for _ in 0..self.rounds {
-            let Some(named) = prediction else {
+        let mut next = Some(prediction);
+        for _ in 0..self.settings.rounds {
+            let Some(named) = next else {
                 break;
             };
-            let (in_memory, known) = self.filter(&named, memory, &mut group);
+            let (in_memory, known) = self.filter(&named, thread, memory, &mut group);
             under_way += known;
             wanted = wanted.saturating_sub(named.pages.len() - in_memory);
-            if wanted == 0 {
+            if wanted == 0 || !goes_on {
                 break;
             }
-            prediction = self.predictor.advance(named.source, None);
+            next = self.predictor.advance(source, None);
         }
         match group.first().and_then(|first| self.hints.get_mut(first)) {
-            Some(hint) => hint.trigger = true,
+            Some(hint) => hint.trigger = goes_on,
             None if under_way == 0 => self.predictor.futile(source),
             None => {}
         }
@@ -203,16 +270,16 @@ impl Engine {
     fn filter(
         &mut self,
         named: &Prediction,
+        thread: Thread,
         memory: &mut dyn Memory,
         group: &mut Vec<Location>,
     ) -> (usize, usize) {
         let before = group.len();
         let (mut in_memory, mut known) = (0, 0);
-        for &page in &named.pages {
-            let at = Location::new(named.space, page);
+        for &at in &named.pages {
             match memory.residence(at) {
                 Residence::InMemory => in_memory += 1,
-                Residence::InTier if self.register(at, named.source) => group.push(at),
+                Residence::InTier if self.register(at, named.source, thread) => group.push(at),
                 Residence::InTier => known += 1,
                 Residence::Nowhere => {}
             }
@@ -225,29 +292,37 @@ impl Engine {
 
     /// Notes a page as predicted, unless it is already. A doubtful fetch ends with that: it was
     /// in vain, or will be found to need no second one.
-    fn register(&mut self, at: Location, source: Source) -> bool {
-        match self.hints.get(&at) {
-            Some(known) if !known.doubtful => return false,
-            Some(_) => {
-                self.story.count(Outcome::Wasted);
-                self.triggers.retain(|trigger| *trigger != at);
+    fn register(&mut self, at: Location, source: Source, thread: Thread) -> bool {
+        if let Some(known) = self.hints.get(&at) {
+            if !self.is_doubtful(known) {
+                return false;
             }
-            None => {}
+            self.story.count(Outcome::Wasted);
+            self.triggers.retain(|trigger| *trigger != at);
         }
         let hint = Hint {
             source,
+            thread,
             trigger: false,
-            issued: false,
-            doubtful: false,
+            issued: None,
         };
         self.hints.insert(at, hint);
         true
     }
 
+    /// Whether something was evicted of the same source that was handed out when it was, or after.
+    fn is_doubtful(&self, hint: &Hint) -> bool {
+        let doubt = self.doubts.get(&hint.source);
+        matches!((hint.issued, doubt), (Some(issued), Some(since)) if issued < *since)
+    }
+
     fn enqueue(&mut self, group: Vec<Location>, source: Source) {
         let hints = &self.hints;
         let kin = |at: &Location| hints.get(at).is_some_and(|hint| hint.source == source);
-        let wiped = self.queue.push_group(group, kin);
+        let wiped = match self.settings.order {
+            Order::Lifo => self.queue.push_newest(group, kin),
+            Order::Fifo | Order::Direct => self.queue.push_behind(group),
+        };
         self.story.wiped += wiped.len() as u64;
         for at in wiped {
             let hint = self.hints.remove(&at);
@@ -274,7 +349,7 @@ impl Engine {
         let ended: Vec<Location> = self
             .hints
             .iter()
-            .filter(|(at, hint)| hint.issued && doomed(at, hint))
+            .filter(|(at, hint)| hint.issued.is_some() && doomed(at, hint))
             .map(|(at, _)| *at)
             .collect();
         for at in ended {

@@ -4,18 +4,29 @@
 //! keeps them as hints in a secondary queue until no demand request waits, and keeps the
 //! life story of every prediction (Fedorov 2016, sections 5.4.3 and 5.5.3).
 //!
-//! To add a predictor: copy [`stream`], and name it in [`REGISTRY`].
+//! To add a predictor: copy [`spatial`], and name it in [`REGISTRY`].
 
 mod engine;
+mod params;
 mod queue;
+pub mod readahead;
+mod registry;
+pub mod spatial;
+mod spec;
 mod story;
 pub mod stream;
+pub mod temporal;
+#[cfg(test)]
+mod testing;
 
-pub use engine::{Engine, Settings};
+pub use engine::{Engine, Order, Settings, Trigger};
+pub use params::Params;
 pub use queue::SecondaryQueue;
+pub use registry::{Entry, Future, Make, REGISTRY, by_name};
+pub use spec::{ENGINE_KEYS, Spec};
 pub use story::LifeStory;
 
-use crate::page::{Fault, Location, Memory, Page, Space};
+use crate::page::{Fault, Location, Memory, Space, Thread};
 
 /// What became of a page that was fetched ahead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,19 +40,21 @@ pub enum Outcome {
 }
 
 /// Names, for its predictor, the stream, table entry or state that a prediction came from.
-/// The engine hands it back with the outcome and looks no further into it.
+/// The engine hands it back with the outcome and looks no further into it. The upper half is for
+/// predictors that are made of others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Source(pub u32);
+pub struct Source(pub u64);
 
-/// Pages that one source expects to be touched soon, best first, all of one space.
+/// Pages that one source expects to be touched soon.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Prediction {
     /// Where it came from.
     pub source: Source,
-    /// The address space of all its pages.
-    pub space: Space,
     /// The pages, best first.
-    pub pages: Vec<Page>,
+    pub pages: Vec<Location>,
+    /// Whether the source has more to say when the first page that is fetched of this is used:
+    /// [`Predictor::advance`] is called then.
+    pub goes_on: bool,
 }
 
 /// Foresees pages from the stream of faults.
@@ -49,44 +62,26 @@ pub struct Prediction {
 /// It has no clock and does no I/O. It need not know which of its pages are in memory, the
 /// engine filters; it may look at memory around a fault to understand it.
 pub trait Predictor: Send {
-    /// A demand fault happened: what will be touched next?
-    fn fault(&mut self, fault: &Fault, memory: &mut dyn Memory) -> Option<Prediction>;
+    /// A demand fault happened: what will be touched next? Adds to `predictions`, best first.
+    fn fault(&mut self, fault: &Fault, memory: &mut dyn Memory, predictions: &mut Vec<Prediction>);
 
-    /// The program has reached the page that opened an earlier prediction of `source`, or,
-    /// where `reached` is none, part of that prediction was in memory already: what comes
+    /// The program has reached the page that opened an earlier prediction of `source` that goes
+    /// on, or, where `reached` is none, part of that prediction was in memory already: what comes
     /// after it?
-    fn advance(&mut self, source: Source, reached: Option<Location>) -> Option<Prediction>;
+    fn advance(&mut self, _source: Source, _reached: Option<Location>) -> Option<Prediction> {
+        None
+    }
 
-    /// Nothing of what `source` predicted will be fetched: all of it was filtered, or pushed out
-    /// of the queue. No page of it will call [`Predictor::advance`].
-    fn futile(&mut self, source: Source);
+    /// Nothing of what `source` predicted will be fetched: all of it was filtered, or the page
+    /// that would have called [`Predictor::advance`] was pushed out of the queue.
+    fn futile(&mut self, _source: Source) {}
 
     /// What became of one fetched page of `source`.
-    fn outcome(&mut self, source: Source, outcome: Outcome);
+    fn outcome(&mut self, _source: Source, _outcome: Outcome) {}
+
+    /// The thread has made so many touches; only a simulator knows, and only the oracle asks.
+    fn made(&mut self, _thread: Thread, _touches: u64) {}
 
     /// The address space is gone; forget what concerns it.
-    fn forget(&mut self, space: Space);
-}
-
-/// A predictor's name on the command line, what it is, and how to make one.
-#[derive(Debug)]
-pub struct Entry {
-    /// The name after `--prefetch`.
-    pub name: &'static str,
-    /// One line for `--help`.
-    pub summary: &'static str,
-    /// Makes one with its default settings.
-    pub make: fn() -> Box<dyn Predictor>,
-}
-
-/// Every predictor, by name; the first is the default.
-pub const REGISTRY: &[Entry] = &[Entry {
-    name: "stream",
-    summary: "runs ahead of interleaved constant-stride streams, further as it proves right",
-    make: || Box::new(stream::Stream::new(stream::Settings::default())),
-}];
-
-/// The predictor called `name`, if there is one.
-pub fn by_name(name: &str) -> Option<&'static Entry> {
-    REGISTRY.iter().find(|entry| entry.name == name)
+    fn forget(&mut self, _space: Space) {}
 }

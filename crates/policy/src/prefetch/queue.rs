@@ -1,11 +1,12 @@
 //! The secondary queue: hints that wait until no demand request does.
 //!
-//! Newest first, bounded, and free to cancel: an entry holds no memory and no slot of the
-//! device's queue until it is issued (Fedorov 2016, section 5.4.3).
+//! Bounded, and free to cancel: an entry holds no memory and no slot of the device's queue until
+//! it is issued. The newest goes first (Fedorov 2016, section 5.4.3), or, for comparison, the
+//! oldest.
 
 use std::collections::VecDeque;
 
-/// A bounded last-in-first-out queue that drops its oldest entries when full.
+/// A bounded queue of hints, the oldest at its front.
 #[derive(Debug)]
 pub struct SecondaryQueue<T> {
     entries: VecDeque<T>,
@@ -28,7 +29,7 @@ impl<T> SecondaryQueue<T> {
     /// Adds one group of hints, best first, so that its best is the next to be issued; but what
     /// `kin` names on top of the queue, an earlier part of the same stream, stays before it.
     /// Returns the entries that had no room: the oldest, or the worst of the group itself.
-    pub fn push_group(&mut self, mut group: Vec<T>, kin: impl Fn(&T) -> bool) -> Vec<T> {
+    pub fn push_newest(&mut self, mut group: Vec<T>, kin: impl Fn(&T) -> bool) -> Vec<T> {
         let mut wiped = group.split_off(group.len().min(self.capacity));
         let excess = (self.entries.len() + group.len()).saturating_sub(self.capacity);
         wiped.extend(self.entries.drain(..excess));
@@ -39,9 +40,23 @@ impl<T> SecondaryQueue<T> {
         wiped
     }
 
+    /// Adds one group of hints behind all others, best first. Returns those of it that had no
+    /// room.
+    pub fn push_behind(&mut self, mut group: Vec<T>) -> Vec<T> {
+        let room = self.capacity - self.entries.len();
+        let wiped = group.split_off(group.len().min(room));
+        self.entries.extend(group);
+        wiped
+    }
+
     /// Takes the newest hint.
-    pub fn pop(&mut self) -> Option<T> {
+    pub fn pop_newest(&mut self) -> Option<T> {
         self.entries.pop_back()
+    }
+
+    /// Takes the oldest hint.
+    pub fn pop_oldest(&mut self) -> Option<T> {
+        self.entries.pop_front()
     }
 
     /// Cancels every hint that `doomed` names; returns how many those were.
@@ -69,9 +84,9 @@ mod tests {
     #[test]
     fn newest_group_first_and_best_of_it_first() {
         let mut queue = SecondaryQueue::new(8);
-        queue.push_group(vec!["a1", "a2"], |_| false);
-        queue.push_group(vec!["b1", "b2"], |_| false);
-        let order: Vec<_> = std::iter::from_fn(|| queue.pop()).collect();
+        queue.push_newest(vec!["a1", "a2"], |_| false);
+        queue.push_newest(vec!["b1", "b2"], |_| false);
+        let order: Vec<_> = std::iter::from_fn(|| queue.pop_newest()).collect();
         assert_eq!(order, ["b1", "b2", "a1", "a2"]);
     }
 
@@ -79,35 +94,44 @@ mod tests {
     fn a_stream_keeps_its_order() {
         let mut queue = SecondaryQueue::new(8);
         let of = |stream: char| move |hint: &&str| hint.starts_with(stream);
-        queue.push_group(vec!["a1", "a2"], of('a'));
-        queue.push_group(vec!["b1", "b2"], of('b'));
-        queue.push_group(vec!["b3"], of('b'));
-        let order: Vec<_> = std::iter::from_fn(|| queue.pop()).collect();
+        queue.push_newest(vec!["a1", "a2"], of('a'));
+        queue.push_newest(vec!["b1", "b2"], of('b'));
+        queue.push_newest(vec!["b3"], of('b'));
+        let order: Vec<_> = std::iter::from_fn(|| queue.pop_newest()).collect();
         assert_eq!(order, ["b1", "b2", "b3", "a1", "a2"]);
     }
 
     #[test]
     fn a_full_queue_drops_its_oldest() {
         let mut queue = SecondaryQueue::new(3);
-        queue.push_group(vec![1, 2], |_| false);
-        assert_eq!(queue.push_group(vec![3, 4], |_| false), [2]);
-        let order: Vec<_> = std::iter::from_fn(|| queue.pop()).collect();
+        queue.push_newest(vec![1, 2], |_| false);
+        assert_eq!(queue.push_newest(vec![3, 4], |_| false), [2]);
+        let order: Vec<_> = std::iter::from_fn(|| queue.pop_newest()).collect();
         assert_eq!(order, [3, 4, 1]);
     }
 
     #[test]
     fn a_group_larger_than_the_queue_keeps_its_best() {
         let mut queue = SecondaryQueue::new(2);
-        queue.push_group(vec![0], |_| false);
-        assert_eq!(queue.push_group(vec![1, 2, 3], |_| false), [3, 0]);
+        queue.push_newest(vec![0], |_| false);
+        assert_eq!(queue.push_newest(vec![1, 2, 3], |_| false), [3, 0]);
         assert_eq!(queue.len(), 2);
-        assert_eq!(queue.pop(), Some(1));
+        assert_eq!(queue.pop_newest(), Some(1));
+    }
+
+    #[test]
+    fn first_in_first_out_keeps_what_it_has() {
+        let mut queue = SecondaryQueue::new(3);
+        assert!(queue.push_behind(vec![1, 2]).is_empty());
+        assert_eq!(queue.push_behind(vec![3, 4]), [4]);
+        let order: Vec<_> = std::iter::from_fn(|| queue.pop_oldest()).collect();
+        assert_eq!(order, [1, 2, 3]);
     }
 
     #[test]
     fn cancelling_is_counted() {
         let mut queue = SecondaryQueue::new(8);
-        queue.push_group(vec![1, 2, 3, 4], |_| false);
+        queue.push_newest(vec![1, 2, 3, 4], |_| false);
         assert_eq!(queue.cancel(|n| n % 2 == 0), 2);
         assert_eq!(queue.len(), 2);
     }

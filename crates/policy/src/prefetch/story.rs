@@ -34,6 +34,23 @@ impl LifeStory {
         }
     }
 
+    /// The share of the fetched pages whose end is known that were touched; none where there is
+    /// no such page.
+    pub fn accuracy(&self) -> Option<f64> {
+        share(self.used + self.late, self.wasted)
+    }
+
+    /// The share of the misses that there would have been that were foreseen, where `missed` were
+    /// not, nor were under way.
+    pub fn coverage(&self, missed: u64) -> Option<f64> {
+        share(self.used + self.late, missed)
+    }
+
+    /// The share of the touched pages that had arrived by then.
+    pub fn timeliness(&self) -> Option<f64> {
+        share(self.used, self.late)
+    }
+
     /// Fetched pages whose end is not known yet.
     pub fn outstanding(&self) -> u64 {
         self.issued - self.used - self.late - self.wasted
@@ -43,4 +60,10 @@ impl LifeStory {
     pub fn queued(&self) -> u64 {
         self.predicted - self.filtered - self.wiped - self.in_memory - self.issued
     }
+}
+
+/// `part` of `part` and `rest` together.
+fn share(part: u64, rest: u64) -> Option<f64> {
+    let all = part + rest;
+    (all > 0).then(|| part as f64 / all as f64)
 }

@@ -17,7 +17,7 @@ mod track;
 
 use std::collections::HashMap;
 
-use super::{Outcome, Prediction, Predictor, Source};
+use super::{Outcome, Params, Prediction, Predictor, Source};
 use crate::page::{Fault, Location, Memory, PAGE_BYTES, Space, Thread};
 use record::Record;
 use thread::ThreadState;
@@ -47,13 +47,29 @@ impl Default for Settings {
     }
 }
 
+impl Settings {
+    /// Takes them from what was written behind the name.
+    ///
+    /// # Errors
+    /// A sentence where one is out of range.
+    pub fn take(params: &mut Params) -> Result<Self, String> {
+        let default = Self::default();
+        Ok(Self {
+            first: params.number("first", default.first, 1..=4096)?,
+            depth: params.number("depth", default.depth, 1..=4096)?,
+            streams: params.number("streams", default.streams, 1..=4096)?,
+            history: params.number("history", default.history, 2..=4096)?,
+        })
+    }
+}
+
 /// The predictor.
 pub struct Stream {
     settings: Settings,
     /// Most recently active last.
     tracks: Vec<Track>,
     threads: HashMap<Thread, ThreadState>,
-    sources: u32,
+    sources: u64,
 }
 
 /// A thread that has touched this many pages up to its fault, and faulted among them before,
@@ -193,15 +209,13 @@ impl Stream {
 }
 
 impl Predictor for Stream {
-    fn fault(&mut self, fault: &Fault, memory: &mut dyn Memory) -> Option<Prediction> {
+    fn fault(&mut self, fault: &Fault, memory: &mut dyn Memory, predictions: &mut Vec<Prediction>) {
         let dense = self.note(fault, memory);
         if dense.is_some() {
             self.forget_impostors(fault);
         }
-        match self.follow(fault, memory) {
-            Some(prediction) => prediction,
-            None => self.discover(fault, dense),
-        }
+        let followed = self.follow(fault, memory);
+        predictions.extend(followed.unwrap_or_else(|| self.discover(fault, dense)));
     }
 
     fn advance(&mut self, source: Source, reached: Option<Location>) -> Option<Prediction> {

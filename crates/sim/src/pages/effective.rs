@@ -27,7 +27,7 @@ pub struct Effective {
     /// The replacement policy.
     pub replacement: &'static str,
     /// What is fetched ahead.
-    pub prefetch: &'static str,
+    pub prefetch: String,
     /// For readahead: `vm.page-cluster`.
     pub page_cluster: Option<u32>,
     /// Who waits for prefetches.
@@ -68,7 +68,7 @@ impl Effective {
             },
             tier_pages: settings.tier.pages,
             replacement: settings.replacement.name,
-            prefetch: settings.prefetch.name(),
+            prefetch: settings.prefetch.to_string(),
             page_cluster: match settings.prefetch {
                 Prefetch::Readahead { cluster } => Some(cluster),
                 Prefetch::Off | Prefetch::Predictor(_) => None,

@@ -94,7 +94,7 @@ impl Grid {
         vary(all, &tiers, |m, v| m.settings.tier = v.clone());
         vary(all, &self.dram, |m, v| m.dram = *v);
         vary(all, &self.replacement, |m, v| m.settings.replacement = v);
-        vary(all, &self.prefetch, |m, v| m.settings.prefetch = *v);
+        vary(all, &self.prefetch, |m, v| m.settings.prefetch = v.clone());
         vary(all, &self.work, |m, v| m.settings.work = *v);
         vary(all, &self.inclusion, |m, v| m.settings.inclusion = *v);
         vary(all, &self.eviction_buffer, |m, v| {
@@ -135,7 +135,7 @@ impl Grid {
                 dram_pages: 1,
                 tier: tiers.first()?.clone(),
                 replacement: self.replacement.first()?,
-                prefetch: *self.prefetch.first()?,
+                prefetch: self.prefetch.first()?.clone(),
                 work: *self.work.first()?,
                 inclusion: *self.inclusion.first()?,
                 eviction_buffer: *self.eviction_buffer.first()?,

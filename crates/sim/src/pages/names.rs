@@ -2,7 +2,8 @@
 
 use terrace_base::{Error, Nanos, Result};
 use terrace_device::{Deadlines, Order};
-use terrace_policy::{prefetch, replacement};
+use terrace_policy::prefetch::Spec;
+use terrace_policy::replacement;
 
 use super::Prefetch;
 
@@ -35,23 +36,18 @@ pub fn parse_order(name: &str) -> Result<Order> {
     }
 }
 
-/// Reads the name of a way of prefetching; `cluster` is for readahead.
+/// Reads a way of prefetching: `off`, `readahead`, or a predictor with its settings; `cluster` is
+/// for readahead.
 ///
 /// # Errors
 /// A usage error where there is none of this name.
 pub fn parse_prefetch(name: &str, cluster: u32) -> Result<Prefetch> {
-    match (name, prefetch::by_name(name)) {
-        ("off", _) => Ok(Prefetch::Off),
-        ("readahead", _) => Ok(Prefetch::Readahead { cluster }),
-        (_, Some(entry)) => Ok(Prefetch::Predictor(entry)),
-        _ => Err(Error::usage(format!(
-            "there is no way of prefetching called `{name}`; there are: off, readahead, {}",
-            prefetch::REGISTRY
-                .iter()
-                .map(|entry| entry.name)
-                .collect::<Vec<_>>()
-                .join(", ")
-        ))),
+    match name {
+        "off" => Ok(Prefetch::Off),
+        "readahead" => Ok(Prefetch::Readahead { cluster }),
+        _ => Spec::parse(name)
+            .map(Prefetch::Predictor)
+            .map_err(Error::usage),
     }
 }
 

@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 use terrace_base::{Error, Result};
+use terrace_policy::prefetch::Engine;
 use terrace_policy::replacement::{Make, PageId, Replacement};
 
-use super::{Outcome, Settings, Simulation};
+use super::{Outcome, Prefetch, Settings, Simulation};
 use crate::intern::PageTable;
 use crate::workload::{Batch, Workload};
 
@@ -31,7 +32,8 @@ pub fn run(
         .into_iter()
         .map(|settings| {
             let replacement = replacement(&settings, future)?;
-            let simulation = Simulation::new(settings, replacement, &counts_instructions);
+            let engine = engine(&settings)?;
+            let simulation = Simulation::new(settings, replacement, engine, &counts_instructions);
             Ok(Runner::new(simulation, workload.programs()))
         })
         .collect::<Result<Vec<_>>>()?;
@@ -109,6 +111,14 @@ fn replacement(settings: &Settings, future: Option<&[PageId]>) -> Result<Box<dyn
             "{} needs to know the future",
             settings.replacement.name
         ))),
+    }
+}
+
+/// The engine of a machine, if it has one.
+fn engine(settings: &Settings) -> Result<Option<Engine>> {
+    match &settings.prefetch {
+        Prefetch::Predictor(spec) => spec.engine(None).map(Some).map_err(Error::usage),
+        Prefetch::Off | Prefetch::Readahead { .. } => Ok(None),
     }
 }
 

@@ -1,5 +1,7 @@
 //! What a simulation of pages is told.
 
+use std::fmt;
+
 use serde::Serialize;
 use terrace_base::Nanos;
 use terrace_device::{Energy, Timing};
@@ -19,7 +21,7 @@ pub enum Inclusion {
 }
 
 /// How pages are fetched ahead.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub enum Prefetch {
     /// Not at all.
     Off,
@@ -31,16 +33,23 @@ pub enum Prefetch {
         cluster: u32,
     },
     /// By a predictor in the engine that runs live as well.
-    Predictor(&'static prefetch::Entry),
+    Predictor(prefetch::Spec),
 }
 
 impl Prefetch {
-    /// Its name on the command line.
-    pub fn name(&self) -> &'static str {
+    /// Whether it has to know what is to come.
+    pub fn knows_future(&self) -> bool {
+        matches!(self, Self::Predictor(spec) if spec.entry().knows_future())
+    }
+}
+
+impl fmt::Display for Prefetch {
+    /// As on the command line.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Off => "off",
-            Self::Readahead { .. } => "readahead",
-            Self::Predictor(entry) => entry.name,
+            Self::Off => f.write_str("off"),
+            Self::Readahead { .. } => f.write_str("readahead"),
+            Self::Predictor(spec) => spec.fmt(f),
         }
     }
 }

@@ -12,13 +12,13 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 use terrace_base::Nanos;
 use terrace_device::Queue;
-use terrace_policy::prefetch::{self, Engine};
+use terrace_policy::prefetch::Engine;
 use terrace_policy::replacement::{PageId, Replacement};
 
 use super::buffer::EvictionBuffer;
 use super::count::{Counts, Times};
 use super::outcome::{Clock, Outcome, Reading};
-use super::settings::{Prefetch, Settings};
+use super::settings::Settings;
 use super::store::Store;
 use super::threads::{Mark, NEVER, State, Thread, WINDOW};
 use crate::intern::PageTable;
@@ -80,18 +80,13 @@ pub(super) struct Marks {
 
 impl Simulation {
     /// A machine on which programs run whose traces count instructions or not. `replacement` is
-    /// made for `settings.dram_pages`.
+    /// made for `settings.dram_pages`, `engine` of `settings.prefetch`.
     pub fn new(
         settings: Settings,
         replacement: Box<dyn Replacement>,
+        engine: Option<Engine>,
         counts_instructions: &[bool],
     ) -> Self {
-        let engine = match settings.prefetch {
-            Prefetch::Predictor(entry) => {
-                Some(Engine::new((entry.make)(), prefetch::Settings::default()))
-            }
-            Prefetch::Off | Prefetch::Readahead { .. } => None,
-        };
         let programs = counts_instructions
             .iter()
             .map(|&counts_instructions| Program {

@@ -125,13 +125,22 @@ impl Store {
 
     /// The pages at the aligned block of places around that of `page`, in their order.
     pub(super) fn neighbours(&self, page: PageId, cluster: u32) -> Vec<PageId> {
-        let slot = self.slots[page.index()];
-        if slot == NO_SLOT {
+        let Some(slot) = self.slot(page) else {
             return Vec::new();
-        }
+        };
         let begin = (slot >> cluster << cluster) as usize;
         let end = (begin + (1 << cluster)).min(self.pages.len());
         self.pages[begin..end].iter().copied().flatten().collect()
+    }
+
+    /// The place in the tier of a page, if it has one.
+    pub(super) fn slot(&self, page: PageId) -> Option<u32> {
+        Some(self.slots[page.index()]).filter(|slot| *slot != NO_SLOT)
+    }
+
+    /// The page at a place in the tier.
+    pub(super) fn page_in(&self, slot: usize) -> Option<PageId> {
+        self.pages.get(slot).copied().flatten()
     }
 
     /// How often each place of the tier was written to.

@@ -179,7 +179,10 @@ mod tests {
             |s| s.tier.endurance = Some(1e7),
             |s| s.tier.pages = Some(1),
             |s| s.replacement = &replacement::REGISTRY[1],
-            |s| s.prefetch = Prefetch::Predictor(&prefetch::REGISTRY[0]),
+            |s| {
+                s.prefetch =
+                    Prefetch::Predictor(prefetch::Spec::parse("stream").expect("it is there"))
+            },
             |s| s.prefetch = Prefetch::Readahead { cluster: 2 },
             |s| s.prefetch = Prefetch::Readahead { cluster: 3 },
             |s| s.work = Work::Synchronous,

@@ -107,7 +107,7 @@ pub fn settings(dram: usize) -> Settings {
 
 /// The predictor that the live system uses.
 pub fn stream() -> Prefetch {
-    Prefetch::Predictor(prefetch::by_name("stream").expect("it is there"))
+    Prefetch::Predictor(prefetch::Spec::parse("stream").expect("it is there"))
 }
 
 /// Simulates one machine.

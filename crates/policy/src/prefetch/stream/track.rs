@@ -112,22 +112,22 @@ impl Track {
     /// The next `depth` pages; moves the frontier behind them.
     pub(super) fn predict(&mut self) -> Option<Prediction> {
         let wanted = self.depth as usize;
-        let mut pages: Vec<Page> = Vec::with_capacity(wanted + 1);
+        let mut pages: Vec<Location> = Vec::with_capacity(wanted + 1);
         while pages.len() < wanted {
             let Some(element) = self.pages(self.frontier) else {
                 break;
             };
             self.frontier += 1;
-            for page in element.map(Page) {
-                if pages.last() != Some(&page) {
-                    pages.push(page);
+            for at in element.map(|page| Location::new(self.space, Page(page))) {
+                if pages.last() != Some(&at) {
+                    pages.push(at);
                 }
             }
         }
         (!pages.is_empty()).then_some(Prediction {
             source: self.source,
-            space: self.space,
             pages,
+            goes_on: true,
         })
     }
 

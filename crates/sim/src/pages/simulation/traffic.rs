@@ -3,7 +3,7 @@
 use terrace_base::Nanos;
 use terrace_device::{Class, Completion, Kind, Request};
 use terrace_policy::replacement::{PageId, Replacement};
-use terrace_policy::{Fault, Location, Memory, PAGE_BYTES, Residence};
+use terrace_policy::{Fault, Location, Memory, PAGE_BYTES, Residence, Slot};
 
 use super::super::settings::{Inclusion, Work};
 use super::super::store::{Flags, Store};
@@ -222,6 +222,16 @@ impl Memory for View<'_> {
         } else {
             Residence::InTier
         }
+    }
+
+    fn slot(&mut self, at: Location) -> Option<Slot> {
+        let page = self.pages.find(at)?;
+        self.store.slot(page).map(|slot| Slot(u64::from(slot)))
+    }
+
+    fn page_in(&mut self, slot: Slot) -> Option<Location> {
+        let page = self.store.page_in(usize::try_from(slot.0).ok()?)?;
+        Some(self.pages.location(page))
     }
 }
 

@@ -1,0 +1,83 @@
+//! Every predictor, by the name that people write.
+
+use std::sync::Arc;
+
+use super::{Order, Params, Predictor, readahead, spatial, stream, temporal};
+use crate::page::Location;
+
+/// All pages that each thread will touch, in order, by the thread's number.
+pub type Future = Vec<Vec<Location>>;
+
+/// A predictor, or a sentence that says which of its settings is wrong.
+pub type Made = Result<Box<dyn Predictor>, String>;
+
+/// How a predictor is made of its settings.
+#[derive(Clone, Copy, Debug)]
+pub enum Make {
+    /// From the settings alone.
+    Online(fn(&mut Params) -> Made),
+    /// From what is to come as well.
+    Offline(fn(&mut Params, &Arc<Future>) -> Made),
+}
+
+/// A predictor's name on the command line, what it is, and how to make one.
+#[derive(Debug)]
+pub struct Entry {
+    /// The name after `--prefetch`.
+    pub name: &'static str,
+    /// One line for `--help`.
+    pub summary: &'static str,
+    /// Its settings with their defaults, for `--help`: `degree=16, history=1`.
+    pub keys: &'static str,
+    /// Which of its hints goes next, where `queue` does not say otherwise.
+    pub order: Order,
+    /// Makes one.
+    pub make: Make,
+}
+
+impl Entry {
+    /// Whether it is made from what is to come.
+    pub fn knows_future(&self) -> bool {
+        matches!(self.make, Make::Offline(_))
+    }
+}
+
+/// Every predictor, by name.
+pub const REGISTRY: &[Entry] = &[
+    Entry {
+        name: "corp",
+        summary: "the kernel's aligned block, fetched beside the program, without a queue of hints (Fedorov 2016, 5.5.2)",
+        keys: "cluster=3",
+        order: Order::Direct,
+        make: Make::Online(|params| Ok(Box::new(readahead::Readahead::new(params)?))),
+    },
+    Entry {
+        name: "spatial",
+        summary: "the next pages in the order of addresses (Fedorov 2016, 5.4.4.3)",
+        keys: "degree=8",
+        order: Order::Lifo,
+        make: Make::Online(|params| Ok(Box::new(spatial::Spatial::new(params)?))),
+    },
+    Entry {
+        name: "stream",
+        summary: "runs ahead of interleaved constant-stride streams, further as it proves right",
+        keys: "first=8, depth=128, streams=64, history=16",
+        order: Order::Lifo,
+        make: Make::Online(|params| {
+            let settings = stream::Settings::take(params)?;
+            Ok(Box::new(stream::Stream::new(settings)))
+        }),
+    },
+    Entry {
+        name: "temporal",
+        summary: "the neighbours in the tier, which were swapped out together (Fedorov 2016, 5.4.4.2)",
+        keys: "degree=16",
+        order: Order::Lifo,
+        make: Make::Online(|params| Ok(Box::new(temporal::Temporal::new(params)?))),
+    },
+];
+
+/// The predictor called `name`, if there is one.
+pub fn by_name(name: &str) -> Option<&'static Entry> {
+    REGISTRY.iter().find(|entry| entry.name == name)
+}
