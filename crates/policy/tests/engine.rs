@@ -246,7 +246,7 @@ proptest! {
         order in prop_oneof![Just(Order::Lifo), Just(Order::Fifo), Just(Order::Direct)],
         trigger in prop_oneof![Just(Trigger::Faults), Just(Trigger::FirstUse)],
     ) {
-        let mut engine = Engine::new(Next::boxed(degree), Settings { hints: queue, rounds: 3, order, trigger, ..Settings::default() });
+        let mut engine = Engine::new(Next::boxed(degree), Settings { hints: queue, rounds: 3, order, trigger });
         let mut memory = Map::default();
         let mut outstanding = std::collections::HashSet::new();
         for event in events {
