@@ -18,6 +18,7 @@ pub mod privilege;
 pub mod program;
 pub mod run;
 pub mod signals;
+mod slots;
 pub mod steer;
 pub mod sysctl;
 pub mod tier;

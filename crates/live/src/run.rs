@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use terrace_policy::PAGE_BYTES;
-use terrace_policy::prefetch::{self, LifeStory};
+use terrace_policy::prefetch::{self, Costs, Engine, LifeStory};
 
 use crate::budget::{Budget, Hierarchies, Usage, Version, directories};
 use crate::counters::SwapCounters;
@@ -235,11 +235,14 @@ impl Session {
     ) -> Result<Outcome> {
         let limit = limit.filter(|_| !matches!(way, Way::AllDram));
         let budget = self.make_budget(limit)?;
-        let readahead = self.take_readahead(way)?;
-        let steering = match way {
-            Way::Terrace(spec) => Some(start_steering(spec, &budget, limit, readahead)?),
+        let engine = self.engine(way, observer)?;
+        let readahead = match (way, &engine) {
+            (Way::KernelCpf, _) | (_, Some(_)) => self.take_readahead(way)?,
             _ => None,
         };
+        let steering = engine
+            .map(|engine| start_steering(engine, &budget, limit, readahead))
+            .transpose()?;
         let counted = SwapCounters::read();
         let program = Program::start(command, &budget.entrances())?;
         self.signals.aim(Target::Program(program.pid()));
@@ -269,12 +272,29 @@ impl Session {
         Budget::create(&self.hierarchies, &name, limit)
     }
 
-    /// Takes `vm.page-cluster` where the way needs it; sets it to single pages for
-    /// [`Way::KernelCpf`].
-    fn take_readahead(&mut self, way: &Way) -> Result<Option<PageCluster>> {
-        if matches!(way, Way::AllDram | Way::Kernel) {
+    /// The engine that steers, unless the way has none or it could win nothing.
+    fn engine(&self, way: &Way, observer: Observer) -> Result<Option<Engine>> {
+        let Way::Terrace(spec) = way else {
+            return Ok(None);
+        };
+        let mut engine = spec.engine(None).map_err(Error::usage)?;
+        let costs = self.tier.as_ref().map_or(Costs::DISK, Tier::costs);
+        engine.price(costs);
+        if engine.is_in_vain() {
+            observer(Event::Notice(&format!(
+                "on this tier a fault takes {} us and a fetch {} us, so fetching ahead cannot pay; \
+                 the kernel is left alone (--prefetch stream fetches all the same)",
+                costs.demand.as_micros(),
+                costs.fetch.as_micros()
+            )));
             return Ok(None);
         }
+        Ok(Some(engine))
+    }
+
+    /// Takes `vm.page-cluster`; sets it to single pages for
+    /// [`Way::KernelCpf`].
+    fn take_readahead(&mut self, way: &Way) -> Result<Option<PageCluster>> {
         let knob = PageCluster::acquire(self.journal.state())?;
         if let Some(knob) = &knob {
             let found = knob.found().to_owned();
@@ -311,14 +331,13 @@ impl Session {
 }
 
 fn start_steering(
-    spec: &prefetch::Spec,
+    engine: Engine,
     budget: &Budget,
     limit: Option<Bytes>,
     readahead: Option<PageCluster>,
 ) -> Result<Steering> {
     let pages = limit.unwrap_or_else(machine_memory).0 / PAGE_BYTES;
     let window = (pages / WINDOW_SHARE).clamp(WINDOW.0, WINDOW.1);
-    let engine = spec.engine(None).map_err(Error::usage)?;
     let faults = FaultStream::open(budget.watched())?;
     Steering::start(engine, faults, window as usize, readahead)
 }

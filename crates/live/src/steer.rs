@@ -3,12 +3,13 @@
 //! One thread beside the program. It polls, and sleeps between two looks, longer the longer
 //! nothing happens, so that a program that does not fault pays nothing for it.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use rustc_hash::FxHashMap;
 use terrace_policy::page_cluster::{Chooser, Readahead};
 use terrace_policy::prefetch::{Engine, LifeStory, Outcome};
 use terrace_policy::{Fault, Location, Memory, Page, Residence, Space};
@@ -25,7 +26,7 @@ const BATCH: usize = 64;
 /// Faults of one look that the engine is told of.
 const FRESH: usize = 16;
 /// Threads that fetch.
-const FETCHERS: usize = 2;
+const FETCHERS: usize = 3;
 /// Between two looks while something is foreseen, and at most while nothing is.
 const PAUSE: (Duration, Duration) = (Duration::from_micros(40), Duration::from_millis(4));
 /// How long something foreseen keeps the thread attentive.
@@ -43,6 +44,10 @@ const SWEEP_PAGES: usize = 256;
 /// A fetched page that has not been touched while this many windows of others came in was
 /// evicted again, or soon will be.
 const HORIZON: u64 = 4;
+/// Pages of which is looked where they lie in the tier, at a time.
+const SURVEY_PAGES: u64 = 16 << 10;
+/// That takes at most one in so many parts of the time.
+const SURVEY_SHARE: u32 = 20;
 /// Between two looks for processes that have ended.
 const CENSUS_EVERY: Duration = Duration::from_secs(1);
 /// How long the kernel's readahead is measured before it is judged.
@@ -84,9 +89,10 @@ impl Steering {
             window,
             memory: Pagemap::default(),
             fetchers: Fetchers::start(FETCHERS)?,
-            issued: HashMap::new(),
+            issued: FxHashMap::default(),
             order: VecDeque::new(),
             swept: Instant::now(),
+            surveyed: (Instant::now(), Duration::ZERO),
             census: Instant::now(),
             fresh: Vec::new(),
             seen: 0,
@@ -149,10 +155,12 @@ struct Driver {
     /// Most fetched pages that may wait to be touched.
     window: usize,
     /// The pages that were asked for and not seen touched since.
-    issued: HashMap<Location, Issue>,
+    issued: FxHashMap<Location, Issue>,
     /// The same pages, in the order in which they are looked at.
     order: VecDeque<Location>,
     swept: Instant,
+    /// When it was looked last where pages lie in the tier, and how long that took.
+    surveyed: (Instant, Duration),
     census: Instant,
     /// Faults since the last look.
     fresh: Vec<Fault>,
@@ -196,6 +204,7 @@ impl Driver {
             self.sweep(SWEEP_PAGES);
         }
         let fetched = self.fetch();
+        self.survey();
         if let Some(readahead) = &mut self.readahead {
             readahead.tick();
         }
@@ -246,6 +255,16 @@ impl Driver {
             self.touched(at);
         }
         reached.len()
+    }
+
+    /// Looks where pages lie in the tier, for predictors that ask, while that takes little time.
+    fn survey(&mut self) {
+        let (last, took) = self.surveyed;
+        if last.elapsed() >= took * SURVEY_SHARE {
+            let begin = Instant::now();
+            self.memory.survey(SURVEY_PAGES);
+            self.surveyed = (Instant::now(), begin.elapsed());
+        }
     }
 
     fn touched(&mut self, at: Location) {

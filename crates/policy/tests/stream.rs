@@ -10,11 +10,12 @@ const DRAM: usize = 1024;
 const PAGE: u64 = 4096;
 
 fn model() -> Model {
-    let mut model = Model::new(
-        Box::new(stream::Stream::new(stream::Settings::default())),
-        DRAM,
-        4,
-    );
+    // A depth that suits a DRAM this small.
+    let settings = stream::Settings {
+        depth: 128,
+        ..stream::Settings::default()
+    };
+    let mut model = Model::new(Box::new(stream::Stream::new(settings)), DRAM, 4);
     model.populate(0..PAGES);
     model
 }

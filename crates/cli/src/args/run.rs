@@ -43,7 +43,7 @@ pub struct Run {
 
     /// How pages are fetched ahead: see the list below
     #[arg(long, value_name = "NAME[:KEY=VALUE,..]", value_parser = parse_prefetch,
-          default_value = "stream", long_help = prefetch_help())]
+          default_value = "auto", long_help = prefetch_help())]
     pub prefetch: Prefetch,
 
     /// Run the program in all ways (all-dram, kernel, kernel-cpf, terrace) and compare them

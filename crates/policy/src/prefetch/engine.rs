@@ -10,7 +10,7 @@ use std::collections::hash_map::Entry;
 
 use rustc_hash::FxHashMap;
 
-use super::{LifeStory, Outcome, Prediction, Predictor, SecondaryQueue, Source};
+use super::{Costs, LifeStory, Outcome, Prediction, Predictor, SecondaryQueue, Source};
 use crate::page::{Fault, Location, Memory, Residence, Space, Thread};
 
 /// Which hint goes next, and before what.
@@ -122,6 +122,21 @@ impl Engine {
             self.accept(prediction, fault.thread, memory);
         }
         self.predictions = predictions;
+    }
+
+    /// What fetches cost on this machine; to be said before the first fault.
+    pub fn price(&mut self, costs: Costs) {
+        self.predictor.price(costs);
+    }
+
+    /// Whether nothing will ever be fetched, so that nobody need watch for faults.
+    pub fn is_in_vain(&self) -> bool {
+        self.predictor.is_in_vain()
+    }
+
+    /// The thread has made so many touches; only a simulator knows.
+    pub fn made(&mut self, thread: Thread, touches: u64) {
+        self.predictor.made(thread, touches);
     }
 
     /// Whether hints go into the device's main queue, whatever waits there.

@@ -6,6 +6,8 @@
 //!
 //! To add a predictor: copy [`spatial`], and name it in [`REGISTRY`].
 
+pub mod auto;
+mod costs;
 mod engine;
 mod params;
 mod queue;
@@ -19,10 +21,11 @@ pub mod temporal;
 #[cfg(test)]
 mod testing;
 
+pub use costs::Costs;
 pub use engine::{Engine, Order, Settings, Trigger};
 pub use params::Params;
 pub use queue::SecondaryQueue;
-pub use registry::{Entry, Future, Make, REGISTRY, by_name};
+pub use registry::{Entry, Future, Made, Make, REGISTRY, by_name};
 pub use spec::{ENGINE_KEYS, Spec};
 pub use story::LifeStory;
 
@@ -81,6 +84,14 @@ pub trait Predictor: Send {
 
     /// The thread has made so many touches; only a simulator knows, and only the oracle asks.
     fn made(&mut self, _thread: Thread, _touches: u64) {}
+
+    /// What fetches cost on this machine; a driver that knows says so before the first fault.
+    fn price(&mut self, _costs: Costs) {}
+
+    /// Whether nothing will ever be predicted, so that nobody need watch for faults.
+    fn is_in_vain(&self) -> bool {
+        false
+    }
 
     /// The address space is gone; forget what concerns it.
     fn forget(&mut self, _space: Space) {}

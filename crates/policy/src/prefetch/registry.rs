@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Order, Params, Predictor, readahead, spatial, stream, temporal};
+use super::{Order, Params, Predictor, auto, readahead, spatial, stream, temporal};
 use crate::page::Location;
 
 /// All pages that each thread will touch, in order, by the thread's number.
@@ -45,6 +45,13 @@ impl Entry {
 /// Every predictor, by name.
 pub const REGISTRY: &[Entry] = &[
     Entry {
+        name: "auto",
+        summary: "whichever of these pay, by the time that they win and lose; nothing where none does",
+        keys: "of=stream+temporal",
+        order: Order::Lifo,
+        make: Make::Online(auto::Auto::make),
+    },
+    Entry {
         name: "corp",
         summary: "the kernel's aligned block, fetched beside the program, without a queue of hints (Fedorov 2016, 5.5.2)",
         keys: "cluster=3",
@@ -61,7 +68,7 @@ pub const REGISTRY: &[Entry] = &[
     Entry {
         name: "stream",
         summary: "runs ahead of interleaved constant-stride streams, further as it proves right",
-        keys: "first=8, depth=128, streams=64, history=16",
+        keys: "first=8, depth=256, streams=64, history=16",
         order: Order::Lifo,
         make: Make::Online(|params| {
             let settings = stream::Settings::take(params)?;

@@ -71,6 +71,29 @@ impl Spec {
         specs.iter().map(String::as_str).map(parse).collect()
     }
 
+    /// Reads the names of predictors with a `+` between them. A name may have one itself: the
+    /// longest that fits is taken.
+    ///
+    /// # Errors
+    /// A sentence where there is no such predictor.
+    pub(super) fn parse_sum(text: &str) -> Result<Vec<Self>, String> {
+        let mut specs = Vec::new();
+        let mut rest = text;
+        loop {
+            let fits = |name: &&str| {
+                rest.strip_prefix(*name)
+                    .is_some_and(|tail| tail.is_empty() || tail.starts_with('+'))
+            };
+            let names = REGISTRY.iter().map(|entry| entry.name);
+            let name = names.filter(fits).max_by_key(|name| name.len());
+            specs.push(Self::parse(name.unwrap_or(rest))?);
+            match rest[name.map_or(0, str::len)..].strip_prefix('+') {
+                Some(tail) => rest = tail,
+                None => return Ok(specs),
+            }
+        }
+    }
+
     fn check(&self) -> Result<(), String> {
         let mut params = self.params.clone();
         match self.entry.make {
@@ -101,7 +124,7 @@ impl Spec {
         Ok(Engine::new(self.predictor(future)?, self.settings))
     }
 
-    fn predictor(&self, future: Option<&Arc<Future>>) -> Made {
+    pub(super) fn predictor(&self, future: Option<&Arc<Future>>) -> Made {
         let params = &mut self.params.clone();
         match (self.entry.make, future) {
             (Make::Online(make), _) => make(params),

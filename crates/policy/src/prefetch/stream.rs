@@ -40,7 +40,7 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             first: 8,
-            depth: 128,
+            depth: 256,
             streams: 64,
             history: 16,
         }
