@@ -125,6 +125,7 @@ impl Memory for Pagemap {
 
     fn slot(&mut self, at: Location) -> Option<Slot> {
         self.slots_wanted = true;
+        self.files.entry(at.space).or_insert_with(|| open(at.space));
         self.slots.slot(at)
     }
 
@@ -226,7 +227,6 @@ mod tests {
     fn a_survey_goes_round_all_that_is_mapped() {
         let here = Space(std::process::id());
         let mut pagemap = Pagemap::default();
-        pagemap.residence(Location::new(here, Page(1)));
         pagemap.survey(100);
         assert!(pagemap.unsurveyed.is_empty(), "nobody has asked for places");
         pagemap.slot(Location::new(here, Page(1)));
