@@ -7,7 +7,7 @@ use terrace_policy::replacement;
 use terrace_sim::pages::{Inclusion, Prefetch, Work};
 use terrace_trace::Access;
 
-use crate::machine::{settings, simulate, stream, touch, touches};
+use crate::machine::{predictor, settings, simulate, stream, touch, touches};
 
 const R: bool = false;
 const W: bool = true;
@@ -117,6 +117,33 @@ fn readahead_reads_the_aligned_block_in_its_order() {
         read >= alone.times.read + Nanos(200),
         "0 and 1 are read before 2"
     );
+}
+
+/// Fedorov 2016, figure 5.5: without a secondary queue a demand request waits for all prefetches
+/// that came before it; with one, for no more than the one that is being served.
+#[test]
+fn a_fault_waits_for_prefetches_in_the_main_queue() {
+    let mut machine = settings(64);
+    machine.eviction_buffer = 64;
+    // 100 pages lie in the tier; 0 is needed, and 8 after it are foretold; then 80 is needed.
+    let pass = (0..164).map(|page| touch(0, page * 10_000, page, W));
+    let ends = [
+        touch(0, 2_000_000, 0, R),
+        touch(0, 2_000_001, 80, R),
+        touch(0, 3_000_000, 80, R),
+    ];
+    let program: Vec<_> = pass.chain(ends).collect();
+    let mut waited = |prefetch| {
+        machine.prefetch = predictor(prefetch);
+        let outcome = simulate(machine.clone(), slice::from_ref(&program), 99);
+        assert_eq!(outcome.counts.prefetches, 16, "{prefetch}");
+        outcome.times.read.0
+    };
+    assert_eq!(
+        waited("spatial:queue=direct"),
+        100 + 900 - (4 + 8 + 1 + 1 + 16 + 2)
+    );
+    assert_eq!(waited("spatial"), 100 + 200 - (4 + 8 + 1 + 1 + 16 + 2));
 }
 
 #[test]

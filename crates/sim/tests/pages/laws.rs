@@ -8,7 +8,7 @@ use terrace_sim::pages::{Inclusion, Outcome, Prefetch, Settings, Shootdown, Work
 use terrace_sim::workload::Workload;
 use terrace_trace::Access;
 
-use crate::machine::{settings, simulate, stream, touch, trace};
+use crate::machine::{predictor, settings, simulate, touch, trace};
 
 /// Programs of a few threads.
 fn programs() -> impl Strategy<Value = Vec<Vec<Access>>> {
@@ -29,7 +29,15 @@ fn machines() -> impl Strategy<Value = Settings> {
         .iter()
         .filter(|entry| matches!(entry.make, Make::Online(_)));
     let online: Vec<_> = online.collect();
-    let prefetch = prop_oneof![Just(0), Just(1), Just(2),];
+    let prefetch = prop::sample::select(vec![
+        "off",
+        "readahead",
+        "stream",
+        "spatial:queue=direct",
+        "temporal:queue=fifo",
+        "spatial:trigger=first-use",
+        "corp",
+    ]);
     let shape = (1usize..30, 0usize..6, 1u32..5, 0u64..50);
     let ways = (any::<bool>(), any::<bool>(), any::<bool>(), prefetch);
     (shape, ways, prop::sample::select(online)).prop_map(|(shape, ways, replacement)| {
@@ -59,9 +67,9 @@ fn machines() -> impl Strategy<Value = Settings> {
         machine.fault.shootdown = Shootdown::Interrupt;
         machine.fault.prefetch = Nanos(3);
         machine.prefetch = match prefetch {
-            0 => Prefetch::Off,
-            1 => Prefetch::Readahead { cluster: 3 },
-            _ => stream(),
+            "off" => Prefetch::Off,
+            "readahead" => Prefetch::Readahead { cluster: 3 },
+            name => predictor(name),
         };
         machine
     })

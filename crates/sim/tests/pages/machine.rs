@@ -105,9 +105,15 @@ pub fn settings(dram: usize) -> Settings {
     }
 }
 
+/// A predictor with its settings.
+pub fn predictor(text: &str) -> Prefetch {
+    let spec = prefetch::Spec::parse(text).unwrap_or_else(|problem| panic!("{problem}"));
+    Prefetch::Predictor(spec)
+}
+
 /// The predictor that the live system uses.
 pub fn stream() -> Prefetch {
-    Prefetch::Predictor(prefetch::Spec::parse("stream").expect("it is there"))
+    predictor("stream")
 }
 
 /// Simulates one machine.

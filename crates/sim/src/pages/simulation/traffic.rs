@@ -41,14 +41,22 @@ impl Simulation {
         engine.fault(&fault, &mut view(&self.store, &*self.replacement, pages));
     }
 
-    /// Fetches ahead what the predictor hopes for, as long as the device has nothing else to do,
-    /// or, if faults wait for it anyway, all of it.
+    /// Fetches ahead what the predictor hopes for, as long as the device has nothing else to do.
+    /// All of it, if faults wait for it anyway; and if the engine has no queue of its own: then it
+    /// goes among the demand requests, whatever waits there (CORP, Fedorov 2016, 5.5.2).
     pub(super) fn issue(&mut self, now: Nanos, pages: &PageTable) {
-        if self.engine.is_none() {
+        let Some(engine) = &self.engine else {
             return;
-        }
-        let all = self.settings.work == Work::Synchronous;
-        // Faults go first, also those that wait for room.
+        };
+        let direct = engine.is_direct();
+        let all = direct || self.settings.work == Work::Synchronous;
+        let class = if direct {
+            Class::Demand
+        } else {
+            Class::Prefetch
+        };
+        // What is fetched ahead needs room, even where it does not wait for the device; faults
+        // that wait for room go first.
         let waits = |thread: &Thread| matches!(thread.state, State::Evicting(..));
         if self.threads.iter().any(waits) {
             return;
@@ -63,7 +71,7 @@ impl Simulation {
             };
             // The engine may ask anew for what it doubts to be still there.
             if !self.store.flags(page).any(Flags::AHEAD.and(Flags::FLIGHT)) {
-                self.read_ahead(page, Class::Prefetch, now, pages);
+                self.read_ahead(page, class, now, pages);
             }
         }
     }
