@@ -6,8 +6,7 @@ use std::process::ExitCode;
 
 use terrace_base::{Error, Result};
 use terrace_report::sim::{Document, Run, Simulated, text};
-use terrace_sim::pages::Choice;
-use terrace_sim::pages::{Settings, Survey, run};
+use terrace_sim::pages::{Choice, Foresight, Settings, Survey, run};
 use terrace_sim::workload::Workload;
 use terrace_trace::{Columns, Format, Source, ahead, open_in};
 
@@ -40,7 +39,7 @@ fn pages(arguments: &Pages) -> Result<ExitCode> {
     let outcomes = run(
         workload,
         settings.clone(),
-        survey.future.as_deref(),
+        survey.future.as_ref(),
         |accesses| {
             progress.at(accesses);
         },
@@ -105,12 +104,13 @@ impl Traces<'_> {
 
 /// A first pass over the traces, if some machine needs what it finds.
 pub fn survey(traces: &Traces, choices: &[Choice]) -> Result<Survey> {
-    let future = choices.iter().any(Choice::needs_future);
-    if !future && !choices.iter().any(Choice::needs_footprint) {
+    let foresight = choices.iter().map(Choice::foresight);
+    let foresight = foresight.max().unwrap_or_default();
+    if foresight == Foresight::Nothing && !choices.iter().any(Choice::needs_footprint) {
         return Ok(Survey::default());
     }
     let (workload, progress) = traces.open("looking")?;
-    let survey = Survey::of(workload, future, |accesses| progress.at(accesses))?;
+    let survey = Survey::of(workload, foresight, |accesses| progress.at(accesses))?;
     if survey.footprint_pages == 0 {
         return Err(Error::failure(format!(
             "there is no access in {}",

@@ -220,6 +220,11 @@ fn wrong_input_has_its_sentence() {
             2,
             "future",
         ),
+        (
+            vec!["--dram", "1M", "--prefetch", "oracle", &zipf, &zipf],
+            2,
+            "needs one trace",
+        ),
         (vec!["--dram", "1000000T", &zipf], 2, "DRAM"),
     ] {
         let output = terrace(&[&["sim", "pages"], &arguments[..]].concat());

@@ -124,6 +124,12 @@ impl Engine {
         self.predictions = predictions;
     }
 
+    /// A thread has made so many touches, as only a simulation knows. Tell it before anything else
+    /// that the thread does.
+    pub fn made(&mut self, thread: Thread, touches: u64) {
+        self.predictor.made(thread, touches);
+    }
+
     /// Whether hints go into the device's main queue, whatever waits there.
     pub fn is_direct(&self) -> bool {
         self.settings.order == Order::Direct

@@ -7,6 +7,7 @@
 //! To add a predictor: copy [`spatial`], and name it in [`REGISTRY`].
 
 mod engine;
+pub mod oracle;
 mod params;
 mod queue;
 pub mod readahead;

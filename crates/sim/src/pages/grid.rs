@@ -5,6 +5,7 @@ use terrace_device::{Catalogue, Energy, Order, Unit};
 use terrace_policy::{PAGE_BYTES, replacement};
 
 use super::names::Picos;
+use super::run::Foresight;
 use super::{Dram, FaultCost, Inclusion, Prefetch, Settings, Shootdown, Tier, Work};
 
 /// Values for every setting; the machines are all their combinations.
@@ -168,9 +169,9 @@ impl Choice {
         matches!(self.dram, Dram::Ratio(_))
     }
 
-    /// Whether the policy has to know the future.
-    pub fn needs_future(&self) -> bool {
-        self.settings.replacement.knows_future()
+    /// What has to be known of the future.
+    pub fn foresight(&self) -> Foresight {
+        self.settings.foresight()
     }
 
     /// DRAM as it was asked for.

@@ -25,6 +25,6 @@ pub use dram::Dram;
 pub use effective::Effective;
 pub use grid::{Choice, Grid};
 pub use outcome::{Energy, Lifetime, Outcome, ProgramTime};
-pub use run::{Survey, run};
+pub use run::{Foresight, Survey, run};
 pub use settings::{Inclusion, Prefetch, Settings, Tier, Work};
 pub use simulation::Simulation;

@@ -9,6 +9,7 @@ use terrace_policy::prefetch;
 use terrace_policy::replacement;
 
 use super::cost::FaultCost;
+use super::run::Foresight;
 
 /// Whether a page that is fetched keeps its copy in the slower tier (Awad 2016, 5.1.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -77,6 +78,19 @@ pub struct Tier {
     pub endurance: Option<f64>,
     /// Its size in pages; the footprint where it is not given.
     pub pages: Option<u64>,
+}
+
+impl Settings {
+    /// What its policies have to know of the future.
+    pub fn foresight(&self) -> Foresight {
+        if self.replacement.knows_future() {
+            Foresight::Order
+        } else if self.prefetch.knows_future() {
+            Foresight::Threads
+        } else {
+            Foresight::Nothing
+        }
+    }
 }
 
 /// A machine, and how it is driven.

@@ -4,7 +4,8 @@ use terrace_base::{Nanos, Result};
 use terrace_device::{Order, Timing};
 use terrace_policy::{prefetch, replacement};
 use terrace_sim::pages::{
-    FaultCost, Inclusion, Outcome, Prefetch, Settings, Shootdown, Tier, Work, run,
+    FaultCost, Foresight, Inclusion, Outcome, Prefetch, Settings, Shootdown, Survey, Tier, Work,
+    run,
 };
 use terrace_sim::workload::Workload;
 use terrace_trace::{Access, Block, Meta, Source};
@@ -128,4 +129,12 @@ pub fn simulate(settings: Settings, programs: &[Vec<Access>], block: usize) -> O
         .into_iter()
         .next()
         .expect("one machine, one outcome")
+}
+
+/// Simulates one machine of which a policy knows the future.
+pub fn simulate_knowing(settings: Settings, program: &[Access]) -> Outcome {
+    let workload = || Workload::new(vec![trace(program, 99)], None).expect("there is a program");
+    let survey = Survey::of(workload(), Foresight::Threads, |_| {}).expect("it is one program");
+    let outcomes = run(workload(), vec![settings], survey.future.as_ref(), |_| {});
+    outcomes.expect("traces in memory are right").remove(0)
 }

@@ -66,6 +66,10 @@ impl Simulation {
         let at = pages.location(page);
         let mut view = view(&self.store, &*self.replacement, pages);
         if let Some(engine) = &mut self.engine {
+            engine.made(
+                terrace_policy::Thread(index as u32),
+                self.threads[index].made,
+            );
             engine.touched(at, outcome, &mut view);
         }
         if outcome == Outcome::Late {

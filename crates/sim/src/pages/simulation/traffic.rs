@@ -38,6 +38,7 @@ impl Simulation {
             at: pages.location(page),
             offset: 0,
         };
+        engine.made(fault.thread, self.threads[index].made);
         engine.fault(&fault, &mut view(&self.store, &*self.replacement, pages));
     }
 
