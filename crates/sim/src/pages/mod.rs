@@ -20,7 +20,7 @@ mod store;
 mod threads;
 
 pub use cost::{FaultCost, Shootdown};
-pub use count::{Counts, Times};
+pub use count::{Counts, Latencies, Times};
 pub use dram::Dram;
 pub use effective::Effective;
 pub use grid::{Choice, Grid};

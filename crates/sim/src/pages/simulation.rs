@@ -16,7 +16,7 @@ use terrace_policy::prefetch::Engine;
 use terrace_policy::replacement::{PageId, Replacement};
 
 use super::buffer::EvictionBuffer;
-use super::count::{Counts, Times};
+use super::count::{Counts, Latencies, Times};
 use super::outcome::{Clock, Outcome, Reading};
 use super::settings::Settings;
 use super::store::Store;
@@ -58,6 +58,7 @@ pub struct Simulation {
     programs: Vec<Program>,
     counts: Counts,
     times: Times,
+    latencies: Latencies,
     /// Names given to runs of touches so far.
     named: Mark,
     /// Runs that have been made and for which somebody waits, and when they ended.
@@ -103,6 +104,7 @@ impl Simulation {
             programs: programs.collect(),
             counts: Counts::default(),
             times: Times::default(),
+            latencies: Latencies::default(),
             named: 0,
             passed: FxHashMap::default(),
             fetching: 0,
@@ -317,11 +319,28 @@ impl Simulation {
         self.programs.iter().all(|program| program.ended) && self.threads.iter().all(asleep)
     }
 
+    /// All events, with those that the engine counts.
+    fn counts(&self) -> Counts {
+        let Some(engine) = &self.engine else {
+            return self.counts;
+        };
+        let story = engine.story();
+        Counts {
+            predictions: story.predicted,
+            predictions_filtered: story.filtered,
+            predictions_wiped: story.wiped,
+            // The engine counts as issued what it named anew for doubt and was still there.
+            predictions_in_memory: story.in_memory + story.issued - self.counts.prefetches,
+            ..self.counts
+        }
+    }
+
     /// What all meters say now.
     fn reading(&self) -> Reading {
         let computed = self.threads.iter().map(Thread::computed).sum();
         Reading {
-            counts: self.counts,
+            counts: self.counts(),
+            latencies: self.latencies,
             times: Times {
                 compute: computed,
                 ..self.times
@@ -343,6 +362,7 @@ impl Simulation {
                 .collect::<Vec<_>>(),
             self.marks.warm.as_ref(),
             self.marks.full_at,
+            self.store.untouched(),
             self.reading(),
         )
     }

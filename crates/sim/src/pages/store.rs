@@ -143,6 +143,12 @@ impl Store {
         self.pages.get(slot).copied().flatten()
     }
 
+    /// How many pages were fetched ahead and not touched since.
+    pub(super) fn untouched(&self) -> u64 {
+        let ahead = |flags: &&Flags| flags.any(Flags::AHEAD);
+        self.flags.iter().filter(ahead).count() as u64
+    }
+
     /// How often each place of the tier was written to.
     pub(super) fn writes(&self) -> &[u32] {
         &self.writes

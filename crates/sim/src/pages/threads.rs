@@ -101,6 +101,8 @@ pub(super) struct Thread {
     pace: (u64, u64),
     /// Touches that it has made, or that are pending.
     pub(super) made: u64,
+    /// When it faulted last.
+    pub(super) faulted: Nanos,
     /// The next touch, if the clock is there already.
     pub(super) pending: Option<Reference>,
     /// Time spent that a machine with DRAM for everything would not spend.
@@ -125,6 +127,7 @@ impl Thread {
             later: VecDeque::new(),
             pace,
             made: 0,
+            faulted: Nanos::ZERO,
             pending: None,
             penalty: Nanos::ZERO,
         }

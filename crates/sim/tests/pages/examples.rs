@@ -38,6 +38,8 @@ fn a_fault_pays_for_the_write_and_the_read() {
     assert_eq!(outcome.full_at, Some(2));
     assert_eq!(outcome.times.evict, Nanos(2000));
     assert_eq!(outcome.times.read, Nanos(100));
+    assert_eq!(outcome.latencies.fault(), Some((third - 10) as f64));
+    assert_eq!(outcome.latencies.device(), Some(100.0));
 }
 
 #[test]

@@ -111,7 +111,17 @@ proptest! {
         prop_assert!(counts.misses() <= counts.accesses);
         prop_assert!(counts.writebacks <= counts.evictions);
         let settled = counts.prefetches_used + counts.prefetches_late + counts.prefetches_wasted;
-        prop_assert!(settled <= counts.prefetches);
+        prop_assert_eq!(settled + outcome.untouched, counts.prefetches);
+        let story = counts.story();
+        let ended = story.filtered + story.wiped + story.in_memory + story.issued;
+        prop_assert!(ended <= story.predicted);
+        if matches!(machine.prefetch, Prefetch::Readahead { .. }) {
+            prop_assert_eq!(ended, story.predicted);
+        }
+        let latencies = outcome.latencies;
+        prop_assert_eq!(latencies.faults, counts.full_misses + counts.partial_misses);
+        prop_assert!(latencies.faults_ns >= outcome.times.read.0);
+        prop_assert!(latencies.device_reads_ns >= latencies.device_reads * machine.tier.timing.read.0);
         prop_assert!(outcome.slowdown() >= 1.0);
         prop_assert!(outcome.all_dram() <= outcome.time());
         // Each thread's clock begins when it is first heard of; up to there it did nothing.

@@ -91,14 +91,15 @@ fn no_predictor_wins_more() {
             machine.tier.timing.read = Nanos(read);
             machine.tier.timing.write = Nanos(read / 5);
             let outcomes = outcomes(&make, &machine, &ways);
-            let time = |index: usize| outcomes[index].time().0 as f64;
-            for other in 1..ways.len() {
+            let time = |outcome: &Outcome| outcome.time().0 as f64;
+            let oracle = &outcomes[0];
+            for (way, other) in ways.iter().zip(&outcomes).skip(1) {
                 assert!(
-                    time(0) <= 1.03 * time(other),
+                    time(oracle) <= 1.03 * time(other),
                     "{name}, {dram} pages of DRAM, {channels} channels: oracle {} {:?}, {} {}",
-                    time(0),
-                    outcomes[0].counts,
-                    ways[other],
+                    time(oracle),
+                    oracle.counts,
+                    way,
                     time(other),
                 );
             }

@@ -44,6 +44,7 @@ impl Simulation {
 
     /// A touch of a page in DRAM that is on its way, or was fetched ahead.
     fn touch_fetched(&mut self, index: usize, page: PageId, flags: Flags, pages: &PageTable) {
+        self.threads[index].faulted = self.threads[index].now();
         self.spend(index, Part::Trap, Way::Far);
         let outcome = if flags.any(Flags::FLIGHT) {
             self.join(index, page);
@@ -93,6 +94,7 @@ impl Simulation {
             true if near => Way::Near,
             true => Way::Far,
         };
+        self.threads[index].faulted = self.threads[index].now();
         self.store.set(page, Flags::KNOWN);
         self.buffer.rescue(page, &mut self.store);
         self.spend(index, Part::Trap, way);
@@ -159,6 +161,11 @@ impl Simulation {
         self.spend(index, Part::Map, way);
         if self.settings.fault.shootdown_on_map {
             self.shoot_down(index);
+        }
+        if way == Way::Far {
+            let thread = &self.threads[index];
+            self.latencies.faults += 1;
+            self.latencies.faults_ns += thread.now().saturating_sub(thread.faulted).0;
         }
         let joins = self.settings.work == Work::Synchronous && way == Way::Far && self.fetching > 0;
         self.threads[index].state = if joins {

@@ -17,12 +17,17 @@ impl Simulation {
         for neighbour in self.store.neighbours(page, cluster) {
             if neighbour == page {
                 self.read(page, Class::Demand, now);
-            } else if view(&self.store, &*self.replacement, pages)
-                .residence(pages.location(neighbour))
-                == Residence::InTier
-                && !self.store.flags(neighbour).any(Flags::AHEAD)
-                && !self.buffer.is_over_full()
-            {
+                continue;
+            }
+            self.counts.predictions += 1;
+            let residence =
+                view(&self.store, &*self.replacement, pages).residence(pages.location(neighbour));
+            let ahead = self.store.flags(neighbour).any(Flags::AHEAD);
+            if residence != Residence::InTier || ahead {
+                self.counts.predictions_filtered += 1;
+            } else if self.buffer.is_over_full() {
+                self.counts.predictions_wiped += 1;
+            } else {
                 self.read_ahead(neighbour, Class::Demand, now, pages);
             }
         }
@@ -143,9 +148,10 @@ impl Simulation {
         let Some(at) = self.device.next_completion() else {
             return;
         };
-        let Some(Completion { request, .. }) = self.device.complete(at) else {
+        let Some(completion) = self.device.complete(at) else {
             return;
         };
+        let Completion { request, .. } = completion;
         let page = PageId(request.id as u32);
         match request.kind {
             Kind::Write => {
@@ -153,7 +159,12 @@ impl Simulation {
                 self.flush(at);
                 self.let_evict(at);
             }
-            Kind::Read => self.read_completed(page, at),
+            Kind::Read => {
+                let latency = completion.finished.saturating_sub(completion.submitted);
+                self.latencies.device_reads += 1;
+                self.latencies.device_reads_ns += latency.0;
+                self.read_completed(page, at);
+            }
         }
         if !self.is_over() {
             self.issue(at, pages);
