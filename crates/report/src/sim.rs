@@ -353,6 +353,7 @@ fn named(one: &Simulated) -> Vec<(&'static str, String)> {
         ("read latency", Nanos(settings.read_ns).to_string()),
         ("write latency", Nanos(settings.write_ns).to_string()),
         ("channels", settings.channels.to_string()),
+        ("devices", settings.devices.to_string()),
         ("order", settings.order.to_owned()),
         ("fault cost", settings.fault.name.clone()),
         ("shoot-down", word(&settings.fault.shootdown)),

@@ -25,6 +25,7 @@ fn row(memory: &str) -> Row {
         read: vec![],
         write: vec![],
         channels: vec![],
+        devices: vec![1],
         order: vec![Order::Plain],
         capacity: vec![],
         replacement: vec![replacement::by_name("lru").unwrap()],

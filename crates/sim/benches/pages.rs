@@ -175,6 +175,8 @@ fn settings(replacement: &'static Entry) -> Result<Settings> {
         tier: Tier {
             name: technology.name.clone(),
             timing: technology.timing()?,
+            devices: 1,
+            devices: 1,
             energy: None,
             endurance: None,
             pages: None,

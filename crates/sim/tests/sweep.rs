@@ -33,6 +33,7 @@ fn machines() -> Vec<Choice> {
         read: vec![],
         write: vec![],
         channels: vec![],
+        devices: vec![1],
         order: vec![Order::Plain],
         capacity: vec![],
         replacement: policies.to_vec(),

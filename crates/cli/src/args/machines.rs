@@ -85,10 +85,15 @@ pub struct Machines {
           allow_hyphen_values = true)]
     pub write_latency: Vec<Nanos>,
 
-    /// Requests that the device serves at the same time [default: the memory's]
+    /// Requests that a device serves at the same time [default: the memory's]
     #[arg(long, value_name = "N", value_delimiter = ',',
           value_parser = clap::value_parser!(u32).range(1..=65536))]
     pub channels: Vec<u32>,
+
+    /// Devices of that kind, each with a queue of its own; evicted pages go to them in turn
+    #[arg(long, value_name = "N", value_delimiter = ',', default_value = "1",
+          value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub devices: Vec<u32>,
 
     /// Which waiting request goes next: plain (first come, first served), round-robin (over the
     /// classes), deadline (faults before prefetches before writes)
@@ -184,6 +189,7 @@ impl Machines {
             read: self.read_latency.clone(),
             write: self.write_latency.clone(),
             channels: self.channels.clone(),
+            devices: self.devices.clone(),
             order: self.order.clone(),
             capacity: self.tier_size.clone(),
             replacement: self.replacement.clone(),

@@ -22,7 +22,8 @@ columns! { |row|
     memory: Text Always(row.run.settings.memory.clone()), "technology of the tier";
     read_ns: Integer Always(row.run.settings.read_ns), "latency of a page read, in ns";
     write_ns: Integer Always(row.run.settings.write_ns), "latency of a page write, in ns";
-    channels: Integer Always(row.run.settings.channels.into()), "requests served at the same time";
+    channels: Integer Always(row.run.settings.channels.into()), "requests that a device serves at the same time";
+    devices: Integer Always(row.run.settings.devices.into()), "devices of that kind";
     bandwidth: Integer Maybe(row.run.settings.bandwidth), "bytes a second over all channels; null: no limit";
     order: Text Always(row.run.settings.order.to_owned()), "order in which the device serves";
     tier_pages: Integer Maybe(row.run.settings.tier_pages), "pages of the tier; null: the footprint";

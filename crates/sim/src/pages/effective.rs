@@ -16,9 +16,11 @@ pub struct Effective {
     pub read_ns: u64,
     /// Latency of a page write, in nanoseconds.
     pub write_ns: u64,
-    /// Requests served at the same time.
+    /// Requests that a device serves at the same time.
     pub channels: u32,
-    /// Bytes a second over all channels; none: no limit.
+    /// Devices of that kind.
+    pub devices: u32,
+    /// Bytes a second over all channels of a device; none: no limit.
     pub bandwidth: Option<u64>,
     /// The order in which the device serves.
     pub order: &'static str,
@@ -60,6 +62,7 @@ impl Effective {
             read_ns: timing.read.0,
             write_ns: timing.write.0,
             channels: timing.channels,
+            devices: settings.tier.devices.max(1),
             bandwidth: timing.bandwidth,
             order: match timing.order {
                 Order::Plain => "plain",

@@ -21,6 +21,8 @@ pub struct Grid {
     pub write: Vec<Nanos>,
     /// Requests served at the same time, instead of the technology's.
     pub channels: Vec<u32>,
+    /// Devices.
+    pub devices: Vec<u32>,
     /// Orders in which the device serves.
     pub order: Vec<Order>,
     /// The size of the tier; the footprint where there is none.
@@ -101,6 +103,7 @@ impl Grid {
         vary(all, &self.eviction_buffer, |m, v| {
             m.settings.eviction_buffer = *v
         });
+        vary(all, &self.devices, |m, v| m.settings.tier.devices = *v);
         vary(all, &self.order, |m, v| m.settings.tier.timing.order = *v);
         vary(all, &self.fault, |m, v| m.settings.fault = v.clone());
         vary(all, &self.instruction, |m, v| {
@@ -157,6 +160,7 @@ fn tier(catalogue: &Catalogue, name: &str) -> Result<Tier> {
     Ok(Tier {
         name: technology.name.clone(),
         timing: technology.timing()?,
+        devices: 1,
         energy: Energy::of(technology, Unit::Page),
         endurance: technology.endurance.as_ref().map(|figure| figure.value),
         pages: None,

@@ -8,6 +8,7 @@
 mod buffer;
 mod cost;
 mod count;
+mod devices;
 mod dram;
 mod effective;
 mod grid;

@@ -42,6 +42,8 @@ pub(super) struct Reading {
     pub(super) latencies: Latencies,
     /// Writes to each place of the tier.
     pub(super) slot_writes: Vec<u32>,
+    /// Places of the tier that were written to.
+    pub(super) places: u64,
     pub(super) clocks: Vec<Clock>,
 }
 
@@ -147,7 +149,7 @@ impl Outcome {
             ),
             None => (end.counts, end.times, end.latencies),
         };
-        let tier_pages_used = end.slot_writes.len() as u64;
+        let tier_pages_used = end.places;
         let pages = settings.tier.pages.unwrap_or(footprint_pages).max(1);
         let capacity = Bytes(pages * PAGE_BYTES);
         let before = warm.map_or(&[][..], |warm| &warm.slot_writes);

@@ -70,8 +70,11 @@ pub enum Work {
 pub struct Tier {
     /// The technology's name.
     pub name: String,
-    /// How it serves requests.
+    /// How each of its devices serves requests.
     pub timing: Timing,
+    /// Devices, all alike; pages go to them in turn as they are written for the first time, as to
+    /// Linux swap areas of equal priority (Fedorov 2016, 5.5.2). 0 counts as 1.
+    pub devices: u32,
     /// What it consumes, where that is known.
     pub energy: Option<Energy>,
     /// Writes that a cell endures, where that is known.

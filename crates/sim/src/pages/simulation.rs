@@ -11,12 +11,12 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 use terrace_base::Nanos;
-use terrace_device::Queue;
 use terrace_policy::prefetch::Engine;
 use terrace_policy::replacement::{PageId, Replacement};
 
 use super::buffer::EvictionBuffer;
 use super::count::{Counts, Latencies, Times};
+use super::devices::Devices;
 use super::outcome::{Clock, Outcome, Reading};
 use super::settings::Settings;
 use super::store::Store;
@@ -53,7 +53,7 @@ pub struct Simulation {
     engine: Option<Engine>,
     store: Store,
     buffer: EvictionBuffer,
-    device: Queue,
+    devices: Devices,
     threads: Vec<Thread>,
     programs: Vec<Program>,
     counts: Counts,
@@ -97,9 +97,9 @@ impl Simulation {
         Self {
             replacement,
             engine,
-            store: Store::default(),
+            store: Store::new(settings.tier.devices),
             buffer: EvictionBuffer::new(settings.eviction_buffer),
-            device: Queue::new(settings.tier.timing),
+            devices: Devices::new(settings.tier.timing, settings.tier.devices),
             threads: Vec::new(),
             programs: programs.collect(),
             counts: Counts::default(),
@@ -185,7 +185,7 @@ impl Simulation {
             if let Some(program) = self.unknown_program() {
                 return Some(program);
             }
-            let completion = self.device.next_completion().unwrap_or(NEVER);
+            let completion = self.devices.next_completion().unwrap_or(NEVER);
             let Some((index, horizon)) = self.turn() else {
                 if completion == NEVER {
                     return None;
@@ -346,6 +346,7 @@ impl Simulation {
                 ..self.times
             },
             slot_writes: self.store.writes().to_vec(),
+            places: self.store.places(),
             clocks: self.threads.iter().map(Clock::of).collect(),
         }
     }

@@ -134,6 +134,7 @@ mod tests {
                     bandwidth: None,
                     order: Order::Plain,
                 },
+                devices: 1,
                 energy: None,
                 endurance: None,
                 pages: None,
@@ -178,6 +179,7 @@ mod tests {
             |s| s.tier.energy = energy(2.0),
             |s| s.tier.endurance = Some(1e7),
             |s| s.tier.pages = Some(1),
+            |s| s.tier.devices = 2,
             |s| s.replacement = &replacement::REGISTRY[1],
             |s| {
                 s.prefetch =

@@ -121,6 +121,37 @@ fn readahead_reads_the_aligned_block_in_its_order() {
     );
 }
 
+/// Fedorov 2016, 5.5.2: neighbours go to different devices, which read at the same time.
+#[test]
+fn several_devices_serve_at_the_same_time_and_readahead_stays_on_one() {
+    let mut machine = settings(8);
+    machine.eviction_buffer = 8;
+    machine.prefetch = Prefetch::Readahead { cluster: 1 };
+    machine.tier.devices = 2;
+    // Pages 0 to 7 go to the devices in turn: 0, 2, 4, 6 to one, 1, 3, 5, 7 to the other.
+    let pass = (0..16).map(|page| touch(0, page * 10_000, page, W));
+    let blocks = |page| pass.clone().chain([touch(0, 200_000, page, R)]).collect();
+    // 2 with 0, which is read before it; 1 with 3, which is read behind it.
+    for (page, waits) in [(2, 200), (1, 100)] {
+        let outcome = simulate(machine.clone(), &[blocks(page)], 99);
+        assert_eq!((outcome.counts.reads, outcome.counts.prefetches), (2, 1));
+        assert_eq!(outcome.times.read, Nanos(waits), "page {page}");
+    }
+    // Four pages of two devices take as long as two of one; all are foretold at once.
+    let program: Vec<_> = blocks(0);
+    let mut read = |devices| {
+        machine.prefetch = predictor("spatial:degree=3");
+        machine.work = Work::Synchronous;
+        machine.tier.devices = devices;
+        let outcome = simulate(machine.clone(), slice::from_ref(&program), 99);
+        assert_eq!(outcome.counts.reads, 4);
+        (outcome.time(), outcome.tier_pages_used)
+    };
+    let (one, two) = (read(1), read(2));
+    assert_eq!(one.1, two.1);
+    assert_eq!(one.0, two.0 + Nanos(200));
+}
+
 /// Fedorov 2016, figure 5.5: without a secondary queue a demand request waits for all prefetches
 /// that came before it; with one, for no more than the one that is being served.
 #[test]

@@ -38,15 +38,16 @@ fn machines() -> impl Strategy<Value = Settings> {
         "spatial:trigger=first-use",
         "corp",
     ]);
-    let shape = (1usize..30, 0usize..6, 1u32..5, 0u64..50);
+    let shape = (1usize..30, 0usize..6, 1u32..5, 1u32..4, 0u64..50);
     let ways = (any::<bool>(), any::<bool>(), any::<bool>(), prefetch);
     (shape, ways, prop::sample::select(online)).prop_map(|(shape, ways, replacement)| {
-        let (dram, buffer, channels, warmup) = shape;
+        let (dram, buffer, channels, devices, warmup) = shape;
         let (inclusive, synchronous, deadline, prefetch) = ways;
         let mut machine = settings(dram);
         machine.replacement = replacement;
         machine.eviction_buffer = buffer;
         machine.tier.timing.channels = channels;
+        machine.tier.devices = devices;
         machine.tier.timing.bandwidth = deadline.then_some(1 << 34);
         machine.tier.timing.order = if deadline {
             Order::Deadline(Deadlines::default())

@@ -78,6 +78,7 @@ pub fn settings(dram: usize) -> Settings {
                 bandwidth: None,
                 order: Order::Plain,
             },
+            devices: 1,
             energy: None,
             endurance: Some(1e7),
             pages: None,

@@ -149,7 +149,9 @@ impl Simulation {
     /// A thread waits for a page that is being read.
     fn join(&mut self, index: usize, page: PageId) {
         self.counts.partial_misses += 1;
-        self.device.promote(read_id(page));
+        if let Some(device) = self.store.device(page) {
+            self.devices.promote(device, read_id(page));
+        }
         self.threads[index].state = State::Reading(page);
     }
 

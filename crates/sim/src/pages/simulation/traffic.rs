@@ -67,12 +67,8 @@ impl Simulation {
         if self.threads.iter().any(waits) {
             return;
         }
-        while !self.buffer.is_over_full() && (all || self.device.idle() > 0) {
-            let Some(engine) = &mut self.engine else {
-                return;
-            };
-            let next = engine.next(&mut view(&self.store, &*self.replacement, pages));
-            let Some(page) = next.and_then(|at| pages.find(at)) else {
+        while !self.buffer.is_over_full() && (all || self.devices.any_idle()) {
+            let Some(page) = self.next_hint(all, pages) else {
                 return;
             };
             // The engine may ask anew for what it doubts to be still there.
@@ -80,6 +76,22 @@ impl Simulation {
                 self.read_ahead(page, class, now, pages);
             }
         }
+    }
+
+    /// The next page to fetch ahead: any, or one whose device is idle.
+    fn next_hint(&mut self, any: bool, pages: &PageTable) -> Option<PageId> {
+        let engine = self.engine.as_mut()?;
+        let (store, devices) = (&self.store, &self.devices);
+        let mut memory = view(store, &*self.replacement, pages);
+        let at = if any || devices.is_one() {
+            engine.next(&mut memory)
+        } else {
+            engine.next_of(&mut memory, |at| {
+                let device = pages.find(at).and_then(|page| store.device(page));
+                device.is_none_or(|device| devices.is_idle(device))
+            })
+        };
+        pages.find(at?)
     }
 
     fn read_ahead(&mut self, page: PageId, class: Class, now: Nanos, pages: &PageTable) {
@@ -103,7 +115,8 @@ impl Simulation {
             class,
             bytes: PAGE_BYTES,
         };
-        self.device.submit(now, request);
+        let device = self.store.device(page).unwrap_or(0);
+        self.devices.submit(device, now, request);
     }
 
     /// A page leaves DRAM; it has to be written where the tier has no copy of it.
@@ -139,19 +152,21 @@ impl Simulation {
                 class: Class::Background,
                 bytes: PAGE_BYTES,
             };
-            self.device.submit(now, request);
+            let device = self.store.device(page).unwrap_or(0);
+            self.devices.submit(device, now, request);
         }
     }
 
     /// Takes the device's next completion.
     pub(super) fn complete(&mut self, pages: &PageTable) {
-        let Some(at) = self.device.next_completion() else {
+        let Some(completion) = self.devices.complete() else {
             return;
         };
-        let Some(completion) = self.device.complete(at) else {
-            return;
-        };
-        let Completion { request, .. } = completion;
+        let Completion {
+            request,
+            finished: at,
+            ..
+        } = completion;
         let page = PageId(request.id as u32);
         match request.kind {
             Kind::Write => {
@@ -160,7 +175,7 @@ impl Simulation {
                 self.let_evict(at);
             }
             Kind::Read => {
-                let latency = completion.finished.saturating_sub(completion.submitted);
+                let latency = at.saturating_sub(completion.submitted);
                 self.latencies.device_reads += 1;
                 self.latencies.device_reads_ns += latency.0;
                 self.read_completed(page, at);
@@ -246,11 +261,11 @@ impl Memory for View<'_> {
 
     fn slot(&mut self, at: Location) -> Option<Slot> {
         let page = self.pages.find(at)?;
-        self.store.slot(page).map(|slot| Slot(u64::from(slot)))
+        self.store.slot(page).map(Slot)
     }
 
     fn page_in(&mut self, slot: Slot) -> Option<Location> {
-        let page = self.store.page_in(usize::try_from(slot.0).ok()?)?;
+        let page = self.store.page_in(slot.0)?;
         Some(self.pages.location(page))
     }
 }
