@@ -347,6 +347,7 @@ fn named(one: &Simulated) -> Vec<(&'static str, String)> {
         ("memory", settings.memory.clone()),
         ("replacement", settings.replacement.to_owned()),
         ("prefetch", settings.prefetch.to_owned()),
+        ("prefetch cache", settings.prefetch_cache.to_string()),
         ("work", word(&settings.work)),
         ("inclusion", word(&settings.inclusion)),
         ("buffer", settings.eviction_buffer.to_string()),

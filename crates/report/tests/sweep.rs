@@ -30,6 +30,7 @@ fn row(memory: &str) -> Row {
         capacity: vec![],
         replacement: vec![replacement::by_name("lru").unwrap()],
         prefetch: vec![Prefetch::Off],
+        prefetch_cache: vec![0],
         work: vec![Work::Asynchronous],
         inclusion: vec![Inclusion::Inclusive],
         eviction_buffer: vec![4],

@@ -172,6 +172,7 @@ fn settings(replacement: &'static Entry) -> Result<Settings> {
     let technology = catalogue.get("pcm")?;
     Ok(Settings {
         dram_pages: DRAM_PAGES,
+        prefetch_cache: 0,
         tier: Tier {
             name: technology.name.clone(),
             timing: technology.timing()?,

@@ -38,6 +38,7 @@ fn machines() -> Vec<Choice> {
         capacity: vec![],
         replacement: policies.to_vec(),
         prefetch: vec![Prefetch::Off],
+        prefetch_cache: vec![0],
         work: vec![Work::Asynchronous],
         inclusion: vec![Inclusion::Inclusive],
         eviction_buffer: vec![4],

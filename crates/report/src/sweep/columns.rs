@@ -30,6 +30,7 @@ columns! { |row|
     replacement: Text Always(row.run.settings.replacement.to_owned()), "replacement policy";
     prefetch: Text Always(row.run.settings.prefetch.to_owned()), "what is fetched ahead";
     page_cluster: Integer Maybe(row.run.settings.page_cluster.map(u64::from)), "vm.page-cluster of readahead";
+    prefetch_cache: Integer Always(row.run.settings.prefetch_cache), "pages of DRAM kept for what is fetched ahead";
     prefetch_work: Text Always(word(&row.run.settings.work)), "who waits for prefetches";
     inclusion: Text Always(word(&row.run.settings.inclusion)), "whether fetched pages keep their copy in the tier";
     eviction_buffer: Integer Always(row.run.settings.eviction_buffer), "pages of the eviction buffer";

@@ -10,6 +10,8 @@ use super::{FaultCost, Inclusion, Prefetch, Settings, Work};
 pub struct Effective {
     /// Pages of DRAM.
     pub dram_pages: u64,
+    /// Those of them that are kept for pages fetched ahead.
+    pub prefetch_cache: u64,
     /// The technology of the tier.
     pub memory: String,
     /// Latency of a page read, in nanoseconds.
@@ -58,6 +60,7 @@ impl Effective {
         let timing = &settings.tier.timing;
         Self {
             dram_pages: settings.dram_pages as u64,
+            prefetch_cache: settings.prefetch_cache as u64,
             memory: settings.tier.name.clone(),
             read_ns: timing.read.0,
             write_ns: timing.write.0,

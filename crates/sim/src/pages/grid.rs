@@ -31,6 +31,8 @@ pub struct Grid {
     pub replacement: Vec<&'static replacement::Entry>,
     /// Ways of prefetching.
     pub prefetch: Vec<Prefetch>,
+    /// Pages of the prefetch cache.
+    pub prefetch_cache: Vec<usize>,
     /// Who waits for prefetches.
     pub work: Vec<Work>,
     /// Inclusion.
@@ -98,6 +100,9 @@ impl Grid {
         vary(all, &self.dram, |m, v| m.dram = *v);
         vary(all, &self.replacement, |m, v| m.settings.replacement = v);
         vary(all, &self.prefetch, |m, v| m.settings.prefetch = v.clone());
+        vary(all, &self.prefetch_cache, |m, v| {
+            m.settings.prefetch_cache = *v
+        });
         vary(all, &self.work, |m, v| m.settings.work = *v);
         vary(all, &self.inclusion, |m, v| m.settings.inclusion = *v);
         vary(all, &self.eviction_buffer, |m, v| {
@@ -137,6 +142,7 @@ impl Grid {
             dram: *self.dram.first()?,
             settings: Settings {
                 dram_pages: 1,
+                prefetch_cache: *self.prefetch_cache.first()?,
                 tier: tiers.first()?.clone(),
                 replacement: self.replacement.first()?,
                 prefetch: self.prefetch.first()?.clone(),
@@ -187,20 +193,28 @@ impl Choice {
     /// [`Choice::needs_footprint`].
     ///
     /// # Errors
-    /// A usage error where DRAM has more pages than can be simulated.
+    /// A usage error where DRAM has more pages than can be simulated, or the prefetch cache leaves
+    /// nothing of it.
     pub fn settings(&self, footprint: u64) -> Result<Settings> {
         let pages = self.dram.pages(footprint, self.settings.inclusion);
         let dram_pages = usize::try_from(pages)
             .ok()
             .filter(|_| pages < u64::from(u32::MAX));
-        Ok(Settings {
+        let settings = Settings {
             dram_pages: dram_pages.ok_or_else(|| {
                 Error::usage(format!(
                     "DRAM of {} is more than can be simulated (16 TiB)",
                     self.dram
                 ))
             })?,
+            // Where nothing is fetched ahead nothing is set aside for it.
+            prefetch_cache: match self.settings.prefetch {
+                Prefetch::Off => 0,
+                Prefetch::Readahead { .. } | Prefetch::Predictor(_) => self.settings.prefetch_cache,
+            },
             ..self.settings.clone()
-        })
+        };
+        settings.main_pages()?;
+        Ok(settings)
     }
 }

@@ -158,11 +158,12 @@ fn note(batch: &Batch, future: &mut Future) {
 
 /// The replacement policy of a machine, for what prefetches leave it of DRAM.
 fn replacement(settings: &Settings, future: Option<&Arc<Future>>) -> Result<Box<dyn Replacement>> {
+    let pages = settings.main_pages()?;
     let touches = future.map(|future| &future.touches[..]);
     match (settings.replacement.make, touches) {
-        (Make::Online(make), _) => Ok(make(settings.dram_pages, settings.seed)),
-        (Make::Offline(make), Some([touches])) => Ok(make(settings.dram_pages, touches)),
-        (Make::Offline(make), Some([])) => Ok(make(settings.dram_pages, &[])),
+        (Make::Online(make), _) => Ok(make(pages, settings.seed)),
+        (Make::Offline(make), Some([touches])) => Ok(make(pages, touches)),
+        (Make::Offline(make), Some([])) => Ok(make(pages, &[])),
         (Make::Offline(_), Some(_)) => Err(one_thread()),
         (Make::Offline(_), None) => Err(Error::usage(format!(
             "{} needs to know the future",

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use serde::Serialize;
-use terrace_base::Nanos;
+use terrace_base::{Error, Nanos, Result};
 use terrace_device::{Energy, Timing};
 use terrace_policy::prefetch;
 use terrace_policy::replacement;
@@ -84,6 +84,20 @@ pub struct Tier {
 }
 
 impl Settings {
+    /// Pages of DRAM that the prefetch cache leaves.
+    ///
+    /// # Errors
+    /// A usage error where that is none.
+    pub fn main_pages(&self) -> Result<usize> {
+        let main = self.dram_pages.checked_sub(self.prefetch_cache);
+        main.filter(|pages| *pages > 0).ok_or_else(|| {
+            Error::usage(format!(
+                "a prefetch cache of {} pages leaves nothing of a DRAM of {}; make it smaller",
+                self.prefetch_cache, self.dram_pages
+            ))
+        })
+    }
+
     /// What its policies have to know of the future.
     pub fn foresight(&self) -> Foresight {
         if self.replacement.knows_future() {
@@ -101,6 +115,10 @@ impl Settings {
 pub struct Settings {
     /// Pages of DRAM for programs, at least one.
     pub dram_pages: usize,
+    /// Those of them that are kept for pages fetched ahead, first in, first out, until they are
+    /// touched; then they move to the rest (Oskin & Loh 2015, V.D). With none, fetched pages go
+    /// where all others are.
+    pub prefetch_cache: usize,
     /// The slower tier.
     pub tier: Tier,
     /// What stays in DRAM.

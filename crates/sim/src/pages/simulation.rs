@@ -12,6 +12,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 use terrace_base::Nanos;
 use terrace_policy::prefetch::Engine;
+use terrace_policy::replacement::fifo::Fifo;
 use terrace_policy::replacement::{PageId, Replacement};
 
 use super::buffer::EvictionBuffer;
@@ -51,6 +52,8 @@ pub struct Simulation {
     settings: Settings,
     replacement: Box<dyn Replacement>,
     engine: Option<Engine>,
+    /// Fetched pages that were not touched, where these are kept apart.
+    prefetch_cache: Option<Fifo>,
     store: Store,
     buffer: EvictionBuffer,
     devices: Devices,
@@ -81,7 +84,7 @@ pub(super) struct Marks {
 
 impl Simulation {
     /// A machine on which programs run whose traces count instructions or not. `replacement` is
-    /// made for `settings.dram_pages`, `engine` of `settings.prefetch`.
+    /// made for [`Settings::main_pages`], `engine` of `settings.prefetch`.
     pub fn new(
         settings: Settings,
         replacement: Box<dyn Replacement>,
@@ -98,6 +101,8 @@ impl Simulation {
             replacement,
             engine,
             store: Store::new(settings.tier.devices),
+            prefetch_cache: (settings.prefetch_cache > 0)
+                .then(|| Fifo::new(settings.prefetch_cache)),
             buffer: EvictionBuffer::new(settings.eviction_buffer),
             devices: Devices::new(settings.tier.timing, settings.tier.devices),
             threads: Vec::new(),

@@ -125,6 +125,7 @@ mod tests {
     fn settings() -> Settings {
         Settings {
             dram_pages: 1,
+            prefetch_cache: 0,
             tier: Tier {
                 name: "pcm".to_owned(),
                 timing: Timing {
@@ -169,6 +170,7 @@ mod tests {
         let changes: Vec<fn(&mut Settings)> = vec![
             |_| {},
             |s| s.dram_pages = 2,
+            |s| s.prefetch_cache = 1,
             |s| s.tier.name = "flash".to_owned(),
             |s| s.tier.timing.read = Nanos(2),
             |s| s.tier.timing.write = Nanos(2),

@@ -152,6 +152,39 @@ fn several_devices_serve_at_the_same_time_and_readahead_stays_on_one() {
     assert_eq!(one.0, two.0 + Nanos(200));
 }
 
+/// Oskin & Loh 2015, V.D: what is fetched ahead pushes nothing out of memory proper.
+#[test]
+fn a_prefetch_cache_keeps_fetched_pages_apart() {
+    let mut machine = settings(4);
+    machine.eviction_buffer = 8;
+    machine.prefetch = predictor("spatial:degree=2");
+    // 10 to 15 go to the tier; 0 and 1 fill memory. 10 is needed, 11 and 12 are foretold.
+    let pages = [10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 0, 1, 10];
+    let step = |(step, page): (usize, &u64)| touch(0, 10_000 * step as u64, *page, W);
+    let mut program: Vec<_> = pages.iter().enumerate().map(step).collect();
+    let mut after = |page, cache| {
+        program.truncate(pages.len());
+        program.push(touch(0, 1_000_000, page, R));
+        machine.prefetch_cache = cache;
+        let mut sized = machine.clone();
+        sized.dram_pages = 2 + cache.max(2);
+        let outcome = simulate(sized, slice::from_ref(&program), 99);
+        (
+            outcome.counts.misses(),
+            outcome.counts.prefetches_used,
+            outcome.time(),
+        )
+    };
+    // 1 was used just before 10: it is there with the cache, and 11 as well.
+    let there = after(1, 2);
+    let foreseen = after(11, 2);
+    assert_eq!((foreseen.0, foreseen.1), (there.0, there.1 + 1));
+    // A minor fault, and what goes for it.
+    assert_eq!(foreseen.2, there.2 + Nanos(1 + 8 + 16));
+    // With room for one, only the second of the two that were fetched is there.
+    assert_eq!(after(12, 1).1, after(11, 1).1 + 1);
+}
+
 /// Fedorov 2016, figure 5.5: without a secondary queue a demand request waits for all prefetches
 /// that came before it; with one, for no more than the one that is being served.
 #[test]

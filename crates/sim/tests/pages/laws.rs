@@ -38,12 +38,13 @@ fn machines() -> impl Strategy<Value = Settings> {
         "spatial:trigger=first-use",
         "corp",
     ]);
-    let shape = (1usize..30, 0usize..6, 1u32..5, 1u32..4, 0u64..50);
+    let shape = (1usize..30, 0usize..6, 1u32..5, 1u32..4, 0u64..50, 0usize..8);
     let ways = (any::<bool>(), any::<bool>(), any::<bool>(), prefetch);
     (shape, ways, prop::sample::select(online)).prop_map(|(shape, ways, replacement)| {
-        let (dram, buffer, channels, devices, warmup) = shape;
+        let (dram, buffer, channels, devices, warmup, cache) = shape;
         let (inclusive, synchronous, deadline, prefetch) = ways;
         let mut machine = settings(dram);
+        machine.prefetch_cache = cache.min(dram - 1);
         machine.replacement = replacement;
         machine.eviction_buffer = buffer;
         machine.tier.timing.channels = channels;
@@ -113,6 +114,9 @@ proptest! {
         prop_assert!(counts.writebacks <= counts.evictions);
         let settled = counts.prefetches_used + counts.prefetches_late + counts.prefetches_wasted;
         prop_assert_eq!(settled + outcome.untouched, counts.prefetches);
+        if machine.prefetch_cache > 0 {
+            prop_assert!(outcome.untouched <= machine.prefetch_cache as u64);
+        }
         let story = counts.story();
         let ended = story.filtered + story.wiped + story.in_memory + story.issued;
         prop_assert!(ended <= story.predicted);
@@ -161,7 +165,7 @@ proptest! {
             access.thread = 0;
             access.instruction = index as u64;
         });
-        let alone = Settings { prefetch: Prefetch::Off, warmup: 0, ..machine };
+        let alone = Settings { prefetch: Prefetch::Off, prefetch_cache: 0, warmup: 0, ..machine };
         let Make::Online(make) = alone.replacement.make else { unreachable!() };
         let mut policy = make(alone.dram_pages, alone.seed);
         let mut numbers = std::collections::HashMap::new();

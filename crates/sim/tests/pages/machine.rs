@@ -69,6 +69,7 @@ pub fn touches(pages: &[(u64, bool)]) -> Vec<Access> {
 pub fn settings(dram: usize) -> Settings {
     Settings {
         dram_pages: dram,
+        prefetch_cache: 0,
         tier: Tier {
             name: "test".to_owned(),
             timing: Timing {

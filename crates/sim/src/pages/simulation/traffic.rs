@@ -99,7 +99,13 @@ impl Simulation {
         self.fetching += 1;
         self.store.set(page, Flags::AHEAD.and(Flags::FETCH));
         self.read(page, class, now);
-        if let Some(evicted) = self.replacement.prefetch(page) {
+        if let Some(cache) = &mut self.prefetch_cache {
+            if let Some(dropped) = cache.prefetch(page) {
+                self.counts.evictions += 1;
+                self.counts.background_evictions += 1;
+                self.waste(dropped, pages);
+            }
+        } else if let Some(evicted) = self.replacement.prefetch(page) {
             self.counts.background_evictions += 1;
             self.evict(evicted, pages);
             self.flush(now);
@@ -128,15 +134,34 @@ impl Simulation {
         }
         let flags = self.store.flags(page);
         if flags.any(Flags::AHEAD) {
-            self.store.clear(page, Flags::AHEAD);
-            self.counts.prefetches_wasted += 1;
-            if let Some(engine) = &mut self.engine {
-                engine.evicted(pages.location(page));
-            }
+            self.waste(page, pages);
         }
         if flags.any(Flags::DIRTY) || !flags.any(Flags::TIER) {
             self.store.expect_write(page);
             self.buffer.push(page, &mut self.store);
+        }
+    }
+
+    /// A fetched page goes untouched. From the prefetch cache it need not be written: the tier still
+    /// has its copy.
+    fn waste(&mut self, page: PageId, pages: &PageTable) {
+        self.store.clear(page, Flags::AHEAD);
+        self.counts.prefetches_wasted += 1;
+        if let Some(engine) = &mut self.engine {
+            engine.evicted(pages.location(page));
+        }
+    }
+
+    /// A page is touched that may be in the prefetch cache: it moves to DRAM proper.
+    pub(super) fn leave_prefetch_cache(&mut self, page: PageId, flags: Flags) {
+        let Some(cache) = &mut self.prefetch_cache else {
+            return;
+        };
+        if cache.contains(page) {
+            cache.remove(page);
+            if self.settings.inclusion == Inclusion::Exclusive && !flags.any(Flags::FLIGHT) {
+                self.store.give_up(page);
+            }
         }
     }
 
