@@ -257,8 +257,15 @@ impl Simulation {
             self.fetch(index, page, way, pages);
             return;
         }
+        // Nothing has ended, and nothing begins, before that touch.
+        if let Some(touch) = self.threads[index].pending.take() {
+            self.touch(index, touch, pages);
+            return;
+        }
         if let Some(mark) = self.threads[index].take_mark() {
             self.pass(mark, Clock::of(&self.threads[index]));
+            // Who waited for that may be the next now.
+            return;
         }
         if let Some(mark) = self.threads[index].waits_for() {
             match self.passed.remove(&mark) {
@@ -268,8 +275,6 @@ impl Simulation {
                 }
                 None => self.threads[index].state = State::Held(mark),
             }
-        } else if let Some(touch) = self.threads[index].pending.take() {
-            self.touch(index, touch, pages);
         } else if let Some(batch) = self.threads[index].take_batch() {
             let soon = self.threads[index].foretell();
             self.expect(&batch.references[soon]);

@@ -288,6 +288,34 @@ fn what_comes_one_after_the_other_is_not_at_once() {
     }
 }
 
+/// A process that another starts after its last touch waits for the fault of that touch, even if
+/// a third thread is behind when it is made.
+#[test]
+fn who_waits_for_a_run_waits_for_its_last_fault() {
+    let process = |process, thread, instruction, page| Access {
+        process,
+        ..touch(thread, instruction, page, W)
+    };
+    // A third thread runs beside; the last touch of the first faults on page 1, which had to go.
+    let beside = |step: u64| process(0, 1, step * 10, 3 + step.min(5));
+    let mut program = vec![
+        process(0, 0, 0, 1),
+        process(0, 0, 10, 2),
+        process(0, 1, 0, 3),
+    ];
+    program.extend((1..1000).map(beside));
+    program.push(process(0, 0, 5_000, 1));
+    program.push(process(1, 2, 0, 9));
+    program.push(process(1, 2, 300_000, 9));
+    let mut machine = settings(2);
+    machine.eviction_buffer = 1;
+    let outcome = simulate(machine.clone(), slice::from_ref(&program), 4);
+    machine.tier.timing.read = Nanos(100_000);
+    let slow = simulate(machine, &[program], 4);
+    let later = slow.time() - outcome.time();
+    assert!(later >= Nanos(90_000), "{later}: {outcome:?} {slow:?}");
+}
+
 /// A thread that waits for another begins again where that one has come to.
 #[test]
 fn who_slept_over_the_warmup_does_not_bring_its_sleep() {
