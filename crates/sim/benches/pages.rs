@@ -177,7 +177,6 @@ fn settings(replacement: &'static Entry) -> Result<Settings> {
             name: technology.name.clone(),
             timing: technology.timing()?,
             devices: 1,
-            devices: 1,
             energy: None,
             endurance: None,
             pages: None,

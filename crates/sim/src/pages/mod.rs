@@ -19,6 +19,7 @@ mod settings;
 mod simulation;
 mod store;
 mod threads;
+mod timeline;
 
 pub use cost::{FaultCost, Shootdown};
 pub use count::{Counts, Latencies, Times};
@@ -26,6 +27,7 @@ pub use dram::Dram;
 pub use effective::Effective;
 pub use grid::{Choice, Grid};
 pub use outcome::{Energy, Lifetime, Outcome, ProgramTime};
-pub use run::{Foresight, Survey, run};
+pub use run::{Foresight, Survey, run, watch};
 pub use settings::{Inclusion, Prefetch, Settings, Tier, Work};
 pub use simulation::Simulation;
+pub use timeline::Point;

@@ -8,7 +8,7 @@ use terrace_base::{Error, Result};
 use terrace_policy::prefetch::{Engine, Future};
 use terrace_policy::replacement::{Make, Replacement};
 
-use super::{Outcome, Prefetch, Settings, Simulation};
+use super::{Outcome, Point, Prefetch, Settings, Simulation};
 use crate::intern::PageTable;
 use crate::workload::{Batch, Workload};
 
@@ -22,18 +22,36 @@ use crate::workload::{Batch, Workload};
 /// The traces', where one is corrupt; a usage error where a policy needs the future and it is
 /// not given, or is that of several threads and their order matters.
 pub fn run(
+    workload: Workload,
+    machines: Vec<Settings>,
+    future: Option<&Arc<Future>>,
+    progress: impl FnMut(u64),
+) -> Result<Vec<Outcome>> {
+    let watched = watch(workload, machines, future, None, progress)?;
+    Ok(watched.into_iter().map(|(outcome, _)| outcome).collect())
+}
+
+/// As [`run`]; how prefetching went is noted after `every` prefetches, if that is given, and at the
+/// end.
+///
+/// # Errors
+/// As [`run`].
+pub fn watch(
     mut workload: Workload,
     machines: Vec<Settings>,
     future: Option<&Arc<Future>>,
+    every: Option<u64>,
     mut progress: impl FnMut(u64),
-) -> Result<Vec<Outcome>> {
+) -> Result<Vec<(Outcome, Vec<Point>)>> {
     let counts_instructions = workload.counts_instructions();
     let mut runners = machines
         .into_iter()
         .map(|settings| {
             let replacement = replacement(&settings, future)?;
             let engine = engine(&settings, future)?;
-            let simulation = Simulation::new(settings, replacement, engine, &counts_instructions);
+            let mut simulation =
+                Simulation::new(settings, replacement, engine, &counts_instructions);
+            simulation.watch(every);
             Ok(Runner::new(simulation, workload.programs()))
         })
         .collect::<Result<Vec<_>>>()?;
@@ -53,7 +71,10 @@ pub fn run(
             many => many.par_iter_mut().for_each(go_on),
         }
         if runners.iter().all(|runner| runner.wants.is_none()) {
-            let outcome = |runner: &Runner| runner.simulation.outcome(pages);
+            let outcome = |runner: &Runner| {
+                let simulation = &runner.simulation;
+                (simulation.outcome(pages), simulation.timeline())
+            };
             return Ok(runners.iter().map(outcome).collect());
         }
         for (program, tape) in tapes.iter_mut().enumerate() {

@@ -22,6 +22,7 @@ use super::outcome::{Clock, Outcome, Reading};
 use super::settings::Settings;
 use super::store::Store;
 use super::threads::{Mark, NEVER, State, Thread, WINDOW};
+use super::timeline::{Point, Timeline};
 use crate::intern::PageTable;
 use crate::workload::{Batch, Reference, Run};
 
@@ -69,6 +70,7 @@ pub struct Simulation {
     /// Prefetches that are being read.
     fetching: usize,
     marks: Marks,
+    timeline: Timeline,
 }
 
 /// Moments that the result is told relative to.
@@ -114,8 +116,21 @@ impl Simulation {
             passed: FxHashMap::default(),
             fetching: 0,
             marks: Marks::default(),
+            timeline: Timeline::default(),
             settings,
         }
+    }
+
+    /// Notes how prefetching goes after every so many prefetches, if that is asked for.
+    pub fn watch(&mut self, every: Option<u64>) {
+        self.timeline = Timeline::new(every);
+    }
+
+    /// What was noted, and what there is at the end.
+    pub fn timeline(&self) -> Vec<Point> {
+        let now = self.threads.iter().map(Thread::now).max();
+        let end = Point::of(&self.counts, now.unwrap_or(Nanos::ZERO));
+        self.timeline.points(end)
     }
 
     /// More touches of a program, or none: it has ended.

@@ -186,7 +186,7 @@ impl Store {
     pub(super) fn slot(&self, page: PageId) -> Option<u64> {
         let slot = Some(self.slots[page.index()]).filter(|slot| *slot != NO_SLOT)?;
         let (slot, devices) = (u64::from(slot), self.devices.len() as u64);
-        Some((slot % devices) << DEVICE_BITS | slot / devices)
+        Some(((slot % devices) << DEVICE_BITS) | (slot / devices))
     }
 
     /// The page at a place in the tier.

@@ -96,6 +96,7 @@ impl Simulation {
 
     fn read_ahead(&mut self, page: PageId, class: Class, now: Nanos, pages: &PageTable) {
         self.counts.prefetches += 1;
+        self.timeline.fetched(&self.counts, now);
         self.fetching += 1;
         self.store.set(page, Flags::AHEAD.and(Flags::FETCH));
         self.read(page, class, now);
