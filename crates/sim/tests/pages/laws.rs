@@ -155,6 +155,30 @@ proptest! {
         }
     }
 
+    /// Where a read takes no time there is no queue, so it does not matter which one hints wait in,
+    /// on however many devices: the same pages are fetched.
+    #[test]
+    fn on_an_infinitely_fast_device_the_queue_does_not_matter(
+        machine in machines(),
+        programs in programs(),
+        devices in 1u32..4,
+    ) {
+        let program: Vec<_> = programs[0].iter().map(|access| Access { thread: 0, ..*access }).collect();
+        let found = ["direct", "fifo", "lifo"].map(|queue| {
+            let mut machine = machine.clone();
+            machine.prefetch = predictor(&format!("spatial:queue={queue}"));
+            machine.work = Work::Asynchronous;
+            machine.eviction_buffer = 4096;
+            machine.tier.devices = devices;
+            machine.tier.timing.bandwidth = None;
+            machine.tier.timing.read = Nanos(0);
+            machine.tier.timing.write = Nanos(0);
+            simulate(machine, &[program.clone()], 50)
+        });
+        prop_assert_eq!(&found[0], &found[1]);
+        prop_assert_eq!(&found[0], &found[2]);
+    }
+
     /// With one thread and no prefetch, misses are the policy's.
     #[test]
     fn misses_are_the_policy_s(machine in machines(), programs in programs(), block in 1usize..80) {
