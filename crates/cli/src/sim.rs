@@ -4,10 +4,10 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use terrace_base::{Error, Result};
+use terrace_base::{Context, Error, Result};
 use terrace_report::sim::{Document, Run, Simulated, text};
-use terrace_sim::pages::Choice;
-use terrace_sim::pages::{Settings, Survey, run};
+use terrace_report::timeline;
+use terrace_sim::pages::{Choice, Foresight, Point, Settings, Survey, watch};
 use terrace_sim::workload::Workload;
 use terrace_trace::{Columns, Format, Source, ahead, open_in};
 
@@ -37,28 +37,32 @@ fn pages(arguments: &Pages) -> Result<ExitCode> {
         .map(|choice| choice.settings(survey.footprint_pages));
     let settings: Vec<Settings> = settings.collect::<Result<_>>()?;
     let (workload, progress) = traces.open("simulating")?;
-    let outcomes = run(
-        workload,
-        settings.clone(),
-        survey.future.as_deref(),
-        |accesses| {
-            progress.at(accesses);
-        },
-    );
+    let every = arguments
+        .timeline
+        .as_ref()
+        .map(|_| arguments.timeline_epoch);
+    let future = survey.future.as_ref();
+    let at = |accesses| progress.at(accesses);
+    let watched = watch(workload, settings.clone(), future, every, at);
     drop(progress);
-    let runs = settings
-        .iter()
-        .zip(outcomes?)
-        .map(|(settings, outcome)| Run::of(settings, &outcome));
+    let machines = choices.iter().zip(&settings).zip(watched?);
+    let machines: Vec<(Simulated, Vec<Point>)> = machines
+        .map(|((choice, settings), (outcome, points))| {
+            let dram = choice.dram();
+            let run = Run::of(settings, &outcome);
+            (Simulated { dram, run }, points)
+        })
+        .collect();
+    if let Some(path) = &arguments.timeline {
+        let cannot = || format!("cannot write the timeline `{}`", path.display());
+        std::fs::write(path, timeline::csv(&machines)?).or_fail(cannot)?;
+    }
+    let simulated: Vec<Simulated> = machines.into_iter().map(|(machine, _)| machine).collect();
     let text = if arguments.json {
+        let runs = simulated.into_iter().map(|machine| machine.run);
         Document::new(traces.names(), runs.collect()).to_json()
     } else {
-        let simulated = choices.iter().zip(runs);
-        let simulated = simulated.map(|(choice, run)| Simulated {
-            dram: choice.dram(),
-            run,
-        });
-        text(&simulated.collect::<Vec<_>>())
+        text(&simulated)
     };
     // Whoever reads only the first lines has read what they wanted.
     let _ = std::io::stdout().write_all(text.as_bytes());
@@ -105,12 +109,13 @@ impl Traces<'_> {
 
 /// A first pass over the traces, if some machine needs what it finds.
 pub fn survey(traces: &Traces, choices: &[Choice]) -> Result<Survey> {
-    let future = choices.iter().any(Choice::needs_future);
-    if !future && !choices.iter().any(Choice::needs_footprint) {
+    let foresight = choices.iter().map(Choice::foresight);
+    let foresight = foresight.max().unwrap_or_default();
+    if foresight == Foresight::Nothing && !choices.iter().any(Choice::needs_footprint) {
         return Ok(Survey::default());
     }
     let (workload, progress) = traces.open("looking")?;
-    let survey = Survey::of(workload, future, |accesses| progress.at(accesses))?;
+    let survey = Survey::of(workload, foresight, |accesses| progress.at(accesses))?;
     if survey.footprint_pages == 0 {
         return Err(Error::failure(format!(
             "there is no access in {}",

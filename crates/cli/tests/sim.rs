@@ -220,6 +220,11 @@ fn wrong_input_has_its_sentence() {
             2,
             "future",
         ),
+        (
+            vec!["--dram", "1M", "--prefetch", "oracle", &zipf, &zipf],
+            2,
+            "needs one trace",
+        ),
         (vec!["--dram", "1000000T", &zipf], 2, "DRAM"),
     ] {
         let output = terrace(&[&["sim", "pages"], &arguments[..]].concat());
@@ -227,6 +232,71 @@ fn wrong_input_has_its_sentence() {
         assert_eq!(output.status.code(), Some(code), "{arguments:?}: {said}");
         assert!(said.contains(says), "{arguments:?}: {said}");
         assert!(!said.contains("panicked"), "{arguments:?}: {said}");
+    }
+}
+
+/// Epochs of a timeline add up to what the result says.
+#[test]
+fn a_timeline_adds_up() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name).display().to_string();
+    let (trace, out) = (path("walk.parquet"), path("timeline.csv"));
+    let made = terrace(&[
+        "trace",
+        "gen",
+        "sequential",
+        "--accesses",
+        "300000",
+        "--footprint",
+        "1M",
+        "-o",
+        &trace,
+    ]);
+    assert!(made.status.success(), "{}", text(&made.stderr));
+    let output = terrace(&[
+        "sim",
+        "pages",
+        "--dram",
+        "50%",
+        "--prefetch",
+        "readahead,stream,oracle",
+        "--devices",
+        "2",
+        "--prefetch-cache",
+        "16",
+        "--timeline",
+        &out,
+        "--timeline-epoch",
+        "50",
+        "--json",
+        &trace,
+    ]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let document: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let csv = std::fs::read_to_string(&out).unwrap();
+    for (index, prefetch) in ["readahead", "stream", "oracle"].iter().enumerate() {
+        let run = &document["runs"][index];
+        let number = (index + 1).to_string();
+        let rows: Vec<Vec<&str>> = csv
+            .lines()
+            .map(|line| line.split(',').collect())
+            .filter(|row: &Vec<&str>| row[0] == number)
+            .collect();
+        assert!(
+            rows.len() > 1 && rows.iter().all(|row| row[3] == *prefetch),
+            "{csv}"
+        );
+        for (column, name) in [(7, "issued"), (8, "used"), (9, "late"), (10, "wasted")] {
+            let sum: u64 = rows
+                .iter()
+                .map(|row| row[column].parse::<u64>().unwrap())
+                .sum();
+            assert_eq!(run["prefetch"][name], sum, "{prefetch}: {name}");
+        }
+        let accuracy = run["prefetch"]["accuracy"].as_f64().unwrap();
+        assert!(*prefetch != "oracle" || accuracy > 0.9, "{accuracy}");
+        assert!(run["fault_latency_ns"].as_f64().unwrap() > 0.0);
+        assert_eq!(run["settings"]["devices"], 2);
     }
 }
 

@@ -24,10 +24,6 @@ use terrace_base::{Context, Error, Result};
 const SAMPLE_EVERY: Duration = Duration::from_millis(50);
 /// What a program started may outlive it so long without a word.
 const STRAGGLE: Duration = Duration::from_millis(300);
-/// Fetched pages may take up this share of the budget before they are touched.
-const WINDOW_SHARE: u64 = 16;
-/// Fetched pages that may wait to be touched, at least and at most.
-const WINDOW: (u64, u64) = (64, 2048);
 
 /// The DRAM that a program may use.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -331,13 +327,14 @@ impl Session {
 }
 
 fn start_steering(
-    engine: Engine,
+    mut engine: Engine,
     budget: &Budget,
     limit: Option<Bytes>,
     readahead: Option<PageCluster>,
 ) -> Result<Steering> {
     let pages = limit.unwrap_or_else(machine_memory).0 / PAGE_BYTES;
-    let window = (pages / WINDOW_SHARE).clamp(WINDOW.0, WINDOW.1);
+    let window = prefetch::window(pages);
+    engine.limit(window);
     let faults = FaultStream::open(budget.watched())?;
     Steering::start(engine, faults, window as usize, readahead)
 }

@@ -9,4 +9,5 @@ pub mod sim;
 pub mod status;
 pub mod sweep;
 mod table;
+pub mod timeline;
 pub mod trace;

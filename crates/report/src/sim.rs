@@ -58,6 +58,11 @@ pub struct Run {
     pub prefetch: Prefetches,
     /// TLB shoot-downs.
     pub shootdowns: u64,
+    /// What a fault on a page of the tier took on average, from the touch to the page being mapped,
+    /// in nanoseconds (Fedorov 2016, figure 5.4); null where there was none.
+    pub fault_latency_ns: Option<f64>,
+    /// What a read of the device took on average, waiting in its queue included, in nanoseconds.
+    pub device_latency_ns: Option<f64>,
     /// Virtual run time of all programs, in nanoseconds.
     pub time_ns: Nanos,
     /// The same on a machine with DRAM for everything.
@@ -85,9 +90,18 @@ pub struct Run {
     pub warning: Option<String>,
 }
 
-/// Pages fetched ahead.
+/// What became of predictions (Fedorov 2016, figures 5.12 and 5.13): each was filtered, wiped, found
+/// in memory or issued, unless it waited to be at the end.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Prefetches {
+    /// Pages named by the predictor; with readahead, the others of each block.
+    pub predicted: u64,
+    /// In memory, on their way, not in the tier, or named already.
+    pub filtered: u64,
+    /// Pushed out of the secondary queue by others; with readahead, there was no room.
+    pub wiped: u64,
+    /// Found in memory, or on their way, when their turn came.
+    pub in_memory: u64,
     /// Fetched.
     pub issued: u64,
     /// Touched after they had arrived.
@@ -96,6 +110,34 @@ pub struct Prefetches {
     pub late: u64,
     /// Evicted untouched.
     pub wasted: u64,
+    /// In DRAM, or on their way, and not touched at the end.
+    pub untouched: u64,
+    /// The share of those with a known end that were touched; null where there are none.
+    pub accuracy: Option<f64>,
+    /// The share of the full misses that there would have been that were foreseen.
+    pub coverage: Option<f64>,
+    /// The share of those touched that had arrived by then.
+    pub timeliness: Option<f64>,
+}
+
+impl Prefetches {
+    fn of(outcome: &Outcome) -> Self {
+        let story = outcome.counts.story();
+        Self {
+            predicted: story.predicted,
+            filtered: story.filtered,
+            wiped: story.wiped,
+            in_memory: story.in_memory,
+            issued: story.issued,
+            used: story.used,
+            late: story.late,
+            wasted: story.wasted,
+            untouched: outcome.untouched,
+            accuracy: story.accuracy(),
+            coverage: story.coverage(outcome.counts.full_misses),
+            timeliness: story.timeliness(),
+        }
+    }
 }
 
 impl Run {
@@ -116,12 +158,9 @@ impl Run {
             background_evictions: counts.background_evictions,
             writebacks: counts.writebacks,
             reads: counts.reads,
-            prefetch: Prefetches {
-                issued: counts.prefetches,
-                used: counts.prefetches_used,
-                late: counts.prefetches_late,
-                wasted: counts.prefetches_wasted,
-            },
+            prefetch: Prefetches::of(outcome),
+            fault_latency_ns: outcome.latencies.fault(),
+            device_latency_ns: outcome.latencies.device(),
             shootdowns: counts.shootdowns,
             time_ns: outcome.time(),
             all_dram_ns: outcome.all_dram(),
@@ -210,6 +249,10 @@ pub fn text(simulated: &[Simulated]) -> String {
     if let [only] = simulated {
         text.push('\n');
         text.push_str(&breakdown(&only.run));
+        if only.run.prefetch.issued > 0 {
+            text.push('\n');
+            text.push_str(&story(&only.run));
+        }
     }
     text.push_str(&notes(simulated));
     text
@@ -238,15 +281,12 @@ fn comparison(simulated: &[Simulated]) -> String {
     let varied: Vec<usize> = (0..names[0].len())
         .filter(|&column| column == 0 || varies(&names, column))
         .collect();
-    let figures = [
-        "misses",
-        "miss ratio",
-        "read",
-        "written",
-        "time",
-        "slowdown",
-        "lifetime",
-    ];
+    let prefetches = simulated.iter().any(|one| one.run.prefetch.issued > 0);
+    let mut figures = vec!["misses", "miss ratio"];
+    if prefetches {
+        figures.extend(["prefetched", "accuracy"]);
+    }
+    figures.extend(["read", "written", "time", "slowdown", "lifetime"]);
     let head: Vec<&str> = varied
         .iter()
         .map(|&column| names[0][column].0)
@@ -259,9 +299,14 @@ fn comparison(simulated: &[Simulated]) -> String {
             .iter()
             .map(|&column| names[column].1.clone())
             .collect();
+        row.extend([run.misses.to_string(), format!("{:.4}", run.miss_ratio)]);
+        if prefetches {
+            row.extend([
+                run.prefetch.issued.to_string(),
+                percent(run.prefetch.accuracy),
+            ]);
+        }
         row.extend([
-            run.misses.to_string(),
-            format!("{:.4}", run.miss_ratio),
             Bytes(run.reads * PAGE_BYTES).to_string(),
             Bytes(run.writebacks * PAGE_BYTES).to_string(),
             run.time_ns.to_string(),
@@ -302,12 +347,14 @@ fn named(one: &Simulated) -> Vec<(&'static str, String)> {
         ("memory", settings.memory.clone()),
         ("replacement", settings.replacement.to_owned()),
         ("prefetch", settings.prefetch.to_owned()),
+        ("prefetch cache", settings.prefetch_cache.to_string()),
         ("work", word(&settings.work)),
         ("inclusion", word(&settings.inclusion)),
         ("buffer", settings.eviction_buffer.to_string()),
         ("read latency", Nanos(settings.read_ns).to_string()),
         ("write latency", Nanos(settings.write_ns).to_string()),
         ("channels", settings.channels.to_string()),
+        ("devices", settings.devices.to_string()),
         ("order", settings.order.to_owned()),
         ("fault cost", settings.fault.name.clone()),
         ("shoot-down", word(&settings.fault.shootdown)),
@@ -361,6 +408,42 @@ fn breakdown(run: &Run) -> String {
         table.add_row([name.to_owned(), time.to_string(), format!("{share:.1} %")]);
     }
     format!("{table}\n")
+}
+
+/// What became of the predictions of one machine.
+fn story(run: &Run) -> String {
+    let prefetch = &run.prefetch;
+    let mut table = table(&["what became of predictions", "pages", "share"]);
+    for (name, pages) in [
+        ("filtered before the queue", prefetch.filtered),
+        ("wiped from the queue", prefetch.wiped),
+        ("in memory at their turn", prefetch.in_memory),
+        ("used", prefetch.used),
+        ("late", prefetch.late),
+        ("wasted", prefetch.wasted),
+        ("untouched at the end", prefetch.untouched),
+    ] {
+        let share = 100.0 * pages as f64 / prefetch.predicted.max(1) as f64;
+        table.add_row([name.to_owned(), pages.to_string(), format!("{share:.1} %")]);
+    }
+    let mean = |nanos: Option<f64>| {
+        nanos.map_or("-".to_owned(), |nanos| {
+            Nanos(nanos.round() as u64).to_string()
+        })
+    };
+    format!(
+        "{table}\naccuracy {}, coverage {}, timeliness {}; a fault took {}, a read of the device {}\n",
+        percent(prefetch.accuracy),
+        percent(prefetch.coverage),
+        percent(prefetch.timeliness),
+        mean(run.fault_latency_ns),
+        mean(run.device_latency_ns),
+    )
+}
+
+/// A share as it is read.
+fn percent(share: Option<f64>) -> String {
+    share.map_or("-".to_owned(), |share| format!("{:.1} %", 100.0 * share))
 }
 
 /// Years, or days where it is less than one.

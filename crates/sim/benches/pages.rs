@@ -172,9 +172,11 @@ fn settings(replacement: &'static Entry) -> Result<Settings> {
     let technology = catalogue.get("pcm")?;
     Ok(Settings {
         dram_pages: DRAM_PAGES,
+        prefetch_cache: 0,
         tier: Tier {
             name: technology.name.clone(),
             timing: technology.timing()?,
+            devices: 1,
             energy: None,
             endurance: None,
             pages: None,

@@ -118,6 +118,11 @@ impl PageTable {
         self.locations[page.index()]
     }
 
+    /// The page of each number.
+    pub fn locations(&self) -> &[Location] {
+        &self.locations
+    }
+
     /// How many pages have a number.
     pub fn len(&self) -> usize {
         self.locations.len()

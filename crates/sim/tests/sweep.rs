@@ -12,7 +12,7 @@ use terrace_device::{Catalogue, Order};
 use terrace_policy::replacement;
 use terrace_sim::pages::names::Picos;
 use terrace_sim::pages::{self, FaultCost, Inclusion, Outcome, Prefetch, Survey, Work};
-use terrace_sim::pages::{Choice, Dram, Grid};
+use terrace_sim::pages::{Choice, Dram, Foresight, Grid};
 use terrace_sim::sweep::{Output, Sweep, Trace};
 use terrace_sim::workload::Workload;
 use terrace_trace::{Access, Block, Columns};
@@ -33,10 +33,12 @@ fn machines() -> Vec<Choice> {
         read: vec![],
         write: vec![],
         channels: vec![],
+        devices: vec![1],
         order: vec![Order::Plain],
         capacity: vec![],
         replacement: policies.to_vec(),
         prefetch: vec![Prefetch::Off],
+        prefetch_cache: vec![0],
         work: vec![Work::Asynchronous],
         inclusion: vec![Inclusion::Inclusive],
         eviction_buffer: vec![4],
@@ -83,10 +85,10 @@ fn twin(trace: &Trace, machines: &[Choice]) -> Vec<Outcome> {
         let source = terrace_trace::open(&trace.path, Columns::PAGES).unwrap();
         Workload::new(vec![source], trace.limit).unwrap()
     };
-    let survey = Survey::of(open(), true, |_| {}).unwrap();
+    let survey = Survey::of(open(), Foresight::Order, |_| {}).unwrap();
     let outcome = |machine: &Choice| {
         let settings = machine.settings(survey.footprint_pages).unwrap();
-        let future = survey.future.as_deref();
+        let future = survey.future.as_ref();
         let outcomes = pages::run(open(), vec![settings], future, |_| {});
         outcomes.unwrap().remove(0)
     };

@@ -43,6 +43,12 @@ pub struct Machines {
           value_parser = clap::value_parser!(u32).range(0..=10))]
     pub page_cluster: u32,
 
+    /// Pages of DRAM that are kept for what is fetched ahead until it is used; with 0, it goes where
+    /// all pages are
+    #[arg(long, value_name = "PAGES", value_delimiter = ',', default_value = "0",
+          value_parser = clap::value_parser!(u32))]
+    pub prefetch_cache: Vec<u32>,
+
     /// Who waits for what is fetched ahead: nobody, or the fault that called for it
     #[arg(
         long,
@@ -85,10 +91,15 @@ pub struct Machines {
           allow_hyphen_values = true)]
     pub write_latency: Vec<Nanos>,
 
-    /// Requests that the device serves at the same time [default: the memory's]
+    /// Requests that a device serves at the same time [default: the memory's]
     #[arg(long, value_name = "N", value_delimiter = ',',
           value_parser = clap::value_parser!(u32).range(1..=65536))]
     pub channels: Vec<u32>,
+
+    /// Devices of that kind, each with a queue of its own; evicted pages go to them in turn
+    #[arg(long, value_name = "N", value_delimiter = ',', default_value = "1",
+          value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub devices: Vec<u32>,
 
     /// Which waiting request goes next: plain (first come, first served), round-robin (over the
     /// classes), deadline (faults before prefetches before writes)
@@ -184,17 +195,15 @@ impl Machines {
             read: self.read_latency.clone(),
             write: self.write_latency.clone(),
             channels: self.channels.clone(),
+            devices: self.devices.clone(),
             order: self.order.clone(),
             capacity: self.tier_size.clone(),
             replacement: self.replacement.clone(),
             prefetch: prefetch.map_err(Error::usage)?,
+            prefetch_cache: pages(&self.prefetch_cache),
             work: self.prefetch_work.iter().map(work).collect(),
             inclusion: self.inclusion.iter().map(inclusion).collect(),
-            eviction_buffer: self
-                .eviction_buffer
-                .iter()
-                .map(|pages| *pages as usize)
-                .collect(),
+            eviction_buffer: pages(&self.eviction_buffer),
             fault: self.fault_cost.clone(),
             shootdown: self.shootdown.iter().map(shootdown).collect(),
             threads: self.threads.clone(),
@@ -204,6 +213,11 @@ impl Machines {
             seed: self.seed.clone(),
         })
     }
+}
+
+/// Numbers of pages.
+fn pages(numbers: &[u32]) -> Vec<usize> {
+    numbers.iter().map(|pages| *pages as usize).collect()
 }
 
 /// A title and a line for each name.

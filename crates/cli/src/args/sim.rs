@@ -53,6 +53,16 @@ pub struct Pages {
     #[arg(long)]
     pub json: bool,
 
+    /// How prefetching went, in epochs, as CSV: how many pages were fetched, used, late and wasted,
+    /// and their accuracy, a row an epoch and machine
+    #[arg(long, value_name = "FILE")]
+    pub timeline: Option<PathBuf>,
+
+    /// Pages fetched ahead in an epoch of --timeline
+    #[arg(long, value_name = "N", default_value_t = 1000, requires = "timeline",
+          value_parser = clap::value_parser!(u64).range(1..))]
+    pub timeline_epoch: u64,
+
     /// No progress bar
     #[arg(short, long)]
     pub quiet: bool,

@@ -188,6 +188,12 @@ impl Predictor for Auto {
         }
     }
 
+    fn limit(&mut self, window: u64) {
+        for child in &mut self.children {
+            child.predictor.limit(window);
+        }
+    }
+
     fn is_in_vain(&self) -> bool {
         !self.costs.can_pay()
     }

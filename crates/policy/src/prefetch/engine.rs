@@ -129,12 +129,18 @@ impl Engine {
         self.predictor.price(costs);
     }
 
+    /// So many fetched pages may wait to be touched; to be said before the first fault.
+    pub fn limit(&mut self, window: u64) {
+        self.predictor.limit(window);
+    }
+
     /// Whether nothing will ever be fetched, so that nobody need watch for faults.
     pub fn is_in_vain(&self) -> bool {
         self.predictor.is_in_vain()
     }
 
-    /// The thread has made so many touches; only a simulator knows.
+    /// A thread has made so many touches, as only a simulation knows. Tell it before anything else
+    /// that the thread does.
     pub fn made(&mut self, thread: Thread, touches: u64) {
         self.predictor.made(thread, touches);
     }
@@ -147,9 +153,19 @@ impl Engine {
     /// The next page to fetch; unless the engine is direct, call it only when no demand request
     /// waits.
     pub fn next(&mut self, memory: &mut dyn Memory) -> Option<Location> {
+        self.next_of(memory, |_| true)
+    }
+
+    /// As [`Engine::next`], of those pages that `can` be fetched now: where the tier has several
+    /// devices, those of the idle ones. Looks at those that cannot, each time.
+    pub fn next_of(
+        &mut self,
+        memory: &mut dyn Memory,
+        mut can: impl FnMut(Location) -> bool,
+    ) -> Option<Location> {
         while let Some(at) = match self.settings.order {
-            Order::Lifo => self.queue.pop_newest(),
-            Order::Fifo | Order::Direct => self.queue.pop_oldest(),
+            Order::Lifo => self.queue.pop_newest(|at| can(*at)),
+            Order::Fifo | Order::Direct => self.queue.pop_oldest(|at| can(*at)),
         } {
             let Entry::Occupied(mut entry) = self.hints.entry(at) else {
                 unreachable!("a queued hint is known until it is popped or wiped");

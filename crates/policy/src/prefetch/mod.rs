@@ -9,6 +9,7 @@
 pub mod auto;
 mod costs;
 mod engine;
+pub mod oracle;
 mod params;
 mod queue;
 pub mod readahead;
@@ -60,6 +61,12 @@ pub struct Prediction {
     pub goes_on: bool,
 }
 
+/// How many fetched pages may wait to be touched where a program has so many pages of DRAM: a
+/// sixteenth of them, but some tens, and no more than a device needs to be kept busy.
+pub fn window(dram_pages: u64) -> u64 {
+    (dram_pages / 16).clamp(64, 2048)
+}
+
 /// Foresees pages from the stream of faults.
 ///
 /// It has no clock and does no I/O. It need not know which of its pages are in memory, the
@@ -87,6 +94,10 @@ pub trait Predictor: Send {
 
     /// What fetches cost on this machine; a driver that knows says so before the first fault.
     fn price(&mut self, _costs: Costs) {}
+
+    /// So many fetched pages may wait to be touched without pushing out what is needed; said once,
+    /// before the first fault, by [`window`] of the pages of DRAM.
+    fn limit(&mut self, _window: u64) {}
 
     /// Whether nothing will ever be predicted, so that nobody need watch for faults.
     fn is_in_vain(&self) -> bool {

@@ -49,14 +49,16 @@ impl<T> SecondaryQueue<T> {
         wiped
     }
 
-    /// Takes the newest hint.
-    pub fn pop_newest(&mut self) -> Option<T> {
-        self.entries.pop_back()
+    /// Takes the newest hint of those that `can` go.
+    pub fn pop_newest(&mut self, can: impl FnMut(&T) -> bool) -> Option<T> {
+        let index = self.entries.iter().rposition(can)?;
+        self.entries.remove(index)
     }
 
-    /// Takes the oldest hint.
-    pub fn pop_oldest(&mut self) -> Option<T> {
-        self.entries.pop_front()
+    /// Takes the oldest hint of those that `can` go.
+    pub fn pop_oldest(&mut self, can: impl FnMut(&T) -> bool) -> Option<T> {
+        let index = self.entries.iter().position(can)?;
+        self.entries.remove(index)
     }
 
     /// Cancels every hint that `doomed` names; returns how many those were.
@@ -86,7 +88,7 @@ mod tests {
         let mut queue = SecondaryQueue::new(8);
         queue.push_newest(vec!["a1", "a2"], |_| false);
         queue.push_newest(vec!["b1", "b2"], |_| false);
-        let order: Vec<_> = std::iter::from_fn(|| queue.pop_newest()).collect();
+        let order: Vec<_> = std::iter::from_fn(|| queue.pop_newest(|_| true)).collect();
         assert_eq!(order, ["b1", "b2", "a1", "a2"]);
     }
 
@@ -97,7 +99,7 @@ mod tests {
         queue.push_newest(vec!["a1", "a2"], of('a'));
         queue.push_newest(vec!["b1", "b2"], of('b'));
         queue.push_newest(vec!["b3"], of('b'));
-        let order: Vec<_> = std::iter::from_fn(|| queue.pop_newest()).collect();
+        let order: Vec<_> = std::iter::from_fn(|| queue.pop_newest(|_| true)).collect();
         assert_eq!(order, ["b1", "b2", "b3", "a1", "a2"]);
     }
 
@@ -106,7 +108,7 @@ mod tests {
         let mut queue = SecondaryQueue::new(3);
         queue.push_newest(vec![1, 2], |_| false);
         assert_eq!(queue.push_newest(vec![3, 4], |_| false), [2]);
-        let order: Vec<_> = std::iter::from_fn(|| queue.pop_newest()).collect();
+        let order: Vec<_> = std::iter::from_fn(|| queue.pop_newest(|_| true)).collect();
         assert_eq!(order, [3, 4, 1]);
     }
 
@@ -116,7 +118,7 @@ mod tests {
         queue.push_newest(vec![0], |_| false);
         assert_eq!(queue.push_newest(vec![1, 2, 3], |_| false), [3, 0]);
         assert_eq!(queue.len(), 2);
-        assert_eq!(queue.pop_newest(), Some(1));
+        assert_eq!(queue.pop_newest(|_| true), Some(1));
     }
 
     #[test]
@@ -124,8 +126,18 @@ mod tests {
         let mut queue = SecondaryQueue::new(3);
         assert!(queue.push_behind(vec![1, 2]).is_empty());
         assert_eq!(queue.push_behind(vec![3, 4]), [4]);
-        let order: Vec<_> = std::iter::from_fn(|| queue.pop_oldest()).collect();
+        let order: Vec<_> = std::iter::from_fn(|| queue.pop_oldest(|_| true)).collect();
         assert_eq!(order, [1, 2, 3]);
+    }
+
+    #[test]
+    fn what_cannot_go_stays() {
+        let mut queue = SecondaryQueue::new(4);
+        queue.push_behind(vec![1, 2, 3, 4]);
+        assert_eq!(queue.pop_newest(|n| n % 2 == 1), Some(3));
+        assert_eq!(queue.pop_oldest(|n| n % 2 == 0), Some(2));
+        assert_eq!(queue.pop_oldest(|n| *n > 4), None);
+        assert_eq!(queue.len(), 2);
     }
 
     #[test]

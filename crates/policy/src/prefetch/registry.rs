@@ -2,11 +2,18 @@
 
 use std::sync::Arc;
 
-use super::{Order, Params, Predictor, auto, readahead, spatial, stream, temporal};
+use super::{Order, Params, Predictor, auto, oracle, readahead, spatial, stream, temporal};
 use crate::page::Location;
+use crate::replacement::PageId;
 
-/// All pages that each thread will touch, in order, by the thread's number.
-pub type Future = Vec<Vec<Location>>;
+/// All touches to come: 4 bytes each, and 16 a page.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Future {
+    /// Where each page lies, by its number.
+    pub pages: Vec<Location>,
+    /// The pages that each thread will touch, in order, by the thread's number.
+    pub touches: Vec<Vec<PageId>>,
+}
 
 /// A predictor, or a sentence that says which of its settings is wrong.
 pub type Made = Result<Box<dyn Predictor>, String>;
@@ -57,6 +64,15 @@ pub const REGISTRY: &[Entry] = &[
         keys: "cluster=3",
         order: Order::Direct,
         make: Make::Online(|params| Ok(Box::new(readahead::Readahead::new(params)?))),
+    },
+    Entry {
+        name: "oracle",
+        summary: "the pages that each thread will need next: it knows; the most that a predictor could win",
+        keys: "degree=16, trigger=first-use",
+        order: Order::Fifo,
+        make: Make::Offline(|params, future| {
+            Ok(Box::new(oracle::Oracle::new(params, Arc::clone(future))?))
+        }),
     },
     Entry {
         name: "spatial",

@@ -39,7 +39,7 @@ impl Spec {
             given if given.is_empty() => name.to_owned(),
             given => format!("{name}:{given}"),
         };
-        let settings = engine_settings(&mut params, entry.order).map_err(of)?;
+        let settings = engine_settings(&mut params, entry).map_err(of)?;
         let spec = Self {
             entry,
             params,
@@ -155,13 +155,19 @@ impl PartialEq for Spec {
     }
 }
 
-/// Takes those of the engine.
-fn engine_settings(params: &mut Params, order: Order) -> Result<Settings, String> {
-    let default = Settings::default();
+/// Takes those of the engine. Who knows the future is told of first uses unless it shall not be.
+fn engine_settings(params: &mut Params, entry: &Entry) -> Result<Settings, String> {
+    let default = Settings {
+        trigger: match entry.make {
+            Make::Online(_) => Trigger::Faults,
+            Make::Offline(_) => Trigger::FirstUse,
+        },
+        ..Settings::default()
+    };
     Ok(Settings {
         order: params.choice(
             "queue",
-            order,
+            entry.order,
             &[
                 ("lifo", Order::Lifo),
                 ("fifo", Order::Fifo),

@@ -231,6 +231,12 @@ impl Predictor for Stream {
         track.predict()
     }
 
+    /// One stream takes a quarter of the window at most with one prediction.
+    fn limit(&mut self, window: u64) {
+        let most = (window / 4).max(self.settings.first);
+        self.settings.depth = self.settings.depth.min(most);
+    }
+
     fn futile(&mut self, source: Source) {
         if let Some(track) = self.track_mut(source) {
             track.retreat();

@@ -4,6 +4,7 @@ use std::ops::Sub;
 
 use serde::{Deserialize, Serialize};
 use terrace_base::Nanos;
+use terrace_policy::prefetch::LifeStory;
 
 /// Declares a struct of figures that only grow, and how to subtract an earlier state.
 macro_rules! figures {
@@ -48,6 +49,15 @@ figures! {
         writebacks,
         /// Pages read from the tier, on demand or ahead.
         reads,
+        /// Pages that a predictor named; with readahead, the others of each block. Each is counted
+        /// once more below, unless it waited to be fetched at the end.
+        predictions,
+        /// Those of them that were in memory, on their way, not in the tier, or named already.
+        predictions_filtered,
+        /// Those pushed out of the secondary queue, or for which readahead had no room.
+        predictions_wiped,
+        /// Those found in memory, or on their way, when their turn came.
+        predictions_in_memory,
         /// Pages fetched ahead.
         prefetches,
         /// Touches of a page that was fetched ahead and had arrived.
@@ -89,7 +99,52 @@ figures! {
     }
 }
 
+figures! {
+    /// What waits took, and how many there were.
+    Latencies: u64 {
+        /// Faults on pages of the tier that ended: full and partial misses.
+        faults,
+        /// From the touch to the page being mapped, in nanoseconds, of all of them (Fedorov 2016,
+        /// figure 5.4).
+        faults_ns,
+        /// Reads of the device that ended, on demand or ahead.
+        device_reads,
+        /// From asking the device to the end of the read, in nanoseconds, of all of them.
+        device_reads_ns,
+    }
+}
+
+impl Latencies {
+    /// Of a fault, in nanoseconds; none where there was none.
+    pub fn fault(&self) -> Option<f64> {
+        mean(self.faults_ns, self.faults)
+    }
+
+    /// Of a read of the device, in nanoseconds; none where there was none.
+    pub fn device(&self) -> Option<f64> {
+        mean(self.device_reads_ns, self.device_reads)
+    }
+}
+
+fn mean(sum: u64, number: u64) -> Option<f64> {
+    (number > 0).then(|| sum as f64 / number as f64)
+}
+
 impl Counts {
+    /// What became of predictions.
+    pub fn story(&self) -> LifeStory {
+        LifeStory {
+            predicted: self.predictions,
+            filtered: self.predictions_filtered,
+            wiped: self.predictions_wiped,
+            in_memory: self.predictions_in_memory,
+            issued: self.prefetches,
+            used: self.prefetches_used,
+            late: self.prefetches_late,
+            wasted: self.prefetches_wasted,
+        }
+    }
+
     /// Touches of pages that were not in DRAM.
     pub fn misses(&self) -> u64 {
         self.first_touches + self.full_misses + self.partial_misses + self.rescues

@@ -10,15 +10,19 @@ use super::{FaultCost, Inclusion, Prefetch, Settings, Work};
 pub struct Effective {
     /// Pages of DRAM.
     pub dram_pages: u64,
+    /// Those of them that are kept for pages fetched ahead.
+    pub prefetch_cache: u64,
     /// The technology of the tier.
     pub memory: String,
     /// Latency of a page read, in nanoseconds.
     pub read_ns: u64,
     /// Latency of a page write, in nanoseconds.
     pub write_ns: u64,
-    /// Requests served at the same time.
+    /// Requests that a device serves at the same time.
     pub channels: u32,
-    /// Bytes a second over all channels; none: no limit.
+    /// Devices of that kind.
+    pub devices: u32,
+    /// Bytes a second over all channels of a device; none: no limit.
     pub bandwidth: Option<u64>,
     /// The order in which the device serves.
     pub order: &'static str,
@@ -56,10 +60,12 @@ impl Effective {
         let timing = &settings.tier.timing;
         Self {
             dram_pages: settings.dram_pages as u64,
+            prefetch_cache: settings.prefetch_cache as u64,
             memory: settings.tier.name.clone(),
             read_ns: timing.read.0,
             write_ns: timing.write.0,
             channels: timing.channels,
+            devices: settings.tier.devices.max(1),
             bandwidth: timing.bandwidth,
             order: match timing.order {
                 Order::Plain => "plain",

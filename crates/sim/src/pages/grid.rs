@@ -5,6 +5,7 @@ use terrace_device::{Catalogue, Energy, Order, Unit};
 use terrace_policy::{PAGE_BYTES, replacement};
 
 use super::names::Picos;
+use super::run::Foresight;
 use super::{Dram, FaultCost, Inclusion, Prefetch, Settings, Shootdown, Tier, Work};
 
 /// Values for every setting; the machines are all their combinations.
@@ -20,6 +21,8 @@ pub struct Grid {
     pub write: Vec<Nanos>,
     /// Requests served at the same time, instead of the technology's.
     pub channels: Vec<u32>,
+    /// Devices.
+    pub devices: Vec<u32>,
     /// Orders in which the device serves.
     pub order: Vec<Order>,
     /// The size of the tier; the footprint where there is none.
@@ -28,6 +31,8 @@ pub struct Grid {
     pub replacement: Vec<&'static replacement::Entry>,
     /// Ways of prefetching.
     pub prefetch: Vec<Prefetch>,
+    /// Pages of the prefetch cache.
+    pub prefetch_cache: Vec<usize>,
     /// Who waits for prefetches.
     pub work: Vec<Work>,
     /// Inclusion.
@@ -95,11 +100,15 @@ impl Grid {
         vary(all, &self.dram, |m, v| m.dram = *v);
         vary(all, &self.replacement, |m, v| m.settings.replacement = v);
         vary(all, &self.prefetch, |m, v| m.settings.prefetch = v.clone());
+        vary(all, &self.prefetch_cache, |m, v| {
+            m.settings.prefetch_cache = *v
+        });
         vary(all, &self.work, |m, v| m.settings.work = *v);
         vary(all, &self.inclusion, |m, v| m.settings.inclusion = *v);
         vary(all, &self.eviction_buffer, |m, v| {
             m.settings.eviction_buffer = *v
         });
+        vary(all, &self.devices, |m, v| m.settings.tier.devices = *v);
         vary(all, &self.order, |m, v| m.settings.tier.timing.order = *v);
         vary(all, &self.fault, |m, v| m.settings.fault = v.clone());
         vary(all, &self.instruction, |m, v| {
@@ -133,6 +142,7 @@ impl Grid {
             dram: *self.dram.first()?,
             settings: Settings {
                 dram_pages: 1,
+                prefetch_cache: *self.prefetch_cache.first()?,
                 tier: tiers.first()?.clone(),
                 replacement: self.replacement.first()?,
                 prefetch: self.prefetch.first()?.clone(),
@@ -156,6 +166,7 @@ fn tier(catalogue: &Catalogue, name: &str) -> Result<Tier> {
     Ok(Tier {
         name: technology.name.clone(),
         timing: technology.timing()?,
+        devices: 1,
         energy: Energy::of(technology, Unit::Page),
         endurance: technology.endurance.as_ref().map(|figure| figure.value),
         pages: None,
@@ -168,9 +179,9 @@ impl Choice {
         matches!(self.dram, Dram::Ratio(_))
     }
 
-    /// Whether the policy has to know the future.
-    pub fn needs_future(&self) -> bool {
-        self.settings.replacement.knows_future()
+    /// What has to be known of the future.
+    pub fn foresight(&self) -> Foresight {
+        self.settings.foresight()
     }
 
     /// DRAM as it was asked for.
@@ -182,20 +193,28 @@ impl Choice {
     /// [`Choice::needs_footprint`].
     ///
     /// # Errors
-    /// A usage error where DRAM has more pages than can be simulated.
+    /// A usage error where DRAM has more pages than can be simulated, or the prefetch cache leaves
+    /// nothing of it.
     pub fn settings(&self, footprint: u64) -> Result<Settings> {
         let pages = self.dram.pages(footprint, self.settings.inclusion);
         let dram_pages = usize::try_from(pages)
             .ok()
             .filter(|_| pages < u64::from(u32::MAX));
-        Ok(Settings {
+        let settings = Settings {
             dram_pages: dram_pages.ok_or_else(|| {
                 Error::usage(format!(
                     "DRAM of {} is more than can be simulated (16 TiB)",
                     self.dram
                 ))
             })?,
+            // Where nothing is fetched ahead nothing is set aside for it.
+            prefetch_cache: match self.settings.prefetch {
+                Prefetch::Off => 0,
+                Prefetch::Readahead { .. } | Prefetch::Predictor(_) => self.settings.prefetch_cache,
+            },
             ..self.settings.clone()
-        })
+        };
+        settings.main_pages()?;
+        Ok(settings)
     }
 }

@@ -8,6 +8,7 @@
 mod buffer;
 mod cost;
 mod count;
+mod devices;
 mod dram;
 mod effective;
 mod grid;
@@ -18,13 +19,15 @@ mod settings;
 mod simulation;
 mod store;
 mod threads;
+mod timeline;
 
 pub use cost::{FaultCost, Shootdown};
-pub use count::{Counts, Times};
+pub use count::{Counts, Latencies, Times};
 pub use dram::Dram;
 pub use effective::Effective;
 pub use grid::{Choice, Grid};
 pub use outcome::{Energy, Lifetime, Outcome, ProgramTime};
-pub use run::{Survey, run};
+pub use run::{Foresight, Survey, run, watch};
 pub use settings::{Inclusion, Prefetch, Settings, Tier, Work};
 pub use simulation::Simulation;
+pub use timeline::Point;

@@ -5,7 +5,7 @@ use terrace_base::{Bytes, Nanos};
 use terrace_device::{Consumed, lifetime};
 use terrace_policy::PAGE_BYTES;
 
-use super::count::{Counts, Times};
+use super::count::{Counts, Latencies, Times};
 use super::settings::Settings;
 use super::threads::Thread;
 
@@ -39,8 +39,11 @@ impl Clock {
 pub(super) struct Reading {
     pub(super) counts: Counts,
     pub(super) times: Times,
+    pub(super) latencies: Latencies,
     /// Writes to each place of the tier.
     pub(super) slot_writes: Vec<u32>,
+    /// Places of the tier that were written to.
+    pub(super) places: u64,
     pub(super) clocks: Vec<Clock>,
 }
 
@@ -92,6 +95,10 @@ pub struct Outcome {
     pub counts: Counts,
     /// Where the time of all threads went, in nanoseconds.
     pub times: Times,
+    /// What waits took.
+    pub latencies: Latencies,
+    /// Pages fetched ahead that were in DRAM, or on their way, and not touched at the end.
+    pub untouched: u64,
     /// The run time of each program.
     pub programs: Vec<ProgramTime>,
     /// The tier's life.
@@ -128,16 +135,21 @@ impl Outcome {
         threads: &[u32],
         warm: Option<&Reading>,
         full_at: Option<u64>,
+        untouched: u64,
         end: Reading,
     ) -> Self {
         let programs = programs(threads, warm, &end);
         let elapsed = programs.iter().map(|program| program.time_ns).max();
         let elapsed = elapsed.unwrap_or(Nanos::ZERO);
-        let (counts, times) = match warm {
-            Some(warm) => (end.counts - warm.counts, end.times - warm.times),
-            None => (end.counts, end.times),
+        let (counts, times, latencies) = match warm {
+            Some(warm) => (
+                end.counts - warm.counts,
+                end.times - warm.times,
+                end.latencies - warm.latencies,
+            ),
+            None => (end.counts, end.times, end.latencies),
         };
-        let tier_pages_used = end.slot_writes.len() as u64;
+        let tier_pages_used = end.places;
         let pages = settings.tier.pages.unwrap_or(footprint_pages).max(1);
         let capacity = Bytes(pages * PAGE_BYTES);
         let before = warm.map_or(&[][..], |warm| &warm.slot_writes);
@@ -161,6 +173,8 @@ impl Outcome {
             }),
             counts,
             times,
+            latencies,
+            untouched,
             programs,
             footprint_pages,
             tier_pages_used,

@@ -2,13 +2,14 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::time::Duration;
 
 use rayon::prelude::*;
-use terrace_base::{Error, Result};
-use terrace_policy::prefetch::Engine;
-use terrace_policy::replacement::{Make, PageId, Replacement};
+use terrace_base::{Error, Nanos, Result};
+use terrace_policy::prefetch::{Costs, Engine, Future, window};
+use terrace_policy::replacement::{Make, Replacement};
 
-use super::{Outcome, Prefetch, Settings, Simulation};
+use super::{Outcome, Point, Prefetch, Settings, Simulation};
 use crate::intern::PageTable;
 use crate::workload::{Batch, Workload};
 
@@ -16,24 +17,42 @@ use crate::workload::{Batch, Workload};
 ///
 /// All see the same touches; what one finds does not depend on the others, nor on the number of
 /// processors. `progress` is told now and then how many accesses have been read. `future` holds
-/// all touches in order, for policies that know it; a [`Survey`] finds it.
+/// all touches to come, for policies that know them; a [`Survey`] finds it.
 ///
 /// # Errors
 /// The traces', where one is corrupt; a usage error where a policy needs the future and it is
-/// not given.
+/// not given, or is that of several threads and their order matters.
 pub fn run(
+    workload: Workload,
+    machines: Vec<Settings>,
+    future: Option<&Arc<Future>>,
+    progress: impl FnMut(u64),
+) -> Result<Vec<Outcome>> {
+    let watched = watch(workload, machines, future, None, progress)?;
+    Ok(watched.into_iter().map(|(outcome, _)| outcome).collect())
+}
+
+/// As [`run`]; how prefetching went is noted after `every` prefetches, if that is given, and at the
+/// end.
+///
+/// # Errors
+/// As [`run`].
+pub fn watch(
     mut workload: Workload,
     machines: Vec<Settings>,
-    future: Option<&[PageId]>,
+    future: Option<&Arc<Future>>,
+    every: Option<u64>,
     mut progress: impl FnMut(u64),
-) -> Result<Vec<Outcome>> {
+) -> Result<Vec<(Outcome, Vec<Point>)>> {
     let counts_instructions = workload.counts_instructions();
     let mut runners = machines
         .into_iter()
         .map(|settings| {
             let replacement = replacement(&settings, future)?;
-            let engine = engine(&settings)?;
-            let simulation = Simulation::new(settings, replacement, engine, &counts_instructions);
+            let engine = engine(&settings, future)?;
+            let mut simulation =
+                Simulation::new(settings, replacement, engine, &counts_instructions);
+            simulation.watch(every);
             Ok(Runner::new(simulation, workload.programs()))
         })
         .collect::<Result<Vec<_>>>()?;
@@ -53,7 +72,10 @@ pub fn run(
             many => many.par_iter_mut().for_each(go_on),
         }
         if runners.iter().all(|runner| runner.wants.is_none()) {
-            let outcome = |runner: &Runner| runner.simulation.outcome(pages);
+            let outcome = |runner: &Runner| {
+                let simulation = &runner.simulation;
+                (simulation.outcome(pages), simulation.timeline())
+            };
             return Ok(runners.iter().map(outcome).collect());
         }
         for (program, tape) in tapes.iter_mut().enumerate() {
@@ -63,50 +85,108 @@ pub fn run(
     }
 }
 
+/// What has to be known of the future, the least first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Foresight {
+    /// Nothing.
+    #[default]
+    Nothing,
+    /// The touches of each thread, as the oracle does.
+    Threads,
+    /// The order of all touches, as Belady's replacement does. That of several threads is only
+    /// known afterwards.
+    Order,
+}
+
+impl Foresight {
+    /// Whether it can be had of this workload.
+    fn check(self, workload: &Workload) -> Result<()> {
+        let alone = workload.programs() == 1;
+        match self {
+            Self::Nothing => Ok(()),
+            Self::Threads if alone => Ok(()),
+            Self::Threads => Err(Error::usage(
+                "a predictor that knows the future needs one trace; it may have several threads",
+            )),
+            Self::Order if alone && workload.threads(0) <= 1 => Ok(()),
+            Self::Order => Err(one_thread()),
+        }
+    }
+}
+
+/// Why the future of several threads is not known.
+fn one_thread() -> Error {
+    Error::usage(
+        "a replacement policy that knows the future needs one trace with one thread: the order of several is only known afterwards",
+    )
+}
+
 /// What is known of a workload after a first pass over it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Survey {
     /// Pages that it touches.
     pub footprint_pages: u64,
-    /// All touches in order, if they were asked for.
-    pub future: Option<Vec<PageId>>,
+    /// All touches, if they were asked for.
+    pub future: Option<Arc<Future>>,
 }
 
 impl Survey {
-    /// Reads a workload to its end. `future` asks for all touches.
+    /// Reads a workload to its end. `foresight` is what has to be known of the future.
     ///
     /// # Errors
-    /// The traces', where one is corrupt; a usage error where the future is asked for and there is
-    /// more than one thread: the order of their touches is only known afterwards.
-    pub fn of(mut workload: Workload, future: bool, mut progress: impl FnMut(u64)) -> Result<Self> {
-        let mut touches = Vec::new();
+    /// The traces', where one is corrupt; a usage error where the future cannot be known.
+    pub fn of(
+        mut workload: Workload,
+        foresight: Foresight,
+        mut progress: impl FnMut(u64),
+    ) -> Result<Self> {
+        let mut future = (foresight > Foresight::Nothing).then(Future::default);
         let mut accesses = 0;
+        foresight.check(&workload)?;
         for program in 0..workload.programs() {
             while let Some(batch) = workload.read(program)? {
-                if future && (workload.programs() > 1 || workload.threads(program) > 1) {
-                    return Err(Error::usage(
-                        "a policy that knows the future needs one trace with one thread: the order of several is only known afterwards",
-                    ));
-                }
+                foresight.check(&workload)?;
                 accesses += batch.references.len() as u64;
                 progress(accesses);
-                if future {
-                    touches.extend(batch.references.iter().map(|reference| reference.page()));
+                if let Some(future) = &mut future {
+                    note(&batch, future);
                 }
             }
         }
+        let pages = workload.pages();
+        if let Some(future) = &mut future {
+            future.pages = pages.locations().to_vec();
+        }
         Ok(Self {
-            footprint_pages: workload.pages().len() as u64,
-            future: future.then_some(touches),
+            footprint_pages: pages.len() as u64,
+            future: future.map(Arc::new),
         })
     }
 }
 
-/// The replacement policy of a machine.
-fn replacement(settings: &Settings, future: Option<&[PageId]>) -> Result<Box<dyn Replacement>> {
-    match (settings.replacement.make, future) {
-        (Make::Online(make), _) => Ok(make(settings.dram_pages, settings.seed)),
-        (Make::Offline(make), Some(future)) => Ok(make(settings.dram_pages, future)),
+/// Adds the touches of a batch to those of its threads.
+fn note(batch: &Batch, future: &mut Future) {
+    let mut begin = 0;
+    for run in &batch.runs {
+        let thread = run.thread as usize;
+        if thread >= future.touches.len() {
+            future.touches.resize_with(thread + 1, Vec::new);
+        }
+        let touches = &batch.references[begin..run.end];
+        future.touches[thread].extend(touches.iter().map(|touch| touch.page()));
+        begin = run.end;
+    }
+}
+
+/// The replacement policy of a machine, for what prefetches leave it of DRAM.
+fn replacement(settings: &Settings, future: Option<&Arc<Future>>) -> Result<Box<dyn Replacement>> {
+    let pages = settings.main_pages()?;
+    let touches = future.map(|future| &future.touches[..]);
+    match (settings.replacement.make, touches) {
+        (Make::Online(make), _) => Ok(make(pages, settings.seed)),
+        (Make::Offline(make), Some([touches])) => Ok(make(pages, touches)),
+        (Make::Offline(make), Some([])) => Ok(make(pages, &[])),
+        (Make::Offline(_), Some(_)) => Err(one_thread()),
         (Make::Offline(_), None) => Err(Error::usage(format!(
             "{} needs to know the future",
             settings.replacement.name
@@ -114,11 +194,28 @@ fn replacement(settings: &Settings, future: Option<&[PageId]>) -> Result<Box<dyn
     }
 }
 
-/// The engine of a machine, if it has one.
-fn engine(settings: &Settings) -> Result<Option<Engine>> {
+/// The engine of a machine, if it has one that can win anything.
+fn engine(settings: &Settings, future: Option<&Arc<Future>>) -> Result<Option<Engine>> {
     match &settings.prefetch {
-        Prefetch::Predictor(spec) => spec.engine(None).map(Some).map_err(Error::usage),
+        Prefetch::Predictor(spec) => {
+            let mut engine = spec.engine(future).map_err(Error::usage)?;
+            engine.price(costs(settings));
+            engine.limit(window(settings.dram_pages as u64));
+            Ok(Some(engine).filter(|engine| !engine.is_in_vain()))
+        }
         Prefetch::Off | Prefetch::Readahead { .. } => Ok(None),
+    }
+}
+
+/// What faults and fetches cost on a machine whose device has nothing else to do.
+fn costs(settings: &Settings) -> Costs {
+    let fault = &settings.fault;
+    let fetch = fault.kernel + fault.copy + fault.prefetch;
+    let time = |nanos: Nanos| Duration::from_nanos(nanos.0);
+    Costs {
+        demand: time(fault.trap + fetch + settings.tier.timing.read + fault.map),
+        first_use: time(fault.trap + fault.map),
+        fetch: time(fetch),
     }
 }
 

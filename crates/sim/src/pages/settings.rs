@@ -3,12 +3,13 @@
 use std::fmt;
 
 use serde::Serialize;
-use terrace_base::Nanos;
+use terrace_base::{Error, Nanos, Result};
 use terrace_device::{Energy, Timing};
 use terrace_policy::prefetch;
 use terrace_policy::replacement;
 
 use super::cost::FaultCost;
+use super::run::Foresight;
 
 /// Whether a page that is fetched keeps its copy in the slower tier (Awad 2016, 5.1.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -69,8 +70,11 @@ pub enum Work {
 pub struct Tier {
     /// The technology's name.
     pub name: String,
-    /// How it serves requests.
+    /// How each of its devices serves requests.
     pub timing: Timing,
+    /// Devices, all alike; pages go to them in turn as they are written for the first time, as to
+    /// Linux swap areas of equal priority (Fedorov 2016, 5.5.2). 0 counts as 1.
+    pub devices: u32,
     /// What it consumes, where that is known.
     pub energy: Option<Energy>,
     /// Writes that a cell endures, where that is known.
@@ -79,11 +83,42 @@ pub struct Tier {
     pub pages: Option<u64>,
 }
 
+impl Settings {
+    /// Pages of DRAM that the prefetch cache leaves.
+    ///
+    /// # Errors
+    /// A usage error where that is none.
+    pub fn main_pages(&self) -> Result<usize> {
+        let main = self.dram_pages.checked_sub(self.prefetch_cache);
+        main.filter(|pages| *pages > 0).ok_or_else(|| {
+            Error::usage(format!(
+                "a prefetch cache of {} pages leaves nothing of a DRAM of {}; make it smaller",
+                self.prefetch_cache, self.dram_pages
+            ))
+        })
+    }
+
+    /// What its policies have to know of the future.
+    pub fn foresight(&self) -> Foresight {
+        if self.replacement.knows_future() {
+            Foresight::Order
+        } else if self.prefetch.knows_future() {
+            Foresight::Threads
+        } else {
+            Foresight::Nothing
+        }
+    }
+}
+
 /// A machine, and how it is driven.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// Pages of DRAM for programs, at least one.
     pub dram_pages: usize,
+    /// Those of them that are kept for pages fetched ahead, first in, first out, until they are
+    /// touched; then they move to the rest (Oskin & Loh 2015, V.D). With none, fetched pages go
+    /// where all others are.
+    pub prefetch_cache: usize,
     /// The slower tier.
     pub tier: Tier,
     /// What stays in DRAM.

@@ -11,16 +11,18 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 use terrace_base::Nanos;
-use terrace_device::Queue;
 use terrace_policy::prefetch::Engine;
+use terrace_policy::replacement::fifo::Fifo;
 use terrace_policy::replacement::{PageId, Replacement};
 
 use super::buffer::EvictionBuffer;
-use super::count::{Counts, Times};
+use super::count::{Counts, Latencies, Times};
+use super::devices::Devices;
 use super::outcome::{Clock, Outcome, Reading};
 use super::settings::Settings;
 use super::store::Store;
 use super::threads::{Mark, NEVER, State, Thread, WINDOW};
+use super::timeline::{Point, Timeline};
 use crate::intern::PageTable;
 use crate::workload::{Batch, Reference, Run};
 
@@ -51,13 +53,16 @@ pub struct Simulation {
     settings: Settings,
     replacement: Box<dyn Replacement>,
     engine: Option<Engine>,
+    /// Fetched pages that were not touched, where these are kept apart.
+    prefetch_cache: Option<Fifo>,
     store: Store,
     buffer: EvictionBuffer,
-    device: Queue,
+    devices: Devices,
     threads: Vec<Thread>,
     programs: Vec<Program>,
     counts: Counts,
     times: Times,
+    latencies: Latencies,
     /// Names given to runs of touches so far.
     named: Mark,
     /// Runs that have been made and for which somebody waits, and when they ended.
@@ -65,6 +70,7 @@ pub struct Simulation {
     /// Prefetches that are being read.
     fetching: usize,
     marks: Marks,
+    timeline: Timeline,
 }
 
 /// Moments that the result is told relative to.
@@ -80,7 +86,7 @@ pub(super) struct Marks {
 
 impl Simulation {
     /// A machine on which programs run whose traces count instructions or not. `replacement` is
-    /// made for `settings.dram_pages`, `engine` of `settings.prefetch`.
+    /// made for [`Settings::main_pages`], `engine` of `settings.prefetch`.
     pub fn new(
         settings: Settings,
         replacement: Box<dyn Replacement>,
@@ -96,19 +102,35 @@ impl Simulation {
         Self {
             replacement,
             engine,
-            store: Store::default(),
+            store: Store::new(settings.tier.devices),
+            prefetch_cache: (settings.prefetch_cache > 0)
+                .then(|| Fifo::new(settings.prefetch_cache)),
             buffer: EvictionBuffer::new(settings.eviction_buffer),
-            device: Queue::new(settings.tier.timing),
+            devices: Devices::new(settings.tier.timing, settings.tier.devices),
             threads: Vec::new(),
             programs: programs.collect(),
             counts: Counts::default(),
             times: Times::default(),
+            latencies: Latencies::default(),
             named: 0,
             passed: FxHashMap::default(),
             fetching: 0,
             marks: Marks::default(),
+            timeline: Timeline::default(),
             settings,
         }
+    }
+
+    /// Notes how prefetching goes after every so many prefetches, if that is asked for.
+    pub fn watch(&mut self, every: Option<u64>) {
+        self.timeline = Timeline::new(every);
+    }
+
+    /// What was noted, and what there is at the end.
+    pub fn timeline(&self) -> Vec<Point> {
+        let now = self.threads.iter().map(Thread::now).max();
+        let end = Point::of(&self.counts, now.unwrap_or(Nanos::ZERO));
+        self.timeline.points(end)
     }
 
     /// More touches of a program, or none: it has ended.
@@ -183,7 +205,7 @@ impl Simulation {
             if let Some(program) = self.unknown_program() {
                 return Some(program);
             }
-            let completion = self.device.next_completion().unwrap_or(NEVER);
+            let completion = self.devices.next_completion().unwrap_or(NEVER);
             let Some((index, horizon)) = self.turn() else {
                 if completion == NEVER {
                     return None;
@@ -250,8 +272,15 @@ impl Simulation {
             self.fetch(index, page, way, pages);
             return;
         }
+        // Nothing has ended, and nothing begins, before that touch.
+        if let Some(touch) = self.threads[index].pending.take() {
+            self.touch(index, touch, pages);
+            return;
+        }
         if let Some(mark) = self.threads[index].take_mark() {
             self.pass(mark, Clock::of(&self.threads[index]));
+            // Who waited for that may be the next now.
+            return;
         }
         if let Some(mark) = self.threads[index].waits_for() {
             match self.passed.remove(&mark) {
@@ -261,8 +290,6 @@ impl Simulation {
                 }
                 None => self.threads[index].state = State::Held(mark),
             }
-        } else if let Some(touch) = self.threads[index].pending.take() {
-            self.touch(index, touch, pages);
         } else if let Some(batch) = self.threads[index].take_batch() {
             let soon = self.threads[index].foretell();
             self.expect(&batch.references[soon]);
@@ -317,16 +344,34 @@ impl Simulation {
         self.programs.iter().all(|program| program.ended) && self.threads.iter().all(asleep)
     }
 
+    /// All events, with those that the engine counts.
+    fn counts(&self) -> Counts {
+        let Some(engine) = &self.engine else {
+            return self.counts;
+        };
+        let story = engine.story();
+        Counts {
+            predictions: story.predicted,
+            predictions_filtered: story.filtered,
+            predictions_wiped: story.wiped,
+            // The engine counts as issued what it named anew for doubt and was still there.
+            predictions_in_memory: story.in_memory + story.issued - self.counts.prefetches,
+            ..self.counts
+        }
+    }
+
     /// What all meters say now.
     fn reading(&self) -> Reading {
         let computed = self.threads.iter().map(Thread::computed).sum();
         Reading {
-            counts: self.counts,
+            counts: self.counts(),
+            latencies: self.latencies,
             times: Times {
                 compute: computed,
                 ..self.times
             },
             slot_writes: self.store.writes().to_vec(),
+            places: self.store.places(),
             clocks: self.threads.iter().map(Clock::of).collect(),
         }
     }
@@ -343,6 +388,7 @@ impl Simulation {
                 .collect::<Vec<_>>(),
             self.marks.warm.as_ref(),
             self.marks.full_at,
+            self.store.untouched(),
             self.reading(),
         )
     }

@@ -99,6 +99,10 @@ pub(super) struct Thread {
     unborn: bool,
     /// Picoseconds an instruction, and picoseconds a touch.
     pace: (u64, u64),
+    /// Touches that it has made, or that are pending.
+    pub(super) made: u64,
+    /// When it faulted last.
+    pub(super) faulted: Nanos,
     /// The next touch, if the clock is there already.
     pub(super) pending: Option<Reference>,
     /// Time spent that a machine with DRAM for everything would not spend.
@@ -122,6 +126,8 @@ impl Thread {
             unborn: true,
             later: VecDeque::new(),
             pace,
+            made: 0,
+            faulted: Nanos::ZERO,
             pending: None,
             penalty: Nanos::ZERO,
         }
@@ -263,6 +269,7 @@ impl Thread {
     /// Computes up to a touch.
     #[inline]
     pub(super) fn compute(&mut self, touch: Reference) {
+        self.made += 1;
         let time = touch.instructions() * self.pace.0 + self.pace.1;
         self.computed_ps = self.computed_ps.saturating_add(time);
     }

@@ -173,7 +173,7 @@ mod tests {
     use terrace_base::Nanos;
 
     use super::*;
-    use crate::pages::{Counts, Lifetime, ProgramTime, Times};
+    use crate::pages::{Counts, Latencies, Lifetime, ProgramTime, Times};
 
     fn outcome(reads: u64, slowdown: f64, levelled: Option<f64>) -> Outcome {
         Outcome {
@@ -182,6 +182,8 @@ mod tests {
                 ..Counts::default()
             },
             times: Times::default(),
+            latencies: Latencies::default(),
+            untouched: 0,
             programs: vec![ProgramTime {
                 time_ns: Nanos(reads),
                 all_dram_ns: Nanos(1),

@@ -13,7 +13,7 @@ use crate::pages::Effective;
 use crate::pages::Settings;
 
 /// Grows with every change after which results in a journal are not to be taken.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// A file as it was when it was looked at: another content has another size or another time.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -125,6 +125,7 @@ mod tests {
     fn settings() -> Settings {
         Settings {
             dram_pages: 1,
+            prefetch_cache: 0,
             tier: Tier {
                 name: "pcm".to_owned(),
                 timing: Timing {
@@ -134,6 +135,7 @@ mod tests {
                     bandwidth: None,
                     order: Order::Plain,
                 },
+                devices: 1,
                 energy: None,
                 endurance: None,
                 pages: None,
@@ -168,6 +170,7 @@ mod tests {
         let changes: Vec<fn(&mut Settings)> = vec![
             |_| {},
             |s| s.dram_pages = 2,
+            |s| s.prefetch_cache = 1,
             |s| s.tier.name = "flash".to_owned(),
             |s| s.tier.timing.read = Nanos(2),
             |s| s.tier.timing.write = Nanos(2),
@@ -178,6 +181,7 @@ mod tests {
             |s| s.tier.energy = energy(2.0),
             |s| s.tier.endurance = Some(1e7),
             |s| s.tier.pages = Some(1),
+            |s| s.tier.devices = 2,
             |s| s.replacement = &replacement::REGISTRY[1],
             |s| {
                 s.prefetch =

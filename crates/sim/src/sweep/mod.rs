@@ -12,17 +12,17 @@ use std::collections::HashSet;
 use std::panic::resume_unwind;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
 
 use serde_json::Value;
 use terrace_base::error::Kind;
 use terrace_base::{Error, Result};
-use terrace_policy::replacement::PageId;
+use terrace_policy::prefetch::Future;
 use terrace_trace::{Columns, Format, ahead, open_in};
 
 use crate::pages::Choice;
-use crate::pages::{self, Outcome, Settings, Survey};
+use crate::pages::{self, Foresight, Outcome, Settings, Survey};
 use crate::workload::Workload;
 pub use journal::Journal;
 pub use output::Output;
@@ -211,6 +211,12 @@ fn all(machines: &[Choice], footprint: u64) -> Result<Vec<Settings>> {
     settings.collect()
 }
 
+/// The most that some machine has to know of the future.
+fn foresight(machines: &[Choice]) -> Foresight {
+    let all = machines.iter().map(Choice::foresight);
+    all.max().unwrap_or_default()
+}
+
 impl Sweep<'_> {
     /// Finishes all traces: as many at a time as the machines of one leave processors without
     /// work, and one more, for while a trace is read its machines wait.
@@ -241,16 +247,14 @@ impl Sweep<'_> {
         let settings = all(self.machines, survey.footprint_pages)?;
         let keys: Vec<Value> = settings.iter().map(key::machine).collect();
         let pending = self.pending(task, &settings, &keys, meter);
-        if survey.future.is_none()
-            && pending
-                .iter()
-                .any(|(settings, _)| settings.replacement.knows_future())
-        {
-            survey = task.survey(true)?;
+        let foresight = pending.iter().map(|(settings, _)| settings.foresight());
+        let foresight = foresight.max().unwrap_or_default();
+        if survey.future.is_none() && foresight > Foresight::Nothing {
+            survey = task.survey(foresight)?;
         }
         let passes = pending.len().div_ceil(PASS).max(1);
         for pass in pending.chunks(pending.len().div_ceil(passes).max(1)) {
-            self.pass(task, pass, survey.future.as_deref(), meter)?;
+            self.pass(task, pass, survey.future.as_ref(), meter)?;
         }
         let journal = self.journal();
         let rows = settings.into_iter().zip(&keys).map(|(settings, key)| {
@@ -273,7 +277,7 @@ impl Sweep<'_> {
                 future: None,
             }),
             None if self.machines.iter().any(Choice::needs_footprint) => {
-                task.survey(self.machines.iter().any(Choice::needs_future))
+                task.survey(foresight(self.machines))
             }
             None => Ok(Survey::default()),
         }
@@ -305,7 +309,7 @@ impl Sweep<'_> {
         &self,
         task: &Task,
         machines: &[(&Settings, &Value)],
-        future: Option<&[PageId]>,
+        future: Option<&Arc<Future>>,
         meter: &Meter,
     ) -> Result<()> {
         let settings = machines.iter().map(|(settings, _)| (*settings).clone());
@@ -328,9 +332,9 @@ impl Sweep<'_> {
 
 impl Task<'_> {
     /// A first pass over the trace.
-    fn survey(&self, future: bool) -> Result<Survey> {
+    fn survey(&self, foresight: Foresight) -> Result<Survey> {
         let path = self.trace.path.display();
-        let survey = Survey::of(self.trace.open()?, future, |_| {});
+        let survey = Survey::of(self.trace.open()?, foresight, |_| {});
         let survey = survey.map_err(|error| match error.kind {
             Kind::Usage => Error::usage(format!("the trace `{path}`: {error}")),
             Kind::Failure => error,

@@ -7,7 +7,7 @@ use terrace_policy::replacement;
 use terrace_sim::pages::{Inclusion, Prefetch, Work};
 use terrace_trace::Access;
 
-use crate::machine::{settings, simulate, stream, touch, touches};
+use crate::machine::{predictor, settings, simulate, stream, touch, touches};
 
 const R: bool = false;
 const W: bool = true;
@@ -38,6 +38,8 @@ fn a_fault_pays_for_the_write_and_the_read() {
     assert_eq!(outcome.full_at, Some(2));
     assert_eq!(outcome.times.evict, Nanos(2000));
     assert_eq!(outcome.times.read, Nanos(100));
+    assert_eq!(outcome.latencies.fault(), Some((third - 10) as f64));
+    assert_eq!(outcome.latencies.device(), Some(100.0));
 }
 
 #[test]
@@ -119,6 +121,97 @@ fn readahead_reads_the_aligned_block_in_its_order() {
     );
 }
 
+/// Fedorov 2016, 5.5.2: neighbours go to different devices, which read at the same time.
+#[test]
+fn several_devices_serve_at_the_same_time_and_readahead_stays_on_one() {
+    let mut machine = settings(8);
+    machine.eviction_buffer = 8;
+    machine.prefetch = Prefetch::Readahead { cluster: 1 };
+    machine.tier.devices = 2;
+    // Pages 0 to 7 go to the devices in turn: 0, 2, 4, 6 to one, 1, 3, 5, 7 to the other.
+    let pass = (0..16).map(|page| touch(0, page * 10_000, page, W));
+    let blocks = |page| pass.clone().chain([touch(0, 200_000, page, R)]).collect();
+    // 2 with 0, which is read before it; 1 with 3, which is read behind it.
+    for (page, waits) in [(2, 200), (1, 100)] {
+        let outcome = simulate(machine.clone(), &[blocks(page)], 99);
+        assert_eq!((outcome.counts.reads, outcome.counts.prefetches), (2, 1));
+        assert_eq!(outcome.times.read, Nanos(waits), "page {page}");
+    }
+    // Four pages of two devices take as long as two of one; all are foretold at once.
+    let program: Vec<_> = blocks(0);
+    let mut read = |devices| {
+        machine.prefetch = predictor("spatial:degree=3");
+        machine.work = Work::Synchronous;
+        machine.tier.devices = devices;
+        let outcome = simulate(machine.clone(), slice::from_ref(&program), 99);
+        assert_eq!(outcome.counts.reads, 4);
+        (outcome.time(), outcome.tier_pages_used)
+    };
+    let (one, two) = (read(1), read(2));
+    assert_eq!(one.1, two.1);
+    assert_eq!(one.0, two.0 + Nanos(200));
+}
+
+/// Oskin & Loh 2015, V.D: what is fetched ahead pushes nothing out of memory proper.
+#[test]
+fn a_prefetch_cache_keeps_fetched_pages_apart() {
+    let mut machine = settings(4);
+    machine.eviction_buffer = 8;
+    machine.prefetch = predictor("spatial:degree=2");
+    // 10 to 15 go to the tier; 0 and 1 fill memory. 10 is needed, 11 and 12 are foretold.
+    let pages = [10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 0, 1, 10];
+    let step = |(step, page): (usize, &u64)| touch(0, 10_000 * step as u64, *page, W);
+    let mut program: Vec<_> = pages.iter().enumerate().map(step).collect();
+    let mut after = |page, cache| {
+        program.truncate(pages.len());
+        program.push(touch(0, 1_000_000, page, R));
+        machine.prefetch_cache = cache;
+        let mut sized = machine.clone();
+        sized.dram_pages = 2 + cache.max(2);
+        let outcome = simulate(sized, slice::from_ref(&program), 99);
+        (
+            outcome.counts.misses(),
+            outcome.counts.prefetches_used,
+            outcome.time(),
+        )
+    };
+    // 1 was used just before 10: it is there with the cache, and 11 as well.
+    let there = after(1, 2);
+    let foreseen = after(11, 2);
+    assert_eq!((foreseen.0, foreseen.1), (there.0, there.1 + 1));
+    // A minor fault, and what goes for it.
+    assert_eq!(foreseen.2, there.2 + Nanos(1 + 8 + 16));
+    // With room for one, only the second of the two that were fetched is there.
+    assert_eq!(after(12, 1).1, after(11, 1).1 + 1);
+}
+
+/// Fedorov 2016, figure 5.5: without a secondary queue a demand request waits for all prefetches
+/// that came before it; with one, for no more than the one that is being served.
+#[test]
+fn a_fault_waits_for_prefetches_in_the_main_queue() {
+    let mut machine = settings(64);
+    machine.eviction_buffer = 64;
+    // 100 pages lie in the tier; 0 is needed, and 8 after it are foretold; then 80 is needed.
+    let pass = (0..164).map(|page| touch(0, page * 10_000, page, W));
+    let ends = [
+        touch(0, 2_000_000, 0, R),
+        touch(0, 2_000_001, 80, R),
+        touch(0, 3_000_000, 80, R),
+    ];
+    let program: Vec<_> = pass.chain(ends).collect();
+    let mut waited = |prefetch| {
+        machine.prefetch = predictor(prefetch);
+        let outcome = simulate(machine.clone(), slice::from_ref(&program), 99);
+        assert_eq!(outcome.counts.prefetches, 16, "{prefetch}");
+        outcome.times.read.0
+    };
+    assert_eq!(
+        waited("spatial:queue=direct"),
+        100 + 900 - (4 + 8 + 1 + 1 + 16 + 2)
+    );
+    assert_eq!(waited("spatial"), 100 + 200 - (4 + 8 + 1 + 1 + 16 + 2));
+}
+
 #[test]
 fn a_sequential_pass_is_foreseen() {
     let mut machine = settings(512);
@@ -193,6 +286,34 @@ fn what_comes_one_after_the_other_is_not_at_once() {
         assert!((apart.slowdown() / together.slowdown() - 1.0).abs() < 0.02);
         assert_eq!(apart.times.shootdown, Nanos::ZERO);
     }
+}
+
+/// A process that another starts after its last touch waits for the fault of that touch, even if
+/// a third thread is behind when it is made.
+#[test]
+fn who_waits_for_a_run_waits_for_its_last_fault() {
+    let process = |process, thread, instruction, page| Access {
+        process,
+        ..touch(thread, instruction, page, W)
+    };
+    // A third thread runs beside; the last touch of the first faults on page 1, which had to go.
+    let beside = |step: u64| process(0, 1, step * 10, 3 + step.min(5));
+    let mut program = vec![
+        process(0, 0, 0, 1),
+        process(0, 0, 10, 2),
+        process(0, 1, 0, 3),
+    ];
+    program.extend((1..1000).map(beside));
+    program.push(process(0, 0, 5_000, 1));
+    program.push(process(1, 2, 0, 9));
+    program.push(process(1, 2, 300_000, 9));
+    let mut machine = settings(2);
+    machine.eviction_buffer = 1;
+    let outcome = simulate(machine.clone(), slice::from_ref(&program), 4);
+    machine.tier.timing.read = Nanos(100_000);
+    let slow = simulate(machine, &[program], 4);
+    let later = slow.time() - outcome.time();
+    assert!(later >= Nanos(90_000), "{later}: {outcome:?} {slow:?}");
 }
 
 /// A thread that waits for another begins again where that one has come to.

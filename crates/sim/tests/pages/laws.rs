@@ -8,7 +8,7 @@ use terrace_sim::pages::{Inclusion, Outcome, Prefetch, Settings, Shootdown, Work
 use terrace_sim::workload::Workload;
 use terrace_trace::Access;
 
-use crate::machine::{settings, simulate, stream, touch, trace};
+use crate::machine::{predictor, settings, simulate, touch, trace};
 
 /// Programs of a few threads.
 fn programs() -> impl Strategy<Value = Vec<Vec<Access>>> {
@@ -29,16 +29,26 @@ fn machines() -> impl Strategy<Value = Settings> {
         .iter()
         .filter(|entry| matches!(entry.make, Make::Online(_)));
     let online: Vec<_> = online.collect();
-    let prefetch = prop_oneof![Just(0), Just(1), Just(2),];
-    let shape = (1usize..30, 0usize..6, 1u32..5, 0u64..50);
+    let prefetch = prop::sample::select(vec![
+        "off",
+        "readahead",
+        "stream",
+        "spatial:queue=direct",
+        "temporal:queue=fifo",
+        "spatial:trigger=first-use",
+        "corp",
+    ]);
+    let shape = (1usize..30, 0usize..6, 1u32..5, 1u32..4, 0u64..50, 0usize..8);
     let ways = (any::<bool>(), any::<bool>(), any::<bool>(), prefetch);
     (shape, ways, prop::sample::select(online)).prop_map(|(shape, ways, replacement)| {
-        let (dram, buffer, channels, warmup) = shape;
+        let (dram, buffer, channels, devices, warmup, cache) = shape;
         let (inclusive, synchronous, deadline, prefetch) = ways;
         let mut machine = settings(dram);
+        machine.prefetch_cache = cache.min(dram - 1);
         machine.replacement = replacement;
         machine.eviction_buffer = buffer;
         machine.tier.timing.channels = channels;
+        machine.tier.devices = devices;
         machine.tier.timing.bandwidth = deadline.then_some(1 << 34);
         machine.tier.timing.order = if deadline {
             Order::Deadline(Deadlines::default())
@@ -59,9 +69,9 @@ fn machines() -> impl Strategy<Value = Settings> {
         machine.fault.shootdown = Shootdown::Interrupt;
         machine.fault.prefetch = Nanos(3);
         machine.prefetch = match prefetch {
-            0 => Prefetch::Off,
-            1 => Prefetch::Readahead { cluster: 3 },
-            _ => stream(),
+            "off" => Prefetch::Off,
+            "readahead" => Prefetch::Readahead { cluster: 3 },
+            name => predictor(name),
         };
         machine
     })
@@ -103,7 +113,20 @@ proptest! {
         prop_assert!(counts.misses() <= counts.accesses);
         prop_assert!(counts.writebacks <= counts.evictions);
         let settled = counts.prefetches_used + counts.prefetches_late + counts.prefetches_wasted;
-        prop_assert!(settled <= counts.prefetches);
+        prop_assert_eq!(settled + outcome.untouched, counts.prefetches);
+        if machine.prefetch_cache > 0 {
+            prop_assert!(outcome.untouched <= machine.prefetch_cache as u64);
+        }
+        let story = counts.story();
+        let ended = story.filtered + story.wiped + story.in_memory + story.issued;
+        prop_assert!(ended <= story.predicted);
+        if matches!(machine.prefetch, Prefetch::Readahead { .. }) {
+            prop_assert_eq!(ended, story.predicted);
+        }
+        let latencies = outcome.latencies;
+        prop_assert_eq!(latencies.faults, counts.full_misses + counts.partial_misses);
+        prop_assert!(latencies.faults_ns >= outcome.times.read.0);
+        prop_assert!(latencies.device_reads_ns >= latencies.device_reads * machine.tier.timing.read.0);
         prop_assert!(outcome.slowdown() >= 1.0);
         prop_assert!(outcome.all_dram() <= outcome.time());
         // Each thread's clock begins when it is first heard of; up to there it did nothing.
@@ -132,6 +155,30 @@ proptest! {
         }
     }
 
+    /// Where a read takes no time there is no queue, so it does not matter which one hints wait in,
+    /// on however many devices: the same pages are fetched.
+    #[test]
+    fn on_an_infinitely_fast_device_the_queue_does_not_matter(
+        machine in machines(),
+        programs in programs(),
+        devices in 1u32..4,
+    ) {
+        let program: Vec<_> = programs[0].iter().map(|access| Access { thread: 0, ..*access }).collect();
+        let found = ["direct", "fifo", "lifo"].map(|queue| {
+            let mut machine = machine.clone();
+            machine.prefetch = predictor(&format!("spatial:queue={queue}"));
+            machine.work = Work::Asynchronous;
+            machine.eviction_buffer = 4096;
+            machine.tier.devices = devices;
+            machine.tier.timing.bandwidth = None;
+            machine.tier.timing.read = Nanos(0);
+            machine.tier.timing.write = Nanos(0);
+            simulate(machine, std::slice::from_ref(&program), 50)
+        });
+        prop_assert_eq!(&found[0], &found[1]);
+        prop_assert_eq!(&found[0], &found[2]);
+    }
+
     /// With one thread and no prefetch, misses are the policy's.
     #[test]
     fn misses_are_the_policy_s(machine in machines(), programs in programs(), block in 1usize..80) {
@@ -142,7 +189,7 @@ proptest! {
             access.thread = 0;
             access.instruction = index as u64;
         });
-        let alone = Settings { prefetch: Prefetch::Off, warmup: 0, ..machine };
+        let alone = Settings { prefetch: Prefetch::Off, prefetch_cache: 0, warmup: 0, ..machine };
         let Make::Online(make) = alone.replacement.make else { unreachable!() };
         let mut policy = make(alone.dram_pages, alone.seed);
         let mut numbers = std::collections::HashMap::new();

@@ -4,7 +4,8 @@ use terrace_base::{Nanos, Result};
 use terrace_device::{Order, Timing};
 use terrace_policy::{prefetch, replacement};
 use terrace_sim::pages::{
-    FaultCost, Inclusion, Outcome, Prefetch, Settings, Shootdown, Tier, Work, run,
+    FaultCost, Foresight, Inclusion, Outcome, Prefetch, Settings, Shootdown, Survey, Tier, Work,
+    run,
 };
 use terrace_sim::workload::Workload;
 use terrace_trace::{Access, Block, Meta, Source};
@@ -68,6 +69,7 @@ pub fn touches(pages: &[(u64, bool)]) -> Vec<Access> {
 pub fn settings(dram: usize) -> Settings {
     Settings {
         dram_pages: dram,
+        prefetch_cache: 0,
         tier: Tier {
             name: "test".to_owned(),
             timing: Timing {
@@ -77,6 +79,7 @@ pub fn settings(dram: usize) -> Settings {
                 bandwidth: None,
                 order: Order::Plain,
             },
+            devices: 1,
             energy: None,
             endurance: Some(1e7),
             pages: None,
@@ -105,9 +108,15 @@ pub fn settings(dram: usize) -> Settings {
     }
 }
 
+/// A predictor with its settings.
+pub fn predictor(text: &str) -> Prefetch {
+    let spec = prefetch::Spec::parse(text).unwrap_or_else(|problem| panic!("{problem}"));
+    Prefetch::Predictor(spec)
+}
+
 /// The predictor that the live system uses.
 pub fn stream() -> Prefetch {
-    Prefetch::Predictor(prefetch::Spec::parse("stream").expect("it is there"))
+    predictor("stream")
 }
 
 /// Simulates one machine.
@@ -122,4 +131,12 @@ pub fn simulate(settings: Settings, programs: &[Vec<Access>], block: usize) -> O
         .into_iter()
         .next()
         .expect("one machine, one outcome")
+}
+
+/// Simulates one machine of which a policy knows the future.
+pub fn simulate_knowing(settings: Settings, program: &[Access]) -> Outcome {
+    let workload = || Workload::new(vec![trace(program, 99)], None).expect("there is a program");
+    let survey = Survey::of(workload(), Foresight::Threads, |_| {}).expect("it is one program");
+    let outcomes = run(workload(), vec![settings], survey.future.as_ref(), |_| {});
+    outcomes.expect("traces in memory are right").remove(0)
 }

@@ -3,4 +3,5 @@
 mod examples;
 mod laws;
 mod machine;
+mod oracle;
 mod twin;

@@ -30,7 +30,11 @@ impl Simulation {
         let write = write || flags.any(Flags::DIRTY);
         match self.replacement.touch(Touch { page, write }) {
             Answer::Hit if !flags.any(Flags::FLIGHT.and(Flags::AHEAD)) => return false,
-            Answer::Hit => self.touch_fetched(index, page, flags, pages),
+            Answer::Hit => self.touch_fetched(index, page, flags, None, pages),
+            // It was in the prefetch cache.
+            Answer::Miss { evicted } if flags.any(Flags::AHEAD) => {
+                self.touch_fetched(index, page, flags, evicted, pages);
+            }
             Answer::Miss { evicted } => self.fault(index, page, flags, evicted, pages),
         }
         true
@@ -43,15 +47,27 @@ impl Simulation {
     }
 
     /// A touch of a page in DRAM that is on its way, or was fetched ahead.
-    fn touch_fetched(&mut self, index: usize, page: PageId, flags: Flags, pages: &PageTable) {
+    fn touch_fetched(
+        &mut self,
+        index: usize,
+        page: PageId,
+        flags: Flags,
+        evicted: Option<PageId>,
+        pages: &PageTable,
+    ) {
+        self.threads[index].faulted = self.threads[index].now();
         self.spend(index, Part::Trap, Way::Far);
+        self.leave_prefetch_cache(page, flags);
+        self.unmap(index, evicted, Way::Far, pages);
         let outcome = if flags.any(Flags::FLIGHT) {
             self.join(index, page);
             Outcome::Late
         } else {
-            self.spend(index, Part::Map, Way::Far);
-            if self.settings.fault.shootdown_on_map {
-                self.shoot_down(index);
+            if evicted.is_some() {
+                // It waits for room, if there is none, and then maps the page.
+                self.threads[index].state = State::Faulting(page, Way::Near);
+            } else {
+                self.map(index, Way::Far);
             }
             Outcome::Used
         };
@@ -66,6 +82,10 @@ impl Simulation {
         let at = pages.location(page);
         let mut view = view(&self.store, &*self.replacement, pages);
         if let Some(engine) = &mut self.engine {
+            engine.made(
+                terrace_policy::Thread(index as u32),
+                self.threads[index].made,
+            );
             engine.touched(at, outcome, &mut view);
         }
         if outcome == Outcome::Late {
@@ -89,14 +109,11 @@ impl Simulation {
             true if near => Way::Near,
             true => Way::Far,
         };
+        self.threads[index].faulted = self.threads[index].now();
         self.store.set(page, Flags::KNOWN);
         self.buffer.rescue(page, &mut self.store);
         self.spend(index, Part::Trap, way);
-        if let Some(evicted) = evicted {
-            self.spend(index, Part::Unmap, way);
-            self.shoot_down(index);
-            self.evict(evicted, pages);
-        }
+        self.unmap(index, evicted, way, pages);
         if flags.any(Flags::FLIGHT) {
             // It was evicted on its way, and still is on its way.
             self.join(index, page);
@@ -115,6 +132,15 @@ impl Simulation {
             }
         }
         self.threads[index].state = State::Faulting(page, way);
+    }
+
+    /// A page goes for the one that was touched, if one has to.
+    fn unmap(&mut self, index: usize, evicted: Option<PageId>, way: Way, pages: &PageTable) {
+        if let Some(evicted) = evicted {
+            self.spend(index, Part::Unmap, way);
+            self.shoot_down(index);
+            self.evict(evicted, pages);
+        }
     }
 
     /// The rest of a fault, at the moment at which the device is asked.
@@ -143,8 +169,17 @@ impl Simulation {
     /// A thread waits for a page that is being read.
     fn join(&mut self, index: usize, page: PageId) {
         self.counts.partial_misses += 1;
-        self.device.promote(read_id(page));
+        if let Some(device) = self.store.device(page) {
+            self.devices.promote(device, read_id(page));
+        }
         self.threads[index].state = State::Reading(page);
+    }
+
+    fn map(&mut self, index: usize, way: Way) {
+        self.spend(index, Part::Map, way);
+        if self.settings.fault.shootdown_on_map {
+            self.shoot_down(index);
+        }
     }
 
     /// A thread's page is there.
@@ -152,9 +187,11 @@ impl Simulation {
         if way != Way::Near {
             self.spend(index, Part::Copy, way);
         }
-        self.spend(index, Part::Map, way);
-        if self.settings.fault.shootdown_on_map {
-            self.shoot_down(index);
+        self.map(index, way);
+        if way == Way::Far {
+            let thread = &self.threads[index];
+            self.latencies.faults += 1;
+            self.latencies.faults_ns += thread.now().saturating_sub(thread.faulted).0;
         }
         let joins = self.settings.work == Work::Synchronous && way == Way::Far && self.fetching > 0;
         self.threads[index].state = if joins {

@@ -17,12 +17,17 @@ impl Simulation {
         for neighbour in self.store.neighbours(page, cluster) {
             if neighbour == page {
                 self.read(page, Class::Demand, now);
-            } else if view(&self.store, &*self.replacement, pages)
-                .residence(pages.location(neighbour))
-                == Residence::InTier
-                && !self.store.flags(neighbour).any(Flags::AHEAD)
-                && !self.buffer.is_over_full()
-            {
+                continue;
+            }
+            self.counts.predictions += 1;
+            let residence =
+                view(&self.store, &*self.replacement, pages).residence(pages.location(neighbour));
+            let ahead = self.store.flags(neighbour).any(Flags::AHEAD);
+            if residence != Residence::InTier || ahead {
+                self.counts.predictions_filtered += 1;
+            } else if self.buffer.is_over_full() {
+                self.counts.predictions_wiped += 1;
+            } else {
                 self.read_ahead(neighbour, Class::Demand, now, pages);
             }
         }
@@ -38,42 +43,70 @@ impl Simulation {
             at: pages.location(page),
             offset: 0,
         };
+        engine.made(fault.thread, self.threads[index].made);
         engine.fault(&fault, &mut view(&self.store, &*self.replacement, pages));
     }
 
-    /// Fetches ahead what the predictor hopes for, as long as the device has nothing else to do,
-    /// or, if faults wait for it anyway, all of it.
+    /// Fetches ahead what the predictor hopes for, as long as the device has nothing else to do.
+    /// All of it, if faults wait for it anyway; and if the engine has no queue of its own: then it
+    /// goes among the demand requests, whatever waits there (CORP, Fedorov 2016, 5.5.2).
     pub(super) fn issue(&mut self, now: Nanos, pages: &PageTable) {
-        if self.engine.is_none() {
+        let Some(engine) = &self.engine else {
             return;
-        }
-        let all = self.settings.work == Work::Synchronous;
-        // Faults go first, also those that wait for room.
+        };
+        let direct = engine.is_direct();
+        let all = direct || self.settings.work == Work::Synchronous;
+        let class = if direct {
+            Class::Demand
+        } else {
+            Class::Prefetch
+        };
+        // What is fetched ahead needs room, even where it does not wait for the device; faults
+        // that wait for room go first.
         let waits = |thread: &Thread| matches!(thread.state, State::Evicting(..));
         if self.threads.iter().any(waits) {
             return;
         }
-        while !self.buffer.is_over_full() && (all || self.device.idle() > 0) {
-            let Some(engine) = &mut self.engine else {
-                return;
-            };
-            let next = engine.next(&mut view(&self.store, &*self.replacement, pages));
-            let Some(page) = next.and_then(|at| pages.find(at)) else {
+        while !self.buffer.is_over_full() && (all || self.devices.any_idle()) {
+            let Some(page) = self.next_hint(all, pages) else {
                 return;
             };
             // The engine may ask anew for what it doubts to be still there.
             if !self.store.flags(page).any(Flags::AHEAD.and(Flags::FLIGHT)) {
-                self.read_ahead(page, Class::Prefetch, now, pages);
+                self.read_ahead(page, class, now, pages);
             }
         }
     }
 
+    /// The next page to fetch ahead: any, or one whose device is idle.
+    fn next_hint(&mut self, any: bool, pages: &PageTable) -> Option<PageId> {
+        let engine = self.engine.as_mut()?;
+        let (store, devices) = (&self.store, &self.devices);
+        let mut memory = view(store, &*self.replacement, pages);
+        let at = if any || devices.is_one() {
+            engine.next(&mut memory)
+        } else {
+            engine.next_of(&mut memory, |at| {
+                let device = pages.find(at).and_then(|page| store.device(page));
+                device.is_none_or(|device| devices.is_idle(device))
+            })
+        };
+        pages.find(at?)
+    }
+
     fn read_ahead(&mut self, page: PageId, class: Class, now: Nanos, pages: &PageTable) {
         self.counts.prefetches += 1;
+        self.timeline.fetched(&self.counts, now);
         self.fetching += 1;
         self.store.set(page, Flags::AHEAD.and(Flags::FETCH));
         self.read(page, class, now);
-        if let Some(evicted) = self.replacement.prefetch(page) {
+        if let Some(cache) = &mut self.prefetch_cache {
+            if let Some(dropped) = cache.prefetch(page) {
+                self.counts.evictions += 1;
+                self.counts.background_evictions += 1;
+                self.waste(dropped, pages);
+            }
+        } else if let Some(evicted) = self.replacement.prefetch(page) {
             self.counts.background_evictions += 1;
             self.evict(evicted, pages);
             self.flush(now);
@@ -89,7 +122,8 @@ impl Simulation {
             class,
             bytes: PAGE_BYTES,
         };
-        self.device.submit(now, request);
+        let device = self.store.device(page).unwrap_or(0);
+        self.devices.submit(device, now, request);
     }
 
     /// A page leaves DRAM; it has to be written where the tier has no copy of it.
@@ -101,15 +135,34 @@ impl Simulation {
         }
         let flags = self.store.flags(page);
         if flags.any(Flags::AHEAD) {
-            self.store.clear(page, Flags::AHEAD);
-            self.counts.prefetches_wasted += 1;
-            if let Some(engine) = &mut self.engine {
-                engine.evicted(pages.location(page));
-            }
+            self.waste(page, pages);
         }
         if flags.any(Flags::DIRTY) || !flags.any(Flags::TIER) {
             self.store.expect_write(page);
             self.buffer.push(page, &mut self.store);
+        }
+    }
+
+    /// A fetched page goes untouched. From the prefetch cache it need not be written: the tier still
+    /// has its copy.
+    fn waste(&mut self, page: PageId, pages: &PageTable) {
+        self.store.clear(page, Flags::AHEAD);
+        self.counts.prefetches_wasted += 1;
+        if let Some(engine) = &mut self.engine {
+            engine.evicted(pages.location(page));
+        }
+    }
+
+    /// A page is touched that may be in the prefetch cache: it moves to DRAM proper.
+    pub(super) fn leave_prefetch_cache(&mut self, page: PageId, flags: Flags) {
+        let Some(cache) = &mut self.prefetch_cache else {
+            return;
+        };
+        if cache.contains(page) {
+            cache.remove(page);
+            if self.settings.inclusion == Inclusion::Exclusive && !flags.any(Flags::FLIGHT) {
+                self.store.give_up(page);
+            }
         }
     }
 
@@ -125,18 +178,21 @@ impl Simulation {
                 class: Class::Background,
                 bytes: PAGE_BYTES,
             };
-            self.device.submit(now, request);
+            let device = self.store.device(page).unwrap_or(0);
+            self.devices.submit(device, now, request);
         }
     }
 
     /// Takes the device's next completion.
     pub(super) fn complete(&mut self, pages: &PageTable) {
-        let Some(at) = self.device.next_completion() else {
+        let Some(completion) = self.devices.complete() else {
             return;
         };
-        let Some(Completion { request, .. }) = self.device.complete(at) else {
-            return;
-        };
+        let Completion {
+            request,
+            finished: at,
+            ..
+        } = completion;
         let page = PageId(request.id as u32);
         match request.kind {
             Kind::Write => {
@@ -144,7 +200,12 @@ impl Simulation {
                 self.flush(at);
                 self.let_evict(at);
             }
-            Kind::Read => self.read_completed(page, at),
+            Kind::Read => {
+                let latency = at.saturating_sub(completion.submitted);
+                self.latencies.device_reads += 1;
+                self.latencies.device_reads_ns += latency.0;
+                self.read_completed(page, at);
+            }
         }
         if !self.is_over() {
             self.issue(at, pages);
@@ -226,11 +287,11 @@ impl Memory for View<'_> {
 
     fn slot(&mut self, at: Location) -> Option<Slot> {
         let page = self.pages.find(at)?;
-        self.store.slot(page).map(|slot| Slot(u64::from(slot)))
+        self.store.slot(page).map(Slot)
     }
 
     fn page_in(&mut self, slot: Slot) -> Option<Location> {
-        let page = self.store.page_in(usize::try_from(slot.0).ok()?)?;
+        let page = self.store.page_in(slot.0)?;
         Some(self.pages.location(page))
     }
 }

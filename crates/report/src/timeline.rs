@@ -1,0 +1,75 @@
+//! How prefetching went in the course of simulations, as CSV: a row an epoch and machine.
+
+use terrace_base::{Error, Result};
+use terrace_policy::prefetch::LifeStory;
+use terrace_sim::pages::Point;
+
+use crate::sim::Simulated;
+
+/// The columns. `machine` counts from 1 in the order of the results; `accesses`, `time_ns` and
+/// `prefetches` are since the start, the others of the epoch alone, which ends there. `accuracy` is
+/// the share touched of those pages whose end came in the epoch; nothing where none did.
+const COLUMNS: [&str; 12] = [
+    "machine",
+    "dram",
+    "replacement",
+    "prefetch",
+    "accesses",
+    "time_ns",
+    "prefetches",
+    "issued",
+    "used",
+    "late",
+    "wasted",
+    "accuracy",
+];
+
+/// The table with a head, of machines and the ends of their epochs.
+///
+/// # Errors
+/// A failure where there is no memory for it.
+pub fn csv(machines: &[(Simulated, Vec<Point>)]) -> Result<Vec<u8>> {
+    let failed = |error: String| Error::failure(format!("cannot make the CSV: {error}"));
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    writer
+        .write_record(COLUMNS)
+        .map_err(|error| failed(error.to_string()))?;
+    for (index, (machine, points)) in machines.iter().enumerate() {
+        let mut before = Point::default();
+        for point in points {
+            let row = row(index + 1, machine, &before, point);
+            let written = writer.write_record(row);
+            written.map_err(|error| failed(error.to_string()))?;
+            before = *point;
+        }
+    }
+    writer
+        .into_inner()
+        .map_err(|error| failed(error.to_string()))
+}
+
+fn row(number: usize, machine: &Simulated, before: &Point, point: &Point) -> [String; 12] {
+    let epoch = LifeStory {
+        issued: point.issued - before.issued,
+        used: point.used - before.used,
+        late: point.late - before.late,
+        wasted: point.wasted - before.wasted,
+        ..LifeStory::default()
+    };
+    let settings = &machine.run.settings;
+    let accuracy = epoch.accuracy();
+    [
+        number.to_string(),
+        machine.dram.to_string(),
+        settings.replacement.to_owned(),
+        settings.prefetch.clone(),
+        point.accesses.to_string(),
+        point.time_ns.0.to_string(),
+        point.issued.to_string(),
+        epoch.issued.to_string(),
+        epoch.used.to_string(),
+        epoch.late.to_string(),
+        epoch.wasted.to_string(),
+        accuracy.map_or(String::new(), |share| format!("{share:?}")),
+    ]
+}
