@@ -6,7 +6,13 @@
 //!
 //! To add a predictor: copy [`spatial`], and name it in [`REGISTRY`].
 
+mod accuracy;
+mod answer;
+pub mod combo;
 mod engine;
+pub mod leap;
+mod lru;
+pub mod markov;
 mod params;
 mod queue;
 pub mod readahead;
@@ -15,9 +21,13 @@ pub mod spatial;
 mod spec;
 mod story;
 pub mod stream;
+pub mod stride;
+pub mod stride_markov;
 pub mod temporal;
 #[cfg(test)]
 mod testing;
+mod threads;
+pub mod vldp;
 
 pub use engine::{Engine, Order, Settings, Trigger};
 pub use params::Params;

@@ -117,7 +117,7 @@ impl ThreadState {
         let in_pages = || self.regular(|f| f.at.page.0 as i64, fault);
         in_bytes
             .filter(|stride| stride.unsigned_abs() >= PAGE_BYTES)
-            .or_else(|| Some(in_pages()? * PAGE_BYTES as i64))
+            .or_else(|| in_pages()?.checked_mul(PAGE_BYTES as i64))
     }
 
     fn regular(&self, coordinate: impl Fn(&Fault) -> i64, fault: &Fault) -> Option<i64> {
@@ -129,7 +129,7 @@ impl ThreadState {
             .map(&coordinate)
             .collect();
         known.iter().enumerate().rev().find_map(|(i, &before)| {
-            let distance = here - before;
+            let distance = here.wrapping_sub(before);
             let earlier = before.checked_sub(distance)?;
             (distance != 0 && known[..i].contains(&earlier)).then_some(distance)
         })

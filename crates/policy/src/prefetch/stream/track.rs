@@ -102,7 +102,7 @@ impl Track {
     /// The program was seen at `element`, by a fault on `page`.
     pub(super) fn resume(&mut self, element: u64, page: Page) {
         if let Some(start) = self.address(element) {
-            let spill = (page.0 * PAGE_BYTES).saturating_sub(start);
+            let spill = page.0.wrapping_mul(PAGE_BYTES).saturating_sub(start);
             self.reach = self.reach.max(spill.min(PAGE_BYTES - 1));
         }
         self.position = self.position.max(element);

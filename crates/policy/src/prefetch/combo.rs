@@ -1,0 +1,285 @@
+//! `combo`: several predictors at once, those weighed more that have served better.
+//!
+//! Fedorov 2016, 5.4.4.5. Pages that several children name go first: those that most name before
+//! others. Of `degree` pages what is then left, n, is shared by what the children name alone, and
+//! the more accurate a child is, the earlier its pages go ([`shares`] has the equations).
+//!
+//! Accuracy is an average over the outcomes of the pages that a child named, alone or with others;
+//! it decays, so it is that of the preceding period. All begin with the same.
+//!
+//! A child's prediction that goes on is never cut, for the child would not name again what was
+//! cut; it has its own bound and takes no part of n. Where others agree on some of it, what is left
+//! of it goes on, or if nothing is left, the last part that they agree on.
+//!
+//! In `of=spatial+temporal` names stand with a `+` between them, of which the longest that fits is
+//! taken: `stride+markov` is one child, `markov+stride` are two. Children have their default
+//! settings. What knows the future cannot be a child, nor can a combination: both would need the
+//! upper half of a [`Source`](super::Source), where the children's part is kept.
+
+mod shares;
+mod tag;
+
+use super::accuracy::Accuracy;
+use super::registry::{Entry, Make, REGISTRY};
+use super::{Outcome, Params, Prediction, Predictor, Source};
+use crate::page::{Fault, Location, Memory, Space, Thread};
+use shares::shares;
+use tag::Tag;
+
+/// The most children.
+const MOST_CHILDREN: usize = 8;
+/// Accuracy before anything is known.
+const ASSUMED: f64 = 0.5;
+/// The name it has itself.
+const NAME: &str = "combo";
+
+/// The predictor.
+pub struct Combo {
+    /// Most pages after a fault, without those of predictions that go on.
+    degree: usize,
+    /// This part of the others' shares goes to the most accurate child.
+    overweight: f64,
+    children: Vec<Child>,
+    /// Room for the answers to one fault, kept.
+    named: Vec<Named>,
+    answer: Vec<Prediction>,
+}
+
+struct Child {
+    predictor: Box<dyn Predictor>,
+    accuracy: Accuracy,
+}
+
+/// A page that a child named, or several.
+#[derive(Clone, Copy)]
+struct Named {
+    at: Location,
+    tag: Tag,
+    /// Whether the prediction goes on that its owner named it in.
+    goes_on: bool,
+}
+
+impl Combo {
+    /// Takes its settings.
+    ///
+    /// # Errors
+    /// A sentence where one is out of range, or children cannot be combined.
+    pub fn new(params: &mut Params) -> Result<Self, String> {
+        let of = params.text("of");
+        let entries = entries(of.as_deref().unwrap_or("spatial+temporal"))?;
+        Ok(Self {
+            degree: params.number("degree", 16, 1..=512)?,
+            overweight: params.number("overweight", 10.0, 0.0..=100.0)? / 100.0,
+            children: entries
+                .into_iter()
+                .map(child)
+                .collect::<Result<_, String>>()?,
+            named: Vec::new(),
+            answer: Vec::new(),
+        })
+    }
+
+    /// Asks all children; a page that several name is noted once.
+    fn ask(&mut self, fault: &Fault, memory: &mut dyn Memory) {
+        self.named.clear();
+        for (index, child) in self.children.iter_mut().enumerate() {
+            child.predictor.fault(fault, memory, &mut self.answer);
+            let earlier = self.named.len();
+            for prediction in self.answer.drain(..) {
+                let tag = Tag::of(index, prediction.source);
+                let goes_on = prediction.goes_on;
+                for at in prediction.pages {
+                    let known = self.named[..earlier].iter_mut().find(|n| n.at == at);
+                    match known {
+                        Some(named) => named.agree(tag, goes_on),
+                        None => self.named.push(Named { at, tag, goes_on }),
+                    }
+                }
+            }
+        }
+    }
+
+    /// Hands out what several named, within the degree; returns how many more pages there may be.
+    fn agreed(&mut self, predictions: &mut Vec<Prediction>) -> usize {
+        let mut agreed: Vec<Named> = Vec::new();
+        agreed.extend(self.named.iter().filter(|named| named.tag.children() > 1));
+        agreed.sort_by_key(|named| (usize::MAX - named.tag.children(), named.tag.source().0));
+        let mut room = self.degree;
+        for named in agreed {
+            if named.goes_on || room > 0 {
+                named.append_to(predictions);
+                room -= usize::from(!named.goes_on);
+            }
+        }
+        room
+    }
+
+    /// Hands out what children named alone: `room` pages, and all of what goes on.
+    fn rest(&mut self, room: usize, predictions: &mut Vec<Prediction>) {
+        let mut available = [0; MOST_CHILDREN];
+        for named in &self.named {
+            available[named.tag.owner()] += usize::from(named.is_cuttable());
+        }
+        let mut accuracies = [0.0; MOST_CHILDREN];
+        for (accuracy, child) in accuracies.iter_mut().zip(&self.children) {
+            *accuracy = child.accuracy.share();
+        }
+        let count = self.children.len();
+        let mut shares = shares(room, &accuracies[..count], &available, self.overweight);
+        let mut best_first = [0, 1, 2, 3, 4, 5, 6, 7];
+        best_first[..count].sort_by(|a, b| accuracies[*b].total_cmp(&accuracies[*a]));
+        for &child in &best_first[..count] {
+            let alone = |named: &&Named| named.tag.children() == 1 && named.tag.owner() == child;
+            for named in self.named.iter().filter(alone) {
+                if named.goes_on {
+                    named.append_to(predictions);
+                } else if shares[child] > 0 {
+                    shares[child] -= 1;
+                    named.append_to(predictions);
+                }
+            }
+        }
+    }
+}
+
+impl Named {
+    /// Another child names the page too. It is the owner's whose prediction goes on, so that it is
+    /// told what became of it, else the first's.
+    fn agree(&mut self, tag: Tag, goes_on: bool) {
+        self.tag = match goes_on && !self.goes_on {
+            true => tag.with(self.tag),
+            false => self.tag.with(tag),
+        };
+        self.goes_on |= goes_on;
+    }
+
+    fn is_cuttable(&self) -> bool {
+        self.tag.children() == 1 && !self.goes_on
+    }
+
+    /// Adds the page to the last prediction, if that is of the same source, or to a new one.
+    fn append_to(&self, predictions: &mut Vec<Prediction>) {
+        let source = self.tag.source();
+        match predictions.last_mut() {
+            Some(last) if last.source == source => last.pages.push(self.at),
+            _ => predictions.push(Prediction {
+                source,
+                pages: vec![self.at],
+                goes_on: self.goes_on,
+            }),
+        }
+    }
+}
+
+/// Of a prediction that was split, the last part alone goes on.
+fn go_on_once(predictions: &mut [Prediction]) {
+    for index in 1..predictions.len() {
+        let (earlier, rest) = predictions.split_at_mut(index);
+        let later = Tag::from(rest[0].source);
+        for prediction in earlier {
+            prediction.goes_on &= !Tag::from(prediction.source).is_same_prediction(later);
+        }
+    }
+}
+
+/// The children called so.
+fn entries(of: &str) -> Result<Vec<&'static Entry>, String> {
+    let mut entries: Vec<&Entry> = Vec::new();
+    let mut rest = Some(of);
+    while let Some(names) = rest {
+        let fits = |entry: &&Entry| {
+            let behind = names.strip_prefix(entry.name);
+            behind.is_some_and(|behind| behind.is_empty() || behind.starts_with('+'))
+        };
+        let longest = REGISTRY.iter().filter(fits).max_by_key(|e| e.name.len());
+        let entry = longest.ok_or_else(|| {
+            let name = names.split('+').next().unwrap_or_default();
+            format!("of={of}: there is no predictor `{name}`")
+        })?;
+        if entries.iter().any(|known| known.name == entry.name) {
+            return Err(format!("of={of}: {} is named twice", entry.name));
+        }
+        entries.push(entry);
+        rest = names[entry.name.len()..].strip_prefix('+');
+    }
+    match entries.len() {
+        2..=MOST_CHILDREN => Ok(entries),
+        count => Err(format!(
+            "of={of}: it combines 2 to {MOST_CHILDREN} predictors, not {count}; write their names with + between them"
+        )),
+    }
+}
+
+fn child(entry: &Entry) -> Result<Child, String> {
+    let name = entry.name;
+    let predictor = match entry.make {
+        Make::Online(_) if name == NAME => {
+            Err("a combination cannot be part of one; name its parts instead".to_owned())
+        }
+        Make::Online(make) => make(&mut Params::default()),
+        Make::Offline(_) => Err(format!(
+            "{name} knows the future and cannot be part of a combination"
+        )),
+    }?;
+    Ok(Child {
+        predictor,
+        accuracy: Accuracy::assumed(ASSUMED),
+    })
+}
+
+impl Predictor for Combo {
+    fn fault(&mut self, fault: &Fault, memory: &mut dyn Memory, predictions: &mut Vec<Prediction>) {
+        let before = predictions.len();
+        self.ask(fault, memory);
+        let mut answer = predictions.split_off(before);
+        let room = self.agreed(&mut answer);
+        self.rest(room, &mut answer);
+        go_on_once(&mut answer);
+        predictions.append(&mut answer);
+    }
+
+    fn advance(&mut self, source: Source, reached: Option<Location>) -> Option<Prediction> {
+        let tag = Tag::from(source);
+        let child = self.children.get_mut(tag.owner())?;
+        let prediction = child.predictor.advance(tag.own(), reached)?;
+        let source = Tag::of(tag.owner(), prediction.source).source();
+        Some(Prediction {
+            source,
+            ..prediction
+        })
+    }
+
+    fn futile(&mut self, source: Source) {
+        let tag = Tag::from(source);
+        if let Some(child) = self.children.get_mut(tag.owner()) {
+            child.predictor.futile(tag.own());
+        }
+    }
+
+    fn outcome(&mut self, source: Source, outcome: Outcome) {
+        let tag = Tag::from(source);
+        for (index, child) in self.children.iter_mut().enumerate() {
+            if tag.has(index) {
+                child.accuracy.count(outcome);
+            }
+        }
+        if let Some(child) = self.children.get_mut(tag.owner()) {
+            child.predictor.outcome(tag.own(), outcome);
+        }
+    }
+
+    fn made(&mut self, thread: Thread, touches: u64) {
+        for child in &mut self.children {
+            child.predictor.made(thread, touches);
+        }
+    }
+
+    fn forget(&mut self, space: Space) {
+        for child in &mut self.children {
+            child.predictor.forget(space);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
