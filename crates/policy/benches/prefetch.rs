@@ -2,8 +2,8 @@
 //!
 //! `cargo bench -p terrace-policy --bench prefetch -- [NAME ...]` prints, for the predictors named
 //! (all that do not know the future without names), nanoseconds a fault, medians of several runs.
-//! Every page named is reported used, which keeps predictors at their boldest; that is in the
-//! time. The memory knows every page at once, so the driver's part is not. Times are by the
+//! A page of every prediction is reported used, which keeps predictors bold; that is in the time.
+//! The memory knows every page at once, so the driver's part is not. Times are by the
 //! processor time of the one thread, as Linux counts it in `/proc/thread-self/schedstat`, and
 //! predictors take turns, so that a neighbour's load hits all.
 
@@ -102,9 +102,7 @@ fn run(mut predictor: Box<dyn Predictor>, faults: &[u64]) -> (f64, f64) {
         predictor.fault(&fault, &mut Everywhere, &mut named);
         for prediction in named.drain(..) {
             pages += prediction.pages.len();
-            for _ in &prediction.pages {
-                predictor.outcome(prediction.source, Outcome::Used);
-            }
+            predictor.outcome(prediction.source, Outcome::Used);
         }
     }
     let time = processor_time() - begin;

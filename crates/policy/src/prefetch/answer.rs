@@ -11,6 +11,9 @@ pub(super) struct Answer {
     degree: usize,
 }
 
+/// Room for so many pages is made at once.
+const USUAL: usize = 16;
+
 impl Answer {
     /// An empty answer of at most `degree` pages.
     pub(super) fn new(fault: &Fault, degree: usize) -> Self {
@@ -28,6 +31,9 @@ impl Answer {
         if self.pages.len() < self.degree
             && let Some(at) = at.filter(is_new)
         {
+            if self.pages.is_empty() {
+                self.pages.reserve(self.degree.min(USUAL));
+            }
             self.pages.push(at);
         }
         self.pages.len() < self.degree

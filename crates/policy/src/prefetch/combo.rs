@@ -30,6 +30,8 @@ use tag::Tag;
 const MOST_CHILDREN: usize = 8;
 /// Accuracy before anything is known.
 const ASSUMED: f64 = 0.5;
+/// Room for so many pages is made at once.
+const USUAL: usize = 16;
 /// The name it has itself.
 const NAME: &str = "combo";
 
@@ -162,11 +164,15 @@ impl Named {
         let source = self.tag.source();
         match predictions.last_mut() {
             Some(last) if last.source == source => last.pages.push(self.at),
-            _ => predictions.push(Prediction {
-                source,
-                pages: vec![self.at],
-                goes_on: self.goes_on,
-            }),
+            _ => {
+                let mut pages = Vec::with_capacity(USUAL);
+                pages.push(self.at);
+                predictions.push(Prediction {
+                    source,
+                    pages,
+                    goes_on: self.goes_on,
+                });
+            }
         }
     }
 }

@@ -1,18 +1,20 @@
 //! A bounded map that makes room by dropping what was used least recently.
 //!
-//! The entries lie in one array and are linked by their places in it: nothing is allocated for an
-//! entry of its own, and looking one up takes one hash.
+//! The entries lie in one array and are linked by their places in it; the index holds nothing but
+//! places. So nothing is allocated for an entry of its own, no key is kept twice, and the index of
+//! a large map stays in the processor's cache.
 
-use std::hash::Hash;
+use std::hash::{BuildHasher, Hash};
 
-use rustc_hash::FxHashMap;
+use hashbrown::HashTable;
+use rustc_hash::FxBuildHasher;
 
 /// No place.
 const NONE: u32 = u32::MAX;
 
 /// The map. Adding and [`Lru::touch`] are use, looking is not.
 pub(super) struct Lru<K, V> {
-    places: FxHashMap<K, u32>,
+    places: HashTable<u32>,
     entries: Vec<Entry<K, V>>,
     newest: u32,
     oldest: u32,
@@ -30,7 +32,7 @@ impl<K: Copy + Eq + Hash, V> Lru<K, V> {
     /// An empty map of at most `capacity` entries, and at least one.
     pub(super) fn new(capacity: usize) -> Self {
         Self {
-            places: FxHashMap::default(),
+            places: HashTable::new(),
             entries: Vec::new(),
             newest: NONE,
             oldest: NONE,
@@ -40,27 +42,27 @@ impl<K: Copy + Eq + Hash, V> Lru<K, V> {
 
     /// The value of `key`, which stays as old as it is.
     pub(super) fn peek(&self, key: &K) -> Option<&V> {
-        let place = *self.places.get(key)?;
+        let place = self.place(key)?;
         Some(&self.entries[place as usize].value)
     }
 
     /// The value of `key` to be changed; it stays as old as it is.
     pub(super) fn peek_mut(&mut self, key: &K) -> Option<&mut V> {
-        let place = *self.places.get(key)?;
+        let place = self.place(key)?;
         Some(&mut self.entries[place as usize].value)
     }
 
     /// The value of `key`, which becomes the newest.
     pub(super) fn touch(&mut self, key: &K) -> Option<&mut V> {
-        let place = *self.places.get(key)?;
+        let place = self.place(key)?;
         self.renew(place);
         Some(&mut self.entries[place as usize].value)
     }
 
     /// The value of `key`, where there is none the one that `make` makes; it becomes the newest.
     pub(super) fn touch_or_insert(&mut self, key: K, make: impl FnOnce() -> V) -> &mut V {
-        let place = match self.places.get(&key) {
-            Some(&place) => {
+        let place = match self.place(&key) {
+            Some(place) => {
                 self.renew(place);
                 place
             }
@@ -80,6 +82,11 @@ impl<K: Copy + Eq + Hash, V> Lru<K, V> {
         }
     }
 
+    fn place(&self, key: &K) -> Option<u32> {
+        let is = |place: &u32| self.entries[*place as usize].key == *key;
+        self.places.find(hash(key), is).copied()
+    }
+
     /// Adds an entry that is not there; returns its place.
     fn insert(&mut self, key: K, value: V) -> u32 {
         let place = if self.entries.len() < self.capacity {
@@ -93,14 +100,23 @@ impl<K: Copy + Eq + Hash, V> Lru<K, V> {
         } else {
             let place = self.oldest;
             self.unlink(place);
+            self.drop_from_index(place);
             let entry = &mut self.entries[place as usize];
-            self.places.remove(&entry.key);
             (entry.key, entry.value) = (key, value);
             place
         };
         self.link(place);
-        self.places.insert(key, place);
+        let entries = &self.entries;
+        let rehash = |place: &u32| hash(&entries[*place as usize].key);
+        self.places.insert_unique(hash(&key), place, rehash);
         place
+    }
+
+    fn drop_from_index(&mut self, place: u32) {
+        let hash = hash(&self.entries[place as usize].key);
+        if let Ok(known) = self.places.find_entry(hash, |other| *other == place) {
+            known.remove();
+        }
     }
 
     fn renew(&mut self, place: u32) {
@@ -144,17 +160,23 @@ impl<K: Copy + Eq + Hash, V> Lru<K, V> {
     /// Removes an entry; the last one takes its place.
     fn remove(&mut self, place: u32) {
         self.unlink(place);
-        let gone = self.entries.swap_remove(place as usize);
-        self.places.remove(&gone.key);
+        self.drop_from_index(place);
+        self.entries.swap_remove(place as usize);
+        let last = self.entries.len() as u32;
         if let Some(&Entry {
             key, newer, older, ..
         }) = self.entries.get(place as usize)
         {
             self.set_older_of(newer, place);
             self.set_newer_of(older, place);
-            self.places.insert(key, place);
+            let moved = self.places.find_mut(hash(&key), |other| *other == last);
+            moved.into_iter().for_each(|known| *known = place);
         }
     }
+}
+
+fn hash(key: &impl Hash) -> u64 {
+    FxBuildHasher.hash_one(key)
 }
 
 #[cfg(test)]

@@ -35,11 +35,11 @@ impl Predictor for Temporal {
             .flat_map(|k| [slot.checked_add(k), slot.checked_sub(k)])
             .take(self.degree as usize)
             .flatten();
+        let mut pages = Vec::with_capacity(self.degree as usize);
+        pages.extend(around.filter_map(|slot| memory.page_in(Slot(slot))));
         predictions.push(Prediction {
             source: Source(0),
-            pages: around
-                .filter_map(|slot| memory.page_in(Slot(slot)))
-                .collect(),
+            pages,
             goes_on: false,
         });
     }

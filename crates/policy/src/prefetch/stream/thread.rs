@@ -48,17 +48,23 @@ impl ThreadState {
         [1, -1].into_iter().find(|direction| {
             let behind = |k: u64| fault.at.page.0.checked_add_signed(-direction * k as i64);
             let place = |k| behind(k).map(|page| Location::new(fault.at.space, Page(page)));
-            let faulted = (1..=DENSE)
-                .filter_map(place)
-                .filter(|at| self.has_faulted(*at));
-            faulted.count() >= 2
+            self.faults_behind(fault, *direction) >= 2
                 && (1..=DENSE)
                     .all(|k| place(k).is_some_and(|at| memory.residence(at) == Residence::InMemory))
         })
     }
 
-    fn has_faulted(&self, at: Location) -> bool {
-        self.recent.iter().any(|fault| fault.at == at)
+    /// On how many of the last pages on the way to this fault the thread has faulted.
+    fn faults_behind(&self, fault: &Fault, direction: i64) -> u32 {
+        let mut pages = 0u32;
+        for earlier in &self.recent {
+            let back = fault.at.page.distance_from(earlier.at.page);
+            let back = back.wrapping_mul(direction);
+            if earlier.at.space == fault.at.space && (1..=DENSE as i64).contains(&back) {
+                pages |= 1 << back;
+            }
+        }
+        pages.count_ones()
     }
 
     /// A stride that has served this thread, if this fault and an earlier one lie some of its

@@ -48,6 +48,10 @@ impl Track {
         if (self.space, self.thread) != (fault.at.space, fault.thread) {
             return None;
         }
+        let distance = fault.address().wrapping_sub(self.origin) as i64;
+        if self.is_nowhere_near(distance) {
+            return None;
+        }
         let behind = self.position.saturating_sub(SLACK);
         let near = behind..=self.frontier + self.depth.max(DENSE) + SLACK;
         let far = behind..=self.frontier + STEPS;
@@ -55,6 +59,21 @@ impl Track {
             .filter(|element| {
                 near.contains(element) || (far.contains(element) && self.is_exact(fault))
             })
+    }
+
+    /// Whether no element at such a distance from the origin can be of interest, or no element of a
+    /// wide stride lies there. Most faults are of another stream, and this is told fast.
+    fn is_nowhere_near(&self, distance: i64) -> bool {
+        let step = self.stride.unsigned_abs();
+        let elements = self.frontier + self.depth.max(STEPS) + DENSE;
+        if (distance < 0) != (self.stride < 0) && distance.unsigned_abs() > step
+            || distance.unsigned_abs() > step.saturating_mul(elements)
+        {
+            return true;
+        }
+        // An element touches at most two pages after the one where it starts.
+        let off = distance.unsigned_abs() % step;
+        step >= WIDE && off.min(step - off) > 3 * PAGE_BYTES
     }
 
     /// Whether a fault lies a whole number of wide steps away, to the byte.
@@ -66,9 +85,10 @@ impl Track {
     /// The element that touches `page`, looked for around byte `address`.
     pub(super) fn element_on(&self, page: Page, address: u64) -> Option<u64> {
         let distance = address as f64 - self.origin as f64;
-        let nearest = (distance / self.stride as f64).round();
-        let nearest = (nearest >= 0.0).then_some(nearest as u64)?;
-        (nearest.saturating_sub(1)..=nearest + 1).find(|&element| self.touches(element, page))
+        let nearest = distance / self.stride as f64 + 0.5;
+        let nearest = (nearest > 0.0).then_some(nearest as u64)?;
+        (nearest.saturating_sub(1)..=nearest.saturating_add(1))
+            .find(|&element| self.touches(element, page))
     }
 
     /// Whether an element lies on `page`, or may end on it.
