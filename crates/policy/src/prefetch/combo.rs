@@ -19,8 +19,11 @@
 mod shares;
 mod tag;
 
+use std::cmp::Reverse;
+
 use super::accuracy::Accuracy;
 use super::registry::{Entry, Make, REGISTRY};
+use super::sketch::Sketch;
 use super::{Outcome, Params, Prediction, Predictor, Source};
 use crate::page::{Fault, Location, Memory, Space, Thread};
 use shares::shares;
@@ -44,6 +47,7 @@ pub struct Combo {
     children: Vec<Child>,
     /// Room for the answers to one fault, kept.
     named: Vec<Named>,
+    agreed: Vec<Named>,
     answer: Vec<Prediction>,
 }
 
@@ -77,6 +81,7 @@ impl Combo {
                 .map(child)
                 .collect::<Result<_, String>>()?,
             named: Vec::new(),
+            agreed: Vec::new(),
             answer: Vec::new(),
         })
     }
@@ -87,11 +92,16 @@ impl Combo {
         for (index, child) in self.children.iter_mut().enumerate() {
             child.predictor.fault(fault, memory, &mut self.answer);
             let earlier = self.named.len();
+            let mut sketch = Sketch::default();
+            self.named.iter().for_each(|n| sketch.add(n.at.page.0));
             for prediction in self.answer.drain(..) {
                 let tag = Tag::of(index, prediction.source);
                 let goes_on = prediction.goes_on;
                 for at in prediction.pages {
-                    let known = self.named[..earlier].iter_mut().find(|n| n.at == at);
+                    let known = match sketch.may_have(at.page.0) {
+                        true => self.named[..earlier].iter_mut().find(|n| n.at == at),
+                        false => None,
+                    };
                     match known {
                         Some(named) => named.agree(tag, goes_on),
                         None => self.named.push(Named { at, tag, goes_on }),
@@ -103,9 +113,12 @@ impl Combo {
 
     /// Hands out what several named, within the degree; returns how many more pages there may be.
     fn agreed(&mut self, predictions: &mut Vec<Prediction>) -> usize {
-        let mut agreed: Vec<Named> = Vec::new();
-        agreed.extend(self.named.iter().filter(|named| named.tag.children() > 1));
-        agreed.sort_by_key(|named| (usize::MAX - named.tag.children(), named.tag.source().0));
+        let agreed = &mut self.agreed;
+        agreed.clear();
+        agreed.extend(self.named.iter().filter(|named| named.tag.is_shared()));
+        if agreed.windows(2).any(|pair| pair[0].tag != pair[1].tag) {
+            agreed.sort_by_key(|named| (Reverse(named.tag.children()), named.tag.source().0));
+        }
         let mut room = self.degree;
         for named in agreed {
             if named.goes_on || room > 0 {
@@ -131,7 +144,7 @@ impl Combo {
         let mut best_first = [0, 1, 2, 3, 4, 5, 6, 7];
         best_first[..count].sort_by(|a, b| accuracies[*b].total_cmp(&accuracies[*a]));
         for &child in &best_first[..count] {
-            let alone = |named: &&Named| named.tag.children() == 1 && named.tag.owner() == child;
+            let alone = |named: &&Named| !named.tag.is_shared() && named.tag.owner() == child;
             for named in self.named.iter().filter(alone) {
                 if named.goes_on {
                     named.append_to(predictions);
@@ -156,7 +169,7 @@ impl Named {
     }
 
     fn is_cuttable(&self) -> bool {
-        self.tag.children() == 1 && !self.goes_on
+        !self.tag.is_shared() && !self.goes_on
     }
 
     /// Adds the page to the last prediction, if that is of the same source, or to a new one.

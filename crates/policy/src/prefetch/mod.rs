@@ -17,6 +17,7 @@ mod params;
 mod queue;
 pub mod readahead;
 mod registry;
+mod sketch;
 pub mod spatial;
 mod spec;
 mod story;

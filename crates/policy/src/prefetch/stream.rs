@@ -15,7 +15,7 @@ mod record;
 mod thread;
 mod track;
 
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 use super::{Outcome, Params, Prediction, Predictor, Source};
 use crate::page::{Fault, Location, Memory, PAGE_BYTES, Space, Thread};
@@ -68,7 +68,7 @@ pub struct Stream {
     settings: Settings,
     /// Most recently active last.
     tracks: Vec<Track>,
-    threads: HashMap<Thread, ThreadState>,
+    threads: FxHashMap<Thread, ThreadState>,
     sources: u32,
 }
 
@@ -88,7 +88,7 @@ impl Stream {
         Self {
             settings,
             tracks: Vec::new(),
-            threads: HashMap::new(),
+            threads: FxHashMap::default(),
             sources: 0,
         }
     }

@@ -94,18 +94,18 @@ impl Predictor for Stride {
                 misses.push_front(page);
             }
         }
-        let believed = strides
-            .iter()
-            .filter(|(_, seen)| *seen >= self.occurrences)
-            .map(|(stride, _)| *stride);
-        let mut nearest = (1..=self.depth)
-            .flat_map(|k| misses.iter().map(move |miss| (k, miss)))
-            .flat_map(|(k, miss)| believed.clone().map(move |stride| (k, miss, stride)));
         let mut answer = Answer::new(fault, self.degree);
-        let _full = nearest.any(|(k, miss, stride)| {
-            let distance = stride.checked_mul(k);
-            !answer.add(distance.and_then(|distance| miss.at_distance(distance)))
-        });
+        'full: for k in 1..=self.depth {
+            for miss in &*misses {
+                for (stride, seen) in &*strides {
+                    let distance = stride.checked_mul(k);
+                    let next = || miss.at_distance(distance?);
+                    if *seen >= self.occurrences && !answer.add(next()) {
+                        break 'full;
+                    }
+                }
+            }
+        }
         predictions.extend(answer.of(Source(0)));
     }
 

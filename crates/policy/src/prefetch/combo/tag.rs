@@ -45,6 +45,12 @@ impl Tag {
         self.0 & 1 << (BITS as usize + child) != 0
     }
 
+    /// Whether several children named the page.
+    pub(super) fn is_shared(self) -> bool {
+        let children = self.0 & CHILDREN;
+        children & children.wrapping_sub(1) != 0
+    }
+
     /// How many children named the page.
     pub(super) fn children(self) -> usize {
         (self.0 & CHILDREN).count_ones() as usize

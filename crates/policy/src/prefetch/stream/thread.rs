@@ -6,6 +6,7 @@ use super::record::Record;
 use super::{DENSE, STEPS, WIDE};
 use crate::page::{Fault, Location, Memory, PAGE_BYTES, Page, Residence, Space};
 use crate::prefetch::Outcome;
+use crate::prefetch::sketch::Sketch;
 
 /// What is known of one thread.
 pub(super) struct ThreadState {
@@ -128,16 +129,15 @@ impl ThreadState {
 
     fn regular(&self, coordinate: impl Fn(&Fault) -> i64, fault: &Fault) -> Option<i64> {
         let here = coordinate(fault);
-        let known: Vec<i64> = self
-            .strays
-            .iter()
-            .filter(|stray| stray.at.space == fault.at.space)
-            .map(&coordinate)
-            .collect();
+        let kin = |stray: &&Fault| stray.at.space == fault.at.space;
+        let known: Vec<i64> = self.strays.iter().filter(kin).map(&coordinate).collect();
+        let mut sketch = Sketch::default();
+        known.iter().for_each(|known| sketch.add(*known as u64));
         known.iter().enumerate().rev().find_map(|(i, &before)| {
             let distance = here.wrapping_sub(before);
             let earlier = before.checked_sub(distance)?;
-            (distance != 0 && known[..i].contains(&earlier)).then_some(distance)
+            let is_known = sketch.may_have(earlier as u64) && known[..i].contains(&earlier);
+            (distance != 0 && is_known).then_some(distance)
         })
     }
 }

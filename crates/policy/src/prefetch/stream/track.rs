@@ -44,6 +44,7 @@ impl Track {
     }
 
     /// Which element a fault belongs to, if it is near where the stream is.
+    #[inline]
     pub(super) fn element_of(&self, fault: &Fault) -> Option<u64> {
         if (self.space, self.thread) != (fault.at.space, fault.thread) {
             return None;
@@ -52,6 +53,10 @@ impl Track {
         if self.is_nowhere_near(distance) {
             return None;
         }
+        self.element_nearby(fault)
+    }
+
+    fn element_nearby(&self, fault: &Fault) -> Option<u64> {
         let behind = self.position.saturating_sub(SLACK);
         let near = behind..=self.frontier + self.depth.max(DENSE) + SLACK;
         let far = behind..=self.frontier + STEPS;
@@ -62,18 +67,19 @@ impl Track {
     }
 
     /// Whether no element at such a distance from the origin can be of interest, or no element of a
-    /// wide stride lies there. Most faults are of another stream, and this is told fast.
+    /// wide stride lies there. Most faults are of another stream, and this is told fast: which of
+    /// the reasons holds is as good as random, so nothing branches on one.
+    #[inline]
     fn is_nowhere_near(&self, distance: i64) -> bool {
         let step = self.stride.unsigned_abs();
         let elements = self.frontier + self.depth.max(STEPS) + DENSE;
-        if (distance < 0) != (self.stride < 0) && distance.unsigned_abs() > step
-            || distance.unsigned_abs() > step.saturating_mul(elements)
-        {
-            return true;
-        }
+        let before = ((distance < 0) != (self.stride < 0)) & (distance.unsigned_abs() > step);
+        let beyond = distance.unsigned_abs() > step.saturating_mul(elements);
         // An element touches at most two pages after the one where it starts.
-        let off = distance.unsigned_abs() % step;
-        step >= WIDE && off.min(step - off) > 3 * PAGE_BYTES
+        let nearest = (distance as f64 / self.stride as f64 + 0.5) as i64;
+        let off = distance.wrapping_sub(nearest.wrapping_mul(self.stride));
+        let between = (step >= WIDE) & (off.unsigned_abs() > 3 * PAGE_BYTES);
+        before | beyond | between
     }
 
     /// Whether a fault lies a whole number of wide steps away, to the byte.

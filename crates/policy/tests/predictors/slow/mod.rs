@@ -9,8 +9,11 @@ mod vldp;
 use terrace_policy::prefetch::{Params, Prediction, Predictor, Source};
 use terrace_policy::{Fault, Location, Page, Space};
 
+/// How a twin is made of its settings.
+type Make = fn(&mut Params) -> Box<dyn Predictor>;
+
 /// The twins, by their names in the registry.
-pub const TWINS: &[(&str, fn(&mut Params) -> Box<dyn Predictor>)] = &[
+pub const TWINS: &[(&str, Make)] = &[
     ("leap", |params| Box::new(leap::Leap::new(params))),
     ("markov", |params| Box::new(markov::Markov::new(params))),
     ("stride", |params| Box::new(stride::Stride::new(params))),
