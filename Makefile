@@ -40,6 +40,7 @@ build:
 bench-sim:
 	@scripts/setup.sh
 	$(CARGO) bench --locked -p terrace-policy --bench replacement
+	$(CARGO) bench --locked -p terrace-policy --bench prefetch
 	$(CARGO) bench --locked -p terrace-sim --bench pages
 	$(CARGO) bench --locked -p terrace-trace --bench native
 

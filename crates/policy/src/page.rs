@@ -7,6 +7,19 @@ pub const PAGE_BYTES: u64 = 4096;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Page(pub u64);
 
+impl Page {
+    /// How many pages it lies behind `other`; below zero, before it. Any two pages are taken to be
+    /// less than 2^63 apart, as those of one address space are.
+    pub fn distance_from(self, other: Self) -> i64 {
+        self.0.wrapping_sub(other.0) as i64
+    }
+
+    /// The page so many pages on, or back below zero, if there is one.
+    pub fn at_distance(self, distance: i64) -> Option<Self> {
+        self.0.checked_add_signed(distance).map(Self)
+    }
+}
+
 /// An address space: the process id on a live machine, the trace's process in a simulation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Space(pub u32);
@@ -44,9 +57,10 @@ pub struct Fault {
 }
 
 impl Fault {
-    /// The byte address that faulted.
+    /// The byte address that faulted. Pages that no address has, from 2^52 on, wrap around.
     pub fn address(&self) -> u64 {
-        self.at.page.0 * PAGE_BYTES + u64::from(self.offset)
+        let start = self.at.page.0.wrapping_mul(PAGE_BYTES);
+        start.wrapping_add(u64::from(self.offset))
     }
 }
 

@@ -57,7 +57,7 @@ impl Auto {
         let of = params.text("of").unwrap_or_else(|| CHILDREN.to_owned());
         let children = Spec::parse_sum(&of)?;
         if children.iter().any(|spec| spec.entry().name == "auto") {
-            return Err("`auto` does not choose itself".to_owned());
+            return Err(format!("of={of}: `auto` does not choose itself"));
         }
         let predictors = children.iter().map(|spec| spec.predictor(None));
         Ok(Box::new(Self::new(predictors.collect::<Result<_, _>>()?)))
@@ -137,8 +137,12 @@ impl Predictor for Auto {
             let before = predictions.len();
             child.predictor.fault(fault, memory, predictions);
             if child.hired {
-                for prediction in &mut predictions[before..] {
+                let (earlier, own) = predictions.split_at_mut(before);
+                for prediction in own {
                     prediction.source.0 |= (index as u64) << CHILD_SHIFT;
+                    let known =
+                        |at: &Location| earlier.iter().any(|other| other.pages.contains(at));
+                    prediction.pages.retain(|at| !known(at));
                 }
             } else {
                 self.trial.note(index, &predictions[before..], memory);
@@ -246,7 +250,7 @@ mod tests {
             }
         }
         let page = 2000 - auto.faults;
-        assert_eq!(last, [page + 1, page + 2, page + 1, page - 1]);
+        assert_eq!(last, [page + 1, page + 2, page - 1]);
     }
 
     #[test]

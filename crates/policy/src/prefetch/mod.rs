@@ -6,21 +6,32 @@
 //!
 //! To add a predictor: copy [`spatial`], and name it in [`REGISTRY`].
 
+mod accuracy;
+mod answer;
 pub mod auto;
+pub mod combo;
 mod costs;
 mod engine;
+pub mod leap;
+mod lru;
+pub mod markov;
 pub mod oracle;
 mod params;
 mod queue;
 pub mod readahead;
 mod registry;
+mod sketch;
 pub mod spatial;
 mod spec;
 mod story;
 pub mod stream;
+pub mod stride;
+pub mod stride_markov;
 pub mod temporal;
 #[cfg(test)]
 mod testing;
+mod threads;
+pub mod vldp;
 
 pub use costs::Costs;
 pub use engine::{Engine, Order, Settings, Trigger};

@@ -31,8 +31,8 @@ impl Predictor for Readahead {
         let Some(Slot(slot)) = memory.slot(fault.at) else {
             return;
         };
-        let begin = slot >> self.cluster << self.cluster;
-        let block = begin..begin + (1 << self.cluster);
+        let within = (1 << self.cluster) - 1;
+        let block = slot & !within..=slot | within;
         predictions.push(Prediction {
             source: Source(0),
             pages: block

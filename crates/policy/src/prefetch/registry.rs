@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use super::{Order, Params, Predictor, auto, oracle, readahead, spatial, stream, temporal};
+use super::{
+    Order, Params, Predictor, auto, combo, leap, markov, oracle, readahead, spatial, stream,
+    stride, stride_markov, temporal, vldp,
+};
 use crate::page::Location;
 use crate::replacement::PageId;
 
@@ -59,6 +62,13 @@ pub const REGISTRY: &[Entry] = &[
         make: Make::Online(auto::Auto::make),
     },
     Entry {
+        name: "combo",
+        summary: "several at once: what they agree on first, the rest weighed by accuracy (Fedorov 2016, 5.4.4.5)",
+        keys: "of=spatial+temporal, degree=16, overweight=10",
+        order: Order::Lifo,
+        make: Make::Online(|params| Ok(Box::new(combo::Combo::new(params)?))),
+    },
+    Entry {
         name: "corp",
         summary: "the kernel's aligned block, fetched beside the program, without a queue of hints (Fedorov 2016, 5.5.2)",
         keys: "cluster=3",
@@ -73,6 +83,20 @@ pub const REGISTRY: &[Entry] = &[
         make: Make::Offline(|params, future| {
             Ok(Box::new(oracle::Oracle::new(params, Arc::clone(future))?))
         }),
+    },
+    Entry {
+        name: "leap",
+        summary: "the distance that most of a thread's latest faults keep (Al Maruf & Chowdhury, ATC 2020)",
+        keys: "history=32, split=8, window=16",
+        order: Order::Lifo,
+        make: Make::Online(|params| Ok(Box::new(leap::Leap::new(params)?))),
+    },
+    Entry {
+        name: "markov",
+        summary: "the pages that were missed right after this one before (Oskin & Loh 2015, V.B)",
+        keys: "states=262144, edges=4",
+        order: Order::Lifo,
+        make: Make::Online(|params| Ok(Box::new(markov::Markov::new(params)?))),
     },
     Entry {
         name: "spatial",
@@ -92,11 +116,32 @@ pub const REGISTRY: &[Entry] = &[
         }),
     },
     Entry {
+        name: "stride",
+        summary: "the distances between misses seen last, nearest first (Oskin & Loh 2015, V.B; Awad 2016, 5.3)",
+        keys: "history=1, strides=4, occurrences=1, depth=1, degree=16",
+        order: Order::Lifo,
+        make: Make::Online(|params| Ok(Box::new(stride::Stride::new(params)?))),
+    },
+    Entry {
+        name: "stride+markov",
+        summary: "both: the edges of markov before strides (Oskin & Loh 2015, V.B)",
+        keys: "history=1, strides=4, occurrences=1, depth=1, degree=16, states=262144, edges=4",
+        order: Order::Lifo,
+        make: Make::Online(|params| Ok(Box::new(stride_markov::StrideMarkov::new(params)?))),
+    },
+    Entry {
         name: "temporal",
         summary: "the neighbours in the tier, which were swapped out together (Fedorov 2016, 5.4.4.2)",
         keys: "degree=16",
         order: Order::Lifo,
         make: Make::Online(|params| Ok(Box::new(temporal::Temporal::new(params)?))),
+    },
+    Entry {
+        name: "vldp",
+        summary: "the longest known pattern of distances between faults says what is next (Fedorov 2016, 5.4.4.4)",
+        keys: "degree=16, tables=3, entries=4096, threshold=0.1",
+        order: Order::Lifo,
+        make: Make::Online(|params| Ok(Box::new(vldp::Vldp::new(params)?))),
     },
 ];
 

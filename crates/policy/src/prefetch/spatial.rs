@@ -26,13 +26,13 @@ impl Spatial {
 
 impl Predictor for Spatial {
     fn fault(&mut self, fault: &Fault, _: &mut dyn Memory, predictions: &mut Vec<Prediction>) {
-        let page = |k| fault.at.page.0.checked_add(k).map(Page);
+        let Page(page) = fault.at.page;
+        let behind = (1..=self.degree).map_while(|k| page.checked_add(k));
+        let mut pages = Vec::with_capacity(self.degree as usize);
+        pages.extend(behind.map(|page| Location::new(fault.at.space, Page(page))));
         predictions.push(Prediction {
             source: Source(0),
-            pages: (1..=self.degree)
-                .filter_map(page)
-                .map(|page| Location::new(fault.at.space, page))
-                .collect(),
+            pages,
             goes_on: false,
         });
     }

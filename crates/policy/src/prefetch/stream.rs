@@ -15,7 +15,7 @@ mod record;
 mod thread;
 mod track;
 
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 use super::{Outcome, Params, Prediction, Predictor, Source};
 use crate::page::{Fault, Location, Memory, PAGE_BYTES, Space, Thread};
@@ -68,8 +68,8 @@ pub struct Stream {
     settings: Settings,
     /// Most recently active last.
     tracks: Vec<Track>,
-    threads: HashMap<Thread, ThreadState>,
-    sources: u64,
+    threads: FxHashMap<Thread, ThreadState>,
+    sources: u32,
 }
 
 /// A thread that has touched this many pages up to its fault, and faulted among them before,
@@ -88,7 +88,7 @@ impl Stream {
         Self {
             settings,
             tracks: Vec::new(),
-            threads: HashMap::new(),
+            threads: FxHashMap::default(),
             sources: 0,
         }
     }
@@ -200,7 +200,7 @@ impl Stream {
 
     fn new_source(&mut self) -> Source {
         self.sources = self.sources.wrapping_add(1);
-        Source(self.sources)
+        Source(u64::from(self.sources))
     }
 
     fn track_mut(&mut self, source: Source) -> Option<&mut Track> {
@@ -224,7 +224,7 @@ impl Predictor for Stream {
         let limit = record.limit(&self.settings);
         let track = self.track_mut(source)?;
         if let Some(at) = reached {
-            let element = track.element_on(at.page, at.page.0 * PAGE_BYTES);
+            let element = track.element_on(at.page, at.page.0.wrapping_mul(PAGE_BYTES));
             track.position = track.position.max(element.unwrap_or(0));
             track.deepen(limit);
         }

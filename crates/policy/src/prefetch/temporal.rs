@@ -31,15 +31,15 @@ impl Predictor for Temporal {
         let Some(Slot(slot)) = memory.slot(fault.at) else {
             return;
         };
-        let around = (1..=self.degree.div_ceil(2))
-            .flat_map(|k| [slot.checked_add(k), slot.checked_sub(k)])
-            .take(self.degree as usize)
-            .flatten();
+        let around = (2..2 + self.degree).filter_map(|place| match place % 2 {
+            0 => slot.checked_add(place / 2),
+            _ => slot.checked_sub(place / 2),
+        });
+        let mut pages = Vec::with_capacity(self.degree as usize);
+        pages.extend(around.filter_map(|slot| memory.page_in(Slot(slot))));
         predictions.push(Prediction {
             source: Source(0),
-            pages: around
-                .filter_map(|slot| memory.page_in(Slot(slot)))
-                .collect(),
+            pages,
             goes_on: false,
         });
     }

@@ -75,3 +75,9 @@ impl Memory for Swapped {
         Some(Location::new(SPACE, Page(*page)))
     }
 }
+
+/// The pages of the answers to faults of one thread, one after the other.
+pub(crate) fn answers(predictor: &mut dyn Predictor, faults: &[u64]) -> Vec<Vec<u64>> {
+    let answer = |page: &u64| pages(predictor, &fault(1, *page), &mut Everywhere);
+    faults.iter().map(answer).collect()
+}

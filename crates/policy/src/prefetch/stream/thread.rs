@@ -6,6 +6,7 @@ use super::record::Record;
 use super::{DENSE, STEPS, WIDE};
 use crate::page::{Fault, Location, Memory, PAGE_BYTES, Page, Residence, Space};
 use crate::prefetch::Outcome;
+use crate::prefetch::sketch::Sketch;
 
 /// What is known of one thread.
 pub(super) struct ThreadState {
@@ -48,17 +49,23 @@ impl ThreadState {
         [1, -1].into_iter().find(|direction| {
             let behind = |k: u64| fault.at.page.0.checked_add_signed(-direction * k as i64);
             let place = |k| behind(k).map(|page| Location::new(fault.at.space, Page(page)));
-            let faulted = (1..=DENSE)
-                .filter_map(place)
-                .filter(|at| self.has_faulted(*at));
-            faulted.count() >= 2
+            self.faults_behind(fault, *direction) >= 2
                 && (1..=DENSE)
                     .all(|k| place(k).is_some_and(|at| memory.residence(at) == Residence::InMemory))
         })
     }
 
-    fn has_faulted(&self, at: Location) -> bool {
-        self.recent.iter().any(|fault| fault.at == at)
+    /// On how many of the last pages on the way to this fault the thread has faulted.
+    fn faults_behind(&self, fault: &Fault, direction: i64) -> u32 {
+        let mut pages = 0u32;
+        for earlier in &self.recent {
+            let back = fault.at.page.distance_from(earlier.at.page);
+            let back = back.wrapping_mul(direction);
+            if earlier.at.space == fault.at.space && (1..=DENSE as i64).contains(&back) {
+                pages |= 1 << back;
+            }
+        }
+        pages.count_ones()
     }
 
     /// A stride that has served this thread, if this fault and an earlier one lie some of its
@@ -117,21 +124,20 @@ impl ThreadState {
         let in_pages = || self.regular(|f| f.at.page.0 as i64, fault);
         in_bytes
             .filter(|stride| stride.unsigned_abs() >= PAGE_BYTES)
-            .or_else(|| Some(in_pages()? * PAGE_BYTES as i64))
+            .or_else(|| in_pages()?.checked_mul(PAGE_BYTES as i64))
     }
 
     fn regular(&self, coordinate: impl Fn(&Fault) -> i64, fault: &Fault) -> Option<i64> {
         let here = coordinate(fault);
-        let known: Vec<i64> = self
-            .strays
-            .iter()
-            .filter(|stray| stray.at.space == fault.at.space)
-            .map(&coordinate)
-            .collect();
+        let kin = |stray: &&Fault| stray.at.space == fault.at.space;
+        let known: Vec<i64> = self.strays.iter().filter(kin).map(&coordinate).collect();
+        let mut sketch = Sketch::default();
+        known.iter().for_each(|known| sketch.add(*known as u64));
         known.iter().enumerate().rev().find_map(|(i, &before)| {
-            let distance = here - before;
+            let distance = here.wrapping_sub(before);
             let earlier = before.checked_sub(distance)?;
-            (distance != 0 && known[..i].contains(&earlier)).then_some(distance)
+            let is_known = sketch.may_have(earlier as u64) && known[..i].contains(&earlier);
+            (distance != 0 && is_known).then_some(distance)
         })
     }
 }

@@ -44,10 +44,19 @@ impl Track {
     }
 
     /// Which element a fault belongs to, if it is near where the stream is.
+    #[inline]
     pub(super) fn element_of(&self, fault: &Fault) -> Option<u64> {
         if (self.space, self.thread) != (fault.at.space, fault.thread) {
             return None;
         }
+        let distance = fault.address().wrapping_sub(self.origin) as i64;
+        if self.is_nowhere_near(distance) {
+            return None;
+        }
+        self.element_nearby(fault)
+    }
+
+    fn element_nearby(&self, fault: &Fault) -> Option<u64> {
         let behind = self.position.saturating_sub(SLACK);
         let near = behind..=self.frontier + self.depth.max(DENSE) + SLACK;
         let far = behind..=self.frontier + STEPS;
@@ -55,6 +64,22 @@ impl Track {
             .filter(|element| {
                 near.contains(element) || (far.contains(element) && self.is_exact(fault))
             })
+    }
+
+    /// Whether no element at such a distance from the origin can be of interest, or no element of a
+    /// wide stride lies there. Most faults are of another stream, and this is told fast: which of
+    /// the reasons holds is as good as random, so nothing branches on one.
+    #[inline]
+    fn is_nowhere_near(&self, distance: i64) -> bool {
+        let step = self.stride.unsigned_abs();
+        let elements = self.frontier + self.depth.max(STEPS) + DENSE;
+        let before = ((distance < 0) != (self.stride < 0)) & (distance.unsigned_abs() > step);
+        let beyond = distance.unsigned_abs() > step.saturating_mul(elements);
+        // An element touches at most two pages after the one where it starts.
+        let nearest = (distance as f64 / self.stride as f64 + 0.5) as i64;
+        let off = distance.wrapping_sub(nearest.wrapping_mul(self.stride));
+        let between = (step >= WIDE) & (off.unsigned_abs() > 3 * PAGE_BYTES);
+        before | beyond | between
     }
 
     /// Whether a fault lies a whole number of wide steps away, to the byte.
@@ -66,9 +91,10 @@ impl Track {
     /// The element that touches `page`, looked for around byte `address`.
     pub(super) fn element_on(&self, page: Page, address: u64) -> Option<u64> {
         let distance = address as f64 - self.origin as f64;
-        let nearest = (distance / self.stride as f64).round();
-        let nearest = (nearest >= 0.0).then_some(nearest as u64)?;
-        (nearest.saturating_sub(1)..=nearest + 1).find(|&element| self.touches(element, page))
+        let nearest = distance / self.stride as f64 + 0.5;
+        let nearest = (nearest > 0.0).then_some(nearest as u64)?;
+        (nearest.saturating_sub(1)..=nearest.saturating_add(1))
+            .find(|&element| self.touches(element, page))
     }
 
     /// Whether an element lies on `page`, or may end on it.
@@ -102,7 +128,7 @@ impl Track {
     /// The program was seen at `element`, by a fault on `page`.
     pub(super) fn resume(&mut self, element: u64, page: Page) {
         if let Some(start) = self.address(element) {
-            let spill = (page.0 * PAGE_BYTES).saturating_sub(start);
+            let spill = page.0.wrapping_mul(PAGE_BYTES).saturating_sub(start);
             self.reach = self.reach.max(spill.min(PAGE_BYTES - 1));
         }
         self.position = self.position.max(element);

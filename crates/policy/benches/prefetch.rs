@@ -1,0 +1,155 @@
+//! How long each predictor takes over a fault: three streams of 1 M faults of one thread.
+//!
+//! `cargo bench -p terrace-policy --bench prefetch -- [NAME ...]` prints, for the predictors named
+//! (all that do not know the future without names), nanoseconds a fault, medians of several runs.
+//! A page of every prediction is reported used, which keeps predictors bold; that is in the time.
+//! The memory knows every page at once, so the driver's part is not. Times are by the
+//! processor time of the one thread, as Linux counts it in `/proc/thread-self/schedstat`, and
+//! predictors take turns, so that a neighbour's load hits all.
+
+use std::time::Duration;
+
+use terrace_policy::prefetch::{Entry, Make, Outcome, Params, Predictor, REGISTRY};
+use terrace_policy::{Fault, Location, Memory, Page, Residence, Slot, Space, Thread};
+
+const FAULTS: usize = 1_000_000;
+const PAGES: u64 = 1_000_000;
+const CHAIN: usize = 200_000;
+const RUNS: usize = 5;
+const SEED: u64 = 1;
+const SPACE: Space = Space(1);
+
+/// Pseudo-random numbers (`SplitMix64`: Steele, Lea and Flood, OOPSLA 2014).
+struct SplitMix64(u64);
+
+impl SplitMix64 {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        let z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        z ^ (z >> 31)
+    }
+
+    /// A number in [0, 1).
+    fn unit(&mut self) -> f64 {
+        (self.next() >> 11) as f64 / (1u64 << 53) as f64
+    }
+}
+
+/// Page after page, and in between two walks of other strides, one of them backwards.
+fn strides() -> Vec<u64> {
+    let walks = |k: u64| [k, 10_000_000 + 17 * k, k + 1, 90_000_000 - 5 * k];
+    (0..).step_by(2).flat_map(walks).take(FAULTS).collect()
+}
+
+/// By Zipf's law: the page of rank r with a probability that goes nearly as 1 / r.
+fn zipf() -> Vec<u64> {
+    let mut random = SplitMix64(SEED);
+    let mut page = |_| {
+        let rank = ((PAGES as f64).powf(random.unit()) as u64).min(PAGES - 1);
+        // Hot pages do not lie side by side: the factor has no divisor in common with PAGES.
+        rank * 618_033 % PAGES
+    };
+    (0..FAULTS).map(&mut page).collect()
+}
+
+/// The same random walk over all pages of a chain, again and again.
+fn chase() -> Vec<u64> {
+    let mut random = SplitMix64(SEED);
+    let mut chain: Vec<u64> = (0..CHAIN as u64).collect();
+    for last in (1..CHAIN).rev() {
+        chain.swap(last, (random.next() % (last as u64 + 1)) as usize);
+    }
+    chain.iter().copied().cycle().take(FAULTS).collect()
+}
+
+/// All pages lie in the tier, in the order of addresses.
+struct Everywhere;
+
+impl Memory for Everywhere {
+    fn residence(&mut self, _: Location) -> Residence {
+        Residence::InTier
+    }
+
+    fn slot(&mut self, at: Location) -> Option<Slot> {
+        Some(Slot(at.page.0))
+    }
+
+    fn page_in(&mut self, slot: Slot) -> Option<Location> {
+        Some(Location::new(SPACE, Page(slot.0)))
+    }
+}
+
+/// The processor time of this thread.
+fn processor_time() -> Duration {
+    let schedstat = std::fs::read_to_string("/proc/thread-self/schedstat");
+    let schedstat = schedstat.expect("a Linux with schedstat");
+    let nanos = schedstat.split(' ').next().and_then(|n| n.parse().ok());
+    Duration::from_nanos(nanos.expect("a number of nanoseconds"))
+}
+
+/// Nanoseconds a fault, and pages named a fault.
+fn run(mut predictor: Box<dyn Predictor>, faults: &[u64]) -> (f64, f64) {
+    let mut named = Vec::new();
+    let mut pages = 0;
+    let begin = processor_time();
+    for &page in faults {
+        let fault = Fault {
+            thread: Thread(1),
+            at: Location::new(SPACE, Page(page)),
+            offset: 0,
+        };
+        predictor.fault(&fault, &mut Everywhere, &mut named);
+        for prediction in named.drain(..) {
+            pages += prediction.pages.len();
+            predictor.outcome(prediction.source, Outcome::Used);
+        }
+    }
+    let time = processor_time() - begin;
+    let a_fault = 1.0 / faults.len() as f64;
+    (time.as_nanos() as f64 * a_fault, pages as f64 * a_fault)
+}
+
+fn make(entry: &Entry) -> Option<Box<dyn Predictor>> {
+    match entry.make {
+        Make::Online(make) => Some(make(&mut Params::default()).expect("defaults are in range")),
+        Make::Offline(_) => None,
+    }
+}
+
+fn main() {
+    // Cargo passes `--bench` on.
+    let names: Vec<_> = std::env::args().skip(1).collect();
+    let names: Vec<_> = names.iter().filter(|name| !name.starts_with('-')).collect();
+    let wanted = |entry: &&Entry| names.is_empty() || names.iter().any(|name| *name == entry.name);
+    let online = |entry: &&Entry| matches!(entry.make, Make::Online(_));
+    let entries: Vec<_> = REGISTRY.iter().filter(wanted).filter(online).collect();
+
+    let streams = [("strides", strides()), ("zipf", zipf()), ("chase", chase())];
+    println!("{FAULTS} faults, median of {RUNS} runs: ns a fault (pages named a fault)");
+    print!("{:<14}", "predictor");
+    streams.iter().for_each(|(name, _)| print!("{name:>18}"));
+    println!();
+    let mut times = vec![[const { Vec::new() }; 3]; entries.len()];
+    let mut pages = vec![[0.0; 3]; entries.len()];
+    for _ in 0..RUNS {
+        for (at, entry) in entries.iter().enumerate() {
+            for (stream, (_, faults)) in streams.iter().enumerate() {
+                let Some(predictor) = make(entry) else {
+                    continue;
+                };
+                let (time, named) = run(predictor, faults);
+                times[at][stream].push(time);
+                pages[at][stream] = named;
+            }
+        }
+    }
+    for (at, entry) in entries.iter().enumerate() {
+        print!("{:<14}", entry.name);
+        for (times, pages) in times[at].iter_mut().zip(&pages[at]) {
+            times.sort_by(f64::total_cmp);
+            print!("{:>10.0} ({pages:>5.1})", times[RUNS / 2]);
+        }
+        println!();
+    }
+}

@@ -1,0 +1,218 @@
+//! `leap`: the distance that most of the latest faults keep, if there is one.
+//!
+//! Al Maruf & Chowdhury, "Effectively Prefetching Remote Memory with Leap", USENIX ATC 2020.
+//! Taken from it: the trend is the distance that has the majority (Boyer & Moore's vote) of the
+//! newest `history / split` distances, or of twice as many, and so on up to `history` (32 and 8 in
+//! the paper). The window, which is how many pages are asked for, is the next power of two above
+//! the number of fetched pages that were used since the last fault, at most `window`; it is never
+//! less than half of the last one, and where nothing was used it is one page if the fault follows
+//! the trend. With a majority the window lies ahead; without one it lies around the fault, along
+//! the last trend there was.
+//!
+//! Different here: distances are between virtual pages instead of places in the swap area, a
+//! history belongs to a thread instead of a process, and the window goes up to 16 pages instead of
+//! 8. The paper's history holds uses of fetched pages as well, of which a predictor is not told
+//! one by one. Instead a fault right behind pages some of which were used counts as one step of
+//! their trend; else a longer window would be taken for a wider trend.
+
+use std::collections::VecDeque;
+
+use super::answer::Answer;
+use super::threads::Threads;
+use super::{Outcome, Params, Prediction, Predictor, Source};
+use crate::page::{Fault, Memory, Page, Space, Thread};
+
+/// The predictor.
+pub struct Leap {
+    /// Distances remembered of a thread.
+    history: usize,
+    /// This part of them is looked at first.
+    split: usize,
+    /// Most pages after a fault.
+    window: usize,
+    threads: Threads<State>,
+}
+
+/// What is known of one thread.
+#[derive(Default)]
+struct State {
+    last: Option<Page>,
+    /// Distances between its faults, the latest first.
+    distances: VecDeque<i64>,
+    trend: Option<i64>,
+    /// Where the window that lay ahead of the last fault goes on.
+    behind_window: Option<Page>,
+    /// Pages in the last window.
+    window: usize,
+    /// Fetched pages that were used since.
+    used: usize,
+}
+
+impl Leap {
+    /// Takes its settings.
+    ///
+    /// # Errors
+    /// A sentence where one is out of range.
+    pub fn new(params: &mut Params) -> Result<Self, String> {
+        Ok(Self {
+            history: params.number("history", 32, 1..=1024)?,
+            split: params.number("split", 8, 1..=1024)?,
+            window: params.number("window", 16, 1..=512)?,
+            threads: Threads::new(),
+        })
+    }
+}
+
+impl State {
+    /// Notes a fault; returns its distance from the last one, 0 where there is none.
+    fn note(&mut self, page: Page, most: usize) -> i64 {
+        let last = self.last.replace(page).unwrap_or(page);
+        let distance = match self.trend {
+            Some(trend) if self.used > 0 && self.behind_window == Some(page) => trend,
+            _ => page.distance_from(last),
+        };
+        if distance != 0 {
+            self.distances.truncate(most - 1);
+            self.distances.push_front(distance);
+        }
+        distance
+    }
+
+    /// How many pages to ask for.
+    fn widen(&mut self, follows: bool, most: usize) -> usize {
+        let used = std::mem::take(&mut self.used);
+        let wanted = match used {
+            0 => usize::from(follows),
+            used => (used + 1).next_power_of_two(),
+        };
+        self.window = wanted.min(most).max(self.window / 2);
+        self.window
+    }
+}
+
+/// The majority in the first `first` of these distances, or in twice as many, and so on up to
+/// `most`. Of fewer than are looked at there is none.
+fn majority(distances: &VecDeque<i64>, first: usize, most: usize) -> Option<i64> {
+    let (mut candidate, mut votes) = (0, 0);
+    let mut counted = 0;
+    let mut window = first;
+    while window <= distances.len() {
+        for &distance in distances.range(counted..window) {
+            if votes == 0 {
+                candidate = distance;
+            }
+            votes += if distance == candidate { 1 } else { -1 };
+        }
+        counted = window;
+        let of = distances.range(..window);
+        if of.filter(|distance| **distance == candidate).count() > window / 2 {
+            return Some(candidate);
+        }
+        if window == most {
+            break;
+        }
+        window = (window * 2).min(most);
+    }
+    None
+}
+
+impl Predictor for Leap {
+    fn fault(&mut self, fault: &Fault, _: &mut dyn Memory, predictions: &mut Vec<Prediction>) {
+        let page = fault.at.page;
+        let state = self.threads.of(fault);
+        let distance = state.note(page, self.history);
+        let first = (self.history / self.split).max(1);
+        let majority = majority(&state.distances, first, self.history);
+        state.trend = majority.or(state.trend);
+        state.behind_window = None;
+        let follows = state.trend == Some(distance);
+        let window = state.widen(follows, self.window);
+        let Some(trend) = state.trend else {
+            return;
+        };
+        let step = |k: i64| page.at_distance(trend.checked_mul(k)?);
+        let mut answer = Answer::new(fault, window);
+        if majority.is_some() {
+            let ahead = 1..=window as i64;
+            ahead.for_each(|k| _ = answer.add(step(k)));
+            state.behind_window = step(window as i64 + 1);
+        } else {
+            let around = (1..=window as i64).flat_map(|k| [k, -k]);
+            around.take(window).for_each(|k| _ = answer.add(step(k)));
+        }
+        predictions.extend(answer.of(Source(u64::from(fault.thread.0))));
+    }
+
+    fn outcome(&mut self, source: Source, outcome: Outcome) {
+        let thread = u32::try_from(source.0).map(Thread);
+        let state = thread.ok().and_then(|thread| self.threads.get_mut(thread));
+        match (state, outcome) {
+            (Some(state), Outcome::Used | Outcome::Late) => state.used += 1,
+            (None, _) | (_, Outcome::Wasted) => {}
+        }
+    }
+
+    fn forget(&mut self, space: Space) {
+        self.threads.forget(space);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::prefetch::testing::{SPACE, answers};
+
+    fn new(params: &str) -> Leap {
+        Leap::new(&mut Params::parse(params).unwrap()).unwrap()
+    }
+
+    fn use_pages(leap: &mut Leap, pages: usize) {
+        (0..pages).for_each(|_| leap.outcome(Source(1), Outcome::Used));
+    }
+
+    #[test]
+    fn the_window_opens_as_pages_are_used() {
+        let mut leap = new("");
+        // The first four distances are three of 2 and one of 50.
+        let first = answers(&mut leap, &[0, 2, 52, 54, 56]);
+        assert!(first[..4].iter().all(Vec::is_empty));
+        assert_eq!(first[4], [58]);
+        use_pages(&mut leap, 1);
+        assert_eq!(answers(&mut leap, &[60])[0], [62, 64]);
+        use_pages(&mut leap, 2);
+        // Right behind what was fetched: still a distance of 2.
+        assert_eq!(answers(&mut leap, &[66])[0], [68, 70, 72, 74]);
+        use_pages(&mut leap, 4);
+        assert_eq!(answers(&mut leap, &[76])[0].len(), 8);
+        // Nothing was used of late: half as many, down to one while the trend is kept.
+        assert_eq!(answers(&mut leap, &[78])[0].len(), 4);
+        assert_eq!(answers(&mut leap, &[80, 82, 84])[2], [86]);
+    }
+
+    #[test]
+    fn a_wider_look_finds_a_trend_that_others_disturb() {
+        // Of the latest four distances none has a majority, of the latest eight 3 has five.
+        let distances = VecDeque::from([9, 3, 8, 3, 3, 3, 7, 3]);
+        assert_eq!(majority(&distances, 4, 8), Some(3));
+        assert_eq!(majority(&distances, 4, 32), Some(3));
+        assert_eq!(majority(&distances, 4, 4), None);
+        assert_eq!(majority(&VecDeque::from([3, 3, 3]), 4, 32), None);
+    }
+
+    #[test]
+    fn without_a_majority_around_the_fault_along_the_last_trend() {
+        let mut leap = new("history=4,split=2");
+        assert_eq!(answers(&mut leap, &[10, 15, 20])[2], [25]);
+        use_pages(&mut leap, 2);
+        // Distances 41, 5, 5: no majority of two; four there are not yet.
+        assert_eq!(answers(&mut leap, &[61])[0], [66, 56, 71, 51]);
+    }
+
+    #[test]
+    fn an_address_space_that_ends_is_forgotten() {
+        let mut leap = new("");
+        answers(&mut leap, &[1, 2, 3, 4, 5]);
+        leap.forget(SPACE);
+        assert!(answers(&mut leap, &[6])[0].is_empty());
+    }
+}
