@@ -9,6 +9,8 @@ use std::path::{Path, PathBuf};
 use terrace_base::{Context, Result};
 
 const KNOB: &str = "/proc/sys/vm/page-cluster";
+/// For files that do not outlive the system.
+const RUN: &str = "/run";
 
 /// The knob, ours until dropped, and then set as it was found.
 #[derive(Debug)]
@@ -21,16 +23,20 @@ pub struct PageCluster {
 }
 
 impl PageCluster {
-    /// Takes the knob, unless another run has it. The lock is a file in `state`.
+    /// Takes the knob, unless another run has it. The lock is one file for the machine, whatever
+    /// the state directories of its runs: two owners would each put back what the other had set.
+    /// Where there is no directory for that, it is in `state`.
     ///
     /// # Errors
     /// A failure where the knob or the lock cannot be read or written.
     pub fn acquire(state: &Path) -> Result<Option<Self>> {
-        Self::acquire_knob(Path::new(KNOB), state)
+        let run = Path::new(RUN);
+        let directory = if run.is_dir() { run } else { state };
+        Self::acquire_knob(Path::new(KNOB), directory)
     }
 
-    fn acquire_knob(knob: &Path, state: &Path) -> Result<Option<Self>> {
-        let path = state.join("page-cluster.lock");
+    fn acquire_knob(knob: &Path, directory: &Path) -> Result<Option<Self>> {
+        let path = directory.join("terrace-page-cluster.lock");
         let what = || format!("cannot use {}", path.display());
         let mut lock = File::options()
             .read(true)

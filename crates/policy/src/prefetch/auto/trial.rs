@@ -8,7 +8,7 @@ use super::super::Prediction;
 use crate::page::{Location, Memory, Residence, Space};
 
 /// Of so many faults the predictions of one are noted: enough to judge by.
-const SAMPLE: u64 = 4;
+const SAMPLE: u64 = 16;
 /// A page that has not faulted this many faults after it was named was named in vain.
 const HORIZON: u64 = 512;
 /// Judged pages that are enough for an opinion.
