@@ -6,6 +6,7 @@
 //! kernel fetch it ([`advice`]). [`run`] puts these together and takes everything back.
 
 pub mod advice;
+pub mod bench;
 pub mod budget;
 pub mod compare;
 pub mod counters;
@@ -19,5 +20,6 @@ pub mod program;
 pub mod run;
 pub mod signals;
 pub mod steer;
+pub mod suite;
 pub mod sysctl;
 pub mod tier;
