@@ -4,14 +4,16 @@ CARGO ?= cargo
 DEMO_PACKAGES = python3 python3-numpy
 TEST_PACKAGES = qemu-user python3
 PAPER_PACKAGES = qemu-user python3 python3-matplotlib
-BENCH_PACKAGES = $(DEMO_PACKAGES) python3-sklearn redis-server redis-tools sqlite3 xz-utils coreutils
+BENCH_PACKAGES = $(DEMO_PACKAGES) python3-sklearn redis-server redis-tools xz-utils coreutils
+SPARK_PACKAGES = $(DEMO_PACKAGES) python3-venv openjdk-17-jre-headless
 
-.PHONY: help demo test check build bench-live bench-sim paper-awad-2016 paper-oskin-loh-2015 clean
+.PHONY: help demo test check build bench-live bench-osvpp bench-sim paper-awad-2016 paper-oskin-loh-2015 clean
 
 help:
 	@echo 'make demo        run a real program with a quarter of its memory, four ways, and compare'
 	@echo 'make test        run every test'
 	@echo 'make bench-live  run the suite of real programs (some 45 minutes)'
+	@echo 'make bench-osvpp run SparkBench likewise (some hours; 320 MB from PyPI)'
 	@echo 'make bench-sim   how fast policies, simulations and trace readers are'
 	@echo 'make paper-awad-2016, make paper-oskin-loh-2015'
 	@echo '                 repeat a paper, its figures beside ours (some 10 minutes each)'
@@ -57,7 +59,12 @@ paper-oskin-loh-2015:
 bench-live:
 	@scripts/setup.sh $(BENCH_PACKAGES)
 	@$(MAKE) --no-print-directory build
-	python3 benches/live/run.py
+	target/release/terrace bench live --json target/bench-live.json
+
+bench-osvpp:
+	@scripts/setup.sh $(SPARK_PACKAGES)
+	@$(MAKE) --no-print-directory build
+	target/release/terrace bench osvpp --json target/bench-osvpp.json
 
 clean:
 	$(CARGO) clean

@@ -1,10 +1,12 @@
 //! The `terrace` command: parses, calls, prints; decides nothing.
 
 mod args;
+mod bench;
 mod doctor;
 mod progress;
 mod record;
 mod run;
+mod screen;
 mod sim;
 mod sweep;
 mod trace;
@@ -32,6 +34,7 @@ fn main() -> ExitCode {
 fn dispatch(arguments: args::Terrace) -> Result<ExitCode> {
     match arguments.command {
         args::Command::Run(run) => run::run(run),
+        args::Command::Bench(bench) => bench::bench(bench),
         args::Command::Sim(sim) => sim::sim(&sim),
         args::Command::Sweep(sweep) => sweep::sweep(&sweep),
         args::Command::Trace(trace) => trace::trace(&trace),

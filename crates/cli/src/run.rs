@@ -1,20 +1,16 @@
 //! `terrace run`.
 
 use std::fs::File;
-use std::io::{IsTerminal, Write};
+use std::io::Write;
 use std::process::ExitCode;
-use std::time::{Duration, Instant};
 
 use terrace_base::{Error, Result};
-use terrace_live::compare::{Request, Results, Step, perform};
+use terrace_live::compare::{Request, Results, perform};
 use terrace_live::program::{Exit, end_like};
-use terrace_live::run::{Event, Status};
 use terrace_report::schema::Document;
-use terrace_report::status::StatusLine;
 
 use crate::args::Run;
-
-const REDRAW_EVERY: Duration = Duration::from_millis(500);
+use crate::screen::{Screen, say};
 
 pub fn run(arguments: Run) -> Result<ExitCode> {
     // Opened first: a run of hours shall not end in a path that cannot be written.
@@ -28,19 +24,16 @@ pub fn run(arguments: Run) -> Result<ExitCode> {
     });
     let json = json.transpose()?;
     let request = Request {
-        command: arguments.program,
+        command: arguments.program.into(),
         dram: arguments.dram,
         footprint: arguments.footprint,
         tier: arguments.tier,
-        prefetch: arguments.prefetch.0,
+        prefetch: arguments.prefetch.0.into_iter().collect(),
         compare: arguments.compare,
         repeat: arguments.repeat as usize,
     };
     let mut screen = Screen::new(arguments.quiet);
-    let results = perform(&request, &mut |step, event| match event {
-        Event::Running(status) => screen.show(step, status),
-        Event::Notice(text) => screen.notice(text),
-    });
+    let results = perform(&request, &mut |step, event| screen.tell(step, event));
     screen.clear();
     let results = results?;
 
@@ -73,58 +66,4 @@ fn exit(results: &Results, repeat: usize) -> Exit {
         (None, Some(signal)) if unfinished => Exit::Signal(signal),
         _ => Exit::Code(0),
     }
-}
-
-/// Writes to people. That nobody reads it any more is no reason to fail.
-fn say(text: &str) {
-    let _ = std::io::stderr().write_all(text.as_bytes());
-}
-
-/// The status line on a terminal, redrawn in place.
-struct Screen {
-    quiet: bool,
-    terminal: bool,
-    drawn: Option<Instant>,
-    line: StatusLine,
-}
-
-impl Screen {
-    fn new(quiet: bool) -> Self {
-        Self {
-            quiet,
-            terminal: std::io::stderr().is_terminal(),
-            drawn: None,
-            line: StatusLine::default(),
-        }
-    }
-
-    fn show(&mut self, step: Step, status: &Status) {
-        let due = self.drawn.is_none_or(|at| at.elapsed() >= REDRAW_EVERY);
-        if self.terminal && !self.quiet && due {
-            self.drawn = Some(Instant::now());
-            let line = self.line.line(step, status);
-            // A longer line would wrap and could not be redrawn.
-            let visible: String = line.chars().take(columns() - 1).collect();
-            say(&format!("\r\x1b[K{visible}"));
-        }
-    }
-
-    fn notice(&mut self, text: &str) {
-        if !self.quiet {
-            self.clear();
-            say(&format!("terrace: {text}\n"));
-        }
-    }
-
-    fn clear(&mut self) {
-        if self.drawn.take().is_some() {
-            say("\r\x1b[K");
-        }
-    }
-}
-
-/// The width of the terminal.
-fn columns() -> usize {
-    let size = terminal_size::terminal_size_of(std::io::stderr());
-    size.map_or(80, |(width, _)| usize::from(width.0).max(1))
 }

@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use terrace_policy::prefetch;
 
 use crate::budget::Version;
+use crate::program::Invocation;
 use crate::run::{Dram, Event, Outcome, Session, Way, machine_memory};
 use crate::sysctl;
 use crate::tier::Spec;
@@ -14,17 +15,17 @@ use terrace_base::{Error, Result};
 /// What to run, and on what.
 #[derive(Clone)]
 pub struct Request {
-    /// The program and its arguments.
-    pub command: Vec<OsString>,
+    /// The program.
+    pub command: Invocation,
     /// Its DRAM.
     pub dram: Dram,
     /// All the memory that it uses, where that is known.
     pub footprint: Option<Bytes>,
     /// Where the rest goes; none is a swap file in the state directory.
     pub tier: Option<Spec>,
-    /// The predictor; none leaves the kernel alone.
-    pub prefetch: Option<prefetch::Spec>,
-    /// Whether to run it in all ways and not in one.
+    /// The predictors, a way each; none leaves the kernel alone.
+    pub prefetch: Vec<prefetch::Spec>,
+    /// Whether to run it in all ways and not in the first of them.
     pub compare: bool,
     /// How often each way is run.
     pub repeat: usize,
@@ -41,8 +42,8 @@ pub struct Effective {
     pub footprint_measured: bool,
     /// The tier, for people.
     pub tier: String,
-    /// The predictor with its settings.
-    pub prefetch: Option<String>,
+    /// The predictors with their settings.
+    pub prefetch: Vec<String>,
     /// `vm.page-cluster` as it was found.
     pub page_cluster: String,
     /// The memory cgroup's version.
@@ -98,7 +99,7 @@ pub fn perform(
     request: &Request,
     observe: &mut (dyn FnMut(Step, Event) + Send),
 ) -> Result<Results> {
-    crate::program::find(&request.command)?;
+    request.command.find()?;
     let mut performance = Performance {
         session: Session::open()?,
         request,
@@ -120,14 +121,14 @@ pub fn perform(
 
 /// In the order in which each repetition runs them.
 fn ways(request: &Request) -> Vec<Way> {
-    let steered = request.prefetch.clone().map(Way::Terrace);
+    let mut steered = request.prefetch.iter().cloned().map(Way::Terrace);
     if request.compare {
         [Way::AllDram, Way::Kernel, Way::KernelCpf]
             .into_iter()
             .chain(steered)
             .collect()
     } else {
-        vec![steered.unwrap_or(Way::Kernel)]
+        vec![steered.next().unwrap_or(Way::Kernel)]
     }
 }
 
@@ -156,13 +157,13 @@ impl Performance<'_> {
             self.run_all(limit)?;
         }
         Ok(Results {
-            command: request.command.clone(),
+            command: request.command.words.clone(),
             effective: Effective {
                 dram: limit,
                 footprint,
                 footprint_measured: measured.is_some(),
                 tier: self.session.tier().to_owned(),
-                prefetch: request.prefetch.as_ref().map(ToString::to_string),
+                prefetch: request.prefetch.iter().map(ToString::to_string).collect(),
                 page_cluster: sysctl::current().unwrap_or_default(),
                 cgroup: self.session.cgroup_version(),
                 kernel: kernel_release(),
@@ -270,13 +271,14 @@ pub fn kernel_release() -> String {
 mod tests {
     use super::*;
 
-    fn request(compare: bool, prefetch: bool) -> Request {
+    fn request(compare: bool, prefetch: &[&str]) -> Request {
+        let spec = |name: &&str| prefetch::Spec::parse(name).expect("it is there");
         Request {
-            command: vec!["true".into()],
+            command: vec!["true".into()].into(),
             dram: Dram::Share(0.5),
             footprint: None,
             tier: None,
-            prefetch: prefetch.then(|| prefetch::Spec::parse("stream").expect("it is there")),
+            prefetch: prefetch.iter().map(spec).collect(),
             compare,
             repeat: 1,
         }
@@ -288,15 +290,19 @@ mod tests {
 
     #[test]
     fn which_ways_a_request_runs() {
-        assert_eq!(names(&request(false, true)), ["terrace"]);
-        assert_eq!(names(&request(false, false)), ["kernel"]);
+        assert_eq!(names(&request(false, &["stream"])), ["terrace"]);
+        assert_eq!(names(&request(false, &[])), ["kernel"]);
         assert_eq!(
-            names(&request(true, true)),
+            names(&request(true, &["stream"])),
             ["all-dram", "kernel", "kernel-cpf", "terrace"]
         );
         assert_eq!(
-            names(&request(true, false)),
+            names(&request(true, &[])),
             ["all-dram", "kernel", "kernel-cpf"]
+        );
+        assert_eq!(
+            names(&request(true, &["stream", "spatial"])),
+            ["all-dram", "kernel", "kernel-cpf", "terrace", "terrace"]
         );
     }
 

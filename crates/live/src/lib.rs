@@ -6,6 +6,7 @@
 //! kernel fetch it ([`advice`]). [`run`] puts these together and takes everything back.
 
 pub mod advice;
+pub mod bench;
 pub mod budget;
 pub mod compare;
 pub mod counters;
@@ -20,5 +21,6 @@ pub mod run;
 pub mod signals;
 mod slots;
 pub mod steer;
+pub mod suite;
 pub mod sysctl;
 pub mod tier;

@@ -7,7 +7,7 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use terrace_base::{Context, Error, Result};
@@ -49,6 +49,55 @@ pub struct Ended {
     pub system: Duration,
 }
 
+/// What to start, and where.
+#[derive(Clone, Debug, Default)]
+pub struct Invocation {
+    /// The program and its arguments.
+    pub words: Vec<OsString>,
+    /// The directory it is started in; none is the one we are in.
+    pub directory: Option<PathBuf>,
+    /// The file its output is appended to, its input being empty then; without one it has ours.
+    pub log: Option<PathBuf>,
+}
+
+impl From<Vec<OsString>> for Invocation {
+    fn from(words: Vec<OsString>) -> Self {
+        Self {
+            words,
+            ..Self::default()
+        }
+    }
+}
+
+impl Invocation {
+    /// The file that it names; see [`find`].
+    ///
+    /// # Errors
+    /// A usage error where there is none, or it may not be run.
+    pub fn find(&self) -> Result<PathBuf> {
+        match (&self.directory, self.words.first()) {
+            (Some(directory), Some(name)) if is_path(name) => find(&[directory.join(name).into()]),
+            _ => find(&self.words),
+        }
+    }
+
+    fn command(&self) -> Result<Command> {
+        let mut command = Command::new(self.find()?);
+        command.arg0(&self.words[0]).args(&self.words[1..]);
+        if let Some(directory) = &self.directory {
+            command.current_dir(directory);
+        }
+        if let Some(path) = &self.log {
+            let log = File::options().create(true).append(true).open(path);
+            let log = log.or_fail(|| format!("cannot write {}", path.display()))?;
+            let errors = log.try_clone();
+            let errors = errors.or_fail(|| format!("cannot write {}", path.display()))?;
+            command.stdin(Stdio::null()).stdout(log).stderr(errors);
+        }
+        Ok(command)
+    }
+}
+
 /// A program that runs.
 #[derive(Debug)]
 pub struct Program {
@@ -57,12 +106,12 @@ pub struct Program {
 }
 
 impl Program {
-    /// Starts `command` in the cgroups whose `cgroup.procs` files are given.
+    /// Starts a program in the cgroups whose `cgroup.procs` files are given.
     ///
     /// # Errors
     /// A usage error where the program cannot be run, a failure where a cgroup refuses it.
-    pub fn start(command: &[OsString], entrances: &[PathBuf]) -> Result<Self> {
-        let path = find(command)?;
+    pub fn start(invocation: &Invocation, entrances: &[PathBuf]) -> Result<Self> {
+        let mut child = invocation.command()?;
         let doors: Vec<File> = entrances
             .iter()
             .map(|path| {
@@ -72,8 +121,6 @@ impl Program {
                     .or_fail(|| format!("cannot open {}", path.display()))
             })
             .collect::<Result<_>>()?;
-        let mut child = Command::new(&path);
-        child.arg0(&command[0]).args(&command[1..]);
         let descriptors: Vec<_> = doors.iter().map(AsRawFd::as_raw_fd).collect();
         // SAFETY: between fork and exec the closure only calls write(2) on descriptors opened
         // before, which is async-signal-safe; it allocates nothing.
@@ -81,7 +128,9 @@ impl Program {
             child.pre_exec(move || descriptors.iter().try_for_each(|&door| enter(door)));
         }
         let started = Instant::now();
-        let child = child.spawn().map_err(|e| cannot_run(&command[0], &e))?;
+        let child = child
+            .spawn()
+            .map_err(|e| cannot_run(&invocation.words[0], &e))?;
         Ok(Self {
             pid: child.id() as libc::pid_t,
             started,
@@ -144,7 +193,7 @@ pub fn find(command: &[OsString]) -> Result<PathBuf> {
             "no program was given; write it behind --, as in: terrace run --dram 4G -- ./program",
         ));
     };
-    let candidates: Vec<PathBuf> = if name.as_encoded_bytes().contains(&b'/') {
+    let candidates: Vec<PathBuf> = if is_path(name) {
         vec![name.into()]
     } else {
         let path = std::env::var_os("PATH").unwrap_or_else(|| "/usr/bin:/bin".into());
@@ -167,6 +216,11 @@ pub fn find(command: &[OsString]) -> Result<PathBuf> {
             "the program {shown} does not exist; check its name, or give its path"
         )),
     })
+}
+
+/// Whether a program's name is not looked for in `PATH`.
+fn is_path(name: &OsStr) -> bool {
+    name.as_encoded_bytes().contains(&b'/')
 }
 
 fn is_executable(path: &Path) -> bool {
@@ -209,8 +263,9 @@ pub fn end_like(exit: Exit) -> ! {
 mod tests {
     use super::*;
 
-    fn words(words: &[&str]) -> Vec<OsString> {
-        words.iter().map(OsString::from).collect()
+    fn words(words: &[&str]) -> Invocation {
+        let words: Vec<OsString> = words.iter().map(OsString::from).collect();
+        words.into()
     }
 
     #[test]
@@ -238,6 +293,32 @@ mod tests {
         assert_eq!(run("exit 0"), Exit::Code(0));
         assert_eq!(run("exit 7"), Exit::Code(7));
         assert_eq!(run("kill -9 $$"), Exit::Signal(9));
+    }
+
+    #[test]
+    fn a_directory_and_a_log_of_its_own() {
+        let directory = tempfile::tempdir().unwrap();
+        std::fs::write(directory.path().join("script"), "pwd -P; cat; echo end >&2").unwrap();
+        let log = directory.path().join("log");
+        let invocation = Invocation {
+            directory: Some(directory.path().to_owned()),
+            log: Some(log.clone()),
+            ..words(&["sh", "script"])
+        };
+        for _ in 0..2 {
+            let program = Program::start(&invocation, &[]).unwrap();
+            assert!(program.wait().unwrap().exit.success());
+        }
+        let there = directory.path().canonicalize().unwrap();
+        let once = format!("{}\nend\n", there.display());
+        assert_eq!(std::fs::read_to_string(log).unwrap(), once.repeat(2));
+
+        let relative = Invocation {
+            words: vec!["./script".into()],
+            ..invocation
+        };
+        let error = relative.find().unwrap_err().to_string();
+        assert!(error.contains("may not be run"), "{error}");
     }
 
     #[test]

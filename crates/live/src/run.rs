@@ -1,9 +1,10 @@
 //! One program, run one way: with its budget, its tier and its steering, measured.
 
-use std::ffi::OsString;
+use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use serde::Deserialize;
 use terrace_policy::PAGE_BYTES;
 use terrace_policy::prefetch::{self, Costs, Engine, LifeStory};
 
@@ -12,7 +13,7 @@ use crate::counters::SwapCounters;
 use crate::faults::FaultStream;
 use crate::journal::{Change, Journal, state_directory};
 use crate::privilege;
-use crate::program::{Ended, Exit, Program};
+use crate::program::{Ended, Exit, Invocation, Program};
 use crate::signals::{Signals, Target};
 use crate::steer::{Progress, Steering};
 use crate::sysctl::PageCluster;
@@ -26,7 +27,8 @@ const SAMPLE_EVERY: Duration = Duration::from_millis(50);
 const STRAGGLE: Duration = Duration::from_millis(300);
 
 /// The DRAM that a program may use.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(try_from = "String")]
 pub enum Dram {
     /// This much.
     Bytes(Bytes),
@@ -57,6 +59,24 @@ impl Dram {
                 "`{text}` is no share of the footprint; name one above 0% and up to 100%"
             ))),
         }
+    }
+}
+
+impl fmt::Display for Dram {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Bytes(bytes) => bytes.fmt(f),
+            // Of 0.07 times 100 no more digits than somebody wrote.
+            Self::Share(share) => write!(f, "{}%", (share * 1e8).round() / 1e6),
+        }
+    }
+}
+
+impl TryFrom<String> for Dram {
+    type Error = Error;
+
+    fn try_from(text: String) -> Result<Self> {
+        Self::parse(&text)
     }
 }
 
@@ -224,7 +244,7 @@ impl Session {
     /// A usage error where the program cannot be run, else a failure of ours or the machine's.
     pub fn run(
         &mut self,
-        command: &[OsString],
+        invocation: &Invocation,
         way: &Way,
         limit: Option<Bytes>,
         observer: Observer,
@@ -240,7 +260,7 @@ impl Session {
             .map(|engine| start_steering(engine, &budget, limit, readahead))
             .transpose()?;
         let counted = SwapCounters::read();
-        let program = Program::start(command, &budget.entrances())?;
+        let program = Program::start(invocation, &budget.entrances())?;
         self.signals.aim(Target::Program(program.pid()));
         // What came between the start and here has reached nobody.
         self.signals.pass_on();
@@ -409,6 +429,9 @@ mod tests {
     fn budgets_as_people_write_them() {
         assert_eq!(Dram::parse("64M"), Ok(Dram::Bytes(Bytes(64 << 20))));
         assert_eq!(Dram::parse("25%"), Ok(Dram::Share(0.25)));
+        for text in ["25%", "7%", "12.5%", "64.0 MiB"] {
+            assert_eq!(Dram::parse(text).unwrap().to_string(), text);
+        }
         for (text, why) in [
             ("0%", "no share"),
             ("101%", "no share"),

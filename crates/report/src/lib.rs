@@ -1,5 +1,6 @@
 //! Results as tables, one status line, and JSON with a documented schema.
 
+pub mod bench;
 pub mod doctor;
 mod json;
 pub mod lifetime;

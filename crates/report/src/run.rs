@@ -192,10 +192,18 @@ fn settings(results: &Results) -> String {
         line,
         "; tier: {}; prefetch: {}; page-cluster {}",
         effective.tier,
-        effective.prefetch.as_deref().unwrap_or("off"),
+        names(&effective.prefetch),
         effective.page_cluster
     );
     line
+}
+
+/// The predictors' names, or that there was none.
+pub(crate) fn names(predictors: &[String]) -> String {
+    match predictors {
+        [] => "off".to_owned(),
+        _ => predictors.join(", "),
+    }
 }
 
 /// What people should know beside the table: a program that failed or was killed.

@@ -1,17 +1,18 @@
 //! The JSON of `terrace run --json`: schema `terrace.run/1`. Every field is documented here.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use terrace_live::compare::{Effective, Results, Runs};
 use terrace_live::program::Exit;
 use terrace_live::run::Outcome;
 
 use crate::lifetime::Endurance;
+use crate::run::names;
 
 /// The whole document.
-#[derive(Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Document {
     /// `terrace.run/1`. Fields may be added under this name; none changes its meaning.
-    pub schema: &'static str,
+    pub schema: String,
     /// The program and its arguments.
     pub command: Vec<String>,
     /// The settings that were in force.
@@ -23,7 +24,7 @@ pub struct Document {
 }
 
 /// The settings that were in force, and the machine. All figures of a document are measured.
-#[derive(Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Settings {
     /// The DRAM budget in bytes.
     pub dram_bytes: u64,
@@ -33,7 +34,7 @@ pub struct Settings {
     pub footprint_measured: bool,
     /// What the tier was, for people.
     pub tier: String,
-    /// The predictor's name, or `off`.
+    /// The predictor with its settings, or `off`; of several, a list with commas.
     pub prefetch: String,
     /// `vm.page-cluster` as the machine had it: the readahead of the way `kernel`.
     pub page_cluster: String,
@@ -48,14 +49,16 @@ pub struct Settings {
     /// CPUs.
     pub cpus: usize,
     /// The version of terrace.
-    pub terrace: &'static str,
+    pub terrace: String,
 }
 
 /// All runs of one way. A single number is the median over the repetitions.
-#[derive(Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Way {
     /// `all-dram`, `kernel`, `kernel-cpf` or `terrace`.
-    pub way: &'static str,
+    pub way: String,
+    /// The predictor with its settings, of the way `terrace`; null of the others.
+    pub predictor: Option<String>,
     /// From the program's start to its end, in seconds, one number a repetition.
     pub wall_s: Vec<f64>,
     /// Seconds on a CPU in the program's own code, with the children it waited for.
@@ -88,7 +91,7 @@ pub struct Way {
 
 /// The life story of predictions, in pages. `predicted` is `filtered` + `wiped` + `in_memory`
 /// + `issued` and what still waited at the end; `issued` is `used` + `late` + `wasted`.
-#[derive(Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Prefetch {
     /// Pages that the predictor named.
     pub predicted: u64,
@@ -106,12 +109,13 @@ pub struct Prefetch {
     pub late: u64,
     /// Fetched, and evicted or left untouched, or not seen touched before the program ended.
     pub wasted: u64,
-    /// Major faults that the predictor did not see, because they came too fast.
-    pub unseen_faults: u64,
+    /// Major faults that the predictor did not see, because they came too fast; null in results
+    /// from before they were counted.
+    pub unseen_faults: Option<u64>,
 }
 
 /// How a program ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum End {
     /// With this exit code.
@@ -124,7 +128,7 @@ impl Document {
     /// The document of these results.
     pub fn of(results: &Results, endurance: Option<Endurance>) -> Self {
         Self {
-            schema: "terrace.run/1",
+            schema: "terrace.run/1".to_owned(),
             command: results
                 .command
                 .iter()
@@ -154,17 +158,14 @@ impl Settings {
             footprint_bytes: effective.footprint.map(|f| f.0),
             footprint_measured: effective.footprint_measured,
             tier: effective.tier.clone(),
-            prefetch: effective
-                .prefetch
-                .clone()
-                .unwrap_or_else(|| "off".to_owned()),
+            prefetch: names(&effective.prefetch),
             page_cluster: effective.page_cluster.clone(),
             endurance_bytes: endurance.map(|e| e.bytes().0),
             cgroup_version: effective.cgroup.number(),
             kernel: effective.kernel.clone(),
             machine_memory_bytes: effective.machine_memory.0,
             cpus: effective.cpus,
-            terrace: env!("CARGO_PKG_VERSION"),
+            terrace: env!("CARGO_PKG_VERSION").to_owned(),
         }
     }
 }
@@ -175,7 +176,11 @@ impl Way {
         let outcomes = &runs.outcomes;
         let typical = typical(runs);
         Self {
-            way: runs.way.name(),
+            way: runs.way.name().to_owned(),
+            predictor: match &runs.way {
+                terrace_live::run::Way::Terrace(spec) => Some(spec.to_string()),
+                _ => None,
+            },
             wall_s: outcomes.iter().map(|o| o.wall.as_secs_f64()).collect(),
             user_s: median(outcomes.iter().map(|o| o.user.as_secs_f64())),
             system_s: median(outcomes.iter().map(|o| o.system.as_secs_f64())),
@@ -212,7 +217,7 @@ fn prefetch(outcome: &Outcome) -> Option<Prefetch> {
         used: story.used,
         late: story.late,
         wasted: story.wasted,
-        unseen_faults: outcome.unseen_faults,
+        unseen_faults: Some(outcome.unseen_faults),
     })
 }
 

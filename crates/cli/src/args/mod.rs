@@ -1,5 +1,6 @@
 //! What can be written on the command line, a file a command.
 
+mod bench;
 mod doctor;
 pub mod machines;
 mod prefetch;
@@ -9,6 +10,7 @@ pub mod sim;
 mod sweep;
 pub mod trace;
 
+pub use bench::Bench;
 pub use doctor::Doctor;
 pub use record::{Filter, Record};
 pub use run::Run;
@@ -28,6 +30,7 @@ pub struct Terrace {
 #[derive(Subcommand)]
 pub enum Command {
     Run(Run),
+    Bench(Bench),
     Record(Record),
     Trace(Trace),
     Sim(Box<Sim>),

@@ -1,0 +1,230 @@
+//! `terrace bench`: lists, wrong input, and where it may, a tiny suite that is really run.
+
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+fn terrace(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_terrace"))
+        .args(arguments)
+        .output()
+        .expect("terrace runs")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// Holds that the arguments end with this code and a text that has `why` in it.
+fn refused(code: i32, arguments: &[&str], why: &str) {
+    let output = terrace(arguments);
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(code), "{arguments:?}: {said}");
+    assert!(said.contains(why), "{arguments:?}: {said}");
+    assert!(!said.contains("panicked"), "{arguments:?}: {said}");
+}
+
+/// A suite of a program that walks over 96 MiB, one that fails, and one that cannot be prepared.
+fn suite() -> TempDir {
+    let terrace = Path::new(env!("CARGO_BIN_EXE_terrace"));
+    let walk = terrace.parent().unwrap().join("examples/walk");
+    // Under the target directory: a temporary directory may be DRAM, where no tier can be.
+    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a folder");
+    let suite = format!(
+        r#"
+dram = ["50%"]
+repeat = 1
+
+[packages]
+coreutils = ["true"]
+no-such-package = ["no-such-program"]
+
+[[program]]
+name = "walk"
+description = "walks"
+needs = ["coreutils"]
+prepare = ["sh", "-c", "echo prepared > prepared"]
+command = ["sh", "-c", "grep -q prepared prepared && exec {} 96 3 2"]
+footprint = "96M"
+bar = 0.001
+
+[[program]]
+name = "broken"
+description = "fails"
+command = ["sh", "programs/broken.sh"]
+footprint = "8M"
+
+[[program]]
+name = "unprepared"
+description = "cannot be prepared"
+prepare = ["sh", "-c", "echo no input >&2; exit 3"]
+command = ["true"]
+
+[[program]]
+name = "needy"
+description = "needs what is not there"
+needs = ["no-such-package"]
+command = ["true"]
+"#,
+        walk.display()
+    );
+    fs::write(folder.path().join("suite.toml"), suite).unwrap();
+    fs::create_dir(folder.path().join("programs")).unwrap();
+    let broken = folder.path().join("programs/broken.sh");
+    fs::write(broken, "echo for a good reason\nexit 7\n").unwrap();
+    folder
+}
+
+#[test]
+fn suites_and_their_programs_are_listed() {
+    let output = terrace(&["bench", "--list"]);
+    assert!(output.status.success());
+    let list = text(&output.stdout);
+    assert!(list.contains("live ") && list.contains("osvpp "), "{list}");
+
+    let output = terrace(&["bench", "live", "--list"]);
+    assert_eq!(text(&output.stdout).lines().count(), 11);
+    let output = terrace(&["bench", "osvpp", "--list", "--only", "kmeans"]);
+    assert_eq!(text(&output.stdout).lines().count(), 1);
+
+    let folder = suite();
+    let output = terrace(&["bench", folder.path().to_str().unwrap(), "--list"]);
+    let list = text(&output.stdout);
+    assert!(list.starts_with("walk        96.0 MiB  walks\n"), "{list}");
+    assert!(list.contains("\nneedy              ?  "), "{list}");
+}
+
+#[test]
+fn the_table_of_a_file_of_results() {
+    let file = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../benches/live/results.json"
+    );
+    let output = terrace(&["bench", "--table", file]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let table = text(&output.stdout);
+    assert!(table.contains("| column-pass "), "{table}");
+    assert!(table.contains("| mean of 11 "), "{table}");
+}
+
+#[test]
+fn what_cannot_be_is_refused() {
+    refused(2, &["bench"], "<SUITE>");
+    refused(2, &["bench", "/no/such/suite"], "or one of live, osvpp");
+    refused(
+        2,
+        &["bench", "live", "--only", "x"],
+        "no program `x`; there are: column-pass",
+    );
+    refused(2, &["bench", "live", "--dram", "x"], "is not a size");
+    refused(
+        2,
+        &["bench", "live", "--repeat", "0"],
+        "0 is not in 1..=1000",
+    );
+    refused(2, &["bench", "live", "--prefetch", "off"], "there are: ");
+    refused(2, &["bench", "live", "--json", "/no/such/file"], "--json");
+    refused(2, &["bench", "live", "--table", "x"], "cannot be used with");
+    refused(2, &["bench", "--table", "/no/such/file"], "cannot read");
+
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("suite.toml");
+    fs::write(&file, "dram = [\"25%\"]\nrepeat = many\n").unwrap();
+    let name = folder.path().to_str().unwrap();
+    refused(2, &["bench", name], "suite.toml, line 2");
+    refused(
+        2,
+        &["bench", "--table", file.to_str().unwrap()],
+        "is no file of",
+    );
+}
+
+/// Whether a run is possible here; says loudly where it is not.
+fn runs() -> bool {
+    let doctor = terrace(&["doctor", "--json"]);
+    let found: Value = serde_json::from_slice(&doctor.stdout).expect("JSON");
+    let ready = found["ready"] == true;
+    if !ready {
+        // Not by a macro: the test harness would swallow it.
+        let _ = writeln!(
+            std::io::stderr(),
+            "SKIPPED: {} needs what `terrace doctor` marks NO here",
+            std::thread::current().name().unwrap_or("a live test")
+        );
+    }
+    ready
+}
+
+/// One test: runs share the machine's swap.
+#[test]
+fn a_suite_is_run_and_failures_are_rows() {
+    if !runs() {
+        return;
+    }
+    let folder = suite();
+    let name = folder.path().to_str().unwrap();
+    refused(1, &["bench", name], "apt-get install no-such-package");
+
+    let (file, state) = (
+        folder.path().join("results.json"),
+        folder.path().join("state"),
+    );
+    let output = Command::new(env!("CARGO_BIN_EXE_terrace"))
+        .args([
+            "bench",
+            name,
+            "--only",
+            "walk",
+            "--only",
+            "broken",
+            "--only",
+            "unprepared",
+        ])
+        .args([
+            "--prefetch",
+            "stream",
+            "--prefetch",
+            "spatial:degree=4",
+            "--json",
+        ])
+        .arg(&file)
+        .env("TERRACE_STATE_DIR", &state)
+        .output()
+        .expect("terrace runs");
+    let (table, said) = (text(&output.stdout), text(&output.stderr));
+    assert_eq!(output.status.code(), Some(1), "{table}{said}");
+    assert!(said.contains("walk: preparing"), "{said}");
+    assert!(
+        table.contains(
+            "| FAILED: all-dram: the program ended with code 7; its last line: for a good reason |"
+        ),
+        "{table}"
+    );
+
+    let results: Value = serde_json::from_str(&fs::read_to_string(file).unwrap()).unwrap();
+    assert_eq!(results["schema"], "terrace.bench/1");
+    let rows = results["rows"].as_array().unwrap();
+    assert_eq!(rows.len(), 3);
+    assert_eq!(rows[0]["error"], Value::Null, "{said}");
+    let ways = rows[0]["comparison"]["runs"].as_array().unwrap();
+    let ways = ways
+        .iter()
+        .map(|way| (way["way"].as_str().unwrap(), way["predictor"].as_str()));
+    let expected = [
+        ("all-dram", None),
+        ("kernel", None),
+        ("kernel-cpf", None),
+        ("terrace", Some("stream")),
+        ("terrace", Some("spatial:degree=4")),
+    ];
+    assert_eq!(ways.collect::<Vec<_>>(), expected);
+    let why = rows[2]["error"].as_str().unwrap();
+    assert_eq!(
+        why,
+        "its preparation ended with code 3; its last line: no input"
+    );
+}
