@@ -29,7 +29,7 @@ pub struct Pagemap {
     files: FxHashMap<Space, Option<File>>,
     blocks: FxHashMap<(Space, u64), [u64; BLOCK]>,
     slots: Slots,
-    /// Whether somebody has asked for places.
+    /// Whether somebody has asked for places since the survey began its latest round.
     slots_wanted: bool,
     /// What a survey still has to read: pages of address spaces.
     unsurveyed: VecDeque<(Space, Range<u64>)>,
@@ -58,10 +58,12 @@ impl Pagemap {
     /// Goes on to note which page lies where in the tier, for about `pages` pages; round and round.
     /// Reads nothing where nobody has asked for places.
     pub fn survey(&mut self, pages: u64) {
-        if !self.slots_wanted {
+        if !self.slots_wanted && self.unsurveyed.is_empty() {
             return;
         }
         if self.unsurveyed.is_empty() {
+            // Another round only if somebody asks again meanwhile.
+            self.slots_wanted = false;
             let spaces: Vec<Space> = self.files.keys().copied().collect();
             let mapped = |space: Space| private(space).into_iter().map(move |range| (space, range));
             self.unsurveyed = spaces.into_iter().flat_map(mapped).collect();

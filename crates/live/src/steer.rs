@@ -47,7 +47,7 @@ const HORIZON: u64 = 4;
 /// Pages of which is looked where they lie in the tier, at a time.
 const SURVEY_PAGES: u64 = 16 << 10;
 /// That takes at most one in so many parts of the time.
-const SURVEY_SHARE: u32 = 20;
+const SURVEY_SHARE: u32 = 30;
 /// Between two looks for processes that have ended.
 const CENSUS_EVERY: Duration = Duration::from_secs(1);
 /// How long the kernel's readahead is measured before it is judged.

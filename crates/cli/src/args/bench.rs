@@ -53,7 +53,7 @@ pub struct Bench {
 
     /// How pages are fetched ahead (may be given again, each a way of its own): see the list below
     #[arg(long, value_name = "NAME[:KEY=VALUE,..]", value_parser = Spec::parse,
-          default_value = "stream",
+          default_value = "auto",
           long_help = prefetch::help("How pages are fetched ahead (may be given again):", &[]))]
     pub prefetch: Vec<Spec>,
 

@@ -3,8 +3,8 @@
 //! The first predictor leads: it is trusted until its fetches have lost more time than they won,
 //! and then again after a while, a longer one each time. The others are on trial: what they name
 //! is noted and not fetched, and a page that faults soon after it was named counts for them, so a
-//! trial costs the program nothing. One whose hits would have won time is hired; one that loses
-//! goes back on trial.
+//! trial costs the program nothing. One whose hits would have won time is hired; one that is far
+//! from it, or was hired and lost, is not even asked for a while, and then tried anew.
 //!
 //! Time won and lost is that of [`Costs`]. Fedorov 2016, 5.4.4.5 weighs predictors by their
 //! observed accuracy; Awad 2016, 5.3 leaves turning prefetching on and off by its use to others.
@@ -19,7 +19,8 @@ use trial::Trial;
 const CHILDREN: &str = "stream+temporal";
 /// Fetched pages whose end is known before a predictor that fetches is judged.
 const PERIOD: u64 = 256;
-/// Faults that a predictor is not hired for when it lost; doubles each time, up to so often.
+/// Faults for which a predictor that lost, or failed on trial, is left alone; doubles each time, up
+/// to so often.
 const PROBATION: u64 = 1024;
 const DOUBLINGS: u32 = 5;
 /// Where a child's number stands in a source.
@@ -95,11 +96,13 @@ impl Auto {
             if child.hired || self.faults < child.until {
                 continue;
             }
-            let proved = self.trial.accuracy(index).is_some_and(|a| a > enough);
-            if index == 0 || proved {
-                child.hired = true;
-                self.trial.begin(index);
+            match self.trial.accuracy(index) {
+                _ if index == 0 => child.hired = true,
+                Some(accuracy) if accuracy > enough => child.hired = true,
+                Some(accuracy) if accuracy < enough / 2.0 => child.dismiss(self.faults),
+                _ => continue,
             }
+            self.trial.begin(index);
         }
     }
 }
@@ -134,6 +137,9 @@ impl Predictor for Auto {
         self.trial.faulted(fault.at);
         self.hire();
         for (index, child) in self.children.iter_mut().enumerate() {
+            if index > 0 && self.faults < child.until {
+                continue;
+            }
             let before = predictions.len();
             child.predictor.fault(fault, memory, predictions);
             if child.hired {
