@@ -44,8 +44,8 @@ impl Edges {
     }
 }
 
-/// The predictor. A state takes 104 bytes and up to 10 in the index: with the default of 262144
-/// states, 30 MB when all are in use.
+/// The predictor. A state takes 96 bytes and up to 10 in the index: with the default of 262144
+/// states, 28 MB when all are in use.
 pub struct Markov {
     edges: usize,
     /// The page that each thread missed last.

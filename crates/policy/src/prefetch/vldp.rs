@@ -50,7 +50,7 @@ struct Next {
     confidence: u8,
 }
 
-/// The predictor. With its default settings it takes up to some 2 MB.
+/// The predictor. With its default settings it takes up to some 1.2 MB.
 pub struct Vldp {
     /// Most pages after a fault.
     degree: usize,
