@@ -108,7 +108,7 @@ pub const REGISTRY: &[Entry] = &[
     Entry {
         name: "stream",
         summary: "runs ahead of interleaved constant-stride streams, further as it proves right",
-        keys: "first=8, depth=256, streams=64, history=16",
+        keys: "first=8, depth=256, streams=24, history=16",
         order: Order::Lifo,
         make: Make::Online(|params| {
             let settings = stream::Settings::take(params)?;

@@ -41,7 +41,7 @@ impl Default for Settings {
         Self {
             first: 8,
             depth: 256,
-            streams: 64,
+            streams: 24,
             history: 16,
         }
     }
