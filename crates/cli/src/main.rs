@@ -1,6 +1,7 @@
 //! The `terrace` command: parses, calls, prints; decides nothing.
 
 mod args;
+mod calibrate;
 mod doctor;
 mod progress;
 mod record;
@@ -8,6 +9,7 @@ mod run;
 mod sim;
 mod sweep;
 mod trace;
+mod validate;
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -36,6 +38,9 @@ fn dispatch(arguments: args::Terrace) -> Result<ExitCode> {
         args::Command::Sweep(sweep) => sweep::sweep(&sweep),
         args::Command::Trace(trace) => trace::trace(&trace),
         args::Command::Record(record) => record::record(record),
+        args::Command::Calibrate(calibrate) => calibrate::calibrate(&calibrate),
+        args::Command::Validate(validate) => validate::validate(*validate),
+        args::Command::Probe(probe) => calibrate::probe(&probe),
         args::Command::Doctor(doctor) => doctor::doctor(&doctor),
     }
 }

@@ -109,6 +109,8 @@ pub struct Usage {
     pub resident: Bytes,
     /// Memory in the tier only.
     pub swapped: Bytes,
+    /// The kernel's own for it, page tables above all; where the kernel says so.
+    pub kernel: Bytes,
     /// Page faults of all kinds.
     pub faults: u64,
     /// Those among them that waited for a read.
@@ -190,6 +192,7 @@ impl Budget {
             Version::V1 => Usage {
                 resident: Bytes(value("total_rss") + value("total_shmem")),
                 swapped: Bytes(value("total_swap").saturating_sub(value("total_swapcached"))),
+                kernel: Bytes(self.number("memory.kmem.usage_in_bytes").unwrap_or(0)),
                 faults: value("total_pgfault"),
                 major_faults: value("total_pgmajfault"),
             },
@@ -200,6 +203,7 @@ impl Budget {
                         .unwrap_or(0)
                         .saturating_sub(value("swapcached")),
                 ),
+                kernel: Bytes(value("kernel")),
                 faults: value("pgfault"),
                 major_faults: value("pgmajfault"),
             },

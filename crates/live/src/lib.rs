@@ -7,14 +7,17 @@
 
 pub mod advice;
 pub mod budget;
+pub mod calibrate;
 pub mod compare;
 pub mod counters;
+pub mod device;
 pub mod doctor;
 pub mod faults;
 pub mod fetchers;
 pub mod journal;
 pub mod pagemap;
 pub mod privilege;
+pub mod probe;
 pub mod program;
 pub mod run;
 pub mod signals;

@@ -1,5 +1,6 @@
 //! Results as tables, one status line, and JSON with a documented schema.
 
+pub mod calibrate;
 pub mod doctor;
 mod json;
 pub mod lifetime;
@@ -10,3 +11,4 @@ pub mod status;
 pub mod sweep;
 mod table;
 pub mod trace;
+pub mod validate;

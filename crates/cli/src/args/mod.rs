@@ -1,5 +1,6 @@
 //! What can be written on the command line, a file a command.
 
+mod calibrate;
 mod doctor;
 pub mod machines;
 mod prefetch;
@@ -8,13 +9,16 @@ mod run;
 pub mod sim;
 mod sweep;
 pub mod trace;
+mod validate;
 
+pub use calibrate::{Calibrate, Probe};
 pub use doctor::Doctor;
 pub use record::{Filter, Record};
 pub use run::Run;
 pub use sim::Sim;
 pub use sweep::Sweep;
 pub use trace::Trace;
+pub use validate::Validate;
 
 use clap::{Parser, Subcommand};
 
@@ -32,7 +36,11 @@ pub enum Command {
     Trace(Trace),
     Sim(Box<Sim>),
     Sweep(Box<Sweep>),
+    Calibrate(Calibrate),
+    Validate(Box<Validate>),
     Doctor(Doctor),
+    #[command(hide = true)]
+    Probe(Probe),
 }
 
 #[cfg(test)]

@@ -93,6 +93,7 @@ pub fn settings(dram: usize) -> Settings {
             copy: Nanos(4),
             map: Nanos(8),
             unmap: Nanos(16),
+            write_out: Nanos::ZERO,
             shootdown: Shootdown::Free,
             shootdown_on_map: false,
             prefetch: Nanos::ZERO,

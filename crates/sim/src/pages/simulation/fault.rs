@@ -95,7 +95,9 @@ impl Simulation {
         if let Some(evicted) = evicted {
             self.spend(index, Part::Unmap, way);
             self.shoot_down(index);
-            self.evict(evicted, pages);
+            if self.evict(evicted, pages) {
+                self.spend(index, Part::WriteOut, way);
+            }
         }
         if flags.any(Flags::FLIGHT) {
             // It was evicted on its way, and still is on its way.
@@ -173,6 +175,7 @@ enum Part {
     Copy,
     Map,
     Unmap,
+    WriteOut,
     Prefetch,
 }
 
@@ -186,12 +189,13 @@ impl Simulation {
             Part::Copy => (cost.copy, &mut times.copy),
             Part::Map => (cost.map, &mut times.map),
             Part::Unmap => (cost.unmap, &mut times.unmap),
+            Part::WriteOut => (cost.write_out, &mut times.write_out),
             Part::Prefetch => (cost.prefetch, &mut times.prefetch),
         };
         *total += time;
         let thread = &mut self.threads[index];
         // A first touch costs the same where everything is DRAM, but for what it evicts.
-        if way == Way::New && !matches!(part, Part::Unmap) {
+        if way == Way::New && !matches!(part, Part::Unmap | Part::WriteOut) {
             thread.stall(time);
         } else {
             thread.lose(time);

@@ -92,8 +92,8 @@ impl Simulation {
         self.device.submit(now, request);
     }
 
-    /// A page leaves DRAM; it has to be written where the tier has no copy of it.
-    pub(super) fn evict(&mut self, page: PageId, pages: &PageTable) {
+    /// A page leaves DRAM. Returns whether it has to be written, for the tier has no copy of it.
+    pub(super) fn evict(&mut self, page: PageId, pages: &PageTable) -> bool {
         self.counts.evictions += 1;
         self.marks.full_at.get_or_insert(self.counts.accesses);
         if let Some(next) = self.replacement.next_victim() {
@@ -107,10 +107,12 @@ impl Simulation {
                 engine.evicted(pages.location(page));
             }
         }
-        if flags.any(Flags::DIRTY) || !flags.any(Flags::TIER) {
+        let writes = flags.any(Flags::DIRTY) || !flags.any(Flags::TIER);
+        if writes {
             self.store.expect_write(page);
             self.buffer.push(page, &mut self.store);
         }
+        writes
     }
 
     /// Writes pages of the eviction buffer, if that is due or somebody waits for it.
