@@ -111,6 +111,8 @@ pub struct Usage {
     pub swapped: Bytes,
     /// The kernel's own for it, page tables above all; where the kernel says so.
     pub kernel: Bytes,
+    /// Anonymous memory in huge pages.
+    pub huge: Bytes,
     /// Page faults of all kinds.
     pub faults: u64,
     /// Those among them that waited for a read.
@@ -193,6 +195,7 @@ impl Budget {
                 resident: Bytes(value("total_rss") + value("total_shmem")),
                 swapped: Bytes(value("total_swap").saturating_sub(value("total_swapcached"))),
                 kernel: Bytes(self.number("memory.kmem.usage_in_bytes").unwrap_or(0)),
+                huge: Bytes(value("total_rss_huge")),
                 faults: value("total_pgfault"),
                 major_faults: value("total_pgmajfault"),
             },
@@ -204,6 +207,7 @@ impl Budget {
                         .saturating_sub(value("swapcached")),
                 ),
                 kernel: Bytes(value("kernel")),
+                huge: Bytes(value("anon_thp")),
                 faults: value("pgfault"),
                 major_faults: value("pgmajfault"),
             },

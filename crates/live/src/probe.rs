@@ -29,6 +29,9 @@ pub struct Readings {
     pub fault: f64,
     /// Major fault, one page read, while clean pages have to go for it.
     pub fault_evicting: f64,
+    /// Major fault, one page read and changed, while pages that were changed as well have to go
+    /// for it, in no order.
+    pub fault_evicting_dirty: f64,
     /// Touch of a page that lies in the swap cache.
     pub cached_touch: f64,
     /// `process_madvise(MADV_WILLNEED)`, the call alone, in batches of scattered pages.
@@ -63,7 +66,7 @@ pub fn measure(dram: usize) -> Result<Readings> {
         memory.read(page);
     }
     let mut order = shuffled(2 * dram);
-    let evicting = memory.faults(&mut order, dram / 4);
+    let evicting = memory.faults(&mut order, dram / 4, Access::Read);
     readings.fault_evicting = mean(&evicting);
 
     let (given, rest) = order.split_at(order.len() / 2);
@@ -71,7 +74,7 @@ pub fn measure(dram: usize) -> Result<Readings> {
     memory
         .give_up(given)
         .or_fail(|| "cannot give pages back".into())?;
-    let roomy = memory.faults(&mut rest, dram / 8);
+    let roomy = memory.faults(&mut rest, dram / 8, Access::Read);
     readings.fault = mean(&roomy);
 
     let mut advisor = Advisor::default();
@@ -87,13 +90,21 @@ pub fn measure(dram: usize) -> Result<Readings> {
             std::thread::sleep(ARRIVED);
             cached.extend(pages.iter().map(|&page| memory.read(page)));
         } else {
-            pages.iter().for_each(|&page| drop(memory.read(page)));
+            for &page in &pages {
+                memory.read(page);
+            }
             fetch.push(nanos(begun) / pages.len() as f64);
         }
     }
     readings.advice = median(advice);
     readings.cached_touch = median(cached);
     readings.fetch = median(fetch);
+
+    // Until all that is in DRAM has been changed, and then as long again.
+    let changing: Vec<f64> = (0..3)
+        .flat_map(|_| memory.faults(&mut shuffled(2 * dram), dram, Access::Write))
+        .collect();
+    readings.fault_evicting_dirty = mean(&changing[changing.len() / 2..]);
     Ok(readings)
 }
 
@@ -105,6 +116,13 @@ pub fn tell(dram: usize, to: &mut dyn Write) -> Result<()> {
     let readings = measure(dram)?;
     serde_json::to_writer(to, &readings)
         .map_err(|error| Error::failure(format!("cannot tell the readings: {error}")))
+}
+
+/// What a touch does.
+#[derive(Clone, Copy)]
+enum Access {
+    Read,
+    Write,
 }
 
 /// A mapping of single pages.
@@ -171,15 +189,27 @@ impl Memory {
         nanos(begun)
     }
 
+    /// Changes a word of a page; returns how long that took.
+    fn write(&self, page: usize) -> f64 {
+        let at = self.at(page);
+        let begun = Instant::now();
+        // SAFETY: the word is in the mapping and nobody else uses it.
+        unsafe { at.write_volatile(2) };
+        nanos(begun)
+    }
+
     /// Touches pages from the end of `order`, which it takes, until `count` of them were major
     /// faults; returns how long those took.
-    fn faults(&self, order: &mut Vec<usize>, count: usize) -> Vec<f64> {
+    fn faults(&self, order: &mut Vec<usize>, count: usize, access: Access) -> Vec<f64> {
         let mut times = Vec::with_capacity(count);
         while times.len() < count
             && let Some(page) = order.pop()
         {
             let before = major_faults();
-            let took = self.read(page);
+            let took = match access {
+                Access::Read => self.read(page),
+                Access::Write => self.write(page),
+            };
             if major_faults() > before {
                 times.push(took);
             }
@@ -271,8 +301,8 @@ fn mean(times: &[f64]) -> f64 {
     kept.iter().sum::<f64>() / kept.len().max(1) as f64
 }
 
-/// The middle one.
-pub(crate) fn median(mut values: Vec<f64>) -> f64 {
+/// The middle one; 0 of none.
+fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     values.get(values.len() / 2).copied().unwrap_or(0.0)
 }

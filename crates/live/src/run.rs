@@ -155,6 +155,8 @@ pub struct Outcome {
     pub footprint: Bytes,
     /// The most that the kernel had charged to it for itself (sampled).
     pub kernel: Bytes,
+    /// The most memory it had in huge pages (sampled).
+    pub huge: Bytes,
     /// Processes killed for exceeding budget plus tier.
     pub oom_kills: u64,
 }
@@ -330,6 +332,7 @@ fn start_steering(
 struct Most {
     footprint: Bytes,
     kernel: Bytes,
+    huge: Bytes,
 }
 
 /// Waits for the program while a second thread looks at its memory.
@@ -351,6 +354,7 @@ fn watch(
                 let footprint = Bytes(usage.resident.0 + usage.swapped.0);
                 most.footprint = most.footprint.max(footprint);
                 most.kernel = most.kernel.max(usage.kernel);
+                most.huge = most.huge.max(usage.huge);
                 observer(Event::Running(&Status {
                     elapsed: started.elapsed(),
                     usage,
@@ -392,6 +396,7 @@ fn outcome(
         peak_resident: budget.peak(),
         footprint: most.footprint,
         kernel: most.kernel,
+        huge: most.huge,
         oom_kills: budget.oom_kills(),
     }
 }

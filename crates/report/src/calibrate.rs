@@ -68,6 +68,10 @@ fn measured(calibration: &Calibration) -> String {
         ("touch of a page in the swap cache", swap.cached_touch),
         ("major fault", swap.fault),
         ("major fault, a clean page evicted", swap.fault_evicting),
+        (
+            "major fault, a changed page evicted",
+            swap.fault_evicting_dirty,
+        ),
         ("MADV_WILLNEED, the call", swap.advice),
         ("MADV_WILLNEED, until touched", swap.fetch),
     ] {
@@ -108,7 +112,8 @@ fn told(machine: &Machine) -> String {
         ("copy or clear", fault.copy),
         ("the kernel's way to the device", fault.kernel),
         ("unmap an evicted page", fault.unmap),
-        ("hand a dirty one to the device", fault.write_out),
+        ("hand a new one to the device", fault.write_out),
+        ("hand a changed one to the device", fault.write_again),
         ("read latency", tier.read),
         ("a write holds a channel", tier.write),
     ] {

@@ -30,6 +30,9 @@ pub struct Document {
     pub footprint_bytes: u64,
     /// What the kernel had charged to the program for itself, in bytes, measured.
     pub kernel_bytes: u64,
+    /// The most memory in huge pages with all the DRAM, in bytes, measured. The simulator knows
+    /// none.
+    pub huge_bytes: u64,
     /// Pages that the budget leaves to the program: those of the simulated DRAM.
     pub dram_pages: u64,
     /// Pages that the trace touches.
@@ -107,6 +110,7 @@ impl Document {
             dram_bytes: live.limit.0,
             footprint_bytes: live.footprint.0,
             kernel_bytes: live.kernel.0,
+            huge_bytes: results.typical_all_dram().huge.0,
             dram_pages: predicted.dram_pages as u64,
             trace_pages: predicted.outcome.footprint_pages,
             recorded: results.recorded.map(|recorded| Recorded {
@@ -226,10 +230,18 @@ pub fn text(document: &Document) -> String {
                 recorded.wall_s
             )
         });
+    let huge = match document.huge_bytes {
+        0 => String::new(),
+        bytes => format!(
+            "{} of its memory lie in huge pages, which the kernel evicts whole and the simulator \
+             does not know: its faults may differ.\n",
+            Bytes(bytes)
+        ),
+    };
     format!(
         "{table}\nDRAM {} of {}, {} pages without what the kernel takes; the trace touches {} \
          pages{recorded}.\nprefetch: {}; tier: {}; {} ps an instruction, the only figure taken \
-         from this program.\n",
+         from this program.\n{huge}",
         Bytes(document.dram_bytes),
         Bytes(document.footprint_bytes),
         count(document.dram_pages),

@@ -29,6 +29,7 @@ pub fn machine(calibration: &Calibration) -> Machine {
             kernel: nanos(swap.fault - touch - read),
             unmap: nanos(unmap),
             write_out: nanos(swap.first_touch_evicting - touch - unmap.max(0.0)),
+            write_again: nanos(swap.fault_evicting_dirty - swap.fault - unmap.max(0.0)),
             shootdown: Shootdown::Interrupt,
             shootdown_on_map: false,
             prefetch: Nanos::ZERO,
@@ -79,6 +80,7 @@ mod tests {
                 first_touch_evicting: 14_000.0,
                 fault: 62_000.0,
                 fault_evicting: 65_000.0,
+                fault_evicting_dirty: 90_000.0,
                 cached_touch: 1_500.0,
                 advice: 3_000.0,
                 fetch: 17_000.0,
@@ -112,6 +114,8 @@ mod tests {
         let evicting = touch + fault.kernel + tier.read + fault.unmap;
         assert_eq!(evicting, Nanos(65_000));
         assert_eq!(touch + fault.unmap + fault.write_out, Nanos(14_000));
+        let changed = evicting + fault.write_again;
+        assert_eq!(changed, Nanos(90_000));
         assert_eq!((tier.channels, tier.write), (3, Nanos(30_000)));
     }
 

@@ -54,12 +54,7 @@ pub struct Results {
 }
 
 impl Results {
-    /// The live run that stands for all under the budget: the one of the median time.
-    pub fn typical(&self) -> &Outcome {
-        middle(&self.live.limited)
-    }
-
-    /// The same with all the DRAM.
+    /// The live run that stands for all with all the DRAM: the one of the median time.
     pub fn typical_all_dram(&self) -> &Outcome {
         middle(&self.live.all_dram)
     }

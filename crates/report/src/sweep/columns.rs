@@ -32,13 +32,14 @@ columns! { |row|
     prefetch_work: Text Always(word(&row.run.settings.work)), "who waits for prefetches";
     inclusion: Text Always(word(&row.run.settings.inclusion)), "whether fetched pages keep their copy in the tier";
     eviction_buffer: Integer Always(row.run.settings.eviction_buffer), "pages of the eviction buffer";
-    fault_cost: Text Always(row.run.settings.fault.name.clone()), "what a fault costs, by name; the next nine are its parts";
+    fault_cost: Text Always(row.run.settings.fault.name.clone()), "what a fault costs, by name; the next ten are its parts";
     fault_trap_ns: Integer Always(row.run.settings.fault.trap.0), "into the kernel and back, in ns";
     fault_kernel_ns: Integer Always(row.run.settings.fault.kernel.0), "the kernel's way to the device and back, in ns";
     fault_copy_ns: Integer Always(row.run.settings.fault.copy.0), "moving or clearing a page, in ns";
     fault_map_ns: Integer Always(row.run.settings.fault.map.0), "mapping a page, in ns";
     fault_unmap_ns: Integer Always(row.run.settings.fault.unmap.0), "unmapping an evicted page, in ns";
-    fault_write_out_ns: Integer Always(row.run.settings.fault.write_out.0), "handing an evicted page to the device to be written, in ns";
+    fault_write_out_ns: Integer Always(row.run.settings.fault.write_out.0), "handing an evicted page to the device for the first time, in ns";
+    fault_write_again_ns: Integer Always(row.run.settings.fault.write_again.0), "the same where the tier had it before, in ns";
     fault_prefetch_ns: Integer Always(row.run.settings.fault.prefetch.0), "added while a predictor runs beside the program, in ns";
     shootdown: Text Always(word(&row.run.settings.fault.shootdown)), "how other processors are told of an evicted page";
     shootdown_on_map: Flag Always(row.run.settings.fault.shootdown_on_map), "whether they are told of a mapped page as well";

@@ -22,8 +22,11 @@ pub struct FaultCost {
     pub map: Nanos,
     /// Taking an evicted page out of it.
     pub unmap: Nanos,
-    /// Handing an evicted page to the device, where it has to be written.
+    /// Handing an evicted page to the device, where it is written for the first time: such pages
+    /// are written one after the other.
     pub write_out: Nanos,
+    /// The same where the tier had the page before: such pages go to places all over the tier.
+    pub write_again: Nanos,
     /// Telling the other processors that an evicted page is gone.
     pub shootdown: Shootdown,
     /// Whether they are told of a page that was mapped as well, which is not needed, but what
@@ -115,6 +118,7 @@ impl FaultCost {
             map: Nanos(1_000),
             unmap: Nanos(500),
             write_out: Nanos::ZERO,
+            write_again: Nanos::ZERO,
             shootdown: Shootdown::Interrupt,
             shootdown_on_map: false,
             prefetch: Nanos::ZERO,
@@ -133,6 +137,7 @@ impl FaultCost {
             map: cycles(1_000.0),
             unmap: cycles(1_000.0),
             write_out: Nanos::ZERO,
+            write_again: Nanos::ZERO,
             shootdown: Shootdown::Interrupt,
             shootdown_on_map: true,
             prefetch: Nanos::ZERO,
@@ -168,6 +173,7 @@ impl FaultCost {
             map: Nanos::ZERO,
             unmap: Nanos::ZERO,
             write_out: Nanos::ZERO,
+            write_again: Nanos::ZERO,
             shootdown: Shootdown::Free,
             shootdown_on_map: false,
             prefetch: Nanos::ZERO,

@@ -66,11 +66,13 @@ impl Machine {
             map,
             unmap,
             write_out,
+            write_again,
             prefetch,
             ..
         } = self.fault;
-        let times = [trap, kernel, copy, map, unmap, write_out, prefetch];
-        for time in times.into_iter().chain([self.tier.read, self.tier.write]) {
+        let Measured { read, write, .. } = self.tier;
+        let parts = [trap, kernel, copy, map, unmap, write_out, write_again];
+        for time in parts.into_iter().chain([prefetch, read, write]) {
             possible(time).map_err(|error| Error::usage(format!("`{name}`: {error}")))?;
         }
         if self.tier.channels == 0 || self.tier.bandwidth == 0 {

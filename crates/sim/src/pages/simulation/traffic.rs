@@ -11,6 +11,17 @@ use super::super::threads::{State, Thread, Way};
 use super::Simulation;
 use crate::intern::PageTable;
 
+/// What has to be done for a page that leaves DRAM.
+#[derive(Clone, Copy)]
+pub(super) enum Departure {
+    /// Nothing: the tier has a copy.
+    Clean,
+    /// It has to be written, for the first time or because its copy had been given up.
+    New,
+    /// It has to be written, for its copy is old.
+    Again,
+}
+
 impl Simulation {
     /// Reads the block of the tier around a page, in its order, as the kernel does.
     pub(super) fn read_block(&mut self, page: PageId, cluster: u32, now: Nanos, pages: &PageTable) {
@@ -92,8 +103,8 @@ impl Simulation {
         self.device.submit(now, request);
     }
 
-    /// A page leaves DRAM. Returns whether it has to be written, for the tier has no copy of it.
-    pub(super) fn evict(&mut self, page: PageId, pages: &PageTable) -> bool {
+    /// A page leaves DRAM.
+    pub(super) fn evict(&mut self, page: PageId, pages: &PageTable) -> Departure {
         self.counts.evictions += 1;
         self.marks.full_at.get_or_insert(self.counts.accesses);
         if let Some(next) = self.replacement.next_victim() {
@@ -107,12 +118,15 @@ impl Simulation {
                 engine.evicted(pages.location(page));
             }
         }
-        let writes = flags.any(Flags::DIRTY) || !flags.any(Flags::TIER);
-        if writes {
-            self.store.expect_write(page);
-            self.buffer.push(page, &mut self.store);
+        if flags.any(Flags::TIER) && !flags.any(Flags::DIRTY) {
+            return Departure::Clean;
         }
-        writes
+        self.store.expect_write(page);
+        self.buffer.push(page, &mut self.store);
+        match flags.any(Flags::TIER) {
+            true => Departure::Again,
+            false => Departure::New,
+        }
     }
 
     /// Writes pages of the eviction buffer, if that is due or somebody waits for it.
