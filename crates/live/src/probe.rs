@@ -291,14 +291,10 @@ fn nanos(since: Instant) -> f64 {
     since.elapsed().as_nanos() as f64
 }
 
-/// Reclaim works in batches, so what a page costs is a mean; but a moment in which the machine
-/// did something else is none of its costs: the slowest of each two hundred are
-/// left out.
+/// Reclaim works in batches, and writes now and then wait for the device: what a page costs is a
+/// mean, with its rare and large parts.
 fn mean(times: &[f64]) -> f64 {
-    let mut sorted = times.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    let kept = &sorted[..sorted.len() - sorted.len() / 200];
-    kept.iter().sum::<f64>() / kept.len().max(1) as f64
+    times.iter().sum::<f64>() / times.len().max(1) as f64
 }
 
 /// The middle one; 0 of none.
