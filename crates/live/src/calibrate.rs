@@ -17,9 +17,9 @@ use crate::run::{Event, Session, Way};
 use crate::tier::Spec;
 
 /// DRAM of the probe.
-const DRAM: Bytes = Bytes(40 << 20);
+const DRAM: Bytes = Bytes(72 << 20);
 /// What of it is left to the probe's pages; the rest is for the kernel's and the program's own.
-const PAGES: usize = (32 << 20) / PAGE_BYTES as usize;
+const PAGES: usize = (64 << 20) / PAGE_BYTES as usize;
 
 /// What swapping costs on this machine.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -58,7 +58,7 @@ fn calibrate_in(
         Some(Spec::Directory(directory)) => Some(device::measure(directory)?),
         Some(_) => None,
     };
-    session.prepare_tier(tier, Some(Bytes(2 * DRAM.0)))?;
+    session.prepare_tier(tier, Some(Bytes(4 * DRAM.0)))?;
     Ok(Calibration {
         tier: session.tier().to_owned(),
         kernel: kernel_release(),

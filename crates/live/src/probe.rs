@@ -1,8 +1,9 @@
 //! The program that a calibration runs under a budget: it touches memory in a known order and
 //! says how long that took.
 //!
-//! It has twice the pages that fit into its DRAM, and reads them without readahead, so every
-//! touch of a page that is not there is one fault of one page.
+//! It has four times the pages that fit into its DRAM, so that what it writes is more than a
+//! device takes into a cache of its own, and reads them without readahead, so every touch of a page
+//! that is not there is one fault of one page.
 
 use std::io::{self, Write};
 use std::ptr::NonNull;
@@ -40,6 +41,8 @@ pub struct Readings {
     pub fetch: f64,
 }
 
+/// Pages of memory for each page of DRAM.
+const TIMES: usize = 4;
 /// Pages that are advised on together, as many as steering does.
 const BATCH: usize = 64;
 /// Batches that are measured.
@@ -47,26 +50,27 @@ const BATCHES: usize = 12;
 /// By then a batch has arrived.
 const ARRIVED: Duration = Duration::from_millis(10);
 
-/// Measures with `dram` pages of DRAM and twice as many of memory.
+/// Measures with `dram` pages of DRAM and `TIMES` times as many of memory.
 ///
 /// # Errors
 /// A failure where the kernel refuses the memory or the advice.
 pub fn measure(dram: usize) -> Result<Readings> {
-    let mut memory = Memory::new(2 * dram).or_fail(|| "cannot map the probe's memory".into())?;
+    let pages = TIMES * dram;
+    let mut memory = Memory::new(pages).or_fail(|| "cannot map the probe's memory".into())?;
     let mut readings = Readings::default();
     let roomy = dram / 2;
     let early: Vec<f64> = (0..roomy).map(|page| memory.fill(page)).collect();
     readings.first_touch = mean(&early[roomy / 4..]);
-    let late: Vec<f64> = (roomy..2 * dram).map(|page| memory.fill(page)).collect();
-    // The first of them still had room, and the device's cache takes the first writes fast.
-    readings.first_touch_evicting = mean(&late[late.len() / 2..]);
+    let late: Vec<f64> = (roomy..pages).map(|page| memory.fill(page)).collect();
+    // The first of them still had room.
+    readings.first_touch_evicting = mean(&late[dram..]);
 
-    // Every page read once in order, and those that are there again: from here all are clean.
-    for page in (0..2 * dram).chain(0..2 * dram) {
+    // More pages read than fit: from here all that is in DRAM is clean.
+    for page in 0..2 * dram {
         memory.read(page);
     }
-    let mut order = shuffled(2 * dram);
-    let evicting = memory.faults(&mut order, dram / 4, Access::Read);
+    let mut order = shuffled(pages);
+    let evicting = memory.faults(&mut order, dram / 2, Access::Read);
     readings.fault_evicting = mean(&evicting);
 
     let (given, rest) = order.split_at(order.len() / 2);
@@ -74,7 +78,7 @@ pub fn measure(dram: usize) -> Result<Readings> {
     memory
         .give_up(given)
         .or_fail(|| "cannot give pages back".into())?;
-    let roomy = memory.faults(&mut rest, dram / 8, Access::Read);
+    let roomy = memory.faults(&mut rest, dram / 4, Access::Read);
     readings.fault = mean(&roomy);
 
     let mut advisor = Advisor::default();
@@ -101,8 +105,8 @@ pub fn measure(dram: usize) -> Result<Readings> {
     readings.fetch = median(fetch);
 
     // Until all that is in DRAM has been changed, and then as long again.
-    let changing: Vec<f64> = (0..3)
-        .flat_map(|_| memory.faults(&mut shuffled(2 * dram), dram, Access::Write))
+    let changing: Vec<f64> = (0..2)
+        .flat_map(|_| memory.faults(&mut shuffled(pages), dram, Access::Write))
         .collect();
     readings.fault_evicting_dirty = mean(&changing[changing.len() / 2..]);
     Ok(readings)
