@@ -47,6 +47,9 @@ pub struct Document {
     pub all_dram_s: Vec<f64>,
     /// Seconds under the budget, likewise.
     pub limited_s: Vec<f64>,
+    /// Whether somebody else swapped on the machine meanwhile: times and pages are then not the
+    /// program's own.
+    pub disturbed: bool,
     /// Both sides, figure by figure. The live one is the median.
     pub figures: Vec<Figure>,
     /// What was measured of the machine.
@@ -110,7 +113,7 @@ impl Document {
             dram_bytes: live.limit.0,
             footprint_bytes: live.footprint.0,
             kernel_bytes: live.kernel.0,
-            huge_bytes: results.typical_all_dram().huge.0,
+            huge_bytes: results.live.huge().0,
             dram_pages: predicted.dram_pages as u64,
             trace_pages: predicted.outcome.footprint_pages,
             recorded: results.recorded.map(|recorded| Recorded {
@@ -120,6 +123,7 @@ impl Document {
             instruction_ps: predicted.instruction_ps,
             all_dram_s: seconds(&live.all_dram),
             limited_s: seconds(&live.limited),
+            disturbed: results.is_disturbed(),
             figures: figures(results),
             calibration: results.calibration.clone(),
             fault: machine(&results.calibration).fault,
@@ -238,10 +242,17 @@ pub fn text(document: &Document) -> String {
             Bytes(bytes)
         ),
     };
+    let disturbed = match document.disturbed {
+        false => "",
+        true => {
+            "Somebody else swapped on this machine meanwhile: times, and pages read and written, are \
+             not the program's own.\n"
+        }
+    };
     format!(
         "{table}\nDRAM {} of {}, {} pages without what the kernel takes; the trace touches {} \
          pages{recorded}.\nprefetch: {}; tier: {}; {} ps an instruction, the only figure taken \
-         from this program.\n{huge}",
+         from this program.\n{huge}{disturbed}",
         Bytes(document.dram_bytes),
         Bytes(document.footprint_bytes),
         count(document.dram_pages),

@@ -2,8 +2,7 @@
 //! machine with the same DRAM.
 //!
 //! [`machine`] turns what was measured of a machine into what the simulator is told;
-//! [`live`], [`record`] and [`predict`] are the three halves, so to speak; [`perform`] puts them
-//! together.
+//! [`live`] measures, [`record`] and [`predict`] foretell; [`perform`] puts them together.
 
 pub mod live;
 pub mod machine;

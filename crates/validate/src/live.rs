@@ -37,6 +37,14 @@ pub struct Measured {
     pub kernel: Bytes,
 }
 
+impl Measured {
+    /// The most memory in huge pages with all the DRAM.
+    pub fn huge(&self) -> Bytes {
+        let huge = self.all_dram.iter().map(|outcome| outcome.huge).max();
+        huge.unwrap_or_default()
+    }
+}
+
 /// The way in which the kernel and we fetch ahead.
 pub fn way(prefetch: &Prefetch) -> Way {
     match prefetch {

@@ -54,9 +54,11 @@ pub struct Results {
 }
 
 impl Results {
-    /// The live run that stands for all with all the DRAM: the one of the median time.
-    pub fn typical_all_dram(&self) -> &Outcome {
-        middle(&self.live.all_dram)
+    /// Whether the machine swapped while the program had all the DRAM it wants: somebody else's
+    /// pages then, and their reads and writes delay ours.
+    pub fn is_disturbed(&self) -> bool {
+        let swapped = |outcome: &Outcome| outcome.tier_read.0 + outcome.tier_written.0 > 0;
+        self.live.all_dram.iter().any(swapped)
     }
 }
 
@@ -101,7 +103,7 @@ pub fn perform(request: Request, told: &mut dyn FnMut(&str)) -> Result<Results> 
         &machine(&calibration),
         pages_left(live.limit, live.kernel),
         &request.prefetch,
-        nanos(middle(&live.all_dram).wall),
+        nanos(median(&live.all_dram)),
     )?;
     Ok(Results {
         command: request.command,
@@ -122,9 +124,10 @@ fn nanos(time: Duration) -> Nanos {
     Nanos(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX))
 }
 
-/// The run of the median time; there is at least one.
-fn middle(outcomes: &[Outcome]) -> &Outcome {
-    let mut sorted: Vec<&Outcome> = outcomes.iter().collect();
-    sorted.sort_by_key(|outcome| outcome.wall);
-    sorted[sorted.len() / 2]
+/// The median of the run times; there is at least one.
+fn median(outcomes: &[Outcome]) -> Duration {
+    let mut walls: Vec<Duration> = outcomes.iter().map(|outcome| outcome.wall).collect();
+    walls.sort();
+    let (low, high) = ((walls.len() - 1) / 2, walls.len() / 2);
+    (walls[low] + walls[high]) / 2
 }
