@@ -2,6 +2,7 @@
 
 mod args;
 mod bench;
+mod calibrate;
 mod doctor;
 mod progress;
 mod record;
@@ -10,6 +11,7 @@ mod screen;
 mod sim;
 mod sweep;
 mod trace;
+mod validate;
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -39,6 +41,9 @@ fn dispatch(arguments: args::Terrace) -> Result<ExitCode> {
         args::Command::Sweep(sweep) => sweep::sweep(&sweep),
         args::Command::Trace(trace) => trace::trace(&trace),
         args::Command::Record(record) => record::record(record),
+        args::Command::Calibrate(calibrate) => calibrate::calibrate(&calibrate),
+        args::Command::Validate(validate) => validate::validate(*validate),
+        args::Command::Probe(probe) => calibrate::probe(&probe),
         args::Command::Doctor(doctor) => doctor::doctor(&doctor),
     }
 }

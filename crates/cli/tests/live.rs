@@ -488,3 +488,68 @@ fn too_little_privilege_is_named() {
     assert!(text(&output).contains("CAP_SYS_ADMIN"), "{}", text(&output));
     machine.assert_as_found();
 }
+
+#[test]
+fn a_machine_is_measured_and_a_simulated_run_held_against_a_live_one() {
+    let Some(machine) = machine() else { return };
+    let path = |name: &str| machine.state.path().join(name).display().to_string();
+    let (readings, measured, trace) = (path("readings"), path("machine"), path("trace.parquet"));
+    let output = machine.terrace(&["calibrate", "--json", &readings, "--machine", &measured]);
+    assert!(output.status.success(), "{}", text(&output));
+    machine.assert_as_found();
+    let document: Value = serde_json::from_str(&fs::read_to_string(&readings).unwrap()).unwrap();
+    let swap = &document["calibration"]["swap"];
+    let cost = |name: &str| swap[name].as_f64().unwrap();
+    assert!(cost("fault") > cost("first_touch"), "{swap}");
+
+    // The same walk as a trace: each pass over more pages than fit misses all of them.
+    let generated = machine.terrace(&[
+        "trace",
+        "gen",
+        "sequential",
+        "--footprint",
+        "64M",
+        "--accesses",
+        "200000",
+        "-o",
+        &trace,
+    ]);
+    assert!(generated.status.success(), "{}", text(&generated));
+    let simulated = machine.terrace(&[
+        "sim",
+        "pages",
+        "--machine",
+        &measured,
+        "--dram",
+        "16M",
+        "--json",
+        &trace,
+    ]);
+    assert!(simulated.status.success(), "{}", text(&simulated));
+
+    let result = path("result");
+    let arguments = [
+        "validate",
+        "-q",
+        "--repeat",
+        "1",
+        "--dram",
+        "32M",
+        "--calibration",
+        &readings,
+        "--trace",
+        &trace,
+        "--json",
+        &result,
+        "--",
+    ];
+    let walk = walk();
+    let output = machine.terrace(&[&arguments[..], &[walk.as_str(), "64", "1", "2"]].concat());
+    assert!(output.status.success(), "{}", text(&output));
+    machine.assert_as_found();
+    let document: Value = serde_json::from_str(&fs::read_to_string(&result).unwrap()).unwrap();
+    assert_eq!(document["schema"], "terrace.validate/1");
+    let figures = document["figures"].as_array().unwrap();
+    let faults = figures.iter().find(|f| f["name"] == "major faults");
+    assert!(faults.unwrap()["live"].as_f64().unwrap() > 10_000.0);
+}

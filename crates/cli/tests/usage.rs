@@ -42,6 +42,30 @@ fn a_program_that_does_not_exist_or_may_not_be_run() {
 }
 
 #[test]
+fn what_cannot_be_validated() {
+    refused(&["validate", "--", "/no/such/program"], "does not exist");
+    refused(
+        &["validate", "--prefetch", "oracle-of-delphi", "--", "true"],
+        "oracle-of-delphi",
+    );
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
+    refused(
+        &["validate", "--calibration", file, "--", "true"],
+        "has no readings",
+    );
+    refused(
+        &["sim", "pages", "--machine", file, "--dram", "1M", "trace"],
+        "describes no machine",
+    );
+    let both = ["--machine", file, "--memory", "pcm", "--dram", "1M"];
+    refused(
+        &[&["sim", "pages"], &both[..], &["trace"]].concat(),
+        "cannot be used with",
+    );
+    refused(&["probe", "64", "1"], "for terrace calibrate");
+}
+
+#[test]
 fn a_size_that_is_none() {
     for (size, why) in [
         ("0", "it is zero"),

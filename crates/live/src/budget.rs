@@ -109,6 +109,10 @@ pub struct Usage {
     pub resident: Bytes,
     /// Memory in the tier only.
     pub swapped: Bytes,
+    /// The kernel's own for it, page tables above all; where the kernel says so.
+    pub kernel: Bytes,
+    /// Anonymous memory in huge pages.
+    pub huge: Bytes,
     /// Page faults of all kinds.
     pub faults: u64,
     /// Those among them that waited for a read.
@@ -190,6 +194,8 @@ impl Budget {
             Version::V1 => Usage {
                 resident: Bytes(value("total_rss") + value("total_shmem")),
                 swapped: Bytes(value("total_swap").saturating_sub(value("total_swapcached"))),
+                kernel: Bytes(self.number("memory.kmem.usage_in_bytes").unwrap_or(0)),
+                huge: Bytes(value("total_rss_huge")),
                 faults: value("total_pgfault"),
                 major_faults: value("total_pgmajfault"),
             },
@@ -200,6 +206,8 @@ impl Budget {
                         .unwrap_or(0)
                         .saturating_sub(value("swapcached")),
                 ),
+                kernel: Bytes(value("kernel")),
+                huge: Bytes(value("anon_thp")),
                 faults: value("pgfault"),
                 major_faults: value("pgmajfault"),
             },

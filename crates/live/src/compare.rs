@@ -241,7 +241,10 @@ impl Performance<'_> {
 const SMALLEST_SHARE: Bytes = Bytes(1 << 20);
 
 /// The budget in bytes.
-fn limit(dram: Dram, footprint: Option<Bytes>) -> Result<Bytes> {
+///
+/// # Errors
+/// A usage error where a share comes to too little, or is of a footprint that is not known.
+pub fn limit(dram: Dram, footprint: Option<Bytes>) -> Result<Bytes> {
     match (dram, footprint) {
         (Dram::Bytes(bytes), _) => Ok(bytes),
         (Dram::Share(share), Some(footprint)) => {

@@ -8,14 +8,17 @@
 pub mod advice;
 pub mod bench;
 pub mod budget;
+pub mod calibrate;
 pub mod compare;
 pub mod counters;
+pub mod device;
 pub mod doctor;
 pub mod faults;
 pub mod fetchers;
 pub mod journal;
 pub mod pagemap;
 pub mod privilege;
+pub mod probe;
 pub mod program;
 pub mod run;
 pub mod signals;

@@ -169,6 +169,10 @@ pub struct Outcome {
     pub peak_resident: Option<Bytes>,
     /// The most memory it had, in DRAM and tier together (sampled; without page cache).
     pub footprint: Bytes,
+    /// The most that the kernel had charged to it for itself (sampled).
+    pub kernel: Bytes,
+    /// The most memory it had in huge pages (sampled).
+    pub huge: Bytes,
     /// Processes killed for exceeding budget plus tier.
     pub oom_kills: u64,
 }
@@ -264,7 +268,7 @@ impl Session {
         self.signals.aim(Target::Program(program.pid()));
         // What came between the start and here has reached nobody.
         self.signals.pass_on();
-        let (ended, footprint) = watch(
+        let (ended, most) = watch(
             program,
             &budget,
             steering.as_ref(),
@@ -276,7 +280,7 @@ impl Session {
         self.signals.aim(Target::Nobody);
         let ended = ended?;
         let progress = steering.map(Steering::finish);
-        Ok(outcome(ended, footprint, &budget, progress, counted))
+        Ok(outcome(ended, most, &budget, progress, counted))
     }
 
     fn make_budget(&mut self, limit: Option<Bytes>) -> Result<Budget> {
@@ -359,8 +363,15 @@ fn start_steering(
     Steering::start(engine, faults, window as usize, readahead)
 }
 
-/// Waits for the program while a second thread looks at its memory; returns the largest
-/// footprint that was seen.
+/// The most that was seen of a program's memory.
+#[derive(Clone, Copy, Default)]
+struct Most {
+    footprint: Bytes,
+    kernel: Bytes,
+    huge: Bytes,
+}
+
+/// Waits for the program while a second thread looks at its memory.
 fn watch(
     program: Program,
     budget: &Budget,
@@ -368,15 +379,18 @@ fn watch(
     limit: Option<Bytes>,
     counted: SwapCounters,
     observer: &mut (dyn FnMut(Event) + Send),
-) -> (Result<Ended>, Bytes) {
+) -> (Result<Ended>, Most) {
     let done = AtomicBool::new(false);
     let started = Instant::now();
     std::thread::scope(|scope| {
         let watcher = scope.spawn(|| {
-            let mut footprint = Bytes(0);
+            let mut most = Most::default();
             while !done.load(Ordering::Relaxed) {
                 let usage = budget.usage();
-                footprint = footprint.max(Bytes(usage.resident.0 + usage.swapped.0));
+                let footprint = Bytes(usage.resident.0 + usage.swapped.0);
+                most.footprint = most.footprint.max(footprint);
+                most.kernel = most.kernel.max(usage.kernel);
+                most.huge = most.huge.max(usage.huge);
                 observer(Event::Running(&Status {
                     elapsed: started.elapsed(),
                     usage,
@@ -386,7 +400,7 @@ fn watch(
                 }));
                 std::thread::park_timeout(SAMPLE_EVERY);
             }
-            footprint
+            most
         });
         let ended = program.wait();
         done.store(true, Ordering::Relaxed);
@@ -397,7 +411,7 @@ fn watch(
 
 fn outcome(
     ended: Ended,
-    footprint: Bytes,
+    most: Most,
     budget: &Budget,
     progress: Option<Progress>,
     counted: SwapCounters,
@@ -416,7 +430,9 @@ fn outcome(
         tier_read: Bytes(tier.read * PAGE_BYTES),
         tier_written: Bytes(tier.written * PAGE_BYTES),
         peak_resident: budget.peak(),
-        footprint,
+        footprint: most.footprint,
+        kernel: most.kernel,
+        huge: most.huge,
         oom_kills: budget.oom_kills(),
     }
 }

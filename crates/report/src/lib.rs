@@ -1,6 +1,7 @@
 //! Results as tables, one status line, and JSON with a documented schema.
 
 pub mod bench;
+pub mod calibrate;
 pub mod doctor;
 mod json;
 pub mod lifetime;
@@ -12,3 +13,4 @@ pub mod sweep;
 mod table;
 pub mod timeline;
 pub mod trace;
+pub mod validate;

@@ -397,6 +397,7 @@ fn breakdown(run: &Run) -> String {
         ("copy", times.copy),
         ("map", times.map),
         ("unmap", times.unmap),
+        ("handing pages to the device", times.write_out),
         ("TLB shoot-down", times.shootdown),
         ("prefetching", times.prefetch),
         ("waiting for other threads", times.idle),

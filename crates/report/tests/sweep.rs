@@ -20,6 +20,7 @@ use terrace_trace::generate::{self, Sequential};
 /// What is found on a machine with this memory, whose energy is known for some.
 fn row(memory: &str) -> Row {
     let grid = Grid {
+        measured: None,
         dram: vec![Dram::Pages(8)],
         memory: vec![memory.to_owned()],
         read: vec![],

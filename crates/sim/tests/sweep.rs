@@ -22,6 +22,7 @@ fn machines() -> Vec<Choice> {
     let policies =
         ["lru", "arc", "belady", "random"].map(|name| replacement::by_name(name).unwrap());
     let grid = Grid {
+        measured: None,
         dram: vec![
             Dram::Ratio(0.1),
             Dram::Ratio(0.5),

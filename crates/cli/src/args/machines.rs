@@ -10,7 +10,7 @@ use terrace_policy::replacement::{self, Entry};
 use terrace_sim::pages::names::{
     Picos, parse_latency, parse_order, parse_prefetch, parse_replacement,
 };
-use terrace_sim::pages::{Dram, FaultCost, Grid, Inclusion, Shootdown, Work};
+use terrace_sim::pages::{Dram, FaultCost, Grid, Inclusion, Machine, Shootdown, Work};
 
 use super::prefetch;
 
@@ -130,6 +130,11 @@ pub struct Machines {
     #[arg(long, value_name = "N", value_delimiter = ',', default_value = "1")]
     pub seed: Vec<u64>,
 
+    /// A machine that was measured: a file that `terrace calibrate --machine` wrote. Its tier and
+    /// its fault cost are taken
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["memory", "memories", "fault_cost"])]
+    pub machine: Option<PathBuf>,
+
     /// A TOML file of memories of your own
     #[arg(long, value_name = "FILE")]
     pub memories: Option<PathBuf>,
@@ -190,6 +195,7 @@ impl Machines {
             ShootdownName::Free => Shootdown::Free,
         };
         Ok(Grid {
+            measured: self.machine.as_deref().map(Machine::load).transpose()?,
             dram: self.dram.clone(),
             memory: self.memory.clone(),
             read: self.read_latency.clone(),

@@ -1,6 +1,7 @@
 //! What can be written on the command line, a file a command.
 
 mod bench;
+mod calibrate;
 mod doctor;
 pub mod machines;
 mod prefetch;
@@ -9,14 +10,17 @@ mod run;
 pub mod sim;
 mod sweep;
 pub mod trace;
+mod validate;
 
 pub use bench::Bench;
+pub use calibrate::{Calibrate, Probe};
 pub use doctor::Doctor;
 pub use record::{Filter, Record};
 pub use run::Run;
 pub use sim::Sim;
 pub use sweep::Sweep;
 pub use trace::Trace;
+pub use validate::Validate;
 
 use clap::{Parser, Subcommand};
 
@@ -35,7 +39,11 @@ pub enum Command {
     Trace(Trace),
     Sim(Box<Sim>),
     Sweep(Box<Sweep>),
+    Calibrate(Calibrate),
+    Validate(Box<Validate>),
     Doctor(Doctor),
+    #[command(hide = true)]
+    Probe(Probe),
 }
 
 #[cfg(test)]

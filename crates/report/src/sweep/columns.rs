@@ -34,12 +34,14 @@ columns! { |row|
     prefetch_work: Text Always(word(&row.run.settings.work)), "who waits for prefetches";
     inclusion: Text Always(word(&row.run.settings.inclusion)), "whether fetched pages keep their copy in the tier";
     eviction_buffer: Integer Always(row.run.settings.eviction_buffer), "pages of the eviction buffer";
-    fault_cost: Text Always(row.run.settings.fault.name.clone()), "what a fault costs, by name; the next eight are its parts";
+    fault_cost: Text Always(row.run.settings.fault.name.clone()), "what a fault costs, by name; the next ten are its parts";
     fault_trap_ns: Integer Always(row.run.settings.fault.trap.0), "into the kernel and back, in ns";
     fault_kernel_ns: Integer Always(row.run.settings.fault.kernel.0), "the kernel's way to the device and back, in ns";
     fault_copy_ns: Integer Always(row.run.settings.fault.copy.0), "moving or clearing a page, in ns";
     fault_map_ns: Integer Always(row.run.settings.fault.map.0), "mapping a page, in ns";
     fault_unmap_ns: Integer Always(row.run.settings.fault.unmap.0), "unmapping an evicted page, in ns";
+    fault_write_out_ns: Integer Always(row.run.settings.fault.write_out.0), "handing an evicted page to the device for the first time, in ns";
+    fault_write_again_ns: Integer Always(row.run.settings.fault.write_again.0), "the same where the tier had it before, in ns";
     fault_prefetch_ns: Integer Always(row.run.settings.fault.prefetch.0), "added while a predictor runs beside the program, in ns";
     shootdown: Text Always(word(&row.run.settings.fault.shootdown)), "how other processors are told of an evicted page";
     shootdown_on_map: Flag Always(row.run.settings.fault.shootdown_on_map), "whether they are told of a mapped page as well";
@@ -78,7 +80,7 @@ columns! { |row|
     time_ns: Integer Always(row.run.time_ns.0), "virtual run time, in ns";
     all_dram_ns: Integer Always(row.run.all_dram_ns.0), "the same with DRAM for everything, in ns";
     slowdown: Float Always(row.run.slowdown), "time_ns divided by all_dram_ns";
-    program_threads: Integer Always(row.run.programs.iter().map(|program| u64::from(program.threads)).sum()), "threads of the program; the next eleven add up their time";
+    program_threads: Integer Always(row.run.programs.iter().map(|program| u64::from(program.threads)).sum()), "threads of the program; the next twelve add up their time";
     compute_ns: Integer Always(row.run.times_ns.compute.0), "instructions, or the time between accesses, in ns";
     trap_ns: Integer Always(row.run.times_ns.trap.0), "into the kernel and back, in ns";
     kernel_ns: Integer Always(row.run.times_ns.kernel.0), "the kernel's way to the device, in ns";
@@ -86,6 +88,7 @@ columns! { |row|
     copy_ns: Integer Always(row.run.times_ns.copy.0), "moving and clearing pages, in ns";
     map_ns: Integer Always(row.run.times_ns.map.0), "mapping pages, in ns";
     unmap_ns: Integer Always(row.run.times_ns.unmap.0), "unmapping evicted pages, in ns";
+    write_out_ns: Integer Always(row.run.times_ns.write_out.0), "handing evicted pages to the device, in ns";
     shootdown_ns: Integer Always(row.run.times_ns.shootdown.0), "TLB shoot-downs, in ns";
     wait_evict_ns: Integer Always(row.run.times_ns.evict.0), "waiting for room in the eviction buffer, in ns";
     prefetch_ns: Integer Always(row.run.times_ns.prefetch.0), "handing work to the predictor, and synchronous prefetches, in ns";

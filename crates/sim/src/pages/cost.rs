@@ -1,13 +1,14 @@
 //! What a page fault costs beyond the device: trap, kernel path, copy, map, unmap, shoot-down.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use terrace_base::{Error, Nanos, Result};
 
 /// The clock of the machine of Oskin & Loh 2015 (II.C: Opteron 6168), in cycles a nanosecond.
 const OSKIN_LOH_GHZ: f64 = 1.9;
 
 /// The parts of a fault (Oskin & Loh 2015, V.A and figure 3), each for one page.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct FaultCost {
     /// The preset's name, or the cycles that were given.
     pub name: String,
@@ -21,6 +22,11 @@ pub struct FaultCost {
     pub map: Nanos,
     /// Taking an evicted page out of it.
     pub unmap: Nanos,
+    /// Handing an evicted page to the device, where it is written for the first time: such pages
+    /// are written one after the other.
+    pub write_out: Nanos,
+    /// The same where the tier had the page before: such pages go to places all over the tier.
+    pub write_again: Nanos,
     /// Telling the other processors that an evicted page is gone.
     pub shootdown: Shootdown,
     /// Whether they are told of a page that was mapped as well, which is not needed, but what
@@ -32,7 +38,7 @@ pub struct FaultCost {
 }
 
 /// How the other processors' TLBs are told (Oskin & Loh 2015, V.A).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Shootdown {
     /// By an interrupt to each processor that runs a thread of the program.
@@ -111,6 +117,8 @@ impl FaultCost {
             copy: Nanos(500),
             map: Nanos(1_000),
             unmap: Nanos(500),
+            write_out: Nanos::ZERO,
+            write_again: Nanos::ZERO,
             shootdown: Shootdown::Interrupt,
             shootdown_on_map: false,
             prefetch: Nanos::ZERO,
@@ -128,6 +136,8 @@ impl FaultCost {
             copy: cycles(680.0),
             map: cycles(1_000.0),
             unmap: cycles(1_000.0),
+            write_out: Nanos::ZERO,
+            write_again: Nanos::ZERO,
             shootdown: Shootdown::Interrupt,
             shootdown_on_map: true,
             prefetch: Nanos::ZERO,
@@ -162,6 +172,8 @@ impl FaultCost {
             copy: Nanos::ZERO,
             map: Nanos::ZERO,
             unmap: Nanos::ZERO,
+            write_out: Nanos::ZERO,
+            write_again: Nanos::ZERO,
             shootdown: Shootdown::Free,
             shootdown_on_map: false,
             prefetch: Nanos::ZERO,

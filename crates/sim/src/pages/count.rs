@@ -88,6 +88,8 @@ figures! {
         map,
         /// Unmapping evicted pages.
         unmap,
+        /// Handing evicted pages to the device.
+        write_out,
         /// TLB shoot-downs.
         shootdown,
         /// Waiting for room in the eviction buffer.

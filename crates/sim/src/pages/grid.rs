@@ -6,11 +6,13 @@ use terrace_policy::{PAGE_BYTES, replacement};
 
 use super::names::Picos;
 use super::run::Foresight;
-use super::{Dram, FaultCost, Inclusion, Prefetch, Settings, Shootdown, Tier, Work};
+use super::{Dram, FaultCost, Inclusion, Machine, Prefetch, Settings, Shootdown, Tier, Work};
 
 /// Values for every setting; the machines are all their combinations.
 #[derive(Clone, Debug)]
 pub struct Grid {
+    /// A measured machine, instead of a technology and a fault cost by name.
+    pub measured: Option<Machine>,
     /// DRAM.
     pub dram: Vec<Dram>,
     /// Technologies of the tier, by name.
@@ -90,8 +92,13 @@ impl Grid {
     /// # Errors
     /// A usage error where a memory is not in the catalogue, or too little is known of it.
     pub fn machines(&self, catalogue: &Catalogue) -> Result<Vec<Choice>> {
-        let tiers = self.memory.iter().map(|name| tier(catalogue, name));
-        let tiers = tiers.collect::<Result<Vec<_>>>()?;
+        let (tiers, faults) = match &self.measured {
+            Some(machine) => (vec![machine.tier()], vec![machine.fault.clone()]),
+            None => {
+                let tiers = self.memory.iter().map(|name| tier(catalogue, name));
+                (tiers.collect::<Result<_>>()?, self.fault.clone())
+            }
+        };
         let Some(mut machines) = self.first(&tiers).map(|first| vec![first]) else {
             return Ok(Vec::new());
         };
@@ -110,7 +117,7 @@ impl Grid {
         });
         vary(all, &self.devices, |m, v| m.settings.tier.devices = *v);
         vary(all, &self.order, |m, v| m.settings.tier.timing.order = *v);
-        vary(all, &self.fault, |m, v| m.settings.fault = v.clone());
+        vary(all, &faults, |m, v| m.settings.fault = v.clone());
         vary(all, &self.instruction, |m, v| {
             m.settings.instruction_ps = v.0
         });

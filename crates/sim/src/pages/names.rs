@@ -7,14 +7,24 @@ use terrace_policy::replacement;
 
 use super::Prefetch;
 
-/// Reads a latency, or the time of an access: no more than 1000 s, that virtual time has no end.
+/// Nothing that is simulated takes longer, so that virtual time has no end: 1000 s.
+const LONGEST: Nanos = Nanos(1_000_000_000_000);
+
+/// Reads a latency, or the time of an access: no more than 1000 s.
 ///
 /// # Errors
 /// A usage error where it is no such time.
 pub fn parse_latency(text: &str) -> Result<Nanos> {
-    let latency = Nanos::parse(text)?;
+    possible(Nanos::parse(text)?)
+}
+
+/// The same latency, if it can be simulated.
+///
+/// # Errors
+/// A usage error where it is longer than 1000 s.
+pub(super) fn possible(latency: Nanos) -> Result<Nanos> {
     match latency {
-        Nanos(0..=1_000_000_000_000) => Ok(latency),
+        latency if latency <= LONGEST => Ok(latency),
         _ => Err(Error::usage(format!(
             "{latency} is longer than can be simulated, which is 1000 s"
         ))),

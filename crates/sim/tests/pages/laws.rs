@@ -87,6 +87,7 @@ fn total(outcome: &Outcome) -> u64 {
         times.copy,
         times.map,
         times.unmap,
+        times.write_out,
         times.shootdown,
         times.evict,
         times.prefetch,

@@ -96,6 +96,8 @@ pub fn settings(dram: usize) -> Settings {
             copy: Nanos(4),
             map: Nanos(8),
             unmap: Nanos(16),
+            write_out: Nanos::ZERO,
+            write_again: Nanos::ZERO,
             shootdown: Shootdown::Free,
             shootdown_on_map: false,
             prefetch: Nanos::ZERO,

@@ -8,7 +8,7 @@ use super::super::settings::{Prefetch, Work};
 use super::super::store::Flags;
 use super::super::threads::{State, Way};
 use super::Simulation;
-use super::traffic::{read_id, view};
+use super::traffic::{Departure, read_id, view};
 use crate::intern::PageTable;
 use crate::workload::Reference;
 
@@ -139,7 +139,11 @@ impl Simulation {
         if let Some(evicted) = evicted {
             self.spend(index, Part::Unmap, way);
             self.shoot_down(index);
-            self.evict(evicted, pages);
+            match self.evict(evicted, pages) {
+                Departure::Clean => {}
+                Departure::New => self.spend(index, Part::WriteOut, way),
+                Departure::Again => self.spend(index, Part::WriteAgain, way),
+            }
         }
     }
 
@@ -210,6 +214,8 @@ enum Part {
     Copy,
     Map,
     Unmap,
+    WriteOut,
+    WriteAgain,
     Prefetch,
 }
 
@@ -223,12 +229,14 @@ impl Simulation {
             Part::Copy => (cost.copy, &mut times.copy),
             Part::Map => (cost.map, &mut times.map),
             Part::Unmap => (cost.unmap, &mut times.unmap),
+            Part::WriteOut => (cost.write_out, &mut times.write_out),
+            Part::WriteAgain => (cost.write_again, &mut times.write_out),
             Part::Prefetch => (cost.prefetch, &mut times.prefetch),
         };
         *total += time;
         let thread = &mut self.threads[index];
         // A first touch costs the same where everything is DRAM, but for what it evicts.
-        if way == Way::New && !matches!(part, Part::Unmap) {
+        if way == Way::New && !matches!(part, Part::Unmap | Part::WriteOut | Part::WriteAgain) {
             thread.stall(time);
         } else {
             thread.lose(time);

@@ -11,6 +11,17 @@ use super::super::threads::{State, Thread, Way};
 use super::Simulation;
 use crate::intern::PageTable;
 
+/// What has to be done for a page that leaves DRAM.
+#[derive(Clone, Copy)]
+pub(super) enum Departure {
+    /// Nothing: the tier has a copy.
+    Clean,
+    /// It has to be written, for the first time or because its copy had been given up.
+    New,
+    /// It has to be written, for its copy is old.
+    Again,
+}
+
 impl Simulation {
     /// Reads the block of the tier around a page, in its order, as the kernel does.
     pub(super) fn read_block(&mut self, page: PageId, cluster: u32, now: Nanos, pages: &PageTable) {
@@ -126,8 +137,8 @@ impl Simulation {
         self.devices.submit(device, now, request);
     }
 
-    /// A page leaves DRAM; it has to be written where the tier has no copy of it.
-    pub(super) fn evict(&mut self, page: PageId, pages: &PageTable) {
+    /// A page leaves DRAM.
+    pub(super) fn evict(&mut self, page: PageId, pages: &PageTable) -> Departure {
         self.counts.evictions += 1;
         self.marks.full_at.get_or_insert(self.counts.accesses);
         if let Some(next) = self.replacement.next_victim() {
@@ -137,9 +148,14 @@ impl Simulation {
         if flags.any(Flags::AHEAD) {
             self.waste(page, pages);
         }
-        if flags.any(Flags::DIRTY) || !flags.any(Flags::TIER) {
-            self.store.expect_write(page);
-            self.buffer.push(page, &mut self.store);
+        if flags.any(Flags::TIER) && !flags.any(Flags::DIRTY) {
+            return Departure::Clean;
+        }
+        self.store.expect_write(page);
+        self.buffer.push(page, &mut self.store);
+        match flags.any(Flags::TIER) {
+            true => Departure::Again,
+            false => Departure::New,
         }
     }
 

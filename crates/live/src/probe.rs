@@ -1,0 +1,341 @@
+//! The program that a calibration runs under a budget: it touches memory in a known order and
+//! says how long that took.
+//!
+//! It has four times the pages that fit into its DRAM, so that what it writes is more than a
+//! device takes into a cache of its own, and reads them without readahead, so every touch of a page
+//! that is not there is one fault of one page.
+
+use std::io::{self, Write};
+use std::ptr::NonNull;
+use std::time::{Duration, Instant};
+
+use rand_xoshiro::SplitMix64;
+use rand_xoshiro::rand_core::{Rng, SeedableRng};
+use serde::{Deserialize, Serialize};
+use terrace_base::{Context, Error, Result};
+use terrace_policy::{PAGE_BYTES, Page, Space};
+
+use crate::advice::Advisor;
+
+/// What a probe measured; all in nanoseconds for one page.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Readings {
+    /// First touch of a page while there is room.
+    pub first_touch: f64,
+    /// First touch of a page while dirty pages have to go for it, their writes included as far
+    /// as the program waits for them.
+    pub first_touch_evicting: f64,
+    /// Major fault, one page read, while there is room.
+    pub fault: f64,
+    /// Major fault, one page read, while clean pages have to go for it.
+    pub fault_evicting: f64,
+    /// Major fault, one page read and changed, while pages that were changed as well have to go
+    /// for it, in no order.
+    pub fault_evicting_dirty: f64,
+    /// Touch of a page that lies in the swap cache.
+    pub cached_touch: f64,
+    /// `process_madvise(MADV_WILLNEED)`, the call alone, in batches of scattered pages.
+    pub advice: f64,
+    /// From the call until a page of the batch can be touched, divided by the pages of the batch.
+    pub fetch: f64,
+}
+
+/// Pages of memory for each page of DRAM.
+const TIMES: usize = 4;
+/// Pages that are advised on together, as many as steering does.
+const BATCH: usize = 64;
+/// Batches that are measured.
+const BATCHES: usize = 12;
+/// By then a batch has arrived.
+const ARRIVED: Duration = Duration::from_millis(10);
+
+/// Measures with `dram` pages of DRAM and `TIMES` times as many of memory.
+///
+/// # Errors
+/// A failure where the kernel refuses the memory or the advice.
+pub fn measure(dram: usize) -> Result<Readings> {
+    let pages = TIMES * dram;
+    let mut memory = Memory::new(pages).or_fail(|| "cannot map the probe's memory".into())?;
+    let mut readings = Readings::default();
+    let roomy = dram / 2;
+    let early: Vec<f64> = (0..roomy).map(|page| memory.fill(page)).collect();
+    readings.first_touch = mean(&early[roomy / 4..]);
+    let late: Vec<f64> = (roomy..pages).map(|page| memory.fill(page)).collect();
+    // The first of them still had room.
+    readings.first_touch_evicting = mean(&late[dram..]);
+
+    // More pages read than fit: from here all that is in DRAM is clean.
+    for page in 0..2 * dram {
+        memory.read(page);
+    }
+    let mut order = shuffled(pages);
+    let evicting = memory.faults(&mut order, dram / 2, Access::Read);
+    readings.fault_evicting = mean(&evicting);
+
+    let (given, rest) = order.split_at(order.len() / 2);
+    let mut rest = rest.to_vec();
+    memory
+        .give_up(given)
+        .or_fail(|| "cannot give pages back".into())?;
+    let roomy = memory.faults(&mut rest, dram / 4, Access::Read);
+    readings.fault = mean(&roomy);
+
+    let mut advisor = Advisor::default();
+    let (mut advice, mut cached, mut fetch) = (Vec::new(), Vec::new(), Vec::new());
+    for batch in 0..2 * BATCHES {
+        let pages = memory.absent(&mut rest, BATCH);
+        let begun = Instant::now();
+        memory
+            .foretell(&mut advisor, &pages)
+            .or_fail(|| "cannot advise on memory (MADV_WILLNEED)".into())?;
+        advice.push(nanos(begun) / pages.len() as f64);
+        if batch % 2 == 0 {
+            std::thread::sleep(ARRIVED);
+            cached.extend(pages.iter().map(|&page| memory.read(page)));
+        } else {
+            for &page in &pages {
+                memory.read(page);
+            }
+            fetch.push(nanos(begun) / pages.len() as f64);
+        }
+    }
+    readings.advice = median(advice);
+    readings.cached_touch = median(cached);
+    readings.fetch = median(fetch);
+
+    // Until all that is in DRAM has been changed, and then as long again.
+    let changing: Vec<f64> = (0..2)
+        .flat_map(|_| memory.faults(&mut shuffled(pages), dram, Access::Write))
+        .collect();
+    readings.fault_evicting_dirty = mean(&changing[changing.len() / 2..]);
+    Ok(readings)
+}
+
+/// Measures, and says what as one line of JSON.
+///
+/// # Errors
+/// See [`measure`]; a failure where nobody reads it.
+pub fn tell(dram: usize, to: &mut dyn Write) -> Result<()> {
+    let readings = measure(dram)?;
+    serde_json::to_writer(to, &readings)
+        .map_err(|error| Error::failure(format!("cannot tell the readings: {error}")))
+}
+
+/// What a touch does.
+#[derive(Clone, Copy)]
+enum Access {
+    Read,
+    Write,
+}
+
+/// A mapping of single pages.
+struct Memory {
+    start: NonNull<u8>,
+    pages: usize,
+    noise: SplitMix64,
+}
+
+impl Memory {
+    fn new(pages: usize) -> io::Result<Self> {
+        let bytes = pages * PAGE_BYTES as usize;
+        // SAFETY: a new private mapping, which touches no memory of ours.
+        let start = unsafe {
+            libc::mmap(
+                std::ptr::null_mut(),
+                bytes,
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE,
+                -1,
+                0,
+            )
+        };
+        let start = NonNull::new(start.cast::<u8>())
+            .filter(|_| start != libc::MAP_FAILED)
+            .ok_or_else(io::Error::last_os_error)?;
+        // SAFETY: advice on the mapping just made. A kernel without huge pages refuses, and has
+        // none then.
+        unsafe { libc::madvise(start.as_ptr().cast(), bytes, libc::MADV_NOHUGEPAGE) };
+        Ok(Self {
+            start,
+            pages,
+            noise: SplitMix64::seed_from_u64(1),
+        })
+    }
+
+    fn at(&self, page: usize) -> *mut u64 {
+        assert!(page < self.pages);
+        // SAFETY: the page is within the mapping.
+        unsafe { self.start.as_ptr().add(page * PAGE_BYTES as usize).cast() }
+    }
+
+    /// Touches a page for the first time; returns how long that took. Then fills it with noise,
+    /// so that no tier can compress it.
+    fn fill(&mut self, page: usize) -> f64 {
+        let at = self.at(page);
+        let begun = Instant::now();
+        // SAFETY: the word is in the mapping and nobody else uses it.
+        unsafe { at.write_volatile(1) };
+        let took = nanos(begun);
+        for word in 1..PAGE_BYTES as usize / 8 {
+            // SAFETY: as above; the words of a page are within it.
+            unsafe { at.add(word).write(self.noise.next_u64()) };
+        }
+        took
+    }
+
+    /// Reads a word of a page; returns how long that took.
+    fn read(&self, page: usize) -> f64 {
+        let at = self.at(page);
+        let begun = Instant::now();
+        // SAFETY: the word is in the mapping.
+        unsafe { at.read_volatile() };
+        nanos(begun)
+    }
+
+    /// Changes a word of a page; returns how long that took.
+    fn write(&self, page: usize) -> f64 {
+        let at = self.at(page);
+        let begun = Instant::now();
+        // SAFETY: the word is in the mapping and nobody else uses it.
+        unsafe { at.write_volatile(2) };
+        nanos(begun)
+    }
+
+    /// Touches pages from the end of `order`, which it takes, until `count` of them were major
+    /// faults; returns how long those took.
+    fn faults(&self, order: &mut Vec<usize>, count: usize, access: Access) -> Vec<f64> {
+        let mut times = Vec::with_capacity(count);
+        while times.len() < count
+            && let Some(page) = order.pop()
+        {
+            let before = major_faults();
+            let took = match access {
+                Access::Read => self.read(page),
+                Access::Write => self.write(page),
+            };
+            if major_faults() > before {
+                times.push(took);
+            }
+        }
+        times
+    }
+
+    /// The next `count` pages from the end of `order` that are not in memory.
+    fn absent(&self, order: &mut Vec<usize>, count: usize) -> Vec<usize> {
+        let mut pages = Vec::with_capacity(count);
+        while pages.len() < count
+            && let Some(page) = order.pop()
+        {
+            let mut present = 0u8;
+            // SAFETY: asks for one page of the mapping, and has a byte for the answer.
+            let asked = unsafe {
+                libc::mincore(self.at(page).cast(), PAGE_BYTES as usize, &raw mut present)
+            };
+            if asked == 0 && present & 1 == 0 {
+                pages.push(page);
+            }
+        }
+        pages
+    }
+
+    fn give_up(&self, pages: &[usize]) -> io::Result<()> {
+        for &page in pages {
+            // SAFETY: a page of the mapping, whose content is not needed any more.
+            let advised = unsafe {
+                libc::madvise(
+                    self.at(page).cast(),
+                    PAGE_BYTES as usize,
+                    libc::MADV_DONTNEED,
+                )
+            };
+            if advised != 0 {
+                return Err(io::Error::last_os_error());
+            }
+        }
+        Ok(())
+    }
+
+    fn foretell(&self, advisor: &mut Advisor, pages: &[usize]) -> io::Result<()> {
+        let mut pages: Vec<Page> = pages
+            .iter()
+            .map(|&page| Page(self.at(page) as u64 / PAGE_BYTES))
+            .collect();
+        advisor.will_need(Space(std::process::id()), &mut pages)
+    }
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        // SAFETY: the mapping is ours, and nobody refers to it any more.
+        unsafe { libc::munmap(self.start.as_ptr().cast(), self.pages * PAGE_BYTES as usize) };
+    }
+}
+
+/// Major faults of this process so far.
+fn major_faults() -> i64 {
+    // SAFETY: an all-zero rusage is a valid value of it.
+    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+    // SAFETY: the pointer is to a value of ours.
+    unsafe { libc::getrusage(libc::RUSAGE_SELF, &raw mut usage) };
+    usage.ru_majflt
+}
+
+/// The numbers below `count` in an order without a pattern, the same every time.
+pub(crate) fn shuffled(count: usize) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..count).collect();
+    let mut random = SplitMix64::seed_from_u64(2);
+    for last in (1..count).rev() {
+        order.swap(last, (random.next_u64() % (last as u64 + 1)) as usize);
+    }
+    order
+}
+
+fn nanos(since: Instant) -> f64 {
+    since.elapsed().as_nanos() as f64
+}
+
+/// Reclaim works in batches, and writes now and then wait for the device: what a page costs is a
+/// mean, with its rare and large parts.
+fn mean(times: &[f64]) -> f64 {
+    times.iter().sum::<f64>() / times.len().max(1) as f64
+}
+
+/// The middle one; 0 of none.
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or(0.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_is_touched_and_given_up() {
+        let mut memory = Memory::new(8).unwrap();
+        assert_eq!(memory.absent(&mut shuffled(8), 8).len(), 8);
+        assert!((0..8).all(|page| memory.fill(page) > 0.0));
+        assert_eq!(memory.absent(&mut shuffled(8), 8).len(), 0);
+        memory.give_up(&[3, 5]).unwrap();
+        let mut absent = memory.absent(&mut shuffled(8), 8);
+        absent.sort_unstable();
+        assert_eq!(absent, [3, 5]);
+    }
+
+    #[test]
+    fn a_shuffle_keeps_every_number() {
+        let mut order = shuffled(100);
+        assert_ne!(order, (0..100).collect::<Vec<_>>());
+        order.sort_unstable();
+        assert_eq!(order, (0..100).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn middles() {
+        assert_eq!(median(vec![3.0, 1.0, 2.0]), 2.0);
+        assert_eq!(median(vec![]), 0.0);
+        assert_eq!(mean(&[1.0, 3.0]), 2.0);
+        assert_eq!(mean(&[]), 0.0);
+    }
+}

@@ -1,0 +1,276 @@
+//! What `terrace validate` says, and its JSON: schema `terrace.validate/1`.
+
+use serde::Serialize;
+use terrace_base::Bytes;
+use terrace_live::calibrate::Calibration;
+use terrace_live::run::Outcome;
+use terrace_policy::PAGE_BYTES;
+use terrace_policy::prefetch::LifeStory;
+use terrace_sim::pages::{FaultCost, Times};
+use terrace_validate::machine::machine;
+use terrace_validate::perform::Results;
+
+use crate::json::pretty;
+use crate::run::count;
+use crate::schema::median;
+use crate::table::table;
+
+/// The whole document.
+#[derive(Serialize)]
+pub struct Document {
+    /// `terrace.validate/1`. Fields may be added under this name; none changes its meaning.
+    pub schema: &'static str,
+    /// The program and its arguments.
+    pub command: Vec<String>,
+    /// What was fetched ahead.
+    pub prefetch: String,
+    /// The DRAM budget in bytes.
+    pub dram_bytes: u64,
+    /// The program's footprint in bytes, measured, without page cache.
+    pub footprint_bytes: u64,
+    /// What the kernel had charged to the program for itself, in bytes, measured.
+    pub kernel_bytes: u64,
+    /// The most memory in huge pages with all the DRAM, in bytes, measured. The simulator knows
+    /// none.
+    pub huge_bytes: u64,
+    /// Pages that the budget leaves to the program: those of the simulated DRAM.
+    pub dram_pages: u64,
+    /// Pages that the trace touches.
+    pub trace_pages: u64,
+    /// Touches of pages in the trace, and seconds that recording took; null where the trace was
+    /// given.
+    pub recorded: Option<Recorded>,
+    /// The pace that makes the simulated time with all the DRAM the measured one, in picoseconds
+    /// an instruction: the only figure that was taken from this program.
+    pub instruction_ps: u64,
+    /// Seconds with all the DRAM the program wants, measured, one number a repetition.
+    pub all_dram_s: Vec<f64>,
+    /// Seconds under the budget, likewise.
+    pub limited_s: Vec<f64>,
+    /// Whether somebody else swapped on the machine meanwhile: times and pages are then not the
+    /// program's own.
+    pub disturbed: bool,
+    /// Both sides, figure by figure. The live one is the median.
+    pub figures: Vec<Figure>,
+    /// What was measured of the machine.
+    pub calibration: Calibration,
+    /// What of a fault's cost the simulator was told.
+    pub fault: FaultCost,
+    /// Where the simulated time went, in nanoseconds.
+    pub times_ns: Times,
+}
+
+/// What recording took.
+#[derive(Serialize)]
+pub struct Recorded {
+    /// Touches of pages.
+    pub touches: u64,
+    /// Seconds.
+    pub wall_s: f64,
+}
+
+/// One figure on both sides.
+#[derive(Serialize)]
+pub struct Figure {
+    /// Its name.
+    pub name: &'static str,
+    /// Measured: the median of the runs.
+    pub live: f64,
+    /// Simulated.
+    pub simulated: f64,
+    /// How far the simulated one is above the live one, in percent of it; null where that is 0.
+    pub error_percent: Option<f64>,
+}
+
+impl Figure {
+    fn new(name: &'static str, live: f64, simulated: f64) -> Self {
+        let error = (simulated - live) / live * 100.0;
+        Self {
+            name,
+            live,
+            simulated,
+            error_percent: (live > 0.0).then_some(error),
+        }
+    }
+}
+
+impl Document {
+    /// The document of a validation.
+    pub fn of(results: &Results) -> Self {
+        let (live, predicted) = (&results.live, &results.predicted);
+        let seconds = |outcomes: &[Outcome]| {
+            let walls = outcomes.iter().map(|outcome| outcome.wall.as_secs_f64());
+            walls.collect::<Vec<_>>()
+        };
+        Self {
+            schema: "terrace.validate/1",
+            command: results
+                .command
+                .iter()
+                .map(|word| word.to_string_lossy().into_owned())
+                .collect(),
+            prefetch: results.prefetch.to_string(),
+            dram_bytes: live.limit.0,
+            footprint_bytes: live.footprint.0,
+            kernel_bytes: live.kernel.0,
+            huge_bytes: results.live.huge().0,
+            dram_pages: predicted.dram_pages as u64,
+            trace_pages: predicted.outcome.footprint_pages,
+            recorded: results.recorded.map(|recorded| Recorded {
+                touches: recorded.touches,
+                wall_s: recorded.wall.as_secs_f64(),
+            }),
+            instruction_ps: predicted.instruction_ps,
+            all_dram_s: seconds(&live.all_dram),
+            limited_s: seconds(&live.limited),
+            disturbed: results.is_disturbed(),
+            figures: figures(results),
+            calibration: results.calibration.clone(),
+            fault: machine(&results.calibration).fault,
+            times_ns: predicted.outcome.times,
+        }
+    }
+
+    /// As text.
+    pub fn to_json(&self) -> String {
+        pretty(self)
+    }
+}
+
+fn figures(results: &Results) -> Vec<Figure> {
+    let outcome = &results.predicted.outcome;
+    let counts = &outcome.counts;
+    let live = |figure: fn(&Outcome) -> f64| median(results.live.limited.iter().map(figure));
+    let all_dram = median(results.live.all_dram.iter().map(|o| o.wall.as_secs_f64()));
+    let paced = outcome.programs.first();
+    let paced = paced.map_or(0.0, |program| program.all_dram_ns.seconds());
+    let pages = |bytes: Bytes| (bytes.0 / PAGE_BYTES) as f64;
+    let mut figures = vec![
+        Figure::new(ALL_DRAM, all_dram, paced),
+        Figure::new(
+            TIME,
+            live(|o| o.wall.as_secs_f64()),
+            outcome.time().seconds(),
+        ),
+        Figure::new(
+            "major faults",
+            live(|o| o.major_faults as f64),
+            counts.full_misses as f64,
+        ),
+        Figure::new(
+            "pages read",
+            pages(Bytes(live(|o| o.tier_read.0 as f64) as u64)),
+            counts.reads as f64,
+        ),
+        Figure::new(
+            "pages written",
+            pages(Bytes(live(|o| o.tier_written.0 as f64) as u64)),
+            counts.writebacks as f64,
+        ),
+    ];
+    let told = results.live.limited.iter().all(|o| o.prefetch.is_some());
+    if told {
+        let story = |o: &Outcome| o.prefetch.unwrap_or_default();
+        let live = |figure: fn(_) -> u64| {
+            let each = results.live.limited.iter();
+            median(each.map(|o| figure(story(o)) as f64))
+        };
+        figures.extend([
+            Figure::new(
+                "prefetches issued",
+                live(|story: LifeStory| story.issued),
+                counts.prefetches as f64,
+            ),
+            Figure::new(
+                "- used in time",
+                live(|story: LifeStory| story.used),
+                counts.prefetches_used as f64,
+            ),
+            Figure::new(
+                "- late",
+                live(|story: LifeStory| story.late),
+                counts.prefetches_late as f64,
+            ),
+            Figure::new(
+                "- wasted",
+                live(|story: LifeStory| story.wasted),
+                counts.prefetches_wasted as f64,
+            ),
+        ]);
+    }
+    figures
+}
+
+const ALL_DRAM: &str = "time, all DRAM (s)";
+const TIME: &str = "time (s)";
+
+/// The table.
+pub fn text(document: &Document) -> String {
+    let mut table = table(&["terrace validate", "live", "simulated", "error"]);
+    for figure in &document.figures {
+        let shown = |value: f64| match figure.name {
+            ALL_DRAM | TIME => format!("{value:.3}"),
+            _ => count(value.round() as u64),
+        };
+        let error = match (figure.name, figure.error_percent) {
+            (ALL_DRAM, _) => "set so".to_owned(),
+            (_, Some(error)) => format!("{error:+.1} %"),
+            (_, None) => String::new(),
+        };
+        table.add_row([
+            figure.name.to_owned(),
+            shown(figure.live),
+            shown(figure.simulated),
+            error,
+        ]);
+    }
+    let recorded = document
+        .recorded
+        .as_ref()
+        .map_or(String::new(), |recorded| {
+            format!(
+                "; recorded {} touches in {:.1} s",
+                count(recorded.touches),
+                recorded.wall_s
+            )
+        });
+    let huge = match document.huge_bytes {
+        0 => String::new(),
+        bytes => format!(
+            "{} of its memory lie in huge pages, which the kernel evicts whole and the simulator \
+             does not know: its faults may differ.\n",
+            Bytes(bytes)
+        ),
+    };
+    let disturbed = match document.disturbed {
+        false => "",
+        true => {
+            "Somebody else swapped on this machine meanwhile: times, and pages read and written, are \
+             not the program's own.\n"
+        }
+    };
+    format!(
+        "{table}\nDRAM {} of {}, {} pages without what the kernel takes; the trace touches {} \
+         pages{recorded}.\nprefetch: {}; tier: {}; {} ps an instruction, the only figure taken \
+         from this program.\n{huge}{disturbed}",
+        Bytes(document.dram_bytes),
+        Bytes(document.footprint_bytes),
+        count(document.dram_pages),
+        count(document.trace_pages),
+        document.prefetch,
+        document.calibration.tier,
+        document.instruction_ps,
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_are_shares_of_what_was_measured() {
+        assert_eq!(Figure::new("x", 4.0, 5.0).error_percent, Some(25.0));
+        assert_eq!(Figure::new("x", 4.0, 3.0).error_percent, Some(-25.0));
+        assert_eq!(Figure::new("x", 0.0, 3.0).error_percent, None);
+    }
+}

@@ -1,0 +1,159 @@
+//! A machine that was measured, as a file: what a fault costs, and how its tier serves.
+//!
+//! `terrace calibrate --machine FILE` writes it; times are whole nanoseconds.
+
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+use terrace_base::{Context, Error, Nanos, Result};
+use terrace_device::{Deadlines, Order, Timing};
+
+use super::cost::FaultCost;
+use super::names::possible;
+use super::settings::Tier;
+
+/// A machine that was measured.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Machine {
+    /// What results call its tier.
+    pub name: String,
+    /// How the tier serves requests.
+    pub tier: Measured,
+    /// What a fault costs beyond that.
+    pub fault: FaultCost,
+}
+
+/// How a tier serves requests of a page; see [`Timing`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Measured {
+    /// Latency of a read when nothing else is under way.
+    pub read: Nanos,
+    /// Time for which a write occupies a channel.
+    pub write: Nanos,
+    /// Requests served at the same time.
+    pub channels: u32,
+    /// Bytes a second over all channels.
+    pub bandwidth: u64,
+}
+
+impl Machine {
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// A failure where it cannot be read; a usage error where it describes no machine.
+    pub fn load(path: &Path) -> Result<Self> {
+        let name = path.display();
+        let text = std::fs::read_to_string(path)
+            .or_fail(|| format!("cannot read the machine `{name}`"))?;
+        let machine: Self = toml::from_str(&text).map_err(|error| {
+            Error::usage(format!(
+                "`{name}` describes no machine: {}; terrace calibrate --machine FILE writes one",
+                error.message()
+            ))
+        })?;
+        machine.check(&name.to_string())?;
+        Ok(machine)
+    }
+
+    /// Virtual time has an end: no figure may be so large that it is reached.
+    fn check(&self, name: &str) -> Result<()> {
+        let FaultCost {
+            trap,
+            kernel,
+            copy,
+            map,
+            unmap,
+            write_out,
+            write_again,
+            prefetch,
+            ..
+        } = self.fault;
+        let Measured { read, write, .. } = self.tier;
+        let parts = [trap, kernel, copy, map, unmap, write_out, write_again];
+        for time in parts.into_iter().chain([prefetch, read, write]) {
+            possible(time).map_err(|error| Error::usage(format!("`{name}`: {error}")))?;
+        }
+        if self.tier.channels == 0 || self.tier.bandwidth == 0 {
+            return Err(Error::usage(format!(
+                "`{name}`: a tier has at least one channel, and some bandwidth"
+            )));
+        }
+        Ok(())
+    }
+
+    /// As text for a file.
+    ///
+    /// # Errors
+    /// A failure where the figures are beyond what the format can say.
+    pub fn to_toml(&self) -> Result<String> {
+        toml::to_string(self)
+            .map_err(|error| Error::failure(format!("cannot write the machine: {error}")))
+    }
+
+    /// Its tier.
+    pub fn tier(&self) -> Tier {
+        Tier {
+            name: self.name.clone(),
+            timing: Timing {
+                read: self.tier.read,
+                write: self.tier.write,
+                channels: self.tier.channels,
+                bandwidth: Some(self.tier.bandwidth),
+                order: Order::Deadline(Deadlines::default()),
+            },
+            devices: 1,
+            energy: None,
+            endurance: None,
+            pages: None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn machine() -> Machine {
+        Machine {
+            name: "a disk".to_owned(),
+            tier: Measured {
+                read: Nanos(53_000),
+                write: Nanos(10_000),
+                channels: 3,
+                bandwidth: 784_000_000,
+            },
+            fault: FaultCost::linux(),
+        }
+    }
+
+    fn load(text: &str) -> Result<Machine> {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), text).unwrap();
+        Machine::load(file.path())
+    }
+
+    #[test]
+    fn what_is_written_can_be_read() {
+        let text = machine().to_toml().unwrap();
+        assert_eq!(load(&text), Ok(machine()), "{text}");
+    }
+
+    #[test]
+    fn nonsense_is_refused_with_a_sentence() {
+        let good = machine().to_toml().unwrap();
+        for (from, to, why) in [
+            ("name", "nome", "describes no machine"),
+            ("channels = 3", "channels = 0", "at least one channel"),
+            ("read = 53000", "read = 9000000000000000", "longer than"),
+            ("read = 53000", "read = -1", "describes no machine"),
+        ] {
+            let text = good.replacen(from, to, 1);
+            let error = load(&text).unwrap_err().to_string();
+            assert!(error.contains(why), "{from}: {error}");
+        }
+        let missing = Machine::load(Path::new("/no/such/machine"));
+        assert!(missing.is_err());
+    }
+}
