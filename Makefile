@@ -6,12 +6,14 @@ TEST_PACKAGES = qemu-user python3
 PAPER_PACKAGES = qemu-user python3 python3-matplotlib
 BENCH_PACKAGES = $(DEMO_PACKAGES) python3-sklearn redis-server redis-tools sqlite3 xz-utils coreutils
 
-.PHONY: help demo test check build bench-live bench-sim paper-awad-2016 paper-oskin-loh-2015 clean
+.PHONY: help demo test check build bench-live bench-verdict bench-sim paper-awad-2016 paper-oskin-loh-2015 clean
 
 help:
 	@echo 'make demo        run a real program with a quarter of its memory, four ways, and compare'
 	@echo 'make test        run every test'
 	@echo 'make bench-live  run the suite of real programs (some 45 minutes)'
+	@echo 'make bench-verdict'
+	@echo '                 which of them a predictor can foresee, by simulation'
 	@echo 'make bench-sim   how fast policies, simulations and trace readers are'
 	@echo 'make paper-awad-2016, make paper-oskin-loh-2015'
 	@echo '                 repeat a paper, its figures beside ours (some 10 minutes each)'
@@ -58,6 +60,11 @@ bench-live:
 	@scripts/setup.sh $(BENCH_PACKAGES)
 	@$(MAKE) --no-print-directory build
 	python3 benches/live/run.py
+
+bench-verdict:
+	@scripts/setup.sh $(BENCH_PACKAGES) qemu-user
+	@$(MAKE) --no-print-directory build
+	python3 benches/live/verdict.py
 
 clean:
 	$(CARGO) clean
