@@ -79,9 +79,10 @@ class Awad(unittest.TestCase):
     def test_prefetching_is_measured_against_none(self):
         off = {"full_misses": 100, "partial_misses": 0, "time_ns": 1000, "fault_latency_ns": 10}
         run = {"full_misses": 20, "partial_misses": 30, "time_ns": 800, "fault_latency_ns": 15,
-               "prefetch": {"accuracy": 0.5}}
+               "prefetch": {"accuracy": 0.5},
+               "times_ns": {"prefetch": 60 + 100}, "settings": {"fault": {"prefetch": 3}}}
         self.assertEqual(self.awad.prefetching.against(run, off),
-                         {"full": 0.2, "partial": 0.3, "time": 0.8, "latency": 1.5, "accuracy": 0.5})
+                         {"full": 0.2, "partial": 0.3, "time": 0.8, "latency": 1.7, "accuracy": 0.5})
 
 
 class OskinLoh(unittest.TestCase):

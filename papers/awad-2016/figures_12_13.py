@@ -50,9 +50,15 @@ def against(run, off):
         "full": round(run["full_misses"] / faults, 4),
         "partial": round(run["partial_misses"] / faults, 4),
         "time": round(run["time_ns"] / off["time_ns"], 4),
-        "latency": round(run["fault_latency_ns"] / off["fault_latency_ns"], 4) if run["fault_latency_ns"] else None,
+        "latency": round(latency(run) / off["fault_latency_ns"], 4) if run["fault_latency_ns"] else None,
         "accuracy": run["prefetch"]["accuracy"],
     }
+
+
+def latency(run):
+    """The mean time of a fault, in ns, with what a synchronous one waits for after its own page."""
+    waited = run["times_ns"]["prefetch"] - run["settings"]["fault"]["prefetch"] * run["full_misses"]
+    return run["fault_latency_ns"] + waited / (run["full_misses"] + run["partial_misses"])
 
 
 def averages(programs):
@@ -111,7 +117,7 @@ def draw_depth(results, path, stands_for):
     for axes in panels[:, 0]:
         axes.set_ylabel("% of without prefetching\n(ours, simulated)")
     handles, texts = panels[0, 0].get_legend_handles_labels()
-    figure.legend(handles, texts, loc="outside right upper", frameon=False)
+    panels[0, -1].legend(handles, texts, loc="upper left", bbox_to_anchor=(1, 1), frameon=False)
     common.save(figure, path)
 
 

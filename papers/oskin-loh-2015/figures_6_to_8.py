@@ -116,15 +116,14 @@ def share(one, setting, key):
 
 
 def averages(programs):
-    """Over the programs: successful and useless prefetches, and accuracy, by the setting."""
+    """Over the programs: successful and useless prefetches, and the share of the former, by the setting."""
     each = list(programs.values())
     names = list(each[0]["settings"])
     found = {}
     for name in names:
-        accuracies = [accuracy for one in each if (accuracy := one["settings"][name]["accuracy"]) is not None]
-        found[name] = {key: round(mean([share(one, name, key) for one in each]), 4)
-                       for key in ("successful", "useless")}
-        found[name]["accuracy"] = round(mean(accuracies), 4) if accuracies else None
+        successful, useless = (mean([share(one, name, key) for one in each]) for key in ("successful", "useless"))
+        accuracy = round(successful / (successful + useless), 4) if successful + useless else None
+        found[name] = {"successful": round(successful, 4), "useless": round(useless, 4), "accuracy": accuracy}
     return found
 
 
@@ -184,11 +183,11 @@ def compare_ways(works, programs, fast, apart):
 
 def draw_ways(results, paper, path, stands_for):
     plt = common.pyplot()
-    figure, axes = plt.subplots(figsize=(9.5, 3.6))
+    figure, axes = plt.subplots(figsize=(11, 3.6))
     ways = results["ways"]
     series = {f"ours: {CALLED[way]}": [one["gain"][way] for one in ways.values()] for way in WAYS}
     shades = ["#013a63", "#2a6f97", "#61a5c2", "#a9d6e5", "#f3a712"]
-    groups = [f"{name}\n({stands_for[name]})" if name in stands_for else name for name in ways]
+    groups = [f"{name}\n({stands_for[name]})".replace(", ", ",\n") if name in stands_for else name for name in ways]
     common.grouped_bars(axes, groups, series, shades)
     stated = stated_gains(paper)
     width = 0.8 / len(WAYS)
@@ -197,7 +196,11 @@ def draw_ways(results, paper, path, stands_for):
               label="paper, stated", zorder=4)
     axes.axhline(1, color="black", linewidth=0.8)
     axes.tick_params(axis="x", labelsize=7.5)
-    axes.set_ylabel("speed-up over the page cache\nwithout prefetching")
+    axes.set_yscale("log")
+    ticks = [0.5, 1, 2, 5, 10, 20]
+    axes.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
+    axes.minorticks_off()
+    axes.set_ylabel("speed-up over the page cache\nwithout prefetching (ours, simulated)")
     axes.legend(loc="upper left", bbox_to_anchor=(1, 1), frameon=False)
     common.save(figure, path)
 
@@ -224,15 +227,16 @@ def draw_parameters(results, path, colours):
             axes.plot(ticks, [100 * share(one, setting, "successful") for setting in settings.values()],
                       ".-", color=colour, linewidth=1, label=name)
         for key, style, label in (("successful", "o-", "average"), ("accuracy", "o:", "average accuracy")):
-            axes.plot(ticks, [100 * average[setting][key] for setting in settings.values()], style,
-                      color=common.OURS, linewidth=2, label=label)
+            shares = [average[setting][key] for setting in settings.values()]
+            known = [(tick, 100 * value) for tick, value in zip(ticks, shares) if value is not None]
+            axes.plot(*zip(*known), style, color=common.OURS, linewidth=2, label=label)
         axes.set_xticks(ticks, list(settings))
         axes.set_title(title, fontsize=9)
     for axes in places[:, 0]:
-        axes.set_ylabel("% of faults without prefetching\n(accuracy: of prefetches)", fontsize=8)
+        axes.set_ylabel("% of faults without prefetching\n(accuracy: of prefetches; ours, simulated)", fontsize=8)
     places[0, 0].set_ylim(0, None)
     handles, texts = places[0, 0].get_legend_handles_labels()
-    figure.legend(handles, texts, loc="outside right upper", frameon=False)
+    places[0, -1].legend(handles, texts, loc="upper left", bbox_to_anchor=(1, 1), frameon=False)
     common.save(figure, path)
 
 
@@ -249,7 +253,7 @@ def draw_design_space(results, path):
     best = front(points)
     axes.plot([100 * points[name]["useless"] for name in best],
               [100 * points[name]["successful"] for name in best],
-              color=common.PAPER, linewidth=1, label="Pareto front (ours)", zorder=2)
+              color="black", linewidth=0.8, label="Pareto front", zorder=2)
     for strides, shade in shades.items():
         axes.plot([], [], "o", color=shade, label=f"{strides} stride{'s' * (strides > 1)}")
     for depth, mark in marks.items():
@@ -257,7 +261,7 @@ def draw_design_space(results, path):
     for history, size in sizes.items():
         axes.plot([], [], "o", color="gray", markersize=size, label=f"history {history}")
     axes.set_xlabel("useless prefetches (% of faults without prefetching)")
-    axes.set_ylabel("successful prefetches\n(% of faults without prefetching)")
+    axes.set_ylabel("successful prefetches (ours, simulated)\n(% of faults without prefetching)")
     axes.set_ylim(0, None)
     axes.legend(loc="upper left", bbox_to_anchor=(1, 1), frameon=False)
     common.save(figure, path)
