@@ -122,7 +122,8 @@ def draw_depth(results, path, stands_for):
 
 
 def percent(share):
-    return f"{100 * share:.1f} %"
+    # Adding nothing turns -0.0 into 0.0.
+    return f"{round(100 * share, 1) + 0:.1f} %"
 
 
 def tables(results, stands_for):
