@@ -8,7 +8,7 @@ CACHE = 256
 # The whole design space of figure 8; figure 7 (a) to (c) are the lines through the best point.
 DEPTHS, HISTORIES, STRIDES = [1, 2, 4], [1, 2, 4], [1, 2, 4, 8]
 BEST = {"history": 1, "strides": 4, "depth": 1}
-CACHES = [16, 64, CACHE, 512]
+CACHES = [16, 64, CACHE]
 STATES = [1 << 10, 1 << 12, 1 << 14, 1 << 16, 1 << 18]
 # Enough that the degree cuts nothing off: every stride, miss and multiple of the design space.
 DEGREE = max(DEPTHS) * max(HISTORIES) * max(STRIDES)
