@@ -16,7 +16,7 @@ help:
 	@echo '                 which of them a predictor can foresee, by simulation'
 	@echo 'make bench-sim   how fast policies, simulations and trace readers are'
 	@echo 'make paper-awad-2016, make paper-oskin-loh-2015'
-	@echo '                 repeat a paper, its figures beside ours (some 10 minutes each)'
+	@echo '                 repeat a paper, its figures beside ours (15 to 20 minutes each)'
 	@echo 'make build       build target/release/terrace'
 	@echo 'make clean       remove what was built'
 
