@@ -7,16 +7,18 @@ PAPER_PACKAGES = qemu-user python3 python3-matplotlib
 BENCH_PACKAGES = $(DEMO_PACKAGES) python3-sklearn redis-server redis-tools xz-utils coreutils
 SPARK_PACKAGES = $(DEMO_PACKAGES) python3-venv openjdk-17-jre-headless
 
-.PHONY: help demo test check build bench-live bench-osvpp bench-sim paper-awad-2016 paper-oskin-loh-2015 clean
+.PHONY: help demo test check build bench-live bench-osvpp bench-verdict bench-sim paper-awad-2016 paper-oskin-loh-2015 clean
 
 help:
 	@echo 'make demo        run a real program with a quarter of its memory, four ways, and compare'
 	@echo 'make test        run every test'
 	@echo 'make bench-live  run the suite of real programs (some 45 minutes)'
 	@echo 'make bench-osvpp run SparkBench likewise (some hours; 320 MB from PyPI)'
+	@echo 'make bench-verdict'
+	@echo '                 which of them a predictor can foresee, by simulation'
 	@echo 'make bench-sim   how fast policies, simulations and trace readers are'
 	@echo 'make paper-awad-2016, make paper-oskin-loh-2015'
-	@echo '                 repeat a paper, its figures beside ours (some 10 minutes each)'
+	@echo '                 repeat a paper, its figures beside ours (15 to 20 minutes each)'
 	@echo 'make build       build target/release/terrace'
 	@echo 'make clean       remove what was built'
 
@@ -65,6 +67,11 @@ bench-osvpp:
 	@scripts/setup.sh $(SPARK_PACKAGES)
 	@$(MAKE) --no-print-directory build
 	target/release/terrace bench osvpp --json target/bench-osvpp.json
+
+bench-verdict:
+	@scripts/setup.sh $(BENCH_PACKAGES) qemu-user
+	@$(MAKE) --no-print-directory build
+	python3 benches/live/verdict.py
 
 clean:
 	$(CARGO) clean

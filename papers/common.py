@@ -75,8 +75,11 @@ class Bench:
 
 
 def trace_info(trace):
-    """What `terrace trace info` says of a trace."""
-    return output_json([TERRACE, "trace", "info", "--quiet", "--json", trace])
+    """What `terrace trace info` says of a trace, kept beside it."""
+    kept = Path(trace).with_suffix(".json")
+    if not kept.exists():
+        write_json(kept, output_json([TERRACE, "trace", "info", "--quiet", "--json", trace]))
+    return json.loads(kept.read_text())
 
 
 def simulate(trace, warmup, **options):

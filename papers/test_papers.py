@@ -71,6 +71,19 @@ class Awad(unittest.TestCase):
         implied = (reads["flash"] - factor * reads["pcm"]) / (factor - 1)
         self.assertAlmostEqual(implied * 1.9, float(self.awad.IMPLIED), delta=50)
 
+    def test_runs_are_told_apart_by_depth_in_any_order_of_settings(self):
+        depth = self.awad.prefetching.depth_of
+        self.assertEqual(depth("stride:occurrences=5,depth=8,strides=8"), 8)
+        self.assertEqual(depth("stride"), 1)
+
+    def test_prefetching_is_measured_against_none(self):
+        off = {"full_misses": 100, "partial_misses": 0, "time_ns": 1000, "fault_latency_ns": 10}
+        run = {"full_misses": 20, "partial_misses": 30, "time_ns": 800, "fault_latency_ns": 15,
+               "prefetch": {"accuracy": 0.5},
+               "times_ns": {"prefetch": 60 + 100}, "settings": {"fault": {"prefetch": 3}}}
+        self.assertEqual(self.awad.prefetching.against(run, off),
+                         {"full": 0.2, "partial": 0.3, "time": 0.8, "latency": 1.7, "accuracy": 0.5})
+
 
 class OskinLoh(unittest.TestCase):
     def setUp(self):
@@ -92,6 +105,30 @@ class OskinLoh(unittest.TestCase):
         speedups = [self.work.page_cache(2, cycles) for cycles in self.script.CYCLES]
         self.assertEqual(speedups, sorted(speedups, reverse=True))
         self.assertLess(max(speedups), self.work.all_fast(2))
+
+    def test_the_front_has_what_nothing_beats(self):
+        points = {"a": (1, 1), "b": (3, 2), "c": (2, 2), "d": (4, 9), "e": (4, 9)}
+        points = {name: {"successful": s, "useless": u} for name, (s, u) in points.items()}
+        self.assertEqual(self.script.prefetching.front(points), ["a", "b", "d", "e"])
+
+    def test_prefetching_costs_what_its_option_says(self):
+        runs = {"first-use": {"faults": 1, "late": 1, "issued": 9}, "software": {"faults": 1, "late": 1, "issued": 2}}
+        ways = self.script.prefetching.Prefetching(self.work, runs)
+        copied = self.script.prefetching.COPY
+        self.assertAlmostEqual(ways.time(2, "hardware"), 1200 + (1400 + copied) / 1.9)
+        self.assertAlmostEqual(ways.time(2, "assisted"), 1200 + (2800 + 2800) / 1.9)
+        self.assertAlmostEqual(ways.time(2, "software"), 1200 + (2800 + 2 * copied) / 1.9)
+
+    def test_every_panel_shows_what_was_simulated(self):
+        prefetching = self.script.prefetching
+        shown = {setting for settings in prefetching.panels().values() for setting in settings.values()}
+        self.assertLessEqual(shown, set(prefetching.named_settings()) | {f"cache {n}" for n in prefetching.CACHES})
+
+    def test_the_papers_prefetching_is_put_on_one_scale(self):
+        paper = json.loads((PAPERS / "oskin-loh-2015" / "paper.json").read_text())
+        gains = self.script.prefetching.stated_gains(paper)
+        self.assertAlmostEqual(gains["software"], 1.39 / 1.27)
+        self.assertAlmostEqual(gains["assisted, synchronous"], 0.96 * 1.44 / 1.27)
 
     def test_what_the_paper_states_is_read_as_speed_ups(self):
         paper = json.loads((PAPERS / "oskin-loh-2015" / "paper.json").read_text())

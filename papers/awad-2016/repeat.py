@@ -9,9 +9,10 @@ import sys
 from pathlib import Path
 
 FOLDER = Path(__file__).resolve().parent
-sys.path.insert(0, str(FOLDER.parent))
+sys.path[:0] = [str(FOLDER.parent), str(FOLDER)]
 
 import common  # noqa: E402
+import figures_12_13 as prefetching  # noqa: E402
 from common import geometric_mean, mean, table  # noqa: E402
 
 # Which program stands for which application of the paper's table 1.
@@ -58,6 +59,7 @@ def measure(trace, accesses):
         "lifetime_years": lifetimes(pairs),
         "faults_relative_to_fifo": relative_faults(policies),
         "slowdown_by_write_latency": by_write_latency(slow),
+        "prefetching": prefetching.measure(trace, BASE),
         "settings": first["settings"],
     }
 
@@ -147,6 +149,7 @@ def averages(programs):
             }
             for ratio in RATIOS
         },
+        "prefetching": prefetching.averages(programs),
     }
 
 
@@ -354,6 +357,7 @@ def tables(results, paper):
         "replacement": table([*who, "paper", *by_ratio], replacement_rows),
         "latency": table(["DRAM:NVM", *latencies], latency_rows),
         "lifetime": table([*who, "paper, PCM", "PCM", "PCM, inclusive", "flash"], lifetime_rows),
+        **prefetching.tables(results, STANDS_FOR),
     }
 
 
@@ -377,6 +381,8 @@ def draw(results, paper, folder):
     draw_replacement(results, paper, folder / "replacement.svg")
     draw_write_latency(results, folder / "write-latency.svg")
     draw_lifetime(results, paper, folder / "lifetime.svg")
+    prefetching.draw_waiting(results, folder / "prefetch-waiting.svg")
+    prefetching.draw_depth(results, folder / "prefetch-depth.svg", STANDS_FOR)
 
 
 def main():

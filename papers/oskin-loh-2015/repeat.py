@@ -1,4 +1,4 @@
-"""Repeats the fault-cost sweep and the parts of a fault of Oskin & Loh 2015.
+"""Repeats the fault-cost sweep, the parts of a fault and prefetching of Oskin & Loh 2015.
 
 Usage: repeat.py [--quick]
 """
@@ -9,9 +9,10 @@ import sys
 from pathlib import Path
 
 FOLDER = Path(__file__).resolve().parent
-sys.path.insert(0, str(FOLDER.parent))
+sys.path[:0] = [str(FOLDER.parent), str(FOLDER)]
 
 import common  # noqa: E402
+import figures_6_to_8 as prefetching  # noqa: E402
 from common import geometric_mean, table  # noqa: E402
 
 # Which program stands for which of the paper's table I; the last one for section VI's.
@@ -28,7 +29,10 @@ LOW_LOCALITY = "graph-list"
 GRAPHS = ["graph-csr", LOW_LOCALITY]
 CYCLES = [700, 1400, 2800, 5500, 13000, 27000, 55000]
 THREADS = [2, 4, 8, 16, 32]
+# Rows that show what a fault is made of: it is the same wherever one evicts.
+PART = 10_000_000
 PARTS = ["copy", "trap", "map", "unmap", "shootdown"]
+COLOURS = ["#7cb518", "#5c4d7d", "#f3a712", "#e07a5f", "#2a9d8f", "#8d6346", "#6c757d"]
 # The simulator's time of an instruction, by which instructions are counted after the warm-up.
 INSTRUCTION_NS = 0.5
 
@@ -79,10 +83,8 @@ def calibrate(works, wanted):
 def measure(trace, info):
     """All that is taken of one trace; its first half is the warm-up."""
     warmup = info["accesses"] // 2
-    base = {"dram": "20%", "memory": "dram", "replacement": "fifo", "eviction_buffer": 0}
-    runs = common.simulate(trace, warmup, **base, fault_cost="oskin-loh",
-                           shootdown=["interrupt", "hardware"], threads=THREADS)
-    first = runs[0]
+    runs = prefetching.ways_of_prefetching(trace, warmup)
+    first = runs["off"]
     return {
         "footprint_mb": round(first["footprint_pages"] * 4096 / 1e6, 1),
         "rows": info["accesses"],
@@ -91,28 +93,27 @@ def measure(trace, info):
         "instructions": round(first["times_ns"]["compute"] / INSTRUCTION_NS),
         "memory_accesses": first["accesses"],
         "faults": first["misses"],
-        "fault_cycles": fault_parts(runs),
+        "prefetching": {name: prefetching.counts(run) for name, run in runs.items()},
         "settings": first["settings"],
     }
 
 
-def fault_parts(runs):
-    """Cycles a fault by part, way and threads, as simulated."""
+def fault_parts(trace):
+    """Cycles a fault by part, way and threads, as simulated with a part of a trace."""
+    base = {"dram": "20%", "memory": "dram", "replacement": "fifo", "eviction_buffer": 0}
+    runs = common.simulate(trace, PART // 2, **base, limit=PART, fault_cost="oskin-loh",
+                           shootdown=["interrupt", "hardware"], threads=THREADS)
     found = {}
     for run in runs:
-        if not run["misses"]:
-            continue
         way, threads = run["settings"]["fault"]["shootdown"], str(run["settings"]["threads"])
         found.setdefault(way, {})[threads] = {
             part: round(1.9 * run["times_ns"][part] / run["misses"]) for part in PARTS}
     return found
 
 
-def model(programs, paper):
+def model(works, paper):
     """Speed-ups by the model, calibrated with the programs that the paper's averages hold."""
     setup = paper["setup"]
-    works = {name: Work(found, setup["clock_ghz"], setup["slow_over_fast"])
-             for name, found in programs.items()}
     usual = [work for name, work in works.items() if name != LOW_LOCALITY]
     fast = calibrate(usual, paper["all_fast"]["average_speedup"])
     speedups = {
@@ -139,7 +140,7 @@ def model(programs, paper):
         "speedups": speedups,
         "average": average(usual),
         "average_without_graphs": average([works[name] for name in works if name not in GRAPHS]),
-    }
+    }, fast
 
 
 def stated_speedups(paper):
@@ -156,9 +157,8 @@ def stated_speedups(paper):
 def draw_fault_cost(results, paper, path):
     plt = common.pyplot()
     figure, axes = plt.subplots(figsize=(7.5, 3.8))
-    colours = ["#7cb518", "#5c4d7d", "#f3a712", "#e07a5f", "#2a9d8f", "#8d6346", "#6c757d"]
     found = results["model"]
-    for (name, one), colour in zip(found["speedups"].items(), colours):
+    for (name, one), colour in zip(found["speedups"].items(), COLOURS):
         style = ":" if name == LOW_LOCALITY else "-"
         axes.plot(CYCLES, [one["page_cache"][str(c)] for c in CYCLES], style, color=colour,
                   linewidth=1.2, label=f"{name} ({STANDS_FOR[name]})")
@@ -245,20 +245,26 @@ def tables(results, paper):
 
 
 def measure_all(bench, paper, names, limit):
-    found = {}
+    found, parameters = {}, {}
     for name in names:
         trace = bench.record(name, limit, "--filter", "l1l2")
         common.say(f"simulating {name}")
         found[name] = measure(trace, common.trace_info(trace))
-    # A fault costs the same in all programs, but where it evicts nothing; so the busiest stands.
-    busiest = max(found.values(), key=lambda one: one["faults"])
+        if name != LOW_LOCALITY:
+            parameters[name] = prefetching.parameters(trace)
+    setup = paper["setup"]
+    works = {name: Work(one, setup["clock_ghz"], setup["slow_over_fast"]) for name, one in found.items()}
+    modelled, fast = model(works, paper)
     return {
         "figures": "faults simulated by terrace sim pages over recordings of real programs; "
                    "times by the model in repeat.py",
         "about": bench.versions(names),
         "programs": found,
-        "model": model(found, paper),
-        "parts": busiest["fault_cycles"],
+        "model": modelled,
+        "parts": fault_parts(bench.record(LOW_LOCALITY, limit, "--filter", "l1l2")),
+        "ways": prefetching.compare_ways(works, found, fast, LOW_LOCALITY),
+        "parameters": parameters,
+        "parameter_averages": prefetching.averages(parameters),
     }
 
 
@@ -275,7 +281,10 @@ def main():
     common.write_json(folder / "results.json", results)
     draw_fault_cost(results, paper, folder / "fault-cost.svg")
     draw_fault_parts(results, paper, folder / "fault-parts.svg")
-    found = tables(results, paper)
+    prefetching.draw_ways(results, paper, folder / "prefetching.svg", STANDS_FOR)
+    prefetching.draw_parameters(results, folder / "prefetch-parameters.svg", COLOURS)
+    prefetching.draw_design_space(results, folder / "prefetch-design-space.svg")
+    found = tables(results, paper) | prefetching.tables(results, paper)
     if not quick:
         common.fill_in(FOLDER / "README.md", found)
     print("\n\n".join(found.values()))
