@@ -17,8 +17,9 @@ use trial::Trial;
 
 /// What `of` is where it is not given.
 const CHILDREN: &str = "stream+temporal";
-/// Fetched pages whose end is known before a predictor that fetches is judged.
-const PERIOD: u64 = 256;
+/// Fetched pages whose end is known before a predictor that fetches is judged. It is many times what
+/// a stream may fetch past its end: that alone is no reason to give up foreseeing the next one.
+const PERIOD: u64 = 4096;
 /// Faults for which a predictor that lost, or failed on trial, is left alone; doubles each time, up
 /// to so often.
 const PROBATION: u64 = 1024;
@@ -120,6 +121,9 @@ impl Child {
         let won = costs.saved().as_secs_f64() * self.used as f64;
         let lost = costs.lost().as_secs_f64() * self.wasted as f64;
         (self.used, self.wasted) = (0, 0);
+        if lost <= won {
+            self.losses = self.losses.saturating_sub(1);
+        }
         lost > won
     }
 
