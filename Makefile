@@ -6,14 +6,14 @@ TEST_PACKAGES = qemu-user python3
 PAPER_PACKAGES = qemu-user python3 python3-matplotlib
 BENCH_PACKAGES = $(DEMO_PACKAGES) python3-sklearn redis-server redis-tools sqlite3 xz-utils coreutils
 
-.PHONY: help demo test check build bench-live bench-sim paper-awad-2016 paper-oskin-loh-2015 clean
+.PHONY: help demo test check build bench-live bench-sim paper-awad-2016 paper-oskin-loh-2015 paper-fedorov-2016-ch5 clean
 
 help:
 	@echo 'make demo        run a real program with a quarter of its memory, four ways, and compare'
 	@echo 'make test        run every test'
 	@echo 'make bench-live  run the suite of real programs (some 45 minutes)'
 	@echo 'make bench-sim   how fast policies, simulations and trace readers are'
-	@echo 'make paper-awad-2016, make paper-oskin-loh-2015'
+	@echo 'make paper-awad-2016, make paper-oskin-loh-2015, make paper-fedorov-2016-ch5'
 	@echo '                 repeat a paper, its figures beside ours (some 10 minutes each)'
 	@echo 'make build       build target/release/terrace'
 	@echo 'make clean       remove what was built'
@@ -53,6 +53,11 @@ paper-oskin-loh-2015:
 	@scripts/setup.sh $(PAPER_PACKAGES) python3-numpy python3-scipy libopenblas0-pthread
 	@$(MAKE) --no-print-directory build
 	/usr/bin/python3 papers/oskin-loh-2015/repeat.py
+
+paper-fedorov-2016-ch5:
+	@scripts/setup.sh $(PAPER_PACKAGES)
+	@$(MAKE) --no-print-directory build
+	/usr/bin/python3 papers/fedorov-2016-ch5/repeat.py
 
 bench-live:
 	@scripts/setup.sh $(BENCH_PACKAGES)

@@ -1,0 +1,494 @@
+"""Repeats chapter 5 of Fedorov 2016: prefetching by the pager from emulated NVM devices.
+
+Usage: repeat.py [--quick]
+"""
+
+import argparse
+import csv
+import json
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+FOLDER = Path(__file__).resolve().parent
+sys.path.insert(0, str(FOLDER.parent))
+
+import common  # noqa: E402
+from common import geometric_mean, mean, table  # noqa: E402
+
+# Which program stands for which of SparkBench's.
+STANDS_FOR = {
+    "kmeans": "KMeans",
+    "tree": "DecisionTree",
+    "ratings": "SVD++",
+    "distances": "PregelOps",
+    "triangles": "TriangleCount",
+    "components": "ConnectedComponent",
+    "strong": "StronglyConnectedComponent",
+    "ranks": "PageRank",
+}
+TUNKRANK = ["tunkrank-1", "tunkrank-2", "tunkrank-3"]
+SCHEMES = ["spatial", "temporal", "combo", "vldp", "corp"]
+# Pages that readahead reads beside the demanded one, by vm.page-cluster.
+EXTRA = {1: 1, 2: 3, 3: 7}
+# Readaheads of an epoch of the simulator's timeline, and parts of a run that are drawn of them.
+EPOCH, PARTS = 100, 50
+RECORDING = ["--level", "pages", "--filter", "l1l2"]
+LADDER = ["no readahead", "10 devices", "corp"]
+FULL = "full DRAM"
+SHORT = {"ConnectedComponent": "ConnComp.", "StronglyConnectedComponent": "StronglyC.", "TriangleCount": "TriangleCnt",
+         "DecisionTree": "Dec.Tree"}
+BLUES = ["#013a63", "#2a6f97", "#61a5c2", "#a9d6e5"]
+COLOURS = ["#7cb518", "#f3a712", "#2a6f97", "#5c4d7d", "#e07a5f", "#6c757d"]
+# The simulator's own time of an instruction.
+RECORDED_NS = 0.5
+BASE = {"dram": "50%", "memory": "flash", "channels": 1, "order": "plain", "replacement": "linux",
+        "fault_cost": "linux"}
+
+
+def simulate(traces, latency, **options):
+    """Runs of a machine whose devices take `latency` us, from the programs' start to their end."""
+    device = {"read_latency": f"{latency}us", "write_latency": f"{latency}us"}
+    return common.simulate(traces, 0, **(BASE | device | options))
+
+
+def ladder_of(trace, latency, instruction_ns):
+    """One run a way: the kernel's own, and the schemes on ten devices."""
+    pace = {"instruction_time": f"{instruction_ns}ns"}
+    off, baseline = simulate(trace, latency, devices=1, prefetch=["off", "readahead"], **pace)
+    many = simulate(trace, latency, devices=10, prefetch=["readahead", *SCHEMES], **pace)
+    return {"baseline": baseline, "no readahead": off, **dict(zip(["10 devices", *SCHEMES], many))}
+
+
+def latencies_of(trace, instruction_ns):
+    """Mean fault and device latencies by extra pages, relative to no readahead, at 50 us."""
+    pace = {"instruction_time": f"{instruction_ns}ns"}
+    [none] = simulate(trace, 50, devices=1, prefetch="off", **pace)
+    found = {"none_ns": [round(none["fault_latency_ns"]), round(none["device_latency_ns"])]}
+    for cluster, extra in EXTRA.items():
+        [run] = simulate(trace, 50, devices=1, prefetch="readahead", page_cluster=cluster, **pace)
+        found[str(extra)] = [round(run[key] / none[key], 3)
+                             for key in ("fault_latency_ns", "device_latency_ns")]
+    return found
+
+
+def improvement(run, baseline):
+    """By how much of the baseline's time a run is shorter."""
+    return 1 - run["time_ns"] / baseline["time_ns"]
+
+
+def full_dram(baseline):
+    return 1 - baseline["all_dram_ns"] / baseline["time_ns"]
+
+
+def faults(run):
+    """Touches of pages that are in the tier, or on their way from there."""
+    return run["full_misses"] + run["partial_misses"]
+
+
+def summary(runs):
+    """What is kept of one program's runs at one latency and pace."""
+    baseline = runs["baseline"]
+    ways = {
+        name: {
+            "improvement": round(improvement(run, baseline), 4),
+            "faults": faults(run),
+            "full_misses": run["full_misses"],
+            "accuracy": run["prefetch"]["accuracy"] and round(run["prefetch"]["accuracy"], 4),
+        }
+        for name, run in runs.items()}
+    return {
+        "ways": ways,
+        "full_dram": round(full_dram(baseline), 4),
+        "time_ms": round(baseline["time_ns"] / 1e6, 1),
+        "story": story(runs["combo"]["prefetch"]),
+        "settings": {name: run["settings"] for name, run in runs.items()},
+    }
+
+
+def story(prefetch):
+    """What became of predictions, as shares of them."""
+    predicted = max(prefetch["predicted"], 1)
+    ends = {end: prefetch[end] / predicted for end in ("filtered", "wiped", "in_memory", "issued")}
+    return {"predicted": prefetch["predicted"], **{end: round(share, 4) for end, share in ends.items()}}
+
+
+def average_improvement(values):
+    """Geometric mean of normalized times, as the chapter's AVG bars."""
+    return round(1 - geometric_mean([1 - value for value in values]), 4)
+
+
+def averages(found):
+    """Over all programs, of one latency and pace."""
+    ways = next(iter(found.values()))["ways"]
+    full = average_improvement([one["full_dram"] for one in found.values()])
+    improvements = {
+        way: average_improvement([one["ways"][way]["improvement"] for one in found.values()])
+        for way in ways}
+    ends = ("filtered", "wiped", "in_memory", "issued")
+    return {
+        "improvement": improvements,
+        "full_dram": full,
+        "won_back": {way: round(value / full, 4) for way, value in improvements.items()},
+        "story": {end: round(mean([one["story"][end] for one in found.values()]), 4) for end in ends},
+    }
+
+
+def calibrate(times, wanted):
+    """How many times as long instructions have to take for DRAM alone to be `wanted` faster.
+
+    `times` are pairs: of a program's time in DRAM alone, and what its baseline adds to that.
+    """
+    low, high = 1e-3, 1e6
+    for _ in range(100):
+        middle = (low * high) ** 0.5
+        faster = 1 - geometric_mean([alone * middle / (alone * middle + more) for alone, more in times])
+        low, high = (middle, high) if faster > wanted else (low, middle)
+    return high
+
+
+def accuracy_of(traces, dram, work):
+    """How accurate readahead was in the course of a run, and on the whole, at 50 us."""
+    file = work / "timeline.csv"
+    [run] = simulate(traces, 50, dram=dram, prefetch="readahead", timeline=file, timeline_epoch=EPOCH)
+    with file.open() as rows:
+        epochs = [(int(row["prefetches"]), int(row["used"]) + int(row["late"]), int(row["wasted"]))
+                  for row in csv.DictReader(rows)]
+    file.unlink()
+    return {
+        "dram_pages": run["settings"]["dram_pages"],
+        "readaheads": run["prefetch"]["issued"],
+        "faults": faults(run),
+        "accuracy": round(run["prefetch"]["accuracy"], 4),
+        "course": in_parts(epochs),
+    }
+
+
+def in_parts(epochs):
+    """The end and the accuracy of equal parts of a run, from epochs of (end, useful, wasted)."""
+    length = -(-len(epochs) // PARTS)
+    parts = [epochs[begin:begin + length] for begin in range(0, len(epochs), length)]
+    sums = [(part[-1][0], sum(one[1] for one in part), sum(one[2] for one in part)) for part in parts]
+    return [[end, round(useful / (useful + wasted), 4)] for end, useful, wasted in sums if useful + wasted]
+
+
+def tunkrank(bench, limit):
+    """Readahead's accuracy with one program and with three: of the same share, and the same DRAM."""
+    traces = [bench.record(name, limit, *RECORDING) for name in TUNKRANK]
+    common.say("simulating tunkrank")
+    one = accuracy_of(traces[:1], "50%", bench.work)
+    return {
+        "one": one,
+        "three": accuracy_of(traces, "50%", bench.work),
+        "three in the DRAM of one": accuracy_of(traces, f"{one['dram_pages']}p", bench.work),
+    }
+
+
+def at_pace(traces, instruction_ns, latencies):
+    """All of one pace: by latency, the programs and their averages."""
+    found = {"instruction_ns": instruction_ns, "programs": {}, "averages": {}}
+    for latency in latencies:
+        programs = {name: summary(ladder_of(trace, latency, instruction_ns))
+                    for name, trace in traces.items()}
+        found["programs"][str(latency)] = programs
+        found["averages"][str(latency)] = averages(programs)
+    return found
+
+
+def faster_devices(found):
+    """By how much the baseline is faster with devices of 10 us than of 50 us."""
+    slow, fast = (found["programs"][latency].values() for latency in ("50", "10"))
+    return average_improvement([1 - quick["time_ms"] / one["time_ms"] for one, quick in zip(slow, fast)])
+
+
+def measure_all(bench, paper, limit):
+    names = list(STANDS_FOR)
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(lambda name: bench.record(name, limit, *RECORDING), [*names, *TUNKRANK]))
+    traces = {name: bench.record(name, limit, *RECORDING) for name in names}
+    common.say("simulating the baseline")
+    baselines = {name: simulate(trace, 50, prefetch="readahead")[0] for name, trace in traces.items()}
+    times = [(run["all_dram_ns"], run["time_ns"] - run["all_dram_ns"]) for run in baselines.values()]
+    factor = calibrate(times, paper["schemes_50us"]["full_dram_average_percent"] / 100)
+    pace = round(RECORDED_NS * factor, 1)
+    common.say(f"simulating with {pace} ns an instruction")
+    calibrated = at_pace(traces, pace, [50, 10])
+    calibrated["latency"] = {name: latencies_of(trace, pace) for name, trace in traces.items()}
+    calibrated["baseline_faster_at_10us"] = faster_devices(calibrated)
+    common.say(f"simulating with {RECORDED_NS} ns an instruction")
+    found = {"recorded": at_pace(traces, RECORDED_NS, [50]), "calibrated": calibrated}
+    return {
+        "figures": "simulated by terrace sim pages over recordings of real programs",
+        "about": bench.versions([*names, *TUNKRANK]),
+        "programs": {
+            name: {
+                "footprint_mb": round(run["footprint_pages"] * 4096 / 1e6, 1),
+                "accesses": run["accesses"],
+                "all_dram_ms": round(run["all_dram_ns"] / 1e6, 1),
+                "faults_a_ms": round(faults(run) / (run["all_dram_ns"] / 1e6), 2),
+            }
+            for name, run in baselines.items()},
+        "tunkrank": tunkrank(bench, limit),
+        "paces": found,
+    }
+
+
+def draw_accuracy(results, paper, path):
+    plt = common.pyplot()
+    figure, panels = plt.subplots(1, 2, figsize=(9.5, 3.2), sharey=True)
+    stated, found = paper["readahead_accuracy"], results["tunkrank"]
+    shades = {"one": "#2a6f97", "three": "#2a6f97", "three in the DRAM of one": "#61a5c2"}
+    for axes, names in zip(panels, (["one"], ["three", "three in the DRAM of one"])):
+        for name in names:
+            ends, shares = zip(*found[name]["course"])
+            axes.plot([end / 1000 for end in ends], [100 * share for share in shares], "-",
+                      color=shades[name], label=f"ours, simulated: {name}")
+        axes.set_xlabel("1000 pages read ahead")
+        axes.set_ylim(0, 105)
+    panels[0].axhspan(*stated["one_program"]["then_percent"], color=common.PAPER, alpha=0.35, linewidth=0,
+                      label="paper, stated: after the start")
+    panels[0].axhline(stated["one_program"]["linear_percent"], color=common.PAPER, linestyle=":",
+                      label="paper, stated: at the start")
+    panels[1].axhline(stated["three_programs"]["down_to_percent"], color=common.PAPER, linestyle="--",
+                      label="paper, stated: down to")
+    panels[0].set_ylabel("accuracy of readahead (%)")
+    panels[0].set_title("one TunkRank")
+    panels[1].set_title("three together")
+    for axes in panels:
+        axes.legend(loc="lower center", bbox_to_anchor=(0.5, -0.62), frameon=False)
+    common.save(figure, path)
+
+
+def labels(names):
+    return [*(f"{name}\n({SHORT.get(STANDS_FOR[name], STANDS_FOR[name])})" for name in names), "average"]
+
+
+def draw_latency(results, paper, path):
+    plt = common.pyplot()
+    figure, axes = plt.subplots(figsize=(9.5, 3.2))
+    found = results["paces"]["calibrated"]["latency"]
+    series = {}
+    for extra in EXTRA.values():
+        values = [one[str(extra)][0] for one in found.values()]
+        text = "1 extra page" if extra == 1 else f"{extra} extra pages"
+        series[f"ours, simulated: {text}"] = [*values, geometric_mean(values)]
+    common.grouped_bars(axes, labels(found), series, BLUES[1:])
+    axes.axhline(1, color="black", linewidth=0.8)
+    axes.axhline(paper["fault_latency"]["worst_case_times_device_latency"], color=common.PAPER,
+                 linestyle="--", linewidth=1.2, label="paper, stated: up to, with 7")
+    axes.set_ylabel("demand-fault latency,\nno readahead = 1")
+    axes.legend(loc="upper left", bbox_to_anchor=(1, 1), frameon=False)
+    common.save(figure, path)
+
+
+def draw_improvements(results, ways, stated, latency, path):
+    """Bars by program for each pace; `stated` maps ways to what the paper states of the average."""
+    plt = common.pyplot()
+    paces = {pace: found for pace, found in results["paces"].items() if str(latency) in found["programs"]}
+    figure, panels = plt.subplots(len(paces), 1, figsize=(11, 2.8 * len(paces)), sharex=True, squeeze=False)
+    panels = panels[:, 0]
+    shades = dict(zip(ways, COLOURS))
+    for axes, (pace, found) in zip(panels, paces.items()):
+        programs, average = found["programs"][str(latency)], found["averages"][str(latency)]
+        series = {way: [100 * value_of(one, way) for one in programs.values()] + [100 * average_of(average, way)]
+                  for way in ways}
+        common.grouped_bars(axes, labels(programs), series, [shades[way] for way in ways])
+        width = 0.8 / len(ways)
+        marks = [(len(programs) + (list(ways).index(way) - (len(ways) - 1) / 2) * width, value)
+                 for way, value in stated.items()]
+        axes.plot(*zip(*marks), "D", color=common.PAPER, markersize=4, label="paper, stated", zorder=3)
+        axes.axhline(0, color="black", linewidth=0.8)
+        axes.set_title(f"{found['instruction_ns']:g} ns an instruction ({pace})", loc="left", fontsize=9)
+        axes.set_ylabel("less time than\nthe baseline (%)")
+    panels[0].legend(loc="upper left", bbox_to_anchor=(1, 1), frameon=False,
+                     title=f"ours, simulated, {latency} us")
+    common.save(figure, path)
+
+
+def value_of(one, way):
+    return one["full_dram"] if way == FULL else one["ways"][way]["improvement"]
+
+
+def average_of(average, way):
+    return average["full_dram"] if way == FULL else average["improvement"][way]
+
+
+def draw_faults(results, path):
+    plt = common.pyplot()
+    figure, axes = plt.subplots(figsize=(11, 3))
+    programs = results["paces"]["calibrated"]["programs"]["50"]
+    ways = ["baseline", "no readahead", *SCHEMES]
+    series = {way: [one["ways"][way]["faults"] for one in programs.values()] for way in ways}
+    common.grouped_bars(axes, labels(programs)[:-1], series, ["#6c757d", "#d9d9d9", *COLOURS])
+    axes.set_yscale("log")
+    axes.set_ylabel("faults that wait for\nthe device")
+    axes.legend(loc="upper left", bbox_to_anchor=(1, 1), frameon=False, title="ours, simulated, 50 us")
+    common.save(figure, path)
+
+
+def draw_utilisation(results, paper, path):
+    plt = common.pyplot()
+    figure, axes = plt.subplots(figsize=(9.5, 3))
+    programs = results["paces"]["calibrated"]["programs"]["50"]
+    names = list(programs)
+    values = {way: [100 * (one["ways"][way]["accuracy"] or 0) for one in programs.values()]
+              for way in ("combo", "spatial", "temporal")}
+    values = {way: [*found, mean(found)] for way, found in values.items()}
+    series = {"ours, simulated: combo": values["combo"], "spatial alone": values["spatial"],
+              "temporal alone": values["temporal"]}
+    common.grouped_bars(axes, labels(names), series, [common.OURS, "#61a5c2", "#a9d6e5"])
+    stated = paper["story"]["utilisation_percent"]
+    marks = {names.index(name) - 0.27: stated[app] for name, app in STANDS_FOR.items() if app in stated}
+    axes.plot(list(marks), list(marks.values()), "D", color=common.PAPER, label="combo, paper, stated", zorder=3)
+    axes.set_ylabel("prefetched pages used (%)")
+    axes.set_ylim(0, 105)
+    axes.legend(loc="upper left", bbox_to_anchor=(1, 1), frameon=False)
+    common.save(figure, path)
+
+
+def draw_story(results, paper, path):
+    plt = common.pyplot()
+    figure, axes = plt.subplots(figsize=(9.5, 3))
+    found = results["paces"]["calibrated"]
+    stories = [one["story"] for one in found["programs"]["50"].values()] + [found["averages"]["50"]["story"]]
+    places, bottom = range(len(stories)), [0] * len(stories)
+    ends = {"issued": "fetched", "in_memory": "in memory by then", "wiped": "wiped from the queue",
+            "filtered": "filtered before the queue"}
+    for (end, text), colour in zip(ends.items(), ["#013a63", "#2a6f97", "#61a5c2", "#a9d6e5"]):
+        heights = [100 * one[end] for one in stories]
+        axes.bar(places, heights, 0.7, bottom, label=text, color=colour)
+        bottom = [low + height for low, height in zip(bottom, heights)]
+    for share, style, text in ((paper["story"]["queued_of_predictions_percent"], "--", "queued"),
+                               (paper["story"]["considered_of_predictions_percent"], ":", "considered")):
+        axes.axhline(share, color=common.PAPER, linestyle=style, linewidth=1.2,
+                     label=f"paper, stated: {text} up to here")
+    axes.set_xticks(places, labels(found["programs"]["50"]))
+    axes.grid(False, axis="x")
+    axes.set_ylabel("of combo's predictions (%)")
+    axes.legend(loc="upper left", bbox_to_anchor=(1, 1), frameon=False)
+    common.save(figure, path)
+
+
+def draw(results, paper, folder):
+    ladder, slow, fast = paper["ladder"], paper["schemes_50us"], paper["schemes_10us"]
+    best = fast["spatial_average_percent"]
+    short = best - fast["corp_and_temporal_short_of_the_best_percent"]
+    draw_accuracy(results, paper, folder / "accuracy.svg")
+    draw_latency(results, paper, folder / "latency.svg")
+    draw_improvements(results, ["no readahead", "10 devices", "corp"], ladder["improvement_percent"], 50,
+                      folder / "ladder.svg")
+    draw_improvements(
+        results, [*SCHEMES, FULL],
+        {"combo": slow["combo_average_percent"], FULL: slow["full_dram_average_percent"]}, 50,
+        folder / "schemes-50us.svg")
+    draw_improvements(
+        results, [*SCHEMES, FULL],
+        {"spatial": best, "combo": fast["combo_average_percent"], "temporal": short, "corp": short,
+         FULL: fast["full_dram_average_percent"]}, 10, folder / "schemes-10us.svg")
+    draw_faults(results, folder / "faults.svg")
+    draw_utilisation(results, paper, folder / "utilisation.svg")
+    draw_story(results, paper, folder / "story.svg")
+
+
+def percent(share):
+    # Adding nothing turns -0.0 into 0.0.
+    return "" if share is None else f"{round(100 * share, 1) + 0:.1f} %"
+
+
+def improvement_rows(found, latency, ways, stated):
+    programs, average = found["programs"][str(latency)], found["averages"][str(latency)]
+    rows = [[name, STANDS_FOR[name], *(percent(value_of(one, way)) for way in ways)]
+            for name, one in programs.items()]
+    rows.append(["**average**", "", *(percent(average_of(average, way)) for way in ways)])
+    rows.append(["**paper**, average", "", *(stated.get(way, "") for way in ways)])
+    return rows
+
+
+def tables(results, paper):
+    about, paces = results["about"]["programs"], results["paces"]
+    heads = ["program", "stands for"]
+    calibrated = paces["calibrated"]
+    parts = {"programs": table(
+        [*heads, "what it is", "MB", "rows", "ms in DRAM alone", "faults a ms of it"],
+        [[name, STANDS_FOR[name], about[name], one["footprint_mb"], f"{one['accesses'] / 1e6:.1f} M",
+          one["all_dram_ms"], one["faults_a_ms"]] for name, one in results["programs"].items()])}
+    found = results["tunkrank"]
+    parts["accuracy"] = table(
+        ["programs", "DRAM, MB", "pages read ahead", "times those of one", "first tenth", "last half", "least", "all"],
+        [[name, f"{one['dram_pages'] * 4096 / 1e6:.0f}", f"{one['readaheads']:,}",
+          f"{one['readaheads'] / found['one']['readaheads']:.1f}",
+          *(percent(share) for share in course_shares(one["course"])), percent(one["accuracy"])]
+         for name, one in found.items()])
+    parts["latency"] = table(
+        [*heads, "no readahead, us", *(f"{extra} extra" for extra in EXTRA.values()),
+         "device, no readahead, us", *(f"{extra} extra" for extra in EXTRA.values())],
+        [[name, STANDS_FOR[name],
+          *(cell for part in (0, 1)
+            for cell in (f"{line['none_ns'][part] / 1000:.1f}",
+                         *(f"{line[str(extra)][part]:.2f}" for extra in EXTRA.values())))]
+         for name, line in calibrated["latency"].items()])
+    slow = {"combo": "18 %", "corp": "16 %", FULL: "34 %"}
+    for pace, one in paces.items():
+        parts[f"ladder-{pace}"] = table(
+            [*heads, *LADDER],
+            improvement_rows(one, 50, LADDER, {"no readahead": "1 %, up to 6 %", "10 devices": "7 %", "corp": "16 %"}))
+        parts[f"schemes-50us-{pace}"] = table(
+            [*heads, *SCHEMES, FULL], improvement_rows(one, 50, [*SCHEMES, FULL], slow))
+    fast = {"spatial": "7.7 %", "combo": "7 %", "temporal": "about 6.2 %", "corp": "about 6.2 %", FULL: "21 %"}
+    parts["schemes-10us"] = table(
+        [*heads, *SCHEMES, FULL], improvement_rows(calibrated, 10, [*SCHEMES, FULL], fast))
+    programs = calibrated["programs"]["50"]
+    ways = ["baseline", "no readahead", *SCHEMES]
+    parts["faults"] = table(
+        [*heads, *ways],
+        [[name, STANDS_FOR[name], *(f"{one['ways'][way]['faults']:,}" for way in ways)]
+         for name, one in programs.items()])
+    stated = paper["story"]["utilisation_percent"]
+    utilised = ["baseline", "combo", "spatial", "temporal", "vldp", "corp"]
+    parts["utilisation"] = table(
+        [*heads, "paper, combo", *utilised],
+        [[name, STANDS_FOR[name], f"about {stated[STANDS_FOR[name]]} %" if STANDS_FOR[name] in stated else "",
+          *(percent(one["ways"][way]["accuracy"]) for way in utilised)]
+         for name, one in programs.items()])
+    parts["story"] = table(
+        [*heads, "predictions", "filtered", "queued", "wiped", "considered", "fetched"],
+        [[name, STANDS_FOR[name], f"{one['story']['predicted']:,}", *story_cells(one["story"])]
+         for name, one in programs.items()]
+        + [["**average**", "", "", *story_cells(calibrated["averages"]["50"]["story"])],
+           ["**paper**", "", "", "about 50 %", "about 50 %", "", "about 20 %", ""]])
+    return parts
+
+
+def story_cells(one):
+    considered = one["in_memory"] + one["issued"]
+    return [percent(share) for share in
+            (one["filtered"], 1 - one["filtered"], one["wiped"], considered, one["issued"])]
+
+
+def course_shares(course):
+    """Of (end, accuracy): those of the first tenth and the last half, and the least."""
+    end = course[-1][0]
+    first = [share for at, share in course if at <= end / 10] or [course[0][1]]
+    last = [share for at, share in course if at > end / 2]
+    return mean(first), mean(last), min(share for _, share in course)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true",
+                        help="shorter recordings, a minute or two; results stay in the work directory")
+    quick = parser.parse_args().quick
+    bench = common.Bench(common.work_directory(FOLDER))
+    paper = json.loads((FOLDER / "paper.json").read_text())
+    results = measure_all(bench, paper, 2_000_000 if quick else 10_000_000)
+    folder = bench.work if quick else FOLDER
+    common.write_json(folder / "results.json", results)
+    draw(results, paper, folder)
+    found = tables(results, paper)
+    if not quick:
+        common.fill_in(FOLDER / "README.md", found)
+    print("\n\n".join(f"{name}\n\n{part}" for name, part in found.items()))
+
+
+if __name__ == "__main__":
+    main()
