@@ -112,11 +112,11 @@ class Fedorov(unittest.TestCase):
     def test_averages_are_geometric_means_of_normalized_times(self):
         self.assertAlmostEqual(self.fedorov.average_improvement([0.5, -1.0]), 0.0)
 
-    def test_the_calibration_finds_what_dram_alone_is_to_win(self):
-        times = [(10, 90), (20, 10)]
-        factor = self.fedorov.calibrate(times, 0.34)
-        won = [more / (alone * factor + more) for alone, more in times]
-        self.assertAlmostEqual(self.fedorov.average_improvement(won), 0.34)
+    def test_the_calibration_finds_what_dram_alone_is_to_save(self):
+        points = [(time, 30 / (30 + time)) for time in (1, 10, 100)]
+        self.assertAlmostEqual(self.fedorov.calibrate(points, 0.34), 30 * 0.66 / 0.34)
+        self.assertEqual(self.fedorov.calibrate(points, 0.99), 1)
+        self.assertEqual(self.fedorov.calibrate(points, 0.01), 100)
 
     def test_a_run_s_course_is_taken_in_parts(self):
         epochs = [(10 * (index + 1), 9, 1) for index in range(2 * self.fedorov.PARTS)]
