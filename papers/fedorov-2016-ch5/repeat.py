@@ -159,10 +159,10 @@ def pace_of(trace, wanted):
     return round(calibrate([(time, full_dram(run)) for time, run in zip(PACES_NS, runs)], wanted), 2)
 
 
-def accuracy_of(traces, dram, work):
+def accuracy_of(traces, work):
     """How accurate readahead was in the course of a run, and on the whole, at 50 us."""
     file = work / "timeline.csv"
-    [run] = simulate(traces, 50, dram=dram, prefetch="readahead", timeline=file, timeline_epoch=EPOCH)
+    [run] = simulate(traces, 50, prefetch="readahead", timeline=file, timeline_epoch=EPOCH)
     with file.open() as rows:
         epochs = [(int(row["prefetches"]), int(row["used"]) + int(row["late"]), int(row["wasted"]))
                   for row in csv.DictReader(rows)]
@@ -185,14 +185,12 @@ def in_parts(epochs):
 
 
 def tunkrank(bench, limit):
-    """Readahead's accuracy with one program and with three: of the same share, and the same DRAM."""
+    """Readahead's accuracy with one program and with three, which share DRAM for half of them."""
     traces = [bench.record(name, limit, *RECORDING) for name in TUNKRANK]
     common.say("simulating tunkrank")
-    one = accuracy_of(traces[:1], "50%", bench.work)
     return {
-        "one": one,
-        "three": accuracy_of(traces, "50%", bench.work),
-        "three in the DRAM of one": accuracy_of(traces, f"{one['dram_pages']}p", bench.work),
+        "one": accuracy_of(traces[:1], bench.work),
+        "three": accuracy_of(traces, bench.work),
     }
 
 
@@ -243,33 +241,32 @@ def measure_all(bench, paper, limit):
             "calibrated": {str(us): averages(of_pace(programs, "calibrated", us)) for us in (50, 10)},
         },
         "baseline_faster_at_10us": faster_devices(programs),
-        "tunkrank": tunkrank(bench, limit),
+        "tunkrank": tunkrank(bench, 3 * limit),
     }
 
 
 def draw_accuracy(results, paper, path):
     plt = common.pyplot()
-    figure, panels = plt.subplots(1, 2, figsize=(9.5, 3.2), sharey=True)
+    figure, panels = plt.subplots(1, 2, figsize=(11, 3.2), sharey=True)
     stated, found = paper["readahead_accuracy"], results["tunkrank"]
-    shades = {"one": "#2a6f97", "three": "#2a6f97", "three in the DRAM of one": "#61a5c2"}
-    for axes, names in zip(panels, (["one"], ["three", "three in the DRAM of one"])):
-        for name in names:
-            ends, shares = zip(*found[name]["course"])
-            axes.plot([end / 1000 for end in ends], [100 * share for share in shares], "-",
-                      color=shades[name], label=f"ours, simulated: {name}")
+    for axes, one in zip(panels, found.values()):
+        ends, shares = zip(*one["course"])
+        axes.plot([end / 1000 for end in ends], [100 * share for share in shares], "-",
+                  color=common.OURS, label="ours, simulated")
         axes.set_xlabel("1000 pages read ahead")
         axes.set_ylim(0, 105)
     panels[0].axhspan(*stated["one_program"]["then_percent"], color=common.PAPER, alpha=0.35, linewidth=0,
-                      label="paper, stated: after the start")
+                      label="paper, stated: one, later")
     panels[0].axhline(stated["one_program"]["linear_percent"], color=common.PAPER, linestyle=":",
-                      label="paper, stated: at the start")
+                      label="paper, stated: one, at the start")
     panels[1].axhline(stated["three_programs"]["down_to_percent"], color=common.PAPER, linestyle="--",
-                      label="paper, stated: down to")
+                      label="paper, stated: three, down to")
     panels[0].set_ylabel("accuracy of readahead (%)")
     panels[0].set_title("one TunkRank")
     panels[1].set_title("three together")
-    for axes in panels:
-        axes.legend(loc="lower center", bbox_to_anchor=(0.5, -0.62), frameon=False)
+    known = dict(zip(*reversed(panels[0].get_legend_handles_labels())))
+    known |= dict(zip(*reversed(panels[1].get_legend_handles_labels())))
+    panels[1].legend(known.values(), known, loc="upper left", bbox_to_anchor=(1, 1), frameon=False)
     common.save(figure, path)
 
 
@@ -279,7 +276,7 @@ def labels(names):
 
 def draw_latency(results, paper, path):
     plt = common.pyplot()
-    figure, axes = plt.subplots(figsize=(9.5, 3.2))
+    figure, axes = plt.subplots(figsize=(11.5, 3.2))
     found = {name: one["latency"] for name, one in results["programs"].items()}
     series = {}
     for extra in EXTRA:
@@ -299,7 +296,7 @@ def draw_improvements(results, ways, stated, latency, path):
     """Bars by program for each pace; `stated` maps ways to what the paper states of the average."""
     plt = common.pyplot()
     paces = [pace for pace, found in results["averages"].items() if str(latency) in found]
-    figure, panels = plt.subplots(len(paces), 1, figsize=(11, 2.8 * len(paces)), sharex=True, squeeze=False)
+    figure, panels = plt.subplots(len(paces), 1, figsize=(11.5, 2.8 * len(paces)), sharex=True, squeeze=False)
     panels = panels[:, 0]
     shades = dict(zip(ways, COLOURS))
     for axes, pace in zip(panels, paces):
@@ -329,7 +326,7 @@ def average_of(average, way):
 
 def draw_faults(results, path):
     plt = common.pyplot()
-    figure, axes = plt.subplots(figsize=(11, 3))
+    figure, axes = plt.subplots(figsize=(11.5, 3))
     programs = of_pace(results["programs"], "calibrated", 50)
     ways = ["baseline", "no readahead", *SCHEMES]
     series = {way: [one["ways"][way]["faults"] for one in programs.values()] for way in ways}
@@ -342,7 +339,7 @@ def draw_faults(results, path):
 
 def draw_utilisation(results, paper, path):
     plt = common.pyplot()
-    figure, axes = plt.subplots(figsize=(9.5, 3))
+    figure, axes = plt.subplots(figsize=(11.5, 3))
     programs = of_pace(results["programs"], "calibrated", 50)
     names = list(programs)
     values = {way: [100 * (one["ways"][way]["accuracy"] or 0) for one in programs.values()]
@@ -362,7 +359,7 @@ def draw_utilisation(results, paper, path):
 
 def draw_story(results, paper, path):
     plt = common.pyplot()
-    figure, axes = plt.subplots(figsize=(9.5, 3))
+    figure, axes = plt.subplots(figsize=(11.5, 3))
     programs = of_pace(results["programs"], "calibrated", 50)
     stories = [one["story"] for one in programs.values()] + [results["averages"]["calibrated"]["50"]["story"]]
     places, bottom = range(len(stories)), [0] * len(stories)

@@ -1,5 +1,5 @@
 /* Programs on graphs in supersteps: every vertex with news sends along its edges, and every vertex
-   makes its new state, beside the old one, of what it is sent. Graphs as in random.h.
+   makes its new state, beside the old one, of what it is sent.
    Usage: pregel components|strong|distances|ranks SCALE SUPERSTEPS */
 #include <stdio.h>
 #include <string.h>
@@ -17,21 +17,18 @@ static Vertex *vertex, *fresh;
 static Message *inbox;
 static long *start, vertices, edges;
 
+/* Edges to random vertices, a vertex's own together: two, or twice that at half the odds, and so on. */
 static void make_graph(int scale) {
-    uint64_t seed = state;
-    uint32_t from, to;
-    vertices = 1L << scale, edges = DEGREE * vertices;
-    edge = array(edges, sizeof *edge), start = array(vertices + 1, sizeof *start);
+    vertices = 1L << scale;
+    edge = array(DEGREE * vertices, sizeof *edge), start = array(vertices + 1, sizeof *start);
     vertex = array(vertices, sizeof *vertex), fresh = array(vertices, sizeof *fresh);
     inbox = array(vertices, sizeof *inbox);
-    for (long e = 0; e < edges; e++) random_edge(scale, &from, &to), start[from + 1]++;
-    for (long v = 0; v < vertices; v++) start[v + 1] += start[v];
-    state = seed;
-    for (long e = 0; e < edges; e++) {
-        random_edge(scale, &from, &to);
-        edge[start[from]++] = (Edge){from, to, e};
+    for (long v = 0; v < vertices; v++) {
+        long degree = 2L << __builtin_ctzl(random_bits() >> 16 | 1L << 10);
+        for (start[v] = edges; degree-- > 0 && edges < DEGREE * vertices; edges++)
+            edge[edges] = (Edge){v, random_bits() >> (64 - scale), edges};
     }
-    memmove(start + 1, start, vertices * sizeof *start), start[0] = 0;
+    start[vertices] = edges;
     for (long v = 0; v < vertices; v++) {
         vertex[v] = (Vertex){.colour = v, .degree = start[v + 1] - start[v], .rank = 1, .news = 1};
         for (int mark = 0; mark < LANDMARKS; mark++) vertex[v].distance[mark] = v == mark ? 0 : NOWHERE;
