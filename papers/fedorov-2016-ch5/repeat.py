@@ -38,8 +38,9 @@ EPOCH, PARTS = 100, 50
 RECORDING = ["--level", "pages", "--filter", "l1l2"]
 LADDER = ["no readahead", "10 devices", "corp"]
 FULL = "full DRAM"
+ENDS = ["filtered", "wiped", "in_memory", "issued"]
 TITLES = {"recorded": "0.5 ns an instruction", "calibrated": "instructions slower, so that DRAM alone saves 34 %"}
-SHORT = {"ConnectedComponent": "ConnComp.", "StronglyConnectedComponent": "StronglyC.", "TriangleCount": "TriangleCnt",
+SHORT = {"ConnectedComponent": "CC", "StronglyConnectedComponent": "SCC", "TriangleCount": "Triangles",
          "DecisionTree": "Dec.Tree"}
 BLUES = ["#013a63", "#2a6f97", "#61a5c2", "#a9d6e5"]
 COLOURS = ["#7cb518", "#f3a712", "#2a6f97", "#5c4d7d", "#e07a5f", "#6c757d"]
@@ -112,8 +113,7 @@ def summary(runs):
 def story(prefetch):
     """What became of predictions, as shares of them."""
     predicted = max(prefetch["predicted"], 1)
-    ends = {end: prefetch[end] / predicted for end in ("filtered", "wiped", "in_memory", "issued")}
-    return {"predicted": prefetch["predicted"], **{end: round(share, 4) for end, share in ends.items()}}
+    return {"predicted": prefetch["predicted"], **{end: round(prefetch[end] / predicted, 4) for end in ENDS}}
 
 
 def average_improvement(values):
@@ -128,12 +128,11 @@ def averages(found):
     improvements = {
         way: average_improvement([one["ways"][way]["improvement"] for one in found.values()])
         for way in ways}
-    ends = ("filtered", "wiped", "in_memory", "issued")
     return {
         "improvement": improvements,
         "full_dram": full,
         "won_back": {way: round(value / full, 4) for way, value in improvements.items()},
-        "story": {end: round(mean([one["story"][end] for one in found.values()]), 4) for end in ends},
+        "story": {end: round(mean([one["story"][end] for one in found.values()]), 4) for end in ENDS},
     }
 
 
@@ -264,8 +263,7 @@ def draw_accuracy(results, paper, path):
     panels[0].set_ylabel("accuracy of readahead (%)")
     panels[0].set_title("one TunkRank")
     panels[1].set_title("three together")
-    known = dict(zip(*reversed(panels[0].get_legend_handles_labels())))
-    known |= dict(zip(*reversed(panels[1].get_legend_handles_labels())))
+    known = {text: line for axes in panels for line, text in zip(*axes.get_legend_handles_labels())}
     panels[1].legend(known.values(), known, loc="upper left", bbox_to_anchor=(1, 1), frameon=False)
     common.save(figure, path)
 
@@ -281,8 +279,7 @@ def draw_latency(results, paper, path):
     series = {}
     for extra in EXTRA:
         values = [one[str(extra)][0] for one in found.values()]
-        text = "1 extra page" if extra == 1 else f"{extra} extra pages"
-        series[f"ours, simulated: {text}"] = [*values, geometric_mean(values)]
+        series[f"ours, simulated: {extra} extra"] = [*values, geometric_mean(values)]
     common.grouped_bars(axes, labels(found), series, BLUES[1:])
     axes.axhline(1, color="black", linewidth=0.8)
     axes.axhline(paper["fault_latency"]["worst_case_times_device_latency"], color=common.PAPER,
@@ -298,12 +295,11 @@ def draw_improvements(results, ways, stated, latency, path):
     paces = [pace for pace, found in results["averages"].items() if str(latency) in found]
     figure, panels = plt.subplots(len(paces), 1, figsize=(11.5, 2.8 * len(paces)), sharex=True, squeeze=False)
     panels = panels[:, 0]
-    shades = dict(zip(ways, COLOURS))
     for axes, pace in zip(panels, paces):
         programs, average = of_pace(results["programs"], pace, latency), results["averages"][pace][str(latency)]
         series = {way: [100 * value_of(one, way) for one in programs.values()] + [100 * average_of(average, way)]
                   for way in ways}
-        common.grouped_bars(axes, labels(programs), series, [shades[way] for way in ways])
+        common.grouped_bars(axes, labels(programs), series, COLOURS)
         width = 0.8 / len(ways)
         marks = [(len(programs) + (list(ways).index(way) - (len(ways) - 1) / 2) * width, value)
                  for way, value in stated.items()]
@@ -382,8 +378,7 @@ def draw_story(results, paper, path):
 
 def draw(results, paper, folder):
     ladder, slow, fast = paper["ladder"], paper["schemes_50us"], paper["schemes_10us"]
-    best = fast["spatial_average_percent"]
-    short = best - fast["corp_and_temporal_short_of_the_best_percent"]
+    short = fast["spatial_average_percent"] - fast["corp_and_temporal_short_of_the_best_percent"]
     draw_accuracy(results, paper, folder / "accuracy.svg")
     draw_latency(results, paper, folder / "latency.svg")
     draw_improvements(results, ["no readahead", "10 devices", "corp"], ladder["improvement_percent"], 50,
@@ -394,7 +389,7 @@ def draw(results, paper, folder):
         folder / "schemes-50us.svg")
     draw_improvements(
         results, [*SCHEMES, FULL],
-        {"spatial": best, "combo": fast["combo_average_percent"], "temporal": short, "corp": short,
+        {"spatial": fast["spatial_average_percent"], "combo": fast["combo_average_percent"], "temporal": short, "corp": short,
          FULL: fast["full_dram_average_percent"]}, 10, folder / "schemes-10us.svg")
     draw_faults(results, folder / "faults.svg")
     draw_utilisation(results, paper, folder / "utilisation.svg")
@@ -440,7 +435,8 @@ def tables(results, paper):
     for pace in TITLES:
         parts[f"ladder-{pace}"] = table(
             [*heads, *LADDER],
-            improvement_rows(results, pace, 50, LADDER, {"no readahead": "1 %, up to 6 %", "10 devices": "7 %", "corp": "16 %"}))
+            improvement_rows(results, pace, 50, LADDER,
+                             {"no readahead": "1 %, up to 6 %", "10 devices": "7 %", "corp": "16 %"}))
         parts[f"schemes-50us-{pace}"] = table(
             [*heads, *SCHEMES, FULL], improvement_rows(results, pace, 50, [*SCHEMES, FULL], slow))
     fast = {"spatial": "7.7 %", "combo": "7 %", "temporal": "about 6.2 %", "corp": "about 6.2 %", FULL: "21 %"}
@@ -496,7 +492,7 @@ def main():
     found = tables(results, paper)
     if not quick:
         common.fill_in(FOLDER / "README.md", found)
-    print("\n\n".join(f"{name}\n\n{part}" for name, part in found.items()))
+    print("\n\n".join(found.values()))
 
 
 if __name__ == "__main__":
