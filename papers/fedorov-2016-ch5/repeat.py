@@ -485,7 +485,7 @@ def main():
     quick = parser.parse_args().quick
     bench = common.Bench(common.work_directory(FOLDER))
     paper = json.loads((FOLDER / "paper.json").read_text())
-    results = measure_all(bench, paper, 2_000_000 if quick else 6_000_000)
+    results = measure_all(bench, paper, 4_000_000 if quick else 6_000_000)
     folder = bench.work if quick else FOLDER
     common.write_json(folder / "results.json", results)
     draw(results, paper, folder)
