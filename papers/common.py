@@ -82,16 +82,18 @@ def trace_info(trace):
     return json.loads(kept.read_text())
 
 
-def simulate(trace, warmup, **options):
-    """`terrace sim pages` with these options, all combinations; a list of runs.
+def simulate(traces, warmup, **options):
+    """`terrace sim pages` of a trace, or of several together, with these options, all combinations;
+    a list of runs.
 
     Values that are lists are swept; underscores in names stand for dashes.
     """
+    traces = traces if isinstance(traces, list) else [traces]
     arguments = []
     for name, value in options.items():
         values = value if isinstance(value, list) else [value]
         arguments += ["--" + name.replace("_", "-"), ",".join(map(str, values))]
-    command = [TERRACE, "sim", "pages", "--quiet", "--json", "--warmup", warmup, *arguments, trace]
+    command = [TERRACE, "sim", "pages", "--quiet", "--json", "--warmup", warmup, *arguments, *traces]
     return output_json(command)["runs"]
 
 

@@ -137,5 +137,39 @@ class OskinLoh(unittest.TestCase):
         self.assertAlmostEqual(stated[55000], 0.52)
 
 
+class Fedorov(unittest.TestCase):
+    def setUp(self):
+        self.fedorov = script("fedorov-2016-ch5")
+
+    def test_improvements_are_of_the_baseline_s_time(self):
+        baseline = {"time_ns": 200, "all_dram_ns": 50}
+        self.assertAlmostEqual(self.fedorov.improvement({"time_ns": 150}, baseline), 0.25)
+        self.assertAlmostEqual(self.fedorov.full_dram(baseline), 0.75)
+
+    def test_averages_are_geometric_means_of_normalized_times(self):
+        self.assertAlmostEqual(self.fedorov.average_improvement([0.5, -1.0]), 0.0)
+
+    def test_the_calibration_finds_what_dram_alone_is_to_save(self):
+        points = [(time, 30 / (30 + time)) for time in (1, 10, 100)]
+        self.assertAlmostEqual(self.fedorov.calibrate(points, 0.34), 30 * 0.66 / 0.34)
+        self.assertEqual(self.fedorov.calibrate(points, 0.99), 1)
+        self.assertEqual(self.fedorov.calibrate(points, 0.01), 100)
+
+    def test_a_run_s_course_is_taken_in_parts(self):
+        epochs = [(10 * (index + 1), 9, 1) for index in range(2 * self.fedorov.PARTS)]
+        course = self.fedorov.in_parts(epochs)
+        self.assertEqual(len(course), self.fedorov.PARTS)
+        self.assertEqual(course[0], [20, 0.9])
+
+    def test_parts_in_which_nothing_ended_have_no_accuracy(self):
+        self.assertEqual(self.fedorov.in_parts([(10, 0, 0), (20, 3, 1)]), [[20, 0.75]])
+
+    def test_ends_are_shares_of_all_predictions(self):
+        prefetch = {"predicted": 10, "filtered": 5, "wiped": 2, "in_memory": 1, "issued": 2}
+        story = self.fedorov.story(prefetch)
+        self.assertEqual([story[end] for end in ("filtered", "wiped", "in_memory", "issued")],
+                         [0.5, 0.2, 0.1, 0.2])
+
+
 if __name__ == "__main__":
     unittest.main()

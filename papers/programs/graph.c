@@ -1,37 +1,12 @@
 /* Breadth-first searches of a random graph with few popular vertices (R-MAT, as Graph500), its
    edges in compressed rows or in linked lists. Usage: graph csr|list SCALE SEARCHES */
-#include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
+
+#include "random.h"
 
 enum { DEGREE = 16 };
 typedef struct Edge { struct Edge *next; int64_t to; } Edge;
-
-static uint64_t state = 88172645463325252u;
-static uint64_t random_bits(void) {
-    state ^= state << 13, state ^= state >> 7, state ^= state << 17;
-    return state;
-}
-
-static void *array(long count, long size) {
-    void *memory = calloc(count, size);
-    if (!memory) exit(1);
-    return memory;
-}
-
-/* An end of each of the two ends: quadrants with probabilities 0.57, 0.19, 0.19, 0.05. */
-static void random_edge(int scale, uint32_t *from, uint32_t *to) {
-    *from = *to = 0;
-    for (int bit = 0; bit < scale; bit++) {
-        uint64_t part = (random_bits() >> 20) % 100;
-        *from = 2 * *from + (part >= 76);
-        *to = 2 * *to + ((part >= 57 && part < 76) || part >= 95);
-    }
-    /* So that popular vertices are not neighbours. */
-    *from = (*from * 2654435761u) & ((1u << scale) - 1);
-    *to = (*to * 2654435761u) & ((1u << scale) - 1);
-}
 
 int main(int count, char **arguments) {
     if (count != 4) return 2;
