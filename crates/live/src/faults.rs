@@ -67,6 +67,16 @@ impl FaultStream {
         count
     }
 
+    /// Watches, or does not: then nothing is seen, and the program's faults cost what they do without
+    /// us. A stream of a cgroup that is open costs some 4 us a fault, most of it at the switches
+    /// between tasks (measured: 62,000 faults of a random walk took 0.25 s more).
+    pub fn watch(&mut self, on: bool) {
+        for ring in &mut self.rings {
+            // What cannot be switched goes on as it is.
+            let _ = if on { ring.enable() } else { ring.disable() };
+        }
+    }
+
     /// Faults that found the ring full.
     pub fn lost(&self) -> u64 {
         self.lost
