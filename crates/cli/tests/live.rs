@@ -551,5 +551,6 @@ fn a_machine_is_measured_and_a_simulated_run_held_against_a_live_one() {
     assert_eq!(document["schema"], "terrace.validate/1");
     let figures = document["figures"].as_array().unwrap();
     let faults = figures.iter().find(|f| f["name"] == "major faults");
-    assert!(faults.unwrap()["live"].as_f64().unwrap() > 10_000.0);
+    let live = faults.unwrap()["live"].as_f64().unwrap();
+    assert!(live > 10_000.0, "{document}");
 }

@@ -260,9 +260,14 @@ impl Session {
             (Way::KernelCpf, _) | (_, Some(_)) => self.take_readahead(way)?,
             _ => None,
         };
-        let steering = engine
-            .map(|engine| start_steering(engine, &budget, limit, readahead))
-            .transpose()?;
+        // Without steering the knob is held here until the program has ended.
+        let (steering, _knob) = match engine {
+            Some(engine) => {
+                let steering = start_steering(engine, &budget, limit, readahead)?;
+                (Some(steering), None)
+            }
+            None => (None, readahead),
+        };
         let counted = SwapCounters::read();
         let program = Program::start(invocation, &budget.entrances())?;
         self.signals.aim(Target::Program(program.pid()));
