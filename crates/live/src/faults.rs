@@ -68,8 +68,8 @@ impl FaultStream {
     }
 
     /// Watches, or does not: then nothing is seen, and the program's faults cost what they do without
-    /// us. A stream of a cgroup that is open costs some 4 us a fault, most of it at the switches
-    /// between tasks (measured: 62,000 faults of a random walk took 0.25 s more).
+    /// us. A stream of a cgroup that is open seems to cost some 4 us a fault: 62,000 faults of a
+    /// random walk took 0.25 s more, in single series; perhaps at the switches between tasks.
     pub fn watch(&mut self, on: bool) {
         for ring in &mut self.rings {
             // What cannot be switched goes on as it is.
