@@ -1,5 +1,6 @@
 """What the papers' scripts share: the programs, recording and simulating them, drawing."""
 
+import argparse
 import hashlib
 import json
 import math
@@ -211,6 +212,24 @@ def grouped_bars(axes, groups, series, colours):
 
 def save(figure, path):
     figure.savefig(path, metadata={"Date": None})
+
+
+def repeat(folder, about, measure, draw, tables):
+    """Measures, draws and tells; `measure` is told whether shorter recordings will do."""
+    parser = argparse.ArgumentParser(description=about)
+    parser.add_argument("--quick", action="store_true",
+                        help="shorter recordings, a minute or two; results stay in the work directory")
+    quick = parser.parse_args().quick
+    bench = Bench(work_directory(folder))
+    paper = json.loads((folder / "paper.json").read_text())
+    results = measure(bench, paper, quick)
+    target = bench.work if quick else folder
+    write_json(target / "results.json", results)
+    draw(results, paper, target)
+    found = tables(results, paper)
+    if not quick:
+        fill_in(folder / "README.md", found)
+    print("\n\n".join(found.values()))
 
 
 def work_directory(folder):

@@ -3,8 +3,6 @@
 Usage: repeat.py [--quick]
 """
 
-import argparse
-import json
 import sys
 from pathlib import Path
 
@@ -386,21 +384,10 @@ def draw(results, paper, folder):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true",
-                        help="shorter recordings, a minute or two; results stay in the work directory")
-    quick = parser.parse_args().quick
-    bench = common.Bench(common.work_directory(FOLDER))
-    paper = json.loads((FOLDER / "paper.json").read_text())
-    limit = 30_000_000 if quick else 150_000_000
-    results = measure_all(bench, list(STANDS_FOR), limit)
-    folder = bench.work if quick else FOLDER
-    common.write_json(folder / "results.json", results)
-    draw(results, paper, folder)
-    found = tables(results, paper)
-    if not quick:
-        common.fill_in(FOLDER / "README.md", found)
-    print("\n\n".join(found.values()))
+    def measure(bench, _, quick):
+        return measure_all(bench, list(STANDS_FOR), 30_000_000 if quick else 150_000_000)
+
+    common.repeat(FOLDER, __doc__, measure, draw, tables)
 
 
 if __name__ == "__main__":

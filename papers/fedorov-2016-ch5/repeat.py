@@ -3,9 +3,7 @@
 Usage: repeat.py [--quick]
 """
 
-import argparse
 import csv
-import json
 import math
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -479,20 +477,10 @@ def course_shares(course):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true",
-                        help="shorter recordings, a minute or two; results stay in the work directory")
-    quick = parser.parse_args().quick
-    bench = common.Bench(common.work_directory(FOLDER))
-    paper = json.loads((FOLDER / "paper.json").read_text())
-    results = measure_all(bench, paper, 4_000_000 if quick else 6_000_000)
-    folder = bench.work if quick else FOLDER
-    common.write_json(folder / "results.json", results)
-    draw(results, paper, folder)
-    found = tables(results, paper)
-    if not quick:
-        common.fill_in(FOLDER / "README.md", found)
-    print("\n\n".join(found.values()))
+    def measure(bench, paper, quick):
+        return measure_all(bench, paper, 4_000_000 if quick else 6_000_000)
+
+    common.repeat(FOLDER, __doc__, measure, draw, tables)
 
 
 if __name__ == "__main__":

@@ -3,8 +3,6 @@
 Usage: repeat.py [--quick]
 """
 
-import argparse
-import json
 import sys
 from pathlib import Path
 
@@ -268,26 +266,22 @@ def measure_all(bench, paper, names, limit):
     }
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true",
-                        help="shorter recordings, a minute or two; results stay in the work directory")
-    quick = parser.parse_args().quick
-    bench = common.Bench(common.work_directory(FOLDER))
-    paper = json.loads((FOLDER / "paper.json").read_text())
-    limit = 20_000_000 if quick else 100_000_000
-    results = measure_all(bench, paper, list(STANDS_FOR), limit)
-    folder = bench.work if quick else FOLDER
-    common.write_json(folder / "results.json", results)
+def draw(results, paper, folder):
     draw_fault_cost(results, paper, folder / "fault-cost.svg")
     draw_fault_parts(results, paper, folder / "fault-parts.svg")
     prefetching.draw_ways(results, paper, folder / "prefetching.svg", STANDS_FOR)
     prefetching.draw_parameters(results, folder / "prefetch-parameters.svg", COLOURS)
     prefetching.draw_design_space(results, folder / "prefetch-design-space.svg")
-    found = tables(results, paper) | prefetching.tables(results, paper)
-    if not quick:
-        common.fill_in(FOLDER / "README.md", found)
-    print("\n\n".join(found.values()))
+
+
+def main():
+    def measure(bench, paper, quick):
+        return measure_all(bench, paper, list(STANDS_FOR), 20_000_000 if quick else 100_000_000)
+
+    def all_tables(results, paper):
+        return tables(results, paper) | prefetching.tables(results, paper)
+
+    common.repeat(FOLDER, __doc__, measure, draw, all_tables)
 
 
 if __name__ == "__main__":

@@ -3,6 +3,8 @@
 //! One thread beside the program. It polls, and sleeps between two looks, longer the longer
 //! nothing happens, so that a program that does not fault pays nothing for it.
 
+mod shift;
+
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -19,6 +21,7 @@ use crate::faults::FaultStream;
 use crate::fetchers::Fetchers;
 use crate::pagemap::Pagemap;
 use crate::sysctl::PageCluster;
+use shift::Shift;
 use terrace_base::{Context, Result};
 
 /// Pages in one fetch.
@@ -52,13 +55,6 @@ const SURVEY_PAGES: u64 = 16 << 10;
 const SURVEY_SHARE: u32 = 30;
 /// Between two looks for processes that have ended.
 const CENSUS_EVERY: Duration = Duration::from_secs(1);
-/// How long it is watched before it is judged whether that was worth it.
-const WATCH: Duration = Duration::from_millis(100);
-/// Faults that are enough to judge by, and the share of them that fetched pages have to spare.
-const ENOUGH_FAULTS: u64 = 64;
-const WORTH: u64 = 16;
-/// How long it is not watched then: at first, and at most.
-const REST: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(2));
 /// How long the kernel's readahead is measured before it is judged.
 const EPOCH: Duration = Duration::from_millis(50);
 
@@ -382,54 +378,6 @@ impl Driver {
     }
 }
 
-/// When it is watched, and when not, because nothing could be foreseen of late.
-struct Shift {
-    watching: bool,
-    since: Instant,
-    /// How long the next rest takes.
-    rest: Duration,
-    /// Faults seen and faults spared when it began.
-    seen: u64,
-    spared: u64,
-}
-
-impl Shift {
-    fn new() -> Self {
-        Self {
-            watching: true,
-            since: Instant::now(),
-            rest: REST.0,
-            seen: 0,
-            spared: 0,
-        }
-    }
-
-    /// Whether to watch from now on, where that changes: `seen` faults were seen and `spared`
-    /// spared so far.
-    fn tick(&mut self, seen: u64, spared: u64) -> Option<bool> {
-        let took = if self.watching { WATCH } else { self.rest };
-        if self.since.elapsed() < took {
-            return None;
-        }
-        let (faults, gained) = (seen - self.seen, spared - self.spared);
-        let turn = match self.watching {
-            true if faults < ENOUGH_FAULTS => false,
-            true if gained * WORTH >= faults => {
-                self.rest = REST.0;
-                false
-            }
-            true => true,
-            false => {
-                self.rest = (self.rest * 2).min(REST.1);
-                true
-            }
-        };
-        self.watching ^= turn;
-        (self.since, self.seen, self.spared) = (Instant::now(), seen, spared);
-        turn.then_some(self.watching)
-    }
-}
-
 /// Measures what the kernel's readahead brings, epoch by epoch.
 struct Epochs {
     chooser: Chooser,
@@ -469,30 +417,4 @@ impl Epochs {
 fn sleep_exactly() {
     // SAFETY: PR_SET_TIMERSLACK takes an integer and concerns this thread alone.
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1) };
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Lets the time pass that the shift takes.
-    fn tick(shift: &mut Shift, seen: u64, spared: u64) -> Option<bool> {
-        shift.since -= WATCH.max(shift.rest);
-        shift.tick(seen, spared)
-    }
-
-    #[test]
-    fn watching_goes_on_while_it_is_worth_it_and_rests_ever_longer_else() {
-        let mut shift = Shift::new();
-        assert_eq!(shift.tick(1000, 0), None, "too early");
-        assert_eq!(tick(&mut shift, 10, 0), None, "too few faults");
-        assert_eq!(tick(&mut shift, 1010, 100), None, "worth it");
-        assert_eq!(tick(&mut shift, 2010, 110), Some(false));
-        assert_eq!(tick(&mut shift, 2010, 110), Some(true));
-        assert_eq!(tick(&mut shift, 3010, 110), Some(false));
-        assert_eq!(shift.rest, REST.0 * 2);
-        assert_eq!(tick(&mut shift, 3010, 110), Some(true));
-        assert_eq!(tick(&mut shift, 4010, 1110), None);
-        assert_eq!(shift.rest, REST.0);
-    }
 }

@@ -7,8 +7,11 @@
 //! processor time of the one thread, as Linux counts it in `/proc/thread-self/schedstat`, and
 //! predictors take turns, so that a neighbour's load hits all.
 
+mod common;
+
 use std::time::Duration;
 
+use common::{SplitMix64, wanted};
 use terrace_policy::prefetch::{Entry, Make, Outcome, Params, Predictor, REGISTRY};
 use terrace_policy::{Fault, Location, Memory, Page, Residence, Slot, Space, Thread};
 
@@ -18,23 +21,6 @@ const CHAIN: usize = 200_000;
 const RUNS: usize = 5;
 const SEED: u64 = 1;
 const SPACE: Space = Space(1);
-
-/// Pseudo-random numbers (`SplitMix64`: Steele, Lea and Flood, OOPSLA 2014).
-struct SplitMix64(u64);
-
-impl SplitMix64 {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        let z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        z ^ (z >> 31)
-    }
-
-    /// A number in [0, 1).
-    fn unit(&mut self) -> f64 {
-        (self.next() >> 11) as f64 / (1u64 << 53) as f64
-    }
-}
 
 /// Page after page, and in between two walks of other strides, one of them backwards.
 fn strides() -> Vec<u64> {
@@ -118,12 +104,8 @@ fn make(entry: &Entry) -> Option<Box<dyn Predictor>> {
 }
 
 fn main() {
-    // Cargo passes `--bench` on.
-    let names: Vec<_> = std::env::args().skip(1).collect();
-    let names: Vec<_> = names.iter().filter(|name| !name.starts_with('-')).collect();
-    let wanted = |entry: &&Entry| names.is_empty() || names.iter().any(|name| *name == entry.name);
-    let online = |entry: &&Entry| matches!(entry.make, Make::Online(_));
-    let entries: Vec<_> = REGISTRY.iter().filter(wanted).filter(online).collect();
+    let mut entries = wanted(REGISTRY, |entry| entry.name);
+    entries.retain(|entry| !entry.knows_future());
 
     let streams = [("strides", strides()), ("zipf", zipf()), ("chase", chase())];
     println!("{FAULTS} faults, median of {RUNS} runs: ns a fault (pages named a fault)");

@@ -5,8 +5,11 @@
 //! (all without names), the median of several runs in million touches a second, the fastest and
 //! the slowest run, and the miss ratio. Policies take turns, so that a neighbour's load hits all.
 
+mod common;
+
 use std::time::Instant;
 
+use common::{SplitMix64, wanted};
 use terrace_policy::replacement::{Entry, Make, PageId, REGISTRY, Replacement, Touch};
 
 const PAGES: u64 = 1_000_000;
@@ -14,23 +17,6 @@ const TOUCHES: usize = 20_000_000;
 const DRAM: usize = 100_000;
 const RUNS: usize = 5;
 const SEED: u64 = 1;
-
-/// Pseudo-random numbers (`SplitMix64`: Steele, Lea and Flood, OOPSLA 2014).
-struct SplitMix64(u64);
-
-impl SplitMix64 {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        let z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        z ^ (z >> 31)
-    }
-
-    /// A number in [0, 1).
-    fn unit(&mut self) -> f64 {
-        (self.next() >> 11) as f64 / (1u64 << 53) as f64
-    }
-}
 
 /// Touches by Zipf's law: the page of rank r with a probability that goes as 1 / r.
 fn zipf() -> Vec<Touch> {
@@ -74,11 +60,7 @@ fn run(entry: &Entry, touches: &[Touch]) -> (f64, f64) {
 }
 
 fn main() {
-    // Cargo passes `--bench` on.
-    let names: Vec<_> = std::env::args().skip(1).collect();
-    let names: Vec<_> = names.iter().filter(|name| !name.starts_with('-')).collect();
-    let wanted = |entry: &&Entry| names.is_empty() || names.iter().any(|name| *name == entry.name);
-    let entries: Vec<_> = REGISTRY.iter().filter(wanted).collect();
+    let entries: Vec<_> = wanted(REGISTRY, |entry| entry.name);
 
     let touches = zipf();
     let mut speeds = vec![Vec::new(); entries.len()];

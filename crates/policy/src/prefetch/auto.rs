@@ -12,7 +12,7 @@
 mod trial;
 
 use super::{Costs, Made, Outcome, Params, Prediction, Predictor, Source, Spec};
-use crate::page::{Fault, Location, Memory, Space, Thread};
+use crate::page::{Fault, Location, Memory, Space};
 use trial::Trial;
 
 /// What `of` is where it is not given.
@@ -186,12 +186,6 @@ impl Predictor for Auto {
         if child.has_lost(outcome, &costs) && child.hired {
             child.dismiss(now);
             self.trial.begin((source.0 >> CHILD_SHIFT) as usize);
-        }
-    }
-
-    fn made(&mut self, thread: Thread, touches: u64) {
-        for child in &mut self.children {
-            child.predictor.made(thread, touches);
         }
     }
 

@@ -24,7 +24,7 @@ use std::cmp::Reverse;
 use super::accuracy::Accuracy;
 use super::sketch::Sketch;
 use super::{Costs, Outcome, Params, Prediction, Predictor, Source, Spec};
-use crate::page::{Fault, Location, Memory, Space, Thread};
+use crate::page::{Fault, Location, Memory, Space};
 use shares::shares;
 use tag::Tag;
 
@@ -269,12 +269,6 @@ impl Predictor for Combo {
         }
         if let Some(child) = self.children.get_mut(tag.owner()) {
             child.predictor.outcome(tag.own(), outcome);
-        }
-    }
-
-    fn made(&mut self, thread: Thread, touches: u64) {
-        for child in &mut self.children {
-            child.predictor.made(thread, touches);
         }
     }
 
