@@ -351,9 +351,11 @@ fn after_a_kill_the_program_goes_on_and_doctor_cleans_up() {
     machine.assert_as_found();
 }
 
+/// Also where there is more swap on the machine: what another run has is its own.
 #[test]
 fn a_program_beyond_budget_and_tier_is_told_apart() {
     let Some(machine) = machine() else { return };
+    let mut other = machine.start_sleeper("exec sleep 60");
     let arguments = ["run", "--dram", "16M", "--footprint", "8M", "--"];
     let walk = walk();
     let output = machine.terrace(&[&arguments[..], &[&walk, "256", "1", "1"]].concat());
@@ -368,6 +370,8 @@ fn a_program_beyond_budget_and_tier_is_told_apart() {
         "{}",
         text(&output)
     );
+    signal(&other, libc::SIGTERM);
+    other.wait().unwrap();
     machine.assert_as_found();
 }
 

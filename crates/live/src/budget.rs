@@ -1,4 +1,5 @@
-//! The DRAM budget: a memory cgroup, of version 1 or 2.
+//! The DRAM budget: a memory cgroup, of version 1 or 2. It bounds what goes to the tier too:
+//! other swap areas of the machine, another run's among them, are not this program's to fill.
 //!
 //! Where the memory controller is of version 1, perf events are filtered by another hierarchy
 //! (its own, or version 2's), so the program joins a group in each.
@@ -119,6 +120,15 @@ pub struct Usage {
     pub major_faults: u64,
 }
 
+/// What a program may use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// DRAM.
+    pub dram: Bytes,
+    /// The tier behind it; none where it is the machine's own swap.
+    pub tier: Option<Bytes>,
+}
+
 /// A memory cgroup of our own; removed when dropped.
 #[derive(Debug)]
 pub struct Budget {
@@ -127,11 +137,11 @@ pub struct Budget {
 }
 
 impl Budget {
-    /// Makes the group `name` with a limit on its DRAM, or none.
+    /// Makes the group `name` with these limits, or none.
     ///
     /// # Errors
-    /// A failure where the group cannot be made or the limit is refused.
-    pub fn create(found: &Hierarchies, name: &str, limit: Option<Bytes>) -> Result<Self> {
+    /// A failure where the group cannot be made or a limit is refused.
+    pub fn create(found: &Hierarchies, name: &str, limits: Option<Limits>) -> Result<Self> {
         let mut budget = Self {
             groups: Vec::new(),
             version: found.version,
@@ -148,19 +158,37 @@ impl Budget {
         if found.version == Version::V2 {
             enable_memory(&found.memory)?;
         }
-        if let Some(limit) = limit {
-            budget.set_limit(limit)?;
+        if let Some(limits) = limits {
+            budget.limit(limits)?;
         }
         Ok(budget)
     }
 
-    fn set_limit(&self, limit: Bytes) -> Result<()> {
-        let file = self.memory().join(match self.version {
+    fn limit(&self, limits: Limits) -> Result<()> {
+        let dram = match self.version {
             Version::V1 => "memory.limit_in_bytes",
             Version::V2 => "memory.max",
+        };
+        self.set(dram, limits.dram)?;
+        // Version 1 counts DRAM and swap together.
+        let swap = limits.tier.map(|tier| match self.version {
+            Version::V1 => (
+                "memory.memsw.limit_in_bytes",
+                Bytes(limits.dram.0.saturating_add(tier.0)),
+            ),
+            Version::V2 => ("memory.swap.max", tier),
         });
+        match swap {
+            // A kernel that does not account for swap (swapaccount=0) has no such file.
+            Some((file, limit)) if self.memory().join(file).exists() => self.set(file, limit),
+            _ => Ok(()),
+        }
+    }
+
+    fn set(&self, file: &str, limit: Bytes) -> Result<()> {
+        let file = self.memory().join(file);
         fs::write(&file, limit.0.to_string())
-            .or_fail(|| format!("cannot set the DRAM budget {limit} in {}", file.display()))
+            .or_fail(|| format!("cannot set a limit of {limit} in {}", file.display()))
     }
 
     /// The files that a process writes `0` to in order to join.
@@ -345,12 +373,21 @@ mod tests {
     fn version_two_is_one_group_with_its_own_files() {
         let (root, found) = fake_v2();
         assert_eq!(found.version, Version::V2);
-        let budget = Budget::create(&found, "terrace-7", Some(Bytes(1 << 30))).unwrap();
+        let limits = Limits {
+            dram: Bytes(1 << 30),
+            tier: Some(Bytes(1 << 32)),
+        };
+        let budget = Budget::create(&found, "terrace-7", Some(limits)).unwrap();
         let group = root.path().join("terrace-7");
         let read = |path: PathBuf| fs::read_to_string(path).unwrap();
         assert_eq!(budget.directories(), std::slice::from_ref(&group));
         assert_eq!(read(group.join("memory.max")), "1073741824");
         assert_eq!(read(root.path().join("cgroup.subtree_control")), "+memory");
+        // The kernel makes its files with the directory, the test only afterwards.
+        assert!(!group.join("memory.swap.max").exists());
+        fs::write(group.join("memory.swap.max"), "max").unwrap();
+        budget.limit(limits).unwrap();
+        assert_eq!(read(group.join("memory.swap.max")), "4294967296");
 
         fs::write(
             group.join("memory.stat"),

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use terrace_policy::PAGE_BYTES;
 use terrace_policy::prefetch::{self, Costs, Engine, LifeStory};
 
-use crate::budget::{Budget, Hierarchies, Usage, Version, directories};
+use crate::budget::{Budget, Hierarchies, Limits, Usage, Version, directories};
 use crate::counters::SwapCounters;
 use crate::faults::FaultStream;
 use crate::journal::{Change, Journal, state_directory};
@@ -294,7 +294,9 @@ impl Session {
         for directory in directories(&self.hierarchies, &name) {
             self.journal.note(Change::Cgroup(directory))?;
         }
-        Budget::create(&self.hierarchies, &name, limit)
+        let tier = self.tier.as_ref().and_then(Tier::size);
+        let limits = limit.map(|dram| Limits { dram, tier });
+        Budget::create(&self.hierarchies, &name, limits)
     }
 
     /// The engine that steers, unless the way has none or it could win nothing.

@@ -126,6 +126,11 @@ impl Tier {
         Ok(tier)
     }
 
+    /// How much it holds; none where it is the machine's own swap, which others use too.
+    pub fn size(&self) -> Option<Bytes> {
+        self.area.as_ref()?.active_size()
+    }
+
     /// What fetches cost on it.
     pub fn costs(&self) -> Costs {
         let areas = match &self.area {

@@ -130,6 +130,13 @@ impl Area {
         active_areas().contains(&self.path())
     }
 
+    /// What the kernel can put on it, while it is on.
+    pub(super) fn active_size(&self) -> Option<Bytes> {
+        let path = self.path();
+        let (_, size) = swaps().into_iter().find(|(area, _)| *area == path)?;
+        Some(size)
+    }
+
     /// Whether nothing of it is left.
     pub fn is_undone(&self) -> bool {
         match self {
@@ -337,12 +344,21 @@ pub(super) fn c_path(path: &Path) -> io::Result<CString> {
 
 /// The swap areas in use.
 pub fn active_areas() -> Vec<PathBuf> {
-    fs::read_to_string("/proc/swaps")
-        .unwrap_or_default()
-        .lines()
-        .skip(1)
-        .filter_map(|line| Some(unescape(line.split_whitespace().next()?)))
-        .collect()
+    swaps().into_iter().map(|(path, _)| path).collect()
+}
+
+/// The areas of `/proc/swaps` and their sizes, which it has in KiB.
+fn swaps() -> Vec<(PathBuf, Bytes)> {
+    let text = fs::read_to_string("/proc/swaps").unwrap_or_default();
+    text.lines().skip(1).filter_map(parse_swap).collect()
+}
+
+/// Path, type, size, used, priority.
+fn parse_swap(line: &str) -> Option<(PathBuf, Bytes)> {
+    let mut columns = line.split_whitespace();
+    let path = unescape(columns.next()?);
+    let size = columns.nth(1)?.parse::<u64>().ok()?;
+    Some((path, Bytes(size * 1024)))
 }
 
 /// The kernel writes blanks and the like in paths as `\040`.
@@ -369,6 +385,10 @@ mod tests {
         assert_eq!(path("/mnt/my\\040disk/a"), "/mnt/my disk/a");
         assert_eq!(path("/a\\b\\04"), "/a\\b\\04");
         assert_eq!(path(""), "");
+
+        let line = "/mnt/my\\040disk/a\tfile\t\t524284\t\t76\t\t32767";
+        let area = (PathBuf::from("/mnt/my disk/a"), Bytes(524_284 << 10));
+        assert_eq!(parse_swap(line), Some(area));
     }
 
     #[test]
