@@ -2,7 +2,7 @@
 //! of a trace in memory to the outcome, with no memory behind.
 //!
 //! `cargo bench -p terrace-sim --bench llc [-- TRACE]` simulates the hierarchy of Fedorov 2016, table
-//! 2.1, on the first 50 M accesses of a trace, or on a matrix product where none is given. One policy
+//! 2.1, on the first 30 M accesses of a trace, or on a matrix product where none is given. One policy
 //! on one thread, ten in one pass on two; processor time is that of the whole process.
 
 use std::path::Path;
@@ -15,7 +15,7 @@ use terrace_sim::llc::{Mix, Open, Settings, Sinks, run};
 use terrace_trace::generate::{self, Matmul};
 use terrace_trace::{Block, Columns, Meta, Selection, Source, open};
 
-const ACCESSES: u64 = 50_000_000;
+const ACCESSES: u64 = 30_000_000;
 const REPEATS: usize = 5;
 const TEN: [&str; 10] = [
     "lru",

@@ -75,10 +75,8 @@ impl<'a> Mix<'a> {
         let turn = all.clone().min_by_key(behind).unwrap_or_default();
         let others = all.filter(|index| *index != turn).map(position);
         match others.min() {
-            Some(next) => {
-                let cores = self.programs[turn].cores.len() as u64;
-                (turn, (next - position(turn) + TURN) * cores)
-            }
+            // All have as many cores.
+            Some(next) => (turn, next - position(turn) + TURN),
             None => (turn, u64::MAX),
         }
     }

@@ -123,9 +123,9 @@ impl<'a> Program<'a> {
         self.done
     }
 
-    /// How far it has come: instructions a core.
+    /// How far it has come: instructions of all its cores.
     pub fn position(&self) -> u64 {
-        self.instructions / self.cores.len() as u64
+        self.instructions
     }
 
     /// The accesses that have been read last.
