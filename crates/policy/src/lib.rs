@@ -6,8 +6,10 @@
 //! code, so what one says can be checked with the other.
 
 pub mod cache;
+pub mod llc;
 pub mod page;
 pub mod page_cluster;
+pub mod params;
 pub mod prefetch;
 pub mod replacement;
 

@@ -16,7 +16,6 @@ pub mod leap;
 mod lru;
 pub mod markov;
 pub mod oracle;
-mod params;
 mod queue;
 pub mod readahead;
 mod registry;
@@ -33,9 +32,9 @@ mod testing;
 mod threads;
 pub mod vldp;
 
+pub use crate::params::Params;
 pub use costs::Costs;
 pub use engine::{Engine, Order, Settings, Trigger};
-pub use params::Params;
 pub use queue::SecondaryQueue;
 pub use registry::{Entry, Future, Made, Make, REGISTRY, by_name};
 pub use spec::{ENGINE_KEYS, Spec};

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::registry::{Entry, Future, Made, Make, REGISTRY, by_name};
 use super::{Engine, Order, Params, Settings, Trigger};
+use crate::params::split_list;
 
 /// The engine's settings that every predictor takes, for `--help`.
 pub const ENGINE_KEYS: &str = "queue=lifo|fifo|direct, hints=2048, trigger=faults|first-use";
@@ -58,16 +59,7 @@ impl Spec {
         text: &str,
         parse: impl FnMut(&str) -> Result<T, String>,
     ) -> Result<Vec<T>, String> {
-        let mut specs: Vec<String> = Vec::new();
-        for part in text.split(',') {
-            match specs.last_mut() {
-                Some(spec) if part.contains('=') && !part.contains(':') => {
-                    spec.push(',');
-                    spec.push_str(part);
-                }
-                _ => specs.push(part.to_owned()),
-            }
-        }
+        let specs = split_list(text);
         specs.iter().map(String::as_str).map(parse).collect()
     }
 

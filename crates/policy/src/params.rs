@@ -1,8 +1,23 @@
-//! Settings as they are written behind a predictor's name: `depth=4,history=1`.
+//! Settings as they are written behind a policy's name: `stride:depth=4,history=1`.
 
 use std::fmt;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
+
+/// Takes a list with commas apart. A part with `=` and without `:` is a setting of the one before.
+pub fn split_list(text: &str) -> Vec<String> {
+    let mut specs: Vec<String> = Vec::new();
+    for part in text.split(',') {
+        match specs.last_mut() {
+            Some(spec) if part.contains('=') && !part.contains(':') => {
+                spec.push(',');
+                spec.push_str(part);
+            }
+            _ => specs.push(part.to_owned()),
+        }
+    }
+    specs
+}
 
 /// Keys and values, each to be taken once.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

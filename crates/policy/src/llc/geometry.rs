@@ -1,0 +1,98 @@
+//! The shape of a cache.
+
+/// Sets and ways of a cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Geometry {
+    /// How many sets there are, at least one.
+    pub sets: usize,
+    /// Lines of a set, from 1 to 64; need not be a power of two.
+    pub ways: usize,
+}
+
+impl Geometry {
+    /// Most ways: a set's dirty bits are one word.
+    pub const MOST_WAYS: usize = 64;
+
+    /// A cache of `bytes` in lines of `line` bytes.
+    ///
+    /// # Errors
+    /// A sentence where that is no whole number of sets, or the ways are none or too many.
+    pub fn of(bytes: u64, ways: usize, line: u64) -> Result<Self, String> {
+        if !(1..=Self::MOST_WAYS).contains(&ways) {
+            return Err(format!("a cache has from 1 to {} ways", Self::MOST_WAYS));
+        }
+        let set = ways as u64 * line;
+        if set == 0 || bytes == 0 || !bytes.is_multiple_of(set) {
+            return Err(format!(
+                "{bytes} bytes are no whole number of sets of {ways} lines of {line} bytes"
+            ));
+        }
+        let sets = usize::try_from(bytes / set).map_err(|e| e.to_string())?;
+        Ok(Self { sets, ways })
+    }
+
+    /// The set of a line: the lowest bits, or the rest where sets are no power of two.
+    #[inline]
+    pub fn set_of(self, line: u64) -> usize {
+        if self.sets.is_power_of_two() {
+            line as usize & (self.sets - 1)
+        } else {
+            (line % self.sets as u64) as usize
+        }
+    }
+
+    /// Lines that it holds.
+    pub fn lines(self) -> usize {
+        self.sets * self.ways
+    }
+}
+
+/// Where a line lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Place {
+    /// The set.
+    pub set: usize,
+    /// The way of the set.
+    pub way: usize,
+}
+
+impl Place {
+    /// As an index into a table of a value a line.
+    #[inline]
+    pub fn index(self, geometry: Geometry) -> usize {
+        self.set * geometry.ways + self.way
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_make_sets() {
+        let of = |bytes, ways| Geometry::of(bytes, ways, 64);
+        let sets = |bytes, ways| of(bytes, ways).map(|geometry| geometry.sets);
+        assert_eq!(sets(2 << 20, 16), Ok(2048));
+        assert_eq!(sets(24 << 10, 12), Ok(32));
+        assert_eq!(sets(3 << 20, 24), Ok(2048));
+        for (bytes, ways, why) in [
+            (1000, 4, "whole number"),
+            (0, 4, "whole number"),
+            (1024, 0, "1 to 64"),
+            (1 << 20, 65, "1 to 64"),
+        ] {
+            let error = of(bytes, ways).unwrap_err();
+            assert!(error.contains(why), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_line_s_set_is_its_remainder() {
+        for sets in [1, 3, 4, 96, 128] {
+            let geometry = Geometry { sets, ways: 1 };
+            for line in [0, 1, 95, 12_345, u64::MAX] {
+                assert_eq!(geometry.set_of(line) as u64, line % sets as u64);
+            }
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! `nru`: evicts the first line of the set that was not referenced of late.
+//!
+//! One bit a line says that it was referenced. Where all are, those of the others are cleared, as
+//! processors do in place of LRU (Jaleel et al., ISCA 2010, section 3).
+
+use super::{Choice, Geometry, LlcPolicy, Place, Request};
+
+/// The policy.
+pub struct Nru {
+    ways: usize,
+    /// The referenced ways of each set, as bits.
+    referenced: Vec<u64>,
+}
+
+impl Nru {
+    /// For a cache of this shape.
+    pub fn new(geometry: Geometry) -> Self {
+        Self {
+            ways: geometry.ways,
+            referenced: vec![0; geometry.sets],
+        }
+    }
+
+    fn reference(&mut self, place: Place) {
+        let all = u64::MAX >> (64 - self.ways);
+        let set = &mut self.referenced[place.set];
+        *set |= 1 << place.way;
+        if *set == all {
+            *set = 1 << place.way;
+        }
+    }
+}
+
+impl LlcPolicy for Nru {
+    fn hit(&mut self, place: Place, _: &Request) {
+        self.reference(place);
+    }
+
+    fn choose(&mut self, set: usize, _: u64, _: &Request) -> Choice {
+        // With a single way that one stays referenced.
+        let way = self.referenced[set].trailing_ones() as usize;
+        Choice::Evict(way.min(self.ways - 1))
+    }
+
+    fn fill(&mut self, place: Place, _: &Request) {
+        self.reference(place);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::llc::{Cache, Kind, Outcome};
+
+    #[test]
+    fn the_first_that_was_not_referenced_goes() {
+        let geometry = Geometry { sets: 1, ways: 4 };
+        let mut cache = Cache::new(geometry, Box::new(Nru::new(geometry)));
+        let mut evicted = |line| match cache.access(&Request {
+            line,
+            ip: 0,
+            core: 0,
+            kind: Kind::Load,
+        }) {
+            Outcome::Miss {
+                evicted: Some(evicted),
+            } => Some(evicted.line),
+            _ => None,
+        };
+        // The fourth makes all referenced: only its own bit stays.
+        assert_eq!([10, 11, 12, 13].map(&mut evicted), [None; 4]);
+        assert_eq!(evicted(10), None);
+        assert_eq!([14, 15].map(&mut evicted), [Some(11), Some(12)]);
+        // Now all are referenced again, and only 15 has kept its bit.
+        assert_eq!(evicted(16), Some(10));
+    }
+}
