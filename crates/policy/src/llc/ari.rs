@@ -152,3 +152,60 @@ impl LlcPolicy for Ari {
         self.settings.tag_bits()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::llc::{Cache, Evicted, Kind, Outcome};
+
+    /// Loads the lines of a text in turn; `*` is one that is written back, line 0.
+    fn outcomes(cache: &mut Cache, lines: &str) -> Vec<Outcome> {
+        let request = |letter| Request {
+            line: if letter == '*' { 0 } else { u64::from(letter) },
+            ip: 0,
+            core: 0,
+            kind: if letter == '*' {
+                Kind::WriteBack
+            } else {
+                Kind::Load
+            },
+        };
+        let lines = lines.chars().map(request);
+        lines.map(|request| cache.access(&request)).collect()
+    }
+
+    fn evicts(line: char) -> Outcome {
+        let (line, dirty) = match line {
+            '*' => (0, true),
+            line => (u64::from(line), false),
+        };
+        let evicted = Some(Evicted { line, dirty });
+        Outcome::Miss { evicted }
+    }
+
+    /// Two ways, LRU against 0H2, epochs of eight requests.
+    #[test]
+    fn two_decisions_by_hand() {
+        let geometry = Geometry { sets: 1, ways: 2 };
+        let mut params = Params::parse("p=2,insert=mru,epoch=8").unwrap();
+        let ari = Ari::new(geometry, &mut params, 1).unwrap();
+        let mut cache = Cache::new(geometry, Box::new(ari));
+        let in_force = |cache: &Cache| cache.policy().in_force().map(|force| force.high);
+
+        // LRU loses line 0 to c and to e: 8 misses and 2 write-backs. 0H2 keeps it: 6 and none.
+        let first = outcomes(&mut cache, "*bc*de*f");
+        let lru = ['*', 'b', 'c', '*', 'd', 'e'].map(evicts);
+        assert_eq!(first[2..], lru);
+        assert_eq!(in_force(&cache), Some(2));
+
+        // Now 0H2 holds a line that nobody needs: 8 misses where LRU has 3 and a write-back. By
+        // the averages 15/16 * 10 + 4 = 13.375 sixteenths for LRU, 15/16 * 6 + 8 = 13.625 for 0H2.
+        let second = outcomes(&mut cache, "gxyxyxyx");
+        let kept = ['f', 'g', 'x', 'y', 'x', 'y', 'x', 'y'].map(evicts);
+        assert_eq!(second, kept);
+        assert_eq!(in_force(&cache), Some(0));
+
+        assert_eq!(outcomes(&mut cache, "y"), [evicts('*')]);
+        assert_eq!(in_force(&cache), Some(2));
+    }
+}

@@ -137,3 +137,72 @@ fn alternately(low: bool) -> Insertion {
         false => Insertion::Mru,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::llc::Geometry;
+    use crate::params::Params;
+
+    fn plan(ways: usize, text: &str) -> Plan {
+        let geometry = Geometry { sets: 64, ways };
+        Plan::new(&Settings::new(geometry, &mut Params::parse(text).unwrap()).unwrap())
+    }
+
+    fn names(followed: impl Iterator<Item = Partitioning>) -> Vec<String> {
+        let name = |followed: Partitioning| format!("{}{:?}", followed.high, followed.insertion);
+        followed.map(name).collect()
+    }
+
+    /// The lists of Fedorov 2016, 2.3 and 2.5.3, from their ends.
+    #[test]
+    fn static_policies_are_those_of_the_paper() {
+        for (text, expected) in [
+            ("p=3", "16Mru 8Mru 0Mru 16Low 8Low 0Low"),
+            ("p=3,insert=mru", "16Mru 8Mru 0Mru"),
+            ("p=3,insert=lh", "16Mru 8Low 0Low"),
+            (
+                "insert=p+1",
+                "16Mru 14Low 12Mru 10Low 8Mru 6Low 4Mru 2Low 0Mru 16Low",
+            ),
+        ] {
+            assert_eq!(names(plan(16, text).followed(0)).join(" "), expected);
+        }
+    }
+
+    #[test]
+    fn any_associativity_has_partitions_from_lru_to_none() {
+        for (ways, text, highs) in [
+            (1, "", &[1, 0][..]),
+            (3, "p=4", &[3, 2, 1, 0]),
+            (3, "p=3", &[3, 1, 0]),
+            (12, "p=5", &[12, 9, 6, 3, 0]),
+            (12, "", &[12, 10, 8, 6, 4, 2, 0]),
+        ] {
+            let plan = plan(ways, &format!("insert=mru,{text}"));
+            let found: Vec<_> = plan.candidates.iter().map(|other| other.high).collect();
+            assert_eq!(found, highs);
+        }
+    }
+
+    /// Fedorov 2016, 2.5.4, item 5.
+    #[test]
+    fn half_an_epoch_tells_of_neighbours() {
+        let plan = plan(16, "p=5,half=on,insert=mru,epoch=7");
+        assert_eq!(names(plan.followed(0)), ["16Mru", "8Mru", "0Mru"]);
+        assert_eq!(names(plan.followed(1)), ["16Mru", "12Mru", "4Mru"]);
+        assert_eq!([plan.length(0), plan.length(1)], [3, 4]);
+        let counts = |of: [u32; 3]| {
+            of.map(|misses| Counts {
+                misses: misses.into(),
+                writebacks: 0.0,
+            })
+        };
+        let mut epoch = [Counts::default(); 5];
+        plan.spread(0, &counts([10, 20, 40]), &mut epoch);
+        assert_eq!(epoch.map(|of| of.misses), [10.0, 15.0, 20.0, 30.0, 40.0]);
+        plan.spread(1, &counts([100, 200, 600]), &mut epoch);
+        let both = [110.0, 215.0, 420.0, 630.0, 640.0];
+        assert_eq!(epoch.map(|of| of.misses), both);
+    }
+}

@@ -85,3 +85,82 @@ fn replace(set: &mut [u32], from: usize, to: usize, entry: u32) {
     }
     set[to] = entry;
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::llc::Geometry;
+    use crate::params::Params;
+
+    fn shadow(text: &str) -> Shadow {
+        let geometry = Geometry { sets: 1, ways: 16 };
+        Shadow::new(&Settings::new(geometry, &mut Params::parse(text).unwrap()).unwrap())
+    }
+
+    fn tags(shadow: &Shadow) -> Vec<u32> {
+        shadow.tags[..16].iter().map(|entry| entry >> 1).collect()
+    }
+
+    fn of(high: usize, insertion: Insertion) -> Partitioning {
+        Partitioning { high, insertion }
+    }
+
+    /// A set whose most recently used tag is 0 and whose least is 15; those at LRU, below it and
+    /// at position 5 are dirty.
+    fn full() -> Shadow {
+        let mut shadow = shadow("");
+        for tag in (0..16).rev() {
+            shadow.access(0, of(16, Insertion::Mru), tag, [5, 14, 15].contains(&tag));
+        }
+        shadow
+    }
+
+    /// Fedorov 2016, figure 2.2: the least recent clean block of the low-hit partition, the dirty
+    /// one at LRU if there is none, and that at LRU if there is no low-hit block.
+    #[test]
+    fn eviction_candidates_of_static_policies() {
+        for (high, candidate) in [(0, 13), (8, 13), (13, 13), (14, 15), (15, 15), (16, 15)] {
+            let mut shadow = full();
+            let dirty = shadow.access(0, of(high, Insertion::Mru), 20, false);
+            assert_eq!(dirty, Some(candidate == 15), "{high}H16");
+            assert!(!tags(&shadow).contains(&candidate), "{high}H16");
+        }
+    }
+
+    /// Fedorov 2016, figure 2.3: 8H16 inserts behind the eight most recent ones, which stay as
+    /// they are.
+    #[test]
+    fn insertion_at_the_top_of_the_low_hit_partition() {
+        let mut shadow = full();
+        shadow.access(0, of(8, Insertion::Low), 20, false);
+        let expected = [0, 1, 2, 3, 4, 5, 6, 7, 20, 8, 9, 10, 11, 12, 14, 15];
+        assert_eq!(tags(&shadow), expected);
+        shadow.access(0, of(8, Insertion::Low), 21, true);
+        assert_eq!(tags(&shadow)[..2], [21, 0], "what is written back: at MRU");
+        assert_eq!(shadow.access(0, of(8, Insertion::Low), 20, false), None);
+        assert_eq!(tags(&shadow)[..2], [20, 21], "a hit");
+        shadow.access(0, of(16, Insertion::Low), 22, false);
+        assert_eq!(tags(&shadow)[15], 22, "16H16 with LH: at LRU");
+    }
+
+    #[test]
+    fn a_tag_stays_dirty_when_it_is_read() {
+        let mut shadow = full();
+        let lru = of(16, Insertion::Mru);
+        assert_eq!(shadow.access(0, lru, 15, false), None);
+        for tag in 20..35 {
+            shadow.access(0, lru, tag, false);
+        }
+        assert_eq!(shadow.access(0, lru, 35, false), Some(true));
+    }
+
+    /// Fedorov 2016, 2.5.4, item 1: the top six of 12 bits on the bottom six.
+    #[test]
+    fn tags_are_folded() {
+        assert_eq!(shadow("").fold(0b110011_000001), 0b110010);
+        assert_eq!(shadow("tag=12").fold(0b110011_000001), 0b110011_000001);
+        assert_eq!(shadow("").fold(0b1_000000_110011_000001), 0b110011);
+        let all = shadow("tag=30").fold(u64::MAX);
+        assert_eq!(all, 0b1111, "30 and 30 bits cancel, 4 are left");
+    }
+}
