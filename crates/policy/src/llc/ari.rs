@@ -18,7 +18,7 @@ mod samples;
 mod settings;
 mod shadow;
 
-pub use settings::{Eviction, Insertions, Misses, Settings};
+pub use settings::{Eviction, Insertions, Settings};
 
 use super::{Choice, Geometry, InForce, LlcPolicy, Place, Recency, Request};
 use crate::params::Params;
@@ -134,7 +134,7 @@ impl LlcPolicy for Ari {
 
     fn fill(&mut self, place: Place, request: &Request) {
         let writes = request.kind.writes();
-        self.samples.missed(place.set, writes);
+        self.samples.missed(place.set);
         let position = self.of(place.set).position(self.settings.dirty, writes);
         self.recency.put(place, position);
     }

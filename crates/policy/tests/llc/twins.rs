@@ -13,7 +13,7 @@ const SETTINGS: &[(&str, &[&str])] = &[
         "ari",
         &[
             "",
-            "epoch=40",
+            "epoch=40,tag=6",
             "epoch=25,dirty=lh",
             "epoch=40,p=2,tag=30",
             "epoch=31,sets=1,tag=2",
@@ -27,11 +27,10 @@ const SETTINGS: &[(&str, &[&str])] = &[
             "epoch=30,half=on,p=2",
             "epoch=40,recent=1,slack=0",
             "epoch=25,slack=inf,wmiss=0.5,wwb=3",
-            "epoch=40,count=reads",
             "epoch=20,live=on,p=2,insert=mru",
             "epoch=40,live=on,p=2,evict=lru",
             "epoch=40,live=on,p=3,insert=p+1,dirty=lh",
-            "epoch=31,live=on,p=3,half=on,count=reads",
+            "epoch=31,live=on,p=3,half=on",
         ],
     ),
     (

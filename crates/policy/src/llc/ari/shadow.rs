@@ -157,9 +157,9 @@ mod tests {
     /// Fedorov 2016, 2.5.4, item 1: the top six of 12 bits on the bottom six.
     #[test]
     fn tags_are_folded() {
-        assert_eq!(shadow("").fold(0b110011_000001), 0b110010);
+        assert_eq!(shadow("tag=6").fold(0b110011_000001), 0b110010);
         assert_eq!(shadow("tag=12").fold(0b110011_000001), 0b110011_000001);
-        assert_eq!(shadow("").fold(0b1_000000_110011_000001), 0b110011);
+        assert_eq!(shadow("tag=6").fold(0b1_000000_110011_000001), 0b110011);
         let all = shadow("tag=30").fold(u64::MAX);
         assert_eq!(all, 0b1111, "30 and 30 bits cancel, 4 are left");
     }
