@@ -9,14 +9,23 @@
 //! `tests/llc/slow`.
 
 mod cache;
+pub mod dblk;
 mod geometry;
+pub mod hawkeye;
 pub mod lru;
+pub mod mockingjay;
 pub mod nhm;
 pub mod nru;
 pub mod random;
 mod recency;
 mod registry;
+pub mod rlr;
+mod sampled;
+pub mod ship;
+mod signature;
 mod spec;
+#[cfg(test)]
+mod testing;
 
 pub use cache::{Cache, Evicted, Outcome};
 pub use geometry::{Geometry, Place};
