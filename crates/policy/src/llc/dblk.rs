@@ -9,7 +9,7 @@
 //!
 //! The paper's: 32 sampled sets with 12 entries, tags and instructions in 15 bits each, three tables
 //! of 4096 counters of 2 bits, a threshold of 8. Its sets lie at equal distances, these do not quite
-//! ([`Sampled`]). How it hashes, which of several dead lines it evicts, and whether counters go down
+//! (`sampled.rs`). How it hashes, which of several dead lines it evicts, and whether counters go down
 //! by one, as here, could not be checked; the authors' entry to the championship of 2010 evicts the
 //! first and halves the counters of every other table.
 //!

@@ -1,6 +1,6 @@
 //! `hawkeye`: learns from what Belady's optimum would have done.
 //!
-//! Hawkeye (Jain and Lin, ISCA 2016). On sampled sets [`optgen`] tells, each time that a line is
+//! Hawkeye (Jain and Lin, ISCA 2016). On sampled sets `OPTgen` tells, each time that a line is
 //! asked for again, whether OPT would have kept it. The instruction that asked before is trained
 //! with that: its counter says whether it is friendly to the cache or averse. Lines have ages from 0
 //! to 7. What an averse instruction touches has 7 and goes first; what a friendly one touches has 0,
