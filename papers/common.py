@@ -24,30 +24,43 @@ OURS, PAPER = "#2a6f97", "#d1495b"
 
 
 class Bench:
-    """A work directory with the programs compiled, and `terrace`."""
+    """A work directory with the programs of a folder compiled, and `terrace`."""
 
-    def __init__(self, work):
+    def __init__(self, work, folder=PROGRAMS, inputs=None):
+        """`inputs` maps names to functions that make an input in the work directory."""
         if not TERRACE.exists():
             sys.exit(f"{TERRACE} is not there; run `make build` first")
         self.work = Path(work)
         self.bin = self.work / "bin"
         self.bin.mkdir(parents=True, exist_ok=True)
-        self.programs = tomllib.loads((PROGRAMS / "programs.toml").read_text())
-        for source in PROGRAMS.glob("*.c"):
-            flags = ["-O2", "-Wall", "-Wextra", "-pthread"]
-            subprocess.run(["cc", *flags, "-o", self.bin / source.stem, source], check=True)
+        self.folder = folder
+        self.inputs = INPUTS | (inputs or {})
+        self.places = {"bin": self.bin, "programs": folder, "work": self.work}
+        self.programs = self.read()
+        for source in {*PROGRAMS.glob("*.c"), *folder.glob("*.c")}:
+            self.compile(source)
+
+    def read(self):
+        return tomllib.loads((self.folder / "programs.toml").read_text())
+
+    def compile(self, source):
+        libraries = self.programs.get(source.stem, {}).get("libraries", ["-lm"])
+        flags = ["-O2", "-Wall", "-Wextra", "-pthread", f"-I{PROGRAMS}"]
+        subprocess.run(["cc", *flags, "-o", self.bin / source.stem, source, *libraries], check=True)
+
+    def command(self, name):
+        """What starts a program, its places filled in."""
+        return [part.format(**self.places) for part in self.programs[name]["command"]]
 
     def record(self, name, limit, *options):
         """Records a program until it ends or has made `limit` rows; returns the trace's path.
 
         A trace of an earlier call with the same program, command and options is taken again.
         """
-        program = self.programs[name]
+        program, command = self.programs[name], self.command(name)
         if "input" in program:
-            INPUTS[program["input"]](self.work)
-        places = {"bin": self.bin, "programs": PROGRAMS, "work": self.work}
-        command = [part.format(**places) for part in program["command"]]
-        ours = [Path(part) for part in command if Path(part).parent in (self.bin, PROGRAMS)]
+            self.inputs[program["input"]](self.work)
+        ours = [Path(part) for part in command if Path(part).parent in (self.bin, self.folder)]
         content = [path.read_bytes() for path in ours]
         key = repr((command, limit, options, content)).encode()
         trace = self.work / f"{name}-{hashlib.sha256(key).hexdigest()[:12]}.parquet"
@@ -56,11 +69,21 @@ class Bench:
         say(f"recording {name}")
         partial = trace.with_suffix(".partial.parquet")
         recorder = [TERRACE, "record", "--quiet", "--limit", str(limit), *options, "-o", partial]
-        done = subprocess.run([*recorder, "--", *command], stdout=subprocess.DEVNULL)
-        if done.returncode != 0:
-            sys.exit(f"recording {name} failed with exit code {done.returncode}")
+        code = self.run([*recorder, "--", *command], program.get("stdin"))
+        if code != 0:
+            sys.exit(f"recording {name} failed with exit code {code}")
         partial.rename(trace)
         return trace
+
+    def run(self, command, stdin):
+        """Its exit code. Where it is sent lines, its input stays open: some programs stop
+        thinking when there is more to read, and the end of it is that too."""
+        if stdin is None:
+            return subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL).returncode
+        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True) as process:
+            process.stdin.write("".join(f"{line}\n" for line in stdin))
+            process.stdin.flush()
+            return process.wait()
 
     def versions(self, names):
         """What the programs are: one line each, and what recorded them."""

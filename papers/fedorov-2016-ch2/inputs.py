@@ -104,14 +104,14 @@ def functions(numbers, count, unit):
     yield "struct node { int left, right, item[16]; };\nstatic int table[256];"
     for index in range(count):
         callees = [f"f{unit}_{numbers.randrange(index)}" for _ in range(4)] if index else []
-        body = "\n    ".join(statement(numbers, 3, callees) for _ in range(numbers.randint(4, 16)))
+        body = "\n    ".join(statement(numbers, 2, callees) for _ in range(numbers.randint(4, 16)))
         yield (f"int f{unit}_{index}(struct node *p, int a, int b)\n{{\n    int c = a ^ b, i = 0;\n    {body}\n"
                "    return a + b + c + i;\n}")
 
 
 def make_source(path):
-    """A C program of 1,500 functions, preprocessed."""
-    path.write_text("\n".join(functions(random.Random(3), 1_500, 0)) + "\n")
+    """A C program of 300 functions, preprocessed."""
+    path.write_text("\n".join(functions(random.Random(3), 300, 0)) + "\n")
 
 
 def make_model(path):

@@ -10,7 +10,7 @@
       <xsl:for-each select="item[generate-id() = generate-id(key('kind', @kind)[1])]">
         <xsl:sort select="@kind"/>
         <h1><xsl:value-of select="@kind"/>: <xsl:value-of select="count(key('kind', @kind))"/></h1>
-        <p>mean price <xsl:value-of select="format-number(sum(key('kind', @kind)/@price) div count(key('kind', @kind)), '0.00')"/></p>
+        <p>mean price <xsl:value-of select="round(sum(key('kind', @kind)/@price) div count(key('kind', @kind)))"/></p>
         <xsl:apply-templates select="key('kind', @kind)"><xsl:sort select="@price" data-type="number"/></xsl:apply-templates>
       </xsl:for-each>
     </body></html>

@@ -1,0 +1,51 @@
+"""The programs of this paper: which of them are there, and their recordings."""
+
+import subprocess
+import sys
+from functools import partial
+from pathlib import Path
+
+FOLDER = Path(__file__).resolve().parent
+sys.path.insert(0, str(FOLDER.parent))
+
+import common  # noqa: E402
+import inputs  # noqa: E402
+
+# Only what the private levels let through.
+RECORDING = ["--filter", "l1l2"]
+
+
+class Programs(common.Bench):
+    """The programs of `programs/programs.toml`, without those that are not installed."""
+
+    def __init__(self, work):
+        made = {name: partial(inputs.make, name=name) for name in inputs.MAKERS}
+        super().__init__(work, FOLDER / "programs", made)
+        self.places["cc1"] = common.first_line(["gcc", "-print-prog-name=cc1"])
+
+    def read(self):
+        programs = super().read()
+        self.missing = [name for name, program in programs.items() if not succeeds(program["check"])]
+        for name in self.missing:
+            common.say(f"MISSING: {name} is left out; apt-get install {' '.join(programs[name]['packages'])}")
+            del programs[name]
+        return programs
+
+    def compile(self, source):
+        if source.stem not in self.missing:
+            super().compile(source)
+
+    def trace(self, name, rows):
+        """Of a program after it has set itself up: what it makes in that time, and then `rows`."""
+        return self.record(name, self.setup(name) + rows, *RECORDING)
+
+    def setup(self, name):
+        """Rows that a program makes before what it is here for."""
+        return self.programs[name].get("setup", 0)
+
+
+def succeeds(command):
+    try:
+        return subprocess.run(command, capture_output=True).returncode == 0
+    except FileNotFoundError:
+        return False
