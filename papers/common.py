@@ -69,21 +69,12 @@ class Bench:
         say(f"recording {name}")
         partial = trace.with_suffix(".partial.parquet")
         recorder = [TERRACE, "record", "--quiet", "--limit", str(limit), *options, "-o", partial]
-        code = self.run([*recorder, "--", *command], program.get("stdin"))
+        log = trace.with_suffix(".log")
+        code = run([*recorder, "--", *command], program.get("stdin"), log)
         if code != 0:
-            sys.exit(f"recording {name} failed with exit code {code}")
+            sys.exit(f"recording {name} failed with exit code {code}; what it said is in {log}")
         partial.rename(trace)
         return trace
-
-    def run(self, command, stdin):
-        """Its exit code. Where it is sent lines, its input stays open: some programs stop
-        thinking when there is more to read, and the end of it is that too."""
-        if stdin is None:
-            return subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL).returncode
-        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True) as process:
-            process.stdin.write("".join(f"{line}\n" for line in stdin))
-            process.stdin.flush()
-            return process.wait()
 
     def versions(self, names):
         """What the programs are: one line each, and what recorded them."""
@@ -96,6 +87,22 @@ class Bench:
             if PYTHON in parts:
                 versions[library] = first_line([PYTHON, "-c", f"import {library} as l; print(l.__version__)"])
         return {"programs": lines, "versions": versions}
+
+
+def run(command, stdin, log):
+    """Runs a command that says what it has to say in a file; its exit code.
+
+    Where it is sent lines, its input stays open: some programs stop thinking when there is more to
+    read, and the end of it is that too.
+    """
+    with log.open("w") as said:
+        if stdin is None:
+            return subprocess.run(command, stdout=subprocess.DEVNULL, stderr=said).returncode
+        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=said,
+                              text=True) as process:
+            process.stdin.write("".join(f"{line}\n" for line in stdin))
+            process.stdin.flush()
+            return process.wait()
 
 
 def trace_info(trace):
@@ -237,13 +244,13 @@ def save(figure, path):
     figure.savefig(path, metadata={"Date": None})
 
 
-def repeat(folder, about, measure, draw, tables):
+def repeat(folder, about, measure, draw, tables, bench=Bench):
     """Measures, draws and tells; `measure` is told whether shorter recordings will do."""
     parser = argparse.ArgumentParser(description=about)
     parser.add_argument("--quick", action="store_true",
                         help="shorter recordings, a minute or two; results stay in the work directory")
     quick = parser.parse_args().quick
-    bench = Bench(work_directory(folder))
+    bench = bench(work_directory(folder))
     paper = json.loads((folder / "paper.json").read_text())
     results = measure(bench, paper, quick)
     target = bench.work if quick else folder

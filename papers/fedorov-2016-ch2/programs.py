@@ -1,7 +1,11 @@
-"""The programs of this paper: which of them are there, and their recordings."""
+"""The programs of this paper: which of them are there, and their recordings.
+
+Usage: programs.py    names the Debian packages that they are in
+"""
 
 import subprocess
 import sys
+import tomllib
 from functools import partial
 from pathlib import Path
 
@@ -35,6 +39,12 @@ class Programs(common.Bench):
         if source.stem not in self.missing:
             super().compile(source)
 
+    def versions(self, names):
+        found = super().versions(names)
+        packages = sorted({package for name in names for package in self.programs[name]["packages"]})
+        query = ["dpkg-query", "-W", "-f", "${Version}"]
+        return found | {"packages": {package: common.first_line([*query, package]) for package in packages}}
+
     def trace(self, name, rows):
         """Of a program after it has set itself up: what it makes in that time, and then `rows`."""
         return self.record(name, self.setup(name) + rows, *RECORDING)
@@ -49,3 +59,12 @@ def succeeds(command):
         return subprocess.run(command, capture_output=True).returncode == 0
     except FileNotFoundError:
         return False
+
+
+def packages():
+    programs = tomllib.loads((FOLDER / "programs" / "programs.toml").read_text())
+    return sorted({package for program in programs.values() for package in program["packages"]})
+
+
+if __name__ == "__main__":
+    print(*packages())
