@@ -7,7 +7,7 @@ PAPER_PACKAGES = qemu-user python3 python3-matplotlib
 BENCH_PACKAGES = $(DEMO_PACKAGES) python3-sklearn redis-server redis-tools xz-utils coreutils
 SPARK_PACKAGES = $(DEMO_PACKAGES) python3-venv openjdk-17-jre-headless
 
-.PHONY: help demo test check build bench-live bench-osvpp bench-verdict bench-sim paper-awad-2016 paper-oskin-loh-2015 paper-fedorov-2016-ch2 paper-fedorov-2016-ch5 clean
+.PHONY: help demo test check build bench-live bench-osvpp bench-verdict bench-sim bench-llc paper-awad-2016 paper-oskin-loh-2015 paper-fedorov-2016-ch2 paper-fedorov-2016-ch5 clean
 
 help:
 	@echo 'make demo        run a real program with a quarter of its memory, four ways, and compare'
@@ -17,6 +17,7 @@ help:
 	@echo 'make bench-verdict'
 	@echo '                 which of them a predictor can foresee, by simulation'
 	@echo 'make bench-sim   how fast policies, simulations and trace readers are'
+	@echo 'make bench-llc   how fast last-level caches are simulated, beside cachegrind'
 	@echo 'make paper-awad-2016, make paper-oskin-loh-2015, make paper-fedorov-2016-ch5'
 	@echo '                 repeat a paper, its figures beside ours (10 to 20 minutes each)'
 	@echo 'make paper-fedorov-2016-ch2'
@@ -49,6 +50,12 @@ bench-sim:
 	$(CARGO) bench --locked -p terrace-policy --bench prefetch
 	$(CARGO) bench --locked -p terrace-sim --bench pages
 	$(CARGO) bench --locked -p terrace-trace --bench native
+
+bench-llc:
+	@scripts/setup.sh gzip qemu-user
+	@$(MAKE) --no-print-directory build
+	$(CARGO) bench --locked -p terrace-sim --bench llc
+	scripts/bench-llc.sh
 
 paper-awad-2016:
 	@scripts/setup.sh $(PAPER_PACKAGES) sqlite3 coreutils

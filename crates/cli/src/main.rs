@@ -4,6 +4,7 @@ mod args;
 mod bench;
 mod calibrate;
 mod doctor;
+mod llc;
 mod progress;
 mod record;
 mod run;

@@ -93,7 +93,7 @@ fn outcome(recorded: &Recorded, remarks: &[String]) -> Vec<(&'static str, String
 }
 
 /// What whoever uses the trace must know.
-fn remarks(recorded: &Recorded) -> Vec<String> {
+pub fn remarks(recorded: &Recorded) -> Vec<String> {
     let mut remarks = Vec::new();
     if recorded.departures > 0 {
         let mut programs = recorded.departed.clone();
@@ -167,7 +167,7 @@ fn counted(number: u64, noun: &str) -> String {
 }
 
 /// How the program ended; at the limit we have ended it, as was asked.
-fn exit(recorded: &Recorded) -> Exit {
+pub fn exit(recorded: &Recorded) -> Exit {
     match recorded.limited {
         true => Exit::Code(0),
         false => from_status(recorded.exit),
@@ -182,7 +182,7 @@ fn from_status(status: ExitStatus) -> Exit {
 }
 
 /// Writes to people. That nobody reads it any more is no reason to fail.
-fn say(text: &str) {
+pub fn say(text: &str) {
     let _ = std::io::stderr().write_all(text.as_bytes());
 }
 

@@ -12,11 +12,13 @@ use terrace_sim::workload::Workload;
 use terrace_trace::{Columns, Format, Source, ahead, open_in};
 
 use crate::args::sim::{Command, Pages, Sim};
+use crate::llc::llc;
 use crate::progress::Progress;
 
 pub fn sim(arguments: &Sim) -> Result<ExitCode> {
     match &arguments.command {
         Command::Pages(arguments) => pages(arguments),
+        Command::Llc(arguments) => llc(arguments),
     }
 }
 

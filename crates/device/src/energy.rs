@@ -15,6 +15,8 @@ use crate::technology::{Figure, Technology};
 pub enum Unit {
     /// 64 bytes, in a row that is not open: the traffic of a last-level cache.
     Line,
+    /// A further 64 bytes in the row that is open.
+    LineInRow,
     /// 4 KiB.
     Page,
 }
@@ -26,7 +28,7 @@ pub struct Energy {
     pub read: f64,
     /// Joules a write, without opening its row.
     pub write: f64,
-    /// Joules for opening a row; once a transfer.
+    /// Joules for opening a row; once a transfer that does.
     pub activate: f64,
     /// Watts a byte of capacity, all the time.
     pub standby: f64,
@@ -54,6 +56,7 @@ impl Energy {
     pub fn of(technology: &Technology, unit: Unit) -> Option<Self> {
         let (read, write) = match unit {
             Unit::Line => (&technology.line_read, &technology.line_write),
+            Unit::LineInRow => (&technology.same_row, &technology.same_row),
             Unit::Page => (&technology.page_read, &technology.page_write),
         };
         let power = technology.power.as_ref()?;
@@ -61,7 +64,10 @@ impl Energy {
         Some(Self {
             read: joules(power.row_read, read)?,
             write: joules(power.row_write, write)?,
-            activate: joules(power.activate, &technology.line_read)?,
+            activate: match unit {
+                Unit::LineInRow => 0.0,
+                Unit::Line | Unit::Page => joules(power.activate, &technology.line_read)?,
+            },
             standby: power.standby * a_byte,
             refresh: power.refresh * a_byte,
         })
@@ -133,6 +139,14 @@ mod tests {
             (20.0..43.0).contains(&times),
             "up to 43 by Awad 2016, 5.1: {times}"
         );
+    }
+
+    #[test]
+    fn a_line_in_the_open_row_takes_less_and_opens_none() {
+        let pcm = energy("pcm-row", Unit::LineInRow).unwrap();
+        assert!(close(pcm.read, 78e-3 * 15e-9), "{pcm:?}");
+        assert!(close(pcm.write, 773e-3 * 15e-9), "{pcm:?}");
+        assert_eq!(pcm.activate, 0.0);
     }
 
     #[test]

@@ -5,6 +5,7 @@ pub mod calibrate;
 pub mod doctor;
 mod json;
 pub mod lifetime;
+pub mod llc;
 pub mod run;
 pub mod schema;
 pub mod sim;

@@ -448,7 +448,7 @@ fn percent(share: Option<f64>) -> String {
 }
 
 /// Years, or days where it is less than one.
-fn years(years: f64) -> String {
+pub(crate) fn years(years: f64) -> String {
     match years {
         y if y >= 1000.0 => format!("{y:.0} years"),
         y if y >= 1.0 => format!("{y:.1} years"),

@@ -8,6 +8,7 @@ pub mod access;
 pub mod ahead;
 pub mod caffeine;
 pub mod champsim;
+pub mod channel;
 mod compression;
 pub mod csv;
 pub mod format;
@@ -36,6 +37,7 @@ use input::Input;
 
 pub use access::{Access, Block, Columns};
 pub use ahead::ahead;
+pub use channel::channel;
 pub use format::Format;
 pub use info::Info;
 pub use selection::{Level, Selection};

@@ -30,7 +30,7 @@ pub trait Source: Send {
 }
 
 /// A trace that is written.
-pub trait Sink {
+pub trait Sink: Send {
     /// Appends accesses; every column is there.
     ///
     /// # Errors

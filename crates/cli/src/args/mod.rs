@@ -3,6 +3,7 @@
 mod bench;
 mod calibrate;
 mod doctor;
+pub mod llc;
 pub mod machines;
 mod prefetch;
 mod record;

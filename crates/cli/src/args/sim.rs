@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use terrace_trace::Format;
 
+use super::llc::Llc;
 use super::machines::Machines;
 
 /// Say beforehand, by simulation, what a memory and a policy would do to programs
@@ -17,6 +18,7 @@ pub struct Sim {
 #[derive(Subcommand)]
 pub enum Command {
     Pages(Pages),
+    Llc(Llc),
 }
 
 /// Simulate machines with DRAM and a slower memory at the level of pages

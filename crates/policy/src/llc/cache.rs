@@ -13,6 +13,12 @@ pub struct Cache {
     lines: Vec<u64>,
     /// The dirty ways of each set, as bits.
     dirty: Vec<u64>,
+    /// How many ways of each set are filled: the first ones, for lines leave only for others.
+    filled: Vec<u8>,
+    /// How many of all.
+    held: usize,
+    /// How often a line became dirty.
+    dirtied: u64,
     policy: Box<dyn LlcPolicy>,
 }
 
@@ -49,6 +55,9 @@ impl Cache {
             geometry,
             lines: vec![NONE; geometry.lines()],
             dirty: vec![0; geometry.sets],
+            filled: vec![0; geometry.sets],
+            held: 0,
+            dirtied: 0,
             policy,
         }
     }
@@ -66,23 +75,35 @@ impl Cache {
     fn hit(&mut self, place: Place, request: &Request) -> Outcome {
         let position = self.policy.position(place);
         self.policy.hit(place, request);
-        self.dirty[place.set] |= u64::from(request.kind.writes()) << place.way;
+        self.write(place, request);
         Outcome::Hit { position }
     }
 
     fn miss(&mut self, set: usize, request: &Request) -> Outcome {
-        let (way, evicted) = match self.find(set, NONE) {
-            Some(free) => (free, None),
-            None => match self.policy.choose(set, self.dirty[set], request) {
+        let filled = usize::from(self.filled[set]);
+        let (way, evicted) = if filled < self.geometry.ways {
+            self.filled[set] += 1;
+            self.held += 1;
+            (filled, None)
+        } else {
+            match self.policy.choose(set, self.dirty[set], request) {
                 Choice::Bypass => return Outcome::Bypassed,
                 Choice::Evict(way) => (way, Some(self.evict(Place { set, way }))),
-            },
+            }
         };
         let place = Place { set, way };
         self.lines[place.index(self.geometry)] = request.line;
-        self.dirty[set] |= u64::from(request.kind.writes()) << way;
+        self.write(place, request);
         self.policy.fill(place, request);
         Outcome::Miss { evicted }
+    }
+
+    /// Makes a line dirty if the request writes it.
+    fn write(&mut self, place: Place, request: &Request) {
+        let bit = u64::from(request.kind.writes()) << place.way;
+        let dirty = &mut self.dirty[place.set];
+        self.dirtied += u64::from(*dirty | bit != *dirty);
+        *dirty |= bit;
     }
 
     fn evict(&mut self, place: Place) -> Evicted {
@@ -109,6 +130,16 @@ impl Cache {
     /// Its policy.
     pub fn policy(&self) -> &dyn LlcPolicy {
         &*self.policy
+    }
+
+    /// How many lines it holds now.
+    pub fn filled(&self) -> usize {
+        self.held
+    }
+
+    /// How often a line became dirty that was not.
+    pub fn dirtied(&self) -> u64 {
+        self.dirtied
     }
 
     /// How many of its lines are dirty now.

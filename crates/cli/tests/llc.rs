@@ -1,0 +1,307 @@
+//! `terrace sim llc`: real traces and programs through the binary, and wrong input.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+fn terrace(arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_terrace"));
+    command.args(arguments).output().expect("terrace runs")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn simulate(arguments: &[&str]) -> Value {
+    let output = terrace(&[&["sim", "llc", "--json", "-"], arguments].concat());
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    serde_json::from_slice(&output.stdout).expect("JSON")
+}
+
+/// A file in a directory that goes away.
+fn file(directory: &TempDir, name: &str) -> String {
+    directory.path().join(name).display().to_string()
+}
+
+/// A generated trace.
+fn generate(directory: &TempDir, kind: &str, options: &[&str]) -> String {
+    let file = file(directory, &format!("{kind}.parquet"));
+    let output = terrace(&[&["trace", "gen", kind, "-o", &file], options].concat());
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    file
+}
+
+fn gups(directory: &TempDir) -> String {
+    generate(
+        directory,
+        "gups",
+        &["--accesses", "400K", "--footprint", "8M"],
+    )
+}
+
+/// Without the name of the policy, or of the memory.
+fn number(value: &Value, key: &str) -> f64 {
+    value[key]
+        .as_f64()
+        .unwrap_or_else(|| panic!("{key}: {}", value[key]))
+}
+
+#[test]
+fn a_simulation_says_all_it_found() {
+    let directory = TempDir::new().unwrap();
+    let gups = gups(&directory);
+    let found = simulate(&[
+        "--policy",
+        "lru,nhm:n=4,insert=lh",
+        "--memory",
+        "dram,pcm-row,dram/pcm-row",
+        "--llc",
+        "1M",
+        "--warmup",
+        "20000",
+        "--epoch",
+        "10000",
+        &gups,
+    ]);
+    assert_eq!(found["schema"], "terrace.sim.llc/1");
+    assert_eq!(number(&found, "accesses"), 400e3);
+    let settings = &found["settings"];
+    assert_eq!(number(&settings["l1"], "sets"), 512.0);
+    assert_eq!(number(&settings["l2"], "sets"), 512.0);
+    let runs = found["runs"].as_array().unwrap();
+    assert_eq!(runs.len(), 2);
+    for (run, policy) in runs.iter().zip(["lru", "nhm:n=4,insert=lh"]) {
+        assert_eq!(run["policy"], policy);
+        let ends = ["hits", "misses", "writeback_misses"].map(|key| number(run, key));
+        assert_eq!(ends.iter().sum::<f64>(), number(run, "accesses"));
+        assert_eq!(
+            number(run, "dirtied") + number(run, "dirty_at_begin"),
+            number(run, "writebacks") + number(run, "dirty_at_end"),
+        );
+        let positions = run["hits_by_position"].as_array().unwrap();
+        let hits: f64 = positions.iter().map(|hits| hits.as_f64().unwrap()).sum();
+        assert_eq!((positions.len(), hits), (16, number(run, "hits")));
+        let epochs = run["epochs"].as_array().unwrap();
+        let misses: f64 = epochs.iter().map(|epoch| number(epoch, "misses")).sum();
+        assert_eq!(
+            misses,
+            number(run, "misses") + number(&run["warmup"], "misses")
+        );
+        let memories = run["memories"].as_array().unwrap();
+        for memory in memories {
+            assert!(
+                number(memory, "time_ns") > 0.0 && number(memory, "ipc") > 0.0,
+                "{memory}"
+            );
+            assert!(number(&memory["energy"], "total") > 0.0, "{memory}");
+        }
+        assert!(
+            number(&memories[0], "ipc") > number(&memories[1], "ipc"),
+            "PCM is slower"
+        );
+        assert!(memories[2]["dram_cache"].is_object(), "{}", memories[2]);
+        assert!(number(&memories[1], "lifetime_years") > 0.0);
+        assert!(run["warning"].is_null(), "{}", run["warning"]);
+    }
+}
+
+#[test]
+fn a_table_compares_policies_and_warns() {
+    let directory = TempDir::new().unwrap();
+    let gups = gups(&directory);
+    let output = terrace(&[
+        "sim",
+        "llc",
+        "--policy",
+        "lru,nhm:n=4",
+        "--llc",
+        "1M",
+        &gups,
+    ]);
+    let table = text(&output.stdout);
+    for part in [
+        "simulated",
+        "L1 64.0 KiB 2-way",
+        "nhm:n=4",
+        "behind it dram",
+        "+0.0 %",
+        "note: the warm-up is too short",
+    ] {
+        assert!(table.contains(part), "{part}: {table}");
+    }
+    let alone = text(&terrace(&["sim", "llc", "--ways", "4", &gups]).stdout);
+    assert!(alone.contains("lines used more recently"), "{alone}");
+}
+
+#[test]
+fn requests_and_traffic_are_traces() {
+    let directory = TempDir::new().unwrap();
+    let gups = gups(&directory);
+    let (requests, traffic) = (
+        file(&directory, "requests.parquet"),
+        file(&directory, "traffic.parquet"),
+    );
+    let direct = simulate(&[
+        "--llc",
+        "1M",
+        "--requests",
+        &requests,
+        "--traffic",
+        &traffic,
+        &gups,
+    ]);
+    let later = simulate(&["--llc", "1M", "--l1", "off", "--l2", "off", &requests]);
+    let (direct, later) = (&direct["runs"][0], &later["runs"][0]);
+    for key in [
+        "accesses",
+        "hits",
+        "misses",
+        "writebacks",
+        "loads",
+        "stores",
+        "hits_by_position",
+    ] {
+        assert_eq!(direct[key], later[key], "{key}");
+    }
+    let info = terrace(&["trace", "info", "--json", &traffic]);
+    let info: Value = serde_json::from_slice(&info.stdout).unwrap();
+    assert_eq!(
+        number(&info, "accesses"),
+        number(direct, "misses") + number(direct, "writebacks")
+    );
+    let again = terrace(&["sim", "llc", &requests]);
+    assert_eq!(again.status.code(), Some(2));
+    assert!(
+        text(&again.stderr).contains("--l1 off --l2 off"),
+        "{}",
+        text(&again.stderr)
+    );
+}
+
+/// Same traces, settings and seed: the same bytes out, on any number of processors.
+#[test]
+fn the_same_bytes_come_out() {
+    let directory = TempDir::new().unwrap();
+    let gups = gups(&directory);
+    let stencil = generate(
+        &directory,
+        "stencil",
+        &["--accesses", "300K", "--footprint", "4M"],
+    );
+    let run = |threads: &str| {
+        let output = Command::new(env!("CARGO_BIN_EXE_terrace"))
+            .args([
+                "sim",
+                "llc",
+                "--json",
+                "-",
+                "--policy",
+                "lru,random,nru,nhm",
+            ])
+            .args([
+                "--llc", "1M,3M", "--ways", "8,12", "--cores", "4", &gups, &stencil,
+            ])
+            .env("RAYON_NUM_THREADS", threads)
+            .output()
+            .expect("terrace runs");
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        output.stdout
+    };
+    let one = run("1");
+    assert_eq!(one, run("2"));
+    assert_eq!(one, run("5"));
+    let found: Value = serde_json::from_slice(&one).unwrap();
+    assert_eq!(found["runs"].as_array().unwrap().len(), 16);
+    assert_eq!(found["settings"]["cores"], 4);
+    assert!(number(&found, "accesses") > 700e3, "the shorter began anew");
+}
+
+#[test]
+fn a_share_of_the_accesses_can_be_the_warm_up() {
+    let directory = TempDir::new().unwrap();
+    let gups = gups(&directory);
+    let found = simulate(&["--warmup", "25%", &gups]);
+    assert_eq!(found["settings"]["warmup_accesses"], 100_000);
+    let run = &found["runs"][0];
+    let share = number(&run["warmup"], "accesses") / number(run, "accesses");
+    assert!((0.3..0.4).contains(&share), "{share}");
+}
+
+/// A program is recorded and simulated at once; its output and exit code are its own.
+#[test]
+fn a_program_is_simulated_while_it_runs() {
+    if !Path::new("/usr/bin/qemu-x86_64").exists() {
+        eprintln!("SKIPPED: a_program_is_simulated_while_it_runs needs qemu-user");
+        return;
+    }
+    let directory = TempDir::new().unwrap();
+    let json = file(&directory, "found.json");
+    let program = ["sh", "-c", "echo said; exit 3"];
+    let output = terrace(&[&["sim", "llc", "--json", &json, "--"], &program[..]].concat());
+    assert_eq!(output.status.code(), Some(3), "{}", text(&output.stderr));
+    assert_eq!(text(&output.stdout), "said\n");
+    assert!(
+        text(&output.stderr).contains("| lru"),
+        "{}",
+        text(&output.stderr)
+    );
+    let found: Value = serde_json::from_slice(&std::fs::read(&json).unwrap()).unwrap();
+    assert_eq!(found["program"][2], "echo said; exit 3");
+    assert!(number(&found, "accesses") > 10e3 && found["counts_instructions"] == true);
+}
+
+#[test]
+fn wrong_input_has_its_sentence() {
+    let directory = TempDir::new().unwrap();
+    let gups = gups(&directory);
+    let empty = file(&directory, "empty.csv");
+    std::fs::write(&empty, "address,write\n").unwrap();
+    let odd = file(&directory, "odd.csv");
+    std::fs::write(&odd, "address,write\n36028797018963968,0\n").unwrap();
+    let (out, nowhere) = (
+        file(&directory, "out.parquet"),
+        file(&directory, "no/where.json"),
+    );
+    for (arguments, code, says) in [
+        (vec![], 2, "TRACE"),
+        (vec![&*gups, "--", "true"], 2, "cannot be used with"),
+        (vec!["--policy", "best", &gups], 2, "lru"),
+        (vec!["--policy", "nhm:n=17", &gups], 2, "from 0 to 16"),
+        (vec!["--policy", "lru:n=2", &gups], 2, "no setting"),
+        (vec!["--memory", "cheese", &gups], 2, "pcm"),
+        (vec!["--memory", "flash", &gups], 2, "line_read"),
+        (vec!["--memory", "dram/cheese", &gups], 2, "pcm"),
+        (vec!["--ways", "0", &gups], 2, "1 to 64"),
+        (vec!["--llc", "1000", &gups], 2, "whole number of sets"),
+        (vec!["--l1", "64K:3:4", &gups], 2, "256K:8"),
+        (vec!["--line", "48", &gups], 2, "power of two"),
+        (vec!["--cores", "3", &gups, &gups], 2, "multiple of 2"),
+        (vec!["--warmup", "x", &gups], 2, "10%"),
+        (vec!["--epoch", "100", &gups], 2, "--json"),
+        (
+            vec!["--traffic", &out, "--policy", "lru,nru", &gups],
+            2,
+            "one policy",
+        ),
+        (vec!["--requests", "out.txt", &gups], 2, "format"),
+        (vec!["--json", &nowhere, &gups], 2, "--json"),
+        (
+            vec!["--warmup", "10%", "--", "true"],
+            2,
+            "number of requests",
+        ),
+        (vec!["/does/not/exist"], 1, "/does/not/exist"),
+        (vec![&*empty], 1, "no access"),
+        (vec![&*odd], 2, "no address of a processor"),
+        (vec!["--", "/does/not/exist"], 2, "/does/not/exist"),
+    ] {
+        let output = terrace(&[&["sim", "llc"], &arguments[..]].concat());
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(code), "{arguments:?}: {said}");
+        assert!(said.contains(says), "{arguments:?}: {said}");
+        assert!(!said.contains("panicked"), "{arguments:?}: {said}");
+    }
+}

@@ -1,0 +1,99 @@
+//! One private level of a core: set-associative, LRU, write-back.
+
+use terrace_policy::llc::Geometry;
+
+/// No line: all bits but that of dirty ones.
+const EMPTY: u64 = u64::MAX - 1;
+
+/// What had to go for a line: nothing, or a line and whether it is dirty.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Victim(u64);
+
+impl Victim {
+    /// The line, where it has to be written to the level below.
+    #[inline]
+    pub fn dirty(self) -> Option<u64> {
+        (self.0 & 1 != 0).then_some(self.0 >> 1)
+    }
+}
+
+/// A level. Of each set it keeps the ways, the most recently used first; a way is the line's
+/// number doubled, plus 1 where it is dirty.
+#[derive(Clone, Debug)]
+pub struct Level {
+    geometry: Geometry,
+    /// Sets less one, where they are a power of two; else 0.
+    mask: u64,
+    ways: Vec<u64>,
+}
+
+impl Level {
+    /// An empty one.
+    pub fn new(geometry: Geometry) -> Self {
+        let sets = geometry.sets as u64;
+        Self {
+            geometry,
+            mask: if sets.is_power_of_two() { sets - 1 } else { 0 },
+            ways: vec![EMPTY; geometry.lines()],
+        }
+    }
+
+    /// Where the set of a line begins: there is its most recently used way.
+    #[inline]
+    pub fn first_of(&self, line: u64) -> usize {
+        let set = match self.mask {
+            0 => (line % self.geometry.sets as u64) as usize,
+            mask => (line & mask) as usize,
+        };
+        set * self.geometry.ways
+    }
+
+    /// Makes the most recently used way that begins a set dirty, if `write`.
+    #[inline]
+    pub fn again(&mut self, first: usize, write: bool) {
+        self.ways[first] |= u64::from(write);
+    }
+
+    /// Makes a line the most recently used of its set, dirty if `write`, whether it was there
+    /// (none) or not (what had to go).
+    #[inline]
+    pub fn touch(&mut self, line: u64, write: bool) -> Option<Victim> {
+        let first = self.first_of(line);
+        let set = &mut self.ways[first..first + self.geometry.ways];
+        let (key, write) = (line << 1, u64::from(write));
+        if set[0] & !1 == key {
+            set[0] |= write;
+            return None;
+        }
+        // Those before it move back by one; if it is not there, all do and the last falls out.
+        let mut moved = std::mem::replace(&mut set[0], key | write);
+        for way in &mut set[1..] {
+            std::mem::swap(way, &mut moved);
+            if moved & !1 == key {
+                set[0] |= moved & 1;
+                return None;
+            }
+        }
+        Some(Victim(moved))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_least_recent_goes_and_keeps_its_dirty_bit_until_then() {
+        let mut level = Level::new(Geometry { sets: 3, ways: 2 });
+        assert_eq!(level.touch(0, true).and_then(Victim::dirty), None);
+        assert!(level.touch(3, false).is_some());
+        assert_eq!(level.touch(0, false), None, "a hit; reads clean nothing");
+        assert_eq!(level.touch(6, false).unwrap().dirty(), None, "3 goes");
+        assert_eq!(level.touch(9, false).unwrap().dirty(), Some(0));
+        assert!(level.touch(1, false).is_some(), "another set");
+        let first = level.first_of(1);
+        level.again(first, true);
+        assert!(level.touch(4, false).is_some());
+        assert_eq!(level.touch(7, false).unwrap().dirty(), Some(1));
+    }
+}

@@ -1,0 +1,206 @@
+//! The private levels of a core.
+
+use serde::{Deserialize, Serialize};
+use terrace_policy::llc::{Geometry, Kind};
+
+use super::level::Level;
+
+/// What a private level did, warm-up included.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LevelCounts {
+    /// Lines asked for by the level above, write-backs aside; of the first level, an access to
+    /// two lines counts twice.
+    pub accesses: u64,
+    /// Those of them that were not there.
+    pub misses: u64,
+    /// Dirty lines that were written to the level below.
+    pub writebacks: u64,
+}
+
+impl std::ops::Add for LevelCounts {
+    type Output = Self;
+    fn add(self, other: Self) -> Self {
+        Self {
+            accesses: self.accesses + other.accesses,
+            misses: self.misses + other.misses,
+            writebacks: self.writebacks + other.writebacks,
+        }
+    }
+}
+
+/// First and second level of a core, each of which may be missing.
+#[derive(Clone, Debug)]
+pub struct Private {
+    first: Option<Level>,
+    second: Option<Level>,
+    counts: [LevelCounts; 2],
+}
+
+impl Private {
+    /// Empty ones of these shapes.
+    pub fn new(first: Option<Geometry>, second: Option<Geometry>) -> Self {
+        Self {
+            first: first.map(Level::new),
+            second: second.map(Level::new),
+            counts: [LevelCounts::default(); 2],
+        }
+    }
+
+    /// Whether there is a level.
+    pub fn is_there(&self) -> bool {
+        self.first.is_some() || self.second.is_some()
+    }
+
+    /// The level that the core asks.
+    #[inline]
+    fn top(&mut self) -> Option<&mut Level> {
+        self.first.as_mut().or(self.second.as_mut())
+    }
+
+    /// Where the set of a line begins in the level that the core asks.
+    #[inline]
+    pub fn first_of(&mut self, line: u64) -> usize {
+        self.top().map_or(0, |level| level.first_of(line))
+    }
+
+    /// Touches the line once more that was touched last, whose set begins at `first`.
+    #[inline]
+    pub fn again(&mut self, first: usize, write: bool) {
+        if let Some(level) = self.top() {
+            level.again(first, write);
+        }
+    }
+
+    /// Counts touches.
+    pub fn touched(&mut self, lines: u64) {
+        let top = usize::from(self.first.is_none());
+        self.counts[top].accesses += lines;
+    }
+
+    /// What both levels did; none where one is missing.
+    pub fn counts(&self) -> [Option<LevelCounts>; 2] {
+        [
+            self.first.as_ref().map(|_| self.counts[0]),
+            self.second.as_ref().map(|_| self.counts[1]),
+        ]
+    }
+
+    /// Touches a line. What is asked of the next level goes to `below`.
+    #[inline]
+    pub fn touch(&mut self, line: u64, write: bool, below: &mut impl FnMut(Kind, u64)) {
+        let Some(first) = &mut self.first else {
+            return self.touch_second(line, write, below);
+        };
+        let Some(victim) = first.touch(line, write) else {
+            return;
+        };
+        self.counts[0].misses += 1;
+        let demand = if write { Kind::Store } else { Kind::Load };
+        self.read_second(line, demand, below);
+        if let Some(victim) = victim.dirty() {
+            self.counts[0].writebacks += 1;
+            self.write_second(victim, below);
+        }
+    }
+
+    /// The second level is the first that the core asks, or there is none.
+    fn touch_second(&mut self, line: u64, write: bool, below: &mut impl FnMut(Kind, u64)) {
+        let Some(second) = &mut self.second else {
+            // Nobody above keeps what is written.
+            return below(if write { Kind::WriteBack } else { Kind::Load }, line);
+        };
+        if let Some(victim) = second.touch(line, write) {
+            self.counts[1].misses += 1;
+            below(if write { Kind::Store } else { Kind::Load }, line);
+            self.write_back(victim.dirty(), below);
+        }
+    }
+
+    /// The first level misses a line.
+    fn read_second(&mut self, line: u64, demand: Kind, below: &mut impl FnMut(Kind, u64)) {
+        let Some(second) = &mut self.second else {
+            return below(demand, line);
+        };
+        self.counts[1].accesses += 1;
+        if let Some(victim) = second.touch(line, false) {
+            self.counts[1].misses += 1;
+            below(demand, line);
+            self.write_back(victim.dirty(), below);
+        }
+    }
+
+    /// The first level throws a dirty line out.
+    fn write_second(&mut self, line: u64, below: &mut impl FnMut(Kind, u64)) {
+        let Some(second) = &mut self.second else {
+            return below(Kind::WriteBack, line);
+        };
+        if let Some(victim) = second.touch(line, true) {
+            self.write_back(victim.dirty(), below);
+        }
+    }
+
+    fn write_back(&mut self, victim: Option<u64>, below: &mut impl FnMut(Kind, u64)) {
+        if let Some(line) = victim {
+            self.counts[1].writebacks += 1;
+            below(Kind::WriteBack, line);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// One set of one line each: every other line displaces.
+    fn asked(private: &mut Private, touches: &[(u64, bool)]) -> Vec<(Kind, u64)> {
+        let mut asked = Vec::new();
+        for &(line, write) in touches {
+            private.touch(line, write, &mut |kind, line| asked.push((kind, line)));
+        }
+        asked
+    }
+
+    const ONE: Option<Geometry> = Some(Geometry { sets: 1, ways: 1 });
+
+    #[test]
+    fn a_dirty_line_goes_down_a_level_at_a_time() {
+        let mut private = Private::new(ONE, ONE);
+        assert_eq!(asked(&mut private, &[(1, true)]), [(Kind::Store, 1)]);
+        assert_eq!(
+            asked(&mut private, &[(2, false)]),
+            [(Kind::Load, 2)],
+            "1 is dirty in the second level now, and 2 clean there was dropped"
+        );
+        assert_eq!(
+            asked(&mut private, &[(3, false)]),
+            [(Kind::Load, 3), (Kind::WriteBack, 1)],
+        );
+        let [first, second] = private.counts().map(Option::unwrap);
+        assert_eq!((first.misses, first.writebacks), (3, 1));
+        assert_eq!(
+            (second.accesses, second.misses, second.writebacks),
+            (3, 3, 1)
+        );
+    }
+
+    #[test]
+    fn a_level_can_be_missing() {
+        let touches = [(1, true), (2, false)];
+        for (mut private, below) in [
+            (
+                Private::new(ONE, None),
+                vec![(Kind::Store, 1), (Kind::Load, 2), (Kind::WriteBack, 1)],
+            ),
+            (
+                Private::new(None, ONE),
+                vec![(Kind::Store, 1), (Kind::Load, 2), (Kind::WriteBack, 1)],
+            ),
+            (
+                Private::new(None, None),
+                vec![(Kind::WriteBack, 1), (Kind::Load, 2)],
+            ),
+        ] {
+            assert_eq!(asked(&mut private, &touches), below);
+        }
+    }
+}

@@ -1,0 +1,6 @@
+//! The hierarchy of caches from outside: against a slow model, and its laws.
+
+mod laws;
+mod replay;
+mod slow;
+mod twin;
