@@ -254,9 +254,10 @@ impl Llc {
     /// Every policy with every size.
     fn llcs(&self) -> Result<Vec<Cache>> {
         let specs = split_list(&self.policy);
-        let policies: Result<Vec<Spec>, String> =
-            specs.iter().map(|spec| Spec::parse(spec)).collect();
-        let policies = policies.map_err(Error::usage)?;
+        let specs = specs
+            .iter()
+            .map(|spec| Spec::parse(spec).map_err(Error::usage));
+        let policies: Vec<Spec> = specs.collect::<Result<_>>()?;
         let sizes = match &self.hierarchy.llc[..] {
             [] => vec![Bytes((2 << 20) * self.cores() as u64)],
             sizes => sizes.to_vec(),
