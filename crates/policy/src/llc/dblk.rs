@@ -22,8 +22,8 @@ mod sampler;
 
 use self::predictor::Predictor;
 use self::sampler::Sampler;
-use super::spread::Spread;
 use super::signature::signature;
+use super::spread::Spread;
 use super::{Choice, Geometry, LlcPolicy, Place, Recency, Request};
 use crate::params::Params;
 

@@ -21,8 +21,8 @@
 mod optgen;
 
 use self::optgen::OptGen;
-use super::spread::Spread;
 use super::signature::signature;
+use super::spread::Spread;
 use super::{Choice, Geometry, LlcPolicy, Place, Request};
 use crate::params::Params;
 

@@ -25,8 +25,8 @@ mod sampler;
 
 use self::distances::Distances;
 use self::sampler::Sampler;
-use super::spread::Spread;
 use super::signature::signature;
+use super::spread::Spread;
 use super::{Choice, Geometry, LlcPolicy, Place, Request};
 use crate::params::Params;
 

@@ -16,8 +16,8 @@
 //! are; one that misses fills with the highest value less one and teaches nothing, as in `ChampSim`.
 //! Loads and stores are treated alike.
 
-use super::spread::Spread;
 use super::signature::signature;
+use super::spread::Spread;
 use super::{Choice, Geometry, LlcPolicy, Place, Request};
 use crate::params::Params;
 
