@@ -41,7 +41,7 @@ HARDWARE = {
     "p = 3": "ari:p=3",
     "write-backs only": "ari:wmiss=0",
     "misses only": "ari:wwb=0",
-    "dirty lines as clean ones": "ari:dirty=lh",
+    "dirty lines at MRU": "ari:dirty=mru",
 }
 SIZES = ["1M", "2M", "4M", "8M"]
 ASSOCIATIVITIES = [4, 8, 16, 32]

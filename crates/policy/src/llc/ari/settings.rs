@@ -38,7 +38,9 @@ pub struct Settings {
     /// `evict`: whom the main cache evicts.
     pub eviction: Eviction,
     /// `dirty`: where lines are put that the level above writes back and that are not there: at
-    /// MRU, or where those that are read go. The paper does not say.
+    /// MRU, or where those that are read go. The paper does not say. Over 20 programs the second
+    /// leaves 0.90 of LRU's write-backs and 0.93 of its misses, MRU 0.94 and 0.96 (geometric means):
+    /// what a program streams through, changing it, is of low locality both times.
     pub dirty: Insertion,
     /// `sets`: sampled sets; if they are live, for each static policy.
     pub sets: usize,
@@ -69,7 +71,7 @@ const SWITCH: &[(&str, bool)] = &[("off", false), ("on", true)];
 
 impl Settings {
     /// As they are written, with the defaults of the paper's single core but for whole tags.
-    pub const KEYS: &str = "p=WAYS/2+1, insert=both|mru|lh|p+1, evict=adaptive|lru, dirty=mru|lh, \
+    pub const KEYS: &str = "p=WAYS/2+1, insert=both|mru|lh|p+1, evict=adaptive|lru, dirty=lh|mru, \
         sets=32, live=off|on, tag=12, epoch=25000, half=off|on, recent=0.0625, slack=0.0625, \
         wmiss=1, wwb=1";
 
@@ -84,7 +86,7 @@ impl Settings {
             partitions: params.number("p", (ways / 2 + 1).max(2), 2..=ways + 1)?,
             insertions: params.choice("insert", Insertions::Both, INSERTIONS)?,
             eviction: params.choice("evict", Eviction::Partitioned, EVICTIONS)?,
-            dirty: params.choice("dirty", Insertion::Mru, Insertion::CHOICES)?,
+            dirty: params.choice("dirty", Insertion::Low, Insertion::CHOICES)?,
             sets: 0,
             live: params.choice("live", false, SWITCH)?,
             tag: params.number("tag", 12, 1..=30)?,

@@ -108,7 +108,7 @@ mod tests {
     /// A set whose most recently used tag is 0 and whose least is 15; those at LRU, below it and
     /// at position 5 are dirty.
     fn full() -> Shadow {
-        let mut shadow = shadow("");
+        let mut shadow = shadow("dirty=mru");
         for tag in (0..16).rev() {
             shadow.access(0, of(16, Insertion::Mru), tag, [5, 14, 15].contains(&tag));
         }

@@ -124,7 +124,7 @@ impl Ari {
             half,
             flips: insert == "p+1",
             evicts_lru: is(params, "evict", "lru"),
-            dirty_low: is(params, "dirty", "lh"),
+            dirty_low: !is(params, "dirty", "mru"),
             live,
             recent: real(params, "recent", 1.0 / 16.0),
             slack: real(params, "slack", 1.0 / 16.0),
