@@ -30,6 +30,8 @@ pub struct FaultStream {
     rings: Vec<Sampler>,
     group: Group,
     lost: u64,
+    /// Room for what is delivered, kept: when it happened, by the kernel's clock, and what.
+    fresh: Vec<(u64, Fault)>,
 }
 
 impl FaultStream {
@@ -52,13 +54,14 @@ impl FaultStream {
             rings,
             group: Group::at(directory),
             lost: 0,
+            fresh: Vec::new(),
         })
     }
 
-    /// Delivers what has happened since the last call, per CPU in the order in which it
-    /// happened; returns how many faults that were.
-    pub fn drain(&mut self, mut deliver: impl FnMut(Fault)) -> usize {
-        let mut count = 0;
+    /// Delivers what has happened since the last call, in the order in which it happened: a thread
+    /// moves between CPUs, and its faults with it. Returns how many faults that were.
+    pub fn drain(&mut self, deliver: impl FnMut(Fault)) -> usize {
+        self.fresh.clear();
         for ring in &mut self.rings {
             while let Some(record) = ring.next_record() {
                 match record.parse_record() {
@@ -66,8 +69,7 @@ impl FaultStream {
                         if sample.cgroup().is_some_and(|id| self.group.has(id))
                             && let Some(fault) = fault_of(&sample)
                         {
-                            count += 1;
-                            deliver(fault);
+                            self.fresh.push((sample.time().unwrap_or(0), fault));
                         }
                     }
                     Ok(Record::Lost(lost)) => self.lost += lost.lost,
@@ -75,7 +77,9 @@ impl FaultStream {
                 }
             }
         }
-        count
+        self.fresh.sort_by_key(|(time, _)| *time);
+        self.fresh.iter().map(|(_, fault)| *fault).for_each(deliver);
+        self.fresh.len()
     }
 
     /// Watches, or does not: then nothing is seen, and the program's faults cost what they do
@@ -132,7 +136,7 @@ fn is_below(directory: &Path, inode: u64) -> bool {
 fn ring(cpu: usize) -> io::Result<Sampler> {
     Builder::new(Software::PAGE_FAULTS_MAJ)
         .sample_period(1)
-        .sample(SampleFlag::TID | SampleFlag::ADDR | SampleFlag::CGROUP)
+        .sample(SampleFlag::TID | SampleFlag::TIME | SampleFlag::ADDR | SampleFlag::CGROUP)
         .include_kernel()
         .any_pid()
         .one_cpu(cpu)

@@ -4,8 +4,13 @@
 //! swapped. A page that was fetched into the swap cache still counts as swapped until it is
 //! touched, which is what makes first use visible.
 
+mod scan;
+mod table;
+
 use std::collections::VecDeque;
+use std::collections::hash_map::Entry;
 use std::fs::{self, File};
+use std::io;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
@@ -14,20 +19,25 @@ use rustc_hash::FxHashMap;
 use terrace_policy::{Location, Memory, PAGE_BYTES, Page, Residence, Slot, Space};
 
 use crate::slots::Slots;
+use table::Table;
 
 const PRESENT: u64 = 1 << 63;
 const SWAPPED: u64 = 1 << 62;
 /// Pages that are read at once: neighbours are mostly asked for together.
-const BLOCK: usize = 64;
+const BLOCK: usize = 8;
+/// The same where a table cannot be read at once.
+const WIDE_BLOCK: usize = 64;
 /// Pages that are read at once by a survey.
 const SLICE: u64 = 512;
 
 /// Reads the page tables of any number of processes; what it has read it remembers until
 /// [`Pagemap::refresh`].
-#[derive(Default)]
 pub struct Pagemap {
     files: FxHashMap<Space, Option<File>>,
-    blocks: FxHashMap<(Space, u64), [u64; BLOCK]>,
+    /// What has been read, by the number of the table.
+    tables: FxHashMap<(Space, u64), Table>,
+    /// Whether the kernel reads whole tables at once, as far as we know.
+    scans: bool,
     slots: Slots,
     /// Whether somebody has asked for places since the survey began its latest round.
     slots_wanted: bool,
@@ -35,10 +45,23 @@ pub struct Pagemap {
     unsurveyed: VecDeque<(Space, Range<u64>)>,
 }
 
+impl Default for Pagemap {
+    fn default() -> Self {
+        Self {
+            files: FxHashMap::default(),
+            tables: FxHashMap::default(),
+            scans: true,
+            slots: Slots::default(),
+            slots_wanted: false,
+            unsurveyed: VecDeque::new(),
+        }
+    }
+}
+
 impl Pagemap {
     /// Forgets what was read: time has passed.
     pub fn refresh(&mut self) {
-        self.blocks.clear();
+        self.tables.clear();
     }
 
     /// Processes that have ended since they were asked about.
@@ -50,7 +73,7 @@ impl Pagemap {
     /// Closes what belongs to a process that has ended.
     pub fn forget(&mut self, space: Space) {
         self.files.remove(&space);
-        self.blocks.retain(|(of, _), _| *of != space);
+        self.tables.retain(|(of, _), _| *of != space);
         self.unsurveyed.retain(|(of, _)| *of != space);
         self.slots.forget(space);
     }
@@ -94,35 +117,42 @@ impl Pagemap {
         }
     }
 
-    fn read(&mut self, space: Space, block: u64) -> [u64; BLOCK] {
+    /// Reads a few pages of a table; all of it when it is asked about again.
+    fn read(&mut self, (space, number): (Space, u64), page: usize) {
         let file = self.files.entry(space).or_insert_with(|| open(space));
-        let Some(entries) = file.as_ref().and_then(|file| read_block(file, block)) else {
-            // The process has ended, or has replaced its memory by exec: look anew.
-            *file = open(space);
-            return file
-                .as_ref()
-                .and_then(|file| read_block(file, block))
-                .unwrap_or([0; BLOCK]);
-        };
-        entries
+        let known = self.tables.entry((space, number));
+        let again = matches!(known, Entry::Occupied(_));
+        let table = known.or_default();
+        if again
+            && self.scans
+            && let Some(file) = file.as_ref()
+        {
+            self.scans = scan_table(file, number, table).is_ok();
+        }
+        if table.residence(page).is_none() {
+            let block = if self.scans { BLOCK } else { WIDE_BLOCK };
+            let first = page / block * block;
+            if read_pages(file.as_ref(), number, first, block, table).is_none() {
+                // The process has ended, or has replaced its memory by exec: look anew.
+                *file = open(space);
+                read_pages(file.as_ref(), number, first, block, table);
+            }
+            table.was_read(first, first + block);
+        }
     }
 }
 
 impl Memory for Pagemap {
     fn residence(&mut self, at: Location) -> Residence {
-        let key = (at.space, at.page.0 / BLOCK as u64);
-        let entries = match self.blocks.get(&key) {
-            Some(entries) => entries,
-            None => {
-                let entries = self.read(key.0, key.1);
-                self.blocks.entry(key).or_insert(entries)
-            }
-        };
-        match entries[(at.page.0 % BLOCK as u64) as usize] {
-            entry if entry & PRESENT != 0 => Residence::InMemory,
-            entry if entry & SWAPPED != 0 => Residence::InTier,
-            _ => Residence::Nowhere,
-        }
+        let table = (at.space, at.page.0 / table::PAGES as u64);
+        let page = (at.page.0 % table::PAGES as u64) as usize;
+        let look = |tables: &FxHashMap<_, Table>| tables.get(&table)?.residence(page);
+        look(&self.tables)
+            .or_else(|| {
+                self.read(table, page);
+                look(&self.tables)
+            })
+            .unwrap_or(Residence::Nowhere)
     }
 
     fn slot(&mut self, at: Location) -> Option<Slot> {
@@ -156,10 +186,36 @@ fn private_mapping(line: &str) -> Option<Range<u64>> {
         .then_some(page(start)?..page(end)?)
 }
 
-fn read_block(file: &File, block: u64) -> Option<[u64; BLOCK]> {
-    let mut entries = [0u64; BLOCK];
-    read_entries(file, block.checked_mul(BLOCK as u64)?, &mut entries)?;
-    Some(entries)
+/// Reads a whole table; an error where the kernel cannot.
+fn scan_table(file: &File, number: u64, table: &mut Table) -> io::Result<()> {
+    scan::scan(file, number, |first, end, residence| {
+        table.found(first, end, residence);
+    })?;
+    table.was_read(0, table::PAGES);
+    Ok(())
+}
+
+/// Reads `count` pages of a table from `first` on; none where there is nothing to be read.
+fn read_pages(
+    file: Option<&File>,
+    number: u64,
+    first: usize,
+    count: usize,
+    table: &mut Table,
+) -> Option<()> {
+    let mut entries = [0u64; WIDE_BLOCK];
+    let entries = &mut entries[..count];
+    let start = number.checked_mul(table::PAGES as u64)? + first as u64;
+    let read = read_entries(file?, start, entries)?;
+    for (page, entry) in (first..).zip(&entries[..read]) {
+        let residence = match *entry {
+            entry if entry & PRESENT != 0 => Residence::InMemory,
+            entry if entry & SWAPPED != 0 => Residence::InTier,
+            _ => Residence::Nowhere,
+        };
+        table.found(page, page + 1, residence);
+    }
+    Some(())
 }
 
 /// Reads the entries of the pages from `first` on; returns how many there were, at least one.

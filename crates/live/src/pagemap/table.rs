@@ -1,0 +1,101 @@
+//! What has been read of one page table: 512 pages, each in memory, in the tier, or nowhere.
+
+use terrace_policy::Residence;
+
+/// Pages in a table.
+pub const PAGES: usize = 512;
+const WORDS: usize = PAGES / 64;
+
+/// A bit a page.
+#[derive(Clone, Copy, Default)]
+struct Bits([u64; WORDS]);
+
+impl Bits {
+    fn get(&self, page: usize) -> bool {
+        self.0[page / 64] & (1 << (page % 64)) != 0
+    }
+
+    /// Sets the pages from `first` to before `end`.
+    fn set(&mut self, first: usize, end: usize) {
+        for (index, word) in self.0.iter_mut().enumerate() {
+            let start = index * 64;
+            let (from, to) = (first.clamp(start, start + 64), end.clamp(start, start + 64));
+            if from < to {
+                *word |= (u64::MAX >> (64 - (to - from))) << (from - start);
+            }
+        }
+    }
+}
+
+/// What has been read of one table.
+#[derive(Clone, Copy, Default)]
+pub struct Table {
+    read: Bits,
+    in_memory: Bits,
+    in_tier: Bits,
+}
+
+impl Table {
+    /// Where a page lies, if that has been read.
+    pub fn residence(&self, page: usize) -> Option<Residence> {
+        self.read
+            .get(page)
+            .then(|| match (self.in_memory.get(page), self.in_tier.get(page)) {
+                (true, _) => Residence::InMemory,
+                (false, true) => Residence::InTier,
+                (false, false) => Residence::Nowhere,
+            })
+    }
+
+    /// Notes that the pages from `first` to before `end` have been read; they are nowhere unless
+    /// [`Table::found`] says otherwise.
+    pub fn was_read(&mut self, first: usize, end: usize) {
+        self.read.set(first, end);
+    }
+
+    /// Notes where the pages from `first` to before `end` lie.
+    pub fn found(&mut self, first: usize, end: usize, residence: Residence) {
+        match residence {
+            Residence::InMemory => self.in_memory.set(first, end),
+            Residence::InTier => self.in_tier.set(first, end),
+            Residence::Nowhere => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn as_page_by_page(
+            runs in proptest::collection::vec((0..=PAGES, 0..=PAGES, 0..3u8), 0..12),
+            read in (0..=PAGES, 0..=PAGES),
+        ) {
+            let mut fast = Table::default();
+            let mut slow = [None; PAGES];
+            fast.was_read(read.0, read.1);
+            for page in read.0..read.1.max(read.0) {
+                slow[page] = Some(Residence::Nowhere);
+            }
+            for (first, end, kind) in runs {
+                let (first, end) = (first.max(read.0), end.min(read.1));
+                let residence = [Residence::InMemory, Residence::InTier, Residence::Nowhere]
+                    [usize::from(kind)];
+                fast.found(first, end, residence);
+                for page in &mut slow[first.min(end)..end] {
+                    // A page that is in memory may have a copy in the tier.
+                    if residence == Residence::InMemory || *page == Some(Residence::Nowhere) {
+                        *page = Some(residence);
+                    }
+                }
+            }
+            for (page, slow) in slow.iter().enumerate() {
+                prop_assert_eq!(fast.residence(page), *slow, "page {}", page);
+            }
+        }
+    }
+}
