@@ -56,10 +56,11 @@ pub fn scan(
     mut found: impl FnMut(usize, usize, Residence),
 ) -> io::Result<()> {
     let bytes = PAGES as u64 * PAGE_BYTES;
-    let start = table
-        .checked_mul(bytes)
-        .ok_or(io::ErrorKind::InvalidInput)?;
-    let end = start.checked_add(bytes).ok_or(io::ErrorKind::InvalidInput)?;
+    let start = table.checked_mul(bytes);
+    let end = start.and_then(|start| start.checked_add(bytes));
+    let (Some(start), Some(end)) = (start, end) else {
+        return Err(io::ErrorKind::InvalidInput.into());
+    };
     let mut regions = [Region::default(); PAGES];
     let mut arguments = Arguments {
         size: size_of::<Arguments>() as u64,

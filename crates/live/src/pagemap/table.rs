@@ -38,13 +38,12 @@ pub struct Table {
 impl Table {
     /// Where a page lies, if that has been read.
     pub fn residence(&self, page: usize) -> Option<Residence> {
-        self.read
-            .get(page)
-            .then(|| match (self.in_memory.get(page), self.in_tier.get(page)) {
-                (true, _) => Residence::InMemory,
-                (false, true) => Residence::InTier,
-                (false, false) => Residence::Nowhere,
-            })
+        let found = match (self.in_memory.get(page), self.in_tier.get(page)) {
+            (true, _) => Residence::InMemory,
+            (false, true) => Residence::InTier,
+            (false, false) => Residence::Nowhere,
+        };
+        self.read.get(page).then_some(found)
     }
 
     /// Notes that the pages from `first` to before `end` have been read; they are nowhere unless
