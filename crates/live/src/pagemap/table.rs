@@ -77,9 +77,7 @@ mod tests {
             let mut fast = Table::default();
             let mut slow = [None; PAGES];
             fast.was_read(read.0, read.1);
-            for page in read.0..read.1.max(read.0) {
-                slow[page] = Some(Residence::Nowhere);
-            }
+            slow[read.0..read.1.max(read.0)].fill(Some(Residence::Nowhere));
             for (first, end, kind) in runs {
                 let (first, end) = (first.max(read.0), end.min(read.1));
                 let residence = [Residence::InMemory, Residence::InTier, Residence::Nowhere]
