@@ -8,7 +8,12 @@
 //! To add a policy: copy [`lru`], name it in [`REGISTRY`], and give it a slow twin in
 //! `tests/llc/slow`.
 
+pub mod ari;
+mod bimodal;
 mod cache;
+pub mod dip;
+pub mod drrip;
+mod duel;
 mod geometry;
 pub mod lru;
 pub mod nhm;
@@ -16,13 +21,19 @@ pub mod nru;
 pub mod random;
 mod recency;
 mod registry;
+mod sampled;
 mod spec;
+mod splitmix;
 
+pub use bimodal::Bimodal;
 pub use cache::{Cache, Evicted, Outcome};
+pub use duel::Duel;
 pub use geometry::{Geometry, Place};
 pub use recency::Recency;
 pub use registry::{Entry, Made, REGISTRY, by_name};
+pub use sampled::Sampled;
 pub use spec::Spec;
+pub use splitmix::SplitMix64;
 
 /// Bytes of a line where nothing else is said.
 pub const LINE_BYTES: u64 = 64;

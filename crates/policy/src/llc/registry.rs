@@ -1,6 +1,6 @@
 //! Every policy, by the name that people write.
 
-use super::{Geometry, LlcPolicy, lru, nhm, nru, random};
+use super::{Geometry, LlcPolicy, ari, dip, drrip, lru, nhm, nru, random};
 use crate::params::Params;
 
 /// A policy, or a sentence that says which of its settings is wrong.
@@ -23,6 +23,27 @@ pub struct Entry {
 
 /// Every policy, by name.
 pub const REGISTRY: &[Entry] = &[
+    Entry {
+        name: "ari",
+        summary: "the static partitioning that sampled sets show to cause the least traffic (Fedorov 2016, ch. 2)",
+        keys: ari::Settings::KEYS,
+        needs_ip: false,
+        make: |geometry, params, seed| Ok(Box::new(ari::Ari::new(geometry, params, seed)?)),
+    },
+    Entry {
+        name: "dip",
+        summary: "LRU, or nearly all new lines at LRU: sets duel (Qureshi et al., ISCA 2007)",
+        keys: "leaders=32, psel=10, every=32",
+        needs_ip: false,
+        make: |geometry, params, seed| Ok(Box::new(dip::Dip::new(geometry, params, seed)?)),
+    },
+    Entry {
+        name: "drrip",
+        summary: "evicts what is foreseen to be used last, in 2 bits: sets duel (Jaleel et al., ISCA 2010)",
+        keys: "bits=2, leaders=32, psel=10, every=32",
+        needs_ip: false,
+        make: |geometry, params, seed| Ok(Box::new(drrip::Drrip::new(geometry, params, seed)?)),
+    },
     Entry {
         name: "lru",
         summary: "least recently used",

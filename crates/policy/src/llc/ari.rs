@@ -1,0 +1,211 @@
+//! `ari`: adaptive replacement and insertion (Fedorov 2016, ch. 2; Fedorov et al., "ARI: Adaptive
+//! LLC-memory traffic management", ACM TACO 10(4), 2013).
+//!
+//! A line that is missed costs a read, one that leaves the cache dirty a write. ARI tries static
+//! partitionings (those of `nhm`) from 0Hm to mHm, which is LRU, each with both insertions, on a
+//! few sampled sets (`samples`), and counts misses and write-backs of each. After every epoch that
+//! with the lowest sum is put in force for the whole cache, evictions and insertions alike, unless
+//! it misses too often (`decision`).
+//!
+//! What the chapter leaves open, and how it is here: all requests count towards an epoch, those
+//! that write back too; it begins as LRU; among equals the one in force stays, or else the one
+//! nearest to LRU is taken; empty ways are part of the LRU order, and the first is filled.
+
+mod decision;
+mod partitioning;
+mod plan;
+mod samples;
+mod settings;
+mod shadow;
+
+pub use settings::{Eviction, Insertions, Misses, Settings};
+
+use super::{Choice, Geometry, InForce, LlcPolicy, Place, Recency, Request};
+use crate::params::Params;
+use decision::Decision;
+use partitioning::Partitioning;
+use plan::{Counts, Plan};
+use samples::Samples;
+
+/// The policy.
+pub struct Ari {
+    settings: Settings,
+    recency: Recency,
+    samples: Samples,
+    plan: Plan,
+    decision: Decision,
+    /// In force in all sets but live samples.
+    chosen: Partitioning,
+    phase: usize,
+    /// Requests to come in this phase.
+    left: u64,
+    /// What the past phases of this epoch have shown of each candidate.
+    epoch: Vec<Counts>,
+}
+
+impl Ari {
+    /// For a cache of this shape; the same seed samples the same sets.
+    ///
+    /// # Errors
+    /// A sentence where a setting is out of range.
+    pub fn new(geometry: Geometry, params: &mut Params, seed: u64) -> Result<Self, String> {
+        let settings = Settings::new(geometry, params)?;
+        let plan = Plan::new(&settings);
+        let candidates = plan.candidates.len();
+        Ok(Self {
+            recency: Recency::new(geometry),
+            samples: Samples::new(&settings, seed, plan.followed(0).collect()),
+            decision: Decision::new(candidates, &settings),
+            chosen: Partitioning::lru(geometry.ways),
+            phase: 0,
+            left: plan.length(0),
+            epoch: vec![Counts::default(); candidates],
+            plan,
+            settings,
+        })
+    }
+
+    #[cold]
+    fn next_phase(&mut self) {
+        let counted = self.samples.take();
+        self.plan.spread(self.phase, &counted, &mut self.epoch);
+        self.phase = (self.phase + 1) % self.plan.phases();
+        if self.phase == 0 {
+            self.decide();
+        }
+        self.left = self.plan.length(self.phase);
+        self.samples.follow(self.plan.followed(self.phase));
+    }
+
+    fn decide(&mut self) {
+        self.decision.learn(&self.epoch);
+        self.epoch.fill(Counts::default());
+        let candidates = &mut self.plan.candidates;
+        let current = candidates.iter().position(|&other| other == self.chosen);
+        self.chosen = candidates[self.decision.best(candidates.len(), current)];
+        if self.settings.insertions == Insertions::Alternating {
+            self.flip();
+        }
+    }
+
+    /// The `p + 1` scheme (2.5.3): the last candidate becomes the best of the others with the
+    /// other insertion. Of its past nothing is known: it has that of the one it is the flip of.
+    fn flip(&mut self) {
+        let last = self.settings.partitions;
+        let best = self.decision.best(last, None);
+        let flipped = self.plan.candidates[best].flipped();
+        if flipped != self.plan.candidates[last] {
+            self.plan.candidates[last] = flipped;
+            self.decision.inherit(last, best);
+        }
+    }
+
+    /// What holds in a set.
+    #[inline]
+    fn of(&self, set: usize) -> Partitioning {
+        self.samples.followed_live(set).unwrap_or(self.chosen)
+    }
+}
+
+impl LlcPolicy for Ari {
+    #[inline]
+    fn request(&mut self, set: usize, request: &Request) {
+        if self.left == 0 {
+            self.next_phase();
+        }
+        self.left -= 1;
+        self.samples.request(set, request);
+    }
+
+    fn hit(&mut self, place: Place, _: &Request) {
+        self.recency.promote(place);
+    }
+
+    fn choose(&mut self, set: usize, dirty: u64, _: &Request) -> Choice {
+        let high = match (self.samples.followed_live(set), self.settings.eviction) {
+            (Some(followed), _) => followed.high,
+            (None, Eviction::Partitioned) => self.chosen.high,
+            (None, Eviction::Lru) => self.settings.geometry.ways,
+        };
+        let way = self.recency.victim(set, high, dirty);
+        self.samples.evicted(set, dirty >> way & 1 == 1);
+        Choice::Evict(way)
+    }
+
+    fn fill(&mut self, place: Place, request: &Request) {
+        let writes = request.kind.writes();
+        self.samples.missed(place.set, writes);
+        let position = self.of(place.set).position(self.settings.dirty, writes);
+        self.recency.put(place, position);
+    }
+
+    fn position(&self, place: Place) -> Option<usize> {
+        Some(self.recency.position(place))
+    }
+
+    fn in_force(&self) -> Option<InForce> {
+        Some(self.chosen.into())
+    }
+
+    /// The shadow tags, as the paper counts them.
+    fn storage_bits(&self) -> u64 {
+        self.settings.tag_bits()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::llc::{Cache, Evicted, Kind, Outcome};
+
+    /// Loads the lines of a text in turn; `*` is one that is written back, line 0.
+    fn outcomes(cache: &mut Cache, lines: &str) -> Vec<Outcome> {
+        let request = |letter| Request {
+            line: if letter == '*' { 0 } else { u64::from(letter) },
+            ip: 0,
+            core: 0,
+            kind: if letter == '*' {
+                Kind::WriteBack
+            } else {
+                Kind::Load
+            },
+        };
+        let lines = lines.chars().map(request);
+        lines.map(|request| cache.access(&request)).collect()
+    }
+
+    fn evicts(line: char) -> Outcome {
+        let (line, dirty) = match line {
+            '*' => (0, true),
+            line => (u64::from(line), false),
+        };
+        let evicted = Some(Evicted { line, dirty });
+        Outcome::Miss { evicted }
+    }
+
+    /// Two ways, LRU against 0H2, epochs of eight requests.
+    #[test]
+    fn two_decisions_by_hand() {
+        let geometry = Geometry { sets: 1, ways: 2 };
+        let mut params = Params::parse("p=2,insert=mru,epoch=8").unwrap();
+        let ari = Ari::new(geometry, &mut params, 1).unwrap();
+        let mut cache = Cache::new(geometry, Box::new(ari));
+        let in_force = |cache: &Cache| cache.policy().in_force().map(|force| force.high);
+
+        // LRU loses line 0 to c and to e: 8 misses and 2 write-backs. 0H2 keeps it: 6 and none.
+        let first = outcomes(&mut cache, "*bc*de*f");
+        let lru = ['*', 'b', 'c', '*', 'd', 'e'].map(evicts);
+        assert_eq!(first[2..], lru);
+        assert_eq!(in_force(&cache), Some(2));
+
+        // Now 0H2 holds a line that nobody needs: 8 misses where LRU has 3 and a write-back. By
+        // the averages 15/16 * 10 + 4 = 13.375 sixteenths for LRU, 15/16 * 6 + 8 = 13.625 for 0H2.
+        let second = outcomes(&mut cache, "gxyxyxyx");
+        let kept = ['f', 'g', 'x', 'y', 'x', 'y', 'x', 'y'].map(evicts);
+        assert_eq!(second, kept);
+        assert_eq!(in_force(&cache), Some(0));
+
+        assert_eq!(outcomes(&mut cache, "y"), [evicts('*')]);
+        assert_eq!(in_force(&cache), Some(2));
+    }
+}

@@ -1,0 +1,114 @@
+//! Which static policy the next epoch has: the one that was followed by the least traffic.
+
+use super::plan::Counts;
+use super::settings::Settings;
+
+/// What past epochs have shown of each candidate.
+#[derive(Clone, Debug)]
+pub struct Decision {
+    /// Decaying averages of an epoch's counts.
+    averages: Vec<Counts>,
+    recent: f64,
+    slack: f64,
+    miss_weight: f64,
+    writeback_weight: f64,
+}
+
+impl Decision {
+    /// About so many candidates, of which nothing is known.
+    pub fn new(candidates: usize, settings: &Settings) -> Self {
+        Self {
+            averages: vec![Counts::default(); candidates],
+            recent: settings.recent,
+            slack: settings.slack,
+            miss_weight: settings.miss_weight,
+            writeback_weight: settings.writeback_weight,
+        }
+    }
+
+    /// Takes an epoch's counts into the averages (Fedorov 2016, 2.3).
+    pub fn learn(&mut self, epoch: &[Counts]) {
+        for (average, counts) in self.averages.iter_mut().zip(epoch) {
+            *average = average.mixed(*counts, self.recent);
+        }
+    }
+
+    /// The best of the first `among` candidates: the lowest weighted sum of misses and write-backs
+    /// of those whose misses do not exceed by too much those of candidate 0, LRU. Among equals
+    /// `current`, or else the first: so nothing changes where all are alike, or where no sampled
+    /// set was asked.
+    pub fn best(&self, among: usize, current: Option<usize>) -> usize {
+        let most = self.averages[0].misses * (1.0 + self.slack);
+        let preferred = current.into_iter().chain(0..among);
+        let allowed = preferred.filter(|&at| at < among && self.averages[at].misses <= most);
+        let least = allowed.min_by(|&one, &other| self.sum(one).total_cmp(&self.sum(other)));
+        least.unwrap_or_default()
+    }
+
+    /// Lets a candidate have the history of another.
+    pub fn inherit(&mut self, heir: usize, from: usize) {
+        self.averages[heir] = self.averages[from];
+    }
+
+    fn sum(&self, candidate: usize) -> f64 {
+        let Counts { misses, writebacks } = self.averages[candidate];
+        self.miss_weight * misses + self.writeback_weight * writebacks
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::llc::Geometry;
+    use crate::params::Params;
+
+    fn decision(text: &str, epochs: &[[(u32, u32); 3]]) -> Decision {
+        let geometry = Geometry { sets: 4, ways: 16 };
+        let settings = Settings::new(geometry, &mut Params::parse(text).unwrap()).unwrap();
+        let mut decision = Decision::new(3, &settings);
+        for epoch in epochs {
+            decision.learn(&epoch.map(|(misses, writebacks)| Counts {
+                misses: misses.into(),
+                writebacks: writebacks.into(),
+            }));
+        }
+        decision
+    }
+
+    #[test]
+    fn the_lowest_sum_wins_unless_it_misses_too_often() {
+        // By sums 140, 136 and 120; but 107 misses are more than 100 and a sixteenth.
+        let epoch = [(100, 40), (106, 30), (107, 13)];
+        assert_eq!(decision("", &[epoch]).best(3, Some(0)), 1);
+        assert_eq!(decision("slack=0.07", &[epoch]).best(3, Some(0)), 2);
+        assert_eq!(decision("slack=inf", &[epoch]).best(3, Some(0)), 2);
+        assert_eq!(decision("wwb=0", &[epoch]).best(3, Some(1)), 0);
+        assert_eq!(decision("", &[epoch]).best(1, Some(2)), 0);
+    }
+
+    #[test]
+    fn a_lead_takes_epochs_to_be_made_up() {
+        let (first, then) = (
+            [(100, 40), (100, 24), (0, 99)],
+            [(100, 40), (100, 41), (0, 199)],
+        );
+        let after = |epochs: usize| {
+            let history: Vec<_> = [first].into_iter().chain(vec![then; epochs]).collect();
+            decision("", &history).best(2, Some(1))
+        };
+        // By how much the second leads: (15/16)^n of what it led by, and less by the rest.
+        assert_eq!([after(0), after(10), after(11)], [1, 1, 0]);
+        let forgets = decision("recent=1", &[first, then]);
+        assert_eq!(forgets.best(2, Some(1)), 0);
+    }
+
+    #[test]
+    fn among_equals_nothing_changes() {
+        let same = [(7, 2), (7, 2), (2, 7)];
+        for current in 0..3 {
+            assert_eq!(decision("", &[same]).best(3, Some(current)), current);
+            assert_eq!(decision("", &[[(0, 0); 3]]).best(3, Some(current)), current);
+        }
+        assert_eq!(decision("", &[same]).best(3, None), 0);
+    }
+}
