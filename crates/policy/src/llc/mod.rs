@@ -11,19 +11,28 @@
 pub mod ari;
 mod bimodal;
 mod cache;
+pub mod dblk;
 pub mod dip;
 pub mod drrip;
 mod duel;
 mod geometry;
+pub mod hawkeye;
 pub mod lru;
+pub mod mockingjay;
 pub mod nhm;
 pub mod nru;
 pub mod random;
 mod recency;
 mod registry;
+pub mod rlr;
 mod sampled;
+pub mod ship;
+mod signature;
 mod spec;
 mod splitmix;
+mod spread;
+#[cfg(test)]
+mod testing;
 
 pub use bimodal::Bimodal;
 pub use cache::{Cache, Evicted, Outcome};

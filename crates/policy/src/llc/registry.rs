@@ -1,6 +1,9 @@
 //! Every policy, by the name that people write.
 
-use super::{Geometry, LlcPolicy, ari, dip, drrip, lru, nhm, nru, random};
+use super::{
+    Geometry, LlcPolicy, ari, dblk, dip, drrip, hawkeye, lru, mockingjay, nhm, nru, random, rlr,
+    ship,
+};
 use crate::params::Params;
 
 /// A policy, or a sentence that says which of its settings is wrong.
@@ -45,11 +48,32 @@ pub const REGISTRY: &[Entry] = &[
         make: |geometry, params, seed| Ok(Box::new(drrip::Drrip::new(geometry, params, seed)?)),
     },
     Entry {
+        name: "dblk",
+        summary: "sampling dead block prediction: evicts and bypasses what an instruction leaves dead (Khan, Tian and Jimenez 2010)",
+        keys: "sampled=32, entries=12, threshold=8, bypass=on|off",
+        needs_ip: true,
+        make: |geometry, params, _| Ok(Box::new(dblk::Dblk::new(geometry, params)?)),
+    },
+    Entry {
+        name: "hawkeye",
+        summary: "learns by instruction what Belady's optimum would have kept (Jain and Lin 2016)",
+        keys: "sampled=64, history=8, lines=8*WAYS, signature=13, counter=3",
+        needs_ip: true,
+        make: |geometry, params, _| Ok(Box::new(hawkeye::Hawkeye::new(geometry, params)?)),
+    },
+    Entry {
         name: "lru",
         summary: "least recently used",
         keys: "",
         needs_ip: false,
         make: |geometry, _, _| Ok(Box::new(lru::Lru::new(geometry))),
+    },
+    Entry {
+        name: "mockingjay",
+        summary: "evicts the line whose next use is foreseen the furthest away (Shah, Jain and Lin 2022)",
+        keys: "sampled=LINES/1024, signature=11, bypass=on|off",
+        needs_ip: true,
+        make: |geometry, params, _| Ok(Box::new(mockingjay::Mockingjay::new(geometry, params)?)),
     },
     Entry {
         name: "nhm",
@@ -71,6 +95,20 @@ pub const REGISTRY: &[Entry] = &[
         keys: "",
         needs_ip: false,
         make: |geometry, _, seed| Ok(Box::new(random::Random::new(geometry, seed))),
+    },
+    Entry {
+        name: "rlr",
+        summary: "keeps lines until they are older than lines are when used again; needs no instruction (Sethumurugan, Yin and Sartori 2021)",
+        keys: "age=2, misses=8, wb=demand|prefetch",
+        needs_ip: false,
+        make: |geometry, params, _| Ok(Box::new(rlr::Rlr::new(geometry, params)?)),
+    },
+    Entry {
+        name: "ship",
+        summary: "SHiP-PC: foresees by instruction whether a line will be used again (Wu et al. 2011)",
+        keys: "sampled=SETS, signature=14, counter=3, rrpv=2",
+        needs_ip: true,
+        make: |geometry, params, _| Ok(Box::new(ship::Ship::new(geometry, params)?)),
     },
 ];
 

@@ -1,0 +1,87 @@
+//! Whether the instruction that touched a line last leaves it dead.
+
+use crate::llc::signature::mix;
+
+/// Skewed tables of saturating counters: those of one signature lie at different places of each,
+/// so that two signatures that share one counter do not share the others.
+pub struct Predictor {
+    tables: Vec<[u8; TABLES]>,
+    threshold: u8,
+}
+
+/// How many tables there are.
+const TABLES: usize = 3;
+/// A table's counters, as a power of two.
+const INDEX_BITS: u32 = 12;
+/// A counter's bits.
+const COUNTER_BITS: u32 = 2;
+/// A counter's highest value.
+const MOST: u8 = (1 << COUNTER_BITS) - 1;
+
+impl Predictor {
+    /// The most that all counters of a signature come to.
+    pub const MOST: u8 = MOST * TABLES as u8;
+
+    /// One that has seen nothing: all counters are 0.
+    pub fn new(threshold: u8) -> Self {
+        Self {
+            tables: vec![[0; TABLES]; 1 << INDEX_BITS],
+            threshold,
+        }
+    }
+
+    /// The counter of a signature in each table.
+    #[inline]
+    fn places(signature: u16) -> [usize; TABLES] {
+        let hash = mix(u64::from(signature)) as usize;
+        [hash, hash >> 20, hash >> 40].map(|part| part % (1 << INDEX_BITS))
+    }
+
+    /// Whether a line that was touched by it last is dead.
+    #[inline]
+    pub fn dead(&self, signature: u16) -> bool {
+        let [a, b, c] = Self::places(signature);
+        let sum = self.tables[a][0] + self.tables[b][1] + self.tables[c][2];
+        sum >= self.threshold
+    }
+
+    /// A line that was touched by it last turned out to be dead, or not.
+    pub fn learn(&mut self, signature: u16, dead: bool) {
+        for (table, place) in Self::places(signature).into_iter().enumerate() {
+            let counter = &mut self.tables[place][table];
+            *counter = match dead {
+                true => MOST.min(*counter + 1),
+                false => counter.saturating_sub(1),
+            };
+        }
+    }
+
+    /// Bits of all counters.
+    pub fn storage_bits(&self) -> u64 {
+        (self.tables.len() * TABLES) as u64 * u64::from(COUNTER_BITS)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The threshold of 8 needs all three counters, two of them at 3 and one at 2.
+    #[test]
+    fn it_takes_three_dead_lines_and_one_live_one() {
+        let mut predictor = Predictor::new(8);
+        for dead in [false, false, true] {
+            predictor.learn(7, true);
+            assert_eq!(predictor.dead(7), dead);
+        }
+        predictor.learn(7, true);
+        predictor.learn(7, false);
+        assert!(!predictor.dead(7), "three times 2 is 6");
+        assert!(!predictor.dead(8));
+    }
+
+    #[test]
+    fn storage_is_the_paper_s_three_kilobytes() {
+        assert_eq!(Predictor::new(8).storage_bits(), 3 * 8192);
+    }
+}

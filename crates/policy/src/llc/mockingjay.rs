@@ -1,0 +1,244 @@
+//! `mockingjay`: evicts the line whose next use is the furthest away.
+//!
+//! Mockingjay (Shah, Jain and Lin, HPCA 2022). A sampled cache of a few sets measures after how many
+//! requests to its set a line is used again, and a table keeps that by instruction. When a line is
+//! touched it gets the distance of its instruction as its estimated time remaining (ETR), in units of
+//! [`GRANULARITY`] requests; with every eighth request to a set the ETRs of its other lines go down,
+//! below 0 too. The line with the highest absolute ETR goes: the one furthest in the future, or
+//! overdue the longest, which is preferred. A line passes by if its instruction's lines are not used
+//! again, or later than all of the set.
+//!
+//! The constants are those of the authors' published code, read in ports of it: distances up to
+//! eight times the ways less one (127), of which those over 105 count as never; a sampled cache of
+//! 16 sets of 5 ways for each sampled set, with tags of 10 bits; one of 64 sets sampled at 2 MB, or
+//! one line of 1024; signatures of 11 bits there, one more each time that the cache doubles;
+//! lessons move a distance by one. What they have for 16 ways is scaled to others. Instructions that
+//! hit have another signature than those that miss, as in their configuration for one core; the core
+//! goes in as well, as in the one for many.
+//!
+//! Write-backs have no instruction. One that hits changes nothing, one that misses always fills, with
+//! the ETR of a line that is the longest overdue; neither counts as a request. Loads and stores are
+//! treated alike.
+
+mod distances;
+mod sampler;
+
+use self::distances::Distances;
+use self::sampler::Sampler;
+use super::signature::signature;
+use super::spread::Spread;
+use super::{Choice, Geometry, LlcPolicy, Place, Request};
+use crate::params::Params;
+
+/// Requests to a set for one step of its lines' remaining time.
+const GRANULARITY: u32 = 8;
+/// Distances are measured up to so many times the ways.
+const HISTORY: u32 = 8;
+
+/// The policy.
+pub struct Mockingjay {
+    geometry: Geometry,
+    sampled: Spread,
+    sampler: Sampler,
+    distances: Distances,
+    signature_bits: u32,
+    bypass: bool,
+    /// Distances above this count as never.
+    most: u32,
+    /// The ETR of a line that is not used again; its negative is the longest overdue.
+    never: i8,
+    /// Of each line.
+    etrs: Vec<i8>,
+    /// Requests to each set since its lines' time last went down.
+    clocks: Vec<u8>,
+}
+
+impl Mockingjay {
+    /// For a cache of this shape.
+    ///
+    /// # Errors
+    /// A sentence where a setting is out of range.
+    pub fn new(geometry: Geometry, params: &mut Params) -> Result<Self, String> {
+        let lines = geometry.lines();
+        let sampled = params.number("sampled", (lines / 1024).max(1), 1..=usize::MAX)?;
+        let sampled = Spread::new(geometry.sets, sampled);
+        // 11 bits at 32768 lines, and no fewer.
+        let signature_bits = lines.ilog2().saturating_sub(4).clamp(11, 16);
+        let signature_bits = params.number("signature", signature_bits, 1..=16)?;
+        let ways = geometry.ways as u32;
+        let furthest = ways * HISTORY - 1;
+        Ok(Self {
+            geometry,
+            sampler: Sampler::new(sampled.count(), furthest),
+            sampled,
+            distances: Distances::new(signature_bits, furthest),
+            signature_bits,
+            bypass: params.choice("bypass", true, &[("on", true), ("off", false)])?,
+            most: furthest - 22 * ways / 16,
+            never: (furthest / GRANULARITY) as i8,
+            etrs: vec![0; lines],
+            clocks: vec![0; geometry.sets],
+        })
+    }
+
+    fn signature(&self, request: &Request, hit: bool) -> u16 {
+        // Addresses have their highest bit to spare.
+        let ip = request.ip ^ u64::from(hit) << 63;
+        signature(&Request { ip, ..*request }, self.signature_bits) as u16
+    }
+
+    /// A load or store: the sampled cache learns, and the set's time goes by for all but this way.
+    fn pass(&mut self, set: usize, way: Option<usize>, signature: u16, request: &Request) {
+        if let Some(sample) = self.sampled.index(set) {
+            let tag = request.line / self.geometry.sets as u64;
+            self.sampler
+                .touch(sample, tag, signature, &mut self.distances);
+        }
+        self.clocks[set] += 1;
+        if u32::from(self.clocks[set]) == GRANULARITY {
+            self.clocks[set] = 0;
+            let ways = self.geometry.ways;
+            let etrs = self.etrs[set * ways..][..ways].iter_mut().enumerate();
+            for (_, etr) in etrs.filter(|(other, _)| Some(*other) != way) {
+                *etr -= i8::from(etr.abs() < self.never);
+            }
+        }
+    }
+
+    /// A load or store of a line that is, or will be, in this place.
+    fn touch(&mut self, place: Place, hit: bool, request: &Request) {
+        let signature = self.signature(request, hit);
+        self.pass(place.set, Some(place.way), signature, request);
+        self.etrs[place.index(self.geometry)] = match self.distances.of(signature) {
+            None => 0,
+            Some(distance) if distance > self.most => self.never,
+            Some(distance) => (distance / GRANULARITY) as i8,
+        };
+    }
+
+    /// The way with the highest absolute ETR, overdue ones first, and that ETR.
+    fn furthest(&self, set: usize) -> (usize, u8) {
+        let ways = self.geometry.ways;
+        let etrs = &self.etrs[set * ways..][..ways];
+        // Twice as much, so that one more tells the overdue from the others.
+        let rank = |etr: i8| 2 * u16::from(etr.unsigned_abs()) + u16::from(etr < 0);
+        let mut way = 0;
+        for other in 1..ways {
+            if rank(etrs[other]) > rank(etrs[way]) {
+                way = other;
+            }
+        }
+        (way, etrs[way].unsigned_abs())
+    }
+}
+
+impl LlcPolicy for Mockingjay {
+    fn hit(&mut self, place: Place, request: &Request) {
+        if !request.kind.writes() {
+            self.touch(place, true, request);
+        }
+    }
+
+    fn choose(&mut self, set: usize, _: u64, request: &Request) -> Choice {
+        let (way, furthest) = self.furthest(set);
+        if self.bypass && !request.kind.writes() {
+            let signature = self.signature(request, false);
+            let passes = |distance: u32| {
+                distance > self.most || distance / GRANULARITY > u32::from(furthest)
+            };
+            if self.distances.of(signature).is_some_and(passes) {
+                self.pass(set, None, signature, request);
+                return Choice::Bypass;
+            }
+        }
+        Choice::Evict(way)
+    }
+
+    fn fill(&mut self, place: Place, request: &Request) {
+        match request.kind.writes() {
+            true => self.etrs[place.index(self.geometry)] = -self.never,
+            false => self.touch(place, false, request),
+        }
+    }
+
+    /// An ETR with its sign for each line, a clock for each set, the sampled cache and the table.
+    fn storage_bits(&self) -> u64 {
+        let etr = u64::from(self.never.checked_ilog2().unwrap_or(0) + 2);
+        let etrs = self.etrs.len() as u64 * etr;
+        let clocks = self.clocks.len() as u64 * u64::from(GRANULARITY.ilog2());
+        let sampler = self.sampler.storage_bits(self.signature_bits);
+        etrs + clocks + sampler + self.distances.storage_bits()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::llc::testing::{Step, run};
+
+    const GEOMETRY: Geometry = Geometry { sets: 1, ways: 2 };
+
+    fn mockingjay(geometry: Geometry, text: &str) -> Mockingjay {
+        Mockingjay::new(geometry, &mut Params::parse(text).unwrap()).unwrap()
+    }
+
+    /// Lines 16 apart share a small set of the sampled cache, which holds five.
+    fn line(number: u64) -> u64 {
+        16 * number
+    }
+
+    #[test]
+    fn what_is_not_used_again_passes_by() {
+        let steps = [
+            // Nothing is known: ETRs are 0, and the first way goes.
+            Step::load(line(1), 0xB).fills(),
+            Step::load(line(2), 0xB).fills(),
+            Step::load(line(3), 0xB).evicts(line(1)),
+            Step::load(line(4), 0xB).evicts(line(3)),
+            Step::load(line(5), 0xB).evicts(line(4)),
+            // The sampled cache has to drop line 1, and 0xB learns that it is not used again. That
+            // comes after the choice, and before the new line's ETR, which is the highest now.
+            Step::load(line(6), 0xB).evicts(line(5)),
+            Step::load(line(7), 0xB).bypasses(),
+            // A write-back does not pass by, and goes where the highest was. It is overdue, 2 is not.
+            Step::write_back(line(8)).evicts(line(6)),
+            Step::load(line(9), 0xA).evicts_dirty(line(8)),
+            Step::load(line(2), 0xA).hits(),
+        ];
+        let policy = mockingjay(GEOMETRY, "");
+        run(GEOMETRY, Box::new(policy), &steps);
+    }
+
+    /// Four ways: distances go up to 31, and those over 26 are never. Time goes down by one in eight
+    /// requests.
+    #[test]
+    fn the_longest_overdue_goes() {
+        let geometry = Geometry { sets: 1, ways: 4 };
+        let mut steps = vec![
+            Step::load(1, 0xA).fills(),
+            Step::load(2, 0xA).fills(),
+            Step::load(3, 0xA).fills(),
+            Step::load(4, 0xA).fills(),
+        ];
+        // All came with 0. Requests 5 to 8 are hits of 1 and 2, which learn a distance below 8, and
+        // with the eighth 1, 3 and 4 are overdue by one.
+        steps.extend([2, 1, 1, 2].map(|line| Step::load(line, 0xB).hits()));
+        steps.push(Step::load(1, 0xB).hits());
+        // 1 has 0 again; of 3 and 4 the first goes, and then the other.
+        steps.push(Step::load(5, 0xC).evicts(3));
+        steps.push(Step::load(6, 0xC).evicts(4));
+        run(geometry, Box::new(mockingjay(geometry, "")), &steps);
+    }
+
+    /// 31.91 kB.
+    #[test]
+    fn storage_at_two_megabytes() {
+        let geometry = Geometry {
+            sets: 2048,
+            ways: 16,
+        };
+        let bits = mockingjay(geometry, "").storage_bits();
+        let sampled = 32 * 16 * 5 * (10 + 11 + 8 + 1) + 32 * 8;
+        assert_eq!(bits, 32_768 * 5 + 2048 * 3 + sampled + 2048 * 7);
+    }
+}

@@ -1,0 +1,85 @@
+//! Streams worked out by hand, for the tests of policies.
+
+use super::{Cache, Evicted, Geometry, Kind, LlcPolicy, Outcome, Request};
+
+/// A request and what has to become of it.
+pub struct Step {
+    request: Request,
+    expected: Expected,
+}
+
+/// An [`Outcome`] without the position.
+#[derive(Debug, PartialEq, Eq)]
+enum Expected {
+    Hit,
+    Miss(Option<Evicted>),
+    Bypassed,
+}
+
+impl Step {
+    fn of(line: u64, ip: u64, kind: Kind) -> Self {
+        let request = Request {
+            line,
+            ip,
+            core: 0,
+            kind,
+        };
+        Self {
+            request,
+            expected: Expected::Miss(None),
+        }
+    }
+
+    /// A load of a line by an instruction.
+    pub fn load(line: u64, ip: u64) -> Self {
+        Self::of(line, ip, Kind::Load)
+    }
+
+    /// A line that the level above throws out.
+    pub fn write_back(line: u64) -> Self {
+        Self::of(line, 0, Kind::WriteBack)
+    }
+
+    /// The line is there.
+    pub fn hits(mut self) -> Self {
+        self.expected = Expected::Hit;
+        self
+    }
+
+    /// The line goes to a free way.
+    pub fn fills(mut self) -> Self {
+        self.expected = Expected::Miss(None);
+        self
+    }
+
+    /// A clean line has to go.
+    pub fn evicts(mut self, line: u64) -> Self {
+        self.expected = Expected::Miss(Some(Evicted { line, dirty: false }));
+        self
+    }
+
+    /// A dirty line has to go.
+    pub fn evicts_dirty(mut self, line: u64) -> Self {
+        self.expected = Expected::Miss(Some(Evicted { line, dirty: true }));
+        self
+    }
+
+    /// The line passes by.
+    pub fn bypasses(mut self) -> Self {
+        self.expected = Expected::Bypassed;
+        self
+    }
+}
+
+/// Serves all requests by a new cache under the policy, and holds each against what is expected.
+pub fn run(geometry: Geometry, policy: Box<dyn LlcPolicy>, steps: &[Step]) {
+    let mut cache = Cache::new(geometry, policy);
+    for (at, step) in steps.iter().enumerate() {
+        let outcome = match cache.access(&step.request) {
+            Outcome::Hit { .. } => Expected::Hit,
+            Outcome::Miss { evicted } => Expected::Miss(evicted),
+            Outcome::Bypassed => Expected::Bypassed,
+        };
+        assert_eq!(outcome, step.expected, "step {at}: {:?}", step.request);
+    }
+}

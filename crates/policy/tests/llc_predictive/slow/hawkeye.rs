@@ -1,0 +1,142 @@
+//! OPT over all requests that a set has ever seen.
+
+use std::collections::{HashMap, HashSet};
+
+use terrace_policy::llc::{Choice, Geometry, LlcPolicy, Place, Request};
+use terrace_policy::params::Params;
+
+use super::{Instruction, first_highest, instruction, sampled};
+
+pub struct Hawkeye {
+    ways: usize,
+    sampled: Vec<usize>,
+    history: usize,
+    lines: usize,
+    highest: u32,
+    counters: HashMap<Instruction, u32>,
+    seen: HashMap<usize, Seen>,
+    ages: HashMap<Place, u32>,
+    touched: HashMap<Place, Instruction>,
+}
+
+/// All requests to a set, and how many lines OPT has held across each.
+#[derive(Default)]
+struct Seen {
+    requests: Vec<(u64, Instruction)>,
+    held: Vec<usize>,
+}
+
+impl Hawkeye {
+    pub fn new(geometry: Geometry, params: &mut Params) -> Self {
+        let count = params.number("sampled", 64, 1..=64).unwrap();
+        let history = geometry.ways * params.number("history", 8, 1..=64).unwrap();
+        Self {
+            ways: geometry.ways,
+            sampled: sampled(geometry.sets, count),
+            history,
+            lines: params.number("lines", history, 1..=4096).unwrap(),
+            highest: 2u32.pow(params.number("counter", 3, 1..=7).unwrap()) - 1,
+            counters: HashMap::new(),
+            seen: HashMap::new(),
+            ages: HashMap::new(),
+            touched: HashMap::new(),
+        }
+    }
+
+    fn counter(&mut self, by: Instruction) -> &mut u32 {
+        self.counters.entry(by).or_insert(self.highest.div_ceil(2))
+    }
+
+    fn learn(&mut self, by: Instruction, friendly: bool) {
+        let highest = self.highest;
+        let counter = self.counter(by);
+        *counter = match friendly {
+            true => (*counter + 1).min(highest),
+            false => counter.saturating_sub(1),
+        };
+    }
+
+    fn touch(&mut self, place: Place, request: &Request, new: bool) {
+        let by = instruction(request);
+        let friendly = *self.counter(by) > self.highest / 2;
+        if friendly && new {
+            for (other, age) in &mut self.ages {
+                if other.set == place.set && *age < 6 {
+                    *age += 1;
+                }
+            }
+        }
+        self.ages.insert(place, if friendly { 0 } else { 7 });
+        self.touched.insert(place, by);
+    }
+}
+
+impl Seen {
+    /// The instruction that asked for the line before, and whether OPT has kept it since.
+    fn verdict(
+        &mut self,
+        line: u64,
+        hawkeye: (usize, usize, usize),
+    ) -> Option<(Instruction, bool)> {
+        let (ways, history, lines) = hawkeye;
+        let since = self
+            .requests
+            .iter()
+            .rposition(|(other, _)| *other == line)?;
+        let between: HashSet<u64> = self.requests[since + 1..]
+            .iter()
+            .map(|(line, _)| *line)
+            .collect();
+        if between.len() >= lines {
+            return None;
+        }
+        let held = &mut self.held[since..];
+        let kept = held.len() <= history && held.iter().all(|held| *held < ways);
+        if kept {
+            held.iter_mut().for_each(|held| *held += 1);
+        }
+        Some((self.requests[since].1, kept))
+    }
+}
+
+impl LlcPolicy for Hawkeye {
+    fn request(&mut self, set: usize, request: &Request) {
+        if request.kind.writes() || !self.sampled.contains(&set) {
+            return;
+        }
+        let seen = self.seen.entry(set).or_default();
+        let verdict = seen.verdict(request.line, (self.ways, self.history, self.lines));
+        seen.requests.push((request.line, instruction(request)));
+        seen.held.push(0);
+        if let Some((by, kept)) = verdict {
+            self.learn(by, kept);
+        }
+    }
+
+    fn hit(&mut self, place: Place, request: &Request) {
+        if !request.kind.writes() {
+            self.touch(place, request, false);
+        }
+    }
+
+    fn choose(&mut self, set: usize, _: u64, _: &Request) -> Choice {
+        let way = first_highest(self.ways, |way| self.ages[&Place { set, way }]);
+        let place = Place { set, way };
+        if self.ages[&place] < 7
+            && self.sampled.contains(&set)
+            && let Some(by) = self.touched.get(&place)
+        {
+            self.learn(*by, false);
+        }
+        Choice::Evict(way)
+    }
+
+    fn fill(&mut self, place: Place, request: &Request) {
+        if request.kind.writes() {
+            self.ages.insert(place, 7);
+            self.touched.remove(&place);
+        } else {
+            self.touch(place, request, true);
+        }
+    }
+}
