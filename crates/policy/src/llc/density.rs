@@ -33,7 +33,7 @@ impl Density {
     /// A sentence where a setting is out of range.
     pub fn new(geometry: Geometry, params: &mut Params, seed: u64) -> Result<Self, String> {
         let sets = params.number("sets", geometry.sets.min(32), 1..=geometry.sets)?;
-        let epoch = params.number("epoch", 1024, 1..=1 << 14)?;
+        let epoch = params.number("epoch", 2048, 1..=1 << 14)?;
         let writeback = params.number("wwb", 1.5, 0.0..=16.0)?;
         let unit = (geometry.ways / 4).max(1);
         Ok(Self {

@@ -35,6 +35,17 @@ const SETTINGS: &[(&str, &[&str])] = &[
         ],
     ),
     (
+        "density",
+        &[
+            "",
+            "epoch=1",
+            "epoch=20",
+            "epoch=7,sets=1",
+            "epoch=20,wwb=0",
+            "epoch=20,wwb=16,bypass=off",
+        ],
+    ),
+    (
         "dip",
         &[
             "",
