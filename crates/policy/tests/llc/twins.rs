@@ -42,7 +42,7 @@ const SETTINGS: &[(&str, &[&str])] = &[
             "epoch=20",
             "epoch=7,sets=1",
             "epoch=20,wwb=0",
-            "epoch=20,wwb=16,bypass=off",
+            "epoch=20,wwb=4,bypass=off",
         ],
     ),
     (

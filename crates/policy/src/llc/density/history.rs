@@ -70,3 +70,41 @@ impl History {
         self.touches.len() as u64 * u64::from(TAG_BITS + class + 1)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::llc::Kind;
+
+    /// A line is touched, and again after so many requests to its set: what the first touch is
+    /// worth then.
+    fn value(distance: usize) -> u32 {
+        let geometry = Geometry { sets: 4, ways: 16 };
+        let (mut history, mut reuse) = (History::new(geometry, 4), Reuse::new(1, 1.5));
+        let request = |line| Request {
+            line,
+            ip: 0,
+            core: 0,
+            kind: Kind::Load,
+        };
+        let (read, other) = (Class::new(&request(0)), Class::hit(0, true));
+        history.touch(&request(0), read, &mut reuse);
+        for line in 1..distance as u64 {
+            history.tick();
+            history.touch(&request(4 * line), other, &mut reuse);
+        }
+        history.tick();
+        history.touch(&request(0), other, &mut reuse);
+        reuse.count();
+        reuse.value(read, 0, false)
+    }
+
+    #[test]
+    fn a_touch_is_remembered_until_the_highest_age_is_over() {
+        let last = AGES * 4 - 1;
+        assert!(value(1) > value(4), "an age later");
+        assert_eq!(value(4), value(7), "the same age");
+        assert!(value(last) > 0);
+        assert_eq!(value(last + 1), 0);
+    }
+}

@@ -11,11 +11,17 @@ const ONE: u64 = 256;
 /// What a touch adds to a count: fine enough that an eighth can be taken off.
 const TOUCH: u64 = 16;
 
-/// Bits of a count: an epoch adds 2^14 in all at its default, of which 2^17 pile up.
-const COUNT_BITS: u64 = 18;
+/// Bits of a count: an epoch of 2048 touches adds 2^15 to all together, of which 2^18 pile up.
+const COUNT_BITS: u64 = 19;
 
 /// Bits of a value.
-const VALUE_BITS: u64 = 16;
+const VALUE_BITS: u64 = u32::BITS as u64;
+
+/// Bits of a chance.
+const CHANCE_BITS: u64 = 9;
+
+/// Binary places of a value.
+const PLACES: u32 = 16;
 
 /// How the touches of a class ended: by age in the next touch, or not while they were remembered.
 #[derive(Clone, Copy)]
@@ -30,7 +36,7 @@ pub struct Reuse {
     ends: [Ends; Class::COUNT],
     /// The chance that a line of a class is written again, times [`ONE`].
     rewritten: [u64; Class::COUNT],
-    /// Of each class and age, clean and dirty.
+    /// What [`Self::value`] answers, of each class and age, clean and dirty.
     values: Vec<[u32; 2]>,
     /// Misses that a write-back counts for, times [`ONE`].
     writeback: u64,
@@ -81,7 +87,8 @@ impl Reuse {
         }
     }
 
-    /// What it is worth that a line stays: what it saves in a unit of time.
+    /// What it is worth that a line stays: the misses that it saves in a unit of time, as a number
+    /// that only compares.
     #[inline]
     pub fn value(&self, class: Class, age: usize, dirty: bool) -> u32 {
         self.values[class.index() * AGES + age][usize::from(dirty)]
@@ -105,10 +112,11 @@ impl Reuse {
         self.ends.iter_mut().for_each(Ends::decay);
     }
 
-    /// Counts and values.
+    /// Counts, values and chances.
     pub fn storage_bits(&self) -> u64 {
         let counts = 2 * AGES as u64 * COUNT_BITS + COUNT_BITS;
-        Class::COUNT as u64 * (counts + 2 * AGES as u64 * VALUE_BITS)
+        let values = 2 * AGES as u64 * VALUE_BITS;
+        Class::COUNT as u64 * (counts + values + CHANCE_BITS)
     }
 }
 
@@ -144,7 +152,7 @@ impl Ends {
                     best = (gain, time);
                 }
             }
-            ((best.0 << 16) / best.1) as u32
+            ((best.0 << PLACES) / best.1) as u32
         })
     }
 
@@ -152,6 +160,103 @@ impl Ends {
         let counts = self.reads.iter_mut().chain(&mut self.writes);
         for count in counts.chain([&mut self.never]) {
             *count -= count.div_ceil(8);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::llc::{Kind, Request};
+
+    fn new(writes: bool) -> Class {
+        Class::new(&Request {
+            line: 0,
+            ip: 0,
+            core: 0,
+            kind: if writes { Kind::WriteBack } else { Kind::Load },
+        })
+    }
+
+    /// Misses saved in a unit of time.
+    fn value(reuse: &Reuse, class: Class, age: usize, dirty: bool) -> f64 {
+        f64::from(reuse.value(class, age, dirty)) / (ONE << PLACES) as f64
+    }
+
+    /// Half of the new lines are read again at age 10, the others never. To keep two of them until
+    /// then takes 10 units each, and the one that is read stays for half of its last: less the half
+    /// unit in which they became as old as they are.
+    #[test]
+    fn what_is_saved_by_the_time_that_it_takes() {
+        let mut reuse = Reuse::new(2, 1.5);
+        for _ in 0..8 {
+            reuse.touched(new(false), 10, false);
+            reuse.count();
+            reuse.ended(new(false));
+            reuse.count();
+        }
+        let expected = |waited: f64| 1.0 / (2.0 * (10.0 - waited) + 1.5);
+        for (age, expected) in [(0, expected(0.5)), (7, expected(7.5)), (11, 0.0)] {
+            let found = value(&reuse, new(false), age, false);
+            assert!((found - expected).abs() < 1e-4, "{age}: {found} {expected}");
+        }
+        assert_eq!(value(&reuse, new(true), 0, false), 0.0, "another class");
+    }
+
+    /// New lines that are written are read at age 4, and then written at age 20: what is read saves
+    /// a miss, and the chance that no write-back is needed besides. Clean lines save but the miss.
+    #[test]
+    fn a_dirty_line_is_worth_the_write_back_that_comes_after_the_read() {
+        let mut reuse = Reuse::new(2, 1.5);
+        for _ in 0..32 {
+            reuse.touched(new(true), 4, false);
+            reuse.count();
+            reuse.touched(Class::hit(4, false), 20, true);
+            reuse.count();
+        }
+        let of = |class, dirty| value(&reuse, class, 0, dirty);
+        let (clean, dirty) = (of(new(true), false), of(new(true), true));
+        assert!((clean - 1.0 / 4.0).abs() < 1e-4, "{clean}");
+        assert!((dirty - 2.5 / 4.0).abs() < 1e-4, "{dirty}");
+        let read = Class::hit(4, false);
+        assert_eq!(
+            of(read, false),
+            0.0,
+            "nothing is saved where a clean line is written"
+        );
+        assert!((of(read, true) - 1.5 / 20.0).abs() < 1e-4);
+    }
+
+    #[test]
+    fn counts_fade_to_nothing() {
+        let mut reuse = Reuse::new(1, 1.5);
+        reuse.touched(new(false), 3, false);
+        for _ in 0..40 {
+            reuse.count();
+        }
+        assert_eq!(value(&reuse, new(false), 0, false), 0.0);
+    }
+
+    proptest! {
+        /// However lines are touched, nothing overflows with the longest epoch and the highest
+        /// weight, and a line is worth no less where it is dirty.
+        #[test]
+        fn values_stay_in_range(
+            touches in prop::collection::vec((0..6usize, any::<bool>(), 0..AGES, any::<bool>()), 1..60),
+        ) {
+            let mut reuse = Reuse::new(1, 4.0);
+            for (interval, wrote, age, writes) in touches {
+                let class = if interval == 0 { new(wrote) } else { Class::hit(1 << interval, wrote) };
+                for _ in 0..1 << 13 {
+                    reuse.touched(class, age, writes);
+                }
+                reuse.count();
+                for age in 0..AGES {
+                    prop_assert!(reuse.value(class, age, true) >= reuse.value(class, age, false));
+                }
+            }
         }
     }
 }
