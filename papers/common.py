@@ -24,30 +24,43 @@ OURS, PAPER = "#2a6f97", "#d1495b"
 
 
 class Bench:
-    """A work directory with the programs compiled, and `terrace`."""
+    """A work directory with the programs of a folder compiled, and `terrace`."""
 
-    def __init__(self, work):
+    def __init__(self, work, folder=PROGRAMS, inputs=None):
+        """`inputs` maps names to functions that make an input in the work directory."""
         if not TERRACE.exists():
             sys.exit(f"{TERRACE} is not there; run `make build` first")
         self.work = Path(work)
         self.bin = self.work / "bin"
         self.bin.mkdir(parents=True, exist_ok=True)
-        self.programs = tomllib.loads((PROGRAMS / "programs.toml").read_text())
-        for source in PROGRAMS.glob("*.c"):
-            flags = ["-O2", "-Wall", "-Wextra", "-pthread"]
-            subprocess.run(["cc", *flags, "-o", self.bin / source.stem, source], check=True)
+        self.folder = folder
+        self.inputs = INPUTS | (inputs or {})
+        self.places = {"bin": self.bin, "programs": folder, "work": self.work}
+        self.programs = self.read()
+        for source in {*PROGRAMS.glob("*.c"), *folder.glob("*.c")}:
+            self.compile(source)
+
+    def read(self):
+        return tomllib.loads((self.folder / "programs.toml").read_text())
+
+    def compile(self, source):
+        libraries = self.programs.get(source.stem, {}).get("libraries", ["-lm"])
+        flags = ["-O2", "-Wall", "-Wextra", "-pthread", f"-I{PROGRAMS}"]
+        subprocess.run(["cc", *flags, "-o", self.bin / source.stem, source, *libraries], check=True)
+
+    def command(self, name):
+        """What starts a program, its places filled in."""
+        return [part.format(**self.places) for part in self.programs[name]["command"]]
 
     def record(self, name, limit, *options):
         """Records a program until it ends or has made `limit` rows; returns the trace's path.
 
         A trace of an earlier call with the same program, command and options is taken again.
         """
-        program = self.programs[name]
+        program, command = self.programs[name], self.command(name)
         if "input" in program:
-            INPUTS[program["input"]](self.work)
-        places = {"bin": self.bin, "programs": PROGRAMS, "work": self.work}
-        command = [part.format(**places) for part in program["command"]]
-        ours = [Path(part) for part in command if Path(part).parent in (self.bin, PROGRAMS)]
+            self.inputs[program["input"]](self.work)
+        ours = [Path(part) for part in command if Path(part).parent in (self.bin, self.folder)]
         content = [path.read_bytes() for path in ours]
         key = repr((command, limit, options, content)).encode()
         trace = self.work / f"{name}-{hashlib.sha256(key).hexdigest()[:12]}.parquet"
@@ -56,9 +69,10 @@ class Bench:
         say(f"recording {name}")
         partial = trace.with_suffix(".partial.parquet")
         recorder = [TERRACE, "record", "--quiet", "--limit", str(limit), *options, "-o", partial]
-        done = subprocess.run([*recorder, "--", *command], stdout=subprocess.DEVNULL)
-        if done.returncode != 0:
-            sys.exit(f"recording {name} failed with exit code {done.returncode}")
+        log = trace.with_suffix(".log")
+        code = run([*recorder, "--", *command], program.get("stdin"), log)
+        if code != 0:
+            sys.exit(f"recording {name} failed with exit code {code}; what it said is in {log}")
         partial.rename(trace)
         return trace
 
@@ -73,6 +87,22 @@ class Bench:
             if PYTHON in parts:
                 versions[library] = first_line([PYTHON, "-c", f"import {library} as l; print(l.__version__)"])
         return {"programs": lines, "versions": versions}
+
+
+def run(command, stdin, log):
+    """Runs a command that says what it has to say in a file; its exit code.
+
+    Where it is sent lines, its input stays open: some programs stop thinking when there is more to
+    read, and the end of it is that too.
+    """
+    with log.open("w") as said:
+        if stdin is None:
+            return subprocess.run(command, stdout=subprocess.DEVNULL, stderr=said).returncode
+        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=said,
+                              text=True) as process:
+            process.stdin.write("".join(f"{line}\n" for line in stdin))
+            process.stdin.flush()
+            return process.wait()
 
 
 def trace_info(trace):
@@ -214,13 +244,13 @@ def save(figure, path):
     figure.savefig(path, metadata={"Date": None})
 
 
-def repeat(folder, about, measure, draw, tables):
+def repeat(folder, about, measure, draw, tables, bench=Bench):
     """Measures, draws and tells; `measure` is told whether shorter recordings will do."""
     parser = argparse.ArgumentParser(description=about)
     parser.add_argument("--quick", action="store_true",
                         help="shorter recordings, a minute or two; results stay in the work directory")
     quick = parser.parse_args().quick
-    bench = Bench(work_directory(folder))
+    bench = bench(work_directory(folder))
     paper = json.loads((folder / "paper.json").read_text())
     results = measure(bench, paper, quick)
     target = bench.work if quick else folder

@@ -191,7 +191,10 @@ impl Output {
     ) -> Result<()> {
         let json = || Document::of(settings, input, pass).to_json();
         match self {
-            Self::Json => return Ok(write(&json())),
+            Self::Json => {
+                write(&json());
+                return Ok(());
+            }
             Self::File(mut file, path) => {
                 let written = file.write_all(json().as_bytes());
                 written.map_err(|error| {

@@ -61,7 +61,7 @@ fn a_simulation_says_all_it_found() {
         "--llc",
         "1M",
         "--warmup",
-        "20000",
+        "100000",
         "--epoch",
         "10000",
         &gups,
@@ -202,7 +202,7 @@ fn the_same_bytes_come_out() {
                 "lru,random,nru,nhm",
             ])
             .args([
-                "--llc", "1M,3M", "--ways", "8,12", "--cores", "4", &gups, &stencil,
+                "--llc", "768K,3M", "--ways", "8,12", "--cores", "4", &gups, &stencil,
             ])
             .env("RAYON_NUM_THREADS", threads)
             .output()

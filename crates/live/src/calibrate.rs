@@ -37,6 +37,23 @@ pub struct Calibration {
     pub device: Option<Device>,
 }
 
+impl Calibration {
+    /// Of several calibrations of one tier the median of each figure; none of none.
+    pub fn median(calibrations: &[Self]) -> Option<Self> {
+        let first = calibrations.first()?;
+        let swap: Vec<Readings> = calibrations.iter().map(|one| one.swap).collect();
+        let devices: Vec<Device> = calibrations
+            .iter()
+            .filter_map(|one| one.device.clone())
+            .collect();
+        Some(Self {
+            swap: Readings::median(&swap),
+            device: Device::median(&devices),
+            ..first.clone()
+        })
+    }
+}
+
 /// Measures. `probe` is the command that runs [`crate::probe::tell`]; it is given the pages of
 /// DRAM and the descriptor to which it tells.
 ///
@@ -99,4 +116,42 @@ fn run_probe(session: &mut Session, probe: &[OsString]) -> Result<Readings> {
     }
     serde_json::from_str(&told)
         .map_err(|error| Error::failure(format!("the probe told no readings: {error}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::device::Depth;
+
+    /// All figures are `value`; those of the device twice that.
+    fn calibration(value: f64, with_device: bool) -> Calibration {
+        let device = Device {
+            read_ns: 2.0 * value,
+            reads: vec![Depth {
+                depth: 4,
+                per_second: 2.0 * value,
+            }],
+            ..Device::default()
+        };
+        Calibration {
+            tier: "a disk".to_owned(),
+            kernel: "6.18".to_owned(),
+            swap: Readings {
+                fault: value,
+                fetch: -value,
+                ..Readings::default()
+            },
+            device: with_device.then_some(device),
+        }
+    }
+
+    #[test]
+    fn each_figure_is_a_median() {
+        let several = [5.0, 1.0, 3.0].map(|value| calibration(value, true));
+        let median = Calibration::median(&several).unwrap();
+        assert_eq!(median, calibration(3.0, true));
+        let two = [1.0, 2.0].map(|value| calibration(value, false));
+        assert_eq!(Calibration::median(&two).unwrap(), calibration(1.5, false));
+        assert_eq!(Calibration::median(&[]), None);
+    }
 }

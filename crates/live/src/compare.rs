@@ -5,8 +5,9 @@ use std::ffi::OsString;
 use terrace_policy::prefetch;
 
 use crate::budget::Version;
+use crate::dram;
 use crate::program::Invocation;
-use crate::run::{Dram, Event, Outcome, Session, Way, machine_memory};
+use crate::run::{Dram, Event, Outcome, Session, Way};
 use crate::sysctl;
 use crate::tier::Spec;
 use terrace_base::Bytes;
@@ -167,7 +168,7 @@ impl Performance<'_> {
                 page_cluster: sysctl::current().unwrap_or_default(),
                 cgroup: self.session.cgroup_version(),
                 kernel: kernel_release(),
-                machine_memory: machine_memory(),
+                machine_memory: dram::total(),
                 cpus: std::thread::available_parallelism().map_or(1, usize::from),
             },
             runs: std::mem::take(&mut self.runs),
@@ -176,14 +177,12 @@ impl Performance<'_> {
         })
     }
 
-    /// A first run without a limit tells the footprint; in a comparison it is the first of
-    /// the all-DRAM runs too.
+    /// A first run without a limit tells the footprint. It is none of those compared, for it
+    /// may find memory that was not used for long ([`dram::warm`]).
     fn measure(&mut self) -> Result<Bytes> {
-        if !self.request.compare {
-            let notice = "a first run without a limit measures the footprint";
-            let step = self.step(Way::AllDram);
-            (self.observe)(step, Event::Notice(notice));
-        }
+        let notice = "a first run without a limit measures the footprint";
+        let step = self.step(Way::AllDram);
+        (self.observe)(step, Event::Notice(notice));
         let outcome = self.run(Way::AllDram, None)?;
         if !outcome.exit.success() && self.session.asked_to_end().is_none() {
             return Err(Error::failure(
@@ -191,21 +190,14 @@ impl Performance<'_> {
                  give --footprint SIZE, or make it succeed",
             ));
         }
-        if let Some(runs) = self.runs_of(Way::AllDram) {
-            runs.outcomes.push(outcome);
-            self.done += 1;
-        }
         Ok(outcome.footprint)
     }
 
     fn run_all(&mut self, limit: Bytes) -> Result<()> {
-        for repetition in 0..self.request.repeat {
+        for _ in 0..self.request.repeat {
             for index in 0..self.runs.len() {
                 if self.session.asked_to_end().is_some() {
                     return Ok(());
-                }
-                if self.runs[index].outcomes.len() > repetition {
-                    continue;
                 }
                 let outcome = self.run(self.runs[index].way.clone(), Some(limit))?;
                 self.runs[index].outcomes.push(outcome);
@@ -230,10 +222,6 @@ impl Performance<'_> {
             run: (self.done + 1).min(self.of),
             of: self.of,
         }
-    }
-
-    fn runs_of(&mut self, way: Way) -> Option<&mut Runs> {
-        self.runs.iter_mut().find(|r| r.way.name() == way.name())
     }
 }
 

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use terrace_base::{Context, Result};
 use terrace_policy::PAGE_BYTES;
 
-use crate::probe::shuffled;
+use crate::probe::{median, shuffled};
 
 const PAGE: usize = PAGE_BYTES as usize;
 /// The file that is read and written.
@@ -52,6 +52,24 @@ pub struct Depth {
 }
 
 impl Device {
+    /// Of several measurements the median of each figure; none of none.
+    pub(crate) fn median(several: &[Self]) -> Option<Self> {
+        let of = |figure: &dyn Fn(&Self) -> f64| median(several.iter().map(figure).collect());
+        let reads = several.first()?.reads.iter().enumerate();
+        Some(Self {
+            read_ns: of(&|one| one.read_ns),
+            write_ns: of(&|one| one.write_ns),
+            reads: reads
+                .map(|(index, depth)| Depth {
+                    depth: depth.depth,
+                    per_second: of(&|one| one.reads[index].per_second),
+                })
+                .collect(),
+            read_bandwidth: of(&|one| one.read_bandwidth),
+            write_bandwidth: of(&|one| one.write_bandwidth),
+        })
+    }
+
     /// How many reads it serves at the same time, each as fast as a single one: its throughput,
     /// at best, times its latency.
     pub fn channels(&self) -> f64 {

@@ -13,6 +13,7 @@ pub mod compare;
 pub mod counters;
 pub mod device;
 pub mod doctor;
+pub mod dram;
 pub mod faults;
 pub mod fetchers;
 pub mod journal;

@@ -41,6 +41,23 @@ pub struct Readings {
     pub fetch: f64,
 }
 
+impl Readings {
+    /// The median of each.
+    pub(crate) fn median(several: &[Self]) -> Self {
+        let of = |figure: fn(&Self) -> f64| median(several.iter().map(figure).collect());
+        Self {
+            first_touch: of(|one| one.first_touch),
+            first_touch_evicting: of(|one| one.first_touch_evicting),
+            fault: of(|one| one.fault),
+            fault_evicting: of(|one| one.fault_evicting),
+            fault_evicting_dirty: of(|one| one.fault_evicting_dirty),
+            cached_touch: of(|one| one.cached_touch),
+            advice: of(|one| one.advice),
+            fetch: of(|one| one.fetch),
+        }
+    }
+}
+
 /// Pages of memory for each page of DRAM.
 const TIMES: usize = 4;
 /// Pages that are advised on together, as many as steering does.
@@ -302,9 +319,10 @@ fn mean(times: &[f64]) -> f64 {
 }
 
 /// The middle one; 0 of none.
-fn median(mut values: Vec<f64>) -> f64 {
+pub(crate) fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
-    values.get(values.len() / 2).copied().unwrap_or(0.0)
+    let at = |index: usize| values.get(index).copied().unwrap_or(0.0);
+    f64::midpoint(at(values.len().saturating_sub(1) / 2), at(values.len() / 2))
 }
 
 #[cfg(test)]

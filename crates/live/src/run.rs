@@ -10,6 +10,7 @@ use terrace_policy::prefetch::{self, Costs, Engine, LifeStory};
 
 use crate::budget::{Budget, Hierarchies, Limits, Usage, Version, directories};
 use crate::counters::SwapCounters;
+use crate::dram;
 use crate::faults::FaultStream;
 use crate::journal::{Change, Journal, state_directory};
 use crate::privilege;
@@ -44,7 +45,7 @@ impl Dram {
     pub fn parse(text: &str) -> Result<Self> {
         let Some(percent) = text.strip_suffix('%') else {
             let size = Bytes::parse(text)?;
-            let memory = machine_memory();
+            let memory = dram::total();
             if size > memory {
                 return Err(Error::usage(format!(
                     "a DRAM budget of {size} is larger than this machine's {memory}; \
@@ -78,16 +79,6 @@ impl TryFrom<String> for Dram {
     fn try_from(text: String) -> Result<Self> {
         Self::parse(&text)
     }
-}
-
-/// The machine's DRAM.
-pub fn machine_memory() -> Bytes {
-    let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
-    let kilobytes = text
-        .lines()
-        .find_map(|line| line.strip_prefix("MemTotal:"))
-        .and_then(|rest| rest.split_whitespace().next()?.parse::<u64>().ok());
-    kilobytes.map_or(Bytes(u64::MAX), |k| Bytes(k * 1024))
 }
 
 /// One way to run a program whose memory is larger than its DRAM.
@@ -186,6 +177,8 @@ pub struct Session {
     hierarchies: Hierarchies,
     journal: Journal,
     runs: usize,
+    /// The program's, where it is known.
+    footprint: Option<Bytes>,
 }
 
 impl Session {
@@ -201,6 +194,7 @@ impl Session {
             hierarchies: Hierarchies::find()?,
             journal: Journal::begin(&state_directory())?,
             runs: 0,
+            footprint: None,
         })
     }
 
@@ -211,8 +205,9 @@ impl Session {
     /// # Errors
     /// See [`Tier::prepare`].
     pub fn prepare_tier(&mut self, spec: Option<&Spec>, footprint: Option<Bytes>) -> Result<()> {
+        self.footprint = footprint;
         let needed = footprint.map(|f| Bytes(f.0.saturating_mul(2).max(64 << 20)));
-        let wanted = needed.unwrap_or(Bytes(machine_memory().0.saturating_mul(2)));
+        let wanted = needed.unwrap_or(Bytes(dram::total().0.saturating_mul(2)));
         let default = Spec::Directory(self.journal.state().to_owned());
         let spec = spec.unwrap_or(&default);
         self.tier = Some(Tier::prepare(spec, wanted, needed, &mut self.journal)?);
@@ -268,6 +263,9 @@ impl Session {
             }
             None => (None, readahead),
         };
+        if let (Way::AllDram, Some(footprint)) = (way, self.footprint) {
+            dram::warm(footprint);
+        }
         let counted = SwapCounters::read();
         let program = Program::start(invocation, &budget.entrances())?;
         self.signals.aim(Target::Program(program.pid()));
@@ -363,7 +361,7 @@ fn start_steering(
     limit: Option<Bytes>,
     readahead: Option<PageCluster>,
 ) -> Result<Steering> {
-    let pages = limit.unwrap_or_else(machine_memory).0 / PAGE_BYTES;
+    let pages = limit.unwrap_or_else(dram::total).0 / PAGE_BYTES;
     let window = prefetch::window(pages);
     engine.limit(window);
     let faults = FaultStream::open(budget.watched())?;

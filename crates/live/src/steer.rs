@@ -32,6 +32,8 @@ const FRESH: usize = 16;
 const FETCHERS: usize = 3;
 /// Between two looks while something is foreseen, and at most while nothing is.
 const PAUSE: (Duration, Duration) = (Duration::from_micros(40), Duration::from_millis(4));
+/// The same while it is not watched: then there is little to see.
+const REST_PAUSE: Duration = Duration::from_millis(20);
 /// How long a page that was foreseen keeps the thread attentive, and how long all of them together
 /// do. Looking often takes time from the program where processors share a core, measured as 20 % of
 /// a program that computes: what saves it 60 us is worth about as much looking.
@@ -186,10 +188,10 @@ impl Driver {
             let now = Instant::now();
             attentive_until =
                 (attentive_until.max(now) + ATTENTION.0 * foreseen).min(now + ATTENTION.1);
-            pause = if now < attentive_until {
-                PAUSE.0
-            } else {
-                (pause * 2).min(PAUSE.1)
+            pause = match now < attentive_until {
+                true => PAUSE.0,
+                false if !self.shift.is_watching() => REST_PAUSE,
+                false => (pause * 2).min(PAUSE.1),
             };
             std::thread::sleep(pause);
         }

@@ -112,7 +112,7 @@ impl Document {
             prefetch: results.prefetch.to_string(),
             dram_bytes: live.limit.0,
             footprint_bytes: live.footprint.0,
-            kernel_bytes: live.kernel.0,
+            kernel_bytes: live.kernel().0,
             huge_bytes: results.live.huge().0,
             dram_pages: predicted.dram_pages as u64,
             trace_pages: predicted.outcome.footprint_pages,

@@ -15,12 +15,12 @@ pub struct Plan<'a> {
     pub command: &'a [OsString],
     /// Its DRAM.
     pub dram: Dram,
+    /// Its footprint, without page cache; none measures it by a run that does not count.
+    pub footprint: Option<Bytes>,
     /// Where the rest goes.
     pub tier: Option<&'a tier::Spec>,
     /// What is fetched ahead.
     pub prefetch: &'a Prefetch,
-    /// How often.
-    pub repeat: usize,
 }
 
 /// What was measured.
@@ -34,15 +34,27 @@ pub struct Measured {
     pub limit: Bytes,
     /// The footprint, without page cache.
     pub footprint: Bytes,
-    /// What the kernel had charged to the program for itself, with all the DRAM it wants.
-    pub kernel: Bytes,
 }
 
 impl Measured {
     /// The most memory in huge pages with all the DRAM.
     pub fn huge(&self) -> Bytes {
-        let huge = self.all_dram.iter().map(|outcome| outcome.huge).max();
-        huge.unwrap_or_default()
+        self.most(|outcome| outcome.huge)
+    }
+
+    /// The most that the kernel had charged to the program for itself, with all the DRAM.
+    pub fn kernel(&self) -> Bytes {
+        self.most(|outcome| outcome.kernel)
+    }
+
+    fn most(&self, of: impl Fn(&Outcome) -> Bytes) -> Bytes {
+        self.all_dram.iter().map(of).max().unwrap_or_default()
+    }
+
+    /// Adds what was measured later of the same program under the same budget.
+    pub fn extend(&mut self, later: Self) {
+        self.all_dram.extend(later.all_dram);
+        self.limited.extend(later.limited);
     }
 }
 
@@ -55,7 +67,7 @@ pub fn way(prefetch: &Prefetch) -> Way {
     }
 }
 
-/// Runs it. `told` is told what goes on.
+/// Runs it once each way. `told` is told what goes on.
 ///
 /// # Errors
 /// A failure where the program fails, or the machine does.
@@ -67,34 +79,27 @@ pub fn measure(plan: &Plan, told: &mut dyn FnMut(&str)) -> Result<Measured> {
 }
 
 fn measure_in(session: &mut Session, plan: &Plan, told: &mut dyn FnMut(&str)) -> Result<Measured> {
-    told("running it with all the DRAM it wants");
-    let mut all_dram = vec![run(session, plan, &Way::AllDram, None)?];
-    let footprint = all_dram[0].footprint;
+    let footprint = match plan.footprint {
+        Some(footprint) => footprint,
+        None => {
+            told("running it, to know its footprint");
+            run(session, plan, &Way::AllDram, None)?.footprint
+        }
+    };
     let limit = compare::limit(plan.dram, Some(footprint))?;
     // Samples miss a peak, and a tier more than half full makes the kernel give up clean copies,
     // which then are written again: a difference between tiers, not between the two halves.
     let roomy = Bytes(footprint.0.saturating_mul(2));
     session.prepare_tier(plan.tier, Some(roomy))?;
-    let way = way(plan.prefetch);
-    let mut limited = Vec::new();
-    while limited.len() < plan.repeat {
-        if all_dram.len() <= limited.len() {
-            all_dram.push(run(session, plan, &Way::AllDram, None)?);
-        }
-        told(&format!(
-            "running it with {limit} of DRAM, {} of {}",
-            limited.len() + 1,
-            plan.repeat
-        ));
-        limited.push(run(session, plan, &way, Some(limit))?);
-    }
-    let kernel = all_dram.iter().map(|outcome| outcome.kernel).max();
+    told("running it with all the DRAM it wants");
+    let all_dram = run(session, plan, &Way::AllDram, None)?;
+    told(&format!("running it with {limit} of DRAM"));
+    let limited = run(session, plan, &way(plan.prefetch), Some(limit))?;
     Ok(Measured {
-        all_dram,
-        limited,
+        all_dram: vec![all_dram],
+        limited: vec![limited],
         limit,
         footprint,
-        kernel: kernel.unwrap_or_default(),
     })
 }
 

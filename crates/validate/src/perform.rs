@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use terrace_base::{Bytes, Context, Nanos, Result};
+use terrace_base::{Bytes, Context, Error, Nanos, Result};
 use terrace_live::calibrate::{Calibration, calibrate};
 use terrace_live::run::{Dram, Outcome};
 use terrace_live::{privilege, program, tier};
@@ -73,21 +73,7 @@ pub fn perform(request: Request, told: &mut dyn FnMut(&str)) -> Result<Results> 
         Some(_) => None,
         None => Some(Tools::find()?),
     };
-    let calibration = match request.calibration {
-        Some(calibration) => calibration,
-        None => {
-            told("measuring what swapping costs on this machine");
-            calibrate(&request.probe, request.tier.as_ref())?
-        }
-    };
-    let plan = Plan {
-        command: &request.command,
-        dram: request.dram,
-        tier: request.tier.as_ref(),
-        prefetch: &request.prefetch,
-        repeat: request.repeat.max(1),
-    };
-    let live = measure(&plan, told)?;
+    let (live, calibration) = observe(&request, told)?;
     let folder = tempfile::tempdir().or_fail(|| "cannot make a directory for the trace".into())?;
     let mut recorded = None;
     let trace = request
@@ -101,7 +87,7 @@ pub fn perform(request: Request, told: &mut dyn FnMut(&str)) -> Result<Results> 
     let predicted = predict(
         &trace,
         &machine(&calibration),
-        pages_left(live.limit, live.kernel),
+        pages_left(live.limit, live.kernel()),
         &request.prefetch,
         nanos(median(&live.all_dram)),
     )?;
@@ -113,6 +99,34 @@ pub fn perform(request: Request, told: &mut dyn FnMut(&str)) -> Result<Results> 
         live,
         predicted,
     })
+}
+
+/// Runs the program, and measures the machine before each time: a device that others use as well
+/// is now faster, now slower.
+fn observe(request: &Request, told: &mut dyn FnMut(&str)) -> Result<(Measured, Calibration)> {
+    let mut plan = Plan {
+        command: &request.command,
+        dram: request.dram,
+        footprint: None,
+        tier: request.tier.as_ref(),
+        prefetch: &request.prefetch,
+    };
+    let mut calibrations: Vec<Calibration> = request.calibration.iter().cloned().collect();
+    let mut all: Option<Measured> = None;
+    for _ in 0..request.repeat.max(1) {
+        if request.calibration.is_none() {
+            told("measuring what swapping costs on this machine");
+            calibrations.push(calibrate(&request.probe, plan.tier)?);
+        }
+        let measured = measure(&plan, told)?;
+        (plan.dram, plan.footprint) = (Dram::Bytes(measured.limit), Some(measured.footprint));
+        match &mut all {
+            Some(all) => all.extend(measured),
+            None => all = Some(measured),
+        }
+    }
+    all.zip(Calibration::median(&calibrations))
+        .ok_or_else(|| Error::failure("nothing was measured"))
 }
 
 /// Pages that a budget leaves to the program: the kernel charges its own to it as well.

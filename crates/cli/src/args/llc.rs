@@ -57,12 +57,6 @@ pub struct Llc {
           long_help = policy_help())]
     pub policy: String,
 
-    #[command(flatten)]
-    pub hierarchy: Hierarchy,
-
-    #[command(flatten)]
-    pub memory: Memory,
-
     /// Requests to the last level before figures are taken, or a share of the traces' accesses, as
     /// 10%
     #[arg(long, value_name = "N", value_parser = Before::parse, default_value = "0",
@@ -103,13 +97,20 @@ pub struct Llc {
         required_unless_present = "traces"
     )]
     pub program: Vec<OsString>,
+
+    #[command(flatten)]
+    pub hierarchy: Hierarchy,
+
+    #[command(flatten)]
+    pub memory: Memory,
 }
 
 /// The caches.
 #[derive(Args)]
 #[command(next_help_heading = "Hierarchy")]
 pub struct Hierarchy {
-    /// Cores, to be shared evenly by the traces [default: one a trace]
+    /// Cores, to be shared evenly by the traces; in a trace of requests a thread is a core
+    /// [default: one a trace]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
     pub cores: Option<u16>,
 
@@ -254,9 +255,10 @@ impl Llc {
     /// Every policy with every size.
     fn llcs(&self) -> Result<Vec<Cache>> {
         let specs = split_list(&self.policy);
-        let policies: Result<Vec<Spec>, String> =
-            specs.iter().map(|spec| Spec::parse(spec)).collect();
-        let policies = policies.map_err(Error::usage)?;
+        let specs = specs
+            .iter()
+            .map(|spec| Spec::parse(spec).map_err(Error::usage));
+        let policies: Vec<Spec> = specs.collect::<Result<_>>()?;
         let sizes = match &self.hierarchy.llc[..] {
             [] => vec![Bytes((2 << 20) * self.cores() as u64)],
             sizes => sizes.to_vec(),
@@ -342,7 +344,7 @@ mod tests {
     #[test]
     fn a_private_level_as_people_write_it() {
         let of = |text| Private::parse(text).map(|level| level.0);
-        let size = |kib, ways| {
+        let size = |kib: u64, ways| {
             Some(Size {
                 bytes: Bytes(kib << 10),
                 ways,

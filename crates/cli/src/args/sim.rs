@@ -17,8 +17,8 @@ pub struct Sim {
 
 #[derive(Subcommand)]
 pub enum Command {
-    Pages(Pages),
-    Llc(Llc),
+    Pages(Box<Pages>),
+    Llc(Box<Llc>),
 }
 
 /// Simulate machines with DRAM and a slower memory at the level of pages

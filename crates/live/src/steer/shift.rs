@@ -34,6 +34,11 @@ impl Shift {
         }
     }
 
+    /// Whether it is watched now.
+    pub(super) fn is_watching(&self) -> bool {
+        self.watching
+    }
+
     /// Whether to watch from now on, where that changes: `seen` faults were seen and `spared`
     /// spared so far.
     pub(super) fn tick(&mut self, seen: u64, spared: u64) -> Option<bool> {

@@ -7,9 +7,11 @@
 //! with the lowest sum is put in force for the whole cache, evictions and insertions alike, unless
 //! it misses too often (`decision`).
 //!
-//! What the chapter leaves open, and how it is here: all requests count towards an epoch, those
-//! that write back too; it begins as LRU; among equals the one in force stays, or else the one
-//! nearest to LRU is taken; empty ways are part of the LRU order, and the first is filled.
+//! What the chapter leaves open, and how it is here: all requests count towards an epoch, and all
+//! that miss are misses, those that write back too; a line that is written back and is not there
+//! goes to MRU (`dirty`); ARI begins as LRU; among equals the one in force stays, or else the first
+//! of the `plan` is taken, LRU before all; empty ways are part of the LRU order, and the first is
+//! filled. Shadow tags have 12 bits and are not hashed to 6 (`tag`, where the reason stands).
 
 mod decision;
 mod partitioning;
@@ -18,7 +20,7 @@ mod samples;
 mod settings;
 mod shadow;
 
-pub use settings::{Eviction, Insertions, Misses, Settings};
+pub use settings::{Eviction, Insertions, Settings};
 
 use super::{Choice, Geometry, InForce, LlcPolicy, Place, Recency, Request};
 use crate::params::Params;
@@ -134,7 +136,7 @@ impl LlcPolicy for Ari {
 
     fn fill(&mut self, place: Place, request: &Request) {
         let writes = request.kind.writes();
-        self.samples.missed(place.set, writes);
+        self.samples.missed(place.set);
         let position = self.of(place.set).position(self.settings.dirty, writes);
         self.recency.put(place, position);
     }

@@ -9,9 +9,9 @@
 //!
 //! The paper's: 32 sampled sets with 12 entries, tags and instructions in 15 bits each, three tables
 //! of 4096 counters of 2 bits, a threshold of 8. Its sets lie at equal distances, these do not quite
-//! ([`Spread`]); how it hashes, and which of several dead lines it evicts, could not be checked.
-//! Counters go down by one, as told in the paper, where the authors' entry to the championship of
-//! 2010 halves those of every other table.
+//! (`sampled.rs`). How it hashes, which of several dead lines it evicts, and whether counters go down
+//! by one, as here, could not be checked; the authors' entry to the championship of 2010 evicts the
+//! first and halves the counters of every other table.
 //!
 //! Write-backs have no instruction: they do not touch the sampler, always fill, as lines that are
 //! not dead, and move a line to the front of the LRU order like any hit, but one that was dead

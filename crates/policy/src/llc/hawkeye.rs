@@ -1,6 +1,6 @@
 //! `hawkeye`: learns from what Belady's optimum would have done.
 //!
-//! Hawkeye (Jain and Lin, ISCA 2016). On sampled sets [`optgen`] tells, each time that a line is
+//! Hawkeye (Jain and Lin, ISCA 2016). On sampled sets `OPTgen` tells, each time that a line is
 //! asked for again, whether OPT would have kept it. The instruction that asked before is trained
 //! with that: its counter says whether it is friendly to the cache or averse. Lines have ages from 0
 //! to 7. What an averse instruction touches has 7 and goes first; what a friendly one touches has 0,
@@ -8,12 +8,12 @@
 //! the oldest goes, the first of several, and the instruction that touched it last was wrong: on
 //! sampled sets its counter goes down.
 //!
-//! The paper's: 64 sampled sets, a history of eight times the ways, counters of 3 bits for 13 bits of
-//! a hashed instruction, ages of 3 bits. Counters start at friendly, as those of the authors' entry
-//! to the championship of 2017 do; that entry holds back two ways from OPT, which is not done here.
-//! The paper's sampler has fewer entries than its history and fits into 12 kB; how it is organised
-//! could not be checked. Here each sampled set remembers its own lines, as many as its history is
-//! long; fewer with `lines`.
+//! The paper's: 64 sampled sets, a history of eight times the ways, ages of 3 bits, and counters of
+//! 3 bits for 13 bits of a hashed instruction; those last two could not be checked. Counters start at
+//! friendly, as those of the authors' entry to the championship of 2017 do; that entry holds back two
+//! ways from OPT, which is not done here. The paper's sampler has fewer entries than its history (all
+//! is 16 kB but the ages); how it is organised could not be checked. Here each sampled set remembers
+//! its own lines, as many as its history is long, which takes more; fewer with `lines`.
 //!
 //! Write-backs have no instruction: they train nothing and leave ages as they are, and a line that
 //! they bring in is averse, as in that entry. Loads and stores are treated alike.

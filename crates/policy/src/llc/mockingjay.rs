@@ -2,8 +2,8 @@
 //!
 //! Mockingjay (Shah, Jain and Lin, HPCA 2022). A sampled cache of a few sets measures after how many
 //! requests to its set a line is used again, and a table keeps that by instruction. When a line is
-//! touched it gets the distance of its instruction as its estimated time remaining (ETR), in units of
-//! [`GRANULARITY`] requests; with every eighth request to a set the ETRs of its other lines go down,
+//! touched it gets the distance of its instruction as its estimated time remaining (ETR), in units
+//! of eight requests; with every eighth request to a set the ETRs of its other lines go down,
 //! below 0 too. The line with the highest absolute ETR goes: the one furthest in the future, or
 //! overdue the longest, which is preferred. A line passes by if its instruction's lines are not used
 //! again, or later than all of the set.

@@ -20,6 +20,7 @@ mod shares;
 mod tag;
 
 use std::cmp::Reverse;
+use std::ops::Range;
 
 use super::accuracy::Accuracy;
 use super::sketch::Sketch;
@@ -44,15 +45,20 @@ pub struct Combo {
     /// This part of the others' shares goes to the most accurate child.
     overweight: f64,
     children: Vec<Child>,
-    /// Room for the answers to one fault, kept.
+    /// Room for what is made at one fault, kept: what children said, what that comes to, and our
+    /// own answer.
+    heard: Vec<Prediction>,
     named: Vec<Named>,
-    agreed: Vec<Named>,
+    /// Where in `named` those pages are that several named.
+    agreed: Vec<usize>,
     answer: Vec<Prediction>,
 }
 
 struct Child {
     predictor: Box<dyn Predictor>,
     accuracy: Accuracy,
+    /// Where in `named` those pages are that it named first.
+    first: Range<usize>,
 }
 
 /// A page that a child named, or several.
@@ -76,6 +82,7 @@ impl Combo {
             degree: params.number("degree", 16, 1..=512)?,
             overweight: params.number("overweight", 10.0, 0.0..=100.0)? / 100.0,
             children,
+            heard: Vec::new(),
             named: Vec::new(),
             agreed: Vec::new(),
             answer: Vec::new(),
@@ -84,72 +91,112 @@ impl Combo {
 
     /// Asks all children; a page that several name is noted once.
     fn ask(&mut self, fault: &Fault, memory: &mut dyn Memory) {
-        self.named.clear();
+        let named = &mut self.named;
+        named.clear();
         for (index, child) in self.children.iter_mut().enumerate() {
-            child.predictor.fault(fault, memory, &mut self.answer);
-            let earlier = self.named.len();
-            let mut sketch = Sketch::default();
-            self.named.iter().for_each(|n| sketch.add(n.at.page.0));
-            for prediction in self.answer.drain(..) {
+            child.predictor.fault(fault, memory, &mut self.heard);
+            let mut known = Known::of(named);
+            for prediction in self.heard.drain(..) {
                 let tag = Tag::of(index, prediction.source);
                 let goes_on = prediction.goes_on;
+                let new = |at| Named { at, tag, goes_on };
+                if known.count == 0 {
+                    named.extend(prediction.pages.into_iter().map(new));
+                    continue;
+                }
                 for at in prediction.pages {
-                    let known = match sketch.may_have(at.page.0) {
-                        true => self.named[..earlier].iter_mut().find(|n| n.at == at),
-                        false => None,
-                    };
-                    match known {
-                        Some(named) => named.agree(tag, goes_on),
-                        None => self.named.push(Named { at, tag, goes_on }),
+                    match known.place(named, at) {
+                        Some(place) => named[place].agree(tag, goes_on),
+                        None => named.push(new(at)),
                     }
                 }
             }
+            child.first = known.count..named.len();
         }
     }
 
-    /// Hands out what several named, within the degree; returns how many more pages there may be.
-    fn agreed(&mut self, predictions: &mut Vec<Prediction>) -> usize {
-        let agreed = &mut self.agreed;
+    /// Answers with what several named, within the degree; returns how many more pages there may be.
+    fn agreed(&mut self) -> usize {
+        let (named, agreed) = (&self.named, &mut self.agreed);
         agreed.clear();
-        agreed.extend(self.named.iter().filter(|named| named.tag.is_shared()));
-        if agreed.windows(2).any(|pair| pair[0].tag != pair[1].tag) {
-            agreed.sort_by_key(|named| (Reverse(named.tag.children()), named.tag.source().0));
+        agreed.extend((0..named.len()).filter(|&place| named[place].tag.is_shared()));
+        if agreed
+            .windows(2)
+            .any(|pair| named[pair[0]].tag != named[pair[1]].tag)
+        {
+            let tag = |place: &usize| named[*place].tag;
+            agreed.sort_by_key(|place| (Reverse(tag(place).children()), tag(place).source().0));
         }
         let mut room = self.degree;
-        for named in agreed {
+        for named in agreed.iter().map(|place| &named[*place]) {
             if named.goes_on || room > 0 {
-                named.append_to(predictions);
+                named.append_to(&mut self.answer);
                 room -= usize::from(!named.goes_on);
             }
         }
         room
     }
 
-    /// Hands out what children named alone: `room` pages, and all of what goes on.
-    fn rest(&mut self, room: usize, predictions: &mut Vec<Prediction>) {
+    /// Answers with what children named alone: `room` pages, and all of what goes on.
+    fn rest(&mut self, room: usize) {
         let mut available = [0; MOST_CHILDREN];
-        for named in &self.named {
-            available[named.tag.owner()] += usize::from(named.is_cuttable());
-        }
         let mut accuracies = [0.0; MOST_CHILDREN];
-        for (accuracy, child) in accuracies.iter_mut().zip(&self.children) {
-            *accuracy = child.accuracy.share();
+        for (index, child) in self.children.iter().enumerate() {
+            let first = &self.named[child.first.clone()];
+            available[index] = first.iter().filter(|named| named.is_cuttable()).count();
+            accuracies[index] = child.accuracy.share();
         }
         let count = self.children.len();
         let mut shares = shares(room, &accuracies[..count], &available, self.overweight);
         let mut best_first = [0, 1, 2, 3, 4, 5, 6, 7];
         best_first[..count].sort_by(|a, b| accuracies[*b].total_cmp(&accuracies[*a]));
         for &child in &best_first[..count] {
-            let alone = |named: &&Named| !named.tag.is_shared() && named.tag.owner() == child;
-            for named in self.named.iter().filter(alone) {
+            let first = &self.named[self.children[child].first.clone()];
+            for named in first.iter().filter(|named| !named.tag.is_shared()) {
                 if named.goes_on {
-                    named.append_to(predictions);
+                    named.append_to(&mut self.answer);
                 } else if shares[child] > 0 {
                     shares[child] -= 1;
-                    named.append_to(predictions);
+                    named.append_to(&mut self.answer);
                 }
             }
         }
+    }
+}
+
+/// Looks for pages among those that earlier children named.
+struct Known {
+    sketch: Sketch,
+    /// How many those are.
+    count: usize,
+    /// The place after that of the last page that was found.
+    next: usize,
+}
+
+impl Known {
+    fn of(named: &[Named]) -> Self {
+        let mut sketch = Sketch::default();
+        named.iter().for_each(|n| sketch.add(n.at.page.0));
+        Self {
+            sketch,
+            count: named.len(),
+            next: 0,
+        }
+    }
+
+    /// Where a page is. Children often name the same pages in the same order, so the next one is
+    /// looked at before all others.
+    fn place(&mut self, named: &[Named], at: Location) -> Option<usize> {
+        if !self.sketch.may_have(at.page.0) {
+            return None;
+        }
+        let known = &named[..self.count];
+        let place = match known.get(self.next) {
+            Some(next) if next.at == at => self.next,
+            _ => known.iter().position(|n| n.at == at)?,
+        };
+        self.next = place + 1;
+        Some(place)
     }
 }
 
@@ -228,18 +275,17 @@ fn child(spec: &Spec) -> Result<Child, String> {
     Ok(Child {
         predictor: spec.predictor(None)?,
         accuracy: Accuracy::assumed(ASSUMED),
+        first: 0..0,
     })
 }
 
 impl Predictor for Combo {
     fn fault(&mut self, fault: &Fault, memory: &mut dyn Memory, predictions: &mut Vec<Prediction>) {
-        let before = predictions.len();
         self.ask(fault, memory);
-        let mut answer = predictions.split_off(before);
-        let room = self.agreed(&mut answer);
-        self.rest(room, &mut answer);
-        go_on_once(&mut answer);
-        predictions.append(&mut answer);
+        let room = self.agreed();
+        self.rest(room);
+        go_on_once(&mut self.answer);
+        predictions.append(&mut self.answer);
     }
 
     fn advance(&mut self, source: Source, reached: Option<Location>) -> Option<Prediction> {

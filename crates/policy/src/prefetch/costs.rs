@@ -27,10 +27,11 @@ impl Costs {
         self.demand.saturating_sub(self.first_use)
     }
 
-    /// What one that is not used costs: the fetch, and for every other one a demand fault on the
-    /// page that had to go for it.
+    /// What one that is not used costs: the fetch, and a demand fault on the page that had to go
+    /// for it. That page is wanted again nearly always: of GNU sort 16,000 fetched pages were used,
+    /// 17,000 were not, and it had as many faults as without them.
     pub fn lost(&self) -> Duration {
-        self.fetch + self.demand / 2
+        self.fetch + self.demand
     }
 
     /// The accuracy from which on fetching wins more than it loses, 0 to 1.
@@ -55,10 +56,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_disk_pays_from_two_fifths_on() {
+    fn a_disk_pays_from_a_half_on() {
         assert!(Costs::DISK.can_pay());
         let accuracy = Costs::DISK.break_even();
-        assert!((0.35..0.4).contains(&accuracy), "{accuracy}");
+        assert!((0.5..0.55).contains(&accuracy), "{accuracy}");
     }
 
     /// Compressed memory, measured: 10 us a fault, 8 us a fetch.
@@ -70,7 +71,7 @@ mod tests {
             fetch: Duration::from_micros(8),
         };
         assert!(!costs.can_pay());
-        assert!(costs.break_even() > 0.6);
+        assert!(costs.break_even() > 0.7);
     }
 
     #[test]

@@ -143,7 +143,7 @@ impl Stream {
         }
         let state = self.threads.get_mut(&fault.thread)?;
         let dense = state.dense_direction(fault, memory);
-        state.note(*fault, history);
+        state.note(fault, history);
         dense
     }
 
@@ -162,7 +162,7 @@ impl Stream {
             .map(|direction| direction * PAGE_BYTES as i64)
             .or_else(|| state.stride_again(fault))
             .or_else(|| Some(state.reduce(state.stride_to(fault)?)));
-        state.note_stray(*fault, self.settings.history);
+        state.note_stray(fault, self.settings.history);
         let stride = stride?;
         let record = state.record_of(stride);
         let kin = self.depth_of_kin(fault, stride);

@@ -31,12 +31,16 @@ impl Predictor for Temporal {
         let Some(Slot(slot)) = memory.slot(fault.at) else {
             return;
         };
-        let around = (2..2 + self.degree).filter_map(|place| match place % 2 {
-            0 => slot.checked_add(place / 2),
-            _ => slot.checked_sub(place / 2),
-        });
         let mut pages = Vec::with_capacity(self.degree as usize);
-        pages.extend(around.filter_map(|slot| memory.page_in(Slot(slot))));
+        for place in 2..2 + self.degree {
+            let neighbour = match place % 2 {
+                0 => slot.checked_add(place / 2),
+                _ => slot.checked_sub(place / 2),
+            };
+            if let Some(at) = neighbour.and_then(|slot| memory.page_in(Slot(slot))) {
+                pages.push(at);
+            }
+        }
         predictions.push(Prediction {
             source: Source(0),
             pages,

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use terrace_base::{Error, Result};
 use terrace_live::bench;
 use terrace_live::compare::kernel_release;
-use terrace_live::run::machine_memory;
+use terrace_live::dram;
 
 use crate::schema::{self, End, Way};
 
@@ -64,7 +64,7 @@ impl Document {
             machine: Machine {
                 kernel: kernel_release(),
                 cpus: std::thread::available_parallelism().map_or(1, usize::from),
-                memory_bytes: machine_memory().0,
+                memory_bytes: dram::total().0,
             },
             rows: Vec::new(),
         }

@@ -12,7 +12,7 @@ pub struct Memory {
     pub memory: String,
     /// Virtual time, in nanoseconds: of the core that took longest.
     pub time_ns: Nanos,
-    /// Instructions a cycle of all cores together; null where a trace does not count them.
+    /// Instructions a cycle, added up over the cores; null where a trace does not count them.
     pub ipc: Option<f64>,
     /// Each core.
     pub cores: Vec<Core>,
@@ -82,17 +82,16 @@ impl Memory {
             time_ns,
             ipc: ipc(instructions, time_ns),
         };
-        let instructions = found
-            .cores
-            .iter()
-            .map(|(instructions, _)| instructions)
-            .sum();
+        let cores: Vec<Core> = found.cores.iter().map(core).collect();
         let seconds = found.elapsed.seconds();
         Self {
             memory: found.name.clone(),
             time_ns: found.elapsed,
-            ipc: ipc(instructions, found.elapsed),
-            cores: found.cores.iter().map(core).collect(),
+            ipc: cores
+                .iter()
+                .filter_map(|core| core.ipc)
+                .reduce(|sum, ipc| sum + ipc),
+            cores,
             lines: Lines::of(found.transfers),
             dram_cache: found.cache.map(Lines::of),
             bandwidth: if seconds > 0.0 {

@@ -143,10 +143,18 @@ fn memories(name_of: &str, behind: &[(&Run, &Memory)]) -> String {
                     .energy
                     .map(|energy| format!("{:.3} mJ", 1e3 * energy.total)),
             ),
-            or_dash(memory.lifetime_years.map(years)),
+            or_dash(memory.lifetime_years.map(lifetime)),
         ]);
     }
     format!("{table}\n")
+}
+
+/// Years, as far as anybody wants to know.
+fn lifetime(of: f64) -> String {
+    match of {
+        of if of > 1000.0 => "over 1000 years".to_owned(),
+        of => years(of),
+    }
 }
 
 /// Hits by stack position of a single cache, where its policy keeps an order.

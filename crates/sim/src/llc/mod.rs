@@ -1,8 +1,8 @@
 //! Simulation of last-level caches: which policy misses and writes back how much, and what that
 //! costs with a slow memory behind.
 //!
-//! Private levels of each core ([`private`]) filter the accesses of the traces; what they ask goes
-//! to any number of last-level caches ([`shared`]), each with memories behind it ([`behind`]), in one
+//! Private levels of each core (`private`) filter the accesses of the traces; what they ask goes
+//! to any number of last-level caches (`shared`), each with memories behind it (`behind`), in one
 //! pass ([`run`]).
 //!
 //! The rules, which are those of Fedorov 2016, chapter 2, as far as it gives them:
@@ -15,7 +15,7 @@
 //! - A write-back is a use: it moves the line to the front of an LRU order, in every level.
 //! - An access to two lines touches both, one after the other.
 //! - Instructions are not fetched: traces hold loads and stores.
-//! - Addresses are virtual, and processes share nothing ([`lines`]). Cores do not take lines from
+//! - Addresses are virtual, and processes share nothing (`lines`). Cores do not take lines from
 //!   each other: where threads on two cores use a line, each keeps a copy, and both write it back
 //!   when they have written to it.
 //! - Banks of the last level are not told apart, as lines are spread over them by their sets.

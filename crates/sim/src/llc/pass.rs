@@ -121,20 +121,18 @@ fn shared(settings: &Settings, llc: &Llc, cores: usize, programs: &[Program]) ->
 
 /// What the rows of the traces are; requests have passed private levels already.
 fn rows_of(programs: &[Program], settings: &Settings) -> Result<Rows> {
-    let are_requests = |program: &&Program| Rows::of(program.about()) == Rows::Requests;
-    let Some(requests) = programs.iter().find(are_requests) else {
-        return Ok(Rows::Accesses);
-    };
-    if settings.private.iter().any(Option::is_some) {
-        return Err(Error::usage(format!(
-            "{} has passed private levels already; switch them off with --l1 off --l2 off",
-            requests.name()
-        )));
-    }
-    if !programs.iter().all(|program| are_requests(&program)) {
+    let rows = |program: &Program| Rows::of(program.about());
+    let first = programs.first().map_or(Rows::Accesses, rows);
+    if programs.iter().any(|program| rows(program) != first) {
         return Err(Error::usage(
-            "traces of requests cannot be mixed with traces of accesses",
+            "traces that have passed private levels cannot be mixed with others",
         ));
     }
-    Ok(Rows::Requests)
+    if first != Rows::Accesses && settings.private.iter().any(Option::is_some) {
+        return Err(Error::usage(format!(
+            "{} has passed private levels already; switch them off with --l1 off --l2 off",
+            programs[0].name()
+        )));
+    }
+    Ok(first)
 }

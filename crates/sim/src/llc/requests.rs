@@ -14,11 +14,17 @@ use super::lines::{Lines, Space};
 /// The mark of such a trace, among what is known of it; its value is the bytes of a line.
 pub const MARK: &str = "terrace.llc.requests";
 
+/// What `terrace record --filter l1l2` says of its traces: they have passed private levels too, but
+/// do not tell stores from loads.
+const FILTERED: (&str, &str) = ("recorded.filter", "l1l2");
+
 /// What the rows of a trace are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rows {
     /// Accesses of a program.
     Accesses,
+    /// Accesses that private levels missed, and what they wrote back.
+    Filtered,
     /// Requests to a last-level cache.
     Requests,
 }
@@ -26,9 +32,13 @@ pub enum Rows {
 impl Rows {
     /// As the trace of which this is known says it.
     pub fn of(about: &[(String, String)]) -> Self {
-        match about.iter().any(|(key, _)| key == MARK) {
-            true => Self::Requests,
-            false => Self::Accesses,
+        let filtered = |(key, value): &(String, String)| (&**key, &**value) == FILTERED;
+        if about.iter().any(|(key, _)| key == MARK) {
+            Self::Requests
+        } else if about.iter().any(filtered) {
+            Self::Filtered
+        } else {
+            Self::Accesses
         }
     }
 
@@ -94,8 +104,9 @@ mod tests {
 
     #[test]
     fn the_mark_tells() {
-        let about = |key: &str| vec![(key.to_owned(), "64".to_owned())];
-        assert_eq!(Rows::of(&about(MARK)), Rows::Requests);
-        assert_eq!(Rows::of(&about("recorded.command")), Rows::Accesses);
+        let about = |key: &str, value: &str| vec![(key.to_owned(), value.to_owned())];
+        assert_eq!(Rows::of(&about(MARK, "64")), Rows::Requests);
+        assert_eq!(Rows::of(&about("recorded.filter", "l1l2")), Rows::Filtered);
+        assert_eq!(Rows::of(&about("recorded.filter", "none")), Rows::Accesses);
     }
 }

@@ -2,7 +2,7 @@
 
 use super::partitioning::Partitioning;
 use super::plan::Counts;
-use super::settings::{Misses, Settings};
+use super::settings::Settings;
 use super::shadow::Shadow;
 use crate::llc::{Geometry, Request, Sampled};
 
@@ -13,7 +13,6 @@ pub struct Samples {
     /// Shadow tags; without them some sets of the cache are sampled live: the nth drawn belongs to
     /// sample n modulo samples.
     shadow: Option<Shadow>,
-    misses: Misses,
     /// What each sample follows.
     follows: Vec<Partitioning>,
     counts: Vec<Counts>,
@@ -31,7 +30,6 @@ impl Samples {
             geometry,
             sets: Sampled::new(geometry.sets, drawn, seed),
             shadow: (!settings.live).then(|| Shadow::new(settings)),
-            misses: settings.misses,
             counts: vec![Counts::default(); follows.len()],
             follows,
         }
@@ -52,12 +50,11 @@ impl Samples {
             return;
         };
         let writes = request.kind.writes();
-        let counted = counted(self.misses, writes);
         let tag = shadow.fold(request.line / self.geometry.sets as u64);
         let first = number * self.follows.len();
         for (sample, &partitioning) in self.follows.iter().enumerate() {
             if let Some(dirty) = shadow.access(first + sample, partitioning, tag, writes) {
-                self.counts[sample].misses += counted;
+                self.counts[sample].misses += 1.0;
                 self.counts[sample].writebacks += f64::from(u8::from(dirty));
             }
         }
@@ -88,9 +85,9 @@ impl Samples {
 
     /// A request has missed in a set of the cache.
     #[inline]
-    pub fn missed(&mut self, set: usize, writes: bool) {
+    pub fn missed(&mut self, set: usize) {
         if let Some(sample) = self.live(set) {
-            self.counts[sample].misses += counted(self.misses, writes);
+            self.counts[sample].misses += 1.0;
         }
     }
 
@@ -104,12 +101,5 @@ impl Samples {
     pub fn follow(&mut self, follows: impl Iterator<Item = Partitioning>) {
         self.follows.clear();
         self.follows.extend(follows);
-    }
-}
-
-fn counted(misses: Misses, writes: bool) -> f64 {
-    match misses {
-        Misses::Reads if writes => 0.0,
-        _ => 1.0,
     }
 }

@@ -108,7 +108,7 @@ mod tests {
     /// A set whose most recently used tag is 0 and whose least is 15; those at LRU, below it and
     /// at position 5 are dirty.
     fn full() -> Shadow {
-        let mut shadow = shadow("");
+        let mut shadow = shadow("dirty=mru");
         for tag in (0..16).rev() {
             shadow.access(0, of(16, Insertion::Mru), tag, [5, 14, 15].contains(&tag));
         }
@@ -157,9 +157,9 @@ mod tests {
     /// Fedorov 2016, 2.5.4, item 1: the top six of 12 bits on the bottom six.
     #[test]
     fn tags_are_folded() {
-        assert_eq!(shadow("").fold(0b110011_000001), 0b110010);
+        assert_eq!(shadow("tag=6").fold(0b110011_000001), 0b110010);
         assert_eq!(shadow("tag=12").fold(0b110011_000001), 0b110011_000001);
-        assert_eq!(shadow("").fold(0b1_000000_110011_000001), 0b110011);
+        assert_eq!(shadow("tag=6").fold(0b1_000000_110011_000001), 0b110011);
         let all = shadow("tag=30").fold(u64::MAX);
         assert_eq!(all, 0b1111, "30 and 30 bits cancel, 4 are left");
     }

@@ -18,12 +18,22 @@ const FADING: u32 = 1024;
 
 /// Pages that were named and not fetched.
 pub(super) struct Trial {
-    /// Who named a page, as bits, and when last.
-    named: FxHashMap<Location, (u64, u64)>,
-    /// The same in the order of naming, to be judged in vain in time.
-    order: VecDeque<(Location, u64)>,
+    named: FxHashMap<Location, Named>,
+    /// The same in the order of naming. All are judged at the same age: what was right is known
+    /// sooner than what was wrong, and would count for more.
+    order: VecDeque<Location>,
     candidates: Vec<Candidate>,
     faults: u64,
+}
+
+/// A page that was named.
+struct Named {
+    /// By whom, as bits.
+    who: u64,
+    /// Faults when it was named first.
+    when: u64,
+    /// Whether it has faulted since.
+    hit: bool,
 }
 
 /// What came of what one of them named.
@@ -46,17 +56,17 @@ impl Trial {
     /// A demand fault happened: a hit for whoever named the page.
     pub(super) fn faulted(&mut self, at: Location) {
         self.faults += 1;
-        if let Some((who, _)) = self.named.remove(&at) {
-            self.judge(who, true);
+        if let Some(named) = self.named.get_mut(&at) {
+            named.hit = true;
         }
-        while let Some(&(oldest, when)) = self.order.front()
-            && when + HORIZON < self.faults
-        {
-            self.order.pop_front();
-            if self.named.get(&oldest).is_some_and(|(_, at)| *at == when)
-                && let Some((who, _)) = self.named.remove(&oldest)
-            {
-                self.judge(who, false);
+        while let Some(oldest) = self.order.front() {
+            match self.named.get(oldest) {
+                Some(named) if named.when + HORIZON >= self.faults => return,
+                Some(named) => self.judge(named.who, named.hit),
+                None => {}
+            }
+            if let Some(oldest) = self.order.pop_front() {
+                self.named.remove(&oldest);
             }
         }
     }
@@ -75,10 +85,17 @@ impl Trial {
             if memory.residence(at) != Residence::InTier {
                 continue;
             }
-            let (who, when) = self.named.entry(at).or_insert((0, self.faults));
-            *who |= 1 << candidate;
-            if *when == self.faults {
-                self.order.push_back((at, *when));
+            let named = self.named.entry(at).or_insert_with(|| {
+                self.order.push_back(at);
+                Named {
+                    who: 0,
+                    when: self.faults,
+                    hit: false,
+                }
+            });
+            // What has faulted since has been evicted again: that was not foreseen.
+            if !named.hit {
+                named.who |= 1 << candidate;
             }
         }
     }
@@ -110,5 +127,6 @@ impl Trial {
     /// The address space is gone.
     pub(super) fn forget(&mut self, space: Space) {
         self.named.retain(|at, _| at.space != space);
+        self.order.retain(|at| at.space != space);
     }
 }

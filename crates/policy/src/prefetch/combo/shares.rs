@@ -22,6 +22,19 @@ pub(super) fn shares(
     available: &[usize; MOST_CHILDREN],
     overweight: f64,
 ) -> [usize; MOST_CHILDREN] {
+    match available[..accuracies.len()].iter().sum::<usize>() <= n {
+        true => *available,
+        false => divide(n, accuracies, available, overweight),
+    }
+}
+
+/// As [`shares`], where there may not be room for all.
+fn divide(
+    n: usize,
+    accuracies: &[f64],
+    available: &[usize; MOST_CHILDREN],
+    overweight: f64,
+) -> [usize; MOST_CHILDREN] {
     let weights = weights(n, accuracies, overweight);
     let mut shares = rounded(n, &weights[..accuracies.len()]);
     keep_a_few(&mut shares[..accuracies.len()], n);
@@ -152,7 +165,9 @@ mod tests {
             let count = accuracies.len();
             prop_assert!((0..count).all(|i| shares[i] <= available[i]));
             let most = n.min(available[..count].iter().sum());
-            prop_assert_eq!(shares.iter().sum::<usize>(), most);
+            prop_assert_eq!(shares[..count].iter().sum::<usize>(), most);
+            let divided = divide(n, &accuracies, &available, overweight);
+            prop_assert_eq!(&shares[..count], &divided[..count]);
         }
     }
 }

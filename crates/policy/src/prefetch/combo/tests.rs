@@ -1,3 +1,5 @@
+mod twin;
+
 use super::*;
 use crate::page::Page;
 use crate::prefetch::testing::{Everywhere, SPACE, fault, pages, predictions};
@@ -43,6 +45,7 @@ fn script(answers: Vec<Vec<Prediction>>) -> (Combo, Vec<Told>) {
         let child = Child {
             predictor: Box::new(Script { answer, told }) as Box<dyn Predictor>,
             accuracy: Accuracy::assumed(ASSUMED),
+            first: 0..0,
         };
         (child, heard)
     };

@@ -17,9 +17,9 @@ const NEWEST: f64 = 1.0 / 128.0;
 /// Outcomes after which a record says something by itself.
 const ENOUGH: u32 = 32;
 /// A fetched page that is used saves a fault; one that is not costs a read and pushes another
-/// out. From this accuracy on a stream is believed at once; each twentieth below it asks for
-/// twice as many faults more.
-const WORTHWHILE: f64 = 0.5;
+/// out ([`crate::prefetch::Costs::break_even`] of a disk). From this accuracy on a stream is
+/// believed at once; each fortieth below it asks for twice as many faults more.
+const WORTHWHILE: f64 = 0.53;
 /// A stream that has shown so many faults is one, whatever has been.
 const MOST_PROOF: u32 = 32;
 /// Below this accuracy streams stay short of their full depth: they are often overrun.
@@ -49,11 +49,11 @@ impl Record {
 
     /// How many faults more than three a new stream must show before it is believed.
     pub(super) fn proof(&self) -> u32 {
-        let twentieths = (WORTHWHILE - self.accuracy) * 20.0;
-        if twentieths <= 0.0 {
+        let fortieths = (WORTHWHILE - self.accuracy) * 40.0;
+        if fortieths <= 0.0 {
             0
         } else {
-            (twentieths.exp2() as u32).min(MOST_PROOF)
+            (fortieths.exp2() as u32).min(MOST_PROOF)
         }
     }
 

@@ -1,20 +1,20 @@
 //! What is known of one thread: its faults, its strides, and how well they served.
 
-use std::collections::VecDeque;
-
 use super::record::Record;
 use super::{DENSE, STEPS, WIDE};
 use crate::page::{Fault, Location, Memory, PAGE_BYTES, Page, Residence, Space};
 use crate::prefetch::Outcome;
-use crate::prefetch::sketch::Sketch;
 
 /// What is known of one thread.
 pub(super) struct ThreadState {
     pub(super) space: Space,
-    /// Its latest faults, newest last.
-    recent: VecDeque<Fault>,
-    /// Its latest faults that belonged to no stream, newest last.
-    strays: VecDeque<Fault>,
+    /// The pages of its latest faults, newest last.
+    recent: Vec<u64>,
+    /// The pages of its latest faults that belonged to no stream, newest last. Numbers that lie side
+    /// by side are compared several at a time.
+    stray_pages: Vec<u64>,
+    /// The byte addresses of the same faults.
+    stray_addresses: Vec<u64>,
     /// What became of all that was fetched for it.
     record: Record,
     /// What became of what was fetched for each stride, the latest used first.
@@ -27,45 +27,50 @@ impl ThreadState {
     pub(super) fn new(space: Space) -> Self {
         Self {
             space,
-            recent: VecDeque::new(),
-            strays: VecDeque::new(),
+            recent: Vec::new(),
+            stray_pages: Vec::new(),
+            stray_addresses: Vec::new(),
             record: Record::UNKNOWN,
             strides: Vec::new(),
         }
     }
 
-    /// Notes a fault; keeps the latest `most`.
-    pub(super) fn note(&mut self, fault: Fault, most: usize) {
-        push_bounded(&mut self.recent, fault, most);
+    /// Notes a fault in this address space; keeps the latest `most`.
+    pub(super) fn note(&mut self, fault: &Fault, most: usize) {
+        push_bounded(&mut self.recent, fault.at.page.0, most);
     }
 
     /// Notes a fault that belongs to no stream.
-    pub(super) fn note_stray(&mut self, fault: Fault, most: usize) {
-        push_bounded(&mut self.strays, fault, most);
+    pub(super) fn note_stray(&mut self, fault: &Fault, most: usize) {
+        push_bounded(&mut self.stray_pages, fault.at.page.0, most);
+        push_bounded(&mut self.stray_addresses, fault.address(), most);
     }
 
     /// Which way the thread goes if it touches page after page: 1 or -1.
     pub(super) fn dense_direction(&self, fault: &Fault, memory: &mut dyn Memory) -> Option<i64> {
-        [1, -1].into_iter().find(|direction| {
-            let behind = |k: u64| fault.at.page.0.checked_add_signed(-direction * k as i64);
-            let place = |k| behind(k).map(|page| Location::new(fault.at.space, Page(page)));
-            self.faults_behind(fault, *direction) >= 2
-                && (1..=DENSE)
-                    .all(|k| place(k).is_some_and(|at| memory.residence(at) == Residence::InMemory))
-        })
+        let (below, above) = self.faults_beside(fault.at.page);
+        [(1, below), (-1, above)]
+            .into_iter()
+            .find_map(|(direction, faults)| {
+                let behind = |k: u64| fault.at.page.0.checked_add_signed(-direction * k as i64);
+                let place = |k| behind(k).map(|page| Location::new(fault.at.space, Page(page)));
+                let mut touched =
+                    |k| place(k).is_some_and(|at| memory.residence(at) == Residence::InMemory);
+                (faults >= 2 && (1..=DENSE).all(&mut touched)).then_some(direction)
+            })
     }
 
-    /// On how many of the last pages on the way to this fault the thread has faulted.
-    fn faults_behind(&self, fault: &Fault, direction: i64) -> u32 {
-        let mut pages = 0u32;
+    /// On how many of the pages right below this one the thread has faulted, and right above it.
+    fn faults_beside(&self, Page(page): Page) -> (u32, u32) {
+        // A bit a page, from the lowest on; nothing branches on which of the faults are near.
+        let mut pages = 0u64;
         for earlier in &self.recent {
-            let back = fault.at.page.distance_from(earlier.at.page);
-            let back = back.wrapping_mul(direction);
-            if earlier.at.space == fault.at.space && (1..=DENSE as i64).contains(&back) {
-                pages |= 1 << back;
-            }
+            let place = earlier.wrapping_sub(page).wrapping_add(DENSE);
+            pages |= u64::from(place <= 2 * DENSE) << (place % 64);
         }
-        pages.count_ones()
+        let below = pages & ((1 << DENSE) - 1);
+        let above = pages >> (DENSE + 1);
+        (below.count_ones(), above.count_ones())
     }
 
     /// A stride that has served this thread, if this fault and an earlier one lie some of its
@@ -73,9 +78,10 @@ impl ThreadState {
     /// last one did not touch, so it cannot show its stride by itself.
     pub(super) fn stride_again(&self, fault: &Fault) -> Option<i64> {
         self.proven().find(|&stride| {
-            self.strays.iter().any(|stray| {
-                let distance = fault.address().wrapping_sub(stray.address()) as i64;
-                stray.at.space == fault.at.space
+            self.stray_addresses.iter().any(|stray| {
+                let distance = fault.address().wrapping_sub(*stray) as i64;
+                // Most are too far away, which is told without a division.
+                distance.unsigned_abs() / STEPS <= stride.unsigned_abs()
                     && distance % stride == 0
                     && (1..=STEPS as i64).contains(&(distance / stride))
             })
@@ -120,31 +126,156 @@ impl ThreadState {
     /// The distance in bytes at which this fault and two earlier ones lie, the most recent
     /// such pair first. Exact in bytes if it can be, else in pages.
     pub(super) fn stride_to(&self, fault: &Fault) -> Option<i64> {
-        let in_bytes = self.regular(|f| f.address() as i64, fault);
-        let in_pages = || self.regular(|f| f.at.page.0 as i64, fault);
+        let in_bytes = regular(&self.stray_addresses, fault.address());
+        let in_pages = || regular(&self.stray_pages, fault.at.page.0);
         in_bytes
             .filter(|stride| stride.unsigned_abs() >= PAGE_BYTES)
             .or_else(|| in_pages()?.checked_mul(PAGE_BYTES as i64))
     }
-
-    fn regular(&self, coordinate: impl Fn(&Fault) -> i64, fault: &Fault) -> Option<i64> {
-        let here = coordinate(fault);
-        let kin = |stray: &&Fault| stray.at.space == fault.at.space;
-        let known: Vec<i64> = self.strays.iter().filter(kin).map(&coordinate).collect();
-        let mut sketch = Sketch::default();
-        known.iter().for_each(|known| sketch.add(*known as u64));
-        known.iter().enumerate().rev().find_map(|(i, &before)| {
-            let distance = here.wrapping_sub(before);
-            let earlier = before.checked_sub(distance)?;
-            let is_known = sketch.may_have(earlier as u64) && known[..i].contains(&earlier);
-            (distance != 0 && is_known).then_some(distance)
-        })
-    }
 }
 
-fn push_bounded(faults: &mut VecDeque<Fault>, fault: Fault, most: usize) {
-    faults.push_back(fault);
-    if faults.len() > most {
-        faults.pop_front();
+/// The distance at which `here` and two of `known` lie.
+fn regular(known: &[u64], here: u64) -> Option<i64> {
+    known.iter().enumerate().rev().find_map(|(i, &before)| {
+        let distance = here.wrapping_sub(before) as i64;
+        let earlier = (before as i64).checked_sub(distance)? as u64;
+        (distance != 0 && known[..i].contains(&earlier)).then_some(distance)
+    })
+}
+
+fn push_bounded(numbers: &mut Vec<u64>, number: u64, most: usize) {
+    if numbers.len() == most {
+        numbers.remove(0);
+    }
+    numbers.push(number);
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::page::Thread;
+
+    const HISTORY: usize = 12;
+    const SPACE: Space = Space(1);
+
+    /// All faults there have been, looked at one by one. Strays are every second one.
+    struct Slow(Vec<Fault>);
+
+    impl Slow {
+        fn recent(&self) -> &[Fault] {
+            &self.0[self.0.len().saturating_sub(HISTORY)..]
+        }
+
+        fn strays(&self) -> Vec<Fault> {
+            let strays: Vec<Fault> = self.0.iter().step_by(2).copied().collect();
+            strays[strays.len().saturating_sub(HISTORY)..].to_vec()
+        }
+
+        fn dense_direction(&self, fault: &Fault) -> Option<i64> {
+            let here = fault.at.page.0 as i64;
+            [1, -1].into_iter().find(|direction| {
+                let behind: Vec<i64> = (1..=DENSE as i64).map(|k| here - direction * k).collect();
+                let faults = self.recent().iter().map(|fault| fault.at.page.0 as i64);
+                let near: BTreeSet<i64> = faults.filter(|page| behind.contains(page)).collect();
+                near.len() >= 2
+                    && behind
+                        .iter()
+                        .all(|page| *page >= 0 && is_in_memory(*page as u64))
+            })
+        }
+
+        fn stride_again(&self, fault: &Fault, proven: &[i64]) -> Option<i64> {
+            let here = fault.address() as i64;
+            let leads_here = |stray: &Fault, stride: i64| {
+                (1..=STEPS as i64).any(|step| stray.address() as i64 + step * stride == here)
+            };
+            let serves = |stride: &&i64| self.strays().iter().any(|s| leads_here(s, **stride));
+            proven.iter().find(serves).copied()
+        }
+
+        fn stride_to(&self, fault: &Fault) -> Option<i64> {
+            let in_bytes = self.regular(fault, |f| f.address() as i64);
+            let in_pages = self.regular(fault, |f| f.at.page.0 as i64);
+            match in_bytes {
+                Some(stride) if stride.unsigned_abs() >= PAGE_BYTES => Some(stride),
+                _ => in_pages.map(|stride| stride * PAGE_BYTES as i64),
+            }
+        }
+
+        fn regular(&self, fault: &Fault, place: impl Fn(&Fault) -> i64) -> Option<i64> {
+            let strays: Vec<i64> = self.strays().iter().map(&place).collect();
+            for before in (0..strays.len()).rev() {
+                let distance = place(fault) - strays[before];
+                for earlier in 0..before {
+                    if distance != 0 && strays[before] - strays[earlier] == distance {
+                        return Some(distance);
+                    }
+                }
+            }
+            None
+        }
+    }
+
+    fn is_in_memory(page: u64) -> bool {
+        page % 40 > 4
+    }
+
+    struct Pages;
+
+    impl Memory for Pages {
+        fn residence(&mut self, at: Location) -> Residence {
+            match is_in_memory(at.page.0) {
+                true => Residence::InMemory,
+                false => Residence::InTier,
+            }
+        }
+    }
+
+    /// Addresses among which distances come again: dense, or some way apart.
+    fn faults() -> impl Strategy<Value = Vec<Fault>> {
+        let address = prop_oneof![
+            3 => (0..120u64, 0..PAGE_BYTES).prop_map(|(page, offset)| page * PAGE_BYTES + offset),
+            2 => (0..300u64).prop_map(|k| k * 1000),
+            3 => (0..40u64, 0..2u64).prop_map(|(k, start)| start * 999 + k * 10 * PAGE_BYTES),
+            1 => 0..1u64 << 46,
+        ];
+        let fault = address.prop_map(|address| Fault {
+            thread: Thread(1),
+            at: Location::new(SPACE, Page(address / PAGE_BYTES)),
+            offset: (address % PAGE_BYTES) as u16,
+        });
+        proptest::collection::vec(fault, 1..80)
+    }
+
+    proptest! {
+        #[test]
+        fn as_fault_by_fault(
+            faults in faults(),
+            strides in proptest::collection::btree_set(-4..5i64, 0..4),
+        ) {
+            let mut fast = ThreadState::new(SPACE);
+            let mut slow = Slow(Vec::new());
+            let mut proven = Vec::new();
+            for stride in strides.into_iter().filter(|stride| *stride != 0) {
+                let stride = stride * 10 * PAGE_BYTES as i64;
+                (0..40).for_each(|_| fast.count(stride, Outcome::Used));
+                proven.insert(0, stride);
+            }
+            for (index, fault) in faults.iter().enumerate() {
+                let direction = fast.dense_direction(fault, &mut Pages);
+                prop_assert_eq!(direction, slow.dense_direction(fault));
+                prop_assert_eq!(fast.stride_again(fault), slow.stride_again(fault, &proven));
+                prop_assert_eq!(fast.stride_to(fault), slow.stride_to(fault));
+                fast.note(fault, HISTORY);
+                if index % 2 == 0 {
+                    fast.note_stray(fault, HISTORY);
+                }
+                slow.0.push(*fault);
+            }
+        }
     }
 }

@@ -176,3 +176,58 @@ impl Track {
         self.depth = (self.depth * 2).min(limit);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn track() -> impl Strategy<Value = Track> {
+        let pages = |n: i64| n * PAGE_BYTES as i64;
+        let stride = prop_oneof![
+            Just(pages(1)),
+            Just(pages(-1)),
+            (pages(1)..pages(40), any::<bool>()).prop_map(|(s, back)| if back { -s } else { s }),
+            (1i64 << 12..1 << 34, any::<bool>()).prop_map(|(s, back)| if back { -s } else { s }),
+        ];
+        let place = (0..500u64, 1..300u64, 0..PAGE_BYTES, 1..300u64);
+        (stride, 0..1u64 << 46, place).prop_map(
+            |(stride, origin, (position, ahead, reach, depth))| Track {
+                source: Source(0),
+                space: Space(1),
+                thread: Thread(1),
+                origin,
+                stride,
+                reach,
+                unproven: 0,
+                position,
+                frontier: position + ahead,
+                renewed: 0,
+                depth,
+            },
+        )
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(20_000))]
+        /// What is told fast of a fault that is nowhere near is what looking at elements tells.
+        #[test]
+        fn as_without_a_glance(
+            track in track(),
+            element in -20..1000i64,
+            aside in -5 * PAGE_BYTES as i64..5 * PAGE_BYTES as i64,
+            thread in 0..8u32,
+        ) {
+            let distance = element * track.stride + aside;
+            let address = track.origin.wrapping_add_signed(distance);
+            let fault = Fault {
+                thread: Thread(u32::from(thread > 0)),
+                at: Location::new(Space(1), Page(address / PAGE_BYTES)),
+                offset: (address % PAGE_BYTES) as u16,
+            };
+            let slow = track.element_nearby(&fault).filter(|_| fault.thread == track.thread);
+            prop_assert_eq!(track.element_of(&fault), slow);
+        }
+    }
+}

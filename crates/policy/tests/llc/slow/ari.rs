@@ -41,7 +41,6 @@ pub struct Ari {
     evicts_lru: bool,
     dirty_low: bool,
     live: bool,
-    reads_only: bool,
     recent: f64,
     slack: f64,
     weights: Counts,
@@ -121,13 +120,12 @@ impl Ari {
             table,
             partitions,
             epoch: number(params, "epoch", 25_000),
-            tag: number(params, "tag", 6),
+            tag: number(params, "tag", 12),
             half,
             flips: insert == "p+1",
             evicts_lru: is(params, "evict", "lru"),
-            dirty_low: is(params, "dirty", "lh"),
+            dirty_low: !is(params, "dirty", "mru"),
             live,
-            reads_only: is(params, "count", "reads"),
             recent: real(params, "recent", 1.0 / 16.0),
             slack: real(params, "slack", 1.0 / 16.0),
             weights: (real(params, "wmiss", 1.0), real(params, "wwb", 1.0)),
@@ -240,9 +238,9 @@ impl Ari {
         }
     }
 
-    fn count(counts: &mut Counts, outcome: Outcome, counted: f64) {
+    fn count(counts: &mut Counts, outcome: Outcome) {
         if let Outcome::Miss { evicted } = outcome {
-            counts.0 += counted;
+            counts.0 += 1.0;
             if evicted.is_some_and(|evicted| evicted.dirty) {
                 counts.1 += 1.0;
             }
@@ -264,7 +262,6 @@ impl Slow for Ari {
         self.tick();
         let set = (request.line % self.sets.len() as u64) as usize;
         let writes = request.kind.writes();
-        let counted = if writes && self.reads_only { 0.0 } else { 1.0 };
         let tag = self.shadow_tag(request.line);
         let follows: Vec<Static> = self.samples.iter().map(|sample| sample.follows).collect();
         for (number, policy) in follows.into_iter().enumerate() {
@@ -272,7 +269,7 @@ impl Slow for Ari {
             let sample = &mut self.samples[number];
             if let Some(shadow) = sample.shadows.get_mut(&set) {
                 let outcome = shadow.access(tag, writes, policy.0, insertion);
-                Self::count(&mut sample.counts, outcome, counted);
+                Self::count(&mut sample.counts, outcome);
             }
         }
         let owner = self
@@ -287,7 +284,7 @@ impl Slow for Ari {
         };
         let outcome = self.sets[set].access(request.line, writes, high, insertion);
         if let (Some(owner), true) = (owner, self.live) {
-            Self::count(&mut self.samples[owner].counts, outcome, counted);
+            Self::count(&mut self.samples[owner].counts, outcome);
         }
         outcome
     }

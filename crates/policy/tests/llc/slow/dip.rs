@@ -47,7 +47,7 @@ impl Duel {
         if second {
             self.bimodal += 1;
         }
-        second && self.bimodal % self.every != 0
+        second && !self.bimodal.is_multiple_of(self.every)
     }
 }
 

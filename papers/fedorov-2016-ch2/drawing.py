@@ -1,0 +1,197 @@
+"""The figures of the chapter, from results."""
+
+import common
+import experiments
+from comparison import average_cut, average_gain, cut, gain
+
+COLOURS = ["#f3a712", "#61a5c2", "#5c4d7d", "#7cb518", "#2a6f97"]
+TITLES = {"nhm:n=4": "4H16", "dip": "DIP", "dblk": "DBLK", "drrip": "DRRIP", "ari": "ARI"}
+SIZE = (12, 3)
+
+
+def draw(results, paper, folder):
+    programs = results["programs"]
+    draw_positions(programs, folder / "positions.svg")
+    for key in ("writebacks", "misses"):
+        draw_cuts(programs, key, paper[key]["cut_percent"], folder / f"{key}.svg")
+        draw_shared(results["shared"], key, paper["multicore"], folder / f"shared-{key}.svg")
+    draw_gains(programs, paper["ipc"], folder / "ipc.svg")
+    draw_adaptation(results["adaptation"], folder / "adaptation.svg")
+    draw_course(results["course"], folder / "course.svg")
+    draw_shapes(programs, paper, folder / "shapes.svg")
+    draw_insertions(programs, paper, folder / "insertions.svg")
+
+
+def legend(axes, title=None):
+    axes.legend(loc="upper left", bbox_to_anchor=(1, 1), frameon=False, title=title)
+
+
+def label(name, programs):
+    spec = programs[name]["spec"]
+    return f"{name}\n({spec})" if spec and spec != name else name
+
+
+def bars(axes, names, series, colours):
+    """Groups of bars with long names, and last their averages."""
+    common.grouped_bars(axes, [*names, "average"], series, colours)
+    axes.set_xticks(axes.get_xticks(), [*names, "average"], rotation=60, ha="right", fontsize=7)
+
+
+def draw_positions(programs, path):
+    """Figure 2.1 of each program, hits as shares of all."""
+    plt = common.pyplot()
+    columns = 6
+    rows = -(-len(programs) // columns)
+    figure, panels = plt.subplots(rows, columns, figsize=(12, 1.5 * rows), sharex=True, squeeze=False)
+    for axes in panels.flat[len(programs):]:
+        axes.set_visible(False)
+    for axes, (name, one) in zip(panels.flat, programs.items()):
+        hits = sum(one["positions"]) or 1
+        axes.bar(range(len(one["positions"])), [100 * count / hits for count in one["positions"]], color=common.OURS)
+        axes.set_title(f"{name}, {100 * hits / one['requests']:.0f} % hit", loc="left", fontsize=8)
+        axes.grid(False, axis="x")
+    figure.supylabel("of the hits (%)", fontsize=9)
+    figure.supxlabel("lines of the set used more recently", fontsize=9)
+    common.save(figure, path)
+
+
+def draw_cuts(programs, key, stated, path):
+    """Figures 2.6 and 2.7."""
+    plt = common.pyplot()
+    figure, axes = plt.subplots(figsize=SIZE)
+    series = {
+        TITLES[policy]: [100 * cut(one["policies"], policy, key) for one in programs.values()]
+        + [100 * average_cut([one["policies"] for one in programs.values()], policy, key)]
+        for policy in experiments.PAPERS}
+    bars(axes, [label(name, programs) for name in programs], series, COLOURS)
+    mark_stated(axes, len(programs), {TITLES[policy]: value for policy, value in stated.items()}, list(series))
+    axes.axhline(0, color="black", linewidth=0.8)
+    axes.set_ylabel(f"{'write-backs' if key == 'writebacks' else key} less than\nwith LRU (%)")
+    axes.set_ylim(bottom=max(-90, axes.get_ylim()[0]))
+    legend(axes, "ours, simulated")
+    common.save(figure, path)
+
+
+def mark_stated(axes, group, stated, series):
+    """What the paper states of a group of bars."""
+    width = 0.8 / len(series)
+    places = [group + (series.index(name) - (len(series) - 1) / 2) * width for name in stated]
+    axes.plot(places, list(stated.values()), "D", color=common.PAPER, markersize=4, label="paper, stated",
+              linestyle="none", zorder=3)
+
+
+def draw_gains(programs, stated, path):
+    """Figure 2.8."""
+    plt = common.pyplot()
+    figure, axes = plt.subplots(figsize=SIZE)
+    series = {}
+    for policy in ("dip", "dblk", "drrip", "ari"):
+        gains = [gain(one["policies"], policy, "dram") for one in programs.values()]
+        values = [*gains, average_gain(gains)]
+        series[TITLES[policy]] = [value if value is None else 100 * value for value in values]
+    bars(axes, [label(name, programs) for name in programs], series, COLOURS[1:])
+    mark_stated(axes, len(programs), {TITLES[policy]: value for policy, value in stated["gain_percent"].items()},
+                list(series))
+    axes.axhline(0, color="black", linewidth=0.8)
+    axes.set_ylabel("instructions a cycle more\nthan with LRU (%)")
+    legend(axes, "ours, simulated")
+    common.save(figure, path)
+
+
+def draw_shared(shared, key, stated, path):
+    """Figures 2.9 and 2.10, normalized to LRU as there."""
+    plt = common.pyplot()
+    figure, axes = plt.subplots(figsize=SIZE)
+    size = "16M"
+    loads = [sizes[size] for sizes in shared.values()]
+    names = dict(zip(experiments.SHARED_POLICIES, ["4H16", "ARI"]))
+    series = {
+        name: [1 - cut(policies, policy, key) for policies in loads] + [1 - average_cut(loads, policy, key)]
+        for policy, name in names.items()}
+    bars(axes, shared, series, [COLOURS[0], COLOURS[-1]])
+    found = stated[f"{key}_cut_percent"][size]
+    mark_stated(axes, len(loads), {TITLES[policy]: 1 - value / 100 for policy, value in found.items()}, list(series))
+    axes.axhline(1, color="black", linewidth=0.8)
+    axes.set_ylabel(f"{'write-backs' if key == 'writebacks' else key}\nto those of LRU")
+    legend(axes, "ours, simulated")
+    common.save(figure, path)
+
+
+def draw_adaptation(adaptation, path):
+    """Figure 2.11."""
+    plt = common.pyplot()
+    figure, axes = plt.subplots(figsize=SIZE)
+    for name, epochs in adaptation.items():
+        for low, colour, text in ((True, common.PAPER, "low-hit insertion"), (False, common.OURS, "MRU insertion")):
+            marks = [(at, high) for at, (high, inserts_low) in enumerate(epochs) if bool(inserts_low) == low]
+            if marks:
+                axes.plot(*zip(*marks), ".", markersize=3, color=colour, label=text)
+        axes.set_title(name, loc="left", fontsize=9)
+    axes.set_xlabel("epoch of 25,000 references")
+    axes.set_ylabel("high-hit ways in force")
+    legend(axes)
+    common.save(figure, path)
+
+
+def draw_course(course, path):
+    """Figure 2.12."""
+    plt = common.pyplot()
+    figure, axes = plt.subplots(figsize=SIZE)
+    for name, found in course.items():
+        for policy, colour in zip(found["policies"], ["#6c757d", *COLOURS]):
+            values = [count / 1000 for count in found["policies"][policy]]
+            axes.plot(values, label=policy, color=colour, linewidth=1.2)
+        axes.set_title(name, loc="left", fontsize=9)
+        axes.set_xlabel(f"period of {found['period']:,} references")
+    axes.set_ylabel("write-backs (thousands)")
+    legend(axes)
+    common.save(figure, path)
+
+
+def draw_shapes(programs, paper, path):
+    """Figures 2.13 and 2.14."""
+    plt = common.pyplot()
+    figure, panels = plt.subplots(1, 2, figsize=(10, 3), sharey=True)
+    for axes, part, title in zip(panels, ("sizes", "ways"), ("16 ways", "2 MB")):
+        shapes = list(next(iter(programs.values()))[part])
+        series = {
+            text: [100 * average_cut([one[part][shape] for one in programs.values()], "ari", key) for shape in shapes]
+            for key, text in (("writebacks", "write-backs"), ("misses", "misses"))}
+        common.grouped_bars(axes, shapes, series, [common.OURS, "#a9d6e5"])
+        axes.axhline(0, color="black", linewidth=0.8)
+        axes.set_title(title, loc="left", fontsize=9)
+        axes.set_xlabel("capacity" if part == "sizes" else "ways")
+    stated = paper["sizes"]
+    shapes = list(next(iter(programs.values()))["sizes"])
+    for size in stated["best"]:
+        for key, offset in (("writebacks", -0.2), ("misses", 0.2)):
+            panels[0].plot(shapes.index(size) + offset, stated[f"best_{key}_cut_percent"], "D",
+                           color=common.PAPER, markersize=4)
+    panels[0].plot([], [], "D", color=common.PAPER, label="paper, stated", linestyle="none")
+    panels[0].set_ylabel("average less than\nwith LRU (%)")
+    handles, texts = panels[0].get_legend_handles_labels()
+    panels[1].legend(handles, texts, loc="upper left", bbox_to_anchor=(1, 1), frameon=False, title="ARI, simulated")
+    common.save(figure, path)
+
+
+def draw_insertions(programs, paper, path):
+    """Figure 2.15."""
+    plt = common.pyplot()
+    figure, axes = plt.subplots(figsize=(8, 3))
+    runs = [one["policies"] for one in programs.values()]
+    ways = experiments.INSERTIONS | {"ARI": "ari"}
+    series = {
+        text: [100 * average_cut(runs, policy, key) for policy in ways.values()]
+        for key, text in (("writebacks", "write-backs"), ("misses", "misses"))}
+    common.grouped_bars(axes, list(ways), series, [common.OURS, "#a9d6e5"])
+    only = paper["insertion"]["insertion_only"]
+    stated = {"insertion only": only, "ARI": {"writebacks_cut_percent": paper["writebacks"]["cut_percent"]["ari"],
+                                              "misses_cut_percent": paper["misses"]["cut_percent"]["ari"]}}
+    for name, values in stated.items():
+        place = list(ways).index(name)
+        axes.plot([place - 0.2, place + 0.2], [values["writebacks_cut_percent"], values["misses_cut_percent"]], "D",
+                  color=common.PAPER, markersize=4, linestyle="none", label="paper, stated" if name == "ARI" else None)
+    axes.axhline(0, color="black", linewidth=0.8)
+    axes.set_ylabel("average less than\nwith LRU (%)")
+    legend(axes, "ours, simulated")
+    common.save(figure, path)

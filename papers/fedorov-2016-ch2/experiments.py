@@ -1,0 +1,151 @@
+"""What is simulated for which figure, and what is kept of it."""
+
+import sys
+from pathlib import Path
+
+FOLDER = Path(__file__).resolve().parent
+sys.path[:0] = [str(FOLDER.parent), str(FOLDER)]
+
+import common  # noqa: E402
+
+WAYS = 16
+# The private levels have been recorded with.
+ALONE = {"l1": "off", "l2": "off"}
+# Requests before figures are taken, beyond those of a program's setting up: eight times the lines of
+# 8 MB.
+WARMUP = 1_000_000
+
+STATIC = [f"nhm:n={high}" for high in range(0, WAYS, 2)]
+# Those of figures 2.6 and 2.7, and what came later.
+PAPERS = ["nhm:n=4", "dip", "dblk", "drrip", "ari"]
+LATER = ["ship", "hawkeye", "rlr", "mockingjay"]
+MEMORIES = ["dram", "pcm-row", "dram/pcm-row"]
+
+# Of figure 2.15 and section 2.5.3.
+INSERTIONS = {
+    "insertion only": "ari:evict=lru",
+    "MRU only": "ari:insert=mru",
+    "LH only": "ari:insert=lh",
+    "p + 1": "ari:insert=p+1",
+}
+# Of sections 2.2.1 and 2.5.4.
+HARDWARE = {
+    "whole tags": "ari:tag=30",
+    "live sets": "ari:live=on",
+    "9 sampled sets": "ari:sets=9",
+    "72 sampled sets": "ari:sets=72",
+    "epochs of 10,000": "ari:epoch=10000",
+    "epochs of 40,000": "ari:epoch=40000",
+    "half the policies in turn": "ari:half=on",
+    "p = 5": "ari:p=5",
+    "p = 3": "ari:p=3",
+    "write-backs only": "ari:wmiss=0",
+    "misses only": "ari:wwb=0",
+    "dirty lines at MRU": "ari:dirty=mru",
+}
+SIZES = ["1M", "2M", "4M", "8M"]
+ASSOCIATIVITIES = [4, 8, 16, 32]
+
+CORES = 8
+# Of all cores together: eight times the lines of 32 MB.
+SHARED_WARMUP = 4_000_000
+SHARED_SIZES = ["8M", "16M", "32M"]
+SHARED_POLICIES = ["nhm:n=4", "ari:sets=64"]
+# Programs that run on a core each, the last level shared.
+MIXES = {
+    "mix 1": ["network", "bzip2", "cc1", "x264", "glpsol", "hmmer", "paths", "sqlite"],
+    "mix 2": ["network", "lattice", "waves", "shor", "perl", "gnugo", "xz", "minisat"],
+    "mix 3": ["bzip2", "xalan", "povray", "sjeng", "plasma", "blast", "paths", "hmmer"],
+    "mix 4": ["hmmer", "x264", "povray", "gnugo", "perl", "xalan", "cc1", "sqlite"],
+    "mix 5": ["network", "glpsol", "paths", "shor", "fluid", "lattice", "plasma", "xz"],
+}
+
+
+def simulate(traces, policies, warmup, **options):
+    """`terrace sim llc` of programs on cores of their own; a list of runs, LRU's among them."""
+    arguments = []
+    for name, value in (ALONE | {"policy": ["lru", *policies], "warmup": warmup} | options).items():
+        values = value if isinstance(value, list) else [value]
+        arguments += ["--" + name.replace("_", "-"), ",".join(map(str, values))]
+    command = [common.TERRACE, "sim", "llc", "--quiet", "--json", "-", *arguments, *traces]
+    return common.output_json(command)["runs"]
+
+
+def ways():
+    """All that one pass over a trace simulates with the baseline's cache."""
+    return list(dict.fromkeys([*STATIC, *PAPERS, *LATER, *INSERTIONS.values(), *HARDWARE.values()]))
+
+
+def counts(run):
+    """Of one run: misses and write-backs."""
+    return {"misses": run["misses"], "writebacks": run["writebacks"]}
+
+
+def with_memories(run):
+    """Of one run: the counts, and what the memories behind it came to."""
+    memories = {
+        found["memory"]: {
+            "ipc": found["ipc"],
+            "time_ns": found["time_ns"],
+            "joules": found["energy"] and found["energy"]["total"],
+            "lifetime_years": found["lifetime_years"],
+        }
+        for found in run["memories"]}
+    return counts(run) | {"memories": memories}
+
+
+def alone(trace, warmup):
+    """One program with the baseline's cache: every policy."""
+    runs = simulate([trace], ways(), warmup, memory=MEMORIES)
+    lru = next(run for run in runs if run["policy"] == "lru")
+    return {
+        "requests": lru["accesses"],
+        "warmup": lru["warmup"] and lru["warmup"]["accesses"],
+        "warning": lru["warning"],
+        "positions": lru["hits_by_position"],
+        "policies": {run["policy"]: with_memories(run) for run in runs},
+    }
+
+
+def by_shape(runs, shape):
+    """Counts of LRU and ARI, by what `shape` says of a cache."""
+    found = {}
+    for run in runs:
+        found.setdefault(shape(run["llc"]), {})[run["policy"]] = counts(run)
+    return found
+
+
+def size_text(cache):
+    return f"{cache['bytes'] >> 20}M"
+
+
+def sizes(trace, warmup):
+    return by_shape(simulate([trace], ["ari"], warmup, llc=SIZES), size_text)
+
+
+def associativities(trace, warmup):
+    return by_shape(simulate([trace], ["ari"], warmup, ways=ASSOCIATIVITIES), lambda cache: str(cache["ways"]))
+
+
+def shared(traces, warmup):
+    """Eight cores with one last level."""
+    runs = simulate(traces, SHARED_POLICIES, warmup, cores=CORES, llc=SHARED_SIZES)
+    return by_shape(runs, size_text)
+
+
+def adaptation(trace):
+    """Which partitioning and insertion ARI has in force, epoch by epoch: (n, LH insertion)."""
+    runs = simulate([trace], ["ari"], 0, epoch=25_000)
+    return [(epoch["high"], epoch["low_insertion"]) for epoch in policy(runs, "ari")["epochs"]]
+
+
+def course(trace, period):
+    """Write-backs of every period of so many requests, by policy."""
+    policies = ["nhm:n=0", "nhm:n=8", "ari", "ari:insert=mru"]
+    runs = simulate([trace], policies, 0, epoch=period)
+    return {name: [epoch["writebacks"] for epoch in policy(runs, name)["epochs"]]
+            for name in ["lru", *policies]}
+
+
+def policy(runs, name):
+    return next(run for run in runs if run["policy"] == name)

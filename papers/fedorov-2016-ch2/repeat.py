@@ -1,0 +1,82 @@
+"""Repeats chapter 2 of Fedorov 2016: ARI, a last-level cache that writes back less.
+
+Usage: repeat.py [--quick]
+"""
+
+import sys
+from pathlib import Path
+
+FOLDER = Path(__file__).resolve().parent
+sys.path[:0] = [str(FOLDER.parent), str(FOLDER)]
+
+import common  # noqa: E402
+import drawing  # noqa: E402
+import experiments  # noqa: E402
+import telling  # noqa: E402
+from programs import Programs  # noqa: E402
+
+# Requests to the last level after a program's setting up, warm-up included.
+ROWS, QUICK_ROWS = 8_000_000, 2_000_000
+# Programs whose phases are shown, as the paper's soplex and mcf.
+ADAPTS, WRITES = "glpsol", "network"
+
+
+def measure_all(bench, rows):
+    alone = [name for name, program in bench.programs.items() if "threads" not in program]
+    together = [name for name, program in bench.programs.items() if "threads" in program]
+    traces = {name: bench.trace(name, rows) for name in bench.programs}
+    programs = {}
+    for name in alone:
+        common.say(f"simulating {name}")
+        programs[name] = measure_one(bench, name, traces[name], rows)
+    shared = measure_shared(bench, traces, together)
+    period = rows // 40
+    return {
+        "about": bench.versions(bench.programs),
+        "missing": bench.missing,
+        "programs": programs,
+        "shared": shared,
+        "adaptation": {name: experiments.adaptation(traces[name]) for name in alone if name == ADAPTS},
+        "course": {name: {"period": period, "policies": experiments.course(traces[name], period)}
+                   for name in alone if name == WRITES},
+    }
+
+
+def measure_one(bench, name, trace, rows):
+    warmup = bench.setup(name) + min(experiments.WARMUP, rows // 4)
+    info = common.trace_info(trace)
+    found = experiments.alone(trace, warmup)
+    return {
+        "spec": bench.programs[name].get("spec"),
+        "instructions": info["instructions"],
+        **found,
+        "sizes": experiments.sizes(trace, warmup),
+        "ways": experiments.associativities(trace, warmup),
+    }
+
+
+def measure_shared(bench, traces, together):
+    """By name of a mix or of a program with eight threads: LRU and others, by size."""
+    loads = {name: [traces[name]] for name in together}
+    for name, members in experiments.MIXES.items():
+        absent = [member for member in members if member not in traces]
+        if absent:
+            common.say(f"MISSING: {name} is left out, it needs {', '.join(absent)}")
+            continue
+        loads[name] = [traces[member] for member in members]
+    found = {}
+    for name, load in loads.items():
+        common.say(f"simulating {name}")
+        found[name] = experiments.shared(load, experiments.SHARED_WARMUP)
+    return found
+
+
+def main():
+    def measure(bench, _, quick):
+        return measure_all(bench, QUICK_ROWS if quick else ROWS)
+
+    common.repeat(FOLDER, __doc__, measure, drawing.draw, telling.tables, Programs)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,177 @@
+"""The tables of the README, from results: ours beside the paper's."""
+
+import experiments
+from common import mean, table
+from comparison import average_cut, average_gain, average_saving, cut, gain, longer, ratio
+from drawing import TITLES
+
+HEADS = ["program", "stands for"]
+# What is said of every policy, by key.
+KEYS = {"writebacks": "write-backs", "misses": "misses", "traffic": "both"}
+
+
+def percent(share):
+    # Adding nothing turns -0.0 into 0.0.
+    return "" if share is None else f"{round(100 * share, 1) + 0:.1f} %"
+
+
+def stated(value):
+    """Of the paper; absent where it states none."""
+    return "" if value is None else f"{value:g} %"
+
+
+def tables(results, paper):
+    programs = results["programs"]
+    runs = [one["policies"] for one in programs.values()]
+    return {
+        "programs": program_table(results),
+        "writebacks": cut_table(programs, "writebacks", paper["writebacks"]["cut_percent"]),
+        "misses": cut_table(programs, "misses", paper["misses"]["cut_percent"]),
+        "policies": policy_table(programs, paper),
+        "memory": memory_table(runs, paper),
+        "ipc": ipc_table(programs, paper),
+        "shared": shared_table(results["shared"], paper["multicore"]),
+        "shapes": shape_table(programs, paper),
+        "insertions": insertion_table(runs, paper),
+        "hardware": hardware_table(runs, paper["hardware"]),
+        "course": course_table(results["course"]),
+    }
+
+
+def program_table(results):
+    about = results["about"]["programs"]
+    rows = []
+    for name, one in results["programs"].items():
+        lru, hits = one["policies"]["lru"], sum(one["positions"])
+        rows.append([
+            name, one["spec"] or "", about[name], f"{one['requests'] / 1e6:.1f} M", percent(hits / one["requests"]),
+            percent(sum(one["positions"][:4]) / max(hits, 1)),
+            f"{lru['misses'] / one['requests']:.2f}", f"{lru['writebacks'] / one['requests']:.2f}"])
+    return table([*HEADS, "what it is", "requests", "hits", "of them in the 4 most recent ways",
+                  "misses a request", "write-backs a request"], rows)
+
+
+def cut_table(programs, key, paper):
+    rows = [[name, one["spec"] or "", *(percent(cut(one["policies"], policy, key)) for policy in experiments.PAPERS)]
+            for name, one in programs.items()]
+    runs = [one["policies"] for one in programs.values()]
+    rows.append(["**average**", "", *(percent(average_cut(runs, policy, key)) for policy in experiments.PAPERS)])
+    rows.append(["**paper**, average", "", *(stated(paper.get(policy)) for policy in experiments.PAPERS)])
+    return table([*HEADS, *(TITLES[policy] for policy in experiments.PAPERS)], rows)
+
+
+def policy_table(programs, paper):
+    """All policies: averages, and the program whose misses rise most."""
+    runs = {name: one["policies"] for name, one in programs.items()}
+    rows = []
+    for policy in dict.fromkeys([*experiments.STATIC, *experiments.PAPERS, *experiments.LATER]):
+        worst = max(runs, key=lambda name: ratio(runs[name], policy, "misses"))
+        rows.append([
+            f"`{policy}`", *(percent(average_cut(runs.values(), policy, key)) for key in KEYS),
+            f"{percent(-cut(runs[worst], policy, 'misses'))} ({worst})",
+            stated(paper["writebacks"]["cut_percent"].get(policy)), stated(paper["misses"]["cut_percent"].get(policy))])
+    return table(["policy", *(f"{text} saved" for text in KEYS.values()), "misses more, at most",
+                  "paper: write-backs saved", "misses saved"], rows)
+
+
+def memory_table(runs, paper):
+    """Bandwidth, energy and lifetime, ours before the paper's."""
+    rows = []
+    for policy in ("ari", "dip", "dblk", "drrip"):
+        of_paper = paper["energy"]["cut_percent"] if policy == "ari" else {}
+        energies = [cell for memory, known in zip(experiments.MEMORIES, ("dram", "pcm", "dram/pcm"))
+                    for cell in (percent(average_saving(runs, policy, memory)), stated(of_paper.get(known)))]
+        times = 1 + average_gain([longer(one, policy) - 1 for one in runs])
+        rows.append([TITLES[policy], percent(average_cut(runs, policy, "traffic")),
+                     stated(paper["bandwidth"]["cut_percent"].get(policy)), *energies,
+                     f"{times:.2f}", paper["lifetime"]["times"].get(policy, "")])
+    return table(["policy", "lines saved", "**paper**", "energy, DRAM", "**paper**", "PCM", "**paper**",
+                  "DRAM before PCM", "**paper**", "lifetime, times", "**paper**"], rows)
+
+
+def ipc_table(programs, paper):
+    policies = ["dip", "dblk", "drrip", "ari"]
+    rows = [[name, one["spec"] or "", *(percent(gain(one["policies"], policy, "dram")) for policy in policies)]
+            for name, one in programs.items()]
+    averages = [average_gain([gain(one["policies"], policy, "dram") for one in programs.values()])
+                for policy in policies]
+    rows.append(["**average**", "", *map(percent, averages)])
+    rows.append(["**paper**, average", "", *(stated(paper["ipc"]["gain_percent"].get(policy)) for policy in policies)])
+    return table([*HEADS, *(TITLES[policy] for policy in policies)], rows)
+
+
+def shared_table(shared, paper):
+    columns = [(size, policy, key) for size in experiments.SHARED_SIZES for policy in experiments.SHARED_POLICIES
+               for key in ("writebacks", "misses")]
+    names = dict(zip(experiments.SHARED_POLICIES, ["nhm:n=4", "ari"]))
+    rows = [[name, *(percent(cut(sizes[size], policy, key)) for size, policy, key in columns)]
+            for name, sizes in shared.items()]
+    if shared:
+        rows.append(["**average**", *(percent(average_cut([sizes[size] for sizes in shared.values()], policy, key))
+                                      for size, policy, key in columns)])
+    rows.append(["**paper**, average", *(stated(paper[f"{key}_cut_percent"][size].get(names[policy]))
+                                         for size, policy, key in columns)])
+    heads = [f"{size}B, {TITLES[names[policy]]}: {KEYS[key]}" for size, policy, key in columns]
+    return table(["on eight cores", *heads], rows)
+
+
+def shape_table(programs, paper):
+    """ARI's averages by capacity and by associativity."""
+    rows = []
+    for part, unit in (("sizes", "B, 16 ways"), ("ways", " ways, 2 MB")):
+        for shape in next(iter(programs.values()))[part]:
+            runs = [one[part][shape] for one in programs.values()]
+            of_paper = ["", ""]
+            if part == "sizes" and shape in paper["sizes"]["best"]:
+                of_paper = [f"{paper['sizes'][f'best_{key}_cut_percent']} % (mean of 2 and 4 MB)"
+                            for key in ("writebacks", "misses")]
+            rows.append([f"{shape}{unit}", *(percent(average_cut(runs, "ari", key)) for key in ("writebacks", "misses")),
+                         *of_paper])
+    return table(["cache", "write-backs saved", "misses saved", "paper: write-backs", "misses"], rows)
+
+
+def insertion_table(runs, paper):
+    only = paper["insertion"]["insertion_only"]
+    of_paper = {
+        "insertion only": [stated(only["writebacks_cut_percent"]), stated(only["misses_cut_percent"])],
+        "MRU only": ["8 % more than LH only", ""],
+        "p + 1": ["as ARI", "2 points less than ARI"],
+        "ARI": [stated(paper["writebacks"]["cut_percent"]["ari"]), stated(paper["misses"]["cut_percent"]["ari"])],
+    }
+    return table(
+        ["scheme", "write-backs saved", "misses saved", "paper: write-backs", "misses"],
+        [[name, *(percent(average_cut(runs, policy, key)) for key in ("writebacks", "misses")),
+          *of_paper.get(name, ["", ""])] for name, policy in (experiments.INSERTIONS | {"ARI": "ari"}).items()])
+
+
+def hardware_table(runs, paper):
+    """What variants cost beyond ARI as it is, as averages of the ratio between both."""
+    live, sets, behind = paper["live_sets_percent"], paper["sampled_sets_percent_at_most"], paper["partitions_points_behind"]
+    weights = paper["weights_gain_percent_up_to"]
+    between = [f"within {sets['writebacks']} %", f"within {sets['misses']} %"]
+    of_paper = {
+        "whole tags": [f"within {paper['whole_tags_percent_at_most']} %"] * 2,
+        "live sets": [f"{live['writebacks']} %", f"{live['misses']} %"],
+        "9 sampled sets": between,
+        "72 sampled sets": between,
+        "epochs of 10,000": ["more", "more"],
+        "epochs of 40,000": ["more", "more"],
+        "half the policies in turn": ["more than LH only", "more than LH only"],
+        "p = 5": [f"{behind['5']['writebacks']} points", f"{behind['5']['misses']} points"],
+        "p = 3": [f"{behind['3']['writebacks']} points", f"{behind['3']['misses']} points"],
+        "write-backs only": [f"up to -{weights['writebacks_only']} %", ""],
+        "misses only": ["", f"up to -{weights['misses_only']} %"],
+    }
+    rows = []
+    for name, policy in experiments.HARDWARE.items():
+        more = {key: (1 - average_cut(runs, policy, key)) / (1 - average_cut(runs, "ari", key)) - 1
+                for key in ("writebacks", "misses")}
+        rows.append([name, *map(percent, more.values()), *of_paper.get(name, ["", ""])])
+    return table(["variant", "write-backs more", "misses more", "paper: write-backs", "misses"], rows)
+
+
+def course_table(course):
+    return table(
+        ["program", "policy", "write-backs a period, mean", "least", "most"],
+        [[name, f"`{policy}`", f"{mean(counts):,.0f}", f"{min(counts):,}", f"{max(counts):,}"]
+         for name, found in course.items() for policy, counts in found["policies"].items()])

@@ -1,0 +1,165 @@
+"""Tests of the scripts of Fedorov 2016, chapter 2, on made-up results."""
+
+import importlib.util
+import json
+import sys
+import tempfile
+import tomllib
+import unittest
+from pathlib import Path
+from unittest import mock
+
+FOLDER = Path(__file__).resolve().parent / "fedorov-2016-ch2"
+sys.path[:0] = [str(FOLDER.parent), str(FOLDER)]
+
+import comparison  # noqa: E402
+import drawing  # noqa: E402
+import experiments  # noqa: E402
+import inputs  # noqa: E402
+import programs  # noqa: E402
+import telling  # noqa: E402
+
+PAPER = json.loads((FOLDER / "paper.json").read_text())
+PROGRAMS = tomllib.loads((FOLDER / "programs" / "programs.toml").read_text())
+
+
+def a_run(policy, misses, writebacks, size=2 << 20, ways=16):
+    """As `terrace sim llc` has it, as far as it is read."""
+    memory = {"ipc": 1.0, "time_ns": 1000, "energy": {"total": 2.0}, "lifetime_years": 3.0}
+    return {
+        "policy": policy, "llc": {"bytes": size, "ways": ways, "sets": size // ways // 64}, "accesses": 1000,
+        "misses": misses, "writebacks": writebacks, "hits_by_position": [400, 100, 50] + [0] * 13,
+        "warmup": {"accesses": 10, "misses": 10, "writebacks": 0}, "warning": None,
+        "memories": [{"memory": name, **memory} for name in experiments.MEMORIES],
+        "epochs": [{"high": 4, "low_insertion": True, "writebacks": 7}, {"high": 16, "low_insertion": False, "writebacks": 3}],
+    }
+
+
+def made_up(traces, policies, warmup, **options):
+    """In place of the simulator: ARI writes half as much as LRU."""
+    shapes = [(int(size[:-1]) << 20, ways) for size in options.get("llc", ["2M"]) for ways in options.get("ways", [16])]
+    return [a_run(policy, 100, 50 if policy.startswith("ari") else 100, *shape)
+            for shape in shapes for policy in ["lru", *policies]]
+
+
+def made_up_results():
+    with mock.patch.object(experiments, "simulate", made_up):
+        one = experiments.alone("a.parquet", 10) | {
+            "spec": "mcf", "instructions": 5000,
+            "sizes": experiments.sizes("a.parquet", 10), "ways": experiments.associativities("a.parquet", 10)}
+        return {
+            "about": {"programs": {"a": "a program", "b": "another"}, "versions": {}}, "missing": [],
+            "programs": {"a": one, "b": one | {"spec": None}},
+            "shared": {"mix 1": experiments.shared(["a.parquet"], 10)},
+            "adaptation": {"a": experiments.adaptation("a.parquet")},
+            "course": {"a": {"period": 10, "policies": experiments.course("a.parquet", 10)}},
+        }
+
+
+class Comparison(unittest.TestCase):
+    RUNS = {"lru": {"misses": 100, "writebacks": 50}, "ari": {"misses": 90, "writebacks": 0}}
+
+    def test_cuts_are_shares_of_lru_s(self):
+        self.assertAlmostEqual(comparison.cut(self.RUNS, "ari", "misses"), 0.1)
+        self.assertAlmostEqual(comparison.cut(self.RUNS, "ari", "traffic"), 0.4)
+
+    def test_what_never_happens_counts_as_once(self):
+        self.assertAlmostEqual(comparison.cut(self.RUNS, "ari", "writebacks"), 0.98)
+
+    def test_averages_are_geometric_means_of_what_is_left(self):
+        worse = {"lru": {"misses": 100, "writebacks": 0}, "ari": {"misses": 160, "writebacks": 0}}
+        self.assertAlmostEqual(comparison.average_cut([self.RUNS, worse], "ari", "misses"), 1 - 1.2)
+
+    def test_a_third_fewer_writes_last_the_paper_s_lifetime(self):
+        runs = {"lru": {"misses": 0, "writebacks": 1000}, "ari": {"misses": 0, "writebacks": 670}}
+        self.assertAlmostEqual(comparison.longer(runs, "ari"), PAPER["lifetime"]["times"]["ari"], delta=0.01)
+
+    def test_unknown_gains_are_left_out(self):
+        self.assertAlmostEqual(comparison.average_gain([0.21, None, 0.0]), 0.1)
+        self.assertIsNone(comparison.average_gain([None]))
+
+
+class Experiments(unittest.TestCase):
+    def test_options_are_written_as_the_command_has_them(self):
+        seen = []
+        with mock.patch.object(experiments.common, "output_json", lambda command: seen.append(command) or {"runs": []}):
+            experiments.simulate(["x"], ["nhm:n=4,insert=lh", "ari"], 5, llc=["1M", "2M"], memory=["dram"])
+        command = " ".join(map(str, seen[0]))
+        self.assertIn("--l1 off --l2 off --policy lru,nhm:n=4,insert=lh,ari --warmup 5 --llc 1M,2M --memory dram x", command)
+
+    def test_shapes_are_told_apart(self):
+        found = made_up_results()["programs"]["a"]
+        self.assertEqual(list(found["sizes"]), experiments.SIZES)
+        self.assertEqual(list(found["ways"]), [str(ways) for ways in experiments.ASSOCIATIVITIES])
+        self.assertEqual(found["sizes"]["4M"]["ari"], {"misses": 100, "writebacks": 50})
+
+    def test_no_policy_is_simulated_twice(self):
+        self.assertEqual(len(experiments.ways()), len(set(experiments.ways())))
+        self.assertLessEqual({*experiments.STATIC, *experiments.PAPERS}, set(experiments.ways()))
+
+
+class Telling(unittest.TestCase):
+    def test_every_table_is_made_and_has_its_place(self):
+        found = telling.tables(made_up_results(), PAPER)
+        readme = (FOLDER / "README.md").read_text()
+        for name, text in found.items():
+            self.assertIn(f"<!-- {name} -->", readme)
+            self.assertEqual(len({line.count("|") for line in text.splitlines()}), 1, name)
+        self.assertIn("| **average** |  | 0.0 % | 0.0 % | 0.0 % | 0.0 % | 50.0 % |", found["writebacks"])
+        self.assertIn("| **paper**, average |  | 25 % | 11 % | 18 % | 13 % | 33 % |", found["writebacks"])
+
+    def test_variants_are_compared_with_ari(self):
+        self.assertIn("| p = 3 | 0.0 % | 0.0 % | 6 points | 3.2 points |",
+                      telling.tables(made_up_results(), PAPER)["hardware"])
+
+    @unittest.skipUnless(importlib.util.find_spec("matplotlib"), "matplotlib is not installed")
+    def test_every_figure_is_drawn(self):
+        with tempfile.TemporaryDirectory() as folder:
+            drawing.draw(made_up_results(), PAPER, Path(folder))
+            drawn = {path.name for path in Path(folder).iterdir()}
+        readme = (FOLDER / "README.md").read_text()
+        for name in drawn:
+            self.assertIn(f"]({name})", readme)
+
+
+class Programs(unittest.TestCase):
+    def test_there_are_enough_and_all_say_what_they_are(self):
+        alone = [program for program in PROGRAMS.values() if "threads" not in program]
+        self.assertGreaterEqual(len(alone), 14)
+        for name, program in PROGRAMS.items():
+            self.assertLessEqual({"packages", "what", "check", "command"}, set(program), name)
+            self.assertIn(program.get("input", "text"), {*inputs.MAKERS, *programs.common.INPUTS})
+
+    def test_mixes_are_of_eight_programs_that_there_are(self):
+        for name, members in experiments.MIXES.items():
+            self.assertEqual(len(set(members)), experiments.CORES, name)
+            self.assertLessEqual(set(members), set(PROGRAMS), name)
+
+    def test_a_command_that_is_not_there_does_not_succeed(self):
+        self.assertFalse(programs.succeeds(["/nowhere/at-all"]))
+        self.assertFalse(programs.succeeds(["false"]))
+        self.assertTrue(programs.succeeds(["true"]))
+
+    def test_what_is_missing_is_named_and_left_out(self):
+        absent = {"there": {"check": ["true"]}, "not": {"check": ["false"], "packages": ["some-package"]}}
+        bench = object.__new__(programs.Programs)
+        with mock.patch.object(programs.common.Bench, "read", lambda self: dict(absent)), \
+                mock.patch.object(programs.common, "say") as say:
+            self.assertEqual(list(bench.read()), ["there"])
+        self.assertIn("apt-get install some-package", say.call_args[0][0])
+        self.assertEqual(bench.missing, ["not"])
+
+    def test_inputs_are_the_same_each_time(self):
+        with tempfile.TemporaryDirectory() as one, tempfile.TemporaryDirectory() as other:
+            for name in ("flows.lp", "moves.gtp"):
+                contents = [inputs.make(Path(folder), name).read_bytes() for folder in (one, other)]
+                self.assertEqual(*contents)
+
+    def test_what_is_sent_and_produced_balances(self):
+        with tempfile.TemporaryDirectory() as folder:
+            lines = inputs.make(Path(folder), "network.min").read_text().splitlines()
+        self.assertEqual(sum(int(line.split()[2]) for line in lines if line.startswith("n ")), 0)
+
+
+if __name__ == "__main__":
+    unittest.main()
