@@ -57,7 +57,7 @@ pub const REGISTRY: &[Entry] = &[
     Entry {
         name: "density",
         summary: "evicts the line that saves the least traffic for the time that it lies there, write-backs counted; needs no instruction",
-        keys: "sets=32, epoch=2048, wwb=1.5, bypass=on|off",
+        keys: "sets=32, epoch=2048, wwb=1, bypass=on|off",
         needs_ip: false,
         make: |geometry, params, seed| Ok(Box::new(density::Density::new(geometry, params, seed)?)),
     },

@@ -135,17 +135,21 @@ impl Ends {
     /// For each age the highest density that any horizon gives: what the next touch saves, if it
     /// comes until then, by the time that the line lies there until the touch or the horizon.
     fn values(&self, read: impl Fn(usize) -> u64, write: u64) -> [u32; AGES] {
+        let saved = |age| read(age) * self.reads[age] + write * self.writes[age];
+        // Later horizons add time and no gain.
+        let Some(last) = (0..AGES).rev().find(|&age| saved(age) > 0) else {
+            return [0; AGES];
+        };
         let mut waiting = [self.never; AGES + 1];
         for age in (0..AGES).rev() {
             waiting[age] = waiting[age + 1] + self.reads[age] + self.writes[age];
         }
-        let saved = |age| read(age) * self.reads[age] + write * self.writes[age];
         std::array::from_fn(|age| {
             // In eighths. Half of this age has passed, and with it half of the touches in it.
             let mut gain = 4 * saved(age);
             let mut time = waiting[age] + 3 * waiting[age + 1];
             let mut best = (gain, time.max(1));
-            for horizon in age + 1..AGES {
+            for horizon in age + 1..=last {
                 gain += 8 * saved(horizon);
                 time += 4 * (waiting[horizon] + waiting[horizon + 1]);
                 if gain * best.1 > best.0 * time {

@@ -56,7 +56,7 @@ impl Density {
         let sets = number(params, "sets", geometry.sets.min(32));
         let drawn = drawn_sets(geometry.sets, sets, seed).into_iter();
         let wwb = params.text("wwb");
-        let wwb: f64 = wwb.map_or(1.5, |text| text.parse().unwrap());
+        let wwb: f64 = wwb.map_or(1.0, |text| text.parse().unwrap());
         Self {
             ways: geometry.ways,
             unit: (geometry.ways / 4).max(1),
@@ -83,7 +83,8 @@ impl Density {
         let Some(past) = self.pasts.get_mut(&set) else {
             return;
         };
-        let parts = (0..4).map(|part| request.line / self.sets.len() as u64 >> (16 * part));
+        let whole = request.line / self.sets.len() as u64;
+        let parts = (0..4).map(|part| whole >> (16 * part));
         let tag = parts.fold(0, |all, part| (all ^ part) % (1 << 16));
         for touch in past.extract_if(.., |touch| now - touch.time == oldest) {
             ends(&mut self.ends, touch.class).forgotten += 16;
@@ -108,12 +109,11 @@ impl Density {
     }
 
     fn end_epoch(&mut self) {
-        let before = self.ends.clone();
+        let before = rewritten(&self.ends);
         for ends in self.ends.values_mut() {
             let mut again = 256 * ends.writes.iter().sum::<u64>();
             for (age, reads) in ends.reads.iter().enumerate() {
-                let then = before.get(&(Some(octave(age)), false));
-                again += reads * then.map_or(0, |ends| ends.rewritten);
+                again += reads * before[octave(age) as usize];
             }
             ends.rewritten = again / ends.after(0).max(1);
         }
@@ -122,7 +122,7 @@ impl Density {
         for ends in self.ends.values_mut() {
             let counts = ends.reads.iter_mut().chain(&mut ends.writes);
             for count in counts.chain([&mut ends.forgotten]) {
-                *count -= (*count + 7) / 8;
+                *count = *count * 7 / 8;
             }
         }
     }
@@ -141,20 +141,20 @@ impl Density {
         let Some(ends) = self.learnt.get(&class) else {
             return 0;
         };
-        let saved = |age: usize| {
-            let then = self.learnt.get(&(Some(octave(age)), false));
-            let again = then.map_or(0, |ends| ends.rewritten);
-            match dirty {
-                true => {
-                    let read = 256 + self.writeback * again / 256;
-                    read * ends.reads[age] + self.writeback * ends.writes[age]
-                }
-                false => 256 * ends.reads[age],
+        let rewritten = rewritten(&self.learnt);
+        let saved = |age: usize| match dirty {
+            true => {
+                let again = rewritten[octave(age) as usize];
+                let read = 256 + self.writeback * again / 256;
+                read * ends.reads[age] + self.writeback * ends.writes[age]
             }
+            false => 256 * ends.reads[age],
         };
         let (mut gain, mut time, mut highest) = (0, 0, 0);
+        let mut after = ends.after(age);
         for horizon in age..AGES {
-            let (before, after) = (ends.after(horizon), ends.after(horizon + 1));
+            let before = after;
+            after -= ends.reads[horizon] + ends.writes[horizon];
             if horizon == age {
                 gain += 4 * saved(horizon);
                 time += before + 3 * after;
@@ -185,6 +185,13 @@ fn ends(all: &mut HashMap<Class, Ends>, class: Class) -> &mut Ends {
         forgotten: 0,
         rewritten: 0,
     })
+}
+
+/// The chances that lines are written again which were read last, by the octave of their age then.
+fn rewritten(ends: &HashMap<Class, Ends>) -> Vec<u64> {
+    let of = |octave| ends.get(&(Some(octave), false));
+    let of = |octave| of(octave).map_or(0, |ends| ends.rewritten);
+    (0..=octave(AGES)).map(of).collect()
 }
 
 /// Of ages below 4, 8, 16, 32, and of all others.
