@@ -53,15 +53,10 @@ impl<'a> Front<'a> {
             private: Private::new(levels[0], levels[1]),
             instructions: 0,
         };
-        let cores = mix
-            .programs()
-            .iter()
-            .map(|program| program.cores.len())
-            .sum();
         Self {
-            mix,
             lines,
-            cores: (0..cores).map(core).collect(),
+            cores: (0..mix.cores()).map(core).collect(),
+            mix,
             rows,
             warmup,
             accesses: 0,
