@@ -44,11 +44,26 @@ fn a_simulation_says_all_it_found() {
         let hits: f64 = positions.iter().map(|hits| hits.as_f64().unwrap()).sum();
         assert_eq!((positions.len(), hits), (16, number(run, "hits")));
         let epochs = run["epochs"].as_array().unwrap();
-        let misses: f64 = epochs.iter().map(|epoch| number(epoch, "misses")).sum();
-        assert_eq!(
-            misses,
-            number(run, "misses") + number(&run["warmup"], "misses")
+        let parts = epochs.iter().map(|epoch| number(epoch, "accesses"));
+        assert!(
+            parts
+                .take(epochs.len() - 1)
+                .all(|accesses| accesses == 10e3)
         );
+        let sum = |key| -> f64 { epochs.iter().map(|epoch| number(epoch, key)).sum() };
+        for key in ["accesses", "misses", "writebacks"] {
+            assert_eq!(sum(key), number(run, key) + number(&run["warmup"], key));
+        }
+        let ends = [
+            "hits",
+            "misses",
+            "bypasses",
+            "evictions_clean",
+            "evictions_dirty",
+        ];
+        for (epochs, run) in ends.map(|key| (sum(key), number(run, key))) {
+            assert!(epochs >= run);
+        }
         let memories = run["memories"].as_array().unwrap();
         for memory in memories {
             assert!(

@@ -12,6 +12,9 @@ fn wrong_input_has_its_sentence() {
     std::fs::write(&empty, "address,write\n").unwrap();
     let odd = file(&directory, "odd.csv");
     std::fs::write(&odd, "address,write\n36028797018963968,0\n").unwrap();
+    let endless = file(&directory, "endless.csv");
+    let rows = "instruction,address,thread\n0,0,0\n18446744073709551615,64,0\n1,0,1\n";
+    std::fs::write(&endless, rows).unwrap();
     let prose = file(&directory, "prose.txt");
     std::fs::write(&prose, "It was a dark and stormy night.\n").unwrap();
     let folder = directory.path().display().to_string();
@@ -76,6 +79,7 @@ fn wrong_input_has_its_sentence() {
         (vec!["--limit", "0", &gups], 2, "--limit"),
         (vec!["--policy", "", &gups], 2, "no policy"),
         (vec!["--format", "csv", &gups], 1, "wrong at offset 0"),
+        (vec![&*endless], 2, "more instructions"),
         (vec![&*prose], 2, "format of the trace"),
         (vec![&*folder], 1, "directory"),
     ] {

@@ -211,7 +211,7 @@ impl<'a> Program<'a> {
         };
         self.next = end;
         // One that begins anew at every access comes further as well.
-        self.instructions += spent.max(1);
+        self.instructions = self.instructions.saturating_add(spent.max(1));
         Run {
             range: begin..end,
             process: self.block.process.get(begin).copied().unwrap_or(0),
