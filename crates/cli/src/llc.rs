@@ -10,7 +10,7 @@ use terrace_base::{Error, Result};
 use terrace_live::program::{self, end_like};
 use terrace_live::signals::{Signals, Target};
 use terrace_report::llc::{Document, Input, text};
-use terrace_sim::llc::{MARK, Mix, Open, Pass, Settings, Sinks, run};
+use terrace_sim::llc::{CORES, MARK, Mix, Open, Pass, Settings, Sinks, run};
 use terrace_trace::record::{Level, Recorded, Recording, Request, Settings as Recorder, Tools};
 use terrace_trace::{Columns, Meta, Sink, Source, ahead, channel, open_in};
 
@@ -20,19 +20,28 @@ use crate::record::{exit, remarks};
 use crate::screen::say;
 
 pub fn llc(arguments: &Llc) -> Result<ExitCode> {
-    let settings = arguments.settings()?;
-    let output = Output::open(arguments)?;
+    arguments.check_files()?;
     if arguments.program.is_empty() {
-        let pass = simulate(arguments, settings.clone(), traces(arguments))?;
+        let mix = mix(arguments, traces(arguments))?;
+        let settings = arguments.settings(mix.cores())?;
+        let output = Output::open(arguments)?;
+        let pass = simulate(arguments, settings, mix)?;
         output.show(arguments, &pass, &input(arguments))?;
         return Ok(ExitCode::SUCCESS);
     }
+    let settings = arguments.settings(arguments.cores().unwrap_or(1))?;
+    let output = Output::open(arguments)?;
     let (pass, recorded) = record(arguments, &settings)?;
     for remark in remarks(&recorded) {
         say(&format!("terrace: {remark}\n"));
     }
     output.show(arguments, &pass, &input(arguments))?;
     end_like(exit(&recorded))
+}
+
+/// Programs on as many cores as are asked for.
+fn mix<'a>(arguments: &Llc, traces: Vec<(String, Open<'a>)>) -> Result<Mix<'a>> {
+    Mix::new(traces, arguments.cores(), arguments.limit)
 }
 
 /// The traces, to be read from the beginning as often as that is asked.
@@ -48,14 +57,10 @@ fn traces(arguments: &Llc) -> Vec<(String, Open<'_>)> {
 }
 
 /// Simulates programs as far as they have been read.
-fn simulate(
-    arguments: &Llc,
-    mut settings: Settings,
-    traces: Vec<(String, Open)>,
-) -> Result<(Settings, Pass)> {
-    let mut requests = sink(arguments.requests.as_deref(), &settings)?;
-    let mut traffic = sink(arguments.traffic.as_deref(), &settings)?;
-    let mix = Mix::new(traces, arguments.cores(), arguments.limit)?;
+fn simulate(arguments: &Llc, mut settings: Settings, mix: Mix) -> Result<(Settings, Pass)> {
+    let cores = mix.cores();
+    let mut requests = sink(arguments.requests.as_deref(), &settings, cores)?;
+    let mut traffic = sink(arguments.traffic.as_deref(), &settings, cores)?;
     settings.warmup = arguments.warmup.warmup(mix.accesses())?;
     let progress = Progress::new(mix.accesses(), arguments.quiet).doing("simulating");
     let sinks = Sinks {
@@ -71,9 +76,10 @@ fn simulate(
 }
 
 /// A trace that is written, marked as what it is.
-fn sink(path: Option<&Path>, settings: &Settings) -> Result<Option<Box<dyn Sink>>> {
+fn sink(path: Option<&Path>, settings: &Settings, cores: usize) -> Result<Option<Box<dyn Sink>>> {
     let about = [
         (MARK.to_owned(), settings.line.to_string()),
+        (CORES.to_owned(), cores.to_string()),
         (
             "terrace.llc.hierarchy".to_owned(),
             terrace_report::llc::hierarchy(settings),
@@ -109,8 +115,8 @@ fn record(arguments: &Llc, settings: &Settings) -> Result<((Settings, Pass), Rec
     signals.pass_on();
     thread::scope(|scope| {
         let simulation = scope.spawn(|| {
-            let traces = vec![(name(arguments), once(source))];
-            simulate(arguments, settings.clone(), traces)
+            let mix = mix(arguments, vec![(name(arguments), once(source))])?;
+            simulate(arguments, settings.clone(), mix)
         });
         let recorded = recording.drain(&mut *sink, &mut |_| ());
         signals.aim(Target::Nobody);

@@ -84,7 +84,7 @@ fn time(meta: &Meta, blocks: &Arc<Vec<Block>>, policies: &[&str]) -> Result<(f64
                 next: 0,
             }))
         });
-        let mix = Mix::new(vec![("replay".to_owned(), open)], 1, None)?;
+        let mix = Mix::new(vec![("replay".to_owned(), open)], None, None)?;
         let specs = policies
             .iter()
             .map(|policy| Spec::parse(policy).expect("a policy"));

@@ -1,7 +1,9 @@
 //! What can be written after `terrace sim llc`.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use terrace_base::{Bytes, Error, Result};
@@ -10,6 +12,8 @@ use terrace_policy::llc::{Geometry, REGISTRY, Spec};
 use terrace_policy::params::split_list;
 use terrace_sim::llc::{Backing, Chips, Llc as Cache, Settings, Size, Warmup};
 use terrace_trace::Format;
+
+use super::count::parse_count;
 
 /// Simulate last-level caches under policies, and the memory behind them
 ///
@@ -49,7 +53,8 @@ pub struct Llc {
     pub format: Option<Format>,
 
     /// Simulate only the first accesses of each trace, or of the program, which is ended then
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", value_parser = parse_count,
+          allow_negative_numbers = true)]
     pub limit: Option<u64>,
 
     /// What is kept and where new lines are put, a list: see below
@@ -65,11 +70,16 @@ pub struct Llc {
 
     /// Note what there was after every so many requests to the last level, in the JSON
     #[arg(long, value_name = "N", requires = "json",
-          value_parser = clap::value_parser!(u64).range(1..))]
+          value_parser = parse_count, allow_negative_numbers = true)]
     pub epoch: Option<u64>,
 
     /// For what a policy leaves to chance
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 1,
+        allow_negative_numbers = true
+    )]
     pub seed: u64,
 
     /// Write what the private levels ask of the last as a trace
@@ -109,9 +119,10 @@ pub struct Llc {
 #[derive(Args)]
 #[command(next_help_heading = "Hierarchy")]
 pub struct Hierarchy {
-    /// Cores, to be shared evenly by the traces; in a trace of requests a thread is a core
-    /// [default: one a trace]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
+    /// Cores, to be shared evenly by the traces [default: one a trace; those that made it for a
+    /// trace of requests]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256),
+          allow_negative_numbers = true)]
     pub cores: Option<u16>,
 
     /// The first private level of each core, and its ways, or off
@@ -130,11 +141,22 @@ pub struct Hierarchy {
     pub llc: Vec<Bytes>,
 
     /// Ways of the last level, a list
-    #[arg(long, value_name = "N", value_delimiter = ',', default_value = "16")]
+    #[arg(
+        long,
+        value_name = "N",
+        value_delimiter = ',',
+        default_value = "16",
+        allow_negative_numbers = true
+    )]
     pub ways: Vec<usize>,
 
     /// Bytes of a line, in all levels
-    #[arg(long, value_name = "BYTES", default_value_t = 64)]
+    #[arg(
+        long,
+        value_name = "BYTES",
+        default_value_t = 64,
+        allow_negative_numbers = true
+    )]
     pub line: u64,
 }
 
@@ -159,7 +181,7 @@ pub struct Memory {
 
     /// Lines that wait to be written, before whoever writes one more waits
     #[arg(long, value_name = "LINES", default_value_t = 32,
-          value_parser = clap::value_parser!(u16).range(0..=4096))]
+          value_parser = clap::value_parser!(u16).range(0..=4096), allow_negative_numbers = true)]
     pub write_buffer: u16,
 
     /// A TOML file of memories of your own
@@ -198,11 +220,12 @@ impl Before {
     fn parse(text: &str) -> Result<Self> {
         let no = || {
             Error::usage(format!(
-                "`{text}` is no warm-up; write it as 1000000, or as 10%"
+                "`{text}` is no warm-up; write it as 1000000, 1M, or 10%"
             ))
         };
         match text.strip_suffix('%') {
-            None => text.parse().map(Self::Requests).map_err(|_| no()),
+            None if text == "0" => Ok(Self::Requests(0)),
+            None => parse_count(text).map(Self::Requests).map_err(|_| no()),
             Some(share) => match share.parse::<f64>() {
                 Ok(share) if (0.0..100.0).contains(&share) => Ok(Self::Share(share / 100.0)),
                 _ => Err(no()),
@@ -225,12 +248,15 @@ impl Before {
 }
 
 impl Llc {
-    /// What is simulated, but for the warm-up, which may depend on the traces.
-    pub fn settings(&self) -> Result<Settings> {
+    /// What is simulated on so many cores, but for the warm-up, which may depend on the traces.
+    ///
+    /// # Errors
+    /// A usage error that says what cannot be simulated.
+    pub fn settings(&self, cores: usize) -> Result<Settings> {
         let settings = Settings {
             line: self.hierarchy.line,
             private: [self.hierarchy.l1.0, self.hierarchy.l2.0],
-            llcs: self.llcs()?,
+            llcs: self.llcs(cores)?,
             memories: self.memory.backings()?,
             warmup: Warmup::Requests(0),
             epoch: self.epoch,
@@ -246,21 +272,20 @@ impl Llc {
         Ok(settings)
     }
 
-    /// How many cores there are.
-    pub fn cores(&self) -> usize {
-        let cores = self.hierarchy.cores.map(usize::from);
-        cores.unwrap_or(self.traces.len().max(1))
+    /// How many cores were asked for.
+    pub fn cores(&self) -> Option<usize> {
+        self.hierarchy.cores.map(usize::from)
     }
 
     /// Every policy with every size.
-    fn llcs(&self) -> Result<Vec<Cache>> {
+    fn llcs(&self, cores: usize) -> Result<Vec<Cache>> {
         let specs = split_list(&self.policy);
         let specs = specs
             .iter()
             .map(|spec| Spec::parse(spec).map_err(Error::usage));
         let policies: Vec<Spec> = specs.collect::<Result<_>>()?;
         let sizes = match &self.hierarchy.llc[..] {
-            [] => vec![Bytes((2 << 20) * self.cores() as u64)],
+            [] => vec![Bytes((2 << 20) * cores as u64)],
             sizes => sizes.to_vec(),
         };
         let mut llcs = Vec::new();
@@ -275,6 +300,76 @@ impl Llc {
         }
         Ok(llcs)
     }
+}
+
+/// Files, by the options that name them.
+type Files<'a> = Vec<(&'static str, &'a Path)>;
+
+impl Llc {
+    fn outputs(&self) -> Files<'_> {
+        let json = self.json.as_deref().filter(|path| path.as_os_str() != "-");
+        let files = [
+            ("--requests", self.requests.as_deref()),
+            ("--traffic", self.traffic.as_deref()),
+            ("--json", json),
+        ];
+        let named = |(option, path): (_, Option<_>)| path.map(|path| (option, path));
+        files.into_iter().filter_map(named).collect()
+    }
+
+    fn inputs(&self) -> Files<'_> {
+        let traces = self.traces.iter().map(|path| ("TRACE", &**path));
+        let memories = self.memory.memories.iter();
+        traces
+            .chain(memories.map(|path| ("--memories", &**path)))
+            .collect()
+    }
+
+    /// Nothing that is read shall be overwritten, nor anything twice; no trace is a program.
+    ///
+    /// # Errors
+    /// A usage error that names the file.
+    pub fn check_files(&self) -> Result<()> {
+        let (outputs, inputs) = (self.outputs(), self.inputs());
+        for (index, (option, path)) in outputs.iter().enumerate() {
+            let mut others = inputs.iter().chain(&outputs[..index]);
+            if let Some((other, _)) = others.find(|(_, other)| place(other) == place(path)) {
+                return Err(Error::usage(format!(
+                    "{option} would overwrite {}, which {other} names; name another file",
+                    path.display()
+                )));
+            }
+        }
+        match self.traces.iter().find(|path| is_program(path)) {
+            Some(path) => Err(Error::usage(format!(
+                "{} is a program and no trace; to run it and simulate what it does, write it behind --",
+                path.display()
+            ))),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Where a file is, or would be.
+fn place(path: &Path) -> PathBuf {
+    let there = || path.canonicalize().ok();
+    let name = path.file_name().unwrap_or_default();
+    let parent = path
+        .parent()
+        .map(|parent| match parent.as_os_str().is_empty() {
+            true => Path::new("."),
+            false => parent,
+        });
+    let would_be = || Some(parent?.canonicalize().ok()?.join(name));
+    there().or_else(would_be).unwrap_or_else(|| path.to_owned())
+}
+
+/// Whether a file begins as those do that the kernel executes.
+fn is_program(path: &Path) -> bool {
+    let mut head = [0; 4];
+    let is_file = path.is_file();
+    let mut read = || File::open(path)?.read_exact(&mut head);
+    is_file && read().is_ok() && (head == *b"\x7fELF" || head.starts_with(b"#!"))
 }
 
 /// What stands before the name of a memory that has a DRAM cache.
@@ -362,7 +457,9 @@ mod tests {
     #[test]
     fn a_warm_up_as_people_write_it() {
         let of = |text, accesses| Before::parse(text).and_then(|before| before.warmup(accesses));
+        assert_eq!(of("0", None), Ok(Warmup::Requests(0)));
         assert_eq!(of("1000", None), Ok(Warmup::Requests(1000)));
+        assert_eq!(of("2M", None), Ok(Warmup::Requests(2_000_000)));
         assert_eq!(of("10%", Some(500)), Ok(Warmup::Accesses(50)));
         assert!(of("10%", None).is_err());
         for text in ["", "100%", "-1%", "x", "-5", "nan%"] {

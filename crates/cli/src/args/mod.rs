@@ -2,6 +2,7 @@
 
 mod bench;
 mod calibrate;
+mod count;
 mod doctor;
 pub mod llc;
 pub mod machines;

@@ -6,6 +6,8 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use terrace_trace::record;
 
+use super::count::parse_count;
+
 /// Record every memory access of a program
 ///
 /// The program runs unmodified in qemu-user with a plug-in of ours; its input, output and exit
@@ -34,7 +36,7 @@ pub struct Record {
     pub filter: Filter,
 
     /// End the recording after N rows, and the program with it
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", value_parser = parse_count)]
     pub limit: Option<u64>,
 
     /// No status line, no summary

@@ -6,6 +6,8 @@ use clap::{Args, Subcommand};
 use terrace_base::{Bytes, Error, Result};
 use terrace_trace::{Format, Level, Selection, generate};
 
+use super::count::parse_count;
+
 /// Look at traces of memory accesses, convert them, and generate some
 #[derive(Args)]
 pub struct Trace {
@@ -323,55 +325,4 @@ fn parse_level(name: &str) -> Result<Level> {
         let names = Level::ALL.map(Level::name).join(", ");
         Error::usage(format!("`{name}` is no level; there are {names}"))
     })
-}
-
-/// Reads a number of accesses: `1000000`, `20M`; units are powers of 1000.
-fn parse_count(text: &str) -> Result<u64> {
-    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-    let unit = match &text[digits.len()..] {
-        "" => Some(1),
-        "k" | "K" => Some(1000),
-        "M" => Some(1_000_000),
-        "G" => Some(1_000_000_000),
-        _ => None,
-    };
-    let number = digits.parse::<u64>().ok();
-    let count = number.zip(unit).and_then(|(n, unit)| n.checked_mul(unit));
-    match count {
-        Some(0) => Err(Error::usage("a trace of 0 accesses is none; ask for more")),
-        Some(count) => Ok(count),
-        None => Err(Error::usage(format!(
-            "`{text}` is no number of accesses; write it as 1000000, 500k, 20M or 1G"
-        ))),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn counts_as_people_write_them() {
-        for (text, count) in [
-            ("1", 1),
-            ("20M", 20_000_000),
-            ("500k", 500_000),
-            ("2G", 2_000_000_000),
-        ] {
-            assert_eq!(parse_count(text), Ok(count), "{text}");
-        }
-        for text in [
-            "",
-            "0",
-            "0M",
-            "M",
-            "-1",
-            "1.5M",
-            "1MM",
-            "1X",
-            "99999999999G",
-        ] {
-            assert!(parse_count(text).is_err(), "{text}");
-        }
-    }
 }

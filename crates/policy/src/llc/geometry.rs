@@ -12,19 +12,31 @@ pub struct Geometry {
 impl Geometry {
     /// Most ways: a set's dirty bits are one word.
     pub const MOST_WAYS: usize = 64;
+    /// Most lines: their numbers take 2 GiB.
+    pub const MOST_LINES: u64 = 1 << 28;
 
     /// A cache of `bytes` in lines of `line` bytes.
     ///
     /// # Errors
-    /// A sentence where that is no whole number of sets, or the ways are none or too many.
+    /// A sentence where that is no whole number of sets, or ways or lines are none or too many.
     pub fn of(bytes: u64, ways: usize, line: u64) -> Result<Self, String> {
         if !(1..=Self::MOST_WAYS).contains(&ways) {
-            return Err(format!("a cache has from 1 to {} ways", Self::MOST_WAYS));
+            let most = Self::MOST_WAYS;
+            return Err(format!(
+                "a cache of {ways} ways cannot be; it has from 1 to {most}"
+            ));
         }
         let set = ways as u64 * line;
         if set == 0 || bytes == 0 || !bytes.is_multiple_of(set) {
+            let near = (bytes / set.max(1)).max(1).saturating_mul(set);
             return Err(format!(
-                "{bytes} bytes are no whole number of sets of {ways} lines of {line} bytes"
+                "{bytes} bytes are no whole number of sets of {ways} lines of {line} bytes; {near} would be"
+            ));
+        }
+        if bytes / line > Self::MOST_LINES {
+            let most = Self::MOST_LINES;
+            return Err(format!(
+                "a cache of {bytes} bytes is too large to be simulated; it may have {most} lines, of {line} bytes here"
             ));
         }
         let sets = usize::try_from(bytes / set).map_err(|e| e.to_string())?;
@@ -80,6 +92,8 @@ mod tests {
             (0, 4, "whole number"),
             (1024, 0, "1 to 64"),
             (1 << 20, 65, "1 to 64"),
+            (1 << 20, 3, "1048512 would be"),
+            (1 << 40, 16, "too large"),
         ] {
             let error = of(bytes, ways).unwrap_err();
             assert!(error.contains(why), "{error}");

@@ -16,6 +16,8 @@ use super::settings::Warmup;
 const REQUESTS: usize = 1 << 14;
 /// Accesses after which a batch is handed on although few of them came through.
 const ACCESSES: u64 = 1 << 22;
+/// Instructions that a core may execute: times of more than that fit nowhere.
+const MOST_INSTRUCTIONS: u64 = 1 << 50;
 /// No line begins here.
 const NOWHERE: u64 = u64::MAX;
 
@@ -53,15 +55,10 @@ impl<'a> Front<'a> {
             private: Private::new(levels[0], levels[1]),
             instructions: 0,
         };
-        let cores = mix
-            .programs()
-            .iter()
-            .map(|program| program.cores.len())
-            .sum();
         Self {
-            mix,
             lines,
-            cores: (0..cores).map(core).collect(),
+            cores: (0..mix.cores()).map(core).collect(),
+            mix,
             rows,
             warmup,
             accesses: 0,
@@ -116,12 +113,20 @@ impl<'a> Front<'a> {
         let space = Space::new(program, programs.len(), run.process)?;
         let block = programs[program].block();
         let core = &mut self.cores[run.core];
+        let executed = core.instructions.saturating_add(run.instructions);
+        if executed > MOST_INSTRUCTIONS {
+            return Err(Error::usage(format!(
+                "{} counts more instructions than a program can execute; its column of instructions is wrong",
+                programs[program].name()
+            )));
+        }
         let maker = Maker {
             lines: self.lines,
             space,
             core: run.core as u8,
             begin: core.instructions,
             since: run.since,
+            instructions: run.instructions,
             counts_instructions: programs[program].counts_instructions(),
         };
         if core.private.is_there() {
@@ -129,7 +134,7 @@ impl<'a> Front<'a> {
         } else {
             maker.ask(block, run, self.rows, batch)?;
         }
-        core.instructions += run.instructions;
+        core.instructions = executed;
         Ok(())
     }
 
@@ -164,6 +169,8 @@ struct Maker {
     begin: u64,
     /// What the trace's count was then.
     since: u64,
+    /// Instructions of the run.
+    instructions: u64,
     counts_instructions: bool,
 }
 
@@ -254,7 +261,10 @@ impl Maker {
     #[inline]
     fn instruction(&self, block: &Block, index: usize, offset: usize) -> u64 {
         let executed = match self.counts_instructions {
-            true => block.instruction[index].saturating_sub(self.since),
+            // A count that does not rise is wrong, but no reason to stop.
+            true => block.instruction[index]
+                .saturating_sub(self.since)
+                .min(self.instructions),
             false => offset as u64 * INSTRUCTIONS_AN_ACCESS,
         };
         self.begin + executed

@@ -2,7 +2,11 @@
 
 use terrace_base::{Error, Result};
 
+use super::origin;
 use super::program::{Open, Program, Run};
+
+/// A core is told by a byte.
+const MOST_CORES: usize = 256;
 
 /// Instructions, about, for which a program goes on before the one furthest behind has its turn.
 const TURN: u64 = 1000;
@@ -17,32 +21,51 @@ pub struct Mix<'a> {
 }
 
 impl<'a> Mix<'a> {
-    /// These traces, by name, on so many cores together; of each run through a trace at most
-    /// `limit` accesses.
+    /// These traces, by name, on so many cores together, or on one each; a trace of requests has as
+    /// many as it was made with. Of each run through a trace at most `limit` accesses.
     ///
     /// # Errors
     /// The traces'; a usage error where cores cannot be shared evenly.
-    pub fn new(traces: Vec<(String, Open<'a>)>, cores: usize, limit: Option<u64>) -> Result<Self> {
-        let programs = traces.len();
-        if programs == 0 {
-            return Err(Error::usage("there is no trace to simulate; name one"));
+    pub fn new(
+        traces: Vec<(String, Open<'a>)>,
+        cores: Option<usize>,
+        limit: Option<u64>,
+    ) -> Result<Self> {
+        let programs = traces
+            .into_iter()
+            .map(|(name, open)| Program::new(name, open, limit));
+        let mut programs = programs.collect::<Result<Vec<_>>>()?;
+        let each = each(&programs, cores)?;
+        for (index, program) in programs.iter_mut().enumerate() {
+            program.cores = index * each..(index + 1) * each;
         }
-        if cores == 0 || cores > 256 || !cores.is_multiple_of(programs) {
-            return Err(Error::usage(format!(
-                "{programs} programs cannot share {cores} cores evenly; give --cores as a multiple of {programs}, at most 256"
-            )));
-        }
-        let each = cores / programs;
-        let programs = traces.into_iter().enumerate().map(|(index, (name, open))| {
-            Program::new(name, open, limit, index * each..(index + 1) * each)
-        });
-        let programs = programs.collect::<Result<_>>()?;
         Ok(Self { programs })
+    }
+
+    /// Cores, of all programs together.
+    pub fn cores(&self) -> usize {
+        self.programs
+            .iter()
+            .map(|program| program.cores.len())
+            .sum()
     }
 
     /// The programs.
     pub fn programs(&self) -> &[Program<'a>] {
         &self.programs
+    }
+
+    /// The first of them whose accesses do not say which instructions made them.
+    ///
+    /// # Errors
+    /// The traces'.
+    pub fn without_ips(&mut self) -> Result<Option<&Program<'a>>> {
+        for program in &mut self.programs {
+            if !program.has_ips()? {
+                return Ok(Some(program));
+            }
+        }
+        Ok(None)
     }
 
     /// Accesses until each has run once, where that is known beforehand.
@@ -80,6 +103,36 @@ impl<'a> Mix<'a> {
             None => (turn, u64::MAX),
         }
     }
+}
+
+/// How many cores each program has.
+fn each(programs: &[Program], cores: Option<usize>) -> Result<usize> {
+    let count = programs.len();
+    if count == 0 {
+        return Err(Error::usage("there is no trace to simulate; name one"));
+    }
+    let made_with: Vec<_> = programs
+        .iter()
+        .map(|program| origin::cores(program.meta()))
+        .collect();
+    let known = made_with.iter().flatten().max();
+    let cores = cores.unwrap_or(count * known.unwrap_or(&1));
+    let each = cores / count;
+    if cores == 0 || cores > MOST_CORES || !cores.is_multiple_of(count) {
+        return Err(Error::usage(format!(
+            "{count} programs cannot share {cores} cores evenly; give --cores as a multiple of {count}, at most {MOST_CORES}"
+        )));
+    }
+    for (program, made_with) in programs.iter().zip(made_with) {
+        if let Some(made_with) = made_with.filter(|made_with| *made_with != each) {
+            return Err(Error::usage(format!(
+                "{} has the requests of {made_with} cores, which cannot be simulated on {each}; give --cores {}",
+                program.name(),
+                made_with * count
+            )));
+        }
+    }
+    Ok(each)
 }
 
 #[cfg(test)]
@@ -133,7 +186,7 @@ mod tests {
 
     #[test]
     fn the_shorter_begins_anew_until_the_longer_has_run() {
-        let mix = Mix::new(vec![trace(10_000, true), trace(100_000, true)], 2, None).unwrap();
+        let mix = Mix::new(vec![trace(10_000, true), trace(100_000, true)], None, None).unwrap();
         let accesses = accesses(mix);
         assert_eq!(accesses[1], 100_000);
         assert!(accesses[0].abs_diff(100_000) < 4000, "{accesses:?}");
@@ -143,7 +196,7 @@ mod tests {
     fn an_access_stands_for_instructions_where_they_are_not_counted() {
         let mix = Mix::new(
             vec![trace(10_000, false), trace(100_000, true)],
-            2,
+            Some(2),
             Some(50_000),
         )
         .unwrap();
@@ -154,7 +207,7 @@ mod tests {
 
     #[test]
     fn threads_go_to_the_cores_of_their_program_in_turn() {
-        let mut mix = Mix::new(vec![trace(1, true), trace(1, true)], 6, None).unwrap();
+        let mut mix = Mix::new(vec![trace(1, true), trace(1, true)], Some(6), None).unwrap();
         let cores: Vec<_> = mix
             .programs()
             .iter()
@@ -168,8 +221,8 @@ mod tests {
     #[test]
     fn what_cannot_be_mixed_is_said() {
         let wrong = |traces, cores| Mix::new(traces, cores, None).err().unwrap().to_string();
-        assert!(wrong(vec![], 1).contains("no trace"));
-        assert!(wrong(vec![trace(1, true), trace(1, true)], 3).contains("multiple of 2"));
-        assert!(wrong(vec![trace(0, true)], 1).contains("no access"));
+        assert!(wrong(vec![], Some(1)).contains("no trace"));
+        assert!(wrong(vec![trace(1, true), trace(1, true)], Some(3)).contains("multiple of 2"));
+        assert!(wrong(vec![trace(0, true)], None).contains("no access"));
     }
 }

@@ -8,9 +8,9 @@ use terrace_trace::{Block, Sink};
 use super::batch::Batch;
 use super::front::Front;
 use super::mix::Mix;
+use super::origin;
 use super::outcome::{Outcome, Pass};
 use super::program::Program;
-use super::requests::Rows;
 use super::settings::{Llc, Settings};
 use super::shared::{Shared, rows};
 
@@ -33,20 +33,29 @@ pub struct Sinks<'a> {
 /// The traces' and the sinks'; a usage error where something cannot be as it was asked for.
 pub fn run(
     settings: &Settings,
-    mix: Mix,
+    mut mix: Mix,
     mut sinks: Sinks,
     mut progress: impl FnMut(u64),
 ) -> Result<Pass> {
     let lines = settings.lines()?;
-    let programs = mix.programs();
-    let cores = programs.iter().map(|program| program.cores.len()).sum();
+    let rows_are = origin::rows_of(mix.programs(), settings)?;
+    let learns = settings.llcs.iter().map(|llc| &llc.policy);
+    let mut learns = learns.filter(|policy| policy.entry().needs_ip);
+    if let Some(policy) = learns.next()
+        && let Some(without) = mix.without_ips()?
+    {
+        return Err(Error::usage(format!(
+            "{policy} learns by the instructions that ask, and {} does not say which they were",
+            without.name()
+        )));
+    }
+    let cores = mix.cores();
     let mut caches = settings
         .llcs
         .iter()
-        .map(|llc| shared(settings, llc, cores, programs))
+        .map(|llc| shared(settings, llc, cores))
         .collect::<Result<Vec<_>>>()?;
-    let rows_are = rows_of(programs, settings)?;
-    let counts_instructions = programs.iter().all(Program::counts_instructions);
+    let counts_instructions = mix.programs().iter().all(Program::counts_instructions);
     let mut front = Front::new(mix, lines, settings.levels()?, rows_are, settings.warmup);
 
     let (mut batch, mut next, mut block) = (Batch::default(), Batch::default(), Block::default());
@@ -91,17 +100,8 @@ pub fn run(
 }
 
 /// A last-level cache that is empty yet.
-fn shared(settings: &Settings, llc: &Llc, cores: usize, programs: &[Program]) -> Result<Shared> {
+fn shared(settings: &Settings, llc: &Llc, cores: usize) -> Result<Shared> {
     let geometry = llc.size.geometry(settings.line)?;
-    if llc.policy.entry().needs_ip
-        && let Some(without) = programs.iter().find(|program| !program.has_ips())
-    {
-        return Err(Error::usage(format!(
-            "{} learns by the instructions that ask, and {} does not say which they were",
-            llc.policy,
-            without.name()
-        )));
-    }
     let policy = llc
         .policy
         .policy(geometry, settings.seed)
@@ -117,22 +117,4 @@ fn shared(settings: &Settings, llc: &Llc, cores: usize, programs: &[Program]) ->
         settings.epoch,
         settings.traffic,
     ))
-}
-
-/// What the rows of the traces are; requests have passed private levels already.
-fn rows_of(programs: &[Program], settings: &Settings) -> Result<Rows> {
-    let rows = |program: &Program| Rows::of(program.about());
-    let first = programs.first().map_or(Rows::Accesses, rows);
-    if programs.iter().any(|program| rows(program) != first) {
-        return Err(Error::usage(
-            "traces that have passed private levels cannot be mixed with others",
-        ));
-    }
-    if first != Rows::Accesses && settings.private.iter().any(Option::is_some) {
-        return Err(Error::usage(format!(
-            "{} has passed private levels already; switch them off with --l1 off --l2 off",
-            programs[0].name()
-        )));
-    }
-    Ok(first)
 }

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use rustc_hash::FxHashMap;
 use terrace_base::{Error, Result};
-use terrace_trace::{Block, Source};
+use terrace_trace::{Block, Meta, Source};
 
 /// Instructions for each access of a trace that does not count them: about one of three accesses
 /// memory.
@@ -53,16 +53,11 @@ pub struct Run {
 }
 
 impl<'a> Program<'a> {
-    /// The first run through a trace, of `limit` accesses at most, on these cores.
+    /// The first run through a trace, of `limit` accesses at most; its cores are to be told.
     ///
     /// # Errors
     /// The trace's; a failure where there is no access in it.
-    pub fn new(
-        name: String,
-        mut open: Open<'a>,
-        limit: Option<u64>,
-        cores: Range<usize>,
-    ) -> Result<Self> {
+    pub fn new(name: String, mut open: Open<'a>, limit: Option<u64>) -> Result<Self> {
         let source = open()?;
         let counts_instructions = source.meta().counts_instructions;
         let limit = limit.unwrap_or(u64::MAX);
@@ -76,7 +71,7 @@ impl<'a> Program<'a> {
             block: Block::default(),
             next: 0,
             threads: FxHashMap::default(),
-            cores,
+            cores: 0..1,
             instructions: 0,
             done: false,
         };
@@ -98,9 +93,9 @@ impl<'a> Program<'a> {
             .map(|accesses| accesses.min(self.limit))
     }
 
-    /// What is known of its trace: keys and values.
-    pub fn about(&self) -> &[(String, String)] {
-        &self.source.meta().about
+    /// What is known of its trace.
+    pub fn meta(&self) -> &Meta {
+        self.source.meta()
     }
 
     /// Its name, for people.
@@ -113,9 +108,26 @@ impl<'a> Program<'a> {
         self.counts_instructions
     }
 
-    /// Whether the accesses that have been read say which instructions made them.
-    pub fn has_ips(&self) -> bool {
-        self.block.ip.iter().any(|ip| *ip != 0)
+    /// Whether any of its accesses says which instruction made it. Where the first ones do not, the
+    /// trace is read until one does, beside this run through it.
+    ///
+    /// # Errors
+    /// The trace's.
+    pub fn has_ips(&mut self) -> Result<bool> {
+        let says = |block: &Block| block.ip.iter().any(|ip| *ip != 0);
+        if says(&self.block) {
+            return Ok(true);
+        }
+        let (mut source, mut block, mut left) = ((self.open)()?, Block::default(), self.limit);
+        while left > 0 {
+            source.read(&mut block)?;
+            block.truncate(usize::try_from(left).unwrap_or(usize::MAX));
+            if block.is_empty() || says(&block) {
+                break;
+            }
+            left -= block.len() as u64;
+        }
+        Ok(says(&block))
     }
 
     /// Whether its trace has been run through once.
@@ -199,7 +211,7 @@ impl<'a> Program<'a> {
         };
         self.next = end;
         // One that begins anew at every access comes further as well.
-        self.instructions += spent.max(1);
+        self.instructions = self.instructions.saturating_add(spent.max(1));
         Run {
             range: begin..end,
             process: self.block.process.get(begin).copied().unwrap_or(0),

@@ -11,13 +11,6 @@ use terrace_trace::Access;
 use super::batch::Asked;
 use super::lines::{Lines, Space};
 
-/// The mark of such a trace, among what is known of it; its value is the bytes of a line.
-pub const MARK: &str = "terrace.llc.requests";
-
-/// What `terrace record --filter l1l2` says of its traces: they have passed private levels too, but
-/// do not tell stores from loads.
-const FILTERED: (&str, &str) = ("recorded.filter", "l1l2");
-
 /// What the rows of a trace are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rows {
@@ -30,18 +23,6 @@ pub enum Rows {
 }
 
 impl Rows {
-    /// As the trace of which this is known says it.
-    pub fn of(about: &[(String, String)]) -> Self {
-        let filtered = |(key, value): &(String, String)| (&**key, &**value) == FILTERED;
-        if about.iter().any(|(key, _)| key == MARK) {
-            Self::Requests
-        } else if about.iter().any(filtered) {
-            Self::Filtered
-        } else {
-            Self::Accesses
-        }
-    }
-
     /// What a row asks of a last-level cache without levels above it.
     pub fn kind(self, access: &Access) -> Kind {
         match (self, access.write, access.size) {
@@ -100,13 +81,5 @@ mod tests {
             assert_eq!(Rows::Requests.kind(&row), kind);
             assert_eq!((row.address, row.process, row.thread), (0x1234 * 64, 5, 3));
         }
-    }
-
-    #[test]
-    fn the_mark_tells() {
-        let about = |key: &str, value: &str| vec![(key.to_owned(), value.to_owned())];
-        assert_eq!(Rows::of(&about(MARK, "64")), Rows::Requests);
-        assert_eq!(Rows::of(&about("recorded.filter", "l1l2")), Rows::Filtered);
-        assert_eq!(Rows::of(&about("recorded.filter", "none")), Rows::Accesses);
     }
 }

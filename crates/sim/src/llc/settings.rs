@@ -103,7 +103,14 @@ impl Settings {
         for memory in &self.memories {
             memory.behind(self.line, 1)?;
         }
-        Ok(())
+        let largest = self.llcs.iter().map(|llc| llc.size.bytes).max();
+        let memories = self.memories.iter().map(|backing| backing.memory.capacity);
+        match (largest, memories.min()) {
+            (Some(cache), Some(memory)) if memory < cache => Err(Error::usage(format!(
+                "a memory of {memory} is smaller than the last level of {cache} before it; make it larger"
+            ))),
+            _ => Ok(()),
+        }
     }
 
     /// How addresses are cut into lines.

@@ -80,7 +80,7 @@ pub struct Ran {
 pub fn simulate(settings: &Settings, traces: &[&Replay], cores: usize) -> Ran {
     let mix = Mix::new(
         traces.iter().map(|trace| trace.open()).collect(),
-        cores,
+        Some(cores),
         None,
     )
     .unwrap();

@@ -1,53 +1,12 @@
-//! `terrace sim llc`: real traces and programs through the binary, and wrong input.
+//! Traces and programs through the binary.
 
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Command;
 
 use serde_json::Value;
 use tempfile::TempDir;
 
-fn terrace(arguments: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_terrace"));
-    command.args(arguments).output().expect("terrace runs")
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
-}
-
-fn simulate(arguments: &[&str]) -> Value {
-    let output = terrace(&[&["sim", "llc", "--json", "-"], arguments].concat());
-    assert!(output.status.success(), "{}", text(&output.stderr));
-    serde_json::from_slice(&output.stdout).expect("JSON")
-}
-
-/// A file in a directory that goes away.
-fn file(directory: &TempDir, name: &str) -> String {
-    directory.path().join(name).display().to_string()
-}
-
-/// A generated trace.
-fn generate(directory: &TempDir, kind: &str, options: &[&str]) -> String {
-    let file = file(directory, &format!("{kind}.parquet"));
-    let output = terrace(&[&["trace", "gen", kind, "-o", &file], options].concat());
-    assert!(output.status.success(), "{}", text(&output.stderr));
-    file
-}
-
-fn gups(directory: &TempDir) -> String {
-    generate(
-        directory,
-        "gups",
-        &["--accesses", "400K", "--footprint", "8M"],
-    )
-}
-
-/// Without the name of the policy, or of the memory.
-fn number(value: &Value, key: &str) -> f64 {
-    value[key]
-        .as_f64()
-        .unwrap_or_else(|| panic!("{key}: {}", value[key]))
-}
+use crate::command::{file, generate, gups, number, simulate, terrace, text};
 
 #[test]
 fn a_simulation_says_all_it_found() {
@@ -85,11 +44,26 @@ fn a_simulation_says_all_it_found() {
         let hits: f64 = positions.iter().map(|hits| hits.as_f64().unwrap()).sum();
         assert_eq!((positions.len(), hits), (16, number(run, "hits")));
         let epochs = run["epochs"].as_array().unwrap();
-        let misses: f64 = epochs.iter().map(|epoch| number(epoch, "misses")).sum();
-        assert_eq!(
-            misses,
-            number(run, "misses") + number(&run["warmup"], "misses")
+        let parts = epochs.iter().map(|epoch| number(epoch, "accesses"));
+        assert!(
+            parts
+                .take(epochs.len() - 1)
+                .all(|accesses| accesses == 10e3)
         );
+        let sum = |key| -> f64 { epochs.iter().map(|epoch| number(epoch, key)).sum() };
+        for key in ["accesses", "misses", "writebacks"] {
+            assert_eq!(sum(key), number(run, key) + number(&run["warmup"], key));
+        }
+        let ends = [
+            "hits",
+            "misses",
+            "bypasses",
+            "evictions_clean",
+            "evictions_dirty",
+        ];
+        for (epochs, run) in ends.map(|key| (sum(key), number(run, key))) {
+            assert!(epochs >= run);
+        }
         let memories = run["memories"].as_array().unwrap();
         for memory in memories {
             assert!(
@@ -251,57 +225,4 @@ fn a_program_is_simulated_while_it_runs() {
     let found: Value = serde_json::from_slice(&std::fs::read(&json).unwrap()).unwrap();
     assert_eq!(found["program"][2], "echo said; exit 3");
     assert!(number(&found, "accesses") > 10e3 && found["counts_instructions"] == true);
-}
-
-#[test]
-fn wrong_input_has_its_sentence() {
-    let directory = TempDir::new().unwrap();
-    let gups = gups(&directory);
-    let empty = file(&directory, "empty.csv");
-    std::fs::write(&empty, "address,write\n").unwrap();
-    let odd = file(&directory, "odd.csv");
-    std::fs::write(&odd, "address,write\n36028797018963968,0\n").unwrap();
-    let (out, nowhere) = (
-        file(&directory, "out.parquet"),
-        file(&directory, "no/where.json"),
-    );
-    for (arguments, code, says) in [
-        (vec![], 2, "TRACE"),
-        (vec![&*gups, "--", "true"], 2, "cannot be used with"),
-        (vec!["--policy", "best", &gups], 2, "lru"),
-        (vec!["--policy", "nhm:n=17", &gups], 2, "from 0 to 16"),
-        (vec!["--policy", "lru:n=2", &gups], 2, "no setting"),
-        (vec!["--memory", "cheese", &gups], 2, "pcm"),
-        (vec!["--memory", "flash", &gups], 2, "line_read"),
-        (vec!["--memory", "dram/cheese", &gups], 2, "pcm"),
-        (vec!["--ways", "0", &gups], 2, "1 to 64"),
-        (vec!["--llc", "1000", &gups], 2, "whole number of sets"),
-        (vec!["--l1", "64K:3:4", &gups], 2, "256K:8"),
-        (vec!["--line", "48", &gups], 2, "power of two"),
-        (vec!["--cores", "3", &gups, &gups], 2, "multiple of 2"),
-        (vec!["--warmup", "x", &gups], 2, "10%"),
-        (vec!["--epoch", "100", &gups], 2, "--json"),
-        (
-            vec!["--traffic", &out, "--policy", "lru,nru", &gups],
-            2,
-            "one policy",
-        ),
-        (vec!["--requests", "out.txt", &gups], 2, "format"),
-        (vec!["--json", &nowhere, &gups], 2, "--json"),
-        (
-            vec!["--warmup", "10%", "--", "true"],
-            2,
-            "number of requests",
-        ),
-        (vec!["/does/not/exist"], 1, "/does/not/exist"),
-        (vec![&*empty], 1, "no access"),
-        (vec![&*odd], 2, "no address of a processor"),
-        (vec!["--", "/does/not/exist"], 2, "/does/not/exist"),
-    ] {
-        let output = terrace(&[&["sim", "llc"], &arguments[..]].concat());
-        let said = text(&output.stderr);
-        assert_eq!(output.status.code(), Some(code), "{arguments:?}: {said}");
-        assert!(said.contains(says), "{arguments:?}: {said}");
-        assert!(!said.contains("panicked"), "{arguments:?}: {said}");
-    }
 }

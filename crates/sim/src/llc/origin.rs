@@ -1,0 +1,153 @@
+//! How a trace was made, and whether a hierarchy can be simulated on it.
+
+use terrace_base::{Error, Result};
+use terrace_trace::{Format, Meta};
+
+use super::program::Program;
+use super::requests::Rows;
+use super::settings::Settings;
+
+/// The mark of a trace of requests, among what is known of it; its value is the bytes of a line.
+pub const MARK: &str = "terrace.llc.requests";
+/// How many cores made the requests of such a trace.
+pub const CORES: &str = "terrace.llc.cores";
+
+/// What `terrace record --filter l1l2` says of its traces: they have passed private levels too, but
+/// do not tell stores from loads.
+const FILTERED: (&str, &str) = ("recorded.filter", "l1l2");
+/// What one row is, as recordings and as parts of traces have it: accesses, lines or pages.
+const LEVELS: [&str; 2] = ["recorded.level", "level"];
+/// Bytes of the lines that a trace of lines has.
+const LINE: u64 = 64;
+
+/// The number that a trace has with a key.
+fn number(meta: &Meta, key: &str) -> Option<u64> {
+    let known = meta.about.iter().rev().find(|(known, _)| known == key);
+    known.and_then(|(_, value)| value.parse().ok())
+}
+
+/// Whether a trace says of one of the keys that it is this.
+fn is(meta: &Meta, keys: &[&str], value: &str) -> bool {
+    let says = |(key, known): &(String, String)| keys.contains(&&**key) && known == value;
+    meta.about.iter().any(says)
+}
+
+/// How many cores made the requests, if the rows are such.
+pub fn cores(meta: &Meta) -> Option<usize> {
+    number(meta, CORES).and_then(|cores| usize::try_from(cores).ok())
+}
+
+/// What the rows are.
+fn rows(meta: &Meta) -> Rows {
+    if meta.about.iter().any(|(key, _)| key == MARK) {
+        Rows::Requests
+    } else if is(meta, &[FILTERED.0], FILTERED.1) {
+        Rows::Filtered
+    } else {
+        Rows::Accesses
+    }
+}
+
+/// What the rows of the traces are, if a hierarchy can be simulated on them.
+///
+/// # Errors
+/// A usage error that says what cannot.
+pub fn rows_of(programs: &[Program], settings: &Settings) -> Result<Rows> {
+    let first = programs
+        .first()
+        .map_or(Rows::Accesses, |program| rows(program.meta()));
+    for program in programs {
+        if rows(program.meta()) != first {
+            return Err(Error::usage(
+                "traces that have passed private levels cannot be mixed with others",
+            ));
+        }
+        let cannot = cannot(program.meta(), first, settings);
+        if let Some(why) = cannot {
+            return Err(Error::usage(format!("{} {why}", program.name())));
+        }
+    }
+    Ok(first)
+}
+
+/// Why a hierarchy cannot be simulated on a trace: what is said of it.
+fn cannot(meta: &Meta, rows: Rows, settings: &Settings) -> Option<String> {
+    if meta.format == Format::OracleGeneral.to_string() || is(meta, &LEVELS, "pages") {
+        return Some(
+            "is a trace of pages, which does not say what lines are used; simulate it with terrace sim pages".to_owned(),
+        );
+    }
+    if is(meta, &LEVELS, "lines") && settings.line < LINE {
+        return Some(format!(
+            "is a trace of lines of {LINE} bytes; give --line {LINE} or more"
+        ));
+    }
+    if rows != Rows::Accesses && settings.private.iter().any(Option::is_some) {
+        return Some(
+            "has passed private levels already; switch them off with --l1 off --l2 off".to_owned(),
+        );
+    }
+    let line = number(meta, MARK).filter(|line| *line != settings.line);
+    line.map(|line| format!("has requests for lines of {line} bytes; give --line {line}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use terrace_base::Bytes;
+
+    use super::*;
+    use crate::llc::Size;
+
+    fn meta(about: &[(&str, &str)]) -> Meta {
+        let known = |(key, value): &(&str, &str)| ((*key).to_owned(), (*value).to_owned());
+        Meta {
+            about: about.iter().map(known).collect(),
+            ..Meta::default()
+        }
+    }
+
+    fn settings(line: u64, private: bool) -> Settings {
+        let (bytes, ways) = (Bytes(64 << 10), 2);
+        Settings {
+            line,
+            private: [private.then_some(Size { bytes, ways }), None],
+            ..Settings::table_2_1(1, Vec::new())
+        }
+    }
+
+    #[test]
+    fn the_mark_tells() {
+        assert_eq!(rows(&meta(&[(MARK, "64")])), Rows::Requests);
+        assert_eq!(rows(&meta(&[("recorded.filter", "l1l2")])), Rows::Filtered);
+        assert_eq!(rows(&meta(&[("recorded.filter", "none")])), Rows::Accesses);
+        assert_eq!(cores(&meta(&[(MARK, "64"), (CORES, "8")])), Some(8));
+        assert_eq!(cores(&meta(&[(MARK, "64")])), None);
+    }
+
+    #[test]
+    fn what_cannot_be_simulated_on_a_trace_is_said() {
+        let (lines, pages) = (("recorded.level", "lines"), ("recorded.level", "pages"));
+        for (about, line, private, says) in [
+            (&[][..], 64, true, None),
+            (&[pages], 64, true, Some("terrace sim pages")),
+            (&[("level", "pages")], 64, true, Some("terrace sim pages")),
+            (&[lines], 64, true, None),
+            (&[lines], 32, true, Some("--line 64")),
+            (&[FILTERED], 64, true, Some("--l1 off")),
+            (&[FILTERED], 64, false, None),
+            (&[(MARK, "64")], 64, false, None),
+            (&[(MARK, "64")], 32, false, Some("--line 64")),
+        ] {
+            let (meta, settings) = (meta(about), settings(line, private));
+            let found = cannot(&meta, rows(&meta), &settings);
+            assert_eq!(found.is_some(), says.is_some(), "{about:?}: {found:?}");
+            let found = found.unwrap_or_default();
+            assert!(found.contains(says.unwrap_or_default()), "{found}");
+        }
+        let objects = Meta {
+            format: Format::OracleGeneral.to_string(),
+            ..Meta::default()
+        };
+        assert!(cannot(&objects, Rows::Accesses, &settings(64, true)).is_some());
+    }
+}
