@@ -6,6 +6,9 @@
 //! right under [`Simulated`](simulated::Simulated), which has just these freedoms, is right on all.
 
 mod counts;
+pub mod lines;
+mod reservation;
+pub mod simulated;
 
 use std::fmt;
 use std::sync::Arc;
