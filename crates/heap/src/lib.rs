@@ -3,8 +3,25 @@
 //! Everything that becomes persistent passes through a [`Medium`]: a file on persistent memory, a
 //! plain file, anonymous memory, or a simulated memory that crashes in all the ways a real one can.
 
+mod allocator;
+mod checksum;
 pub mod error;
+mod heap;
+mod lane;
+mod layout;
+mod lock;
 pub mod medium;
+mod operation;
+mod pool;
+mod ptr;
+mod recovery;
+mod roots;
+
+/// Plain data: whatever its bytes are, they are a valid value, and none of them is a volatile pointer.
+pub use bytemuck::Pod as Plain;
 
 pub use error::{Cause, Error, Result};
+pub use heap::{Heap, ObjectInfo, Options, RootInfo};
+pub use lane::use_lane;
 pub use medium::{Counts, Instruction, Kind, Medium};
+pub use ptr::{Place, Ptr};

@@ -1,0 +1,4 @@
+//! What crashes leave: see `harness`.
+
+mod harness;
+mod objects;
