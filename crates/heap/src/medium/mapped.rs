@@ -43,6 +43,7 @@ pub enum Mode {
 
 /// Memory of a file, or without one.
 pub struct Mapped {
+    /// Given up before the file, and with it the lock.
     space: Reservation,
     file: Option<PoolFile>,
     /// How pages of the file are shared: flags of mmap.
@@ -141,11 +142,11 @@ impl Mapped {
         }
     }
 
-    /// One fdatasync for all that was flushed, and for all threads that wait. Measured on ext4, a
-    /// fence after stores to 3 pages apart, microseconds: fdatasync 320 to 1150, msync of each range
-    /// 490 to 940; 60 pages apart: 1,700 to 11,000, msync 9,000 to 17,000, for each msync waits
-    /// for the device by itself. To start writing each page with sync_file_range first changed
-    /// nothing that could be told from the noise, nor did one msync of all.
+    /// One fdatasync for all that was flushed, and for all threads that wait. A fence after stores
+    /// to 3 pages apart from each other, and to 60, took on ext4 (the fastest of 4 runs on a busy
+    /// machine, which varied by a factor of 3 and more): fdatasync 0.32 and 1.7 ms; msync of each
+    /// range 0.49 and 9.0 ms, for each waits for the device by itself. To start writing each page
+    /// with sync_file_range first (0.25 and 1.5 ms) is not told apart from the noise.
     fn sync_once(&self) -> Result<bool> {
         let Some(pool) = &self.file else {
             return Ok(false);

@@ -6,6 +6,7 @@ use std::ops::Range;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::process;
 
 use super::super::reservation::{PAGE_BYTES, Reservation};
 use crate::error::{Error, Result};
@@ -18,6 +19,8 @@ pub(super) const DAX: i32 = libc::MAP_SHARED_VALIDATE | libc::MAP_SYNC;
 pub(super) struct PoolFile {
     pub file: File,
     path: PathBuf,
+    /// The process that opened it.
+    owner: u32,
 }
 
 impl PoolFile {
@@ -26,8 +29,7 @@ impl PoolFile {
         let mut options = OpenOptions::new();
         options.read(true).write(true).create_new(true);
         let file = options.open(path).map_err(|e| not_created(path, e))?;
-        let path = path.to_path_buf();
-        let pool = Self { file, path };
+        let pool = Self::of(file, path);
         pool.lock(true)?;
         Ok(pool)
     }
@@ -48,11 +50,15 @@ impl PoolFile {
             .write(writable)
             .custom_flags(libc::O_NONBLOCK);
         let file = options.open(path).map_err(|e| not_opened(path, e))?;
-        let path = path.to_path_buf();
-        let pool = Self { file, path };
+        let pool = Self::of(file, path);
         pool.lock(writable)?;
         let len = pool.whole_pages(writable)?;
         Ok((pool, len))
+    }
+
+    fn of(file: File, path: &Path) -> Self {
+        let (path, owner) = (path.to_path_buf(), process::id());
+        Self { file, path, owner }
     }
 
     /// Makes the file `len` bytes long and has the file system allocate all of them: a store to a
@@ -155,6 +161,17 @@ impl PoolFile {
             "{len} bytes do not fit on the file system of {}; free some, or ask for less",
             self.path.display()
         ))
+    }
+}
+
+impl Drop for PoolFile {
+    /// Gives the lock back, of which a child that was forked meanwhile has a part; in such a child
+    /// it is left to the parent.
+    fn drop(&mut self) {
+        if self.owner == process::id() {
+            // If that fails, it ends with the last descriptor.
+            let _ = self.file.unlock();
+        }
     }
 }
 

@@ -223,6 +223,29 @@ fn a_pool_is_open_once() {
     Mapped::open(&path, Mode::Detected).unwrap();
 }
 
+/// A child that was forked meanwhile has the file open as well.
+#[test]
+fn a_pool_that_is_closed_can_be_opened_whoever_was_forked() {
+    let (_folder, path) = folder();
+    let pool = Mapped::create(&path, 4096, Mode::Detected).unwrap();
+    // SAFETY: the child only waits to be killed.
+    let child = unsafe { libc::fork() };
+    if child == 0 {
+        loop {
+            // SAFETY: it does nothing.
+            unsafe { libc::pause() };
+        }
+    }
+    drop(pool);
+    let opened = Mapped::open(&path, Mode::Detected);
+    // SAFETY: it is our child, and nobody else waits for it.
+    unsafe {
+        libc::kill(child, libc::SIGKILL);
+        libc::waitpid(child, std::ptr::null_mut(), 0);
+    }
+    opened.unwrap();
+}
+
 #[test]
 fn what_is_no_pool_is_refused_with_a_sentence() {
     let (folder, path) = folder();
