@@ -6,17 +6,22 @@
 //! right under [`Simulated`](simulated::Simulated), which has just these freedoms, is right on all.
 
 mod counts;
+mod flush;
 pub mod lines;
+pub mod mapped;
 mod reservation;
 pub mod simulated;
+mod words;
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 
 use crate::error::Result;
 
 pub use counts::Counts;
+pub use mapped::Mapped;
+use words::{check_words, word_at};
 
 /// Bytes of a cache line: what one flush writes back.
 pub const LINE_BYTES: u64 = 64;
@@ -56,7 +61,8 @@ pub unsafe trait Medium: Send + Sync {
     fn store(&self, offset: u64, bytes: &[u8]);
 
     /// Stores bytes past the caches, for large copies, and flushes them: only a fence is still
-    /// needed. Words become durable in any order. Else as [`store`](Medium::store).
+    /// needed. Until then words may become durable, and visible to other threads, in any order and
+    /// after later stores. Else as [`store`](Medium::store).
     fn store_streaming(&self, offset: u64, bytes: &[u8]) {
         self.store(offset, bytes);
         self.flush(offset, bytes.len() as u64);
@@ -189,33 +195,4 @@ unsafe impl<M: Medium + ?Sized> Medium for Arc<M> {
     fn kind(&self) -> Kind {
         (**self).kind()
     }
-}
-
-/// Panics where bytes do not lie within a pool.
-#[inline]
-fn check(offset: u64, len: u64, pool: u64) {
-    let within = offset.checked_add(len).is_some_and(|end| end <= pool);
-    assert!(within, "{len} bytes at {offset} of a pool of {pool}");
-}
-
-/// Panics where words do not lie within a pool, or not on word boundaries.
-#[inline]
-fn check_words(offset: u64, len: u64, pool: u64) {
-    check(offset, len, pool);
-    assert!(
-        offset.is_multiple_of(WORD_BYTES),
-        "no word begins at {offset}"
-    );
-}
-
-/// A word of a pool.
-///
-/// # Safety
-///
-/// `base + offset` is aligned and lies in memory that lives as long as `'a` and is changed only by
-/// atomic stores.
-#[inline]
-unsafe fn word_at<'a>(base: *mut u8, offset: u64) -> &'a AtomicU64 {
-    // SAFETY: the caller's.
-    unsafe { AtomicU64::from_ptr(base.add(offset as usize).cast()) }
 }

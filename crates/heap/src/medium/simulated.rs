@@ -35,7 +35,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::reservation::PAGE_BYTES;
-use super::{Counts, Kind, Medium, check, check_words};
+use super::words::{check, check_words};
+use super::{Counts, Kind, Medium};
 use crate::error::{Error, Result};
 
 pub use images::Images;

@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 
+use super::super::Counts;
 use super::super::lines::{lines, pieces};
 use super::super::reservation::Reservation;
-use super::super::{Counts, word_at};
+use super::super::words::word_at;
 use super::Granule;
 use crate::error::{Error, Result};
 
