@@ -1,6 +1,7 @@
 //! The heap as programs see it.
 
 use std::mem;
+use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use bytemuck::Pod;
@@ -10,7 +11,8 @@ use crate::error::{Error, Result};
 use crate::layout::root::Root;
 use crate::layout::{Geometry, header};
 use crate::lock::lock;
-use crate::medium::{Counts, Kind, Medium};
+use crate::medium::mapped::Mode;
+use crate::medium::{Counts, Kind, Mapped, Medium};
 use crate::operation::{Contents, Core, Publication};
 use crate::pool::Pool;
 use crate::ptr::{Place, Ptr};
@@ -45,7 +47,7 @@ const INTENTS: u8 = 15;
 /// A clone is another handle of the same heap. When the last one is dropped the pool is closed.
 /// Methods can be called by any number of threads; but who changes the same data from several
 /// threads has to see to it, by a lock of his own, that they do so one after the other.
-pub struct Heap<M: Medium> {
+pub struct Heap<M: Medium = Mapped> {
     inner: Arc<Inner<M>>,
 }
 
@@ -83,6 +85,51 @@ impl<M: Medium> Clone for Heap<M> {
     fn clone(&self) -> Self {
         let inner = Arc::clone(&self.inner);
         Self { inner }
+    }
+}
+
+impl Heap {
+    /// Makes a pool of at least `bytes` bytes in a new file. What the file is, is found out
+    /// ([`Heap::kind`]).
+    ///
+    /// # Errors
+    ///
+    /// There is such a file, or no room for it, or `bytes` are too few.
+    pub fn create(path: impl AsRef<Path>, bytes: u64) -> Result<Self> {
+        Self::create_with(path, bytes, Mode::Detected, &Options::default())
+    }
+
+    /// As [`Heap::create`], with what it else finds out and chooses.
+    ///
+    /// # Errors
+    ///
+    /// As [`Heap::create`]; the options cannot be.
+    pub fn create_with(
+        path: impl AsRef<Path>,
+        bytes: u64,
+        mode: Mode,
+        options: &Options,
+    ) -> Result<Self> {
+        geometry(options)?;
+        Self::create_on(Mapped::create(path.as_ref(), bytes, mode)?, options)
+    }
+
+    /// Opens the pool in a file.
+    ///
+    /// # Errors
+    ///
+    /// There is none, it is damaged, or somebody has it open.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self> {
+        Self::open_on(Mapped::open(path.as_ref(), Mode::Detected)?)
+    }
+
+    /// A heap that is gone when it is closed: capacity only.
+    ///
+    /// # Errors
+    ///
+    /// There is not as much memory.
+    pub fn anonymous(bytes: u64) -> Result<Self> {
+        Self::create_on(Mapped::anonymous(bytes)?, &Options::default())
     }
 }
 

@@ -23,5 +23,6 @@ pub use bytemuck::Pod as Plain;
 pub use error::{Cause, Error, Result};
 pub use heap::{Heap, ObjectInfo, Options, RootInfo};
 pub use lane::use_lane;
-pub use medium::{Counts, Instruction, Kind, Medium};
+pub use medium::mapped::Mode;
+pub use medium::{Counts, Instruction, Kind, Mapped, Medium};
 pub use ptr::{Place, Ptr};

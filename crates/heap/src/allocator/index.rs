@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 use super::run::Run;
 
 /// Chunks of a leaf.
-const LEAF: u64 = 1 << 12;
+const LEAF: u64 = 1 << 10;
 
 type Leaf = Box<[AtomicPtr<Run>]>;
 

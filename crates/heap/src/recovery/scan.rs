@@ -15,6 +15,9 @@ use crate::layout::record::{RECORD_BYTES, Record};
 use crate::lock::lock;
 use crate::medium::Medium;
 
+/// So many chunks are worth a thread.
+const CHUNKS_A_THREAD: usize = 8;
+
 /// What the first level says.
 #[derive(Default)]
 pub(super) struct Chunks {
@@ -110,8 +113,10 @@ fn damaged(chunk: u64, how: &str) -> Error {
 ///
 /// A record is damaged, or two name the same object.
 pub(super) fn records<M: Medium>(space: &Space<M>, chunks: &[u64]) -> Result<Found> {
-    let threads = thread::available_parallelism().map_or(1, NonZero::get);
-    let threads = threads.min(chunks.len().div_ceil(8)).max(1);
+    let threads = match chunks.len().div_ceil(CHUNKS_A_THREAD) {
+        0 | 1 => 1,
+        enough => thread::available_parallelism().map_or(1, |n| enough.min(NonZero::get(n))),
+    };
     let next = AtomicUsize::new(0);
     let all = Mutex::new(Ok(empty(space)));
     let work = || {

@@ -131,7 +131,7 @@ fn a_sample_of_a_long_program() {
         (random >> 33) % bound
     };
     let mut full = [false; 3];
-    let ops: Vec<_> = (0..600)
+    let ops: Vec<_> = (0..200)
         .map(|value| {
             let i = next(3) as usize;
             let op = match next(4) {
@@ -146,7 +146,7 @@ fn a_sample_of_a_long_program() {
         })
         .collect();
     let effort = Effort {
-        images: 60,
+        images: 40,
         again: 2,
         ..Effort::default()
     };
