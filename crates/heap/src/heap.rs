@@ -328,6 +328,11 @@ impl<M: Medium> Heap<M> {
         &self.core().space.pool.medium
     }
 
+    /// Tells this heap from others.
+    pub(crate) fn id(&self) -> usize {
+        Arc::as_ptr(&self.inner).addr()
+    }
+
     pub(crate) fn core(&self) -> &Core<M> {
         &self.inner.core
     }

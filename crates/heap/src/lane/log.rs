@@ -10,6 +10,7 @@ use crate::error::{Error, Result};
 use crate::layout::chunk::Use;
 use crate::layout::intent::Commit;
 use crate::medium::Medium;
+use crate::transaction::check_of_entry;
 
 use super::Held;
 
@@ -57,7 +58,43 @@ impl Log {
         }
     }
 
-    fn has(&self, need: Need) -> bool {
+    /// Where the next entry of the object log will be.
+    pub fn objects(&self) -> u64 {
+        self.objects
+    }
+
+    /// Appends the old contents of words, so that they can be put back, and flushes them. Whether
+    /// there was room.
+    pub fn keep<M: Medium>(
+        &mut self,
+        space: &Space<M>,
+        sequence: u64,
+        offset: u64,
+        old: &[u64],
+    ) -> bool {
+        let len = old.len() as u64 * 8;
+        let need = Need {
+            words: 0,
+            objects: UNDO_ENTRY,
+            data: len,
+        };
+        if !self.has(need) {
+            return false;
+        }
+        let (pool, at, data) = (&space.pool, self.objects, self.data);
+        pool.store_words(data, old);
+        let entry = [offset, len, data, sequence];
+        let check = check_of_entry(space, at, entry);
+        pool.store_words(at, &[offset, len, data, sequence, check]);
+        pool.medium.flush(data, len);
+        pool.medium.flush(at, UNDO_ENTRY);
+        self.objects += UNDO_ENTRY;
+        self.data += len;
+        true
+    }
+
+    /// Whether there is so much room.
+    pub fn has(&self, need: Need) -> bool {
         let room = |at: u64, end: u64, need: u64| end - at >= need;
         room(self.words, self.ends[0], need.words)
             && room(self.objects, self.ends[1], need.objects)

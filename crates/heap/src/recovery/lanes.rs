@@ -9,6 +9,7 @@ use crate::layout::chunk::Use;
 use crate::layout::{checked, unchecked};
 use crate::medium::{Medium, WORD_BYTES};
 use crate::operation::check_of;
+use crate::transaction::undo;
 
 use super::scan::{Last, bad_record};
 
@@ -115,6 +116,12 @@ impl<'l> Lane<'l> {
         }
         if self.happened(space, top) {
             return self.repeat(space, top, places);
+        }
+        // A commit that did not happen ends no undo.
+        for (_, intent) in self.intents.iter().filter(|(number, _)| *number == top) {
+            if let Intent::Undo { entries } = intent {
+                undo(space, *entries, top);
+            }
         }
         for &(place, record) in self.records(top) {
             space.pool.medium.store_word(place + CHECK_AT, 0);
