@@ -5,6 +5,7 @@
 
 mod allocator;
 mod checksum;
+pub mod containers;
 pub mod error;
 mod heap;
 mod lane;

@@ -169,11 +169,20 @@ impl<M: Medium> Transaction<'_, M> {
     /// It is null, or not wholly in the pool.
     pub fn read<T: Pod>(&self, at: Ptr<T>) -> Result<T> {
         let mut value = T::zeroed();
-        let bytes = bytemuck::bytes_of_mut(&mut value);
-        let (first, words) = self.words_of(at.offset(), bytes.len())?;
-        let all: &[u8] = bytemuck::cast_slice(&words);
-        bytes.copy_from_slice(&all[(at.offset() - first) as usize..][..bytes.len()]);
+        self.read_bytes(at.offset(), bytemuck::bytes_of_mut(&mut value))?;
         Ok(value)
+    }
+
+    /// As [`Transaction::read`], of bytes.
+    ///
+    /// # Errors
+    ///
+    /// As [`Transaction::read`].
+    pub fn read_bytes(&self, offset: u64, into: &mut [u8]) -> Result<()> {
+        let (first, words) = self.words_of(offset, into.len())?;
+        let all: &[u8] = bytemuck::cast_slice(&words);
+        into.copy_from_slice(&all[(offset - first) as usize..][..into.len()]);
+        Ok(())
     }
 
     /// The words in which bytes lie, and the offset of the first one.
