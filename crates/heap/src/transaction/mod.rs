@@ -24,6 +24,7 @@ use crate::pool::Pool;
 use crate::ptr::Ptr;
 
 use in_place::InPlace;
+pub(crate) use commit::Changes;
 pub(crate) use in_place::{check_of_entry, undo};
 use write_set::WriteSet;
 
@@ -283,17 +284,13 @@ impl<M: Medium> Transaction<'_, M> {
     ///
     /// As [`Transaction::alloc`].
     pub fn alloc_bytes(&self, bytes: &[u8]) -> Result<u64> {
-        let len = (bytes.len() as u64).max(1).next_multiple_of(16);
-        let (core, pool) = (self.heap.core(), self.pool());
+        let mut words = vec![0; bytes.len().max(1).div_ceil(16) * 2];
+        bytemuck::cast_slice_mut(&mut words)[..bytes.len()].copy_from_slice(bytes);
+        let core = self.heap.core();
         let mut state = self.state.borrow_mut();
-        let room = state.with_lane(core, |held| core.reserve(held, len))?;
-        pool.store_padded(room.offset, bytes);
-        let filled = bytes.len().next_multiple_of(8) as u64;
-        if filled < len {
-            pool.store_words(room.offset + filled, &[0, 0][..((len - filled) / 8) as usize]);
-        }
-        state.new.insert(room.offset, len);
-        Ok(room.offset)
+        let object = state.with_lane(core, |held| core.make(held, &words))?;
+        state.new.insert(object, words.len() as u64 * 8);
+        Ok(object)
     }
 
     /// Frees an object at the commit.
@@ -339,10 +336,7 @@ impl<'h> State<'h> {
 
     /// Gives the room of an object back that nobody could reach.
     fn give_back<M: Medium>(&mut self, core: &'h Core<M>, object: u64) {
-        self.with_lane(core, |held| {
-            let cache = &mut held.state.cache;
-            core.allocator.release(&core.space, cache, object);
-        });
+        self.with_lane(core, |held| core.unmake(held, object));
     }
 
     /// Whether bytes lie within an object that nobody can reach yet.

@@ -10,7 +10,7 @@ use crate::transaction::Transaction;
 use super::table::{SLOTS, tag_of};
 
 /// No chain is that long unless it is damaged: a map grows long before.
-const MAX_CHAIN: usize = 1 << 16;
+pub(super) const MAX_CHAIN: usize = 1 << 16;
 
 /// Words of a pool, as a thread or a transaction sees them.
 pub(super) trait Words {
@@ -124,6 +124,20 @@ pub(super) struct Chain {
     pub links: Vec<u64>,
 }
 
+/// How many slots are full in a line and those behind it.
+pub(super) fn count(words: &impl Words, line: u64) -> Result<u64> {
+    let (mut at, mut found) = (line, 0);
+    for _ in 0..MAX_CHAIN {
+        let line = words.line(at)?;
+        found += line[..SLOTS].iter().filter(|&&slot| slot != 0).count() as u64;
+        if line[SLOTS] == 0 {
+            return Ok(found);
+        }
+        at = line[SLOTS];
+    }
+    Err(too_long(line))
+}
+
 /// All that is in a line and behind it.
 pub(super) fn chain(words: &impl Words, line: u64) -> Result<Chain> {
     let mut found = Chain::default();
@@ -140,7 +154,7 @@ pub(super) fn chain(words: &impl Words, line: u64) -> Result<Chain> {
     Err(too_long(line))
 }
 
-fn too_long(line: u64) -> Error {
+pub(super) fn too_long(line: u64) -> Error {
     Error::damaged(format!(
         "a hash map is damaged: the line at {line} has no end"
     ))

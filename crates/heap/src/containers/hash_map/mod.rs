@@ -34,7 +34,7 @@ use crate::transaction::Hint;
 pub use batch::Batch;
 pub use iter::Iter;
 
-use chain::{Search, chain, search};
+use chain::{Search, count, search};
 use stripes::{Stripes, Writing};
 use table::{
     FULL, GROUP_BYTES, LINES, SEGMENTS, SLOTS, Shape, TABLE_WORDS, directory_word, group_of,
@@ -142,7 +142,7 @@ impl<K: Pod, V: Pod, M: Medium> HashMap<K, V, M> {
         for i in 0..looked {
             let group = self.group(i * (groups / looked));
             for line in 0..LINES {
-                found += chain(self.pool(), group + line * LINE_BYTES)?.slots.len() as u64;
+                found += count(self.pool(), group + line * LINE_BYTES)?;
             }
         }
         Ok((found * groups / looked / self.stripes.len()) as i64)
@@ -234,7 +234,7 @@ impl<K: Pod, V: Pod, M: Medium> HashMap<K, V, M> {
         for group in 0..self.groups() {
             for line in 0..LINES {
                 let line = self.group(group) + line * LINE_BYTES;
-                found += chain(self.pool(), line)?.slots.len() as i64;
+                found += count(self.pool(), line)? as i64;
             }
         }
         let _ = self.base.set(found - came);
