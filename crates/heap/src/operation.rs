@@ -157,9 +157,15 @@ impl<M: Medium> Core<M> {
             self.space.pool.medium.flush(offset, WORD_BYTES);
         }
         if let Some(object) = freed {
-            held.free_later(object.offset, object.record);
+            self.free(&mut held, object);
         }
         Ok(())
+    }
+
+    /// An object is no longer in use, by the operation that is under way.
+    pub fn free(&self, held: &mut Held, object: Object) {
+        self.set_record(object.offset, 0);
+        held.free_later(object.offset, object.record);
     }
 
     /// Makes all effects durable, and says that none needs to be done again.
@@ -269,7 +275,7 @@ impl<M: Medium> Core<M> {
         pool.medium.flush(at, LINE_BYTES);
     }
 
-    /// Remembers where the record of an object is.
+    /// Remembers where the record of an object is; 0 if it has none.
     #[inline]
     pub fn set_record(&self, object: u64, place: u64) {
         let chunk = self.space.pool.geometry.chunk_of(object);

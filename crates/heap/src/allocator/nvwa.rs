@@ -137,7 +137,6 @@ impl<M: Medium> Allocator<M> for Nvwa {
     fn release(&self, space: &Space<M>, cache: &mut Cache, offset: u64) {
         let chunk = space.pool.geometry.chunk_of(offset);
         let run = space.index.get(chunk).expect("an object's run is indexed");
-        run.set_record(run.slot_at(offset).expect("an object begins a slot"), 0);
         if run.large {
             let chunks = space.pool.geometry.chunk_of(run.slot_bytes());
             // SAFETY: the object is no longer in use, and it was the run's only one.

@@ -131,8 +131,8 @@ impl<M: Medium> Core<M> {
         for (&(object, _), &place) in changes.new.iter().zip(&places) {
             self.set_record(object, place);
         }
-        for object in changes.freed {
-            held.free_later(object.offset, object.record);
+        for &object in changes.freed {
+            self.free(held, object);
         }
         Ok(())
     }
