@@ -4,7 +4,9 @@
 //! plain file, anonymous memory, or a simulated memory that crashes in all the ways a real one can.
 
 mod allocator;
+mod capacity;
 mod checksum;
+mod compaction;
 pub mod containers;
 pub mod error;
 mod heap;
@@ -23,7 +25,7 @@ mod transaction;
 pub use bytemuck::Pod as Plain;
 
 pub use error::{Cause, Error, Result};
-pub use heap::{Heap, ObjectInfo, Options, RootInfo};
+pub use heap::{Heap, ObjectInfo, Options, RootInfo, Usage};
 pub use lane::use_lane;
 pub use medium::mapped::Mode;
 pub use medium::{Counts, Instruction, Kind, Mapped, Medium};
