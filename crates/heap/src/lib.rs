@@ -20,6 +20,7 @@ mod roots;
 /// Plain data: whatever its bytes are, they are a valid value, and none of them is a volatile pointer.
 pub use bytemuck::Pod as Plain;
 
+pub use allocator::AllocatorKind;
 pub use error::{Cause, Error, Result};
 pub use heap::{Heap, ObjectInfo, Options, RootInfo};
 pub use lane::use_lane;

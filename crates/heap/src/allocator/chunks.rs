@@ -42,7 +42,7 @@ impl Chunks {
         let chunk = free.take(count).ok_or_else(|| full(pool, count))?;
         let (old, end) = (pool.used(), chunk + count);
         let fresh = chunk >= old;
-        if matches!(of, Use::Records | Use::Roots) && !fresh {
+        if matches!(of, Use::Records | Use::Roots | Use::Headers) && !fresh {
             // Nothing of an earlier life may come back.
             let offset = pool.geometry.offset_of(chunk);
             pool.zero(offset, count * pool.geometry.chunk_bytes());
@@ -123,6 +123,7 @@ impl Extents {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::allocator::AllocatorKind;
     use crate::medium::simulated::{Granule, Simulated};
 
     fn pool() -> Pool<Simulated> {
@@ -130,6 +131,7 @@ mod tests {
             shift: 12,
             lanes: 1,
             intents: 5,
+            allocator: AllocatorKind::Nvwa,
         };
         Pool::create(Simulated::new(16 << 12, Granule::Line), geometry).unwrap()
     }

@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 
 use super::class::Classes;
 use super::run::Run;
-use super::{Allocator, Cache, Room, Space};
+use super::{Allocator, Cache, Found, Room, Space, large};
 use crate::error::Result;
 use crate::layout::chunk::Use;
 use crate::lock::lock;
@@ -79,24 +79,6 @@ impl Nvwa {
         Ok(taken.chunk)
     }
 
-    fn reserve_large<M: Medium>(&self, space: &Space<M>, bytes: u64) -> Result<Room> {
-        let geometry = &space.pool.geometry;
-        let chunks = bytes.div_ceil(geometry.chunk_bytes());
-        let taken = space
-            .chunks
-            .take(&space.pool, chunks, Use::Large { chunks })?;
-        let offset = geometry.offset_of(taken.chunk);
-        let bytes = geometry.offset_of(chunks);
-        let run = space.index.insert(taken.chunk, Run::large(offset, bytes));
-        run.take(0);
-        let fresh = taken.fresh;
-        Ok(Room {
-            offset,
-            bytes,
-            fresh,
-        })
-    }
-
     /// Gives the older half of a cache back to the runs.
     #[cold]
     fn drain<M: Medium>(&self, space: &Space<M>, slots: &mut Vec<u64>, class: usize) {
@@ -116,7 +98,7 @@ impl<M: Medium> Allocator<M> for Nvwa {
     #[inline]
     fn reserve(&self, space: &Space<M>, cache: &mut Cache, bytes: u64) -> Result<Room> {
         let Some(class) = self.classes.of(bytes) else {
-            return self.reserve_large(space, bytes);
+            return large::reserve(space, bytes);
         };
         let bytes = self.classes.slot(class);
         if self.cached(cache, class).is_empty() {
@@ -136,11 +118,7 @@ impl<M: Medium> Allocator<M> for Nvwa {
         let run = space.index.get(chunk).expect("an object's run is indexed");
         run.set_record(run.slot_at(offset).expect("an object begins a slot"), 0);
         if run.large {
-            let chunks = space.pool.geometry.chunk_of(run.slot_bytes());
-            // SAFETY: the object is no longer in use, and it was the run's only one.
-            unsafe { space.index.remove(chunk) };
-            space.chunks.give(&space.pool, chunk, chunks);
-            return;
+            return large::release(space, chunk, run.slot_bytes());
         }
         let class = self.classes.of(run.slot_bytes()).expect("a run has a class");
         let batch = self.batch(class);
@@ -151,12 +129,18 @@ impl<M: Medium> Allocator<M> for Nvwa {
         }
     }
 
-    fn adopt(&self, space: &Space<M>, chunk: u64) {
-        let run = space.index.get(chunk).expect("an adopted run is indexed");
-        let class = self.classes.of(run.slot_bytes()).expect("a run has a class");
-        if !run.listed.swap(true, Ordering::Relaxed) {
-            lock(&self.partial[class]).push(chunk);
+    fn recover(&self, space: &Space<M>, found: &Found) -> Result<()> {
+        for &chunk in &found.runs {
+            let run = space.index.get(chunk).expect("a run that was found is indexed");
+            if run.large || run.free_slots() == 0 {
+                continue;
+            }
+            let class = self.classes.of(run.slot_bytes()).expect("a run has a class");
+            if !run.listed.swap(true, Ordering::Relaxed) {
+                lock(&self.partial[class]).push(chunk);
+            }
         }
+        Ok(())
     }
 
     fn reclaim(&self, space: &Space<M>) {
