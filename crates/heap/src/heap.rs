@@ -2,13 +2,14 @@
 
 use std::mem;
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use bytemuck::Pod;
 
 use crate::allocator::naive::Naive;
 use crate::allocator::nvwa::Nvwa;
 use crate::allocator::{Allocator, AllocatorKind};
+use crate::capacity::PoolCapacity;
 use crate::error::{Error, Result};
 use crate::layout::root::Root;
 use crate::layout::{Geometry, header};
@@ -60,6 +61,7 @@ struct Inner<M: Medium> {
     core: Core<M>,
     roots: Mutex<Roots>,
     growing: Mutex<()>,
+    capacity: OnceLock<PoolCapacity>,
 }
 
 /// A root of a heap.
@@ -170,6 +172,7 @@ impl<M: Medium> Heap<M> {
             core,
             roots,
             growing,
+            capacity: OnceLock::new(),
         };
         Ok(Self {
             inner: Arc::new(inner),
@@ -334,6 +337,11 @@ impl<M: Medium> Heap<M> {
     /// What the pool lies on.
     pub fn medium(&self) -> &M {
         &self.core().space.pool.medium
+    }
+
+    /// What is known of the capacity, once there is any.
+    pub(crate) fn capacity_cell(&self) -> &OnceLock<PoolCapacity> {
+        &self.inner.capacity
     }
 
     pub(crate) fn core(&self) -> &Core<M> {

@@ -4,7 +4,9 @@
 //! plain file, anonymous memory, or a simulated memory that crashes in all the ways a real one can.
 
 mod allocator;
+mod capacity;
 mod checksum;
+pub mod contiguity;
 pub mod error;
 mod heap;
 mod lane;
@@ -21,6 +23,7 @@ mod roots;
 pub use bytemuck::Pod as Plain;
 
 pub use allocator::AllocatorKind;
+pub use capacity::{CapacityAllocator, CapacityBox};
 pub use error::{Cause, Error, Result};
 pub use heap::{Heap, ObjectInfo, Options, RootInfo};
 pub use lane::use_lane;
