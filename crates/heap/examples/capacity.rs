@@ -16,15 +16,21 @@ fn count(worker: u64) -> HashMap<String, u64> {
     let mut counts = HashMap::new();
     let mut random = worker;
     for _ in 0..300_000 {
-        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-        *counts.entry(format!("word {}", (random >> 40) % 50_000)).or_default() += 1;
+        random = random
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        *counts
+            .entry(format!("word {}", (random >> 40) % 50_000))
+            .or_default() += 1;
     }
     counts
 }
 
 fn main() {
     let begun = Instant::now();
-    let workers: Vec<_> = (0..4).map(|worker| thread::spawn(move || count(worker))).collect();
+    let workers: Vec<_> = (0..4)
+        .map(|worker| thread::spawn(move || count(worker)))
+        .collect();
     let mut all: HashMap<String, u64> = HashMap::new();
     for worker in workers {
         for (word, times) in worker.join().expect("counting does not fail") {

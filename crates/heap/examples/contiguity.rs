@@ -14,7 +14,10 @@ fn main() {
         ("batches of 64", Backing::batches(64)),
         ("huge pages", Backing::Huge),
     ];
-    println!("{PROGRAMS} programs of {} MiB each, touched in turn; the first one:", BYTES >> 20);
+    println!(
+        "{PROGRAMS} programs of {} MiB each, touched in turn; the first one:",
+        BYTES >> 20
+    );
     for (name, backing) in ways {
         match trial(backing, PROGRAMS, BYTES) {
             Ok(all) => println!("{name:24}{}", all[0]),

@@ -47,10 +47,11 @@ impl Watermarks {
 
     /// Whether there are batches for a purpose with so much available memory.
     fn allow(self, purpose: Purpose, available: u64) -> bool {
-        available >= match purpose {
-            Purpose::Persistence => self.high,
-            Purpose::Capacity => self.low,
-        }
+        available
+            >= match purpose {
+                Purpose::Persistence => self.high,
+                Purpose::Capacity => self.low,
+            }
     }
 }
 
@@ -85,13 +86,21 @@ impl Backing {
         if self != Self::Huge {
             return Ok(());
         }
-        // SAFETY: the caller's; neither changes what is there.
-        unsafe {
-            advise(base, len, libc::MADV_HUGEPAGE)?;
-            // What is there already can become huge in place; if not, it stays as it is.
-            let _ = advise(base, len, libc::MADV_COLLAPSE);
+        // SAFETY: the caller's; what is there does not change.
+        unsafe { advise(base, len, libc::MADV_HUGEPAGE) }
+    }
+
+    /// Makes pages that are there already huge, as far as the kernel can; the others stay as they
+    /// are. That copies them.
+    ///
+    /// # Safety
+    ///
+    /// As [`Backing::apply`].
+    pub(crate) unsafe fn collapse(self, base: *mut u8, len: u64) {
+        if self == Self::Huge {
+            // SAFETY: the caller's; what is there does not change.
+            let _ = unsafe { advise(base, len, libc::MADV_COLLAPSE) };
         }
-        Ok(())
     }
 
     /// Bytes of a mapping of `len` are going to be used, from `offset` on, for the first time for
@@ -146,7 +155,10 @@ mod tests {
 
     #[test]
     fn persistence_loses_its_batches_before_capacity_does() {
-        let marks = Watermarks { high: 200, low: 100 };
+        let marks = Watermarks {
+            high: 200,
+            low: 100,
+        };
         let allowed = |available| {
             [Purpose::Persistence, Purpose::Capacity].map(|purpose| marks.allow(purpose, available))
         };
@@ -162,11 +174,19 @@ mod tests {
             // SAFETY: all of the pool.
             unsafe { backing.prepare(pool.base(), pool.len(), (offset, bytes), Purpose::Capacity) };
             let all = present(pool.base(), pool.len()).unwrap();
-            all.iter().map(|&there| if there { '#' } else { '.' }).collect::<String>()
+            all.iter()
+                .map(|&there| if there { '#' } else { '.' })
+                .collect::<String>()
         };
-        let none = Watermarks { high: u64::MAX, low: u64::MAX };
+        let none = Watermarks {
+            high: u64::MAX,
+            low: u64::MAX,
+        };
         assert_eq!(prepare(Backing::OnTouch, 0, 4096), "..........");
-        let denied = Backing::Batches { pages: 4, watermarks: none };
+        let denied = Backing::Batches {
+            pages: 4,
+            watermarks: none,
+        };
         assert_eq!(prepare(denied, 0, 4096), "..........");
         assert_eq!(prepare(Backing::batches(4), 5 * 4096, 1), "....####..");
         assert_eq!(prepare(Backing::batches(4), 9 * 4096, 4096), "....######");

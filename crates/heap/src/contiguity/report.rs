@@ -76,7 +76,12 @@ impl fmt::Display for Contiguity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { pages, present, .. } = self;
         write!(f, "{present} of {pages} pages have frames, ")?;
-        write!(f, "{:.1} % follow physically, {} misses; runs", self.share() * 100.0, self.misses())?;
+        write!(
+            f,
+            "{:.1} % follow physically, {} misses; runs",
+            self.share() * 100.0,
+            self.misses()
+        )?;
         let mut least = 1;
         while least <= self.runs.last_key_value().map_or(0, |(&len, _)| len) {
             let of = self.runs.range(least..2 * least).map(|(_, count)| count);
@@ -111,7 +116,10 @@ mod tests {
         let frames = [Some(7), Some(8), Some(9), Some(4), None, Some(5), Some(6)];
         let found = Contiguity::of_frames(&frames);
         assert_eq!((found.pages, found.present, found.pairs), (7, 6, 4));
-        assert_eq!((found.followed, found.misses(), found.share()), (3, 1, 0.75));
+        assert_eq!(
+            (found.followed, found.misses(), found.share()),
+            (3, 1, 0.75)
+        );
         assert_eq!(found.runs, [(1, 1), (2, 1), (3, 1)].into());
         let said = "6 of 7 pages have frames, 75.0 % follow physically, 1 misses; runs 1+: 1 2+: 2";
         assert_eq!(found.to_string(), said);
@@ -162,7 +170,10 @@ mod tests {
                 if !frames.chunks(512).all(huge) {
                     return eprintln!("SKIPPED: the kernel gave no huge pages");
                 }
-                assert!(all.iter().all(|page| page.runs == [(512, 1)].into()), "{all:?}");
+                assert!(
+                    all.iter().all(|page| page.runs == [(512, 1)].into()),
+                    "{all:?}"
+                );
             }
         }
     }
@@ -174,7 +185,8 @@ mod tests {
         let medium = medium.with_backing(Backing::batches(16)).unwrap();
         let heap = Heap::create_on(medium, &crate::Options::default()).unwrap();
         heap.capacity(std::alloc::Layout::new::<u64>()).unwrap();
-        heap.medium().prepare(1 << 20, 1 << 20, Purpose::Persistence);
+        heap.medium()
+            .prepare(1 << 20, 1 << 20, Purpose::Persistence);
         match heap.contiguity() {
             Ok(found) => assert!(found.pages == 1024 && found.present >= 256, "{found}"),
             Err(error) => eprintln!("SKIPPED: {error}"),

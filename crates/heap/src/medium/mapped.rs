@@ -117,10 +117,14 @@ impl Mapped {
     }
 
     fn apply_backing(&self, range: Range<u64>) -> Result<()> {
+        let len = range.end - range.start;
         // SAFETY: within the pool.
         let applied = unsafe {
             let first = self.base().add(range.start as usize);
-            self.backing.apply(first, range.end - range.start)
+            if self.file.is_some() {
+                self.backing.collapse(first, len);
+            }
+            self.backing.apply(first, len)
         };
         applied.map_err(|reason| Error::system("the kernel refuses huge pages", reason))
     }
