@@ -344,6 +344,11 @@ impl<M: Medium> Heap<M> {
         &self.inner.capacity
     }
 
+    /// Tells this heap from others.
+    pub(crate) fn id(&self) -> usize {
+        Arc::as_ptr(&self.inner).addr()
+    }
+
     pub(crate) fn core(&self) -> &Core<M> {
         &self.inner.core
     }
@@ -362,7 +367,9 @@ fn geometry(options: &Options) -> Result<Geometry> {
         )));
     }
     if !(1..=256).contains(&lanes) {
-        return Err(Error::usage(format!("a pool has 1 to 256 lanes, not {lanes}")));
+        return Err(Error::usage(format!(
+            "a pool has 1 to 256 lanes, not {lanes}"
+        )));
     }
     Ok(Geometry {
         shift,

@@ -6,6 +6,7 @@
 mod allocator;
 mod capacity;
 mod checksum;
+pub mod containers;
 pub mod contiguity;
 pub mod error;
 mod heap;
@@ -18,6 +19,7 @@ mod pool;
 mod ptr;
 mod recovery;
 mod roots;
+mod transaction;
 
 /// Plain data: whatever its bytes are, they are a valid value, and none of them is a volatile pointer.
 pub use bytemuck::Pod as Plain;
@@ -30,3 +32,4 @@ pub use lane::use_lane;
 pub use medium::mapped::Mode;
 pub use medium::{Counts, Instruction, Kind, Mapped, Medium};
 pub use ptr::{Place, Ptr};
+pub use transaction::{Hint, Transaction};

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use proptest::prelude::*;
+use terrace_heap::containers::HashMap;
 use terrace_heap::medium::simulated::{Granule, Simulated};
 use terrace_heap::{AllocatorKind, Heap, Options, Place, use_lane};
 
@@ -172,4 +173,21 @@ fn threads_do_not_get_the_same_room() {
         let model = (0..PLACES).map(|i| (i, (1, (i / (PLACES / 4)) as u64 * 1000 + 19)));
         check(&heap, &places, &model.collect());
     }
+}
+
+/// Table 2 of the paper, a put of 64 bytes each: without the object and the pointer to it NVWA has 1
+/// line (the record), the naive allocator 5.
+#[test]
+fn a_put_costs_four_lines_and_fences_more_with_the_naive_allocator() {
+    let costs = KINDS.map(|kind| {
+        use_lane(0);
+        let (_pool, heap) = create(kind, 1 << 20);
+        let map = HashMap::<[u64; 8], [u64; 8], _>::open_with_capacity(&heap, "map", 700).unwrap();
+        (1..3).for_each(|key| assert_eq!(map.insert(&[key; 8], &[key; 8]), Ok(None)));
+        let before = heap.counts();
+        assert_eq!(map.insert(&[3; 8], &[3; 8]), Ok(None));
+        let cost = heap.counts() - before;
+        (cost.lines, cost.fences)
+    });
+    assert_eq!(costs, [(5, 1), (9, 5)]);
 }

@@ -46,7 +46,10 @@ impl Chunks {
             Use::Free => Purpose::Capacity,
             _ => Purpose::Persistence,
         };
-        let (offset, bytes) = (pool.geometry.offset_of(chunk), pool.geometry.offset_of(count));
+        let (offset, bytes) = (
+            pool.geometry.offset_of(chunk),
+            pool.geometry.offset_of(count),
+        );
         pool.medium.prepare(offset, bytes, purpose);
         let fresh = chunk >= old;
         if matches!(of, Use::Records | Use::Roots | Use::Headers) && !fresh {
@@ -82,7 +85,10 @@ impl Chunks {
 }
 
 fn full<M: Medium>(pool: &Pool<M>, count: u64) -> Error {
-    let (chunk, all) = (pool.geometry.chunk_bytes(), pool.geometry.offset_of(pool.chunks()));
+    let (chunk, all) = (
+        pool.geometry.chunk_bytes(),
+        pool.geometry.offset_of(pool.chunks()),
+    );
     let most = pool.geometry.region_chunks() - 1;
     if count > most.min(MAX_CHUNKS) {
         return Error::usage(format!(

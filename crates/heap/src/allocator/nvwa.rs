@@ -85,7 +85,10 @@ impl Nvwa {
         let mut partial = lock(&self.partial[class]);
         for offset in slots.drain(..self.batch(class)) {
             let chunk = space.pool.geometry.chunk_of(offset);
-            let run = space.index.get(chunk).expect("a cached slot's run is indexed");
+            let run = space
+                .index
+                .get(chunk)
+                .expect("a cached slot's run is indexed");
             run.give(run.slot_at(offset).expect("what is cached is a slot"));
             if !run.listed.swap(true, Ordering::Relaxed) {
                 partial.push(chunk);
@@ -116,11 +119,13 @@ impl<M: Medium> Allocator<M> for Nvwa {
     fn release(&self, space: &Space<M>, cache: &mut Cache, offset: u64) {
         let chunk = space.pool.geometry.chunk_of(offset);
         let run = space.index.get(chunk).expect("an object's run is indexed");
-        run.set_record(run.slot_at(offset).expect("an object begins a slot"), 0);
         if run.large {
             return large::release(space, chunk, run.slot_bytes());
         }
-        let class = self.classes.of(run.slot_bytes()).expect("a run has a class");
+        let class = self
+            .classes
+            .of(run.slot_bytes())
+            .expect("a run has a class");
         let batch = self.batch(class);
         let slots = self.cached(cache, class);
         slots.push(offset);
@@ -131,11 +136,17 @@ impl<M: Medium> Allocator<M> for Nvwa {
 
     fn recover(&self, space: &Space<M>, found: &Found) -> Result<()> {
         for &chunk in &found.runs {
-            let run = space.index.get(chunk).expect("a run that was found is indexed");
+            let run = space
+                .index
+                .get(chunk)
+                .expect("a run that was found is indexed");
             if run.large || run.free_slots() == 0 {
                 continue;
             }
-            let class = self.classes.of(run.slot_bytes()).expect("a run has a class");
+            let class = self
+                .classes
+                .of(run.slot_bytes())
+                .expect("a run has a class");
             if !run.listed.swap(true, Ordering::Relaxed) {
                 lock(&self.partial[class]).push(chunk);
             }

@@ -355,7 +355,10 @@ unsafe impl Medium for Mapped {
         // Private pages of a file would be copied.
         if self.sharing != libc::MAP_PRIVATE {
             // SAFETY: all of the pool.
-            unsafe { self.backing.prepare(self.base(), self.len(), (offset, len), purpose) };
+            unsafe {
+                self.backing
+                    .prepare(self.base(), self.len(), (offset, len), purpose)
+            };
         }
     }
 

@@ -29,17 +29,9 @@ impl Reservation {
     /// Reserves `len` bytes, a multiple of a page; none of them can be touched yet.
     pub fn new(len: u64) -> Result<Self> {
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+        let more = len.saturating_add(HUGE_BYTES);
         // SAFETY: a new mapping, wherever there is room, that is not accessible.
-        let all = unsafe {
-            map(
-                ptr::null_mut(),
-                len + HUGE_BYTES,
-                libc::PROT_NONE,
-                flags,
-                -1,
-                0,
-            )
-        };
+        let all = unsafe { map(ptr::null_mut(), more, libc::PROT_NONE, flags, -1, 0) };
         let what = || format!("{len} bytes of address space cannot be reserved, ask for less");
         let all = all.map_err(|reason| Error::system(what(), reason))?;
         let before = all.addr().next_multiple_of(HUGE_BYTES as usize) - all.addr();

@@ -228,7 +228,6 @@ impl<M: Medium> Allocator<M> for Naive {
         let chunk = space.pool.geometry.chunk_of(offset);
         let run = space.index.get(chunk).expect("an object's run is indexed");
         let slot = run.slot_at(offset).expect("an object begins a slot");
-        run.set_record(slot, 0);
         if run.large {
             return large::release(space, chunk, run.slot_bytes());
         }
