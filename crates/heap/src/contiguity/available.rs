@@ -1,5 +1,6 @@
 //! How much memory is available, as the kernel estimates it. Allocates nothing.
 
+use std::ffi::CStr;
 use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -31,18 +32,23 @@ fn millis() -> u64 {
 }
 
 fn read() -> Option<u64> {
-    let mut text = [0u8; 512];
+    let mut text = [0; 512];
+    parse(read_file(c"/proc/meminfo", &mut text)?)
+}
+
+/// The beginning of a file of the kernel's.
+pub(super) fn read_file<'a>(path: &CStr, into: &'a mut [u8]) -> Option<&'a [u8]> {
     // SAFETY: a string with a zero at its end; the file is closed again.
     let len = unsafe {
-        let file = libc::open(c"/proc/meminfo".as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC);
+        let file = libc::open(path.as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC);
         if file < 0 {
             return None;
         }
-        let len = libc::read(file, text.as_mut_ptr().cast(), text.len());
+        let len = libc::read(file, into.as_mut_ptr().cast(), into.len());
         libc::close(file);
         len
     };
-    parse(text.get(..usize::try_from(len).ok()?)?)
+    into.get(..usize::try_from(len).ok()?)
 }
 
 /// The figure behind `MemAvailable:`, in kibibytes there.

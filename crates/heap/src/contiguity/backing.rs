@@ -3,6 +3,7 @@
 use std::io;
 
 use super::available::available;
+use super::folios;
 use super::frames::PAGE_BYTES;
 
 /// When, and how many at a time, the pages of a mapping get frames.
@@ -83,7 +84,12 @@ impl Backing {
     ///
     /// `len` bytes from `base`, both multiples of a page, are mapped.
     pub(crate) unsafe fn apply(self, base: *mut u8, len: u64) -> io::Result<()> {
-        if self != Self::Huge {
+        let asks = match self {
+            Self::OnTouch => false,
+            Self::Batches { pages, .. } => folios::enabled(pages),
+            Self::Huge => true,
+        };
+        if !asks {
             return Ok(());
         }
         // SAFETY: the caller's; what is there does not change.
