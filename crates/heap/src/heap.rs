@@ -2,14 +2,13 @@
 
 use std::mem;
 use std::path::Path;
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex};
 
 use bytemuck::Pod;
 
 use crate::allocator::naive::Naive;
 use crate::allocator::nvwa::Nvwa;
 use crate::allocator::{Allocator, AllocatorKind};
-use crate::capacity::PoolCapacity;
 use crate::error::{Error, Result};
 use crate::layout::root::Root;
 use crate::layout::{Geometry, header};
@@ -61,7 +60,6 @@ struct Inner<M: Medium> {
     core: Core<M>,
     roots: Mutex<Roots>,
     growing: Mutex<()>,
-    capacity: OnceLock<PoolCapacity>,
 }
 
 /// A root of a heap.
@@ -86,6 +84,17 @@ pub struct ObjectInfo {
     pub offset: u64,
     /// Bytes of its slot.
     pub bytes: u64,
+}
+
+/// How much room there is in a pool.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Usage {
+    /// Bytes of the pool.
+    pub bytes: u64,
+    /// Bytes of chunks that are used for nothing; in others there may be free slots.
+    pub free: u64,
+    /// Bytes of the most free chunks in a row.
+    pub longest: u64,
 }
 
 impl<M: Medium> Clone for Heap<M> {
@@ -172,7 +181,6 @@ impl<M: Medium> Heap<M> {
             core,
             roots,
             growing,
-            capacity: OnceLock::new(),
         };
         Ok(Self {
             inner: Arc::new(inner),
@@ -249,8 +257,8 @@ impl<M: Medium> Heap<M> {
         if pointer.is_null() {
             return Ok(());
         }
-        let object = self.core().object(pointer.offset())?;
-        self.core().change(&[(place.offset(), 0)], Some(object))
+        self.core()
+            .change(&[(place.offset(), 0)], Some(pointer.offset()))
     }
 
     /// Changes one word, durably: 2 lines, one fence.
@@ -298,19 +306,44 @@ impl<M: Medium> Heap<M> {
         Ok(())
     }
 
+    /// Makes the allocation log as short as it can be, and says how many bytes became free. It is
+    /// done by itself when the pool is full.
+    ///
+    /// # Errors
+    ///
+    /// The pool is damaged, or a fence failed.
+    pub fn compact(&self) -> Result<u64> {
+        let chunks = self.core().compact()? as u64;
+        Ok(self.core().space.pool.geometry.offset_of(chunks))
+    }
+
     /// All objects in use, in the order of their offsets. While others work, it may miss some of
     /// what they do.
     pub fn objects(&self) -> Vec<ObjectInfo> {
         let space = &self.core().space;
         let runs = (1..space.pool.used()).filter_map(|chunk| space.index.get(chunk));
-        runs.flat_map(|run| {
-            let used = (0..run.slots()).filter(|&slot| run.record(slot) != 0);
-            used.map(|slot| ObjectInfo {
-                offset: run.offset_of(slot),
-                bytes: run.slot_bytes(),
+        let persistent = runs.filter(|run| !run.capacity);
+        persistent
+            .flat_map(|run| {
+                let used = (0..run.slots()).filter(|&slot| run.record(slot) != 0);
+                used.map(|slot| ObjectInfo {
+                    offset: run.offset_of(slot),
+                    bytes: run.slot_bytes(),
+                })
             })
-        })
-        .collect()
+            .collect()
+    }
+
+    /// How much room there is.
+    pub fn usage(&self) -> Usage {
+        let core = self.core();
+        let geometry = &core.space.pool.geometry;
+        core.reclaim();
+        Usage {
+            bytes: self.len(),
+            free: geometry.offset_of(core.space.chunks.count()),
+            longest: geometry.offset_of(core.space.chunks.longest()),
+        }
     }
 
     /// Bytes of the pool.
@@ -337,11 +370,6 @@ impl<M: Medium> Heap<M> {
     /// What the pool lies on.
     pub fn medium(&self) -> &M {
         &self.core().space.pool.medium
-    }
-
-    /// What is known of the capacity, once there is any.
-    pub(crate) fn capacity_cell(&self) -> &OnceLock<PoolCapacity> {
-        &self.inner.capacity
     }
 
     /// Tells this heap from others.

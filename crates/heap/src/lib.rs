@@ -6,6 +6,7 @@
 mod allocator;
 mod capacity;
 mod checksum;
+mod compaction;
 pub mod containers;
 pub mod contiguity;
 pub mod error;
@@ -27,7 +28,7 @@ pub use bytemuck::Pod as Plain;
 pub use allocator::AllocatorKind;
 pub use capacity::{CapacityAllocator, CapacityBox};
 pub use error::{Cause, Error, Result};
-pub use heap::{Heap, ObjectInfo, Options, RootInfo};
+pub use heap::{Heap, ObjectInfo, Options, RootInfo, Usage};
 pub use lane::use_lane;
 pub use medium::mapped::Mode;
 pub use medium::{Counts, Instruction, Kind, Mapped, Medium};

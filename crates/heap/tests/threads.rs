@@ -150,3 +150,74 @@ fn a_nested_failure_dooms_all_and_a_panic_aborts() {
     }
     check(&heap, Vec::new());
 }
+
+/// Nothing is flushed for capacity, and what a crash leaves of it is room.
+#[test]
+fn capacity_is_another_room_in_the_same_pool() {
+    let folder = tempfile::tempdir().unwrap();
+    let heap = heap(&folder);
+    let place: Place<[u64; 4]> = heap.root("object", 0).unwrap();
+    heap.publish(place, &[7; 4]).unwrap();
+    let (free, before) = (heap.usage().free, heap.counts());
+    let mut all = Vec::new();
+    for bytes in (1..40_000).step_by(397) {
+        let mut memory = heap.capacity_alloc(bytes).unwrap();
+        // SAFETY: it is ours alone.
+        let memory = unsafe { memory.as_mut() };
+        assert!(memory.len() >= bytes && memory.as_ptr().addr().is_multiple_of(16));
+        memory.fill(bytes as u8);
+        all.push((bytes, memory));
+    }
+    let flushed = (heap.counts() - before).lines;
+    assert!(flushed < 2 * (8 << 20) / 4096, "{flushed}");
+    assert_eq!(heap.read(heap.read(place).unwrap()), Ok([7; 4]));
+    check(&heap, vec![heap.read(place).unwrap().offset()]);
+    for (bytes, memory) in all {
+        assert!(memory.iter().all(|&byte| byte == bytes as u8));
+        let memory = std::ptr::NonNull::from(memory).cast();
+        // SAFETY: nobody uses it any more; the second time it is refused.
+        unsafe {
+            heap.capacity_free(memory).unwrap();
+            assert!(heap.capacity_free(memory).is_err());
+        }
+    }
+    // What is in caches is not given back.
+    assert!(heap.usage().free > free / 2);
+    drop(heap);
+    let heap = Heap::open(folder.path().join("pool")).unwrap();
+    assert!(heap.usage().free >= free);
+}
+
+/// Objects come and go until the pool is full of records; then these make room.
+#[test]
+fn a_full_pool_makes_room_by_compaction() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("pool");
+    let heap = Heap::create_with(&path, 1 << 20, Mode::Lines, &OPTIONS).unwrap();
+    let map = HashMap::<u64, [u64; 20]>::open_with_capacity(&heap, "small", 3000).unwrap();
+    let mut count = 0;
+    let full = loop {
+        match map.insert(&count, &[count; 20]) {
+            Ok(_) => count += 1,
+            Err(error) => break error,
+        }
+    };
+    assert_eq!(full.cause, terrace_heap::Cause::Full, "{full}");
+    for key in (0..count).filter(|key| key % 10 != 0) {
+        map.remove(&key).unwrap().unwrap();
+    }
+    assert!(heap.compact().unwrap() > 0);
+    for key in 0..count {
+        let expected = (key % 10 == 0).then_some([key; 20]);
+        assert_eq!(map.get(&key).unwrap(), expected);
+    }
+    check(&heap, map.objects().unwrap());
+    for key in (0..count / 2).filter(|key| key % 10 != 0) {
+        map.insert(&key, &[key; 20]).unwrap();
+    }
+    check(&heap, map.objects().unwrap());
+    drop((map, heap));
+    let heap = Heap::open(&path).unwrap();
+    let map = HashMap::<u64, [u64; 20]>::open(&heap, "small").unwrap();
+    check(&heap, map.objects().unwrap());
+}

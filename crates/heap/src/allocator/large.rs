@@ -6,21 +6,25 @@ use crate::error::Result;
 use crate::layout::chunk::Use;
 use crate::medium::Medium;
 
-/// Takes chunks for one object.
+/// Takes chunks for one object, or for memory that is gone when the pool is closed: `capacity`.
 ///
 /// # Errors
 ///
 /// There are none, or a fence failed.
-pub(super) fn reserve<M: Medium>(space: &Space<M>, bytes: u64) -> Result<Room> {
+pub(super) fn reserve<M: Medium>(space: &Space<M>, bytes: u64, capacity: bool) -> Result<Room> {
     let geometry = &space.pool.geometry;
     let chunks = bytes.div_ceil(geometry.chunk_bytes());
-    let taken = space
-        .chunks
-        .take(&space.pool, chunks, Use::Large { chunks })?;
+    let of = match capacity {
+        true => Use::Free,
+        false => Use::Large { chunks },
+    };
+    let taken = space.chunks.take(&space.pool, chunks, of)?;
     let offset = geometry.offset_of(taken.chunk);
     let bytes = geometry.offset_of(chunks);
-    let run = space.index.insert(taken.chunk, Run::large(offset, bytes));
+    let mut run = Run::large(offset, bytes);
+    run.capacity = capacity;
     run.take(0);
+    space.index.insert(taken.chunk, run);
     let fresh = taken.fresh;
     Ok(Room {
         offset,

@@ -20,15 +20,30 @@ const MAX_BATCH: u64 = 64;
 /// The allocator.
 pub(crate) struct Nvwa {
     classes: Classes,
+    /// Whether it hands out room for what is gone when the pool is closed.
+    capacity: bool,
     /// Of each class, the chunks of its runs with free slots; the last one is used first.
     partial: Box<[Mutex<Vec<u64>>]>,
 }
 
 impl Nvwa {
+    /// For objects that records name.
     pub fn new(chunk_bytes: u64) -> Self {
         let classes = Classes::new(chunk_bytes);
         let partial = (0..classes.len()).map(|_| Mutex::default()).collect();
-        Self { classes, partial }
+        Self {
+            classes,
+            capacity: false,
+            partial,
+        }
+    }
+
+    /// For what is gone when the pool is closed: the pool does not say what its chunks are used for.
+    pub fn for_capacity(chunk_bytes: u64) -> Self {
+        Self {
+            capacity: true,
+            ..Self::new(chunk_bytes)
+        }
     }
 
     /// How many slots of a class move between its runs and a cache at once.
@@ -70,10 +85,15 @@ impl Nvwa {
     /// The chunk of a new run.
     fn new_run<M: Medium>(&self, space: &Space<M>, class: usize) -> Result<u64> {
         let slot = self.classes.slot(class);
-        let taken = space.chunks.take(&space.pool, 1, Use::Run { slot })?;
+        let of = match self.capacity {
+            true => Use::Free,
+            false => Use::Run { slot },
+        };
+        let taken = space.chunks.take(&space.pool, 1, of)?;
         let geometry = &space.pool.geometry;
         let first = geometry.offset_of(taken.chunk);
-        let run = Run::of_slots(first, slot, geometry.chunk_bytes());
+        let mut run = Run::of_slots(first, slot, geometry.chunk_bytes());
+        run.capacity = self.capacity;
         run.listed.store(true, Ordering::Relaxed);
         space.index.insert(taken.chunk, run);
         Ok(taken.chunk)
@@ -101,7 +121,7 @@ impl<M: Medium> Allocator<M> for Nvwa {
     #[inline]
     fn reserve(&self, space: &Space<M>, cache: &mut Cache, bytes: u64) -> Result<Room> {
         let Some(class) = self.classes.of(bytes) else {
-            return large::reserve(space, bytes);
+            return large::reserve(space, bytes, self.capacity);
         };
         let bytes = self.classes.slot(class);
         if self.cached(cache, class).is_empty() {

@@ -29,9 +29,10 @@ impl<M: Medium> Heap<M> {
     ///
     /// # Errors
     ///
-    /// As [`Heap::capacity`].
+    /// As [`Heap::capacity_alloc`]; the value is aligned to more than 4096 bytes.
     pub fn capacity_box<T>(&self, value: T) -> Result<CapacityBox<T, M>> {
-        let memory = self.capacity(Layout::new::<T>())?.cast::<T>();
+        let bytes = slot(Layout::new::<T>())?;
+        let memory = self.capacity_alloc(bytes)?.cast::<T>();
         // SAFETY: ours, as large and as aligned as a `T`.
         unsafe { memory.write(value) };
         Ok(CapacityBox::of(memory, self))
@@ -41,15 +42,32 @@ impl<M: Medium> Heap<M> {
     ///
     /// # Errors
     ///
-    /// As [`Heap::capacity`].
+    /// As [`Heap::capacity_box`].
     pub fn capacity_slice<T: Pod>(&self, len: usize) -> Result<CapacityBox<[T], M>> {
-        let memory = self.capacity(array::<T>(len)?)?.cast::<T>();
+        let bytes = slot(array::<T>(len)?)?;
+        let memory = self.capacity_alloc(bytes)?.cast::<T>();
         // SAFETY: ours, as large and as aligned as so many `T`, of which zeros are valid.
         unsafe { memory.write_bytes(0, len) };
         Ok(CapacityBox::of(
             NonNull::slice_from_raw_parts(memory, len),
             self,
         ))
+    }
+}
+
+/// Alignment of all capacity.
+const UNIT: usize = 16;
+/// Chunks have at least so many bytes, and begin at a multiple of that.
+const MAX_ALIGN: usize = 4096;
+
+/// Bytes to ask for, so that they are aligned: slots of a power of two lie at multiples of it.
+fn slot(layout: Layout) -> Result<usize> {
+    match layout.align() {
+        0..=UNIT => Ok(layout.size()),
+        align @ ..=MAX_ALIGN => Ok(layout.size().max(align).next_power_of_two()),
+        align => Err(Error::usage(format!(
+            "capacity of a pool is aligned to at most {MAX_ALIGN} bytes, not {align}"
+        ))),
     }
 }
 
@@ -70,9 +88,9 @@ impl<T: Pod, M: Medium> CapacityBox<[T], M> {
     ///
     /// There is no room; the slice is as it was.
     pub fn resize(&mut self, len: usize) -> Result<()> {
-        let (layout, old) = (array::<T>(len)?, self.value.len());
+        let (bytes, old) = (slot(array::<T>(len)?)?, self.value.len());
         // SAFETY: it was allocated so, and is known to nobody else.
-        let memory = unsafe { self.heap.resize_capacity(self.value.cast(), layout)? };
+        let memory = unsafe { self.heap.capacity_resize(self.value.cast(), bytes)? };
         let memory = memory.cast::<T>();
         if len > old {
             // SAFETY: behind the old values there is room for so many.
@@ -109,7 +127,7 @@ impl<T: ?Sized, M: Medium> Drop for CapacityBox<T, M> {
         // SAFETY: the value is dropped once, and its memory was allocated by this heap.
         let freed = unsafe {
             self.value.drop_in_place();
-            self.heap.free_capacity(self.value.cast())
+            self.heap.capacity_free(self.value.cast())
         };
         debug_assert!(freed.is_ok());
     }

@@ -1,9 +1,10 @@
 //! Capacity: memory that is gone when it is closed (`NVMCap`; Kannan 2013, section 2).
 //!
-//! Nothing is logged, flushed or fenced for it. One allocator serves two purposes: the part of a
-//! pool that holds no persistent objects ([`Heap::capacity`](crate::Heap::capacity)), and the whole
-//! heap of a program ([`CapacityAllocator`]). All that it knows lies in a table that is mapped, and
-//! in the free slots themselves, so that it never asks another allocator for memory.
+//! Nothing about it is logged or flushed. It is for two: the part of a pool that holds no persistent
+//! objects ([`Heap::capacity_alloc`](crate::Heap::capacity_alloc), [`CapacityBox`]), and the whole heap
+//! of a program ([`CapacityAllocator`]). The first is handed out by what hands out room for objects.
+//! The second needs an allocator that never asks another one for memory: all that it knows lies in a
+//! table that is mapped, and in the free slots themselves.
 
 mod boxed;
 mod class;
@@ -17,4 +18,3 @@ mod spans;
 
 pub use boxed::CapacityBox;
 pub use global::CapacityAllocator;
-pub(crate) use pool::PoolCapacity;

@@ -1,176 +1,106 @@
-//! Capacity of a pool: chunks that hold no persistent objects, and are free when it is opened again.
+//! Memory that is gone when the heap is closed (`NVMCap` of Kannan 2013): from the same pool and by
+//! the same size classes, but nothing about it is logged or flushed.
 
-use std::alloc::Layout;
 use std::ptr::NonNull;
 
-use super::span::{Span, Table};
-use super::spans::{Chunks, Spans};
+use crate::allocator::Allocator;
+use crate::allocator::nvwa::Nvwa;
 use crate::error::{Cause, Error, Result};
 use crate::heap::Heap;
-use crate::layout::chunk::Use;
 use crate::medium::Medium;
-use crate::operation::Core;
 
-/// The largest alignment: pools begin with a page.
-const ALIGN: usize = 4096;
-
-/// What is known of a pool's capacity.
-pub(crate) struct PoolCapacity {
-    table: Table,
-    spans: Spans,
-}
-
-impl PoolCapacity {
-    fn new(chunks: u64) -> Result<Self> {
-        let table = Table::new(chunks as usize);
-        let what = "the table of a pool's capacity cannot be mapped";
-        Ok(Self {
-            table: table.map_err(|reason| Error::system(what, reason))?,
-            spans: Spans::new(),
-        })
-    }
-}
-
-/// A pool as a source of chunks.
-struct PoolChunks<'a, M> {
-    core: &'a Core<M>,
-    table: &'a Table,
-}
-
-impl<M: Medium> Chunks for PoolChunks<'_, M> {
-    type Error = Error;
-
-    fn base(&self) -> NonNull<u8> {
-        NonNull::new(self.core.space.pool.medium.base()).expect("a pool is mapped")
-    }
-
-    fn align(&self) -> usize {
-        ALIGN
-    }
-
-    fn shift(&self) -> u32 {
-        self.core.space.pool.geometry.shift
-    }
-
-    fn spans(&self) -> &[Span] {
-        self.table.spans()
-    }
-
-    fn take(&self, count: usize) -> Result<usize> {
-        let space = &self.core.space;
-        let take = || space.chunks.take(&space.pool, count as u64, Use::Free);
-        let taken = take().or_else(|error| match error.cause {
-            Cause::Full => {
-                self.core.allocator.reclaim(space);
-                take()
-            }
-            _ => Err(error),
-        });
-        taken.map(|taken| taken.chunk as usize)
-    }
-
-    fn give(&self, chunk: usize, count: usize) {
-        let space = &self.core.space;
-        space.chunks.give(&space.pool, chunk as u64, count as u64);
-    }
-}
+/// What stands in a run's DRAM for the record of such memory.
+const IN_USE: u64 = 1;
 
 impl<M: Medium> Heap<M> {
-    /// Memory that is gone when the pool is closed, whatever it holds. Nothing is logged. It stays
-    /// where it is, and is valid until it is freed or the heap's last handle is dropped.
+    /// Memory of at least so many bytes, a multiple of 16, aligned to 16. It holds anything, and is
+    /// valid until it is freed or the last handle of the heap is dropped; after a crash it is free.
     ///
     /// # Errors
     ///
-    /// There is no room, or the alignment is above 4096.
-    pub fn capacity(&self, layout: Layout) -> Result<NonNull<u8>> {
-        let (capacity, chunks) = self.parts()?;
-        check_align(layout)?;
-        capacity.spans.alloc(&chunks, layout.size(), layout.align())
+    /// There is no room, or a fence failed.
+    pub fn capacity_alloc(&self, bytes: usize) -> Result<NonNull<[u8]>> {
+        let core = self.core();
+        let mut held = core.hold();
+        let cache = &mut held.state.capacity;
+        let mut reserve =
+            || Allocator::<M>::reserve(&core.capacity, &core.space, cache, bytes as u64);
+        let room = match reserve() {
+            Err(error) if error.cause == Cause::Full => {
+                core.reclaim();
+                reserve()?
+            }
+            reserved => reserved?,
+        };
+        core.set_record(room.offset, IN_USE);
+        // SAFETY: the room lies within the pool, whose address space is one allocation.
+        let memory = unsafe { self.medium().base().add(room.offset as usize) };
+        let memory = NonNull::new(memory).expect("a pool does not lie at address 0");
+        Ok(NonNull::slice_from_raw_parts(memory, room.bytes as usize))
     }
 
-    /// Frees memory that [`Heap::capacity`] has given.
-    ///
-    /// # Errors
-    ///
-    /// None begins there.
+    /// Frees such memory.
     ///
     /// # Safety
     ///
-    /// Nobody uses it any more, and it was not freed before.
-    pub unsafe fn free_capacity(&self, memory: NonNull<u8>) -> Result<()> {
-        let (capacity, chunks) = self.parts()?;
-        capacity.check(&chunks, memory)?;
-        // SAFETY: the caller's.
-        unsafe { capacity.spans.free(&chunks, memory) };
+    /// Nobody uses it any more.
+    ///
+    /// # Errors
+    ///
+    /// It is not the beginning of such memory, or was freed already.
+    pub unsafe fn capacity_free(&self, memory: NonNull<u8>) -> Result<()> {
+        let core = self.core();
+        let mut held = core.hold();
+        let (offset, _) = self.capacity_at(memory)?;
+        core.set_record(offset, 0);
+        let (capacity, space): (&Nvwa, _) = (&core.capacity, &core.space);
+        capacity.release(space, &mut held.state.capacity, offset);
         Ok(())
     }
 
-    /// Makes memory that [`Heap::capacity`] has given larger or smaller, with the same contents as
-    /// far as they fit; it may lie elsewhere then.
-    ///
-    /// # Errors
-    ///
-    /// None begins there, there is no room, or the alignment is above 4096. The old memory is still
-    /// there.
+    /// Makes such memory larger or smaller. It holds the same, as far as that fits, and may lie
+    /// elsewhere.
     ///
     /// # Safety
     ///
-    /// As [`Heap::free_capacity`].
-    pub unsafe fn resize_capacity(
+    /// Nobody else uses it.
+    ///
+    /// # Errors
+    ///
+    /// As [`Heap::capacity_alloc`] and [`Heap::capacity_free`]; then the old memory is still there.
+    pub unsafe fn capacity_resize(
         &self,
         memory: NonNull<u8>,
-        layout: Layout,
-    ) -> Result<NonNull<u8>> {
-        let (capacity, chunks) = self.parts()?;
-        check_align(layout)?;
-        capacity.check(&chunks, memory)?;
-        let (bytes, align) = (layout.size(), layout.align());
-        // SAFETY: the caller's.
-        unsafe { capacity.spans.resize(&chunks, memory, bytes, align) }
-    }
-
-    /// Bytes of the pool that are used as capacity, with what is lost by rounding to slots and
-    /// chunks.
-    pub fn capacity_bytes(&self) -> u64 {
-        let cell = self.capacity_cell();
-        cell.get()
-            .map_or(0, |capacity| capacity.spans.bytes() as u64)
-    }
-
-    fn parts(&self) -> Result<(&PoolCapacity, PoolChunks<'_, M>)> {
-        let (cell, core) = (self.capacity_cell(), self.core());
-        let capacity = match cell.get() {
-            Some(capacity) => capacity,
-            None => {
-                let pool = &core.space.pool;
-                let new = PoolCapacity::new(pool.geometry.chunk_of(pool.medium.max_len()))?;
-                cell.get_or_init(|| new)
-            }
-        };
-        let table = &capacity.table;
-        Ok((capacity, PoolChunks { core, table }))
-    }
-}
-
-impl PoolCapacity {
-    fn check<M: Medium>(&self, chunks: &PoolChunks<M>, memory: NonNull<u8>) -> Result<()> {
-        match self.spans.size_of(chunks, memory) {
-            Some(_) => Ok(()),
-            None => Err(Error::usage(format!(
-                "no capacity of this pool begins at address {memory:?}"
-            ))),
+        bytes: usize,
+    ) -> Result<NonNull<[u8]>> {
+        let (_, old) = self.capacity_at(memory)?;
+        if bytes <= old && (bytes > old / 2 || old <= 32) {
+            return Ok(NonNull::slice_from_raw_parts(memory, old));
         }
+        let new = self.capacity_alloc(bytes)?;
+        // SAFETY: both have as many bytes, and one is not the other.
+        unsafe {
+            let first = new.cast::<u8>();
+            first.copy_from_nonoverlapping(memory, old.min(bytes));
+            self.capacity_free(memory)?;
+        }
+        Ok(new)
     }
-}
 
-fn check_align(layout: Layout) -> Result<()> {
-    if layout.align() <= ALIGN {
-        return Ok(());
+    /// The offset and the bytes of such memory.
+    fn capacity_at(&self, memory: NonNull<u8>) -> Result<(u64, usize)> {
+        let space = &self.core().space;
+        let base = self.medium().base().addr();
+        let offset = memory.addr().get().wrapping_sub(base) as u64;
+        let run = space.index.get(space.pool.geometry.chunk_of(offset));
+        let used = run.filter(|run| {
+            let slot = run.capacity.then(|| run.slot_at(offset)).flatten();
+            slot.is_some_and(|slot| run.record(slot) == IN_USE)
+        });
+        let none = || Error::usage(format!("no capacity of this heap begins at {memory:?}"));
+        let run = used.ok_or_else(none)?;
+        Ok((offset, run.slot_bytes() as usize))
     }
-    Err(Error::usage(format!(
-        "capacity of a pool is aligned to at most {ALIGN} bytes, not {}",
-        layout.align()
-    )))
 }
 
 #[cfg(test)]

@@ -184,7 +184,7 @@ mod tests {
         let medium = Mapped::anonymous(4 << 20).unwrap();
         let medium = medium.with_backing(Backing::batches(16)).unwrap();
         let heap = Heap::create_on(medium, &crate::Options::default()).unwrap();
-        heap.capacity(std::alloc::Layout::new::<u64>()).unwrap();
+        heap.capacity_alloc(8).unwrap();
         heap.medium()
             .prepare(1 << 20, 1 << 20, Purpose::Persistence);
         match heap.contiguity() {

@@ -11,9 +11,9 @@ use crate::allocator::class::Classes;
 use crate::allocator::run::Run;
 use crate::error::{Error, Result};
 use crate::layout::chunk::Use;
-use crate::layout::record::{RECORD_BYTES, Record};
+use crate::layout::record::{CHECK_AT, RECORD_BYTES, Record};
 use crate::lock::lock;
-use crate::medium::Medium;
+use crate::medium::{Medium, WORD_BYTES};
 
 /// So many chunks are worth a thread.
 const CHUNKS_A_THREAD: usize = 8;
@@ -180,7 +180,12 @@ fn read<M: Medium>(space: &Space<M>, chunk: u64, found: &mut Found) -> Result<()
         let record = Record::decode(place, words)
             .filter(|record| usize::from(record.lane) < found.last.len())
             .ok_or_else(|| bad_record(place, "is damaged"))?;
-        take(space, place, &record)?;
+        if !take(space, place, &record)? {
+            space.pool.medium.store_word(place + CHECK_AT, 0);
+            space.pool.medium.flush(place + CHECK_AT, WORD_BYTES);
+            places.push(place);
+            continue;
+        }
         found.last[usize::from(record.lane)].add(place, record);
     }
     places.reverse();
@@ -190,19 +195,25 @@ fn read<M: Medium>(space: &Space<M>, chunk: u64, found: &mut Found) -> Result<()
     Ok(())
 }
 
-/// Takes the slot of a record's object.
-fn take<M: Medium>(space: &Space<M>, place: u64, record: &Record) -> Result<()> {
+/// Takes the slot of a record's object; whether no other record has.
+fn take<M: Medium>(space: &Space<M>, place: u64, record: &Record) -> Result<bool> {
     let run = space.index.get(space.pool.geometry.chunk_of(record.object));
     let run = run.ok_or_else(|| bad_record(place, "names an object where none can be"))?;
     let slot = run
         .slot_at(record.object)
         .filter(|_| record.bytes.is_none_or(|bytes| bytes <= run.slot_bytes()))
         .ok_or_else(|| bad_record(place, "names an object that does not fit its slot"))?;
-    if !run.take(slot) {
-        return Err(bad_record(place, "names an object that another one names"));
+    match run.claim(slot, place) {
+        Ok(()) => {
+            run.take(slot);
+            Ok(true)
+        }
+        // A record that was being moved.
+        Err(other) if Record::decode(other, space.pool.load_words(other)) == Some(*record) => {
+            Ok(false)
+        }
+        Err(_) => Err(bad_record(place, "names an object that another one names")),
     }
-    run.set_record(slot, place);
-    Ok(())
 }
 
 pub(super) fn bad_record(place: u64, how: &str) -> Error {

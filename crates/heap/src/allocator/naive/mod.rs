@@ -196,7 +196,7 @@ type Headers = BTreeMap<u64, Header>;
 impl<M: Medium> Allocator<M> for Naive {
     fn reserve(&self, space: &Space<M>, _cache: &mut Cache, bytes: u64) -> Result<Room> {
         let Some(class) = self.classes.of(bytes) else {
-            return large::reserve(space, bytes);
+            return large::reserve(space, bytes, false);
         };
         let mut runs = lock(&self.runs[class]);
         let header = self.run_with_room(space, &mut runs, class)?;
