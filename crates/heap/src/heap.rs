@@ -6,7 +6,9 @@ use std::sync::{Arc, Mutex};
 
 use bytemuck::Pod;
 
+use crate::allocator::naive::Naive;
 use crate::allocator::nvwa::Nvwa;
+use crate::allocator::{Allocator, AllocatorKind};
 use crate::error::{Error, Result};
 use crate::layout::root::Root;
 use crate::layout::{Geometry, header};
@@ -27,14 +29,17 @@ pub struct Options {
     pub chunk_bytes: u64,
     /// How many threads can work at the same time without waiting for each other: 1 to 256.
     pub lanes: u16,
+    /// Who finds room for objects.
+    pub allocator: AllocatorKind,
 }
 
 impl Default for Options {
-    /// Chunks of 64 KiB, for objects up to 508 MiB, and 64 lanes.
+    /// Chunks of 64 KiB, for objects up to 508 MiB, 64 lanes, and the write-aware allocator.
     fn default() -> Self {
         Self {
             chunk_bytes: 1 << 16,
             lanes: 64,
+            allocator: AllocatorKind::Nvwa,
         }
     }
 }
@@ -165,8 +170,11 @@ impl<M: Medium> Heap<M> {
     }
 
     fn open_pool(pool: Pool<M>) -> Result<Self> {
-        let allocator = Nvwa::new(pool.geometry.chunk_bytes());
-        let (core, roots) = recovery::recover(pool, Box::new(allocator))?;
+        let allocator: Box<dyn Allocator<M>> = match pool.geometry.allocator {
+            AllocatorKind::Nvwa => Box::new(Nvwa::new(pool.geometry.chunk_bytes())),
+            AllocatorKind::Naive => Box::new(Naive::new(&pool.geometry)),
+        };
+        let (core, roots) = recovery::recover(pool, allocator)?;
         let roots = Mutex::new(Roots::read(&core.space, &roots));
         let growing = Mutex::default();
         let inner = Inner {
@@ -375,7 +383,11 @@ impl<M: Medium> Heap<M> {
 }
 
 fn geometry(options: &Options) -> Result<Geometry> {
-    let Options { chunk_bytes, lanes } = *options;
+    let Options {
+        chunk_bytes,
+        lanes,
+        allocator,
+    } = *options;
     let shift = chunk_bytes.trailing_zeros();
     if !chunk_bytes.is_power_of_two() || !header::SHIFTS.contains(&shift) {
         return Err(Error::usage(format!(
@@ -391,6 +403,7 @@ fn geometry(options: &Options) -> Result<Geometry> {
         shift,
         lanes,
         intents: INTENTS,
+        allocator,
     })
 }
 

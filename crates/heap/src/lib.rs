@@ -8,6 +8,7 @@ mod capacity;
 mod checksum;
 mod compaction;
 pub mod containers;
+pub mod contiguity;
 pub mod error;
 mod heap;
 mod lane;
@@ -24,6 +25,8 @@ mod transaction;
 /// Plain data: whatever its bytes are, they are a valid value, and none of them is a volatile pointer.
 pub use bytemuck::Pod as Plain;
 
+pub use allocator::AllocatorKind;
+pub use capacity::{CapacityAllocator, CapacityBox};
 pub use error::{Cause, Error, Result};
 pub use heap::{Heap, ObjectInfo, Options, RootInfo, Usage};
 pub use lane::use_lane;

@@ -34,17 +34,21 @@ impl<M: Medium> Pool<M> {
         };
         let lanes = geometry.lane_chunks();
         let chunks = geometry.chunk_of(pool.medium.len());
-        if chunks < 1 + lanes + 2 {
+        let made = 1 + lanes + geometry.bins().map_or(0, |_| 1);
+        if chunks < made + 2 {
             return Err(Error::usage(format!(
                 "a pool needs at least {} bytes, and has {}",
-                geometry.offset_of(lanes + 3),
+                geometry.offset_of(made + 2),
                 pool.medium.len()
             )));
         }
         let word = geometry.word_of(1);
         pool.store_words(word, &[Use::Lanes { chunks: lanes }.encode(word)]);
         pool.medium.flush(word, WORD_BYTES);
-        pool.set_used(1 + lanes);
+        if let Some(bins) = geometry.bins() {
+            pool.set_use(bins, Use::Bins);
+        }
+        pool.set_used(made);
         pool.set_chunks(chunks);
         pool.medium.fence()?;
         // The header comes last: a pool that was not made wholly is none.
@@ -208,12 +212,14 @@ impl<M: Medium> Pool<M> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::allocator::AllocatorKind;
     use crate::medium::simulated::{Granule, Simulated};
 
     const GEOMETRY: Geometry = Geometry {
         shift: 12,
         lanes: 2,
         intents: 5,
+        allocator: AllocatorKind::Nvwa,
     };
 
     fn created() -> Pool<Simulated> {

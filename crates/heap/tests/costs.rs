@@ -15,6 +15,7 @@ fn heap() -> TestHeap {
     let options = Options {
         chunk_bytes: 1 << 14,
         lanes: 2,
+        ..Options::default()
     };
     Heap::create_on(pool, &options).unwrap()
 }

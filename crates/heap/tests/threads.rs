@@ -4,13 +4,14 @@ use std::collections::HashMap as Twin;
 use std::thread;
 
 use terrace_heap::containers::HashMap;
-use terrace_heap::{Error, Heap, Mode, Options, Place, Ptr, use_lane};
+use terrace_heap::{AllocatorKind, Error, Heap, Mode, Options, Place, Ptr, use_lane};
 
 /// More threads than lanes, so that some share one.
 const THREADS: u64 = 5;
 const OPTIONS: Options = Options {
     chunk_bytes: 1 << 12,
     lanes: 3,
+    allocator: AllocatorKind::Nvwa,
 };
 
 fn heap(folder: &tempfile::TempDir) -> Heap {

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 
+use crate::contiguity::Purpose;
 use crate::error::{Error, Result};
 use crate::layout::Geometry;
 use crate::layout::chunk::{MAX_CHUNKS, Use};
@@ -41,11 +42,19 @@ impl Chunks {
         let mut free = lock(&self.free);
         let chunk = free.take(count).ok_or_else(|| full(pool, count))?;
         let (old, end) = (pool.used(), chunk + count);
+        let purpose = match of {
+            Use::Free => Purpose::Capacity,
+            _ => Purpose::Persistence,
+        };
+        let (offset, bytes) = (
+            pool.geometry.offset_of(chunk),
+            pool.geometry.offset_of(count),
+        );
+        pool.medium.prepare(offset, bytes, purpose);
         let fresh = chunk >= old;
-        if matches!(of, Use::Records | Use::Roots) && !fresh {
+        if matches!(of, Use::Records | Use::Roots | Use::Headers) && !fresh {
             // Nothing of an earlier life may come back.
-            let offset = pool.geometry.offset_of(chunk);
-            pool.zero(offset, count * pool.geometry.chunk_bytes());
+            pool.zero(offset, bytes);
             pool.medium.fence()?;
         }
         if of != Use::Free {
@@ -126,6 +135,7 @@ impl Extents {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::allocator::AllocatorKind;
     use crate::medium::simulated::{Granule, Simulated};
 
     fn pool() -> Pool<Simulated> {
@@ -133,6 +143,7 @@ mod tests {
             shift: 12,
             lanes: 1,
             intents: 5,
+            allocator: AllocatorKind::Nvwa,
         };
         Pool::create(Simulated::new(16 << 12, Granule::Line), geometry).unwrap()
     }

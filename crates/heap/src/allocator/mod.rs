@@ -3,11 +3,14 @@
 //! Two levels, as in Kannan 2013, section 4.2: [`Chunks`](chunks::Chunks) hands out chunks and says
 //! so in the pool; an [`Allocator`] cuts them into slots. That an object is in use is not the
 //! allocator's business: records in the allocation log say so, and [`Nvwa`](nvwa::Nvwa) needs to
-//! store nothing else.
+//! store nothing else. [`Naive`](naive::Naive) stores all that it knows, for comparison.
 
 pub(crate) mod chunks;
 pub(crate) mod class;
 pub(crate) mod index;
+mod kind;
+mod large;
+pub(crate) mod naive;
 pub(crate) mod nvwa;
 pub(crate) mod run;
 
@@ -18,6 +21,7 @@ use crate::pool::Pool;
 
 use chunks::Chunks;
 use index::Index;
+pub use kind::AllocatorKind;
 
 /// What an allocator works with.
 pub(crate) struct Space<M> {
@@ -46,6 +50,15 @@ pub(crate) struct Cache {
     pub slots: Vec<Vec<u64>>,
 }
 
+/// What recovery has found that concerns an allocator.
+#[derive(Default)]
+pub(crate) struct Found {
+    /// Chunks with which a run or a large object begins, in use at least in part; in the index.
+    pub runs: Vec<u64>,
+    /// Chunks of the naive allocator's headers.
+    pub headers: Vec<u64>,
+}
+
 /// Finds room for objects. The caller holds the lane to which the cache belongs.
 pub(crate) trait Allocator<M>: Send + Sync {
     /// Takes room for an object. If the program ends before a record says that the object is in
@@ -59,8 +72,12 @@ pub(crate) trait Allocator<M>: Send + Sync {
     /// Gives back the room of an object of which no record says that it is in use.
     fn release(&self, space: &Space<M>, cache: &mut Cache, offset: u64);
 
-    /// Takes over what recovery has found: runs of which some slots are free.
-    fn adopt(&self, space: &Space<M>, chunk: u64);
+    /// Takes over what recovery has found, before anything else is asked of it.
+    ///
+    /// # Errors
+    ///
+    /// What it keeps in the pool is damaged, or a fence failed.
+    fn recover(&self, space: &Space<M>, found: &Found) -> Result<()>;
 
     /// Gives chunks back of which nothing is in use.
     fn reclaim(&self, space: &Space<M>);

@@ -5,10 +5,9 @@
 use std::sync::Mutex;
 use std::sync::atomic::Ordering;
 
-use super::chunks::Taken;
 use super::class::Classes;
 use super::run::Run;
-use super::{Allocator, Cache, Room, Space};
+use super::{Allocator, Cache, Found, Room, Space, large};
 use crate::error::Result;
 use crate::layout::chunk::Use;
 use crate::lock::lock;
@@ -45,22 +44,6 @@ impl Nvwa {
             capacity: true,
             ..Self::new(chunk_bytes)
         }
-    }
-
-    /// Takes chunks, and makes a run of them.
-    fn take_run<M: Medium>(
-        &self,
-        space: &Space<M>,
-        chunks: u64,
-        of: Use,
-        run: impl FnOnce(u64) -> Run,
-    ) -> Result<Taken> {
-        let of = if self.capacity { Use::Free } else { of };
-        let taken = space.chunks.take(&space.pool, chunks, of)?;
-        let mut run = run(space.pool.geometry.offset_of(taken.chunk));
-        run.capacity = self.capacity;
-        space.index.insert(taken.chunk, run);
-        Ok(taken)
     }
 
     /// How many slots of a class move between its runs and a cache at once.
@@ -102,29 +85,18 @@ impl Nvwa {
     /// The chunk of a new run.
     fn new_run<M: Medium>(&self, space: &Space<M>, class: usize) -> Result<u64> {
         let slot = self.classes.slot(class);
-        let chunk_bytes = space.pool.geometry.chunk_bytes();
-        let taken = self.take_run(space, 1, Use::Run { slot }, |first| {
-            let run = Run::of_slots(first, slot, chunk_bytes);
-            run.listed.store(true, Ordering::Relaxed);
-            run
-        })?;
-        Ok(taken.chunk)
-    }
-
-    fn reserve_large<M: Medium>(&self, space: &Space<M>, bytes: u64) -> Result<Room> {
+        let of = match self.capacity {
+            true => Use::Free,
+            false => Use::Run { slot },
+        };
+        let taken = space.chunks.take(&space.pool, 1, of)?;
         let geometry = &space.pool.geometry;
-        let chunks = bytes.div_ceil(geometry.chunk_bytes());
-        let bytes = geometry.offset_of(chunks);
-        let taken = self.take_run(space, chunks, Use::Large { chunks }, |first| {
-            let run = Run::large(first, bytes);
-            run.take(0);
-            run
-        })?;
-        Ok(Room {
-            offset: geometry.offset_of(taken.chunk),
-            bytes,
-            fresh: taken.fresh,
-        })
+        let first = geometry.offset_of(taken.chunk);
+        let mut run = Run::of_slots(first, slot, geometry.chunk_bytes());
+        run.capacity = self.capacity;
+        run.listed.store(true, Ordering::Relaxed);
+        space.index.insert(taken.chunk, run);
+        Ok(taken.chunk)
     }
 
     /// Gives the older half of a cache back to the runs.
@@ -149,7 +121,7 @@ impl<M: Medium> Allocator<M> for Nvwa {
     #[inline]
     fn reserve(&self, space: &Space<M>, cache: &mut Cache, bytes: u64) -> Result<Room> {
         let Some(class) = self.classes.of(bytes) else {
-            return self.reserve_large(space, bytes);
+            return large::reserve(space, bytes, self.capacity);
         };
         let bytes = self.classes.slot(class);
         if self.cached(cache, class).is_empty() {
@@ -168,11 +140,7 @@ impl<M: Medium> Allocator<M> for Nvwa {
         let chunk = space.pool.geometry.chunk_of(offset);
         let run = space.index.get(chunk).expect("an object's run is indexed");
         if run.large {
-            let chunks = space.pool.geometry.chunk_of(run.slot_bytes());
-            // SAFETY: the object is no longer in use, and it was the run's only one.
-            unsafe { space.index.remove(chunk) };
-            space.chunks.give(&space.pool, chunk, chunks);
-            return;
+            return large::release(space, chunk, run.slot_bytes());
         }
         let class = self
             .classes
@@ -186,15 +154,24 @@ impl<M: Medium> Allocator<M> for Nvwa {
         }
     }
 
-    fn adopt(&self, space: &Space<M>, chunk: u64) {
-        let run = space.index.get(chunk).expect("an adopted run is indexed");
-        let class = self
-            .classes
-            .of(run.slot_bytes())
-            .expect("a run has a class");
-        if !run.listed.swap(true, Ordering::Relaxed) {
-            lock(&self.partial[class]).push(chunk);
+    fn recover(&self, space: &Space<M>, found: &Found) -> Result<()> {
+        for &chunk in &found.runs {
+            let run = space
+                .index
+                .get(chunk)
+                .expect("a run that was found is indexed");
+            if run.large || run.free_slots() == 0 {
+                continue;
+            }
+            let class = self
+                .classes
+                .of(run.slot_bytes())
+                .expect("a run has a class");
+            if !run.listed.swap(true, Ordering::Relaxed) {
+                lock(&self.partial[class]).push(chunk);
+            }
         }
+        Ok(())
     }
 
     fn reclaim(&self, space: &Space<M>) {

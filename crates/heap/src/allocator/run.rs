@@ -123,6 +123,11 @@ impl Run {
         }
     }
 
+    /// Whether a slot is free.
+    pub fn is_free(&self, slot: usize) -> bool {
+        self.free[slot / 64].load(Ordering::Relaxed) >> (slot % 64) & 1 != 0
+    }
+
     pub fn free_slots(&self) -> usize {
         let ones = |word: &AtomicU64| word.load(Ordering::Relaxed).count_ones() as usize;
         self.free.iter().map(ones).sum()

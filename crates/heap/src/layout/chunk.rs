@@ -34,6 +34,10 @@ pub(crate) enum Use {
         /// How many chunks, this one included.
         chunks: u64,
     },
+    /// The naive allocator's bins.
+    Bins,
+    /// The naive allocator's headers of runs.
+    Headers,
 }
 
 /// Bits of the fields of the word.
@@ -56,6 +60,8 @@ impl Use {
             Use::Log { lane, chunks } => (4, u64::from(lane), chunks),
             Use::Roots => (5, 0, 1),
             Use::Lanes { chunks } => (6, 0, chunks),
+            Use::Bins => (7, 0, 1),
+            Use::Headers => (8, 0, 1),
         };
         let fields = kind | owner << OWNER_AT | length << LENGTH_AT;
         fields | checksum(at, &[fields]) << CHECK_AT
@@ -79,7 +85,9 @@ impl Use {
                 chunks,
             },
             5 => Use::Roots,
-            _ => Use::Lanes { chunks },
+            6 => Use::Lanes { chunks },
+            7 => Use::Bins,
+            _ => Use::Headers,
         };
         // What decodes to anything else than it was encoded from is damaged, whatever it says.
         if decoded.encode(at) != word || chunks == 0 && word != 0 {
@@ -108,6 +116,8 @@ mod tests {
             },
             Use::Roots,
             Use::Lanes { chunks: 1 },
+            Use::Bins,
+            Use::Headers,
         ];
         for of in uses {
             let word = of.encode(520);

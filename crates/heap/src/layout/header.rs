@@ -1,6 +1,7 @@
 //! The header of a pool and of its other regions.
 
 use super::{Geometry, checked, unchecked};
+use crate::allocator::AllocatorKind;
 use crate::checksum::checksum;
 use crate::error::{Error, Result};
 
@@ -31,6 +32,10 @@ pub(crate) fn encode(geometry: &Geometry) -> [u64; WORDS] {
         | u64::from(geometry.shift) << SHIFT_AT
         | u64::from(geometry.lanes) << LANES_AT
         | u64::from(geometry.intents) << INTENTS_AT;
+    words[2] = match geometry.allocator {
+        AllocatorKind::Nvwa => 0,
+        AllocatorKind::Naive => 1,
+    };
     words[7] = checksum(0, &words[..7]);
     words
 }
@@ -56,10 +61,15 @@ pub(crate) fn decode(words: &[u64; WORDS]) -> Result<Geometry> {
         shift: (words[1] >> SHIFT_AT) as u8 as u32,
         lanes: (words[1] >> LANES_AT) as u16,
         intents: (words[1] >> INTENTS_AT) as u8,
+        allocator: match words[2] {
+            0 => AllocatorKind::Nvwa,
+            _ => AllocatorKind::Naive,
+        },
     };
     let sane = SHIFTS.contains(&geometry.shift)
         && (1..=256).contains(&geometry.lanes)
-        && geometry.intents >= MIN_INTENTS;
+        && geometry.intents >= MIN_INTENTS
+        && words[2] <= 1;
     if !sane || checksum(0, &words[..7]) != words[7] {
         return Err(Error::damaged(
             "the pool's header is damaged: its checksum is wrong",

@@ -7,6 +7,7 @@ pub(crate) mod intent;
 pub(crate) mod record;
 pub(crate) mod root;
 
+use crate::allocator::AllocatorKind;
 use crate::checksum::checksum;
 use crate::medium::LINE_BYTES;
 
@@ -26,6 +27,8 @@ pub(crate) struct Geometry {
     pub lanes: u16,
     /// Lines in a lane's ring of intents.
     pub intents: u8,
+    /// Who finds room for objects.
+    pub allocator: AllocatorKind,
 }
 
 impl Geometry {
@@ -61,6 +64,11 @@ impl Geometry {
     /// Chunks that the lanes fill, from chunk 1 on.
     pub fn lane_chunks(&self) -> u64 {
         (u64::from(self.lanes) * self.lane_bytes()).div_ceil(self.chunk_bytes())
+    }
+
+    /// The chunk of the naive allocator's bins, behind the lanes, if the pool has them.
+    pub fn bins(&self) -> Option<u64> {
+        (self.allocator == AllocatorKind::Naive).then(|| 1 + self.lane_chunks())
     }
 
     fn lane_bytes(&self) -> u64 {
@@ -99,6 +107,7 @@ mod tests {
             shift: 12,
             lanes: 3,
             intents: 7,
+            allocator: AllocatorKind::Nvwa,
         };
         assert_eq!(geometry.region_chunks(), 449);
         assert_eq!(geometry.word_of(1), 512);

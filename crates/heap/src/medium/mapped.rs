@@ -9,6 +9,7 @@ mod file;
 mod syncs;
 mod tally;
 
+use std::ops::Range;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -17,6 +18,7 @@ use super::lines::lines;
 use super::reservation::{PAGE_BYTES, Reservation};
 use super::words::{check, check_words, store_words, word_at};
 use super::{Counts, Instruction, Kind, LINE_BYTES, Medium, flush};
+use crate::contiguity::{Backing, Purpose};
 use crate::error::{Error, Result};
 use file::{DAX, PoolFile};
 use syncs::Syncs;
@@ -49,6 +51,7 @@ pub struct Mapped {
     /// How pages of the file are shared: flags of mmap.
     sharing: i32,
     kind: Kind,
+    backing: Backing,
     len: AtomicU64,
     growing: Mutex<()>,
     syncs: Syncs,
@@ -101,6 +104,31 @@ impl Mapped {
         Ok(Self::with(space, None, 0, Kind::Volatile, len))
     }
 
+    /// The same memory, with its pages asked of the kernel in this way from now on. What is there
+    /// already may become huge pages.
+    ///
+    /// # Errors
+    ///
+    /// The kernel has no huge pages for it.
+    pub fn with_backing(mut self, backing: Backing) -> Result<Self> {
+        self.backing = backing;
+        self.apply_backing(0..self.len())?;
+        Ok(self)
+    }
+
+    fn apply_backing(&self, range: Range<u64>) -> Result<()> {
+        let len = range.end - range.start;
+        // SAFETY: within the pool.
+        let applied = unsafe {
+            let first = self.base().add(range.start as usize);
+            if self.file.is_some() {
+                self.backing.collapse(first, len);
+            }
+            self.backing.apply(first, len)
+        };
+        applied.map_err(|reason| Error::system("the kernel refuses huge pages", reason))
+    }
+
     fn of_new(file: PoolFile, len: u64, mode: Mode) -> Result<Self> {
         file.allocate(len)?;
         let pool = Self::of(file, len, mode)?;
@@ -127,6 +155,7 @@ impl Mapped {
             file,
             sharing,
             kind,
+            backing: Backing::OnTouch,
             len: AtomicU64::new(len),
             growing: Mutex::new(()),
             syncs: Syncs::default(),
@@ -241,6 +270,7 @@ unsafe impl Medium for Mapped {
             _ => self.space.map_anonymous(now..len),
         };
         mapped.map_err(|e| no_memory(len, e))?;
+        self.apply_backing(now..len)?;
         self.len.store(len, Ordering::Release);
         Ok(())
     }
@@ -318,6 +348,18 @@ unsafe impl Medium for Mapped {
             mine.sync();
         }
         Ok(())
+    }
+
+    fn prepare(&self, offset: u64, len: u64, purpose: Purpose) {
+        check(offset, len, self.len());
+        // Private pages of a file would be copied.
+        if self.sharing != libc::MAP_PRIVATE {
+            // SAFETY: all of the pool.
+            unsafe {
+                self.backing
+                    .prepare(self.base(), self.len(), (offset, len), purpose)
+            };
+        }
     }
 
     fn counts(&self) -> Counts {

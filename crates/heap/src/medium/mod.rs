@@ -17,6 +17,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use crate::contiguity::Purpose;
 use crate::error::Result;
 
 pub use counts::Counts;
@@ -80,6 +81,9 @@ pub unsafe trait Medium: Send + Sync {
     ///
     /// The machine could not write; what was flushed may be lost, and every later fence fails too.
     fn fence(&self) -> Result<()>;
+
+    /// Bytes are going to be used for something new: the medium may have memory put there.
+    fn prepare(&self, _offset: u64, _len: u64, _purpose: Purpose) {}
 
     /// What was done since the medium was opened, by all threads together. While others work,
     /// their latest may be missing.
@@ -188,6 +192,9 @@ unsafe impl<M: Medium + ?Sized> Medium for Arc<M> {
     }
     fn fence(&self) -> Result<()> {
         (**self).fence()
+    }
+    fn prepare(&self, offset: u64, len: u64, purpose: Purpose) {
+        (**self).prepare(offset, len, purpose);
     }
     fn counts(&self) -> Counts {
         (**self).counts()

@@ -10,6 +10,9 @@ use crate::error::{Error, Result};
 /// Bytes of a page: what memory is mapped by.
 pub(super) const PAGE_BYTES: u64 = 4096;
 
+/// Reservations begin at a multiple of that, so that huge pages, of memory or of a file, fit.
+const HUGE_BYTES: u64 = 2 << 20;
+
 /// A range of addresses that nothing else uses, until it is dropped.
 pub(super) struct Reservation {
     base: *mut u8,
@@ -26,11 +29,19 @@ impl Reservation {
     /// Reserves `len` bytes, a multiple of a page; none of them can be touched yet.
     pub fn new(len: u64) -> Result<Self> {
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+        let more = len.saturating_add(HUGE_BYTES);
         // SAFETY: a new mapping, wherever there is room, that is not accessible.
-        let base = unsafe { map(ptr::null_mut(), len, libc::PROT_NONE, flags, -1, 0) };
+        let all = unsafe { map(ptr::null_mut(), more, libc::PROT_NONE, flags, -1, 0) };
         let what = || format!("{len} bytes of address space cannot be reserved, ask for less");
-        let base = base.map_err(|reason| Error::system(what(), reason))?;
-        Ok(Self { base, len })
+        let all = all.map_err(|reason| Error::system(what(), reason))?;
+        let before = all.addr().next_multiple_of(HUGE_BYTES as usize) - all.addr();
+        // SAFETY: what is before and behind is ours, and nobody knows of it yet.
+        unsafe {
+            let base = all.add(before);
+            unmap(all, before);
+            unmap(base.add(len as usize), HUGE_BYTES as usize - before);
+            Ok(Self { base, len })
+        }
     }
 
     /// The first byte.
@@ -71,7 +82,17 @@ impl Reservation {
 impl Drop for Reservation {
     fn drop(&mut self) {
         // SAFETY: the range is ours, and whoever uses it borrows from whoever owns this.
-        unsafe { libc::munmap(self.base.cast(), self.len as usize) };
+        unsafe { unmap(self.base, self.len as usize) };
+    }
+}
+
+/// # Safety
+///
+/// Nobody uses what was at these addresses.
+unsafe fn unmap(at: *mut u8, len: usize) {
+    if len > 0 {
+        // SAFETY: the caller's.
+        unsafe { libc::munmap(at.cast(), len) };
     }
 }
 

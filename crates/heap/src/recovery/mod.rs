@@ -9,7 +9,7 @@ use std::sync::Mutex;
 use crate::allocator::chunks::Chunks;
 use crate::allocator::index::Index;
 use crate::allocator::nvwa::Nvwa;
-use crate::allocator::{Allocator, Space};
+use crate::allocator::{Allocator, Found, Space};
 use crate::error::Result;
 use crate::lane::Lanes;
 use crate::layout::chunk::Use;
@@ -43,7 +43,9 @@ pub(crate) fn recover<M: Medium>(
     let chunks = scan::chunks(&space)?;
     let found = scan::records(&space, &chunks.records)?;
     let recovered = lanes::recover(&space, &found.last)?;
-    give_back(&space, &*allocator, &chunks, found.places)?;
+    let runs = give_back(&space, &chunks, found.places)?;
+    let headers = chunks.headers;
+    allocator.recover(&space, &Found { runs, headers })?;
     if !recovered.places.is_empty() {
         lock(&space.spare_records).push(recovered.places);
     }
@@ -56,34 +58,33 @@ pub(crate) fn recover<M: Medium>(
     Ok((core, chunks.roots))
 }
 
-/// Says what is free: chunks, slots of runs, places for records.
+/// Says what is free: chunks, places for records. What is left are the runs in use.
 fn give_back<M: Medium>(
     space: &Space<M>,
-    allocator: &dyn Allocator<M>,
     chunks: &scan::Chunks,
     places: Vec<Vec<u64>>,
-) -> Result<()> {
+) -> Result<Vec<u64>> {
     let geometry = &space.pool.geometry;
     let mut in_use: Vec<(u64, u64)> = vec![(1, geometry.lane_chunks())];
-    in_use.extend(chunks.roots.iter().map(|&chunk| (chunk, 1)));
+    in_use.extend(geometry.bins().map(|chunk| (chunk, 1)));
+    let single = chunks.roots.iter().chain(&chunks.headers);
+    in_use.extend(single.map(|&chunk| (chunk, 1)));
     in_use.extend(keep_records(space, &chunks.records, places)?);
+    let mut runs = Vec::new();
     for &chunk in &chunks.runs {
         let run = space.index.get(chunk).expect("the scan made it");
-        let (free, all) = (run.free_slots(), run.slots());
-        if free == all {
+        if run.free_slots() == run.slots() {
             // SAFETY: nothing of it is in use, and nobody else knows this pool yet.
             unsafe { space.index.remove(chunk) };
             continue;
         }
         in_use.push((chunk, geometry.chunk_of(run.slot_bytes()).max(1)));
-        if free > 0 {
-            allocator.adopt(space, chunk);
-        }
+        runs.push(chunk);
     }
     in_use.sort_unstable();
     lanes::disjoint(&in_use)?;
     free_between(space, 1, space.pool.chunks(), &in_use);
-    Ok(())
+    Ok(runs)
 }
 
 /// Which chunks of records are still needed: those with a record. The others are made free, and

@@ -25,6 +25,8 @@ pub(super) struct Chunks {
     pub records: Vec<u64>,
     /// Chunks of roots.
     pub roots: Vec<u64>,
+    /// Chunks of the naive allocator's headers.
+    pub headers: Vec<u64>,
     /// Chunks with which a run or a large object begins.
     pub runs: Vec<u64>,
 }
@@ -95,7 +97,11 @@ pub(super) fn chunks<M: Medium>(space: &Space<M>) -> Result<Chunks> {
                 found.roots.push(chunk);
                 continue;
             }
-            Use::Free | Use::Log { .. } | Use::Lanes { .. } => continue,
+            Use::Headers => {
+                found.headers.push(chunk);
+                continue;
+            }
+            Use::Free | Use::Log { .. } | Use::Lanes { .. } | Use::Bins => continue,
         };
         space.index.insert(chunk, run);
         found.runs.push(chunk);

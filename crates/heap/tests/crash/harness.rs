@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 
 use terrace_heap::medium::simulated::{Granule, Simulated};
-use terrace_heap::{Heap, Options, use_lane};
+use terrace_heap::{AllocatorKind, Heap, Options, use_lane};
 
 /// The heap under test.
 pub type SimulatedHeap = Heap<Arc<Simulated>>;
@@ -42,6 +42,8 @@ pub trait Subject: Sized {
 pub struct Effort {
     /// Bytes of the pool.
     pub pool: u64,
+    /// Who finds room for objects.
+    pub allocator: AllocatorKind,
     /// What a crash keeps or loses by itself.
     pub granule: Granule,
     /// The most memories to look at in each place.
@@ -56,6 +58,7 @@ impl Default for Effort {
     fn default() -> Self {
         Self {
             pool: 64 << 10,
+            allocator: AllocatorKind::Nvwa,
             granule: Granule::Line,
             images: u64::MAX,
             again: 0,
@@ -95,6 +98,7 @@ pub fn run<S: Subject + 'static>(ops: &[(usize, S::Op)], effort: Effort) -> Look
     let options = Options {
         chunk_bytes: 4096,
         lanes: 3,
+        allocator: effort.allocator,
     };
     let heap = Heap::create_on(Arc::clone(&pool), &options).unwrap();
     let mut subject = S::open(&heap);

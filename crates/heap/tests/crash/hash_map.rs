@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use terrace_heap::AllocatorKind;
 use terrace_heap::containers::HashMap;
 use terrace_heap::medium::simulated::{Granule, Simulated};
 
@@ -134,4 +135,20 @@ fn a_sample_of_a_long_program() {
         ..Effort::default()
     };
     run::<Entries>(&ops, effort);
+}
+
+#[test]
+fn crashes_with_the_naive_allocator() {
+    let remove = |key| (1, Remove(key));
+    let insert = |key| (key as usize % 2, Insert(key, key));
+    let batch = (2, Batch((0..6).map(|key| Insert(100 + key, key)).collect()));
+    let ops = (0..12).map(insert).chain((3..9).map(remove)).chain([batch]);
+    let effort = Effort {
+        allocator: AllocatorKind::Naive,
+        pool: 256 << 10,
+        images: 6,
+        again: 1,
+        ..Effort::default()
+    };
+    run::<Entries>(&ops.collect::<Vec<_>>(), effort);
 }

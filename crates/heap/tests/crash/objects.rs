@@ -1,7 +1,7 @@
 //! Objects published to roots, freed, and words changed: the allocator's log and the intents.
 
 use terrace_heap::medium::simulated::Granule;
-use terrace_heap::{Place, Ptr};
+use terrace_heap::{AllocatorKind, Place, Ptr};
 
 use crate::harness::{Effort, SimulatedHeap, Subject, run};
 
@@ -186,4 +186,20 @@ fn a_sample_of_a_long_program() {
         ..Effort::default()
     };
     run::<Objects>(&ops, effort);
+}
+
+/// All that the naive allocator keeps is in the pool, and recovered.
+#[test]
+fn every_crash_with_the_naive_allocator() {
+    let effort = Effort {
+        allocator: AllocatorKind::Naive,
+        again: 2,
+        ..Effort::default()
+    };
+    let looked = run::<Objects>(&short(), effort);
+    assert!(looked.exhaustive && looked.images > 1000, "{looked:?}");
+    for granule in [Granule::Sector, Granule::Page] {
+        let effort = Effort { granule, ..effort };
+        assert!(run::<Objects>(&short(), effort).exhaustive);
+    }
 }

@@ -51,25 +51,57 @@ impl<M: Medium> Heap<M> {
     pub unsafe fn capacity_free(&self, memory: NonNull<u8>) -> Result<()> {
         let core = self.core();
         let mut held = core.hold();
-        let offset = memory
-            .addr()
-            .get()
-            .wrapping_sub(self.medium().base().addr()) as u64;
-        let run = core
-            .space
-            .index
-            .get(core.space.pool.geometry.chunk_of(offset));
-        let slot = run
-            .filter(|run| run.capacity)
-            .and_then(|run| run.slot_at(offset));
-        if !slot.is_some_and(|slot| run.is_some_and(|run| run.record(slot) == IN_USE)) {
-            return Err(Error::usage(format!(
-                "no capacity of this heap begins at {memory:?}"
-            )));
-        }
+        let (offset, _) = self.capacity_at(memory)?;
         core.set_record(offset, 0);
         let (capacity, space): (&Nvwa, _) = (&core.capacity, &core.space);
         capacity.release(space, &mut held.state.capacity, offset);
         Ok(())
     }
+
+    /// Makes such memory larger or smaller. It holds the same, as far as that fits, and may lie
+    /// elsewhere.
+    ///
+    /// # Safety
+    ///
+    /// Nobody else uses it.
+    ///
+    /// # Errors
+    ///
+    /// As [`Heap::capacity_alloc`] and [`Heap::capacity_free`]; then the old memory is still there.
+    pub unsafe fn capacity_resize(
+        &self,
+        memory: NonNull<u8>,
+        bytes: usize,
+    ) -> Result<NonNull<[u8]>> {
+        let (_, old) = self.capacity_at(memory)?;
+        if bytes <= old && (bytes > old / 2 || old <= 32) {
+            return Ok(NonNull::slice_from_raw_parts(memory, old));
+        }
+        let new = self.capacity_alloc(bytes)?;
+        // SAFETY: both have as many bytes, and one is not the other.
+        unsafe {
+            let first = new.cast::<u8>();
+            first.copy_from_nonoverlapping(memory, old.min(bytes));
+            self.capacity_free(memory)?;
+        }
+        Ok(new)
+    }
+
+    /// The offset and the bytes of such memory.
+    fn capacity_at(&self, memory: NonNull<u8>) -> Result<(u64, usize)> {
+        let space = &self.core().space;
+        let base = self.medium().base().addr();
+        let offset = memory.addr().get().wrapping_sub(base) as u64;
+        let run = space.index.get(space.pool.geometry.chunk_of(offset));
+        let used = run.filter(|run| {
+            let slot = run.capacity.then(|| run.slot_at(offset)).flatten();
+            slot.is_some_and(|slot| run.record(slot) == IN_USE)
+        });
+        let none = || Error::usage(format!("no capacity of this heap begins at {memory:?}"));
+        let run = used.ok_or_else(none)?;
+        Ok((offset, run.slot_bytes() as usize))
+    }
 }
+
+#[cfg(test)]
+mod tests;

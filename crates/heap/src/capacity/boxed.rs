@@ -1,0 +1,134 @@
+//! Typed capacity.
+
+use std::alloc::Layout;
+use std::marker::PhantomData;
+use std::ops::{Deref, DerefMut};
+use std::ptr::NonNull;
+
+use bytemuck::Pod;
+
+use crate::error::{Error, Result};
+use crate::heap::Heap;
+use crate::medium::{Mapped, Medium};
+
+/// A value in a pool's capacity, as `Box` has one in DRAM. Dropped, it frees its memory; it keeps
+/// the heap open.
+pub struct CapacityBox<T: ?Sized, M: Medium = Mapped> {
+    value: NonNull<T>,
+    heap: Heap<M>,
+    owns: PhantomData<T>,
+}
+
+// SAFETY: it owns the value, as a `Box` does; a heap can be used by all threads.
+unsafe impl<T: ?Sized + Send, M: Medium> Send for CapacityBox<T, M> {}
+// SAFETY: as above.
+unsafe impl<T: ?Sized + Sync, M: Medium> Sync for CapacityBox<T, M> {}
+
+impl<M: Medium> Heap<M> {
+    /// Puts a value into capacity.
+    ///
+    /// # Errors
+    ///
+    /// As [`Heap::capacity_alloc`]; the value is aligned to more than 4096 bytes.
+    pub fn capacity_box<T>(&self, value: T) -> Result<CapacityBox<T, M>> {
+        let bytes = slot(Layout::new::<T>())?;
+        let memory = self.capacity_alloc(bytes)?.cast::<T>();
+        // SAFETY: ours, as large and as aligned as a `T`.
+        unsafe { memory.write(value) };
+        Ok(CapacityBox::of(memory, self))
+    }
+
+    /// So many values, all zeros, in capacity.
+    ///
+    /// # Errors
+    ///
+    /// As [`Heap::capacity_box`].
+    pub fn capacity_slice<T: Pod>(&self, len: usize) -> Result<CapacityBox<[T], M>> {
+        let bytes = slot(array::<T>(len)?)?;
+        let memory = self.capacity_alloc(bytes)?.cast::<T>();
+        // SAFETY: ours, as large and as aligned as so many `T`, of which zeros are valid.
+        unsafe { memory.write_bytes(0, len) };
+        Ok(CapacityBox::of(
+            NonNull::slice_from_raw_parts(memory, len),
+            self,
+        ))
+    }
+}
+
+/// Alignment of all capacity.
+const UNIT: usize = 16;
+/// Chunks have at least so many bytes, and begin at a multiple of that.
+const MAX_ALIGN: usize = 4096;
+
+/// Bytes to ask for, so that they are aligned: slots of a power of two lie at multiples of it.
+fn slot(layout: Layout) -> Result<usize> {
+    match layout.align() {
+        0..=UNIT => Ok(layout.size()),
+        align @ ..=MAX_ALIGN => Ok(layout.size().max(align).next_power_of_two()),
+        align => Err(Error::usage(format!(
+            "capacity of a pool is aligned to at most {MAX_ALIGN} bytes, not {align}"
+        ))),
+    }
+}
+
+impl<T: ?Sized, M: Medium> CapacityBox<T, M> {
+    fn of(value: NonNull<T>, heap: &Heap<M>) -> Self {
+        Self {
+            value,
+            heap: heap.clone(),
+            owns: PhantomData,
+        }
+    }
+}
+
+impl<T: Pod, M: Medium> CapacityBox<[T], M> {
+    /// Makes the slice longer, with zeros, or shorter.
+    ///
+    /// # Errors
+    ///
+    /// There is no room; the slice is as it was.
+    pub fn resize(&mut self, len: usize) -> Result<()> {
+        let (bytes, old) = (slot(array::<T>(len)?)?, self.value.len());
+        // SAFETY: it was allocated so, and is known to nobody else.
+        let memory = unsafe { self.heap.capacity_resize(self.value.cast(), bytes)? };
+        let memory = memory.cast::<T>();
+        if len > old {
+            // SAFETY: behind the old values there is room for so many.
+            unsafe { memory.add(old).write_bytes(0, len - old) };
+        }
+        self.value = NonNull::slice_from_raw_parts(memory, len);
+        Ok(())
+    }
+}
+
+fn array<T>(len: usize) -> Result<Layout> {
+    let too_many = |_| Error::usage(format!("{len} values are more than memory can have"));
+    Layout::array::<T>(len).map_err(too_many)
+}
+
+impl<T: ?Sized, M: Medium> Deref for CapacityBox<T, M> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        // SAFETY: a value that this owns.
+        unsafe { self.value.as_ref() }
+    }
+}
+
+impl<T: ?Sized, M: Medium> DerefMut for CapacityBox<T, M> {
+    fn deref_mut(&mut self) -> &mut T {
+        // SAFETY: as above.
+        unsafe { self.value.as_mut() }
+    }
+}
+
+impl<T: ?Sized, M: Medium> Drop for CapacityBox<T, M> {
+    fn drop(&mut self) {
+        // SAFETY: the value is dropped once, and its memory was allocated by this heap.
+        let freed = unsafe {
+            self.value.drop_in_place();
+            self.heap.capacity_free(self.value.cast())
+        };
+        debug_assert!(freed.is_ok());
+    }
+}

@@ -1,0 +1,151 @@
+//! A program's whole heap as capacity.
+
+use std::alloc::{GlobalAlloc, Layout};
+use std::ffi::CStr;
+use std::io;
+use std::ptr::{self, NonNull};
+use std::sync::OnceLock;
+
+use super::region::Region;
+use super::spans::{Chunks, Spans};
+use crate::contiguity::Backing;
+
+/// An allocator for all of a program's memory: what `malloc` would do, over memory that is mapped at
+/// once and used as it is needed.
+///
+/// ```no_run
+/// use terrace_heap::CapacityAllocator;
+///
+/// #[global_allocator]
+/// static HEAP: CapacityAllocator = CapacityAllocator::in_directory(c"/mnt/pmem", 16 << 30);
+/// ```
+///
+/// Any thread may free what any other has allocated. It never allocates for itself by way of Rust's
+/// allocator. With a directory, the memory is shared with children that are forked and do not
+/// execute another program: a program that does so cannot use it.
+pub struct CapacityAllocator {
+    directory: Option<&'static CStr>,
+    bytes: usize,
+    backing: Backing,
+    region: OnceLock<Option<Region>>,
+    spans: Spans,
+}
+
+impl CapacityAllocator {
+    /// Of anonymous memory, as much as there is.
+    #[allow(clippy::new_without_default, reason = "a default is not constant")]
+    pub const fn new() -> Self {
+        Self::with(None, 0)
+    }
+
+    /// Of at most `bytes` of a file in a directory, on whatever its file system lies: persistent
+    /// memory, a file system in memory, a disk behind the page cache. The file has no name, and is
+    /// gone when the program ends.
+    pub const fn in_directory(directory: &'static CStr, bytes: usize) -> Self {
+        Self::with(Some(directory), bytes)
+    }
+
+    const fn with(directory: Option<&'static CStr>, bytes: usize) -> Self {
+        Self {
+            directory,
+            bytes,
+            backing: Backing::OnTouch,
+            region: OnceLock::new(),
+            spans: Spans::new(),
+        }
+    }
+
+    /// The same, with its pages asked of the kernel in another way than one by one.
+    #[must_use]
+    pub const fn backed(mut self, backing: Backing) -> Self {
+        self.backing = backing;
+        self
+    }
+
+    /// Bytes in use, with what is lost by rounding to slots and chunks.
+    pub fn bytes(&self) -> usize {
+        self.spans.bytes()
+    }
+
+    /// Whether the allocator has memory of its own, and this address lies there.
+    pub fn holds(&self, memory: *const u8) -> bool {
+        let region = self.region.get().and_then(Option::as_ref);
+        let memory = NonNull::new(memory.cast_mut());
+        let (Some(region), Some(memory)) = (region, memory) else {
+            return false;
+        };
+        self.spans.size_of(region, memory).is_some()
+    }
+
+    fn region(&self) -> Option<&Region> {
+        let make = || {
+            let made = match self.directory {
+                Some(directory) => Region::in_directory(directory, self.bytes, self.backing),
+                None => Region::anonymous(self.backing),
+            };
+            made.inspect_err(|reason| complain(self.directory, reason))
+                .ok()
+        };
+        self.region.get_or_init(make).as_ref()
+    }
+}
+
+/// Says why there is no memory, without allocating any.
+fn complain(directory: Option<&CStr>, reason: &io::Error) {
+    let place = directory.map_or(&b"anonymous memory"[..], CStr::to_bytes);
+    let mut code = [0; 12];
+    let code = decimal(reason.raw_os_error().unwrap_or(0), &mut code);
+    for part in [
+        b"terrace-heap: the program's heap cannot be mapped from ",
+        place,
+        b": system error ",
+        code,
+        b"\n",
+    ] {
+        // SAFETY: plain bytes. What cannot be said is not said.
+        unsafe { libc::write(2, part.as_ptr().cast(), part.len()) };
+    }
+}
+
+/// A number of at most 10 digits.
+fn decimal(number: i32, into: &mut [u8; 12]) -> &[u8] {
+    let (mut left, mut at) = (number.unsigned_abs(), into.len());
+    loop {
+        at -= 1;
+        into[at] = b'0' + (left % 10) as u8;
+        left /= 10;
+        if left == 0 {
+            return &into[at..];
+        }
+    }
+}
+
+// SAFETY: memory of one allocation is nobody else's until it is freed (`Spans`), is as large and as
+// aligned as was asked for, and nothing here unwinds or allocates by way of Rust's allocator: locks
+// and the once-cell are futexes, and the thread's number needs no set-up.
+unsafe impl GlobalAlloc for CapacityAllocator {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        let fits = |region: &&Region| layout.align() <= region.align();
+        let Some(region) = self.region().filter(fits) else {
+            return ptr::null_mut();
+        };
+        let memory = self.spans.alloc(region, layout.size(), layout.align());
+        memory.map_or(ptr::null_mut(), NonNull::as_ptr)
+    }
+
+    unsafe fn dealloc(&self, memory: *mut u8, _layout: Layout) {
+        if let (Some(region), Some(memory)) = (self.region(), NonNull::new(memory)) {
+            // SAFETY: the caller's.
+            unsafe { self.spans.free(region, memory) };
+        }
+    }
+
+    unsafe fn realloc(&self, memory: *mut u8, layout: Layout, bytes: usize) -> *mut u8 {
+        let (Some(region), Some(memory)) = (self.region(), NonNull::new(memory)) else {
+            return ptr::null_mut();
+        };
+        // SAFETY: the caller's.
+        let new = unsafe { self.spans.resize(region, memory, bytes, layout.align()) };
+        new.map_or(ptr::null_mut(), NonNull::as_ptr)
+    }
+}

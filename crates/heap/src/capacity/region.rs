@@ -1,0 +1,149 @@
+//! The memory of a whole program: address space, of which chunks are used as they are needed.
+
+use std::ffi::CStr;
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::ptr::NonNull;
+use std::sync::Mutex;
+
+use super::extents::Extents;
+use super::mapping::Mapping;
+use super::span::{Span, Table};
+use super::spans::Chunks;
+use crate::contiguity::{Backing, Purpose};
+use crate::lock::lock;
+
+/// A chunk has 64 KiB.
+const SHIFT: u32 = 16;
+/// What can be asked for: a huge page.
+const ALIGN: usize = 2 << 20;
+/// Address space to look for first; it costs nothing.
+const MOST_BYTES: usize = 1 << 40;
+/// With less than that nothing works.
+const LEAST_BYTES: usize = 64 << 20;
+/// Memory of so many chunks goes back to the kernel when it is freed: 1 MiB.
+const LARGE: usize = 16;
+
+/// Memory without a file, or of a file that has no name.
+pub(super) struct Region {
+    memory: Mapping,
+    table: Table,
+    free: Mutex<Extents>,
+    file: Option<OwnedFd>,
+    backing: Backing,
+}
+
+impl Region {
+    /// Anonymous memory, as much as there is address space.
+    pub fn anonymous(backing: Backing) -> io::Result<Self> {
+        let mut bytes = MOST_BYTES;
+        loop {
+            match Self::with(bytes, None, backing) {
+                Err(_) if bytes > LEAST_BYTES => bytes /= 2,
+                made => return made,
+            }
+        }
+    }
+
+    /// Memory of a file in a directory; it is gone when the program ends, however it does.
+    pub fn in_directory(directory: &CStr, bytes: usize, backing: Backing) -> io::Result<Self> {
+        let flags = libc::O_TMPFILE | libc::O_RDWR | libc::O_CLOEXEC;
+        // SAFETY: a string that ends with a zero.
+        let file = unsafe { libc::open(directory.as_ptr(), flags, 0o600) };
+        if file < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: it was just opened, and is nobody else's.
+        let file = unsafe { OwnedFd::from_raw_fd(file) };
+        let bytes = bytes.next_multiple_of(1 << SHIFT) + (1 << SHIFT);
+        // SAFETY: an open file.
+        if unsafe { libc::ftruncate(file.as_raw_fd(), bytes as i64) } != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        Self::with(bytes, Some(file), backing)
+    }
+
+    fn with(bytes: usize, file: Option<OwnedFd>, backing: Backing) -> io::Result<Self> {
+        let memory = Mapping::new(bytes, ALIGN, file.as_ref().map(AsRawFd::as_raw_fd))?;
+        // SAFETY: all of the mapping.
+        unsafe { backing.apply(memory.base().as_ptr(), bytes as u64)? };
+        Ok(Self {
+            memory,
+            backing,
+            table: Table::new(bytes >> SHIFT)?,
+            free: Mutex::new(Extents::new()),
+            file,
+        })
+    }
+
+    /// Has the file system allocate chunks: a store to a hole would end the program with SIGBUS when
+    /// the device is full.
+    fn allocate(&self, chunk: usize, count: usize) -> bool {
+        let Some(file) = &self.file else {
+            return true;
+        };
+        let (at, len) = ((chunk << SHIFT) as i64, (count << SHIFT) as i64);
+        loop {
+            // SAFETY: an open file.
+            match unsafe { libc::posix_fallocate(file.as_raw_fd(), at, len) } {
+                0 => return true,
+                libc::EINTR => {}
+                _ => return false,
+            }
+        }
+    }
+
+    /// Gives the memory of free chunks back to the kernel.
+    fn forget(&self, chunk: usize, count: usize) {
+        let how = match self.file {
+            Some(_) => libc::MADV_REMOVE,
+            None => libc::MADV_DONTNEED,
+        };
+        // SAFETY: within the mapping, and nothing is in use there. If it fails, the memory is kept.
+        unsafe {
+            let at = self.memory.base().add(chunk << SHIFT);
+            libc::madvise(at.as_ptr().cast(), count << SHIFT, how);
+        }
+    }
+}
+
+impl Chunks for Region {
+    /// There is no more memory.
+    type Error = ();
+
+    fn base(&self) -> NonNull<u8> {
+        self.memory.base()
+    }
+
+    fn align(&self) -> usize {
+        ALIGN
+    }
+
+    fn shift(&self) -> u32 {
+        SHIFT
+    }
+
+    fn spans(&self) -> &[Span] {
+        self.table.spans()
+    }
+
+    fn take(&self, count: usize) -> Result<usize, ()> {
+        let chunk = lock(&self.free).take(self.spans(), count).ok_or(())?;
+        if self.allocate(chunk, count) {
+            let (base, len) = (self.base().as_ptr(), self.memory.len() as u64);
+            let range = ((chunk << SHIFT) as u64, (count << SHIFT) as u64);
+            // SAFETY: all of the mapping.
+            unsafe { self.backing.prepare(base, len, range, Purpose::Capacity) };
+            return Ok(chunk);
+        }
+        lock(&self.free).give(self.spans(), chunk, count);
+        Err(())
+    }
+
+    fn give(&self, chunk: usize, count: usize) {
+        if count >= LARGE {
+            self.forget(chunk, count);
+        }
+        lock(&self.free).give(self.spans(), chunk, count);
+    }
+}

@@ -1,0 +1,113 @@
+//! What is known of a chunk, and the table of that.
+
+use std::io;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+
+use super::mapping::Mapping;
+
+/// Bytes of a page.
+const PAGE: usize = 4096;
+
+/// What is known of one chunk; of several that belong together, of the first.
+///
+/// Zeros are a chunk of which nothing is known. Who may change what is said with each field; that
+/// they are atomic costs nothing and needs no `unsafe`.
+#[derive(Default)]
+#[repr(C)]
+pub(super) struct Span {
+    /// What the chunk is, packed. Changed by whoever owns the chunk: it is stable as long as
+    /// somebody has memory in it.
+    what: AtomicU32,
+    /// Slots in use (under the lock of its shard). Of the last chunk of a free extent: its length
+    /// (under the lock of the extents).
+    pub used: Field,
+    /// The slot that was freed last, plus 1; it names the next one. Under the lock of its shard.
+    pub free: Field,
+    /// Slots from this one on were never used. Under the lock of its shard.
+    pub fresh: Field,
+    /// Neighbours in a list: of spans with room, or of free extents. 0 is none.
+    pub next: Field,
+    pub prev: Field,
+    /// Chunks, of a large allocation or of a free extent.
+    pub len: Field,
+    _filled: u32,
+}
+
+/// A number that others change only under the same lock.
+#[derive(Default)]
+#[repr(transparent)]
+pub(super) struct Field(AtomicU32);
+
+impl Field {
+    pub fn get(&self) -> u32 {
+        self.0.load(Relaxed)
+    }
+
+    pub fn set(&self, value: u32) {
+        self.0.store(value, Relaxed);
+    }
+}
+
+/// What a chunk is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum What {
+    /// None of ours, or not the first or last of anything.
+    Nothing,
+    /// Slots of one class; the shard is that of the thread that took the chunk.
+    Small { class: usize, shard: usize },
+    /// The first chunk of a large allocation.
+    Large,
+    /// The first or last chunk of a free extent.
+    Free,
+}
+
+impl Span {
+    #[inline]
+    pub fn what(&self) -> What {
+        let word = self.what.load(Relaxed);
+        match word & 3 {
+            1 => What::Small {
+                class: (word >> 8 & 0xff) as usize,
+                shard: (word >> 16) as usize,
+            },
+            2 => What::Large,
+            3 => What::Free,
+            _ => What::Nothing,
+        }
+    }
+
+    pub fn set(&self, what: What) {
+        let word = match what {
+            What::Nothing => 0,
+            What::Small { class, shard } => 1 | (class as u32) << 8 | (shard as u32) << 16,
+            What::Large => 2,
+            What::Free => 3,
+        };
+        self.what.store(word, Relaxed);
+    }
+}
+
+/// A span for each chunk. Pages of it come when they are touched.
+pub(super) struct Table {
+    memory: Mapping,
+    spans: usize,
+}
+
+impl Table {
+    /// For so many chunks.
+    pub fn new(chunks: usize) -> io::Result<Self> {
+        let len = (chunks * size_of::<Span>()).next_multiple_of(PAGE);
+        let memory = Mapping::new(len, PAGE, None)?;
+        Ok(Self {
+            memory,
+            spans: chunks,
+        })
+    }
+
+    #[inline]
+    pub fn spans(&self) -> &[Span] {
+        let first = self.memory.base().cast::<Span>();
+        // SAFETY: mapped for so many, all zeros, which are valid; all fields are atomic.
+        unsafe { std::slice::from_raw_parts(first.as_ptr(), self.spans) }
+    }
+}

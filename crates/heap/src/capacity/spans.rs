@@ -1,0 +1,328 @@
+//! The allocator: slots of one size in a chunk, or chunks of their own for what is large.
+//!
+//! A chunk belongs to the shard of the thread that took it, and goes back there whoever frees its
+//! slots, so that memory which one thread allocates and another frees does not pile up. A chunk
+//! without a slot in use is given back at once.
+
+use std::cell::Cell;
+use std::ptr::NonNull;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use super::class::{MAX_CLASSES, class_of, slot_of};
+use super::span::{Span, What};
+use crate::lock::lock;
+
+/// Threads share so many locks.
+const SHARDS: usize = 8;
+/// Every allocation is aligned at least so.
+const UNIT: usize = 16;
+
+/// Where chunks come from.
+pub(super) trait Chunks {
+    /// Why there are none.
+    type Error;
+
+    /// The first byte of chunk 0, aligned to [`align`](Chunks::align).
+    fn base(&self) -> NonNull<u8>;
+
+    /// The largest alignment that can be asked for.
+    fn align(&self) -> usize;
+
+    /// A chunk has `1 << shift` bytes.
+    fn shift(&self) -> u32;
+
+    /// A span for each chunk.
+    fn spans(&self) -> &[Span];
+
+    /// Takes so many chunks in a row, never chunk 0; says the first.
+    fn take(&self, count: usize) -> Result<usize, Self::Error>;
+
+    /// Gives chunks back, of which nothing is known any more.
+    fn give(&self, chunk: usize, count: usize);
+}
+
+/// All shards.
+pub(super) struct Spans {
+    shards: [Mutex<Shard>; SHARDS],
+    /// Bytes of chunks that were taken and not given back.
+    bytes: AtomicUsize,
+}
+
+/// Of each class, a chunk with a free slot, the first in a list; 0 is none.
+#[repr(align(128))]
+struct Shard([u32; MAX_CLASSES]);
+
+/// Where an address lies.
+struct Place {
+    chunk: usize,
+    /// Bytes of what was allocated there.
+    bytes: usize,
+    what: What,
+    slot: usize,
+}
+
+impl Spans {
+    pub const fn new() -> Self {
+        Self {
+            shards: [const { Mutex::new(Shard([0; MAX_CLASSES])) }; SHARDS],
+            bytes: AtomicUsize::new(0),
+        }
+    }
+
+    /// Bytes of all chunks in use.
+    pub fn bytes(&self) -> usize {
+        self.bytes.load(Ordering::Relaxed)
+    }
+
+    /// Memory of at least `bytes`, whatever it holds; `align` is a power of two that the chunks
+    /// allow.
+    pub fn alloc<C: Chunks>(
+        &self,
+        chunks: &C,
+        bytes: usize,
+        align: usize,
+    ) -> Result<NonNull<u8>, C::Error> {
+        debug_assert!(align.is_power_of_two() && align <= chunks.align());
+        // A slot of a power of two is aligned to it, as far as the base is.
+        let rounded = match align {
+            0..=UNIT => bytes,
+            _ => bytes.max(align).next_power_of_two(),
+        };
+        let chunk_bytes = 1 << chunks.shift();
+        if rounded <= chunk_bytes / 2 {
+            return self.alloc_small(chunks, class_of(rounded));
+        }
+        self.alloc_large(
+            chunks,
+            bytes.div_ceil(chunk_bytes).max(1),
+            align >> chunks.shift(),
+        )
+    }
+
+    fn alloc_small<C: Chunks>(&self, chunks: &C, class: usize) -> Result<NonNull<u8>, C::Error> {
+        let shard = this_shard();
+        let mut heads = lock(&self.shards[shard]);
+        let heads = &mut heads.0;
+        if heads[class] == 0 {
+            let chunk = self.take(chunks, 1)?;
+            let span = &chunks.spans()[chunk];
+            for field in [&span.used, &span.free, &span.fresh, &span.next, &span.prev] {
+                field.set(0);
+            }
+            span.set(What::Small { class, shard });
+            heads[class] = chunk as u32;
+        }
+        let chunk = heads[class] as usize;
+        let span = &chunks.spans()[chunk];
+        let (slot_bytes, chunk_bytes) = (slot_of(class), 1 << chunks.shift());
+        let slot = match span.free.get() {
+            0 => {
+                span.fresh.set(span.fresh.get() + 1);
+                span.fresh.get() - 1
+            }
+            freed => {
+                let link = address(chunks, chunk, (freed - 1) as usize * slot_bytes);
+                // SAFETY: the slot is free and ours by the lock; `free` has written its link.
+                span.free.set(unsafe { link.cast::<u32>().read() });
+                freed - 1
+            }
+        };
+        span.used.set(span.used.get() + 1);
+        if span.used.get() as usize == chunk_bytes / slot_bytes {
+            unlink(chunks.spans(), &mut heads[class], chunk);
+        }
+        Ok(address(chunks, chunk, slot as usize * slot_bytes))
+    }
+
+    /// `align` in chunks.
+    #[cold]
+    fn alloc_large<C: Chunks>(
+        &self,
+        chunks: &C,
+        count: usize,
+        align: usize,
+    ) -> Result<NonNull<u8>, C::Error> {
+        let more = align.max(1) - 1;
+        let first = self.take(chunks, count + more)?;
+        let chunk = first.next_multiple_of(align.max(1));
+        for (at, len) in [
+            (first, chunk - first),
+            (chunk + count, first + more - chunk),
+        ] {
+            if len > 0 {
+                self.give(chunks, at, len);
+            }
+        }
+        let span = &chunks.spans()[chunk];
+        span.len.set(count as u32);
+        span.set(What::Large);
+        Ok(address(chunks, chunk, 0))
+    }
+
+    /// Gives memory back.
+    ///
+    /// # Safety
+    ///
+    /// It was allocated here, was not freed, and nobody uses it any more.
+    pub unsafe fn free<C: Chunks>(&self, chunks: &C, memory: NonNull<u8>) {
+        let Some(place) = place_of(chunks, memory) else {
+            return;
+        };
+        let span = &chunks.spans()[place.chunk];
+        let What::Small { class, shard } = place.what else {
+            span.set(What::Nothing);
+            return self.give(chunks, place.chunk, span.len.get() as usize);
+        };
+        let mut heads = lock(&self.shards[shard]);
+        let head = &mut heads.0[class];
+        // SAFETY: nobody uses the slot any more, and it has at least 16 bytes.
+        unsafe { memory.cast::<u32>().write(span.free.get()) };
+        span.free.set(place.slot as u32 + 1);
+        let slots = (1 << chunks.shift()) / place.bytes;
+        if span.used.get() as usize == slots {
+            link(chunks.spans(), head, place.chunk);
+        }
+        span.used.set(span.used.get() - 1);
+        if span.used.get() == 0 {
+            unlink(chunks.spans(), head, place.chunk);
+            span.set(What::Nothing);
+            self.give(chunks, place.chunk, 1);
+        }
+    }
+
+    /// Memory of another size, with the same contents as far as they fit. Where there is none, the
+    /// old memory stays as it is.
+    ///
+    /// # Safety
+    ///
+    /// As [`Spans::free`].
+    pub unsafe fn resize<C: Chunks>(
+        &self,
+        chunks: &C,
+        memory: NonNull<u8>,
+        bytes: usize,
+        align: usize,
+    ) -> Result<NonNull<u8>, C::Error> {
+        let old = place_of(chunks, memory).map_or(0, |place| place.bytes);
+        let aligned = memory.addr().get().is_multiple_of(align);
+        if aligned && bytes <= old && self.shrink(chunks, memory, bytes) {
+            return Ok(memory);
+        }
+        let new = self.alloc(chunks, bytes, align)?;
+        // SAFETY: both have so many bytes, and the new memory is another one.
+        unsafe { new.copy_from_nonoverlapping(memory, old.min(bytes)) };
+        // SAFETY: the caller's.
+        unsafe { self.free(chunks, memory) };
+        Ok(new)
+    }
+
+    /// Whether memory can stay where it is if it needs fewer bytes: at most half of it is wasted.
+    fn shrink<C: Chunks>(&self, chunks: &C, memory: NonNull<u8>, bytes: usize) -> bool {
+        let Some(place) = place_of(chunks, memory) else {
+            return false;
+        };
+        let chunk_bytes = 1 << chunks.shift();
+        if place.what != What::Large || bytes <= chunk_bytes / 2 {
+            return bytes > place.bytes / 2 || place.bytes <= 2 * UNIT;
+        }
+        let span = &chunks.spans()[place.chunk];
+        let (old, new) = (span.len.get() as usize, bytes.div_ceil(chunk_bytes));
+        if new < old {
+            span.len.set(new as u32);
+            self.give(chunks, place.chunk + new, old - new);
+        }
+        true
+    }
+
+    /// Bytes of the allocation that begins there; `None` if none does.
+    pub fn size_of<C: Chunks>(&self, chunks: &C, memory: NonNull<u8>) -> Option<usize> {
+        let place = place_of(chunks, memory)?;
+        let begins = address(chunks, place.chunk, place.slot * place.bytes) == memory;
+        begins.then_some(place.bytes)
+    }
+
+    fn take<C: Chunks>(&self, chunks: &C, count: usize) -> Result<usize, C::Error> {
+        let chunk = chunks.take(count)?;
+        self.bytes
+            .fetch_add(count << chunks.shift(), Ordering::Relaxed);
+        Ok(chunk)
+    }
+
+    fn give<C: Chunks>(&self, chunks: &C, chunk: usize, count: usize) {
+        self.bytes
+            .fetch_sub(count << chunks.shift(), Ordering::Relaxed);
+        chunks.give(chunk, count);
+    }
+}
+
+#[inline]
+fn address<C: Chunks>(chunks: &C, chunk: usize, within: usize) -> NonNull<u8> {
+    // SAFETY: the chunk is one of these, so that its bytes are mapped.
+    unsafe { chunks.base().add((chunk << chunks.shift()) + within) }
+}
+
+/// Where memory of ours lies.
+#[inline]
+fn place_of<C: Chunks>(chunks: &C, memory: NonNull<u8>) -> Option<Place> {
+    let offset = memory
+        .addr()
+        .get()
+        .checked_sub(chunks.base().addr().get())?;
+    let chunk = offset >> chunks.shift();
+    let span = chunks.spans().get(chunk)?;
+    let what = span.what();
+    let (bytes, slot) = match what {
+        What::Small { class, .. } => {
+            let bytes = slot_of(class);
+            (bytes, (offset - (chunk << chunks.shift())) / bytes)
+        }
+        What::Large => ((span.len.get() as usize) << chunks.shift(), 0),
+        What::Nothing | What::Free => return None,
+    };
+    Some(Place {
+        chunk,
+        bytes,
+        what,
+        slot,
+    })
+}
+
+/// Puts a chunk in front of a list.
+pub(super) fn link(spans: &[Span], head: &mut u32, chunk: usize) {
+    spans[chunk].prev.set(0);
+    spans[chunk].next.set(*head);
+    if *head != 0 {
+        spans[*head as usize].prev.set(chunk as u32);
+    }
+    *head = chunk as u32;
+}
+
+/// Takes a chunk out of a list.
+pub(super) fn unlink(spans: &[Span], head: &mut u32, chunk: usize) {
+    let (prev, next) = (spans[chunk].prev.get(), spans[chunk].next.get());
+    match prev {
+        0 => *head = next,
+        prev => spans[prev as usize].next.set(next),
+    }
+    if next != 0 {
+        spans[next as usize].prev.set(prev);
+    }
+}
+
+/// The shard of this thread. Neither allocates nor is it ever torn down.
+fn this_shard() -> usize {
+    static NEXT: AtomicUsize = AtomicUsize::new(1);
+    thread_local! {
+        static NUMBER: Cell<usize> = const { Cell::new(0) };
+    }
+    NUMBER.with(|number| {
+        if number.get() == 0 {
+            number.set(NEXT.fetch_add(1, Ordering::Relaxed));
+        }
+        number.get() % SHARDS
+    })
+}
+
+#[cfg(test)]
+mod tests;
