@@ -1,0 +1,103 @@
+"""What is measured: each job is one peer in one way, on a new pool."""
+
+import os
+from dataclasses import dataclass
+
+MEMORY, FILE, COUNTS = "memory", "file", "counts"
+# Ways with the pool in memory.
+WAYS = {
+    "floor": ["put"],
+    "libpmemobj": ["transactions", "actions"],
+    "LMDB": ["unsynchronised"],
+    "terrace": ["sized", "growing"],
+}
+# Ways on a plain file, each with the way that fills the table beforehand, and whether many puts share a commit.
+SYNCHRONOUS = {
+    "libpmemobj": {"transactions": ("transactions", False), "actions": ("actions", False)},
+    "LMDB": {
+        "synchronous": ("unsynchronised", False),
+        "synchronous-writemap": ("unsynchronised", False),
+        "batched": ("unsynchronised", True),
+    },
+    "terrace": {"synchronous": ("sized", False), "batched": ("sized", True)},
+}
+ALLOCATORS = ["libpmemobj", "terrace"]
+# What has several writers at a time.
+THREADED = {"floor": ["put"], "libpmemobj": ["transactions", "actions"], "terrace": ["sized"]}
+
+
+@dataclass(frozen=True)
+class Amounts:
+    """How many operations: on a plain file with a commit each, with shared commits, and counted."""
+
+    committed: int
+    batched: int
+    counted: int
+
+
+FULL = Amounts(committed=2_000, batched=50_000, counted=5_000)
+QUICK = Amounts(committed=100, batched=1_000, counted=200)
+
+
+@dataclass(frozen=True)
+class Job:
+    medium: str
+    peer: str
+    way: str
+    entries: int
+    threads: int = 1
+    # The way that fills the table beforehand, in a process of its own.
+    filled: str = None
+    # One process each: the operations.
+    steps: tuple = ()
+    # Which keys the steps use: the first, and how many; all, if not said.
+    keys: tuple = None
+
+    def run(self, peers, pool):
+        """Its lines. The caller removes the pool."""
+        lines = []
+        if self.filled:
+            peers.run(self, pool, ["put"], way=self.filled)
+            # What filling has left to be written is not for those that are measured to write.
+            synchronise(pool)
+        for operations in self.steps:
+            lines += peers.run(
+                self, pool, operations, self.keys, forced=self.medium != FILE, counted=self.medium == COUNTS
+            )
+        return [line | {"medium": self.medium} for line in lines]
+
+
+def synchronise(path):
+    file = os.open(path, os.O_RDONLY)
+    os.fsync(file)
+    os.close(file)
+
+
+def measured(entries, amounts):
+    """The jobs of a repetition for tables of so many entries, whether or not their peers are there."""
+    whole = (("put", "get"), ("open", "iterate", "delete"))
+    jobs = []
+    for peer, ways in WAYS.items():
+        steps = (("put",),) if peer == "floor" else whole
+        jobs += [Job(MEMORY, peer, way, entries, steps=steps) for way in ways]
+    for peer, ways in THREADED.items():
+        steps = (("put",),) if peer == "floor" else (("put", "get", "delete"),)
+        jobs += [Job(MEMORY, peer, way, entries, threads=2, steps=steps) for way in ways]
+    jobs += [Job(MEMORY, peer, "allocator", entries, steps=(("allocate", "free"),)) for peer in ALLOCATORS]
+    for peer, ways in SYNCHRONOUS.items():
+        for way, (filled, batched) in ways.items():
+            keys = (entries, amounts.batched if batched else amounts.committed)
+            jobs.append(Job(FILE, peer, way, entries, filled=filled, steps=(("put",),), keys=keys))
+    return jobs
+
+
+def counted(entries, amounts):
+    """The jobs that count lines and fences: exact, so that once is enough."""
+    keys = (entries, amounts.counted)
+    jobs = [Job(COUNTS, "floor", "put", amounts.counted, steps=(("put",),))]
+    for peer in ("libpmemobj", "terrace"):
+        ways = WAYS[peer]
+        jobs += [Job(COUNTS, peer, way, entries, filled=way, steps=(("put", "delete"),), keys=keys) for way in ways]
+    keys = (0, amounts.counted)
+    jobs += [Job(COUNTS, peer, "allocator", entries, steps=(("allocate", "free"),), keys=keys) for peer in ALLOCATORS]
+    return jobs
