@@ -7,13 +7,13 @@ MEMORY, FILE, COUNTS = "memory", "file", "counts"
 # Ways with the pool in memory.
 WAYS = {
     "floor": ["put"],
-    "libpmemobj": ["transactions", "actions"],
+    "libpmemobj": ["transactions", "actions", "lean-transactions", "lean-actions"],
     "LMDB": ["unsynchronised"],
     "terrace": ["sized", "growing"],
 }
 # Ways on a plain file, each with the way that fills the table beforehand, and whether many puts share a commit.
 SYNCHRONOUS = {
-    "libpmemobj": {"transactions": ("transactions", False), "actions": ("actions", False)},
+    "libpmemobj": {way: (way, False) for way in ("lean-transactions", "lean-actions")},
     "LMDB": {
         "synchronous": ("unsynchronised", False),
         "synchronous-writemap": ("unsynchronised", False),
@@ -23,7 +23,7 @@ SYNCHRONOUS = {
 }
 ALLOCATORS = ["libpmemobj", "terrace"]
 # What has several writers at a time.
-THREADED = {"floor": ["put"], "libpmemobj": ["transactions", "actions"], "terrace": ["sized"]}
+THREADED = {"floor": ["put"], "libpmemobj": ["lean-transactions", "lean-actions"], "terrace": ["sized"]}
 
 
 @dataclass(frozen=True)

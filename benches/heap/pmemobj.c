@@ -1,10 +1,13 @@
 /* A persistent chained hash table on libpmemobj: its transactions, or its actions; and its allocator
    by itself (`allocator`). See common.h for how it is called.
 
-   Pointers in the pool are offsets of 8 bytes, as a program would have them that minds its lines, and
-   nobody counts the entries. Keys come once: a put that finds its key has failed.
+   Pointers in the pool are offsets of 8 bytes, as a program would have them that minds its lines. The
+   number of entries is kept in the pool, as by the hash tables among libpmemobj's own examples; the
+   lean ways do without, and whoever asks for it must count. Keys come once: a put that finds its key
+   has failed.
 
-   Ways: transactions, actions (put, get, delete, iterate, open), allocator (allocate, free). */
+   Ways: transactions, actions, lean-transactions, lean-actions (put, get, delete, iterate, open),
+   allocator (allocate, free). */
 #include <libpmemobj.h>
 
 #include "common.h"
@@ -16,30 +19,31 @@ enum { LOCKS = 4096 };
 /* What `allocate` allocates is as large as an entry. */
 enum { OBJECT = sizeof(Entry) };
 
-typedef struct { uint64_t buckets, bucket[]; } Table;
+typedef struct { uint64_t buckets, entries, bucket[]; } Table;
 
 static PMEMobjpool *pool;
 static uint64_t pool_id;
 static Table *table;
 static PMEMoid *objects;
 static pthread_mutex_t lock[LOCKS];
+/* What the way says. */
+static int with_actions, with_allocator, lean;
 
 static Entry *at(uint64_t offset) { return (Entry *)((char *)pool + offset); }
 
 static void open_pool(const Options *options) {
-    int allocator = !strcmp(options->way, "allocator");
     int fresh = access(options->pool, F_OK) != 0;
     pool = fresh ? pmemobj_create(options->pool, "bench", pool_bytes(options), 0600)
                  : pmemobj_open(options->pool, "bench");
     if (!pool) fail(pmemobj_errormsg());
     /* Of zeroes, if it is new. */
-    size_t bytes = allocator ? options->entries * sizeof *objects
-                          : sizeof *table + options->entries * sizeof table->bucket[0];
+    size_t bytes = with_allocator ? options->entries * sizeof *objects
+                                  : sizeof *table + options->entries * sizeof table->bucket[0];
     PMEMoid root = pmemobj_root(pool, fresh ? bytes : pmemobj_root_size(pool));
     if (OID_IS_NULL(root)) fail(pmemobj_errormsg());
     pool_id = root.pool_uuid_lo;
     table = pmemobj_direct(root), objects = pmemobj_direct(root);
-    if (!fresh || allocator) return;
+    if (!fresh || with_allocator) return;
     table->buckets = options->entries;
     pmemobj_persist(pool, table, sizeof *table);
 }
@@ -54,6 +58,12 @@ static uint64_t *find(const Item *key, uint64_t hash) {
     return pointer;
 }
 
+static void count_in_transaction(int64_t more) {
+    if (lean) return;
+    pmemobj_tx_add_range_direct(&table->entries, sizeof table->entries);
+    table->entries += more;
+}
+
 static void put_transaction(const Item *key, uint64_t hash, const Item *value) {
     uint64_t *head = bucket(hash);
     TX_BEGIN(pool) {
@@ -61,6 +71,7 @@ static void put_transaction(const Item *key, uint64_t hash, const Item *value) {
         *at(entry.off) = (Entry){*head, hash, *key, *value};
         pmemobj_tx_add_range_direct(head, sizeof *head);
         *head = entry.off;
+        count_in_transaction(1);
     } TX_ONABORT {
         fail(pmemobj_errormsg());
     } TX_END
@@ -72,29 +83,36 @@ static void delete_transaction(uint64_t *pointer) {
         pmemobj_tx_add_range_direct(pointer, sizeof *pointer);
         *pointer = at(gone)->next;
         pmemobj_tx_free((PMEMoid){pool_id, gone});
+        count_in_transaction(-1);
     } TX_ONABORT {
         fail(pmemobj_errormsg());
     } TX_END
 }
 
+/* Publishes two actions, and with them the number of entries. */
+static void publish(struct pobj_action action[3], int64_t more) {
+    if (!lean) pmemobj_set_value(pool, &action[2], &table->entries, table->entries + more);
+    if (pmemobj_publish(pool, action, lean ? 2 : 3)) fail(pmemobj_errormsg());
+}
+
 /* The entry is flushed and not waited for: publishing waits, before anything can be seen. */
 static void put_actions(const Item *key, uint64_t hash, const Item *value) {
     uint64_t *head = bucket(hash);
-    struct pobj_action action[2];
+    struct pobj_action action[3];
     PMEMoid entry = pmemobj_reserve(pool, &action[0], sizeof(Entry), ENTRY);
     if (OID_IS_NULL(entry)) fail(pmemobj_errormsg());
     *at(entry.off) = (Entry){*head, hash, *key, *value};
     pmemobj_flush(pool, at(entry.off), sizeof(Entry));
     pmemobj_set_value(pool, &action[1], head, entry.off);
-    if (pmemobj_publish(pool, action, 2)) fail(pmemobj_errormsg());
+    publish(action, 1);
 }
 
 static void delete_actions(uint64_t *pointer) {
-    struct pobj_action action[2];
+    struct pobj_action action[3];
     uint64_t gone = *pointer;
     pmemobj_set_value(pool, &action[0], pointer, at(gone)->next);
     pmemobj_defer_free(pool, (PMEMoid){pool_id, gone}, &action[1]);
-    if (pmemobj_publish(pool, action, 2)) fail(pmemobj_errormsg());
+    publish(action, -1);
 }
 
 /* A thread by itself needs no locks, and does not pay for them. */
@@ -110,13 +128,12 @@ static void unlock(pthread_mutex_t *mine) {
 }
 
 static void put(const Options *options, uint64_t from, uint64_t to) {
-    int actions = !strcmp(options->way, "actions");
     for (uint64_t turn = from; turn < to; turn++) {
         Item key = key_of(options->first + turn), value = value_of(&key);
         uint64_t hash = hash_of(&key);
         pthread_mutex_t *mine = locked(options, hash);
         if (*find(&key, hash)) fail("a key is there already");
-        (actions ? put_actions : put_transaction)(&key, hash, &value);
+        (with_actions ? put_actions : put_transaction)(&key, hash, &value);
         unlock(mine);
     }
 }
@@ -133,14 +150,13 @@ static void get(const Options *options, uint64_t from, uint64_t to) {
 }
 
 static void delete(const Options *options, uint64_t from, uint64_t to) {
-    int actions = !strcmp(options->way, "actions");
     for (uint64_t turn = from; turn < to; turn++) {
         Item key = key_of(scattered(options, turn));
         uint64_t hash = hash_of(&key);
         pthread_mutex_t *mine = locked(options, hash);
         uint64_t *pointer = find(&key, hash);
         if (!*pointer) fail("a key is lost");
-        (actions ? delete_actions : delete_transaction)(pointer);
+        (with_actions ? delete_actions : delete_transaction)(pointer);
         unlock(mine);
     }
 }
@@ -154,6 +170,7 @@ static void iterate(const Options *options) {
             visited++;
         }
     end(options, "iterate", visited);
+    if (!lean && visited != table->entries) fail("the number of entries is wrong");
 }
 
 static void first_get(const Options *options) {
@@ -184,11 +201,19 @@ static void carry_out(const Options *options, const char *operation) {
     else fail("operations are put, get, delete, iterate and open, or allocate and free");
 }
 
+static void take_way(const Options *options) {
+    lean = !strncmp(options->way, "lean-", 5);
+    const char *way = options->way + (lean ? 5 : 0);
+    with_actions = !strcmp(way, "actions"), with_allocator = !strcmp(way, "allocator");
+    if (!with_actions && strcmp(way, "transactions") && (lean || !with_allocator))
+        fail("ways are transactions, actions, lean-transactions, lean-actions and allocator");
+    if (options->threads > 1 && !lean && !with_allocator) fail("only the lean ways have several threads");
+}
+
 int main(int count, char **arguments) {
     peer = "libpmemobj";
     Options found = options(count, arguments);
-    if (strcmp(found.way, "transactions") && strcmp(found.way, "actions") && strcmp(found.way, "allocator"))
-        fail("ways are transactions, actions and allocator");
+    take_way(&found);
     for (int i = 0; i < LOCKS; i++) pthread_mutex_init(&lock[i], NULL);
     char **operation = found.operations;
     if (*operation && !strcmp(*operation, "open")) first_get(&found), operation++;
