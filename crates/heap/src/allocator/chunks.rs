@@ -1,0 +1,169 @@
+//! The first level of allocation: which chunks are free, and what the others are used for.
+
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+
+use crate::error::{Error, Result};
+use crate::layout::Geometry;
+use crate::layout::chunk::{MAX_CHUNKS, Use};
+use crate::lock::lock;
+use crate::medium::Medium;
+use crate::pool::Pool;
+
+/// The free chunks.
+#[derive(Default)]
+pub(crate) struct Chunks {
+    free: Mutex<Extents>,
+}
+
+/// Chunks that were taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Taken {
+    /// The first one.
+    pub chunk: u64,
+    /// Whether none of them was ever used, so that all are zeros.
+    pub fresh: bool,
+}
+
+/// Free chunks as lengths by first chunk; neighbours are merged.
+#[derive(Default)]
+struct Extents(BTreeMap<u64, u64>);
+
+impl Chunks {
+    /// Takes `count` chunks in a row, and says in the pool what they are used for, durably.
+    ///
+    /// `of` is [`Use::Free`] for what need not be known after the program's end.
+    ///
+    /// # Errors
+    ///
+    /// There are none, or a fence failed.
+    pub fn take<M: Medium>(&self, pool: &Pool<M>, count: u64, of: Use) -> Result<Taken> {
+        let mut free = lock(&self.free);
+        let chunk = free.take(count).ok_or_else(|| full(pool, count))?;
+        let (old, end) = (pool.used(), chunk + count);
+        let fresh = chunk >= old;
+        if matches!(of, Use::Records | Use::Roots) && !fresh {
+            // Nothing of an earlier life may come back.
+            let offset = pool.geometry.offset_of(chunk);
+            pool.zero(offset, count * pool.geometry.chunk_bytes());
+            pool.medium.fence()?;
+        }
+        if of != Use::Free {
+            pool.set_use(chunk, of);
+        }
+        if end > old {
+            pool.set_used(end);
+        }
+        pool.medium.fence()?;
+        Ok(Taken { chunk, fresh })
+    }
+
+    /// Gives chunks back. If their word stands for something by itself (records), it is made free
+    /// before, durably.
+    pub fn give<M: Medium>(&self, pool: &Pool<M>, chunk: u64, count: u64) {
+        lock(&self.free).give(&pool.geometry, chunk, count);
+    }
+
+    /// How many chunks are free.
+    pub fn count(&self) -> u64 {
+        lock(&self.free).0.values().sum()
+    }
+
+    /// The most free chunks in a row.
+    pub fn longest(&self) -> u64 {
+        lock(&self.free).0.values().max().copied().unwrap_or(0)
+    }
+}
+
+fn full<M: Medium>(pool: &Pool<M>, count: u64) -> Error {
+    let (chunk, all) = (pool.geometry.chunk_bytes(), pool.geometry.offset_of(pool.chunks()));
+    let most = pool.geometry.region_chunks() - 1;
+    if count > most.min(MAX_CHUNKS) {
+        return Error::usage(format!(
+            "an object of this pool has at most {} bytes, not {}",
+            most * chunk,
+            count * chunk
+        ));
+    }
+    Error::full(format!(
+        "the pool of {all} bytes is full: no {} bytes are free in a row; make it larger",
+        count * chunk
+    ))
+}
+
+impl Extents {
+    /// The first place where so many fit.
+    fn take(&mut self, count: u64) -> Option<u64> {
+        let (&chunk, &len) = self.0.iter().find(|&(_, &len)| len >= count)?;
+        self.0.remove(&chunk);
+        if len > count {
+            self.0.insert(chunk + count, len - count);
+        }
+        Some(chunk)
+    }
+
+    /// Tables of regions divide extents: they are never free.
+    fn give(&mut self, geometry: &Geometry, chunk: u64, count: u64) {
+        let (mut first, mut len) = (chunk, count);
+        if let Some((&before, &long)) = self.0.range(..chunk).next_back() {
+            debug_assert!(before + long <= chunk, "chunk {chunk} is free already");
+            if before + long == chunk {
+                (first, len) = (before, long + len);
+                self.0.remove(&before);
+            }
+        }
+        if let Some(behind) = self.0.remove(&(chunk + count)) {
+            len += behind;
+        }
+        debug_assert!(!(first..first + len).any(|chunk| geometry.is_table(chunk)));
+        self.0.insert(first, len);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::medium::simulated::{Granule, Simulated};
+
+    fn pool() -> Pool<Simulated> {
+        let geometry = Geometry {
+            shift: 12,
+            lanes: 1,
+            intents: 5,
+        };
+        Pool::create(Simulated::new(16 << 12, Granule::Line), geometry).unwrap()
+    }
+
+    #[test]
+    fn the_first_place_with_room_is_taken_and_neighbours_merge() {
+        let (pool, chunks) = (pool(), Chunks::default());
+        chunks.give(&pool, 2, 14);
+        let take = |count| {
+            chunks
+                .take(&pool, count, Use::Large { chunks: count })
+                .map(|taken| taken.chunk)
+        };
+        assert_eq!((take(3), take(4), take(1)), (Ok(2), Ok(5), Ok(9)));
+        chunks.give(&pool, 2, 3);
+        assert_eq!(take(4), Ok(10));
+        chunks.give(&pool, 9, 1);
+        chunks.give(&pool, 5, 4);
+        assert_eq!(chunks.longest(), 8);
+        assert_eq!(take(8), Ok(2));
+        assert!(take(3).is_err());
+        assert_eq!(pool.use_of(2), Ok(Use::Large { chunks: 8 }));
+    }
+
+    #[test]
+    fn chunks_of_records_are_zeros() {
+        let (pool, chunks) = (pool(), Chunks::default());
+        chunks.give(&pool, 2, 14);
+        let taken = chunks.take(&pool, 1, Use::Run { slot: 16 }).unwrap();
+        assert_eq!((taken.chunk, taken.fresh), (2, true));
+        pool.store_words(pool.geometry.offset_of(2) + 8, &[77]);
+        chunks.give(&pool, 2, 1);
+        let taken = chunks.take(&pool, 1, Use::Records).unwrap();
+        assert_eq!((taken.chunk, taken.fresh), (2, false));
+        assert_eq!(pool.load_words::<2>(pool.geometry.offset_of(2)), [0, 0]);
+    }
+}

@@ -1,0 +1,177 @@
+//! The write-aware allocator (NVWA; Kannan 2013, section 4.2): all that it knows of slots is in DRAM
+//! and follows from the allocation log, so reserving and releasing store nothing in the pool. Only
+//! a new chunk does.
+
+use std::sync::Mutex;
+use std::sync::atomic::Ordering;
+
+use super::class::Classes;
+use super::run::Run;
+use super::{Allocator, Cache, Room, Space};
+use crate::error::Result;
+use crate::layout::chunk::Use;
+use crate::lock::lock;
+use crate::medium::Medium;
+
+/// A lane takes slots of about so many bytes at once, and at most [`MAX_BATCH`].
+const BATCH_BYTES: u64 = 16 << 10;
+const MAX_BATCH: u64 = 64;
+
+/// The allocator.
+pub(crate) struct Nvwa {
+    classes: Classes,
+    /// Of each class, the chunks of its runs with free slots; the last one is used first.
+    partial: Box<[Mutex<Vec<u64>>]>,
+}
+
+impl Nvwa {
+    pub fn new(chunk_bytes: u64) -> Self {
+        let classes = Classes::new(chunk_bytes);
+        let partial = (0..classes.len()).map(|_| Mutex::default()).collect();
+        Self { classes, partial }
+    }
+
+    /// How many slots of a class move between its runs and a cache at once.
+    fn batch(&self, class: usize) -> usize {
+        (BATCH_BYTES / self.classes.slot(class)).clamp(1, MAX_BATCH) as usize
+    }
+
+    fn cached<'c>(&self, cache: &'c mut Cache, class: usize) -> &'c mut Vec<u64> {
+        if cache.slots.len() <= class {
+            cache.slots.resize_with(self.classes.len(), Vec::new);
+        }
+        &mut cache.slots[class]
+    }
+
+    /// Fills an empty cache from the runs of its class, or from a new one.
+    #[cold]
+    fn refill<M: Medium>(&self, space: &Space<M>, cache: &mut Cache, class: usize) -> Result<()> {
+        let slots = self.cached(cache, class);
+        let mut partial = lock(&self.partial[class]);
+        let run = loop {
+            let Some(&chunk) = partial.last() else {
+                let chunk = self.new_run(space, class)?;
+                partial.push(chunk);
+                continue;
+            };
+            let run = space.index.get(chunk).expect("a listed run is indexed");
+            if run.free_slots() > 0 {
+                break run;
+            }
+            run.listed.store(false, Ordering::Relaxed);
+            partial.pop();
+        };
+        run.take_some(self.batch(class), slots);
+        // The last is taken next: in the order of addresses, as the processor's prefetchers like it.
+        slots.reverse();
+        Ok(())
+    }
+
+    /// The chunk of a new run.
+    fn new_run<M: Medium>(&self, space: &Space<M>, class: usize) -> Result<u64> {
+        let slot = self.classes.slot(class);
+        let taken = space.chunks.take(&space.pool, 1, Use::Run { slot })?;
+        let geometry = &space.pool.geometry;
+        let first = geometry.offset_of(taken.chunk);
+        let run = Run::of_slots(first, slot, geometry.chunk_bytes());
+        run.listed.store(true, Ordering::Relaxed);
+        space.index.insert(taken.chunk, run);
+        Ok(taken.chunk)
+    }
+
+    fn reserve_large<M: Medium>(&self, space: &Space<M>, bytes: u64) -> Result<Room> {
+        let geometry = &space.pool.geometry;
+        let chunks = bytes.div_ceil(geometry.chunk_bytes());
+        let taken = space
+            .chunks
+            .take(&space.pool, chunks, Use::Large { chunks })?;
+        let offset = geometry.offset_of(taken.chunk);
+        let bytes = geometry.offset_of(chunks);
+        let run = space.index.insert(taken.chunk, Run::large(offset, bytes));
+        run.take(0);
+        let fresh = taken.fresh;
+        Ok(Room {
+            offset,
+            bytes,
+            fresh,
+        })
+    }
+
+    /// Gives the older half of a cache back to the runs.
+    #[cold]
+    fn drain<M: Medium>(&self, space: &Space<M>, slots: &mut Vec<u64>, class: usize) {
+        let mut partial = lock(&self.partial[class]);
+        for offset in slots.drain(..self.batch(class)) {
+            let chunk = space.pool.geometry.chunk_of(offset);
+            let run = space.index.get(chunk).expect("a cached slot's run is indexed");
+            run.give(run.slot_at(offset).expect("what is cached is a slot"));
+            if !run.listed.swap(true, Ordering::Relaxed) {
+                partial.push(chunk);
+            }
+        }
+    }
+}
+
+impl<M: Medium> Allocator<M> for Nvwa {
+    #[inline]
+    fn reserve(&self, space: &Space<M>, cache: &mut Cache, bytes: u64) -> Result<Room> {
+        let Some(class) = self.classes.of(bytes) else {
+            return self.reserve_large(space, bytes);
+        };
+        let bytes = self.classes.slot(class);
+        if self.cached(cache, class).is_empty() {
+            self.refill(space, cache, class)?;
+        }
+        let offset = self.cached(cache, class).pop();
+        Ok(Room {
+            offset: offset.expect("a cache that was filled is not empty"),
+            bytes,
+            fresh: false,
+        })
+    }
+
+    #[inline]
+    fn release(&self, space: &Space<M>, cache: &mut Cache, offset: u64) {
+        let chunk = space.pool.geometry.chunk_of(offset);
+        let run = space.index.get(chunk).expect("an object's run is indexed");
+        run.set_record(run.slot_at(offset).expect("an object begins a slot"), 0);
+        if run.large {
+            let chunks = space.pool.geometry.chunk_of(run.slot_bytes());
+            // SAFETY: the object is no longer in use, and it was the run's only one.
+            unsafe { space.index.remove(chunk) };
+            space.chunks.give(&space.pool, chunk, chunks);
+            return;
+        }
+        let class = self.classes.of(run.slot_bytes()).expect("a run has a class");
+        let batch = self.batch(class);
+        let slots = self.cached(cache, class);
+        slots.push(offset);
+        if slots.len() > 2 * batch {
+            self.drain(space, slots, class);
+        }
+    }
+
+    fn adopt(&self, space: &Space<M>, chunk: u64) {
+        let run = space.index.get(chunk).expect("an adopted run is indexed");
+        let class = self.classes.of(run.slot_bytes()).expect("a run has a class");
+        if !run.listed.swap(true, Ordering::Relaxed) {
+            lock(&self.partial[class]).push(chunk);
+        }
+    }
+
+    fn reclaim(&self, space: &Space<M>) {
+        for partial in &self.partial {
+            lock(partial).retain(|&chunk| {
+                let run = space.index.get(chunk).expect("a listed run is indexed");
+                if run.free_slots() < run.slots() {
+                    return true;
+                }
+                // SAFETY: all its slots are free, so nobody has an object or a slot of it, and the
+                // lock of its class keeps others from taking one.
+                unsafe { space.index.remove(chunk) };
+                space.chunks.give(&space.pool, chunk, 1);
+                false
+            });
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! What DRAM knows of a run: a chunk of slots of one size, or of a large object, which is a run of
+//! one slot.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+/// A run.
+pub(crate) struct Run {
+    first: u64,
+    slot: u64,
+    /// Whether it is one large object of whole chunks.
+    pub large: bool,
+    /// Of each slot, where the record of its object lies; 0 if there is none.
+    records: Box<[AtomicU64]>,
+    /// A bit for each slot that is neither in use nor in a lane's cache. Changed under the lock of
+    /// the class, or by recovery.
+    free: Box<[AtomicU64]>,
+    /// Whether its class has it in its list of runs with free slots.
+    pub listed: AtomicBool,
+}
+
+impl Run {
+    /// A run of slots that are all free.
+    pub fn of_slots(first: u64, slot: u64, chunk_bytes: u64) -> Self {
+        Self::new(first, slot, chunk_bytes / slot, false)
+    }
+
+    /// A large object.
+    pub fn large(first: u64, bytes: u64) -> Self {
+        Self::new(first, bytes, 1, true)
+    }
+
+    fn new(first: u64, slot: u64, slots: u64, large: bool) -> Self {
+        let word = |i: u64| match slots - i * 64 {
+            left @ 0..64 => (1 << left) - 1,
+            _ => u64::MAX,
+        };
+        Self {
+            first,
+            slot,
+            large,
+            records: (0..slots).map(|_| AtomicU64::new(0)).collect(),
+            free: (0..slots.div_ceil(64)).map(|i| AtomicU64::new(word(i))).collect(),
+            listed: AtomicBool::new(false),
+        }
+    }
+
+    pub fn slot_bytes(&self) -> u64 {
+        self.slot
+    }
+
+    /// Which slot begins at an offset.
+    #[inline]
+    pub fn slot_at(&self, offset: u64) -> Option<usize> {
+        let within = offset.checked_sub(self.first)?;
+        if within == 0 {
+            return Some(0);
+        }
+        if self.large {
+            return None;
+        }
+        // Offsets within a run of several slots fit 32 bits, which are divided faster.
+        let (within, slot) = (u32::try_from(within).ok()?, self.slot as u32);
+        let number = (within / slot) as usize;
+        (number * slot as usize == within as usize && number < self.records.len()).then_some(number)
+    }
+
+    pub fn offset_of(&self, slot: usize) -> u64 {
+        self.first + slot as u64 * self.slot
+    }
+
+    pub fn slots(&self) -> usize {
+        self.records.len()
+    }
+
+    #[inline]
+    pub fn record(&self, slot: usize) -> u64 {
+        self.records[slot].load(Ordering::Acquire)
+    }
+
+    #[inline]
+    pub fn set_record(&self, slot: usize, record: u64) {
+        self.records[slot].store(record, Ordering::Release);
+    }
+
+    /// Takes one slot; whether it was free.
+    pub fn take(&self, slot: usize) -> bool {
+        let bit = 1 << (slot % 64);
+        self.free[slot / 64].fetch_and(!bit, Ordering::AcqRel) & bit != 0
+    }
+
+    /// Gives one slot back.
+    pub fn give(&self, slot: usize) {
+        self.free[slot / 64].fetch_or(1 << (slot % 64), Ordering::AcqRel);
+    }
+
+    /// Takes at most `limit` slots, the first ones, and pushes their offsets.
+    pub fn take_some(&self, limit: usize, into: &mut Vec<u64>) {
+        let mut left = limit;
+        for (i, word) in self.free.iter().enumerate() {
+            let mut free = word.load(Ordering::Relaxed);
+            while free != 0 && left > 0 {
+                into.push(self.offset_of(i * 64 + free.trailing_zeros() as usize));
+                free &= free - 1;
+                left -= 1;
+            }
+            word.store(free, Ordering::Relaxed);
+            if left == 0 {
+                return;
+            }
+        }
+    }
+
+    pub fn free_slots(&self) -> usize {
+        let ones = |word: &AtomicU64| word.load(Ordering::Relaxed).count_ones() as usize;
+        self.free.iter().map(ones).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_slot_is_taken_once() {
+        let run = Run::of_slots(65536, 144, 65536);
+        assert_eq!((run.slots(), run.free_slots()), (455, 455));
+        let mut taken = Vec::new();
+        run.take_some(100, &mut taken);
+        run.take_some(1000, &mut taken);
+        let all: Vec<u64> = (0..455).map(|i| 65536 + i * 144).collect();
+        assert_eq!(taken, all);
+        run.give(454);
+        assert!(run.take(454) && !run.take(454));
+    }
+
+    #[test]
+    fn only_beginnings_of_slots_are_slots() {
+        let run = Run::of_slots(4096, 48, 4096);
+        assert_eq!(run.slot_at(4096 + 96), Some(2));
+        assert_eq!(run.slot_at(4096 + 100), None);
+        assert_eq!(run.slot_at(4000), None);
+        assert_eq!(run.slot_at(4096 + 85 * 48), None);
+    }
+}

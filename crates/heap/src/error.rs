@@ -1,0 +1,62 @@
+//! The one error style: a sentence that says what is wrong, with what, and what to do.
+
+use std::{fmt, io};
+
+/// What went wrong, for programs that go on differently.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cause {
+    /// What was asked for cannot be.
+    Usage,
+    /// There is no room left.
+    Full,
+    /// The pool holds what it cannot hold: it was damaged, or is something else.
+    Damaged,
+    /// The machine failed, or does not allow it.
+    System,
+}
+
+/// An error for people: one sentence.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Error {
+    /// What went wrong.
+    pub cause: Cause,
+    message: Box<str>,
+}
+
+/// A result with such an error.
+pub type Result<T> = std::result::Result<T, Error>;
+
+impl Error {
+    /// What was asked for cannot be.
+    pub fn usage(message: impl Into<String>) -> Self {
+        Self::new(Cause::Usage, message.into())
+    }
+
+    /// There is no room left.
+    pub fn full(message: impl Into<String>) -> Self {
+        Self::new(Cause::Full, message.into())
+    }
+
+    /// The pool holds what it cannot hold.
+    pub fn damaged(message: impl Into<String>) -> Self {
+        Self::new(Cause::Damaged, message.into())
+    }
+
+    /// The machine failed: "`what`: the system's reason".
+    pub fn system(what: impl fmt::Display, reason: io::Error) -> Self {
+        Self::new(Cause::System, format!("{what}: {reason}"))
+    }
+
+    fn new(cause: Cause, message: String) -> Self {
+        let message = message.into_boxed_str();
+        Self { cause, message }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Error {}

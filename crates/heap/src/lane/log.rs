@@ -1,0 +1,244 @@
+//! A lane's transaction log: words, objects and data apart from each other.
+//!
+//! Entries are appended until the log is full; then all operations of the lane are settled and it
+//! begins anew. That is the truncation of Kannan 2013, section 4.3, at the bound of the processor's
+//! last-level cache, [`MAX_CHUNKS`] chunks unless one transaction alone needs more.
+
+use crate::allocator::Space;
+use crate::checksum::Checksum;
+use crate::error::{Error, Result};
+use crate::layout::chunk::Use;
+use crate::layout::intent::Commit;
+use crate::medium::Medium;
+use crate::transaction::check_of_entry;
+
+use super::Held;
+
+/// Up to so many chunks the log grows before it is truncated: 1 MiB.
+const MAX_CHUNKS: u64 = 16;
+/// Bytes of an entry of the word log: offset, value.
+pub(crate) const WORD_ENTRY: u64 = 16;
+/// Bytes of an entry of the object log: offset, length, offset of its data.
+pub(crate) const OBJECT_ENTRY: u64 = 24;
+/// Bytes of an entry of the object log that undoes: also sequence and check.
+pub(crate) const UNDO_ENTRY: u64 = 40;
+
+/// Where a lane's log lies, and how far it is filled.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Log {
+    first: u64,
+    chunks: u64,
+    /// Offset of the first byte of each part that is not filled.
+    words: u64,
+    objects: u64,
+    data: u64,
+    /// Offset of the end of each part.
+    ends: [u64; 3],
+}
+
+/// How much room a transaction needs in each part, in bytes.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Need {
+    pub words: u64,
+    pub objects: u64,
+    pub data: u64,
+}
+
+impl Log {
+    /// A quarter for words, a quarter for objects, half for data.
+    fn of(first: u64, chunks: u64, shift: u32) -> Self {
+        let (begin, bytes) = (first << shift, chunks << shift);
+        Self {
+            first,
+            chunks,
+            words: begin,
+            objects: begin + bytes / 4,
+            data: begin + bytes / 2,
+            ends: [begin + bytes / 4, begin + bytes / 2, begin + bytes],
+        }
+    }
+
+    /// Where the next entry of the object log will be.
+    pub fn objects(&self) -> u64 {
+        self.objects
+    }
+
+    /// Appends the old contents of words, so that they can be put back, and flushes them. Whether
+    /// there was room.
+    pub fn keep<M: Medium>(
+        &mut self,
+        space: &Space<M>,
+        sequence: u64,
+        offset: u64,
+        old: &[u64],
+    ) -> bool {
+        let len = old.len() as u64 * 8;
+        let need = Need {
+            words: 0,
+            objects: UNDO_ENTRY,
+            data: len,
+        };
+        if !self.has(need) {
+            return false;
+        }
+        let (pool, at, data) = (&space.pool, self.objects, self.data);
+        pool.store_words(data, old);
+        let entry = [offset, len, data, sequence];
+        let check = check_of_entry(space, at, entry);
+        pool.store_words(at, &[offset, len, data, sequence, check]);
+        pool.medium.flush(data, len);
+        pool.medium.flush(at, UNDO_ENTRY);
+        self.objects += UNDO_ENTRY;
+        self.data += len;
+        true
+    }
+
+    /// Whether there is so much room.
+    pub fn has(&self, need: Need) -> bool {
+        let room = |at: u64, end: u64, need: u64| end - at >= need;
+        room(self.words, self.ends[0], need.words)
+            && room(self.objects, self.ends[1], need.objects)
+            && room(self.data, self.ends[2], need.data)
+    }
+}
+
+impl Held<'_> {
+    /// Sees to it that the log has room. It may settle all operations for that; then it begins
+    /// anew.
+    ///
+    /// # Errors
+    ///
+    /// The pool has no room for so large a log, or a fence failed.
+    pub fn make_room<M: Medium>(&mut self, space: &Space<M>, need: Need) -> Result<()> {
+        if self.state.log.has(need) {
+            return Ok(());
+        }
+        let geometry = &space.pool.geometry;
+        let bytes = (need.words * 4).max(need.objects * 4).max(need.data * 2);
+        let needed = bytes.div_ceil(geometry.chunk_bytes()).max(1);
+        self.settle(space)?;
+        let old = self.state.log;
+        let wanted = needed.next_power_of_two().max((old.chunks * 2).min(MAX_CHUNKS));
+        if wanted > old.chunks {
+            let lane = self.index as u16;
+            let take = |chunks| {
+                let taken = space.chunks.take(&space.pool, chunks, Use::Log { lane, chunks });
+                taken.map(|taken| (taken.chunk, chunks))
+            };
+            // A log that could be larger serves as well.
+            let (first, chunks) = take(wanted).or_else(|error| match old.chunks >= needed {
+                true => Ok((old.first, old.chunks)),
+                false => take(needed).map_err(|_| error),
+            })?;
+            if old.chunks > 0 && first != old.first {
+                space.chunks.give(&space.pool, old.first, old.chunks);
+            }
+            self.state.log = Log::of(first, chunks, geometry.shift);
+        } else {
+            self.state.log = Log::of(old.first, old.chunks, geometry.shift);
+        }
+        Ok(())
+    }
+
+    /// Appends words and their new values, and objects and their new contents, and flushes them.
+    /// There is room for them.
+    pub fn log<'a, M: Medium>(
+        &mut self,
+        space: &Space<M>,
+        words: &[(u64, u64)],
+        objects: impl Iterator<Item = (u64, &'a [u64])>,
+    ) -> Commit {
+        let (pool, log) = (&space.pool, &mut self.state.log);
+        let begin = *log;
+        let mut count = 0;
+        let mut sum = Checksum::new(begin.words);
+        for &(offset, value) in words {
+            let entry = [offset, value];
+            pool.store_words(log.words, &entry);
+            entry.into_iter().for_each(|word| sum.word(word));
+            log.words += WORD_ENTRY;
+        }
+        for (offset, data) in objects {
+            let entry = [offset, data.len() as u64 * 8, log.data];
+            pool.store_words(log.objects, &entry);
+            pool.store_words(log.data, data);
+            entry.iter().chain(data).for_each(|&word| sum.word(word));
+            log.objects += OBJECT_ENTRY;
+            log.data += data.len() as u64 * 8;
+            count += 1;
+        }
+        pool.medium.flush(begin.words, log.words - begin.words);
+        pool.medium.flush(begin.objects, log.objects - begin.objects);
+        pool.medium.flush(begin.data, log.data - begin.data);
+        Commit {
+            words: begin.words,
+            word_count: words.len() as u64,
+            objects: begin.objects,
+            object_count: count,
+            records: 0,
+            log: sum.finish(),
+        }
+    }
+}
+
+/// The entries of a commit, once its check has been found right.
+pub(crate) struct Entries {
+    /// Offsets of words and their new values.
+    pub words: Vec<(u64, u64)>,
+    /// Offset, length and offset of the data of objects.
+    pub objects: Vec<[u64; 3]>,
+}
+
+/// What a commit changes.
+///
+/// # Errors
+///
+/// It names bytes that are not in the pool, or its check is wrong.
+pub(crate) fn entries<M: Medium>(space: &Space<M>, commit: &Commit) -> Result<Entries> {
+    if check(space, commit) != Some(commit.log) {
+        return Err(Error::damaged(format!(
+            "the transaction log at {} is damaged",
+            commit.words
+        )));
+    }
+    let pool = &space.pool;
+    let words = (0..commit.word_count)
+        .map(|i| pool.load_words::<2>(commit.words + i * WORD_ENTRY))
+        .map(|[offset, value]| (offset, value))
+        .collect();
+    let objects = (0..commit.object_count)
+        .map(|i| pool.load_words(commit.objects + i * OBJECT_ENTRY))
+        .collect();
+    Ok(Entries { words, objects })
+}
+
+/// The check of a commit's entries and data; `None` if they are not all in the pool.
+fn check<M: Medium>(space: &Space<M>, commit: &Commit) -> Option<u64> {
+    let pool = &space.pool;
+    let within = |at: u64, count: u64, entry: u64| {
+        let len = count.checked_mul(entry);
+        len.is_some_and(|len| pool.holds(at, len))
+    };
+    if !within(commit.words, commit.word_count, WORD_ENTRY)
+        || !within(commit.objects, commit.object_count, OBJECT_ENTRY)
+    {
+        return None;
+    }
+    let mut sum = Checksum::new(commit.words);
+    let mut add = |at: u64, len: u64| {
+        for offset in (at..at + len).step_by(8) {
+            sum.word(pool.medium.load_word(offset));
+        }
+    };
+    add(commit.words, commit.word_count * WORD_ENTRY);
+    for i in 0..commit.object_count {
+        let at = commit.objects + i * OBJECT_ENTRY;
+        let [offset, len, data] = pool.load_words(at);
+        if !pool.holds(data, len) || !pool.holds(offset, len) {
+            return None;
+        }
+        add(at, OBJECT_ENTRY);
+        add(data, len);
+    }
+    Some(sum.finish())
+}

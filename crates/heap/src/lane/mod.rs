@@ -1,0 +1,309 @@
+//! Lanes: threads that work at the same time each hold one, and share nothing else that they write.
+//!
+//! Order of locks: whatever protects the user's data, then the state of one lane, then one of those
+//! that are held for moments only: a window's, an allocator's, the free chunks'. Nobody who holds a
+//! lane waits for another one.
+
+pub(crate) mod log;
+pub(crate) mod window;
+
+use std::cell::Cell;
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard};
+
+use crate::allocator::{Cache, Space};
+use crate::error::Result;
+use crate::layout::chunk::Use;
+use crate::layout::record::RECORD_BYTES;
+use crate::lock::lock;
+use crate::medium::Medium;
+
+use log::Log;
+use window::{Range, Window};
+
+/// A lane with more free places for records than this lets others have some.
+const MAX_SPARE: usize = 8192;
+
+/// All lanes of a heap.
+pub(crate) struct Lanes {
+    lanes: Box<[Lane]>,
+    /// Lanes from this one on were never held.
+    used: AtomicUsize,
+}
+
+/// A lane.
+pub(crate) struct Lane {
+    pub window: Window,
+    state: Mutex<State>,
+}
+
+/// What only the thread that holds a lane looks at.
+pub(crate) struct State {
+    /// The last operation that passed its fence.
+    pub fenced: u64,
+    /// The thread that did it.
+    thread: u64,
+    /// Slots for objects.
+    pub cache: Cache,
+    /// Places for records; the last one is taken next.
+    pub records: Vec<u64>,
+    /// What was freed and may still be freed again after a crash, oldest first.
+    freed: VecDeque<Freed>,
+    /// Intents that were written since the pool was opened.
+    pub intents: u64,
+    /// The transaction log.
+    pub log: Log,
+}
+
+/// An object that is no longer in use.
+#[derive(Clone, Copy)]
+pub(crate) struct Freed {
+    /// The operation that freed it.
+    pub sequence: u64,
+    pub object: u64,
+    /// Where its record was.
+    pub record: u64,
+}
+
+impl Lanes {
+    /// Lanes by the sequence up to which each is settled.
+    pub fn new(settled: impl IntoIterator<Item = u64>) -> Self {
+        Self {
+            lanes: settled.into_iter().map(Lane::new).collect(),
+            used: AtomicUsize::new(0),
+        }
+    }
+
+    /// Holds the lane of this thread, or another one that nobody holds.
+    #[inline]
+    pub fn hold(&self) -> Held<'_> {
+        let (thread, own) = this_thread();
+        let own = own % self.lanes.len();
+        let state = self.lanes[own].state.try_lock();
+        let (index, state) = match state {
+            Ok(state) => (own, state),
+            Err(_) => self.hold_any(own),
+        };
+        if index >= self.used.load(Ordering::Relaxed) {
+            self.used.fetch_max(index + 1, Ordering::AcqRel);
+        }
+        let lane = &self.lanes[index];
+        Held {
+            lanes: self,
+            lane,
+            index,
+            thread,
+            state,
+        }
+    }
+
+    #[cold]
+    fn hold_any(&self, own: usize) -> (usize, MutexGuard<'_, State>) {
+        let others = (1..self.lanes.len()).map(|i| (own + i) % self.lanes.len());
+        for index in others {
+            if let Ok(state) = self.lanes[index].state.try_lock() {
+                return (index, state);
+            }
+        }
+        (own, lock(&self.lanes[own].state))
+    }
+
+    /// Makes the effects of all lanes durable and settles them. The caller holds none.
+    ///
+    /// # Errors
+    ///
+    /// A fence failed.
+    pub fn settle<M: Medium>(&self, space: &Space<M>) -> Result<()> {
+        let used = &self.lanes[..self.used.load(Ordering::Acquire)];
+        let _held: Vec<_> = used.iter().map(|lane| lock(&lane.state)).collect();
+        for lane in used {
+            lane.window.flush(&space.pool);
+        }
+        if !used.is_empty() {
+            space.pool.medium.fence()?;
+        }
+        for (index, lane) in used.iter().enumerate() {
+            let at = space.pool.geometry.settled_of(index);
+            lane.window.settle_all(&space.pool, at)?;
+        }
+        Ok(())
+    }
+}
+
+impl Lane {
+    fn new(settled: u64) -> Self {
+        Self {
+            window: Window::new(settled),
+            state: Mutex::new(State {
+                fenced: settled,
+                thread: 0,
+                cache: Cache::default(),
+                records: Vec::new(),
+                freed: VecDeque::new(),
+                intents: 0,
+                log: Log::default(),
+            }),
+        }
+    }
+}
+
+/// A lane that this thread holds.
+pub(crate) struct Held<'l> {
+    lanes: &'l Lanes,
+    lane: &'l Lane,
+    pub index: usize,
+    thread: u64,
+    pub state: MutexGuard<'l, State>,
+}
+
+impl Held<'_> {
+    /// The sequence of the next operation.
+    pub fn next(&self) -> u64 {
+        self.state.fenced + 1
+    }
+
+    /// Settles what other lanes may do again to these ranges. The caller holds off all other threads
+    /// that would change them.
+    ///
+    /// # Errors
+    ///
+    /// A fence failed.
+    #[inline]
+    pub fn settle_others<M: Medium>(&self, space: &Space<M>, ranges: &[Range]) -> Result<()> {
+        let used = self.lanes.used.load(Ordering::Acquire);
+        for (index, other) in self.lanes.lanes[..used].iter().enumerate() {
+            if index != self.index {
+                let at = space.pool.geometry.settled_of(index);
+                other.window.settle_for(&space.pool, at, ranges)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What was flushed becomes durable, and with it the next operation, which is going to change
+    /// these ranges in place.
+    ///
+    /// # Errors
+    ///
+    /// The fence failed.
+    #[inline]
+    pub fn fence<M: Medium>(&mut self, space: &Space<M>, effects: &[Range]) -> Result<()> {
+        self.fence_effects(space)?;
+        self.state.fenced += 1;
+        self.lane.window.enter(self.state.fenced, effects);
+        Ok(())
+    }
+
+    /// Makes durable what the last operations have changed, and whatever else was flushed.
+    ///
+    /// # Errors
+    ///
+    /// The fence failed.
+    #[inline]
+    pub fn fence_effects<M: Medium>(&mut self, space: &Space<M>) -> Result<()> {
+        if self.state.thread != self.thread {
+            // Another thread's flushes are not this one's to wait for.
+            self.lane.window.flush(&space.pool);
+            self.state.thread = self.thread;
+        }
+        space.pool.medium.fence()
+    }
+
+    /// Sees to it that no operation of this lane is ever done again, so that its log can be
+    /// overwritten.
+    ///
+    /// # Errors
+    ///
+    /// A fence failed.
+    pub fn settle<M: Medium>(&mut self, space: &Space<M>) -> Result<()> {
+        self.fence_effects(space)?;
+        let at = space.pool.geometry.settled_of(self.index);
+        self.lane.window.settle_all(&space.pool, at)
+    }
+
+    pub fn settled(&self) -> u64 {
+        self.lane.window.settled()
+    }
+
+    /// An object is free from the operation that is under way on.
+    #[inline]
+    pub fn free_later(&mut self, object: u64, record: u64) {
+        let sequence = self.state.fenced;
+        self.state.freed.push_back(Freed {
+            sequence,
+            object,
+            record,
+        });
+    }
+
+    /// An object that was freed so long ago that nothing will free it again.
+    #[inline]
+    pub fn next_freed(&mut self) -> Option<Freed> {
+        let fenced = self.state.fenced;
+        let settled = self.settled();
+        let old = |freed: &Freed| freed.sequence + 2 <= fenced || freed.sequence <= settled;
+        let first = self.state.freed.front().is_some_and(old);
+        if first { self.state.freed.pop_front() } else { None }
+    }
+
+    /// A place for a record.
+    ///
+    /// # Errors
+    ///
+    /// There is no room for another chunk of records, or a fence failed.
+    #[inline]
+    pub fn take_record<M: Medium>(&mut self, space: &Space<M>) -> Result<u64> {
+        if let Some(record) = self.state.records.pop() {
+            return Ok(record);
+        }
+        self.take_chunk_of_records(space)
+    }
+
+    #[cold]
+    fn take_chunk_of_records<M: Medium>(&mut self, space: &Space<M>) -> Result<u64> {
+        let spare = lock(&space.spare_records).pop();
+        if let Some(places) = spare {
+            self.state.records = places;
+        } else {
+            let geometry = &space.pool.geometry;
+            let taken = space.chunks.take(&space.pool, 1, Use::Records)?;
+            let first = geometry.offset_of(taken.chunk);
+            let places = (first..first + geometry.chunk_bytes()).step_by(RECORD_BYTES as usize);
+            self.state.records.extend(places);
+            self.state.records.reverse();
+        }
+        Ok(self.state.records.pop().expect("a chunk has records"))
+    }
+
+    /// A place for a record is free again.
+    #[inline]
+    pub fn give_record<M: Medium>(&mut self, space: &Space<M>, place: u64) {
+        self.state.records.push(place);
+        if self.state.records.len() > MAX_SPARE {
+            let places = self.state.records.drain(..MAX_SPARE / 2).collect();
+            lock(&space.spare_records).push(places);
+        }
+    }
+}
+
+/// This thread's number, and the lane that it would like.
+fn this_thread() -> (u64, usize) {
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    thread_local! {
+        static NUMBER: u64 = NEXT.fetch_add(1, Ordering::Relaxed);
+    }
+    let number = NUMBER.with(|number| *number);
+    let lane = LANE.with(Cell::get).unwrap_or(number as usize);
+    (number, lane)
+}
+
+thread_local! {
+    static LANE: Cell<Option<usize>> = const { Cell::new(None) };
+}
+
+/// Has the calling thread use the lane of this number, modulo their count, in every heap: for
+/// programs that know their threads, and for tests.
+pub fn use_lane(number: usize) {
+    LANE.with(|lane| lane.set(Some(number)));
+}

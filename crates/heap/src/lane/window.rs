@@ -1,0 +1,244 @@
+//! What a lane's last operations change, for threads of other lanes that are about to change the
+//! same.
+//!
+//! Let F be the last operation of a lane that passed its fence. A crash may have F - 1, F and, if it
+//! is under way, F + 1 carried out again. So another lane that changes what one of them names must
+//! settle it first (`FORMAT.md`, "Nothing newer is overwritten"). Whoever changes data holds, by
+//! whatever lock protects them, off all others that would; so what it finds here that concerns its
+//! data is complete: F - 1 or F, never F + 1.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::error::Result;
+use crate::layout::checked;
+use crate::lock::lock;
+use crate::medium::{Medium, WORD_BYTES};
+use crate::pool::Pool;
+
+/// Operations of which the ranges are kept: F - 1, F and F + 1.
+const KEPT: usize = 3;
+/// Ranges of an operation that fit here; others are kept under the lock.
+const RANGES: usize = 2;
+/// Stands for ranges that are kept under the lock.
+const WIDE: u64 = u64::MAX;
+/// Bits of a packed range's length, in words.
+const LEN_BITS: u32 = 19;
+
+/// Some bytes of the pool, whole words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Range {
+    pub offset: u64,
+    pub len: u64,
+}
+
+impl Range {
+    /// One word.
+    pub fn word(offset: u64) -> Self {
+        let len = WORD_BYTES;
+        Self { offset, len }
+    }
+
+    #[inline]
+    fn overlaps(self, other: Self) -> bool {
+        self.offset < other.offset + other.len && other.offset < self.offset + self.len
+    }
+
+    /// As one word, if it fits.
+    #[inline]
+    fn pack(self) -> Option<u64> {
+        let (start, words) = (self.offset / WORD_BYTES, self.len / WORD_BYTES);
+        let fits = words < 1 << LEN_BITS && start < 1 << (63 - LEN_BITS);
+        fits.then_some(start << LEN_BITS | words)
+    }
+
+    #[inline]
+    fn unpack(word: u64) -> Self {
+        Self {
+            offset: (word >> LEN_BITS) * WORD_BYTES,
+            len: (word & ((1 << LEN_BITS) - 1)) * WORD_BYTES,
+        }
+    }
+}
+
+/// One cache line that the lane writes and all others read.
+#[repr(align(64))]
+pub(crate) struct Window {
+    /// F.
+    fenced: AtomicU64,
+    /// What needs not be done again.
+    settled: AtomicU64,
+    /// Of each operation that is kept, by its sequence modulo [`KEPT`].
+    ranges: [[AtomicU64; RANGES]; KEPT],
+    /// The ranges of those that did not fit; held by whoever settles.
+    wide: Mutex<[Vec<Range>; KEPT]>,
+}
+
+impl Window {
+    /// Of a lane whose operations up to `settled` are settled.
+    pub fn new(settled: u64) -> Self {
+        Self {
+            fenced: AtomicU64::new(settled),
+            settled: AtomicU64::new(settled),
+            ranges: Default::default(),
+            wide: Mutex::default(),
+        }
+    }
+
+    pub fn settled(&self) -> u64 {
+        self.settled.load(Ordering::Acquire)
+    }
+
+    /// An operation has passed its fence and is going to change these.
+    #[inline]
+    pub fn enter(&self, sequence: u64, ranges: &[Range]) {
+        let kept = &self.ranges[sequence as usize % KEPT];
+        let packed = |i: usize| ranges.get(i).map_or(Some(0), |range| range.pack());
+        match (packed(0), packed(1)) {
+            (Some(first), Some(second)) if ranges.len() <= RANGES => {
+                kept[0].store(first, Ordering::Relaxed);
+                kept[1].store(second, Ordering::Relaxed);
+            }
+            _ => {
+                lock(&self.wide)[sequence as usize % KEPT] = ranges.to_vec();
+                kept[0].store(WIDE, Ordering::Relaxed);
+            }
+        }
+        self.fenced.store(sequence, Ordering::Release);
+    }
+
+    /// Whether one of the last two operations may have to do with these ranges.
+    #[inline]
+    fn may_concern(&self, ranges: &[Range]) -> bool {
+        let fenced = self.fenced.load(Ordering::Acquire);
+        if fenced <= self.settled.load(Ordering::Relaxed) {
+            return false;
+        }
+        [fenced, fenced.wrapping_sub(1)].iter().any(|sequence| {
+            let kept = &self.ranges[*sequence as usize % KEPT];
+            let packed = kept[0].load(Ordering::Relaxed);
+            let names = |word: u64| {
+                let theirs = Range::unpack(word);
+                ranges.iter().any(|range| range.overlaps(theirs))
+            };
+            packed == WIDE || names(packed) || names(kept[1].load(Ordering::Relaxed))
+        })
+    }
+
+    /// Makes certain that nothing that concerns these ranges is ever done again. The caller holds
+    /// off all others that would change them. `at` is where the pool says what is settled.
+    ///
+    /// # Errors
+    ///
+    /// A fence failed.
+    #[inline]
+    pub fn settle_for<M: Medium>(&self, pool: &Pool<M>, at: u64, ranges: &[Range]) -> Result<()> {
+        if self.may_concern(ranges) {
+            return self.settle_slowly(pool, at, ranges);
+        }
+        Ok(())
+    }
+
+    #[cold]
+    fn settle_slowly<M: Medium>(&self, pool: &Pool<M>, at: u64, ranges: &[Range]) -> Result<()> {
+        let wide = lock(&self.wide);
+        let fenced = self.fenced.load(Ordering::Acquire);
+        let settled = self.settled.load(Ordering::Relaxed);
+        let last = [fenced, fenced.saturating_sub(1)];
+        let concerns = |&&sequence: &&u64| {
+            let theirs = self.kept(&wide, sequence);
+            let overlap = |range: &Range| theirs.iter().any(|other| range.overlaps(*other));
+            sequence > settled && ranges.iter().any(overlap)
+        };
+        let Some(&target) = last.iter().find(concerns) else {
+            return Ok(());
+        };
+        for sequence in last.into_iter().filter(|&sequence| sequence <= target) {
+            for range in self.kept(&wide, sequence) {
+                pool.medium.flush(range.offset, range.len);
+            }
+        }
+        pool.medium.fence()?;
+        self.store_settled(pool, at, target)
+    }
+
+    /// Flushes all that the last two operations have changed, for a thread that fences after
+    /// another one of the same lane.
+    pub fn flush<M: Medium>(&self, pool: &Pool<M>) {
+        let wide = lock(&self.wide);
+        let fenced = self.fenced.load(Ordering::Acquire);
+        for sequence in [fenced, fenced.saturating_sub(1)] {
+            for range in self.kept(&wide, sequence) {
+                pool.medium.flush(range.offset, range.len);
+            }
+        }
+    }
+
+    /// Settles everything. The caller holds the lane, and has fenced all effects.
+    ///
+    /// # Errors
+    ///
+    /// A fence failed.
+    pub fn settle_all<M: Medium>(&self, pool: &Pool<M>, at: u64) -> Result<()> {
+        let _alone = lock(&self.wide);
+        let fenced = self.fenced.load(Ordering::Relaxed);
+        if fenced > self.settled.load(Ordering::Relaxed) {
+            self.store_settled(pool, at, fenced)?;
+        }
+        Ok(())
+    }
+
+    fn store_settled<M: Medium>(&self, pool: &Pool<M>, at: u64, sequence: u64) -> Result<()> {
+        pool.medium.store_word(at, checked(at, sequence));
+        pool.medium.flush(at, WORD_BYTES);
+        pool.medium.fence()?;
+        self.settled.store(sequence, Ordering::Release);
+        Ok(())
+    }
+
+    fn kept(&self, wide: &[Vec<Range>; KEPT], sequence: u64) -> Vec<Range> {
+        let slot = sequence as usize % KEPT;
+        let words = [0, 1].map(|i| self.ranges[slot][i].load(Ordering::Relaxed));
+        match words[0] {
+            WIDE => wide[slot].clone(),
+            _ => words.map(Range::unpack).to_vec(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_survive_packing_or_do_not_fit() {
+        for (offset, len) in [(0, 8), (64, 144), (1 << 40, 4 << 20)] {
+            let range = Range { offset, len };
+            match range.pack() {
+                Some(word) => assert_eq!(Range::unpack(word), range),
+                None => assert_eq!(len, 4 << 20),
+            }
+        }
+    }
+
+    #[test]
+    fn only_the_last_two_operations_are_looked_at() {
+        let window = Window::new(10);
+        let word = |offset| [Range::word(offset)];
+        assert!(!window.may_concern(&word(0)));
+        for sequence in 11..15 {
+            window.enter(sequence, &[Range::word(sequence * 8), Range { offset: 4096, len: 0 }]);
+        }
+        assert!(window.may_concern(&word(14 * 8)) && window.may_concern(&word(13 * 8)));
+        assert!(!window.may_concern(&word(12 * 8)) && !window.may_concern(&word(4096)));
+    }
+
+    #[test]
+    fn many_ranges_are_kept_too() {
+        let window = Window::new(0);
+        let three = [0, 800, 1600].map(Range::word);
+        window.enter(1, &three);
+        assert_eq!(window.kept(&lock(&window.wide), 1), three);
+        assert!(window.may_concern(&[Range::word(1600)]));
+    }
+}

@@ -1,0 +1,97 @@
+//! The header of a pool and of its other regions.
+
+use super::{Geometry, checked, unchecked};
+use crate::checksum::checksum;
+use crate::error::{Error, Result};
+
+/// "TERRHEAP" in the order of bytes.
+const MAGIC: u64 = u64::from_le_bytes(*b"TERRHEAP");
+/// "TERRREGN".
+const REGION_MAGIC: u64 = u64::from_le_bytes(*b"TERRREGN");
+/// Of the format; another one is refused.
+const VERSION: u64 = 1;
+
+/// Words of the part that never changes.
+pub(crate) const WORDS: usize = 8;
+/// Where the word lies that says how many chunks the pool has.
+pub(crate) const CHUNKS_AT: u64 = 64;
+/// Where the word lies that says how many chunks were ever used.
+pub(crate) const USED_AT: u64 = 72;
+
+/// Bits of the fields of byte 8.
+const SHIFT_AT: u32 = 32;
+const LANES_AT: u32 = 40;
+const INTENTS_AT: u32 = 56;
+
+/// The words that never change.
+pub(crate) fn encode(geometry: &Geometry) -> [u64; WORDS] {
+    let mut words = [0; WORDS];
+    words[0] = MAGIC;
+    words[1] = VERSION
+        | u64::from(geometry.shift) << SHIFT_AT
+        | u64::from(geometry.lanes) << LANES_AT
+        | u64::from(geometry.intents) << INTENTS_AT;
+    words[7] = checksum(0, &words[..7]);
+    words
+}
+
+/// What a pool's first words say.
+///
+/// # Errors
+///
+/// It is no pool, of another version, or damaged.
+pub(crate) fn decode(words: &[u64; WORDS]) -> Result<Geometry> {
+    if words[0] != MAGIC {
+        return Err(Error::damaged(
+            "this is no pool: it does not begin with TERRHEAP",
+        ));
+    }
+    let version = words[1] as u32;
+    if u64::from(version) != VERSION {
+        return Err(Error::damaged(format!(
+            "the pool has format version {version}, and this program knows {VERSION}"
+        )));
+    }
+    let geometry = Geometry {
+        shift: (words[1] >> SHIFT_AT) as u8 as u32,
+        lanes: (words[1] >> LANES_AT) as u16,
+        intents: (words[1] >> INTENTS_AT) as u8,
+    };
+    let sane = SHIFTS.contains(&geometry.shift)
+        && (1..=256).contains(&geometry.lanes)
+        && geometry.intents >= MIN_INTENTS;
+    if !sane || checksum(0, &words[..7]) != words[7] {
+        return Err(Error::damaged(
+            "the pool's header is damaged: its checksum is wrong",
+        ));
+    }
+    Ok(geometry)
+}
+
+/// What `shift` can be: a chunk holds a region's header, and a chunk number fits its field.
+pub(crate) const SHIFTS: std::ops::RangeInclusive<u32> = 12..=24;
+/// Intents of two operations that may have to be repeated, of one that is under way, of undo twice.
+pub(crate) const MIN_INTENTS: u8 = 5;
+
+/// The first words of a region that is not the pool's first.
+pub(crate) fn region(number: u64) -> [u64; 2] {
+    [REGION_MAGIC, number]
+}
+
+/// A count of chunks at `CHUNKS_AT` or `USED_AT`, as it is stored.
+pub(crate) fn encode_count(at: u64, chunks: u64) -> u64 {
+    checked(at, chunks)
+}
+
+/// A count of chunks.
+///
+/// # Errors
+///
+/// Its check is wrong.
+pub(crate) fn decode_count(at: u64, word: u64) -> Result<u64> {
+    unchecked(at, word).ok_or_else(|| {
+        Error::damaged(format!(
+            "the pool's header is damaged: the count at byte {at} is wrong"
+        ))
+    })
+}

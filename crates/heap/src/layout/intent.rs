@@ -1,0 +1,150 @@
+//! The intent: a line that says all that an operation will change.
+
+use super::{FIELD_BITS, FIELD_MAX};
+use crate::checksum::checksum;
+
+/// Words of an intent: a line.
+pub(crate) const INTENT_WORDS: usize = 8;
+/// The most words that an intent changes without a log.
+pub(crate) const MAX_PAIRS: usize = 3;
+/// The most objects that belong to an intent without a log.
+pub(crate) const MAX_RECORDS: u64 = 255;
+
+/// Bits of the fields of the first word.
+const KIND_AT: u32 = FIELD_BITS;
+const PAIRS_AT: u32 = FIELD_BITS + 4;
+const RECORDS_AT: u32 = FIELD_BITS + 8;
+
+/// What an operation will change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Intent {
+    /// A few words.
+    Words {
+        /// Offsets and new values, the first `count` of them.
+        pairs: [(u64, u64); MAX_PAIRS],
+        /// How many.
+        count: usize,
+        /// Objects that become used with it.
+        records: u64,
+    },
+    /// What a transaction log says.
+    Commit(Commit),
+    /// Objects are changed in place; their old contents are in the object log from here on.
+    Undo {
+        /// Offset of the first entry.
+        entries: u64,
+    },
+}
+
+/// Where in a lane's transaction log the changes lie.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Commit {
+    /// Offset of the first entry of the word log.
+    pub words: u64,
+    /// Its entries.
+    pub word_count: u64,
+    /// Offset of the first entry of the object log.
+    pub objects: u64,
+    /// Its entries.
+    pub object_count: u64,
+    /// Objects that become used with it.
+    pub records: u64,
+    /// Check of entries and data.
+    pub log: u64,
+}
+
+impl Intent {
+    /// The words, which lie at `at`.
+    pub fn encode(&self, at: u64, sequence: u64) -> [u64; INTENT_WORDS] {
+        let mut words = [0; INTENT_WORDS];
+        let (kind, count, few) = match self {
+            Intent::Words {
+                pairs,
+                count,
+                records,
+            } => {
+                for (i, &(offset, value)) in pairs[..*count].iter().enumerate() {
+                    words[1 + 2 * i] = offset;
+                    words[2 + 2 * i] = value;
+                }
+                (1, *count as u64, *records)
+            }
+            Intent::Commit(commit) => {
+                words[1] = commit.words;
+                words[2] = commit.word_count;
+                words[3] = commit.objects;
+                words[4] = commit.object_count;
+                words[5] = commit.records;
+                words[6] = commit.log;
+                (2, 0, 0)
+            }
+            Intent::Undo { entries } => {
+                words[1] = *entries;
+                (3, 0, 0)
+            }
+        };
+        words[0] = sequence | kind << KIND_AT | count << PAIRS_AT | few << RECORDS_AT;
+        words[7] = checksum(at, &words[..7]);
+        words
+    }
+
+    /// The intent at `at` and its sequence; `None` if there is none, or a torn one.
+    pub fn decode(at: u64, words: [u64; INTENT_WORDS]) -> Option<(u64, Self)> {
+        if checksum(at, &words[..7]) != words[7] {
+            return None;
+        }
+        let intent = match (words[0] >> KIND_AT) & 0xf {
+            1 => Intent::Words {
+                pairs: std::array::from_fn(|i| (words[1 + 2 * i], words[2 + 2 * i])),
+                count: ((words[0] >> PAIRS_AT) as usize & 0xf).min(MAX_PAIRS),
+                records: words[0] >> RECORDS_AT,
+            },
+            2 => Intent::Commit(Commit {
+                words: words[1],
+                word_count: words[2],
+                objects: words[3],
+                object_count: words[4],
+                records: words[5],
+                log: words[6],
+            }),
+            3 => Intent::Undo { entries: words[1] },
+            _ => return None,
+        };
+        Some((words[0] & FIELD_MAX, intent))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_encoded_is_decoded_and_nothing_else() {
+        let intents = [
+            Intent::Words {
+                pairs: [(8, 1), (16, 2), (0, 0)],
+                count: 2,
+                records: MAX_RECORDS,
+            },
+            Intent::Commit(Commit {
+                words: 1,
+                word_count: 2,
+                objects: 3,
+                object_count: 4,
+                records: 5,
+                log: 6,
+            }),
+            Intent::Undo { entries: 4096 },
+        ];
+        for intent in intents {
+            let words = intent.encode(64, 77);
+            assert_eq!(Intent::decode(64, words), Some((77, intent)));
+            assert_eq!(Intent::decode(128, words), None);
+            for bit in 0..512 {
+                let mut torn = words;
+                torn[bit / 64] ^= 1 << (bit % 64);
+                assert_eq!(Intent::decode(64, torn), None, "bit {bit}");
+            }
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! What lies where in a pool, as `FORMAT.md` draws it: one file a structure, plain encoding and
+//! decoding without access to any medium.
+
+pub(crate) mod chunk;
+pub(crate) mod header;
+pub(crate) mod intent;
+pub(crate) mod record;
+pub(crate) mod root;
+
+use crate::checksum::checksum;
+use crate::medium::LINE_BYTES;
+
+/// Bytes of the header of a region, at the beginning of its table chunk.
+pub(crate) const REGION_HEADER_BYTES: u64 = 512;
+/// Offsets, sequences and sizes have this many bits where they share a word.
+pub(crate) const FIELD_BITS: u32 = 48;
+/// The largest such number.
+pub(crate) const FIELD_MAX: u64 = (1 << FIELD_BITS) - 1;
+
+/// What is chosen when a pool is created and decides where things lie.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Geometry {
+    /// A chunk has `1 << shift` bytes.
+    pub shift: u32,
+    /// How many threads can work at the same time without waiting for each other.
+    pub lanes: u16,
+    /// Lines in a lane's ring of intents.
+    pub intents: u8,
+}
+
+impl Geometry {
+    pub fn chunk_bytes(&self) -> u64 {
+        1 << self.shift
+    }
+
+    /// Chunks of a region, its table included.
+    pub fn region_chunks(&self) -> u64 {
+        (self.chunk_bytes() - REGION_HEADER_BYTES) / 8 + 1
+    }
+
+    pub fn offset_of(&self, chunk: u64) -> u64 {
+        chunk << self.shift
+    }
+
+    pub fn chunk_of(&self, offset: u64) -> u64 {
+        offset >> self.shift
+    }
+
+    /// Whether the chunk holds a region's table.
+    pub fn is_table(&self, chunk: u64) -> bool {
+        chunk.is_multiple_of(self.region_chunks())
+    }
+
+    /// Where the word about a chunk lies that is no table.
+    pub fn word_of(&self, chunk: u64) -> u64 {
+        debug_assert!(!self.is_table(chunk));
+        let (region, within) = (chunk / self.region_chunks(), chunk % self.region_chunks());
+        self.offset_of(region * self.region_chunks()) + REGION_HEADER_BYTES + (within - 1) * 8
+    }
+
+    /// Chunks that the lanes fill, from chunk 1 on.
+    pub fn lane_chunks(&self) -> u64 {
+        (u64::from(self.lanes) * self.lane_bytes()).div_ceil(self.chunk_bytes())
+    }
+
+    fn lane_bytes(&self) -> u64 {
+        (1 + u64::from(self.intents)) * LINE_BYTES
+    }
+
+    /// Where the word lies up to which a lane's operations are settled.
+    pub fn settled_of(&self, lane: usize) -> u64 {
+        self.offset_of(1) + lane as u64 * self.lane_bytes()
+    }
+
+    /// Where a line of a lane's ring of intents lies.
+    pub fn intent_of(&self, lane: usize, number: u64) -> u64 {
+        self.settled_of(lane) + (1 + number % u64::from(self.intents)) * LINE_BYTES
+    }
+}
+
+/// A number of 48 bits with a check of 16, for words that are changed in place.
+pub(crate) fn checked(at: u64, number: u64) -> u64 {
+    number | checksum(at, &[number]) << FIELD_BITS
+}
+
+/// The number in such a word; `None` if its check is wrong.
+pub(crate) fn unchecked(at: u64, word: u64) -> Option<u64> {
+    let number = word & FIELD_MAX;
+    (checked(at, number) == word).then_some(number)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_words_of_all_chunks_of_a_region_fill_its_table() {
+        let geometry = Geometry {
+            shift: 12,
+            lanes: 3,
+            intents: 7,
+        };
+        assert_eq!(geometry.region_chunks(), 449);
+        assert_eq!(geometry.word_of(1), 512);
+        assert_eq!(geometry.word_of(448), 4096 - 8);
+        assert!(geometry.is_table(449));
+        assert_eq!(geometry.word_of(450), 449 * 4096 + 512);
+        assert_eq!(geometry.lane_chunks(), 1);
+        assert_eq!(geometry.intent_of(2, 8), 4096 + 2 * 512 + 128);
+    }
+}

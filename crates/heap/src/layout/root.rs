@@ -1,0 +1,89 @@
+//! A root: a named word from which everything else is reached.
+
+use crate::checksum::checksum;
+use crate::error::{Error, Result};
+
+/// Bytes of a root.
+pub(crate) const ROOT_BYTES: u64 = 128;
+/// Words of a root; the first is the pointer.
+pub(crate) const ROOT_WORDS: usize = 16;
+/// The longest name.
+pub(crate) const MAX_NAME: usize = 104;
+
+/// What a root is called, and what it points to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Root {
+    /// Its name.
+    pub name: String,
+    /// Bytes of what it points to.
+    pub size: u32,
+    /// How that is aligned.
+    pub align: u16,
+    /// What it is, as its owner numbers such things.
+    pub kind: u16,
+}
+
+impl Root {
+    /// All words behind the pointer, which lies at `at`.
+    ///
+    /// # Errors
+    ///
+    /// The name is empty or too long.
+    pub fn encode(&self, at: u64) -> Result<[u64; ROOT_WORDS - 1]> {
+        let name = self.name.as_bytes();
+        if name.is_empty() || name.len() > MAX_NAME || name.contains(&0) {
+            return Err(Error::usage(format!(
+                "a root's name has 1 to {MAX_NAME} bytes, and none of them is 0: {:?}",
+                self.name
+            )));
+        }
+        let mut words = [0; ROOT_WORDS - 1];
+        words[0] = u64::from(self.size) | u64::from(self.align) << 32 | u64::from(self.kind) << 48;
+        bytemuck::cast_slice_mut(&mut words[1..14])[..name.len()].copy_from_slice(name);
+        words[14] = checksum(at, &words[..14]);
+        Ok(words)
+    }
+
+    /// The root at `at`; `None` if there is none, or a torn one.
+    pub fn decode(at: u64, words: &[u64; ROOT_WORDS]) -> Option<Self> {
+        if checksum(at, &words[1..15]) != words[15] {
+            return None;
+        }
+        let name: &[u8] = bytemuck::cast_slice(&words[2..15]);
+        let end = name.iter().position(|&b| b == 0).unwrap_or(name.len());
+        Some(Self {
+            name: std::str::from_utf8(&name[..end]).ok()?.to_owned(),
+            size: words[1] as u32,
+            align: (words[1] >> 32) as u16,
+            kind: (words[1] >> 48) as u16,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_encoded_is_decoded() {
+        for name in ["a", &"é".repeat(52)] {
+            let root = Root {
+                name: name.to_owned(),
+                size: 24,
+                align: 8,
+                kind: 3,
+            };
+            let mut words = [0; ROOT_WORDS];
+            words[1..].copy_from_slice(&root.encode(128).unwrap());
+            assert_eq!(Root::decode(128, &words), Some(root));
+            assert_eq!(Root::decode(256, &words), None);
+        }
+        let long = Root {
+            name: "x".repeat(105),
+            size: 0,
+            align: 0,
+            kind: 0,
+        };
+        assert!(long.encode(0).is_err());
+    }
+}

@@ -1,0 +1,226 @@
+//! A pool's file: made, opened, locked, and all of it really on the device.
+
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{self, ErrorKind};
+use std::ops::Range;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::process;
+
+use super::super::reservation::{PAGE_BYTES, Reservation};
+use crate::error::{Error, Result};
+
+/// How a file on persistent memory is mapped; other file systems refuse it. Its metadata is durable
+/// before a page can be written, so that flushing lines is enough.
+pub(super) const DAX: i32 = libc::MAP_SHARED_VALIDATE | libc::MAP_SYNC;
+
+/// A file that nobody else has open as a pool.
+pub(super) struct PoolFile {
+    pub file: File,
+    path: PathBuf,
+    /// The process that opened it.
+    owner: u32,
+}
+
+impl PoolFile {
+    /// A new file, empty.
+    pub fn create(path: &Path) -> Result<Self> {
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create_new(true);
+        let file = options.open(path).map_err(|e| not_created(path, e))?;
+        let pool = Self::of(file, path);
+        pool.lock(true)?;
+        Ok(pool)
+    }
+
+    /// A file that is there, and how many bytes of it are whole pages.
+    pub fn open(path: &Path, writable: bool) -> Result<(Self, u64)> {
+        // Asked first: to open a pipe would wait for whoever writes to it.
+        let metadata = fs::metadata(path).map_err(|e| not_opened(path, e))?;
+        if !metadata.is_file() {
+            return Err(Error::usage(format!(
+                "{} is not a regular file; name one that was created as a pool",
+                path.display()
+            )));
+        }
+        let mut options = OpenOptions::new();
+        options
+            .read(true)
+            .write(writable)
+            .custom_flags(libc::O_NONBLOCK);
+        let file = options.open(path).map_err(|e| not_opened(path, e))?;
+        let pool = Self::of(file, path);
+        pool.lock(writable)?;
+        let len = pool.whole_pages(writable)?;
+        Ok((pool, len))
+    }
+
+    fn of(file: File, path: &Path) -> Self {
+        let (path, owner) = (path.to_path_buf(), process::id());
+        Self { file, path, owner }
+    }
+
+    /// Makes the file `len` bytes long and has the file system allocate all of them: a store to a
+    /// hole would end the program with SIGBUS when the device is full.
+    pub fn allocate(&self, len: u64) -> Result<()> {
+        let bytes = i64::try_from(len).map_err(|_| self.no_room(len))?;
+        let failed = loop {
+            // SAFETY: the descriptor is open as long as `self` lives.
+            match unsafe { libc::posix_fallocate(self.file.as_raw_fd(), 0, bytes) } {
+                0 => return Ok(()),
+                libc::EINTR => {}
+                failed => break failed,
+            }
+        };
+        match failed {
+            libc::ENOSPC | libc::EFBIG | libc::EDQUOT => Err(self.no_room(len)),
+            _ => {
+                let what = format!("{len} bytes of {} cannot be allocated", self.path.display());
+                Err(Error::system(what, io::Error::from_raw_os_error(failed)))
+            }
+        }
+    }
+
+    /// Writes the file's contents and its length to the device.
+    pub fn sync(&self) -> Result<()> {
+        let synced = self.file.sync_all();
+        synced.map_err(|e| Error::system(format!("{} cannot be synced", self.path.display()), e))
+    }
+
+    /// Makes the file's name durable.
+    pub fn sync_name(&self) -> Result<()> {
+        let folder = self.path.parent().filter(|p| !p.as_os_str().is_empty());
+        let folder = folder.unwrap_or(Path::new("."));
+        let synced = File::open(folder).and_then(|folder| folder.sync_all());
+        synced.map_err(|e| Error::system(format!("{} cannot be synced", folder.display()), e))
+    }
+
+    /// Puts a range of its pages at the same range of a reservation.
+    pub fn map(&self, space: &Reservation, range: Range<u64>, sharing: i32) -> io::Result<()> {
+        space.map_file(range, sharing, self.file.as_raw_fd())
+    }
+
+    /// Whether what is flushed from the caches is durable: whether it can be mapped so. Tried by
+    /// itself, for a mapping that fails may take away what was at its place.
+    pub fn is_dax(&self) -> bool {
+        Reservation::new(PAGE_BYTES).is_ok_and(|space| self.map(&space, 0..PAGE_BYTES, DAX).is_ok())
+    }
+
+    /// Whether it lies in memory, which a sync does not make any more durable.
+    pub fn is_in_memory(&self) -> bool {
+        const RAMFS_MAGIC: u64 = 0x8584_58f6;
+        // SAFETY: plain data, filled by the call.
+        let mut system: libc::statfs = unsafe { std::mem::zeroed() };
+        // SAFETY: the descriptor is open, and the place is ours.
+        let failed = unsafe { libc::fstatfs(self.file.as_raw_fd(), &raw mut system) } != 0;
+        !failed && [libc::TMPFS_MAGIC as u64, RAMFS_MAGIC].contains(&(system.f_type as u64))
+    }
+
+    fn lock(&self, alone: bool) -> Result<()> {
+        let locked = match alone {
+            true => self.file.try_lock(),
+            false => self.file.try_lock_shared(),
+        };
+        let path = self.path.display();
+        locked.map_err(|error| match error {
+            TryLockError::WouldBlock => Error::usage(format!(
+                "{path} is open already, here or in another program; close it there first"
+            )),
+            TryLockError::Error(reason) => {
+                Error::system(format!("{path} cannot be locked"), reason)
+            }
+        })
+    }
+
+    fn whole_pages(&self, writable: bool) -> Result<u64> {
+        let path = self.path.display();
+        let metadata = self.file.metadata();
+        let metadata = metadata.map_err(|e| Error::system(format!("{path} cannot be read"), e))?;
+        let (len, pages) = (metadata.len(), metadata.len() / PAGE_BYTES * PAGE_BYTES);
+        if len == 0 {
+            return Err(Error::damaged(format!(
+                "{path} is empty and no pool; remove it and create a pool there"
+            )));
+        }
+        if pages == 0 {
+            return Err(Error::damaged(format!(
+                "{path} has {len} bytes, and a pool has {PAGE_BYTES} at least; it was cut off, or \
+                 is something else"
+            )));
+        }
+        // A copy may have got holes.
+        if writable && metadata.blocks() * 512 < pages {
+            self.allocate(len)?;
+        }
+        Ok(pages)
+    }
+
+    fn no_room(&self, len: u64) -> Error {
+        Error::full(format!(
+            "{len} bytes do not fit on the file system of {}; free some, or ask for less",
+            self.path.display()
+        ))
+    }
+}
+
+impl Drop for PoolFile {
+    /// Gives the lock back, of which a child that was forked meanwhile has a part; in such a child
+    /// it is left to the parent.
+    fn drop(&mut self) {
+        if self.owner == process::id() {
+            // If that fails, it ends with the last descriptor.
+            let _ = self.file.unlock();
+        }
+    }
+}
+
+fn not_created(path: &Path, reason: io::Error) -> Error {
+    let path = path.display();
+    match reason.kind() {
+        ErrorKind::AlreadyExists => Error::usage(format!(
+            "{path} is there already; open it, or remove it first"
+        )),
+        ErrorKind::NotFound => Error::usage(format!(
+            "the folder of {path} is not there; create it first"
+        )),
+        _ => Error::system(format!("{path} cannot be created"), reason),
+    }
+}
+
+fn not_opened(path: &Path, reason: io::Error) -> Error {
+    let path = path.display();
+    match reason.kind() {
+        ErrorKind::NotFound => Error::usage(format!("{path} is not there; create a pool first")),
+        ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => Error::usage(format!(
+            "{path} may not be written; change its permissions, or take a copy"
+        )),
+        _ => Error::system(format!("{path} cannot be opened"), reason),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Tests that run as root find no file that may not be written.
+    #[test]
+    fn what_may_not_be_written_is_refused_with_a_sentence() {
+        for reason in [libc::EACCES, libc::EROFS] {
+            let error = not_opened(Path::new("p"), io::Error::from_raw_os_error(reason));
+            let sentence = "p may not be written; change its permissions, or take a copy";
+            assert_eq!(error.to_string(), sentence);
+        }
+    }
+
+    #[test]
+    fn holes_are_filled() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("pool");
+        File::create(&path).unwrap().set_len(1 << 20).unwrap();
+        assert_eq!(fs::metadata(&path).unwrap().blocks(), 0);
+        let (_pool, len) = PoolFile::open(&path, true).unwrap();
+        assert_eq!(len, 1 << 20);
+        assert!(fs::metadata(&path).unwrap().blocks() >= 2048);
+    }
+}

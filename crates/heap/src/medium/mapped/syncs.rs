@@ -1,0 +1,107 @@
+//! One sync for all threads that wait for one.
+
+use std::io;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+
+use crate::error::{Error, Result};
+
+/// Syncs of one file, numbered from 1; at most one is under way.
+#[derive(Default)]
+pub(super) struct Syncs {
+    state: Mutex<State>,
+    finished: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    started: u64,
+    finished: u64,
+    /// The kernel tells of a write that failed only once, and forgets what it was to write: after
+    /// that nothing is known to be durable any more.
+    failure: Option<Error>,
+}
+
+impl Syncs {
+    /// Returns when a sync has succeeded that began after this call did; says whether it was done
+    /// here, or by another thread.
+    pub fn sync(&self, sync: impl FnOnce() -> io::Result<()>) -> Result<bool> {
+        let mut state = self.state();
+        // One that is under way may have begun before what this thread has stored.
+        let enough = state.started + 1;
+        loop {
+            if let Some(failure) = &state.failure {
+                return Err(failure.clone());
+            }
+            if state.finished >= enough {
+                return Ok(false);
+            }
+            if state.finished == state.started {
+                break;
+            }
+            let woken = self.finished.wait(state);
+            state = woken.unwrap_or_else(PoisonError::into_inner);
+        }
+        state.started += 1;
+        drop(state);
+        let result = sync();
+        state = self.state();
+        state.finished = state.started;
+        self.finished.notify_all();
+        let lost = "the pool cannot be written to its device, so that the latest changes may be \
+                    lost; open it again when the device is repaired";
+        state.failure = result.err().map(|reason| Error::system(lost, reason));
+        state.failure.clone().map_or(Ok(true), Err)
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU64, Ordering};
+    use std::thread;
+    use std::time::Duration;
+
+    use super::*;
+
+    /// A device that is slow: what was stored when a sync began is durable when it ends.
+    #[test]
+    fn what_was_stored_before_is_durable_after_and_syncs_are_shared() {
+        let syncs = Syncs::default();
+        let (stored, durable) = (AtomicU64::new(0), AtomicU64::new(0));
+        let own = AtomicU64::new(0);
+        let work = || {
+            for _ in 0..20 {
+                let mine = stored.fetch_add(1, Ordering::SeqCst) + 1;
+                let device = || {
+                    let seen = stored.load(Ordering::SeqCst);
+                    thread::sleep(Duration::from_micros(300));
+                    durable.store(seen, Ordering::SeqCst);
+                    Ok(())
+                };
+                let was_own = syncs.sync(device).unwrap();
+                own.fetch_add(u64::from(was_own), Ordering::SeqCst);
+                assert!(durable.load(Ordering::SeqCst) >= mine);
+            }
+        };
+        thread::scope(|scope| (0..8).for_each(|_| drop(scope.spawn(work))));
+        assert_eq!(own.into_inner(), syncs.state().finished);
+        assert!(syncs.state().finished < 160);
+    }
+
+    #[test]
+    fn after_a_failure_nothing_succeeds_any_more() {
+        let syncs = Syncs::default();
+        assert_eq!(syncs.sync(|| Ok(())), Ok(true));
+        let failed = syncs.sync(|| Err(io::Error::from_raw_os_error(libc::EIO)));
+        assert!(
+            failed
+                .unwrap_err()
+                .to_string()
+                .contains("Input/output error")
+        );
+        syncs.sync(|| Ok(())).unwrap_err();
+    }
+}

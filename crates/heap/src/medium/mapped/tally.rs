@@ -1,0 +1,217 @@
+//! Counts that cost a thread two plain instructions: each has a cell of its own.
+
+use std::cell;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use super::super::Counts;
+
+/// Threads that have a cell of their own; more than that share the last.
+const OWNED: usize = 256;
+/// The cell that threads share.
+const SHARED: usize = OWNED;
+/// This thread has not counted yet.
+const UNKNOWN: usize = usize::MAX;
+
+/// The counts of one medium.
+pub(super) struct Tally {
+    cells: Box<[Cell]>,
+}
+
+#[derive(Default)]
+#[repr(align(64))]
+struct Cell {
+    lines: AtomicU64,
+    fences: AtomicU64,
+    syncs: AtomicU64,
+    bytes: AtomicU64,
+    /// Whether something was flushed since the last fence.
+    flushed: AtomicBool,
+}
+
+/// This thread's part of a [`Tally`].
+pub(super) struct Mine<'a> {
+    cell: &'a Cell,
+    shared: bool,
+}
+
+impl Tally {
+    pub fn new() -> Self {
+        Self {
+            cells: (0..=OWNED).map(|_| Cell::default()).collect(),
+        }
+    }
+
+    /// This thread's cell.
+    #[inline]
+    pub fn mine(&self) -> Mine<'_> {
+        let index = thread_index();
+        Mine {
+            cell: &self.cells[index],
+            shared: index == SHARED,
+        }
+    }
+
+    /// All threads' counts together.
+    pub fn sum(&self) -> Counts {
+        let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        let counts = |cell: &Cell| Counts {
+            lines: read(&cell.lines),
+            fences: read(&cell.fences),
+            syncs: read(&cell.syncs),
+            bytes: read(&cell.bytes),
+        };
+        self.cells
+            .iter()
+            .map(counts)
+            .fold(Counts::default(), |a, b| a + b)
+    }
+}
+
+impl Mine<'_> {
+    #[inline]
+    pub fn lines(&self, more: u64) {
+        self.add(&self.cell.lines, more);
+    }
+
+    #[inline]
+    pub fn fence(&self) {
+        self.add(&self.cell.fences, 1);
+    }
+
+    #[inline]
+    pub fn sync(&self) {
+        self.add(&self.cell.syncs, 1);
+    }
+
+    #[inline]
+    pub fn bytes(&self, more: u64) {
+        self.add(&self.cell.bytes, more);
+    }
+
+    /// Notes that something was flushed.
+    #[inline]
+    pub fn flushed(&self) {
+        self.cell.flushed.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether this thread may have flushed something since it asked last.
+    pub fn take_flushed(&self) -> bool {
+        // What one of those who share a cell takes, the others would miss.
+        self.shared || self.cell.flushed.swap(false, Ordering::Relaxed)
+    }
+
+    #[inline]
+    fn add(&self, counter: &AtomicU64, more: u64) {
+        if self.shared {
+            counter.fetch_add(more, Ordering::Relaxed);
+        } else {
+            // Nobody else writes it. A locked instruction would wait for the stores before.
+            counter.store(counter.load(Ordering::Relaxed) + more, Ordering::Relaxed);
+        }
+    }
+}
+
+/// The indices that no living thread has.
+struct Free {
+    returned: Vec<usize>,
+    /// Those from here on were never given away.
+    next: usize,
+}
+
+static FREE: Mutex<Free> = Mutex::new(Free {
+    returned: Vec::new(),
+    next: 0,
+});
+
+/// Gives the thread's index back when the thread ends.
+struct Lease(usize);
+
+thread_local! {
+    static INDEX: cell::Cell<usize> = const { cell::Cell::new(UNKNOWN) };
+    static LEASE: Lease = Lease::new();
+}
+
+#[inline]
+fn thread_index() -> usize {
+    match INDEX.get() {
+        UNKNOWN => first_index(),
+        index => index,
+    }
+}
+
+#[cold]
+fn first_index() -> usize {
+    // A thread that ends, and counts in another destructor after its lease is gone, shares.
+    let index = LEASE.try_with(|lease| lease.0).unwrap_or(SHARED);
+    INDEX.set(index);
+    index
+}
+
+impl Lease {
+    fn new() -> Self {
+        let mut free = FREE.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(index) = free.returned.pop() {
+            return Lease(index);
+        }
+        let index = free.next.min(SHARED);
+        free.next = SHARED.min(index + 1);
+        Lease(index)
+    }
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        INDEX.set(SHARED);
+        if self.0 != SHARED {
+            let mut free = FREE.lock().unwrap_or_else(PoisonError::into_inner);
+            free.returned.push(self.0);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+
+    use super::*;
+
+    /// More threads than cells, at once and one after the other: nothing is lost.
+    #[test]
+    fn counts_of_all_threads_add_up() {
+        let tally = Tally::new();
+        let count = || {
+            for _ in 0..100 {
+                tally.mine().lines(2);
+                tally.mine().fence();
+                tally.mine().bytes(7);
+            }
+        };
+        let threads = OWNED as u64 + 60;
+        for _ in 0..2 {
+            thread::scope(|scope| (0..threads).for_each(|_| drop(scope.spawn(count))));
+        }
+        let counts = Counts {
+            lines: 400 * threads,
+            fences: 200 * threads,
+            syncs: 0,
+            bytes: 1400 * threads,
+        };
+        assert_eq!(tally.sum(), counts);
+    }
+
+    #[test]
+    fn a_thread_knows_whether_it_has_flushed() {
+        let tally = Tally::new();
+        assert!(!tally.mine().take_flushed());
+        tally.mine().flushed();
+        assert!(tally.mine().take_flushed());
+        assert!(!tally.mine().take_flushed());
+    }
+
+    #[test]
+    fn those_who_share_a_cell_take_it_for_flushed() {
+        let (cell, shared) = (&Cell::default(), true);
+        assert!(Mine { cell, shared }.take_flushed());
+    }
+}

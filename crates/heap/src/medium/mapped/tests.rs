@@ -1,0 +1,307 @@
+use std::fs::{self, File};
+use std::path::PathBuf;
+
+use proptest::prelude::*;
+use tempfile::TempDir;
+
+use super::*;
+use crate::error::Cause;
+
+/// A folder on a file system in memory, where flushing lines is what `Mode::Detected` finds.
+fn folder() -> (TempDir, PathBuf) {
+    let folder = tempfile::tempdir_in("/dev/shm").unwrap();
+    let path = folder.path().join("pool");
+    (folder, path)
+}
+
+fn refusal(made: Result<Mapped>) -> Error {
+    made.err().expect("it is refused")
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    Store(u64, Vec<u8>),
+    Stream(u64, Vec<u8>),
+    Word(u64, u64),
+    Flush(u64, u64),
+    Fence,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let bytes = || prop::collection::vec(any::<u8>(), 0..300);
+    prop_oneof![
+        (0u64..980, bytes()).prop_map(|(word, bytes)| Step::Store(word * 8, bytes)),
+        (0u64..980, bytes()).prop_map(|(word, bytes)| Step::Stream(word * 8, bytes)),
+        (0u64..1024, any::<u64>()).prop_map(|(word, value)| Step::Word(word * 8, value)),
+        (0u64..8000, 0u64..192).prop_map(|(offset, len)| Step::Flush(offset, len)),
+        Just(Step::Fence),
+    ]
+}
+
+/// What a step does to a pool and to plain bytes, and what has to be counted.
+fn perform(pool: &Mapped, twin: &mut [u8], step: &Step) -> Counts {
+    let mut counts = Counts::default();
+    let lines = |offset: u64, len: usize| {
+        let touched = (0..len as u64).map(|i| (offset + i) / 64);
+        touched.collect::<std::collections::BTreeSet<_>>().len() as u64
+    };
+    match step {
+        Step::Store(offset, bytes) => {
+            pool.store(*offset, bytes);
+            twin[*offset as usize..][..bytes.len()].copy_from_slice(bytes);
+            counts.bytes = bytes.len() as u64;
+        }
+        Step::Stream(offset, bytes) => {
+            pool.store_streaming(*offset, bytes);
+            twin[*offset as usize..][..bytes.len()].copy_from_slice(bytes);
+            counts.bytes = bytes.len() as u64;
+            counts.lines = lines(*offset, bytes.len());
+        }
+        Step::Word(offset, word) => {
+            pool.store_word(*offset, *word);
+            twin[*offset as usize..][..8].copy_from_slice(&word.to_ne_bytes());
+            counts.bytes = 8;
+        }
+        Step::Flush(offset, len) => {
+            pool.flush(*offset, *len);
+            counts.lines = lines(*offset, *len as usize);
+        }
+        Step::Fence => {
+            pool.fence().unwrap();
+            counts.fences = 1;
+        }
+    }
+    counts
+}
+
+fn contents(pool: &Mapped) -> Vec<u8> {
+    let mut bytes = vec![0; pool.len() as usize];
+    pool.load(0, &mut bytes);
+    bytes
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn every_kind_holds_what_plain_bytes_would_and_counts(
+        steps in prop::collection::vec(step(), 0..30),
+        mode in prop_oneof![Just(Mode::Detected), Just(Mode::Lines), Just(Mode::Synced)],
+    ) {
+        let (_folder, path) = folder();
+        let pool = Mapped::create(&path, 8192, mode).unwrap();
+        let (mut twin, mut counts) = (vec![0; 8192], Counts::default());
+        for step in &steps {
+            counts = counts + perform(&pool, &mut twin, step);
+        }
+        let counted = Counts { syncs: 0, ..pool.counts() };
+        prop_assert_eq!(counted, counts);
+        prop_assert_eq!(&contents(&pool), &twin);
+        drop(pool);
+        let again = Mapped::open(&path, Mode::Private).unwrap();
+        prop_assert_eq!(&contents(&again), &twin);
+    }
+
+    #[test]
+    fn memory_without_a_file_does_too_but_has_nothing_to_flush(
+        steps in prop::collection::vec(step(), 0..30),
+    ) {
+        let pool = Mapped::anonymous(8192).unwrap();
+        let (mut twin, mut counts) = (vec![0; 8192], Counts::default());
+        for step in &steps {
+            counts = counts + perform(&pool, &mut twin, step);
+        }
+        let bytes = counts.bytes;
+        prop_assert_eq!(pool.counts(), Counts { bytes, ..Counts::default() });
+        prop_assert_eq!(contents(&pool), twin);
+    }
+}
+
+#[test]
+fn what_a_file_is_is_found_out_and_can_be_forced() {
+    let (_folder, path) = folder();
+    let by = Instruction::detect();
+    let in_memory = by.map_or(Kind::Synced, Kind::Assumed);
+    let kind = |pool: Result<Mapped>| pool.unwrap().kind();
+    assert_eq!(kind(Mapped::create(&path, 1, Mode::Detected)), in_memory);
+    assert_eq!(kind(Mapped::open(&path, Mode::Synced)), Kind::Synced);
+    assert_eq!(kind(Mapped::open(&path, Mode::Private)), Kind::Volatile);
+    assert_eq!(kind(Mapped::anonymous(1)), Kind::Volatile);
+    match by {
+        Some(by) => assert_eq!(kind(Mapped::open(&path, Mode::Lines)), Kind::Assumed(by)),
+        None => assert_eq!(
+            refusal(Mapped::open(&path, Mode::Lines)).cause,
+            Cause::Usage
+        ),
+    }
+}
+
+/// The line that is flushed is the pool's: where its page may not be touched, that faults there.
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn the_lines_of_the_range_are_flushed() {
+    let (_folder, path) = folder();
+    let pool = Mapped::create(&path, 12288, Mode::Lines).unwrap();
+    let second = pool.base().wrapping_add(4096);
+    // SAFETY: the page is the pool's, and nothing touches it before the end of this test.
+    let hidden = unsafe { libc::mprotect(second.cast(), 4096, libc::PROT_NONE) };
+    assert_eq!(hidden, 0);
+    let fault = |offset, len| {
+        let fault = flush::tests::fault_address(|| pool.flush(offset, len));
+        fault.map(|address| (address - pool.base() as u64) / 64)
+    };
+    assert_eq!(fault(4000, 96), None);
+    assert_eq!(fault(8192, 200), None);
+    assert_eq!(fault(4000, 97), Some(64));
+    assert_eq!(fault(4097, 1), Some(64));
+    assert_eq!(fault(8191, 200), Some(127));
+    assert_eq!(fault(5000, 0), None);
+}
+
+#[test]
+fn a_plain_file_is_synced_once_a_fence_and_only_where_something_was_flushed() {
+    let (_folder, path) = folder();
+    let pool = Mapped::create(&path, 65536, Mode::Synced).unwrap();
+    pool.fence().unwrap();
+    assert_eq!((pool.counts().fences, pool.counts().syncs), (1, 0));
+    (0..10).for_each(|page| pool.store_word(page * 4096, 1));
+    (0..10).for_each(|page| pool.flush(page * 4096, 8));
+    pool.fence().unwrap();
+    pool.fence().unwrap();
+    assert_eq!((pool.counts().fences, pool.counts().syncs), (3, 1));
+    assert_eq!(pool.counts().lines, 10);
+}
+
+#[test]
+fn a_pool_grows_where_it_lies_and_keeps_what_it_held() {
+    let (_folder, path) = folder();
+    let grow = |pool: &Mapped| {
+        let base = pool.base();
+        pool.store_word(4088, 7);
+        pool.grow(1_000_000).unwrap();
+        pool.grow(5).unwrap();
+        assert_eq!((pool.base(), pool.len()), (base, 1_003_520));
+        assert_eq!((pool.load_word(4088), pool.load_word(1_003_512)), (7, 0));
+        pool.store_word(1_003_512, 8);
+        let refused = pool.grow(pool.max_len() + 1).unwrap_err();
+        assert_eq!(refused.cause, Cause::Full);
+    };
+    grow(&Mapped::create(&path, 4096, Mode::Detected).unwrap());
+    let pool = Mapped::open(&path, Mode::Synced).unwrap();
+    assert_eq!((pool.len(), pool.load_word(1_003_512)), (1_003_520, 8));
+    grow(&Mapped::anonymous(4096).unwrap());
+}
+
+#[test]
+fn what_is_only_looked_at_stays_what_it_was() {
+    let (_folder, path) = folder();
+    Mapped::create(&path, 4096, Mode::Detected)
+        .unwrap()
+        .store_word(0, 1);
+    let looks = [(); 2].map(|()| Mapped::open(&path, Mode::Private).unwrap());
+    looks[0].store_word(0, 2);
+    looks[0].grow(8192).unwrap();
+    looks[0].store_word(4096, 3);
+    looks[0].fence().unwrap();
+    assert_eq!(looks[1].load_word(0), 1);
+    assert_eq!(fs::metadata(&path).unwrap().len(), 4096);
+    let writer = refusal(Mapped::open(&path, Mode::Detected));
+    assert!(writer.to_string().contains("is open already"));
+    refusal(Mapped::create(&path, 4096, Mode::Private));
+}
+
+#[test]
+fn a_pool_is_open_once() {
+    let (_folder, path) = folder();
+    let pool = Mapped::create(&path, 4096, Mode::Detected).unwrap();
+    for mode in [Mode::Detected, Mode::Private] {
+        let error = refusal(Mapped::open(&path, mode));
+        let end = "is open already, here or in another program; close it there first";
+        assert_eq!(error.to_string(), format!("{} {end}", path.display()));
+    }
+    drop(pool);
+    Mapped::open(&path, Mode::Detected).unwrap();
+}
+
+/// A child that was forked meanwhile has the file open as well.
+#[test]
+fn a_pool_that_is_closed_can_be_opened_whoever_was_forked() {
+    let (_folder, path) = folder();
+    let pool = Mapped::create(&path, 4096, Mode::Detected).unwrap();
+    // SAFETY: the child only waits to be killed.
+    let child = unsafe { libc::fork() };
+    if child == 0 {
+        loop {
+            // SAFETY: it does nothing.
+            unsafe { libc::pause() };
+        }
+    }
+    drop(pool);
+    let opened = Mapped::open(&path, Mode::Detected);
+    // SAFETY: it is our child, and nobody else waits for it.
+    unsafe {
+        libc::kill(child, libc::SIGKILL);
+        libc::waitpid(child, std::ptr::null_mut(), 0);
+    }
+    opened.unwrap();
+}
+
+#[test]
+fn what_is_no_pool_is_refused_with_a_sentence() {
+    let (folder, path) = folder();
+    let says = |made: Result<Mapped>, end: &str| {
+        let error = refusal(made).to_string();
+        assert!(error.contains(end), "{error}");
+    };
+    let open = |path: &Path| Mapped::open(path, Mode::Detected);
+    says(open(&path), "is not there; create a pool first");
+    says(open(folder.path()), "is not a regular file");
+    says(open(Path::new("/dev/null")), "is not a regular file");
+    let file = File::create(&path).unwrap();
+    says(open(&path), "is empty and no pool");
+    file.set_len(4095).unwrap();
+    says(open(&path), "has 4095 bytes, and a pool has 4096 at least");
+    file.set_len(8191).unwrap();
+    assert_eq!(open(&path).unwrap().len(), 4096);
+    let create = |path: &Path, len| Mapped::create(path, len, Mode::Detected);
+    says(
+        create(&path, 4096),
+        "is there already; open it, or remove it first",
+    );
+    says(
+        create(&path.join("x"), 4096),
+        "cannot be created: Not a directory",
+    );
+    let missing = folder.path().join("a/b");
+    says(create(&missing, 4096), "is not there; create it first");
+    says(create(&missing, 0), "a pool cannot have 0 bytes");
+}
+
+#[test]
+fn what_does_not_fit_is_refused_and_leaves_nothing_behind() {
+    let (_folder, path) = folder();
+    let error = refusal(Mapped::create(&path, 1 << 60, Mode::Detected));
+    assert_eq!(error.cause, Cause::Full, "{error}");
+    assert!(!path.exists());
+}
+
+/// Four threads on one plain file: each fence returns when its own stores are synced.
+#[test]
+fn threads_share_syncs() {
+    let (_folder, path) = folder();
+    let pool = &Mapped::create(&path, 65536, Mode::Synced).unwrap();
+    std::thread::scope(|scope| {
+        for thread in 0..4 {
+            scope.spawn(move || {
+                for i in 0..50 {
+                    pool.store_word(thread * 4096 + i * 8, i);
+                    pool.flush(thread * 4096 + i * 8, 8);
+                    pool.fence().unwrap();
+                }
+            });
+        }
+    });
+    let counts = pool.counts();
+    assert_eq!((counts.lines, counts.fences), (200, 200));
+    assert!((50..=200).contains(&counts.syncs));
+}

@@ -1,0 +1,198 @@
+//! What lies under a heap.
+//!
+//! A medium is bytes that loads see at once and that become durable when they are flushed and
+//! fenced. What is stored and not yet fenced may be durable all the same, line by line: of the
+//! stores to one line any prefix, of two lines each independently of the other. A heap that is
+//! right under [`Simulated`](simulated::Simulated), which has just these freedoms, is right on all.
+
+mod counts;
+mod flush;
+pub mod lines;
+pub mod mapped;
+mod reservation;
+pub mod simulated;
+mod words;
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use crate::error::Result;
+
+pub use counts::Counts;
+pub use mapped::Mapped;
+use words::{check_words, word_at};
+
+/// Bytes of a cache line: what one flush writes back.
+pub const LINE_BYTES: u64 = 64;
+/// Bytes of a word: what one store changes wholly or not at all.
+pub const WORD_BYTES: u64 = 8;
+
+/// Bytes that loads see at once and that become durable when they are flushed and fenced.
+///
+/// Offsets count bytes from the beginning of the pool. All methods panic where a range does not
+/// lie within [`len`](Medium::len), or where an offset that has to be is not a multiple of
+/// [`WORD_BYTES`]: whoever reads an offset from a pool checks it first.
+///
+/// # Safety
+///
+/// From `base`, `max_len` bytes of address space belong to the medium as long as it lives; the
+/// first `len` can be read and written, and `len` never shrinks. `base` is a multiple of 4096.
+pub unsafe trait Medium: Send + Sync {
+    /// The first byte of the pool in this process. It never moves while the medium lives.
+    fn base(&self) -> *mut u8;
+
+    /// Bytes that can be used now: a multiple of 4096.
+    fn len(&self) -> u64;
+
+    /// Bytes to which the pool can grow: a multiple of 4096.
+    fn max_len(&self) -> u64;
+
+    /// Makes the pool at least `len` bytes long, durably; what is new reads as zeros.
+    ///
+    /// # Errors
+    ///
+    /// `len` is more than `max_len`, or there is no room.
+    fn grow(&self, len: u64) -> Result<()>;
+
+    /// Stores bytes as words in ascending order: of one line the first words are durable before
+    /// the last. `offset` is a multiple of [`WORD_BYTES`]; where the last word is not filled, its
+    /// other bytes stay what they were (they are read and stored again).
+    fn store(&self, offset: u64, bytes: &[u8]);
+
+    /// Stores bytes past the caches, for large copies, and flushes them: only a fence is still
+    /// needed. Until then words may become durable, and visible to other threads, in any order and
+    /// after later stores. Else as [`store`](Medium::store).
+    fn store_streaming(&self, offset: u64, bytes: &[u8]) {
+        self.store(offset, bytes);
+        self.flush(offset, bytes.len() as u64);
+    }
+
+    /// Stores one word, wholly or not at all, after all stores before it.
+    fn store_word(&self, offset: u64, word: u64);
+
+    /// Begins to write the lines back in which these bytes lie, as they are now.
+    fn flush(&self, offset: u64, len: u64);
+
+    /// Waits until all that this thread has flushed is durable.
+    ///
+    /// # Errors
+    ///
+    /// The machine could not write; what was flushed may be lost, and every later fence fails too.
+    fn fence(&self) -> Result<()>;
+
+    /// What was done since the medium was opened, by all threads together. While others work,
+    /// their latest may be missing.
+    fn counts(&self) -> Counts;
+
+    /// What this is.
+    fn kind(&self) -> Kind;
+
+    /// Whether the pool has no bytes.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Loads one word, before all loads after it.
+    fn load_word(&self, offset: u64) -> u64 {
+        check_words(offset, WORD_BYTES, self.len());
+        // SAFETY: the word lies within the pool, is aligned, and pools are only written by words.
+        unsafe { word_at(self.base(), offset) }.load(Ordering::Acquire)
+    }
+
+    /// Loads bytes, word by word. `offset` is a multiple of [`WORD_BYTES`].
+    fn load(&self, offset: u64, into: &mut [u8]) {
+        check_words(offset, into.len() as u64, self.len());
+        for (at, piece) in (offset..).step_by(8).zip(into.chunks_mut(8)) {
+            // SAFETY: as in `load_word`; the pool ends at a multiple of 4096.
+            let word = unsafe { word_at(self.base(), at) }.load(Ordering::Acquire);
+            piece.copy_from_slice(&word.to_ne_bytes()[..piece.len()]);
+        }
+    }
+}
+
+/// What a medium is, and so what a fence on it is worth.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A file on persistent memory (`MAP_SYNC`): lines are flushed.
+    Dax(Instruction),
+    /// A file that is taken for persistent memory, as on tmpfs: lines are flushed, and what is
+    /// flushed survives the program but not the machine.
+    Assumed(Instruction),
+    /// A file in the page cache: a fence writes it to its device.
+    Synced,
+    /// Memory that is gone when it is closed: flushes and fences do nothing.
+    Volatile,
+    /// A [`Simulated`](simulated::Simulated) memory.
+    Simulated,
+}
+
+/// An instruction that writes a cache line back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Instruction {
+    /// `clwb`: the line may stay in the cache.
+    Clwb,
+    /// `clflushopt`: the line leaves the cache.
+    Clflushopt,
+    /// `clflush`: the line leaves the cache, one after the other.
+    Clflush,
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Kind::Dax(by) => write!(f, "persistent memory, flushed by {by}"),
+            Kind::Assumed(by) => write!(f, "taken for persistent memory, flushed by {by}"),
+            Kind::Synced => f.write_str("a plain file, synced by the kernel"),
+            Kind::Volatile => f.write_str("volatile memory"),
+            Kind::Simulated => f.write_str("simulated persistent memory"),
+        }
+    }
+}
+
+impl fmt::Display for Instruction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Instruction::Clwb => "clwb",
+            Instruction::Clflushopt => "clflushopt",
+            Instruction::Clflush => "clflush",
+        })
+    }
+}
+
+// SAFETY: every method is the inner medium's own.
+unsafe impl<M: Medium + ?Sized> Medium for Arc<M> {
+    fn base(&self) -> *mut u8 {
+        (**self).base()
+    }
+    fn len(&self) -> u64 {
+        (**self).len()
+    }
+    fn max_len(&self) -> u64 {
+        (**self).max_len()
+    }
+    fn grow(&self, len: u64) -> Result<()> {
+        (**self).grow(len)
+    }
+    fn store(&self, offset: u64, bytes: &[u8]) {
+        (**self).store(offset, bytes);
+    }
+    fn store_streaming(&self, offset: u64, bytes: &[u8]) {
+        (**self).store_streaming(offset, bytes);
+    }
+    fn store_word(&self, offset: u64, word: u64) {
+        (**self).store_word(offset, word);
+    }
+    fn flush(&self, offset: u64, len: u64) {
+        (**self).flush(offset, len);
+    }
+    fn fence(&self) -> Result<()> {
+        (**self).fence()
+    }
+    fn counts(&self) -> Counts {
+        (**self).counts()
+    }
+    fn kind(&self) -> Kind {
+        (**self).kind()
+    }
+}

@@ -1,0 +1,95 @@
+//! Address space that is kept free so that a pool can grow where it lies.
+
+use std::io;
+use std::ops::Range;
+use std::os::fd::RawFd;
+use std::ptr;
+
+use crate::error::{Error, Result};
+
+/// Bytes of a page: what memory is mapped by.
+pub(super) const PAGE_BYTES: u64 = 4096;
+
+/// A range of addresses that nothing else uses, until it is dropped.
+pub(super) struct Reservation {
+    base: *mut u8,
+    len: u64,
+}
+
+// SAFETY: it owns addresses, which are every thread's alike; what is read and written there is the
+// affair of those who do so.
+unsafe impl Send for Reservation {}
+// SAFETY: as above.
+unsafe impl Sync for Reservation {}
+
+impl Reservation {
+    /// Reserves `len` bytes, a multiple of a page; none of them can be touched yet.
+    pub fn new(len: u64) -> Result<Self> {
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+        // SAFETY: a new mapping, wherever there is room, that is not accessible.
+        let base = unsafe { map(ptr::null_mut(), len, libc::PROT_NONE, flags, -1, 0) };
+        let what = || format!("{len} bytes of address space cannot be reserved, ask for less");
+        let base = base.map_err(|reason| Error::system(what(), reason))?;
+        Ok(Self { base, len })
+    }
+
+    /// The first byte.
+    pub fn base(&self) -> *mut u8 {
+        self.base
+    }
+
+    /// Bytes that are reserved.
+    pub fn len(&self) -> u64 {
+        self.len
+    }
+
+    /// Puts new memory, all zeros, at a range of pages.
+    pub fn map_anonymous(&self, range: Range<u64>) -> io::Result<()> {
+        self.map(range, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1)
+    }
+
+    /// Puts a range of pages of a file at the same range of the reservation.
+    pub fn map_file(&self, range: Range<u64>, sharing: i32, file: RawFd) -> io::Result<()> {
+        self.map(range, sharing, file)
+    }
+
+    fn map(&self, range: Range<u64>, flags: i32, file: RawFd) -> io::Result<()> {
+        assert!(range.end <= self.len && range.start.is_multiple_of(PAGE_BYTES));
+        if range.is_empty() {
+            return Ok(());
+        }
+        let access = libc::PROT_READ | libc::PROT_WRITE;
+        // SAFETY: the range lies within the reservation, so that it replaces what is ours.
+        unsafe {
+            let at = self.base.add(range.start as usize);
+            let len = range.end - range.start;
+            map(at, len, access, flags | libc::MAP_FIXED, file, range.start).map(drop)
+        }
+    }
+}
+
+impl Drop for Reservation {
+    fn drop(&mut self) {
+        // SAFETY: the range is ours, and whoever uses it borrows from whoever owns this.
+        unsafe { libc::munmap(self.base.cast(), self.len as usize) };
+    }
+}
+
+/// # Safety
+///
+/// With `MAP_FIXED`, nobody uses what was at these addresses.
+unsafe fn map(
+    at: *mut u8,
+    len: u64,
+    access: i32,
+    flags: i32,
+    file: RawFd,
+    offset: u64,
+) -> io::Result<*mut u8> {
+    // SAFETY: the caller's.
+    let base = unsafe { libc::mmap(at.cast(), len as usize, access, flags, file, offset as i64) };
+    if base == libc::MAP_FAILED {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(base.cast())
+}

@@ -1,0 +1,175 @@
+//! All the memories that a crash could leave, each made from the one before by what differs.
+
+use std::sync::{Arc, Mutex};
+
+use super::memory::{Memory, Store};
+use super::{Granule, Home, Simulated, lock};
+
+/// The memories that a crash could leave, as [`Simulated::crash_images`] says.
+pub struct Images {
+    choices: Vec<Choice>,
+    granule: Granule,
+    total: u128,
+    /// How many have been, and how many are still to come.
+    made: u64,
+    left: u64,
+    random: SplitMix64,
+    /// What loads saw before the crash, for when an image does not come back.
+    bytes: Vec<u8>,
+    max_len: u64,
+    home: Home,
+}
+
+/// A granule of which a crash keeps some stores, the first ones.
+struct Choice {
+    stores: Vec<Store>,
+    kept: usize,
+    /// How many of them are in the memory of the image before.
+    present: usize,
+}
+
+impl Images {
+    pub(super) fn new(memory: &Memory, granule: Granule, limit: u64, seed: u64) -> Self {
+        let choices: Vec<_> = memory.unfenced().map(Choice::new).collect();
+        let ways = |choice: &Choice| choice.stores.len() as u128 + 1;
+        let total = choices.iter().map(ways).fold(1, u128::saturating_mul);
+        Self {
+            choices,
+            granule,
+            total,
+            made: 0,
+            left: total.min(u128::from(limit)) as u64,
+            random: SplitMix64(seed),
+            bytes: memory.bytes(),
+            max_len: memory.max_len(),
+            home: Arc::new(Mutex::new(None)),
+        }
+    }
+
+    /// How many memories a crash could leave, 2^128 - 1 if there are more; some may be alike.
+    pub fn total(&self) -> u128 {
+        self.total
+    }
+
+    /// Whether these are all of them, and not a sample.
+    pub fn is_exhaustive(&self) -> bool {
+        self.total == u128::from(self.made + self.left)
+    }
+
+    /// The memory of the image before, if it has come back, otherwise a new one.
+    fn memory(&mut self) -> Memory {
+        if let Some(mut memory) = lock(&self.home).take() {
+            memory.reset();
+            return memory;
+        }
+        // An image that comes back later must not take the place of the next.
+        self.home = Arc::new(Mutex::new(None));
+        let mut memory = Memory::new(self.bytes.len() as u64, self.max_len)
+            .expect("there was room for a memory of the same size");
+        memory.fill(&self.bytes);
+        memory.remember();
+        for choice in &mut self.choices {
+            choice.present = choice.stores.len();
+        }
+        memory
+    }
+
+    /// An odometer: the first choice turns fastest, so that from one image to the next only two
+    /// stores change on average.
+    fn turn(&mut self) {
+        for choice in &mut self.choices {
+            if choice.kept < choice.stores.len() {
+                choice.kept += 1;
+                return;
+            }
+            choice.kept = 0;
+        }
+    }
+
+    /// Nothing kept, all kept, one granule unlike all others (a flush that is missing shows there),
+    /// or anything.
+    fn sample(&mut self) {
+        let one = self.random.below(self.choices.len());
+        for (i, choice) in self.choices.iter_mut().enumerate() {
+            let all = choice.stores.len();
+            choice.kept = match (self.made, self.made % 4) {
+                (0, _) => 0,
+                (1, _) => all,
+                (_, 0) => all * usize::from(i == one),
+                (_, 1) => all * usize::from(i != one),
+                _ => match self.random.below(3) {
+                    0 => 0,
+                    1 => all,
+                    _ => self.random.below(all + 1),
+                },
+            };
+        }
+    }
+}
+
+impl Iterator for Images {
+    type Item = Simulated;
+
+    fn next(&mut self) -> Option<Simulated> {
+        if self.left == 0 {
+            return None;
+        }
+        if !self.is_exhaustive() {
+            self.sample();
+        } else if self.made > 0 {
+            self.turn();
+        }
+        self.left -= 1;
+        self.made += 1;
+        let mut memory = self.memory();
+        for choice in &mut self.choices {
+            choice.put(&mut memory);
+        }
+        let home = Some(Arc::clone(&self.home));
+        Some(Simulated::of(memory, self.granule, home))
+    }
+}
+
+impl Choice {
+    fn new(stores: &[Store]) -> Self {
+        let (stores, kept, present) = (stores.to_vec(), 0, stores.len());
+        Self {
+            stores,
+            kept,
+            present,
+        }
+    }
+
+    /// Makes the memory one in which as many stores are present as are kept.
+    fn put(&mut self, memory: &mut Memory) {
+        while self.present > self.kept {
+            self.present -= 1;
+            let store = self.stores[self.present];
+            memory.set(store.offset, store.old);
+        }
+        while self.present < self.kept {
+            let store = self.stores[self.present];
+            memory.set(store.offset, store.new);
+            self.present += 1;
+        }
+    }
+}
+
+/// Steele, Lea, Flood: Fast splittable pseudorandom number generators, OOPSLA 2014, figure 17
+/// (with the constants of Stafford's variant 13).
+struct SplitMix64(u64);
+
+impl SplitMix64 {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    /// A number below `bound`, which is not zero.
+    fn below(&mut self, bound: usize) -> usize {
+        ((u128::from(self.next()) * bound as u128) >> 64) as usize
+    }
+}

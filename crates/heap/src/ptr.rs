@@ -1,0 +1,87 @@
+//! Persistent pointers.
+
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::marker::PhantomData;
+
+use bytemuck::{Pod, Zeroable};
+
+/// A pointer to a `T` in a pool: its offset, in 8 bytes, valid wherever the pool is mapped.
+///
+/// It is plain data, so it can itself lie in a pool. It is no promise that there is an object: every
+/// use is checked against the pool's bounds.
+#[repr(transparent)]
+pub struct Ptr<T> {
+    offset: u64,
+    to: PhantomData<fn() -> T>,
+}
+
+/// A word that holds a pointer to a `T`: a root, or a field of another object.
+pub type Place<T> = Ptr<Ptr<T>>;
+
+impl<T> Ptr<T> {
+    /// To nothing.
+    pub const NULL: Self = Self::at(0);
+
+    /// To what lies at an offset.
+    pub const fn at(offset: u64) -> Self {
+        let to = PhantomData;
+        Self { offset, to }
+    }
+
+    /// The offset, from the beginning of the pool; 0 for a pointer to nothing.
+    pub const fn offset(self) -> u64 {
+        self.offset
+    }
+
+    /// Whether it points to nothing.
+    pub const fn is_null(self) -> bool {
+        self.offset == 0
+    }
+
+    /// To a field of the object, `bytes` from its beginning (`std::mem::offset_of!`).
+    #[must_use]
+    pub const fn field<F>(self, bytes: usize) -> Ptr<F> {
+        Ptr::at(self.offset + bytes as u64)
+    }
+
+    /// To the same bytes as something else.
+    #[must_use]
+    pub const fn cast<U>(self) -> Ptr<U> {
+        Ptr::at(self.offset)
+    }
+}
+
+// SAFETY: it is a `u64`, of which zeros are a valid value.
+unsafe impl<T> Zeroable for Ptr<T> {}
+// SAFETY: it is a `u64` to which the phantom adds nothing; every value is valid, since every use is
+// checked.
+unsafe impl<T: 'static> Pod for Ptr<T> {}
+
+impl<T> Clone for Ptr<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Ptr<T> {}
+
+impl<T> PartialEq for Ptr<T> {
+    fn eq(&self, other: &Self) -> bool {
+        self.offset == other.offset
+    }
+}
+
+impl<T> Eq for Ptr<T> {}
+
+impl<T> Hash for Ptr<T> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.offset.hash(state);
+    }
+}
+
+impl<T> fmt::Debug for Ptr<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Ptr({:#x})", self.offset)
+    }
+}

@@ -1,0 +1,212 @@
+//! The commit of a transaction: one operation of a lane.
+
+use crate::error::{Error, Result};
+use crate::lane::Held;
+use crate::lane::log::{Need, OBJECT_ENTRY, WORD_ENTRY};
+use crate::lane::window::Range;
+use crate::layout::intent::{Commit, Intent, MAX_PAIRS, MAX_RECORDS};
+use crate::layout::record::{MAX_BYTES, Record};
+use crate::medium::{Medium, WORD_BYTES};
+use crate::operation::{Core, Object, check_of};
+
+use super::{State, Transaction};
+
+/// What a commit changes, sorted out.
+pub(crate) struct Changes<'a> {
+    /// Words, with those that make records none.
+    pub words: Vec<(u64, u64)>,
+    pub objects: Vec<(u64, &'a [u64])>,
+    /// New objects and their bytes.
+    pub new: Vec<(u64, u64)>,
+    pub freed: &'a [Object],
+}
+
+impl<'a> Changes<'a> {
+    pub(super) fn new(state: &'a State) -> Self {
+        let none = |object: &Object| (object.check_word(), 0);
+        let freed = state.freed.iter().map(none);
+        Self {
+            words: state.writes.words().chain(freed).collect(),
+            objects: state.writes.objects().collect(),
+            new: state.new.iter().map(|(&at, &len)| (at, len)).collect(),
+            freed: &state.freed,
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.words.is_empty() && self.objects.is_empty() && self.new.is_empty()
+    }
+
+    /// Whether the intent has room for all, without a log.
+    fn is_small(&self) -> bool {
+        let few = self.words.len() <= MAX_PAIRS && self.new.len() as u64 <= MAX_RECORDS;
+        few && self.objects.is_empty()
+    }
+
+    fn need(&self) -> Need {
+        let words = |(_, words): &(u64, &[u64])| words.len() as u64 * WORD_BYTES;
+        Need {
+            words: self.words.len() as u64 * WORD_ENTRY,
+            objects: self.objects.len() as u64 * OBJECT_ENTRY,
+            data: self.objects.iter().map(words).sum(),
+        }
+    }
+
+    /// Whatever is named by the operation until it is settled.
+    fn ranges(&self) -> Vec<Range> {
+        let words = self.words.iter().map(|&(offset, _)| Range::word(offset));
+        let objects = self.objects.iter().map(|&(offset, words)| Range {
+            offset,
+            len: words.len() as u64 * WORD_BYTES,
+        });
+        let new = self.new.iter().map(|&(offset, len)| Range { offset, len });
+        words.chain(objects).chain(new).collect()
+    }
+}
+
+impl<M: Medium> Transaction<'_, M> {
+    pub(super) fn commit(&self) -> Result<()> {
+        let core = self.heap.core();
+        let mut state = self.state.borrow_mut();
+        match state.in_place.take() {
+            Some(mut in_place) => {
+                let changes = Changes::new(&state);
+                let done = in_place.commit(core, &changes);
+                if done.is_err() {
+                    state.in_place = Some(in_place);
+                    return done;
+                }
+            }
+            None => core.commit(&mut core.hold(), &Changes::new(&state))?,
+        }
+        state.new.clear();
+        Ok(())
+    }
+}
+
+impl<M: Medium> Core<M> {
+    /// Carries changes out as the next operation of a lane.
+    ///
+    /// # Errors
+    ///
+    /// There is no room for the log, or a fence failed.
+    pub(crate) fn commit(&self, held: &mut Held, changes: &Changes) -> Result<()> {
+        if changes.is_empty() {
+            return Ok(());
+        }
+        if !changes.is_small() {
+            held.make_room(&self.space, changes.need())?;
+        }
+        self.carry_out(held, changes)
+    }
+
+    /// As `commit`, for what was changed in place: an intent is needed even if nothing is left to
+    /// change.
+    ///
+    /// # Errors
+    ///
+    /// There is no room in the log, which still holds what may have to be put back; or a fence
+    /// failed.
+    pub(super) fn commit_in_place(&self, held: &mut Held, changes: &Changes) -> Result<()> {
+        if !changes.is_small() && !held.state.log.has(changes.need()) {
+            return Err(Error::usage(
+                "a transaction that changes objects in place frees more than its log holds",
+            ));
+        }
+        self.carry_out(held, changes)
+    }
+
+    /// There is room in the log.
+    fn carry_out(&self, held: &mut Held, changes: &Changes) -> Result<()> {
+        let ranges = changes.ranges();
+        held.settle_others(&self.space, &ranges)?;
+        let freed: Vec<Range> = changes.freed.iter().map(Object::range).collect();
+        held.settle_others(&self.space, &freed)?;
+        let places = self.take_places(held, changes.new.len())?;
+        self.store_new(held, changes, &places)?;
+        let intent = self.intent(held, changes);
+        self.store_intent(held, &intent);
+        held.fence(&self.space, &ranges)?;
+        self.apply(changes);
+        for (&(object, _), &place) in changes.new.iter().zip(&places) {
+            self.set_record(object, place);
+        }
+        for object in changes.freed {
+            held.free_later(object.offset, object.record);
+        }
+        Ok(())
+    }
+
+    /// Places for records; all of them, or none.
+    fn take_places(&self, held: &mut Held, count: usize) -> Result<Vec<u64>> {
+        let mut places = Vec::with_capacity(count);
+        for _ in 0..count {
+            match held.take_record(&self.space) {
+                Ok(place) => places.push(place),
+                Err(error) => {
+                    held.state.records.extend(places);
+                    return Err(error);
+                }
+            }
+        }
+        Ok(places)
+    }
+
+    /// Flushes new objects, and stores their records, which are valid only with the intent.
+    fn store_new(&self, held: &Held, changes: &Changes, places: &[u64]) -> Result<()> {
+        let pool = &self.space.pool;
+        for &(object, len) in &changes.new {
+            pool.medium.flush(object, len);
+        }
+        if changes.new.iter().any(|&(_, len)| len > MAX_BYTES) {
+            // Their records cannot vouch for them.
+            pool.medium.fence()?;
+        }
+        for (&(object, len), &place) in changes.new.iter().zip(places) {
+            let short = len <= MAX_BYTES;
+            let record = Record {
+                object,
+                upper: 0,
+                destination: 0,
+                lane: held.index as u8,
+                kind: 0,
+                sequence: held.next(),
+                bytes: short.then_some(len),
+                of_intent: true,
+                contents: short.then(|| check_of(&self.space, object, len)),
+            };
+            self.store_record(place, &record);
+        }
+        Ok(())
+    }
+
+    fn intent(&self, held: &mut Held, changes: &Changes) -> Intent {
+        let records = changes.new.len() as u64;
+        if changes.is_small() {
+            let mut pairs = [(0, 0); MAX_PAIRS];
+            let count = changes.words.len();
+            pairs[..count].copy_from_slice(&changes.words);
+            return Intent::Words {
+                pairs,
+                count,
+                records,
+            };
+        }
+        let objects = changes.objects.iter().copied();
+        let commit = held.log(&self.space, &changes.words, objects);
+        Intent::Commit(Commit { records, ..commit })
+    }
+
+    /// Changes in place what was committed, and flushes it.
+    fn apply(&self, changes: &Changes) {
+        let pool = &self.space.pool;
+        for &(offset, words) in &changes.objects {
+            pool.store_words(offset, words);
+            pool.medium.flush(offset, words.len() as u64 * WORD_BYTES);
+        }
+        for &(offset, value) in &changes.words {
+            pool.medium.store_word(offset, value);
+            pool.medium.flush(offset, WORD_BYTES);
+        }
+    }
+}

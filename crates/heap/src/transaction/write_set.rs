@@ -1,0 +1,147 @@
+//! What a transaction has written and not yet committed: single words apart from runs of words, as
+//! the two logs are. No word is in both.
+
+use std::collections::BTreeMap;
+
+/// Bytes of a word.
+const WORD: u64 = 8;
+
+/// Words by offset, each a multiple of 8.
+#[derive(Default)]
+pub(super) struct WriteSet {
+    /// Single words: the word log.
+    words: BTreeMap<u64, u64>,
+    /// Runs of words by the offset of the first; no two overlap: the object log.
+    objects: BTreeMap<u64, Vec<u64>>,
+}
+
+impl WriteSet {
+    /// Writes one word.
+    pub fn set(&mut self, offset: u64, value: u64) {
+        match self.object_with(offset) {
+            Some(word) => *word = value,
+            None => drop(self.words.insert(offset, value)),
+        }
+    }
+
+    /// The word of an object in which `offset` lies.
+    fn object_with(&mut self, offset: u64) -> Option<&mut u64> {
+        let (first, words) = self.objects.range_mut(..=offset).next_back()?;
+        words.get_mut(((offset - first) / WORD) as usize)
+    }
+
+    /// Writes a run of words, at least one.
+    pub fn write(&mut self, offset: u64, new: &[u64]) {
+        let end = offset + new.len() as u64 * WORD;
+        if let Some((&first, words)) = self.objects.range_mut(..=offset).next_back()
+            && end <= first + words.len() as u64 * WORD
+        {
+            let at = ((offset - first) / WORD) as usize;
+            words[at..at + new.len()].copy_from_slice(new);
+            return;
+        }
+        let single: Vec<u64> = self.words.range(offset..end).map(|(&at, _)| at).collect();
+        for at in single {
+            self.words.remove(&at);
+        }
+        let (mut first, mut all) = (offset, new.to_vec());
+        while let Some((begin, old)) = self.take_overlapping(first, first + all.len() as u64 * WORD) {
+            (first, all) = union(begin, old, first, all);
+        }
+        self.objects.insert(first, all);
+    }
+
+    /// Takes out an object that has words between two offsets.
+    fn take_overlapping(&mut self, offset: u64, end: u64) -> Option<(u64, Vec<u64>)> {
+        let (&first, words) = self.objects.range(..end).next_back()?;
+        if first + words.len() as u64 * WORD <= offset {
+            return None;
+        }
+        self.objects.remove_entry(&first)
+    }
+
+    /// Puts what was written over words that were loaded from `offset` on.
+    pub fn overlay(&self, offset: u64, loaded: &mut [u64]) {
+        let end = offset + loaded.len() as u64 * WORD;
+        let before = self.objects.range(..offset).next_back();
+        for (&first, words) in before.into_iter().chain(self.objects.range(offset..end)) {
+            let (from, to) = (first.max(offset), (first + words.len() as u64 * WORD).min(end));
+            if from < to {
+                let len = ((to - from) / WORD) as usize;
+                let (at, of) = ((from - offset) / WORD, (from - first) / WORD);
+                loaded[at as usize..][..len].copy_from_slice(&words[of as usize..][..len]);
+            }
+        }
+        for (&at, &value) in self.words.range(offset..end) {
+            loaded[((at - offset) / WORD) as usize] = value;
+        }
+    }
+
+    /// All single words.
+    pub fn words(&self) -> impl Iterator<Item = (u64, u64)> {
+        self.words.iter().map(|(&offset, &value)| (offset, value))
+    }
+
+    /// All runs of words.
+    pub fn objects(&self) -> impl Iterator<Item = (u64, &[u64])> {
+        self.objects.iter().map(|(&offset, words)| (offset, &words[..]))
+    }
+
+    /// Forgets what was written between two offsets: it is no longer wanted.
+    pub fn forget(&mut self, offset: u64, end: u64) {
+        self.words.retain(|at, _| !(offset..end).contains(at));
+        self.objects.retain(|at, _| !(offset..end).contains(at));
+    }
+}
+
+/// Old words with new ones over them.
+fn union(begin: u64, old: Vec<u64>, offset: u64, new: Vec<u64>) -> (u64, Vec<u64>) {
+    let first = begin.min(offset);
+    let end = (begin + old.len() as u64 * WORD).max(offset + new.len() as u64 * WORD);
+    let mut all = vec![0; ((end - first) / WORD) as usize];
+    let mut put = |at: u64, words: &[u64]| {
+        all[((at - first) / WORD) as usize..][..words.len()].copy_from_slice(words);
+    };
+    put(begin, &old);
+    put(offset, &new);
+    (first, all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// The twin is a map of words.
+        #[test]
+        fn a_write_set_is_a_map_of_words(
+            writes in prop::collection::vec((0u64..60, 1usize..12, any::<bool>()), 0..60),
+            reads in prop::collection::vec((0u64..60, 1usize..20), 1..10),
+        ) {
+            let (mut set, mut twin) = (WriteSet::default(), BTreeMap::new());
+            for (value, (at, len, single)) in (1u64..).zip(writes) {
+                let len = if single { 1 } else { len };
+                twin.extend((at..at + len as u64).map(|word| (word * 8, value)));
+                match single {
+                    true => set.set(at * 8, value),
+                    false => set.write(at * 8, &vec![value; len]),
+                }
+            }
+            for (at, len) in reads {
+                let mut loaded = vec![0; len];
+                set.overlay(at * 8, &mut loaded);
+                let slow: Vec<u64> = (at..at + len as u64)
+                    .map(|word| twin.get(&(word * 8)).copied().unwrap_or(0))
+                    .collect();
+                prop_assert_eq!(loaded, slow);
+            }
+            let objects = set.objects().flat_map(|(at, words)| {
+                words.iter().enumerate().map(move |(i, &word)| (at + i as u64 * 8, word))
+            });
+            let mut all: Vec<_> = set.words().chain(objects).collect();
+            all.sort_unstable();
+            prop_assert_eq!(all, twin.into_iter().collect::<Vec<_>>());
+        }
+    }
+}

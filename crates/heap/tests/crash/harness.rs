@@ -1,0 +1,183 @@
+//! Runs a program on a simulated memory and looks, before each fence and after each operation, at
+//! what a crash could leave there.
+//!
+//! Of each memory that is left, opened anew, must be true: every operation that returned is there;
+//! the one that was under way is there wholly or not at all; every object in use is reached exactly
+//! once, so nothing leaks and nothing is reached twice. The same holds if opening is itself
+//! interrupted.
+//!
+//! A container is tested by implementing [`Subject`] for it.
+
+use std::fmt::Debug;
+use std::sync::{Arc, Mutex};
+
+use terrace_heap::medium::simulated::{Granule, Simulated};
+use terrace_heap::{Heap, Options, use_lane};
+
+/// The heap under test.
+pub type SimulatedHeap = Heap<Arc<Simulated>>;
+
+/// What is tested.
+pub trait Subject: Sized {
+    /// One operation.
+    type Op: Clone + Debug + Send + 'static;
+    /// All that can be seen of it.
+    type State: Clone + PartialEq + Debug + Send + 'static;
+
+    /// Makes it in a new heap, or finds it in an old one.
+    fn open(heap: &SimulatedHeap) -> Self;
+    /// Carries out an operation.
+    fn apply(&mut self, op: &Self::Op);
+    /// All that can be seen.
+    fn state(&self) -> Self::State;
+    /// The offset of each object as often as it is reached.
+    fn objects(&self) -> Vec<u64>;
+    /// The slow, obviously right twin: what an operation makes of a state.
+    fn model(state: &mut Self::State, op: &Self::Op);
+}
+
+/// How thoroughly to look.
+#[derive(Clone, Copy, Debug)]
+pub struct Effort {
+    /// Bytes of the pool.
+    pub pool: u64,
+    /// What a crash keeps or loses by itself.
+    pub granule: Granule,
+    /// The most memories to look at in each place.
+    pub images: u64,
+    /// The most memories that an interrupted recovery of each leaves.
+    pub again: u64,
+    /// Of samples.
+    pub seed: u64,
+}
+
+impl Default for Effort {
+    fn default() -> Self {
+        Self {
+            pool: 64 << 10,
+            granule: Granule::Line,
+            images: u64::MAX,
+            again: 0,
+            seed: 1,
+        }
+    }
+}
+
+/// What was looked at.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Looked {
+    /// Memories.
+    pub images: u64,
+    /// Memories that an interrupted recovery left.
+    pub again: u64,
+    /// Whether all that a crash could leave was looked at.
+    pub exhaustive: bool,
+}
+
+struct Context<S: Subject> {
+    /// What can be seen after a crash now.
+    allowed: Vec<S::State>,
+    /// What is under way.
+    under_way: String,
+    looked: Looked,
+    effort: Effort,
+}
+
+/// Carries the operations out, each by the thread of a lane, and looks.
+///
+/// # Panics
+///
+/// If a crash could leave what must not be.
+pub fn run<S: Subject + 'static>(ops: &[(usize, S::Op)], effort: Effort) -> Looked {
+    use_lane(0);
+    let pool = Arc::new(Simulated::new(effort.pool, effort.granule));
+    let options = Options {
+        chunk_bytes: 4096,
+        lanes: 3,
+    };
+    let heap = Heap::create_on(Arc::clone(&pool), &options).unwrap();
+    let mut subject = S::open(&heap);
+    let mut state = subject.state();
+    let context = Arc::new(Mutex::new(Context::<S> {
+        allowed: vec![state.clone()],
+        under_way: "nothing".to_owned(),
+        looked: Looked {
+            exhaustive: true,
+            ..Looked::default()
+        },
+        effort,
+    }));
+    let at_fence = Arc::clone(&context);
+    pool.at_fence(move |pool| look(pool, &mut at_fence.lock().unwrap()));
+    for (i, (lane, op)) in ops.iter().enumerate() {
+        let before = state.clone();
+        S::model(&mut state, op);
+        {
+            let mut context = context.lock().unwrap();
+            context.allowed = vec![before, state.clone()];
+            context.under_way = format!("operation {i} in lane {lane}, {op:?}");
+        }
+        use_lane(*lane);
+        subject.apply(op);
+        assert_eq!(subject.state(), state, "{op:?} without a crash");
+        let mut context = context.lock().unwrap();
+        context.allowed = vec![state.clone()];
+        context.under_way = format!("nothing after operation {i} in lane {lane}, {op:?}");
+        look(&pool, &mut context);
+    }
+    context.lock().unwrap().under_way = "closing".to_owned();
+    drop(subject);
+    drop(heap);
+    let looked = context.lock().unwrap().looked;
+    looked
+}
+
+/// Looks at what a crash could leave now.
+fn look<S: Subject + 'static>(pool: &Simulated, context: &mut Context<S>) {
+    let effort = context.effort;
+    let images = pool.crash_images(effort.images, effort.seed);
+    context.looked.exhaustive &= images.is_exhaustive();
+    for image in images {
+        context.looked.images += 1;
+        let image = Arc::new(image);
+        let again = Arc::new(Mutex::new(0));
+        if effort.again > 0 {
+            interrupt::<S>(&image, context, &again);
+        }
+        check(&image, context, "");
+        context.looked.again += *again.lock().unwrap();
+    }
+}
+
+/// Has the recovery of an image interrupted, too.
+fn interrupt<S: Subject + 'static>(image: &Arc<Simulated>, context: &Context<S>, again: &Arc<Mutex<u64>>) {
+    let inner = Context::<S> {
+        allowed: context.allowed.clone(),
+        under_way: context.under_way.clone(),
+        looked: Looked::default(),
+        effort: context.effort,
+    };
+    let count = Arc::clone(again);
+    image.at_fence(move |image| {
+        for left in image.crash_images(inner.effort.again, inner.effort.seed) {
+            check(&Arc::new(left), &inner, " and a crash of the recovery from that");
+            *count.lock().unwrap() += 1;
+        }
+    });
+}
+
+fn check<S: Subject>(image: &Arc<Simulated>, context: &Context<S>, and: &str) {
+    let when = format!("after a crash during {}{and}", context.under_way);
+    let heap = Heap::open_on(Arc::clone(image)).unwrap_or_else(|e| panic!("{when}: {e}"));
+    let subject = S::open(&heap);
+    let state = subject.state();
+    assert!(
+        context.allowed.contains(&state),
+        "{when}: {state:?} is none of {:?}",
+        context.allowed
+    );
+    let mut reached = subject.objects();
+    reached.sort_unstable();
+    let used: Vec<u64> = heap.objects().iter().map(|object| object.offset).collect();
+    assert_eq!(reached, used, "{when}: what is reached is not what is used");
+}
