@@ -110,7 +110,10 @@ impl<M: Medium> Core<M> {
             len: bytes,
         };
         held.fence(space, &[destination, object])?;
-        space.pool.medium.store_word(new.destination, record.pointer());
+        space
+            .pool
+            .medium
+            .store_word(new.destination, record.pointer());
         space.pool.medium.flush(new.destination, WORD_BYTES);
         self.set_record(room.offset, place);
         Ok(room.offset)
@@ -140,7 +143,14 @@ impl<M: Medium> Core<M> {
         let mut held = self.hold();
         held.settle_others(&self.space, &touched[..count])?;
         let records = 0;
-        self.store_intent(&mut held, &Intent::Words { pairs, count, records });
+        self.store_intent(
+            &mut held,
+            &Intent::Words {
+                pairs,
+                count,
+                records,
+            },
+        );
         held.fence(&self.space, &effects[..count])?;
         for &(offset, value) in &pairs[..count] {
             self.space.pool.medium.store_word(offset, value);

@@ -48,8 +48,12 @@ fn words_and_transactions() {
     let set = |count: usize| {
         // What does not change is not logged.
         value.set(value.get() + 1);
-        heap.transaction(|tx| words[..count].iter().try_for_each(|&at| tx.set(at, value.get())))
-            .unwrap();
+        heap.transaction(|tx| {
+            words[..count]
+                .iter()
+                .try_for_each(|&at| tx.set(at, value.get()))
+        })
+        .unwrap();
     };
     assert_eq!(cost(&heap, || set(3)), (1 + 3, 1));
     // The first one with a log takes its chunk.
@@ -88,5 +92,8 @@ fn puts_with_growth() {
         }
     };
     let (lines, fences) = cost(&heap, puts);
-    assert!(lines < 2000 * 6 && fences < 2000 * 3 / 2, "{lines} {fences}");
+    assert!(
+        lines < 2000 * 6 && fences < 2000 * 3 / 2,
+        "{lines} {fences}"
+    );
 }

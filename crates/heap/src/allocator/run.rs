@@ -39,7 +39,9 @@ impl Run {
             slot,
             large,
             records: (0..slots).map(|_| AtomicU64::new(0)).collect(),
-            free: (0..slots.div_ceil(64)).map(|i| AtomicU64::new(word(i))).collect(),
+            free: (0..slots.div_ceil(64))
+                .map(|i| AtomicU64::new(word(i)))
+                .collect(),
             listed: AtomicBool::new(false),
         }
     }

@@ -118,11 +118,15 @@ impl Held<'_> {
         let needed = bytes.div_ceil(geometry.chunk_bytes()).max(1);
         self.settle(space)?;
         let old = self.state.log;
-        let wanted = needed.next_power_of_two().max((old.chunks * 2).min(MAX_CHUNKS));
+        let wanted = needed
+            .next_power_of_two()
+            .max((old.chunks * 2).min(MAX_CHUNKS));
         if wanted > old.chunks {
             let lane = self.index as u16;
             let take = |chunks| {
-                let taken = space.chunks.take(&space.pool, chunks, Use::Log { lane, chunks });
+                let taken = space
+                    .chunks
+                    .take(&space.pool, chunks, Use::Log { lane, chunks });
                 taken.map(|taken| (taken.chunk, chunks))
             };
             // A log that could be larger serves as well.
@@ -168,7 +172,8 @@ impl Held<'_> {
             count += 1;
         }
         pool.medium.flush(begin.words, log.words - begin.words);
-        pool.medium.flush(begin.objects, log.objects - begin.objects);
+        pool.medium
+            .flush(begin.objects, log.objects - begin.objects);
         pool.medium.flush(begin.data, log.data - begin.data);
         Commit {
             words: begin.words,

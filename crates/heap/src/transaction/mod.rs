@@ -23,8 +23,8 @@ use crate::operation::{Core, Object};
 use crate::pool::Pool;
 use crate::ptr::Ptr;
 
-use in_place::InPlace;
 pub(crate) use commit::Changes;
+use in_place::InPlace;
 pub(crate) use in_place::{check_of_entry, undo};
 use write_set::WriteSet;
 
@@ -196,7 +196,8 @@ impl<M: Medium> Transaction<'_, M> {
         }
         pool.check(first, count.saturating_mul(8), "a transaction")?;
         let mut words = vec![0; count as usize];
-        pool.medium.load(first, bytemuck::cast_slice_mut(&mut words));
+        pool.medium
+            .load(first, bytemuck::cast_slice_mut(&mut words));
         self.state.borrow().writes.overlay(first, &mut words);
         Ok((first, words))
     }
@@ -306,7 +307,11 @@ impl<M: Medium> Transaction<'_, M> {
             return Ok(());
         }
         let object = self.heap.core().object(at.offset())?;
-        if state.freed.iter().any(|freed| freed.offset == object.offset) {
+        if state
+            .freed
+            .iter()
+            .any(|freed| freed.offset == object.offset)
+        {
             return Err(Error::usage(format!(
                 "the object at {} was freed by this transaction already",
                 object.offset

@@ -150,7 +150,11 @@ fn look<S: Subject + 'static>(pool: &Simulated, context: &mut Context<S>) {
 }
 
 /// Has the recovery of an image interrupted, too.
-fn interrupt<S: Subject + 'static>(image: &Arc<Simulated>, context: &Context<S>, again: &Arc<Mutex<u64>>) {
+fn interrupt<S: Subject + 'static>(
+    image: &Arc<Simulated>,
+    context: &Context<S>,
+    again: &Arc<Mutex<u64>>,
+) {
     let inner = Context::<S> {
         allowed: context.allowed.clone(),
         under_way: context.under_way.clone(),
@@ -160,7 +164,11 @@ fn interrupt<S: Subject + 'static>(image: &Arc<Simulated>, context: &Context<S>,
     let count = Arc::clone(again);
     image.at_fence(move |image| {
         for left in image.crash_images(inner.effort.again, inner.effort.seed) {
-            check(&Arc::new(left), &inner, " and a crash of the recovery from that");
+            check(
+                &Arc::new(left),
+                &inner,
+                " and a crash of the recovery from that",
+            );
             *count.lock().unwrap() += 1;
         }
     });

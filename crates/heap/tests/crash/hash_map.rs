@@ -90,7 +90,9 @@ fn every_crash_of_a_short_program() {
 #[test]
 fn crashes_while_it_grows() {
     for granule in [Granule::Line, Granule::Sector, Granule::Page] {
-        let ops: Vec<_> = (0..70).map(|key| (key as usize / 30, Insert(key, key))).collect();
+        let ops: Vec<_> = (0..70)
+            .map(|key| (key as usize / 30, Insert(key, key)))
+            .collect();
         let effort = Effort {
             pool: 256 << 10,
             granule,
@@ -107,7 +109,9 @@ fn crashes_while_it_grows() {
 fn a_sample_of_a_long_program() {
     let mut random = 3u64;
     let mut next = |bound: u64| {
-        random = random.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        random = random
+            .wrapping_mul(6364136223846793005)
+            .wrapping_add(1442695040888963407);
         (random >> 33) % bound
     };
     let mut one = |value| match next(5) {

@@ -44,7 +44,8 @@ impl<K: Pod, V: Pod, M: Medium> HashMap<K, V, M> {
         // Which stripe they belong to does not matter for their sum, nor, spread, for growth.
         let stripes = writing.len() as i64;
         for (i, stripe) in (0..).zip(writing.iter_mut()) {
-            **stripe += came / stripes + i64::from(i < came % stripes) - i64::from(i < -(came % stripes));
+            **stripe +=
+                came / stripes + i64::from(i < came % stripes) - i64::from(i < -(came % stripes));
         }
         let full = |stripes: &[_]| stripes.iter().any(|stripe| self.is_full(stripe));
         let mut grow = full(&writing);

@@ -144,7 +144,9 @@ pub(super) fn chain(words: &impl Words, line: u64) -> Result<Chain> {
     let mut at = line;
     for _ in 0..MAX_CHAIN {
         let line = words.line(at)?;
-        found.slots.extend(line[..SLOTS].iter().filter(|&&slot| slot != 0));
+        found
+            .slots
+            .extend(line[..SLOTS].iter().filter(|&&slot| slot != 0));
         if line[SLOTS] == 0 {
             return Ok(found);
         }

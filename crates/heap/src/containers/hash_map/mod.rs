@@ -128,7 +128,9 @@ impl<K: Pod, V: Pod, M: Medium> HashMap<K, V, M> {
                 self.pool().check(at, bytes, "a hash map's segment")?;
                 self.segments[segment].store(at, Ordering::Release);
             } else if segment <= needed && segment > 0 {
-                return Err(Error::damaged("a hash map is damaged: a segment is missing"));
+                return Err(Error::damaged(
+                    "a hash map is damaged: a segment is missing",
+                ));
             }
         }
         Ok(())
@@ -312,7 +314,9 @@ impl<K: Pod, V: Pod, M: Medium> HashMap<K, V, M> {
         let mut value = V::zeroed();
         let (at, len) = (self.value_at(entry), mem::size_of::<V>());
         self.pool().check(at, len as u64, "a hash map's entry")?;
-        self.pool().medium.load(at, bytemuck::bytes_of_mut(&mut value));
+        self.pool()
+            .medium
+            .load(at, bytemuck::bytes_of_mut(&mut value));
         Ok(value)
     }
 
@@ -320,7 +324,9 @@ impl<K: Pod, V: Pod, M: Medium> HashMap<K, V, M> {
         let mut key = K::zeroed();
         let len = mem::size_of::<K>() as u64;
         self.pool().check(entry, 8 + len, "a hash map's entry")?;
-        self.pool().medium.load(entry + 8, bytemuck::bytes_of_mut(&mut key));
+        self.pool()
+            .medium
+            .load(entry + 8, bytemuck::bytes_of_mut(&mut key));
         Ok(key)
     }
 

@@ -89,13 +89,16 @@ impl<K: Pod, V: Pod, M: Medium> HashMap<K, V, M> {
         let core = self.heap.core();
         let mut held = core.hold();
         let mut made = Vec::new();
-        let done = spill.lines().into_iter().try_for_each(|(half, words, mut line)| {
-            let link = &mut halves[half][words + SLOTS];
-            line[SLOTS] = *link;
-            *link = core.make(&mut held, &line)?;
-            made.push((*link, LINE_BYTES));
-            Ok(())
-        });
+        let done = spill
+            .lines()
+            .into_iter()
+            .try_for_each(|(half, words, mut line)| {
+                let link = &mut halves[half][words + SLOTS];
+                line[SLOTS] = *link;
+                *link = core.make(&mut held, &line)?;
+                made.push((*link, LINE_BYTES));
+                Ok(())
+            });
         let changes = Changes {
             words: vec![(self.table + GROUPS_WORD * 8, groups)],
             objects: vec![(at[0], &halves[0]), (at[1], &halves[1])],
@@ -162,7 +165,9 @@ impl Spill {
             if before % SLOTS == 0 {
                 lines.push((half, words, [0; LINE_WORDS]));
             }
-            let line = lines.last_mut().expect("the first that spills begins a line");
+            let line = lines
+                .last_mut()
+                .expect("the first that spills begins a line");
             line.2[before % SLOTS] = slot;
         }
         lines

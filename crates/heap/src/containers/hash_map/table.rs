@@ -196,7 +196,10 @@ mod tests {
             for hash in 0..2000 {
                 let (old, new) = (group_of(hash, groups), group_of(hash, groups + 1));
                 assert!(old < groups);
-                assert!(new == old || old == split && new == groups, "{groups} {hash}");
+                assert!(
+                    new == old || old == split && new == groups,
+                    "{groups} {hash}"
+                );
             }
         }
     }
