@@ -1,7 +1,10 @@
 /* What a durable put cannot do without, and nothing else: an entry of 144 bytes in three lines, a
    record of it in a log, a fence, the pointer to it, a fence. There is no allocator, no look-up and no
-   recovery. See common.h for how it is called; its one operation is put, its way is the instruction
-   that writes lines back: the best that the processor has. */
+   recovery. See common.h for how it is called; its one operation is put, and lines are written back by
+   the best instruction that the processor has.
+
+   Ways: two-fences (the put is durable, and so is its pointer), one-fence (the pointer becomes durable
+   with the next put; until then the record would say where it belongs). */
 #include <cpuid.h>
 #include <immintrin.h>
 #include <sys/mman.h>
@@ -24,12 +27,10 @@ static void write_back_clflush(void *line) { _mm_clflush(line); }
 static void (*write_back)(void *line);
 
 /* CPUID leaf 7: EBX bit 24 is clwb, bit 23 clflushopt (Intel's manual, volume 2). */
-static const char *choose_instruction(void) {
+static void choose_instruction(void) {
     unsigned a, b = 0, c, d;
     __get_cpuid_count(7, 0, &a, &b, &c, &d);
-    if (b >> 24 & 1) return write_back = write_back_clwb, "clwb";
-    if (b >> 23 & 1) return write_back = write_back_clflushopt, "clflushopt";
-    return write_back = write_back_clflush, "clflush";
+    write_back = b >> 24 & 1 ? write_back_clwb : b >> 23 & 1 ? write_back_clflushopt : write_back_clflush;
 }
 
 /* Entries first, then records, then the table. */
@@ -44,6 +45,7 @@ static void open_pool(const Options *options) {
 }
 
 static void put(const Options *options, uint64_t from, uint64_t to) {
+    int two_fences = !strcmp(options->way, "two-fences");
     for (uint64_t turn = from; turn < to; turn++) {
         Item key = key_of(options->first + turn), value = value_of(&key);
         uint64_t hash = hash_of(&key), offset = turn * ENTRY_BYTES;
@@ -55,14 +57,16 @@ static void put(const Options *options, uint64_t from, uint64_t to) {
         _mm_sfence();
         *(volatile uint64_t *)bucket = offset;
         write_back(bucket);
-        _mm_sfence();
+        if (two_fences) _mm_sfence();
     }
 }
 
 int main(int count, char **arguments) {
     peer = "floor";
     Options found = options(count, arguments);
-    found.way = choose_instruction();
+    if (strcmp(found.way, "two-fences") && strcmp(found.way, "one-fence"))
+        fail("ways are two-fences and one-fence");
+    choose_instruction();
     if (found.first + found.count > found.entries) fail("it has no room for keys beyond --entries");
     open_pool(&found);
     for (char **operation = found.operations; *operation; operation++) {

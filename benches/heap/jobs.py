@@ -6,7 +6,7 @@ from dataclasses import dataclass
 MEMORY, FILE, COUNTS = "memory", "file", "counts"
 # Ways with the pool in memory.
 WAYS = {
-    "floor": ["put"],
+    "floor": ["two-fences", "one-fence"],
     "libpmemobj": ["transactions", "actions", "lean-transactions", "lean-actions"],
     "LMDB": ["unsynchronised"],
     "terrace": ["sized", "growing"],
@@ -21,9 +21,10 @@ SYNCHRONOUS = {
     },
     "terrace": {"synchronous": ("sized", False), "batched": ("sized", True)},
 }
-ALLOCATORS = ["libpmemobj", "terrace"]
+# Operations on objects by themselves; to change a word without freeing takes a part of what freeing does.
+ALLOCATORS = {"libpmemobj": ("allocate", "free"), "terrace": ("allocate", "free", "set")}
 # What has several writers at a time.
-THREADED = {"floor": ["put"], "libpmemobj": ["lean-transactions", "lean-actions"], "terrace": ["sized"]}
+THREADED = {"floor": ["two-fences", "one-fence"], "libpmemobj": ["lean-transactions", "lean-actions"], "terrace": ["sized"]}
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,7 @@ class Job:
     way: str
     entries: int
     threads: int = 1
-    # The way that fills the table beforehand, in a process of its own.
+    # The way that fills the table beforehand with the other keys, in a process of its own.
     filled: str = None
     # One process each: the operations.
     steps: tuple = ()
@@ -57,7 +58,7 @@ class Job:
         """Its lines. The caller removes the pool."""
         lines = []
         if self.filled:
-            peers.run(self, pool, ["put"], way=self.filled)
+            peers.run(self, pool, ["put"], (0, self.keys[0]), way=self.filled)
             # What filling has left to be written is not for those that are measured to write.
             synchronise(pool)
         for operations in self.steps:
@@ -73,6 +74,12 @@ def synchronise(path):
     os.close(file)
 
 
+def last(entries, count):
+    """The last so many keys of a table, at most half of them: for the others it is filled beforehand."""
+    count = min(count, entries // 2)
+    return (entries - count, count)
+
+
 def measured(entries, amounts):
     """The jobs of a repetition for tables of so many entries, whether or not their peers are there."""
     whole = (("put", "get"), ("open", "iterate", "delete"))
@@ -83,21 +90,21 @@ def measured(entries, amounts):
     for peer, ways in THREADED.items():
         steps = (("put",),) if peer == "floor" else (("put", "get", "delete"),)
         jobs += [Job(MEMORY, peer, way, entries, threads=2, steps=steps) for way in ways]
-    jobs += [Job(MEMORY, peer, "allocator", entries, steps=(("allocate", "free"),)) for peer in ALLOCATORS]
+    jobs += [Job(MEMORY, peer, "allocator", entries, steps=(steps,)) for peer, steps in ALLOCATORS.items()]
     for peer, ways in SYNCHRONOUS.items():
         for way, (filled, batched) in ways.items():
-            keys = (entries, amounts.batched if batched else amounts.committed)
+            keys = last(entries, amounts.batched if batched else amounts.committed)
             jobs.append(Job(FILE, peer, way, entries, filled=filled, steps=(("put",),), keys=keys))
     return jobs
 
 
 def counted(entries, amounts):
     """The jobs that count lines and fences: exact, so that once is enough."""
-    keys = (entries, amounts.counted)
-    jobs = [Job(COUNTS, "floor", "put", amounts.counted, steps=(("put",),))]
+    keys = last(entries, amounts.counted)
+    jobs = [Job(COUNTS, "floor", way, amounts.counted, steps=(("put",),)) for way in WAYS["floor"]]
     for peer in ("libpmemobj", "terrace"):
         ways = WAYS[peer]
         jobs += [Job(COUNTS, peer, way, entries, filled=way, steps=(("put", "delete"),), keys=keys) for way in ways]
     keys = (0, amounts.counted)
-    jobs += [Job(COUNTS, peer, "allocator", entries, steps=(("allocate", "free"),), keys=keys) for peer in ALLOCATORS]
+    jobs += [Job(COUNTS, peer, "allocator", entries, steps=(steps,), keys=keys) for peer, steps in ALLOCATORS.items()]
     return jobs

@@ -16,8 +16,6 @@
 enum { ENTRY = 1, BYTES = 2 };
 /* Locks of buckets: so many that two threads seldom meet. */
 enum { LOCKS = 4096 };
-/* What `allocate` allocates is as large as an entry. */
-enum { OBJECT = sizeof(Entry) };
 
 typedef struct { uint64_t buckets, entries, bucket[]; } Table;
 
@@ -181,9 +179,18 @@ static void first_get(const Options *options) {
     end(options, "open", 1);
 }
 
+/* The contents of a new object; it is published behind them. */
+static int fill(PMEMobjpool *of, void *object, void *turn) {
+    Entry *entry = object;
+    *entry = (Entry){.hash = *(uint64_t *)turn};
+    pmemobj_flush(of, entry, sizeof *entry);
+    return 0;
+}
+
+/* Objects as large as an entry. */
 static void allocate(const Options *options, uint64_t from, uint64_t to) {
     for (uint64_t turn = from; turn < to; turn++)
-        if (pmemobj_alloc(pool, &objects[options->first + turn], OBJECT, BYTES, NULL, NULL))
+        if (pmemobj_alloc(pool, &objects[options->first + turn], sizeof(Entry), BYTES, fill, &turn))
             fail(pmemobj_errormsg());
 }
 

@@ -5,7 +5,7 @@ from jobs import FILE, MEMORY
 
 NOTHING = "–"
 # Operations told by their rate, in thousands a second, and those told by how long one takes, in ms.
-BY_RATE = {MEMORY: ["put", "get", "delete", "allocate", "free"], FILE: ["put"]}
+BY_RATE = {MEMORY: ["put", "get", "delete", "allocate", "free", "set"], FILE: ["put"]}
 ITERATE, OPEN = "iterate", "open"
 
 
@@ -87,7 +87,7 @@ def bar_cells(bar):
     entries = f"{bar['entries']:,}" if bar["entries"] else NOTHING
     needs, found = bar["needs"], bar["found"]
     if isinstance(needs, list):
-        needs = " + ".join(str(part) for part in needs if part is not None)
+        needs = " + ".join(map(str, needs))
         found = found and " + ".join(f"{part:.2f}" for part in found)
     elif found:
         found = spread_text(*(found[which] for which in ("median", "smallest", "largest")))
