@@ -5,9 +5,10 @@ DEMO_PACKAGES = python3 python3-numpy
 TEST_PACKAGES = qemu-user python3
 PAPER_PACKAGES = qemu-user python3 python3-matplotlib
 BENCH_PACKAGES = $(DEMO_PACKAGES) python3-sklearn redis-server redis-tools xz-utils coreutils
+PEER_PACKAGES = pkg-config libpmemobj-dev liblmdb-dev
 SPARK_PACKAGES = $(DEMO_PACKAGES) python3-venv openjdk-17-jre-headless
 
-.PHONY: help demo test check build bench-live bench-osvpp bench-verdict bench-sim bench-llc paper-awad-2016 paper-oskin-loh-2015 paper-fedorov-2016-ch2 paper-fedorov-2016-ch5 clean
+.PHONY: help demo test check build bench-live bench-osvpp bench-verdict bench-sim bench-llc bench-heap paper-awad-2016 paper-oskin-loh-2015 paper-fedorov-2016-ch2 paper-fedorov-2016-ch5 clean
 
 help:
 	@echo 'make demo        run a real program with a quarter of its memory, four ways, and compare'
@@ -18,6 +19,7 @@ help:
 	@echo '                 which of them a predictor can foresee, by simulation'
 	@echo 'make bench-sim   how fast policies, simulations and trace readers are'
 	@echo 'make bench-llc   how fast last-level caches are simulated, beside cachegrind'
+	@echo 'make bench-heap  the persistent heap beside libpmemobj and LMDB (half an hour)'
 	@echo 'make paper-awad-2016, make paper-oskin-loh-2015, make paper-fedorov-2016-ch5'
 	@echo '                 repeat a paper, its figures beside ours (10 to 20 minutes each)'
 	@echo 'make paper-fedorov-2016-ch2'
@@ -34,6 +36,7 @@ test: check
 	@scripts/setup.sh $(TEST_PACKAGES)
 	$(CARGO) test --workspace --locked
 	/usr/bin/python3 -m unittest discover -s papers
+	/usr/bin/python3 -m unittest discover -s benches/heap
 
 check:
 	@scripts/setup.sh
@@ -56,6 +59,12 @@ bench-llc:
 	@$(MAKE) --no-print-directory build
 	$(CARGO) bench --locked -p terrace-sim --bench llc
 	scripts/bench-llc.sh
+
+# A peer whose package cannot be had is left out, and named.
+bench-heap:
+	@for package in $(PEER_PACKAGES); do scripts/setup.sh $$package || true; done
+	$(CARGO) build --release --locked -p terrace-heap --example side_by_side
+	/usr/bin/python3 benches/heap/repeat.py
 
 paper-awad-2016:
 	@scripts/setup.sh $(PAPER_PACKAGES) sqlite3 coreutils

@@ -1,0 +1,167 @@
+"""What was measured, as medians with their spreads, and beside what must hold."""
+
+from collections import defaultdict
+from statistics import median
+
+from jobs import COUNTS, FILE, MEMORY
+
+KEY = ("medium", "peer", "way", "threads", "entries", "operation")
+# At most so many lines and fences for each operation; None where only lines are bounded.
+COSTS = {"put": (5, 2), "delete": (3, 2)}
+# What is an allocation's or a free's beyond what would be written anyway.
+ALLOCATE_LINES, FREE_LINES = 2, 1
+# Of 144 bytes at a multiple of 16.
+OBJECT_LINES = 3
+# How many times the rate of puts per CPU second of libpmemobj's ways; of the lean ones nothing is demanded.
+TIMES = {"transactions": 4, "actions": 2.5, "lean-transactions": None, "lean-actions": None}
+SYNCHRONOUS_TIMES, BATCHED_TIMES = 1, 20
+OPEN_MS = 50
+THREADS_TIMES = 1.6
+LINE = 64
+
+
+def grouped(runs):
+    """Lines of all repetitions by what they are of; each list has one a repetition."""
+    found = defaultdict(list)
+    for line in runs:
+        found[tuple(line[name] for name in KEY)].append(line)
+    return dict(found)
+
+
+def by_repetition(lines, clock):
+    """Operations a second, by repetition; without a time that the clock can see there is no rate."""
+    return {line["repetition"]: line["operations"] / line[clock] for line in lines if line[clock] > 0}
+
+
+def rates(lines, clock):
+    return list(by_repetition(lines, clock).values())
+
+
+def spread(values):
+    return {"median": median(values), "smallest": min(values), "largest": max(values)} if values else None
+
+
+def rows(runs):
+    """A row each: its key and, as spreads, operations per CPU second and per second of wall time."""
+    found = []
+    for key, lines in grouped(runs).items():
+        if key[0] != COUNTS:
+            speeds = {"per_cpu_s": spread(rates(lines, "cpu_s")), "per_wall_s": spread(rates(lines, "wall_s"))}
+            found.append(dict(zip(KEY, key)) | {"operations": lines[0]["operations"]} | speeds)
+    return found
+
+
+def counts(runs):
+    """Lines and fences per operation. What is stored past the cache takes its lines too."""
+    found = []
+    for key, (line, *_) in grouped(runs).items():
+        if key[0] == COUNTS:
+            lines = line["lines"] + line["streamed_bytes"] / LINE
+            each = {"lines": lines / line["operations"], "fences": line["fences"] / line["operations"]}
+            found.append(dict(zip(KEY, key)) | each)
+    return found
+
+
+# Bars
+
+
+def bars(runs):
+    """What must hold, each with what was found: None where it was not measured."""
+    groups, costs = grouped(runs), counts(runs)
+    sizes = sorted({key[4] for key in groups if key[0] == MEMORY})
+    found = [cost_bar(costs, operation, *most) for operation, most in COSTS.items()] + allocator_bars(costs)
+    for entries in sizes:
+        found += memory_bars(groups, entries)
+    for entries in sizes:
+        found += file_bars(groups, entries)
+    return found + [open_bar(groups, entries) for entries in sizes[-1:]]
+
+
+def cost_bar(costs, operation, lines, fences):
+    bar = {"bar": f"{operation}: at most so many lines and fences", "entries": None, "needs": [lines, fences]}
+    ours = cost_of(costs, "sized", operation)
+    if not ours:
+        return bar | {"found": None, "ok": None}
+    found = [ours["lines"], ours["fences"]]
+    return bar | {"found": found, "ok": within(found, bar["needs"])}
+
+
+def allocator_bars(costs):
+    """An object's own lines are no cost of its allocation, nor is the change of a word that of a free."""
+    made, freed, changed = (cost_of(costs, "allocator", operation) for operation in ("allocate", "free", "set"))
+    found = [
+        ("allocate: at most so many lines besides the object's own", ALLOCATE_LINES, made and made["lines"] - OBJECT_LINES),
+        ("free: at most so many lines besides those of the pointer's change", FREE_LINES,
+         freed and changed and freed["lines"] - changed["lines"]),
+    ]  # fmt: skip
+    return [
+        {"bar": name, "entries": None, "needs": [most], "found": lines and [lines], "ok": lines and within([lines], [most])}
+        for name, most, lines in found
+    ]
+
+
+def cost_of(costs, way, operation):
+    wanted = ("terrace", way, operation)
+    return next((row for row in costs if (row["peer"], row["way"], row["operation"]) == wanted), None)
+
+
+def within(found, most):
+    """Records of chunks and the like come on top of each operation's own, once in hundreds."""
+    return all(round(value, 1) <= limit for value, limit in zip(found, most, strict=True))
+
+
+def memory_bars(groups, entries):
+    def puts(peer, way, threads=1):
+        return groups.get((MEMORY, peer, way, threads, entries, "put"))
+
+    ours = puts("terrace", "sized")
+    found = []
+    for way, times in TIMES.items():
+        name = f"puts per CPU second, against libpmemobj's {way}"
+        found.append(times_bar(name, entries, times, ours, puts("libpmemobj", way), "cpu_s"))
+    for way in ("two-fences", "one-fence"):
+        name = f"puts per CPU second, against the bare loop with {way.replace('-', ' ')}"
+        found.append(times_bar(name, entries, None, ours, puts("floor", way), "cpu_s"))
+    floors = [puts("floor", "one-fence", threads) for threads in (2, 1)]
+    for name, times, both, one in (
+        ("puts of two threads, against one", THREADS_TIMES, puts("terrace", "sized", 2), ours),
+        ("the same of the bare loop, which is what the machine can", None, *floors),
+    ):
+        found.append(times_bar(name, entries, times, both, one, "wall_s"))
+    return found
+
+
+def file_bars(groups, entries):
+    def puts(peer, way):
+        return groups.get((FILE, peer, way, 1, entries, "put"))
+
+    # LMDB's faster way.
+    ways = [puts("LMDB", way) for way in ("synchronous", "synchronous-writemap")]
+    theirs = max(filter(None, ways), key=lambda lines: median(rates(lines, "wall_s")), default=None)
+    return [
+        times_bar(name, entries, times, puts("terrace", way), theirs, "wall_s")
+        for name, way, times in (
+            ("puts on a plain file, each durable, against LMDB's", "synchronous", SYNCHRONOUS_TIMES),
+            ("the same, 100 a commit, against LMDB's of one", "batched", BATCHED_TIMES),
+        )
+    ]
+
+
+def times_bar(name, entries, needs, ours, theirs, clock):
+    """How many times as fast ours is: of the medians, and the smallest and largest of a repetition."""
+    bar = {"bar": name, "entries": entries, "needs": needs, "found": None, "ok": None}
+    if not ours or not theirs:
+        return bar
+    mine, others = by_repetition(ours, clock), by_repetition(theirs, clock)
+    pairs = [mine[repetition] / others[repetition] for repetition in mine.keys() & others.keys()]
+    if not pairs:
+        return bar
+    found = spread(pairs) | {"median": median(mine.values()) / median(others.values())}
+    return bar | {"found": found, "ok": None if needs is None else found["median"] >= needs}
+
+
+def open_bar(groups, entries):
+    lines = groups.get((MEMORY, "terrace", "sized", 1, entries, "open"))
+    found = spread([1e3 * line["wall_s"] for line in lines]) if lines else None
+    ok = found["median"] < OPEN_MS if found else None
+    return {"bar": "ms to open and get once", "entries": entries, "needs": OPEN_MS, "found": found, "ok": ok}

@@ -1,0 +1,101 @@
+"""The programs that are measured: built where their libraries are, and run; what is missing is named."""
+
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+FOLDER = Path(__file__).resolve().parent
+ROOT = FOLDER.parent.parent
+TERRACE = ROOT / "target/release/examples/side_by_side"
+TERRACE_COMMAND = "cargo build --release -p terrace-heap --example side_by_side"
+# Peers by their name: the source, and the library's name for pkg-config with its Debian package.
+SOURCES = {
+    "libpmemobj": ("pmemobj.c", "libpmemobj", "libpmemobj-dev"),
+    "LMDB": ("lmdb.c", "lmdb", "liblmdb-dev"),
+    "floor": ("floor.c", None, None),
+}
+COUNTER = "count.c"
+# So that a memory of tmpfs is taken for persistent, and lines are flushed.
+FORCED = {"PMEM_IS_PMEM_FORCE": "1"}
+
+
+class Failure(Exception):
+    """What went wrong with one run."""
+
+
+class Peers:
+    """Programs by the peer's name, in `folder`; `missing` has a sentence for each that is not there."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.programs, self.versions, self.missing = {}, {}, []
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, (source, library, package) in SOURCES.items():
+            if library and not has(library):
+                self.missing.append(f"{name} is not there: apt-get install {package} pkg-config")
+                continue
+            if library:
+                self.versions[name] = pkg_config("--modversion", library)[0]
+            self.programs[name] = self.compile(source, pkg_config("--cflags", "--libs", library) if library else [])
+        if TERRACE.exists():
+            self.programs["terrace"] = TERRACE
+        else:
+            self.missing.append(f"terrace is not there: {TERRACE_COMMAND}")
+        self.counter = self.make_counter()
+
+    def compile(self, source, libraries=()):
+        program = self.folder / Path(source).stem
+        flags = ["-O2", "-Wall", "-Wextra", "-Werror", "-pthread"]
+        subprocess.run(["cc", *flags, "-o", program, FOLDER / source, *libraries], check=True)
+        return program
+
+    def make_counter(self):
+        """The program that counts lines and fences, where there is what it needs."""
+        counter = self.compile(COUNTER)
+        if not shutil.which("objdump"):
+            self.missing.append("lines and fences are not counted: apt-get install binutils")
+            return None
+        tried = subprocess.run([counter, "true"], capture_output=True, text=True)
+        if tried.returncode == 0:
+            return counter
+        self.missing.append(f"lines and fences are not counted: {tried.stderr.strip() or 'the counter fails'}")
+        return None
+
+    def run(self, job, pool, operations, keys=None, forced=True, way=None, counted=False):
+        """Carries operations out in a process of its own; the lines that it prints."""
+        environment = {name: value for name, value in os.environ.items() if name not in FORCED}
+        command = [self.counter] if counted else []
+        command += [self.programs[job.peer], "--pool", pool, "--way", way or job.way, "--entries", job.entries]
+        command += ["--threads", job.threads, *(["--keys", f"{keys[0]}:{keys[1]}"] if keys else [])]
+        command += [*(["--signals"] if counted else []), *operations]
+        done = subprocess.run(
+            [str(part) for part in command], env=environment | (FORCED if forced else {}), capture_output=True, text=True
+        )
+        if done.returncode != 0:
+            raise Failure(done.stderr.strip() or f"it ended with {done.returncode}")
+        return merged(map(json.loads, done.stdout.splitlines()))
+
+
+def merged(lines):
+    """Lines of operations; what was counted stands in a line before, and is put into it."""
+    found, counts = [], {}
+    for line in lines:
+        if "operation" in line:
+            found.append(line | counts)
+            counts = {}
+        else:
+            counts = line
+    return found
+
+
+def has(library):
+    try:
+        return subprocess.run(["pkg-config", "--exists", library]).returncode == 0
+    except FileNotFoundError:
+        return False
+
+
+def pkg_config(*arguments):
+    return subprocess.run(["pkg-config", *arguments], check=True, capture_output=True, text=True).stdout.split()

@@ -1,0 +1,105 @@
+//! Times operations, and prints a line of JSON for each.
+
+use std::mem;
+use std::ops::Range;
+use std::thread;
+use std::time::Instant;
+
+use crate::Outcome;
+use crate::options::Options;
+
+pub struct Measure<'o> {
+    options: &'o Options,
+}
+
+/// When something began.
+struct Began {
+    wall: Instant,
+    processor: f64,
+}
+
+impl<'o> Measure<'o> {
+    pub fn new(options: &'o Options) -> Self {
+        Self { options }
+    }
+
+    /// Something that is done once.
+    pub fn once<T>(&self, operation: &str, work: impl FnOnce() -> Outcome<T>) -> Outcome<T> {
+        let began = self.begin();
+        let done = work()?;
+        self.end(&began, operation, 1);
+        Ok(done)
+    }
+
+    /// Something that says itself how many operations it is.
+    pub fn visits(&self, operation: &str, work: impl FnOnce() -> Outcome<u64>) -> Outcome {
+        let began = self.begin();
+        let visited = work()?;
+        self.end(&began, operation, visited);
+        Ok(())
+    }
+
+    /// An operation on each of the keys, by their turns, shared by the threads.
+    pub fn shared(&self, operation: &str, work: impl Fn(Range<u64>) -> Outcome + Sync) -> Outcome {
+        let Options { threads, count, .. } = *self.options;
+        let share = |thread| count * thread / threads..count * (thread + 1) / threads;
+        let work = &work;
+        let began = self.begin();
+        thread::scope(|scope| {
+            let others: Vec<_> = (1..threads)
+                .map(|i| scope.spawn(move || work(share(i))))
+                .collect();
+            let mine = work(share(0));
+            others
+                .into_iter()
+                .fold(mine, |done, other| match other.join() {
+                    Ok(result) => done.and(result),
+                    Err(panic) => std::panic::resume_unwind(panic),
+                })
+        })?;
+        self.end(&began, operation, count);
+        Ok(())
+    }
+
+    fn begin(&self) -> Began {
+        let began = Began {
+            processor: processor_seconds(),
+            wall: Instant::now(),
+        };
+        self.signal(libc::SIGUSR1);
+        began
+    }
+
+    fn end(&self, began: &Began, operation: &str, operations: u64) {
+        self.signal(libc::SIGUSR2);
+        let wall = began.wall.elapsed().as_secs_f64();
+        let processor = processor_seconds() - began.processor;
+        let Options {
+            entries, threads, ..
+        } = *self.options;
+        println!(
+            "{{\"peer\": \"terrace\", \"way\": \"{}\", \"entries\": {entries}, \"threads\": {threads}, \
+             \"operation\": \"{operation}\", \"operations\": {operations}, \"wall_s\": {wall:.9}, \
+             \"cpu_s\": {processor:.6}}}",
+            self.options.way_name()
+        );
+    }
+
+    /// Tells `count.c` where an operation begins and ends.
+    fn signal(&self, number: i32) {
+        if self.options.signals {
+            // SAFETY: it takes no pointers.
+            unsafe { libc::raise(number) };
+        }
+    }
+}
+
+/// What this process has used, in user mode and in the kernel.
+fn processor_seconds() -> f64 {
+    // SAFETY: zeros are a valid value of this C structure of integers.
+    let mut usage: libc::rusage = unsafe { mem::zeroed() };
+    // SAFETY: the pointer is to a structure of the type that is written.
+    unsafe { libc::getrusage(libc::RUSAGE_SELF, &raw mut usage) };
+    let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 * 1e-6;
+    seconds(usage.ru_utime) + seconds(usage.ru_stime)
+}

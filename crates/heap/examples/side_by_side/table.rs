@@ -1,0 +1,101 @@
+//! The persistent hash map.
+
+use std::ops::Range;
+
+use terrace_heap::Heap;
+use terrace_heap::containers::HashMap;
+
+use crate::Outcome;
+use crate::keys::{Item, key_of, value_of};
+use crate::options::{Options, Way};
+
+const NAME: &str = "entries";
+/// Puts of a commit.
+const BATCH: u64 = 100;
+
+pub struct Table {
+    map: HashMap<Item, Item>,
+}
+
+impl Table {
+    pub fn open(heap: &Heap, options: &Options) -> Outcome<Self> {
+        let map = match options.way {
+            Way::Growing => HashMap::open(heap, NAME),
+            _ => HashMap::open_with_capacity(heap, NAME, options.entries),
+        };
+        Ok(Self { map: map? })
+    }
+
+    pub fn put(&self, options: &Options, turns: Range<u64>) -> Outcome {
+        match options.way {
+            Way::Batched => self.put_batches(options, turns),
+            _ => self.put_each(options, turns),
+        }
+    }
+
+    fn put_each(&self, options: &Options, turns: Range<u64>) -> Outcome {
+        for turn in turns {
+            let key = key_of(options.first + turn);
+            new(self.map.insert(&key, &value_of(&key))?)?;
+        }
+        Ok(())
+    }
+
+    fn put_batches(&self, options: &Options, turns: Range<u64>) -> Outcome {
+        for from in turns.clone().step_by(BATCH as usize) {
+            let old = self.map.batch(|batch| {
+                let mut old = None;
+                for turn in from..turns.end.min(from + BATCH) {
+                    let key = key_of(options.first + turn);
+                    old = old.or(batch.insert(&key, &value_of(&key))?);
+                }
+                Ok(old)
+            })?;
+            new(old)?;
+        }
+        Ok(())
+    }
+
+    pub fn get(&self, options: &Options, turns: Range<u64>) -> Outcome {
+        for turn in turns {
+            let key = key_of(options.scattered(turn));
+            right(&key, self.map.get(&key)?)?;
+        }
+        Ok(())
+    }
+
+    pub fn delete(&self, options: &Options, turns: Range<u64>) -> Outcome {
+        for turn in turns {
+            let key = key_of(options.scattered(turn));
+            right(&key, self.map.remove(&key)?)?;
+        }
+        Ok(())
+    }
+
+    /// Says how many entries there are.
+    pub fn iterate(&self) -> Outcome<u64> {
+        let mut visited = 0;
+        for entry in self.map.iter() {
+            let (key, value) = entry?;
+            if value[0] != !key[0] {
+                return Err("an entry is wrong".into());
+            }
+            visited += 1;
+        }
+        Ok(visited)
+    }
+}
+
+fn new(old: Option<Item>) -> Outcome {
+    match old {
+        None => Ok(()),
+        Some(_) => Err("a key is there already".into()),
+    }
+}
+
+fn right(key: &Item, found: Option<Item>) -> Outcome {
+    match found {
+        Some(value) if value == value_of(key) => Ok(()),
+        _ => Err("a key is lost".into()),
+    }
+}
