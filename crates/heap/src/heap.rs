@@ -156,7 +156,7 @@ impl<M: Medium> Heap<M> {
     fn open_pool(pool: Pool<M>) -> Result<Self> {
         let allocator = Nvwa::new(pool.geometry.chunk_bytes());
         let (core, roots) = recovery::recover(pool, Box::new(allocator))?;
-        let roots = Mutex::new(Roots::read(&core.space, &roots));
+        let roots = Mutex::new(Roots::read(&core.space, &roots)?);
         let growing = Mutex::default();
         let inner = Inner {
             core,

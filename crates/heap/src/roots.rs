@@ -19,17 +19,26 @@ pub(crate) struct Roots {
 
 impl Roots {
     /// Those in these chunks.
-    pub fn read<M: Medium>(space: &Space<M>, chunks: &[u64]) -> Self {
+    ///
+    /// # Errors
+    ///
+    /// One is damaged. A root that was not made wholly is none: it has never pointed to anything.
+    pub fn read<M: Medium>(space: &Space<M>, chunks: &[u64]) -> Result<Self> {
         let mut roots = Self::default();
         for &chunk in chunks {
             for at in places(space, chunk).rev() {
-                match Root::decode(at, &space.pool.load_words(at)) {
+                let words = space.pool.load_words(at);
+                match Root::decode(at, &words) {
                     Some(root) => drop(roots.named.insert(root.name, at)),
-                    None => roots.free.push(at),
+                    None if words[0] == 0 => roots.free.push(at),
+                    None => {
+                        let what = format!("the pool is damaged: the root at {at} is");
+                        return Err(Error::damaged(what));
+                    }
                 }
             }
         }
-        roots
+        Ok(roots)
     }
 
     /// All roots: where they lie, and what they are.
@@ -66,7 +75,7 @@ impl Roots {
     }
 }
 
-fn places<M: Medium>(
+pub(crate) fn places<M: Medium>(
     space: &Space<M>,
     chunk: u64,
 ) -> impl DoubleEndedIterator<Item = u64> + use<M> {
