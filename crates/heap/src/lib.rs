@@ -4,9 +4,13 @@
 //! plain file, anonymous memory, or a simulated memory that crashes in all the ways a real one can.
 
 mod allocator;
+pub mod check;
 mod checksum;
+pub mod compact;
+pub mod dump;
 pub mod error;
 mod heap;
+pub mod info;
 mod lane;
 mod layout;
 mod lock;

@@ -7,6 +7,7 @@ use crate::error::{Error, Result};
 use crate::layout::chunk::Use;
 use crate::layout::root::{ROOT_BYTES, ROOT_WORDS, Root};
 use crate::medium::Medium;
+use crate::pool::Pool;
 
 /// The roots of a pool.
 #[derive(Default)]
@@ -26,7 +27,7 @@ impl Roots {
     pub fn read<M: Medium>(space: &Space<M>, chunks: &[u64]) -> Result<Self> {
         let mut roots = Self::default();
         for &chunk in chunks {
-            for at in places(space, chunk).rev() {
+            for at in places(&space.pool, chunk).rev() {
                 let words = space.pool.load_words(at);
                 match Root::decode(at, &words) {
                     Some(root) => drop(roots.named.insert(root.name, at)),
@@ -63,7 +64,7 @@ impl Roots {
         root.encode(0)?;
         if self.free.is_empty() {
             let taken = space.chunks.take(&space.pool, 1, Use::Roots)?;
-            self.free.extend(places(space, taken.chunk).rev());
+            self.free.extend(places(&space.pool, taken.chunk).rev());
         }
         let at = self.free.pop().expect("a chunk has room for roots");
         space.pool.store_words(at, &[0]);
@@ -75,11 +76,12 @@ impl Roots {
     }
 }
 
+/// Where the roots of a chunk lie.
 pub(crate) fn places<M: Medium>(
-    space: &Space<M>,
+    pool: &Pool<M>,
     chunk: u64,
 ) -> impl DoubleEndedIterator<Item = u64> + use<M> {
-    let geometry = &space.pool.geometry;
+    let geometry = &pool.geometry;
     let first = geometry.offset_of(chunk);
     (0..geometry.chunk_bytes() / ROOT_BYTES).map(move |i| first + i * ROOT_BYTES)
 }

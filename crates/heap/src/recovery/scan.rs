@@ -11,9 +11,9 @@ use crate::allocator::class::Classes;
 use crate::allocator::run::Run;
 use crate::error::{Error, Result};
 use crate::layout::chunk::Use;
-use crate::layout::record::{RECORD_BYTES, Record};
+use crate::layout::record::{CHECK_AT, RECORD_BYTES, Record};
 use crate::lock::lock;
-use crate::medium::Medium;
+use crate::medium::{Medium, WORD_BYTES};
 
 /// So many chunks are worth a thread.
 const CHUNKS_A_THREAD: usize = 8;
@@ -36,6 +36,8 @@ pub(super) struct Found {
     pub last: Vec<Last>,
     /// Places that hold no record, by chunk.
     pub places: Vec<Vec<u64>>,
+    /// Records of objects that others name as well.
+    doubles: Vec<(u64, Record)>,
 }
 
 /// The records of a lane's last two operations that have any.
@@ -111,7 +113,7 @@ fn damaged(chunk: u64, how: &str) -> Error {
 ///
 /// # Errors
 ///
-/// A record is damaged, or two name the same object.
+/// A record is damaged, or two that differ name the same object.
 pub(super) fn records<M: Medium>(space: &Space<M>, chunks: &[u64]) -> Result<Found> {
     let threads = match chunks.len().div_ceil(CHUNKS_A_THREAD) {
         0 | 1 => 1,
@@ -138,24 +140,51 @@ pub(super) fn records<M: Medium>(space: &Space<M>, chunks: &[u64]) -> Result<Fou
         }
         work();
     });
-    all.into_inner().unwrap_or_else(|e| e.into_inner())
+    let mut all = all.into_inner().unwrap_or_else(|e| e.into_inner())?;
+    all.remove_doubles(space)?;
+    Ok(all)
 }
 
 fn empty<M>(space: &Space<M>) -> Found {
     Found {
         last: vec![Last::default(); space.pool.geometry.lanes.into()],
         places: Vec::new(),
+        doubles: Vec::new(),
     }
 }
 
 impl Found {
     fn add(&mut self, other: Found) {
         self.places.extend(other.places);
+        self.doubles.extend(other.doubles);
         for (last, other) in self.last.iter_mut().zip(other.last) {
             for (place, record) in other.records {
                 last.add(place, record);
             }
         }
+    }
+
+    /// Makes records none that say the same as another one: a compaction was interrupted, and would
+    /// have done that. The next fence makes it durable.
+    fn remove_doubles<M: Medium>(&mut self, space: &Space<M>) -> Result<()> {
+        let pool = &space.pool;
+        for (place, record) in std::mem::take(&mut self.doubles) {
+            let run = space.index.get(pool.geometry.chunk_of(record.object));
+            let other = run.and_then(|run| Some(run.record(run.slot_at(record.object)?)));
+            let other = other.and_then(|at| Record::decode(at, pool.load_words(at)));
+            if other != Some(record) {
+                return Err(bad_record(place, "names an object that another one names"));
+            }
+            pool.medium.store_word(place + CHECK_AT, 0);
+            pool.medium.flush(place + CHECK_AT, WORD_BYTES);
+            let chunk = pool.geometry.chunk_of(place);
+            let of_chunk = |places: &&mut Vec<u64>| pool.geometry.chunk_of(places[0]) == chunk;
+            match self.places.iter_mut().find(of_chunk) {
+                Some(places) => places.push(place),
+                None => self.places.push(vec![place]),
+            }
+        }
+        Ok(())
     }
 }
 
@@ -174,8 +203,10 @@ fn read<M: Medium>(space: &Space<M>, chunk: u64, found: &mut Found) -> Result<()
         let record = Record::decode(place, words)
             .filter(|record| usize::from(record.lane) < found.last.len())
             .ok_or_else(|| bad_record(place, "is damaged"))?;
-        take(space, place, &record)?;
-        found.last[usize::from(record.lane)].add(place, record);
+        match take(space, place, &record)? {
+            true => found.last[usize::from(record.lane)].add(place, record),
+            false => found.doubles.push((place, record)),
+        }
     }
     places.reverse();
     if !places.is_empty() {
@@ -184,19 +215,19 @@ fn read<M: Medium>(space: &Space<M>, chunk: u64, found: &mut Found) -> Result<()
     Ok(())
 }
 
-/// Takes the slot of a record's object.
-fn take<M: Medium>(space: &Space<M>, place: u64, record: &Record) -> Result<()> {
+/// Takes the slot of a record's object; whether it was free.
+fn take<M: Medium>(space: &Space<M>, place: u64, record: &Record) -> Result<bool> {
     let run = space.index.get(space.pool.geometry.chunk_of(record.object));
     let run = run.ok_or_else(|| bad_record(place, "names an object where none can be"))?;
     let slot = run
         .slot_at(record.object)
         .filter(|_| record.bytes.is_none_or(|bytes| bytes <= run.slot_bytes()))
         .ok_or_else(|| bad_record(place, "names an object that does not fit its slot"))?;
-    if !run.take(slot) {
-        return Err(bad_record(place, "names an object that another one names"));
+    let free = run.take(slot);
+    if free {
+        run.set_record(slot, place);
     }
-    run.set_record(slot, place);
-    Ok(())
+    Ok(free)
 }
 
 pub(super) fn bad_record(place: u64, how: &str) -> Error {
