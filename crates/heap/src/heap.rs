@@ -347,7 +347,9 @@ fn geometry(options: &Options) -> Result<Geometry> {
         )));
     }
     if !(1..=256).contains(&lanes) {
-        return Err(Error::usage(format!("a pool has 1 to 256 lanes, not {lanes}")));
+        return Err(Error::usage(format!(
+            "a pool has 1 to 256 lanes, not {lanes}"
+        )));
     }
     Ok(Geometry {
         shift,

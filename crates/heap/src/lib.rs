@@ -7,6 +7,7 @@ mod allocator;
 pub mod check;
 mod checksum;
 pub mod compact;
+pub mod containers;
 pub mod dump;
 pub mod error;
 mod heap;

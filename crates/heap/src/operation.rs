@@ -89,8 +89,7 @@ impl<M: Medium> Core<M> {
         let place = match held.take_record(space) {
             Ok(place) => place,
             Err(error) => {
-                let cache = &mut held.state.cache;
-                self.allocator.release(space, cache, room.offset);
+                self.unmake(&mut held, room.offset);
                 return Err(error);
             }
         };
@@ -111,7 +110,10 @@ impl<M: Medium> Core<M> {
             len: bytes,
         };
         held.fence(space, &[destination, object])?;
-        space.pool.medium.store_word(new.destination, record.pointer());
+        space
+            .pool
+            .medium
+            .store_word(new.destination, record.pointer());
         space.pool.medium.flush(new.destination, WORD_BYTES);
         self.set_record(room.offset, place);
         Ok(room.offset)
@@ -141,7 +143,14 @@ impl<M: Medium> Core<M> {
         let mut held = self.hold();
         held.settle_others(&self.space, &touched[..count])?;
         let records = 0;
-        self.store_intent(&mut held, &Intent::Words { pairs, count, records });
+        self.store_intent(
+            &mut held,
+            &Intent::Words {
+                pairs,
+                count,
+                records,
+            },
+        );
         held.fence(&self.space, &effects[..count])?;
         for &(offset, value) in &pairs[..count] {
             self.space.pool.medium.store_word(offset, value);
@@ -167,8 +176,7 @@ impl<M: Medium> Core<M> {
     pub fn hold(&self) -> Held<'_> {
         let mut held = self.lanes.hold();
         while let Some(freed) = held.next_freed() {
-            let cache = &mut held.state.cache;
-            self.allocator.release(&self.space, cache, freed.object);
+            self.unmake(&mut held, freed.object);
             held.give_record(&self.space, freed.record);
         }
         held
@@ -189,6 +197,25 @@ impl<M: Medium> Core<M> {
             }
             reserved => reserved,
         }
+    }
+
+    /// Makes an object that nobody can reach, of an even number of words; says at which offset. A
+    /// commit has to make it durable, or [`Core::unmake`] must take it back.
+    ///
+    /// # Errors
+    ///
+    /// There is no room, or a fence failed.
+    pub fn make(&self, held: &mut Held, words: &[u64]) -> Result<u64> {
+        debug_assert!(!words.is_empty() && words.len().is_multiple_of(2));
+        let room = self.reserve(held, words.len() as u64 * WORD_BYTES)?;
+        self.space.pool.store_words(room.offset, words);
+        Ok(room.offset)
+    }
+
+    /// Takes an object back that nobody could reach.
+    pub fn unmake(&self, held: &mut Held, object: u64) {
+        let cache = &mut held.state.cache;
+        self.allocator.release(&self.space, cache, object);
     }
 
     /// Stores and flushes what a new object holds, and says the check of that if a record can have

@@ -76,7 +76,10 @@ impl Chunks {
 }
 
 fn full<M: Medium>(pool: &Pool<M>, count: u64) -> Error {
-    let (chunk, all) = (pool.geometry.chunk_bytes(), pool.geometry.offset_of(pool.chunks()));
+    let (chunk, all) = (
+        pool.geometry.chunk_bytes(),
+        pool.geometry.offset_of(pool.chunks()),
+    );
     let most = pool.geometry.region_chunks() - 1;
     if count > most.min(MAX_CHUNKS) {
         return Error::usage(format!(

@@ -5,8 +5,8 @@
 //! allocator's business: records in the allocation log say so, and [`Nvwa`](nvwa::Nvwa) needs to
 //! store nothing else.
 
-pub(crate) mod class;
 pub(crate) mod chunks;
+pub(crate) mod class;
 pub(crate) mod index;
 pub(crate) mod nvwa;
 pub(crate) mod run;

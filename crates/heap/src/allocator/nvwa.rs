@@ -103,7 +103,10 @@ impl Nvwa {
         let mut partial = lock(&self.partial[class]);
         for offset in slots.drain(..self.batch(class)) {
             let chunk = space.pool.geometry.chunk_of(offset);
-            let run = space.index.get(chunk).expect("a cached slot's run is indexed");
+            let run = space
+                .index
+                .get(chunk)
+                .expect("a cached slot's run is indexed");
             run.give(run.slot_at(offset).expect("what is cached is a slot"));
             if !run.listed.swap(true, Ordering::Relaxed) {
                 partial.push(chunk);
@@ -142,7 +145,10 @@ impl<M: Medium> Allocator<M> for Nvwa {
             space.chunks.give(&space.pool, chunk, chunks);
             return;
         }
-        let class = self.classes.of(run.slot_bytes()).expect("a run has a class");
+        let class = self
+            .classes
+            .of(run.slot_bytes())
+            .expect("a run has a class");
         let batch = self.batch(class);
         let slots = self.cached(cache, class);
         slots.push(offset);
@@ -153,7 +159,10 @@ impl<M: Medium> Allocator<M> for Nvwa {
 
     fn adopt(&self, space: &Space<M>, chunk: u64) {
         let run = space.index.get(chunk).expect("an adopted run is indexed");
-        let class = self.classes.of(run.slot_bytes()).expect("a run has a class");
+        let class = self
+            .classes
+            .of(run.slot_bytes())
+            .expect("a run has a class");
         if !run.listed.swap(true, Ordering::Relaxed) {
             lock(&self.partial[class]).push(chunk);
         }

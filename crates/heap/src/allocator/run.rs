@@ -39,7 +39,9 @@ impl Run {
             slot,
             large,
             records: (0..slots).map(|_| AtomicU64::new(0)).collect(),
-            free: (0..slots.div_ceil(64)).map(|i| AtomicU64::new(word(i))).collect(),
+            free: (0..slots.div_ceil(64))
+                .map(|i| AtomicU64::new(word(i)))
+                .collect(),
             listed: AtomicBool::new(false),
         }
     }
@@ -52,8 +54,16 @@ impl Run {
     #[inline]
     pub fn slot_at(&self, offset: u64) -> Option<usize> {
         let within = offset.checked_sub(self.first)?;
-        let slot = (within / self.slot) as usize;
-        (within.is_multiple_of(self.slot) && slot < self.records.len()).then_some(slot)
+        if within == 0 {
+            return Some(0);
+        }
+        if self.large {
+            return None;
+        }
+        // Offsets within a run of several slots fit 32 bits, which are divided faster.
+        let (within, slot) = (u32::try_from(within).ok()?, self.slot as u32);
+        let number = (within / slot) as usize;
+        (number * slot as usize == within as usize && number < self.records.len()).then_some(number)
     }
 
     pub fn offset_of(&self, slot: usize) -> u64 {

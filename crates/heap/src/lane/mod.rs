@@ -244,7 +244,11 @@ impl Held<'_> {
         let settled = self.settled();
         let old = |freed: &Freed| freed.sequence + 2 <= fenced || freed.sequence <= settled;
         let first = self.state.freed.front().is_some_and(old);
-        if first { self.state.freed.pop_front() } else { None }
+        if first {
+            self.state.freed.pop_front()
+        } else {
+            None
+        }
     }
 
     /// A place for a record.

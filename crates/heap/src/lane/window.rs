@@ -227,7 +227,16 @@ mod tests {
         let word = |offset| [Range::word(offset)];
         assert!(!window.may_concern(&word(0)));
         for sequence in 11..15 {
-            window.enter(sequence, &[Range::word(sequence * 8), Range { offset: 4096, len: 0 }]);
+            window.enter(
+                sequence,
+                &[
+                    Range::word(sequence * 8),
+                    Range {
+                        offset: 4096,
+                        len: 0,
+                    },
+                ],
+            );
         }
         assert!(window.may_concern(&word(14 * 8)) && window.may_concern(&word(13 * 8)));
         assert!(!window.may_concern(&word(12 * 8)) && !window.may_concern(&word(4096)));

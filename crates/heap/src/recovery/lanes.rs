@@ -3,9 +3,9 @@
 use crate::allocator::Space;
 use crate::error::{Error, Result};
 use crate::lane::log;
+use crate::layout::chunk::Use;
 use crate::layout::intent::{Commit, Intent};
 use crate::layout::record::{CHECK_AT, RECORD_BYTES, Record};
-use crate::layout::chunk::Use;
 use crate::layout::{checked, unchecked};
 use crate::medium::{Medium, WORD_BYTES};
 use crate::operation::check_of;
@@ -48,7 +48,11 @@ pub(super) fn recover<M: Medium>(space: &Space<M>, last: &[Last]) -> Result<Reco
     }
     pool.medium.fence()?;
     let settled: Vec<u64> = lanes.iter().map(Lane::top).collect();
-    for (lane, &top) in lanes.iter().zip(&settled).filter(|(lane, top)| lane.settled < **top) {
+    for (lane, &top) in lanes
+        .iter()
+        .zip(&settled)
+        .filter(|(lane, top)| lane.settled < **top)
+    {
         let at = pool.geometry.settled_of(lane.number);
         pool.medium.store_word(at, checked(at, top));
         pool.medium.flush(at, WORD_BYTES);
@@ -63,9 +67,8 @@ impl<'l> Lane<'l> {
         let at = geometry.settled_of(number);
         let settled = match space.pool.medium.load_word(at) {
             0 => 0,
-            word => unchecked(at, word).ok_or_else(|| {
-                Error::damaged(format!("the pool is damaged: lane {number} is"))
-            })?,
+            word => unchecked(at, word)
+                .ok_or_else(|| Error::damaged(format!("the pool is damaged: lane {number} is")))?,
         };
         let mut intents: Vec<(u64, Intent)> = (0..u64::from(geometry.intents))
             .filter_map(|i| {
@@ -96,7 +99,10 @@ impl<'l> Lane<'l> {
 
     /// What an operation was to change. A commit stands above the undo that it ends.
     fn intent(&self, sequence: u64) -> Option<&Intent> {
-        let of = self.intents.iter().filter(|(number, _)| *number == sequence);
+        let of = self
+            .intents
+            .iter()
+            .filter(|(number, _)| *number == sequence);
         of.map(|(_, intent)| intent)
             .min_by_key(|intent| matches!(intent, Intent::Undo { .. }))
     }
@@ -148,7 +154,9 @@ impl<'l> Lane<'l> {
             None => 1,
         };
         let alone = self.intent(top).is_none();
-        let fits = self.records(top).all(|(_, record)| record.of_intent != alone);
+        let fits = self
+            .records(top)
+            .all(|(_, record)| record.of_intent != alone);
         whole && fits && records == expected
     }
 

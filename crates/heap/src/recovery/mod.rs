@@ -94,8 +94,9 @@ fn keep_records<M: Medium>(
     let geometry = &space.pool.geometry;
     let all = geometry.chunk_bytes() / RECORD_BYTES;
     let chunk_of = |places: &[u64]| geometry.chunk_of(places[0]);
-    let (empty, spare): (Vec<_>, Vec<_>) =
-        places.into_iter().partition(|places| places.len() as u64 == all);
+    let (empty, spare): (Vec<_>, Vec<_>) = places
+        .into_iter()
+        .partition(|places| places.len() as u64 == all);
     for places in &empty {
         space.pool.set_use(chunk_of(places), Use::Free);
     }

@@ -4,7 +4,7 @@ use crate::error::{Error, Result};
 use crate::lane::Held;
 use crate::lane::log::{Need, OBJECT_ENTRY, WORD_ENTRY};
 use crate::lane::window::Range;
-use crate::layout::intent::{Intent, MAX_PAIRS, MAX_RECORDS};
+use crate::layout::intent::{Commit, Intent, MAX_PAIRS, MAX_RECORDS};
 use crate::layout::record::{MAX_BYTES, Record};
 use crate::medium::{Medium, WORD_BYTES};
 use crate::operation::{Core, Object, check_of};
@@ -12,7 +12,7 @@ use crate::operation::{Core, Object, check_of};
 use super::{State, Transaction};
 
 /// What a commit changes, sorted out.
-pub(super) struct Changes<'a> {
+pub(crate) struct Changes<'a> {
     /// Words, with those that make records none.
     pub words: Vec<(u64, u64)>,
     pub objects: Vec<(u64, &'a [u64])>,
@@ -22,7 +22,7 @@ pub(super) struct Changes<'a> {
 }
 
 impl<'a> Changes<'a> {
-    pub fn new(state: &'a State) -> Self {
+    pub(super) fn new(state: &'a State) -> Self {
         let none = |object: &Object| (object.check_word(), 0);
         let freed = state.freed.iter().map(none);
         Self {
@@ -90,7 +90,7 @@ impl<M: Medium> Core<M> {
     /// # Errors
     ///
     /// There is no room for the log, or a fence failed.
-    pub(super) fn commit(&self, held: &mut Held, changes: &Changes) -> Result<()> {
+    pub(crate) fn commit(&self, held: &mut Held, changes: &Changes) -> Result<()> {
         if changes.is_empty() {
             return Ok(());
         }
@@ -192,13 +192,9 @@ impl<M: Medium> Core<M> {
                 records,
             };
         }
-        let words = changes.words.iter().copied();
-        let bytes = |&(offset, words): &(u64, &'_ [u64])| (offset, words.to_vec());
-        let objects: Vec<(u64, Vec<u64>)> = changes.objects.iter().map(bytes).collect();
-        let objects = objects.iter().map(|(at, words)| (*at, bytemuck::cast_slice(words)));
-        let mut commit = held.log(&self.space, words, objects);
-        commit.records = records;
-        Intent::Commit(commit)
+        let objects = changes.objects.iter().copied();
+        let commit = held.log(&self.space, &changes.words, objects);
+        Intent::Commit(Commit { records, ..commit })
     }
 
     /// Changes in place what was committed, and flushes it.

@@ -23,6 +23,7 @@ use crate::operation::{Core, Object};
 use crate::pool::Pool;
 use crate::ptr::Ptr;
 
+pub(crate) use commit::Changes;
 use in_place::InPlace;
 pub(crate) use in_place::{check_of_entry, undo};
 use write_set::WriteSet;
@@ -169,11 +170,20 @@ impl<M: Medium> Transaction<'_, M> {
     /// It is null, or not wholly in the pool.
     pub fn read<T: Pod>(&self, at: Ptr<T>) -> Result<T> {
         let mut value = T::zeroed();
-        let bytes = bytemuck::bytes_of_mut(&mut value);
-        let (first, words) = self.words_of(at.offset(), bytes.len())?;
-        let all: &[u8] = bytemuck::cast_slice(&words);
-        bytes.copy_from_slice(&all[(at.offset() - first) as usize..][..bytes.len()]);
+        self.read_bytes(at.offset(), bytemuck::bytes_of_mut(&mut value))?;
         Ok(value)
+    }
+
+    /// As [`Transaction::read`], of bytes.
+    ///
+    /// # Errors
+    ///
+    /// As [`Transaction::read`].
+    pub fn read_bytes(&self, offset: u64, into: &mut [u8]) -> Result<()> {
+        let (first, words) = self.words_of(offset, into.len())?;
+        let all: &[u8] = bytemuck::cast_slice(&words);
+        into.copy_from_slice(&all[(offset - first) as usize..][..into.len()]);
+        Ok(())
     }
 
     /// The words in which bytes lie, and the offset of the first one.
@@ -186,7 +196,8 @@ impl<M: Medium> Transaction<'_, M> {
         }
         pool.check(first, count.saturating_mul(8), "a transaction")?;
         let mut words = vec![0; count as usize];
-        pool.medium.load(first, bytemuck::cast_slice_mut(&mut words));
+        pool.medium
+            .load(first, bytemuck::cast_slice_mut(&mut words));
         self.state.borrow().writes.overlay(first, &mut words);
         Ok((first, words))
     }
@@ -274,17 +285,13 @@ impl<M: Medium> Transaction<'_, M> {
     ///
     /// As [`Transaction::alloc`].
     pub fn alloc_bytes(&self, bytes: &[u8]) -> Result<u64> {
-        let len = (bytes.len() as u64).max(1).next_multiple_of(16);
-        let (core, pool) = (self.heap.core(), self.pool());
+        let mut words = vec![0; bytes.len().max(1).div_ceil(16) * 2];
+        bytemuck::cast_slice_mut(&mut words)[..bytes.len()].copy_from_slice(bytes);
+        let core = self.heap.core();
         let mut state = self.state.borrow_mut();
-        let room = state.with_lane(core, |held| core.reserve(held, len))?;
-        pool.store_padded(room.offset, bytes);
-        let filled = bytes.len().next_multiple_of(8) as u64;
-        if filled < len {
-            pool.store_words(room.offset + filled, &[0, 0][..((len - filled) / 8) as usize]);
-        }
-        state.new.insert(room.offset, len);
-        Ok(room.offset)
+        let object = state.with_lane(core, |held| core.make(held, &words))?;
+        state.new.insert(object, words.len() as u64 * 8);
+        Ok(object)
     }
 
     /// Frees an object at the commit.
@@ -300,7 +307,11 @@ impl<M: Medium> Transaction<'_, M> {
             return Ok(());
         }
         let object = self.heap.core().object(at.offset())?;
-        if state.freed.iter().any(|freed| freed.offset == object.offset) {
+        if state
+            .freed
+            .iter()
+            .any(|freed| freed.offset == object.offset)
+        {
             return Err(Error::usage(format!(
                 "the object at {} was freed by this transaction already",
                 object.offset
@@ -330,10 +341,7 @@ impl<'h> State<'h> {
 
     /// Gives the room of an object back that nobody could reach.
     fn give_back<M: Medium>(&mut self, core: &'h Core<M>, object: u64) {
-        self.with_lane(core, |held| {
-            let cache = &mut held.state.cache;
-            core.allocator.release(&core.space, cache, object);
-        });
+        self.with_lane(core, |held| core.unmake(held, object));
     }
 
     /// Whether bytes lie within an object that nobody can reach yet.

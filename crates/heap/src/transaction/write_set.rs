@@ -45,7 +45,8 @@ impl WriteSet {
             self.words.remove(&at);
         }
         let (mut first, mut all) = (offset, new.to_vec());
-        while let Some((begin, old)) = self.take_overlapping(first, first + all.len() as u64 * WORD) {
+        while let Some((begin, old)) = self.take_overlapping(first, first + all.len() as u64 * WORD)
+        {
             (first, all) = union(begin, old, first, all);
         }
         self.objects.insert(first, all);
@@ -65,7 +66,10 @@ impl WriteSet {
         let end = offset + loaded.len() as u64 * WORD;
         let before = self.objects.range(..offset).next_back();
         for (&first, words) in before.into_iter().chain(self.objects.range(offset..end)) {
-            let (from, to) = (first.max(offset), (first + words.len() as u64 * WORD).min(end));
+            let (from, to) = (
+                first.max(offset),
+                (first + words.len() as u64 * WORD).min(end),
+            );
             if from < to {
                 let len = ((to - from) / WORD) as usize;
                 let (at, of) = ((from - offset) / WORD, (from - first) / WORD);
@@ -84,7 +88,9 @@ impl WriteSet {
 
     /// All runs of words.
     pub fn objects(&self) -> impl Iterator<Item = (u64, &[u64])> {
-        self.objects.iter().map(|(&offset, words)| (offset, &words[..]))
+        self.objects
+            .iter()
+            .map(|(&offset, words)| (offset, &words[..]))
     }
 
     /// Forgets what was written between two offsets: it is no longer wanted.

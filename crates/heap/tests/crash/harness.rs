@@ -10,6 +10,7 @@
 
 use std::fmt::Debug;
 use std::sync::{Arc, Mutex};
+use std::thread;
 
 use terrace_heap::medium::simulated::{Granule, Simulated};
 use terrace_heap::{Heap, Options, use_lane};
@@ -108,7 +109,12 @@ pub fn run<S: Subject + 'static>(ops: &[(usize, S::Op)], effort: Effort) -> Look
         effort,
     }));
     let at_fence = Arc::clone(&context);
-    pool.at_fence(move |pool| look(pool, &mut at_fence.lock().unwrap()));
+    pool.at_fence(move |pool| {
+        // The heap of a test that has failed is closed, too.
+        if !thread::panicking() {
+            look(pool, &mut at_fence.lock().unwrap());
+        }
+    });
     for (i, (lane, op)) in ops.iter().enumerate() {
         let before = state.clone();
         S::model(&mut state, op);
@@ -128,8 +134,7 @@ pub fn run<S: Subject + 'static>(ops: &[(usize, S::Op)], effort: Effort) -> Look
     context.lock().unwrap().under_way = "closing".to_owned();
     drop(subject);
     drop(heap);
-    let looked = context.lock().unwrap().looked;
-    looked
+    context.lock().unwrap().looked
 }
 
 /// Looks at what a crash could leave now.
@@ -150,7 +155,11 @@ fn look<S: Subject + 'static>(pool: &Simulated, context: &mut Context<S>) {
 }
 
 /// Has the recovery of an image interrupted, too.
-fn interrupt<S: Subject + 'static>(image: &Arc<Simulated>, context: &Context<S>, again: &Arc<Mutex<u64>>) {
+fn interrupt<S: Subject + 'static>(
+    image: &Arc<Simulated>,
+    context: &Context<S>,
+    again: &Arc<Mutex<u64>>,
+) {
     let inner = Context::<S> {
         allowed: context.allowed.clone(),
         under_way: context.under_way.clone(),
@@ -159,8 +168,15 @@ fn interrupt<S: Subject + 'static>(image: &Arc<Simulated>, context: &Context<S>,
     };
     let count = Arc::clone(again);
     image.at_fence(move |image| {
+        if thread::panicking() {
+            return;
+        }
         for left in image.crash_images(inner.effort.again, inner.effort.seed) {
-            check(&Arc::new(left), &inner, " and a crash of the recovery from that");
+            check(
+                &Arc::new(left),
+                &inner,
+                " and a crash of the recovery from that",
+            );
             *count.lock().unwrap() += 1;
         }
     });

@@ -50,11 +50,17 @@ impl Subject for Objects {
             (!pointer.is_null()).then(|| self.heap.read(pointer).unwrap())
         };
         let word: Ptr<u64> = self.word.cast();
-        (self.places.iter().map(read).collect(), self.heap.read(word).unwrap())
+        (
+            self.places.iter().map(read).collect(),
+            self.heap.read(word).unwrap(),
+        )
     }
 
     fn objects(&self) -> Vec<u64> {
-        let pointers = self.places.iter().map(|&place| self.heap.read(place).unwrap());
+        let pointers = self
+            .places
+            .iter()
+            .map(|&place| self.heap.read(place).unwrap());
         pointers.filter(|p| !p.is_null()).map(Ptr::offset).collect()
     }
 
@@ -127,7 +133,9 @@ fn sectors_and_pages() {
 fn a_sample_of_a_long_program() {
     let mut random = 7u64;
     let mut next = |bound: u64| {
-        random = random.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        random = random
+            .wrapping_mul(6364136223846793005)
+            .wrapping_add(1442695040888963407);
         (random >> 33) % bound
     };
     let mut full = [false; 3];

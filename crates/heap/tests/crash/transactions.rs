@@ -90,7 +90,10 @@ impl Subject for Objects {
     }
 
     fn objects(&self) -> Vec<u64> {
-        let pointers = self.places.iter().map(|&place| self.heap.read(place).unwrap());
+        let pointers = self
+            .places
+            .iter()
+            .map(|&place| self.heap.read(place).unwrap());
         pointers.filter(|p| !p.is_null()).map(Ptr::offset).collect()
     }
 
@@ -119,10 +122,16 @@ fn short() -> Vec<(usize, Op)> {
         (0, op('r', &[New(0, 1), Set(0, 1)])),
         (1, op('u', &[Write(0, 2, Hint::Object), Set(1, 5)])),
         (1, op('u', &[Set(0, 7), New(1, 3), Set(2, 1)])),
-        (0, op('r', &[Write(0, 4, Hint::Object), Write(1, 5, Hint::Words)])),
+        (
+            0,
+            op('r', &[Write(0, 4, Hint::Object), Write(1, 5, Hint::Words)]),
+        ),
         (0, op('x', &[Write(0, 6, Hint::Object), New(2, 6), Free(1)])),
         (0, op('a', &[Set(3, 9), Set(0, 9), New(2, 6), Free(1)])),
-        (2, op('r', &[Free(0), Free(1), New(0, 7), New(2, 8), Set(3, 4)])),
+        (
+            2,
+            op('r', &[Free(0), Free(1), New(0, 7), New(2, 8), Set(3, 4)]),
+        ),
         (2, op('u', &[Free(0), Free(2), New(1, 9), Set(3, 5)])),
         (1, op('a', &[Set(3, 9), Free(1), New(1, 2)])),
         (1, op('r', &[Set(0, 1), Set(1, 1), Set(2, 1), Set(3, 1)])),
@@ -145,7 +154,10 @@ fn every_crash_of_a_short_program() {
 fn every_crash_of_each_small_transaction() {
     let steps = [Set(0, 1), Set(1, 2), New(0, 3)];
     for kind in ['r', 'u', 'x', 'a'] {
-        let ops = [(0, op(kind, &steps)), (1, op(kind, &[Set(1, 7), Set(2, 8)]))];
+        let ops = [
+            (0, op(kind, &steps)),
+            (1, op(kind, &[Set(1, 7), Set(2, 8)])),
+        ];
         let effort = Effort {
             again: 30,
             ..Effort::default()

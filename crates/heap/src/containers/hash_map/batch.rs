@@ -1,0 +1,133 @@
+//! Many changes of a map as one transaction.
+
+use std::cell::Cell;
+
+use bytemuck::Pod;
+
+use crate::error::Result;
+use crate::layout::FIELD_MAX;
+use crate::medium::{LINE_BYTES, Medium};
+use crate::ptr::Ptr;
+use crate::transaction::{Hint, Transaction};
+
+use super::chain::{Search, search};
+use super::{HashMap, slot_word};
+
+/// Changes of a map that happen together; see [`HashMap::batch`].
+pub struct Batch<'b, 'h, K, V, M: Medium> {
+    map: &'b HashMap<K, V, M>,
+    tx: &'b Transaction<'h, M>,
+    /// Entries that came.
+    came: Cell<i64>,
+}
+
+impl<K: Pod, V: Pod, M: Medium> HashMap<K, V, M> {
+    /// Has `work` change the map, durably, wholly or not at all, with one fence for all. Nobody else
+    /// can use the map meanwhile.
+    ///
+    /// Within a transaction that goes on afterwards it must be the last use of the map: others see it
+    /// before the outer one commits.
+    ///
+    /// # Errors
+    ///
+    /// What `work` returns; the map is damaged, there is no room, or a fence failed.
+    pub fn batch<R>(&self, work: impl FnOnce(&Batch<K, V, M>) -> Result<R>) -> Result<R> {
+        let mut writing = self.stripes.write_all();
+        let (done, came) = self.heap.transaction(|tx| {
+            let batch = Batch {
+                map: self,
+                tx,
+                came: Cell::new(0),
+            };
+            work(&batch).map(|done| (done, batch.came.get()))
+        })?;
+        // Which stripe they belong to does not matter for their sum, nor, spread, for growth.
+        let stripes = writing.len() as i64;
+        for (i, stripe) in (0..).zip(writing.iter_mut()) {
+            **stripe +=
+                came / stripes + i64::from(i < came % stripes) - i64::from(i < -(came % stripes));
+        }
+        let full = |stripes: &[_]| stripes.iter().any(|stripe| self.is_full(stripe));
+        let mut grow = full(&writing);
+        drop(writing);
+        while grow {
+            let before = self.groups();
+            self.split()?;
+            grow = self.groups() > before && self.is_full(&self.stripes.write(0));
+        }
+        Ok(done)
+    }
+}
+
+impl<K: Pod, V: Pod, M: Medium> Batch<'_, '_, K, V, M> {
+    /// The value of a key, with what this batch has changed.
+    ///
+    /// # Errors
+    ///
+    /// The map is damaged.
+    pub fn get(&self, key: &K) -> Result<Option<V>> {
+        match self.search(key)? {
+            (_, Search::Found { entry, .. }) => self.value(entry).map(Some),
+            _ => Ok(None),
+        }
+    }
+
+    /// Gives a key a value; says which one it had.
+    ///
+    /// # Errors
+    ///
+    /// There is no room, or the map is damaged.
+    pub fn insert(&self, key: &K, value: &V) -> Result<Option<V>> {
+        let bytes = bytemuck::bytes_of(value);
+        let (hash, found) = self.search(key)?;
+        let slot = match found {
+            Search::Found { entry, .. } => {
+                let old = self.value(entry)?;
+                let at = self.map.value_at(entry);
+                self.tx.write_bytes(at, bytes, Hint::BySize)?;
+                return Ok(Some(old));
+            }
+            Search::Room { slot } => slot,
+            Search::Full { link } => {
+                let line = self.tx.alloc(&[0u64; LINE_BYTES as usize / 8])?;
+                self.tx.set(Ptr::at(link), line.offset())?;
+                line.offset()
+            }
+        };
+        let mut entry = hash.to_le_bytes().to_vec();
+        for part in [bytemuck::bytes_of(key), bytes] {
+            entry.extend_from_slice(part);
+            entry.resize(entry.len().next_multiple_of(8), 0);
+        }
+        let entry = self.tx.alloc_bytes(&entry)?;
+        self.tx.set(Ptr::at(slot), slot_word(entry, hash))?;
+        self.came.set(self.came.get() + 1);
+        Ok(None)
+    }
+
+    /// Removes a key and its value; says which one it had.
+    ///
+    /// # Errors
+    ///
+    /// The map is damaged.
+    pub fn remove(&self, key: &K) -> Result<Option<V>> {
+        let (_, Search::Found { slot, entry }) = self.search(key)? else {
+            return Ok(None);
+        };
+        let value = self.value(entry)?;
+        self.tx.set(Ptr::at(slot), 0)?;
+        self.tx.free(Ptr::<u8>::at(entry & FIELD_MAX))?;
+        self.came.set(self.came.get() - 1);
+        Ok(Some(value))
+    }
+
+    fn search(&self, key: &K) -> Result<(u64, Search)> {
+        let hash = self.map.hash(key);
+        let line = self.map.line(hash);
+        Ok((hash, search(self.tx, line, hash, bytemuck::bytes_of(key))?))
+    }
+
+    fn value(&self, entry: u64) -> Result<V> {
+        self.tx.read(Ptr::at(self.map.value_at(entry)))
+    }
+}

@@ -1,0 +1,175 @@
+//! Growth by one group at a time: linear hashing (Litwin: Linear hashing, a new tool for file and
+//! table addressing, VLDB 1980), so that nobody waits for a rewrite of the whole.
+
+use std::sync::TryLockError;
+use std::sync::atomic::Ordering;
+
+use bytemuck::Pod;
+
+use crate::error::Result;
+use crate::layout::FIELD_MAX;
+use crate::medium::{LINE_BYTES, Medium};
+use crate::operation::{Contents, Object, Publication};
+use crate::transaction::Changes;
+
+use super::HashMap;
+use super::chain::{MAX_CHAIN, Words, too_long};
+use super::table::{GROUP_BYTES, GROUPS_WORD, LINES, SEGMENTS, SLOTS, bit_in_slot, directory_word};
+
+/// The words of a group.
+const GROUP_WORDS: usize = (GROUP_BYTES / 8) as usize;
+/// The words of a line.
+const LINE_WORDS: usize = SLOTS + 1;
+
+impl<K: Pod, V: Pod, M: Medium> HashMap<K, V, M> {
+    /// Splits the next group in two, unless another thread is about to.
+    ///
+    /// # Errors
+    ///
+    /// There is no room, the map is damaged, or a fence failed.
+    #[cold]
+    pub(super) fn split(&self) -> Result<()> {
+        let _alone = match self.growing.try_lock() {
+            Ok(guard) => guard,
+            Err(TryLockError::Poisoned(guard)) => guard.into_inner(),
+            Err(TryLockError::WouldBlock) => return Ok(()),
+        };
+        let new = self.groups.load(Ordering::Acquire);
+        let position = self.shape.position(new);
+        if position.segment >= SEGMENTS {
+            return Ok(());
+        }
+        if position.within == 0 {
+            self.add_segment(position.segment)?;
+        }
+        let bit = new.ilog2();
+        let old = new - (1 << bit);
+        let _writing = self.stripes.write(old);
+        self.split_group(old, new, bit)?;
+        self.groups.store(new + 1, Ordering::Release);
+        Ok(())
+    }
+
+    /// Moves those entries of a group to the new one whose hash has the bit.
+    fn split_group(&self, old: u64, new: u64, bit: u32) -> Result<()> {
+        let (from, to) = (self.group(old), self.group(new));
+        let mut halves = [[0; GROUP_WORDS]; 2];
+        let mut spill = Spill::default();
+        for line in 0..LINES {
+            let words = line as usize * LINE_WORDS;
+            let mut counts = [0; 2];
+            let mut behind = from + line * LINE_BYTES;
+            while behind != 0 {
+                let found = self.pool().line(behind)?;
+                for slot in found.into_iter().take(SLOTS).filter(|&slot| slot != 0) {
+                    let half = usize::from(self.bit(slot, bit)?);
+                    match counts[half] {
+                        full @ SLOTS.. => spill.slots.push((half, words, full, slot)),
+                        count => halves[half][words + count] = slot,
+                    }
+                    counts[half] += 1;
+                }
+                behind = found[SLOTS];
+                if behind != 0 {
+                    spill.free(self.heap.core().object(behind)?)?;
+                }
+            }
+        }
+        self.store_halves([from, to], halves, spill, new + 1)
+    }
+
+    /// Makes lines for what does not fit, and commits it all.
+    fn store_halves(
+        &self,
+        at: [u64; 2],
+        mut halves: [[u64; GROUP_WORDS]; 2],
+        mut spill: Spill,
+        groups: u64,
+    ) -> Result<()> {
+        let core = self.heap.core();
+        let mut held = core.hold();
+        let mut made = Vec::new();
+        let done = spill
+            .lines()
+            .into_iter()
+            .try_for_each(|(half, words, mut line)| {
+                let link = &mut halves[half][words + SLOTS];
+                line[SLOTS] = *link;
+                *link = core.make(&mut held, &line)?;
+                made.push((*link, LINE_BYTES));
+                Ok(())
+            });
+        let changes = Changes {
+            words: vec![(self.table + GROUPS_WORD * 8, groups)],
+            objects: vec![(at[0], &halves[0]), (at[1], &halves[1])],
+            new: made,
+            freed: &spill.freed,
+        };
+        let done = done.and_then(|()| core.commit(&mut held, &changes));
+        if done.is_err() {
+            for &(object, _) in &changes.new {
+                core.unmake(&mut held, object);
+            }
+        }
+        done
+    }
+
+    /// A bit of the hash of a slot's entry.
+    fn bit(&self, slot: u64, bit: u32) -> Result<bool> {
+        match bit_in_slot(slot, bit) {
+            Some(bit) => Ok(bit),
+            None => Ok(self.pool().word(slot & FIELD_MAX)? >> bit & 1 == 1),
+        }
+    }
+
+    /// Makes a segment, unless it is there already.
+    pub(super) fn add_segment(&self, segment: usize) -> Result<()> {
+        if self.segments[segment].load(Ordering::Acquire) != 0 {
+            return Ok(());
+        }
+        let bytes = self.shape.groups_of(segment) * GROUP_BYTES;
+        let at = self.heap.core().publish(&Publication {
+            destination: self.table + directory_word(segment),
+            upper: 0,
+            kind: 0,
+            contents: Contents::Zeros(bytes),
+        })?;
+        self.segments[segment].store(at, Ordering::Release);
+        Ok(())
+    }
+}
+
+/// What does not fit into the lines of two groups, and the lines in which it was.
+#[derive(Default)]
+struct Spill {
+    /// Of each slot: which group, the first word of its line, how many came before, and its word.
+    slots: Vec<(usize, usize, usize, u64)>,
+    freed: Vec<Object>,
+}
+
+impl Spill {
+    /// A line is no longer needed.
+    fn free(&mut self, line: Object) -> Result<()> {
+        if self.freed.len() >= MAX_CHAIN {
+            return Err(too_long(line.offset));
+        }
+        self.freed.push(line);
+        Ok(())
+    }
+
+    /// Further lines of 7 slots each: behind which group's line each belongs.
+    fn lines(&mut self) -> Vec<(usize, usize, [u64; LINE_WORDS])> {
+        let mut lines: Vec<(usize, usize, [u64; LINE_WORDS])> = Vec::new();
+        self.slots.sort_unstable();
+        for &(half, words, before, slot) in &self.slots {
+            if before % SLOTS == 0 {
+                lines.push((half, words, [0; LINE_WORDS]));
+            }
+            let line = lines
+                .last_mut()
+                .expect("the first that spills begins a line");
+            line.2[before % SLOTS] = slot;
+        }
+        lines
+    }
+}

@@ -1,0 +1,9 @@
+//! Persistent containers.
+//!
+//! A container keeps its data in objects of a heap, reached from a root, and its locks and counts in
+//! DRAM. What it needs of the heap: an operation that makes an object and links it, one that unlinks
+//! and frees one, and transactions for all else.
+
+pub mod hash_map;
+
+pub use hash_map::HashMap;

@@ -1,0 +1,99 @@
+//! Golden counts: how many lines are flushed and how many fences are waited for by each call.
+
+use std::cell::Cell;
+use std::sync::Arc;
+
+use terrace_heap::containers::HashMap;
+use terrace_heap::medium::simulated::{Granule, Simulated};
+use terrace_heap::{Counts, Heap, Options, Place, Ptr};
+
+type Bytes = [u64; 8];
+type TestHeap = Heap<Arc<Simulated>>;
+
+fn heap() -> TestHeap {
+    let pool = Arc::new(Simulated::new(1 << 20, Granule::Line));
+    let options = Options {
+        chunk_bytes: 1 << 14,
+        lanes: 2,
+    };
+    Heap::create_on(pool, &options).unwrap()
+}
+
+/// Lines and fences of some work.
+fn cost(heap: &TestHeap, work: impl FnOnce()) -> (u64, u64) {
+    let before = heap.counts();
+    work();
+    let Counts { lines, fences, .. } = heap.counts() - before;
+    (lines, fences)
+}
+
+#[test]
+fn a_new_object_is_its_own_lines_a_record_and_a_pointer() {
+    let heap = heap();
+    let places: [Place<Bytes>; 3] = ["a", "b", "c"].map(|name| heap.root(name, 0).unwrap());
+    // The first takes chunks.
+    heap.publish(places[0], &[1; 8]).unwrap();
+    let publish = || assert!(heap.publish(places[1], &[1; 8]).is_ok());
+    assert_eq!(cost(&heap, publish), (1 + 2, 1));
+    assert_eq!(cost(&heap, || heap.free(places[0]).unwrap()), (1 + 2, 1));
+}
+
+#[test]
+fn words_and_transactions() {
+    let heap = heap();
+    let word = |name| -> Ptr<u64> { heap.root::<u8>(name, 0).unwrap().cast() };
+    let words = ["a", "b", "c", "d"].map(word);
+    assert_eq!(cost(&heap, || heap.set(words[0], 1).unwrap()), (2, 1));
+    let value = Cell::new(1);
+    let set = |count: usize| {
+        // What does not change is not logged.
+        value.set(value.get() + 1);
+        heap.transaction(|tx| {
+            words[..count]
+                .iter()
+                .try_for_each(|&at| tx.set(at, value.get()))
+        })
+        .unwrap();
+    };
+    assert_eq!(cost(&heap, || set(3)), (1 + 3, 1));
+    // The first one with a log takes its chunk.
+    set(4);
+    set(3);
+    // An intent, a line of the log, four words.
+    assert_eq!(cost(&heap, || set(4)), (1 + 1 + 4, 1));
+    assert_eq!(cost(&heap, || set(0)), (0, 0));
+}
+
+#[test]
+fn puts_and_deletes_of_64_bytes() {
+    let heap = heap();
+    let map = HashMap::<Bytes, Bytes, _>::open_with_capacity(&heap, "map", 700).unwrap();
+    map.insert(&[1; 8], &[1; 8]).unwrap();
+    for key in 2..100 {
+        let put = || assert_eq!(map.insert(&[key; 8], &[key; 8]), Ok(None));
+        assert_eq!(cost(&heap, put), (5, 1), "{key}");
+    }
+    for key in 2..100 {
+        let get = || assert_eq!(map.get(&[key; 8]), Ok(Some([key; 8])));
+        assert_eq!(cost(&heap, get), (0, 0));
+        let delete = || assert!(map.remove(&[key; 8]).unwrap().is_some());
+        assert_eq!(cost(&heap, delete), (3, 1), "{key}");
+    }
+}
+
+/// Growth included, from the smallest table on.
+#[test]
+fn puts_with_growth() {
+    let heap = heap();
+    let map = HashMap::<u64, u64, _>::open_with_capacity(&heap, "map", 1).unwrap();
+    let puts = || {
+        for key in 0..2000 {
+            map.insert(&key, &key).unwrap();
+        }
+    };
+    let (lines, fences) = cost(&heap, puts);
+    assert!(
+        lines < 2000 * 6 && fences < 2000 * 3 / 2,
+        "{lines} {fences}"
+    );
+}

@@ -1,0 +1,137 @@
+//! The hash map: entries that come, change and go, alone and in batches, and its growth.
+
+use std::collections::BTreeMap;
+
+use terrace_heap::containers::HashMap;
+use terrace_heap::medium::simulated::{Granule, Simulated};
+
+use crate::harness::{Effort, SimulatedHeap, Subject, run};
+
+type Map = HashMap<u64, [u64; 3], std::sync::Arc<Simulated>>;
+
+struct Entries(Map);
+
+#[derive(Clone, Debug)]
+enum Op {
+    Insert(u64, u64),
+    Remove(u64),
+    Batch(Vec<Op>),
+}
+use Op::{Batch, Insert, Remove};
+
+impl Subject for Entries {
+    type Op = Op;
+    type State = BTreeMap<u64, [u64; 3]>;
+
+    /// So small that it grows soon.
+    fn open(heap: &SimulatedHeap) -> Self {
+        Self(Map::open_with_capacity(heap, "map", 1).unwrap())
+    }
+
+    fn apply(&mut self, op: &Op) {
+        match op {
+            Insert(key, value) => drop(self.0.insert(key, &[*value; 3]).unwrap()),
+            Remove(key) => drop(self.0.remove(key).unwrap()),
+            Batch(ops) => self
+                .0
+                .batch(|batch| {
+                    ops.iter().try_for_each(|op| match op {
+                        Insert(key, value) => batch.insert(key, &[*value; 3]).map(drop),
+                        Remove(key) => batch.remove(key).map(drop),
+                        Batch(_) => Ok(()),
+                    })
+                })
+                .unwrap(),
+        }
+    }
+
+    fn state(&self) -> Self::State {
+        let all: Self::State = self.0.iter().map(Result::unwrap).collect();
+        assert_eq!(self.0.len().unwrap(), all.len() as u64);
+        for (key, value) in &all {
+            assert_eq!(self.0.get(key).unwrap().as_ref(), Some(value));
+        }
+        all
+    }
+
+    fn objects(&self) -> Vec<u64> {
+        self.0.objects().unwrap()
+    }
+
+    fn model(state: &mut Self::State, op: &Op) {
+        match op {
+            Insert(key, value) => drop(state.insert(*key, [*value; 3])),
+            Remove(key) => drop(state.remove(key)),
+            Batch(ops) => ops.iter().for_each(|op| Self::model(state, op)),
+        }
+    }
+}
+
+#[test]
+fn every_crash_of_a_short_program() {
+    let ops = [
+        (0, Insert(1, 1)),
+        (0, Insert(2, 2)),
+        (1, Insert(1, 3)),
+        (1, Remove(2)),
+        (0, Insert(2, 4)),
+        (1, Batch(vec![Insert(3, 5), Remove(2), Insert(1, 6)])),
+        (0, Remove(3)),
+        (2, Remove(1)),
+    ];
+    let effort = Effort {
+        images: 20_000,
+        ..Effort::default()
+    };
+    run::<Entries>(&ops, effort);
+}
+
+/// A table that begins with one group and is split many times, with lines behind lines.
+#[test]
+fn crashes_while_it_grows() {
+    for granule in [Granule::Line, Granule::Sector, Granule::Page] {
+        let ops: Vec<_> = (0..70)
+            .map(|key| (key as usize / 30, Insert(key, key)))
+            .collect();
+        let effort = Effort {
+            pool: 256 << 10,
+            granule,
+            images: 16,
+            again: 1,
+            ..Effort::default()
+        };
+        run::<Entries>(&ops, effort);
+    }
+}
+
+/// Long enough that everything is used again.
+#[test]
+fn a_sample_of_a_long_program() {
+    let mut random = 3u64;
+    let mut next = |bound: u64| {
+        random = random
+            .wrapping_mul(6364136223846793005)
+            .wrapping_add(1442695040888963407);
+        (random >> 33) % bound
+    };
+    let mut one = |value| match next(5) {
+        0 | 1 => Insert(next(40), value),
+        _ => Remove(next(40)),
+    };
+    let ops: Vec<_> = (0..150)
+        .map(|value| {
+            let op = match value % 10 {
+                9 => Batch((0..8).map(|_| one(value)).collect()),
+                _ => one(value),
+            };
+            (value as usize % 3, op)
+        })
+        .collect();
+    let effort = Effort {
+        pool: 256 << 10,
+        images: 16,
+        again: 1,
+        ..Effort::default()
+    };
+    run::<Entries>(&ops, effort);
+}
