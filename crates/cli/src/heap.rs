@@ -6,7 +6,9 @@ use std::process::ExitCode;
 
 use terrace_base::{Error, Result};
 use terrace_heap::{Cause, Mapped, Mode};
-use terrace_report::heap::{CheckDocument, CompactDocument, InfoDocument, ItemDocument, ObjectDocument};
+use terrace_report::heap::{
+    CheckDocument, CompactDocument, InfoDocument, ItemDocument, ObjectDocument,
+};
 
 use crate::args::heap::{self as args, Command, Heap};
 
@@ -40,8 +42,14 @@ fn check(arguments: &args::Check) -> Result<ExitCode> {
     });
     match findings.len() {
         0 => Ok(ExitCode::SUCCESS),
-        1 => Err(Error::failure(format!("{}: something is wrong", file.display()))),
-        many => Err(Error::failure(format!("{}: {many} things are wrong", file.display()))),
+        1 => Err(Error::failure(format!(
+            "{}: something is wrong",
+            file.display()
+        ))),
+        many => Err(Error::failure(format!(
+            "{}: {many} things are wrong",
+            file.display()
+        ))),
     }
 }
 

@@ -100,9 +100,9 @@ fn chunks<M: Medium>(pool: &Pool<M>) -> Vec<Chunk> {
         let first = geometry.offset_of(number);
         let places = (0..geometry.chunk_bytes() / RECORD_BYTES).rev();
         let places = places.map(|i| first + i * RECORD_BYTES);
-        let (used, free) = places.partition(|&place| pool.load_words::<RECORD_WORDS>(place)[3] != 0);
+        let (used, free) =
+            places.partition(|&place| pool.load_words::<RECORD_WORDS>(place)[3] != 0);
         Chunk { number, used, free }
     };
     (1..pool.used()).filter(of_records).map(read).collect()
 }
-

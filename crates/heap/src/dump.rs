@@ -39,10 +39,12 @@ pub enum Field {
 impl fmt::Display for Item {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:>12} {:<8}", self.offset, self.what)?;
-        self.fields.iter().try_for_each(|(name, value)| match value {
-            Field::Number(number) => write!(f, " {name}={number}"),
-            Field::Text(text) => write!(f, " {name}={text}"),
-        })
+        self.fields
+            .iter()
+            .try_for_each(|(name, value)| match value {
+                Field::Number(number) => write!(f, " {name}={number}"),
+                Field::Text(text) => write!(f, " {name}={text}"),
+            })
     }
 }
 
@@ -85,9 +87,8 @@ impl<M: Medium> Dump<M> {
             let why = findings.pop().map_or(String::new(), |finding| finding.what);
             return Err(Error::damaged(why));
         };
-        let damaged = |finding: Finding| {
-            item(finding.offset, "damaged", [("why", finding.what.into())])
-        };
+        let damaged =
+            |finding: Finding| item(finding.offset, "damaged", [("why", finding.what.into())]);
         Ok(Self {
             space: recovery::space(pool),
             damaged: findings.into_iter().map(damaged).collect(),
@@ -163,7 +164,11 @@ impl<M: Medium> Dump<M> {
             return vec![item(at, "region", [("number", number.into())])];
         }
         let one = |of: &str, name, value: u64| {
-            let fields = [("number", chunk.into()), ("use", of.into()), (name, value.into())];
+            let fields = [
+                ("number", chunk.into()),
+                ("use", of.into()),
+                (name, value.into()),
+            ];
             vec![item(at, "chunk", fields)]
         };
         match self.pool().use_of(chunk) {
@@ -186,18 +191,28 @@ impl<M: Medium> Dump<M> {
         let (pool, geometry) = (self.pool(), &self.pool().geometry);
         let of_records = !geometry.is_table(chunk) && pool.use_of(chunk) == Ok(Use::Records);
         let first = geometry.offset_of(chunk);
-        let end = if of_records { first + geometry.chunk_bytes() } else { first };
-        (first..end).step_by(RECORD_BYTES as usize).filter_map(|at| {
-            let words = pool.load_words(at);
-            let record = Record::decode(at, words).map(|record| (at, record));
-            (words[3] != 0).then(|| record.ok_or(at))
-        })
+        let end = if of_records {
+            first + geometry.chunk_bytes()
+        } else {
+            first
+        };
+        (first..end)
+            .step_by(RECORD_BYTES as usize)
+            .filter_map(|at| {
+                let words = pool.load_words(at);
+                let record = Record::decode(at, words).map(|record| (at, record));
+                (words[3] != 0).then(|| record.ok_or(at))
+            })
     }
 
     fn record_items(&self, chunk: u64) -> Vec<Item> {
         let of = |record: std::result::Result<(u64, Record), u64>| match record {
             Ok((at, record)) => record_item(at, &record),
-            Err(at) => item(at, "damaged", [("why", "the record of an object is".into())]),
+            Err(at) => item(
+                at,
+                "damaged",
+                [("why", "the record of an object is damaged".into())],
+            ),
         };
         self.records(chunk).map(of).collect()
     }
@@ -209,7 +224,7 @@ impl<M: Medium> Dump<M> {
             match Root::decode(at, &words) {
                 Some(root) => Some(root_item(at, &root, words[0])),
                 None if words[0] == 0 => None,
-                None => Some(item(at, "damaged", [("why", "the root is".into())])),
+                None => Some(item(at, "damaged", [("why", "the root is damaged".into())])),
             }
         };
         places(pool, chunk).filter_map(root).collect()
@@ -222,18 +237,29 @@ impl<M: Medium> Dump<M> {
         for lane in 0..usize::from(geometry.lanes) {
             let at = geometry.settled_of(lane);
             let word = pool.medium.load_word(at);
-            let settled = if word == 0 { Some(0) } else { unchecked(at, word) };
+            let settled = if word == 0 {
+                Some(0)
+            } else {
+                unchecked(at, word)
+            };
             let intents: Vec<Item> = (0..u64::from(geometry.intents))
                 .map(|i| geometry.intent_of(lane, i))
                 .flat_map(|at| self.intent(at, settled.unwrap_or(0)))
                 .collect();
             match settled {
-                None => items.push(item(at, "damaged", [("why", "the lane is".into())])),
+                None => items.push(item(
+                    at,
+                    "damaged",
+                    [("why", format!("the state of lane {lane} is damaged").into())],
+                )),
                 Some(0) if intents.is_empty() => {}
                 Some(settled) => items.push(item(
                     at,
                     "lane",
-                    [("number", (lane as u64).into()), ("settled", settled.into())],
+                    [
+                        ("number", (lane as u64).into()),
+                        ("settled", settled.into()),
+                    ],
                 )),
             }
             items.extend(intents);
@@ -252,13 +278,23 @@ impl<M: Medium> Dump<M> {
         };
         let pending = sequence > settled;
         let state = if pending { "pending" } else { "settled" };
-        let mut first = item(at, "intent", [("state", state.into()), ("sequence", sequence.into())]);
+        let mut first = item(
+            at,
+            "intent",
+            [("state", state.into()), ("sequence", sequence.into())],
+        );
         let mut items = Vec::new();
         match intent {
-            Intent::Words { pairs, count, records } => {
+            Intent::Words {
+                pairs,
+                count,
+                records,
+            } => {
                 first.fields.push(("kind", "words".into()));
                 first.fields.push(("records", records.into()));
-                first.fields.push(("words", in_words(&pairs[..count]).into()));
+                first
+                    .fields
+                    .push(("words", in_words(&pairs[..count]).into()));
             }
             Intent::Commit(commit) => {
                 first.fields.extend(commit_fields(&commit));
@@ -280,11 +316,15 @@ impl<M: Medium> Dump<M> {
         let Ok(entries) = log::entries(&self.space, commit) else {
             return vec![item(commit.words, "log", [("state", "torn".into())])];
         };
-        let words = (commit.words..).step_by(log::WORD_ENTRY as usize).zip(&entries.words);
+        let words = (commit.words..)
+            .step_by(log::WORD_ENTRY as usize)
+            .zip(&entries.words);
         let word = |(at, entry): (u64, &(u64, u64))| {
             item(at, "log", [("words", in_words(&[*entry]).into())])
         };
-        let objects = (commit.objects..).step_by(log::OBJECT_ENTRY as usize).zip(&entries.objects);
+        let objects = (commit.objects..)
+            .step_by(log::OBJECT_ENTRY as usize)
+            .zip(&entries.objects);
         let object = |(at, &[offset, len, data]): (u64, &[u64; 3])| {
             let fields = [("changes", offset), ("bytes", len), ("data", data)];
             item(at, "log", fields.map(|(name, value)| (name, value.into())))
@@ -369,7 +409,13 @@ pub fn hex(offset: u64, bytes: &[u8]) -> String {
         }
         (before, left_out) = (Some(line), false);
         let in_hex: Vec<String> = line.iter().map(|byte| format!("{byte:02x}")).collect();
-        let visible = |&byte: &u8| if (32..127).contains(&byte) { byte as char } else { '.' };
+        let visible = |&byte: &u8| {
+            if (32..127).contains(&byte) {
+                byte as char
+            } else {
+                '.'
+            }
+        };
         let in_text: String = line.iter().map(visible).collect();
         text.push_str(&format!("{at:>12} {:<47}  {in_text}\n", in_hex.join(" ")));
     }
@@ -386,7 +432,8 @@ mod tests {
         bytes[..5].copy_from_slice(b"hello");
         let lines: Vec<String> = hex(4096, &bytes).lines().map(str::to_owned).collect();
         assert_eq!(lines.len(), 4);
-        let first = "        4096 68 65 6c 6c 6f 00 00 00 00 00 00 00 00 00 00 00  hello...........";
+        let first =
+            "        4096 68 65 6c 6c 6f 00 00 00 00 00 00 00 00 00 00 00  hello...........";
         assert_eq!(lines[0], first);
         assert!(lines[1].starts_with("        4112 00 00"));
         assert_eq!(lines[2], "           *");

@@ -149,7 +149,7 @@ fn lanes<M: Medium>(pool: &Pool<M>) -> Vec<(u64, u64)> {
             Some((sequence, Intent::Commit(commit))) if sequence > settled => {
                 let words = commit.word_count.saturating_mul(WORD_ENTRY);
                 Some(words.saturating_add(commit.object_count.saturating_mul(OBJECT_ENTRY)))
-            },
+            }
             _ => None,
         });
         (settled, pending.fold(0, u64::saturating_add))
@@ -164,7 +164,9 @@ fn classes<M: Medium>(space: &Space<M>) -> Vec<Class> {
     let runs = (1..space.pool.used()).filter_map(|chunk| space.index.get(chunk));
     for run in runs.filter(|run| !run.large) {
         let class = classes.of(run.slot_bytes()).expect("a run has a class");
-        let objects = (0..run.slots()).filter(|&slot| run.record(slot) != 0).count();
+        let objects = (0..run.slots())
+            .filter(|&slot| run.record(slot) != 0)
+            .count();
         found[class].slot = run.slot_bytes();
         found[class].runs += 1;
         found[class].objects += objects as u64;
@@ -192,7 +194,10 @@ impl Info {
                     _ => {}
                 },
             }
-            let run = space.index.get(chunk).filter(|run| run.large && run.record(0) != 0);
+            let run = space
+                .index
+                .get(chunk)
+                .filter(|run| run.large && run.record(0) != 0);
             self.large += u64::from(run.is_some());
         }
     }
@@ -245,7 +250,10 @@ mod tests {
         let crashed = Simulated::from_bytes(&heap.medium().bytes(), Granule::Line);
         let info = info(crashed).unwrap();
         assert_eq!((info.objects, info.large), (2, 1));
-        assert_eq!((info.object_bytes, info.slot_bytes), (112 + 8208, 112 + 3 * 4096));
+        assert_eq!(
+            (info.object_bytes, info.slot_bytes),
+            (112 + 8208, 112 + 3 * 4096)
+        );
         let class = Class {
             slot: 112,
             runs: 1,
@@ -256,8 +264,14 @@ mod tests {
         let (places, used) = (128, 2);
         assert_eq!(info.records, Fill { places, used });
         let chunks = info.chunks;
-        assert_eq!((chunks.all, chunks.tables, chunks.lanes, chunks.roots), (40, 1, 1, 1));
-        assert_eq!((chunks.records, chunks.runs, chunks.large, chunks.free), (1, 1, 3, 32));
+        assert_eq!(
+            (chunks.all, chunks.tables, chunks.lanes, chunks.roots),
+            (40, 1, 1, 1)
+        );
+        assert_eq!(
+            (chunks.records, chunks.runs, chunks.large, chunks.free),
+            (1, 1, 3, 32)
+        );
         assert_eq!(chunks.longest_free, 32);
         assert_eq!(info.unsettled.len(), 1);
         assert_eq!(info.unsettled[0].operations, 6);

@@ -33,7 +33,7 @@ impl Roots {
                     Some(root) => drop(roots.named.insert(root.name, at)),
                     None if words[0] == 0 => roots.free.push(at),
                     None => {
-                        let what = format!("the pool is damaged: the root at {at} is");
+                        let what = format!("the pool is damaged: the root at {at} is damaged");
                         return Err(Error::damaged(what));
                     }
                 }

@@ -42,7 +42,10 @@ fn contents(medium: &Simulated) -> (Vec<u64>, Vec<(usize, Object)>) {
     let heap = Heap::open_on(copy()).unwrap();
     let root: Place<Table> = heap.root("table", 0).unwrap();
     let table = heap.read(heap.read(root).unwrap()).unwrap();
-    let there = table.iter().enumerate().filter(|(_, object)| !object.is_null());
+    let there = table
+        .iter()
+        .enumerate()
+        .filter(|(_, object)| !object.is_null());
     let there = there.map(|(i, &object)| (i, heap.read(object).unwrap()));
     let objects = heap.objects().iter().map(|object| object.offset).collect();
     (objects, there.collect())
@@ -74,7 +77,10 @@ fn sparse_records_fill_as_few_chunks_as_they_need() {
 
 #[test]
 fn a_log_without_room_to_spare_stays_as_it_is() {
-    let medium = Arc::new(Simulated::from_bytes(&sparse(250, 1, Granule::Line), Granule::Line));
+    let medium = Arc::new(Simulated::from_bytes(
+        &sparse(250, 1, Granule::Line),
+        Granule::Line,
+    ));
     let before = medium.bytes();
     let done = compact(Arc::clone(&medium)).unwrap();
     assert_eq!((done.before, done.after, done.moved), (2, 2, 0));
@@ -102,8 +108,7 @@ fn interrupted(bytes: &[u8], granule: Granule, images: u64, again: u64) -> u64 {
         }
     });
     compact(medium).unwrap();
-    let looked = *looked.lock().unwrap();
-    looked
+    *looked.lock().unwrap()
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! What `terrace heap` says of a pool.
 
-use serde::ser::{SerializeMap, Serializer};
 use serde::Serialize;
+use serde::ser::{SerializeMap, Serializer};
 use terrace_base::Bytes;
 use terrace_heap::RootInfo;
 use terrace_heap::check::Finding;
@@ -343,7 +343,8 @@ impl CheckDocument {
 
     /// For people: a line for each finding.
     pub fn to_text(&self) -> String {
-        let line = |wrong: &Wrong| format!("{}: at byte {}, {}\n", self.file, wrong.offset, wrong.what);
+        let line =
+            |wrong: &Wrong| format!("{}: at byte {}, {}\n", self.file, wrong.offset, wrong.what);
         match self.sound {
             true => format!("{}: nothing is wrong\n", self.file),
             false => self.findings.iter().map(line).collect(),
@@ -460,7 +461,10 @@ impl CompactDocument {
     /// For people.
     pub fn to_text(&self) -> String {
         match self.chunks_before - self.chunks_after {
-            0 => format!("{}: the records of objects need the chunks that they have\n", self.file),
+            0 => format!(
+                "{}: the records of objects need the chunks that they have\n",
+                self.file
+            ),
             freed => format!(
                 "{}: {} moved, and {} of {} ({}) became free\n",
                 self.file,

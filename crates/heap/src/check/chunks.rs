@@ -81,7 +81,9 @@ impl Chunks {
         let extends = |count: u64| {
             let end = chunk % geometry.region_chunks() + count;
             let there = chunk + count <= pool.chunks() && end <= geometry.region_chunks();
-            there.then_some(count).ok_or("says that it is used for more than there is")
+            there
+                .then_some(count)
+                .ok_or("says that it is used for more than there is")
         };
         let wanted = match chunk {
             1 => Some(Use::Lanes { chunks: lanes }),
@@ -92,8 +94,12 @@ impl Chunks {
             return Err("does not say that the lanes are there".into());
         }
         match of {
-            Use::Run { slot } if classes.of(slot).map(|class| classes.slot(class)) != Some(slot) => {
-                return Err(format!("says that it has slots of {slot} bytes, which is no class"));
+            Use::Run { slot }
+                if classes.of(slot).map(|class| classes.slot(class)) != Some(slot) =>
+            {
+                return Err(format!(
+                    "says that it has slots of {slot} bytes, which is no class"
+                ));
             }
             Use::Run { slot } => self.add_room(geometry.offset_of(chunk), chunk, 1, slot, pool),
             Use::Large { chunks } => {
@@ -102,7 +108,10 @@ impl Chunks {
                 self.add_room(geometry.offset_of(chunk), chunk, chunks, bytes, pool);
             }
             Use::Log { lane, .. } if lane >= geometry.lanes => {
-                return Err(format!("says that it is a log of lane {lane}, of {}", geometry.lanes));
+                return Err(format!(
+                    "says that it is a log of lane {lane}, of {}",
+                    geometry.lanes
+                ));
             }
             Use::Log { chunks, .. } => drop(extends(chunks)?),
             Use::Records => self.records.push(chunk),
@@ -115,7 +124,14 @@ impl Chunks {
         Ok(())
     }
 
-    fn add_room<M: Medium>(&mut self, first: u64, chunk: u64, chunks: u64, slot: u64, pool: &Pool<M>) {
+    fn add_room<M: Medium>(
+        &mut self,
+        first: u64,
+        chunk: u64,
+        chunks: u64,
+        slot: u64,
+        pool: &Pool<M>,
+    ) {
         let bytes = pool.geometry.offset_of(chunks);
         let records = vec![0; (bytes / slot) as usize];
         let room = Room {
@@ -140,12 +156,18 @@ fn check_region<M: Medium>(pool: &Pool<M>, chunk: u64, findings: &mut Findings) 
 fn check_fresh<M: Medium>(pool: &Pool<M>, chunk: u64, findings: &mut Findings) {
     let (at, bytes) = (pool.geometry.word_of(chunk), pool.geometry.chunk_bytes());
     if pool.medium.load_word(at) != 0 {
-        findings.add(at, format!("there is a word about chunk {chunk}, which was never used"));
+        findings.add(
+            at,
+            format!("there is a word about chunk {chunk}, which was never used"),
+        );
     }
     let first = pool.geometry.offset_of(chunk);
     let mut words = (first..first + bytes).step_by(8);
     if let Some(at) = words.find(|&at| pool.medium.load_word(at) != 0) {
-        findings.add(at, format!("something lies in chunk {chunk}, which was never used"));
+        findings.add(
+            at,
+            format!("something lies in chunk {chunk}, which was never used"),
+        );
     }
 }
 

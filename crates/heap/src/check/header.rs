@@ -30,7 +30,9 @@ pub(crate) fn open<M: Medium>(medium: M, findings: &mut Findings) -> Option<Pool
     if chunks > there {
         findings.add(
             header::CHUNKS_AT,
-            format!("the pool is said to have {chunks} chunks, and {there} are there: it is truncated"),
+            format!(
+                "the pool is said to have {chunks} chunks, and {there} are there: it is truncated"
+            ),
         );
     }
     if used > chunks {

@@ -18,7 +18,9 @@ pub(super) struct Lane {
 /// Reads all lanes.
 pub(super) fn read<M: Medium>(space: &Space<M>, findings: &mut Findings) -> Vec<Lane> {
     let lanes = 0..usize::from(space.pool.geometry.lanes);
-    lanes.map(|number| read_lane(space, number, findings)).collect()
+    lanes
+        .map(|number| read_lane(space, number, findings))
+        .collect()
 }
 
 fn read_lane<M: Medium>(space: &Space<M>, number: usize, findings: &mut Findings) -> Lane {
@@ -54,7 +56,10 @@ pub(super) fn check<M: Medium>(space: &Space<M>, lanes: &[Lane], findings: &mut 
             if sequence + 1 >= lane.top
                 && let Err(what) = check_intent(space, intent, *sequence < lane.top)
             {
-                findings.add(*at, format!("an operation that may have to be done again {what}"));
+                findings.add(
+                    *at,
+                    format!("an operation that may have to be done again {what}"),
+                );
             }
         }
     }
@@ -75,7 +80,9 @@ fn check_intent<M: Medium>(
         },
         Intent::Undo { entries } => match space.pool.holds(*entries, WORD_BYTES) {
             true => Ok(()),
-            false => Err(format!("has its log at {entries}, which is not in the pool")),
+            false => Err(format!(
+                "has its log at {entries}, which is not in the pool"
+            )),
         },
     }
 }

@@ -21,7 +21,10 @@ pub(super) fn check<M: Medium>(pool: &Pool<M>, chunks: &[u64], findings: &mut Fi
             None => {}
             Some(root) => {
                 if let Some(other) = names.insert(root.name.clone(), at) {
-                    let what = format!("the root {:?} is there twice, at {other} as well", root.name);
+                    let what = format!(
+                        "the root {:?} is there twice, at {other} as well",
+                        root.name
+                    );
                     findings.add(at, what);
                 }
             }
@@ -36,7 +39,9 @@ pub(super) fn follow<M: Medium>(heap: &Heap<M>, findings: &mut Findings) {
         // The upper bits are the owner's.
         let pointer = root.pointer.offset() & FIELD_MAX;
         let before = objects.partition_point(|object| object.offset <= pointer);
-        let end = before.checked_sub(1).map(|i| objects[i].offset + objects[i].bytes);
+        let end = before
+            .checked_sub(1)
+            .map(|i| objects[i].offset + objects[i].bytes);
         let what = match end {
             Some(end) if pointer + u64::from(root.size) <= end => continue,
             Some(end) if pointer < end => format!(

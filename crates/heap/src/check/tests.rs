@@ -120,20 +120,44 @@ fn false_records() {
     let at = (RECORDS << 12) + 20 * RECORD_BYTES;
     for (record, what) in [
         (first, None),
-        (object(first.object + 16), Some("names an object at 12304, where no slot begins")),
-        (object(5 << 12), Some("names an object at 20480, where none can be")),
-        (object(1 << 40), Some("names an object at 1099511627776, where none can be")),
         (
-            Record { sequence: 0, ..first },
+            object(first.object + 16),
+            Some("names an object at 12304, where no slot begins"),
+        ),
+        (
+            object(5 << 12),
+            Some("names an object at 20480, where none can be"),
+        ),
+        (
+            object(1 << 40),
+            Some("names an object at 1099511627776, where none can be"),
+        ),
+        (
+            Record {
+                sequence: 0,
+                ..first
+            },
             Some("names the object at 12288, which the record at 16384 names as well"),
         ),
         (
-            Record { bytes: Some(64), ..object(first.object + 32 * 40) },
+            Record {
+                bytes: Some(64),
+                ..object(first.object + 32 * 40)
+            },
             Some("names an object at 13568 of 64 bytes or more in a slot of 32"),
         ),
-        (Record { lane: 2, ..object(first.object + 32 * 40) }, Some("names lane 2 of 2")),
         (
-            Record { destination: 1 << 30, ..object(first.object + 32 * 40) },
+            Record {
+                lane: 2,
+                ..object(first.object + 32 * 40)
+            },
+            Some("names lane 2 of 2"),
+        ),
+        (
+            Record {
+                destination: 1 << 30,
+                ..object(first.object + 32 * 40)
+            },
             Some("has its pointer at 1073741824, which is not in the pool"),
         ),
     ] {
@@ -145,21 +169,42 @@ fn false_records() {
 #[test]
 fn false_words_about_chunks() {
     for (chunk, of, what) in [
-        (4, Use::Run { slot: 272 }, "says that it has slots of 272 bytes, which is no class"),
-        (5, Use::Large { chunks: CHUNKS }, "says that it is used for more than there is"),
-        (5, Use::Log { lane: 2, chunks: 1 }, "says that it is a log of lane 2, of 2"),
+        (
+            4,
+            Use::Run { slot: 272 },
+            "says that it has slots of 272 bytes, which is no class",
+        ),
+        (
+            5,
+            Use::Large { chunks: CHUNKS },
+            "says that it is used for more than there is",
+        ),
+        (
+            5,
+            Use::Log { lane: 2, chunks: 1 },
+            "says that it is a log of lane 2, of 2",
+        ),
         (5, Use::Lanes { chunks: 1 }, "says that the lanes are there"),
         (1, Use::Roots, "does not say that the lanes are there"),
     ] {
         // The count of those that were used comes first.
         let bytes = forged(&[Forgery::Counts(CHUNKS, 6), Forgery::Chunk(chunk, of)]);
-        let found: Vec<String> = check(simulated(&bytes)).iter().map(Finding::to_string).collect();
-        let sentence = format!("at byte {}, the word about chunk {chunk} {what}", 504 + chunk * 8);
+        let found: Vec<String> = check(simulated(&bytes))
+            .iter()
+            .map(Finding::to_string)
+            .collect();
+        let sentence = format!(
+            "at byte {}, the word about chunk {chunk} {what}",
+            504 + chunk * 8
+        );
         assert!(found.contains(&sentence), "{found:?}");
     }
     let overlap = found(Forgery::Chunk(3, Use::Large { chunks: 2 }));
     let what = "chunk 4 is used for records, and for objects from chunk 3 on";
-    assert!(overlap.iter().any(|finding| finding.contains(what)), "{overlap:?}");
+    assert!(
+        overlap.iter().any(|finding| finding.contains(what)),
+        "{overlap:?}"
+    );
 }
 
 #[test]
@@ -182,7 +227,10 @@ fn false_intents() {
     let what = "at byte 4160, an operation that may have to be done again changes a word at 98304, which \
                 is not in the pool";
     assert_eq!(found(Forgery::Intent(0, 0, 5, words(CHUNKS << 12))), [what]);
-    assert_eq!(found(Forgery::Intent(0, 0, 3, words(CHUNKS << 12)))[0], what);
+    assert_eq!(
+        found(Forgery::Intent(0, 0, 3, words(CHUNKS << 12)))[0],
+        what
+    );
     // What was settled says nothing any more.
     let settled = Forgery::Settled(0, 7);
     let bytes = forged(&[settled, Forgery::Intent(0, 0, 5, words(CHUNKS << 12))]);
@@ -215,9 +263,15 @@ fn intents() -> impl Strategy<Value = Intent> {
     let count = || prop_oneof![0u64..4, any::<u64>()];
     let pair = || (offset(), prop_oneof![Just(0), any::<u64>(), offset()]);
     prop_oneof![
-        (prop::array::uniform3(pair()), 0..=MAX_PAIRS, 0u64..3).prop_map(|(pairs, count, records)| {
-            Intent::Words { pairs, count, records }
-        }),
+        (prop::array::uniform3(pair()), 0..=MAX_PAIRS, 0u64..3).prop_map(
+            |(pairs, count, records)| {
+                Intent::Words {
+                    pairs,
+                    count,
+                    records,
+                }
+            }
+        ),
         (offset(), count(), offset(), count(), count(), any::<u64>()).prop_map(
             |(words, word_count, objects, object_count, records, log)| Intent::Commit(Commit {
                 words,
@@ -237,19 +291,28 @@ fn records() -> impl Strategy<Value = Record> {
     let slot = (RUN..8, 0u64..128).prop_map(|(chunk, slot)| (chunk << 12) + slot * 32);
     let contents = prop::option::of(any::<u32>());
     let object = prop_oneof![slot, offset()];
-    (object, offset(), 0u8..3, 0u64..8, bytes, any::<bool>(), contents).prop_map(
-        |(object, destination, lane, sequence, bytes, of_intent, contents)| Record {
-            object: object & ((1 << 48) - 1),
-            upper: 0,
-            destination: destination & ((1 << 48) - 8),
-            lane,
-            kind: 0,
-            sequence,
-            bytes,
-            of_intent,
-            contents,
-        },
+    (
+        object,
+        offset(),
+        0u8..3,
+        0u64..8,
+        bytes,
+        any::<bool>(),
+        contents,
     )
+        .prop_map(
+            |(object, destination, lane, sequence, bytes, of_intent, contents)| Record {
+                object: object & ((1 << 48) - 1),
+                upper: 0,
+                destination: destination & ((1 << 48) - 8),
+                lane,
+                kind: 0,
+                sequence,
+                bytes,
+                of_intent,
+                contents,
+            },
+        )
 }
 
 fn forgery() -> impl Strategy<Value = Forgery> {

@@ -5,17 +5,20 @@ use std::sync::{Arc, LazyLock};
 
 use terrace_heap::check::{Finding, check};
 use terrace_heap::compact::compact;
+use terrace_heap::containers::HashMap;
 use terrace_heap::dump::{Dump, Field, Item};
 use terrace_heap::info::info;
 use terrace_heap::medium::simulated::{Granule, Simulated};
-use terrace_heap::{Error, Hint, Heap, Options, Place, Ptr, use_lane};
+use terrace_heap::{Error, Heap, Hint, Options, Place, Ptr, use_lane};
 
 type SimulatedHeap = Heap<Arc<Simulated>>;
 
 /// A node of a list: the next one, and some words.
 type Node = [u64; 6];
+type Map = HashMap<u64, [u64; 2], Arc<Simulated>>;
 
 pub const CHUNK: u64 = 4096;
+pub const CHUNKS: u64 = 64;
 
 const OPTIONS: Options = Options {
     chunk_bytes: CHUNK,
@@ -28,7 +31,7 @@ pub static CLOSED: LazyLock<Vec<u8>> = LazyLock::new(|| made(true));
 pub static LEFT: LazyLock<Vec<u8>> = LazyLock::new(|| made(false));
 
 fn made(close: bool) -> Vec<u8> {
-    let medium = Arc::new(Simulated::new(48 * CHUNK, Granule::Line));
+    let medium = Arc::new(Simulated::new(CHUNKS * CHUNK, Granule::Line));
     let heap = Heap::create_on(Arc::clone(&medium), &OPTIONS).unwrap();
     fill(&heap).unwrap();
     let bytes = medium.bytes();
@@ -36,7 +39,8 @@ fn made(close: bool) -> Vec<u8> {
     if close { medium.bytes() } else { bytes }
 }
 
-/// A list, a large object, some that were freed, and transactions of both kinds, in all lanes.
+/// A list, a large object, some that were freed, a hash map, and transactions of both kinds, in all
+/// lanes.
 fn fill(heap: &SimulatedHeap) -> Result<(), Error> {
     use_lane(0);
     let mut place: Place<Node> = heap.root("list", 1)?;
@@ -53,6 +57,12 @@ fn fill(heap: &SimulatedHeap) -> Result<(), Error> {
             heap.free(short)?;
         }
     }
+    let map = Map::open_with_capacity(heap, "map", 1)?;
+    for i in 0..60 {
+        use_lane(i as usize % 3);
+        map.insert(&i, &[i, i])?;
+    }
+    (0..60).step_by(7).try_for_each(|i| map.remove(&i).map(drop))?;
     let first = heap.read(heap.root::<Node>("list", 1)?)?;
     heap.transaction(|tx| {
         tx.write_with(first.field::<[u64; 5]>(8), &[9; 5], Hint::Object)?;
@@ -89,7 +99,11 @@ pub fn number(item: &Item, name: &str) -> u64 {
 /// is found by `check`.
 pub fn look(bytes: &[u8]) {
     let found = findings(bytes);
-    assert!(found.iter().all(|finding| finding.to_string().contains("at byte ")));
+    assert!(
+        found
+            .iter()
+            .all(|finding| finding.to_string().contains("at byte "))
+    );
     dump(bytes);
     let opened = Heap::open_on(simulated(bytes));
     let informed = info(simulated(bytes));
@@ -97,6 +111,7 @@ pub fn look(bytes: &[u8]) {
     match opened {
         Ok(heap) => {
             read_all(&heap);
+            let _ = read_map(&heap);
             // Full, or not as it should be, but no panic.
             let _ = use_all(&heap);
         }
@@ -123,7 +138,11 @@ fn dump(bytes: &[u8]) {
 /// Follows every word that could be a pointer.
 fn read_all(heap: &SimulatedHeap) {
     let mut seen = BTreeSet::new();
-    let mut next: Vec<u64> = heap.roots().iter().map(|root| root.pointer.offset()).collect();
+    let mut next: Vec<u64> = heap
+        .roots()
+        .iter()
+        .map(|root| root.pointer.offset())
+        .collect();
     next.extend(heap.objects().iter().map(|object| object.offset));
     while let Some(at) = next.pop() {
         if seen.insert(at)
@@ -132,6 +151,18 @@ fn read_all(heap: &SimulatedHeap) {
             next.extend(node);
         }
     }
+}
+
+/// Reads all entries of the map, by its own ways.
+fn read_map(heap: &SimulatedHeap) -> Result<(), Error> {
+    let map = Map::open(heap, "map")?;
+    for i in 0..60 {
+        let _ = map.get(&i);
+        let _ = map.insert(&(i + 30), &[1, 2]);
+        let _ = map.remove(&(i + 10));
+    }
+    let _ = map.iter().take(1000).count();
+    map.len().map(drop)
 }
 
 /// Works with what is there.

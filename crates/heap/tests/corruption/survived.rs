@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use crate::pools::{CHUNK, CLOSED, LEFT, look};
+use crate::pools::{CHUNK, CHUNKS, CLOSED, LEFT, look};
 
 /// Something that happens to a pool.
 #[derive(Clone, Debug)]
@@ -48,7 +48,7 @@ fn value() -> impl Strategy<Value = Value> {
     prop_oneof![
         any::<u64>().prop_map(Value::Random),
         (0u64..300).prop_map(Value::Small),
-        (0u64..50 * CHUNK / 8).prop_map(|word| Value::Offset(word * 8)),
+        (0u64..(CHUNKS + 2) * CHUNK / 8).prop_map(|word| Value::Offset(word * 8)),
         place().prop_map(Value::Copy),
     ]
 }
@@ -58,8 +58,8 @@ fn damage() -> impl Strategy<Value = Damage> {
         6 => (place(), 0u32..64).prop_map(|(at, bit)| Damage::Flip(at, bit)),
         6 => (place(), value()).prop_map(|(at, value)| Damage::Word(at, value)),
         3 => (place(), place()).prop_map(|(at, from)| Damage::Line(at, from)),
-        2 => (0u64..48, 0u64..48).prop_map(|(a, b)| Damage::Swap(a, b)),
-        1 => (0u64..48 * CHUNK).prop_map(Damage::Truncate),
+        2 => (0u64..CHUNKS, 0u64..CHUNKS).prop_map(|(a, b)| Damage::Swap(a, b)),
+        1 => (0u64..CHUNKS * CHUNK).prop_map(Damage::Truncate),
     ]
 }
 
@@ -72,7 +72,11 @@ impl Place {
             Place::Filled(index) => {
                 let filled = |&word: &usize| bytes[word * 8..][..8] != [0; 8];
                 let filled: Vec<usize> = (0..words).filter(filled).collect();
-                if filled.is_empty() { 0 } else { filled[index.index(filled.len())] * 8 }
+                if filled.is_empty() {
+                    0
+                } else {
+                    filled[index.index(filled.len())] * 8
+                }
             }
         }
     }
@@ -138,7 +142,9 @@ proptest! {
 /// One bit of every word that is not zero.
 #[test]
 fn each_word_is_damaged() {
-    let filled = (0..LEFT.len()).step_by(8).filter(|&at| LEFT[at..][..8] != [0; 8]);
+    let filled = (0..LEFT.len())
+        .step_by(8)
+        .filter(|&at| LEFT[at..][..8] != [0; 8]);
     for (i, at) in filled.enumerate().filter(|(i, _)| i % 3 == 0) {
         let mut bytes = LEFT.clone();
         bytes[at + i % 8] ^= 1 << (i / 8 % 8);
