@@ -5,14 +5,14 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use terrace_base::{Error, Result};
-use terrace_heap::{Cause, Mapped, Mode};
+use terrace_heap::{Cause, Heap, Mapped, Mode};
 use terrace_report::heap::{
     CheckDocument, CompactDocument, InfoDocument, ItemDocument, ObjectDocument,
 };
 
-use crate::args::heap::{self as args, Command, Heap};
+use crate::args::heap::{self as args, Command};
 
-pub fn heap(arguments: &Heap) -> Result<ExitCode> {
+pub fn heap(arguments: &args::Heap) -> Result<ExitCode> {
     match &arguments.command {
         Command::Info(arguments) => info(arguments),
         Command::Check(arguments) => check(arguments),
@@ -81,9 +81,9 @@ fn dump(arguments: &args::Dump) -> Result<ExitCode> {
 
 fn compact(arguments: &args::Compact) -> Result<ExitCode> {
     let file = &arguments.file;
-    let pool = Mapped::open(file, Mode::Detected).map_err(|e| failed(file, &e))?;
-    let done = terrace_heap::compact::compact(pool).map_err(|e| failed(file, &e))?;
-    let document = CompactDocument::of(&file.display().to_string(), &done);
+    let heap = Heap::open(file).map_err(|e| failed(file, &e))?;
+    let freed = heap.compact().map_err(|e| failed(file, &e))?;
+    let document = CompactDocument::of(&file.display().to_string(), freed);
     write(&match arguments.json {
         true => document.to_json(),
         false => document.to_text(),

@@ -81,6 +81,17 @@ pub struct ObjectInfo {
     pub bytes: u64,
 }
 
+/// How much room there is in a pool.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Usage {
+    /// Bytes of the pool.
+    pub bytes: u64,
+    /// Bytes of chunks that are used for nothing; in others there may be free slots.
+    pub free: u64,
+    /// Bytes of the most free chunks in a row.
+    pub longest: u64,
+}
+
 impl<M: Medium> Clone for Heap<M> {
     fn clone(&self) -> Self {
         let inner = Arc::clone(&self.inner);
@@ -238,8 +249,8 @@ impl<M: Medium> Heap<M> {
         if pointer.is_null() {
             return Ok(());
         }
-        let object = self.core().object(pointer.offset())?;
-        self.core().change(&[(place.offset(), 0)], Some(object))
+        self.core()
+            .change(&[(place.offset(), 0)], Some(pointer.offset()))
     }
 
     /// Changes one word, durably: 2 lines, one fence.
@@ -287,19 +298,44 @@ impl<M: Medium> Heap<M> {
         Ok(())
     }
 
+    /// Makes the allocation log as short as it can be, and says how many bytes became free. It is
+    /// done by itself when the pool is full.
+    ///
+    /// # Errors
+    ///
+    /// The pool is damaged, or a fence failed.
+    pub fn compact(&self) -> Result<u64> {
+        let chunks = self.core().compact()? as u64;
+        Ok(self.core().space.pool.geometry.offset_of(chunks))
+    }
+
     /// All objects in use, in the order of their offsets. While others work, it may miss some of
     /// what they do.
     pub fn objects(&self) -> Vec<ObjectInfo> {
         let space = &self.core().space;
         let runs = (1..space.pool.used()).filter_map(|chunk| space.index.get(chunk));
-        runs.flat_map(|run| {
-            let used = (0..run.slots()).filter(|&slot| run.record(slot) != 0);
-            used.map(|slot| ObjectInfo {
-                offset: run.offset_of(slot),
-                bytes: run.slot_bytes(),
+        let persistent = runs.filter(|run| !run.capacity);
+        persistent
+            .flat_map(|run| {
+                let used = (0..run.slots()).filter(|&slot| run.record(slot) != 0);
+                used.map(|slot| ObjectInfo {
+                    offset: run.offset_of(slot),
+                    bytes: run.slot_bytes(),
+                })
             })
-        })
-        .collect()
+            .collect()
+    }
+
+    /// How much room there is.
+    pub fn usage(&self) -> Usage {
+        let core = self.core();
+        let geometry = &core.space.pool.geometry;
+        core.reclaim();
+        Usage {
+            bytes: self.len(),
+            free: geometry.offset_of(core.space.chunks.count()),
+            longest: geometry.offset_of(core.space.chunks.longest()),
+        }
     }
 
     /// Bytes of the pool.

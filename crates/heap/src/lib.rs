@@ -4,9 +4,10 @@
 //! plain file, anonymous memory, or a simulated memory that crashes in all the ways a real one can.
 
 mod allocator;
+mod capacity;
 pub mod check;
 mod checksum;
-pub mod compact;
+mod compaction;
 pub mod containers;
 pub mod dump;
 pub mod error;
@@ -27,7 +28,7 @@ mod transaction;
 pub use bytemuck::Pod as Plain;
 
 pub use error::{Cause, Error, Result};
-pub use heap::{Heap, ObjectInfo, Options, RootInfo};
+pub use heap::{Heap, ObjectInfo, Options, RootInfo, Usage};
 pub use lane::use_lane;
 pub use medium::mapped::Mode;
 pub use medium::{Counts, Instruction, Kind, Mapped, Medium};

@@ -1,6 +1,7 @@
 //! Operations: what is changed durably, wholly or not at all, with one fence (`FORMAT.md`, "Why
 //! recovery is right").
 
+use crate::allocator::nvwa::Nvwa;
 use crate::allocator::{Allocator, Room, Space};
 use crate::checksum::{Checksum, padded};
 use crate::error::{Cause, Error, Result};
@@ -14,6 +15,8 @@ use crate::medium::{LINE_BYTES, Medium, WORD_BYTES};
 pub(crate) struct Core<M> {
     pub space: Space<M>,
     pub allocator: Box<dyn Allocator<M>>,
+    /// Finds room for what is gone when the pool is closed.
+    pub capacity: Nvwa,
     pub lanes: Lanes,
 }
 
@@ -80,6 +83,27 @@ impl<M: Medium> Core<M> {
     ///
     /// There is no room, or a fence failed.
     pub fn publish(&self, new: &Publication) -> Result<u64> {
+        self.with_room(|| self.try_publish(new))
+    }
+
+    /// Does something once more if the pool was full and compaction has made room. The caller holds
+    /// no lane.
+    ///
+    /// # Errors
+    ///
+    /// What `work` returns; the pool is damaged, or a fence failed.
+    #[inline]
+    pub fn with_room<R>(&self, work: impl Fn() -> Result<R>) -> Result<R> {
+        match work() {
+            Err(error) if error.cause == Cause::Full => match self.compact()? {
+                0 => Err(error),
+                _ => work(),
+            },
+            done => done,
+        }
+    }
+
+    fn try_publish(&self, new: &Publication) -> Result<u64> {
         let space = &self.space;
         let destination = Range::word(new.destination);
         let mut held = self.hold();
@@ -124,8 +148,11 @@ impl<M: Medium> Core<M> {
     ///
     /// # Errors
     ///
-    /// A fence failed.
-    pub fn change(&self, words: &[(u64, u64)], freed: Option<Object>) -> Result<()> {
+    /// There is no such object, or a fence failed.
+    pub fn change(&self, words: &[(u64, u64)], freed: Option<u64>) -> Result<()> {
+        let mut held = self.hold();
+        // Where records lie is certain only while a lane is held: compaction holds all.
+        let freed = freed.map(|offset| self.object(offset)).transpose()?;
         let mut pairs = [(0, 0); MAX_PAIRS];
         let mut touched = [Range::word(0); MAX_PAIRS];
         let mut effects = [Range::word(0); MAX_PAIRS];
@@ -140,26 +167,29 @@ impl<M: Medium> Core<M> {
             effects[count] = Range::word(object.check_word());
             count += 1;
         }
-        let mut held = self.hold();
         held.settle_others(&self.space, &touched[..count])?;
         let records = 0;
-        self.store_intent(
-            &mut held,
-            &Intent::Words {
-                pairs,
-                count,
-                records,
-            },
-        );
+        let intent = Intent::Words {
+            pairs,
+            count,
+            records,
+        };
+        self.store_intent(&mut held, &intent);
         held.fence(&self.space, &effects[..count])?;
         for &(offset, value) in &pairs[..count] {
             self.space.pool.medium.store_word(offset, value);
             self.space.pool.medium.flush(offset, WORD_BYTES);
         }
         if let Some(object) = freed {
-            held.free_later(object.offset, object.record);
+            self.free(&mut held, object);
         }
         Ok(())
+    }
+
+    /// An object is no longer in use, by the operation that is under way.
+    pub fn free(&self, held: &mut Held, object: Object) {
+        self.set_record(object.offset, 0);
+        held.free_later(object.offset, object.record);
     }
 
     /// Makes all effects durable, and says that none needs to be done again.
@@ -192,11 +222,17 @@ impl<M: Medium> Core<M> {
         let cache = &mut held.state.cache;
         match self.allocator.reserve(&self.space, cache, bytes) {
             Err(error) if error.cause == Cause::Full => {
-                self.allocator.reclaim(&self.space);
+                self.reclaim();
                 self.allocator.reserve(&self.space, cache, bytes)
             }
             reserved => reserved,
         }
+    }
+
+    /// Gives chunks back of which nothing is in use.
+    pub fn reclaim(&self) {
+        self.allocator.reclaim(&self.space);
+        self.capacity.reclaim(&self.space);
     }
 
     /// Makes an object that nobody can reach, of an even number of words; says at which offset. A
@@ -269,7 +305,7 @@ impl<M: Medium> Core<M> {
         pool.medium.flush(at, LINE_BYTES);
     }
 
-    /// Remembers where the record of an object is.
+    /// Remembers where the record of an object is; 0 if it has none.
     #[inline]
     pub fn set_record(&self, object: u64, place: u64) {
         let chunk = self.space.pool.geometry.chunk_of(object);
@@ -280,7 +316,7 @@ impl<M: Medium> Core<M> {
         }
     }
 
-    /// The object that begins at an offset.
+    /// The object that begins at an offset. Where its record lies is certain while a lane is held.
     ///
     /// # Errors
     ///
@@ -289,7 +325,7 @@ impl<M: Medium> Core<M> {
     pub fn object(&self, offset: u64) -> Result<Object> {
         let chunk = self.space.pool.geometry.chunk_of(offset);
         let run = self.space.index.get(chunk);
-        let found = run.and_then(|run| {
+        let found = run.filter(|run| !run.capacity).and_then(|run| {
             let record = run.record(run.slot_at(offset)?);
             let bytes = run.slot_bytes();
             (record != 0).then_some(Object {

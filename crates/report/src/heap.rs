@@ -5,7 +5,6 @@ use serde::ser::{SerializeMap, Serializer};
 use terrace_base::Bytes;
 use terrace_heap::RootInfo;
 use terrace_heap::check::Finding;
-use terrace_heap::compact::Compacted;
 use terrace_heap::dump::{Field, Item, hex};
 use terrace_heap::info::Info;
 
@@ -430,26 +429,17 @@ pub struct CompactDocument {
     pub schema: &'static str,
     /// The file, as it was named.
     pub file: String,
-    /// Chunks of object records before.
-    pub chunks_before: u64,
-    /// Chunks of object records that are left.
-    pub chunks_after: u64,
-    /// Records that moved.
-    pub records_moved: u64,
     /// Bytes that have become free.
     pub bytes_freed: u64,
 }
 
 impl CompactDocument {
     /// The document of a file.
-    pub fn of(file: &str, done: &Compacted) -> Self {
+    pub fn of(file: &str, bytes_freed: u64) -> Self {
         Self {
             schema: "terrace.heap.compact/1",
             file: file.to_owned(),
-            chunks_before: done.before,
-            chunks_after: done.after,
-            records_moved: done.moved,
-            bytes_freed: (done.before - done.after) * done.chunk_bytes,
+            bytes_freed,
         }
     }
 
@@ -460,19 +450,12 @@ impl CompactDocument {
 
     /// For people.
     pub fn to_text(&self) -> String {
-        match self.chunks_before - self.chunks_after {
+        match self.bytes_freed {
             0 => format!(
                 "{}: the records of objects need the chunks that they have\n",
                 self.file
             ),
-            freed => format!(
-                "{}: {} moved, and {} of {} ({}) became free\n",
-                self.file,
-                plural(self.records_moved, "record"),
-                count(freed),
-                plural(self.chunks_before, "chunk"),
-                Bytes(self.bytes_freed)
-            ),
+            bytes => format!("{}: {} became free\n", self.file, Bytes(bytes)),
         }
     }
 }

@@ -5,6 +5,7 @@
 use std::sync::Mutex;
 use std::sync::atomic::Ordering;
 
+use super::chunks::Taken;
 use super::class::Classes;
 use super::run::Run;
 use super::{Allocator, Cache, Room, Space};
@@ -20,15 +21,46 @@ const MAX_BATCH: u64 = 64;
 /// The allocator.
 pub(crate) struct Nvwa {
     classes: Classes,
+    /// Whether it hands out room for what is gone when the pool is closed.
+    capacity: bool,
     /// Of each class, the chunks of its runs with free slots; the last one is used first.
     partial: Box<[Mutex<Vec<u64>>]>,
 }
 
 impl Nvwa {
+    /// For objects that records name.
     pub fn new(chunk_bytes: u64) -> Self {
         let classes = Classes::new(chunk_bytes);
         let partial = (0..classes.len()).map(|_| Mutex::default()).collect();
-        Self { classes, partial }
+        Self {
+            classes,
+            capacity: false,
+            partial,
+        }
+    }
+
+    /// For what is gone when the pool is closed: the pool does not say what its chunks are used for.
+    pub fn for_capacity(chunk_bytes: u64) -> Self {
+        Self {
+            capacity: true,
+            ..Self::new(chunk_bytes)
+        }
+    }
+
+    /// Takes chunks, and makes a run of them.
+    fn take_run<M: Medium>(
+        &self,
+        space: &Space<M>,
+        chunks: u64,
+        of: Use,
+        run: impl FnOnce(u64) -> Run,
+    ) -> Result<Taken> {
+        let of = if self.capacity { Use::Free } else { of };
+        let taken = space.chunks.take(&space.pool, chunks, of)?;
+        let mut run = run(space.pool.geometry.offset_of(taken.chunk));
+        run.capacity = self.capacity;
+        space.index.insert(taken.chunk, run);
+        Ok(taken)
     }
 
     /// How many slots of a class move between its runs and a cache at once.
@@ -70,30 +102,28 @@ impl Nvwa {
     /// The chunk of a new run.
     fn new_run<M: Medium>(&self, space: &Space<M>, class: usize) -> Result<u64> {
         let slot = self.classes.slot(class);
-        let taken = space.chunks.take(&space.pool, 1, Use::Run { slot })?;
-        let geometry = &space.pool.geometry;
-        let first = geometry.offset_of(taken.chunk);
-        let run = Run::of_slots(first, slot, geometry.chunk_bytes());
-        run.listed.store(true, Ordering::Relaxed);
-        space.index.insert(taken.chunk, run);
+        let chunk_bytes = space.pool.geometry.chunk_bytes();
+        let taken = self.take_run(space, 1, Use::Run { slot }, |first| {
+            let run = Run::of_slots(first, slot, chunk_bytes);
+            run.listed.store(true, Ordering::Relaxed);
+            run
+        })?;
         Ok(taken.chunk)
     }
 
     fn reserve_large<M: Medium>(&self, space: &Space<M>, bytes: u64) -> Result<Room> {
         let geometry = &space.pool.geometry;
         let chunks = bytes.div_ceil(geometry.chunk_bytes());
-        let taken = space
-            .chunks
-            .take(&space.pool, chunks, Use::Large { chunks })?;
-        let offset = geometry.offset_of(taken.chunk);
         let bytes = geometry.offset_of(chunks);
-        let run = space.index.insert(taken.chunk, Run::large(offset, bytes));
-        run.take(0);
-        let fresh = taken.fresh;
+        let taken = self.take_run(space, chunks, Use::Large { chunks }, |first| {
+            let run = Run::large(first, bytes);
+            run.take(0);
+            run
+        })?;
         Ok(Room {
-            offset,
+            offset: geometry.offset_of(taken.chunk),
             bytes,
-            fresh,
+            fresh: taken.fresh,
         })
     }
 
@@ -137,7 +167,6 @@ impl<M: Medium> Allocator<M> for Nvwa {
     fn release(&self, space: &Space<M>, cache: &mut Cache, offset: u64) {
         let chunk = space.pool.geometry.chunk_of(offset);
         let run = space.index.get(chunk).expect("an object's run is indexed");
-        run.set_record(run.slot_at(offset).expect("an object begins a slot"), 0);
         if run.large {
             let chunks = space.pool.geometry.chunk_of(run.slot_bytes());
             // SAFETY: the object is no longer in use, and it was the run's only one.

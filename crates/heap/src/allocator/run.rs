@@ -9,6 +9,9 @@ pub(crate) struct Run {
     slot: u64,
     /// Whether it is one large object of whole chunks.
     pub large: bool,
+    /// Whether what is in it is gone when the pool is closed. Then its records are not in the pool:
+    /// they say only that a slot is in use.
+    pub capacity: bool,
     /// Of each slot, where the record of its object lies; 0 if there is none.
     records: Box<[AtomicU64]>,
     /// A bit for each slot that is neither in use nor in a lane's cache. Changed under the lock of
@@ -38,6 +41,7 @@ impl Run {
             first,
             slot,
             large,
+            capacity: false,
             records: (0..slots).map(|_| AtomicU64::new(0)).collect(),
             free: (0..slots.div_ceil(64))
                 .map(|i| AtomicU64::new(word(i)))
@@ -82,6 +86,13 @@ impl Run {
     #[inline]
     pub fn set_record(&self, slot: usize, record: u64) {
         self.records[slot].store(record, Ordering::Release);
+    }
+
+    /// Says where the record of a slot's object lies, if nobody has said so; otherwise what was said.
+    pub fn claim(&self, slot: usize, record: u64) -> Result<(), u64> {
+        let order = Ordering::AcqRel;
+        let claimed = self.records[slot].compare_exchange(0, record, order, Ordering::Acquire);
+        claimed.map(drop)
     }
 
     /// Takes one slot; whether it was free.

@@ -6,7 +6,6 @@ use std::sync::{Arc, LazyLock};
 use proptest::prelude::*;
 
 use super::*;
-use crate::compact::compact;
 use crate::dump::Dump;
 use crate::heap::Options;
 use crate::info::info;
@@ -330,6 +329,7 @@ fn forgery() -> impl Strategy<Value = Forgery> {
 
 fn work(bytes: &[u8]) -> crate::Result<()> {
     let heap = Heap::open_on(simulated(bytes))?;
+    heap.compact()?;
     for lane in 0..2 {
         use_lane(lane);
         let place: Place<[u64; 4]> = heap.root(&format!("more {lane}"), 0)?;
@@ -365,6 +365,5 @@ proptest! {
             }
         }
         let _ = work(&bytes);
-        let _ = compact(simulated(&bytes));
     }
 }

@@ -11,6 +11,8 @@ use std::cell::Cell;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard};
+use std::time::{Duration, Instant};
+use std::{mem, thread};
 
 use crate::allocator::{Cache, Space};
 use crate::error::Result;
@@ -24,6 +26,9 @@ use window::{Range, Window};
 
 /// A lane with more free places for records than this lets others have some.
 const MAX_SPARE: usize = 8192;
+
+/// So long is waited for each lane where all are needed: much longer than an operation takes.
+const PATIENCE: Duration = Duration::from_millis(20);
 
 /// All lanes of a heap.
 pub(crate) struct Lanes {
@@ -46,6 +51,8 @@ pub(crate) struct State {
     thread: u64,
     /// Slots for objects.
     pub cache: Cache,
+    /// Slots for what is gone when the pool is closed.
+    pub capacity: Cache,
     /// Places for records; the last one is taken next.
     pub records: Vec<u64>,
     /// What was freed and may still be freed again after a crash, oldest first.
@@ -115,19 +122,44 @@ impl Lanes {
     ///
     /// A fence failed.
     pub fn settle<M: Medium>(&self, space: &Space<M>) -> Result<()> {
-        let used = &self.lanes[..self.used.load(Ordering::Acquire)];
-        let _held: Vec<_> = used.iter().map(|lane| lock(&lane.state)).collect();
-        for lane in used {
+        let _held: Vec<_> = self.used().iter().map(|lane| lock(&lane.state)).collect();
+        self.settle_held(space)
+    }
+
+    /// The same for who holds them all.
+    ///
+    /// # Errors
+    ///
+    /// A fence failed.
+    pub fn settle_held<M: Medium>(&self, space: &Space<M>) -> Result<()> {
+        for lane in self.used() {
             lane.window.flush(&space.pool);
         }
-        if !used.is_empty() {
+        if !self.used().is_empty() {
             space.pool.medium.fence()?;
         }
-        for (index, lane) in used.iter().enumerate() {
+        for (index, lane) in self.used().iter().enumerate() {
             let at = space.pool.geometry.settled_of(index);
             lane.window.settle_all(&space.pool, at)?;
         }
         Ok(())
+    }
+
+    /// Holds all lanes; `None` if one is held for long, by a transaction that may itself wait for
+    /// what the caller holds.
+    pub fn hold_all(&self) -> Option<Vec<MutexGuard<'_, State>>> {
+        self.lanes.iter().map(Lane::hold_soon).collect()
+    }
+
+    fn used(&self) -> &[Lane] {
+        &self.lanes[..self.used.load(Ordering::Acquire)]
+    }
+}
+
+impl State {
+    /// All that was freed. Every operation is settled.
+    pub fn take_freed(&mut self) -> VecDeque<Freed> {
+        mem::take(&mut self.freed)
     }
 }
 
@@ -139,11 +171,28 @@ impl Lane {
                 fenced: settled,
                 thread: 0,
                 cache: Cache::default(),
+                capacity: Cache::default(),
                 records: Vec::new(),
                 freed: VecDeque::new(),
                 intents: 0,
                 log: Log::default(),
             }),
+        }
+    }
+}
+
+impl Lane {
+    /// Its state, if it comes free soon.
+    fn hold_soon(&self) -> Option<MutexGuard<'_, State>> {
+        let soon = Instant::now() + PATIENCE;
+        loop {
+            if let Ok(state) = self.state.try_lock() {
+                return Some(state);
+            }
+            if Instant::now() > soon {
+                return None;
+            }
+            thread::yield_now();
         }
     }
 }
@@ -171,8 +220,7 @@ impl Held<'_> {
     /// A fence failed.
     #[inline]
     pub fn settle_others<M: Medium>(&self, space: &Space<M>, ranges: &[Range]) -> Result<()> {
-        let used = self.lanes.used.load(Ordering::Acquire);
-        for (index, other) in self.lanes.lanes[..used].iter().enumerate() {
+        for (index, other) in self.lanes.used().iter().enumerate() {
             if index != self.index {
                 let at = space.pool.geometry.settled_of(index);
                 other.window.settle_for(&space.pool, at, ranges)?;

@@ -8,6 +8,7 @@ use std::sync::Mutex;
 
 use crate::allocator::chunks::Chunks;
 use crate::allocator::index::Index;
+use crate::allocator::nvwa::Nvwa;
 use crate::allocator::{Allocator, Space};
 use crate::error::Result;
 use crate::lane::Lanes;
@@ -47,6 +48,7 @@ pub(crate) fn recover<M: Medium>(
         lock(&space.spare_records).push(recovered.places);
     }
     let core = Core {
+        capacity: Nvwa::for_capacity(space.pool.geometry.chunk_bytes()),
         space,
         allocator,
         lanes: Lanes::new(recovered.settled),

@@ -36,8 +36,8 @@ pub(super) struct Found {
     pub last: Vec<Last>,
     /// Places that hold no record, by chunk.
     pub places: Vec<Vec<u64>>,
-    /// Records of objects that others name as well.
-    doubles: Vec<(u64, Record)>,
+    /// Some of them that hold what another record says as well.
+    doubles: Vec<u64>,
 }
 
 /// The records of a lane's last two operations that have any.
@@ -113,7 +113,7 @@ fn damaged(chunk: u64, how: &str) -> Error {
 ///
 /// # Errors
 ///
-/// A record is damaged, or two that differ name the same object.
+/// A record is damaged, or two name the same object.
 pub(super) fn records<M: Medium>(space: &Space<M>, chunks: &[u64]) -> Result<Found> {
     let threads = match chunks.len().div_ceil(CHUNKS_A_THREAD) {
         0 | 1 => 1,
@@ -140,9 +140,13 @@ pub(super) fn records<M: Medium>(space: &Space<M>, chunks: &[u64]) -> Result<Fou
         }
         work();
     });
-    let mut all = all.into_inner().unwrap_or_else(|e| e.into_inner())?;
-    all.remove_doubles(space)?;
-    Ok(all)
+    let found = all.into_inner().unwrap_or_else(|e| e.into_inner())?;
+    // By this thread, whose next fence makes it durable, and not by those that have read them.
+    for place in &found.doubles {
+        space.pool.medium.store_word(place + CHECK_AT, 0);
+        space.pool.medium.flush(place + CHECK_AT, WORD_BYTES);
+    }
+    Ok(found)
 }
 
 fn empty<M>(space: &Space<M>) -> Found {
@@ -163,29 +167,6 @@ impl Found {
             }
         }
     }
-
-    /// Makes records none that say the same as another one: a compaction was interrupted, and would
-    /// have done that. The next fence makes it durable.
-    fn remove_doubles<M: Medium>(&mut self, space: &Space<M>) -> Result<()> {
-        let pool = &space.pool;
-        for (place, record) in std::mem::take(&mut self.doubles) {
-            let run = space.index.get(pool.geometry.chunk_of(record.object));
-            let other = run.and_then(|run| Some(run.record(run.slot_at(record.object)?)));
-            let other = other.and_then(|at| Record::decode(at, pool.load_words(at)));
-            if other != Some(record) {
-                return Err(bad_record(place, "names an object that another one names"));
-            }
-            pool.medium.store_word(place + CHECK_AT, 0);
-            pool.medium.flush(place + CHECK_AT, WORD_BYTES);
-            let chunk = pool.geometry.chunk_of(place);
-            let of_chunk = |places: &&mut Vec<u64>| pool.geometry.chunk_of(places[0]) == chunk;
-            match self.places.iter_mut().find(of_chunk) {
-                Some(places) => places.push(place),
-                None => self.places.push(vec![place]),
-            }
-        }
-        Ok(())
-    }
 }
 
 /// Reads one chunk of records.
@@ -203,10 +184,12 @@ fn read<M: Medium>(space: &Space<M>, chunk: u64, found: &mut Found) -> Result<()
         let record = Record::decode(place, words)
             .filter(|record| usize::from(record.lane) < found.last.len())
             .ok_or_else(|| bad_record(place, "is damaged"))?;
-        match take(space, place, &record)? {
-            true => found.last[usize::from(record.lane)].add(place, record),
-            false => found.doubles.push((place, record)),
+        if !take(space, place, &record)? {
+            found.doubles.push(place);
+            places.push(place);
+            continue;
         }
+        found.last[usize::from(record.lane)].add(place, record);
     }
     places.reverse();
     if !places.is_empty() {
@@ -215,7 +198,7 @@ fn read<M: Medium>(space: &Space<M>, chunk: u64, found: &mut Found) -> Result<()
     Ok(())
 }
 
-/// Takes the slot of a record's object; whether it was free.
+/// Takes the slot of a record's object; whether no other record has.
 fn take<M: Medium>(space: &Space<M>, place: u64, record: &Record) -> Result<bool> {
     let run = space.index.get(space.pool.geometry.chunk_of(record.object));
     let run = run.ok_or_else(|| bad_record(place, "names an object where none can be"))?;
@@ -223,11 +206,17 @@ fn take<M: Medium>(space: &Space<M>, place: u64, record: &Record) -> Result<bool
         .slot_at(record.object)
         .filter(|_| record.bytes.is_none_or(|bytes| bytes <= run.slot_bytes()))
         .ok_or_else(|| bad_record(place, "names an object that does not fit its slot"))?;
-    let free = run.take(slot);
-    if free {
-        run.set_record(slot, place);
+    match run.claim(slot, place) {
+        Ok(()) => {
+            run.take(slot);
+            Ok(true)
+        }
+        // A record that was being moved.
+        Err(other) if Record::decode(other, space.pool.load_words(other)) == Some(*record) => {
+            Ok(false)
+        }
+        Err(_) => Err(bad_record(place, "names an object that another one names")),
     }
-    Ok(free)
 }
 
 pub(super) fn bad_record(place: u64, how: &str) -> Error {

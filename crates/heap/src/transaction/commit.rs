@@ -13,28 +13,28 @@ use super::{State, Transaction};
 
 /// What a commit changes, sorted out.
 pub(crate) struct Changes<'a> {
-    /// Words, with those that make records none.
+    /// Single words; the commit adds those that make records none.
     pub words: Vec<(u64, u64)>,
     pub objects: Vec<(u64, &'a [u64])>,
     /// New objects and their bytes.
     pub new: Vec<(u64, u64)>,
-    pub freed: &'a [Object],
+    /// Offsets of objects that are no longer in use.
+    pub freed: Vec<u64>,
 }
 
 impl<'a> Changes<'a> {
     pub(super) fn new(state: &'a State) -> Self {
-        let none = |object: &Object| (object.check_word(), 0);
-        let freed = state.freed.iter().map(none);
         Self {
-            words: state.writes.words().chain(freed).collect(),
+            words: state.writes.words().collect(),
             objects: state.writes.objects().collect(),
             new: state.new.iter().map(|(&at, &len)| (at, len)).collect(),
-            freed: &state.freed,
+            freed: state.freed.iter().copied().collect(),
         }
     }
 
     fn is_empty(&self) -> bool {
-        self.words.is_empty() && self.objects.is_empty() && self.new.is_empty()
+        let words = self.words.is_empty() && self.objects.is_empty();
+        words && self.new.is_empty() && self.freed.is_empty()
     }
 
     /// Whether the intent has room for all, without a log.
@@ -70,14 +70,13 @@ impl<M: Medium> Transaction<'_, M> {
         let mut state = self.state.borrow_mut();
         match state.in_place.take() {
             Some(mut in_place) => {
-                let changes = Changes::new(&state);
-                let done = in_place.commit(core, &changes);
+                let done = in_place.commit(core, &mut Changes::new(&state));
                 if done.is_err() {
                     state.in_place = Some(in_place);
                     return done;
                 }
             }
-            None => core.commit(&mut core.hold(), &Changes::new(&state))?,
+            None => core.commit(&mut core.hold(), &mut Changes::new(&state))?,
         }
         state.new.clear();
         Ok(())
@@ -89,15 +88,16 @@ impl<M: Medium> Core<M> {
     ///
     /// # Errors
     ///
-    /// There is no room for the log, or a fence failed.
-    pub(crate) fn commit(&self, held: &mut Held, changes: &Changes) -> Result<()> {
+    /// What is freed is no object, there is no room for the log, or a fence failed.
+    pub(crate) fn commit(&self, held: &mut Held, changes: &mut Changes) -> Result<()> {
         if changes.is_empty() {
             return Ok(());
         }
+        let freed = self.make_none(changes)?;
         if !changes.is_small() {
             held.make_room(&self.space, changes.need())?;
         }
-        self.carry_out(held, changes)
+        self.carry_out(held, changes, &freed)
     }
 
     /// As `commit`, for what was changed in place: an intent is needed even if nothing is left to
@@ -105,23 +105,34 @@ impl<M: Medium> Core<M> {
     ///
     /// # Errors
     ///
-    /// There is no room in the log, which still holds what may have to be put back; or a fence
-    /// failed.
-    pub(super) fn commit_in_place(&self, held: &mut Held, changes: &Changes) -> Result<()> {
+    /// There is no room in the log, which still holds what may have to be put back; what is freed is
+    /// no object, or a fence failed.
+    pub(super) fn commit_in_place(&self, held: &mut Held, changes: &mut Changes) -> Result<()> {
+        let freed = self.make_none(changes)?;
         if !changes.is_small() && !held.state.log.has(changes.need()) {
             return Err(Error::usage(
                 "a transaction that changes objects in place frees more than its log holds",
             ));
         }
-        self.carry_out(held, changes)
+        self.carry_out(held, changes, &freed)
+    }
+
+    /// Adds the words that make the records of freed objects none. A lane is held, so that they stay
+    /// where they are.
+    fn make_none(&self, changes: &mut Changes) -> Result<Vec<Object>> {
+        let freed = changes.freed.iter().map(|&offset| self.object(offset));
+        let freed: Vec<Object> = freed.collect::<Result<_>>()?;
+        let none = freed.iter().map(|object| (object.check_word(), 0));
+        changes.words.extend(none);
+        Ok(freed)
     }
 
     /// There is room in the log.
-    fn carry_out(&self, held: &mut Held, changes: &Changes) -> Result<()> {
+    fn carry_out(&self, held: &mut Held, changes: &Changes, freed: &[Object]) -> Result<()> {
         let ranges = changes.ranges();
         held.settle_others(&self.space, &ranges)?;
-        let freed: Vec<Range> = changes.freed.iter().map(Object::range).collect();
-        held.settle_others(&self.space, &freed)?;
+        let touched: Vec<Range> = freed.iter().map(Object::range).collect();
+        held.settle_others(&self.space, &touched)?;
         let places = self.take_places(held, changes.new.len())?;
         self.store_new(held, changes, &places)?;
         let intent = self.intent(held, changes);
@@ -131,8 +142,8 @@ impl<M: Medium> Core<M> {
         for (&(object, _), &place) in changes.new.iter().zip(&places) {
             self.set_record(object, place);
         }
-        for object in changes.freed {
-            held.free_later(object.offset, object.record);
+        for &object in freed {
+            self.free(held, object);
         }
         Ok(())
     }

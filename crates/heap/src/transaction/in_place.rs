@@ -82,7 +82,7 @@ impl<'h> InPlace<'h> {
     }
 
     /// What was changed becomes durable, then the intent that says that it stays.
-    pub fn commit<M: Medium>(&mut self, core: &Core<M>, changes: &Changes) -> Result<()> {
+    pub fn commit<M: Medium>(&mut self, core: &Core<M>, changes: &mut Changes) -> Result<()> {
         self.flush(&core.space);
         self.held.fence_effects(&core.space)?;
         core.commit_in_place(&mut self.held, changes)

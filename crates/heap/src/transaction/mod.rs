@@ -10,7 +10,7 @@ mod in_place;
 mod write_set;
 
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::mem;
 
 use bytemuck::Pod;
@@ -19,7 +19,7 @@ use crate::error::{Error, Result};
 use crate::heap::Heap;
 use crate::lane::Held;
 use crate::medium::Medium;
-use crate::operation::{Core, Object};
+use crate::operation::Core;
 use crate::pool::Pool;
 use crate::ptr::Ptr;
 
@@ -57,7 +57,7 @@ struct State<'h> {
     /// Objects that nobody can reach yet: where they are, and their bytes, a multiple of 16.
     new: BTreeMap<u64, u64>,
     /// Objects to be freed at the commit.
-    freed: Vec<Object>,
+    freed: BTreeSet<u64>,
     /// Old contents, if objects are changed in place.
     in_place: Option<InPlace<'h>>,
 }
@@ -289,7 +289,10 @@ impl<M: Medium> Transaction<'_, M> {
         bytemuck::cast_slice_mut(&mut words)[..bytes.len()].copy_from_slice(bytes);
         let core = self.heap.core();
         let mut state = self.state.borrow_mut();
-        let object = state.with_lane(core, |held| core.make(held, &words))?;
+        let object = match &mut state.in_place {
+            Some(in_place) => core.make(in_place.lane(), &words),
+            None => core.with_room(|| core.make(&mut core.hold(), &words)),
+        }?;
         state.new.insert(object, words.len() as u64 * 8);
         Ok(object)
     }
@@ -306,18 +309,12 @@ impl<M: Medium> Transaction<'_, M> {
             state.give_back(self.heap.core(), at.offset());
             return Ok(());
         }
-        let object = self.heap.core().object(at.offset())?;
-        if state
-            .freed
-            .iter()
-            .any(|freed| freed.offset == object.offset)
-        {
+        let object = self.heap.core().object(at.offset())?.offset;
+        if !state.freed.insert(object) {
             return Err(Error::usage(format!(
-                "the object at {} was freed by this transaction already",
-                object.offset
+                "the object at {object} was freed by this transaction already"
             )));
         }
-        state.freed.push(object);
         Ok(())
     }
 

@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, LazyLock};
 
 use terrace_heap::check::{Finding, check};
-use terrace_heap::compact::compact;
 use terrace_heap::containers::HashMap;
 use terrace_heap::dump::{Dump, Field, Item};
 use terrace_heap::info::info;
@@ -62,7 +61,9 @@ fn fill(heap: &SimulatedHeap) -> Result<(), Error> {
         use_lane(i as usize % 3);
         map.insert(&i, &[i, i])?;
     }
-    (0..60).step_by(7).try_for_each(|i| map.remove(&i).map(drop))?;
+    (0..60)
+        .step_by(7)
+        .try_for_each(|i| map.remove(&i).map(drop))?;
     let first = heap.read(heap.root::<Node>("list", 1)?)?;
     heap.transaction(|tx| {
         tx.write_with(first.field::<[u64; 5]>(8), &[9; 5], Hint::Object)?;
@@ -112,6 +113,7 @@ pub fn look(bytes: &[u8]) {
         Ok(heap) => {
             read_all(&heap);
             let _ = read_map(&heap);
+            let _ = heap.compact();
             // Full, or not as it should be, but no panic.
             let _ = use_all(&heap);
         }
@@ -120,7 +122,6 @@ pub fn look(bytes: &[u8]) {
             assert!(!error.to_string().is_empty());
         }
     }
-    let _ = compact(simulated(bytes));
 }
 
 fn dump(bytes: &[u8]) {

@@ -90,13 +90,13 @@ fn every_crash_of_a_short_program() {
 #[test]
 fn crashes_while_it_grows() {
     for granule in [Granule::Line, Granule::Sector, Granule::Page] {
-        let ops: Vec<_> = (0..70)
-            .map(|key| (key as usize / 30, Insert(key, key)))
+        let ops: Vec<_> = (0..300)
+            .map(|key| (key as usize / 120, Insert(key, key)))
             .collect();
         let effort = Effort {
             pool: 256 << 10,
             granule,
-            images: 16,
+            images: 6,
             again: 1,
             ..Effort::default()
         };

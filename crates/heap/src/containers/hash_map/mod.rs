@@ -215,8 +215,7 @@ impl<K: Pod, V: Pod, M: Medium> HashMap<K, V, M> {
             return Ok(None);
         };
         let value = self.value(entry)?;
-        let object = self.heap.core().object(entry)?;
-        self.heap.core().change(&[(slot, 0)], Some(object))?;
+        self.heap.core().change(&[(slot, 0)], Some(entry))?;
         *writing -= 1;
         Ok(Some(value))
     }

@@ -9,7 +9,7 @@ use bytemuck::Pod;
 use crate::error::Result;
 use crate::layout::FIELD_MAX;
 use crate::medium::{LINE_BYTES, Medium};
-use crate::operation::{Contents, Object, Publication};
+use crate::operation::{Contents, Publication};
 use crate::transaction::Changes;
 
 use super::HashMap;
@@ -71,7 +71,7 @@ impl<K: Pod, V: Pod, M: Medium> HashMap<K, V, M> {
                 }
                 behind = found[SLOTS];
                 if behind != 0 {
-                    spill.free(self.heap.core().object(behind)?)?;
+                    spill.free(behind)?;
                 }
             }
         }
@@ -99,13 +99,13 @@ impl<K: Pod, V: Pod, M: Medium> HashMap<K, V, M> {
                 made.push((*link, LINE_BYTES));
                 Ok(())
             });
-        let changes = Changes {
+        let mut changes = Changes {
             words: vec![(self.table + GROUPS_WORD * 8, groups)],
             objects: vec![(at[0], &halves[0]), (at[1], &halves[1])],
             new: made,
-            freed: &spill.freed,
+            freed: spill.freed,
         };
-        let done = done.and_then(|()| core.commit(&mut held, &changes));
+        let done = done.and_then(|()| core.commit(&mut held, &mut changes));
         if done.is_err() {
             for &(object, _) in &changes.new {
                 core.unmake(&mut held, object);
@@ -144,14 +144,14 @@ impl<K: Pod, V: Pod, M: Medium> HashMap<K, V, M> {
 struct Spill {
     /// Of each slot: which group, the first word of its line, how many came before, and its word.
     slots: Vec<(usize, usize, usize, u64)>,
-    freed: Vec<Object>,
+    freed: Vec<u64>,
 }
 
 impl Spill {
     /// A line is no longer needed.
-    fn free(&mut self, line: Object) -> Result<()> {
+    fn free(&mut self, line: u64) -> Result<()> {
         if self.freed.len() >= MAX_CHAIN {
-            return Err(too_long(line.offset));
+            return Err(too_long(line));
         }
         self.freed.push(line);
         Ok(())

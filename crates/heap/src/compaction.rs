@@ -1,0 +1,120 @@
+//! Makes the allocation log shorter when it fills the pool: records of chunks that hold few move to
+//! others that have room, and their chunks become free.
+//!
+//! A record that moves is copied, fenced, and only then is the old chunk freed, with another fence.
+//! After a crash in between both are there and say the same; recovery drops one.
+
+use std::collections::BTreeMap;
+use std::mem;
+use std::sync::MutexGuard;
+
+use crate::error::Result;
+use crate::lane::State;
+use crate::layout::chunk::Use;
+use crate::layout::record::{RECORD_BYTES, Record};
+use crate::lock::lock;
+use crate::medium::Medium;
+use crate::operation::Core;
+
+/// Chunks of records, and of each the places that hold none.
+type Places = BTreeMap<u64, Vec<u64>>;
+
+impl<M: Medium> Core<M> {
+    /// Frees chunks of records as far as it can, and says how many. It does nothing while another
+    /// thread holds a lane for long. The caller holds none.
+    ///
+    /// # Errors
+    ///
+    /// The pool is damaged, or a fence failed.
+    pub fn compact(&self) -> Result<usize> {
+        let Some(mut lanes) = self.lanes.hold_all() else {
+            return Ok(0);
+        };
+        // From here on no operation is done again, so no intent names a place that moves.
+        self.lanes.settle_held(&self.space)?;
+        let mut places = self.free_places(&mut lanes)?;
+        let emptied = self.empty_chunks(&mut places)?;
+        let spare = places.into_values().filter(|places| !places.is_empty());
+        *lock(&self.space.spare_records) = spare.collect();
+        Ok(emptied)
+    }
+
+    /// Takes all free places from the lanes.
+    fn free_places(&self, lanes: &mut [MutexGuard<'_, State>]) -> Result<Places> {
+        let (space, geometry) = (&self.space, &self.space.pool.geometry);
+        let mut places = Places::new();
+        for chunk in (1..space.pool.used()).filter(|&chunk| !geometry.is_table(chunk)) {
+            if space.pool.use_of(chunk)? == Use::Records {
+                places.insert(chunk, Vec::new());
+            }
+        }
+        let mut all: Vec<u64> = mem::take(&mut *lock(&space.spare_records)).concat();
+        for state in lanes {
+            for freed in state.take_freed() {
+                self.allocator
+                    .release(space, &mut state.cache, freed.object);
+                all.push(freed.record);
+            }
+            all.append(&mut state.records);
+        }
+        for place in all {
+            places
+                .entry(geometry.chunk_of(place))
+                .or_default()
+                .push(place);
+        }
+        Ok(places)
+    }
+
+    /// Empties the chunks with the fewest records into the others.
+    fn empty_chunks(&self, places: &mut Places) -> Result<usize> {
+        let pool = &self.space.pool;
+        let all = (pool.geometry.chunk_bytes() / RECORD_BYTES) as usize;
+        let mut order: Vec<u64> = places.keys().copied().collect();
+        order.sort_by_key(|chunk| all - places[chunk].len());
+        let mut room: usize = places.values().map(Vec::len).sum();
+        let mut emptied = Vec::new();
+        for chunk in order {
+            // Its own free places go, and others take its records.
+            if room < all {
+                break;
+            }
+            room -= all;
+            emptied.push(chunk);
+        }
+        for chunk in &emptied {
+            places.remove(chunk);
+        }
+        let moved: Vec<(u64, u64)> = emptied
+            .iter()
+            .flat_map(|&chunk| self.move_records(chunk, places))
+            .collect();
+        pool.medium.fence()?;
+        for &(object, place) in &moved {
+            self.set_record(object, place);
+        }
+        for &chunk in &emptied {
+            pool.set_use(chunk, Use::Free);
+        }
+        pool.medium.fence()?;
+        for &chunk in &emptied {
+            self.space.chunks.give(pool, chunk, 1);
+        }
+        Ok(emptied.len())
+    }
+
+    /// Copies the records of a chunk to free places, and says which objects' records are now where.
+    fn move_records(&self, chunk: u64, places: &mut Places) -> Vec<(u64, u64)> {
+        let pool = &self.space.pool;
+        let first = pool.geometry.offset_of(chunk);
+        let all = (first..first + pool.geometry.chunk_bytes()).step_by(RECORD_BYTES as usize);
+        let records = all.filter_map(|place| Record::decode(place, pool.load_words(place)));
+        let to = |record: Record| {
+            let place = places.values_mut().find_map(Vec::pop);
+            let place = place.expect("there is room for all that moves");
+            self.store_record(place, &record);
+            (record.object, place)
+        };
+        records.map(to).collect()
+    }
+}
