@@ -4,6 +4,7 @@ mod args;
 mod bench;
 mod calibrate;
 mod doctor;
+mod heap;
 mod llc;
 mod progress;
 mod record;
@@ -42,6 +43,7 @@ fn dispatch(arguments: args::Terrace) -> Result<ExitCode> {
         args::Command::Sweep(sweep) => sweep::sweep(&sweep),
         args::Command::Trace(trace) => trace::trace(&trace),
         args::Command::Record(record) => record::record(record),
+        args::Command::Heap(heap) => heap::heap(&heap),
         args::Command::Calibrate(calibrate) => calibrate::calibrate(&calibrate),
         args::Command::Validate(validate) => validate::validate(*validate),
         args::Command::Probe(probe) => calibrate::probe(&probe),

@@ -175,7 +175,7 @@ impl<M: Medium> Heap<M> {
             AllocatorKind::Naive => Box::new(Naive::new(&pool.geometry)),
         };
         let (core, roots) = recovery::recover(pool, allocator)?;
-        let roots = Mutex::new(Roots::read(&core.space, &roots));
+        let roots = Mutex::new(Roots::read(&core.space, &roots)?);
         let growing = Mutex::default();
         let inner = Inner {
             core,

@@ -5,12 +5,15 @@
 
 mod allocator;
 mod capacity;
+pub mod check;
 mod checksum;
 mod compaction;
 pub mod containers;
 pub mod contiguity;
+pub mod dump;
 pub mod error;
 mod heap;
+pub mod info;
 mod lane;
 mod layout;
 mod lock;

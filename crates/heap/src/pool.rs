@@ -26,12 +26,7 @@ impl<M: Medium> Pool<M> {
     ///
     /// There is no room for a pool, or a fence failed.
     pub fn create(medium: M, geometry: Geometry) -> Result<Self> {
-        let pool = Self {
-            medium,
-            geometry,
-            chunks: AtomicU64::new(0),
-            used: AtomicU64::new(0),
-        };
+        let pool = Self::with(medium, geometry, 0, 0);
         let lanes = geometry.lane_chunks();
         let chunks = geometry.chunk_of(pool.medium.len());
         let made = 1 + lanes + geometry.bins().map_or(0, |_| 1);
@@ -48,6 +43,7 @@ impl<M: Medium> Pool<M> {
         if let Some(bins) = geometry.bins() {
             pool.set_use(bins, Use::Bins);
         }
+        pool.store_regions(0, chunks);
         pool.set_used(made);
         pool.set_chunks(chunks);
         pool.medium.fence()?;
@@ -83,12 +79,22 @@ impl<M: Medium> Pool<M> {
                 "the pool is truncated: it has {len} bytes of {needed}"
             )));
         }
-        Ok(Self {
+        if used <= geometry.lane_chunks() || geometry.lane_chunks() >= geometry.region_chunks() {
+            return Err(Error::damaged(
+                "the pool's header is damaged: the lanes are not in the pool",
+            ));
+        }
+        Ok(Self::with(medium, geometry, chunks, used))
+    }
+
+    /// The pool on a medium whose header says this; the caller has checked that it fits.
+    pub fn with(medium: M, geometry: Geometry, chunks: u64, used: u64) -> Self {
+        Self {
             medium,
             geometry,
             chunks: AtomicU64::new(chunks),
             used: AtomicU64::new(used),
-        })
+        }
     }
 
     /// Makes the pool at least `bytes` long. Two threads must not do this at once.
@@ -99,15 +105,21 @@ impl<M: Medium> Pool<M> {
     pub fn grow(&self, bytes: u64) -> Result<()> {
         self.medium.grow(bytes)?;
         let (old, new) = (self.chunks(), self.geometry.chunk_of(self.medium.len()));
+        self.store_regions(old, new);
+        self.medium.fence()?;
+        self.set_chunks(new.max(old));
+        self.medium.fence()
+    }
+
+    /// Stores the headers of the regions that begin from chunk `old` to before `new`; the pool's own
+    /// is not one of them.
+    fn store_regions(&self, old: u64, new: u64) {
         let region = self.geometry.region_chunks();
-        for number in old.div_ceil(region)..new.div_ceil(region) {
+        for number in old.div_ceil(region).max(1)..new.div_ceil(region) {
             let at = self.geometry.offset_of(number * region);
             self.store_words(at, &header::region(number));
             self.medium.flush(at, 2 * WORD_BYTES);
         }
-        self.medium.fence()?;
-        self.set_chunks(new.max(old));
-        self.medium.fence()
     }
 
     pub fn chunks(&self) -> u64 {
@@ -237,6 +249,15 @@ mod tests {
         assert_eq!(again.use_of(1), Ok(Use::Lanes { chunks: 1 }));
         let region = again.load_words::<2>(449 << 12);
         assert_eq!(region, header::region(1));
+    }
+
+    #[test]
+    fn regions_have_a_header_from_the_beginning() {
+        let pool = Pool::create(Simulated::new(900 << 12, Granule::Line), GEOMETRY).unwrap();
+        for number in [1, 2] {
+            let words = pool.load_words::<2>((number * 449) << 12);
+            assert_eq!(words, header::region(number));
+        }
     }
 
     #[test]

@@ -7,6 +7,7 @@ use crate::error::{Error, Result};
 use crate::layout::chunk::Use;
 use crate::layout::root::{ROOT_BYTES, ROOT_WORDS, Root};
 use crate::medium::Medium;
+use crate::pool::Pool;
 
 /// The roots of a pool.
 #[derive(Default)]
@@ -19,17 +20,26 @@ pub(crate) struct Roots {
 
 impl Roots {
     /// Those in these chunks.
-    pub fn read<M: Medium>(space: &Space<M>, chunks: &[u64]) -> Self {
+    ///
+    /// # Errors
+    ///
+    /// One is damaged. A root that was not made wholly is none: it has never pointed to anything.
+    pub fn read<M: Medium>(space: &Space<M>, chunks: &[u64]) -> Result<Self> {
         let mut roots = Self::default();
         for &chunk in chunks {
-            for at in places(space, chunk).rev() {
-                match Root::decode(at, &space.pool.load_words(at)) {
+            for at in places(&space.pool, chunk).rev() {
+                let words = space.pool.load_words(at);
+                match Root::decode(at, &words) {
                     Some(root) => drop(roots.named.insert(root.name, at)),
-                    None => roots.free.push(at),
+                    None if words[0] == 0 => roots.free.push(at),
+                    None => {
+                        let what = format!("the pool is damaged: the root at {at} is damaged");
+                        return Err(Error::damaged(what));
+                    }
                 }
             }
         }
-        roots
+        Ok(roots)
     }
 
     /// All roots: where they lie, and what they are.
@@ -54,7 +64,7 @@ impl Roots {
         root.encode(0)?;
         if self.free.is_empty() {
             let taken = space.chunks.take(&space.pool, 1, Use::Roots)?;
-            self.free.extend(places(space, taken.chunk).rev());
+            self.free.extend(places(&space.pool, taken.chunk).rev());
         }
         let at = self.free.pop().expect("a chunk has room for roots");
         space.pool.store_words(at, &[0]);
@@ -66,11 +76,12 @@ impl Roots {
     }
 }
 
-fn places<M: Medium>(
-    space: &Space<M>,
+/// Where the roots of a chunk lie.
+pub(crate) fn places<M: Medium>(
+    pool: &Pool<M>,
     chunk: u64,
 ) -> impl DoubleEndedIterator<Item = u64> + use<M> {
-    let geometry = &space.pool.geometry;
+    let geometry = &pool.geometry;
     let first = geometry.offset_of(chunk);
     (0..geometry.chunk_bytes() / ROOT_BYTES).map(move |i| first + i * ROOT_BYTES)
 }

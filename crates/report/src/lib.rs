@@ -3,6 +3,7 @@
 pub mod bench;
 pub mod calibrate;
 pub mod doctor;
+pub mod heap;
 mod json;
 pub mod lifetime;
 pub mod llc;

@@ -4,6 +4,7 @@ mod bench;
 mod calibrate;
 mod count;
 mod doctor;
+pub mod heap;
 pub mod llc;
 pub mod machines;
 mod prefetch;
@@ -17,6 +18,7 @@ mod validate;
 pub use bench::Bench;
 pub use calibrate::{Calibrate, Probe};
 pub use doctor::Doctor;
+pub use heap::Heap;
 pub use record::{Filter, Record};
 pub use run::Run;
 pub use sim::Sim;
@@ -43,6 +45,7 @@ pub enum Command {
     Sweep(Box<Sweep>),
     Calibrate(Calibrate),
     Validate(Box<Validate>),
+    Heap(Heap),
     Doctor(Doctor),
     #[command(hide = true)]
     Probe(Probe),

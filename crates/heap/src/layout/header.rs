@@ -10,7 +10,7 @@ const MAGIC: u64 = u64::from_le_bytes(*b"TERRHEAP");
 /// "TERRREGN".
 const REGION_MAGIC: u64 = u64::from_le_bytes(*b"TERRREGN");
 /// Of the format; another one is refused.
-const VERSION: u64 = 1;
+pub(crate) const VERSION: u64 = 1;
 
 /// Words of the part that never changes.
 pub(crate) const WORDS: usize = 8;

@@ -38,6 +38,8 @@ pub(super) struct Found {
     pub last: Vec<Last>,
     /// Places that hold no record, by chunk.
     pub places: Vec<Vec<u64>>,
+    /// Some of them that hold what another record says as well.
+    doubles: Vec<u64>,
 }
 
 /// The records of a lane's last two operations that have any.
@@ -144,19 +146,27 @@ pub(super) fn records<M: Medium>(space: &Space<M>, chunks: &[u64]) -> Result<Fou
         }
         work();
     });
-    all.into_inner().unwrap_or_else(|e| e.into_inner())
+    let found = all.into_inner().unwrap_or_else(|e| e.into_inner())?;
+    // By this thread, whose next fence makes it durable, and not by those that have read them.
+    for place in &found.doubles {
+        space.pool.medium.store_word(place + CHECK_AT, 0);
+        space.pool.medium.flush(place + CHECK_AT, WORD_BYTES);
+    }
+    Ok(found)
 }
 
 fn empty<M>(space: &Space<M>) -> Found {
     Found {
         last: vec![Last::default(); space.pool.geometry.lanes.into()],
         places: Vec::new(),
+        doubles: Vec::new(),
     }
 }
 
 impl Found {
     fn add(&mut self, other: Found) {
         self.places.extend(other.places);
+        self.doubles.extend(other.doubles);
         for (last, other) in self.last.iter_mut().zip(other.last) {
             for (place, record) in other.records {
                 last.add(place, record);
@@ -181,8 +191,7 @@ fn read<M: Medium>(space: &Space<M>, chunk: u64, found: &mut Found) -> Result<()
             .filter(|record| usize::from(record.lane) < found.last.len())
             .ok_or_else(|| bad_record(place, "is damaged"))?;
         if !take(space, place, &record)? {
-            space.pool.medium.store_word(place + CHECK_AT, 0);
-            space.pool.medium.flush(place + CHECK_AT, WORD_BYTES);
+            found.doubles.push(place);
             places.push(place);
             continue;
         }

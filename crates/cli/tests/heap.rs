@@ -1,0 +1,391 @@
+//! `terrace heap`, driven as people drive it. Needs no privilege.
+
+use std::fs::{self, File, OpenOptions};
+use std::os::unix::fs::FileExt;
+use std::path::PathBuf;
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value;
+use tempfile::TempDir;
+use terrace_heap::{AllocatorKind, Heap, Mode, Options, Place, Ptr};
+
+type Object = [u64; 6];
+type Table = [Ptr<Object>; 300];
+
+const OPTIONS: Options = Options {
+    chunk_bytes: 4096,
+    lanes: 2,
+    allocator: AllocatorKind::Nvwa,
+};
+
+/// A directory with a pool, `app.pool`.
+struct Pool(TempDir);
+
+impl Pool {
+    /// A table of 300 objects of which every tenth is left, and a large object.
+    fn new() -> Self {
+        let pool = Self(tempfile::tempdir().expect("a directory"));
+        pool.fill().expect("a pool");
+        pool
+    }
+
+    fn fill(&self) -> terrace_heap::Result<()> {
+        let heap = Heap::create_with(self.file(), 1 << 20, Mode::Lines, &OPTIONS)?;
+        let root: Place<Table> = heap.root("table", 0)?;
+        let table = heap.publish(root, &[Ptr::NULL; 300])?;
+        for i in 0..300 {
+            heap.publish(table.field(i * 8), &[i as u64; 6])?;
+        }
+        for i in (0..300).filter(|i| i % 10 != 0) {
+            heap.free::<Object>(table.field(i * 8))?;
+        }
+        let large: Place<[u8; 10000]> = heap.root("large one", 5)?;
+        heap.publish(large, &[b'x'; 10000]).map(drop)
+    }
+
+    fn file(&self) -> PathBuf {
+        self.0.path().join("app.pool")
+    }
+
+    fn flip(&self, at: u64) {
+        let file = OpenOptions::new().read(true).write(true).open(self.file());
+        let (file, mut byte) = (file.expect("the pool"), [0]);
+        file.read_exact_at(&mut byte, at).expect("a byte");
+        file.write_all_at(&[byte[0] ^ 1], at).expect("room");
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_terrace"));
+        command.arg("heap").args(arguments);
+        command.current_dir(self.0.path());
+        command
+    }
+
+    fn run(&self, arguments: &[&str]) -> Output {
+        self.command(arguments).output().expect("terrace runs")
+    }
+
+    /// What it prints when it does as told, saying nothing to people.
+    fn done(&self, arguments: &[&str]) -> String {
+        let output = self.run(arguments);
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{arguments:?}: {error}");
+        assert_eq!(error, "", "{arguments:?}");
+        String::from_utf8(output.stdout).expect("text")
+    }
+
+    fn json(&self, arguments: &[&str]) -> Value {
+        serde_json::from_str(&self.done(arguments)).expect("JSON")
+    }
+
+    /// Holds that it ends with `code` and this sentence; what it prints besides.
+    fn refused(&self, arguments: &[&str], code: i32, sentence: &str) -> String {
+        let output = self.run(arguments);
+        let text = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(code), "{arguments:?}: {text}");
+        assert_eq!(text, format!("terrace: {sentence}\n"), "{arguments:?}");
+        String::from_utf8(output.stdout).expect("text")
+    }
+
+    /// The offset of the first item of the dump that has all of this in its line.
+    fn find(&self, what: &[&str]) -> u64 {
+        let dump = self.done(&["dump", "app.pool"]);
+        let line = dump
+            .lines()
+            .find(|line| what.iter().all(|what| line.contains(what)));
+        let line = line.expect("such an item");
+        line.split_whitespace()
+            .next()
+            .and_then(|at| at.parse().ok())
+            .expect("an offset")
+    }
+}
+
+#[test]
+fn how_a_pool_is_filled() {
+    let pool = Pool::new();
+    let before = fs::read(pool.file()).expect("the pool");
+    let text = pool.done(&["info", "app.pool"]);
+    for line in [
+        "app.pool: 1.00 MiB, 256 chunks of 4.00 KiB; format version 1, 2 lanes",
+        "it was closed: nothing is left to be recovered",
+        "32 objects of 13.5 KiB in 17.4 KiB of slots and chunks (78 % filled), 2 of them large",
+        "log of object records: 32 of 384 places hold one (8 %)",
+    ] {
+        assert!(text.contains(line), "{line}: {text}");
+    }
+    let info = pool.json(&["info", "--json", "app.pool"]);
+    assert_eq!(info["schema"], "terrace.heap.info/1");
+    assert_eq!(
+        (&info["objects"], &info["large_objects"]),
+        (&32.into(), &2.into())
+    );
+    assert_eq!(info["chunks"]["records"], 3);
+    assert_eq!(info["classes"][0]["slot_bytes"], 48);
+    assert_eq!(info["roots"][0]["name"], "large one");
+    assert_eq!(info["roots"][0]["kind"], 5);
+    assert_eq!(info["unsettled"], Value::Array(Vec::new()));
+    assert!(fs::read(pool.file()).expect("the pool") == before);
+}
+
+#[test]
+fn what_lies_where() {
+    let pool = Pool::new();
+    let dump = pool.done(&["dump", "app.pool"]);
+    for what in ["header", "chunk", "lane", "intent", "record", "root"] {
+        assert!(
+            dump.lines()
+                .any(|line| line.split_whitespace().nth(1) == Some(what)),
+            "{what}"
+        );
+    }
+    let lines = pool.done(&["dump", "--json", "app.pool"]);
+    let items: Vec<Value> = lines
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("JSON"))
+        .collect();
+    assert_eq!(items.len(), dump.lines().count());
+    assert_eq!(items[0]["what"], "header");
+    let root = items
+        .iter()
+        .find(|item| item["name"] == "\"large one\"")
+        .expect("a root");
+    let object = root["pointer"].to_string();
+    let text = pool.done(&["dump", "--object", &object, "app.pool"]);
+    assert!(
+        text.contains("78 78 78 78 78 78 78 78  xxxxxxxxxxxxxxxx"),
+        "{text}"
+    );
+    let hex = format!("0x{:x}", root["pointer"].as_u64().expect("a number") + 77);
+    let found = pool.json(&["dump", "--json", "--object", &hex, "app.pool"]);
+    assert_eq!(found["schema"], "terrace.heap.object/1");
+    assert_eq!(found["record"]["bytes"], 10_000);
+    assert_eq!(found["hex"], "78".repeat(10_000));
+
+    let sentence =
+        "app.pool: no object lies at 8 of the pool; the dump without it names those that do";
+    pool.refused(&["dump", "--object", "8", "app.pool"], 2, sentence);
+    let output = pool.run(&["dump", "--object", "here", "app.pool"]);
+    assert_eq!(output.status.code(), Some(2));
+    let why = "`here` is no offset; write it as 16384 or 0x4000";
+    assert!(String::from_utf8_lossy(&output.stderr).contains(why));
+}
+
+#[test]
+fn whoever_reads_only_the_first_line_has_read_enough() {
+    let pool = Pool::new();
+    let mut child = pool
+        .command(&["dump", "app.pool"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("terrace runs");
+    drop(child.stdout.take());
+    assert!(child.wait().expect("it ends").success());
+}
+
+#[test]
+fn what_is_wrong_is_said_with_its_place() {
+    let pool = Pool::new();
+    assert_eq!(
+        pool.done(&["check", "app.pool"]),
+        "app.pool: nothing is wrong\n"
+    );
+    let sound = pool.json(&["check", "--json", "app.pool"]);
+    assert_eq!(
+        (&sound["schema"], &sound["sound"]),
+        (&"terrace.heap.check/1".into(), &true.into())
+    );
+
+    let record = pool.find(&["record", "bytes=48"]);
+    pool.flip(record + 8);
+    let found = pool.refused(&["check", "app.pool"], 1, "app.pool: something is wrong");
+    let finding = format!("app.pool: at byte {record}, the record of an object is damaged\n");
+    assert_eq!(found, finding);
+
+    let root = pool.find(&["root", "table"]);
+    pool.flip(root + 30);
+    let many = "app.pool: 2 things are wrong";
+    let found = pool.refused(&["check", "app.pool"], 1, many);
+    let another = format!("app.pool: at byte {root}, the root is damaged\n");
+    assert_eq!(found, finding + &another);
+    let found = pool.refused(&["check", "--json", "app.pool"], 1, many);
+    let found: Value = serde_json::from_str(&found).expect("JSON");
+    assert_eq!(found["sound"], false);
+    assert_eq!(found["findings"][1]["offset"], root);
+    // The dump goes on where it can.
+    let dump = pool.done(&["dump", "app.pool"]);
+    assert_eq!(dump.matches("is damaged").count(), 2, "{dump}");
+}
+
+#[test]
+fn a_pool_that_is_damaged_is_refused_with_a_sentence() {
+    for (at, sentence) in [
+        (
+            0,
+            "this is no pool: it does not begin with TERRHEAP".to_owned(),
+        ),
+        (
+            8,
+            "the pool has format version 0, and this program knows 1".to_owned(),
+        ),
+        (
+            16,
+            "the pool's header is damaged: its checksum is wrong".to_owned(),
+        ),
+        (
+            64,
+            "the pool's header is damaged: the count at byte 64 is wrong".to_owned(),
+        ),
+        (
+            512,
+            "the word about a chunk, at byte 512, is damaged".to_owned(),
+        ),
+        (4096, "the pool is damaged: lane 0 is".to_owned()),
+    ] {
+        let pool = Pool::new();
+        pool.flip(at);
+        let sentence = format!("app.pool: {sentence}");
+        pool.refused(&["info", "app.pool"], 1, &sentence);
+        pool.refused(&["compact", "app.pool"], 1, &sentence);
+        let found = pool.refused(&["check", "app.pool"], 1, "app.pool: something is wrong");
+        assert!(
+            found.starts_with(&format!("app.pool: at byte {}", at / 64 * 64)),
+            "{found}"
+        );
+    }
+    let pool = Pool::new();
+    let (record, root) = (pool.find(&[" record "]), pool.find(&["root", "table"]));
+    pool.flip(root + 10);
+    let sentence = format!("app.pool: the pool is damaged: the root at {root} is damaged");
+    pool.refused(&["info", "app.pool"], 1, &sentence);
+    pool.flip(record);
+    let sentence =
+        format!("app.pool: the pool is damaged: the object record at {record} is damaged");
+    pool.refused(&["info", "app.pool"], 1, &sentence);
+}
+
+#[test]
+fn a_pool_that_was_cut_off_is_refused_with_a_sentence() {
+    let pool = Pool::new();
+    let cut = |len| {
+        let file = OpenOptions::new()
+            .write(true)
+            .open(pool.file())
+            .expect("the pool");
+        file.set_len(len).expect("a file can be cut off");
+    };
+    cut((1 << 20) - 1);
+    let sentence = "app.pool: the pool is truncated: it has 1044480 bytes of 1048576";
+    pool.refused(&["info", "app.pool"], 1, sentence);
+    pool.refused(&["compact", "app.pool"], 1, sentence);
+    let found = pool.refused(&["check", "app.pool"], 1, "app.pool: something is wrong");
+    assert!(
+        found.contains("at byte 64, the pool is said to have 256 chunks, and 255 are"),
+        "{found}"
+    );
+    // So few that nothing of it is left to look at.
+    cut(4096);
+    let found = pool.refused(&["check", "app.pool"], 1, "app.pool: 2 things are wrong");
+    assert!(found.contains("the lanes are not in the pool"), "{found}");
+    pool.refused(
+        &["dump", "app.pool"],
+        1,
+        "app.pool: the lanes are not in the pool",
+    );
+    cut(100);
+    let sentence = "app.pool has 100 bytes, and a pool has 4096 at least; it was cut off, or is \
+                    something else";
+    pool.refused(&["check", "app.pool"], 1, sentence);
+    cut(0);
+    let sentence = "app.pool is empty and no pool; remove it and create a pool there";
+    pool.refused(&["check", "app.pool"], 1, sentence);
+}
+
+#[test]
+fn what_is_no_pool_is_refused_with_a_sentence() {
+    let pool = Pool::new();
+    fs::write(pool.0.path().join("text"), "x".repeat(5000)).expect("a file");
+    let sentence = "text: this is no pool: it does not begin with TERRHEAP";
+    for command in ["info", "dump", "compact"] {
+        pool.refused(&[command, "text"], 1, sentence);
+        let missing = "none is not there; create a pool first";
+        pool.refused(&[command, "none"], 2, missing);
+        let folder = ". is not a regular file; name one that was created as a pool";
+        pool.refused(&[command, "."], 2, folder);
+    }
+    let found = pool.refused(&["check", "text"], 1, "text: something is wrong");
+    assert_eq!(
+        found,
+        "text: at byte 0, this is no pool: it does not begin with TERRHEAP\n"
+    );
+}
+
+#[test]
+fn a_pool_that_is_open_is_refused_with_a_sentence() {
+    let pool = Pool::new();
+    let heap = Heap::open(pool.file()).expect("a pool");
+    let sentence = "app.pool is open already, here or in another program; close it there first";
+    for command in ["info", "check", "dump", "compact"] {
+        pool.refused(&[command, "app.pool"], 2, sentence);
+    }
+    drop(heap);
+    // Whoever only looks does not mind others that do.
+    let looking = File::open(pool.file()).expect("the pool");
+    looking.try_lock_shared().expect("nobody else has it");
+    pool.done(&["check", "app.pool"]);
+    pool.refused(&["compact", "app.pool"], 2, sentence);
+}
+
+#[test]
+fn a_pool_that_was_not_closed() {
+    let pool = Pool::new();
+    let heap = Heap::open(pool.file()).expect("a pool");
+    let place: Place<Object> = heap.root("late", 0).expect("room");
+    heap.publish(place, &[1; 6]).expect("room");
+    fs::copy(pool.file(), pool.0.path().join("copy")).expect("a copy");
+    drop(heap);
+    let text = pool.done(&["info", "copy"]);
+    let line = "it was not closed: opening it makes the last operations certain (1 operation in 1 \
+                lane, 0 B in transaction logs)";
+    assert!(text.contains(line), "{text}");
+    pool.done(&["check", "copy"]);
+    pool.done(&["dump", "copy"]);
+}
+
+#[test]
+fn records_are_compacted() {
+    let pool = Pool::new();
+    let text = pool.done(&["compact", "app.pool"]);
+    assert_eq!(text, "app.pool: 8.00 KiB became free\n");
+    assert_eq!(
+        pool.json(&["info", "--json", "app.pool"])["chunks"]["records"],
+        1
+    );
+    pool.done(&["check", "app.pool"]);
+    let again = pool.done(&["compact", "app.pool"]);
+    assert_eq!(
+        again,
+        "app.pool: the records of objects need the chunks that they have\n"
+    );
+    let again = pool.json(&["compact", "--json", "app.pool"]);
+    assert_eq!(again["schema"], "terrace.heap.compact/1");
+    assert_eq!(again["bytes_freed"], 0);
+}
+
+#[test]
+fn help_teaches_with_examples() {
+    let pool = Pool::new();
+    for arguments in [
+        &["--help"][..],
+        &["info", "--help"],
+        &["check", "--help"],
+        &["dump", "--help"],
+        &["compact", "--help"],
+    ] {
+        let help = pool.done(arguments);
+        assert!(
+            help.contains("Example") && help.contains("app.pool"),
+            "{help}"
+        );
+    }
+}

@@ -1,0 +1,444 @@
+//! What lies in a pool, item by item, in the order of offsets: for people who look for something.
+
+use std::fmt;
+
+use crate::allocator::Space;
+use crate::check::{Finding, Findings, open};
+use crate::error::{Error, Result};
+use crate::lane::log;
+use crate::layout::chunk::Use;
+use crate::layout::intent::{Commit, Intent};
+use crate::layout::record::{RECORD_BYTES, Record};
+use crate::layout::root::Root;
+use crate::layout::{header, unchecked};
+use crate::medium::Medium;
+use crate::pool::Pool;
+use crate::recovery;
+use crate::roots::places;
+
+/// Something that lies in a pool.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Item {
+    /// Where, in bytes from the beginning.
+    pub offset: u64,
+    /// What: `header`, `region`, `chunk`, `lane`, `intent`, `record`, `root`, and `damaged`.
+    pub what: &'static str,
+    /// What is to be said of it, by name.
+    pub fields: Vec<(&'static str, Field)>,
+}
+
+/// A value of an item's field.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Field {
+    /// A number, an offset or a size.
+    Number(u64),
+    /// Something in words.
+    Text(String),
+}
+
+impl fmt::Display for Item {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:>12} {:<8}", self.offset, self.what)?;
+        self.fields
+            .iter()
+            .try_for_each(|(name, value)| match value {
+                Field::Number(number) => write!(f, " {name}={number}"),
+                Field::Text(text) => write!(f, " {name}={text}"),
+            })
+    }
+}
+
+impl From<u64> for Field {
+    fn from(number: u64) -> Self {
+        Field::Number(number)
+    }
+}
+
+impl From<&str> for Field {
+    fn from(text: &str) -> Self {
+        Field::Text(text.to_owned())
+    }
+}
+
+impl From<String> for Field {
+    fn from(text: String) -> Self {
+        Field::Text(text)
+    }
+}
+
+/// A pool that is looked at. Nothing is recovered, so it is as its last user left it.
+pub struct Dump<M> {
+    space: Space<M>,
+    /// What is wrong with the header.
+    damaged: Vec<Item>,
+}
+
+impl<M: Medium> Dump<M> {
+    /// Looks at the pool on a medium. Nothing is stored there.
+    ///
+    /// # Errors
+    ///
+    /// It holds none, one of another version, or one of which not even the header can be read.
+    pub fn open(medium: M) -> Result<Self> {
+        let mut findings = Findings::default();
+        let pool = open(medium, &mut findings);
+        let mut findings = findings.into_vec();
+        let Some(pool) = pool else {
+            let why = findings.pop().map_or(String::new(), |finding| finding.what);
+            return Err(Error::damaged(why));
+        };
+        let damaged =
+            |finding: Finding| item(finding.offset, "damaged", [("why", finding.what.into())]);
+        Ok(Self {
+            space: recovery::space(pool),
+            damaged: findings.into_iter().map(damaged).collect(),
+        })
+    }
+
+    /// All that lies there.
+    pub fn items(&self) -> impl Iterator<Item = Item> {
+        let first = std::iter::once(self.header()).chain(self.damaged.iter().cloned());
+        first.chain((1..self.pool().used()).flat_map(|chunk| self.chunk(chunk)))
+    }
+
+    /// The record of the object that lies at an offset, and the object's bytes.
+    ///
+    /// # Errors
+    ///
+    /// No object lies there.
+    pub fn object(&self, offset: u64) -> Result<(Item, Vec<u8>)> {
+        let holds = |record: &Record| {
+            let len = self.bytes_of(record);
+            record.object <= offset && offset - record.object < len.max(1)
+        };
+        let records = (1..self.pool().used()).flat_map(|chunk| self.records(chunk));
+        let found = records.flatten().find(|(_, record)| holds(record));
+        let (at, record) = found.ok_or_else(|| {
+            Error::usage(format!(
+                "no object lies at {offset} of the pool; the dump without it names those that do"
+            ))
+        })?;
+        let len = self.bytes_of(&record);
+        self.pool().check(record.object, len, "the object")?;
+        let mut bytes = vec![0; len as usize];
+        self.pool().medium.load(record.object, &mut bytes);
+        Ok((record_item(at, &record), bytes))
+    }
+
+    fn pool(&self) -> &Pool<M> {
+        &self.space.pool
+    }
+
+    /// Bytes of a record's object.
+    fn bytes_of(&self, record: &Record) -> u64 {
+        let geometry = &self.pool().geometry;
+        let chunk = geometry.chunk_of(record.object);
+        let known = chunk < self.pool().used() && !geometry.is_table(chunk);
+        let of = known.then(|| self.pool().use_of(chunk));
+        record.bytes.unwrap_or(match of {
+            Some(Ok(Use::Large { chunks })) => geometry.offset_of(chunks),
+            Some(Ok(Use::Run { slot })) => slot,
+            _ => 0,
+        })
+    }
+
+    fn header(&self) -> Item {
+        let (pool, geometry) = (self.pool(), &self.pool().geometry);
+        let fields = [
+            ("version", header::VERSION.into()),
+            ("chunk_bytes", geometry.chunk_bytes().into()),
+            ("lanes", u64::from(geometry.lanes).into()),
+            ("intents", u64::from(geometry.intents).into()),
+            ("chunks", pool.chunks().into()),
+            ("used", pool.used().into()),
+        ];
+        item(0, "header", fields)
+    }
+
+    /// A chunk and what lies in it.
+    fn chunk(&self, chunk: u64) -> Vec<Item> {
+        let geometry = &self.pool().geometry;
+        let at = geometry.offset_of(chunk);
+        if geometry.is_table(chunk) {
+            let number = chunk / geometry.region_chunks();
+            return vec![item(at, "region", [("number", number.into())])];
+        }
+        let one = |of: &str, name, value: u64| {
+            let fields = [
+                ("number", chunk.into()),
+                ("use", of.into()),
+                (name, value.into()),
+            ];
+            vec![item(at, "chunk", fields)]
+        };
+        match self.pool().use_of(chunk) {
+            Err(error) => {
+                let word = geometry.word_of(chunk);
+                vec![item(word, "damaged", [("why", error.to_string().into())])]
+            }
+            Ok(Use::Free) => Vec::new(),
+            Ok(Use::Run { slot }) => one("run", "slot", slot),
+            Ok(Use::Large { chunks }) => one("large", "chunks", chunks),
+            Ok(Use::Log { lane, .. }) => one("log", "lane", lane.into()),
+            Ok(Use::Records) => [one("records", "chunks", 1), self.record_items(chunk)].concat(),
+            Ok(Use::Roots) => [one("roots", "chunks", 1), self.roots(chunk)].concat(),
+            Ok(Use::Bins) => one("bins", "chunks", 1),
+            Ok(Use::Headers) => one("headers", "chunks", 1),
+            Ok(Use::Lanes { chunks }) => [one("lanes", "chunks", chunks), self.lanes()].concat(),
+        }
+    }
+
+    /// The records of a chunk, if it is one of records; an offset alone where one is damaged.
+    fn records(&self, chunk: u64) -> impl Iterator<Item = std::result::Result<(u64, Record), u64>> {
+        let (pool, geometry) = (self.pool(), &self.pool().geometry);
+        let of_records = !geometry.is_table(chunk) && pool.use_of(chunk) == Ok(Use::Records);
+        let first = geometry.offset_of(chunk);
+        let end = if of_records {
+            first + geometry.chunk_bytes()
+        } else {
+            first
+        };
+        (first..end)
+            .step_by(RECORD_BYTES as usize)
+            .filter_map(|at| {
+                let words = pool.load_words(at);
+                let record = Record::decode(at, words).map(|record| (at, record));
+                (words[3] != 0).then(|| record.ok_or(at))
+            })
+    }
+
+    fn record_items(&self, chunk: u64) -> Vec<Item> {
+        let of = |record: std::result::Result<(u64, Record), u64>| match record {
+            Ok((at, record)) => record_item(at, &record),
+            Err(at) => item(
+                at,
+                "damaged",
+                [("why", "the record of an object is damaged".into())],
+            ),
+        };
+        self.records(chunk).map(of).collect()
+    }
+
+    fn roots(&self, chunk: u64) -> Vec<Item> {
+        let pool = self.pool();
+        let root = |at| {
+            let words = pool.load_words(at);
+            match Root::decode(at, &words) {
+                Some(root) => Some(root_item(at, &root, words[0])),
+                None if words[0] == 0 => None,
+                None => Some(item(at, "damaged", [("why", "the root is damaged".into())])),
+            }
+        };
+        places(pool, chunk).filter_map(root).collect()
+    }
+
+    /// All lanes that were ever used.
+    fn lanes(&self) -> Vec<Item> {
+        let (pool, geometry) = (self.pool(), &self.pool().geometry);
+        let mut items = Vec::new();
+        for lane in 0..usize::from(geometry.lanes) {
+            let at = geometry.settled_of(lane);
+            let word = pool.medium.load_word(at);
+            let settled = if word == 0 {
+                Some(0)
+            } else {
+                unchecked(at, word)
+            };
+            let intents: Vec<Item> = (0..u64::from(geometry.intents))
+                .map(|i| geometry.intent_of(lane, i))
+                .flat_map(|at| self.intent(at, settled.unwrap_or(0)))
+                .collect();
+            match settled {
+                None => items.push(item(
+                    at,
+                    "damaged",
+                    [("why", format!("the state of lane {lane} is damaged").into())],
+                )),
+                Some(0) if intents.is_empty() => {}
+                Some(settled) => items.push(item(
+                    at,
+                    "lane",
+                    [
+                        ("number", (lane as u64).into()),
+                        ("settled", settled.into()),
+                    ],
+                )),
+            }
+            items.extend(intents);
+        }
+        items
+    }
+
+    /// An intent, and of a commit that may be done again what its log says.
+    fn intent(&self, at: u64, settled: u64) -> Vec<Item> {
+        let words = self.pool().load_words(at);
+        if words == [0; 8] {
+            return Vec::new();
+        }
+        let Some((sequence, intent)) = Intent::decode(at, words) else {
+            return vec![item(at, "intent", [("state", "torn".into())])];
+        };
+        let pending = sequence > settled;
+        let state = if pending { "pending" } else { "settled" };
+        let mut first = item(
+            at,
+            "intent",
+            [("state", state.into()), ("sequence", sequence.into())],
+        );
+        let mut items = Vec::new();
+        match intent {
+            Intent::Words {
+                pairs,
+                count,
+                records,
+            } => {
+                first.fields.push(("kind", "words".into()));
+                first.fields.push(("records", records.into()));
+                first
+                    .fields
+                    .push(("words", in_words(&pairs[..count]).into()));
+            }
+            Intent::Commit(commit) => {
+                first.fields.extend(commit_fields(&commit));
+                if pending {
+                    items = self.log(&commit);
+                }
+            }
+            Intent::Undo { entries } => {
+                first.fields.push(("kind", "undo".into()));
+                first.fields.push(("log", entries.into()));
+            }
+        }
+        items.insert(0, first);
+        items
+    }
+
+    /// What a transaction's log says.
+    fn log(&self, commit: &Commit) -> Vec<Item> {
+        let Ok(entries) = log::entries(&self.space, commit) else {
+            return vec![item(commit.words, "log", [("state", "torn".into())])];
+        };
+        let words = (commit.words..)
+            .step_by(log::WORD_ENTRY as usize)
+            .zip(&entries.words);
+        let word = |(at, entry): (u64, &(u64, u64))| {
+            item(at, "log", [("words", in_words(&[*entry]).into())])
+        };
+        let objects = (commit.objects..)
+            .step_by(log::OBJECT_ENTRY as usize)
+            .zip(&entries.objects);
+        let object = |(at, &[offset, len, data]): (u64, &[u64; 3])| {
+            let fields = [("changes", offset), ("bytes", len), ("data", data)];
+            item(at, "log", fields.map(|(name, value)| (name, value.into())))
+        };
+        words.map(word).chain(objects.map(object)).collect()
+    }
+}
+
+fn item(
+    offset: u64,
+    what: &'static str,
+    fields: impl IntoIterator<Item = (&'static str, Field)>,
+) -> Item {
+    let fields = fields.into_iter().collect();
+    Item {
+        offset,
+        what,
+        fields,
+    }
+}
+
+fn record_item(at: u64, record: &Record) -> Item {
+    let mut fields = vec![
+        ("object", record.object.into()),
+        ("kind", u64::from(record.kind).into()),
+        ("lane", u64::from(record.lane).into()),
+        ("sequence", record.sequence.into()),
+        ("upper", u64::from(record.upper).into()),
+    ];
+    match record.bytes {
+        Some(bytes) => fields.insert(1, ("bytes", bytes.into())),
+        None => fields.insert(1, ("bytes", "large".into())),
+    }
+    match record.of_intent {
+        true => fields.push(("destination", "intent".into())),
+        false => fields.push(("destination", record.destination.into())),
+    }
+    if let Some(check) = record.contents {
+        fields.push(("check", format!("{check:08x}").into()));
+    }
+    item(at, "record", fields)
+}
+
+fn root_item(at: u64, root: &Root, pointer: u64) -> Item {
+    let fields = [
+        ("name", format!("{:?}", root.name).into()),
+        ("pointer", pointer.into()),
+        ("bytes", u64::from(root.size).into()),
+        ("align", u64::from(root.align).into()),
+        ("kind", u64::from(root.kind).into()),
+    ];
+    item(at, "root", fields)
+}
+
+fn commit_fields(commit: &Commit) -> [(&'static str, Field); 6] {
+    [
+        ("kind", "commit".into()),
+        ("records", commit.records.into()),
+        ("words_at", commit.words.into()),
+        ("words", commit.word_count.into()),
+        ("objects_at", commit.objects.into()),
+        ("objects", commit.object_count.into()),
+    ]
+}
+
+/// Words and their new values: `4104:=8192,4112:=0`.
+fn in_words(words: &[(u64, u64)]) -> String {
+    let one = |(at, value): &(u64, u64)| format!("{at}:={value}");
+    words.iter().map(one).collect::<Vec<_>>().join(",")
+}
+
+/// Bytes as lines of 16, by offset, in hexadecimal and as text; lines like the one before are left out.
+pub fn hex(offset: u64, bytes: &[u8]) -> String {
+    let (mut text, mut before, mut left_out) = (String::new(), None, false);
+    for (at, line) in (offset..).step_by(16).zip(bytes.chunks(16)) {
+        if before == Some(line) {
+            if !left_out {
+                text.push_str("           *\n");
+            }
+            left_out = true;
+            continue;
+        }
+        (before, left_out) = (Some(line), false);
+        let in_hex: Vec<String> = line.iter().map(|byte| format!("{byte:02x}")).collect();
+        let visible = |&byte: &u8| {
+            if (32..127).contains(&byte) {
+                byte as char
+            } else {
+                '.'
+            }
+        };
+        let in_text: String = line.iter().map(visible).collect();
+        text.push_str(&format!("{at:>12} {:<47}  {in_text}\n", in_hex.join(" ")));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_in_lines() {
+        let mut bytes = vec![0; 50];
+        bytes[..5].copy_from_slice(b"hello");
+        let lines: Vec<String> = hex(4096, &bytes).lines().map(str::to_owned).collect();
+        assert_eq!(lines.len(), 4);
+        let first =
+            "        4096 68 65 6c 6c 6f 00 00 00 00 00 00 00 00 00 00 00  hello...........";
+        assert_eq!(lines[0], first);
+        assert!(lines[1].starts_with("        4112 00 00"));
+        assert_eq!(lines[2], "           *");
+        assert!(lines[3].starts_with("        4144 00 00 "));
+    }
+}

@@ -1,0 +1,282 @@
+//! How a pool is filled.
+
+use crate::allocator::Space;
+use crate::allocator::class::Classes;
+use crate::allocator::run::Run;
+use crate::error::Result;
+use crate::heap::{Heap, RootInfo};
+use crate::lane::log::{OBJECT_ENTRY, WORD_ENTRY};
+use crate::layout::chunk::Use;
+use crate::layout::header;
+use crate::layout::intent::Intent;
+use crate::layout::record::{RECORD_BYTES, Record};
+use crate::layout::unchecked;
+use crate::medium::Medium;
+use crate::pool::Pool;
+
+/// How a pool is filled.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Info {
+    /// Of the format.
+    pub version: u64,
+    /// Bytes of a chunk.
+    pub chunk_bytes: u64,
+    /// How many threads can work at the same time.
+    pub lanes: u16,
+    /// What chunks are used for.
+    pub chunks: Chunks,
+    /// Objects that share chunks, by the bytes of their slots; classes without a run are left out.
+    pub classes: Vec<Class>,
+    /// Objects of whole chunks.
+    pub large: u64,
+    /// Objects in use.
+    pub objects: u64,
+    /// Bytes that were asked for them, each rounded up to 16; of those longer than 1 MiB, their chunks.
+    pub object_bytes: u64,
+    /// Bytes of their slots.
+    pub slot_bytes: u64,
+    /// The log of object records.
+    pub records: Fill,
+    /// Lanes that were not settled: their last operations are done again when the pool is opened.
+    pub unsettled: Vec<Unsettled>,
+    /// Roots, by name.
+    pub roots: Vec<RootInfo>,
+}
+
+/// What chunks are used for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Chunks {
+    /// All.
+    pub all: u64,
+    /// Words about the others.
+    pub tables: u64,
+    /// What is under way.
+    pub lanes: u64,
+    /// Roots.
+    pub roots: u64,
+    /// Records of objects.
+    pub records: u64,
+    /// Objects that share chunks.
+    pub runs: u64,
+    /// Objects of whole chunks.
+    pub large: u64,
+    /// Nothing.
+    pub free: u64,
+    /// The most free ones in a row.
+    pub longest_free: u64,
+}
+
+/// Slots of one size.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Class {
+    /// Bytes of a slot.
+    pub slot: u64,
+    /// Chunks.
+    pub runs: u64,
+    /// Slots in use.
+    pub objects: u64,
+    /// Slots that are free.
+    pub free: u64,
+}
+
+/// How far a log is filled.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Fill {
+    /// Places.
+    pub places: u64,
+    /// Places that hold something.
+    pub used: u64,
+}
+
+/// A lane that was not settled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Unsettled {
+    /// Which.
+    pub lane: u64,
+    /// Operations that were not settled, as far as they can be seen; the last two are done again.
+    pub operations: u64,
+    /// Bytes that their commits have in the transaction log, without data.
+    pub log_bytes: u64,
+}
+
+/// How the pool on a medium is filled.
+///
+/// The medium is recovered: give a private mapping
+/// ([`Mode::Private`](crate::medium::mapped::Mode::Private)) or a copy.
+///
+/// # Errors
+///
+/// It holds none, or one that cannot be opened.
+pub fn info<M: Medium>(medium: M) -> Result<Info> {
+    let pool = Pool::open(medium)?;
+    let before = lanes(&pool);
+    let heap = Heap::open_on(pool.medium)?;
+    let space = &heap.core().space;
+    let unsettled = lanes(&space.pool).into_iter().zip(before).zip(0..);
+    let unsettled = unsettled.filter(|((now, then), _)| now.0 > then.0);
+    let mut info = Info {
+        version: header::VERSION,
+        chunk_bytes: space.pool.geometry.chunk_bytes(),
+        lanes: space.pool.geometry.lanes,
+        chunks: Chunks::default(),
+        classes: classes(space),
+        large: 0,
+        objects: 0,
+        object_bytes: 0,
+        slot_bytes: 0,
+        records: Fill::default(),
+        unsettled: unsettled
+            .map(|((now, then), lane)| Unsettled {
+                lane,
+                operations: now.0 - then.0,
+                log_bytes: then.1,
+            })
+            .collect(),
+        roots: heap.roots(),
+    };
+    info.count(space);
+    Ok(info)
+}
+
+/// Of each lane the operation up to which it is settled, and the bytes of logs of those after it.
+fn lanes<M: Medium>(pool: &Pool<M>) -> Vec<(u64, u64)> {
+    let geometry = &pool.geometry;
+    let lane = |number| {
+        let at = geometry.settled_of(number);
+        let settled = unchecked(at, pool.medium.load_word(at)).unwrap_or(0);
+        let intents = (0..u64::from(geometry.intents)).map(|i| geometry.intent_of(number, i));
+        let pending = intents.filter_map(|at| match Intent::decode(at, pool.load_words(at)) {
+            Some((sequence, Intent::Commit(commit))) if sequence > settled => {
+                let words = commit.word_count.saturating_mul(WORD_ENTRY);
+                Some(words.saturating_add(commit.object_count.saturating_mul(OBJECT_ENTRY)))
+            }
+            _ => None,
+        });
+        (settled, pending.fold(0, u64::saturating_add))
+    };
+    (0..usize::from(geometry.lanes)).map(lane).collect()
+}
+
+/// All classes that have a run.
+fn classes<M: Medium>(space: &Space<M>) -> Vec<Class> {
+    let classes = Classes::new(space.pool.geometry.chunk_bytes());
+    let mut found = vec![Class::default(); classes.len()];
+    let runs = (1..space.pool.used()).filter_map(|chunk| space.index.get(chunk));
+    for run in runs.filter(|run| !run.large) {
+        let class = classes.of(run.slot_bytes()).expect("a run has a class");
+        let objects = (0..run.slots())
+            .filter(|&slot| run.record(slot) != 0)
+            .count();
+        found[class].slot = run.slot_bytes();
+        found[class].runs += 1;
+        found[class].objects += objects as u64;
+        found[class].free += (run.slots() - objects) as u64;
+    }
+    found.retain(|class| class.runs > 0);
+    found
+}
+
+impl Info {
+    fn count<M: Medium>(&mut self, space: &Space<M>) {
+        let (pool, geometry) = (&space.pool, &space.pool.geometry);
+        self.chunks.all = pool.chunks();
+        self.chunks.tables = pool.chunks().div_ceil(geometry.region_chunks());
+        self.chunks.lanes = geometry.lane_chunks();
+        self.chunks.free = space.chunks.count();
+        self.chunks.longest_free = space.chunks.longest();
+        for chunk in (1..pool.used()).filter(|&chunk| !geometry.is_table(chunk)) {
+            match space.index.get(chunk) {
+                Some(run) if run.large => self.chunks.large += geometry.chunk_of(run.slot_bytes()),
+                Some(_) => self.chunks.runs += 1,
+                None => match pool.use_of(chunk) {
+                    Ok(Use::Records) => self.count_records(space, chunk),
+                    Ok(Use::Roots) => self.chunks.roots += 1,
+                    _ => {}
+                },
+            }
+            let run = space
+                .index
+                .get(chunk)
+                .filter(|run| run.large && run.record(0) != 0);
+            self.large += u64::from(run.is_some());
+        }
+    }
+
+    fn count_records<M: Medium>(&mut self, space: &Space<M>, chunk: u64) {
+        self.chunks.records += 1;
+        let first = space.pool.geometry.offset_of(chunk);
+        let end = first + space.pool.geometry.chunk_bytes();
+        for at in (first..end).step_by(RECORD_BYTES as usize) {
+            self.records.places += 1;
+            if let Some(record) = Record::decode(at, space.pool.load_words(at)) {
+                self.records.used += 1;
+                self.count_object(space, &record);
+            }
+        }
+    }
+
+    fn count_object<M: Medium>(&mut self, space: &Space<M>, record: &Record) {
+        let run = space.index.get(space.pool.geometry.chunk_of(record.object));
+        let slot = run.map_or(0, Run::slot_bytes);
+        self.objects += 1;
+        self.slot_bytes += slot;
+        self.object_bytes += record.bytes.unwrap_or(slot);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::heap::Options;
+    use crate::medium::simulated::{Granule, Simulated};
+    use crate::ptr::Place;
+
+    #[test]
+    fn what_is_in_use_is_counted() {
+        let options = Options {
+            chunk_bytes: 4096,
+            lanes: 2,
+            ..Options::default()
+        };
+        let medium = Simulated::new(40 << 12, Granule::Line);
+        let heap = Heap::create_on(medium, &options).unwrap();
+        let place = |name: &str| -> Place<[u8; 100]> { heap.root(name, 3).unwrap() };
+        for name in ["a", "b", "c"] {
+            heap.publish(place(name), &[1; 100]).unwrap();
+        }
+        heap.free(place("b")).unwrap();
+        let large = heap.root::<[u64; 1025]>("large", 0).unwrap();
+        heap.publish(large, &[2; 1025]).unwrap();
+        heap.free(place("c")).unwrap();
+        let crashed = Simulated::from_bytes(&heap.medium().bytes(), Granule::Line);
+        let info = info(crashed).unwrap();
+        assert_eq!((info.objects, info.large), (2, 1));
+        assert_eq!(
+            (info.object_bytes, info.slot_bytes),
+            (112 + 8208, 112 + 3 * 4096)
+        );
+        let class = Class {
+            slot: 112,
+            runs: 1,
+            objects: 1,
+            free: 35,
+        };
+        assert_eq!(info.classes, [class]);
+        let (places, used) = (128, 2);
+        assert_eq!(info.records, Fill { places, used });
+        let chunks = info.chunks;
+        assert_eq!(
+            (chunks.all, chunks.tables, chunks.lanes, chunks.roots),
+            (40, 1, 1, 1)
+        );
+        assert_eq!(
+            (chunks.records, chunks.runs, chunks.large, chunks.free),
+            (1, 1, 3, 32)
+        );
+        assert_eq!(chunks.longest_free, 32);
+        assert_eq!(info.unsettled.len(), 1);
+        assert_eq!(info.unsettled[0].operations, 6);
+        let names: Vec<_> = info.roots.iter().map(|root| &root.name[..]).collect();
+        assert_eq!(names, ["a", "b", "c", "large"]);
+    }
+}

@@ -1,0 +1,6 @@
+//! Pools that are corrupted in every way: whatever looks at them answers soundly or with a sentence,
+//! and `check` finds what the format protects.
+
+mod found;
+mod pools;
+mod survived;
