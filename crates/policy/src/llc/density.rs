@@ -37,8 +37,9 @@
 //! and a higher `wwb` has fewer write-backs at the price of misses.
 //!
 //! It is not good where only instructions tell lines apart, for all lines of a class are alike to
-//! it: bzip2 misses a seventh more often than under Hawkeye, gnugo a tenth. Nor does it follow what
-//! changes within an epoch or two, or see reuse after more than 16 times the ways.
+//! it: bzip2 misses a seventh more often than under Hawkeye, gnugo a tenth, and in 4 MB bzip2
+//! misses a seventh more often than under LRU. Nor does it follow what changes within an epoch or
+//! two, or see reuse after more than 16 times as many requests as there are ways.
 
 mod class;
 mod history;
