@@ -164,5 +164,5 @@ fn crashes_with_the_naive_allocator() {
         again: 1,
         ..Effort::default()
     };
-    run::<Entries>(&ops.collect::<Vec<_>>(), effort);
+    run::<Entries<1>>(&ops.collect::<Vec<_>>(), effort);
 }
