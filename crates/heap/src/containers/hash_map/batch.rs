@@ -1,6 +1,6 @@
 //! Many changes of a map as one transaction.
 
-use std::cell::Cell;
+use std::cell::RefCell;
 
 use bytemuck::Pod;
 
@@ -17,8 +17,8 @@ use super::{HashMap, slot_word};
 pub struct Batch<'b, 'h, K, V, M: Medium> {
     map: &'b HashMap<K, V, M>,
     tx: &'b Transaction<'h, M>,
-    /// Entries that came.
-    came: Cell<i64>,
+    /// Entries that came, by stripe.
+    came: RefCell<Vec<i64>>,
 }
 
 impl<K: Pod, V: Pod, M: Medium> HashMap<K, V, M> {
@@ -41,14 +41,13 @@ impl<K: Pod, V: Pod, M: Medium> HashMap<K, V, M> {
             let batch = Batch {
                 map: self,
                 tx,
-                came: Cell::new(0),
+                came: RefCell::new(vec![0; writing.len()]),
             };
-            work(&batch).map(|done| (done, batch.came.get()))
+            let done = work(&batch)?;
+            Ok::<_, Error>((done, batch.came.into_inner()))
         })?;
-        // Which stripe they belong to does not matter for their sum, nor, spread, for growth.
-        let stripes = writing.len() as i64;
-        for (i, stripe) in (0..).zip(writing.iter_mut()) {
-            **stripe += came.div_euclid(stripes) + i64::from(i < came.rem_euclid(stripes));
+        for (stripe, came) in writing.iter_mut().zip(came) {
+            **stripe += came;
         }
         loop {
             let before = self.groups();
@@ -110,7 +109,7 @@ impl<'h, K: Pod, V: Pod, M: Medium> Batch<'_, 'h, K, V, M> {
         }
         let entry = self.tx.alloc_bytes(&entry)?;
         self.tx.set(Ptr::at(slot), slot_word(entry, hash))?;
-        self.came.set(self.came.get() + 1);
+        self.came.borrow_mut()[self.map.stripes.number(hash)] += 1;
         Ok(None)
     }
 
@@ -120,13 +119,13 @@ impl<'h, K: Pod, V: Pod, M: Medium> Batch<'_, 'h, K, V, M> {
     ///
     /// The map is damaged.
     pub fn remove(&self, key: &K) -> Result<Option<V>> {
-        let (_, Search::Found { slot, entry }) = self.search(key)? else {
+        let (hash, Search::Found { slot, entry }) = self.search(key)? else {
             return Ok(None);
         };
         let value = self.value(entry)?;
         self.tx.set(Ptr::at(slot), 0)?;
         self.tx.free(Ptr::<u8>::at(entry & FIELD_MAX))?;
-        self.came.set(self.came.get() - 1);
+        self.came.borrow_mut()[self.map.stripes.number(hash)] -= 1;
         Ok(Some(value))
     }
 

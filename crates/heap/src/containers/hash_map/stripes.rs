@@ -56,9 +56,15 @@ impl Stripes {
         (0..self.len()).map(|i| self.write(i)).collect()
     }
 
+    /// Which one is that of a hash, or of a group's number.
+    #[inline]
+    pub fn number(&self, hash: u64) -> usize {
+        // There are a power of two of them.
+        hash as usize & (self.stripes.len() - 1)
+    }
+
     #[inline]
     fn of(&self, hash: u64) -> &Stripe {
-        // Their number is a power of two.
-        &self.stripes[hash as usize & (self.stripes.len() - 1)]
+        &self.stripes[self.number(hash)]
     }
 }
