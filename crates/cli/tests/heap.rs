@@ -355,10 +355,7 @@ fn a_pool_that_was_not_closed() {
 fn records_are_compacted() {
     let pool = Pool::new();
     let text = pool.done(&["compact", "app.pool"]);
-    assert!(
-        text.contains("and 2 of 3 chunks (8.00 KiB) became free"),
-        "{text}"
-    );
+    assert_eq!(text, "app.pool: 8.00 KiB became free\n");
     assert_eq!(
         pool.json(&["info", "--json", "app.pool"])["chunks"]["records"],
         1
@@ -371,10 +368,7 @@ fn records_are_compacted() {
     );
     let again = pool.json(&["compact", "--json", "app.pool"]);
     assert_eq!(again["schema"], "terrace.heap.compact/1");
-    assert_eq!(
-        (&again["chunks_after"], &again["bytes_freed"]),
-        (&1.into(), &0.into())
-    );
+    assert_eq!(again["bytes_freed"], 0);
 }
 
 #[test]
