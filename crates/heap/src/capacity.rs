@@ -59,10 +59,11 @@ impl<M: Medium> Heap<M> {
             .space
             .index
             .get(core.space.pool.geometry.chunk_of(offset));
-        let slot = run
-            .filter(|run| run.capacity)
-            .and_then(|run| run.slot_at(offset));
-        if !slot.is_some_and(|slot| run.is_some_and(|run| run.record(slot) == IN_USE)) {
+        let in_use = run.filter(|run| run.capacity).is_some_and(|run| {
+            let slot = run.slot_at(offset);
+            slot.is_some_and(|slot| run.record(slot) == IN_USE)
+        });
+        if !in_use {
             return Err(Error::usage(format!(
                 "no capacity of this heap begins at {memory:?}"
             )));

@@ -41,9 +41,15 @@ impl Random {
 /// Each thread has keys of its own, which lie among those of the others.
 #[test]
 fn a_map_of_many_threads_holds_what_each_has_put() {
+    for capacity in [1, 100, 1000] {
+        map_of_many_threads(capacity);
+    }
+}
+
+fn map_of_many_threads(capacity: u64) {
     let folder = tempfile::tempdir().unwrap();
     let heap = heap(&folder);
-    let map = HashMap::<u64, u64>::open_with_capacity(&heap, "map", 1).unwrap();
+    let map = HashMap::<u64, u64>::open_with_capacity(&heap, "map", capacity).unwrap();
     let work = |thread: u64| {
         let (mut random, mut twin) = (Random(thread), Twin::new());
         for value in 0..4000 {

@@ -98,6 +98,11 @@ impl<M: Medium> Heap<M> {
         self.begin(true, work)
     }
 
+    /// Whether this thread is within a transaction of this heap.
+    pub fn in_transaction(&self) -> bool {
+        ACTIVE.with_borrow(|active| active.iter().any(|(heap, _)| *heap == self.id()))
+    }
+
     fn begin<R, E: From<Error>>(
         &self,
         in_place: bool,

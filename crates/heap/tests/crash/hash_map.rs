@@ -9,7 +9,7 @@ use crate::harness::{Effort, SimulatedHeap, Subject, run};
 
 type Map = HashMap<u64, [u64; 3], std::sync::Arc<Simulated>>;
 
-struct Entries(Map);
+struct Entries<const CAPACITY: u64>(Map);
 
 #[derive(Clone, Debug)]
 enum Op {
@@ -19,13 +19,12 @@ enum Op {
 }
 use Op::{Batch, Insert, Remove};
 
-impl Subject for Entries {
+impl<const CAPACITY: u64> Subject for Entries<CAPACITY> {
     type Op = Op;
     type State = BTreeMap<u64, [u64; 3]>;
 
-    /// So small that it grows soon.
     fn open(heap: &SimulatedHeap) -> Self {
-        Self(Map::open_with_capacity(heap, "map", 1).unwrap())
+        Self(Map::open_with_capacity(heap, "map", CAPACITY).unwrap())
     }
 
     fn apply(&mut self, op: &Op) {
@@ -83,7 +82,7 @@ fn every_crash_of_a_short_program() {
         images: 20_000,
         ..Effort::default()
     };
-    run::<Entries>(&ops, effort);
+    run::<Entries<1>>(&ops, effort);
 }
 
 /// A table that begins with one group and is split many times, with lines behind lines.
@@ -100,8 +99,23 @@ fn crashes_while_it_grows() {
             again: 1,
             ..Effort::default()
         };
-        run::<Entries>(&ops, effort);
+        run::<Entries<1>>(&ops, effort);
     }
+}
+
+/// Eight groups at once.
+#[test]
+fn crashes_while_a_larger_table_grows() {
+    let fill = (0..880).map(|key| Insert(key, key)).collect();
+    let mut ops = vec![(0, Batch(fill))];
+    ops.extend((880..930).map(|key| (key as usize % 3, Insert(key, key))));
+    let effort = Effort {
+        pool: 1 << 20,
+        images: 8,
+        again: 1,
+        ..Effort::default()
+    };
+    run::<Entries<880>>(&ops, effort);
 }
 
 /// Long enough that everything is used again.
@@ -133,5 +147,5 @@ fn a_sample_of_a_long_program() {
         again: 1,
         ..Effort::default()
     };
-    run::<Entries>(&ops, effort);
+    run::<Entries<1>>(&ops, effort);
 }

@@ -4,7 +4,7 @@ use std::cell::Cell;
 
 use bytemuck::Pod;
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::layout::FIELD_MAX;
 use crate::medium::{LINE_BYTES, Medium};
 use crate::ptr::Ptr;
@@ -25,13 +25,17 @@ impl<K: Pod, V: Pod, M: Medium> HashMap<K, V, M> {
     /// Has `work` change the map, durably, wholly or not at all, with one fence for all. Nobody else
     /// can use the map meanwhile.
     ///
-    /// Within a transaction that goes on afterwards it must be the last use of the map: others see it
-    /// before the outer one commits.
-    ///
     /// # Errors
     ///
-    /// What `work` returns; the map is damaged, there is no room, or a fence failed.
+    /// What `work` returns; this thread is within a transaction of the heap already; the map is
+    /// damaged, there is no room, or a fence failed.
     pub fn batch<R>(&self, work: impl FnOnce(&Batch<K, V, M>) -> Result<R>) -> Result<R> {
+        if self.heap.in_transaction() {
+            return Err(Error::usage(
+                "a batch is a transaction of its own; what else is to happen with it goes through \
+                 Batch::transaction",
+            ));
+        }
         let mut writing = self.stripes.write_all();
         let (done, came) = self.heap.transaction(|tx| {
             let batch = Batch {
@@ -44,22 +48,27 @@ impl<K: Pod, V: Pod, M: Medium> HashMap<K, V, M> {
         // Which stripe they belong to does not matter for their sum, nor, spread, for growth.
         let stripes = writing.len() as i64;
         for (i, stripe) in (0..).zip(writing.iter_mut()) {
-            **stripe +=
-                came / stripes + i64::from(i < came % stripes) - i64::from(i < -(came % stripes));
+            **stripe += came.div_euclid(stripes) + i64::from(i < came.rem_euclid(stripes));
         }
-        let full = |stripes: &[_]| stripes.iter().any(|stripe| self.is_full(stripe));
-        let mut grow = full(&writing);
-        drop(writing);
-        while grow {
+        loop {
             let before = self.groups();
-            self.split()?;
-            grow = self.groups() > before && self.is_full(&self.stripes.write(0));
+            if !writing.iter().any(|stripe| self.is_full(stripe)) {
+                return Ok(done);
+            }
+            self.split_held()?;
+            if self.groups() == before {
+                return Ok(done);
+            }
         }
-        Ok(done)
     }
 }
 
-impl<K: Pod, V: Pod, M: Medium> Batch<'_, '_, K, V, M> {
+impl<'h, K: Pod, V: Pod, M: Medium> Batch<'_, 'h, K, V, M> {
+    /// The transaction, for what else is to happen together with the batch.
+    pub fn transaction(&self) -> &Transaction<'h, M> {
+        self.tx
+    }
+
     /// The value of a key, with what this batch has changed.
     ///
     /// # Errors

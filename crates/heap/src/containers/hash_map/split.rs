@@ -1,4 +1,4 @@
-//! Growth by one group at a time: linear hashing (Litwin: Linear hashing, a new tool for file and
+//! Growth by few groups at a time: linear hashing (Litwin: Linear hashing, a new tool for file and
 //! table addressing, VLDB 1980), so that nobody waits for a rewrite of the whole.
 
 use std::sync::TryLockError;
@@ -14,27 +14,61 @@ use crate::transaction::Changes;
 
 use super::HashMap;
 use super::chain::{MAX_CHAIN, Words, too_long};
-use super::table::{GROUP_BYTES, GROUPS_WORD, LINES, SEGMENTS, SLOTS, bit_in_slot, directory_word};
+use super::table::{GROUP_BYTES, GROUPS_WORD, SEGMENTS, SLOTS, bit_in_slot, directory_word};
 
 /// The words of a group.
 const GROUP_WORDS: usize = (GROUP_BYTES / 8) as usize;
 /// The words of a line.
 const LINE_WORDS: usize = SLOTS + 1;
 
+/// Groups that are split at once, so that they share a fence, in a table that has several times as
+/// many and began with so many, so that they lie side by side.
+const BLOCK: u64 = 8;
+
+/// Groups side by side that are split, into groups side by side.
+#[derive(Clone, Copy)]
+struct Block {
+    /// The first one that is split, and the first new one.
+    old: u64,
+    new: u64,
+    count: u64,
+    /// The bit of the hash that tells them apart.
+    bit: u32,
+}
+
 impl<K: Pod, V: Pod, M: Medium> HashMap<K, V, M> {
-    /// Splits the next group in two, unless another thread is about to.
+    /// Splits the next groups, unless another thread is about to.
     ///
     /// # Errors
     ///
     /// There is no room, the map is damaged, or a fence failed.
     #[cold]
     pub(super) fn split(&self) -> Result<()> {
+        self.grow(|block| {
+            // Ascending: `old` is a multiple of `count`, and both numbers are powers of two.
+            let stripes = block.count.min(self.stripes.len());
+            let groups = block.old..block.old + stripes;
+            let _writing: Vec<_> = groups.map(|group| self.stripes.write(group)).collect();
+            self.split_block(block)
+        })
+    }
+
+    /// As [`HashMap::split`], for who holds all stripes.
+    ///
+    /// # Errors
+    ///
+    /// As [`HashMap::split`].
+    pub(super) fn split_held(&self) -> Result<()> {
+        self.grow(|block| self.split_block(block))
+    }
+
+    fn grow(&self, split: impl FnOnce(Block) -> Result<()>) -> Result<()> {
         let _alone = match self.growing.try_lock() {
             Ok(guard) => guard,
             Err(TryLockError::Poisoned(guard)) => guard.into_inner(),
             Err(TryLockError::WouldBlock) => return Ok(()),
         };
-        let new = self.groups.load(Ordering::Acquire);
+        let new = self.groups();
         let position = self.shape.position(new);
         if position.segment >= SEGMENTS {
             return Ok(());
@@ -43,29 +77,33 @@ impl<K: Pod, V: Pod, M: Medium> HashMap<K, V, M> {
             self.add_segment(position.segment)?;
         }
         let bit = new.ilog2();
-        let old = new - (1 << bit);
-        let _writing = self.stripes.write(old);
-        self.split_group(old, new, bit)?;
-        self.groups.store(new + 1, Ordering::Release);
-        Ok(())
+        split(Block {
+            old: new - (1 << bit),
+            new,
+            count: match new >= 8 * BLOCK && self.shape.groups_of(0) >= BLOCK {
+                true => BLOCK,
+                false => 1,
+            },
+            bit,
+        })
     }
 
-    /// Moves those entries of a group to the new one whose hash has the bit.
-    fn split_group(&self, old: u64, new: u64, bit: u32) -> Result<()> {
-        let (from, to) = (self.group(old), self.group(new));
-        let mut halves = [[0; GROUP_WORDS]; 2];
+    /// Moves those entries to the new groups whose hash has the bit.
+    fn split_block(&self, block: Block) -> Result<()> {
+        let words = block.count as usize * GROUP_WORDS;
+        let mut halves = [vec![0; words], vec![0; words]];
         let mut spill = Spill::default();
-        for line in 0..LINES {
-            let words = line as usize * LINE_WORDS;
+        let from = self.group(block.old);
+        for first in (0..words).step_by(LINE_WORDS) {
             let mut counts = [0; 2];
-            let mut behind = from + line * LINE_BYTES;
+            let mut behind = from + first as u64 * 8;
             while behind != 0 {
                 let found = self.pool().line(behind)?;
                 for slot in found.into_iter().take(SLOTS).filter(|&slot| slot != 0) {
-                    let half = usize::from(self.bit(slot, bit)?);
+                    let half = usize::from(self.bit(slot, block.bit)?);
                     match counts[half] {
-                        full @ SLOTS.. => spill.slots.push((half, words, full, slot)),
-                        count => halves[half][words + count] = slot,
+                        full @ SLOTS.. => spill.slots.push((half, first, full, slot)),
+                        count => halves[half][first + count] = slot,
                     }
                     counts[half] += 1;
                 }
@@ -75,33 +113,36 @@ impl<K: Pod, V: Pod, M: Medium> HashMap<K, V, M> {
                 }
             }
         }
-        self.store_halves([from, to], halves, spill, new + 1)
+        self.store_halves(block, halves, spill)?;
+        let groups = block.new + block.count;
+        self.groups.store(groups, Ordering::Release);
+        Ok(())
     }
 
     /// Makes lines for what does not fit, and commits it all.
     fn store_halves(
         &self,
-        at: [u64; 2],
-        mut halves: [[u64; GROUP_WORDS]; 2],
+        block: Block,
+        mut halves: [Vec<u64>; 2],
         mut spill: Spill,
-        groups: u64,
     ) -> Result<()> {
         let core = self.heap.core();
         let mut held = core.hold();
         let mut made = Vec::new();
-        let done = spill
-            .lines()
-            .into_iter()
-            .try_for_each(|(half, words, mut line)| {
-                let link = &mut halves[half][words + SLOTS];
-                line[SLOTS] = *link;
-                *link = core.make(&mut held, &line)?;
-                made.push((*link, LINE_BYTES));
-                Ok(())
-            });
+        let lines = spill.lines().into_iter();
+        let done = lines.map(|(half, first, mut line)| {
+            let link = &mut halves[half][first + SLOTS];
+            line[SLOTS] = *link;
+            *link = core.make(&mut held, &line)?;
+            made.push((*link, LINE_BYTES));
+            Ok(())
+        });
+        let done = done.collect::<Result<()>>();
+        let (from, to) = (self.group(block.old), self.group(block.new));
+        let groups = block.new + block.count;
         let mut changes = Changes {
             words: vec![(self.table + GROUPS_WORD * 8, groups)],
-            objects: vec![(at[0], &halves[0]), (at[1], &halves[1])],
+            objects: vec![(from, &halves[0]), (to, &halves[1])],
             new: made,
             freed: spill.freed,
         };
@@ -142,7 +183,7 @@ impl<K: Pod, V: Pod, M: Medium> HashMap<K, V, M> {
 /// What does not fit into the lines of two groups, and the lines in which it was.
 #[derive(Default)]
 struct Spill {
-    /// Of each slot: which group, the first word of its line, how many came before, and its word.
+    /// Of each slot: of which half, the first word of its line, how many came before, and its word.
     slots: Vec<(usize, usize, usize, u64)>,
     freed: Vec<u64>,
 }
