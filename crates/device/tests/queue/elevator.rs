@@ -131,7 +131,7 @@ fn who_has_expired_is_first() {
     let served = ids(&mut queue);
     assert_eq!(
         served[15..18],
-        [16, 1, 2],
+        [16, 1, 17],
         "5 after a batch, and upwards again"
     );
 }
