@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use proptest::prelude::*;
 use terrace_policy::prefetch::{
-    Engine, Order, Outcome, Prediction, Predictor, Settings, Source, Trigger,
+    Engine, LifeStory, Order, Outcome, Prediction, Predictor, Settings, Source, Trigger,
 };
 use terrace_policy::{Fault, Location, Memory, Page, Residence, Space, Thread};
 
@@ -33,7 +33,7 @@ impl Memory for Map {
 }
 
 /// Foretells the `degree` pages behind the one that faulted or was reached; every fault is a
-/// source of its own.
+/// source of its own, and `a`, `b` and both name them in turn.
 struct Next {
     source: Source,
     degree: u64,
@@ -77,6 +77,14 @@ impl Predictor for Next {
     fn futile(&mut self, _: Source) {
         self.futile
             .fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+    }
+
+    fn constituents(&self) -> Vec<&'static str> {
+        vec!["a", "b"]
+    }
+
+    fn named_by(&self, source: Source) -> u8 {
+        1 + (source.0 % 3) as u8
     }
 }
 
@@ -211,6 +219,47 @@ fn an_address_space_that_ends_takes_its_hints_along() {
     assert_eq!(issued(&mut engine, &mut memory), []);
 }
 
+#[test]
+fn what_constituents_name_is_told_apart() {
+    let mut engine = Engine::new(Next::boxed(2), Settings::default());
+    let mut memory = Map::default();
+    for (page, outcome) in [
+        (30, Outcome::Used),
+        (20, Outcome::Wasted),
+        (7, Outcome::Used),
+    ] {
+        engine.fault(&fault(page), &mut memory);
+        let at = engine.next(&mut memory).unwrap();
+        engine.end(at, outcome);
+    }
+    let found = engine.constituents();
+    let told = |index: usize| {
+        let story = found[index].story;
+        (found[index].names.as_str(), story.used, story.wasted)
+    };
+    assert_eq!(
+        [told(0), told(1), told(2)],
+        [("a", 1, 0), ("b", 1, 0), ("a+b", 0, 1)]
+    );
+    assert!(found.iter().all(|part| part.story.predicted == 2));
+}
+
+/// All that was told of constituents, added up.
+fn sum(engine: &Engine) -> LifeStory {
+    let parts = engine.constituents();
+    let of = |part: fn(&LifeStory) -> u64| parts.iter().map(|one| part(&one.story)).sum();
+    LifeStory {
+        predicted: of(|story| story.predicted),
+        filtered: of(|story| story.filtered),
+        wiped: of(|story| story.wiped),
+        in_memory: of(|story| story.in_memory),
+        issued: of(|story| story.issued),
+        used: of(|story| story.used),
+        late: of(|story| story.late),
+        wasted: of(|story| story.wasted),
+    }
+}
+
 /// What a driver may do to an engine.
 #[derive(Clone, Debug)]
 enum Event {
@@ -267,6 +316,7 @@ proptest! {
             }
             outstanding.retain(|&at| engine.is_outstanding(at));
             let story = *engine.story();
+            prop_assert_eq!(sum(&engine), story);
             prop_assert_eq!(story.outstanding(), outstanding.len() as u64);
             prop_assert!(story.queued() <= queue as u64);
             prop_assert!(engine.triggers().iter().all(|at| outstanding.contains(at)));

@@ -2,6 +2,7 @@
 
 pub mod bench;
 pub mod calibrate;
+mod constituent;
 pub mod doctor;
 mod json;
 pub mod lifetime;
