@@ -4,7 +4,8 @@ use std::collections::HashMap;
 
 use proptest::prelude::*;
 use terrace_policy::prefetch::{
-    Engine, LifeStory, Order, Outcome, Prediction, Predictor, Settings, Source, Trigger,
+    Engine, LifeStory, Make, Order, Outcome, Params, Prediction, Predictor, Settings, Source,
+    Trigger, by_name,
 };
 use terrace_policy::{Fault, Location, Memory, Page, Residence, Space, Thread};
 
@@ -95,6 +96,21 @@ fn issued(engine: &mut Engine, memory: &mut Map) -> Vec<u64> {
 #[test]
 fn best_first_and_the_newest_fault_before_older_ones() {
     let mut engine = Engine::new(Next::boxed(3), Settings::default());
+    let mut memory = Map::default();
+    engine.fault(&fault(10), &mut memory);
+    engine.fault(&fault(50), &mut memory);
+    assert_eq!(issued(&mut engine, &mut memory), [51, 52, 53, 11, 12, 13]);
+}
+
+/// A source that names pages anew at every fault, as most predictors do, is no stream.
+#[test]
+fn the_newest_fault_goes_first_even_where_all_are_of_one_source() {
+    let spatial = by_name("spatial").unwrap();
+    let Make::Online(make) = spatial.make else {
+        panic!("it does not know the future");
+    };
+    let predictor = make(&mut Params::parse("degree=3").unwrap()).unwrap();
+    let mut engine = Engine::new(predictor, Settings::default());
     let mut memory = Map::default();
     engine.fault(&fault(10), &mut memory);
     engine.fault(&fault(50), &mut memory);

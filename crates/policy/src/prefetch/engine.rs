@@ -305,7 +305,7 @@ impl Engine {
             None if under_way == 0 => self.predictor.futile(source),
             None => {}
         }
-        self.enqueue(group, source);
+        self.enqueue(group, goes_on.then_some(source));
     }
 
     /// Adds to `group` those of the named pages that lie in the tier and are not hints yet;
@@ -361,9 +361,13 @@ impl Engine {
         matches!((hint.issued, doubt), (Some(issued), Some(since)) if issued < *since)
     }
 
-    fn enqueue(&mut self, group: Vec<Location>, source: Source) {
+    /// Queues hints; of a source that goes on, behind those of it that wait.
+    fn enqueue(&mut self, group: Vec<Location>, goes_on: Option<Source>) {
         let hints = &self.hints;
-        let kin = |at: &Location| hints.get(at).is_some_and(|hint| hint.source == source);
+        let kin = |at: &Location| {
+            let source = hints.get(at).map(|hint| hint.source);
+            goes_on.is_some() && source == goes_on
+        };
         let wiped = match self.settings.order {
             Order::Lifo => self.queue.push_newest(group, kin),
             Order::Fifo | Order::Direct => self.queue.push_behind(group),
