@@ -113,9 +113,9 @@ pub struct Prefetch {
     /// Major faults that the predictor did not see, because they came too fast; null in results
     /// from before they were counted.
     pub unseen_faults: Option<u64>,
-    /// The same by those of a combination that named the pages, alone or together; of other
-    /// predictors, and in results from before they were counted, nothing.
-    #[serde(default)]
+    /// The same by those of a combination that named the pages, alone or together; left out of other
+    /// predictors, and in results from before they were counted.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub constituents: Vec<Constituent>,
 }
 

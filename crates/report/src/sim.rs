@@ -119,8 +119,9 @@ pub struct Prefetches {
     pub coverage: Option<f64>,
     /// The share of those touched that had arrived by then.
     pub timeliness: Option<f64>,
-    /// The same by those of a combination that named the pages, alone or together; of other
-    /// predictors, nothing.
+    /// The same by those of a combination that named the pages, alone or together; left out of other
+    /// predictors.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub constituents: Vec<Constituent>,
 }
 
