@@ -170,6 +170,16 @@ class Fedorov(unittest.TestCase):
         self.assertEqual([story[end] for end in ("filtered", "wiped", "in_memory", "issued")],
                          [0.5, 0.2, 0.1, 0.2])
 
+    def test_constituents_share_what_is_predicted_and_fetched(self):
+        def part(names, predicted, issued, accuracy):
+            return {"names": names, "predicted": predicted, "issued": issued, "accuracy": accuracy}
+
+        parts = [part("spatial", 6, 3, 0.5), part("spatial+temporal", 2, 1, None)]
+        found = self.fedorov.constituents({"constituents": parts})
+        self.assertEqual(found["spatial"], {"of_predictions": 0.75, "of_prefetches": 0.75, "accuracy": 0.5})
+        averages = self.fedorov.average_constituents([found, {}])
+        self.assertEqual(averages["spatial+temporal"], {"of_predictions": 0.25, "of_prefetches": 0.25, "accuracy": None})
+
 
 if __name__ == "__main__":
     unittest.main()

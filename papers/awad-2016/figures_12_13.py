@@ -93,7 +93,13 @@ def draw_waiting(results, path):
     common.save(figure, path)
 
 
-def draw_depth(results, path, stands_for):
+def stated_time(paper, app):
+    """The shortest run time that the paper states of an application, as a share; none where it states none."""
+    gain = paper["prefetching"]["best_improvement"].get(app)
+    return None if gain is None else 1 - gain
+
+
+def draw_depth(results, paper, path, stands_for):
     plt = common.pyplot()
     figure, panels = plt.subplots(2, 3, figsize=(10.5, 5.2), sharey=True)
     ticks = range(len(DEPTHS))
@@ -109,6 +115,10 @@ def draw_depth(results, path, stands_for):
             times = one["prefetching"][memory]["asynchronous"]
             axes.plot(ticks, [100 * times[str(depth)]["time"] for depth in DEPTHS], "o-", color=colour,
                       markersize=4, linewidth=1.2, label=f"run time, {TITLES[memory]}")
+        stated = stated_time(paper, stands_for[name])
+        if stated is not None:
+            axes.axhline(100 * stated, color=common.PAPER, linestyle="--", linewidth=1.2,
+                         label="paper, stated: run time, at best")
         axes.set_xticks(ticks, DEPTHS)
         axes.grid(False, axis="x")
         axes.set_title(f"{name} ({stands_for[name]})")
@@ -116,8 +126,8 @@ def draw_depth(results, path, stands_for):
         axes.set_xlabel("depth")
     for axes in panels[:, 0]:
         axes.set_ylabel("% of without prefetching\n(ours, simulated)")
-    handles, texts = panels[0, 0].get_legend_handles_labels()
-    panels[0, -1].legend(handles, texts, loc="upper left", bbox_to_anchor=(1, 1), frameon=False)
+    known = {text: line for axes in panels.flat for line, text in zip(*axes.get_legend_handles_labels())}
+    panels[0, -1].legend(known.values(), known, loc="upper left", bbox_to_anchor=(1, 1), frameon=False)
     common.save(figure, path)
 
 
@@ -126,7 +136,7 @@ def percent(share):
     return f"{round(100 * share, 1) + 0:.1f} %"
 
 
-def tables(results, stands_for):
+def tables(results, paper, stands_for):
     depth_rows = []
     for name, one in results["programs"].items():
         found = one["prefetching"]["flash-2"]["asynchronous"]
@@ -134,16 +144,19 @@ def tables(results, stands_for):
         times = [percent(one["prefetching"][memory]["asynchronous"][str(depth)]["time"])
                  for memory in MEMORIES for depth in DEPTHS]
         saved = [percent(1 - found[str(depth)]["full"] - found[str(depth)]["partial"]) for depth in DEPTHS]
-        depth_rows.append([name, stands_for[name], *saved, percent(last["partial"]), *times])
+        stated = stated_time(paper, stands_for[name])
+        stated = "" if stated is None else percent(stated)
+        depth_rows.append([name, stands_for[name], stated, *saved, percent(last["partial"]), *times])
     average = results["averages"]["prefetching"]
     times = [percent(average[memory]["asynchronous"][str(depth)]["time"]) for memory in MEMORIES for depth in DEPTHS]
-    depth_rows.append(["**average**", "", *[""] * (len(DEPTHS) + 1), *times])
+    depth_rows.append(["**average**", "", "", *[""] * (len(DEPTHS) + 1), *times])
     waiting_rows = [
         [TITLES[memory], work, *(percent(average[memory][work][str(depth)][key])
                                  for key in ("latency", "time") for depth in DEPTHS)]
         for memory in MEMORIES for work in WORKS]
     by_depth = {kind: [f"{kind} {depth}" for depth in DEPTHS] for kind in ("saved", "PCM", "flash-2", "latency", "time")}
-    heads = ["program", "stands for", *by_depth["saved"], f"partial {DEPTHS[-1]}", *by_depth["PCM"], *by_depth["flash-2"]]
+    heads = ["program", "stands for", "paper, best time", *by_depth["saved"], f"partial {DEPTHS[-1]}",
+             *by_depth["PCM"], *by_depth["flash-2"]]
     return {
         "waiting": table(["memory", "prefetching", *by_depth["latency"], *by_depth["time"]], waiting_rows),
         "depth": table(heads, depth_rows),

@@ -355,7 +355,7 @@ def tables(results, paper):
         "replacement": table([*who, "paper", *by_ratio], replacement_rows),
         "latency": table(["DRAM:NVM", *latencies], latency_rows),
         "lifetime": table([*who, "paper, PCM", "PCM", "PCM, inclusive", "flash"], lifetime_rows),
-        **prefetching.tables(results, STANDS_FOR),
+        **prefetching.tables(results, paper, STANDS_FOR),
     }
 
 
@@ -380,7 +380,7 @@ def draw(results, paper, folder):
     draw_write_latency(results, folder / "write-latency.svg")
     draw_lifetime(results, paper, folder / "lifetime.svg")
     prefetching.draw_waiting(results, folder / "prefetch-waiting.svg")
-    prefetching.draw_depth(results, folder / "prefetch-depth.svg", STANDS_FOR)
+    prefetching.draw_depth(results, paper, folder / "prefetch-depth.svg", STANDS_FOR)
 
 
 def main():

@@ -10,38 +10,20 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 FOLDER = Path(__file__).resolve().parent
-sys.path.insert(0, str(FOLDER.parent))
+sys.path[:0] = [str(FOLDER.parent), str(FOLDER)]
 
 import common  # noqa: E402
-from common import geometric_mean, mean, table  # noqa: E402
+import figures  # noqa: E402
+import tables  # noqa: E402
+from common import geometric_mean, mean  # noqa: E402
+from ways import CONSTITUENTS, ENDS, EXTRA, SCHEMES, STANDS_FOR, of_pace  # noqa: E402
 
-# Which program stands for which of SparkBench's.
-STANDS_FOR = {
-    "kmeans": "KMeans",
-    "tree": "DecisionTree",
-    "ratings": "SVD++",
-    "distances": "PregelOps",
-    "triangles": "TriangleCount",
-    "components": "ConnectedComponent",
-    "strong": "StronglyConnectedComponent",
-    "ranks": "PageRank",
-}
 TUNKRANK = ["tunkrank-1", "tunkrank-2", "tunkrank-3"]
-SCHEMES = ["spatial", "temporal", "combo", "vldp", "corp"]
 # Pages that readahead reads beside the demanded one, by vm.page-cluster; 3 is the baseline's.
 CLUSTERS = {1: 1, 2: 3}
-EXTRA = [1, 3, 7]
 # Readaheads of an epoch of the simulator's timeline, and parts of a run that are drawn of them.
 EPOCH, PARTS = 100, 50
 RECORDING = ["--level", "pages", "--filter", "l1l2"]
-LADDER = ["no readahead", "10 devices", "corp"]
-FULL = "full DRAM"
-ENDS = ["filtered", "wiped", "in_memory", "issued"]
-TITLES = {"recorded": "0.5 ns an instruction", "calibrated": "instructions slower, so that DRAM alone saves 34 %"}
-SHORT = {"ConnectedComponent": "CC", "StronglyConnectedComponent": "SCC", "TriangleCount": "Triangles",
-         "DecisionTree": "Dec.Tree"}
-BLUES = ["#013a63", "#2a6f97", "#61a5c2", "#a9d6e5"]
-COLOURS = ["#7cb518", "#f3a712", "#2a6f97", "#5c4d7d", "#e07a5f", "#6c757d"]
 # The simulator's own time of an instruction, and those between which the calibrated one is sought.
 RECORDED_NS = 0.5
 PACES_NS = [0.5, 1.5, 4.5, 13.5, 40, 120, 360]
@@ -59,8 +41,10 @@ def ladder_of(trace, latency, instruction_ns):
     """One run a way: the kernel's own, and the schemes on ten devices."""
     pace = {"instruction_time": f"{instruction_ns}ns"}
     off, baseline = simulate(trace, latency, devices=1, prefetch=["off", "readahead"], **pace)
+    [sorted_by_place] = simulate(trace, latency, devices=1, prefetch="readahead", order="elevator", **pace)
     many = simulate(trace, latency, devices=10, prefetch=["readahead", *SCHEMES], **pace)
-    return {"baseline": baseline, "no readahead": off, **dict(zip(["10 devices", *SCHEMES], many))}
+    own = {"baseline": baseline, "deadline": sorted_by_place, "no readahead": off}
+    return {**own, **dict(zip(["10 devices", *SCHEMES], many))}
 
 
 def latencies_of(trace, instruction_ns, ladder):
@@ -72,6 +56,12 @@ def latencies_of(trace, instruction_ns, ladder):
     keys = ("fault_latency_ns", "device_latency_ns")
     relative = {str(extra): [round(runs[extra][key] / none[key], 3) for key in keys] for extra in EXTRA}
     return {"none_ns": [round(none[key]) for key in keys], **relative}
+
+
+def one_device(trace, instruction_ns):
+    """Who names what of combo where all neighbours in the tier are on one device, at 50 us."""
+    [run] = simulate(trace, 50, devices=1, prefetch="combo", instruction_time=f"{instruction_ns}ns")
+    return constituents(run["prefetch"])
 
 
 def improvement(run, baseline):
@@ -104,6 +94,7 @@ def summary(runs):
         "full_dram": round(full_dram(baseline), 4),
         "time_ms": round(baseline["time_ns"] / 1e6, 1),
         "story": story(runs["combo"]["prefetch"]),
+        "constituents": constituents(runs["combo"]["prefetch"]),
         "settings": {name: run["settings"] for name, run in runs.items()},
     }
 
@@ -112,6 +103,19 @@ def story(prefetch):
     """What became of predictions, as shares of them."""
     predicted = max(prefetch["predicted"], 1)
     return {"predicted": prefetch["predicted"], **{end: round(prefetch[end] / predicted, 4) for end in ENDS}}
+
+
+def constituents(prefetch):
+    """By who of a combination named pages: their shares of all that were named and fetched, and how many were used."""
+    found = {one["names"]: one for one in prefetch.get("constituents", [])}
+    all_of = {key: max(sum(one[key] for one in found.values()), 1) for key in ("predicted", "issued")}
+    return {
+        name: {
+            "of_predictions": round(one["predicted"] / all_of["predicted"], 4),
+            "of_prefetches": round(one["issued"] / all_of["issued"], 4),
+            "accuracy": one["accuracy"] and round(one["accuracy"], 4),
+        }
+        for name, one in found.items()}
 
 
 def average_improvement(values):
@@ -131,7 +135,18 @@ def averages(found):
         "full_dram": full,
         "won_back": {way: round(value / full, 4) for way, value in improvements.items()},
         "story": {end: round(mean([one["story"][end] for one in found.values()]), 4) for end in ENDS},
+        "constituents": average_constituents([one["constituents"] for one in found.values()]),
     }
+
+
+def average_constituents(found):
+    """Means over the programs in which there is something to count."""
+    def average(name, key):
+        known = [one[name][key] for one in found if name in one and one[name][key] is not None]
+        return round(mean(known), 4) if known else None
+
+    return {name: {key: average(name, key) for key in ("of_predictions", "of_prefetches", "accuracy")}
+            for name in CONSTITUENTS}
 
 
 def calibrate(points, wanted):
@@ -205,11 +220,8 @@ def measure(trace, wanted):
         "recorded": {"50": summary(recorded)},
         "calibrated": {"50": summary(slow), "10": summary(ladder_of(trace, 10, pace))},
         "latency": latencies_of(trace, pace, slow),
+        "constituents_on_one_device": one_device(trace, pace),
     }
-
-
-def of_pace(programs, pace, latency):
-    return {name: one[pace][str(latency)] for name, one in programs.items()}
 
 
 def faster_devices(programs):
@@ -237,250 +249,18 @@ def measure_all(bench, paper, limit):
             "recorded": {"50": averages(of_pace(programs, "recorded", 50))},
             "calibrated": {str(us): averages(of_pace(programs, "calibrated", us)) for us in (50, 10)},
         },
+        "constituents_on_one_device": average_constituents(
+            [one["constituents_on_one_device"] for one in programs.values()]),
         "baseline_faster_at_10us": faster_devices(programs),
         "tunkrank": tunkrank(bench, 3 * limit),
     }
-
-
-def draw_accuracy(results, paper, path):
-    plt = common.pyplot()
-    figure, panels = plt.subplots(1, 2, figsize=(11, 3.2), sharey=True)
-    stated, found = paper["readahead_accuracy"], results["tunkrank"]
-    for axes, one in zip(panels, found.values()):
-        ends, shares = zip(*one["course"])
-        axes.plot([end / 1000 for end in ends], [100 * share for share in shares], "-",
-                  color=common.OURS, label="ours, simulated")
-        axes.set_xlabel("1000 pages read ahead")
-        axes.set_ylim(0, 105)
-    panels[0].axhspan(*stated["one_program"]["then_percent"], color=common.PAPER, alpha=0.35, linewidth=0,
-                      label="paper, stated: one, later")
-    panels[0].axhline(stated["one_program"]["linear_percent"], color=common.PAPER, linestyle=":",
-                      label="paper, stated: one, at the start")
-    panels[1].axhline(stated["three_programs"]["down_to_percent"], color=common.PAPER, linestyle="--",
-                      label="paper, stated: three, down to")
-    panels[0].set_ylabel("accuracy of readahead (%)")
-    panels[0].set_title("one TunkRank")
-    panels[1].set_title("three together")
-    known = {text: line for axes in panels for line, text in zip(*axes.get_legend_handles_labels())}
-    panels[1].legend(known.values(), known, loc="upper left", bbox_to_anchor=(1, 1), frameon=False)
-    common.save(figure, path)
-
-
-def labels(names):
-    return [*(f"{name}\n({SHORT.get(STANDS_FOR[name], STANDS_FOR[name])})" for name in names), "average"]
-
-
-def draw_latency(results, paper, path):
-    plt = common.pyplot()
-    figure, axes = plt.subplots(figsize=(11.5, 3.2))
-    found = {name: one["latency"] for name, one in results["programs"].items()}
-    series = {}
-    for extra in EXTRA:
-        values = [one[str(extra)][0] for one in found.values()]
-        series[f"ours, simulated: {extra} extra"] = [*values, geometric_mean(values)]
-    common.grouped_bars(axes, labels(found), series, BLUES[1:])
-    axes.axhline(1, color="black", linewidth=0.8)
-    axes.axhline(paper["fault_latency"]["worst_case_times_device_latency"], color=common.PAPER,
-                 linestyle="--", linewidth=1.2, label="paper, stated: up to, with 7")
-    axes.set_ylabel("demand-fault latency,\nno readahead = 1")
-    axes.legend(loc="upper left", bbox_to_anchor=(1, 1), frameon=False)
-    common.save(figure, path)
-
-
-def draw_improvements(results, ways, stated, latency, path):
-    """Bars by program for each pace; `stated` maps ways to what the paper states of the average."""
-    plt = common.pyplot()
-    paces = [pace for pace, found in results["averages"].items() if str(latency) in found]
-    figure, panels = plt.subplots(len(paces), 1, figsize=(11.5, 2.8 * len(paces)), sharex=True, squeeze=False)
-    panels = panels[:, 0]
-    for axes, pace in zip(panels, paces):
-        programs, average = of_pace(results["programs"], pace, latency), results["averages"][pace][str(latency)]
-        series = {way: [100 * value_of(one, way) for one in programs.values()] + [100 * average_of(average, way)]
-                  for way in ways}
-        common.grouped_bars(axes, labels(programs), series, COLOURS)
-        width = 0.8 / len(ways)
-        marks = [(len(programs) + (list(ways).index(way) - (len(ways) - 1) / 2) * width, value)
-                 for way, value in stated.items()]
-        axes.plot(*zip(*marks), "D", color=common.PAPER, markersize=4, label="paper, stated", zorder=3)
-        axes.axhline(0, color="black", linewidth=0.8)
-        axes.set_title(TITLES[pace], loc="left", fontsize=9)
-        axes.set_ylabel("less time than\nthe baseline (%)")
-    panels[0].legend(loc="upper left", bbox_to_anchor=(1, 1), frameon=False,
-                     title=f"ours, simulated, {latency} us")
-    common.save(figure, path)
-
-
-def value_of(one, way):
-    return one["full_dram"] if way == FULL else one["ways"][way]["improvement"]
-
-
-def average_of(average, way):
-    return average["full_dram"] if way == FULL else average["improvement"][way]
-
-
-def draw_faults(results, path):
-    plt = common.pyplot()
-    figure, axes = plt.subplots(figsize=(11.5, 3))
-    programs = of_pace(results["programs"], "calibrated", 50)
-    ways = ["baseline", "no readahead", *SCHEMES]
-    series = {way: [one["ways"][way]["faults"] for one in programs.values()] for way in ways}
-    common.grouped_bars(axes, labels(programs)[:-1], series, ["#6c757d", "#d9d9d9", *COLOURS])
-    axes.set_yscale("log")
-    axes.set_ylabel("faults that wait for\nthe device")
-    axes.legend(loc="upper left", bbox_to_anchor=(1, 1), frameon=False, title="ours, simulated, 50 us")
-    common.save(figure, path)
-
-
-def draw_utilisation(results, paper, path):
-    plt = common.pyplot()
-    figure, axes = plt.subplots(figsize=(11.5, 3))
-    programs = of_pace(results["programs"], "calibrated", 50)
-    names = list(programs)
-    values = {way: [100 * (one["ways"][way]["accuracy"] or 0) for one in programs.values()]
-              for way in ("combo", "spatial", "temporal")}
-    values = {way: [*found, mean(found)] for way, found in values.items()}
-    series = {"ours, simulated: combo": values["combo"], "spatial alone": values["spatial"],
-              "temporal alone": values["temporal"]}
-    common.grouped_bars(axes, labels(names), series, [common.OURS, "#61a5c2", "#a9d6e5"])
-    stated = paper["story"]["utilisation_percent"]
-    marks = {names.index(name) - 0.27: stated[app] for name, app in STANDS_FOR.items() if app in stated}
-    axes.plot(list(marks), list(marks.values()), "D", color=common.PAPER, label="combo, paper, stated", zorder=3)
-    axes.set_ylabel("prefetched pages used (%)")
-    axes.set_ylim(0, 105)
-    axes.legend(loc="upper left", bbox_to_anchor=(1, 1), frameon=False)
-    common.save(figure, path)
-
-
-def draw_story(results, paper, path):
-    plt = common.pyplot()
-    figure, axes = plt.subplots(figsize=(11.5, 3))
-    programs = of_pace(results["programs"], "calibrated", 50)
-    stories = [one["story"] for one in programs.values()] + [results["averages"]["calibrated"]["50"]["story"]]
-    places, bottom = range(len(stories)), [0] * len(stories)
-    ends = {"issued": "fetched", "in_memory": "in memory by then", "wiped": "wiped from the queue",
-            "filtered": "filtered before the queue"}
-    for (end, text), colour in zip(ends.items(), ["#013a63", "#2a6f97", "#61a5c2", "#a9d6e5"]):
-        heights = [100 * one[end] for one in stories]
-        axes.bar(places, heights, 0.7, bottom, label=text, color=colour)
-        bottom = [low + height for low, height in zip(bottom, heights)]
-    for share, style, text in ((paper["story"]["queued_of_predictions_percent"], "--", "queued"),
-                               (paper["story"]["considered_of_predictions_percent"], ":", "considered")):
-        axes.axhline(share, color=common.PAPER, linestyle=style, linewidth=1.2,
-                     label=f"paper, stated: {text} up to here")
-    axes.set_xticks(places, labels(programs))
-    axes.grid(False, axis="x")
-    axes.set_ylabel("of combo's predictions (%)")
-    axes.legend(loc="upper left", bbox_to_anchor=(1, 1), frameon=False)
-    common.save(figure, path)
-
-
-def draw(results, paper, folder):
-    ladder, slow, fast = paper["ladder"], paper["schemes_50us"], paper["schemes_10us"]
-    short = fast["spatial_average_percent"] - fast["corp_and_temporal_short_of_the_best_percent"]
-    draw_accuracy(results, paper, folder / "accuracy.svg")
-    draw_latency(results, paper, folder / "latency.svg")
-    draw_improvements(results, ["no readahead", "10 devices", "corp"], ladder["improvement_percent"], 50,
-                      folder / "ladder.svg")
-    draw_improvements(
-        results, [*SCHEMES, FULL],
-        {"combo": slow["combo_average_percent"], FULL: slow["full_dram_average_percent"]}, 50,
-        folder / "schemes-50us.svg")
-    draw_improvements(
-        results, [*SCHEMES, FULL],
-        {"spatial": fast["spatial_average_percent"], "combo": fast["combo_average_percent"], "temporal": short, "corp": short,
-         FULL: fast["full_dram_average_percent"]}, 10, folder / "schemes-10us.svg")
-    draw_faults(results, folder / "faults.svg")
-    draw_utilisation(results, paper, folder / "utilisation.svg")
-    draw_story(results, paper, folder / "story.svg")
-
-
-def percent(share):
-    # Adding nothing turns -0.0 into 0.0.
-    return "" if share is None else f"{round(100 * share, 1) + 0:.1f} %"
-
-
-def improvement_rows(results, pace, latency, ways, stated):
-    programs, average = of_pace(results["programs"], pace, latency), results["averages"][pace][str(latency)]
-    rows = [[name, STANDS_FOR[name], *(percent(value_of(one, way)) for way in ways)]
-            for name, one in programs.items()]
-    rows.append(["**average**", "", *(percent(average_of(average, way)) for way in ways)])
-    rows.append(["**paper**, average", "", *(stated.get(way, "") for way in ways)])
-    return rows
-
-
-def tables(results, paper):
-    about, heads = results["about"]["programs"], ["program", "stands for"]
-    parts = {"programs": table(
-        [*heads, "what it is", "MB", "rows", "ms in DRAM alone", "faults a ms of it", "calibrated, ns an instruction"],
-        [[name, STANDS_FOR[name], about[name], one["footprint_mb"], f"{one['accesses'] / 1e6:.1f} M",
-          one["all_dram_ms"], one["faults_a_ms"], one["calibrated_ns"]] for name, one in results["programs"].items()])}
-    found = results["tunkrank"]
-    parts["accuracy"] = table(
-        ["programs", "DRAM, MB", "pages read ahead", "times those of one", "first tenth", "last half", "least", "all"],
-        [[name, f"{one['dram_pages'] * 4096 / 1e6:.0f}", f"{one['readaheads']:,}",
-          f"{one['readaheads'] / found['one']['readaheads']:.1f}",
-          *(percent(share) for share in course_shares(one["course"])), percent(one["accuracy"])]
-         for name, one in found.items()])
-    parts["latency"] = table(
-        [*heads, "no readahead, us", *(f"{extra} extra" for extra in EXTRA),
-         "device, no readahead, us", *(f"{extra} extra" for extra in EXTRA)],
-        [[name, STANDS_FOR[name],
-          *(cell for part in (0, 1)
-            for cell in (f"{line['none_ns'][part] / 1000:.1f}",
-                         *(f"{line[str(extra)][part]:.2f}" for extra in EXTRA)))]
-         for name, line in ((name, one["latency"]) for name, one in results["programs"].items())])
-    slow = {"combo": "18 %", "corp": "16 %", FULL: "34 %"}
-    for pace in TITLES:
-        parts[f"ladder-{pace}"] = table(
-            [*heads, *LADDER],
-            improvement_rows(results, pace, 50, LADDER,
-                             {"no readahead": "1 %, up to 6 %", "10 devices": "7 %", "corp": "16 %"}))
-        parts[f"schemes-50us-{pace}"] = table(
-            [*heads, *SCHEMES, FULL], improvement_rows(results, pace, 50, [*SCHEMES, FULL], slow))
-    fast = {"spatial": "7.7 %", "combo": "7 %", "temporal": "about 6.2 %", "corp": "about 6.2 %", FULL: "21 %"}
-    parts["schemes-10us"] = table(
-        [*heads, *SCHEMES, FULL], improvement_rows(results, "calibrated", 10, [*SCHEMES, FULL], fast))
-    programs = of_pace(results["programs"], "calibrated", 50)
-    ways = ["baseline", "no readahead", *SCHEMES]
-    parts["faults"] = table(
-        [*heads, *ways],
-        [[name, STANDS_FOR[name], *(f"{one['ways'][way]['faults']:,}" for way in ways)]
-         for name, one in programs.items()])
-    stated = paper["story"]["utilisation_percent"]
-    utilised = ["baseline", "combo", "spatial", "temporal", "vldp", "corp"]
-    parts["utilisation"] = table(
-        [*heads, "paper, combo", *utilised],
-        [[name, STANDS_FOR[name], f"about {stated[STANDS_FOR[name]]} %" if STANDS_FOR[name] in stated else "",
-          *(percent(one["ways"][way]["accuracy"]) for way in utilised)]
-         for name, one in programs.items()])
-    parts["story"] = table(
-        [*heads, "predictions", "filtered", "queued", "wiped", "considered", "fetched"],
-        [[name, STANDS_FOR[name], f"{one['story']['predicted']:,}", *story_cells(one["story"])]
-         for name, one in programs.items()]
-        + [["**average**", "", "", *story_cells(results["averages"]["calibrated"]["50"]["story"])],
-           ["**paper**", "", "", "about 50 %", "about 50 %", "", "about 20 %", ""]])
-    return parts
-
-
-def story_cells(one):
-    considered = one["in_memory"] + one["issued"]
-    return [percent(share) for share in
-            (one["filtered"], 1 - one["filtered"], one["wiped"], considered, one["issued"])]
-
-
-def course_shares(course):
-    """Of (end, accuracy): those of the first tenth and the last half, and the least."""
-    end = course[-1][0]
-    first = [share for at, share in course if at <= end / 10] or [course[0][1]]
-    last = [share for at, share in course if at > end / 2]
-    return mean(first), mean(last), min(share for _, share in course)
 
 
 def main():
     def measure(bench, paper, quick):
         return measure_all(bench, paper, 4_000_000 if quick else 6_000_000)
 
-    common.repeat(FOLDER, __doc__, measure, draw, tables)
+    common.repeat(FOLDER, __doc__, measure, figures.draw, tables.tables)
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ fn main() {
     let orders = [
         ("plain", Order::Plain),
         ("round-robin", Order::RoundRobin),
+        ("elevator", Order::Elevator),
         ("deadline", Order::Deadline(Deadlines::default())),
     ];
     for (name, order) in orders {
@@ -71,6 +72,8 @@ fn request(id: u64) -> Request {
         id,
         kind,
         class,
+        // Places come in no order.
+        place: id.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 44,
         bytes: 4096,
     }
 }

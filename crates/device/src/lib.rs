@@ -23,7 +23,7 @@
 //! let mut queue = Queue::new(catalogue.get("pcm")?.timing()?);
 //! let (kind, class) = (Kind::Read, Class::Demand);
 //! for id in 0..2 {
-//!     queue.submit(Nanos(1000), Request { id, kind, class, bytes: 4096 });
+//!     queue.submit(Nanos(1000), Request { id, kind, class, place: id, bytes: 4096 });
 //! }
 //! assert_eq!(queue.next_completion(), Some(Nanos(1150)));
 //! let first = queue.complete(Nanos(1150)).unwrap();

@@ -1,5 +1,6 @@
 //! A device with its waiting requests, in virtual time.
 
+mod elevator;
 mod waiting;
 
 use std::cmp::Reverse;
@@ -39,6 +40,8 @@ pub struct Request {
     pub kind: Kind,
     /// Who waits for it.
     pub class: Class,
+    /// Where it lies on the device, in any unit; only the elevator looks at it.
+    pub place: u64,
     /// How much is transferred.
     pub bytes: u64,
 }
@@ -104,6 +107,7 @@ impl Queue {
     pub fn submit(&mut self, now: Nanos, request: Request) {
         self.advance(now);
         if self.idle() > 0 {
+            self.waiting.pass(request, self.now);
             self.start(request, self.now, self.now);
         } else {
             self.waiting.push(request, self.now);
@@ -127,7 +131,7 @@ impl Queue {
     }
 
     /// Somebody waits for a request now: it becomes demand, behind the demand that waits
-    /// already. In plain order it keeps its place. Returns whether it was waiting.
+    /// already. In plain order, and in that of the elevator, it keeps its place. Returns whether it was waiting.
     pub fn promote(&mut self, id: u64) -> bool {
         self.waiting.promote(id)
     }

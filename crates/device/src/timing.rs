@@ -32,6 +32,9 @@ pub enum Order {
     Plain,
     /// Several queues, one a class, served in turn: the round-robin arbitration of NVMe.
     RoundRobin,
+    /// Reads before writes, each in the order of their places: Linux's deadline scheduler, made for
+    /// disks.
+    Elevator,
     /// Demand before prefetches before background, first come, first served within each; but
     /// what has waited past its deadline goes first, every second time at most while demand
     /// waits.

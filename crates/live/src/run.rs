@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use serde::Deserialize;
 use terrace_policy::PAGE_BYTES;
-use terrace_policy::prefetch::{self, Costs, Engine, LifeStory};
+use terrace_policy::prefetch::{self, Constituent, Costs, Engine, LifeStory};
 
 use crate::budget::{Budget, Hierarchies, Limits, Usage, Version, directories};
 use crate::counters::SwapCounters;
@@ -134,7 +134,7 @@ pub enum Event<'a> {
 pub type Observer<'a> = &'a mut (dyn FnMut(Event) + Send);
 
 /// What one run cost.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Outcome {
     /// How the program ended.
     pub exit: Exit,
@@ -150,6 +150,8 @@ pub struct Outcome {
     pub minor_faults: u64,
     /// What became of the predictions, where there were any.
     pub prefetch: Option<LifeStory>,
+    /// The same by those of a combination who made them.
+    pub constituents: Vec<Constituent>,
     /// Major faults that steering did not see, because they came too fast.
     pub unseen_faults: u64,
     /// Bytes read from swap areas, by the whole machine, while it ran.
@@ -282,8 +284,8 @@ impl Session {
         self.await_the_rest(&budget, observer);
         self.signals.aim(Target::Nobody);
         let ended = ended?;
-        let progress = steering.map(Steering::finish);
-        Ok(outcome(ended, most, &budget, progress, counted))
+        let steered = steering.map(Steering::finish);
+        Ok(outcome(ended, most, &budget, steered, counted))
     }
 
     fn make_budget(&mut self, limit: Option<Bytes>) -> Result<Budget> {
@@ -418,9 +420,10 @@ fn outcome(
     ended: Ended,
     most: Most,
     budget: &Budget,
-    progress: Option<Progress>,
+    steered: Option<(Progress, Vec<Constituent>)>,
     counted: SwapCounters,
 ) -> Outcome {
+    let (progress, constituents) = steered.unzip();
     let usage = budget.usage();
     let tier = SwapCounters::read().since(counted);
     Outcome {
@@ -431,6 +434,7 @@ fn outcome(
         major_faults: usage.major_faults,
         minor_faults: usage.faults.saturating_sub(usage.major_faults),
         prefetch: progress.map(|p| p.story),
+        constituents: constituents.unwrap_or_default(),
         unseen_faults: progress.map_or(0, |p| p.unseen_faults),
         tier_read: Bytes(tier.read * PAGE_BYTES),
         tier_written: Bytes(tier.written * PAGE_BYTES),

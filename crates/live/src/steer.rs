@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use rustc_hash::FxHashMap;
 use terrace_policy::page_cluster::{Chooser, Readahead};
-use terrace_policy::prefetch::{Engine, LifeStory, Outcome};
+use terrace_policy::prefetch::{Constituent, Engine, LifeStory, Outcome};
 use terrace_policy::{Fault, Location, Memory, Page, Residence, Space};
 
 use crate::counters::SwapCounters;
@@ -73,7 +73,7 @@ pub struct Progress {
 pub struct Steering {
     stop: Arc<AtomicBool>,
     progress: Arc<Mutex<Progress>>,
-    thread: Option<JoinHandle<()>>,
+    thread: Option<JoinHandle<Vec<Constituent>>>,
 }
 
 impl Steering {
@@ -126,18 +126,20 @@ impl Steering {
         *self.progress.lock().unwrap_or_else(|e| e.into_inner())
     }
 
-    /// Stops; what was fetched and not used by now was wasted.
-    pub fn finish(mut self) -> Progress {
-        self.halt();
-        self.progress()
+    /// Stops; what was fetched and not used by now was wasted. Returns what it has done, and what
+    /// became of the predictions of each constituent.
+    pub fn finish(mut self) -> (Progress, Vec<Constituent>) {
+        let constituents = self.halt();
+        (self.progress(), constituents)
     }
 
-    fn halt(&mut self) {
+    fn halt(&mut self) -> Vec<Constituent> {
         self.stop.store(true, Ordering::Relaxed);
-        if let Some(thread) = self.thread.take() {
-            // A panic there has been printed; the program does not need steering to go on.
-            let _ = thread.join();
-        }
+        let thread = self.thread.take();
+        // A panic there has been printed; the program does not need steering to go on.
+        thread
+            .and_then(|thread| thread.join().ok())
+            .unwrap_or_default()
     }
 }
 
@@ -179,7 +181,8 @@ struct Driver {
 }
 
 impl Driver {
-    fn run(mut self, stop: &AtomicBool) {
+    /// Steers until it is told to stop; returns what became of the predictions of each constituent.
+    fn run(mut self, stop: &AtomicBool) -> Vec<Constituent> {
         sleep_exactly();
         let mut attentive_until = Instant::now();
         let mut pause = PAUSE.0;
@@ -199,6 +202,7 @@ impl Driver {
         self.sweep(usize::MAX);
         self.engine.finish();
         self.publish();
+        self.engine.constituents()
     }
 
     /// One look: faults, first uses, fetches. Says how many pages were fetched or reached: a program

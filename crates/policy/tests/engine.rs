@@ -4,7 +4,8 @@ use std::collections::HashMap;
 
 use proptest::prelude::*;
 use terrace_policy::prefetch::{
-    Engine, Order, Outcome, Prediction, Predictor, Settings, Source, Trigger,
+    Engine, LifeStory, Make, Order, Outcome, Params, Prediction, Predictor, Settings, Source,
+    Trigger, by_name,
 };
 use terrace_policy::{Fault, Location, Memory, Page, Residence, Space, Thread};
 
@@ -33,7 +34,7 @@ impl Memory for Map {
 }
 
 /// Foretells the `degree` pages behind the one that faulted or was reached; every fault is a
-/// source of its own.
+/// source of its own, and `a`, `b` and both name them in turn.
 struct Next {
     source: Source,
     degree: u64,
@@ -78,6 +79,14 @@ impl Predictor for Next {
         self.futile
             .fetch_add(1, std::sync::atomic::Ordering::Relaxed);
     }
+
+    fn constituents(&self) -> Vec<&'static str> {
+        vec!["a", "b"]
+    }
+
+    fn named_by(&self, source: Source) -> u8 {
+        1 + (source.0 % 3) as u8
+    }
 }
 
 fn issued(engine: &mut Engine, memory: &mut Map) -> Vec<u64> {
@@ -87,6 +96,21 @@ fn issued(engine: &mut Engine, memory: &mut Map) -> Vec<u64> {
 #[test]
 fn best_first_and_the_newest_fault_before_older_ones() {
     let mut engine = Engine::new(Next::boxed(3), Settings::default());
+    let mut memory = Map::default();
+    engine.fault(&fault(10), &mut memory);
+    engine.fault(&fault(50), &mut memory);
+    assert_eq!(issued(&mut engine, &mut memory), [51, 52, 53, 11, 12, 13]);
+}
+
+/// A source that names pages anew at every fault, as most predictors do, is no stream.
+#[test]
+fn the_newest_fault_goes_first_even_where_all_are_of_one_source() {
+    let spatial = by_name("spatial").unwrap();
+    let Make::Online(make) = spatial.make else {
+        panic!("it does not know the future");
+    };
+    let predictor = make(&mut Params::parse("degree=3").unwrap()).unwrap();
+    let mut engine = Engine::new(predictor, Settings::default());
     let mut memory = Map::default();
     engine.fault(&fault(10), &mut memory);
     engine.fault(&fault(50), &mut memory);
@@ -211,6 +235,47 @@ fn an_address_space_that_ends_takes_its_hints_along() {
     assert_eq!(issued(&mut engine, &mut memory), []);
 }
 
+#[test]
+fn what_constituents_name_is_told_apart() {
+    let mut engine = Engine::new(Next::boxed(2), Settings::default());
+    let mut memory = Map::default();
+    for (page, outcome) in [
+        (30, Outcome::Used),
+        (20, Outcome::Wasted),
+        (7, Outcome::Used),
+    ] {
+        engine.fault(&fault(page), &mut memory);
+        let at = engine.next(&mut memory).unwrap();
+        engine.end(at, outcome);
+    }
+    let found = engine.constituents();
+    let told = |index: usize| {
+        let story = found[index].story;
+        (found[index].names.as_str(), story.used, story.wasted)
+    };
+    assert_eq!(
+        [told(0), told(1), told(2)],
+        [("a", 1, 0), ("b", 1, 0), ("a+b", 0, 1)]
+    );
+    assert!(found.iter().all(|part| part.story.predicted == 2));
+}
+
+/// All that was told of constituents, added up.
+fn sum(engine: &Engine) -> LifeStory {
+    let parts = engine.constituents();
+    let of = |part: fn(&LifeStory) -> u64| parts.iter().map(|one| part(&one.story)).sum();
+    LifeStory {
+        predicted: of(|story| story.predicted),
+        filtered: of(|story| story.filtered),
+        wiped: of(|story| story.wiped),
+        in_memory: of(|story| story.in_memory),
+        issued: of(|story| story.issued),
+        used: of(|story| story.used),
+        late: of(|story| story.late),
+        wasted: of(|story| story.wasted),
+    }
+}
+
 /// What a driver may do to an engine.
 #[derive(Clone, Debug)]
 enum Event {
@@ -267,6 +332,7 @@ proptest! {
             }
             outstanding.retain(|&at| engine.is_outstanding(at));
             let story = *engine.story();
+            prop_assert_eq!(sum(&engine), story);
             prop_assert_eq!(story.outstanding(), outstanding.len() as u64);
             prop_assert!(story.queued() <= queue as u64);
             prop_assert!(engine.triggers().iter().all(|at| outstanding.contains(at)));

@@ -2,6 +2,7 @@
 
 pub mod bench;
 pub mod calibrate;
+mod constituent;
 pub mod doctor;
 pub mod heap;
 mod json;

@@ -5,6 +5,7 @@ use terrace_live::compare::{Effective, Results, Runs};
 use terrace_live::program::Exit;
 use terrace_live::run::Outcome;
 
+use crate::constituent::Constituent;
 use crate::lifetime::Endurance;
 use crate::run::names;
 
@@ -112,6 +113,10 @@ pub struct Prefetch {
     /// Major faults that the predictor did not see, because they came too fast; null in results
     /// from before they were counted.
     pub unseen_faults: Option<u64>,
+    /// The same by those of a combination that named the pages, alone or together; left out of other
+    /// predictors, and in results from before they were counted.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub constituents: Vec<Constituent>,
 }
 
 /// How a program ended.
@@ -218,6 +223,7 @@ fn prefetch(outcome: &Outcome) -> Option<Prefetch> {
         late: story.late,
         wasted: story.wasted,
         unseen_faults: Some(outcome.unseen_faults),
+        constituents: outcome.constituents.iter().map(Constituent::from).collect(),
     })
 }
 

@@ -8,6 +8,7 @@ use terrace_policy::PAGE_BYTES;
 use terrace_sim::pages::{Dram, Effective};
 use terrace_sim::pages::{Energy, Lifetime, Outcome, ProgramTime, Settings, Times};
 
+use crate::constituent::Constituent;
 use crate::json::pretty;
 use crate::table::table;
 
@@ -92,7 +93,7 @@ pub struct Run {
 
 /// What became of predictions (Fedorov 2016, figures 5.12 and 5.13): each was filtered, wiped, found
 /// in memory or issued, unless it waited to be at the end.
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Prefetches {
     /// Pages named by the predictor; with readahead, the others of each block.
     pub predicted: u64,
@@ -118,6 +119,10 @@ pub struct Prefetches {
     pub coverage: Option<f64>,
     /// The share of those touched that had arrived by then.
     pub timeliness: Option<f64>,
+    /// The same by those of a combination that named the pages, alone or together; left out of other
+    /// predictors.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub constituents: Vec<Constituent>,
 }
 
 impl Prefetches {
@@ -136,6 +141,7 @@ impl Prefetches {
             accuracy: story.accuracy(),
             coverage: story.coverage(outcome.counts.full_misses),
             timeliness: story.timeliness(),
+            constituents: outcome.constituents.iter().map(Constituent::from).collect(),
         }
     }
 }

@@ -102,7 +102,8 @@ pub struct Machines {
     pub devices: Vec<u32>,
 
     /// Which waiting request goes next: plain (first come, first served), round-robin (over the
-    /// classes), deadline (faults before prefetches before writes)
+    /// classes), elevator (by place, as Linux's deadline scheduler), deadline (faults before
+    /// prefetches before writes)
     #[arg(long, value_name = "NAME", value_parser = parse_order, value_delimiter = ',',
           default_value = "deadline")]
     pub order: Vec<Order>,

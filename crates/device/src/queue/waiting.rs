@@ -1,14 +1,15 @@
 //! The requests that wait for a channel, and which of them goes next.
 //!
-//! One list a class (one in all in plain order), linked through a table, so that a request in the
-//! middle of a list can be promoted or cancelled without a search.
+//! One list a class (one in all in plain order, one a kind for the elevator), linked through a table,
+//! so that a request in the middle of a list can be promoted or cancelled without a search.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
 use terrace_base::Nanos;
 
-use super::{Class, Request};
+use super::elevator::{Elevator, Oldest};
+use super::{Class, Kind, Request};
 use crate::timing::{Deadlines, Order};
 
 /// No entry.
@@ -23,6 +24,8 @@ const BACKGROUND: usize = Class::Background as usize;
 pub(super) struct Waiting {
     order: Order,
     lists: [List; CLASSES],
+    /// In that order alone, the same requests sorted.
+    elevator: Option<Elevator>,
     entries: Vec<Entry>,
     /// Entries that hold no request.
     free: Vec<u32>,
@@ -57,6 +60,7 @@ impl Waiting {
         Self {
             order,
             lists: [empty; CLASSES],
+            elevator: (order == Order::Elevator).then(Elevator::default),
             entries: Vec::new(),
             free: Vec::new(),
             by_id: HashMap::default(),
@@ -94,12 +98,37 @@ impl Waiting {
         self.by_id.insert(request.id, at);
         self.demand += usize::from(request.class == Class::Demand);
         self.append(at);
+        if let Some(elevator) = &mut self.elevator {
+            elevator.insert(&request, at);
+        }
+    }
+
+    /// A request goes at once, for none waits and a channel is idle.
+    pub(super) fn pass(&mut self, request: Request, now: Nanos) {
+        if self.elevator.is_some() {
+            self.push(request, now);
+            self.take(now);
+        }
     }
 
     /// The request that goes next at `now`, and when it was submitted.
     pub(super) fn take(&mut self, now: Nanos) -> Option<(Request, Nanos)> {
-        let at = self.lists[self.choose(now)?].front;
-        Some(self.withdraw(at))
+        let oldest = [Kind::Read, Kind::Write].map(|kind| self.oldest(kind as usize));
+        let at = match &mut self.elevator {
+            Some(elevator) => elevator.choose(now, oldest)?,
+            None => self.lists[self.choose(now)?].front,
+        };
+        let taken = self.withdraw(at);
+        if let Some(elevator) = &mut self.elevator {
+            elevator.went(&taken.0);
+        }
+        Some(taken)
+    }
+
+    fn oldest(&self, list: usize) -> Oldest {
+        let at = self.lists[list].front;
+        let entry = self.entries.get(at as usize)?;
+        Some((at, entry.submitted))
     }
 
     pub(super) fn promote(&mut self, id: u64) -> bool {
@@ -109,7 +138,7 @@ impl Waiting {
         if self.entries[at as usize].request.class == Class::Demand {
             return true;
         }
-        let in_place = self.order == Order::Plain;
+        let in_place = matches!(self.order, Order::Plain | Order::Elevator);
         if !in_place {
             self.unlink(at);
         }
@@ -140,7 +169,7 @@ impl Waiting {
             Order::RoundRobin => (1..=CLASSES)
                 .map(|step| (self.last + step) % CLASSES)
                 .find(waits),
-            Order::Plain | Order::Deadline(_) => (0..CLASSES).find(waits),
+            Order::Plain | Order::Elevator | Order::Deadline(_) => (0..CLASSES).find(waits),
         })?;
         self.last = list;
         self.last_overdue = overdue.is_some();
@@ -167,9 +196,11 @@ impl Waiting {
     }
 
     fn list_of(&self, at: u32) -> usize {
+        let request = &self.entries[at as usize].request;
         match self.order {
             Order::Plain => 0,
-            _ => self.entries[at as usize].request.class as usize,
+            Order::Elevator => request.kind as usize,
+            Order::RoundRobin | Order::Deadline(_) => request.class as usize,
         }
     }
 
@@ -204,6 +235,9 @@ impl Waiting {
             request, submitted, ..
         } = self.entries[at as usize];
         self.by_id.remove(&request.id);
+        if let Some(elevator) = &mut self.elevator {
+            elevator.remove(&request);
+        }
         self.demand -= usize::from(request.class == Class::Demand);
         (request, submitted)
     }

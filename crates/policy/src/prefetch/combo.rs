@@ -55,6 +55,7 @@ pub struct Combo {
 }
 
 struct Child {
+    name: &'static str,
     predictor: Box<dyn Predictor>,
     accuracy: Accuracy,
     /// Where in `named` those pages are that it named first.
@@ -273,6 +274,7 @@ fn child(spec: &Spec) -> Result<Child, String> {
         ));
     }
     Ok(Child {
+        name: entry.name,
         predictor: spec.predictor(None)?,
         accuracy: Accuracy::assumed(ASSUMED),
         first: 0..0,
@@ -328,6 +330,14 @@ impl Predictor for Combo {
         for child in &mut self.children {
             child.predictor.limit(window);
         }
+    }
+
+    fn constituents(&self) -> Vec<&'static str> {
+        self.children.iter().map(|child| child.name).collect()
+    }
+
+    fn named_by(&self, source: Source) -> u8 {
+        Tag::from(source).by()
     }
 
     fn forget(&mut self, space: Space) {

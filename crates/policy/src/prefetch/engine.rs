@@ -10,7 +10,10 @@ use std::collections::hash_map::Entry;
 
 use rustc_hash::FxHashMap;
 
-use super::{Costs, LifeStory, Outcome, Prediction, Predictor, SecondaryQueue, Source};
+use super::story::Stories;
+use super::{
+    Constituent, Costs, LifeStory, Outcome, Prediction, Predictor, SecondaryQueue, Source,
+};
 use crate::page::{Fault, Location, Memory, Residence, Space, Thread};
 
 /// Which hint goes next, and before what.
@@ -87,7 +90,7 @@ pub struct Engine {
     /// The source of a trigger that came into memory before it could be issued: its next page
     /// takes its place.
     heirless: Option<Source>,
-    story: LifeStory,
+    stories: Stories,
     /// Room for the predictions of one fault, kept.
     predictions: Vec<Prediction>,
 }
@@ -102,7 +105,7 @@ impl Engine {
             triggers: Vec::new(),
             doubts: FxHashMap::default(),
             heirless: None,
-            story: LifeStory::default(),
+            stories: Stories::default(),
             predictions: Vec::new(),
             settings,
         }
@@ -176,18 +179,20 @@ impl Engine {
                 .take_if(|source| *source == hint.source)
                 .is_some();
             if memory.residence(at) == Residence::InTier {
-                hint.issued = Some(self.story.issued);
+                hint.issued = Some(self.stories.all.issued);
                 if hint.trigger {
                     self.triggers.push(at);
                 }
-                self.story.issued += 1;
+                let by = self.predictor.named_by(hint.source);
+                self.stories.tell(by, |story| story.issued += 1);
                 return Some(at);
             }
             if hint.trigger {
                 self.heirless = Some(hint.source);
             }
+            let by = self.predictor.named_by(hint.source);
             entry.remove();
-            self.story.in_memory += 1;
+            self.stories.tell(by, |story| story.in_memory += 1);
         }
         None
     }
@@ -239,20 +244,21 @@ impl Engine {
             // Sources that have ended are not known here.
             self.doubts.clear();
         }
-        self.doubts.insert(gone.source, self.story.issued);
+        self.doubts.insert(gone.source, self.stories.all.issued);
     }
 
     /// The address space is gone.
     pub fn forget(&mut self, space: Space) {
-        let hints = &mut self.hints;
-        let wiped = self.queue.cancel(|at| {
+        let (hints, predictor) = (&mut self.hints, &self.predictor);
+        let stories = &mut self.stories;
+        self.queue.cancel(|at| {
             let doomed = at.space == space;
-            if doomed {
-                hints.remove(at);
+            if doomed && let Some(hint) = hints.remove(at) {
+                let by = predictor.named_by(hint.source);
+                stories.tell(by, |story| story.wiped += 1);
             }
             doomed
         });
-        self.story.wiped += wiped as u64;
         self.end_all(|at, _| at.space == space);
         self.predictor.forget(space);
     }
@@ -264,7 +270,13 @@ impl Engine {
 
     /// What became of all predictions so far.
     pub fn story(&self) -> &LifeStory {
-        &self.story
+        &self.stories.all
+    }
+
+    /// Of a predictor made of others: what became of the pages that each named alone, and that
+    /// several named.
+    pub fn constituents(&self) -> Vec<Constituent> {
+        self.stories.parts(&self.predictor.constituents())
     }
 
     /// Takes a prediction's pages that are worth fetching into the secondary queue. Where the
@@ -293,7 +305,7 @@ impl Engine {
             None if under_way == 0 => self.predictor.futile(source),
             None => {}
         }
-        self.enqueue(group, source);
+        self.enqueue(group, goes_on.then_some(source));
     }
 
     /// Adds to `group` those of the named pages that lie in the tier and are not hints yet;
@@ -316,19 +328,21 @@ impl Engine {
             }
         }
         let kept = group.len() - before;
-        self.story.predicted += named.pages.len() as u64;
-        self.story.filtered += (named.pages.len() - kept) as u64;
+        self.tell(named.source, |story| {
+            story.predicted += named.pages.len() as u64;
+            story.filtered += (named.pages.len() - kept) as u64;
+        });
         (in_memory, known)
     }
 
     /// Notes a page as predicted, unless it is already. A doubtful fetch ends with that: it was
     /// in vain, or will be found to need no second one.
     fn register(&mut self, at: Location, source: Source, thread: Thread) -> bool {
-        if let Some(known) = self.hints.get(&at) {
-            if !self.is_doubtful(known) {
+        if let Some(known) = self.hints.get(&at).copied() {
+            if !self.is_doubtful(&known) {
                 return false;
             }
-            self.story.count(Outcome::Wasted);
+            self.tell(known.source, |story| story.count(Outcome::Wasted));
             self.triggers.retain(|trigger| *trigger != at);
         }
         let hint = Hint {
@@ -347,17 +361,23 @@ impl Engine {
         matches!((hint.issued, doubt), (Some(issued), Some(since)) if issued < *since)
     }
 
-    fn enqueue(&mut self, group: Vec<Location>, source: Source) {
+    /// Queues hints; of a source that goes on, behind those of it that wait.
+    fn enqueue(&mut self, group: Vec<Location>, goes_on: Option<Source>) {
         let hints = &self.hints;
-        let kin = |at: &Location| hints.get(at).is_some_and(|hint| hint.source == source);
+        let kin = |at: &Location| {
+            let source = hints.get(at).map(|hint| hint.source);
+            goes_on.is_some() && source == goes_on
+        };
         let wiped = match self.settings.order {
             Order::Lifo => self.queue.push_newest(group, kin),
             Order::Fifo | Order::Direct => self.queue.push_behind(group),
         };
-        self.story.wiped += wiped.len() as u64;
         for at in wiped {
-            let hint = self.hints.remove(&at);
-            if let Some(hint) = hint.filter(|hint| hint.trigger) {
+            let Some(hint) = self.hints.remove(&at) else {
+                continue;
+            };
+            self.tell(hint.source, |story| story.wiped += 1);
+            if hint.trigger {
                 self.predictor.futile(hint.source);
             }
         }
@@ -371,9 +391,14 @@ impl Engine {
         if hint.trigger {
             self.triggers.retain(|trigger| *trigger != at);
         }
-        self.story.count(outcome);
+        self.tell(hint.source, |story| story.count(outcome));
         self.predictor.outcome(hint.source, outcome);
         Some(hint)
+    }
+
+    /// Goes on with the story of what a source named.
+    fn tell(&mut self, source: Source, event: impl Fn(&mut LifeStory)) {
+        self.stories.tell(self.predictor.named_by(source), event);
     }
 
     fn end_all(&mut self, mut doomed: impl FnMut(&Location, &Hint) -> bool) {

@@ -38,7 +38,7 @@ pub use engine::{Engine, Order, Settings, Trigger};
 pub use queue::SecondaryQueue;
 pub use registry::{Entry, Future, Made, Make, REGISTRY, by_name};
 pub use spec::{ENGINE_KEYS, Spec};
-pub use story::LifeStory;
+pub use story::{Constituent, LifeStory};
 
 use crate::page::{Fault, Location, Memory, Space, Thread};
 
@@ -112,6 +112,16 @@ pub trait Predictor: Send {
     /// Whether nothing will ever be predicted, so that nobody need watch for faults.
     fn is_in_vain(&self) -> bool {
         false
+    }
+
+    /// The names of the predictors that it is made of, at most eight; of a simple one, none.
+    fn constituents(&self) -> Vec<&'static str> {
+        Vec::new()
+    }
+
+    /// Which of these named the pages of `source`: a bit for each, the first the lowest.
+    fn named_by(&self, _source: Source) -> u8 {
+        0
     }
 
     /// The address space is gone; forget what concerns it.

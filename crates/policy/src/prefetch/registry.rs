@@ -87,7 +87,7 @@ pub const REGISTRY: &[Entry] = &[
     Entry {
         name: "leap",
         summary: "the distance that most of a thread's latest faults keep (Al Maruf & Chowdhury, ATC 2020)",
-        keys: "history=32, split=8, window=16",
+        keys: "history=32, split=4, window=16",
         order: Order::Lifo,
         make: Make::Online(|params| Ok(Box::new(leap::Leap::new(params)?))),
     },

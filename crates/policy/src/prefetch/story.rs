@@ -1,4 +1,5 @@
-//! The life story of predictions: what became of each (Fedorov 2016, figures 5.12 and 5.13).
+//! The life story of predictions: what became of each (Fedorov 2016, figures 5.12 and 5.13), and by
+//! which part of a combination it was named (figure 5.10).
 
 use super::Outcome;
 
@@ -22,6 +23,57 @@ pub struct LifeStory {
     pub late: u64,
     /// Evicted, or their program ended, before they were touched.
     pub wasted: u64,
+}
+
+/// The life story of the pages that certain constituents of a combination named, and no others.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Constituent {
+    /// Their names, with `+` between them: `spatial`, `spatial+temporal`.
+    pub names: String,
+    /// What became of these pages.
+    pub story: LifeStory,
+}
+
+/// The story of all predictions, and those of the constituents that named them.
+#[derive(Debug, Default)]
+pub(super) struct Stories {
+    pub(super) all: LifeStory,
+    /// By the constituents, as bits; where there are none, nothing.
+    parts: Vec<(u8, LifeStory)>,
+}
+
+impl Stories {
+    /// Goes on with the story, and that of these constituents.
+    pub(super) fn tell(&mut self, by: u8, event: impl Fn(&mut LifeStory)) {
+        event(&mut self.all);
+        if by == 0 {
+            return;
+        }
+        match self.parts.iter_mut().find(|(known, _)| *known == by) {
+            Some((_, story)) => event(story),
+            None => {
+                let mut story = LifeStory::default();
+                event(&mut story);
+                self.parts.push((by, story));
+            }
+        }
+    }
+
+    /// Of each set of constituents that named a page, in the order of `names`: one alone before
+    /// several.
+    pub(super) fn parts(&self, names: &[&str]) -> Vec<Constituent> {
+        let mut parts = self.parts.clone();
+        parts.sort_by_key(|(by, _)| (by.count_ones(), *by));
+        let named = |by: u8| {
+            let bits = names.iter().enumerate().filter(|(at, _)| by >> at & 1 != 0);
+            bits.map(|(_, name)| *name).collect::<Vec<_>>().join("+")
+        };
+        let part = |(by, story)| Constituent {
+            names: named(by),
+            story,
+        };
+        parts.into_iter().map(part).collect()
+    }
 }
 
 impl LifeStory {

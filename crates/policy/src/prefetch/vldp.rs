@@ -12,9 +12,16 @@
 //! Learning: the pattern that foretold gains confidence by being right and loses it by being
 //! wrong, and takes over the new distance when it has none left. Where it was wrong, the pattern
 //! longer by one distance learns the new one; where no pattern was known, that of one distance.
-//! The tables are shared by the threads of an address space. Of the paper's hardware these stay
-//! behind: a history for every physical page (our pages are what its lines are, and an address
-//! space what its pages are), and the table of first offsets.
+//! The tables are shared by the threads of an address space.
+//!
+//! The paper's three tables and counters of two bits are kept. Its sizes are those of hardware:
+//! tables of 64 entries, the histories of 16 physical pages, a table of 64 first offsets, four lines
+//! ahead (as in github.com/bakhshalipour/Bingo, `prefetcher/vldp.llc_pref`; the authors' entry in the
+//! second Data Prefetching Championship has four tables, 128 pages and counters up to 4). Memory
+//! costs a pager little, so tables have 4096 entries. The histories by physical page (our pages are
+//! what its lines are, and an address space what its pages are) and the first offsets stay behind;
+//! so does its rule that steps after the first need a pattern of two distances, in place of which
+//! the chapter has the threshold.
 
 use super::accuracy::Accuracy;
 use super::answer::Answer;
@@ -124,7 +131,7 @@ impl Vldp {
         let right = next.distance == distance;
         match (right, next.confidence) {
             (true, confidence) => next.confidence = (confidence + 1).min(CONFIDENT),
-            (false, 0) => next.distance = distance,
+            (false, 0 | 1) => (next.distance, next.confidence) = (distance, 0),
             (false, _) => next.confidence -= 1,
         }
         right

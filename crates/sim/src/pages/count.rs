@@ -4,7 +4,7 @@ use std::ops::Sub;
 
 use serde::{Deserialize, Serialize};
 use terrace_base::Nanos;
-use terrace_policy::prefetch::LifeStory;
+use terrace_policy::prefetch::{self, LifeStory};
 
 /// Declares a struct of figures that only grow, and how to subtract an earlier state.
 macro_rules! figures {
@@ -68,6 +68,82 @@ figures! {
         prefetches_wasted,
         /// TLB shoot-downs.
         shootdowns,
+    }
+}
+
+figures! {
+    /// What became of the pages that some predictors of a combination named.
+    Story: u64 {
+        /// Named.
+        predicted,
+        /// In memory, on their way, not in the tier, or named already.
+        filtered,
+        /// Pushed out of the secondary queue.
+        wiped,
+        /// Found in memory when their turn came.
+        in_memory,
+        /// Handed to the device, those that were named anew in doubt whether they are still there
+        /// once more.
+        issued,
+        /// Touched after they had arrived.
+        used,
+        /// Touched before they had arrived.
+        late,
+        /// Evicted untouched, or doubted.
+        wasted,
+    }
+}
+
+/// A combination's predictors, and what became of the pages that these named and no others.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Constituent {
+    /// Their names, with `+` between them: `spatial`, `spatial+temporal`.
+    pub names: String,
+    /// What became of the pages.
+    pub story: Story,
+}
+
+impl From<&prefetch::Constituent> for Constituent {
+    fn from(found: &prefetch::Constituent) -> Self {
+        let (names, story) = (found.names.clone(), found.story);
+        let story = Story {
+            predicted: story.predicted,
+            filtered: story.filtered,
+            wiped: story.wiped,
+            in_memory: story.in_memory,
+            issued: story.issued,
+            used: story.used,
+            late: story.late,
+            wasted: story.wasted,
+        };
+        Self { names, story }
+    }
+}
+
+impl From<Story> for LifeStory {
+    fn from(story: Story) -> Self {
+        Self {
+            predicted: story.predicted,
+            filtered: story.filtered,
+            wiped: story.wiped,
+            in_memory: story.in_memory,
+            issued: story.issued,
+            used: story.used,
+            late: story.late,
+            wasted: story.wasted,
+        }
+    }
+}
+
+impl Constituent {
+    /// What was added since `earlier`, where that has the same.
+    pub(super) fn since(&self, earlier: &[Self]) -> Self {
+        let before = earlier.iter().find(|one| one.names == self.names);
+        let before = before.map(|one| one.story).unwrap_or_default();
+        Self {
+            names: self.names.clone(),
+            story: self.story - before,
+        }
     }
 }
 

@@ -70,6 +70,7 @@ impl Effective {
             order: match timing.order {
                 Order::Plain => "plain",
                 Order::RoundRobin => "round-robin",
+                Order::Elevator => "elevator",
                 Order::Deadline(_) => "deadline",
             },
             tier_pages: settings.tier.pages,

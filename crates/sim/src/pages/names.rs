@@ -39,9 +39,10 @@ pub fn parse_order(name: &str) -> Result<Order> {
     match name {
         "plain" => Ok(Order::Plain),
         "round-robin" => Ok(Order::RoundRobin),
+        "elevator" => Ok(Order::Elevator),
         "deadline" => Ok(Order::Deadline(Deadlines::default())),
         _ => Err(Error::usage(format!(
-            "there is no order `{name}`; there are: plain, round-robin, deadline"
+            "there is no order `{name}`; there are: plain, round-robin, elevator, deadline"
         ))),
     }
 }

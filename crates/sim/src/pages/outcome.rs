@@ -5,7 +5,7 @@ use terrace_base::{Bytes, Nanos};
 use terrace_device::{Consumed, lifetime};
 use terrace_policy::PAGE_BYTES;
 
-use super::count::{Counts, Latencies, Times};
+use super::count::{Constituent, Counts, Latencies, Times};
 use super::settings::Settings;
 use super::threads::Thread;
 
@@ -40,6 +40,7 @@ pub(super) struct Reading {
     pub(super) counts: Counts,
     pub(super) times: Times,
     pub(super) latencies: Latencies,
+    pub(super) constituents: Vec<Constituent>,
     /// Writes to each place of the tier.
     pub(super) slot_writes: Vec<u32>,
     /// Places of the tier that were written to.
@@ -99,6 +100,8 @@ pub struct Outcome {
     pub latencies: Latencies,
     /// Pages fetched ahead that were in DRAM, or on their way, and not touched at the end.
     pub untouched: u64,
+    /// What became of predictions by those who made them, where the predictor is a combination.
+    pub constituents: Vec<Constituent>,
     /// The run time of each program.
     pub programs: Vec<ProgramTime>,
     /// The tier's life.
@@ -149,6 +152,13 @@ impl Outcome {
             ),
             None => (end.counts, end.times, end.latencies),
         };
+        let constituents = match warm {
+            Some(warm) => {
+                let since = |one: &Constituent| one.since(&warm.constituents);
+                end.constituents.iter().map(since).collect()
+            }
+            None => end.constituents,
+        };
         let tier_pages_used = end.places;
         let pages = settings.tier.pages.unwrap_or(footprint_pages).max(1);
         let capacity = Bytes(pages * PAGE_BYTES);
@@ -175,6 +185,7 @@ impl Outcome {
             times,
             latencies,
             untouched,
+            constituents,
             programs,
             footprint_pages,
             tier_pages_used,

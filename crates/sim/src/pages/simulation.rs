@@ -16,7 +16,7 @@ use terrace_policy::replacement::fifo::Fifo;
 use terrace_policy::replacement::{PageId, Replacement};
 
 use super::buffer::EvictionBuffer;
-use super::count::{Counts, Latencies, Times};
+use super::count::{Constituent, Counts, Latencies, Times};
 use super::devices::Devices;
 use super::outcome::{Clock, Outcome, Reading};
 use super::settings::Settings;
@@ -360,12 +360,19 @@ impl Simulation {
         }
     }
 
+    /// What became of predictions by those of a combination who made them.
+    fn constituents(&self) -> Vec<Constituent> {
+        let found = self.engine.as_ref().map(|engine| engine.constituents());
+        found.iter().flatten().map(Constituent::from).collect()
+    }
+
     /// What all meters say now.
     fn reading(&self) -> Reading {
         let computed = self.threads.iter().map(Thread::computed).sum();
         Reading {
             counts: self.counts(),
             latencies: self.latencies,
+            constituents: self.constituents(),
             times: Times {
                 compute: computed,
                 ..self.times

@@ -184,6 +184,7 @@ mod tests {
             times: Times::default(),
             latencies: Latencies::default(),
             untouched: 0,
+            constituents: Vec::new(),
             programs: vec![ProgramTime {
                 time_ns: Nanos(reads),
                 all_dram_ns: Nanos(1),

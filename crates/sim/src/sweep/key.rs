@@ -13,7 +13,7 @@ use crate::pages::Effective;
 use crate::pages::Settings;
 
 /// Grows with every change after which results in a journal are not to be taken.
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 
 /// A file as it was when it was looked at: another content has another size or another time.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

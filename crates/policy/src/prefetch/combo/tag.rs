@@ -45,6 +45,11 @@ impl Tag {
         self.0 & 1 << (BITS as usize + child) != 0
     }
 
+    /// The children that named the page, the first the lowest bit.
+    pub(super) fn by(self) -> u8 {
+        (self.0 >> BITS) as u8
+    }
+
     /// Whether several children named the page.
     pub(super) fn is_shared(self) -> bool {
         let children = self.0 & CHILDREN;

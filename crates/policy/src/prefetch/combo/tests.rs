@@ -43,6 +43,7 @@ fn script(answers: Vec<Vec<Prediction>>) -> (Combo, Vec<Told>) {
     let scripted = |answer| {
         let (told, heard) = std::sync::mpsc::channel();
         let child = Child {
+            name: "script",
             predictor: Box::new(Script { answer, told }) as Box<dyn Predictor>,
             accuracy: Accuracy::assumed(ASSUMED),
             first: 0..0,

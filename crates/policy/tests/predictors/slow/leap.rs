@@ -51,7 +51,7 @@ impl Leap {
     pub fn new(params: &mut Params) -> Self {
         Self {
             history: params.number("history", 32, 1..=1024).unwrap(),
-            split: params.number("split", 8, 1..=1024).unwrap(),
+            split: params.number("split", 4, 1..=1024).unwrap(),
             window: params.number("window", 16, 1..=512).unwrap(),
             threads: HashMap::new(),
         }

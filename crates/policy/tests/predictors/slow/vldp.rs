@@ -58,10 +58,11 @@ impl Vldp {
             let right = known.next == next;
             if right {
                 known.confidence = (known.confidence + 1).min(3);
-            } else if known.confidence == 0 {
-                known.next = next;
             } else {
-                known.confidence -= 1;
+                known.confidence = known.confidence.saturating_sub(1);
+                if known.confidence == 0 {
+                    known.next = next;
+                }
             }
             self.tables[table].push(known);
             if right {

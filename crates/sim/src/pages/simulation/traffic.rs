@@ -131,6 +131,7 @@ impl Simulation {
             id: read_id(page),
             kind: Kind::Read,
             class,
+            place: self.store.slot(page).unwrap_or(0),
             bytes: PAGE_BYTES,
         };
         let device = self.store.device(page).unwrap_or(0);
@@ -192,6 +193,7 @@ impl Simulation {
                 id: write_id(page),
                 kind: Kind::Write,
                 class: Class::Background,
+                place: self.store.slot(page).unwrap_or(0),
                 bytes: PAGE_BYTES,
             };
             let device = self.store.device(page).unwrap_or(0);

@@ -1,153 +1,14 @@
 //! The queue against a slow twin, and against what must hold for every device.
 
+mod elevator;
+mod twin;
+
 use std::collections::BTreeSet;
 
 use proptest::prelude::*;
 use terrace_base::Nanos;
 use terrace_device::{Class, Completion, Deadlines, Kind, Order, Queue, Request, Timing};
-
-/// The queue as its documentation has it, with searches for everything.
-struct Twin {
-    timing: Timing,
-    now: u64,
-    bus_free: u64,
-    /// In the order in which they came into their queues.
-    waiting: Vec<(Request, u64)>,
-    running: Vec<Completion>,
-    ended: Vec<Completion>,
-    last: Class,
-    last_overdue: bool,
-}
-
-const CLASSES: [Class; 3] = [Class::Demand, Class::Prefetch, Class::Background];
-
-impl Twin {
-    fn new(timing: Timing) -> Self {
-        Self {
-            timing,
-            now: 0,
-            bus_free: 0,
-            waiting: Vec::new(),
-            running: Vec::new(),
-            ended: Vec::new(),
-            last: Class::Background,
-            last_overdue: false,
-        }
-    }
-
-    fn submit(&mut self, now: u64, request: Request) {
-        self.advance(now);
-        if self.running.len() < self.timing.channels as usize {
-            self.start(request, self.now, self.now);
-        } else {
-            self.waiting.push((request, self.now));
-        }
-    }
-
-    fn complete(&mut self, now: u64) -> Option<Completion> {
-        self.advance(now);
-        (!self.ended.is_empty()).then(|| self.ended.remove(0))
-    }
-
-    fn promote(&mut self, id: u64) -> bool {
-        let Some(at) = self.waiting.iter().position(|(r, _)| r.id == id) else {
-            return false;
-        };
-        if self.waiting[at].0.class != Class::Demand {
-            self.waiting[at].0.class = Class::Demand;
-            if self.timing.order != Order::Plain {
-                let promoted = self.waiting.remove(at);
-                self.waiting.push(promoted);
-            }
-        }
-        true
-    }
-
-    fn cancel(&mut self, id: u64) -> Option<Request> {
-        let at = self.waiting.iter().position(|(r, _)| r.id == id)?;
-        Some(self.waiting.remove(at).0)
-    }
-
-    fn advance(&mut self, now: u64) {
-        self.now = self.now.max(now);
-        // `running` is in the order of starting, so of those that end together the first is found.
-        while let Some(next) = self.running.iter().map(|c| c.finished).min()
-            && next.0 <= self.now
-        {
-            let at = self.running.iter().position(|c| c.finished == next);
-            self.ended.push(self.running.remove(at.unwrap()));
-            if !self.waiting.is_empty() {
-                let place = self.choose(next.0);
-                let (request, submitted) = self.waiting.remove(place);
-                self.start(request, submitted, next.0);
-            }
-        }
-    }
-
-    fn first(&self, class: Class) -> Option<usize> {
-        self.waiting.iter().position(|(r, _)| r.class == class)
-    }
-
-    /// When the first of a class is overdue.
-    fn due(&self, class: Class, patience: Nanos) -> Option<u64> {
-        Some(self.waiting[self.first(class)?].1 + patience.0)
-    }
-
-    /// Which of those that wait goes next.
-    fn choose(&mut self, at: u64) -> usize {
-        match self.timing.order {
-            Order::Plain => 0,
-            Order::RoundRobin => {
-                let after = CLASSES.iter().cycle().skip(self.last as usize + 1);
-                let mut waiting = after.take(3).filter_map(|c| Some((c, self.first(*c)?)));
-                let (class, place) = waiting.next().unwrap();
-                self.last = *class;
-                place
-            }
-            Order::Deadline(deadlines) => {
-                let dues = [
-                    (
-                        self.due(Class::Prefetch, deadlines.prefetch),
-                        Class::Prefetch,
-                    ),
-                    (
-                        self.due(Class::Background, deadlines.background),
-                        Class::Background,
-                    ),
-                ];
-                let overdue = dues
-                    .into_iter()
-                    .filter_map(|(due, class)| Some((due.filter(|due| *due <= at)?, class)))
-                    .min();
-                let demand = self.first(Class::Demand);
-                let late = overdue.is_some() && !(self.last_overdue && demand.is_some());
-                self.last_overdue = late;
-                match overdue {
-                    Some((_, class)) if late => self.first(class).unwrap(),
-                    _ => CLASSES.iter().find_map(|c| self.first(*c)).unwrap(),
-                }
-            }
-        }
-    }
-
-    fn start(&mut self, request: Request, submitted: u64, at: u64) {
-        let latency = match request.kind {
-            Kind::Read => self.timing.read,
-            Kind::Write => self.timing.write,
-        };
-        let mut finished = at + latency.0;
-        if self.timing.bandwidth.is_some() {
-            self.bus_free = self.bus_free.max(at) + self.timing.transfer(request.bytes).0;
-            finished = finished.max(self.bus_free);
-        }
-        self.running.push(Completion {
-            request,
-            submitted: Nanos(submitted),
-            started: Nanos(at),
-            finished: Nanos(finished),
-        });
-    }
-}
+use twin::{CLASSES, Twin};
 
 /// One call of a driver.
 #[derive(Clone, Debug)]
@@ -156,6 +17,7 @@ enum Call {
         after: u64,
         kind: Kind,
         class: Class,
+        place: u64,
         bytes: u64,
     },
     /// Of the request that was submitted so many before the last.
@@ -170,8 +32,8 @@ fn call() -> impl Strategy<Value = Call> {
     let kind = prop_oneof![Just(Kind::Read), Just(Kind::Write)];
     let class = prop::sample::select(&CLASSES[..]);
     prop_oneof![
-        6 => (0u64..60, kind, class, 0u64..3000).prop_map(|(after, kind, class, bytes)| {
-            Call::Submit { after, kind, class, bytes }
+        6 => (0u64..60, kind, class, 0u64..50, 0u64..3000).prop_map(|(after, kind, class, place, bytes)| {
+            Call::Submit { after, kind, class, place, bytes }
         }),
         1 => (0u64..8).prop_map(Call::Promote),
         1 => (0u64..8).prop_map(Call::Cancel),
@@ -183,6 +45,7 @@ fn timing() -> impl Strategy<Value = Timing> {
     let order = prop_oneof![
         Just(Order::Plain),
         Just(Order::RoundRobin),
+        Just(Order::Elevator),
         (0u64..600, 0u64..600).prop_map(|(prefetch, background)| {
             Order::Deadline(Deadlines {
                 prefetch: Nanos(prefetch),
@@ -224,6 +87,7 @@ fn drive(timing: Timing, calls: &[Call]) -> Log {
                 after,
                 kind,
                 class,
+                place,
                 bytes,
             } => {
                 now += after;
@@ -231,6 +95,7 @@ fn drive(timing: Timing, calls: &[Call]) -> Log {
                     id: next_id,
                     kind,
                     class,
+                    place,
                     bytes,
                 };
                 queue.submit(Nanos(now), request);
@@ -325,7 +190,7 @@ proptest! {
             }
         }
 
-        for class in CLASSES {
+        for class in CLASSES.into_iter().filter(|_| timing.order != Order::Elevator) {
             let mut of_class: Vec<_> = log.completions.iter()
                 .filter(|c| c.request.class == class && !log.promoted.contains(&c.request.id))
                 .collect();
@@ -368,15 +233,18 @@ proptest! {
     fn no_numbers_make_it_panic(
         requests in prop::collection::vec((any::<u64>(), any::<u64>(), 0u64..4), 0..40),
         read in any::<u64>(), channels in 0u32..3, bandwidth in prop::option::of(0u64..3),
+        sorted in any::<bool>(),
     ) {
+        let deadlines = Deadlines { prefetch: Nanos(read), background: Nanos(1) };
         let mut queue = Queue::new(Timing {
             read: Nanos(read), write: Nanos(read), channels, bandwidth,
-            order: Order::Deadline(Deadlines { prefetch: Nanos(read), background: Nanos(1) }),
+            order: if sorted { Order::Elevator } else { Order::Deadline(deadlines) },
         });
         let mut ended = 0;
         for (now, bytes, id) in &requests {
             let class = CLASSES[(bytes % 3) as usize];
-            queue.submit(Nanos(*now), Request { id: *id, kind: Kind::Read, class, bytes: *bytes });
+            let kind = if bytes % 2 == 0 { Kind::Read } else { Kind::Write };
+            queue.submit(Nanos(*now), Request { id: *id, kind, class, place: *bytes, bytes: *bytes });
             queue.promote(id ^ 1);
             ended += usize::from(queue.cancel(id ^ 2).is_some());
         }
@@ -409,6 +277,7 @@ fn read(id: u64, class: Class) -> Request {
         id,
         kind: Kind::Read,
         class,
+        place: 0,
         bytes: 4096,
     }
 }

@@ -1,0 +1,101 @@
+"""The tables of the README, from results."""
+
+from common import mean, table
+from ways import CONSTITUENTS, EXTRA, FULL, LADDER, SCHEMES, STANDS_FOR, TITLES
+from ways import average_of, constituents, of_pace, value_of
+
+
+def percent(share):
+    # Adding nothing turns -0.0 into 0.0.
+    return "" if share is None else f"{round(100 * share, 1) + 0:.1f} %"
+
+
+def improvement_rows(results, pace, latency, ways, stated):
+    programs, average = of_pace(results["programs"], pace, latency), results["averages"][pace][str(latency)]
+    rows = [[name, STANDS_FOR[name], *(percent(value_of(one, way)) for way in ways)]
+            for name, one in programs.items()]
+    rows.append(["**average**", "", *(percent(average_of(average, way)) for way in ways)])
+    rows.append(["**paper**, average", "", *(stated.get(way, "") for way in ways)])
+    return rows
+
+
+def tables(results, paper):
+    about, heads = results["about"]["programs"], ["program", "stands for"]
+    parts = {"programs": table(
+        [*heads, "what it is", "MB", "rows", "ms in DRAM alone", "faults a ms of it", "calibrated, ns an instruction"],
+        [[name, STANDS_FOR[name], about[name], one["footprint_mb"], f"{one['accesses'] / 1e6:.1f} M",
+          one["all_dram_ms"], one["faults_a_ms"], one["calibrated_ns"]] for name, one in results["programs"].items()])}
+    found = results["tunkrank"]
+    parts["accuracy"] = table(
+        ["programs", "DRAM, MB", "pages read ahead", "times those of one", "first tenth", "last half", "least", "all"],
+        [[name, f"{one['dram_pages'] * 4096 / 1e6:.0f}", f"{one['readaheads']:,}",
+          f"{one['readaheads'] / found['one']['readaheads']:.1f}",
+          *(percent(share) for share in course_shares(one["course"])), percent(one["accuracy"])]
+         for name, one in found.items()])
+    parts["latency"] = table(
+        [*heads, "no readahead, us", *(f"{extra} extra" for extra in EXTRA),
+         "device, no readahead, us", *(f"{extra} extra" for extra in EXTRA)],
+        [[name, STANDS_FOR[name],
+          *(cell for part in (0, 1)
+            for cell in (f"{line['none_ns'][part] / 1000:.1f}",
+                         *(f"{line[str(extra)][part]:.2f}" for extra in EXTRA)))]
+         for name, line in ((name, one["latency"]) for name, one in results["programs"].items())])
+    slow = {"combo": "18 %", "corp": "16 %", FULL: "34 %"}
+    for pace in TITLES:
+        parts[f"ladder-{pace}"] = table(
+            [*heads, *LADDER],
+            improvement_rows(results, pace, 50, LADDER,
+                             {"deadline": "-3 %", "no readahead": "1 %, up to 6 %", "10 devices": "7 %",
+                              "corp": "16 %"}))
+        parts[f"schemes-50us-{pace}"] = table(
+            [*heads, *SCHEMES, FULL], improvement_rows(results, pace, 50, [*SCHEMES, FULL], slow))
+    fast = {"spatial": "7.7 %", "combo": "7 %", "temporal": "about 6.2 %", "corp": "about 6.2 %", FULL: "21 %"}
+    parts["schemes-10us"] = table(
+        [*heads, *SCHEMES, FULL], improvement_rows(results, "calibrated", 10, [*SCHEMES, FULL], fast))
+    programs = of_pace(results["programs"], "calibrated", 50)
+    ways = ["baseline", "no readahead", *SCHEMES]
+    parts["faults"] = table(
+        [*heads, *ways],
+        [[name, STANDS_FOR[name], *(f"{one['ways'][way]['faults']:,}" for way in ways)]
+         for name, one in programs.items()])
+    stated = paper["story"]["utilisation_percent"]
+    utilised = ["baseline", "combo", "spatial", "temporal", "vldp", "corp"]
+    parts["utilisation"] = table(
+        [*heads, "paper, combo", *utilised],
+        [[name, STANDS_FOR[name], f"about {stated[STANDS_FOR[name]]} %" if STANDS_FOR[name] in stated else "",
+          *(percent(one["ways"][way]["accuracy"]) for way in utilised)]
+         for name, one in programs.items()])
+    for name, one_device in (("constituents", False), ("constituents-one-device", True)):
+        each, average = constituents(results, one_device)
+        parts[name] = table(
+            [*heads, "used, spatial", "used, temporal", "used, both", "both, of predictions", "both, of prefetches"],
+            [[program, STANDS_FOR[program], *constituent_cells(found)] for program, found in zip(programs, each)]
+            + [["**average**", "", *constituent_cells(average)],
+               ["**paper**", "", "", "", "very high", "about 10 %", "15 %"]])
+    parts["story"] = table(
+        [*heads, "predictions", "filtered", "queued", "wiped", "considered", "fetched"],
+        [[name, STANDS_FOR[name], f"{one['story']['predicted']:,}", *story_cells(one["story"])]
+         for name, one in programs.items()]
+        + [["**average**", "", "", *story_cells(results["averages"]["calibrated"]["50"]["story"])],
+           ["**paper**", "", "", "about 50 %", "about 50 %", "", "about 20 %", ""]])
+    return parts
+
+
+def constituent_cells(found):
+    used = [percent(found[name]["accuracy"]) if name in found else "" for name in CONSTITUENTS]
+    both = found.get("spatial+temporal", {"of_predictions": 0, "of_prefetches": 0})
+    return [*used, percent(both["of_predictions"]), percent(both["of_prefetches"])]
+
+
+def story_cells(one):
+    considered = one["in_memory"] + one["issued"]
+    return [percent(share) for share in
+            (one["filtered"], 1 - one["filtered"], one["wiped"], considered, one["issued"])]
+
+
+def course_shares(course):
+    """Of (end, accuracy): those of the first tenth and the last half, and the least."""
+    end = course[-1][0]
+    first = [share for at, share in course if at <= end / 10] or [course[0][1]]
+    last = [share for at, share in course if at > end / 2]
+    return mean(first), mean(last), min(share for _, share in course)

@@ -1,0 +1,42 @@
+"""What the chapter's runs are called, and where their figures are in the results."""
+
+# Which program stands for which of SparkBench's.
+STANDS_FOR = {
+    "kmeans": "KMeans",
+    "tree": "DecisionTree",
+    "ratings": "SVD++",
+    "distances": "PregelOps",
+    "triangles": "TriangleCount",
+    "components": "ConnectedComponent",
+    "strong": "StronglyConnectedComponent",
+    "ranks": "PageRank",
+}
+SCHEMES = ["spatial", "temporal", "combo", "vldp", "corp"]
+EXTRA = [1, 3, 7]
+LADDER = ["deadline", "no readahead", "10 devices", "corp"]
+FULL = "full DRAM"
+# Who of combo named a page.
+CONSTITUENTS = ["spatial", "temporal", "spatial+temporal"]
+ENDS = ["filtered", "wiped", "in_memory", "issued"]
+TITLES = {"recorded": "0.5 ns an instruction", "calibrated": "instructions slower, so that DRAM alone saves 34 %"}
+
+
+def of_pace(programs, pace, latency):
+    return {name: one[pace][str(latency)] for name, one in programs.items()}
+
+
+def value_of(one, way):
+    return one["full_dram"] if way == FULL else one["ways"][way]["improvement"]
+
+
+def average_of(average, way):
+    return average["full_dram"] if way == FULL else average["improvement"][way]
+
+
+def constituents(results, one_device):
+    """By who named them, what became of combo's prefetches of each program, and on average."""
+    if one_device:
+        each = [one["constituents_on_one_device"] for one in results["programs"].values()]
+        return each, results["constituents_on_one_device"]
+    each = [one["constituents"] for one in of_pace(results["programs"], "calibrated", 50).values()]
+    return each, results["averages"]["calibrated"]["50"]["constituents"]
