@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::sync::Arc;
 
-use terrace_heap::containers::HashMap;
+use terrace_heap::containers::{HashMap, Vector};
 use terrace_heap::medium::simulated::{Granule, Simulated};
 use terrace_heap::{Counts, Heap, Options, Place, Ptr};
 
@@ -96,4 +96,35 @@ fn puts_with_growth() {
         lines < 2000 * 6 && fences < 2000 * 3 / 2,
         "{lines} {fences}"
     );
+}
+
+/// What is changed, an intent, the element; and one fence.
+#[test]
+fn elements_of_a_vector() {
+    let heap = heap();
+    let small = Vector::<u64, _>::open(&heap, "small").unwrap();
+    let large = Vector::<Bytes, _>::open(&heap, "large").unwrap();
+    // The first four segments of the large ones, the first one of the small ones.
+    for value in 0..40 {
+        large.push(&[value; 8]).unwrap();
+    }
+    large.truncate(30).unwrap();
+    small.push(&0).unwrap();
+    small.push(&0).unwrap();
+    for value in 0..28 {
+        assert_eq!(cost(&heap, || small.push(&value).unwrap()), (3, 1));
+        assert_eq!(cost(&heap, || large.push(&[value; 8]).unwrap()), (3, 1));
+        assert_eq!(cost(&heap, || assert!(large.get(3).is_ok())), (0, 0));
+    }
+    assert_eq!(cost(&heap, || small.set(7, &100).unwrap()), (2, 1));
+    assert_eq!(cost(&heap, || assert!(large.pop().is_ok())), (2, 1));
+    assert_eq!(cost(&heap, || large.truncate(5).unwrap()), (2, 1));
+    let many = |count: u64| {
+        let all = || large.batch(|batch| (0..count).try_for_each(|i| batch.push(&[i; 8])));
+        all().unwrap();
+    };
+    // The first one with a log takes its chunk.
+    many(10);
+    let (lines, fences) = cost(&heap, || many(10));
+    assert!(lines <= 10 * 3 && fences == 1, "{lines} {fences}");
 }

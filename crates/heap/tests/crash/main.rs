@@ -4,3 +4,4 @@ mod harness;
 mod hash_map;
 mod objects;
 mod transactions;
+mod vector;

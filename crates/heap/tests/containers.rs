@@ -1,0 +1,124 @@
+//! Containers against their twins in the standard library, with the pool closed and opened in
+//! between; and what is no such container is refused.
+
+use std::sync::Arc;
+
+use proptest::prelude::*;
+use terrace_heap::containers::{HashMap, Vector};
+use terrace_heap::medium::simulated::{Granule, Simulated};
+use terrace_heap::{Heap, Options};
+
+type Memory = Arc<Simulated>;
+type TestHeap = Heap<Memory>;
+
+fn pool() -> Memory {
+    let pool = Arc::new(Simulated::new(1 << 20, Granule::Line));
+    let options = Options {
+        chunk_bytes: 4096,
+        lanes: 2,
+    };
+    drop(Heap::create_on(Arc::clone(&pool), &options).unwrap());
+    pool
+}
+
+fn open(pool: &Memory) -> TestHeap {
+    Heap::open_on(Arc::clone(pool)).unwrap()
+}
+
+/// What is used is what is reached.
+fn check(heap: &TestHeap, mut reached: Vec<u64>) {
+    reached.sort_unstable();
+    let used: Vec<u64> = heap.objects().iter().map(|object| object.offset).collect();
+    assert_eq!(reached, used);
+}
+
+/// An odd size, so that elements are filled up.
+fn bytes(value: u64) -> [u8; 21] {
+    std::array::from_fn(|i| (value >> (i % 8 * 8)) as u8 ^ i as u8)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(40))]
+
+    #[test]
+    fn a_vector_is_a_vec(
+        sessions in prop::collection::vec(
+            prop::collection::vec((0u32..12, any::<u64>()), 0..60), 1..4),
+    ) {
+        let (pool, mut twin) = (pool(), Vec::new());
+        for session in sessions {
+            let heap = open(&pool);
+            let vector = Vector::<[u8; 21], _>::open(&heap, "it").unwrap();
+            for (what, value) in session {
+                let (element, index) = (bytes(value), value % (twin.len() as u64 + 1));
+                match what {
+                    0..6 => {
+                        vector.push(&element).unwrap();
+                        twin.push(element);
+                    }
+                    6 | 7 => prop_assert_eq!(vector.pop().unwrap(), twin.pop()),
+                    8 => {
+                        let done = vector.set(index, &element);
+                        match twin.get_mut(index as usize) {
+                            Some(at) => {
+                                *at = element;
+                                prop_assert_eq!(done, Ok(()));
+                            }
+                            None => prop_assert!(done.is_err()),
+                        }
+                    }
+                    9 => {
+                        vector.truncate(index).unwrap();
+                        twin.truncate(index as usize);
+                    }
+                    // A batch that fails changes nothing; one that does not, all.
+                    _ => {
+                        let before = twin.clone();
+                        let done = vector.batch(|batch| {
+                            for i in 0..value % 30 {
+                                match i % 4 {
+                                    3 => assert_eq!(batch.pop()?, twin.pop()),
+                                    _ => {
+                                        batch.push(&bytes(i))?;
+                                        twin.push(bytes(i));
+                                    }
+                                }
+                            }
+                            if what == 11 {
+                                batch.set(u64::MAX, &element)?;
+                            }
+                            Ok(())
+                        });
+                        prop_assert_eq!(done.is_err(), what == 11);
+                        if what == 11 {
+                            twin = before;
+                        }
+                    }
+                }
+                prop_assert_eq!(vector.get(index).unwrap(), twin.get(index as usize).copied());
+            }
+            prop_assert_eq!(vector.iter().collect::<Result<Vec<_>, _>>().unwrap(), &twin[..]);
+            prop_assert_eq!(vector.len(), twin.len() as u64);
+            check(&heap, vector.objects().unwrap());
+        }
+    }
+}
+
+#[test]
+fn what_is_something_else_is_refused() {
+    let heap = open(&pool());
+    drop(Vector::<u32, _>::open(&heap, "vector").unwrap());
+    drop(HashMap::<u64, u64, _>::open_with_capacity(&heap, "map", 1).unwrap());
+    let refused = |error: Option<terrace_heap::Error>, sentence: &str| {
+        let error = error.unwrap().to_string();
+        assert!(error.contains(sentence), "{error}");
+    };
+    refused(
+        Vector::<u64, _>::open(&heap, "vector").err(),
+        "has elements of 4 bytes, not 8",
+    );
+    refused(
+        Vector::<u64, _>::open(&heap, "map").err(),
+        "is of something else",
+    );
+}
