@@ -1,10 +1,11 @@
 //! Containers against their twins in the standard library, with the pool closed and opened in
 //! between; and what is no such container is refused.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use proptest::prelude::*;
-use terrace_heap::containers::{HashMap, Vector};
+use terrace_heap::containers::{HashMap, Queue, Vector};
 use terrace_heap::medium::simulated::{Granule, Simulated};
 use terrace_heap::{Heap, Options};
 
@@ -102,6 +103,48 @@ proptest! {
             check(&heap, vector.objects().unwrap());
         }
     }
+
+    /// Elements so large that a segment has only a few.
+    #[test]
+    fn a_queue_is_a_deque(
+        sessions in prop::collection::vec(
+            prop::collection::vec((0u32..10, 1u64..8), 0..40), 1..4),
+    ) {
+        let (pool, mut twin) = (pool(), VecDeque::new());
+        for session in sessions {
+            let heap = open(&pool);
+            let queue = Queue::<[u64; 120], _>::open(&heap, "it").unwrap();
+            for (what, count) in session {
+                for i in 0..count {
+                    if what < 5 {
+                        queue.push(&[i; 120]).unwrap();
+                        twin.push_back([i; 120]);
+                    } else {
+                        prop_assert_eq!(queue.pop().unwrap(), twin.pop_front());
+                    }
+                }
+                prop_assert_eq!(queue.front().unwrap(), twin.front().copied());
+                prop_assert_eq!(queue.len(), twin.len() as u64);
+            }
+            prop_assert_eq!(queue.iter().collect::<Result<VecDeque<_>, _>>().unwrap(), twin.clone());
+            check(&heap, queue.objects().unwrap());
+        }
+    }
+}
+
+/// What goes while it is iterated over is left out, and what comes is not.
+#[test]
+fn a_queue_changes_under_an_iterator() {
+    let heap = open(&pool());
+    let queue = Queue::<[u64; 120], _>::open(&heap, "it").unwrap();
+    (0..10).for_each(|i| queue.push(&[i; 120]).unwrap());
+    let mut iter = queue.iter();
+    assert_eq!(iter.next(), Some(Ok([0; 120])));
+    (0..9).for_each(|_| assert!(queue.pop().unwrap().is_some()));
+    assert_eq!(iter.next(), Some(Ok([9; 120])));
+    assert_eq!(iter.next(), None);
+    (10..13).for_each(|i| queue.push(&[i; 120]).unwrap());
+    assert_eq!(iter.next(), Some(Ok([10; 120])));
 }
 
 #[test]
@@ -116,6 +159,15 @@ fn what_is_something_else_is_refused() {
     refused(
         Vector::<u64, _>::open(&heap, "vector").err(),
         "has elements of 4 bytes, not 8",
+    );
+    drop(Queue::<u32, _>::open(&heap, "queue").unwrap());
+    refused(
+        Queue::<u64, _>::open(&heap, "queue").err(),
+        "has elements of 4 bytes, not 8",
+    );
+    refused(
+        Queue::<u64, _>::open(&heap, "vector").err(),
+        "is of something else",
     );
     refused(
         Vector::<u64, _>::open(&heap, "map").err(),

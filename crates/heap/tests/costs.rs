@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::sync::Arc;
 
-use terrace_heap::containers::{HashMap, Vector};
+use terrace_heap::containers::{HashMap, Queue, Vector};
 use terrace_heap::medium::simulated::{Granule, Simulated};
 use terrace_heap::{Counts, Heap, Options, Place, Ptr};
 
@@ -127,4 +127,34 @@ fn elements_of_a_vector() {
     many(10);
     let (lines, fences) = cost(&heap, || many(10));
     assert!(lines <= 10 * 3 && fences == 1, "{lines} {fences}");
+}
+
+#[test]
+fn elements_of_a_queue() {
+    let heap = heap();
+    let small = Queue::<u64, _>::open(&heap, "small").unwrap();
+    let large = Queue::<Bytes, _>::open(&heap, "large").unwrap();
+    // The first one of each takes its segment.
+    for value in 0..4 {
+        small.push(&value).unwrap();
+        large.push(&[value; 8]).unwrap();
+    }
+    for value in 0..50 {
+        assert_eq!(cost(&heap, || small.push(&value).unwrap()), (3, 1));
+        assert_eq!(cost(&heap, || large.push(&[value; 8]).unwrap()), (3, 1));
+        assert_eq!(cost(&heap, || assert!(large.front().is_ok())), (0, 0));
+        assert_eq!(cost(&heap, || assert!(large.pop().is_ok())), (2, 1));
+    }
+    let many = || {
+        for value in 0..1000 {
+            large.push(&[value; 8]).unwrap();
+            large.pop().unwrap();
+        }
+    };
+    let (lines, fences) = cost(&heap, many);
+    // Of 63 elements one needs a segment, which is made of zeros and freed.
+    assert!(
+        lines < 1000 * 5 + 1000 * 2 && fences < 2000 * 21 / 20,
+        "{lines} {fences}"
+    );
 }

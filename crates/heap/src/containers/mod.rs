@@ -5,8 +5,10 @@
 //! and frees one, one that fills a slot of an object and makes it seen, and transactions for all else.
 
 pub mod hash_map;
+pub mod queue;
 pub mod vector;
 mod words;
 
 pub use hash_map::HashMap;
+pub use queue::Queue;
 pub use vector::Vector;

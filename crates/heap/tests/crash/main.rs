@@ -3,5 +3,6 @@
 mod harness;
 mod hash_map;
 mod objects;
+mod queue;
 mod transactions;
 mod vector;
