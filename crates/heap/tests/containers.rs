@@ -1,13 +1,15 @@
 //! Containers against their twins in the standard library, with the pool closed and opened in
 //! between; and what is no such container is refused.
 
-use std::collections::VecDeque;
+use std::collections::{self, VecDeque};
+use std::fmt::Debug;
+use std::ops::Bound;
 use std::sync::Arc;
 
 use proptest::prelude::*;
-use terrace_heap::containers::{HashMap, Queue, Vector};
+use terrace_heap::containers::{BTreeMap, HashMap, Queue, Vector};
 use terrace_heap::medium::simulated::{Granule, Simulated};
-use terrace_heap::{Heap, Options};
+use terrace_heap::{Error, Heap, Options, Plain};
 
 type Memory = Arc<Simulated>;
 type TestHeap = Heap<Memory>;
@@ -36,6 +38,80 @@ fn check(heap: &TestHeap, mut reached: Vec<u64>) {
 /// An odd size, so that elements are filled up.
 fn bytes(value: u64) -> [u8; 21] {
     std::array::from_fn(|i| (value >> (i % 8 * 8)) as u8 ^ i as u8)
+}
+
+type Session = Vec<(u32, u16, u64)>;
+
+/// Keys are all below 500.
+fn tree_is_a_tree<K: Plain + Ord + Debug>(sessions: Vec<Session>, key: impl Fn(u64) -> K) {
+    let (pool, mut twin) = (pool(), collections::BTreeMap::new());
+    for session in sessions {
+        let heap = open(&pool);
+        let tree = BTreeMap::<K, u64, _>::open(&heap, "it").unwrap();
+        for (what, at, value) in session {
+            let (at, count) = (u64::from(at), value % 40);
+            match what {
+                // Ascending, descending and scattered ones.
+                0..6 => {
+                    for i in 0..count {
+                        let k = key([at + i, at + 600 - i, at + i * 37][what as usize % 3] % 500);
+                        assert_eq!(tree.insert(&k, &value).unwrap(), twin.insert(k, value));
+                    }
+                }
+                6..9 => {
+                    for i in 0..count {
+                        let k = key((at + i * [1, 13][what as usize % 2]) % 500);
+                        assert_eq!(tree.remove(&k).unwrap(), twin.remove(&k));
+                    }
+                }
+                // A batch that fails changes nothing; one that does not, all.
+                _ => {
+                    let before = twin.clone();
+                    let done = tree.batch(|batch| {
+                        for i in 0..count * 2 {
+                            let k = key((at + i * i) % 500);
+                            match i / 10 % 2 == value % 2 {
+                                true => assert_eq!(batch.remove(&k)?, twin.remove(&k)),
+                                false => assert_eq!(batch.insert(&k, &i)?, twin.insert(k, i)),
+                            }
+                            assert_eq!(batch.get(&k)?, twin.get(&k).copied());
+                        }
+                        match what {
+                            9 => Err(Error::usage("no")),
+                            _ => Ok(()),
+                        }
+                    });
+                    if done.is_err() {
+                        twin = before;
+                    }
+                }
+            }
+            assert_eq!(tree.get(&key(at)).unwrap(), twin.get(&key(at)).copied());
+            assert_eq!(tree.len().unwrap(), twin.len() as u64);
+            let pair = |(k, v): (&K, &u64)| (*k, *v);
+            assert_eq!(tree.first().unwrap(), twin.first_key_value().map(pair));
+            assert_eq!(tree.last().unwrap(), twin.last_key_value().map(pair));
+            let range = (Bound::Excluded(key(at)), Bound::Included(key(at + count)));
+            let found: Result<Vec<_>, _> = tree.range(range).collect();
+            if count > 0 {
+                assert_eq!(
+                    found.unwrap(),
+                    twin.range(range).map(pair).collect::<Vec<_>>()
+                );
+            } else {
+                assert_eq!(found.unwrap(), []);
+            }
+        }
+        let all: Result<collections::BTreeMap<_, _>, _> = tree.iter().collect();
+        assert_eq!(all.unwrap(), twin);
+        assert_eq!(tree.is_empty().unwrap(), twin.is_empty());
+        check(&heap, tree.objects().unwrap());
+    }
+}
+
+fn sessions() -> impl Strategy<Value = Vec<Session>> {
+    let op = (0u32..11, 0u16..500, any::<u64>());
+    prop::collection::vec(prop::collection::vec(op, 0..25), 1..4)
 }
 
 proptest! {
@@ -104,6 +180,17 @@ proptest! {
         }
     }
 
+    #[test]
+    fn a_tree_is_a_tree(sessions in sessions()) {
+        tree_is_a_tree(sessions, |key| key as u16);
+    }
+
+    /// Keys so large that nodes have only a few.
+    #[test]
+    fn a_high_tree_is_a_tree(sessions in sessions()) {
+        tree_is_a_tree(sessions, |key| [key; 16]);
+    }
+
     /// Elements so large that a segment has only a few.
     #[test]
     fn a_queue_is_a_deque(
@@ -169,6 +256,17 @@ fn what_is_something_else_is_refused() {
         Queue::<u64, _>::open(&heap, "vector").err(),
         "is of something else",
     );
+    let tree = BTreeMap::<u32, [u64; 2], _>::open(&heap, "tree").unwrap();
+    refused(
+        BTreeMap::<u64, u64, _>::open(&heap, "tree").err(),
+        "has keys of 4 and values of 16 bytes",
+    );
+    refused(
+        BTreeMap::<u64, u64, _>::open(&heap, "queue").err(),
+        "is of something else",
+    );
+    let within = heap.transaction(|_| tree.insert(&1, &[1; 2]));
+    refused(within.err(), "can only be changed by a batch");
     refused(
         Vector::<u64, _>::open(&heap, "map").err(),
         "is of something else",

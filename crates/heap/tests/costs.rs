@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::sync::Arc;
 
-use terrace_heap::containers::{HashMap, Queue, Vector};
+use terrace_heap::containers::{BTreeMap, HashMap, Queue, Vector};
 use terrace_heap::medium::simulated::{Granule, Simulated};
 use terrace_heap::{Counts, Heap, Options, Place, Ptr};
 
@@ -157,4 +157,35 @@ fn elements_of_a_queue() {
         lines < 1000 * 5 + 1000 * 2 && fences < 2000 * 21 / 20,
         "{lines} {fences}"
     );
+}
+
+/// 64 bytes each: two lines of their own. Leaves of small ones are split now and then.
+#[test]
+fn entries_of_a_tree() {
+    let heap = heap();
+    let large = BTreeMap::<Bytes, Bytes, _>::open(&heap, "large").unwrap();
+    large.insert(&[0; 8], &[0; 8]).unwrap();
+    large.insert(&[1; 8], &[1; 8]).unwrap();
+    for key in 0..30 {
+        let put = || assert_eq!(large.insert(&[2; 8], &[key; 8]), Ok(None));
+        assert_eq!(cost(&heap, put), (4, 1), "{key}");
+        let replace = || assert!(large.insert(&[1; 8], &[key; 8]).unwrap().is_some());
+        assert_eq!(cost(&heap, replace), (4, 1), "{key}");
+        let get = || assert_eq!(large.get(&[2; 8]), Ok(Some([key; 8])));
+        assert_eq!(cost(&heap, get), (0, 0));
+        let delete = || assert!(large.remove(&[2; 8]).unwrap().is_some());
+        assert_eq!(cost(&heap, delete), (2, 1), "{key}");
+    }
+    let small = BTreeMap::<u64, u64, _>::open(&heap, "small").unwrap();
+    let puts = || (0..2000).for_each(|i| assert!(small.insert(&(i * 7919 % 2000), &i).is_ok()));
+    let (lines, fences) = cost(&heap, puts);
+    assert!(
+        lines < 2000 * 6 && fences < 2000 * 11 / 10,
+        "{lines} {fences}"
+    );
+    let many = || small.batch(|batch| (0..100).try_for_each(|i| batch.insert(&i, &7).map(drop)));
+    many().unwrap();
+    let batch = || small.batch(|batch| (0..100).try_for_each(|i| batch.insert(&i, &8).map(drop)));
+    let (lines, fences) = cost(&heap, || batch().unwrap());
+    assert!(lines < 100 * 2 && fences == 1, "{lines} {fences}");
 }

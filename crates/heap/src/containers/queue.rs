@@ -7,7 +7,8 @@
 //! freed with the first element of the next one that goes, so that this is a single operation, and
 //! the last segment always stays.
 //!
-//! Any number of threads can use a queue at the same time; those that change it take turns.
+//! Any number of threads can use a queue at the same time; those that change it take turns. What is
+//! done to a queue happens at once, also within a transaction.
 
 use std::marker::PhantomData;
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};

@@ -1,5 +1,6 @@
 //! What crashes leave: see `harness`.
 
+mod btree_map;
 mod harness;
 mod hash_map;
 mod objects;

@@ -99,9 +99,10 @@ impl<T: Pod, M: Medium> Vector<T, M> {
     ///
     /// # Errors
     ///
-    /// There is no such element, the vector is damaged, or a fence failed.
+    /// A transaction is under way, in which only a batch is allowed; there is no such element, the
+    /// vector is damaged, or a fence failed.
     pub fn set(&self, index: u64, value: &T) -> Result<()> {
-        let _writing = self.write();
+        let _writing = self.write_alone()?;
         let at = self.existing(self.pool(), index)?;
         let bytes = bytemuck::bytes_of(value);
         self.heap
@@ -113,9 +114,9 @@ impl<T: Pod, M: Medium> Vector<T, M> {
     ///
     /// # Errors
     ///
-    /// There is no room, the vector is damaged, or a fence failed.
+    /// A transaction is under way; there is no room, the vector is damaged, or a fence failed.
     pub fn push(&self, value: &T) -> Result<()> {
-        let _writing = self.write();
+        let _writing = self.write_alone()?;
         let len = self.len();
         self.check_room(len)?;
         let position = self.shape.position(len);
@@ -137,9 +138,9 @@ impl<T: Pod, M: Medium> Vector<T, M> {
     ///
     /// # Errors
     ///
-    /// The vector is damaged, or a fence failed.
+    /// A transaction is under way, the vector is damaged, or a fence failed.
     pub fn pop(&self) -> Result<Option<T>> {
-        let _writing = self.write();
+        let _writing = self.write_alone()?;
         let Some(last) = self.len().checked_sub(1) else {
             return Ok(None);
         };
@@ -152,9 +153,9 @@ impl<T: Pod, M: Medium> Vector<T, M> {
     ///
     /// # Errors
     ///
-    /// A fence failed.
+    /// A transaction is under way, or a fence failed.
     pub fn truncate(&self, len: u64) -> Result<()> {
-        let _writing = self.write();
+        let _writing = self.write_alone()?;
         match len < self.len() {
             true => self.set_len(len),
             false => Ok(()),
@@ -243,6 +244,12 @@ impl<T: Pod, M: Medium> Vector<T, M> {
 
     fn write(&self) -> RwLockWriteGuard<'_, ()> {
         self.turn.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// As `write`, for what is no part of a transaction.
+    fn write_alone(&self) -> Result<RwLockWriteGuard<'_, ()>> {
+        self.heap.expect_no_transaction("a vector")?;
+        Ok(self.write())
     }
 
     fn pool(&self) -> &Pool<M> {
