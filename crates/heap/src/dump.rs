@@ -304,6 +304,18 @@ impl<M: Medium> Dump<M> {
                     items = self.log(&commit);
                 }
             }
+            Intent::Slot {
+                filled,
+                pairs,
+                count,
+            } => {
+                first.fields.push(("kind", "slot".into()));
+                first.fields.push(("slot", filled.offset.into()));
+                first.fields.push(("bytes", u64::from(filled.len).into()));
+                first
+                    .fields
+                    .push(("words", in_words(&pairs[..count]).into()));
+            }
             Intent::Undo { entries } => {
                 first.fields.push(("kind", "undo".into()));
                 first.fields.push(("log", entries.into()));

@@ -7,7 +7,7 @@ use crate::checksum::{Checksum, padded};
 use crate::error::{Cause, Error, Result};
 use crate::lane::window::Range;
 use crate::lane::{Held, Lanes};
-use crate::layout::intent::{INTENT_WORDS, Intent, MAX_PAIRS};
+use crate::layout::intent::{Filled, INTENT_WORDS, Intent, MAX_PAIRS, MAX_SLOT_PAIRS};
 use crate::layout::record::{CHECK_AT, MAX_BYTES, RECORD_BYTES, Record, UNIT};
 use crate::medium::{LINE_BYTES, Medium, WORD_BYTES};
 
@@ -186,6 +186,65 @@ impl<M: Medium> Core<M> {
         Ok(())
     }
 
+    /// Fills a slot of an object, at which nobody looks, and changes at most two words by which it
+    /// comes to be seen: one line besides those of the slot and the words. The caller holds off all
+    /// others that would change either. Each part is filled with zeros to a whole word.
+    ///
+    /// # Errors
+    ///
+    /// A fence failed.
+    pub fn fill_slot(&self, at: u64, parts: &[&[u8]], words: &[(u64, u64)]) -> Result<()> {
+        let pool = &self.space.pool;
+        let len = Contents::Parts(parts).bytes();
+        let slot = Range { offset: at, len };
+        let mut held = self.hold();
+        if held.last_names(slot) {
+            self.pass(&mut held)?;
+        }
+        let mut ranges = [slot; 1 + MAX_SLOT_PAIRS];
+        let mut pairs = [(0, 0); MAX_SLOT_PAIRS];
+        pairs[..words.len()].copy_from_slice(words);
+        for (range, &(offset, _)) in ranges[1..].iter_mut().zip(words) {
+            *range = Range::word(offset);
+        }
+        let ranges = &ranges[..=words.len()];
+        held.settle_others(&self.space, ranges)?;
+        let (mut next, mut sum) = (at, Checksum::new(at));
+        for part in parts {
+            pool.store_padded(next, part);
+            sum.bytes(part);
+            next += part.len().next_multiple_of(8) as u64;
+        }
+        pool.medium.flush(at, len);
+        let intent = Intent::Slot {
+            filled: Filled {
+                offset: at,
+                len: len as u32,
+                check: sum.finish() as u32,
+            },
+            pairs,
+            count: words.len(),
+        };
+        self.store_intent(&mut held, &intent);
+        held.fence(&self.space, ranges)?;
+        for &(offset, value) in words {
+            pool.medium.store_word(offset, value);
+            pool.medium.flush(offset, WORD_BYTES);
+        }
+        Ok(())
+    }
+
+    /// An operation that changes nothing: what the one before has changed is durable after it.
+    fn pass(&self, held: &mut Held) -> Result<()> {
+        let intent = Intent::Words {
+            pairs: [(0, 0); MAX_PAIRS],
+            count: 0,
+            records: 0,
+        };
+        self.store_intent(held, &intent);
+        held.fence(&self.space, &[])
+    }
+
     /// An object is no longer in use, by the operation that is under way.
     pub fn free(&self, held: &mut Held, object: Object) {
         self.set_record(object.offset, 0);
@@ -338,7 +397,8 @@ impl<M: Medium> Core<M> {
     }
 }
 
-/// The check of an object as a record has it: of `bytes` bytes, a multiple of 16, at `offset`.
+/// The check of an object or slot as a record or intent has it: of `bytes` bytes, a multiple of 8, at
+/// `offset`.
 pub(crate) fn check_of<M: Medium>(space: &Space<M>, offset: u64, bytes: u64) -> u32 {
     let mut sum = Checksum::new(offset);
     for at in (offset..offset + bytes).step_by(8) {

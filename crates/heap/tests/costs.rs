@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::sync::Arc;
 
-use terrace_heap::containers::HashMap;
+use terrace_heap::containers::{BTreeMap, HashMap, Queue, Vector};
 use terrace_heap::medium::simulated::{Granule, Simulated};
 use terrace_heap::{Counts, Heap, Options, Place, Ptr};
 
@@ -97,4 +97,96 @@ fn puts_with_growth() {
         lines < 2000 * 6 && fences < 2000 * 3 / 2,
         "{lines} {fences}"
     );
+}
+
+/// What is changed, an intent, the element; and one fence.
+#[test]
+fn elements_of_a_vector() {
+    let heap = heap();
+    let small = Vector::<u64, _>::open(&heap, "small").unwrap();
+    let large = Vector::<Bytes, _>::open(&heap, "large").unwrap();
+    // The first four segments of the large ones, the first one of the small ones.
+    for value in 0..40 {
+        large.push(&[value; 8]).unwrap();
+    }
+    large.truncate(30).unwrap();
+    small.push(&0).unwrap();
+    small.push(&0).unwrap();
+    for value in 0..28 {
+        assert_eq!(cost(&heap, || small.push(&value).unwrap()), (3, 1));
+        assert_eq!(cost(&heap, || large.push(&[value; 8]).unwrap()), (3, 1));
+        assert_eq!(cost(&heap, || assert!(large.get(3).is_ok())), (0, 0));
+    }
+    assert_eq!(cost(&heap, || small.set(7, &100).unwrap()), (2, 1));
+    assert_eq!(cost(&heap, || assert!(large.pop().is_ok())), (2, 1));
+    assert_eq!(cost(&heap, || large.truncate(5).unwrap()), (2, 1));
+    let many = |count: u64| {
+        let all = || large.batch(|batch| (0..count).try_for_each(|i| batch.push(&[i; 8])));
+        all().unwrap();
+    };
+    // The first one with a log takes its chunk.
+    many(10);
+    let (lines, fences) = cost(&heap, || many(10));
+    assert!(lines <= 10 * 3 && fences == 1, "{lines} {fences}");
+}
+
+#[test]
+fn elements_of_a_queue() {
+    let heap = heap();
+    let small = Queue::<u64, _>::open(&heap, "small").unwrap();
+    let large = Queue::<Bytes, _>::open(&heap, "large").unwrap();
+    // The first one of each takes its segment.
+    for value in 0..4 {
+        small.push(&value).unwrap();
+        large.push(&[value; 8]).unwrap();
+    }
+    for value in 0..50 {
+        assert_eq!(cost(&heap, || small.push(&value).unwrap()), (3, 1));
+        assert_eq!(cost(&heap, || large.push(&[value; 8]).unwrap()), (3, 1));
+        assert_eq!(cost(&heap, || assert!(large.front().is_ok())), (0, 0));
+        assert_eq!(cost(&heap, || assert!(large.pop().is_ok())), (2, 1));
+    }
+    let many = || {
+        for value in 0..1000 {
+            large.push(&[value; 8]).unwrap();
+            large.pop().unwrap();
+        }
+    };
+    let (lines, fences) = cost(&heap, many);
+    // Of 63 elements one needs a segment, which is made of zeros and freed.
+    assert!(
+        lines < 1000 * 5 + 1000 * 2 && fences < 2000 * 21 / 20,
+        "{lines} {fences}"
+    );
+}
+
+/// 64 bytes each: two lines of their own. Leaves of small ones are split now and then.
+#[test]
+fn entries_of_a_tree() {
+    let heap = heap();
+    let large = BTreeMap::<Bytes, Bytes, _>::open(&heap, "large").unwrap();
+    large.insert(&[0; 8], &[0; 8]).unwrap();
+    large.insert(&[1; 8], &[1; 8]).unwrap();
+    for key in 0..30 {
+        let put = || assert_eq!(large.insert(&[2; 8], &[key; 8]), Ok(None));
+        assert_eq!(cost(&heap, put), (4, 1), "{key}");
+        let replace = || assert!(large.insert(&[1; 8], &[key; 8]).unwrap().is_some());
+        assert_eq!(cost(&heap, replace), (4, 1), "{key}");
+        let get = || assert_eq!(large.get(&[2; 8]), Ok(Some([key; 8])));
+        assert_eq!(cost(&heap, get), (0, 0));
+        let delete = || assert!(large.remove(&[2; 8]).unwrap().is_some());
+        assert_eq!(cost(&heap, delete), (2, 1), "{key}");
+    }
+    let small = BTreeMap::<u64, u64, _>::open(&heap, "small").unwrap();
+    let puts = || (0..2000).for_each(|i| assert!(small.insert(&(i * 7919 % 2000), &i).is_ok()));
+    let (lines, fences) = cost(&heap, puts);
+    assert!(
+        lines < 2000 * 6 && fences < 2000 * 11 / 10,
+        "{lines} {fences}"
+    );
+    let many = || small.batch(|batch| (0..100).try_for_each(|i| batch.insert(&i, &7).map(drop)));
+    many().unwrap();
+    let batch = || small.batch(|batch| (0..100).try_for_each(|i| batch.insert(&i, &8).map(drop)));
+    let (lines, fences) = cost(&heap, || batch().unwrap());
+    assert!(lines < 100 * 2 && fences == 1, "{lines} {fences}");
 }

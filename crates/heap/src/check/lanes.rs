@@ -73,6 +73,17 @@ fn check_intent<M: Medium>(
 ) -> Result<(), String> {
     match intent {
         Intent::Words { pairs, count, .. } => check_words(space, &pairs[..*count]),
+        Intent::Slot {
+            filled,
+            pairs,
+            count,
+        } => match space.pool.holds(filled.offset, filled.len.into()) {
+            true => check_words(space, &pairs[..*count]),
+            false => Err(format!(
+                "has filled a slot at {}, which is not in the pool",
+                filled.offset
+            )),
+        },
         Intent::Commit(commit) => match log::entries(space, commit) {
             Ok(entries) => check_words(space, &entries.words),
             Err(error) if happened => Err(format!("cannot be: {error}")),

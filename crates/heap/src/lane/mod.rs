@@ -229,6 +229,13 @@ impl Held<'_> {
         Ok(())
     }
 
+    /// Whether this lane's last operation names any of these bytes. If so a crash before the next
+    /// one's fence could have them written, or looked at, once more.
+    #[inline]
+    pub fn last_names(&self, range: Range) -> bool {
+        self.lane.window.last_names(range)
+    }
+
     /// What was flushed becomes durable, and with it the next operation, which is going to change
     /// these ranges in place.
     ///

@@ -125,6 +125,28 @@ impl Window {
         })
     }
 
+    /// Whether the last operation, if it is not settled, names any of these bytes.
+    #[inline]
+    pub fn last_names(&self, range: Range) -> bool {
+        let fenced = self.fenced.load(Ordering::Acquire);
+        if fenced <= self.settled() {
+            return false;
+        }
+        let words = &self.ranges[fenced as usize % KEPT];
+        let words = [0, 1].map(|i| words[i].load(Ordering::Relaxed));
+        match words[0] {
+            WIDE => {
+                let wide = lock(&self.wide);
+                let theirs = &wide[fenced as usize % KEPT];
+                theirs.iter().any(|other| range.overlaps(*other))
+            }
+            _ => words
+                .map(Range::unpack)
+                .iter()
+                .any(|other| range.overlaps(*other)),
+        }
+    }
+
     /// Makes certain that nothing that concerns these ranges is ever done again. The caller holds
     /// off all others that would change them. `at` is where the pool says what is settled.
     ///
@@ -240,6 +262,8 @@ mod tests {
         }
         assert!(window.may_concern(&word(14 * 8)) && window.may_concern(&word(13 * 8)));
         assert!(!window.may_concern(&word(12 * 8)) && !window.may_concern(&word(4096)));
+        assert!(window.last_names(Range::word(14 * 8)));
+        assert!(!window.last_names(Range::word(13 * 8)));
     }
 
     #[test]
@@ -249,5 +273,6 @@ mod tests {
         window.enter(1, &three);
         assert_eq!(window.kept(&lock(&window.wide), 1), three);
         assert!(window.may_concern(&[Range::word(1600)]));
+        assert!(window.last_names(Range::word(1600)) && !window.last_names(Range::word(1608)));
     }
 }

@@ -10,6 +10,9 @@ pub(crate) const MAX_PAIRS: usize = 3;
 /// The most objects that belong to an intent without a log.
 pub(crate) const MAX_RECORDS: u64 = 255;
 
+/// The most words by which a slot that an intent fills comes to be seen.
+pub(crate) const MAX_SLOT_PAIRS: usize = 2;
+
 /// Bits of the fields of the first word.
 const KIND_AT: u32 = FIELD_BITS;
 const PAIRS_AT: u32 = FIELD_BITS + 4;
@@ -34,6 +37,26 @@ pub(crate) enum Intent {
         /// Offset of the first entry.
         entries: u64,
     },
+    /// A slot was filled where nobody looks, and a few words change by which it is seen.
+    Slot {
+        /// What it was filled with.
+        filled: Filled,
+        /// Offsets and new values, the first `count` of them.
+        pairs: [(u64, u64); MAX_SLOT_PAIRS],
+        /// How many.
+        count: usize,
+    },
+}
+
+/// What a slot was filled with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Filled {
+    /// Offset of the slot.
+    pub offset: u64,
+    /// Bytes, a multiple of 8.
+    pub len: u32,
+    /// Their check.
+    pub check: u32,
 }
 
 /// Where in a lane's transaction log the changes lie.
@@ -82,6 +105,19 @@ impl Intent {
                 words[1] = *entries;
                 (3, 0, 0)
             }
+            Intent::Slot {
+                filled,
+                pairs,
+                count,
+            } => {
+                for (i, &(offset, value)) in pairs[..*count].iter().enumerate() {
+                    words[1 + 2 * i] = offset;
+                    words[2 + 2 * i] = value;
+                }
+                words[5] = filled.offset;
+                words[6] = u64::from(filled.len) | u64::from(filled.check) << 32;
+                (4, *count as u64, 0)
+            }
         };
         words[0] = sequence | kind << KIND_AT | count << PAIRS_AT | few << RECORDS_AT;
         words[7] = checksum(at, &words[..7]);
@@ -108,6 +144,15 @@ impl Intent {
                 log: words[6],
             }),
             3 => Intent::Undo { entries: words[1] },
+            4 => Intent::Slot {
+                filled: Filled {
+                    offset: words[5],
+                    len: words[6] as u32,
+                    check: (words[6] >> 32) as u32,
+                },
+                pairs: std::array::from_fn(|i| (words[1 + 2 * i], words[2 + 2 * i])),
+                count: ((words[0] >> PAIRS_AT) as usize & 0xf).min(MAX_SLOT_PAIRS),
+            },
             _ => return None,
         };
         Some((words[0] & FIELD_MAX, intent))
@@ -135,6 +180,15 @@ mod tests {
                 log: 6,
             }),
             Intent::Undo { entries: 4096 },
+            Intent::Slot {
+                filled: Filled {
+                    offset: 8192,
+                    len: 144,
+                    check: u32::MAX,
+                },
+                pairs: [(8, 1), (0, 0)],
+                count: 1,
+            },
         ];
         for intent in intents {
             let words = intent.encode(64, 77);

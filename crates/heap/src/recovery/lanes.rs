@@ -4,7 +4,7 @@ use crate::allocator::Space;
 use crate::error::{Error, Result};
 use crate::lane::log;
 use crate::layout::chunk::Use;
-use crate::layout::intent::{Commit, Intent};
+use crate::layout::intent::{Commit, Filled, Intent};
 use crate::layout::record::{CHECK_AT, RECORD_BYTES, Record};
 use crate::layout::{checked, unchecked};
 use crate::medium::{Medium, WORD_BYTES};
@@ -151,6 +151,7 @@ impl<'l> Lane<'l> {
             Some(Intent::Words { records, .. }) => *records,
             Some(Intent::Commit(commit)) => commit.records,
             Some(Intent::Undo { .. }) => return false,
+            Some(Intent::Slot { filled, .. }) => return is_filled(space, filled),
             None => 1,
         };
         let alone = self.intent(top).is_none();
@@ -173,6 +174,11 @@ impl<'l> Lane<'l> {
                     set(space, offset, value, places)?;
                 }
             }
+            Some(Intent::Slot { pairs, count, .. }) => {
+                for &(offset, value) in &pairs[..*count] {
+                    set(space, offset, value, places)?;
+                }
+            }
             Some(Intent::Commit(commit)) => repeat_commit(space, commit, places)?,
             Some(Intent::Undo { .. }) | None => {
                 let alone = |(_, record): &&(u64, Record)| !record.of_intent;
@@ -183,6 +189,13 @@ impl<'l> Lane<'l> {
         }
         Ok(())
     }
+}
+
+/// Whether a slot holds what it was filled with.
+fn is_filled<M: Medium>(space: &Space<M>, filled: &Filled) -> bool {
+    let len = u64::from(filled.len);
+    let within = len.is_multiple_of(WORD_BYTES) && space.pool.holds(filled.offset, len);
+    within && check_of(space, filled.offset, len) == filled.check
 }
 
 fn repeat_commit<M: Medium>(

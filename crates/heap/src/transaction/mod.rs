@@ -100,7 +100,29 @@ impl<M: Medium> Heap<M> {
 
     /// Whether this thread is within a transaction of this heap.
     pub fn in_transaction(&self) -> bool {
-        ACTIVE.with_borrow(|active| active.iter().any(|(heap, _)| *heap == self.id()))
+        self.active().is_some()
+    }
+
+    /// The transaction of this heap that this thread has under way.
+    fn active(&self) -> Option<*const Transaction<'_, M>> {
+        ACTIVE.with_borrow(|active| {
+            let of_this = active.iter().find(|(heap, _)| *heap == self.id());
+            of_this.map(|&(_, transaction)| transaction.cast())
+        })
+    }
+
+    /// Refuses to do what is no part of a transaction while one is under way.
+    ///
+    /// # Errors
+    ///
+    /// One is.
+    pub(crate) fn expect_no_transaction(&self, what: &str) -> Result<()> {
+        match self.active() {
+            None => Ok(()),
+            Some(_) => Err(Error::usage(format!(
+                "within a transaction {what} can only be changed by a batch"
+            ))),
+        }
     }
 
     fn begin<R, E: From<Error>>(
@@ -108,11 +130,7 @@ impl<M: Medium> Heap<M> {
         in_place: bool,
         work: impl FnOnce(&Transaction<M>) -> std::result::Result<R, E>,
     ) -> std::result::Result<R, E> {
-        let outer = ACTIVE.with_borrow(|active| {
-            let of_this = active.iter().find(|(heap, _)| *heap == self.id());
-            of_this.map(|&(_, transaction)| transaction.cast::<Transaction<M>>())
-        });
-        if let Some(outer) = outer {
+        if let Some(outer) = self.active() {
             // SAFETY: it is of this heap, so of this type, and it is on the stack of this thread
             // until `Active` is dropped.
             let outer = unsafe { &*outer };

@@ -201,3 +201,13 @@ fn check<S: Subject>(image: &Arc<Simulated>, context: &Context<S>, and: &str) {
     let used: Vec<u64> = heap.objects().iter().map(|object| object.offset).collect();
     assert_eq!(reached, used, "{when}: what is reached is not what is used");
 }
+
+/// Numbers below the bound that each call names, the same ones for the same seed.
+pub fn random(mut seed: u64) -> impl FnMut(u64) -> u64 {
+    move |bound| {
+        seed = seed
+            .wrapping_mul(6364136223846793005)
+            .wrapping_add(1442695040888963407);
+        (seed >> 33) % bound
+    }
+}

@@ -1,0 +1,275 @@
+//! Containers against their twins in the standard library, with the pool closed and opened in
+//! between; and what is no such container is refused.
+
+use std::collections::{self, VecDeque};
+use std::fmt::Debug;
+use std::ops::Bound;
+use std::sync::Arc;
+
+use proptest::prelude::*;
+use terrace_heap::containers::{BTreeMap, HashMap, Queue, Vector};
+use terrace_heap::medium::simulated::{Granule, Simulated};
+use terrace_heap::{Error, Heap, Options, Plain};
+
+type Memory = Arc<Simulated>;
+type TestHeap = Heap<Memory>;
+
+fn pool() -> Memory {
+    let pool = Arc::new(Simulated::new(1 << 20, Granule::Line));
+    let options = Options {
+        chunk_bytes: 4096,
+        lanes: 2,
+        ..Options::default()
+    };
+    drop(Heap::create_on(Arc::clone(&pool), &options).unwrap());
+    pool
+}
+
+fn open(pool: &Memory) -> TestHeap {
+    Heap::open_on(Arc::clone(pool)).unwrap()
+}
+
+/// What is used is what is reached.
+fn check(heap: &TestHeap, mut reached: Vec<u64>) {
+    reached.sort_unstable();
+    let used: Vec<u64> = heap.objects().iter().map(|object| object.offset).collect();
+    assert_eq!(reached, used);
+}
+
+/// An odd size, so that elements are filled up.
+fn bytes(value: u64) -> [u8; 21] {
+    std::array::from_fn(|i| (value >> (i % 8 * 8)) as u8 ^ i as u8)
+}
+
+type Session = Vec<(u32, u16, u64)>;
+
+/// Keys are all below 500.
+fn tree_is_a_tree<K: Plain + Ord + Debug>(sessions: Vec<Session>, key: impl Fn(u64) -> K) {
+    let (pool, mut twin) = (pool(), collections::BTreeMap::new());
+    for session in sessions {
+        let heap = open(&pool);
+        let tree = BTreeMap::<K, u64, _>::open(&heap, "it").unwrap();
+        for (what, at, value) in session {
+            let (at, count) = (u64::from(at), value % 40);
+            match what {
+                // Ascending, descending and scattered ones.
+                0..6 => {
+                    for i in 0..count {
+                        let k = key([at + i, at + 600 - i, at + i * 37][what as usize % 3] % 500);
+                        assert_eq!(tree.insert(&k, &value).unwrap(), twin.insert(k, value));
+                    }
+                }
+                6..9 => {
+                    for i in 0..count {
+                        let k = key((at + i * [1, 13][what as usize % 2]) % 500);
+                        assert_eq!(tree.remove(&k).unwrap(), twin.remove(&k));
+                    }
+                }
+                // A batch that fails changes nothing; one that does not, all.
+                _ => {
+                    let before = twin.clone();
+                    let done = tree.batch(|batch| {
+                        for i in 0..count * 2 {
+                            let k = key((at + i * i) % 500);
+                            match i / 10 % 2 == value % 2 {
+                                true => assert_eq!(batch.remove(&k)?, twin.remove(&k)),
+                                false => assert_eq!(batch.insert(&k, &i)?, twin.insert(k, i)),
+                            }
+                            assert_eq!(batch.get(&k)?, twin.get(&k).copied());
+                        }
+                        match what {
+                            9 => Err(Error::usage("no")),
+                            _ => Ok(()),
+                        }
+                    });
+                    if done.is_err() {
+                        twin = before;
+                    }
+                }
+            }
+            assert_eq!(tree.get(&key(at)).unwrap(), twin.get(&key(at)).copied());
+            assert_eq!(tree.len().unwrap(), twin.len() as u64);
+            let pair = |(k, v): (&K, &u64)| (*k, *v);
+            assert_eq!(tree.first().unwrap(), twin.first_key_value().map(pair));
+            assert_eq!(tree.last().unwrap(), twin.last_key_value().map(pair));
+            let range = (Bound::Excluded(key(at)), Bound::Included(key(at + count)));
+            let found: Result<Vec<_>, _> = tree.range(range).collect();
+            if count > 0 {
+                assert_eq!(
+                    found.unwrap(),
+                    twin.range(range).map(pair).collect::<Vec<_>>()
+                );
+            } else {
+                assert_eq!(found.unwrap(), []);
+            }
+        }
+        let all: Result<collections::BTreeMap<_, _>, _> = tree.iter().collect();
+        assert_eq!(all.unwrap(), twin);
+        assert_eq!(tree.is_empty().unwrap(), twin.is_empty());
+        check(&heap, tree.objects().unwrap());
+    }
+}
+
+fn sessions() -> impl Strategy<Value = Vec<Session>> {
+    let op = (0u32..11, 0u16..500, any::<u64>());
+    prop::collection::vec(prop::collection::vec(op, 0..25), 1..4)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(40))]
+
+    #[test]
+    fn a_vector_is_a_vec(
+        sessions in prop::collection::vec(
+            prop::collection::vec((0u32..12, any::<u64>()), 0..60), 1..4),
+    ) {
+        let (pool, mut twin) = (pool(), Vec::new());
+        for session in sessions {
+            let heap = open(&pool);
+            let vector = Vector::<[u8; 21], _>::open(&heap, "it").unwrap();
+            for (what, value) in session {
+                let (element, index) = (bytes(value), value % (twin.len() as u64 + 1));
+                match what {
+                    0..6 => {
+                        vector.push(&element).unwrap();
+                        twin.push(element);
+                    }
+                    6 | 7 => prop_assert_eq!(vector.pop().unwrap(), twin.pop()),
+                    8 => {
+                        let done = vector.set(index, &element);
+                        match twin.get_mut(index as usize) {
+                            Some(at) => {
+                                *at = element;
+                                prop_assert_eq!(done, Ok(()));
+                            }
+                            None => prop_assert!(done.is_err()),
+                        }
+                    }
+                    9 => {
+                        vector.truncate(index).unwrap();
+                        twin.truncate(index as usize);
+                    }
+                    // A batch that fails changes nothing; one that does not, all.
+                    _ => {
+                        let before = twin.clone();
+                        let done = vector.batch(|batch| {
+                            for i in 0..value % 30 {
+                                match i % 4 {
+                                    3 => assert_eq!(batch.pop()?, twin.pop()),
+                                    _ => {
+                                        batch.push(&bytes(i))?;
+                                        twin.push(bytes(i));
+                                    }
+                                }
+                            }
+                            if what == 11 {
+                                batch.set(u64::MAX, &element)?;
+                            }
+                            Ok(())
+                        });
+                        prop_assert_eq!(done.is_err(), what == 11);
+                        if what == 11 {
+                            twin = before;
+                        }
+                    }
+                }
+                prop_assert_eq!(vector.get(index).unwrap(), twin.get(index as usize).copied());
+            }
+            prop_assert_eq!(vector.iter().collect::<Result<Vec<_>, _>>().unwrap(), &twin[..]);
+            prop_assert_eq!(vector.len(), twin.len() as u64);
+            check(&heap, vector.objects().unwrap());
+        }
+    }
+
+    #[test]
+    fn a_tree_is_a_tree(sessions in sessions()) {
+        tree_is_a_tree(sessions, |key| key as u16);
+    }
+
+    /// Keys so large that nodes have only a few.
+    #[test]
+    fn a_high_tree_is_a_tree(sessions in sessions()) {
+        tree_is_a_tree(sessions, |key| [key; 16]);
+    }
+
+    /// Elements so large that a segment has only a few.
+    #[test]
+    fn a_queue_is_a_deque(
+        sessions in prop::collection::vec(
+            prop::collection::vec((0u32..10, 1u64..8), 0..40), 1..4),
+    ) {
+        let (pool, mut twin) = (pool(), VecDeque::new());
+        for session in sessions {
+            let heap = open(&pool);
+            let queue = Queue::<[u64; 120], _>::open(&heap, "it").unwrap();
+            for (what, count) in session {
+                for i in 0..count {
+                    if what < 5 {
+                        queue.push(&[i; 120]).unwrap();
+                        twin.push_back([i; 120]);
+                    } else {
+                        prop_assert_eq!(queue.pop().unwrap(), twin.pop_front());
+                    }
+                }
+                prop_assert_eq!(queue.front().unwrap(), twin.front().copied());
+                prop_assert_eq!(queue.len(), twin.len() as u64);
+            }
+            prop_assert_eq!(queue.iter().collect::<Result<VecDeque<_>, _>>().unwrap(), twin.clone());
+            check(&heap, queue.objects().unwrap());
+        }
+    }
+}
+
+/// What goes while it is iterated over is left out, and what comes is not.
+#[test]
+fn a_queue_changes_under_an_iterator() {
+    let heap = open(&pool());
+    let queue = Queue::<[u64; 120], _>::open(&heap, "it").unwrap();
+    (0..10).for_each(|i| queue.push(&[i; 120]).unwrap());
+    let mut iter = queue.iter();
+    assert_eq!(iter.next(), Some(Ok([0; 120])));
+    (0..9).for_each(|_| assert!(queue.pop().unwrap().is_some()));
+    assert_eq!(iter.next(), Some(Ok([9; 120])));
+    assert_eq!(iter.next(), None);
+    (10..13).for_each(|i| queue.push(&[i; 120]).unwrap());
+    assert_eq!(iter.next(), Some(Ok([10; 120])));
+}
+
+#[test]
+fn what_is_something_else_is_refused() {
+    let heap = open(&pool());
+    drop(Vector::<u32, _>::open(&heap, "vector").unwrap());
+    drop(HashMap::<u64, u64, _>::open_with_capacity(&heap, "map", 1).unwrap());
+    let refused = |error: Option<terrace_heap::Error>, sentence: &str| {
+        let error = error.unwrap().to_string();
+        assert!(error.contains(sentence), "{error}");
+    };
+    refused(
+        Vector::<u64, _>::open(&heap, "vector").err(),
+        "has elements of 4 bytes, not 8",
+    );
+    drop(Queue::<u32, _>::open(&heap, "queue").unwrap());
+    refused(
+        Queue::<u64, _>::open(&heap, "queue").err(),
+        "has elements of 4 bytes, not 8",
+    );
+    refused(
+        Queue::<u64, _>::open(&heap, "vector").err(),
+        "is of something else",
+    );
+    let tree = BTreeMap::<u32, [u64; 2], _>::open(&heap, "tree").unwrap();
+    refused(
+        BTreeMap::<u64, u64, _>::open(&heap, "tree").err(),
+        "has keys of 4 and values of 16 bytes",
+    );
+    refused(
+        BTreeMap::<u64, u64, _>::open(&heap, "queue").err(),
+        "is of something else",
+    );
+    let within = heap.transaction(|_| tree.insert(&1, &[1; 2]));
+    refused(within.err(), "can only be changed by a batch");
+    refused(
+        Vector::<u64, _>::open(&heap, "map").err(),
+        "is of something else",
+    );
+}

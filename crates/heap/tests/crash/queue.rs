@@ -1,0 +1,94 @@
+//! The queue: elements that come and go, and the segments behind them.
+
+use terrace_heap::containers::Queue;
+use terrace_heap::medium::simulated::{Granule, Simulated};
+
+use crate::harness::{Effort, SimulatedHeap, Subject, random, run};
+
+/// So large that a segment has four.
+type Value = [u64; 120];
+
+struct Elements(Queue<Value, std::sync::Arc<Simulated>>);
+
+#[derive(Clone, Debug)]
+enum Op {
+    Push(u64),
+    Pop,
+}
+use Op::{Pop, Push};
+
+impl Subject for Elements {
+    type Op = Op;
+    /// What all words of each element are.
+    type State = Vec<u64>;
+
+    fn open(heap: &SimulatedHeap) -> Self {
+        Self(Queue::open(heap, "queue").unwrap())
+    }
+
+    fn apply(&mut self, op: &Op) {
+        match op {
+            Push(value) => self.0.push(&[*value; 120]).unwrap(),
+            Pop => drop(self.0.pop().unwrap()),
+        }
+    }
+
+    fn state(&self) -> Self::State {
+        let whole = |value: Result<Value, _>| {
+            let value = value.unwrap();
+            assert_eq!(value, [value[0]; 120]);
+            value[0]
+        };
+        let all: Self::State = self.0.iter().map(whole).collect();
+        assert_eq!(self.0.len(), all.len() as u64);
+        all
+    }
+
+    fn objects(&self) -> Vec<u64> {
+        self.0.objects().unwrap()
+    }
+
+    fn model(state: &mut Self::State, op: &Op) {
+        match op {
+            Push(value) => state.push(*value),
+            Pop if state.is_empty() => {}
+            Pop => drop(state.remove(0)),
+        }
+    }
+}
+
+fn effort(granule: Granule) -> Effort {
+    Effort {
+        pool: 128 << 10,
+        granule,
+        images: 12,
+        again: 1,
+        ..Effort::default()
+    }
+}
+
+/// Through several segments, empty at the end of one and in the middle.
+#[test]
+fn crashes_where_a_segment_ends() {
+    for granule in [Granule::Line, Granule::Sector, Granule::Page] {
+        let pushes = |from: u64, to: u64| (from..to).map(Push);
+        let pops = |count| std::iter::repeat_n(Pop, count);
+        let ops = pushes(1, 5).chain(pops(4)).chain(pushes(5, 12));
+        let ops = ops.chain(pops(5)).chain(pushes(12, 14)).chain(pops(5));
+        let ops: Vec<_> = ops.enumerate().map(|(i, op)| (i / 4 % 3, op)).collect();
+        run::<Elements>(&ops, effort(granule));
+    }
+}
+
+#[test]
+fn a_sample_of_a_long_program() {
+    let mut next = random(11);
+    let ops: Vec<_> = (1..100)
+        .map(|value| {
+            let pushes = next(4) < if value / 20 % 2 == 0 { 3 } else { 1 };
+            let op = if pushes { Push(value) } else { Pop };
+            (next(3) as usize, op)
+        })
+        .collect();
+    run::<Elements>(&ops, effort(Granule::Line));
+}
