@@ -2,11 +2,18 @@
 
 import common
 import experiments
+import stack
 from comparison import average_cut, average_gain, cut, gain
 
-COLOURS = ["#f3a712", "#61a5c2", "#5c4d7d", "#7cb518", "#2a6f97"]
+# The last is for our own.
+COLOURS = ["#f3a712", "#61a5c2", "#5c4d7d", "#7cb518", "#2a6f97", "#2b2d42"]
 TITLES = {"nhm:n=4": "4H16", "dip": "DIP", "dblk": "DBLK", "drrip": "DRRIP", "ari": "ARI"}
 SIZE = (12, 3)
+
+
+def title(policy):
+    """As the paper writes it, where it is in the paper."""
+    return TITLES.get(policy, policy)
 
 
 def draw(results, paper, folder):
@@ -38,17 +45,21 @@ def bars(axes, names, series, colours):
 
 
 def draw_positions(programs, path):
-    """Figure 2.1 of each program, hits as shares of all."""
+    """Figure 2.1 of each program, hits as shares of all; red where it has the paper's shape."""
     plt = common.pyplot()
     columns = 6
     rows = -(-len(programs) // columns)
-    figure, panels = plt.subplots(rows, columns, figsize=(12, 1.5 * rows), sharex=True, squeeze=False)
+    figure, panels = plt.subplots(rows, columns, figsize=(12, 1.8 * rows), sharex=True, squeeze=False)
     for axes in panels.flat[len(programs):]:
         axes.set_visible(False)
     for axes, (name, one) in zip(panels.flat, programs.items()):
         hits = sum(one["positions"]) or 1
-        axes.bar(range(len(one["positions"])), [100 * count / hits for count in one["positions"]], color=common.OURS)
-        axes.set_title(f"{name}, {100 * hits / one['requests']:.0f} % hit", loc="left", fontsize=8)
+        shares = [100 * count / hits for count in one["positions"]]
+        high, low = (common.PAPER, "#e8a5ab") if stack.published(one["positions"]) else (common.OURS, "#a9d6e5")
+        axes.bar(range(len(shares)), shares, color=[high] * stack.HIGH + [low] * (len(shares) - stack.HIGH))
+        ari = -100 * cut(one["policies"], "ari", "writebacks")
+        axes.set_title(f"{name}, {100 * hits / one['requests']:.0f} % hit\nARI: {ari:+.0f} % write-backs", loc="left",
+                       fontsize=8)
         axes.grid(False, axis="x")
     figure.supylabel("of the hits (%)", fontsize=9)
     figure.supxlabel("lines of the set used more recently", fontsize=9)
@@ -60,11 +71,11 @@ def draw_cuts(programs, key, stated, path):
     plt = common.pyplot()
     figure, axes = plt.subplots(figsize=SIZE)
     series = {
-        TITLES[policy]: [100 * cut(one["policies"], policy, key) for one in programs.values()]
+        title(policy): [100 * cut(one["policies"], policy, key) for one in programs.values()]
         + [100 * average_cut([one["policies"] for one in programs.values()], policy, key)]
-        for policy in experiments.PAPERS}
+        for policy in experiments.COMPARED}
     bars(axes, [label(name, programs) for name in programs], series, COLOURS)
-    mark_stated(axes, len(programs), {TITLES[policy]: value for policy, value in stated.items()}, list(series))
+    mark_stated(axes, len(programs), {title(policy): value for policy, value in stated.items()}, list(series))
     axes.axhline(0, color="black", linewidth=0.8)
     axes.set_ylabel(f"{'write-backs' if key == 'writebacks' else key} less than\nwith LRU (%)")
     axes.set_ylim(bottom=max(-90, axes.get_ylim()[0]))
@@ -85,12 +96,12 @@ def draw_gains(programs, stated, path):
     plt = common.pyplot()
     figure, axes = plt.subplots(figsize=SIZE)
     series = {}
-    for policy in ("dip", "dblk", "drrip", "ari"):
+    for policy in ("dip", "dblk", "drrip", "ari", *experiments.OWN):
         gains = [gain(one["policies"], policy, "dram") for one in programs.values()]
         values = [*gains, average_gain(gains)]
-        series[TITLES[policy]] = [value if value is None else 100 * value for value in values]
+        series[title(policy)] = [value if value is None else 100 * value for value in values]
     bars(axes, [label(name, programs) for name in programs], series, COLOURS[1:])
-    mark_stated(axes, len(programs), {TITLES[policy]: value for policy, value in stated["gain_percent"].items()},
+    mark_stated(axes, len(programs), {title(policy): value for policy, value in stated["gain_percent"].items()},
                 list(series))
     axes.axhline(0, color="black", linewidth=0.8)
     axes.set_ylabel("instructions a cycle more\nthan with LRU (%)")
@@ -104,13 +115,13 @@ def draw_shared(shared, key, stated, path):
     figure, axes = plt.subplots(figsize=SIZE)
     size = "16M"
     loads = [sizes[size] for sizes in shared.values()]
-    names = dict(zip(experiments.SHARED_POLICIES, ["4H16", "ARI"]))
+    names = {policy: title(known) for policy, known in experiments.SHARED_POLICIES.items()}
     series = {
         name: [1 - cut(policies, policy, key) for policies in loads] + [1 - average_cut(loads, policy, key)]
         for policy, name in names.items()}
-    bars(axes, shared, series, [COLOURS[0], COLOURS[-1]])
+    bars(axes, shared, series, [COLOURS[0], *COLOURS[-2:]])
     found = stated[f"{key}_cut_percent"][size]
-    mark_stated(axes, len(loads), {TITLES[policy]: 1 - value / 100 for policy, value in found.items()}, list(series))
+    mark_stated(axes, len(loads), {title(policy): 1 - value / 100 for policy, value in found.items()}, list(series))
     axes.axhline(1, color="black", linewidth=0.8)
     axes.set_ylabel(f"{'write-backs' if key == 'writebacks' else key}\nto those of LRU")
     legend(axes, "ours, simulated")
