@@ -12,6 +12,7 @@ pub mod ari;
 mod bimodal;
 mod cache;
 pub mod dblk;
+pub mod density;
 pub mod dip;
 pub mod drrip;
 mod duel;

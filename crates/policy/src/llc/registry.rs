@@ -1,8 +1,8 @@
 //! Every policy, by the name that people write.
 
 use super::{
-    Geometry, LlcPolicy, ari, dblk, dip, drrip, hawkeye, lru, mockingjay, nhm, nru, random, rlr,
-    ship,
+    Geometry, LlcPolicy, ari, dblk, density, dip, drrip, hawkeye, lru, mockingjay, nhm, nru,
+    random, rlr, ship,
 };
 use crate::params::Params;
 
@@ -53,6 +53,13 @@ pub const REGISTRY: &[Entry] = &[
         keys: "sampled=32, entries=12, threshold=8, bypass=on|off",
         needs_ip: true,
         make: |geometry, params, _| Ok(Box::new(dblk::Dblk::new(geometry, params)?)),
+    },
+    Entry {
+        name: "density",
+        summary: "evicts the line that saves the least traffic for the time that it lies there, write-backs counted; needs no instruction",
+        keys: "sets=32, epoch=2048, wwb=1, bypass=on|off",
+        needs_ip: false,
+        make: |geometry, params, seed| Ok(Box::new(density::Density::new(geometry, params, seed)?)),
     },
     Entry {
         name: "hawkeye",

@@ -34,6 +34,17 @@ const SETTINGS: &[(&str, &[&str])] = &[
         ],
     ),
     (
+        "density",
+        &[
+            "",
+            "epoch=1,sets=1",
+            "epoch=7",
+            "epoch=20,sets=2,wwb=1.5",
+            "epoch=20,wwb=0",
+            "epoch=20,wwb=4,bypass=off",
+        ],
+    ),
+    (
         "dip",
         &[
             "",

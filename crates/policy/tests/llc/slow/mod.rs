@@ -3,6 +3,7 @@
 
 mod ari;
 mod chance;
+mod density;
 mod dip;
 mod drrip;
 mod nhm;
@@ -29,6 +30,9 @@ pub type Make = fn(Geometry, &mut Params, seed: u64) -> Box<dyn Slow>;
 pub const TWINS: &[(&str, Make)] = &[
     ("ari", |geometry, params, seed| {
         Box::new(ari::Ari::new(geometry, params, seed))
+    }),
+    ("density", |geometry, params, seed| {
+        Box::new(density::Density::new(geometry, params, seed))
     }),
     ("dip", |geometry, params, seed| {
         Box::new(dip::Dip::new(geometry, params, seed))

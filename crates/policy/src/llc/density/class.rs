@@ -1,0 +1,65 @@
+//! What is known of a line without asking who touched it.
+
+use super::reuse::AGES;
+use crate::llc::Request;
+
+/// How a line was touched last: whether that read or wrote it, and how long after the touch
+/// before. Lines of one class are taken to have one future.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Class(u8);
+
+impl Class {
+    /// How many there are.
+    pub const COUNT: usize = 2 * Self::INTERVALS;
+
+    /// New ones, and five classes of ages.
+    const INTERVALS: usize = 6;
+
+    /// Of a line that was not there.
+    #[inline]
+    pub fn new(request: &Request) -> Self {
+        Self::of(0, request.kind.writes())
+    }
+
+    /// Of a line that was there, and had this age.
+    #[inline]
+    pub fn hit(age: usize, writes: bool) -> Self {
+        Self::of(1 + Self::octave(age), writes)
+    }
+
+    /// Ages below 4, 8, 16, 32 and above.
+    #[inline]
+    fn octave(age: usize) -> usize {
+        debug_assert!(age < AGES);
+        (age / 2).max(1).ilog2() as usize
+    }
+
+    #[inline]
+    fn of(interval: usize, writes: bool) -> Self {
+        Self((2 * interval + usize::from(writes)) as u8)
+    }
+
+    /// As an index into a table of a value a class.
+    #[inline]
+    pub fn index(self) -> usize {
+        usize::from(self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn classes_are_distinct_and_counted() {
+        let mut all: Vec<usize> = [0, 3, 4, 7, 8, 15, 16, 31, 32, AGES - 1]
+            .into_iter()
+            .flat_map(|age| [false, true].map(|writes| Class::hit(age, writes).index()))
+            .collect();
+        all.dedup();
+        all.sort_unstable();
+        all.dedup();
+        let hit: Vec<usize> = (2..Class::COUNT).collect();
+        assert_eq!(all, hit, "0 and 1 are those of new lines");
+    }
+}
