@@ -17,7 +17,7 @@ WARMUP = 1_000_000
 STATIC = [f"nhm:n={high}" for high in range(0, WAYS, 2)]
 # Those of figures 2.6 and 2.7, ours, which stands beside them everywhere, and all others.
 PAPERS = ["nhm:n=4", "dip", "dblk", "drrip", "ari"]
-OWN = []
+OWN = ["density"]
 COMPARED = [*PAPERS, *OWN]
 OTHERS = ["random", "nru", "ship", "hawkeye", "rlr", "mockingjay"]
 MEMORIES = ["dram", "pcm-row", "dram/pcm-row"]
