@@ -69,9 +69,9 @@ def measure_shared(traces, together, rows):
     found = {}
     for name, load in loads.items():
         common.say(f"simulating {name}")
-        # Of a mix half as much: its fast programs run many times beside its slowest.
-        limit = rows if len(load) == 1 else rows // 2
-        found[name] = experiments.shared(load, min(experiments.SHARED_WARMUP, limit // 2), limit)
+        # Of a mix an eighth: its fast programs run many times beside its slowest.
+        limit = rows if len(load) == 1 else rows // 8
+        found[name] = experiments.shared(load, min(experiments.SHARED_WARMUP, rows // 2), limit)
     return found
 
 
