@@ -7,7 +7,8 @@ from comparison import average_cut, average_gain, cut, gain
 
 # The last is for our own.
 COLOURS = ["#f3a712", "#61a5c2", "#5c4d7d", "#7cb518", "#2a6f97", "#2b2d42"]
-TITLES = {"nhm:n=4": "4H16", "dip": "DIP", "dblk": "DBLK", "drrip": "DRRIP", "ari": "ARI"}
+TITLES = {"lru": "LRU", "dip": "DIP", "dblk": "DBLK", "drrip": "DRRIP", "ari": "ARI",
+          "ari:insert=mru": "ARI, MRU only"} | {f"nhm:n={high}": f"{high}H16" for high in range(experiments.WAYS + 1)}
 SIZE = (12, 3)
 
 
@@ -20,7 +21,7 @@ def draw(results, paper, folder):
     programs = results["programs"]
     draw_positions(programs, folder / "positions.svg")
     for key in ("writebacks", "misses"):
-        draw_cuts(programs, key, paper[key]["cut_percent"], folder / f"{key}.svg")
+        draw_cuts(programs, key, paper[key], folder / f"{key}.svg")
         draw_shared(results["shared"], key, paper["multicore"], folder / f"shared-{key}.svg")
     draw_gains(programs, paper["ipc"], folder / "ipc.svg")
     draw_adaptation(results["adaptation"], folder / "adaptation.svg")
@@ -41,13 +42,14 @@ def label(name, programs):
 def bars(axes, names, series, colours):
     """Groups of bars with long names, and last their averages."""
     common.grouped_bars(axes, [*names, "average"], series, colours)
-    axes.set_xticks(axes.get_xticks(), [*names, "average"], rotation=60, ha="right", fontsize=7)
+    axes.set_xticks(axes.get_xticks(), [*names, "average"], rotation=60, rotation_mode="anchor", ha="right", va="center",
+                    fontsize=7)
 
 
 def draw_positions(programs, path):
     """Figure 2.1 of each program, hits as shares of all; red where it has the paper's shape."""
     plt = common.pyplot()
-    columns = 6
+    columns = 7
     rows = -(-len(programs) // columns)
     figure, panels = plt.subplots(rows, columns, figsize=(12, 1.8 * rows), sharex=True, squeeze=False)
     for axes in panels.flat[len(programs):]:
@@ -75,7 +77,10 @@ def draw_cuts(programs, key, stated, path):
         + [100 * average_cut([one["policies"] for one in programs.values()], policy, key)]
         for policy in experiments.COMPARED}
     bars(axes, [label(name, programs) for name in programs], series, COLOURS)
-    mark_stated(axes, len(programs), {title(policy): value for policy, value in stated.items()}, list(series))
+    mark_stated(axes, len(programs), stated["cut_percent"], list(series))
+    for group, one in enumerate(programs.values()):
+        more = stated.get("increase_percent", {}).get(one["spec"], {})
+        mark_stated(axes, group, {policy: -value for policy, value in more.items()}, list(series), label=None)
     axes.axhline(0, color="black", linewidth=0.8)
     axes.set_ylabel(f"{'write-backs' if key == 'writebacks' else key} less than\nwith LRU (%)")
     axes.set_ylim(bottom=max(-90, axes.get_ylim()[0]))
@@ -83,12 +88,12 @@ def draw_cuts(programs, key, stated, path):
     common.save(figure, path)
 
 
-def mark_stated(axes, group, stated, series):
-    """What the paper states of a group of bars."""
+def mark_stated(axes, group, stated, series, label="paper, stated"):
+    """What the paper states of a group of bars, by policy."""
     width = 0.8 / len(series)
-    places = [group + (series.index(name) - (len(series) - 1) / 2) * width for name in stated]
-    axes.plot(places, list(stated.values()), "D", color=common.PAPER, markersize=4, label="paper, stated",
-              linestyle="none", zorder=3)
+    places = [group + (series.index(title(policy)) - (len(series) - 1) / 2) * width for policy in stated]
+    axes.plot(places, list(stated.values()), "D", color=common.PAPER, markersize=4, label=label, linestyle="none",
+              zorder=3)
 
 
 def draw_gains(programs, stated, path):
@@ -101,8 +106,7 @@ def draw_gains(programs, stated, path):
         values = [*gains, average_gain(gains)]
         series[title(policy)] = [value if value is None else 100 * value for value in values]
     bars(axes, [label(name, programs) for name in programs], series, COLOURS[1:])
-    mark_stated(axes, len(programs), {title(policy): value for policy, value in stated["gain_percent"].items()},
-                list(series))
+    mark_stated(axes, len(programs), stated["gain_percent"], list(series))
     axes.axhline(0, color="black", linewidth=0.8)
     axes.set_ylabel("instructions a cycle more\nthan with LRU (%)")
     legend(axes, "ours, simulated")
@@ -121,7 +125,7 @@ def draw_shared(shared, key, stated, path):
         for policy, name in names.items()}
     bars(axes, shared, series, [COLOURS[0], *COLOURS[-2:]])
     found = stated[f"{key}_cut_percent"][size]
-    mark_stated(axes, len(loads), {title(policy): 1 - value / 100 for policy, value in found.items()}, list(series))
+    mark_stated(axes, len(loads), {policy: 1 - value / 100 for policy, value in found.items()}, list(series))
     axes.axhline(1, color="black", linewidth=0.8)
     axes.set_ylabel(f"{'write-backs' if key == 'writebacks' else key}\nto those of LRU")
     legend(axes, "ours, simulated")
@@ -131,16 +135,18 @@ def draw_shared(shared, key, stated, path):
 def draw_adaptation(adaptation, path):
     """Figure 2.11."""
     plt = common.pyplot()
-    figure, axes = plt.subplots(figsize=SIZE)
-    for name, epochs in adaptation.items():
+    figure, panels = plt.subplots(len(adaptation), 1, figsize=(12, 2 * len(adaptation)), sharex=True, squeeze=False)
+    for axes, (name, epochs) in zip(panels.flat, adaptation.items()):
         for low, colour, text in ((True, common.PAPER, "low-hit insertion"), (False, common.OURS, "MRU insertion")):
             marks = [(at, high) for at, (high, inserts_low) in enumerate(epochs) if bool(inserts_low) == low]
             if marks:
-                axes.plot(*zip(*marks), ".", markersize=3, color=colour, label=text)
+                axes.plot(*zip(*marks), ".", markersize=4, color=colour, label=text)
         axes.set_title(name, loc="left", fontsize=9)
-    axes.set_xlabel("epoch of 25,000 references")
-    axes.set_ylabel("high-hit ways in force")
-    legend(axes)
+        axes.set_yticks(range(0, experiments.WAYS + 1, 4))
+        axes.set_ylim(-1, experiments.WAYS + 1)
+        legend(axes)
+    panels[-1, 0].set_xlabel("epoch of 25,000 references")
+    figure.supylabel("high-hit ways in force", fontsize=9)
     common.save(figure, path)
 
 
@@ -148,14 +154,19 @@ def draw_course(course, path):
     """Figure 2.12."""
     plt = common.pyplot()
     figure, axes = plt.subplots(figsize=SIZE)
+    colours = {"lru": "#6c757d", "nhm:n=0": COLOURS[0], "nhm:n=8": "#c17c00", "ari:insert=mru": COLOURS[1],
+               "ari": COLOURS[-2]}
     for name, found in course.items():
-        for policy, colour in zip(found["policies"], ["#6c757d", *COLOURS]):
-            values = [count / 1000 for count in found["policies"][policy]]
-            axes.plot(values, label=policy, color=colour, linewidth=1.2)
+        for policy, counts in found["policies"].items():
+            # 0H16 and ARI that inserts at MRU lie upon each other where 0H16 is in force.
+            style = "--" if policy.startswith("nhm") else "-"
+            axes.plot([count / 1000 for count in counts], style, label=title(policy), linewidth=1.4,
+                      color=colours.get(policy, COLOURS[-1]), zorder=3 if style == "--" else 2)
         axes.set_title(name, loc="left", fontsize=9)
         axes.set_xlabel(f"period of {found['period']:,} references")
     axes.set_ylabel("write-backs (thousands)")
-    legend(axes)
+    axes.set_ylim(bottom=0)
+    legend(axes, "ours, simulated")
     common.save(figure, path)
 
 

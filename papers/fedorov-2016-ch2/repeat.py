@@ -18,8 +18,8 @@ from programs import Programs  # noqa: E402
 # Requests to the last level after a program's setting up, warm-up included. Quick recordings are of
 # its beginning.
 ROWS, QUICK_ROWS = 8_000_000, 2_000_000
-# Programs whose phases are shown, as the paper's soplex and mcf.
-ADAPTS, WRITES = "glpsol", "network"
+# Programs whose phases are shown, as the paper's soplex and mcf; minisat has more of them than glpsol.
+ADAPTS, WRITES = ("glpsol", "minisat"), "network"
 
 
 def measure_all(bench, rows, quick):
@@ -37,7 +37,7 @@ def measure_all(bench, rows, quick):
         "missing": bench.missing,
         "programs": programs,
         "shared": shared,
-        "adaptation": {name: experiments.adaptation(traces[name]) for name in alone if name == ADAPTS},
+        "adaptation": {name: experiments.adaptation(traces[name]) for name in alone if name in ADAPTS},
         "course": {name: {"period": period, "policies": experiments.course(traces[name], period)}
                    for name in alone if name == WRITES},
     }
