@@ -17,7 +17,9 @@ import drawing  # noqa: E402
 import experiments  # noqa: E402
 import inputs  # noqa: E402
 import programs  # noqa: E402
+import stack  # noqa: E402
 import telling  # noqa: E402
+import verdict  # noqa: E402
 
 PAPER = json.loads((FOLDER / "paper.json").read_text())
 PROGRAMS = tomllib.loads((FOLDER / "programs" / "programs.toml").read_text())
@@ -25,7 +27,7 @@ PROGRAMS = tomllib.loads((FOLDER / "programs" / "programs.toml").read_text())
 
 def a_run(policy, misses, writebacks, size=2 << 20, ways=16):
     """As `terrace sim llc` has it, as far as it is read."""
-    memory = {"ipc": 1.0, "time_ns": 1000, "energy": {"total": 2.0}, "lifetime_years": 3.0}
+    memory = {"ipc": 1.0, "energy": {"total": 2.0}}
     return {
         "policy": policy, "llc": {"bytes": size, "ways": ways, "sets": size // ways // 64}, "accesses": 1000,
         "misses": misses, "writebacks": writebacks, "hits_by_position": [400, 100, 50] + [0] * 13,
@@ -45,12 +47,12 @@ def made_up(traces, policies, warmup, **options):
 def made_up_results():
     with mock.patch.object(experiments, "simulate", made_up):
         one = experiments.alone("a.parquet", 10) | {
-            "spec": "mcf", "instructions": 5000,
+            "spec": "mcf", "setup": 0, "instructions": 5000,
             "sizes": experiments.sizes("a.parquet", 10), "ways": experiments.associativities("a.parquet", 10)}
         return {
             "about": {"programs": {"a": "a program", "b": "another"}, "versions": {}}, "missing": [],
             "programs": {"a": one, "b": one | {"spec": None}},
-            "shared": {"mix 1": experiments.shared(["a.parquet"], 10)},
+            "shared": {"mix 1": experiments.shared(["a.parquet"], 10, 100)},
             "adaptation": {"a": experiments.adaptation("a.parquet")},
             "course": {"a": {"period": 10, "policies": experiments.course("a.parquet", 10)}},
         }
@@ -95,7 +97,36 @@ class Experiments(unittest.TestCase):
 
     def test_no_policy_is_simulated_twice(self):
         self.assertEqual(len(experiments.ways()), len(set(experiments.ways())))
-        self.assertLessEqual({*experiments.STATIC, *experiments.PAPERS}, set(experiments.ways()))
+        self.assertLessEqual({*experiments.STATIC, *experiments.COMPARED}, set(experiments.ways()))
+
+
+class Stack(unittest.TestCase):
+    LIKE_MCF = [20, 20, 17, 9] + [5, 4, 4, 3, 3, 3, 3, 2, 2, 2, 2, 2]
+
+    def test_the_shape_is_high_then_low_and_flat(self):
+        self.assertTrue(stack.published(self.LIKE_MCF))
+        self.assertAlmostEqual(stack.high_share(self.LIKE_MCF), 66 / 101)
+        self.assertAlmostEqual(stack.flatness(self.LIKE_MCF), 13 / 22)
+
+    def test_a_tail_that_falls_or_is_as_high_has_another(self):
+        self.assertFalse(stack.published([20, 20, 17, 9] + [5] * 6 + [1] * 6))
+        self.assertFalse(stack.published([20, 20, 17, 9] + [2] * 11 + [9]))
+        self.assertFalse(stack.published([5] * 16))
+
+    def test_no_hits_have_no_shape(self):
+        self.assertFalse(stack.published([0] * 16))
+
+
+class Verdict(unittest.TestCase):
+    def test_what_was_to_hold_is_answered(self):
+        found = verdict.demands(made_up_results()["programs"])
+        self.assertIn("| `ari`: misses at most 5 % more than LRU's in any program | +0.0 % (a) | yes |", found)
+        self.assertIn("| `ari`: fewer misses and write-backs than `dip`, average | -25.0 %, and +0.0 % with `dip` | yes |",
+                      found)
+
+    def test_averages_agree_within_two_points(self):
+        self.assertEqual([verdict.against(33, share) for share in (0.32, 0.4, 0.2, None)],
+                         ["agrees", "more", "less", "not known"])
 
 
 class Telling(unittest.TestCase):

@@ -2,18 +2,26 @@
 
 import common
 import experiments
+import stack
 from comparison import average_cut, average_gain, cut, gain
 
-COLOURS = ["#f3a712", "#61a5c2", "#5c4d7d", "#7cb518", "#2a6f97"]
-TITLES = {"nhm:n=4": "4H16", "dip": "DIP", "dblk": "DBLK", "drrip": "DRRIP", "ari": "ARI"}
+# The last is for our own.
+COLOURS = ["#f3a712", "#61a5c2", "#5c4d7d", "#7cb518", "#2a6f97", "#2b2d42"]
+TITLES = {"lru": "LRU", "dip": "DIP", "dblk": "DBLK", "drrip": "DRRIP", "ari": "ARI",
+          "ari:insert=mru": "ARI, MRU only"} | {f"nhm:n={high}": f"{high}H16" for high in range(experiments.WAYS + 1)}
 SIZE = (12, 3)
+
+
+def title(policy):
+    """As the paper writes it, where it is in the paper."""
+    return TITLES.get(policy, policy)
 
 
 def draw(results, paper, folder):
     programs = results["programs"]
     draw_positions(programs, folder / "positions.svg")
     for key in ("writebacks", "misses"):
-        draw_cuts(programs, key, paper[key]["cut_percent"], folder / f"{key}.svg")
+        draw_cuts(programs, key, paper[key], folder / f"{key}.svg")
         draw_shared(results["shared"], key, paper["multicore"], folder / f"shared-{key}.svg")
     draw_gains(programs, paper["ipc"], folder / "ipc.svg")
     draw_adaptation(results["adaptation"], folder / "adaptation.svg")
@@ -34,21 +42,26 @@ def label(name, programs):
 def bars(axes, names, series, colours):
     """Groups of bars with long names, and last their averages."""
     common.grouped_bars(axes, [*names, "average"], series, colours)
-    axes.set_xticks(axes.get_xticks(), [*names, "average"], rotation=60, ha="right", fontsize=7)
+    axes.set_xticks(axes.get_xticks(), [*names, "average"], rotation=60, rotation_mode="anchor", ha="right", va="center",
+                    fontsize=7)
 
 
 def draw_positions(programs, path):
-    """Figure 2.1 of each program, hits as shares of all."""
+    """Figure 2.1 of each program, hits as shares of all; red where it has the paper's shape."""
     plt = common.pyplot()
-    columns = 6
+    columns = 7
     rows = -(-len(programs) // columns)
-    figure, panels = plt.subplots(rows, columns, figsize=(12, 1.5 * rows), sharex=True, squeeze=False)
+    figure, panels = plt.subplots(rows, columns, figsize=(12, 1.8 * rows), sharex=True, squeeze=False)
     for axes in panels.flat[len(programs):]:
         axes.set_visible(False)
     for axes, (name, one) in zip(panels.flat, programs.items()):
         hits = sum(one["positions"]) or 1
-        axes.bar(range(len(one["positions"])), [100 * count / hits for count in one["positions"]], color=common.OURS)
-        axes.set_title(f"{name}, {100 * hits / one['requests']:.0f} % hit", loc="left", fontsize=8)
+        shares = [100 * count / hits for count in one["positions"]]
+        high, low = (common.PAPER, "#e8a5ab") if stack.published(one["positions"]) else (common.OURS, "#a9d6e5")
+        axes.bar(range(len(shares)), shares, color=[high] * stack.HIGH + [low] * (len(shares) - stack.HIGH))
+        ari = -100 * cut(one["policies"], "ari", "writebacks")
+        axes.set_title(f"{name}, {100 * hits / one['requests']:.0f} % hit\nARI: {ari:+.0f} % write-backs", loc="left",
+                       fontsize=8)
         axes.grid(False, axis="x")
     figure.supylabel("of the hits (%)", fontsize=9)
     figure.supxlabel("lines of the set used more recently", fontsize=9)
@@ -60,11 +73,14 @@ def draw_cuts(programs, key, stated, path):
     plt = common.pyplot()
     figure, axes = plt.subplots(figsize=SIZE)
     series = {
-        TITLES[policy]: [100 * cut(one["policies"], policy, key) for one in programs.values()]
+        title(policy): [100 * cut(one["policies"], policy, key) for one in programs.values()]
         + [100 * average_cut([one["policies"] for one in programs.values()], policy, key)]
-        for policy in experiments.PAPERS}
+        for policy in experiments.COMPARED}
     bars(axes, [label(name, programs) for name in programs], series, COLOURS)
-    mark_stated(axes, len(programs), {TITLES[policy]: value for policy, value in stated.items()}, list(series))
+    mark_stated(axes, len(programs), stated["cut_percent"], list(series))
+    for group, one in enumerate(programs.values()):
+        more = stated.get("increase_percent", {}).get(one["spec"], {})
+        mark_stated(axes, group, {policy: -value for policy, value in more.items()}, list(series), label=None)
     axes.axhline(0, color="black", linewidth=0.8)
     axes.set_ylabel(f"{'write-backs' if key == 'writebacks' else key} less than\nwith LRU (%)")
     axes.set_ylim(bottom=max(-90, axes.get_ylim()[0]))
@@ -72,12 +88,12 @@ def draw_cuts(programs, key, stated, path):
     common.save(figure, path)
 
 
-def mark_stated(axes, group, stated, series):
-    """What the paper states of a group of bars."""
+def mark_stated(axes, group, stated, series, label="paper, stated"):
+    """What the paper states of a group of bars, by policy."""
     width = 0.8 / len(series)
-    places = [group + (series.index(name) - (len(series) - 1) / 2) * width for name in stated]
-    axes.plot(places, list(stated.values()), "D", color=common.PAPER, markersize=4, label="paper, stated",
-              linestyle="none", zorder=3)
+    places = [group + (series.index(title(policy)) - (len(series) - 1) / 2) * width for policy in stated]
+    axes.plot(places, list(stated.values()), "D", color=common.PAPER, markersize=4, label=label, linestyle="none",
+              zorder=3)
 
 
 def draw_gains(programs, stated, path):
@@ -85,13 +101,12 @@ def draw_gains(programs, stated, path):
     plt = common.pyplot()
     figure, axes = plt.subplots(figsize=SIZE)
     series = {}
-    for policy in ("dip", "dblk", "drrip", "ari"):
+    for policy in ("dip", "dblk", "drrip", "ari", *experiments.OWN):
         gains = [gain(one["policies"], policy, "dram") for one in programs.values()]
         values = [*gains, average_gain(gains)]
-        series[TITLES[policy]] = [value if value is None else 100 * value for value in values]
+        series[title(policy)] = [value if value is None else 100 * value for value in values]
     bars(axes, [label(name, programs) for name in programs], series, COLOURS[1:])
-    mark_stated(axes, len(programs), {TITLES[policy]: value for policy, value in stated["gain_percent"].items()},
-                list(series))
+    mark_stated(axes, len(programs), stated["gain_percent"], list(series))
     axes.axhline(0, color="black", linewidth=0.8)
     axes.set_ylabel("instructions a cycle more\nthan with LRU (%)")
     legend(axes, "ours, simulated")
@@ -104,13 +119,13 @@ def draw_shared(shared, key, stated, path):
     figure, axes = plt.subplots(figsize=SIZE)
     size = "16M"
     loads = [sizes[size] for sizes in shared.values()]
-    names = dict(zip(experiments.SHARED_POLICIES, ["4H16", "ARI"]))
+    names = {policy: title(known) for policy, known in experiments.SHARED_POLICIES.items()}
     series = {
         name: [1 - cut(policies, policy, key) for policies in loads] + [1 - average_cut(loads, policy, key)]
         for policy, name in names.items()}
-    bars(axes, shared, series, [COLOURS[0], COLOURS[-1]])
+    bars(axes, shared, series, [COLOURS[0], *COLOURS[-2:]])
     found = stated[f"{key}_cut_percent"][size]
-    mark_stated(axes, len(loads), {TITLES[policy]: 1 - value / 100 for policy, value in found.items()}, list(series))
+    mark_stated(axes, len(loads), {policy: 1 - value / 100 for policy, value in found.items()}, list(series))
     axes.axhline(1, color="black", linewidth=0.8)
     axes.set_ylabel(f"{'write-backs' if key == 'writebacks' else key}\nto those of LRU")
     legend(axes, "ours, simulated")
@@ -120,16 +135,18 @@ def draw_shared(shared, key, stated, path):
 def draw_adaptation(adaptation, path):
     """Figure 2.11."""
     plt = common.pyplot()
-    figure, axes = plt.subplots(figsize=SIZE)
-    for name, epochs in adaptation.items():
+    figure, panels = plt.subplots(len(adaptation), 1, figsize=(12, 2 * len(adaptation)), sharex=True, squeeze=False)
+    for axes, (name, epochs) in zip(panels.flat, adaptation.items()):
         for low, colour, text in ((True, common.PAPER, "low-hit insertion"), (False, common.OURS, "MRU insertion")):
             marks = [(at, high) for at, (high, inserts_low) in enumerate(epochs) if bool(inserts_low) == low]
             if marks:
-                axes.plot(*zip(*marks), ".", markersize=3, color=colour, label=text)
+                axes.plot(*zip(*marks), ".", markersize=4, color=colour, label=text)
         axes.set_title(name, loc="left", fontsize=9)
-    axes.set_xlabel("epoch of 25,000 references")
-    axes.set_ylabel("high-hit ways in force")
-    legend(axes)
+        axes.set_yticks(range(0, experiments.WAYS + 1, 4))
+        axes.set_ylim(-1, experiments.WAYS + 1)
+        legend(axes)
+    panels[-1, 0].set_xlabel("epoch of 25,000 references")
+    figure.supylabel("high-hit ways in force", fontsize=9)
     common.save(figure, path)
 
 
@@ -137,14 +154,19 @@ def draw_course(course, path):
     """Figure 2.12."""
     plt = common.pyplot()
     figure, axes = plt.subplots(figsize=SIZE)
+    colours = {"lru": "#6c757d", "nhm:n=0": COLOURS[0], "nhm:n=8": "#c17c00", "ari:insert=mru": COLOURS[1],
+               "ari": COLOURS[-2]}
     for name, found in course.items():
-        for policy, colour in zip(found["policies"], ["#6c757d", *COLOURS]):
-            values = [count / 1000 for count in found["policies"][policy]]
-            axes.plot(values, label=policy, color=colour, linewidth=1.2)
+        for policy, counts in found["policies"].items():
+            # 0H16 and ARI that inserts at MRU lie upon each other where 0H16 is in force.
+            style = "--" if policy.startswith("nhm") else "-"
+            axes.plot([count / 1000 for count in counts], style, label=title(policy), linewidth=1.4,
+                      color=colours.get(policy, COLOURS[-1]), zorder=3 if style == "--" else 2)
         axes.set_title(name, loc="left", fontsize=9)
         axes.set_xlabel(f"period of {found['period']:,} references")
     axes.set_ylabel("write-backs (thousands)")
-    legend(axes)
+    axes.set_ylim(bottom=0)
+    legend(axes, "ours, simulated")
     common.save(figure, path)
 
 

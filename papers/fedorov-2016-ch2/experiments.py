@@ -11,14 +11,15 @@ import common  # noqa: E402
 WAYS = 16
 # The private levels have been recorded with.
 ALONE = {"l1": "off", "l2": "off"}
-# Requests before figures are taken, beyond those of a program's setting up: eight times the lines of
-# 8 MB.
+# Requests before figures are taken: eight times the lines of 8 MB.
 WARMUP = 1_000_000
 
 STATIC = [f"nhm:n={high}" for high in range(0, WAYS, 2)]
-# Those of figures 2.6 and 2.7, and what came later.
+# Those of figures 2.6 and 2.7, ours, which stands beside them everywhere, and all others.
 PAPERS = ["nhm:n=4", "dip", "dblk", "drrip", "ari"]
-LATER = ["ship", "hawkeye", "rlr", "mockingjay"]
+OWN = ["density"]
+COMPARED = [*PAPERS, *OWN]
+OTHERS = ["random", "nru", "ship", "hawkeye", "rlr", "mockingjay"]
 MEMORIES = ["dram", "pcm-row", "dram/pcm-row"]
 
 # Of figure 2.15 and section 2.5.3.
@@ -43,6 +44,7 @@ HARDWARE = {
     "misses only": "ari:wwb=0",
     "dirty lines at MRU": "ari:dirty=mru",
 }
+ADAPTIVE = ["ari", *OWN]
 SIZES = ["1M", "2M", "4M", "8M"]
 ASSOCIATIVITIES = [4, 8, 16, 32]
 
@@ -50,7 +52,8 @@ CORES = 8
 # Of all cores together: eight times the lines of 32 MB.
 SHARED_WARMUP = 4_000_000
 SHARED_SIZES = ["8M", "16M", "32M"]
-SHARED_POLICIES = ["nhm:n=4", "ari:sets=64"]
+# And what they are in the paper; the paper samples 8 sets of each of the 8 banks.
+SHARED_POLICIES = {"nhm:n=4": "nhm:n=4", "ari:sets=64": "ari"} | {name: name for name in OWN}
 # Programs that run on a core each, the last level shared.
 MIXES = {
     "mix 1": ["network", "bzip2", "cc1", "x264", "glpsol", "hmmer", "paths", "sqlite"],
@@ -72,8 +75,8 @@ def simulate(traces, policies, warmup, **options):
 
 
 def ways():
-    """All that one pass over a trace simulates with the baseline's cache."""
-    return list(dict.fromkeys([*STATIC, *PAPERS, *LATER, *INSERTIONS.values(), *HARDWARE.values()]))
+    """All that is simulated with the baseline's cache."""
+    return list(dict.fromkeys([*COMPARED, *STATIC, *OTHERS, *INSERTIONS.values(), *HARDWARE.values()]))
 
 
 def counts(run):
@@ -86,29 +89,29 @@ def with_memories(run):
     memories = {
         found["memory"]: {
             "ipc": found["ipc"],
-            "time_ns": found["time_ns"],
             "joules": found["energy"] and found["energy"]["total"],
-            "lifetime_years": found["lifetime_years"],
         }
         for found in run["memories"]}
     return counts(run) | {"memories": memories}
 
 
 def alone(trace, warmup):
-    """One program with the baseline's cache: every policy."""
-    runs = simulate([trace], ways(), warmup, memory=MEMORIES)
-    lru = next(run for run in runs if run["policy"] == "lru")
+    """One program with the baseline's cache: every policy, memory behind those that are compared."""
+    runs = simulate([trace], COMPARED, warmup, memory=MEMORIES)
+    others = simulate([trace], [way for way in ways() if way not in COMPARED], warmup)
+    lru = policy(runs, "lru")
     return {
         "requests": lru["accesses"],
         "warmup": lru["warmup"] and lru["warmup"]["accesses"],
         "warning": lru["warning"],
         "positions": lru["hits_by_position"],
-        "policies": {run["policy"]: with_memories(run) for run in runs},
+        "policies": {run["policy"]: counts(run) for run in others}
+        | {run["policy"]: with_memories(run) for run in runs},
     }
 
 
 def by_shape(runs, shape):
-    """Counts of LRU and ARI, by what `shape` says of a cache."""
+    """Counts by policy, by what `shape` says of a cache."""
     found = {}
     for run in runs:
         found.setdefault(shape(run["llc"]), {})[run["policy"]] = counts(run)
@@ -120,16 +123,17 @@ def size_text(cache):
 
 
 def sizes(trace, warmup):
-    return by_shape(simulate([trace], ["ari"], warmup, llc=SIZES), size_text)
+    return by_shape(simulate([trace], ADAPTIVE, warmup, llc=SIZES), size_text)
 
 
 def associativities(trace, warmup):
-    return by_shape(simulate([trace], ["ari"], warmup, ways=ASSOCIATIVITIES), lambda cache: str(cache["ways"]))
+    return by_shape(simulate([trace], ADAPTIVE, warmup, ways=ASSOCIATIVITIES), lambda cache: str(cache["ways"]))
 
 
-def shared(traces, warmup):
-    """Eight cores with one last level."""
-    runs = simulate(traces, SHARED_POLICIES, warmup, cores=CORES, llc=SHARED_SIZES)
+def shared(traces, warmup, limit):
+    """Eight cores with one last level; of each trace `limit` requests, again and again until every
+    program has made its own."""
+    runs = simulate(traces, list(SHARED_POLICIES), warmup, limit=limit, cores=CORES, llc=SHARED_SIZES)
     return by_shape(runs, size_text)
 
 
@@ -141,7 +145,7 @@ def adaptation(trace):
 
 def course(trace, period):
     """Write-backs of every period of so many requests, by policy."""
-    policies = ["nhm:n=0", "nhm:n=8", "ari", "ari:insert=mru"]
+    policies = ["nhm:n=0", "nhm:n=8", "ari:insert=mru", *ADAPTIVE]
     runs = simulate([trace], policies, 0, epoch=period)
     return {name: [epoch["writebacks"] for epoch in policy(runs, name)["epochs"]]
             for name in ["lru", *policies]}

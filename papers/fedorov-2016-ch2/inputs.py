@@ -115,9 +115,9 @@ def make_source(path):
 
 
 def make_model(path):
-    """A profile of 40 related proteins of 600 residues, by hmm2build; hmm2calibrate writes to it."""
+    """A profile of 40 related proteins of 300 residues, by hmm2build; hmm2calibrate writes to it."""
     numbers = random.Random(4)
-    ancestor = numbers.choices(AMINO_ACIDS, k=600)
+    ancestor = numbers.choices(AMINO_ACIDS, k=300)
     alignment = path.with_suffix(".alignment")
     with alignment.open("w") as file:
         file.write("# STOCKHOLM 1.0\n\n")
@@ -181,12 +181,12 @@ def random_network(numbers, nodes, arcs):
 
 
 def make_network(path):
-    """A minimum-cost flow of 20,000 nodes and 160,000 arcs, as DIMACS has them."""
+    """A minimum-cost flow of 30,000 nodes and 400,000 arcs, as DIMACS has them."""
     numbers = random.Random(7)
-    nodes, arcs = 20_000, 160_000
+    nodes, arcs = 30_000, 400_000
     with path.open("w") as file:
         file.write(f"p min {nodes} {arcs}\n")
-        ends = numbers.sample(range(nodes), 8_000)
+        ends = numbers.sample(range(nodes), 12_000)
         for source, sink in zip(ends[::2], ends[1::2]):
             amount = numbers.randint(1, 20)
             file.write(f"n {source + 1} {amount}\nn {sink + 1} {-amount}\n")
@@ -197,10 +197,10 @@ def make_network(path):
 
 
 def make_flows(path):
-    """A linear program, as CPLEX has them: ten commodities share 900 arcs between 250 places."""
+    """A linear program, as CPLEX has them: twenty commodities share 1,400 arcs between 400 places."""
     numbers = random.Random(8)
-    nodes, commodities = 250, 10
-    arcs = random_network(numbers, nodes, 900)
+    nodes, commodities = 400, 20
+    arcs = random_network(numbers, nodes, 1400)
     costs = [numbers.randint(1, 100) if index >= nodes else 500 for index in range(len(arcs))]
     with path.open("w") as file:
         file.write("Minimize\n cost:")
@@ -208,7 +208,7 @@ def make_flows(path):
             file.writelines(f" + {cost} x{good}_{index}\n" for index, cost in enumerate(costs))
         file.write("Subject To\n")
         for good in range(commodities):
-            ends = numbers.sample(range(nodes), 60)
+            ends = numbers.sample(range(nodes), 80)
             balance = dict.fromkeys(range(nodes), 0)
             for source, sink in zip(ends[::2], ends[1::2]):
                 amount = numbers.randint(1, 10)

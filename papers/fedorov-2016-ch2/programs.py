@@ -45,9 +45,16 @@ class Programs(common.Bench):
         query = ["dpkg-query", "-W", "-f", "${Version}"]
         return found | {"packages": {package: common.first_line([*query, package]) for package in packages}}
 
-    def trace(self, name, rows):
-        """Of a program after it has set itself up: what it makes in that time, and then `rows`."""
-        return self.record(name, self.setup(name) + rows, *RECORDING)
+    def trace(self, name, rows, setup):
+        """Of a program after the first `setup` rows: `rows` at most."""
+        whole = self.record(name, setup + rows, *RECORDING)
+        if setup == 0:
+            return whole
+        trace = whole.with_suffix(".main.parquet")
+        if not trace.exists():
+            convert = [common.TERRACE, "trace", "convert", "--quiet", "--skip", str(setup), whole, trace]
+            subprocess.run(convert, check=True)
+        return trace
 
     def setup(self, name):
         """Rows that a program makes before what it is here for."""

@@ -1,18 +1,15 @@
 """The tables of the README, from results: ours beside the paper's."""
 
 import experiments
+import verdict
 from common import mean, table
 from comparison import average_cut, average_gain, average_saving, cut, gain, longer, ratio
-from drawing import TITLES
+from drawing import title
+from verdict import percent
 
 HEADS = ["program", "stands for"]
 # What is said of every policy, by key.
 KEYS = {"writebacks": "write-backs", "misses": "misses", "traffic": "both"}
-
-
-def percent(share):
-    # Adding nothing turns -0.0 into 0.0.
-    return "" if share is None else f"{round(100 * share, 1) + 0:.1f} %"
 
 
 def stated(value):
@@ -24,7 +21,10 @@ def tables(results, paper):
     programs = results["programs"]
     runs = [one["policies"] for one in programs.values()]
     return {
+        "holds": verdict.demands(programs),
+        "averages": verdict.averages(results, paper),
         "programs": program_table(results),
+        "positions": verdict.positions(programs),
         "writebacks": cut_table(programs, "writebacks", paper["writebacks"]["cut_percent"]),
         "misses": cut_table(programs, "misses", paper["misses"]["cut_percent"]),
         "policies": policy_table(programs, paper),
@@ -44,27 +44,27 @@ def program_table(results):
     for name, one in results["programs"].items():
         lru, hits = one["policies"]["lru"], sum(one["positions"])
         rows.append([
-            name, one["spec"] or "", about[name], f"{one['requests'] / 1e6:.1f} M", percent(hits / one["requests"]),
-            percent(sum(one["positions"][:4]) / max(hits, 1)),
+            name, one["spec"] or "", about[name], f"{one['setup'] / 1e6:.1f} M", f"{one['requests'] / 1e6:.1f} M",
+            percent(hits / one["requests"]),
             f"{lru['misses'] / one['requests']:.2f}", f"{lru['writebacks'] / one['requests']:.2f}"])
-    return table([*HEADS, "what it is", "requests", "hits", "of them in the 4 most recent ways",
+    return table([*HEADS, "what it is", "rows before", "requests", "hits",
                   "misses a request", "write-backs a request"], rows)
 
 
 def cut_table(programs, key, paper):
-    rows = [[name, one["spec"] or "", *(percent(cut(one["policies"], policy, key)) for policy in experiments.PAPERS)]
+    rows = [[name, one["spec"] or "", *(percent(cut(one["policies"], policy, key)) for policy in experiments.COMPARED)]
             for name, one in programs.items()]
     runs = [one["policies"] for one in programs.values()]
-    rows.append(["**average**", "", *(percent(average_cut(runs, policy, key)) for policy in experiments.PAPERS)])
-    rows.append(["**paper**, average", "", *(stated(paper.get(policy)) for policy in experiments.PAPERS)])
-    return table([*HEADS, *(TITLES[policy] for policy in experiments.PAPERS)], rows)
+    rows.append(["**average**", "", *(percent(average_cut(runs, policy, key)) for policy in experiments.COMPARED)])
+    rows.append(["**paper**, average", "", *(stated(paper.get(policy)) for policy in experiments.COMPARED)])
+    return table([*HEADS, *(title(policy) for policy in experiments.COMPARED)], rows)
 
 
 def policy_table(programs, paper):
     """All policies: averages, and the program whose misses rise most."""
     runs = {name: one["policies"] for name, one in programs.items()}
     rows = []
-    for policy in dict.fromkeys([*experiments.STATIC, *experiments.PAPERS, *experiments.LATER]):
+    for policy in dict.fromkeys([*experiments.STATIC, *experiments.COMPARED, *experiments.OTHERS]):
         worst = max(runs, key=lambda name: ratio(runs[name], policy, "misses"))
         rows.append([
             f"`{policy}`", *(percent(average_cut(runs.values(), policy, key)) for key in KEYS),
@@ -77,12 +77,12 @@ def policy_table(programs, paper):
 def memory_table(runs, paper):
     """Bandwidth, energy and lifetime, ours before the paper's."""
     rows = []
-    for policy in ("ari", "dip", "dblk", "drrip"):
+    for policy in ("dip", "dblk", "drrip", "ari", *experiments.OWN):
         of_paper = paper["energy"]["cut_percent"] if policy == "ari" else {}
         energies = [cell for memory, known in zip(experiments.MEMORIES, ("dram", "pcm", "dram/pcm"))
                     for cell in (percent(average_saving(runs, policy, memory)), stated(of_paper.get(known)))]
         times = 1 + average_gain([longer(one, policy) - 1 for one in runs])
-        rows.append([TITLES[policy], percent(average_cut(runs, policy, "traffic")),
+        rows.append([title(policy), percent(average_cut(runs, policy, "traffic")),
                      stated(paper["bandwidth"]["cut_percent"].get(policy)), *energies,
                      f"{times:.2f}", paper["lifetime"]["times"].get(policy, "")])
     return table(["policy", "lines saved", "**paper**", "energy, DRAM", "**paper**", "PCM", "**paper**",
@@ -90,20 +90,20 @@ def memory_table(runs, paper):
 
 
 def ipc_table(programs, paper):
-    policies = ["dip", "dblk", "drrip", "ari"]
+    policies = ["dip", "dblk", "drrip", "ari", *experiments.OWN]
     rows = [[name, one["spec"] or "", *(percent(gain(one["policies"], policy, "dram")) for policy in policies)]
             for name, one in programs.items()]
     averages = [average_gain([gain(one["policies"], policy, "dram") for one in programs.values()])
                 for policy in policies]
     rows.append(["**average**", "", *map(percent, averages)])
     rows.append(["**paper**, average", "", *(stated(paper["ipc"]["gain_percent"].get(policy)) for policy in policies)])
-    return table([*HEADS, *(TITLES[policy] for policy in policies)], rows)
+    return table([*HEADS, *(title(policy) for policy in policies)], rows)
 
 
 def shared_table(shared, paper):
     columns = [(size, policy, key) for size in experiments.SHARED_SIZES for policy in experiments.SHARED_POLICIES
                for key in ("writebacks", "misses")]
-    names = dict(zip(experiments.SHARED_POLICIES, ["nhm:n=4", "ari"]))
+    names = experiments.SHARED_POLICIES
     rows = [[name, *(percent(cut(sizes[size], policy, key)) for size, policy, key in columns)]
             for name, sizes in shared.items()]
     if shared:
@@ -111,12 +111,12 @@ def shared_table(shared, paper):
                                       for size, policy, key in columns)])
     rows.append(["**paper**, average", *(stated(paper[f"{key}_cut_percent"][size].get(names[policy]))
                                          for size, policy, key in columns)])
-    heads = [f"{size}B, {TITLES[names[policy]]}: {KEYS[key]}" for size, policy, key in columns]
+    heads = [f"{size}B, {title(names[policy])}: {KEYS[key]}" for size, policy, key in columns]
     return table(["on eight cores", *heads], rows)
 
 
 def shape_table(programs, paper):
-    """ARI's averages by capacity and by associativity."""
+    """Averages of ARI and of ours by capacity and by associativity."""
     rows = []
     for part, unit in (("sizes", "B, 16 ways"), ("ways", " ways, 2 MB")):
         for shape in next(iter(programs.values()))[part]:
@@ -125,9 +125,10 @@ def shape_table(programs, paper):
             if part == "sizes" and shape in paper["sizes"]["best"]:
                 of_paper = [f"{paper['sizes'][f'best_{key}_cut_percent']} % (mean of 2 and 4 MB)"
                             for key in ("writebacks", "misses")]
-            rows.append([f"{shape}{unit}", *(percent(average_cut(runs, "ari", key)) for key in ("writebacks", "misses")),
-                         *of_paper])
-    return table(["cache", "write-backs saved", "misses saved", "paper: write-backs", "misses"], rows)
+            rows.append([f"{shape}{unit}", *(percent(average_cut(runs, policy, key)) for policy in experiments.ADAPTIVE
+                                             for key in ("writebacks", "misses")), *of_paper])
+    heads = [f"{title(policy)}: {KEYS[key]} saved" for policy in experiments.ADAPTIVE for key in ("writebacks", "misses")]
+    return table(["cache", *heads, "paper, ARI: write-backs", "misses"], rows)
 
 
 def insertion_table(runs, paper):

@@ -109,6 +109,20 @@ impl Block {
         self.write.truncate(len);
     }
 
+    /// Takes the first `count` accesses out of every column.
+    ///
+    /// # Panics
+    /// Where there are fewer.
+    pub fn drain_front(&mut self, count: usize) {
+        self.address.drain(..count);
+        self.write.drain(..count);
+        self.instruction.drain(..count.min(self.instruction.len()));
+        self.ip.drain(..count.min(self.ip.len()));
+        self.process.drain(..count.min(self.process.len()));
+        self.thread.drain(..count.min(self.thread.len()));
+        self.size.drain(..count.min(self.size.len()));
+    }
+
     /// Appends an access to every column.
     pub fn push(&mut self, access: Access) {
         self.instruction.push(access.instruction);

@@ -20,6 +20,7 @@ pub mod native;
 pub mod oracle_general;
 mod output;
 pub mod record;
+mod rest;
 pub mod reuse;
 pub mod selection;
 pub mod source;

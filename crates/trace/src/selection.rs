@@ -3,6 +3,7 @@
 use terrace_base::Result;
 
 use crate::access::{Access, Block};
+use crate::rest::rest;
 use crate::source::{Meta, Source};
 
 /// What is one row of a trace.
@@ -48,6 +49,8 @@ impl Level {
 /// which runs end, which within a thread is that in which they began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Selection {
+    /// Without the first so many accesses of the trace.
+    pub skip: u64,
     /// Of this thread only.
     pub thread: Option<u16>,
     /// What is one row.
@@ -59,6 +62,10 @@ pub struct Selection {
 impl Selection {
     /// What is selected of `source`, with all columns.
     pub fn of(self, source: Box<dyn Source>) -> Box<dyn Source> {
+        let source = match self.skip {
+            0 => source,
+            skip => rest(source, skip),
+        };
         let mut meta = source.meta().clone();
         let whole = self.thread.is_none() && self.level == Level::Accesses;
         let rows = meta.accesses.filter(|_| whole);
@@ -310,6 +317,11 @@ mod tests {
         assert_eq!(of(Selection::default()), (Some(10), vec![]));
         assert_eq!(of(limit(3)).0, Some(3));
         assert_eq!(of(limit(30)).0, Some(10));
+        let skip = Selection {
+            skip: 4,
+            ..limit(7)
+        };
+        assert_eq!(of(skip), (Some(6), vec![("skipped".into(), "4".into())]));
         let level = ("level".to_owned(), "lines".to_owned());
         assert_eq!(of(at(Level::Lines)), (None, vec![level]));
     }

@@ -93,6 +93,11 @@ pub struct Convert {
           value_parser = parse_level)]
     pub level: Level,
 
+    /// Leave out the first N accesses of IN, as those of a program that sets itself up: 1000000, 1M
+    #[arg(long, value_name = "N", value_parser = parse_count,
+          allow_hyphen_values = true)]
+    pub skip: Option<u64>,
+
     /// Stop after N rows: 1000000, 1M
     #[arg(long, value_name = "N", value_parser = parse_count,
           allow_hyphen_values = true)]
@@ -106,6 +111,7 @@ pub struct Convert {
 impl Convert {
     pub fn selection(&self) -> Selection {
         Selection {
+            skip: self.skip.unwrap_or(0),
             thread: self.thread,
             level: self.level,
             limit: self.limit,

@@ -1,0 +1,113 @@
+//! A trace without its beginning.
+
+use rustc_hash::FxHashMap;
+use terrace_base::Result;
+
+use crate::access::Block;
+use crate::source::{Meta, Source};
+
+/// What comes after the first `skip` accesses of `source`.
+///
+/// Each thread's instructions are counted from its last access before that, or from its beginning
+/// where it had none: what came earlier is no part of this trace.
+pub fn rest(source: Box<dyn Source>, skip: u64) -> Box<dyn Source> {
+    let mut meta = source.meta().clone();
+    meta.accesses = meta.accesses.map(|accesses| accesses.saturating_sub(skip));
+    meta.about.push(("skipped".into(), skip.to_string()));
+    Box::new(Rest {
+        source,
+        meta,
+        left: skip,
+        before: FxHashMap::default(),
+    })
+}
+
+struct Rest {
+    source: Box<dyn Source>,
+    meta: Meta,
+    /// Accesses that are still to be left out.
+    left: u64,
+    /// By thread: instructions done with its last access that was left out.
+    before: FxHashMap<u16, u64>,
+}
+
+impl Source for Rest {
+    fn meta(&self) -> &Meta {
+        &self.meta
+    }
+
+    fn read(&mut self, block: &mut Block) -> Result<()> {
+        loop {
+            self.source.read(block)?;
+            let skipped =
+                usize::try_from(self.left).map_or(block.len(), |left| left.min(block.len()));
+            if skipped < block.len() || block.is_empty() {
+                self.leave_out(block, skipped);
+                return Ok(());
+            }
+            self.leave_out(block, skipped);
+        }
+    }
+}
+
+impl Rest {
+    /// Takes the first `count` accesses out of `block`; those behind count from there.
+    fn leave_out(&mut self, block: &mut Block, count: usize) {
+        self.left -= count as u64;
+        if self.meta.counts_instructions {
+            for index in 0..count {
+                self.before
+                    .insert(block.thread[index], block.instruction[index] + 1);
+            }
+        }
+        block.drain_front(count);
+        for (thread, instruction) in block.thread.iter().zip(&mut block.instruction) {
+            *instruction -= self.before.get(thread).copied().unwrap_or(0);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::Access;
+    use crate::testing::{accesses, listed};
+
+    /// Accesses of these threads; each makes its next instruction but one.
+    fn trace(threads: &[u16]) -> Vec<Access> {
+        let mut done = [0; 3];
+        let made = threads.iter().enumerate().map(|(index, thread)| {
+            let instruction = done[usize::from(*thread)];
+            done[usize::from(*thread)] += 2;
+            Access {
+                instruction,
+                address: index as u64,
+                thread: *thread,
+                size: 8,
+                ..Access::default()
+            }
+        });
+        made.collect()
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_left_is_the_end_and_counts_from_there(
+            threads in prop::collection::vec(0u16..3, 0..60),
+            skip in 0usize..70,
+        ) {
+            let all = trace(&threads);
+            let (left_out, kept) = all.split_at(skip.min(all.len()));
+            let expected: Vec<_> = kept.iter().map(|access| {
+                let last = left_out.iter().rfind(|earlier| earlier.thread == access.thread);
+                let before = last.map_or(0, |earlier| earlier.instruction + 1);
+                Access { instruction: access.instruction - before, ..*access }
+            }).collect();
+            let source = rest(listed(all.clone()), skip as u64);
+            prop_assert_eq!(source.meta().accesses, Some(expected.len() as u64));
+            prop_assert_eq!(accesses(source), expected);
+        }
+    }
+}
