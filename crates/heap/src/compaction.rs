@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::mem;
 use std::sync::MutexGuard;
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::lane::State;
 use crate::layout::chunk::Use;
 use crate::layout::record::{RECORD_BYTES, Record};
@@ -85,10 +85,10 @@ impl<M: Medium> Core<M> {
         for chunk in &emptied {
             places.remove(chunk);
         }
-        let moved: Vec<(u64, u64)> = emptied
-            .iter()
-            .flat_map(|&chunk| self.move_records(chunk, places))
-            .collect();
+        let mut moved = Vec::new();
+        for &chunk in &emptied {
+            self.move_records(chunk, places, &mut moved)?;
+        }
         pool.medium.fence()?;
         for &(object, place) in &moved {
             self.set_record(object, place);
@@ -104,17 +104,24 @@ impl<M: Medium> Core<M> {
     }
 
     /// Copies the records of a chunk to free places, and says which objects' records are now where.
-    fn move_records(&self, chunk: u64, places: &mut Places) -> Vec<(u64, u64)> {
+    fn move_records(
+        &self,
+        chunk: u64,
+        places: &mut Places,
+        moved: &mut Vec<(u64, u64)>,
+    ) -> Result<()> {
         let pool = &self.space.pool;
         let first = pool.geometry.offset_of(chunk);
         let all = (first..first + pool.geometry.chunk_bytes()).step_by(RECORD_BYTES as usize);
         let records = all.filter_map(|place| Record::decode(place, pool.load_words(place)));
-        let to = |record: Record| {
-            let place = places.values_mut().find_map(Vec::pop);
-            let place = place.expect("there is room for all that moves");
+        for record in records {
+            let place = places.values_mut().find_map(Vec::pop).ok_or_else(|| {
+                let what = format!("the pool is damaged: chunk {chunk} holds records of nobody");
+                Error::damaged(what)
+            })?;
             self.store_record(place, &record);
-            (record.object, place)
-        };
-        records.map(to).collect()
+            moved.push((record.object, place));
+        }
+        Ok(())
     }
 }
