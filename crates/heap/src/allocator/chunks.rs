@@ -57,6 +57,9 @@ impl Chunks {
             pool.zero(offset, bytes);
             pool.medium.fence()?;
         }
+        // A crash may have kept the word of a chunk that was being taken, and nothing else of it.
+        let torn = (old.max(chunk)..end).filter(|&chunk| pool.use_of(chunk) != Ok(Use::Free));
+        torn.for_each(|chunk| pool.set_use(chunk, Use::Free));
         if of != Use::Free {
             pool.set_use(chunk, of);
         }
@@ -166,6 +169,20 @@ mod tests {
         assert_eq!(take(8), Ok(2));
         assert!(take(3).is_err());
         assert_eq!(pool.use_of(2), Ok(Use::Large { chunks: 8 }));
+    }
+
+    #[test]
+    fn a_word_that_a_crash_has_left_is_forgotten() {
+        let (pool, chunks) = (pool(), Chunks::default());
+        chunks.give(&pool, 2, 14);
+        for torn in [2, 3, 4] {
+            pool.set_use(torn, Use::Records);
+        }
+        let take = |count, of| chunks.take(&pool, count, of).unwrap().chunk;
+        assert_eq!(take(2, Use::Large { chunks: 2 }), 2);
+        assert_eq!(pool.use_of(3), Ok(Use::Free));
+        assert_eq!(take(1, Use::Free), 4);
+        assert_eq!(pool.use_of(4), Ok(Use::Free));
     }
 
     #[test]

@@ -346,7 +346,7 @@ fn work(bytes: &[u8]) -> crate::Result<()> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(500))]
+    #![proptest_config(ProptestConfig::with_cases(1000))]
     /// No panic, whatever it is, and what is refused is found.
     #[test]
     fn forged_pools_are_looked_at(
