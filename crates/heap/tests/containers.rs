@@ -9,7 +9,7 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use terrace_heap::containers::{BTreeMap, HashMap, Queue, Vector};
 use terrace_heap::medium::simulated::{Granule, Simulated};
-use terrace_heap::{Error, Heap, Options, Plain};
+use terrace_heap::{Error, Heap, Options, Plain, Ptr};
 
 type Memory = Arc<Simulated>;
 type TestHeap = Heap<Memory>;
@@ -272,4 +272,60 @@ fn what_is_something_else_is_refused() {
         Vector::<u64, _>::open(&heap, "map").err(),
         "is of something else",
     );
+}
+
+/// Calls everything that reads or changes; what it says is of no matter.
+fn use_all(heap: &TestHeap) {
+    if let Ok(vector) = Vector::<[u64; 3], _>::open(heap, "vector") {
+        let _ = (vector.objects(), vector.get(50), vector.len());
+        let _ = vector.iter().take(200).collect::<Result<Vec<_>, _>>();
+        let _ = (vector.push(&[1; 3]), vector.set(3, &[2; 3]), vector.pop());
+        let _ = vector.batch(|batch| batch.push(&[1; 3]));
+    }
+    if let Ok(queue) = Queue::<[u64; 120], _>::open(heap, "queue") {
+        let _ = (queue.objects(), queue.len(), queue.iter().count());
+        let _ = (queue.push(&[1; 120]), queue.pop(), queue.pop());
+    }
+    if let Ok(tree) = BTreeMap::<[u64; 16], u64, _>::open(heap, "tree") {
+        let _ = (tree.objects(), tree.len(), tree.first(), tree.last());
+        let _ = tree.iter().take(200).collect::<Result<Vec<_>, _>>();
+        for key in 0..40 {
+            let _ = (tree.insert(&[key; 16], &1), tree.remove(&[key / 2; 16]));
+        }
+        let _ = tree.batch(|batch| batch.insert(&[99; 16], &1));
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, max_shrink_iters: 50, ..ProptestConfig::default() })]
+
+    /// Whatever is in a word of a container, nothing panics or goes on without end.
+    #[test]
+    fn damage_is_a_sentence(
+        at in any::<prop::sample::Index>(),
+        object in any::<prop::sample::Index>(),
+        value in prop_oneof![
+            Just(0), Just(u64::MAX), 0u64..200, any::<u64>(), (0u64..1 << 17).prop_map(|at| at * 8)
+        ],
+        of in 0usize..3,
+    ) {
+        let pool = pool();
+        let heap = open(&pool);
+        let vector = Vector::<[u64; 3], _>::open(&heap, "vector").unwrap();
+        let queue = Queue::<[u64; 120], _>::open(&heap, "queue").unwrap();
+        let tree = BTreeMap::<[u64; 16], u64, _>::open(&heap, "tree").unwrap();
+        for i in 0..30 {
+            vector.push(&[i; 3]).unwrap();
+            queue.push(&[i; 120]).unwrap();
+            tree.insert(&[i * 17 % 30; 16], &i).unwrap();
+        }
+        let objects = [vector.objects(), queue.objects(), tree.objects()];
+        let objects = objects[of].as_ref().unwrap();
+        let object = objects[object.index(objects.len())];
+        // The first words are those that are not data.
+        let word = object + at.index(16) as u64 * 8;
+        drop((vector, queue, tree));
+        heap.set(Ptr::at(word), value).unwrap();
+        use_all(&heap);
+    }
 }

@@ -3,7 +3,7 @@
 use std::collections::HashMap as Twin;
 use std::thread;
 
-use terrace_heap::containers::HashMap;
+use terrace_heap::containers::{BTreeMap, HashMap, Queue, Vector};
 use terrace_heap::{AllocatorKind, Error, Heap, Mode, Options, Place, Ptr, use_lane};
 
 /// More threads than lanes, so that some share one.
@@ -226,4 +226,60 @@ fn a_full_pool_makes_room_by_compaction() {
     let heap = Heap::open(&path).unwrap();
     let map = HashMap::<u64, [u64; 20]>::open(&heap, "small").unwrap();
     check(&heap, map.objects().unwrap());
+}
+
+/// A tree, a queue and a vector, each used by all threads; each has keys of its own.
+#[test]
+fn containers_of_many_threads_hold_what_each_has_put() {
+    let folder = tempfile::tempdir().unwrap();
+    let heap = heap(&folder);
+    let tree = BTreeMap::<u64, u64>::open(&heap, "tree").unwrap();
+    let queue = Queue::<[u64; 2]>::open(&heap, "queue").unwrap();
+    let vector = Vector::<[u64; 2]>::open(&heap, "vector").unwrap();
+    let work = |thread: u64| {
+        let (mut random, mut twin) = (Random(thread), Twin::new());
+        for value in 0..1500 {
+            let key = random.below(200) * THREADS + thread;
+            let (old, expected) = match random.below(3) {
+                0 => (tree.remove(&key), twin.remove(&key)),
+                1 => (tree.get(&key), twin.get(&key).copied()),
+                _ => (tree.insert(&key, &value), twin.insert(key, value)),
+            };
+            assert_eq!(old.unwrap(), expected);
+            match value % 3 {
+                0 => assert!(queue.pop().is_ok()),
+                _ => queue.push(&[thread, value]).unwrap(),
+            }
+            vector.push(&[thread, value]).unwrap();
+        }
+        twin
+    };
+    let twin: Twin<u64, u64> = thread::scope(|scope| {
+        let threads: Vec<_> = (0..THREADS).map(|i| scope.spawn(move || work(i))).collect();
+        threads
+            .into_iter()
+            .flat_map(|thread| thread.join().unwrap())
+            .collect()
+    });
+    let found: Twin<u64, u64> = tree.iter().collect::<Result<_, _>>().unwrap();
+    assert_eq!(
+        (found, tree.len().unwrap()),
+        (twin.clone(), twin.len() as u64)
+    );
+    // Of each thread everything, in its order.
+    let mut next = [0; THREADS as usize];
+    for element in vector.iter() {
+        let [thread, value] = element.unwrap();
+        assert_eq!(value, next[thread as usize]);
+        next[thread as usize] += 1;
+    }
+    assert_eq!(next, [1500; THREADS as usize]);
+    let mut last = [None; THREADS as usize];
+    for element in queue.iter() {
+        let [thread, value] = element.unwrap();
+        assert!(last[thread as usize] < Some(value));
+        last[thread as usize] = Some(value);
+    }
+    let objects = [tree.objects(), queue.objects(), vector.objects()];
+    check(&heap, objects.map(Result::unwrap).concat());
 }

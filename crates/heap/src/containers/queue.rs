@@ -61,6 +61,8 @@ pub struct Iter<'q, T, M: Medium> {
     /// Number of the next element, and the segment in which it is, 0 if that is not known.
     next: u64,
     segment: u64,
+    /// Nothing follows an error.
+    failed: bool,
 }
 
 impl<T: Pod, M: Medium> Queue<T, M> {
@@ -86,7 +88,9 @@ impl<T: Pod, M: Medium> Queue<T, M> {
         }
         let [magic, shape, gone, came, ..] = heap.read(at)?;
         let (bytes, slots) = (shape as u32 as usize, shape >> 32);
-        if magic != MAGIC || slots == 0 || gone > came {
+        // No more elements than the pool has room for, so that nothing goes on without end.
+        let most = heap.len() / Self::STRIDE;
+        if magic != MAGIC || slots == 0 || gone > came || came - gone > most {
             return Err(Error::damaged("a queue's head is damaged"));
         }
         if bytes != size_of::<T>() {
@@ -182,6 +186,7 @@ impl<T: Pod, M: Medium> Queue<T, M> {
             queue: self,
             next: 0,
             segment: 0,
+            failed: false,
         }
     }
 
@@ -274,6 +279,9 @@ impl<T: Pod, M: Medium> Iter<'_, T, M> {
             self.segment = queue.front_segment(gone, queue.word(FIRST_AT))?;
         } else if self.next.is_multiple_of(queue.slots) {
             self.segment = queue.pool().get(self.segment)?;
+            if self.segment == 0 {
+                return Err(damaged());
+            }
         }
         let value = queue.pool().get(queue.slot(self.segment, self.next))?;
         self.next += 1;
@@ -285,7 +293,12 @@ impl<T: Pod, M: Medium> Iterator for Iter<'_, T, M> {
     type Item = Result<T>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        self.advance().transpose()
+        if self.failed {
+            return None;
+        }
+        let found = self.advance();
+        self.failed = found.is_err();
+        found.transpose()
     }
 }
 
