@@ -250,7 +250,7 @@ fn absurd_traces_are_not_generated() {
         (&["gups", "--footprint", "4"], "too small"),
         (&["gups", "--footprint", "1000P"], "too large"),
         (&["gups", "--accesses", "0"], "ask for more"),
-        (&["gups", "--accesses", "x"], "no number of accesses"),
+        (&["gups", "--accesses", "x"], "no number"),
         (&["gups", "--seed", "x"], "--seed"),
         (&["zipf", "--exponent", "3"], "no Zipf exponent"),
         (&["zipf", "--exponent", "-1"], "no Zipf exponent"),
