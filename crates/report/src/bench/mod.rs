@@ -177,7 +177,7 @@ mod tests {
         let text = include_str!("../../../../benches/live/results.json");
         let document = Document::parse(text, "results.json").unwrap();
         assert!(!document.failed());
-        assert_eq!(document.rows.len(), 11);
+        assert_eq!(document.rows.len(), 22);
         assert_eq!(document.to_json(), text);
     }
 }
