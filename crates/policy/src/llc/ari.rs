@@ -119,10 +119,12 @@ impl LlcPolicy for Ari {
         self.samples.request(set, request);
     }
 
+    #[inline]
     fn hit(&mut self, place: Place, _: &Request) {
         self.recency.promote(place);
     }
 
+    #[inline]
     fn choose(&mut self, set: usize, dirty: u64, _: &Request) -> Choice {
         let high = match (self.samples.followed_live(set), self.settings.eviction) {
             (Some(followed), _) => followed.high,
@@ -134,6 +136,7 @@ impl LlcPolicy for Ari {
         Choice::Evict(way)
     }
 
+    #[inline]
     fn fill(&mut self, place: Place, request: &Request) {
         let writes = request.kind.writes();
         self.samples.missed(place.set);
@@ -141,6 +144,7 @@ impl LlcPolicy for Ari {
         self.recency.put(place, position);
     }
 
+    #[inline]
     fn position(&self, place: Place) -> Option<usize> {
         Some(self.recency.position(place))
     }

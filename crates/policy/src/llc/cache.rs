@@ -1,24 +1,10 @@
-//! The lines of a cache, under a policy.
+//! A cache: its lines, under a policy.
 
-use super::geometry::{Geometry, Place};
-use super::{Choice, LlcPolicy, Request};
-
-/// No line: the highest addresses are the kernel's.
-const NONE: u64 = u64::MAX;
+use super::{Geometry, LlcPolicy, Request, Tags};
 
 /// A set-associative, write-back, write-allocate cache.
 pub struct Cache {
-    geometry: Geometry,
-    /// Which line is in each place.
-    lines: Vec<u64>,
-    /// The dirty ways of each set, as bits.
-    dirty: Vec<u64>,
-    /// How many ways of each set are filled: the first ones, for lines leave only for others.
-    filled: Vec<u8>,
-    /// How many of all.
-    held: usize,
-    /// How often a line became dirty.
-    dirtied: u64,
+    tags: Tags,
     policy: Box<dyn LlcPolicy>,
 }
 
@@ -52,79 +38,20 @@ impl Cache {
     /// An empty one.
     pub fn new(geometry: Geometry, policy: Box<dyn LlcPolicy>) -> Self {
         Self {
-            geometry,
-            lines: vec![NONE; geometry.lines()],
-            dirty: vec![0; geometry.sets],
-            filled: vec![0; geometry.sets],
-            held: 0,
-            dirtied: 0,
+            tags: Tags::new(geometry),
             policy,
         }
     }
 
     /// Serves a request.
     pub fn access(&mut self, request: &Request) -> Outcome {
-        let set = self.geometry.set_of(request.line);
-        self.policy.request(set, request);
-        match self.find(set, request.line) {
-            Some(way) => self.hit(Place { set, way }, request),
-            None => self.miss(set, request),
-        }
+        self.tags.access(&mut *self.policy, request)
     }
 
-    fn hit(&mut self, place: Place, request: &Request) -> Outcome {
-        let position = self.policy.position(place);
-        self.policy.hit(place, request);
-        self.write(place, request);
-        Outcome::Hit { position }
-    }
-
-    fn miss(&mut self, set: usize, request: &Request) -> Outcome {
-        let filled = usize::from(self.filled[set]);
-        let (way, evicted) = if filled < self.geometry.ways {
-            self.filled[set] += 1;
-            self.held += 1;
-            (filled, None)
-        } else {
-            match self.policy.choose(set, self.dirty[set], request) {
-                Choice::Bypass => return Outcome::Bypassed,
-                Choice::Evict(way) => (way, Some(self.evict(Place { set, way }))),
-            }
-        };
-        let place = Place { set, way };
-        self.lines[place.index(self.geometry)] = request.line;
-        self.write(place, request);
-        self.policy.fill(place, request);
-        Outcome::Miss { evicted }
-    }
-
-    /// Makes a line dirty if the request writes it.
-    fn write(&mut self, place: Place, request: &Request) {
-        let bit = u64::from(request.kind.writes()) << place.way;
-        let dirty = &mut self.dirty[place.set];
-        self.dirtied += u64::from(*dirty | bit != *dirty);
-        *dirty |= bit;
-    }
-
-    fn evict(&mut self, place: Place) -> Evicted {
-        let bit = 1 << place.way;
-        let dirty = self.dirty[place.set] & bit != 0;
-        self.dirty[place.set] &= !bit;
-        let line = self.lines[place.index(self.geometry)];
-        Evicted { line, dirty }
-    }
-
-    #[inline]
-    fn find(&self, set: usize, line: u64) -> Option<usize> {
-        let ways = self.geometry.ways;
-        self.lines[set * ways..][..ways]
-            .iter()
-            .position(|&other| other == line)
-    }
-
-    /// Its shape.
-    pub fn geometry(&self) -> Geometry {
-        self.geometry
+    /// Serves requests in their order, and appends what became of each. That is faster than one by
+    /// one.
+    pub fn serve(&mut self, requests: &[Request], outcomes: &mut Vec<Outcome>) {
+        self.policy.serve(&mut self.tags, requests, outcomes);
     }
 
     /// Its policy.
@@ -132,21 +59,18 @@ impl Cache {
         &*self.policy
     }
 
-    /// How many lines it holds now.
-    pub fn filled(&self) -> usize {
-        self.held
-    }
-
-    /// How often a line became dirty that was not.
-    pub fn dirtied(&self) -> u64 {
-        self.dirtied
+    /// Its lines.
+    pub fn tags(&self) -> &Tags {
+        &self.tags
     }
 
     /// How many of its lines are dirty now.
     pub fn dirty_lines(&self) -> u64 {
-        self.dirty
-            .iter()
-            .map(|set| u64::from(set.count_ones()))
-            .sum()
+        self.tags.dirty_lines()
+    }
+
+    /// Its shape.
+    pub fn geometry(&self) -> Geometry {
+        self.tags.geometry()
     }
 }

@@ -107,9 +107,9 @@ impl LlcPolicy for Dblk {
             return Choice::Bypass;
         }
         let dead = self.dead[set];
-        let ways = self.recency.of(set).iter().rev();
-        let first = ways.copied().find(|way| dead >> way & 1 == 1);
-        Choice::Evict(first.map_or_else(|| self.recency.last(set), usize::from))
+        let mut ways = self.recency.of(set).rev();
+        let first = ways.find(|way| dead >> way & 1 == 1);
+        Choice::Evict(first.unwrap_or_else(|| self.recency.last(set)))
     }
 
     fn fill(&mut self, place: Place, request: &Request) {

@@ -13,18 +13,22 @@ impl Lru {
 }
 
 impl LlcPolicy for Lru {
+    #[inline]
     fn hit(&mut self, place: Place, _: &Request) {
         self.0.promote(place);
     }
 
+    #[inline]
     fn choose(&mut self, set: usize, _: u64, _: &Request) -> Choice {
         Choice::Evict(self.0.last(set))
     }
 
+    #[inline]
     fn fill(&mut self, place: Place, _: &Request) {
         self.0.promote(place);
     }
 
+    #[inline]
     fn position(&self, place: Place) -> Option<usize> {
         Some(self.0.position(place))
     }

@@ -11,6 +11,7 @@
 pub mod ari;
 mod bimodal;
 mod cache;
+mod counts;
 pub mod dblk;
 pub mod density;
 pub mod dip;
@@ -32,11 +33,13 @@ mod signature;
 mod spec;
 mod splitmix;
 mod spread;
+mod tags;
 #[cfg(test)]
 mod testing;
 
 pub use bimodal::Bimodal;
 pub use cache::{Cache, Evicted, Outcome};
+pub use counts::{Counts, Ends};
 pub use duel::Duel;
 pub use geometry::{Geometry, Place};
 pub use recency::Recency;
@@ -44,6 +47,7 @@ pub use registry::{Entry, Made, REGISTRY, by_name};
 pub use sampled::Sampled;
 pub use spec::Spec;
 pub use splitmix::SplitMix64;
+pub use tags::Tags;
 
 /// Bytes of a line where nothing else is said.
 pub const LINE_BYTES: u64 = 64;
@@ -103,6 +107,13 @@ pub struct InForce {
 /// the line is not there, [`LlcPolicy::choose`] unless the set has a free way, and
 /// [`LlcPolicy::fill`] unless it was bypassed.
 pub trait LlcPolicy: Send {
+    /// Serves requests to the lines of its cache, and appends what became of each. Every policy has
+    /// this for itself, as it stands here: so that it is called once for many requests, and not
+    /// several times for each.
+    fn serve(&mut self, tags: &mut Tags, requests: &[Request], outcomes: &mut Vec<Outcome>) {
+        tags.serve(self, requests, outcomes);
+    }
+
     /// A request has come, and it is not known yet whether it hits: for policies that sample sets.
     fn request(&mut self, _set: usize, _request: &Request) {}
 

@@ -58,14 +58,17 @@ impl Nhm {
 }
 
 impl LlcPolicy for Nhm {
+    #[inline]
     fn hit(&mut self, place: Place, _: &Request) {
         self.recency.promote(place);
     }
 
+    #[inline]
     fn choose(&mut self, set: usize, dirty: u64, _: &Request) -> Choice {
         Choice::Evict(self.recency.victim(set, self.high, dirty))
     }
 
+    #[inline]
     fn fill(&mut self, place: Place, request: &Request) {
         let insertion = match request.kind.writes() {
             true => self.dirty,
@@ -74,6 +77,7 @@ impl LlcPolicy for Nhm {
         self.recency.put(place, insertion.position(self.high));
     }
 
+    #[inline]
     fn position(&self, place: Place) -> Option<usize> {
         Some(self.recency.position(place))
     }

@@ -32,16 +32,19 @@ impl Nru {
 }
 
 impl LlcPolicy for Nru {
+    #[inline]
     fn hit(&mut self, place: Place, _: &Request) {
         self.reference(place);
     }
 
+    #[inline]
     fn choose(&mut self, set: usize, _: u64, _: &Request) -> Choice {
         // With a single way that one stays referenced.
         let way = self.referenced[set].trailing_ones() as usize;
         Choice::Evict(way.min(self.ways - 1))
     }
 
+    #[inline]
     fn fill(&mut self, place: Place, _: &Request) {
         self.reference(place);
     }

@@ -19,11 +19,14 @@ impl Random {
 }
 
 impl LlcPolicy for Random {
+    #[inline]
     fn hit(&mut self, _: Place, _: &Request) {}
 
+    #[inline]
     fn choose(&mut self, _: usize, _: u64, _: &Request) -> Choice {
         Choice::Evict(self.chance.below(self.ways))
     }
 
+    #[inline]
     fn fill(&mut self, _: Place, _: &Request) {}
 }

@@ -1,38 +1,68 @@
 //! The order in which the lines of each set were used: the LRU stack.
 
+mod stack;
+
 use super::geometry::{Geometry, Place};
+use stack::{MOST, Stack};
 
 /// For each set its ways, most recently used first.
 #[derive(Clone, Debug)]
 pub struct Recency {
     ways: usize,
-    order: Vec<u8>,
+    order: Order,
+}
+
+/// The orders of all sets.
+#[derive(Clone, Debug)]
+enum Order {
+    /// A word a set.
+    Words(Vec<Stack>),
+    /// A byte a way, where a set has more of them than a word can hold.
+    Bytes(Vec<u8>),
 }
 
 impl Recency {
     /// Of all sets of a cache; way 0 is the most recent of each at first.
     pub fn new(geometry: Geometry) -> Self {
-        let set: Vec<u8> = (0..geometry.ways as u8).collect();
+        let order = match geometry.ways {
+            ..=MOST => Order::Words(vec![Stack::ORDERED; geometry.sets]),
+            ways => {
+                let set: Vec<u8> = (0..ways as u8).collect();
+                Order::Bytes(set.repeat(geometry.sets))
+            }
+        };
         Self {
             ways: geometry.ways,
-            order: set.repeat(geometry.sets),
+            order,
         }
     }
 
     /// The ways of a set, most recently used first.
     #[inline]
-    pub fn of(&self, set: usize) -> &[u8] {
-        &self.order[set * self.ways..][..self.ways]
+    pub fn of(&self, set: usize) -> impl DoubleEndedIterator<Item = usize> {
+        (0..self.ways).map(move |position| self.at(set, position))
+    }
+
+    /// The way at a position of a set.
+    #[inline(always)]
+    fn at(&self, set: usize, position: usize) -> usize {
+        match &self.order {
+            Order::Words(words) => words[set].at(position),
+            Order::Bytes(bytes) => usize::from(bytes[set * self.ways + position]),
+        }
     }
 
     /// How many ways of its set come before this one.
-    #[inline]
+    #[inline(always)]
     pub fn position(&self, place: Place) -> usize {
-        let order = self.of(place.set);
-        order
-            .iter()
-            .position(|&way| usize::from(way) == place.way)
-            .unwrap_or(self.ways - 1)
+        match &self.order {
+            Order::Words(words) => words[place.set].position(place.way),
+            Order::Bytes(bytes) => {
+                let order = &bytes[place.set * self.ways..][..self.ways];
+                let position = order.iter().position(|&way| usize::from(way) == place.way);
+                position.unwrap_or(self.ways - 1)
+            }
+        }
     }
 
     /// Makes it the most recently used of its set.
@@ -42,33 +72,40 @@ impl Recency {
     }
 
     /// Puts it behind `position` others of its set, at most behind all.
-    #[inline]
+    #[inline(always)]
     pub fn put(&mut self, place: Place, position: usize) {
-        let from = self.position(place);
         let to = position.min(self.ways - 1);
-        let order = &mut self.order[place.set * self.ways..][..self.ways];
-        if to <= from {
-            order.copy_within(to..from, to + 1);
-        } else {
-            order.copy_within(from + 1..=to, from);
+        if let Order::Words(words) = &mut self.order {
+            return words[place.set].put(place.way, to);
         }
-        order[to] = place.way as u8;
+        let from = self.position(place);
+        if let Order::Bytes(bytes) = &mut self.order {
+            let order = &mut bytes[place.set * self.ways..][..self.ways];
+            if to <= from {
+                order.copy_within(to..from, to + 1);
+            } else {
+                order.copy_within(from + 1..=to, from);
+            }
+            order[to] = place.way as u8;
+        }
     }
 
     /// The least recently used way of a set.
     #[inline]
     pub fn last(&self, set: usize) -> usize {
-        usize::from(self.of(set)[self.ways - 1])
+        self.at(set, self.ways - 1)
     }
 
     /// Whom a static partitioning evicts (Fedorov 2016, 2.2): of the ways behind the `high` most
     /// recent ones the least recent that is clean, or the least recent of all if none is. Bit w
     /// of `dirty` says that way w is.
-    #[inline]
+    #[inline(always)]
     pub fn victim(&self, set: usize, high: usize, dirty: u64) -> usize {
-        let low = &self.of(set)[high.min(self.ways)..];
-        let clean = low.iter().rev().find(|&&way| dirty >> way & 1 == 0);
-        clean.map_or_else(|| self.last(set), |&way| usize::from(way))
+        let low = (high..self.ways)
+            .rev()
+            .map(|position| self.at(set, position));
+        let mut clean = low.filter(|&way| dirty >> way & 1 == 0);
+        clean.next().unwrap_or_else(|| self.last(set))
     }
 }
 
@@ -84,18 +121,22 @@ mod tests {
         Place { set: 1, way }
     }
 
+    fn order(recency: &Recency, set: usize) -> Vec<usize> {
+        recency.of(set).collect()
+    }
+
     #[test]
     fn ways_move_to_the_front_or_further_back() {
         let mut recency = Recency::new(GEOMETRY);
         recency.promote(at(2));
-        assert_eq!(recency.of(1), [2, 0, 1, 3]);
+        assert_eq!(order(&recency, 1), [2, 0, 1, 3]);
         recency.put(at(2), 2);
-        assert_eq!(recency.of(1), [0, 1, 2, 3]);
+        assert_eq!(order(&recency, 1), [0, 1, 2, 3]);
         recency.put(at(0), 9);
-        assert_eq!(recency.of(1), [1, 2, 3, 0]);
+        assert_eq!(order(&recency, 1), [1, 2, 3, 0]);
         assert_eq!(recency.position(at(3)), 2);
         assert_eq!(recency.last(1), 0);
-        assert_eq!(recency.of(0), [0, 1, 2, 3], "the other set");
+        assert_eq!(order(&recency, 0), [0, 1, 2, 3], "the other set");
     }
 
     /// Figure 2.2: the least recent clean way behind the high-hit ones, else the least recent.
@@ -114,19 +155,29 @@ mod tests {
     }
 
     proptest! {
-        /// Against a vector that values are taken out of and put into.
+        /// Against a vector that values are taken out of and put into, in a word and in bytes.
         #[test]
         fn puts_are_a_removal_and_an_insertion(
-            puts in prop::collection::vec((0usize..4, 0usize..6), 0..50),
+            ways in prop::sample::select(vec![1, 2, 4, 12, 15, 16, 17, 64]),
+            puts in prop::collection::vec((0usize..64, 0usize..66), 0..100),
+            dirty: u64,
         ) {
-            let mut recency = Recency::new(GEOMETRY);
-            let mut slow = vec![0u8, 1, 2, 3];
+            let mut recency = Recency::new(Geometry { sets: 2, ways });
+            let mut slow: Vec<usize> = (0..ways).collect();
             for (way, position) in puts {
+                let way = way % ways;
                 recency.put(at(way), position);
-                slow.retain(|&other| usize::from(other) != way);
-                slow.insert(position.min(3), way as u8);
-                prop_assert_eq!(recency.of(1), &slow[..]);
+                slow.retain(|&other| other != way);
+                slow.insert(position.min(ways - 1), way);
+                prop_assert_eq!(&order(&recency, 1), &slow);
+                prop_assert_eq!(recency.position(at(way)), position.min(ways - 1));
+                prop_assert_eq!(recency.last(1), slow[ways - 1]);
+                let clean = |way: &&usize| dirty >> **way & 1 == 0;
+                let low = slow[position.min(ways)..].iter();
+                let victim = low.rev().find(clean).unwrap_or(&slow[ways - 1]);
+                prop_assert_eq!(recency.victim(1, position, dirty), *victim);
             }
+            prop_assert_eq!(order(&recency, 0), (0..ways).collect::<Vec<_>>());
         }
     }
 }

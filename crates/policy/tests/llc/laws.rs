@@ -85,6 +85,23 @@ proptest! {
         }
     }
 
+    /// Many requests at once are as many one by one.
+    #[test]
+    fn requests_can_be_served_together(
+        geometry in geometry(), seed: u64, requests in requests(), together in 1..40usize,
+    ) {
+        for entry in REGISTRY {
+            let mut first = cache(geometry, entry.name, seed).unwrap();
+            let mut second = cache(geometry, entry.name, seed).unwrap();
+            let one_by_one: Vec<_> = requests.iter().map(|request| first.access(request)).collect();
+            let mut outcomes = Vec::new();
+            for requests in requests.chunks(together) {
+                second.serve(requests, &mut outcomes);
+            }
+            prop_assert_eq!(&outcomes, &one_by_one, "{}", entry.name);
+        }
+    }
+
     #[test]
     fn a_full_set_loses_lines_of_its_own_only(
         geometry in geometry(), seed: u64, requests in requests(),

@@ -74,7 +74,7 @@ impl<'a> Front<'a> {
     pub fn fill(&mut self, batch: &mut Batch) -> Result<bool> {
         batch.clear();
         let begin = self.accesses;
-        while batch.asked.len() < REQUESTS && self.accesses - begin < ACCESSES {
+        while batch.len() < REQUESTS && self.accesses - begin < ACCESSES {
             self.end_warmup(batch);
             let most = match self.warmup {
                 Warmup::Accesses(warmup) if !self.measures => warmup - self.accesses,
@@ -87,7 +87,7 @@ impl<'a> Front<'a> {
             self.make(program, &run, batch)?;
         }
         self.end_warmup(batch);
-        self.requests += batch.asked.len() as u64;
+        self.requests += batch.len() as u64;
         Ok(self.accesses > begin)
     }
 
@@ -96,7 +96,7 @@ impl<'a> Front<'a> {
         if self.measures {
             return;
         }
-        let asked = batch.asked.len();
+        let asked = batch.len();
         batch.measured_from = match self.warmup {
             Warmup::Accesses(accesses) => (self.accesses >= accesses).then_some(asked),
             Warmup::Requests(requests) => {
@@ -215,7 +215,7 @@ impl Maker {
                         kind,
                     };
                     let instruction = self.instruction(block, index, offset);
-                    batch.asked.push(Asked {
+                    batch.push(Asked {
                         request,
                         instruction,
                     });
@@ -248,7 +248,7 @@ impl Maker {
                     core: self.core,
                     kind,
                 };
-                batch.asked.push(Asked {
+                batch.push(Asked {
                     request,
                     instruction,
                 });

@@ -23,7 +23,6 @@
 mod batch;
 mod behind;
 mod core;
-mod counts;
 mod front;
 mod level;
 mod lines;
@@ -47,7 +46,6 @@ pub mod model {
 }
 
 pub use behind::{Backing, Found};
-pub use counts::{Counts, Ends};
 pub use memory::{Chips, Transfers};
 pub use mix::Mix;
 pub use origin::{CORES, MARK};
@@ -57,3 +55,4 @@ pub use private::LevelCounts;
 pub use program::Open;
 pub use settings::{Llc, Settings, Size, Warmup};
 pub use shared::Point;
+pub use terrace_policy::llc::{Counts, Ends};

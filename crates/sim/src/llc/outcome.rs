@@ -1,9 +1,8 @@
 //! What was found in a pass.
 
-use terrace_policy::llc::Geometry;
+use terrace_policy::llc::{Counts, Geometry};
 
 use super::behind::Found;
-use super::counts::Counts;
 use super::private::LevelCounts;
 use super::settings::Llc;
 use super::shared::{Point, Shared};
@@ -54,10 +53,10 @@ impl Outcome {
             warmup: begin.map(|begin| begin.counts),
             dirty_at_begin: begin.map_or(0, |begin| begin.dirty),
             dirty_at_end: cache.dirty_lines(),
-            positions: shared.positions().map(<[u64]>::to_vec),
+            positions: shared.positions(),
             points: shared.points().to_vec(),
             full_at: shared.full_at(),
-            filled: cache.filled(),
+            filled: cache.tags().filled(),
             memories: shared
                 .behind()
                 .iter()

@@ -1,13 +1,18 @@
 //! A last-level cache that is asked by all cores, with the memories behind it.
 
-use terrace_policy::llc::{Cache, InForce, Kind, Outcome};
+use std::ops::Range;
+
+use terrace_policy::llc::{Cache, Counts, InForce, Kind, Outcome};
 use terrace_trace::{Access, Block};
 
 use super::batch::{Asked, Batch};
 use super::behind::{Asks, Behind};
-use super::counts::Counts;
 use super::lines::Lines;
 use super::requests;
+
+/// Requests that are served together, at most: few enough that what came of them stays in the
+/// processor's first cache.
+const PART: usize = 256;
 
 /// What there was at the end of an epoch, since the beginning of the trace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -22,10 +27,6 @@ pub struct Point {
 pub struct Shared {
     cache: Cache,
     lines: Lines,
-    counts: Counts,
-    /// Hits by how many lines of the set were used more recently; of policies that know it.
-    positions: Vec<u64>,
-    knows_positions: bool,
     /// Requests of an epoch, and how many of this one are left.
     epoch: Option<(u64, u64)>,
     points: Vec<Point>,
@@ -35,6 +36,8 @@ pub struct Shared {
     traffic: Option<Block>,
     /// What was there when figures were first taken.
     begin: Option<Begin>,
+    /// What came of the requests that are being served.
+    outcomes: Vec<Outcome>,
 }
 
 /// What was there when figures were first taken.
@@ -44,6 +47,7 @@ pub struct Begin {
     pub counts: Counts,
     /// Lines that were dirty.
     pub dirty: u64,
+    positions: Vec<u64>,
 }
 
 impl Shared {
@@ -55,63 +59,82 @@ impl Shared {
         epoch: Option<u64>,
         traffic: bool,
     ) -> Self {
-        let ways = cache.geometry().ways;
         Self {
             cache,
             lines,
-            counts: Counts::default(),
-            positions: vec![0; ways],
-            knows_positions: false,
             epoch: epoch.map(|epoch| (epoch, epoch)),
             points: Vec::new(),
             full_at: None,
             behind,
             traffic: traffic.then(Block::default),
             begin: None,
+            outcomes: Vec::with_capacity(PART),
         }
     }
 
     /// Serves all requests of a batch.
     pub fn serve(&mut self, batch: &Batch) {
-        let (before, after) = match batch.measured_from {
-            Some(begin) => batch.asked.split_at(begin),
-            None => (&batch.asked[..], &[][..]),
-        };
-        before.iter().for_each(|asked| self.ask(asked));
-        if batch.measured_from.is_some() {
-            self.measure();
+        let mut begin = 0;
+        loop {
+            if batch.measured_from == Some(begin) {
+                self.measure();
+            }
+            if begin == batch.len() {
+                return;
+            }
+            let end = self.end_of_part(begin, batch);
+            self.serve_part(batch, begin..end);
+            begin = end;
         }
-        after.iter().for_each(|asked| self.ask(asked));
     }
 
-    #[inline]
-    fn ask(&mut self, asked: &Asked) {
-        let outcome = self.cache.access(&asked.request);
-        self.counts.note(asked.request.kind, &outcome);
-        if let Outcome::Hit {
-            position: Some(position),
-        } = outcome
-        {
-            self.knows_positions = true;
-            self.positions[position] += u64::from(self.begin.is_some());
+    /// Up to where requests can be served together: nothing is looked at meanwhile.
+    fn end_of_part(&self, begin: usize, batch: &Batch) -> usize {
+        let left = self.epoch.map_or(u64::MAX, |(_, left)| left);
+        let most = usize::try_from(left).map_or(PART, |left| left.min(PART));
+        let end = batch.len().min(begin + most);
+        let measured = batch.measured_from.filter(|from| *from > begin);
+        measured.map_or(end, |from| end.min(from))
+    }
+
+    fn serve_part(&mut self, batch: &Batch, range: Range<usize>) {
+        let (filled, served) = (self.cache.tags().filled(), self.counts().accesses());
+        let requests = &batch.requests()[range.clone()];
+        self.outcomes.clear();
+        self.cache.serve(requests, &mut self.outcomes);
+        if filled < self.cache.tags().filled() {
+            self.note_filled(served);
         }
-        let asks = asks(asked, &outcome);
-        for behind in &mut self.behind {
-            behind.serve(asked, asks);
-        }
-        if let Some(traffic) = &mut self.traffic {
-            note(traffic, self.lines, asked, asks);
-        }
-        if let Outcome::Miss { evicted: None } = outcome
-            && self.cache.filled() == self.cache.geometry().lines()
-        {
-            self.full_at = Some(self.counts.accesses());
-        }
+        self.ask_memory(batch, range.clone());
         if let Some((epoch, left)) = &mut self.epoch {
-            *left -= 1;
+            *left -= range.len() as u64;
             if *left == 0 {
                 *left = *epoch;
                 self.note_point();
+            }
+        }
+    }
+
+    /// Free places were filled, the last one perhaps; so many requests had come before.
+    fn note_filled(&mut self, served: u64) {
+        let tags = self.cache.tags();
+        if tags.filled() == tags.geometry().lines() {
+            let filled = |outcome: &Outcome| *outcome == Outcome::Miss { evicted: None };
+            let last = self.outcomes.iter().rposition(filled);
+            self.full_at = last.map(|last| served + last as u64 + 1);
+        }
+    }
+
+    /// Asks the memories for what came of requests.
+    fn ask_memory(&mut self, batch: &Batch, range: Range<usize>) {
+        for behind in &mut self.behind {
+            for (asked, outcome) in batch.asked(range.clone()).zip(&self.outcomes) {
+                behind.serve(&asked, asks(&asked, outcome));
+            }
+        }
+        if let Some(traffic) = &mut self.traffic {
+            for (asked, outcome) in batch.asked(range).zip(&self.outcomes) {
+                note(traffic, self.lines, &asked, asks(&asked, outcome));
             }
         }
     }
@@ -128,6 +151,7 @@ impl Shared {
         self.begin = Some(Begin {
             counts: self.counts(),
             dirty: self.cache.dirty_lines(),
+            positions: self.cache.tags().positions().to_vec(),
         });
         self.behind.iter_mut().for_each(Behind::measure);
     }
@@ -144,10 +168,7 @@ impl Shared {
 
     /// Everything counted since the beginning.
     pub fn counts(&self) -> Counts {
-        Counts {
-            dirtied: self.cache.dirtied() + self.counts.from_above.bypasses,
-            ..self.counts
-        }
+        *self.cache.tags().counts()
     }
 
     /// What was there when figures were first taken, if they were.
@@ -162,8 +183,15 @@ impl Shared {
 
     /// Hits since figures are taken, by how many lines of the set were used more recently; none
     /// where the policy does not know.
-    pub fn positions(&self) -> Option<&[u64]> {
-        self.knows_positions.then_some(&self.positions)
+    pub fn positions(&self) -> Option<Vec<u64>> {
+        let mut positions = self.cache.tags().positions().to_vec();
+        let knows = positions.iter().any(|hits| *hits > 0);
+        if let Some(begin) = &self.begin {
+            for (hits, before) in positions.iter_mut().zip(&begin.positions) {
+                *hits -= before;
+            }
+        }
+        knows.then_some(positions)
     }
 
     /// The ends of epochs, and of the trace.
@@ -226,6 +254,7 @@ fn note(traffic: &mut Block, lines: Lines, asked: &Asked, asks: Asks) {
 /// A row a request of the batch.
 pub fn rows(batch: &Batch, lines: Lines, block: &mut Block) {
     block.clear();
-    let rows = batch.asked.iter().map(|asked| requests::row(lines, asked));
+    let asked = batch.asked(0..batch.len());
+    let rows = asked.map(|asked| requests::row(lines, &asked));
     rows.for_each(|row: Access| block.push(row));
 }

@@ -68,6 +68,9 @@ proptest! {
                     "{}", outcome.llc.policy
                 );
                 prop_assert!(counts.dirtied <= counts.from_above.all());
+                if let Some(positions) = &outcome.positions {
+                    prop_assert_eq!(positions.iter().sum::<u64>(), counts.hits());
+                }
                 for memory in &outcome.memories[..1] {
                     let before = memory.transfers.all_writes() as i64 - counts.writebacks() as i64;
                     prop_assert!((0..=4).contains(&before), "those that waited in the buffer");

@@ -1,8 +1,8 @@
-//! What is counted of a last-level cache.
+//! What is counted of a cache.
 
 use std::ops::Sub;
 
-use terrace_policy::llc::{Kind, Outcome};
+use super::Kind;
 
 /// Events of a last-level cache.
 ///
@@ -50,24 +50,13 @@ impl Ends {
 }
 
 impl Counts {
-    /// Counts a request.
+    /// Those of requests of a kind.
     #[inline]
-    pub fn note(&mut self, kind: Kind, outcome: &Outcome) {
-        let ends = match kind {
+    pub(super) fn of(&mut self, kind: Kind) -> &mut Ends {
+        match kind {
             Kind::Load => &mut self.loads,
             Kind::Store => &mut self.stores,
             Kind::WriteBack => &mut self.from_above,
-        };
-        match outcome {
-            Outcome::Hit { .. } => ends.hits += 1,
-            Outcome::Bypassed => ends.bypasses += 1,
-            Outcome::Miss { evicted } => {
-                ends.fills += 1;
-                if let Some(evicted) = evicted {
-                    self.dirty_evictions += u64::from(evicted.dirty);
-                    self.clean_evictions += u64::from(!evicted.dirty);
-                }
-            }
         }
     }
 

@@ -1,0 +1,267 @@
+//! Which lines are in a cache, and which of them are dirty.
+
+use super::geometry::{Geometry, Place};
+use super::{Choice, Counts, Evicted, LlcPolicy, Outcome, Request};
+use crate::cache::prefetch;
+
+/// No line: the highest addresses are the kernel's.
+const NONE: u64 = u64::MAX;
+/// Requests by which the words of a set are fetched ahead of their use.
+const AHEAD: usize = 8;
+/// Ways whose hashes share a word.
+const WORD: usize = 8;
+/// The lowest bit of each byte, and the highest.
+const LOWEST: u64 = 0x0101_0101_0101_0101;
+const HIGHEST: u64 = LOWEST << 7;
+
+/// The places of a cache, and the line in each.
+///
+/// A look-up compares a byte of a hash of each line, eight at a time, and then whole lines where
+/// that is alike: of 16 ways one in 17 is, by chance.
+pub struct Tags {
+    geometry: Geometry,
+    /// Which line is in each place.
+    lines: Vec<u64>,
+    /// Words of a set.
+    words: usize,
+    /// The hashes of the lines of each set, a byte a way.
+    hashes: Vec<u64>,
+    /// The dirty ways of each set, as bits.
+    dirty: Vec<u64>,
+    /// How many ways of each set are filled: the first ones, for lines leave only for others.
+    filled: Vec<u8>,
+    /// How many of all.
+    held: usize,
+    counts: Counts,
+    /// Hits by the position of the line, of policies that know it.
+    positions: Vec<u64>,
+}
+
+impl Tags {
+    /// Those of an empty cache.
+    pub fn new(geometry: Geometry) -> Self {
+        let words = geometry.ways.div_ceil(WORD);
+        Self {
+            geometry,
+            lines: vec![NONE; geometry.lines()],
+            words,
+            hashes: vec![0; geometry.sets * words],
+            dirty: vec![0; geometry.sets],
+            filled: vec![0; geometry.sets],
+            held: 0,
+            counts: Counts::default(),
+            positions: vec![0; geometry.ways],
+        }
+    }
+
+    /// Serves requests under a policy, and appends what became of each.
+    #[inline]
+    pub fn serve<P: LlcPolicy + ?Sized>(
+        &mut self,
+        policy: &mut P,
+        requests: &[Request],
+        outcomes: &mut Vec<Outcome>,
+    ) {
+        outcomes.extend(requests.iter().enumerate().map(|(at, request)| {
+            if let Some(next) = requests.get(at + AHEAD) {
+                self.prefetch(next.line);
+            }
+            self.access(policy, request)
+        }));
+    }
+
+    #[inline(always)]
+    fn prefetch(&self, line: u64) {
+        let set = self.geometry.set_of(line);
+        prefetch(&self.hashes, set * self.words);
+        prefetch(&self.dirty, set);
+        // Of 16 lines' numbers, all.
+        prefetch(&self.lines, set * self.geometry.ways);
+        prefetch(&self.lines, set * self.geometry.ways + WORD);
+    }
+
+    /// Serves a request under a policy.
+    #[inline(always)]
+    pub fn access<P: LlcPolicy + ?Sized>(&mut self, policy: &mut P, request: &Request) -> Outcome {
+        let set = self.geometry.set_of(request.line);
+        policy.request(set, request);
+        match self.find(set, request.line) {
+            Some(way) => self.hit(policy, Place { set, way }, request),
+            None => self.miss(policy, set, request),
+        }
+    }
+
+    #[inline(always)]
+    fn hit<P: LlcPolicy + ?Sized>(
+        &mut self,
+        policy: &mut P,
+        place: Place,
+        request: &Request,
+    ) -> Outcome {
+        let position = policy.position(place);
+        if let Some(position) = position {
+            self.positions[position] += 1;
+        }
+        self.counts.of(request.kind).hits += 1;
+        policy.hit(place, request);
+        self.write(place, request);
+        Outcome::Hit { position }
+    }
+
+    #[inline(always)]
+    fn miss<P: LlcPolicy + ?Sized>(
+        &mut self,
+        policy: &mut P,
+        set: usize,
+        request: &Request,
+    ) -> Outcome {
+        let filled = usize::from(self.filled[set]);
+        let (way, evicted) = if filled < self.geometry.ways {
+            self.filled[set] += 1;
+            self.held += 1;
+            (filled, None)
+        } else {
+            match policy.choose(set, self.dirty[set], request) {
+                Choice::Bypass => return self.bypass(request),
+                Choice::Evict(way) => (way, Some(self.evict(Place { set, way }))),
+            }
+        };
+        self.counts.of(request.kind).fills += 1;
+        let place = Place { set, way };
+        self.put(place, request.line);
+        self.write(place, request);
+        policy.fill(place, request);
+        Outcome::Miss { evicted }
+    }
+
+    fn bypass(&mut self, request: &Request) -> Outcome {
+        self.counts.of(request.kind).bypasses += 1;
+        // Dirty for a moment: what is to be written goes on to memory.
+        self.counts.dirtied += u64::from(request.kind.writes());
+        Outcome::Bypassed
+    }
+
+    /// Makes a line dirty if the request writes it.
+    #[inline]
+    fn write(&mut self, place: Place, request: &Request) {
+        let bit = u64::from(request.kind.writes()) << place.way;
+        let dirty = &mut self.dirty[place.set];
+        self.counts.dirtied += u64::from(*dirty | bit != *dirty);
+        *dirty |= bit;
+    }
+
+    #[inline]
+    fn evict(&mut self, place: Place) -> Evicted {
+        let bit = 1 << place.way;
+        let dirty = self.dirty[place.set] & bit != 0;
+        self.dirty[place.set] &= !bit;
+        self.counts.dirty_evictions += u64::from(dirty);
+        self.counts.clean_evictions += u64::from(!dirty);
+        let line = self.lines[place.index(self.geometry)];
+        Evicted { line, dirty }
+    }
+
+    #[inline]
+    fn put(&mut self, place: Place, line: u64) {
+        self.lines[place.index(self.geometry)] = line;
+        let word = &mut self.hashes[place.set * self.words + place.way / WORD];
+        let shift = place.way % WORD * 8;
+        *word = *word & !(0xff << shift) | hash(line) << shift;
+    }
+
+    #[inline(always)]
+    fn find(&self, set: usize, line: u64) -> Option<usize> {
+        let ways = self.geometry.ways;
+        let lines = &self.lines[set * ways..][..ways];
+        let hashes = &self.hashes[set * self.words..][..self.words];
+        let wanted = LOWEST * hash(line);
+        for (word, hashes) in hashes.iter().enumerate() {
+            let mut alike = zeros(hashes ^ wanted);
+            while alike != 0 {
+                let way = word * WORD + alike.trailing_zeros() as usize / 8;
+                if lines.get(way) == Some(&line) {
+                    return Some(way);
+                }
+                alike &= alike - 1;
+            }
+        }
+        None
+    }
+
+    /// The shape of the cache.
+    pub fn geometry(&self) -> Geometry {
+        self.geometry
+    }
+
+    /// How many lines there are now.
+    pub fn filled(&self) -> usize {
+        self.held
+    }
+
+    /// What became of all requests.
+    pub fn counts(&self) -> &Counts {
+        &self.counts
+    }
+
+    /// Hits by how many lines of the set were used more recently; of policies that know it.
+    pub fn positions(&self) -> &[u64] {
+        &self.positions
+    }
+
+    /// How many lines are dirty now.
+    pub fn dirty_lines(&self) -> u64 {
+        self.dirty
+            .iter()
+            .map(|set| u64::from(set.count_ones()))
+            .sum()
+    }
+}
+
+/// A byte that depends on all bits of a line, for those of a set differ in the upper ones
+/// (multiplicative hashing: Knuth, The Art of Computer Programming, 6.4).
+#[inline]
+fn hash(line: u64) -> u64 {
+    line.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 56
+}
+
+/// The highest bits of the bytes that are 0, and perhaps of bytes above one that is.
+#[inline]
+fn zeros(word: u64) -> u64 {
+    word.wrapping_sub(LOWEST) & !word & HIGHEST
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_that_are_zero() {
+        assert_eq!(zeros(u64::MAX), 0);
+        assert_eq!(zeros(0), HIGHEST);
+        assert_eq!(zeros(0xff00_ff80_0102_ff00).trailing_zeros(), 7);
+        for byte in 0..8 {
+            let word = !(0xff << (8 * byte));
+            assert_eq!(zeros(word), 0x80 << (8 * byte), "{word:x}");
+        }
+    }
+
+    /// Lines whose hashes are alike are told apart, in any way of a set of any size.
+    #[test]
+    fn every_line_is_found_where_it_is() {
+        for ways in [1, 7, 8, 9, 12, 16, 64] {
+            let geometry = Geometry { sets: 3, ways };
+            let mut tags = Tags::new(geometry);
+            let mut alike = (1..u64::MAX).filter(|line| line % 3 == 1 && hash(*line) == 0);
+            let lines: Vec<u64> = alike.by_ref().take(ways).collect();
+            assert_eq!(tags.find(1, lines[0]), None, "no place looks like a line");
+            for (way, line) in lines.iter().enumerate() {
+                tags.put(Place { set: 1, way }, *line);
+            }
+            for (way, line) in lines.iter().enumerate() {
+                assert_eq!(tags.find(1, *line), Some(way));
+                assert_eq!(tags.find(0, *line), None);
+            }
+            assert_eq!(alike.next().and_then(|line| tags.find(1, line)), None);
+        }
+    }
+}
