@@ -1,5 +1,7 @@
 //! The lines of a cache, under a policy.
 
+mod flush;
+
 use super::geometry::{Geometry, Place};
 use super::{Choice, LlcPolicy, Request};
 
@@ -13,7 +15,7 @@ pub struct Cache {
     lines: Vec<u64>,
     /// The dirty ways of each set, as bits.
     dirty: Vec<u64>,
-    /// How many ways of each set are filled: the first ones, for lines leave only for others.
+    /// How many ways of each set are filled: the first ones, unless lines were flushed away.
     filled: Vec<u8>,
     /// How many of all.
     held: usize,
@@ -84,7 +86,7 @@ impl Cache {
         let (way, evicted) = if filled < self.geometry.ways {
             self.filled[set] += 1;
             self.held += 1;
-            (filled, None)
+            (self.find(set, NONE).unwrap_or(filled), None)
         } else {
             match self.policy.choose(set, self.dirty[set], request) {
                 Choice::Bypass => return Outcome::Bypassed,

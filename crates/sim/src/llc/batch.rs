@@ -2,6 +2,8 @@
 
 use terrace_policy::llc::Request;
 
+use super::flush::Flushed;
+
 /// One request, and when it comes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Asked {
@@ -19,6 +21,8 @@ pub struct Batch {
     /// The request with which the warm-up is over, where it is among these; their number, where
     /// it is over after the last.
     pub measured_from: Option<usize>,
+    /// Lines that programs flush meanwhile, in the order in which they do.
+    pub flushed: Vec<Flushed>,
 }
 
 impl Batch {
@@ -26,5 +30,6 @@ impl Batch {
     pub fn clear(&mut self) {
         self.asked.clear();
         self.measured_from = None;
+        self.flushed.clear();
     }
 }

@@ -1,5 +1,7 @@
 //! A last-level cache that is asked by all cores, with the memories behind it.
 
+mod flush;
+
 use terrace_policy::llc::{Cache, InForce, Kind, Outcome};
 use terrace_trace::{Access, Block};
 
@@ -23,6 +25,8 @@ pub struct Shared {
     cache: Cache,
     lines: Lines,
     counts: Counts,
+    /// The same of the requests of each core; none where there is one core.
+    by_core: Vec<Counts>,
     /// Hits by how many lines of the set were used more recently; of policies that know it.
     positions: Vec<u64>,
     knows_positions: bool,
@@ -42,24 +46,28 @@ pub struct Shared {
 pub struct Begin {
     /// Everything counted until then.
     pub counts: Counts,
+    /// The same by core.
+    pub by_core: Vec<Counts>,
     /// Lines that were dirty.
     pub dirty: u64,
 }
 
 impl Shared {
-    /// An empty cache; what it asks of memory is kept if `traffic`.
+    /// An empty cache for so many cores; what it asks of memory is kept if `traffic`.
     pub fn new(
         cache: Cache,
         lines: Lines,
         behind: Vec<Behind>,
         epoch: Option<u64>,
         traffic: bool,
+        cores: usize,
     ) -> Self {
         let ways = cache.geometry().ways;
         Self {
             cache,
             lines,
             counts: Counts::default(),
+            by_core: vec![Counts::default(); if cores > 1 { cores } else { 0 }],
             positions: vec![0; ways],
             knows_positions: false,
             epoch: epoch.map(|epoch| (epoch, epoch)),
@@ -73,6 +81,9 @@ impl Shared {
 
     /// Serves all requests of a batch.
     pub fn serve(&mut self, batch: &Batch) {
+        if !batch.flushed.is_empty() {
+            return self.serve_flushing(batch);
+        }
         let (before, after) = match batch.measured_from {
             Some(begin) => batch.asked.split_at(begin),
             None => (&batch.asked[..], &[][..]),
@@ -88,6 +99,9 @@ impl Shared {
     fn ask(&mut self, asked: &Asked) {
         let outcome = self.cache.access(&asked.request);
         self.counts.note(asked.request.kind, &outcome);
+        if let Some(counts) = self.by_core.get_mut(usize::from(asked.request.core)) {
+            counts.note(asked.request.kind, &outcome);
+        }
         if let Outcome::Hit {
             position: Some(position),
         } = outcome
@@ -104,6 +118,7 @@ impl Shared {
         }
         if let Outcome::Miss { evicted: None } = outcome
             && self.cache.filled() == self.cache.geometry().lines()
+            && self.full_at.is_none()
         {
             self.full_at = Some(self.counts.accesses());
         }
@@ -127,6 +142,7 @@ impl Shared {
     fn measure(&mut self) {
         self.begin = Some(Begin {
             counts: self.counts(),
+            by_core: self.by_core.clone(),
             dirty: self.cache.dirty_lines(),
         });
         self.behind.iter_mut().for_each(Behind::measure);
@@ -145,9 +161,16 @@ impl Shared {
     /// Everything counted since the beginning.
     pub fn counts(&self) -> Counts {
         Counts {
-            dirtied: self.cache.dirtied() + self.counts.from_above.bypasses,
+            dirtied: self.cache.dirtied() + self.counts.from_above.bypasses + self.counts.dirtied,
             ..self.counts
         }
+    }
+
+    /// The requests of each core since the beginning; none where there is one core. A line that had to
+    /// go is counted for whom it made room, and what the cache alone knows ([`Counts::dirtied`]) not
+    /// at all.
+    pub fn by_core(&self) -> &[Counts] {
+        &self.by_core
     }
 
     /// What was there when figures were first taken, if they were.
