@@ -5,12 +5,12 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use terrace_base::{Bytes, Error, Result};
 use terrace_device::Catalogue;
 use terrace_policy::llc::{Geometry, REGISTRY, Spec};
 use terrace_policy::params::split_list;
-use terrace_sim::llc::{Backing, Chips, Llc as Cache, Settings, Size, Warmup};
+use terrace_sim::llc::{Backing, Chips, Flushes, Llc as Cache, Placement, Settings, Size, Warmup};
 use terrace_trace::Format;
 
 use super::count::parse_count;
@@ -150,6 +150,20 @@ pub struct Hierarchy {
     )]
     pub ways: Vec<usize>,
 
+    /// Which frames of memory pages get when they are first touched: see below
+    #[arg(long, value_name = "NAME[:KEY=VALUE,..]", default_value = "virtual",
+          value_parser = parse_placement, long_help = placement_help())]
+    pub pages: Placement,
+
+    /// Of each trace in turn the address of an instruction whose accesses are flushes of their line, or
+    /// off, a list
+    #[arg(long, value_name = "ADDRESS", value_delimiter = ',', value_parser = FlushIp::parse)]
+    pub flush_ip: Vec<FlushIp>,
+
+    /// What a flush does beyond writing a dirty line to memory
+    #[arg(long, value_name = "NAME", value_enum, default_value_t = Flush::Clflush)]
+    pub flush: Flush,
+
     /// Bytes of a line, in all levels
     #[arg(
         long,
@@ -207,6 +221,39 @@ impl Private {
     }
 }
 
+/// An instruction that flushes, or none.
+#[derive(Clone, Copy)]
+pub struct FlushIp(Option<u64>);
+
+impl FlushIp {
+    fn parse(text: &str) -> Result<Self> {
+        if text == "off" {
+            return Ok(Self(None));
+        }
+        let digits = text.strip_prefix("0x");
+        let address = digits.and_then(|digits| u64::from_str_radix(digits, 16).ok());
+        let address = address.filter(|address| *address != 0).ok_or_else(|| {
+            Error::usage(format!(
+                "`{text}` is no address of an instruction; write it as 0x401136, or off"
+            ))
+        })?;
+        Ok(Self(Some(address)))
+    }
+}
+
+/// What a flush does.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Flush {
+    /// The line leaves all caches
+    Clflush,
+    /// It stays where it is, clean
+    Clwb,
+}
+
+fn parse_placement(text: &str) -> Result<Placement> {
+    Placement::parse(text).map_err(Error::usage)
+}
+
 /// What comes before figures are taken.
 #[derive(Clone, Copy)]
 pub enum Before {
@@ -262,6 +309,8 @@ impl Llc {
             epoch: self.epoch,
             seed: self.seed,
             traffic: self.traffic.is_some(),
+            placement: self.hierarchy.pages.clone(),
+            flushes: self.flushes()?,
         };
         if self.traffic.is_some() && settings.llcs.len() > 1 {
             return Err(Error::usage(
@@ -270,6 +319,20 @@ impl Llc {
         }
         settings.check()?;
         Ok(settings)
+    }
+
+    /// Which accesses are flushes; a program that is started here is one trace.
+    fn flushes(&self) -> Result<Flushes> {
+        let (given, traces) = (self.hierarchy.flush_ip.len(), self.traces.len().max(1));
+        if given != 0 && given != traces {
+            return Err(Error::usage(format!(
+                "--flush-ip names {given} instructions for {traces} traces; give one for each, or off"
+            )));
+        }
+        Ok(Flushes {
+            ips: self.hierarchy.flush_ip.iter().map(|ip| ip.0).collect(),
+            keeps: self.hierarchy.flush == Flush::Clwb,
+        })
     }
 
     /// How many cores were asked for.
@@ -419,6 +482,20 @@ fn policy_help() -> String {
     text
 }
 
+fn placement_help() -> String {
+    let mut text = String::from("Which frames of memory pages get when they are first touched:");
+    for (name, keys, summary) in Placement::WAYS {
+        text.push_str(&format!("\n- {name}: {summary}"));
+        if !keys.is_empty() {
+            text.push_str(&format!(" [{keys}]"));
+        }
+    }
+    text.push_str(
+        "\nFree memory lies in runs of contiguous frames in random order, of 16 unless said otherwise.",
+    );
+    text
+}
+
 fn memory_help() -> String {
     let catalogue = Catalogue::builtin();
     let mut text = String::from("What is behind the last level, a list:");
@@ -450,6 +527,16 @@ mod tests {
         assert_eq!(of("32K"), Ok(size(32, 8)));
         assert_eq!(of("off"), Ok(None));
         for text in ["", "64K:", "64K:x", "-64K:2", "on"] {
+            assert!(of(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn an_instruction_as_people_write_it() {
+        let of = |text| FlushIp::parse(text).map(|ip| ip.0);
+        assert_eq!(of("0x401136"), Ok(Some(0x40_1136)));
+        assert_eq!(of("off"), Ok(None));
+        for text in ["", "0x", "0x0", "401136", "-1"] {
             assert!(of(text).is_err(), "{text}");
         }
     }

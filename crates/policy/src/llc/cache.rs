@@ -54,6 +54,11 @@ impl Cache {
         self.policy.serve(&mut self.tags, requests, outcomes);
     }
 
+    /// A program flushes a line: see [`Tags::flush`]. The policy is not asked.
+    pub fn flush(&mut self, line: u64, dirty_above: bool, invalidates: bool) -> bool {
+        self.tags.flush(line, dirty_above, invalidates)
+    }
+
     /// Its policy.
     pub fn policy(&self) -> &dyn LlcPolicy {
         &*self.policy

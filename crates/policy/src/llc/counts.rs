@@ -2,7 +2,7 @@
 
 use std::ops::Sub;
 
-use super::Kind;
+use super::{Kind, Outcome};
 
 /// Events of a last-level cache.
 ///
@@ -22,8 +22,13 @@ pub struct Counts {
     pub clean_evictions: u64,
     /// Dirty ones.
     pub dirty_evictions: u64,
-    /// Write-backs of the level above to a line that was not dirty here.
+    /// Write-backs of the level above to a line that was not dirty here, and flushes of a line that
+    /// was dirty only above.
     pub dirtied: u64,
+    /// Lines that programs flushed, each time.
+    pub flushes: u64,
+    /// Those of them that were dirty, here or above, and so were written to memory.
+    pub flush_writes: u64,
 }
 
 /// How requests of one kind ended.
@@ -50,6 +55,22 @@ impl Ends {
 }
 
 impl Counts {
+    /// Counts a request. What the cache alone knows is left out: [`Counts::dirtied`].
+    pub fn note(&mut self, kind: Kind, outcome: &Outcome) {
+        let ends = self.of(kind);
+        match outcome {
+            Outcome::Hit { .. } => ends.hits += 1,
+            Outcome::Bypassed => ends.bypasses += 1,
+            Outcome::Miss { evicted } => {
+                ends.fills += 1;
+                if let Some(evicted) = evicted {
+                    self.dirty_evictions += u64::from(evicted.dirty);
+                    self.clean_evictions += u64::from(!evicted.dirty);
+                }
+            }
+        }
+    }
+
     /// Those of requests of a kind.
     #[inline]
     pub(super) fn of(&mut self, kind: Kind) -> &mut Ends {
@@ -85,9 +106,10 @@ impl Counts {
         self.loads.bypasses + self.stores.bypasses + self.from_above.bypasses
     }
 
-    /// Lines written to memory: dirty ones that had to go, and write-backs that passed by.
+    /// Lines written to memory: dirty ones that had to go or were flushed, and write-backs that passed
+    /// by.
     pub fn writebacks(&self) -> u64 {
-        self.dirty_evictions + self.from_above.bypasses
+        self.dirty_evictions + self.from_above.bypasses + self.flush_writes
     }
 }
 
@@ -112,6 +134,8 @@ impl Sub for Counts {
             clean_evictions: self.clean_evictions - before.clean_evictions,
             dirty_evictions: self.dirty_evictions - before.dirty_evictions,
             dirtied: self.dirtied - before.dirtied,
+            flushes: self.flushes - before.flushes,
+            flush_writes: self.flush_writes - before.flush_writes,
         }
     }
 }

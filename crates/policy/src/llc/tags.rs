@@ -1,5 +1,7 @@
 //! Which lines are in a cache, and which of them are dirty.
 
+mod flush;
+
 use super::geometry::{Geometry, Place};
 use super::{Choice, Counts, Evicted, LlcPolicy, Outcome, Request};
 use crate::cache::prefetch;
@@ -28,7 +30,7 @@ pub struct Tags {
     hashes: Vec<u64>,
     /// The dirty ways of each set, as bits.
     dirty: Vec<u64>,
-    /// How many ways of each set are filled: the first ones, for lines leave only for others.
+    /// How many ways of each set are filled: the first ones, unless lines were flushed away.
     filled: Vec<u8>,
     /// How many of all.
     held: usize,
@@ -119,7 +121,7 @@ impl Tags {
         let (way, evicted) = if filled < self.geometry.ways {
             self.filled[set] += 1;
             self.held += 1;
-            (filled, None)
+            (self.find(set, NONE).unwrap_or(filled), None)
         } else {
             match policy.choose(set, self.dirty[set], request) {
                 Choice::Bypass => return self.bypass(request),

@@ -15,7 +15,7 @@ pub use settings::{Effective, hierarchy};
 pub use table::text;
 
 use serde::Serialize;
-use terrace_sim::llc::{LevelCounts, Pass, Settings};
+use terrace_sim::llc::{Faults, LevelCounts, Pass, Settings};
 
 use crate::json::pretty;
 
@@ -45,8 +45,19 @@ pub struct Document {
     pub l1: Option<LevelCounts>,
     /// The same of the second.
     pub l2: Option<LevelCounts>,
+    /// First touches of pages by each program; null where addresses stay virtual.
+    pub pages: Option<Vec<Pages>>,
     /// One for each last-level cache.
     pub runs: Vec<Run>,
+}
+
+/// A program's first touches of pages.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Pages {
+    /// Pages that it touched.
+    pub touched: u64,
+    /// Those whose frame does not follow that of the page touched first before (Kannan 2013, 4.1).
+    pub contiguity_misses: u64,
 }
 
 /// What was simulated.
@@ -56,6 +67,15 @@ pub enum Input {
     Traces(Vec<String>),
     /// A program and its arguments.
     Program(Vec<String>),
+}
+
+impl Pages {
+    fn of(faults: &Faults) -> Self {
+        Self {
+            touched: faults.pages,
+            contiguity_misses: faults.contiguity_misses,
+        }
+    }
 }
 
 impl Document {
@@ -75,6 +95,7 @@ impl Document {
             counts_instructions: pass.counts_instructions,
             l1: pass.private[0],
             l2: pass.private[1],
+            pages: (!pass.pages.is_empty()).then(|| pass.pages.iter().map(Pages::of).collect()),
             runs: pass
                 .outcomes
                 .iter()

@@ -25,7 +25,8 @@ pub struct Run {
     pub hits: u64,
     /// Loads and stores of a line that was not, bypassed ones among them: reads of memory.
     pub misses: u64,
-    /// Lines written to memory: dirty ones that had to go, and write-backs that passed the cache by.
+    /// Lines written to memory: dirty ones that had to go or were flushed, and write-backs that passed
+    /// the cache by.
     pub writebacks: u64,
     /// `misses` for each load and store, 0 to 1; null where there is none.
     pub miss_ratio: Option<f64>,
@@ -46,7 +47,12 @@ pub struct Run {
     pub evictions_clean: u64,
     /// Dirty lines that had to go.
     pub evictions_dirty: u64,
-    /// Write-backs of the private levels to a line that was not dirty, bypassed ones among them.
+    /// Lines that programs flushed.
+    pub flushes: u64,
+    /// Those of them that were dirty in any level, and so were written to memory.
+    pub flush_writes: u64,
+    /// Write-backs of the private levels to a line that was not dirty, bypassed ones among them, and
+    /// flushes of lines that were dirty only there.
     pub dirtied: u64,
     /// Lines that were dirty when the warm-up ended.
     pub dirty_at_begin: u64,
@@ -61,12 +67,31 @@ pub struct Run {
     pub full_at: Option<u64>,
     /// Lines that it held at the end.
     pub filled_lines: usize,
+    /// What the requests of each core came to; null where there is one core.
+    pub cores: Option<Vec<Core>>,
     /// The memories behind it, each for itself.
     pub memories: Vec<Memory>,
     /// Epochs, warm-up included; null where none were asked for.
     pub epochs: Option<Vec<Epoch>>,
     /// Why the figures are not to be taken as those of a steady state; null where they may be.
     pub warning: Option<String>,
+}
+
+/// What the requests of one core came to.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Core {
+    /// Instructions that it executed, warm-up included.
+    pub instructions: u64,
+    /// Requests of its private levels.
+    pub accesses: u64,
+    /// Loads and stores of a line that was not there.
+    pub misses: u64,
+    /// Lines written to memory to make room for it, and those that it flushed.
+    pub writebacks: u64,
+    /// Lines that it flushed.
+    pub flushes: u64,
+    /// Those of them that were dirty.
+    pub flush_writes: u64,
 }
 
 /// Requests of one kind.
@@ -142,6 +167,8 @@ impl Run {
             bypasses: counts.bypasses(),
             evictions_clean: counts.clean_evictions,
             evictions_dirty: counts.dirty_evictions,
+            flushes: counts.flushes,
+            flush_writes: counts.flush_writes,
             dirtied: counts.dirtied,
             dirty_at_begin: outcome.dirty_at_begin,
             dirty_at_end: outcome.dirty_at_end,
@@ -149,6 +176,7 @@ impl Run {
             warmup: outcome.warmup.map(Before::of),
             full_at: outcome.full_at,
             filled_lines: outcome.filled,
+            cores: cores(outcome, pass),
             memories: outcome.memories.iter().map(memory).collect(),
             epochs: settings.epoch.map(|_| epochs(&outcome.points)),
             warning: warning(outcome, settings),
@@ -175,6 +203,19 @@ impl Before {
             writebacks: counts.writebacks(),
         }
     }
+}
+
+fn cores(outcome: &Outcome, pass: &Pass) -> Option<Vec<Core>> {
+    let cores = outcome.by_core.iter().zip(&pass.instructions);
+    let core = |(counts, &instructions): (&Counts, &u64)| Core {
+        instructions,
+        accesses: counts.accesses(),
+        misses: counts.misses(),
+        writebacks: counts.writebacks(),
+        flushes: counts.flushes,
+        flush_writes: counts.flush_writes,
+    };
+    (!outcome.by_core.is_empty()).then(|| cores.map(core).collect())
 }
 
 /// One divided by the other.
@@ -227,6 +268,8 @@ fn warning(outcome: &Outcome, settings: &Settings) -> Option<String> {
     };
     let (measured, lines) = (outcome.counts.accesses(), outcome.geometry.lines() as u64);
     match outcome.full_at {
+        // What is flushed makes room again and again.
+        None if outcome.counts.flushes > 0 => None,
         None => Some("the last level never filled: everything fitted".to_owned()),
         Some(full) if full > warmup.accesses() => Some(format!(
             "the warm-up is too short: the last level was full only after {full} requests, so the figures are partly of a cache that was filling; give --warmup {full} or more, or a longer trace"

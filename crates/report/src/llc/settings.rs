@@ -22,8 +22,14 @@ pub struct Effective {
     pub warmup_accesses: Option<u64>,
     /// Requests of an epoch; null where none were asked for.
     pub epoch: Option<u64>,
-    /// For what policies leave to chance.
+    /// For what policies and the placement of pages leave to chance.
     pub seed: u64,
+    /// Which frames pages get, its settings filled in.
+    pub pages: String,
+    /// Of each program the address of the instruction that flushes; null where nothing does.
+    pub flush_ips: Option<Vec<Option<u64>>>,
+    /// Whether flushed lines stay in the caches, clean; null where nothing flushes.
+    pub flush_keeps: Option<bool>,
     /// The memories behind each cache.
     pub memories: Vec<Behind>,
     /// The model of a core.
@@ -101,6 +107,7 @@ impl Effective {
             Warmup::Requests(requests) => (Some(requests), None),
             Warmup::Accesses(accesses) => (None, Some(accesses)),
         };
+        let flushes = Some(&settings.flushes).filter(|flushes| !flushes.ips.is_empty());
         Self {
             cores: pass.instructions.len(),
             line_bytes: settings.line,
@@ -110,6 +117,9 @@ impl Effective {
             warmup_accesses,
             epoch: settings.epoch,
             seed: settings.seed,
+            pages: settings.placement.to_string(),
+            flush_ips: flushes.map(|flushes| flushes.ips.clone()),
+            flush_keeps: flushes.map(|flushes| flushes.keeps),
             memories: settings.memories.iter().map(Behind::of).collect(),
             core: Core {
                 clock_hz: 1_000_000_000_000 / model::CYCLE,

@@ -4,6 +4,8 @@ use std::ops::Range;
 
 use terrace_policy::llc::Request;
 
+use super::flush::Flushed;
+
 /// One request, and when it comes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Asked {
@@ -22,6 +24,8 @@ pub struct Batch {
     /// The request with which the warm-up is over, where it is among these; their number, where
     /// it is over after the last.
     pub measured_from: Option<usize>,
+    /// Lines that programs flush meanwhile, in the order in which they do.
+    pub flushed: Vec<Flushed>,
 }
 
 impl Batch {
@@ -30,6 +34,7 @@ impl Batch {
         self.requests.clear();
         self.instructions.clear();
         self.measured_from = None;
+        self.flushed.clear();
     }
 
     /// How many requests there are.

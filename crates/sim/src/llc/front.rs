@@ -1,16 +1,20 @@
 //! Cores and their private levels: from accesses to what is asked of the last level.
 
+use std::ops::Range;
+
 use terrace_base::{Error, Result};
-use terrace_policy::llc::{Geometry, Request};
+use terrace_policy::llc::Request;
 use terrace_trace::Block;
 
 use super::batch::{Asked, Batch};
+use super::flush::{Flushed, Flushes, Piece, pieces};
+use super::frames::{Faults, Frames};
 use super::lines::{Lines, Space};
 use super::mix::Mix;
 use super::private::{LevelCounts, Private};
 use super::program::{INSTRUCTIONS_AN_ACCESS, Run};
 use super::requests::Rows;
-use super::settings::Warmup;
+use super::settings::{Settings, Warmup};
 
 /// Requests of a batch, about: few enough that it stays in the processor's caches.
 const REQUESTS: usize = 1 << 14;
@@ -25,6 +29,9 @@ const NOWHERE: u64 = u64::MAX;
 pub struct Front<'a> {
     mix: Mix<'a>,
     lines: Lines,
+    /// Where pages lie, if not where programs see them.
+    frames: Option<Frames>,
+    flushes: Flushes,
     cores: Vec<Core>,
     rows: Rows,
     warmup: Warmup,
@@ -43,28 +50,35 @@ struct Core {
 }
 
 impl<'a> Front<'a> {
-    /// Cores with private levels of these shapes, or none.
-    pub fn new(
-        mix: Mix<'a>,
-        lines: Lines,
-        levels: [Option<Geometry>; 2],
-        rows: Rows,
-        warmup: Warmup,
-    ) -> Self {
+    /// The cores of a mix, with private levels as they are set.
+    ///
+    /// # Errors
+    /// A usage error where the settings cannot be.
+    pub fn new(mix: Mix<'a>, settings: &Settings, rows: Rows) -> Result<Self> {
+        let (lines, levels) = (settings.lines()?, settings.levels()?);
+        let Settings {
+            placement,
+            flushes,
+            seed,
+            ..
+        } = settings;
+        let frames = Frames::new(placement, lines, mix.programs().len(), flushes, *seed)?;
         let core = |_| Core {
             private: Private::new(levels[0], levels[1]),
             instructions: 0,
         };
-        Self {
+        Ok(Self {
             lines,
+            frames,
+            flushes: flushes.clone(),
             cores: (0..mix.cores()).map(core).collect(),
             mix,
             rows,
-            warmup,
+            warmup: settings.warmup,
             accesses: 0,
             requests: 0,
             measures: false,
-        }
+        })
     }
 
     /// Replaces what is in `batch` by what comes next; answers whether there was anything.
@@ -112,7 +126,7 @@ impl<'a> Front<'a> {
         let programs = self.mix.programs();
         let space = Space::new(program, programs.len(), run.process)?;
         let block = programs[program].block();
-        let core = &mut self.cores[run.core];
+        let core = &self.cores[run.core];
         let executed = core.instructions.saturating_add(run.instructions);
         if executed > MOST_INSTRUCTIONS {
             return Err(Error::usage(format!(
@@ -120,8 +134,10 @@ impl<'a> Front<'a> {
                 programs[program].name()
             )));
         }
-        let maker = Maker {
+        let mut maker = Maker {
             lines: self.lines,
+            frames: &mut self.frames,
+            program,
             space,
             core: run.core as u8,
             begin: core.instructions,
@@ -129,13 +145,34 @@ impl<'a> Front<'a> {
             instructions: run.instructions,
             counts_instructions: programs[program].counts_instructions(),
         };
-        if core.private.is_there() {
-            maker.touch(block, run, &mut core.private, batch)?;
-        } else {
-            maker.ask(block, run, self.rows, batch)?;
+        let flushes = self.flushes.of(program);
+        for Piece { touched, flush } in pieces(&block.ip, run.range.clone(), flushes) {
+            let core = &mut self.cores[run.core];
+            let length = touched.len();
+            if core.private.is_there() {
+                maker.touch(block, touched, &mut core.private, batch)?;
+            } else {
+                maker.ask(block, touched, self.rows, batch)?;
+            }
+            maker.go_on(length);
+            if let Some(index) = flush {
+                let mut flushed = maker.flush(block, index, !self.flushes.keeps)?;
+                flushed.before = batch.len();
+                for core in &mut self.cores[programs[program].cores.clone()] {
+                    let dirty = core.private.flush(flushed.line, flushed.invalidates);
+                    flushed.dirty |= dirty;
+                }
+                batch.flushed.push(flushed);
+                maker.go_on(1);
+            }
         }
-        core.instructions = executed;
+        self.cores[run.core].instructions = executed;
         Ok(())
+    }
+
+    /// What came of each program's first touches of pages; none where addresses stay virtual.
+    pub fn faults(&self) -> Vec<Faults> {
+        self.frames.as_ref().map_or(Vec::new(), Frames::faults)
     }
 
     /// Accesses so far.
@@ -161,8 +198,10 @@ impl<'a> Front<'a> {
 }
 
 /// What all accesses of a run have in common.
-struct Maker {
+struct Maker<'f> {
     lines: Lines,
+    frames: &'f mut Option<Frames>,
+    program: usize,
     space: Space,
     core: u8,
     /// Instructions that the core had executed before the run.
@@ -174,19 +213,48 @@ struct Maker {
     counts_instructions: bool,
 }
 
-impl Maker {
+impl Maker<'_> {
+    /// The line that begins at `address >> shift`.
+    #[inline]
+    fn line(&mut self, shifted: u64) -> Result<u64> {
+        match self.frames {
+            None => Ok(self.lines.of(self.space, shifted)),
+            Some(frames) => frames.line(self.program, self.lines, self.space, shifted),
+        }
+    }
+
+    /// So many accesses have been made.
+    fn go_on(&mut self, accesses: usize) {
+        if !self.counts_instructions {
+            self.begin += accesses as u64 * INSTRUCTIONS_AN_ACCESS;
+        }
+    }
+
+    /// The line that an access flushes.
+    fn flush(&mut self, block: &Block, index: usize, invalidates: bool) -> Result<Flushed> {
+        let address = block.address[index];
+        self.check(address)?;
+        Ok(Flushed {
+            line: self.line(address >> self.lines.shift())?,
+            core: self.core,
+            instruction: self.instruction(block, index, 0),
+            dirty: false,
+            invalidates,
+            before: 0,
+        })
+    }
+
     /// Touches the lines of accesses in the private levels. The line that was touched last is at
     /// hand: touching it again finds it first in its set.
     fn touch(
-        &self,
+        &mut self,
         block: &Block,
-        run: &Run,
+        range: Range<usize>,
         private: &mut Private,
         batch: &mut Batch,
     ) -> Result<()> {
         let shift = self.lines.shift();
         let (mut hot, mut hot_set, mut more) = (NOWHERE, 0, 0);
-        let range = run.range.clone();
         let accesses = block.address[range.clone()]
             .iter()
             .zip(&block.write[range.clone()]);
@@ -202,7 +270,7 @@ impl Maker {
             self.check(address)?;
             let index = range.start + offset;
             for shifted in first..=last {
-                let line = self.lines.of(self.space, shifted);
+                let line = self.line(shifted)?;
                 private.touch(line, write, &mut |kind, line| {
                     let ip = match kind.writes() {
                         true => 0,
@@ -223,16 +291,22 @@ impl Maker {
             }
             more += last - first;
             hot = last;
-            hot_set = private.first_of(self.lines.of(self.space, last));
+            hot_set = private.first_of(self.line(last)?);
         }
         private.touched(range.len() as u64 + more);
         Ok(())
     }
 
     /// Asks for the lines of accesses where there is no private level.
-    fn ask(&self, block: &Block, run: &Run, rows: Rows, batch: &mut Batch) -> Result<()> {
+    fn ask(
+        &mut self,
+        block: &Block,
+        range: Range<usize>,
+        rows: Rows,
+        batch: &mut Batch,
+    ) -> Result<()> {
         let shift = self.lines.shift();
-        for (offset, index) in run.range.clone().enumerate() {
+        for (offset, index) in range.enumerate() {
             let access = block.get(index);
             self.check(access.address)?;
             let kind = rows.kind(&access);
@@ -241,7 +315,7 @@ impl Maker {
             let size = access.size.saturating_sub(1);
             let last = access.address.saturating_add(size.into()) >> shift;
             for shifted in access.address >> shift..=last {
-                let line = self.lines.of(self.space, shifted);
+                let line = self.line(shifted)?;
                 let request = Request {
                     line,
                     ip,

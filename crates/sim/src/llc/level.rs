@@ -54,6 +54,24 @@ impl Level {
         self.ways[first] |= u64::from(write);
     }
 
+    /// Makes a line clean that a program flushes; with `invalidates` it leaves. Answers whether it
+    /// was dirty.
+    pub fn flush(&mut self, line: u64, invalidates: bool) -> bool {
+        let first = self.first_of(line);
+        let set = &mut self.ways[first..first + self.geometry.ways];
+        let Some(way) = set.iter().position(|way| way >> 1 == line) else {
+            return false;
+        };
+        let dirty = set[way] & 1 != 0;
+        set[way] &= !1;
+        if invalidates {
+            // The free way is the one that is used next.
+            set[way..].rotate_left(1);
+            set[self.geometry.ways - 1] = EMPTY;
+        }
+        dirty
+    }
+
     /// Makes a line the most recently used of its set, dirty if `write`, whether it was there
     /// (none) or not (what had to go).
     #[inline]
@@ -95,5 +113,18 @@ mod tests {
         level.again(first, true);
         assert!(level.touch(4, false).is_some());
         assert_eq!(level.touch(7, false).unwrap().dirty(), Some(1));
+    }
+
+    #[test]
+    fn a_flushed_line_is_clean_or_leaves_its_way_to_the_next() {
+        let mut level = Level::new(Geometry { sets: 1, ways: 3 });
+        for line in [1, 2, 3] {
+            level.touch(line, true);
+        }
+        assert!(level.flush(2, false) && !level.flush(2, false));
+        assert!(level.flush(3, true) && !level.flush(3, true));
+        assert_eq!(level.touch(4, false).unwrap().dirty(), None, "the free way");
+        assert_eq!(level.touch(2, false), None, "it has stayed");
+        assert_eq!(level.touch(5, false).unwrap().dirty(), Some(1));
     }
 }

@@ -15,7 +15,10 @@
 //! - A write-back is a use: it moves the line to the front of an LRU order, in every level.
 //! - An access to two lines touches both, one after the other.
 //! - Instructions are not fetched: traces hold loads and stores.
-//! - Addresses are virtual, and processes share nothing (`lines`). Cores do not take lines from
+//! - A line that a program flushes is written to memory if it is dirty in any level, and leaves all
+//!   levels or stays there clean (`flush`).
+//! - Addresses are virtual unless pages are given frames (`placement`, `frames`), and processes share
+//!   nothing (`lines`). Cores do not take lines from
 //!   each other: where threads on two cores use a line, each keeps a copy, and both write it back
 //!   when they have written to it.
 //! - Banks of the last level are not told apart, as lines are spread over them by their sets.
@@ -23,6 +26,8 @@
 mod batch;
 mod behind;
 mod core;
+mod flush;
+mod frames;
 mod front;
 mod level;
 mod lines;
@@ -31,6 +36,7 @@ mod mix;
 mod origin;
 mod outcome;
 mod pass;
+mod placement;
 mod private;
 mod program;
 mod requests;
@@ -46,11 +52,14 @@ pub mod model {
 }
 
 pub use behind::{Backing, Found};
+pub use flush::Flushes;
+pub use frames::Faults;
 pub use memory::{Chips, Transfers};
 pub use mix::Mix;
 pub use origin::{CORES, MARK};
 pub use outcome::{Outcome, Pass};
 pub use pass::{Sinks, run};
+pub use placement::Placement;
 pub use private::LevelCounts;
 pub use program::Open;
 pub use settings::{Llc, Settings, Size, Warmup};

@@ -3,6 +3,7 @@
 use terrace_policy::llc::{Counts, Geometry};
 
 use super::behind::Found;
+use super::frames::Faults;
 use super::private::LevelCounts;
 use super::settings::Llc;
 use super::shared::{Point, Shared};
@@ -19,6 +20,8 @@ pub struct Outcome {
     pub storage_bits: u64,
     /// Everything counted.
     pub counts: Counts,
+    /// The requests of each core; none where there is one core.
+    pub by_core: Vec<Counts>,
     /// Everything counted in the warm-up; none: the trace ended before, and the figures are of
     /// the whole.
     pub warmup: Option<Counts>,
@@ -50,6 +53,7 @@ impl Outcome {
             geometry: cache.geometry(),
             storage_bits: cache.policy().storage_bits(),
             counts: begin.map_or(counts, |begin| counts - begin.counts),
+            by_core: by_core(shared),
             warmup: begin.map(|begin| begin.counts),
             dirty_at_begin: begin.map_or(0, |begin| begin.dirty),
             dirty_at_end: cache.dirty_lines(),
@@ -66,6 +70,18 @@ impl Outcome {
     }
 }
 
+/// Since figures are taken.
+fn by_core(shared: &Shared) -> Vec<Counts> {
+    let now = shared.by_core().iter().copied();
+    match shared.begin() {
+        Some(begin) => now
+            .zip(&begin.by_core)
+            .map(|(now, then)| now - *then)
+            .collect(),
+        None => now.collect(),
+    }
+}
+
 /// What was found in a pass.
 #[derive(Clone, Debug)]
 pub struct Pass {
@@ -78,6 +94,8 @@ pub struct Pass {
     /// What the private levels of all cores did together, the first before the second, warm-up
     /// included; none for one that is missing.
     pub private: [Option<LevelCounts>; 2],
+    /// The pages of each program; none where addresses stay virtual.
+    pub pages: Vec<Faults>,
     /// What was found of each last-level cache.
     pub outcomes: Vec<Outcome>,
 }

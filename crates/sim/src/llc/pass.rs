@@ -56,7 +56,7 @@ pub fn run(
         .map(|llc| shared(settings, llc, cores))
         .collect::<Result<Vec<_>>>()?;
     let counts_instructions = mix.programs().iter().all(Program::counts_instructions);
-    let mut front = Front::new(mix, lines, settings.levels()?, rows_are, settings.warmup);
+    let mut front = Front::new(mix, settings, rows_are)?;
 
     let (mut batch, mut next, mut block) = (Batch::default(), Batch::default(), Block::default());
     let mut more = front.fill(&mut batch)?;
@@ -93,6 +93,7 @@ pub fn run(
         instructions,
         counts_instructions,
         private: front.counts(),
+        pages: front.faults(),
         outcomes: found
             .map(|(llc, shared)| Outcome::of(llc, shared))
             .collect(),
@@ -116,5 +117,6 @@ fn shared(settings: &Settings, llc: &Llc, cores: usize) -> Result<Shared> {
         behind.collect::<Result<_>>()?,
         settings.epoch,
         settings.traffic,
+        cores,
     ))
 }

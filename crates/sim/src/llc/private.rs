@@ -103,6 +103,17 @@ impl Private {
         }
     }
 
+    /// Makes a line clean that a program flushes; with `invalidates` it leaves. Answers whether it
+    /// was dirty in a level.
+    pub fn flush(&mut self, line: u64, invalidates: bool) -> bool {
+        let levels = [&mut self.first, &mut self.second];
+        let flushed = levels.map(|level| {
+            let level = level.as_mut();
+            level.is_some_and(|level| level.flush(line, invalidates))
+        });
+        flushed.contains(&true)
+    }
+
     /// The second level is the first that the core asks, or there is none.
     fn touch_second(&mut self, line: u64, write: bool, below: &mut impl FnMut(Kind, u64)) {
         let Some(second) = &mut self.second else {

@@ -4,7 +4,9 @@ use terrace_base::{Bytes, Error, Result};
 use terrace_policy::llc::{Geometry, LINE_BYTES, Spec};
 
 use super::behind::Backing;
+use super::flush::Flushes;
 use super::lines::Lines;
+use super::placement::Placement;
 
 /// When figures are taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,6 +64,10 @@ pub struct Settings {
     pub seed: u64,
     /// Whether what the last level asks of memory is kept.
     pub traffic: bool,
+    /// Which frames pages get.
+    pub placement: Placement,
+    /// Which accesses are flushes.
+    pub flushes: Flushes,
 }
 
 impl Settings {
@@ -85,6 +91,8 @@ impl Settings {
             epoch: None,
             seed: 1,
             traffic: false,
+            placement: Placement::Virtual,
+            flushes: Flushes::default(),
         }
     }
 

@@ -1,8 +1,10 @@
 //! A last-level cache that is asked by all cores, with the memories behind it.
 
+mod flush;
+
 use std::ops::Range;
 
-use terrace_policy::llc::{Cache, Counts, InForce, Kind, Outcome};
+use terrace_policy::llc::{Cache, Counts, InForce, Kind, Outcome, Request};
 use terrace_trace::{Access, Block};
 
 use super::batch::{Asked, Batch};
@@ -27,6 +29,8 @@ pub struct Point {
 pub struct Shared {
     cache: Cache,
     lines: Lines,
+    /// What is counted of the requests of each core; none where there is one core.
+    by_core: Vec<Counts>,
     /// Requests of an epoch, and how many of this one are left.
     epoch: Option<(u64, u64)>,
     points: Vec<Point>,
@@ -45,23 +49,27 @@ pub struct Shared {
 pub struct Begin {
     /// Everything counted until then.
     pub counts: Counts,
+    /// The same by core.
+    pub by_core: Vec<Counts>,
     /// Lines that were dirty.
     pub dirty: u64,
     positions: Vec<u64>,
 }
 
 impl Shared {
-    /// An empty cache; what it asks of memory is kept if `traffic`.
+    /// An empty cache for so many cores; what it asks of memory is kept if `traffic`.
     pub fn new(
         cache: Cache,
         lines: Lines,
         behind: Vec<Behind>,
         epoch: Option<u64>,
         traffic: bool,
+        cores: usize,
     ) -> Self {
         Self {
             cache,
             lines,
+            by_core: vec![Counts::default(); if cores > 1 { cores } else { 0 }],
             epoch: epoch.map(|epoch| (epoch, epoch)),
             points: Vec::new(),
             full_at: None,
@@ -74,15 +82,20 @@ impl Shared {
 
     /// Serves all requests of a batch.
     pub fn serve(&mut self, batch: &Batch) {
+        let mut flushed = batch.flushed.iter().peekable();
         let mut begin = 0;
         loop {
+            while let Some(flushed) = flushed.next_if(|flushed| flushed.before <= begin) {
+                self.flush(flushed);
+            }
             if batch.measured_from == Some(begin) {
                 self.measure();
             }
             if begin == batch.len() {
                 return;
             }
-            let end = self.end_of_part(begin, batch);
+            let next = flushed.peek().map_or(batch.len(), |flushed| flushed.before);
+            let end = self.end_of_part(begin, batch).min(next);
             self.serve_part(batch, begin..end);
             begin = end;
         }
@@ -105,6 +118,7 @@ impl Shared {
         if filled < self.cache.tags().filled() {
             self.note_filled(served);
         }
+        self.note_cores(&batch.requests()[range.clone()]);
         self.ask_memory(batch, range.clone());
         if let Some((epoch, left)) = &mut self.epoch {
             *left -= range.len() as u64;
@@ -115,10 +129,20 @@ impl Shared {
         }
     }
 
+    /// Counts requests for their cores.
+    fn note_cores(&mut self, requests: &[Request]) {
+        if self.by_core.is_empty() {
+            return;
+        }
+        for (request, outcome) in requests.iter().zip(&self.outcomes) {
+            self.by_core[usize::from(request.core)].note(request.kind, outcome);
+        }
+    }
+
     /// Free places were filled, the last one perhaps; so many requests had come before.
     fn note_filled(&mut self, served: u64) {
         let tags = self.cache.tags();
-        if tags.filled() == tags.geometry().lines() {
+        if tags.filled() == tags.geometry().lines() && self.full_at.is_none() {
             let filled = |outcome: &Outcome| *outcome == Outcome::Miss { evicted: None };
             let last = self.outcomes.iter().rposition(filled);
             self.full_at = last.map(|last| served + last as u64 + 1);
@@ -150,6 +174,7 @@ impl Shared {
     fn measure(&mut self) {
         self.begin = Some(Begin {
             counts: self.counts(),
+            by_core: self.by_core.clone(),
             dirty: self.cache.dirty_lines(),
             positions: self.cache.tags().positions().to_vec(),
         });
@@ -169,6 +194,13 @@ impl Shared {
     /// Everything counted since the beginning.
     pub fn counts(&self) -> Counts {
         *self.cache.tags().counts()
+    }
+
+    /// The requests of each core since the beginning; none where there is one core. A line that had to
+    /// go is counted for whom it made room, and what the cache alone knows ([`Counts::dirtied`]) not
+    /// at all.
+    pub fn by_core(&self) -> &[Counts] {
+        &self.by_core
     }
 
     /// What was there when figures were first taken, if they were.

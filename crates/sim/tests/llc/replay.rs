@@ -4,7 +4,9 @@ use proptest::prelude::*;
 use terrace_base::{Bytes, Result};
 use terrace_device::Catalogue;
 use terrace_policy::llc::Spec;
-use terrace_sim::llc::{Backing, Chips, Llc, Mix, Open, Pass, Settings, Sinks, Size, Warmup, run};
+use terrace_sim::llc::{
+    Backing, Chips, Flushes, Llc, Mix, Open, Pass, Placement, Settings, Sinks, Size, Warmup, run,
+};
 use terrace_trace::{Access, Block, Meta, Sink, Source};
 
 /// A trace in memory, in blocks of some length.
@@ -128,6 +130,8 @@ pub fn settings(
         epoch: None,
         seed: 1,
         traffic: policies.len() == 1,
+        placement: Placement::Virtual,
+        flushes: Flushes::default(),
     }
 }
 

@@ -1,0 +1,42 @@
+//! Serving what programs flush.
+
+use terrace_policy::llc::{Kind, Request};
+
+use super::super::batch::Asked;
+use super::super::behind::Asks;
+use super::super::flush::Flushed;
+use super::{Shared, note};
+
+impl Shared {
+    /// A program flushes a line.
+    pub(super) fn flush(&mut self, flushed: &Flushed) {
+        let (line, dirty, invalidates) = (flushed.line, flushed.dirty, flushed.invalidates);
+        let written = self.cache.flush(line, dirty, invalidates);
+        if let Some(counts) = self.by_core.get_mut(usize::from(flushed.core)) {
+            counts.flushes += 1;
+            counts.flush_writes += u64::from(written);
+        }
+        if !written {
+            return;
+        }
+        let asked = Asked {
+            request: Request {
+                line: flushed.line,
+                ip: 0,
+                core: flushed.core,
+                kind: Kind::WriteBack,
+            },
+            instruction: flushed.instruction,
+        };
+        let asks = Asks {
+            read: false,
+            write: Some(flushed.line),
+        };
+        for behind in &mut self.behind {
+            behind.serve(&asked, asks);
+        }
+        if let Some(traffic) = &mut self.traffic {
+            note(traffic, self.lines, &asked, asks);
+        }
+    }
+}
