@@ -2,6 +2,7 @@
 
 use std::mem;
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use bytemuck::Pod;
@@ -57,6 +58,7 @@ pub struct Heap<M: Medium = Mapped> {
 }
 
 struct Inner<M: Medium> {
+    id: u64,
     core: Core<M>,
     roots: Mutex<Roots>,
     growing: Mutex<()>,
@@ -177,7 +179,9 @@ impl<M: Medium> Heap<M> {
         let (core, roots) = recovery::recover(pool, allocator)?;
         let roots = Mutex::new(Roots::read(&core.space, &roots)?);
         let growing = Mutex::default();
+        static NEXT: AtomicU64 = AtomicU64::new(0);
         let inner = Inner {
+            id: NEXT.fetch_add(1, Ordering::Relaxed),
             core,
             roots,
             growing,
@@ -372,9 +376,9 @@ impl<M: Medium> Heap<M> {
         &self.core().space.pool.medium
     }
 
-    /// Tells this heap from others.
-    pub(crate) fn id(&self) -> usize {
-        Arc::as_ptr(&self.inner).addr()
+    /// Tells this heap from all others that the program ever has.
+    pub(crate) fn id(&self) -> u64 {
+        self.inner.id
     }
 
     pub(crate) fn core(&self) -> &Core<M> {

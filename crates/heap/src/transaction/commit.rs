@@ -9,7 +9,7 @@ use crate::layout::record::{MAX_BYTES, Record};
 use crate::medium::{Medium, WORD_BYTES};
 use crate::operation::{Core, Object, check_of};
 
-use super::{State, Transaction};
+use super::State;
 
 /// What a commit changes, sorted out.
 pub(crate) struct Changes<'a> {
@@ -64,21 +64,20 @@ impl<'a> Changes<'a> {
     }
 }
 
-impl<M: Medium> Transaction<'_, M> {
-    pub(super) fn commit(&self) -> Result<()> {
-        let core = self.heap.core();
-        let mut state = self.state.borrow_mut();
-        match state.in_place.take() {
+impl<'h> State<'h> {
+    /// Carries out what was done so far. If that fails, it can still be undone.
+    pub(super) fn commit<M: Medium>(&mut self, core: &'h Core<M>) -> Result<()> {
+        match self.in_place.take() {
             Some(mut in_place) => {
-                let done = in_place.commit(core, &mut Changes::new(&state));
+                let done = in_place.commit(core, &mut Changes::new(self));
                 if done.is_err() {
-                    state.in_place = Some(in_place);
+                    self.in_place = Some(in_place);
                     return done;
                 }
             }
-            None => core.commit(&mut core.hold(), &mut Changes::new(&state))?,
+            None => core.commit(&mut core.hold(), &mut Changes::new(self))?,
         }
-        state.new.clear();
+        self.new.clear();
         Ok(())
     }
 }
