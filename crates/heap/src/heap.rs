@@ -209,6 +209,25 @@ impl<M: Medium> Heap<M> {
         Ok(Ptr::at(at))
     }
 
+    /// Removes a root, durably; whether there was one of this name, which is free again. One line and
+    /// one fence; two more fences if one of the last operations changed its pointer.
+    ///
+    /// Nobody uses its word any more: what is published there would be damage.
+    ///
+    /// # Errors
+    ///
+    /// It points to something, which has to be freed before; this thread is within a transaction, or
+    /// a fence failed.
+    pub fn remove_root(&self, name: &str) -> Result<bool> {
+        if self.in_transaction() {
+            return Err(Error::usage(format!(
+                "the root {name:?} cannot be removed within a transaction"
+            )));
+        }
+        let mut held = self.core().hold();
+        lock(&self.inner.roots).remove(&self.core().space, &mut held, name)
+    }
+
     /// All roots, by name.
     pub fn roots(&self) -> Vec<RootInfo> {
         let space = &self.core().space;
@@ -240,7 +259,8 @@ impl<M: Medium> Heap<M> {
         self.core().publish(&publication).map(Ptr::at)
     }
 
-    fn expect_null<T: 'static>(&self, place: Place<T>) -> Result<()> {
+    /// Whether a word is there and holds no pointer.
+    pub(crate) fn expect_null<T: 'static>(&self, place: Place<T>) -> Result<()> {
         if self.read(place)?.is_null() {
             return Ok(());
         }

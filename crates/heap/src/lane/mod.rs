@@ -240,6 +240,18 @@ impl Held<'_> {
         Ok(())
     }
 
+    /// Settles what any lane, this one too, may do again to a range that was changed past them. The
+    /// caller holds off all other threads that would change it.
+    ///
+    /// # Errors
+    ///
+    /// A fence failed.
+    pub fn settle_all_of<M: Medium>(&mut self, space: &Space<M>, range: Range) -> Result<()> {
+        self.settle_others(space, &[range])?;
+        let at = space.pool.geometry.settled_of(self.index);
+        self.lane.window.settle_for(&space.pool, at, &[range])
+    }
+
     /// Whether this lane's last operation names any of these bytes. If so a crash before the next
     /// one's fence could have them written, or looked at, once more.
     #[inline]

@@ -18,6 +18,8 @@ pub(crate) struct Changes<'a> {
     pub objects: Vec<(u64, &'a [u64])>,
     /// New objects and their bytes.
     pub new: Vec<(u64, u64)>,
+    /// Whether their records say what they hold, so that they need no fence of their own.
+    pub checked: bool,
     /// Offsets of objects that are no longer in use.
     pub freed: Vec<u64>,
 }
@@ -28,6 +30,7 @@ impl<'a> Changes<'a> {
             words: state.writes.words().collect(),
             objects: state.writes.objects().collect(),
             new: state.new.iter().map(|(&at, &len)| (at, len)).collect(),
+            checked: !state.direct,
             freed: state.freed.iter().copied().collect(),
         }
     }
@@ -168,12 +171,12 @@ impl<M: Medium> Core<M> {
         for &(object, len) in &changes.new {
             pool.medium.flush(object, len);
         }
-        if changes.new.iter().any(|&(_, len)| len > MAX_BYTES) {
+        let checked = |len: u64| changes.checked && len <= MAX_BYTES;
+        if !changes.new.iter().all(|&(_, len)| checked(len)) {
             // Their records cannot vouch for them.
             pool.medium.fence()?;
         }
         for (&(object, len), &place) in changes.new.iter().zip(places) {
-            let short = len <= MAX_BYTES;
             let record = Record {
                 object,
                 upper: 0,
@@ -181,9 +184,9 @@ impl<M: Medium> Core<M> {
                 lane: held.index as u8,
                 kind: 0,
                 sequence: held.next(),
-                bytes: short.then_some(len),
+                bytes: (len <= MAX_BYTES).then_some(len),
                 of_intent: true,
-                contents: short.then(|| check_of(&self.space, object, len)),
+                contents: checked(len).then(|| check_of(&self.space, object, len)),
             };
             self.store_record(place, &record);
         }

@@ -70,6 +70,8 @@ struct State<'h> {
     writes: WriteSet,
     /// Objects that nobody can reach yet: where they are, and their bytes, a multiple of 16.
     new: BTreeMap<u64, u64>,
+    /// Whether new objects may be changed directly, so that their records cannot vouch for them.
+    direct: bool,
     /// Objects to be freed at the commit.
     freed: BTreeSet<u64>,
     /// Old contents, if objects are changed in place.
@@ -230,6 +232,33 @@ impl<'h, M: Medium> Transaction<'h, M> {
             )));
         }
         Ok(())
+    }
+
+    /// Bytes of the slot of an object, or of one that this transaction has made.
+    ///
+    /// # Errors
+    ///
+    /// There is none.
+    pub(crate) fn bytes_of<T>(&self, at: Ptr<T>) -> Result<u64> {
+        if let Some(&bytes) = self.state()?.new.get(&at.offset()) {
+            return Ok(bytes);
+        }
+        self.heap.object(at).map(|object| object.bytes)
+    }
+
+    /// New objects of this transaction may be changed directly, before the commit and afterwards
+    /// ([`Heap::persist`]): one more fence.
+    ///
+    /// # Errors
+    ///
+    /// The transaction has ended.
+    pub fn change_directly(&self) -> Result<()> {
+        self.state()?.direct = true;
+        Ok(())
+    }
+
+    pub(crate) fn heap(&self) -> &'h Heap<M> {
+        self.heap
     }
 
     /// What it has done so far.
