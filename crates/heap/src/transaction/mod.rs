@@ -239,7 +239,7 @@ impl<'h, M: Medium> Transaction<'h, M> {
     /// # Errors
     ///
     /// There is none.
-    pub(crate) fn bytes_of<T>(&self, at: Ptr<T>) -> Result<u64> {
+    pub fn bytes_of<T>(&self, at: Ptr<T>) -> Result<u64> {
         if let Some(&bytes) = self.state()?.new.get(&at.offset()) {
             return Ok(bytes);
         }
