@@ -46,7 +46,6 @@ impl<M: Medium> Heap<M> {
     ///
     /// There is none.
     pub fn object<T>(&self, at: Ptr<T>) -> Result<ObjectInfo> {
-        let _held = self.core().hold();
         let found = self.core().object(at.offset())?;
         Ok(ObjectInfo {
             offset: found.offset,

@@ -2,11 +2,12 @@
 //! the free was durable, while a crash could still have the operation carried out once more.
 //!
 //! A transaction writes an object and frees it; the lane does one operation more, and looks for room
-//! without finishing another; then another lane makes an object, durably. Had it been given that
-//! room, recovery would have written the transaction's contents over it.
+//! without finishing another; then another lane makes an object, durably, to which another word
+//! points. Had it been given that room, recovery would have written the transaction's contents over
+//! it.
 
 use terrace_heap::medium::simulated::Granule;
-use terrace_heap::{Place, Ptr};
+use terrace_heap::{Hint, Place, Ptr};
 
 use crate::harness::{Effort, SimulatedHeap, Subject, run};
 
@@ -15,7 +16,7 @@ const WORDS: usize = 512;
 
 struct Chunks {
     heap: SimulatedHeap,
-    places: [Place<u8>; 2],
+    places: [Place<u8>; 3],
     word: Ptr<u64>,
 }
 
@@ -36,11 +37,11 @@ fn contents(value: u64) -> Vec<u8> {
 
 impl Subject for Chunks {
     type Op = Op;
-    type State = ([Option<Vec<u64>>; 2], u64);
+    type State = ([Option<Vec<u64>>; 3], u64);
 
     fn open(heap: &SimulatedHeap) -> Self {
         Self {
-            places: ["a", "b"].map(|name| heap.root::<u8>(name, 0).unwrap()),
+            places: ["a", "b", "c"].map(|name| heap.root::<u8>(name, 0).unwrap()),
             word: heap.root::<u8>("word", 0).unwrap().cast(),
             heap: heap.clone(),
         }
@@ -49,14 +50,17 @@ impl Subject for Chunks {
     fn apply(&mut self, op: &Op) {
         let tx = self.heap.begin().unwrap();
         match *op {
+            // By an operation of its own, which does not ask who else has named the room.
             Publish(i, value) => {
-                let object = tx.alloc_bytes(&contents(value)).unwrap();
-                tx.write(self.places[i], &Ptr::at(object)).unwrap();
+                drop(tx);
+                let published = self.heap.publish_bytes(self.places[i], &contents(value));
+                published.unwrap();
+                return;
             }
             WriteAndFree(i, value) => {
                 let object = tx.read(self.places[i]).unwrap();
                 let bytes = contents(value);
-                tx.write_bytes(object.offset(), &bytes, Default::default())
+                tx.write_bytes(object.offset(), &bytes, Hint::Object)
                     .unwrap();
                 tx.write(self.places[i], &Ptr::NULL).unwrap();
                 tx.free(object).unwrap();
@@ -100,19 +104,20 @@ impl Subject for Chunks {
 fn crashes_after_room_is_used_again() {
     let ops = [
         (0, Publish(0, 1)),
-        (1, Publish(1, 2)),
-        (1, WriteAndFree(1, 3)),
-        (0, WriteAndFree(0, 4)),
         (0, Fail),
-        (1, Publish(1, 5)),
-        (0, Set(6)),
+        (0, WriteAndFree(0, 2)),
+        (0, Set(3)),
         (0, Fail),
-        (1, Publish(0, 7)),
-        (1, WriteAndFree(1, 8)),
-        (1, Set(9)),
+        (1, Publish(1, 4)),
+        (1, Publish(0, 5)),
         (1, Fail),
+        (1, WriteAndFree(1, 6)),
+        (1, Set(7)),
+        (1, Fail),
+        (2, Publish(2, 8)),
+        (0, WriteAndFree(0, 9)),
+        (0, Fail),
         (2, Publish(1, 10)),
-        (0, Set(11)),
     ];
     for granule in [Granule::Line, Granule::Page] {
         let effort = Effort {
