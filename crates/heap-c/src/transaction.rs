@@ -32,7 +32,7 @@ impl Drop for Stack {
     /// already; then the next to open it does so.
     fn drop(&mut self) {
         while let Some(open) = self.0.pop() {
-            let _ = catch_unwind(AssertUnwindSafe(|| open.end(|tx| drop(tx))));
+            let _ = catch_unwind(AssertUnwindSafe(|| open.end(drop)));
         }
     }
 }
@@ -108,7 +108,7 @@ pub extern "C" fn nvm_commit(heap: *mut Handle) -> c_int {
 #[unsafe(no_mangle)]
 pub extern "C" fn nvm_abort(heap: *mut Handle) -> c_int {
     status(|| {
-        pop(heap)?.end(|tx| drop(tx));
+        pop(heap)?.end(drop);
         Ok(())
     })
 }
