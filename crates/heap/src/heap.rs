@@ -2,6 +2,7 @@
 
 use std::mem;
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use bytemuck::Pod;
@@ -57,6 +58,7 @@ pub struct Heap<M: Medium = Mapped> {
 }
 
 struct Inner<M: Medium> {
+    id: u64,
     core: Core<M>,
     roots: Mutex<Roots>,
     growing: Mutex<()>,
@@ -177,7 +179,9 @@ impl<M: Medium> Heap<M> {
         let (core, roots) = recovery::recover(pool, allocator)?;
         let roots = Mutex::new(Roots::read(&core.space, &roots)?);
         let growing = Mutex::default();
+        static NEXT: AtomicU64 = AtomicU64::new(0);
         let inner = Inner {
+            id: NEXT.fetch_add(1, Ordering::Relaxed),
             core,
             roots,
             growing,
@@ -203,6 +207,25 @@ impl<M: Medium> Heap<M> {
         };
         let at = lock(&self.inner.roots).place(&self.core().space, &root)?;
         Ok(Ptr::at(at))
+    }
+
+    /// Removes a root, durably; whether there was one of this name, which is free again. One line and
+    /// one fence; two more fences if one of the last operations changed its pointer.
+    ///
+    /// Nobody uses its word any more: what is published there would be damage.
+    ///
+    /// # Errors
+    ///
+    /// It points to something, which has to be freed before; this thread is within a transaction, or
+    /// a fence failed.
+    pub fn remove_root(&self, name: &str) -> Result<bool> {
+        if self.in_transaction() {
+            return Err(Error::usage(format!(
+                "the root {name:?} cannot be removed within a transaction"
+            )));
+        }
+        let mut held = self.core().hold();
+        lock(&self.inner.roots).remove(&self.core().space, &mut held, name)
     }
 
     /// All roots, by name.
@@ -236,7 +259,8 @@ impl<M: Medium> Heap<M> {
         self.core().publish(&publication).map(Ptr::at)
     }
 
-    fn expect_null<T: 'static>(&self, place: Place<T>) -> Result<()> {
+    /// Whether a word is there and holds no pointer.
+    pub(crate) fn expect_null<T: 'static>(&self, place: Place<T>) -> Result<()> {
         if self.read(place)?.is_null() {
             return Ok(());
         }
@@ -372,9 +396,9 @@ impl<M: Medium> Heap<M> {
         &self.core().space.pool.medium
     }
 
-    /// Tells this heap from others.
-    pub(crate) fn id(&self) -> usize {
-        Arc::as_ptr(&self.inner).addr()
+    /// Tells this heap from all others that the program ever has.
+    pub(crate) fn id(&self) -> u64 {
+        self.inner.id
     }
 
     pub(crate) fn core(&self) -> &Core<M> {

@@ -18,6 +18,7 @@ mod lane;
 mod layout;
 mod lock;
 pub mod medium;
+mod objects;
 mod operation;
 mod pool;
 mod ptr;

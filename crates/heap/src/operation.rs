@@ -234,6 +234,18 @@ impl<M: Medium> Core<M> {
         Ok(())
     }
 
+    /// Makes durable what was changed past all operations.
+    ///
+    /// # Errors
+    ///
+    /// A fence failed.
+    pub fn persist(&self, offset: u64, len: u64) -> Result<()> {
+        self.space.pool.medium.flush(offset, len);
+        self.hold()
+            .settle_all_of(&self.space, Range { offset, len })?;
+        self.space.pool.medium.fence()
+    }
+
     /// An operation that changes nothing: what the one before has changed is durable after it.
     fn pass(&self, held: &mut Held) -> Result<()> {
         let intent = Intent::Words {

@@ -4,9 +4,11 @@ use std::collections::BTreeMap;
 
 use crate::allocator::Space;
 use crate::error::{Error, Result};
+use crate::lane::Held;
+use crate::lane::window::Range;
 use crate::layout::chunk::Use;
-use crate::layout::root::{ROOT_BYTES, ROOT_WORDS, Root};
-use crate::medium::Medium;
+use crate::layout::root::{ROOT_BYTES, ROOT_CHECK_AT, ROOT_WORDS, Root};
+use crate::medium::{Medium, WORD_BYTES};
 use crate::pool::Pool;
 
 /// The roots of a pool.
@@ -23,7 +25,8 @@ impl Roots {
     ///
     /// # Errors
     ///
-    /// One is damaged. A root that was not made wholly is none: it has never pointed to anything.
+    /// One is damaged. A root that was not made wholly is none: it has never pointed to anything; nor
+    /// is one that was removed, as it was null.
     pub fn read<M: Medium>(space: &Space<M>, chunks: &[u64]) -> Result<Self> {
         let mut roots = Self::default();
         for &chunk in chunks {
@@ -73,6 +76,37 @@ impl Roots {
         space.pool.medium.fence()?;
         self.named.insert(root.name.clone(), at);
         Ok(at)
+    }
+
+    /// Removes a root; whether there was one.
+    ///
+    /// # Errors
+    ///
+    /// It points to something, or a fence failed.
+    pub fn remove<M: Medium>(
+        &mut self,
+        space: &Space<M>,
+        held: &mut Held,
+        name: &str,
+    ) -> Result<bool> {
+        let Some(&at) = self.named.get(name) else {
+            return Ok(false);
+        };
+        let pool = &space.pool;
+        if pool.medium.load_word(at) != 0 {
+            return Err(Error::usage(format!(
+                "the root {name:?} points to something, which has to be freed before"
+            )));
+        }
+        // The null becomes durable, and what stored it is not done again: it might find another root
+        // there.
+        held.settle_all_of(space, Range::word(at))?;
+        pool.medium.store_word(at + ROOT_CHECK_AT, 0);
+        pool.medium.flush(at + ROOT_CHECK_AT, WORD_BYTES);
+        pool.medium.fence()?;
+        self.named.remove(name);
+        self.free.push(at);
+        Ok(true)
     }
 }
 

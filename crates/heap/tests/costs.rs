@@ -39,6 +39,50 @@ fn a_new_object_is_its_own_lines_a_record_and_a_pointer() {
     assert_eq!(cost(&heap, || heap.free(places[0]).unwrap()), (1 + 2, 1));
 }
 
+/// Where it moves: its own lines, a record, an intent, the pointer, and the old record.
+#[test]
+fn objects_that_become_larger() {
+    let heap = heap();
+    let place = heap.root::<u8>("a", 0).unwrap();
+    heap.publish_bytes(place, &[1; 100]).unwrap();
+    let resize = |bytes| assert!(heap.resize(place, bytes).is_ok());
+    // Each class takes a chunk with its first object.
+    for bytes in [256, 512, 112] {
+        resize(bytes);
+    }
+    assert_eq!(cost(&heap, || resize(60)), (0, 0));
+    assert_eq!(cost(&heap, || resize(256)), (4 + 4, 1));
+    assert_eq!(cost(&heap, || resize(512)), (8 + 4, 1));
+    assert_eq!(cost(&heap, || resize(300)), (0, 0));
+    assert_eq!(cost(&heap, || resize(100)), (2 + 4, 1));
+    heap.publish_zeros(heap.root::<u8>("b", 0).unwrap(), 128)
+        .unwrap();
+    let zeros = heap.root::<u8>("c", 0).unwrap();
+    let publish = || assert!(heap.publish_zeros(zeros, 128).is_ok());
+    assert_eq!(cost(&heap, publish), (2 + 2, 2));
+    let direct = |at| assert_eq!(heap.persist(at, 8), Ok(()));
+    // The last two operations are settled: their objects and pointers, and that they are.
+    let at = heap.read(zeros).unwrap().offset();
+    assert_eq!(cost(&heap, || direct(at)), (1 + 2 * (2 + 1) + 1, 3));
+    assert_eq!(cost(&heap, || direct(at)), (1, 1));
+}
+
+#[test]
+fn roots_that_go() {
+    let heap = heap();
+    let place = heap.root::<u64>("a", 0).unwrap();
+    let remove = |name| assert_eq!(heap.remove_root(name), Ok(true));
+    assert_eq!(cost(&heap, || remove("a")), (1, 1));
+    let make = || assert_eq!(heap.root::<u64>("b", 0), Ok(place));
+    assert_eq!(cost(&heap, make), (2, 1));
+    heap.publish(place, &7).unwrap();
+    heap.remove_root("b").unwrap_err();
+    heap.free(place).unwrap();
+    // The last operations are settled: the pointer, the record that is none, the object's.
+    assert_eq!(cost(&heap, || remove("b")), (4 + 1 + 1, 3));
+    assert_eq!(heap.remove_root("b"), Ok(false));
+}
+
 #[test]
 fn words_and_transactions() {
     let heap = heap();
@@ -158,6 +202,26 @@ fn elements_of_a_queue() {
         lines < 1000 * 5 + 1000 * 2 && fences < 2000 * 21 / 20,
         "{lines} {fences}"
     );
+}
+
+/// Each element in the log and at its place; and together the log's other lines and the head.
+#[test]
+fn batches_of_a_queue() {
+    let heap = heap();
+    let queue = Queue::<Bytes, _>::open(&heap, "queue").unwrap();
+    let many = |count: u64| {
+        let work = queue.batch(|batch| (0..count).try_for_each(|i| batch.push(&[i; 8])));
+        work.unwrap();
+    };
+    // The first ones take a segment, and a chunk for the log.
+    many(1);
+    many(1);
+    for _ in 0..4 {
+        let (lines, fences) = cost(&heap, || many(10));
+        assert!(lines <= 10 * 3 && fences == 1, "{lines} {fences}");
+    }
+    let pops = || queue.batch(|batch| (0..40).try_for_each(|_| batch.pop().map(drop)));
+    assert_eq!(cost(&heap, || pops().unwrap()), (2, 1));
 }
 
 /// 64 bytes each: two lines of their own. Leaves of small ones are split now and then.

@@ -8,7 +8,9 @@
 //! the last segment always stays.
 //!
 //! Any number of threads can use a queue at the same time; those that change it take turns. What is
-//! done to a queue happens at once, also within a transaction.
+//! done to a queue, except by a batch, happens at once, also within a transaction.
+
+mod batch;
 
 use std::marker::PhantomData;
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
@@ -22,6 +24,8 @@ use crate::operation::{Contents, Publication};
 use crate::pool::Pool;
 
 use super::words::Source;
+
+pub use batch::Batch;
 
 /// The kind of a root that is a queue's.
 const ROOT_KIND: u16 = 3;
@@ -157,7 +161,7 @@ impl<T: Pod, M: Medium> Queue<T, M> {
             return Ok(None);
         }
         let first = self.word(FIRST_AT);
-        let segment = self.front_segment(gone, first)?;
+        let segment = self.front_segment(self.pool(), gone, first)?;
         let value = self.pool().get(self.slot(segment, gone))?;
         let words = [
             (self.head + GONE_AT, gone + 1),
@@ -212,9 +216,9 @@ impl<T: Pod, M: Medium> Queue<T, M> {
     }
 
     /// The segment in which the element at the front is.
-    fn front_segment(&self, gone: u64, first: u64) -> Result<u64> {
+    fn front_segment(&self, from: &impl Source, gone: u64, first: u64) -> Result<u64> {
         let segment = match gone > 0 && gone.is_multiple_of(self.slots) {
-            true => self.pool().get(first)?,
+            true => from.get(first)?,
             false => first,
         };
         match segment {
@@ -234,10 +238,14 @@ impl<T: Pod, M: Medium> Queue<T, M> {
                 destination,
                 upper: 0,
                 kind: 0,
-                contents: Contents::Zeros(SLOTS_AT + self.slots * Self::STRIDE),
+                contents: Contents::Zeros(self.segment_bytes()),
             }),
             segment => Ok(segment),
         }
+    }
+
+    fn segment_bytes(&self) -> u64 {
+        SLOTS_AT + self.slots * Self::STRIDE
     }
 
     /// Where an element of a segment lies.
@@ -276,7 +284,7 @@ impl<T: Pod, M: Medium> Iter<'_, T, M> {
             return Ok(None);
         }
         if self.segment == 0 {
-            self.segment = queue.front_segment(gone, queue.word(FIRST_AT))?;
+            self.segment = queue.front_segment(queue.pool(), gone, queue.word(FIRST_AT))?;
         } else if self.next.is_multiple_of(queue.slots) {
             self.segment = queue.pool().get(self.segment)?;
             if self.segment == 0 {

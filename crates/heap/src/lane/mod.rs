@@ -10,7 +10,7 @@ pub(crate) mod window;
 use std::cell::Cell;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard};
+use std::sync::{Mutex, MutexGuard, TryLockError};
 use std::time::{Duration, Instant};
 use std::{mem, thread};
 
@@ -116,17 +116,28 @@ impl Lanes {
         (own, lock(&self.lanes[own].state))
     }
 
-    /// Makes the effects of all lanes durable and settles them. The caller holds none.
+    /// Makes the effects of all lanes durable and settles them, unless one is held: by a transaction
+    /// that was leaked, since nobody else uses them any more. The next to open the pool undoes that.
     ///
     /// # Errors
     ///
     /// A fence failed.
     pub fn settle<M: Medium>(&self, space: &Space<M>) -> Result<()> {
-        let _held: Vec<_> = self.used().iter().map(|lane| lock(&lane.state)).collect();
-        self.settle_held(space)
+        let held: Vec<_> = self
+            .used()
+            .iter()
+            .map(|lane| lane.state.try_lock())
+            .collect();
+        match held
+            .iter()
+            .any(|state| matches!(state, Err(TryLockError::WouldBlock)))
+        {
+            true => Ok(()),
+            false => self.settle_held(space),
+        }
     }
 
-    /// The same for who holds them all.
+    /// Makes the effects of all lanes, which the caller holds, durable and settles them.
     ///
     /// # Errors
     ///
@@ -227,6 +238,18 @@ impl Held<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Settles what any lane, this one too, may do again to a range that was changed past them. The
+    /// caller holds off all other threads that would change it.
+    ///
+    /// # Errors
+    ///
+    /// A fence failed.
+    pub fn settle_all_of<M: Medium>(&mut self, space: &Space<M>, range: Range) -> Result<()> {
+        self.settle_others(space, &[range])?;
+        let at = space.pool.geometry.settled_of(self.index);
+        self.lane.window.settle_for(&space.pool, at, &[range])
     }
 
     /// Whether this lane's last operation names any of these bytes. If so a crash before the next

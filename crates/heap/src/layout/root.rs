@@ -7,6 +7,8 @@ use crate::error::{Error, Result};
 pub(crate) const ROOT_BYTES: u64 = 128;
 /// Words of a root; the first is the pointer.
 pub(crate) const ROOT_WORDS: usize = 16;
+/// Where its check is.
+pub(crate) const ROOT_CHECK_AT: u64 = ROOT_BYTES - 8;
 /// The longest name.
 pub(crate) const MAX_NAME: usize = 104;
 

@@ -9,7 +9,7 @@ use crate::layout::record::{MAX_BYTES, Record};
 use crate::medium::{Medium, WORD_BYTES};
 use crate::operation::{Core, Object, check_of};
 
-use super::{State, Transaction};
+use super::State;
 
 /// What a commit changes, sorted out.
 pub(crate) struct Changes<'a> {
@@ -18,6 +18,8 @@ pub(crate) struct Changes<'a> {
     pub objects: Vec<(u64, &'a [u64])>,
     /// New objects and their bytes.
     pub new: Vec<(u64, u64)>,
+    /// Whether their records say what they hold, so that they need no fence of their own.
+    pub checked: bool,
     /// Offsets of objects that are no longer in use.
     pub freed: Vec<u64>,
 }
@@ -28,6 +30,7 @@ impl<'a> Changes<'a> {
             words: state.writes.words().collect(),
             objects: state.writes.objects().collect(),
             new: state.new.iter().map(|(&at, &len)| (at, len)).collect(),
+            checked: !state.direct,
             freed: state.freed.iter().copied().collect(),
         }
     }
@@ -64,21 +67,20 @@ impl<'a> Changes<'a> {
     }
 }
 
-impl<M: Medium> Transaction<'_, M> {
-    pub(super) fn commit(&self) -> Result<()> {
-        let core = self.heap.core();
-        let mut state = self.state.borrow_mut();
-        match state.in_place.take() {
+impl<'h> State<'h> {
+    /// Carries out what was done so far. If that fails, it can still be undone.
+    pub(super) fn commit<M: Medium>(&mut self, core: &'h Core<M>) -> Result<()> {
+        match self.in_place.take() {
             Some(mut in_place) => {
-                let done = in_place.commit(core, &mut Changes::new(&state));
+                let done = in_place.commit(core, &mut Changes::new(self));
                 if done.is_err() {
-                    state.in_place = Some(in_place);
+                    self.in_place = Some(in_place);
                     return done;
                 }
             }
-            None => core.commit(&mut core.hold(), &mut Changes::new(&state))?,
+            None => core.commit(&mut core.hold(), &mut Changes::new(self))?,
         }
-        state.new.clear();
+        self.new.clear();
         Ok(())
     }
 }
@@ -169,12 +171,12 @@ impl<M: Medium> Core<M> {
         for &(object, len) in &changes.new {
             pool.medium.flush(object, len);
         }
-        if changes.new.iter().any(|&(_, len)| len > MAX_BYTES) {
+        let checked = |len: u64| changes.checked && len <= MAX_BYTES;
+        if !changes.new.iter().all(|&(_, len)| checked(len)) {
             // Their records cannot vouch for them.
             pool.medium.fence()?;
         }
         for (&(object, len), &place) in changes.new.iter().zip(places) {
-            let short = len <= MAX_BYTES;
             let record = Record {
                 object,
                 upper: 0,
@@ -182,9 +184,9 @@ impl<M: Medium> Core<M> {
                 lane: held.index as u8,
                 kind: 0,
                 sequence: held.next(),
-                bytes: short.then_some(len),
+                bytes: (len <= MAX_BYTES).then_some(len),
                 of_intent: true,
-                contents: short.then(|| check_of(&self.space, object, len)),
+                contents: checked(len).then(|| check_of(&self.space, object, len)),
             };
             self.store_record(place, &record);
         }

@@ -10,7 +10,6 @@ use crate::layout::intent::Intent;
 use crate::medium::{Medium, WORD_BYTES};
 use crate::operation::Core;
 
-use super::Transaction;
 use super::commit::Changes;
 
 /// How much of the log such a transaction is sure to have, in bytes of each part: an eighth of 1 MiB
@@ -34,9 +33,9 @@ pub(super) struct InPlace<'h> {
     old: Vec<(u64, Vec<u64>)>,
 }
 
-impl<M: Medium> Transaction<'_, M> {
-    pub(super) fn begin_in_place(&self) -> Result<()> {
-        let core = self.heap.core();
+impl<'h> InPlace<'h> {
+    /// Holds a lane with room in its log.
+    pub fn begin<M: Medium>(core: &'h Core<M>) -> Result<Self> {
         let mut held = core.hold();
         held.make_room(&core.space, ROOM)
             .or_else(|_| held.make_room(&core.space, LITTLE_ROOM))?;
@@ -44,12 +43,9 @@ impl<M: Medium> Transaction<'_, M> {
         // Durable with the first entry, before which nothing is changed.
         core.store_intent(&mut held, &Intent::Undo { entries });
         let old = Vec::new();
-        self.state.borrow_mut().in_place = Some(InPlace { held, old });
-        Ok(())
+        Ok(Self { held, old })
     }
-}
 
-impl<'h> InPlace<'h> {
     pub fn lane(&mut self) -> &mut Held<'h> {
         &mut self.held
     }

@@ -5,13 +5,14 @@
 //! (the hybrid log of Kannan 2013, section 4.3). [`Heap::transaction_in_place`] keeps the old
 //! contents instead (undo): reading is as fast as outside, but each first change costs a fence.
 
+mod begin;
 mod commit;
 mod in_place;
 mod write_set;
 
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, RefCell, RefMut};
 use std::collections::{BTreeMap, BTreeSet};
-use std::mem;
+use std::rc::Rc;
 
 use bytemuck::Pod;
 
@@ -40,15 +41,28 @@ pub enum Hint {
     Object,
 }
 
-/// A transaction that is under way; see [`Heap::transaction`].
+/// A transaction that is under way; see [`Heap::begin`] and [`Heap::transaction`].
 ///
-/// Whoever changes the same data from several threads has to hold the others off until the
-/// transaction has ended.
+/// It belongs to the thread that has begun it. Whoever changes the same data from several threads has
+/// to hold the others off until the transaction has ended.
 pub struct Transaction<'h, M: Medium> {
     heap: &'h Heap<M>,
+    shared: Rc<Shared<'h>>,
+    /// It is part of another one, and ends with that.
+    nested: bool,
+    committed: bool,
+}
+
+/// What a transaction shares with those that are part of it.
+#[derive(Default)]
+struct Shared<'h> {
     state: RefCell<State<'h>>,
-    /// A nested one has failed, so nothing of it all may happen.
+    /// How many that are part of it have not ended.
+    parts: Cell<usize>,
+    /// A part has failed, so nothing of it all may happen.
     doomed: Cell<bool>,
+    /// Nothing can be done any more.
+    ended: Cell<bool>,
 }
 
 #[derive(Default)]
@@ -56,136 +70,15 @@ struct State<'h> {
     writes: WriteSet,
     /// Objects that nobody can reach yet: where they are, and their bytes, a multiple of 16.
     new: BTreeMap<u64, u64>,
+    /// Whether new objects may be changed directly, so that their records cannot vouch for them.
+    direct: bool,
     /// Objects to be freed at the commit.
     freed: BTreeSet<u64>,
     /// Old contents, if objects are changed in place.
     in_place: Option<InPlace<'h>>,
 }
 
-thread_local! {
-    /// The transactions of this thread: of which heap, and where.
-    static ACTIVE: RefCell<Vec<(usize, *const ())>> = const { RefCell::new(Vec::new()) };
-}
-
-impl<M: Medium> Heap<M> {
-    /// Has `work` change things, durably, wholly or not at all: if it fails or panics, nothing has
-    /// happened. One fence, whatever it changes.
-    ///
-    /// Within `work` a transaction of the same heap is part of the first one; if it fails, all
-    /// fails.
-    ///
-    /// # Errors
-    ///
-    /// What `work` returns; a nested transaction failed; there is no room for the log, or a fence
-    /// failed.
-    pub fn transaction<R, E: From<Error>>(
-        &self,
-        work: impl FnOnce(&Transaction<M>) -> std::result::Result<R, E>,
-    ) -> std::result::Result<R, E> {
-        self.begin(false, work)
-    }
-
-    /// As [`Heap::transaction`], but objects are changed in place at once, and their old contents
-    /// kept until the commit. Two fences, and one for each change.
-    ///
-    /// # Errors
-    ///
-    /// As [`Heap::transaction`]; what is changed is more than the log holds.
-    pub fn transaction_in_place<R, E: From<Error>>(
-        &self,
-        work: impl FnOnce(&Transaction<M>) -> std::result::Result<R, E>,
-    ) -> std::result::Result<R, E> {
-        self.begin(true, work)
-    }
-
-    /// Whether this thread is within a transaction of this heap.
-    pub fn in_transaction(&self) -> bool {
-        self.active().is_some()
-    }
-
-    /// The transaction of this heap that this thread has under way.
-    fn active(&self) -> Option<*const Transaction<'_, M>> {
-        ACTIVE.with_borrow(|active| {
-            let of_this = active.iter().find(|(heap, _)| *heap == self.id());
-            of_this.map(|&(_, transaction)| transaction.cast())
-        })
-    }
-
-    /// Refuses to do what is no part of a transaction while one is under way.
-    ///
-    /// # Errors
-    ///
-    /// One is.
-    pub(crate) fn expect_no_transaction(&self, what: &str) -> Result<()> {
-        match self.active() {
-            None => Ok(()),
-            Some(_) => Err(Error::usage(format!(
-                "within a transaction {what} can only be changed by a batch"
-            ))),
-        }
-    }
-
-    fn begin<R, E: From<Error>>(
-        &self,
-        in_place: bool,
-        work: impl FnOnce(&Transaction<M>) -> std::result::Result<R, E>,
-    ) -> std::result::Result<R, E> {
-        if let Some(outer) = self.active() {
-            // SAFETY: it is of this heap, so of this type, and it is on the stack of this thread
-            // until `Active` is dropped.
-            let outer = unsafe { &*outer };
-            let nested = Nested(&outer.doomed);
-            let done = work(outer)?;
-            mem::forget(nested);
-            return Ok(done);
-        }
-        let transaction = Transaction {
-            heap: self,
-            state: RefCell::default(),
-            doomed: Cell::new(false),
-        };
-        if in_place {
-            transaction.begin_in_place()?;
-        }
-        let done = {
-            let _active = Active::new(self.id(), &transaction);
-            work(&transaction)?
-        };
-        if transaction.doomed.get() {
-            return Err(Error::usage("a nested transaction failed, so all of it did").into());
-        }
-        transaction.commit()?;
-        Ok(done)
-    }
-}
-
-/// Dooms the outer transaction unless it is forgotten.
-struct Nested<'t>(&'t Cell<bool>);
-
-impl Drop for Nested<'_> {
-    fn drop(&mut self) {
-        self.0.set(true);
-    }
-}
-
-/// While it lives, the thread's transactions of the heap are nested.
-struct Active;
-
-impl Active {
-    fn new<M: Medium>(heap: usize, transaction: &Transaction<M>) -> Self {
-        let at = std::ptr::from_ref(transaction).cast();
-        ACTIVE.with_borrow_mut(|active| active.push((heap, at)));
-        Self
-    }
-}
-
-impl Drop for Active {
-    fn drop(&mut self) {
-        ACTIVE.with_borrow_mut(Vec::pop);
-    }
-}
-
-impl<M: Medium> Transaction<'_, M> {
+impl<'h, M: Medium> Transaction<'h, M> {
     /// What lies there, with what this transaction has changed.
     ///
     /// # Errors
@@ -213,7 +106,7 @@ impl<M: Medium> Transaction<'_, M> {
     fn words_of(&self, offset: u64, len: usize) -> Result<(u64, Vec<u64>)> {
         let first = offset & !7;
         let count = (offset - first).saturating_add(len as u64).div_ceil(8);
-        let pool = self.pool();
+        let (pool, state) = (self.pool(), self.state()?);
         if offset == 0 {
             return Err(Error::usage("a null pointer points to nothing"));
         }
@@ -221,7 +114,7 @@ impl<M: Medium> Transaction<'_, M> {
         let mut words = vec![0; count as usize];
         pool.medium
             .load(first, bytemuck::cast_slice_mut(&mut words));
-        self.state.borrow().writes.overlay(first, &mut words);
+        state.writes.overlay(first, &mut words);
         Ok((first, words))
     }
 
@@ -265,7 +158,7 @@ impl<M: Medium> Transaction<'_, M> {
         let mut new = old.clone();
         let all: &mut [u8] = bytemuck::cast_slice_mut(&mut new);
         all[(offset - first) as usize..][..bytes.len()].copy_from_slice(bytes);
-        let mut state = self.state.borrow_mut();
+        let mut state = self.state()?;
         let state = &mut *state;
         if state.is_new(first, new.len() as u64 * 8) {
             self.pool().store_words(first, &new);
@@ -311,7 +204,7 @@ impl<M: Medium> Transaction<'_, M> {
         let mut words = vec![0; bytes.len().max(1).div_ceil(16) * 2];
         bytemuck::cast_slice_mut(&mut words)[..bytes.len()].copy_from_slice(bytes);
         let core = self.heap.core();
-        let mut state = self.state.borrow_mut();
+        let mut state = self.state()?;
         let object = match &mut state.in_place {
             Some(in_place) => core.make(in_place.lane(), &words),
             None => core.with_room(|| core.make(&mut core.hold(), &words)),
@@ -326,7 +219,7 @@ impl<M: Medium> Transaction<'_, M> {
     ///
     /// There is none, or it was freed by this transaction already.
     pub fn free<T>(&self, at: Ptr<T>) -> Result<()> {
-        let mut state = self.state.borrow_mut();
+        let mut state = self.state()?;
         if let Some(len) = state.new.remove(&at.offset()) {
             state.writes.forget(at.offset(), at.offset() + len);
             state.give_back(self.heap.core(), at.offset());
@@ -341,9 +234,52 @@ impl<M: Medium> Transaction<'_, M> {
         Ok(())
     }
 
+    /// Bytes of the slot of an object, or of one that this transaction has made.
+    ///
+    /// # Errors
+    ///
+    /// There is none.
+    pub fn bytes_of<T>(&self, at: Ptr<T>) -> Result<u64> {
+        if let Some(&bytes) = self.state()?.new.get(&at.offset()) {
+            return Ok(bytes);
+        }
+        self.heap.object(at).map(|object| object.bytes)
+    }
+
+    /// New objects of this transaction may be changed directly, before the commit and afterwards
+    /// ([`Heap::persist`]): one more fence.
+    ///
+    /// # Errors
+    ///
+    /// The transaction has ended.
+    pub fn change_directly(&self) -> Result<()> {
+        self.state()?.direct = true;
+        Ok(())
+    }
+
+    pub(crate) fn heap(&self) -> &'h Heap<M> {
+        self.heap
+    }
+
+    /// What it has done so far.
+    ///
+    /// # Errors
+    ///
+    /// It has ended, as one of which it is a part has.
+    fn state(&self) -> Result<RefMut<'_, State<'h>>> {
+        match self.shared.ended.get() {
+            true => Err(ended()),
+            false => Ok(self.shared.state.borrow_mut()),
+        }
+    }
+
     fn pool(&self) -> &Pool<M> {
         &self.heap.core().space.pool
     }
+}
+
+fn ended() -> Error {
+    Error::usage("the transaction has ended, as the one of which it is a part has")
 }
 
 impl<'h> State<'h> {
@@ -368,18 +304,5 @@ impl<'h> State<'h> {
     fn is_new(&self, offset: u64, len: u64) -> bool {
         let before = self.new.range(..=offset).next_back();
         before.is_some_and(|(&object, &bytes)| offset + len <= object + bytes)
-    }
-}
-
-impl<M: Medium> Drop for Transaction<'_, M> {
-    /// Undoes what was not committed.
-    fn drop(&mut self) {
-        let mut state = mem::take(self.state.get_mut());
-        for object in mem::take(&mut state.new).into_keys() {
-            state.give_back(self.heap.core(), object);
-        }
-        if let Some(in_place) = state.in_place {
-            in_place.roll_back(&self.heap.core().space);
-        }
     }
 }

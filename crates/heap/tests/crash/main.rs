@@ -1,9 +1,12 @@
 //! What crashes leave: see `harness`.
 
 mod btree_map;
+mod direct;
 mod harness;
 mod hash_map;
 mod objects;
 mod queue;
+mod reuse;
+mod sized;
 mod transactions;
 mod vector;

@@ -14,8 +14,10 @@ struct Elements(Queue<Value, std::sync::Arc<Simulated>>);
 enum Op {
     Push(u64),
     Pop,
+    /// So many go, and these come, together.
+    Batch(usize, Vec<u64>),
 }
-use Op::{Pop, Push};
+use Op::{Batch, Pop, Push};
 
 impl Subject for Elements {
     type Op = Op;
@@ -30,6 +32,14 @@ impl Subject for Elements {
         match op {
             Push(value) => self.0.push(&[*value; 120]).unwrap(),
             Pop => drop(self.0.pop().unwrap()),
+            Batch(pops, pushes) => {
+                let work = self.0.batch(|batch| {
+                    (0..*pops).try_for_each(|_| batch.pop().map(drop))?;
+                    let mut pushes = pushes.iter();
+                    pushes.try_for_each(|value| batch.push(&[*value; 120]))
+                });
+                work.unwrap();
+            }
         }
     }
 
@@ -53,6 +63,10 @@ impl Subject for Elements {
             Push(value) => state.push(*value),
             Pop if state.is_empty() => {}
             Pop => drop(state.remove(0)),
+            Batch(pops, pushes) => {
+                state.drain(..(*pops).min(state.len()));
+                state.extend(pushes);
+            }
         }
     }
 }
@@ -91,4 +105,33 @@ fn a_sample_of_a_long_program() {
         })
         .collect();
     run::<Elements>(&ops, effort(Granule::Line));
+}
+
+/// Batches that end within a segment, at its end, and behind several, between single elements, in the
+/// same lane and in others.
+#[test]
+fn crashes_of_batches() {
+    let batch = |pops, pushes: std::ops::Range<u64>| Batch(pops, pushes.collect());
+    let ops = [
+        (0, batch(0, 1..4)),
+        (0, Push(4)),
+        (0, batch(0, 5..6)),
+        (1, batch(3, 6..16)),
+        (1, Pop),
+        (1, batch(6, 16..17)),
+        (2, Pop),
+        (2, batch(99, 17..20)),
+        (2, Push(20)),
+        (2, batch(2, 21..21)),
+        (0, Push(21)),
+    ];
+    for granule in [Granule::Line, Granule::Sector, Granule::Page] {
+        let effort = Effort {
+            pool: 256 << 10,
+            images: 40,
+            again: 2,
+            ..effort(granule)
+        };
+        run::<Elements>(&ops, effort);
+    }
 }

@@ -1,8 +1,9 @@
 //! Changes through a transaction: splits, nodes that go, and batches.
 //!
-//! A node that is full is split in half. One that is empty goes, and none is merged before: that
-//! costs little room where entries come as often as they go (Johnson and Shasha: B-trees with inserts
-//! and deletes: why free-at-empty is better than merge-at-half, JCSS 1993).
+//! A node that is full is split in half. One that is empty goes, and none is merged before: nodes are
+//! 39 % full where as many entries go as come, more than 62 % where 5 % more come, and change far less
+//! often than if they were merged (Johnson and Shasha: B-trees with inserts and deletes: why
+//! free-at-empty is better than merge-at-half, JCSS 47(1), 1993).
 
 use bytemuck::Pod;
 

@@ -144,6 +144,7 @@ impl<K: Pod, V: Pod, M: Medium> HashMap<K, V, M> {
             words: vec![(self.table + GROUPS_WORD * 8, groups)],
             objects: vec![(from, &halves[0]), (to, &halves[1])],
             new: made,
+            checked: true,
             freed: spill.freed,
         };
         let done = done.and_then(|()| core.commit(&mut held, &mut changes));

@@ -1,0 +1,163 @@
+//! Heaps that are open.
+
+use std::ffi::{c_char, c_int, c_void};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+
+use terrace_heap::{Error, Heap, Kind, Medium, Result};
+
+use crate::error::{number, pointer, status};
+use crate::text;
+
+/// `nvm_heap`.
+pub struct Handle {
+    pub heap: Heap,
+    /// Transactions under way.
+    pub open: AtomicUsize,
+    /// Held by whoever looks for a root's object, and makes it.
+    pub naming: Mutex<()>,
+}
+
+/// All that are open: only their addresses are handed out, and none is followed that is not here.
+static OPEN: RwLock<Vec<Arc<Handle>>> = RwLock::new(Vec::new());
+
+/// The heap of a handle.
+///
+/// # Errors
+///
+/// It is null, or no heap that is open.
+pub fn handle(of: *const Handle) -> Result<Arc<Handle>> {
+    if of.is_null() {
+        return Err(Error::usage("the heap is NULL"));
+    }
+    let open = OPEN.read().unwrap_or_else(PoisonError::into_inner);
+    let found = open.iter().find(|handle| Arc::as_ptr(handle) == of);
+    found
+        .cloned()
+        .ok_or_else(|| Error::usage("that is no heap, or one that was closed"))
+}
+
+impl Handle {
+    pub fn base(&self) -> *mut u8 {
+        self.heap.medium().base()
+    }
+
+    /// Where an address lies in the heap.
+    ///
+    /// # Errors
+    ///
+    /// It lies elsewhere.
+    pub fn offset(&self, at: *const c_void) -> Result<u64> {
+        let offset = at.addr().wrapping_sub(self.base().addr()) as u64;
+        match !at.is_null() && offset < self.heap.len() {
+            true => Ok(offset),
+            false => Err(Error::usage(format!("{at:?} does not lie in the heap"))),
+        }
+    }
+
+    /// The address of an offset.
+    ///
+    /// # Errors
+    ///
+    /// It is beyond the heap.
+    pub fn address(&self, offset: u64) -> Result<*mut c_void> {
+        match offset < self.heap.len() {
+            true => Ok(self.base().wrapping_add(offset as usize).cast()),
+            false => Err(Error::usage(format!(
+                "offset {offset} is beyond the heap of {} bytes",
+                self.heap.len()
+            ))),
+        }
+    }
+}
+
+fn register(heap: Heap) -> *mut Handle {
+    let handle = Arc::new(Handle {
+        heap,
+        open: AtomicUsize::new(0),
+        naming: Mutex::new(()),
+    });
+    let at = Arc::as_ptr(&handle).cast_mut();
+    let mut open = OPEN.write().unwrap_or_else(PoisonError::into_inner);
+    open.push(handle);
+    at
+}
+
+/// # Safety
+///
+/// `path` is null or a string.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nvm_create(path: *const c_char, bytes: u64) -> *mut Handle {
+    // SAFETY: the caller's.
+    pointer(|| Heap::create(unsafe { text::path(path)? }, bytes).map(register))
+}
+
+/// # Safety
+///
+/// `path` is null or a string.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nvm_open(path: *const c_char) -> *mut Handle {
+    // SAFETY: the caller's.
+    pointer(|| Heap::open(unsafe { text::path(path)? }).map(register))
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn nvm_anonymous(bytes: u64) -> *mut Handle {
+    pointer(|| Heap::anonymous(bytes).map(register))
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn nvm_close(heap: *mut Handle) -> c_int {
+    status(|| {
+        let this = handle(heap)?;
+        if this.open.load(Ordering::Acquire) > 0 {
+            return Err(Error::usage(
+                "the heap has a transaction under way; commit or abort it, then close the heap",
+            ));
+        }
+        let mut open = OPEN.write().unwrap_or_else(PoisonError::into_inner);
+        open.retain(|other| !Arc::ptr_eq(&this, other));
+        Ok(())
+    })
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn nvm_grow(heap: *mut Handle, bytes: u64) -> c_int {
+    status(|| handle(heap)?.heap.grow(bytes))
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn nvm_bytes(heap: *mut Handle) -> u64 {
+    number(|| Ok(handle(heap)?.heap.len()))
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn nvm_kind(heap: *mut Handle) -> *const c_char {
+    pointer(|| {
+        let kind = match handle(heap)?.heap.kind() {
+            Kind::Dax(_) => c"persistent memory",
+            Kind::Assumed(_) => c"taken for persistent memory",
+            Kind::Synced => c"plain file",
+            Kind::Volatile | Kind::Simulated => c"volatile",
+        };
+        Ok(kind.as_ptr().cast_mut())
+    })
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn nvm_base(heap: *mut Handle) -> *mut c_void {
+    pointer(|| Ok(handle(heap)?.base().cast()))
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn nvm_pointer(heap: *mut Handle, offset: u64) -> *mut c_void {
+    pointer(|| match offset {
+        0 => Err(Error::usage("offset 0 stands for no object")),
+        _ => handle(heap)?.address(offset),
+    })
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn nvm_offset(heap: *mut Handle, at: *const c_void) -> u64 {
+    number(|| handle(heap)?.offset(at))
+}

@@ -1,0 +1,262 @@
+//! Objects that stay, and memory that does not.
+
+use std::cell::Cell;
+use std::ffi::{c_char, c_int, c_void};
+use std::ptr::NonNull;
+use std::sync::{Arc, PoisonError};
+
+use terrace_heap::{Error, Mapped, Place, Ptr, Result, Transaction};
+
+use crate::error::{number, pointer, status};
+use crate::handle::{Handle, handle};
+use crate::text;
+use crate::transaction::{within, word};
+
+/// The kind of a root that is a C program's: "C".
+const ROOT_KIND: u16 = 0x43;
+
+thread_local! {
+    /// Whether the last object that was asked for by its root was there.
+    static FOUND: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Of any size: it may change.
+fn place(handle: &Handle, name: &str) -> Result<Place<u8>> {
+    let place = handle.heap.root::<[u8; 0]>(name, ROOT_KIND)?;
+    Ok(place.cast())
+}
+
+/// Makes an object, to which `place` points.
+fn make(tx: &Transaction<Mapped>, place: Place<u8>, size: u64) -> Result<Ptr<u8>> {
+    let made = tx.alloc_zeros(size)?;
+    tx.write(place, &made)?;
+    Ok(made)
+}
+
+fn named(handle: &Arc<Handle>, size: u64, name: &str) -> Result<(Ptr<u8>, bool)> {
+    let _naming = handle.naming.lock().unwrap_or_else(PoisonError::into_inner);
+    let place = place(handle, name)?;
+    within(handle, |tx| {
+        let found: Ptr<u8> = tx.read(place)?;
+        if found.is_null() {
+            return Ok((make(tx, place, size)?, false));
+        }
+        match tx.bytes_of(found)? {
+            bytes if bytes >= size => Ok((found, true)),
+            bytes => Err(Error::usage(format!(
+                "the object of the root {name:?} has {bytes} bytes, not {size}; nvm_realloc makes \
+                 it larger"
+            ))),
+        }
+    })
+}
+
+/// # Safety
+///
+/// `root` is null or a string.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nvm_persist_alloc(
+    heap: *mut Handle,
+    size: usize,
+    root: *const c_char,
+) -> *mut c_void {
+    pointer(|| {
+        let handle = handle(heap)?;
+        let (object, found) = match root.is_null() {
+            // SAFETY: the caller's.
+            false => named(&handle, size as u64, unsafe { text::name(root)? })?,
+            true if handle.heap.in_transaction() => {
+                (within(&handle, |tx| tx.alloc_zeros(size as u64))?, false)
+            }
+            true => {
+                return Err(Error::usage(
+                    "outside of a transaction an object needs a root, or a word that holds its \
+                     offset (nvm_persist_alloc_at): a crash would lose it",
+                ));
+            }
+        };
+        FOUND.set(found);
+        handle.address(object.offset())
+    })
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn nvm_found() -> c_int {
+    FOUND.get().into()
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn nvm_persist_alloc_at(
+    heap: *mut Handle,
+    size: usize,
+    at: *mut u64,
+) -> *mut c_void {
+    pointer(|| {
+        let handle = handle(heap)?;
+        let place: Place<u8> = word(&handle, at)?;
+        let made = within(&handle, |tx| match tx.read(place)?.is_null() {
+            true => make(tx, place, size as u64),
+            false => Err(Error::usage(format!("the word at {at:?} is not 0"))),
+        });
+        handle.address(made?.offset())
+    })
+}
+
+/// # Safety
+///
+/// `root` is null or a string.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nvm_root(heap: *mut Handle, root: *const c_char) -> *mut c_void {
+    pointer(|| {
+        let handle = handle(heap)?;
+        // SAFETY: the caller's.
+        let name = unsafe { text::name(root)? };
+        let roots = handle.heap.roots();
+        let found = roots
+            .iter()
+            .find(|root| root.name == name && root.kind == ROOT_KIND);
+        let pointer = found.map(|root| within(&handle, |tx| tx.read(root.place.cast())));
+        match pointer.transpose()?.map_or(0, Ptr::<u8>::offset) {
+            0 => Err(Error::usage(format!("no object has the root {name:?}"))),
+            offset => handle.address(offset),
+        }
+    })
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn nvm_size(heap: *mut Handle, at: *const c_void) -> u64 {
+    number(|| {
+        let handle = handle(heap)?;
+        let object = Ptr::<u8>::at(handle.offset(at)?);
+        within(&handle, |tx| tx.bytes_of(object))
+    })
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn nvm_cap_alloc(heap: *mut Handle, size: usize) -> *mut c_void {
+    pointer(|| {
+        let memory = handle(heap)?.heap.capacity_alloc(size)?;
+        Ok(memory.cast().as_ptr())
+    })
+}
+
+/// The root that points to an object, as this thread sees it: its name and its word.
+fn root_of(
+    handle: &Handle,
+    tx: &Transaction<Mapped>,
+    object: Ptr<u8>,
+) -> Result<Option<(String, Place<u8>)>> {
+    for root in handle.heap.roots() {
+        let place: Place<u8> = root.place.cast();
+        if root.kind == ROOT_KIND && tx.read(place)? == object {
+            return Ok(Some((root.name, place)));
+        }
+    }
+    Ok(None)
+}
+
+/// # Safety
+///
+/// Nobody uses what lies at `at` any more.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nvm_free(heap: *mut Handle, at: *mut c_void) -> c_int {
+    status(|| {
+        let handle = handle(heap)?;
+        let object = Ptr::<u8>::at(handle.offset(at)?);
+        let memory = NonNull::new(at.cast()).expect("what lies in the heap is not null");
+        // SAFETY: the caller's.
+        if unsafe { handle.heap.capacity_free(memory) }.is_ok() {
+            return Ok(());
+        }
+        let root = within(&handle, |tx| {
+            tx.free(object)?;
+            let root = root_of(&handle, tx, object)?;
+            if let Some((_, place)) = &root {
+                tx.write(*place, &Ptr::NULL)?;
+            }
+            Ok(root)
+        })?;
+        match root {
+            Some((name, _)) if !handle.heap.in_transaction() => {
+                handle.heap.remove_root(&name).map(drop)
+            }
+            _ => Ok(()),
+        }
+    })
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn nvm_free_at(heap: *mut Handle, at: *mut u64) -> c_int {
+    status(|| {
+        let handle = handle(heap)?;
+        let place: Place<u8> = word(&handle, at)?;
+        within(&handle, |tx| {
+            let object = tx.read(place)?;
+            if object.is_null() {
+                return Ok(());
+            }
+            tx.free(object)?;
+            tx.write(place, &Ptr::NULL)
+        })
+    })
+}
+
+fn resize(tx: &Transaction<Mapped>, place: Place<u8>, size: u64) -> Result<Ptr<u8>> {
+    tx.change_directly()?;
+    tx.resize(place, size)
+}
+
+/// # Safety
+///
+/// Nobody else uses what lies at `at`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nvm_realloc(
+    heap: *mut Handle,
+    at: *mut c_void,
+    size: usize,
+) -> *mut c_void {
+    pointer(|| {
+        let handle = handle(heap)?;
+        let object = Ptr::<u8>::at(handle.offset(at)?);
+        let memory = NonNull::new(at.cast()).expect("what lies in the heap is not null");
+        if within(&handle, |tx| tx.bytes_of(object)).is_err() {
+            // SAFETY: the caller's.
+            let moved = unsafe { handle.heap.capacity_resize(memory, size)? };
+            return Ok(moved.cast().as_ptr());
+        }
+        let moved = within(&handle, |tx| match root_of(&handle, tx, object)? {
+            Some((_, place)) => resize(tx, place, size as u64),
+            None => Err(Error::usage(
+                "the object has no root, so that the word that holds its offset must be named: \
+                 nvm_realloc_at",
+            )),
+        });
+        handle.address(moved?.offset())
+    })
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn nvm_realloc_at(heap: *mut Handle, at: *mut u64, size: usize) -> *mut c_void {
+    pointer(|| {
+        let handle = handle(heap)?;
+        let place = word(&handle, at)?;
+        let moved = within(&handle, |tx| resize(tx, place, size as u64))?;
+        handle.address(moved.offset())
+    })
+}
+
+/// # Safety
+///
+/// `root` is null or a string.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nvm_remove_root(heap: *mut Handle, root: *const c_char) -> c_int {
+    status(|| {
+        let handle = handle(heap)?;
+        // SAFETY: the caller's.
+        let name = unsafe { text::name(root)? };
+        match handle.heap.remove_root(name)? {
+            true => Ok(()),
+            false => Err(Error::usage(format!("there is no root {name:?}"))),
+        }
+    })
+}
