@@ -29,7 +29,11 @@ fn place(handle: &Handle, name: &str) -> Result<Place<u8>> {
 /// Makes an object, to which `place` points.
 fn make(tx: &Transaction<Mapped>, place: Place<u8>, size: u64) -> Result<Ptr<u8>> {
     let made = tx.alloc_zeros(size)?;
-    tx.write(place, &made)?;
+    if let Err(error) = tx.write(place, &made) {
+        // The transaction may go on without it.
+        tx.free(made)?;
+        return Err(error);
+    }
     Ok(made)
 }
 

@@ -130,8 +130,12 @@ impl<M: Medium> Transaction<'_, M> {
         let kept = room.min(bytes) as usize;
         self.read_bytes(old.offset(), &mut contents[..kept])?;
         let new = Ptr::at(self.alloc_bytes(&contents)?);
+        if let Err(error) = self.write(place, &new) {
+            // The transaction may go on without it.
+            self.free(new)?;
+            return Err(error);
+        }
         self.free(old)?;
-        self.write(place, &new)?;
         Ok(new)
     }
 }

@@ -227,9 +227,7 @@ impl<'h, M: Medium> Transaction<'h, M> {
         }
         let object = self.heap.core().object(at.offset())?.offset;
         if !state.freed.insert(object) {
-            return Err(Error::usage(format!(
-                "the object at {object} was freed by this transaction already"
-            )));
+            return Err(freed(object));
         }
         Ok(())
     }
@@ -238,10 +236,14 @@ impl<'h, M: Medium> Transaction<'h, M> {
     ///
     /// # Errors
     ///
-    /// There is none.
+    /// There is none, or this transaction has freed it.
     pub fn bytes_of<T>(&self, at: Ptr<T>) -> Result<u64> {
-        if let Some(&bytes) = self.state()?.new.get(&at.offset()) {
+        let state = self.state()?;
+        if let Some(&bytes) = state.new.get(&at.offset()) {
             return Ok(bytes);
+        }
+        if state.freed.contains(&at.offset()) {
+            return Err(freed(at.offset()));
         }
         self.heap.object(at).map(|object| object.bytes)
     }
@@ -276,6 +278,12 @@ impl<'h, M: Medium> Transaction<'h, M> {
     fn pool(&self) -> &Pool<M> {
         &self.heap.core().space.pool
     }
+}
+
+fn freed(object: u64) -> Error {
+    Error::usage(format!(
+        "the object at {object} was freed by this transaction already"
+    ))
 }
 
 fn ended() -> Error {
