@@ -83,7 +83,7 @@ impl<M: Medium> Core<M> {
     ///
     /// There is no room, or a fence failed.
     pub fn publish(&self, new: &Publication) -> Result<u64> {
-        self.with_room(|| self.try_publish(new))
+        self.with_room(|| self.publish_held(&mut self.hold(), new))
     }
 
     /// Does something once more if the pool was full and compaction has made room. The caller holds
@@ -103,17 +103,22 @@ impl<M: Medium> Core<M> {
         }
     }
 
-    fn try_publish(&self, new: &Publication) -> Result<u64> {
+    /// As [`Core::publish`] by the next operation of a lane, and if the pool is full it is.
+    ///
+    /// # Errors
+    ///
+    /// As [`Core::publish`].
+    #[inline]
+    pub fn publish_held(&self, held: &mut Held, new: &Publication) -> Result<u64> {
         let space = &self.space;
         let destination = Range::word(new.destination);
-        let mut held = self.hold();
         held.settle_others(space, &[destination])?;
         let bytes = new.contents.bytes().next_multiple_of(UNIT);
-        let room = self.reserve(&mut held, bytes)?;
+        let room = self.reserve(held, bytes)?;
         let place = match held.take_record(space) {
             Ok(place) => place,
             Err(error) => {
-                self.unmake(&mut held, room.offset);
+                self.unmake(held, room.offset);
                 return Err(error);
             }
         };
@@ -134,11 +139,7 @@ impl<M: Medium> Core<M> {
             len: bytes,
         };
         held.fence(space, &[destination, object])?;
-        space
-            .pool
-            .medium
-            .store_word(new.destination, record.pointer());
-        space.pool.medium.flush(new.destination, WORD_BYTES);
+        held.set_words(space, &[(new.destination, record.pointer())]);
         self.set_record(room.offset, place);
         Ok(room.offset)
     }
@@ -150,7 +151,21 @@ impl<M: Medium> Core<M> {
     ///
     /// There is no such object, or a fence failed.
     pub fn change(&self, words: &[(u64, u64)], freed: Option<u64>) -> Result<()> {
-        let mut held = self.hold();
+        self.change_held(&mut self.hold(), words, freed)
+    }
+
+    /// As [`Core::change`] by the next operation of a lane.
+    ///
+    /// # Errors
+    ///
+    /// As [`Core::change`].
+    #[inline]
+    pub fn change_held(
+        &self,
+        held: &mut Held,
+        words: &[(u64, u64)],
+        freed: Option<u64>,
+    ) -> Result<()> {
         // Where records lie is certain only while a lane is held: compaction holds all.
         let freed = freed.map(|offset| self.object(offset)).transpose()?;
         let mut pairs = [(0, 0); MAX_PAIRS];
@@ -174,14 +189,11 @@ impl<M: Medium> Core<M> {
             count,
             records,
         };
-        self.store_intent(&mut held, &intent);
+        self.store_intent(held, &intent);
         held.fence(&self.space, &effects[..count])?;
-        for &(offset, value) in &pairs[..count] {
-            self.space.pool.medium.store_word(offset, value);
-            self.space.pool.medium.flush(offset, WORD_BYTES);
-        }
+        held.set_words(&self.space, &pairs[..count]);
         if let Some(object) = freed {
-            self.free(&mut held, object);
+            self.free(held, object);
         }
         Ok(())
     }
@@ -227,10 +239,7 @@ impl<M: Medium> Core<M> {
         };
         self.store_intent(&mut held, &intent);
         held.fence(&self.space, ranges)?;
-        for &(offset, value) in words {
-            pool.medium.store_word(offset, value);
-            pool.medium.flush(offset, WORD_BYTES);
-        }
+        held.set_words(&self.space, words);
         Ok(())
     }
 

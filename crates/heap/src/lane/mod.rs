@@ -19,7 +19,7 @@ use crate::error::Result;
 use crate::layout::chunk::Use;
 use crate::layout::record::RECORD_BYTES;
 use crate::lock::lock;
-use crate::medium::Medium;
+use crate::medium::{Medium, WORD_BYTES};
 
 use log::Log;
 use window::{Range, Window};
@@ -49,6 +49,8 @@ pub(crate) struct State {
     pub fenced: u64,
     /// The thread that did it.
     thread: u64,
+    /// Words that it has changed and that are still to be flushed.
+    unflushed: Vec<u64>,
     /// Slots for objects.
     pub cache: Cache,
     /// Slots for what is gone when the pool is closed.
@@ -181,6 +183,7 @@ impl Lane {
             state: Mutex::new(State {
                 fenced: settled,
                 thread: 0,
+                unflushed: Vec::new(),
                 cache: Cache::default(),
                 capacity: Cache::default(),
                 records: Vec::new(),
@@ -280,12 +283,29 @@ impl Held<'_> {
     /// The fence failed.
     #[inline]
     pub fn fence_effects<M: Medium>(&mut self, space: &Space<M>) -> Result<()> {
-        if self.state.thread != self.thread {
+        let state = &mut *self.state;
+        if state.thread != self.thread {
             // Another thread's flushes are not this one's to wait for.
             self.lane.window.flush(&space.pool);
-            self.state.thread = self.thread;
+            state.thread = self.thread;
+        } else {
+            for &word in &state.unflushed {
+                space.pool.medium.flush(word, WORD_BYTES);
+            }
         }
+        state.unflushed.clear();
         space.pool.medium.fence()
+    }
+
+    /// Changes words in place, as the operation says that has just passed its fence. They are flushed
+    /// before the lane's next fence: a line that is on its way is waited for by every locked
+    /// instruction, and so by whoever lets go of a lock.
+    #[inline]
+    pub fn set_words<M: Medium>(&mut self, space: &Space<M>, words: &[(u64, u64)]) {
+        for &(offset, value) in words {
+            space.pool.medium.store_word(offset, value);
+            self.state.unflushed.push(offset);
+        }
     }
 
     /// Sees to it that no operation of this lane is ever done again, so that its log can be

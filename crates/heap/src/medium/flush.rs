@@ -1,21 +1,23 @@
 //! The processor's part: one cache line written back, a copy past the caches, a fence.
 //!
 //! Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2, CLWB, CLFLUSHOPT,
-//! CLFLUSH, MOVNTI, SFENCE and CPUID. A processor of another kind has no [`Instruction`] here: what
+//! CLFLUSH, MOVNTI, PREFETCHh, SFENCE and CPUID. A processor of another kind has no [`Instruction`] here: what
 //! becomes durable there does so through the kernel.
 
 use super::Instruction;
 
 #[cfg(target_arch = "x86_64")]
-pub(super) use x86_64::{fence, flush_line, stream_line};
+pub(super) use x86_64::{fence, flush_line, prefetch_line, stream_line};
 
 #[cfg(not(target_arch = "x86_64"))]
-pub(super) use portable::{fence, flush_line, stream_line};
+pub(super) use portable::{fence, flush_line, prefetch_line, stream_line};
 
 #[cfg(target_arch = "x86_64")]
 mod x86_64 {
     use std::arch::asm;
-    use std::arch::x86_64::{__cpuid, __cpuid_count, _mm_sfence, _mm_stream_si64};
+    use std::arch::x86_64::{
+        __cpuid, __cpuid_count, _MM_HINT_T0, _mm_prefetch, _mm_sfence, _mm_stream_si64,
+    };
 
     use super::Instruction;
 
@@ -91,6 +93,16 @@ mod x86_64 {
         }
     }
 
+    /// Begins to fetch the line in which an address lies. Where nothing lies nothing happens.
+    #[inline]
+    pub fn prefetch_line(address: *const u8) {
+        // SAFETY: every x86-64 has it, and it takes any address.
+        #[allow(unused_unsafe, reason = "newer compilers take it for safe")]
+        unsafe {
+            _mm_prefetch::<_MM_HINT_T0>(address.cast());
+        }
+    }
+
     /// Waits until what this thread has flushed and streamed is durable.
     #[inline]
     pub fn fence() {
@@ -133,6 +145,9 @@ mod portable {
         // SAFETY: the caller's.
         unsafe { store_words(line, 0, bytes) };
     }
+
+    /// Nothing is fetched before it is read.
+    pub fn prefetch_line(_: *const u8) {}
 
     /// Orders stores; nothing becomes durable by it.
     pub fn fence() {

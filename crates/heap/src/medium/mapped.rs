@@ -1,9 +1,10 @@
 //! Memory that is really there: a file, or no file at all.
 //!
 //! What a file is, is found out, said ([`Mapped::kind`](super::Medium::kind)), and can be forced
-//! ([`Mode`]). The file is locked while it is open, its bytes are allocated on the device, and
-//! address space is reserved behind it so that it can grow where it lies. If somebody else makes the
-//! file shorter meanwhile, the program ends with SIGBUS; a lock cannot prevent that.
+//! ([`Mode`]). The file is locked while it is open, its bytes are allocated on the device (in memory
+//! as huge pages, where there are some), and address space is reserved behind it so that it can grow
+//! where it lies. If somebody else makes the file shorter meanwhile, the program ends with SIGBUS; a
+//! lock cannot prevent that.
 
 mod file;
 mod syncs;
@@ -359,6 +360,13 @@ unsafe impl Medium for Mapped {
                 self.backing
                     .prepare(self.base(), self.len(), (offset, len), purpose)
             };
+        }
+    }
+
+    #[inline]
+    fn prefetch(&self, offset: u64, len: u64) {
+        for line in lines(offset, len) {
+            flush::prefetch_line(self.base().wrapping_add((line * LINE_BYTES) as usize));
         }
     }
 

@@ -85,6 +85,11 @@ pub unsafe trait Medium: Send + Sync {
     /// Bytes are going to be used for something new: the medium may have memory put there.
     fn prepare(&self, _offset: u64, _len: u64, _purpose: Purpose) {}
 
+    /// Bytes are going to be read or written soon: the processor may begin to fetch them. They need
+    /// not lie within the pool.
+    #[inline]
+    fn prefetch(&self, _offset: u64, _len: u64) {}
+
     /// What was done since the medium was opened, by all threads together. While others work,
     /// their latest may be missing.
     fn counts(&self) -> Counts;
@@ -195,6 +200,9 @@ unsafe impl<M: Medium + ?Sized> Medium for Arc<M> {
     }
     fn prepare(&self, offset: u64, len: u64, purpose: Purpose) {
         (**self).prepare(offset, len, purpose);
+    }
+    fn prefetch(&self, offset: u64, len: u64) {
+        (**self).prefetch(offset, len);
     }
     fn counts(&self) -> Counts {
         (**self).counts()

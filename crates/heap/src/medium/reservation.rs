@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 pub(super) const PAGE_BYTES: u64 = 4096;
 
 /// Reservations begin at a multiple of that, so that huge pages, of memory or of a file, fit.
-const HUGE_BYTES: u64 = 2 << 20;
+pub(super) const HUGE_BYTES: u64 = 2 << 20;
 
 /// A range of addresses that nothing else uses, until it is dropped.
 pub(super) struct Reservation {
@@ -62,6 +62,21 @@ impl Reservation {
     /// Puts a range of pages of a file at the same range of the reservation.
     pub fn map_file(&self, range: Range<u64>, sharing: i32, file: RawFd) -> io::Result<()> {
         self.map(range, sharing, file)
+    }
+
+    /// Has the kernel make huge pages of those at a range, as far as it can.
+    pub fn collapse(&self, range: Range<u64>) -> io::Result<()> {
+        assert!(range.end <= self.len && range.start.is_multiple_of(PAGE_BYTES));
+        let len = (range.end - range.start) as usize;
+        // SAFETY: the range lies within the reservation; what can be read there does not change.
+        let done = unsafe {
+            let at = self.base.add(range.start as usize);
+            libc::madvise(at.cast(), len, libc::MADV_COLLAPSE)
+        };
+        match done {
+            0 => Ok(()),
+            _ => Err(io::Error::last_os_error()),
+        }
     }
 
     fn map(&self, range: Range<u64>, flags: i32, file: RawFd) -> io::Result<()> {

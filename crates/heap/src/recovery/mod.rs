@@ -41,7 +41,7 @@ pub(crate) fn recover<M: Medium>(
 ) -> Result<(Core<M>, Vec<u64>)> {
     let space = space(pool);
     let chunks = scan::chunks(&space)?;
-    let found = scan::records(&space, &chunks.records)?;
+    let found = scan::records(&space, &chunks.records, &chunks.runs)?;
     let recovered = lanes::recover(&space, &found.last)?;
     let runs = give_back(&space, &chunks, found.places)?;
     let headers = chunks.headers;

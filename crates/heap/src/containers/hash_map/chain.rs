@@ -88,23 +88,32 @@ pub(super) enum Search {
 }
 
 /// Looks for a key, of which the bytes follow the first word of an entry.
+///
+/// Which slots are full is not branched on: it cannot be predicted, so that nothing that follows
+/// would begin before the line is there.
 #[inline]
 pub(super) fn search(words: &impl Words, line: u64, hash: u64, key: &[u8]) -> Result<Search> {
-    let tag = tag_of(hash);
+    let tag = u64::from(tag_of(hash));
     let mut room = None;
     let mut at = line;
     for _ in 0..MAX_CHAIN {
         let line = words.line(at)?;
+        let (mut same, mut empty) = (0u32, 0u32);
         for (i, &slot) in line[..SLOTS].iter().enumerate() {
-            if slot == 0 {
-                room = room.or(Some(at + i as u64 * 8));
-            } else if (slot >> FIELD_BITS) as u16 == tag {
-                let entry = slot & FIELD_MAX;
-                if words.equal(entry + 8, key)? {
-                    let slot = at + i as u64 * 8;
-                    return Ok(Search::Found { slot, entry });
-                }
+            same |= u32::from(slot >> FIELD_BITS == tag) << i;
+            empty |= u32::from(slot == 0) << i;
+        }
+        same &= !empty;
+        while same != 0 {
+            let i = same.trailing_zeros() as usize;
+            let (slot, entry) = (at + i as u64 * 8, line[i] & FIELD_MAX);
+            if words.equal(entry + 8, key)? {
+                return Ok(Search::Found { slot, entry });
             }
+            same &= same - 1;
+        }
+        if empty != 0 {
+            room = room.or(Some(at + u64::from(empty.trailing_zeros()) * 8));
         }
         if line[SLOTS] == 0 {
             let link = at + SLOTS as u64 * 8;
@@ -138,22 +147,28 @@ pub(super) fn count(words: &impl Words, line: u64) -> Result<u64> {
     Err(too_long(line))
 }
 
-/// All that is in a line and behind it.
-pub(super) fn chain(words: &impl Words, line: u64) -> Result<Chain> {
-    let mut found = Chain::default();
-    let mut at = line;
-    for _ in 0..MAX_CHAIN {
-        let line = words.line(at)?;
-        found
-            .slots
-            .extend(line[..SLOTS].iter().filter(|&&slot| slot != 0));
-        if line[SLOTS] == 0 {
-            return Ok(found);
+impl Chain {
+    /// Adds all that is in a line and behind it.
+    pub fn add(&mut self, words: &impl Words, line: u64) -> Result<()> {
+        let mut at = line;
+        for _ in 0..MAX_CHAIN {
+            let line = words.line(at)?;
+            self.slots
+                .extend(line[..SLOTS].iter().filter(|&&slot| slot != 0));
+            if line[SLOTS] == 0 {
+                return Ok(());
+            }
+            at = line[SLOTS];
+            self.links.push(at);
         }
-        at = line[SLOTS];
-        found.links.push(at);
+        Err(too_long(line))
     }
-    Err(too_long(line))
+
+    /// Forgets everything.
+    pub fn clear(&mut self) {
+        self.slots.clear();
+        self.links.clear();
+    }
 }
 
 pub(super) fn too_long(line: u64) -> Error {

@@ -157,6 +157,7 @@ impl<K: Pod, V: Pod, M: Medium> HashMap<K, V, M> {
     /// The map is damaged.
     pub fn get(&self, key: &K) -> Result<Option<V>> {
         let hash = self.hash(key);
+        self.prefetch(hash);
         let _reading = self.stripes.read(hash);
         match search(self.pool(), self.line(hash), hash, bytemuck::bytes_of(key))? {
             Search::Found { entry, .. } => self.value(entry).map(Some),
@@ -171,6 +172,7 @@ impl<K: Pod, V: Pod, M: Medium> HashMap<K, V, M> {
     /// As [`HashMap::get`].
     pub fn contains(&self, key: &K) -> Result<bool> {
         let hash = self.hash(key);
+        self.prefetch(hash);
         let _reading = self.stripes.read(hash);
         let found = search(self.pool(), self.line(hash), hash, bytemuck::bytes_of(key))?;
         Ok(matches!(found, Search::Found { .. }))
@@ -184,15 +186,11 @@ impl<K: Pod, V: Pod, M: Medium> HashMap<K, V, M> {
     /// There is no room, the map is damaged, or a fence failed.
     pub fn insert(&self, key: &K, value: &V) -> Result<Option<V>> {
         let hash = self.hash(key);
-        let bytes = bytemuck::bytes_of(key);
+        self.prefetch(hash);
         let mut writing = self.stripes.write(hash);
-        let slot = match search(self.pool(), self.line(hash), hash, bytes)? {
-            Search::Found { entry, .. } => return self.replace(entry, value).map(Some),
-            Search::Room { slot } => slot,
-            Search::Full { link } => self.publish(link, 0, &[&[0; LINE_BYTES as usize]])?,
-        };
-        let parts = [&hash.to_le_bytes(), bytes, bytemuck::bytes_of(value)];
-        self.publish(slot, tag_of(hash), &parts)?;
+        if let Some(entry) = self.find_or_publish(hash, key, value)? {
+            return self.replace(entry, value).map(Some);
+        }
         *writing += 1;
         let full = self.is_full(&writing);
         drop(writing);
@@ -209,13 +207,16 @@ impl<K: Pod, V: Pod, M: Medium> HashMap<K, V, M> {
     /// The map is damaged, or a fence failed.
     pub fn remove(&self, key: &K) -> Result<Option<V>> {
         let hash = self.hash(key);
+        self.prefetch(hash);
         let mut writing = self.stripes.write(hash);
+        let core = self.heap.core();
+        let mut held = core.hold();
         let found = search(self.pool(), self.line(hash), hash, bytemuck::bytes_of(key))?;
         let Search::Found { slot, entry } = found else {
             return Ok(None);
         };
         let value = self.value(entry)?;
-        self.heap.core().change(&[(slot, 0)], Some(entry))?;
+        core.change_held(&mut held, &[(slot, 0)], Some(entry))?;
         *writing -= 1;
         Ok(Some(value))
     }
@@ -261,13 +262,26 @@ impl<K: Pod, V: Pod, M: Medium> HashMap<K, V, M> {
         Ok(old)
     }
 
+    /// The offset of a key's entry; `None` if there was none, and a new one was published. The lane
+    /// is held before anything is looked at: to take it is a locked instruction, which would wait for
+    /// the line that is looked for, and all that follows would wait with it.
     #[inline]
-    fn publish(&self, destination: u64, upper: u16, parts: &[&[u8]]) -> Result<u64> {
-        self.heap.core().publish(&Publication {
-            destination,
-            upper,
-            kind: 0,
-            contents: Contents::Parts(parts),
+    fn find_or_publish(&self, hash: u64, key: &K, value: &V) -> Result<Option<u64>> {
+        let core = self.heap.core();
+        let bytes = bytemuck::bytes_of(key);
+        let parts = [&hash.to_le_bytes(), bytes, bytemuck::bytes_of(value)];
+        core.with_room(|| {
+            let mut held = core.hold();
+            let slot = match search(self.pool(), self.line(hash), hash, bytes)? {
+                Search::Found { entry, .. } => return Ok(Some(entry)),
+                Search::Room { slot } => slot,
+                Search::Full { link } => {
+                    let line = [[0; LINE_BYTES as usize].as_slice()];
+                    core.publish_held(&mut held, &publication(link, 0, &line))?
+                }
+            };
+            core.publish_held(&mut held, &publication(slot, tag_of(hash), &parts))?;
+            Ok(None)
         })
     }
 
@@ -296,6 +310,12 @@ impl<K: Pod, V: Pod, M: Medium> HashMap<K, V, M> {
         self.group(group_of(hash, self.groups())) + line_of(hash) * LINE_BYTES
     }
 
+    /// Has the processor fetch the line of a hash, as far as can be said without its stripe.
+    #[inline]
+    fn prefetch(&self, hash: u64) {
+        self.pool().medium.prefetch(self.line(hash), LINE_BYTES);
+    }
+
     /// Where a group lies.
     #[inline]
     fn group(&self, group: u64) -> u64 {
@@ -306,6 +326,11 @@ impl<K: Pod, V: Pod, M: Medium> HashMap<K, V, M> {
 
     fn value_at(&self, entry: u64) -> u64 {
         entry + 8 + mem::size_of::<K>().next_multiple_of(8) as u64
+    }
+
+    /// Bytes of an entry.
+    fn entry_bytes(&self) -> u64 {
+        self.value_at(0) + mem::size_of::<V>() as u64
     }
 
     /// The value of an entry whose key was read.
@@ -341,6 +366,15 @@ fn shape_of<K, V>(groups: u64) -> Shape {
         value_bytes: mem::size_of::<V>() as u32,
         seed: 0,
         first: groups.ilog2(),
+    }
+}
+
+fn publication<'a>(destination: u64, upper: u16, parts: &'a [&'a [u8]]) -> Publication<'a> {
+    Publication {
+        destination,
+        upper,
+        kind: 0,
+        contents: Contents::Parts(parts),
     }
 }
 
