@@ -297,7 +297,7 @@ fn use_all(heap: &TestHeap) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 200, max_shrink_iters: 50, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 1000, max_shrink_iters: 50, ..ProptestConfig::default() })]
 
     /// Whatever is in a word of a container, nothing panics or goes on without end.
     #[test]

@@ -133,7 +133,8 @@ impl<T: Pod, M: Medium> Queue<T, M> {
         let _writing = self.write();
         let came = self.word(CAME_AT);
         let last = self.word(LAST_AT);
-        let mut words = [(self.head + CAME_AT, came + 1), (self.head + LAST_AT, last)];
+        let after = came.checked_add(1).ok_or_else(damaged)?;
+        let mut words = [(self.head + CAME_AT, after), (self.head + LAST_AT, last)];
         let mut changed = 1;
         if came.is_multiple_of(self.slots) {
             words[1].1 = self.segment_behind(last)?;

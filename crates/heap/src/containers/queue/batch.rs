@@ -77,7 +77,7 @@ impl<'h, T: Pod, M: Medium> Batch<'_, 'h, T, M> {
         }
         let (at, bytes) = (self.queue.slot(last, came), bytemuck::bytes_of(value));
         self.tx.write_bytes(at, bytes, Hint::BySize)?;
-        self.set(CAME_AT, came + 1)
+        self.set(CAME_AT, came.checked_add(1).ok_or_else(damaged)?)
     }
 
     /// Removes the element at the front, and says what it was.

@@ -125,7 +125,7 @@ impl<T: Pod, M: Medium> Vector<T, M> {
         if segment == 0 {
             segment = self.add_segment(destination, position.segment)?;
         }
-        let at = segment + position.within * self.shape.stride();
+        let at = segment.saturating_add(position.within * self.shape.stride());
         self.pool().check(at, self.shape.stride(), "a vector")?;
         let words = [(len_at(self.table), len + 1)];
         self.heap
