@@ -128,8 +128,8 @@ fn crashes_of_recovery_and_larger_granules() {
     for granule in [Granule::Line, Granule::Sector, Granule::Page] {
         let effort = Effort {
             granule,
-            images: 200,
-            again: 10,
+            images: 50,
+            again: 4,
             ..Effort::default()
         };
         run::<Sized>(&short(), effort);
