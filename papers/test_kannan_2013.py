@@ -59,7 +59,7 @@ def made_up_results():
     tables, trees = ({name: trace for name in of} for of in (programs.TABLES, programs.TREES))
     with mock.patch.object(experiments, "simulate", simulated):
         apps = {name: experiments.beside(Path("app.parquet"), tables, experiments.RUNS, [1, 2])
-                for name in ("x264", "bzip2")}
+                for name in ("x264", "astar")}
         beside_trees = {name: experiments.beside(Path("app.parquet"), trees, experiments.TREE_RUNS, [1])
                         for name in apps}
         alone = {name: experiments.alone(*trace) for name in (*programs.TABLES, *programs.TREES)}

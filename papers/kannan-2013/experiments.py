@@ -12,16 +12,17 @@ JIT, CAA_4, CAA_16 = "jit:run=1", "caa:batch=4,run=4", "caa:batch=16,run=16"
 # Three quarters of the sets for the application (section 4.1): of 2048 sets, 64 a page.
 PARTITIONED = "coloured:colours=32,shares=24/8"
 
-# By name: the persistent program, the placement of pages, what a flush does.
+# By name: the persistent program, the placement of pages, what a flush does; `none` is the same program,
+# instruction for instruction, whose flushes are not made.
 RUNS = {
     "volatile": ("volatile", JIT, "clflush"),
     "baseline": ("baseline", JIT, "clflush"),
+    "unflushed": ("baseline", JIT, "none"),
     "clwb": ("baseline", JIT, "clwb"),
     "partitioned": ("baseline", PARTITIONED, "clflush"),
     "caa-4": ("baseline", CAA_4, "clflush"),
     "caa-16": ("baseline", CAA_16, "clflush"),
     "nvwa": ("nvwa", JIT, "clflush"),
-    "caa + nvwa": ("nvwa", CAA_16, "clflush"),
     "all": ("nvwa + hybrid", CAA_16, "clflush"),
 }
 TREE_RUNS = {
@@ -33,6 +34,8 @@ TREE_RUNS = {
 def simulate(traces, ips, pages, flush, seed=1):
     """`terrace sim llc` of programs with a core each; what came out is kept beside the first trace."""
     arguments = []
+    if flush == "none":
+        ips, flush = ["off"] * len(traces), "clflush"
     options = HIERARCHY | {"pages": pages, "flush": flush, "flush-ip": ",".join(ips), "seed": seed}
     for name, value in options.items():
         arguments += [f"--{name}", value]
@@ -54,8 +57,8 @@ def alone(trace, ip):
 
 
 def together(app, persistent, pages, flush, seeds):
-    """An application beside a persistent program, which take turns until both have run once; the means
-    over placements, and the misses of each."""
+    """An application beside a persistent program, which take turns until both have run once, the
+    application being the longer one; the means over placements, and the misses of each."""
     trace, ip = persistent
     rounds = [simulate([app, trace], ["off", ip], pages, flush, seed) for seed in seeds]
     cores = [[one_core(found, core) for core in (0, 1)] for found in rounds]

@@ -27,9 +27,7 @@ APPS = {
     "x264": ("x264", 30_000_000),
     "povray": ("povray", 30_000_000),
     "soplex": ("glpsol", 30_000_000),
-    "libquantum": ("shor", 0),
     "astar": ("paths", 0),
-    "bzip2": ("bzip2", 0),
 }
 # The persistent hash table: options of the example. `baseline` is the paper's, `volatile` its NVMCap
 # version, `ideal` the one that flushes nothing of its allocator's.

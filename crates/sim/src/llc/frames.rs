@@ -291,7 +291,7 @@ mod tests {
 
     #[test]
     fn who_flushes_is_denied_batches_first() {
-        let settings = "caa:batch=4,memory=1G,high=2G,low=1M";
+        let settings = "caa:batch=4,run=4,memory=1G,high=2G,low=1M";
         let mut frames = frames(settings, 2, &[None, Some(1)]);
         for page in 0..16 {
             frame(&mut frames, 0, page);
