@@ -169,8 +169,9 @@ proptest! {
         }
         let touched = |replay: &Replay| -> u64 {
             let pages = |access: &Access| {
-                let last = access.address + u64::from(access.size.max(1)) - 1;
-                (access.address >> 12..=last >> 12).map(|page| (access.process, page))
+                let (process, address) = (access.process, access.address);
+                let last = address + u64::from(access.size.max(1)) - 1;
+                (address >> 12..=last >> 12).map(move |page| (process, page))
             };
             replay.accesses.iter().flat_map(pages).collect::<HashSet<_>>().len() as u64
         };
