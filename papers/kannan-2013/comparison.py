@@ -28,7 +28,7 @@ def work_cut(runs, tables, programs, name, key="misses"):
 # Section 4.4: writes of 1 us, reads as DRAM's; the paper gives no figure for the latter, nor says what
 # an instruction takes: one cycle of its 1.66 GHz is assumed.
 WRITE_S, READ_S, INSTRUCTION_S = 1e-6, 50e-9, 1 / 1.66e9
-SHARES = {"one third": 1 / 3, "half": 1 / 2, "full": 1}
+SHARES = {"one third": 1 / 3, "half": 1 / 2, "all": 1}
 
 
 def estimated_cut(runs, tables, programs, share=None):

@@ -197,5 +197,5 @@ def runtime(results, paper):
                      percent(comparison.estimated_cut(*arguments))])
     low, high = paper["one_third_cut_percent"]
     rows.append(["**paper**", f"{low} to {high} %", "", "", ""])
-    heads = [f"{share} of the misses saved are writes" for share in comparison.SHARES]
+    heads = [f"of the misses saved, writes are {share}" for share in comparison.SHARES]
     return table(["application", *heads, "by the reads and writes that there were"], rows)

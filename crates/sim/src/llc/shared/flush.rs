@@ -12,18 +12,18 @@ impl Shared {
     pub(super) fn serve_flushing(&mut self, batch: &Batch) {
         let mut flushed = batch.flushed.iter().peekable();
         for (index, asked) in batch.asked.iter().enumerate() {
-            while let Some(flushed) = flushed.next_if(|flushed| flushed.before <= index) {
-                self.flush(flushed);
-            }
             if batch.measured_from == Some(index) {
                 self.measure();
             }
+            while let Some(flushed) = flushed.next_if(|flushed| flushed.before <= index) {
+                self.flush(flushed);
+            }
             self.ask(asked);
         }
-        flushed.for_each(|flushed| self.flush(flushed));
         if batch.measured_from == Some(batch.asked.len()) {
             self.measure();
         }
+        flushed.for_each(|flushed| self.flush(flushed));
     }
 
     fn flush(&mut self, flushed: &Flushed) {
