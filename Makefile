@@ -8,7 +8,7 @@ BENCH_PACKAGES = $(DEMO_PACKAGES) python3-sklearn redis-server redis-tools xz-ut
 PEER_PACKAGES = pkg-config libpmemobj-dev liblmdb-dev
 SPARK_PACKAGES = $(DEMO_PACKAGES) python3-venv openjdk-17-jre-headless
 
-.PHONY: help demo test check build bench-live bench-osvpp bench-verdict bench-sim bench-llc bench-heap paper-awad-2016 paper-oskin-loh-2015 paper-fedorov-2016-ch2 paper-fedorov-2016-ch5 clean
+.PHONY: help demo test check build bench-live bench-osvpp bench-verdict bench-sim bench-llc bench-heap paper-awad-2016 paper-oskin-loh-2015 paper-fedorov-2016-ch2 paper-fedorov-2016-ch5 paper-kannan-2013 clean
 
 help:
 	@echo 'make demo        run a real program with a quarter of its memory, four ways, and compare'
@@ -24,6 +24,8 @@ help:
 	@echo '                 repeat a paper, its figures beside ours (10 to 20 minutes each)'
 	@echo 'make paper-fedorov-2016-ch2'
 	@echo '                 likewise, its programs recorded at first'
+	@echo 'make paper-kannan-2013'
+	@echo '                 likewise, with the persistent heap (an hour)'
 	@echo 'make build       build target/release/terrace'
 	@echo 'make clean       remove what was built'
 
@@ -88,6 +90,15 @@ paper-fedorov-2016-ch5:
 	@scripts/setup.sh $(PAPER_PACKAGES)
 	@$(MAKE) --no-print-directory build
 	/usr/bin/python3 papers/fedorov-2016-ch5/repeat.py
+
+# A program whose package cannot be had is left out, and named.
+paper-kannan-2013:
+	@scripts/setup.sh $(PAPER_PACKAGES)
+	@for package in $$(/usr/bin/python3 papers/kannan-2013/programs.py); do \
+		scripts/setup.sh $$package || true; done
+	@$(MAKE) --no-print-directory build
+	$(CARGO) build --release --locked -p terrace-heap --example persistence_cost
+	/usr/bin/python3 papers/kannan-2013/repeat.py
 
 bench-live:
 	@scripts/setup.sh $(BENCH_PACKAGES)

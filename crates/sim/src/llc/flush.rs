@@ -87,7 +87,7 @@ mod tests {
             touched: 3..9,
             flush: None,
         };
-        assert_eq!(all, [whole.clone()]);
+        assert_eq!(all, std::slice::from_ref(&whole));
         assert_eq!(pieces(&[1; 9], 3..9, None).collect::<Vec<_>>(), [whole]);
     }
 

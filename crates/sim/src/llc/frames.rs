@@ -289,7 +289,6 @@ mod tests {
         assert_eq!(misses("caa:batch=4,memory=1M"), 64, "below the watermark");
     }
 
-    /// Two that take single frames in turn are never contiguous.
     #[test]
     fn who_flushes_is_denied_batches_first() {
         let settings = "caa:batch=4,memory=1G,high=2G,low=1M";
@@ -299,12 +298,13 @@ mod tests {
                 frame(&mut frames, program, page);
             }
         }
-        let [capacity, first, second] = frames.faults()[..] else {
-            panic!("there are three programs")
-        };
-        assert_eq!(capacity.contiguity_misses, 4);
-        assert!(first.contiguity_misses > 8, "{first:?}");
-        assert!(second.contiguity_misses > 8, "{second:?}");
+        let misses = frames.faults();
+        let misses: Vec<_> = misses
+            .iter()
+            .map(|faults| faults.contiguity_misses)
+            .collect();
+        assert_eq!(misses[0], 4);
+        assert!(misses[1..].iter().all(|misses| *misses > 12), "{misses:?}");
     }
 
     #[test]

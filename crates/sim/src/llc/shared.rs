@@ -85,11 +85,11 @@ impl Shared {
         let mut flushed = batch.flushed.iter().peekable();
         let mut begin = 0;
         loop {
-            while let Some(flushed) = flushed.next_if(|flushed| flushed.before <= begin) {
-                self.flush(flushed);
-            }
             if batch.measured_from == Some(begin) {
                 self.measure();
+            }
+            while let Some(flushed) = flushed.next_if(|flushed| flushed.before <= begin) {
+                self.flush(flushed);
             }
             if begin == batch.len() {
                 return;

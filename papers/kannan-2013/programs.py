@@ -1,0 +1,138 @@
+"""The programs of this paper: the persistent ones, which are ours, and those that share a cache with
+them, which are those of Fedorov 2016, chapter 2.
+
+Usage: programs.py    names the Debian packages that they are in
+"""
+
+import json
+import subprocess
+import sys
+import tomllib
+from functools import partial
+from pathlib import Path
+
+FOLDER = Path(__file__).resolve().parent
+OTHERS = FOLDER.parent / "fedorov-2016-ch2"
+sys.path[:0] = [str(FOLDER.parent), str(FOLDER)]
+
+import common  # noqa: E402
+
+sys.path.append(str(OTHERS))
+import inputs  # noqa: E402
+
+EXAMPLE = common.TERRACE.parent / "examples" / "persistence_cost"
+# What stands for the paper's programs, by its name for them, and accesses of setting up (reading a
+# picture, a scene, a table) that are left out.
+APPS = {
+    "x264": ("x264", 30_000_000),
+    "povray": ("povray", 30_000_000),
+    "soplex": ("glpsol", 30_000_000),
+    "astar": ("paths", 0),
+}
+# The persistent hash table: options of the example. `baseline` is the paper's, `volatile` its NVMCap
+# version, `ideal` the one that flushes nothing of its allocator's.
+TABLES = {
+    "volatile": [],
+    "ideal": ["--marked", "--allocator", "naive", "--log", "word", "--ideal"],
+    "baseline": ["--marked", "--allocator", "naive", "--log", "word"],
+    "nvwa": ["--marked", "--allocator", "nvwa", "--log", "word"],
+    "nvwa + hybrid": ["--marked", "--allocator", "nvwa", "--log", "hybrid"],
+}
+TREES = {
+    "baseline": ["--program", "tree", "--marked", "--allocator", "naive"],
+    "nvwa": ["--program", "tree", "--marked", "--allocator", "nvwa"],
+}
+
+
+class Programs(common.Bench):
+    """The programs that are installed, and the example."""
+
+    def __init__(self, work):
+        if not EXAMPLE.exists():
+            sys.exit(f"{EXAMPLE} is not there; run `make paper-kannan-2013`")
+        made = {name: partial(inputs.make, name=name) for name in inputs.MAKERS}
+        super().__init__(work, OTHERS / "programs", made)
+
+    def read(self):
+        everything = super().read()
+        programs = {name: everything[name] for name, _ in APPS.values()}
+        self.missing = [name for name, program in programs.items() if not succeeds(program["check"])]
+        for name in self.missing:
+            common.say(f"MISSING: {name} is left out; apt-get install {' '.join(programs[name]['packages'])}")
+            del programs[name]
+        return programs
+
+    def compile(self, source):
+        if source.stem in self.programs:
+            super().compile(source)
+
+    def versions(self, names):
+        found = super().versions(names)
+        packages = sorted({package for name in names for package in self.programs[name]["packages"]})
+        query = ["dpkg-query", "-W", "-f", "${Version}"]
+        return found | {"packages": {package: common.first_line([*query, package]) for package in packages}}
+
+    def apps(self):
+        """What is there, by the paper's names."""
+        return {name: app for name, app in APPS.items() if app[0] not in self.missing}
+
+    def trace(self, name, rows, quick):
+        """Of an application behind its setting up: `rows` accesses at most."""
+        program, setup = APPS[name]
+        setup = 0 if quick else setup
+        whole = self.record(program, setup + rows)
+        if setup == 0:
+            return whole
+        trace = whole.with_suffix(".main.parquet")
+        if not trace.exists():
+            convert = [common.TERRACE, "trace", "convert", "--quiet", "--skip", str(setup), whole, trace]
+            subprocess.run(convert, check=True)
+        return trace
+
+    def persistent(self, options, elements):
+        """The trace of the example doing `elements` puts and gets, and the address of the instruction
+        that stands for a flush, or `off`."""
+        name = "-".join(["example", str(elements), *(option.strip("-") for option in options)])
+        command = [EXAMPLE, *options, "--elements", str(elements), "mixed"]
+        trace, said = self.work / f"{name}.parquet", self.work / f"{name}.log"
+        if not trace.exists() or trace.stat().st_mtime < EXAMPLE.stat().st_mtime:
+            common.say(f"recording {name}")
+            partial_trace = trace.with_suffix(".partial.parquet")
+            recorder = [common.TERRACE, "record", "--quiet", "-o", partial_trace, "--"]
+            if common.run([*recorder, *command], None, said) != 0:
+                sys.exit(f"recording {name} failed; what it said is in {said}")
+            partial_trace.rename(trace)
+        return trace, flush_ip(said.read_text())
+
+    def count(self, options, elements, phases):
+        """What the example counts, by phase, on a pool in memory."""
+        pool = Path("/dev/shm") / f"terrace-kannan-{elements}.pool"
+        pool.unlink(missing_ok=True)
+        command = [EXAMPLE, *options, "--pool", pool, "--elements", str(elements), *phases]
+        done = subprocess.run([str(part) for part in command], stdout=subprocess.PIPE, text=True)
+        if done.returncode != 0:
+            sys.exit(f"{' '.join(map(str, command))} failed with exit code {done.returncode}")
+        return {found["phase"]: found for found in map(json.loads, done.stdout.splitlines())}
+
+
+def flush_ip(said):
+    """What the example says of the instruction that stands for a flush."""
+    lines = [line.split() for line in said.splitlines()]
+    found = [words[1] for words in lines if words[:1] == ["flush-ip"]]
+    return found[0] if found else "off"
+
+
+def succeeds(command):
+    try:
+        return subprocess.run(command, capture_output=True, stdin=subprocess.DEVNULL).returncode == 0
+    except FileNotFoundError:
+        return False
+
+
+def packages():
+    programs = tomllib.loads((OTHERS / "programs" / "programs.toml").read_text())
+    return sorted({package for name, _ in APPS.values() for package in programs[name]["packages"]})
+
+
+if __name__ == "__main__":
+    print(*packages())
