@@ -48,10 +48,11 @@ def made_up_results():
     with mock.patch.object(experiments, "simulate", made_up):
         one = experiments.alone("a.parquet", 10) | {
             "spec": "mcf", "setup": 0, "instructions": 5000,
-            "sizes": experiments.sizes("a.parquet", 10), "ways": experiments.associativities("a.parquet", 10)}
+            "sizes": experiments.sizes("a.parquet", 10), "ways": experiments.associativities("a.parquet", 10),
+            "candidates": experiments.candidates("a.parquet", 10)}
         return {
             "about": {"programs": {"a": "a program", "b": "another"}, "versions": {}}, "missing": [],
-            "programs": {"a": one, "b": one | {"spec": None}},
+            "programs": {"a": one, "b": one | {"spec": None, "candidates": None}},
             "shared": {"mix 1": experiments.shared(["a.parquet"], 10, 100)},
             "adaptation": {"a": experiments.adaptation("a.parquet")},
             "course": {"a": {"period": 10, "policies": experiments.course("a.parquet", 10)}},
@@ -94,6 +95,15 @@ class Experiments(unittest.TestCase):
         self.assertEqual(list(found["sizes"]), experiments.SIZES)
         self.assertEqual(list(found["ways"]), [str(ways) for ways in experiments.ASSOCIATIVITIES])
         self.assertEqual(found["sizes"]["4M"]["ari"], {"misses": 100, "writebacks": 50})
+
+    def test_the_best_candidates_may_not_miss_too_often(self):
+        runs = {name: {"misses": 100, "writebacks": 100} for name in ("lru", *experiments.CANDIDATES)}
+        runs["nhm:n=0"] = {"misses": 107, "writebacks": 10}
+        runs["nhm:n=4"] = {"misses": 106, "writebacks": 50}
+        runs["nhm:n=8,insert=lh,dirty=lh"] = {"misses": 40, "writebacks": 90}
+        found = experiments.best_candidates(runs)
+        self.assertEqual({why: one["policy"] for why, one in found.items()},
+                         {"traffic": "nhm:n=8,insert=lh,dirty=lh", "writebacks": "nhm:n=4", "any": "nhm:n=0"})
 
     def test_no_policy_is_simulated_twice(self):
         self.assertEqual(len(experiments.ways()), len(set(experiments.ways())))
@@ -139,6 +149,11 @@ class Telling(unittest.TestCase):
         self.assertIn("| **average** |  | 0.0 % | 0.0 % | 0.0 % | 0.0 % | 50.0 % |", found["writebacks"])
         self.assertIn("| **paper**, average |  | 25 % | 11 % | 18 % | 13 % | 33 % |", found["writebacks"])
 
+    def test_candidates_are_told_of_programs_that_have_them(self):
+        found = telling.tables(made_up_results(), PAPER)["candidates"]
+        self.assertIn("| a | 2MB | 50.0 % | 0.0 % | LRU | 0.0 % | 0.0 % |", found)
+        self.assertNotIn("| b |", found)
+
     def test_variants_are_compared_with_ari(self):
         self.assertIn("| p = 3 | 0.0 % | 0.0 % | 6 points | 3.2 points |",
                       telling.tables(made_up_results(), PAPER)["hardware"])
@@ -151,6 +166,23 @@ class Telling(unittest.TestCase):
         readme = (FOLDER / "README.md").read_text()
         for name in drawn:
             self.assertIn(f"]({name})", readme)
+
+
+class Readme(unittest.TestCase):
+    RESULTS = FOLDER / "results.json"
+
+    def test_its_tables_are_those_of_the_results(self):
+        readme = (FOLDER / "README.md").read_text()
+        for name, text in telling.tables(json.loads(self.RESULTS.read_text()), PAPER).items():
+            self.assertIn(f"<!-- {name} -->\n\n{text}\n\n<!-- /{name} -->", readme)
+
+    def test_the_results_are_of_all_programs(self):
+        results = json.loads(self.RESULTS.read_text())
+        alone = [name for name, program in PROGRAMS.items() if "threads" not in program]
+        self.assertEqual(list(results["programs"]), alone)
+        self.assertEqual(set(results["shared"]), {*experiments.MIXES, *set(PROGRAMS).difference(alone)})
+        for name, one in results["programs"].items():
+            self.assertEqual(bool(one["candidates"]), stack.published(one["positions"]), name)
 
 
 class Programs(unittest.TestCase):

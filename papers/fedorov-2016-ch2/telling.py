@@ -25,6 +25,7 @@ def tables(results, paper):
         "averages": verdict.averages(results, paper),
         "programs": program_table(results),
         "positions": verdict.positions(programs),
+        "candidates": candidate_table(programs),
         "writebacks": cut_table(programs, "writebacks", paper["writebacks"]["cut_percent"]),
         "misses": cut_table(programs, "misses", paper["misses"]["cut_percent"]),
         "policies": policy_table(programs, paper),
@@ -49,6 +50,29 @@ def program_table(results):
             f"{lru['misses'] / one['requests']:.2f}", f"{lru['writebacks'] / one['requests']:.2f}"])
     return table([*HEADS, "what it is", "rows before", "requests", "hits",
                   "misses a request", "write-backs a request"], rows)
+
+
+def candidate_table(programs):
+    """Of programs with the published shape: ARI beside the static policies that it chooses from."""
+    rows = []
+    for name, one in programs.items():
+        for size, runs in (one["candidates"] or {}).items():
+            rows.append([name, f"{size}B", *saved(runs, "ari"),
+                         *(cell for why in ("traffic", "writebacks", "any") for cell in (short(runs[why]["policy"]), *saved(runs, why)))])
+    pair = [f"{KEYS[key]} saved" for key in ("writebacks", "misses")]
+    heads = ["best in misses and write-backs", "fewest write-backs, misses at most 1/16 more", "fewest write-backs of all"]
+    return table(["program", "cache", *(f"ARI: {text}" for text in pair),
+                  *(cell for head in heads for cell in (head, *pair))], rows)
+
+
+def saved(runs, policy):
+    return [percent(cut(runs, policy, key)) for key in ("writebacks", "misses")]
+
+
+def short(policy):
+    """A static policy as the paper writes it."""
+    plain, *rest = policy.split(",")
+    return f"{title(plain)}{', LH' if rest else ''}"
 
 
 def cut_table(programs, key, paper):
