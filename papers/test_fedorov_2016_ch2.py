@@ -73,6 +73,10 @@ class Comparison(unittest.TestCase):
         worse = {"lru": {"misses": 100, "writebacks": 0}, "ari": {"misses": 160, "writebacks": 0}}
         self.assertAlmostEqual(comparison.average_cut([self.RUNS, worse], "ari", "misses"), 1 - 1.2)
 
+    def test_the_median_does_not_see_how_much_one_program_saves(self):
+        programs = [{"lru": {"misses": 100}, "ari": {"misses": misses}} for misses in (1, 90, 100)]
+        self.assertAlmostEqual(comparison.median_cut(programs, "ari", "misses"), 0.1)
+
     def test_a_third_fewer_writes_last_the_paper_s_lifetime(self):
         runs = {"lru": {"misses": 0, "writebacks": 1000}, "ari": {"misses": 0, "writebacks": 670}}
         self.assertAlmostEqual(comparison.longer(runs, "ari"), PAPER["lifetime"]["times"]["ari"], delta=0.01)
@@ -129,10 +133,16 @@ class Stack(unittest.TestCase):
 
 class Verdict(unittest.TestCase):
     def test_what_was_to_hold_is_answered(self):
-        found = verdict.demands(made_up_results()["programs"])
+        found = verdict.demands(made_up_results())
         self.assertIn("| `ari`: misses at most 5 % more than LRU's in any program | +0.0 % (a) | yes |", found)
+        self.assertIn("in 1, 4 or 8 MB, or in 4, 8 or 32 ways | +0.0 % (a, 1MB) | yes |", found)
         self.assertIn("| `ari`: fewer misses and write-backs than `dip`, average | -25.0 %, and +0.0 % with `dip` | yes |",
                       found)
+
+    def test_it_says_in_how_many_a_demand_does_not_hold(self):
+        runs = {name: {"lru": {"misses": 100}, "ari": {"misses": misses}} for name, misses in (("a", 107), ("b", 104))}
+        found = verdict.worst_row("ari", runs, "here", "misses", 0.05)
+        self.assertEqual(found[1:], ["+7.0 % (a)", "**no**, in 1 of 2"])
 
     def test_averages_agree_within_two_points(self):
         self.assertEqual([verdict.against(33, share) for share in (0.32, 0.4, 0.2, None)],

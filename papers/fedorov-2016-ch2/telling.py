@@ -3,7 +3,7 @@
 import experiments
 import verdict
 from common import mean, table
-from comparison import average_cut, average_gain, average_saving, cut, gain, longer, ratio
+from comparison import average_cut, average_gain, average_saving, cut, gain, longer, median_cut, ratio
 from drawing import title
 from verdict import percent
 
@@ -21,7 +21,7 @@ def tables(results, paper):
     programs = results["programs"]
     runs = [one["policies"] for one in programs.values()]
     return {
-        "holds": verdict.demands(programs),
+        "holds": verdict.demands(results),
         "averages": verdict.averages(results, paper),
         "programs": program_table(results),
         "positions": verdict.positions(programs),
@@ -85,16 +85,18 @@ def cut_table(programs, key, paper):
 
 
 def policy_table(programs, paper):
-    """All policies: averages, and the program whose misses rise most."""
+    """All policies: averages, medians, and the program whose misses rise most."""
     runs = {name: one["policies"] for name, one in programs.items()}
     rows = []
     for policy in dict.fromkeys([*experiments.STATIC, *experiments.COMPARED, *experiments.OTHERS]):
         worst = max(runs, key=lambda name: ratio(runs[name], policy, "misses"))
         rows.append([
             f"`{policy}`", *(percent(average_cut(runs.values(), policy, key)) for key in KEYS),
+            *(percent(median_cut(runs.values(), policy, key)) for key in KEYS),
             f"{percent(-cut(runs[worst], policy, 'misses'))} ({worst})",
             stated(paper["writebacks"]["cut_percent"].get(policy)), stated(paper["misses"]["cut_percent"].get(policy))])
-    return table(["policy", *(f"{text} saved" for text in KEYS.values()), "misses more, at most",
+    return table(["policy", *(f"{text} saved" for text in KEYS.values()), *(f"{text}, median" for text in KEYS.values()),
+                  "misses more, at most",
                   "paper: write-backs saved", "misses saved"], rows)
 
 
