@@ -64,7 +64,7 @@ SHARED_POLICIES = {"nhm:n=4": "nhm:n=4", "ari:sets=64": "ari"} | {name: name for
 MIXES = {
     "mix 1": ["network", "bzip2", "cc1", "x264", "glpsol", "hmmer", "paths", "sqlite"],
     "mix 2": ["network", "lattice", "waves", "shor", "perl", "gnugo", "xz", "minisat"],
-    "mix 3": ["bzip2", "xalan", "povray", "sjeng", "plasma", "blast", "paths", "hmmer"],
+    "mix 3": ["bzip2", "xalan", "cc1", "sqlite", "plasma", "blast", "paths", "hmmer"],
     "mix 4": ["hmmer", "x264", "povray", "gnugo", "perl", "xalan", "cc1", "sqlite"],
     "mix 5": ["network", "glpsol", "paths", "shor", "fluid", "lattice", "plasma", "xz"],
 }
