@@ -127,18 +127,19 @@ def ipc_table(programs, paper):
 
 
 def shared_table(shared, paper):
-    columns = [(size, policy, key) for size in experiments.SHARED_SIZES for policy in experiments.SHARED_POLICIES
-               for key in ("writebacks", "misses")]
+    """Size by size, ours before the paper's averages."""
     names = experiments.SHARED_POLICIES
-    rows = [[name, *(percent(cut(sizes[size], policy, key)) for size, policy, key in columns)]
-            for name, sizes in shared.items()]
-    if shared:
-        rows.append(["**average**", *(percent(average_cut([sizes[size] for sizes in shared.values()], policy, key))
-                                      for size, policy, key in columns)])
-    rows.append(["**paper**, average", *(stated(paper[f"{key}_cut_percent"][size].get(names[policy]))
-                                         for size, policy, key in columns)])
-    heads = [f"{size}B, {title(names[policy])}: {KEYS[key]}" for size, policy, key in columns]
-    return table(["on eight cores", *heads], rows)
+    columns = [(policy, key) for policy in names for key in ("writebacks", "misses")]
+    rows = []
+    for size in experiments.SHARED_SIZES if shared else []:
+        loads = {name: sizes[size] for name, sizes in shared.items()}
+        rows += [[f"{size}B", name, *(percent(cut(runs, policy, key)) for policy, key in columns)]
+                 for name, runs in loads.items()]
+        rows.append([f"{size}B", "**average**", *(percent(average_cut(loads.values(), policy, key)) for policy, key in columns)])
+        rows.append([f"{size}B", "**paper**, average", *(stated(paper[f"{key}_cut_percent"][size].get(names[policy]))
+                                                         for policy, key in columns)])
+    heads = [f"{title(names[policy])}: {KEYS[key]} saved" for policy, key in columns]
+    return table(["cache", "on eight cores", *heads], rows)
 
 
 def shape_table(programs, paper):
