@@ -48,10 +48,11 @@ def made_up_results():
     with mock.patch.object(experiments, "simulate", made_up):
         one = experiments.alone("a.parquet", 10) | {
             "spec": "mcf", "setup": 0, "instructions": 5000,
-            "sizes": experiments.sizes("a.parquet", 10), "ways": experiments.associativities("a.parquet", 10)}
+            "sizes": experiments.sizes("a.parquet", 10), "ways": experiments.associativities("a.parquet", 10),
+            "candidates": experiments.candidates("a.parquet", 10)}
         return {
             "about": {"programs": {"a": "a program", "b": "another"}, "versions": {}}, "missing": [],
-            "programs": {"a": one, "b": one | {"spec": None}},
+            "programs": {"a": one, "b": one | {"spec": None, "candidates": None}},
             "shared": {"mix 1": experiments.shared(["a.parquet"], 10, 100)},
             "adaptation": {"a": experiments.adaptation("a.parquet")},
             "course": {"a": {"period": 10, "policies": experiments.course("a.parquet", 10)}},
@@ -71,6 +72,10 @@ class Comparison(unittest.TestCase):
     def test_averages_are_geometric_means_of_what_is_left(self):
         worse = {"lru": {"misses": 100, "writebacks": 0}, "ari": {"misses": 160, "writebacks": 0}}
         self.assertAlmostEqual(comparison.average_cut([self.RUNS, worse], "ari", "misses"), 1 - 1.2)
+
+    def test_the_median_does_not_see_how_much_one_program_saves(self):
+        programs = [{"lru": {"misses": 100}, "ari": {"misses": misses}} for misses in (1, 90, 100)]
+        self.assertAlmostEqual(comparison.median_cut(programs, "ari", "misses"), 0.1)
 
     def test_a_third_fewer_writes_last_the_paper_s_lifetime(self):
         runs = {"lru": {"misses": 0, "writebacks": 1000}, "ari": {"misses": 0, "writebacks": 670}}
@@ -94,6 +99,15 @@ class Experiments(unittest.TestCase):
         self.assertEqual(list(found["sizes"]), experiments.SIZES)
         self.assertEqual(list(found["ways"]), [str(ways) for ways in experiments.ASSOCIATIVITIES])
         self.assertEqual(found["sizes"]["4M"]["ari"], {"misses": 100, "writebacks": 50})
+
+    def test_the_best_candidates_may_not_miss_too_often(self):
+        runs = {name: {"misses": 100, "writebacks": 100} for name in ("lru", *experiments.CANDIDATES)}
+        runs["nhm:n=0"] = {"misses": 107, "writebacks": 10}
+        runs["nhm:n=4"] = {"misses": 106, "writebacks": 50}
+        runs["nhm:n=8,insert=lh,dirty=lh"] = {"misses": 40, "writebacks": 90}
+        found = experiments.best_candidates(runs)
+        self.assertEqual({why: one["policy"] for why, one in found.items()},
+                         {"traffic": "nhm:n=8,insert=lh,dirty=lh", "writebacks": "nhm:n=4", "any": "nhm:n=0"})
 
     def test_no_policy_is_simulated_twice(self):
         self.assertEqual(len(experiments.ways()), len(set(experiments.ways())))
@@ -119,10 +133,16 @@ class Stack(unittest.TestCase):
 
 class Verdict(unittest.TestCase):
     def test_what_was_to_hold_is_answered(self):
-        found = verdict.demands(made_up_results()["programs"])
+        found = verdict.demands(made_up_results())
         self.assertIn("| `ari`: misses at most 5 % more than LRU's in any program | +0.0 % (a) | yes |", found)
+        self.assertIn("in 1, 4 or 8 MB, or in 4, 8 or 32 ways | +0.0 % (a, 1MB) | yes |", found)
         self.assertIn("| `ari`: fewer misses and write-backs than `dip`, average | -25.0 %, and +0.0 % with `dip` | yes |",
                       found)
+
+    def test_it_says_in_how_many_a_demand_does_not_hold(self):
+        runs = {name: {"lru": {"misses": 100}, "ari": {"misses": misses}} for name, misses in (("a", 107), ("b", 104))}
+        found = verdict.worst_row("ari", runs, "here", "misses", 0.05)
+        self.assertEqual(found[1:], ["+7.0 % (a)", "**no**, in 1 of 2"])
 
     def test_averages_agree_within_two_points(self):
         self.assertEqual([verdict.against(33, share) for share in (0.32, 0.4, 0.2, None)],
@@ -139,6 +159,11 @@ class Telling(unittest.TestCase):
         self.assertIn("| **average** |  | 0.0 % | 0.0 % | 0.0 % | 0.0 % | 50.0 % |", found["writebacks"])
         self.assertIn("| **paper**, average |  | 25 % | 11 % | 18 % | 13 % | 33 % |", found["writebacks"])
 
+    def test_candidates_are_told_of_programs_that_have_them(self):
+        found = telling.tables(made_up_results(), PAPER)["candidates"]
+        self.assertIn("| a | 2MB | 50.0 % | 0.0 % | LRU | 0.0 % | 0.0 % |", found)
+        self.assertNotIn("| b |", found)
+
     def test_variants_are_compared_with_ari(self):
         self.assertIn("| p = 3 | 0.0 % | 0.0 % | 6 points | 3.2 points |",
                       telling.tables(made_up_results(), PAPER)["hardware"])
@@ -151,6 +176,23 @@ class Telling(unittest.TestCase):
         readme = (FOLDER / "README.md").read_text()
         for name in drawn:
             self.assertIn(f"]({name})", readme)
+
+
+class Readme(unittest.TestCase):
+    RESULTS = FOLDER / "results.json"
+
+    def test_its_tables_are_those_of_the_results(self):
+        readme = (FOLDER / "README.md").read_text()
+        for name, text in telling.tables(json.loads(self.RESULTS.read_text()), PAPER).items():
+            self.assertIn(f"<!-- {name} -->\n\n{text}\n\n<!-- /{name} -->", readme)
+
+    def test_the_results_are_of_all_programs(self):
+        results = json.loads(self.RESULTS.read_text())
+        alone = [name for name, program in PROGRAMS.items() if "threads" not in program]
+        self.assertEqual(list(results["programs"]), alone)
+        self.assertEqual(set(results["shared"]), {*experiments.MIXES, *set(PROGRAMS).difference(alone)})
+        for name, one in results["programs"].items():
+            self.assertEqual(bool(one["candidates"]), stack.published(one["positions"]), name)
 
 
 class Programs(unittest.TestCase):

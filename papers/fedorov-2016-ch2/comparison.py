@@ -1,5 +1,7 @@
 """Policies against LRU: cuts of one program, and averages over several."""
 
+from statistics import median
+
 from common import geometric_mean
 
 
@@ -21,6 +23,11 @@ def cut(policies, policy, key):
 def average_cut(programs, policy, key):
     """Over programs' runs by policy, by the geometric mean of what is left."""
     return 1 - geometric_mean([ratio(policies, policy, key) for policies in programs])
+
+
+def median_cut(programs, policy, key):
+    """Of the program in the middle: two that save nearly all weigh no more than others in it."""
+    return median(cut(policies, policy, key) for policies in programs)
 
 
 def gain(policies, policy, memory):

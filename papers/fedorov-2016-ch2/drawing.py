@@ -39,11 +39,19 @@ def label(name, programs):
     return f"{name}\n({spec})" if spec and spec != name else name
 
 
-def bars(axes, names, series, colours):
-    """Groups of bars with long names, and last their averages."""
-    common.grouped_bars(axes, [*names, "average"], series, colours)
-    axes.set_xticks(axes.get_xticks(), [*names, "average"], rotation=60, rotation_mode="anchor", ha="right", va="center",
-                    fontsize=7)
+def name_groups(axes, names):
+    """Names under groups of bars, aslant where there are many."""
+    aslant = {"rotation": 60, "rotation_mode": "anchor", "ha": "right", "va": "center"} if len(names) > 12 else {}
+    axes.set_xticks(range(len(names)), names, fontsize=7 if aslant else 8, **aslant)
+
+
+def programs_and_average(plt, names, series, colours):
+    """Two panels: bars of each program, and wider ones of their averages, which come last in each series."""
+    figure, panels = plt.subplots(1, 2, figsize=SIZE, sharey=True, width_ratios=[max(len(names), 5), len(series) / 1.5])
+    for axes, groups, part in zip(panels, (names, ["average"]), (slice(None, -1), slice(-1, None))):
+        common.grouped_bars(axes, groups, {name: values[part] for name, values in series.items()}, colours)
+        name_groups(axes, groups)
+    return figure, *panels
 
 
 def draw_positions(programs, path):
@@ -59,9 +67,9 @@ def draw_positions(programs, path):
         shares = [100 * count / hits for count in one["positions"]]
         high, low = (common.PAPER, "#e8a5ab") if stack.published(one["positions"]) else (common.OURS, "#a9d6e5")
         axes.bar(range(len(shares)), shares, color=[high] * stack.HIGH + [low] * (len(shares) - stack.HIGH))
-        ari = -100 * cut(one["policies"], "ari", "writebacks")
-        axes.set_title(f"{name}, {100 * hits / one['requests']:.0f} % hit\nARI: {ari:+.0f} % write-backs", loc="left",
-                       fontsize=8)
+        ari = round(-100 * cut(one["policies"], "ari", "writebacks"))
+        axes.set_title(f"{name}, {100 * hits / one['requests']:.0f} % hit\nARI: {f'{ari:+d}' if ari else 0} % write-backs",
+                       loc="left", fontsize=8)
         axes.grid(False, axis="x")
     figure.supylabel("of the hits (%)", fontsize=9)
     figure.supxlabel("lines of the set used more recently", fontsize=9)
@@ -70,21 +78,21 @@ def draw_positions(programs, path):
 
 def draw_cuts(programs, key, stated, path):
     """Figures 2.6 and 2.7."""
-    plt = common.pyplot()
-    figure, axes = plt.subplots(figsize=SIZE)
     series = {
         title(policy): [100 * cut(one["policies"], policy, key) for one in programs.values()]
         + [100 * average_cut([one["policies"] for one in programs.values()], policy, key)]
         for policy in experiments.COMPARED}
-    bars(axes, [label(name, programs) for name in programs], series, COLOURS)
-    mark_stated(axes, len(programs), stated["cut_percent"], list(series))
+    figure, axes, average = programs_and_average(
+        common.pyplot(), [label(name, programs) for name in programs], series, COLOURS)
+    mark_stated(average, 0, stated["cut_percent"], list(series))
     for group, one in enumerate(programs.values()):
         more = stated.get("increase_percent", {}).get(one["spec"], {})
         mark_stated(axes, group, {policy: -value for policy, value in more.items()}, list(series), label=None)
-    axes.axhline(0, color="black", linewidth=0.8)
+    for panel in (axes, average):
+        panel.axhline(0, color="black", linewidth=0.8)
     axes.set_ylabel(f"{'write-backs' if key == 'writebacks' else key} less than\nwith LRU (%)")
     axes.set_ylim(bottom=max(-90, axes.get_ylim()[0]))
-    legend(axes, "ours, simulated")
+    legend(average, "ours, simulated")
     common.save(figure, path)
 
 
@@ -98,37 +106,36 @@ def mark_stated(axes, group, stated, series, label="paper, stated"):
 
 def draw_gains(programs, stated, path):
     """Figure 2.8."""
-    plt = common.pyplot()
-    figure, axes = plt.subplots(figsize=SIZE)
     series = {}
     for policy in ("dip", "dblk", "drrip", "ari", *experiments.OWN):
         gains = [gain(one["policies"], policy, "dram") for one in programs.values()]
         values = [*gains, average_gain(gains)]
         series[title(policy)] = [value if value is None else 100 * value for value in values]
-    bars(axes, [label(name, programs) for name in programs], series, COLOURS[1:])
-    mark_stated(axes, len(programs), stated["gain_percent"], list(series))
-    axes.axhline(0, color="black", linewidth=0.8)
+    figure, axes, average = programs_and_average(
+        common.pyplot(), [label(name, programs) for name in programs], series, COLOURS[1:])
+    mark_stated(average, 0, stated["gain_percent"], list(series))
+    for panel in (axes, average):
+        panel.axhline(0, color="black", linewidth=0.8)
     axes.set_ylabel("instructions a cycle more\nthan with LRU (%)")
-    legend(axes, "ours, simulated")
+    legend(average, "ours, simulated")
     common.save(figure, path)
 
 
 def draw_shared(shared, key, stated, path):
     """Figures 2.9 and 2.10, normalized to LRU as there."""
-    plt = common.pyplot()
-    figure, axes = plt.subplots(figsize=SIZE)
     size = "16M"
     loads = [sizes[size] for sizes in shared.values()]
     names = {policy: title(known) for policy, known in experiments.SHARED_POLICIES.items()}
     series = {
         name: [1 - cut(policies, policy, key) for policies in loads] + [1 - average_cut(loads, policy, key)]
         for policy, name in names.items()}
-    bars(axes, shared, series, [COLOURS[0], *COLOURS[-2:]])
+    figure, axes, average = programs_and_average(common.pyplot(), list(shared), series, [COLOURS[0], *COLOURS[-2:]])
     found = stated[f"{key}_cut_percent"][size]
-    mark_stated(axes, len(loads), {policy: 1 - value / 100 for policy, value in found.items()}, list(series))
-    axes.axhline(1, color="black", linewidth=0.8)
+    mark_stated(average, 0, {policy: 1 - value / 100 for policy, value in found.items()}, list(series))
+    for panel in (axes, average):
+        panel.axhline(1, color="black", linewidth=0.8)
     axes.set_ylabel(f"{'write-backs' if key == 'writebacks' else key}\nto those of LRU")
-    legend(axes, "ours, simulated")
+    legend(average, "ours, simulated")
     common.save(figure, path)
 
 

@@ -7,6 +7,7 @@ FOLDER = Path(__file__).resolve().parent
 sys.path[:0] = [str(FOLDER.parent), str(FOLDER)]
 
 import common  # noqa: E402
+from comparison import total  # noqa: E402
 
 WAYS = 16
 # The private levels have been recorded with.
@@ -45,6 +46,11 @@ HARDWARE = {
     "dirty lines at MRU": "ari:dirty=mru",
 }
 ADAPTIVE = ["ari", *OWN]
+# What ARI chooses from, but LRU: every partitioning, with both insertions.
+CANDIDATES = [f"nhm:n={high}{insertion}" for high in range(0, WAYS + 1, 2) for insertion in ("", ",insert=lh,dirty=lh")
+              if (high, insertion) != (WAYS, "")]
+# By which share a candidate's misses may exceed LRU's.
+SLACK = 1 / 16
 SIZES = ["1M", "2M", "4M", "8M"]
 ASSOCIATIVITIES = [4, 8, 16, 32]
 
@@ -58,7 +64,7 @@ SHARED_POLICIES = {"nhm:n=4": "nhm:n=4", "ari:sets=64": "ari"} | {name: name for
 MIXES = {
     "mix 1": ["network", "bzip2", "cc1", "x264", "glpsol", "hmmer", "paths", "sqlite"],
     "mix 2": ["network", "lattice", "waves", "shor", "perl", "gnugo", "xz", "minisat"],
-    "mix 3": ["bzip2", "xalan", "povray", "sjeng", "plasma", "blast", "paths", "hmmer"],
+    "mix 3": ["bzip2", "xalan", "cc1", "sqlite", "plasma", "blast", "paths", "hmmer"],
     "mix 4": ["hmmer", "x264", "povray", "gnugo", "perl", "xalan", "cc1", "sqlite"],
     "mix 5": ["network", "glpsol", "paths", "shor", "fluid", "lattice", "plasma", "xz"],
 }
@@ -128,6 +134,24 @@ def sizes(trace, warmup):
 
 def associativities(trace, warmup):
     return by_shape(simulate([trace], ADAPTIVE, warmup, ways=ASSOCIATIVITIES), lambda cache: str(cache["ways"]))
+
+
+def candidates(trace, warmup):
+    """By size of the cache: LRU, ARI, and what its candidates reach if one is in force all the time."""
+    found = by_shape(simulate([trace], ["ari", *CANDIDATES], warmup, llc=SIZES), size_text)
+    return {size: {"lru": runs["lru"], "ari": runs["ari"]} | best_candidates(runs) for size, runs in found.items()}
+
+
+def best_candidates(runs):
+    """Of those that do not miss too often: the one with the least traffic, which ARI seeks, and the one
+    with the fewest write-backs; and the one with the fewest of all."""
+    allowed = [name for name in ("lru", *CANDIDATES) if runs[name]["misses"] <= runs["lru"]["misses"] * (1 + SLACK)]
+    names = {
+        "traffic": min(allowed, key=lambda name: total(runs[name], "traffic")),
+        "writebacks": min(allowed, key=lambda name: runs[name]["writebacks"]),
+        "any": min(("lru", *CANDIDATES), key=lambda name: runs[name]["writebacks"]),
+    }
+    return {why: {"policy": name} | runs[name] for why, name in names.items()}
 
 
 def shared(traces, warmup, limit):

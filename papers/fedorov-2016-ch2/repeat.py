@@ -12,6 +12,7 @@ sys.path[:0] = [str(FOLDER.parent), str(FOLDER)]
 import common  # noqa: E402
 import drawing  # noqa: E402
 import experiments  # noqa: E402
+import stack  # noqa: E402
 import telling  # noqa: E402
 from programs import Programs  # noqa: E402
 
@@ -54,6 +55,7 @@ def measure_one(bench, name, trace, rows):
         **found,
         "sizes": experiments.sizes(trace, warmup),
         "ways": experiments.associativities(trace, warmup),
+        "candidates": experiments.candidates(trace, warmup) if stack.published(found["positions"]) else None,
     }
 
 

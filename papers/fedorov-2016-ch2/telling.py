@@ -3,7 +3,7 @@
 import experiments
 import verdict
 from common import mean, table
-from comparison import average_cut, average_gain, average_saving, cut, gain, longer, ratio
+from comparison import average_cut, average_gain, average_saving, cut, gain, longer, median_cut, ratio
 from drawing import title
 from verdict import percent
 
@@ -21,10 +21,11 @@ def tables(results, paper):
     programs = results["programs"]
     runs = [one["policies"] for one in programs.values()]
     return {
-        "holds": verdict.demands(programs),
+        "holds": verdict.demands(results),
         "averages": verdict.averages(results, paper),
         "programs": program_table(results),
         "positions": verdict.positions(programs),
+        "candidates": candidate_table(programs),
         "writebacks": cut_table(programs, "writebacks", paper["writebacks"]["cut_percent"]),
         "misses": cut_table(programs, "misses", paper["misses"]["cut_percent"]),
         "policies": policy_table(programs, paper),
@@ -51,6 +52,29 @@ def program_table(results):
                   "misses a request", "write-backs a request"], rows)
 
 
+def candidate_table(programs):
+    """Of programs with the published shape: ARI beside the static policies that it chooses from."""
+    rows = []
+    for name, one in programs.items():
+        for size, runs in (one["candidates"] or {}).items():
+            rows.append([name, f"{size}B", *saved(runs, "ari"),
+                         *(cell for why in ("traffic", "writebacks", "any") for cell in (short(runs[why]["policy"]), *saved(runs, why)))])
+    pair = [f"{KEYS[key]} saved" for key in ("writebacks", "misses")]
+    heads = ["best in misses and write-backs", "fewest write-backs, misses at most 1/16 more", "fewest write-backs of all"]
+    return table(["program", "cache", *(f"ARI: {text}" for text in pair),
+                  *(cell for head in heads for cell in (head, *pair))], rows)
+
+
+def saved(runs, policy):
+    return [percent(cut(runs, policy, key)) for key in ("writebacks", "misses")]
+
+
+def short(policy):
+    """A static policy as the paper writes it."""
+    plain, *rest = policy.split(",")
+    return f"{title(plain)}{', LH' if rest else ''}"
+
+
 def cut_table(programs, key, paper):
     rows = [[name, one["spec"] or "", *(percent(cut(one["policies"], policy, key)) for policy in experiments.COMPARED)]
             for name, one in programs.items()]
@@ -61,16 +85,18 @@ def cut_table(programs, key, paper):
 
 
 def policy_table(programs, paper):
-    """All policies: averages, and the program whose misses rise most."""
+    """All policies: averages, medians, and the program whose misses rise most."""
     runs = {name: one["policies"] for name, one in programs.items()}
     rows = []
     for policy in dict.fromkeys([*experiments.STATIC, *experiments.COMPARED, *experiments.OTHERS]):
         worst = max(runs, key=lambda name: ratio(runs[name], policy, "misses"))
         rows.append([
             f"`{policy}`", *(percent(average_cut(runs.values(), policy, key)) for key in KEYS),
+            *(percent(median_cut(runs.values(), policy, key)) for key in KEYS),
             f"{percent(-cut(runs[worst], policy, 'misses'))} ({worst})",
             stated(paper["writebacks"]["cut_percent"].get(policy)), stated(paper["misses"]["cut_percent"].get(policy))])
-    return table(["policy", *(f"{text} saved" for text in KEYS.values()), "misses more, at most",
+    return table(["policy", *(f"{text} saved" for text in KEYS.values()), *(f"{text}, median" for text in KEYS.values()),
+                  "misses more, at most",
                   "paper: write-backs saved", "misses saved"], rows)
 
 
@@ -101,18 +127,19 @@ def ipc_table(programs, paper):
 
 
 def shared_table(shared, paper):
-    columns = [(size, policy, key) for size in experiments.SHARED_SIZES for policy in experiments.SHARED_POLICIES
-               for key in ("writebacks", "misses")]
+    """Size by size, ours before the paper's averages."""
     names = experiments.SHARED_POLICIES
-    rows = [[name, *(percent(cut(sizes[size], policy, key)) for size, policy, key in columns)]
-            for name, sizes in shared.items()]
-    if shared:
-        rows.append(["**average**", *(percent(average_cut([sizes[size] for sizes in shared.values()], policy, key))
-                                      for size, policy, key in columns)])
-    rows.append(["**paper**, average", *(stated(paper[f"{key}_cut_percent"][size].get(names[policy]))
-                                         for size, policy, key in columns)])
-    heads = [f"{size}B, {title(names[policy])}: {KEYS[key]}" for size, policy, key in columns]
-    return table(["on eight cores", *heads], rows)
+    columns = [(policy, key) for policy in names for key in ("writebacks", "misses")]
+    rows = []
+    for size in experiments.SHARED_SIZES if shared else []:
+        loads = {name: sizes[size] for name, sizes in shared.items()}
+        rows += [[f"{size}B", name, *(percent(cut(runs, policy, key)) for policy, key in columns)]
+                 for name, runs in loads.items()]
+        rows.append([f"{size}B", "**average**", *(percent(average_cut(loads.values(), policy, key)) for policy, key in columns)])
+        rows.append([f"{size}B", "**paper**, average", *(stated(paper[f"{key}_cut_percent"][size].get(names[policy]))
+                                                         for policy, key in columns)])
+    heads = [f"{title(names[policy])}: {KEYS[key]} saved" for policy, key in columns]
+    return table(["cache", "on eight cores", *heads], rows)
 
 
 def shape_table(programs, paper):
