@@ -79,7 +79,7 @@ impl Trial {
 
     fn ask(&mut self, set: usize, tag: u64, back: bool) {
         if let Found::Miss(gone) = self.tags.ask_in(set, tag, back, self.rule) {
-            self.epoch[0] += 1.0;
+            self.epoch[0] += if back { 0.0 } else { 1.0 };
             self.epoch[1] += if matches!(gone, Some((_, true))) {
                 1.0
             } else {

@@ -7,11 +7,12 @@
 //! with the lowest sum is put in force for the whole cache, evictions and insertions alike, unless
 //! it misses too often (`decision`).
 //!
-//! What the chapter leaves open, and how it is here: all requests count towards an epoch, and all
-//! that miss are misses, those that write back too; a line that is written back and is not there
-//! goes to MRU (`dirty`); ARI begins as LRU; among equals the one in force stays, or else the first
-//! of the `plan` is taken, LRU before all; empty ways are part of the LRU order, and the first is
-//! filled. Shadow tags have 12 bits and are not hashed to 6 (`tag`, where the reason stands).
+//! What the chapter leaves open, and how it is here: all requests count towards an epoch; a line that
+//! is written back and is not there is no miss, for nothing is read from memory, and goes where
+//! those go that are read (`dirty`); ARI begins as LRU; among equals the one in force stays, or else
+//! the first of the `plan` is taken, LRU before all; empty ways are part of the LRU order, and the
+//! first is filled. Shadow tags have 12 bits and are not hashed to 6 (`tag`, where the reason
+//! stands).
 
 mod decision;
 mod partitioning;
@@ -139,7 +140,9 @@ impl LlcPolicy for Ari {
     #[inline]
     fn fill(&mut self, place: Place, request: &Request) {
         let writes = request.kind.writes();
-        self.samples.missed(place.set);
+        if !writes {
+            self.samples.missed(place.set);
+        }
         let position = self.of(place.set).position(self.settings.dirty, writes);
         self.recency.put(place, position);
     }

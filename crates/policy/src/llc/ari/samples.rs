@@ -54,7 +54,7 @@ impl Samples {
         let first = number * self.follows.len();
         for (sample, &partitioning) in self.follows.iter().enumerate() {
             if let Some(dirty) = shadow.access(first + sample, partitioning, tag, writes) {
-                self.counts[sample].misses += 1.0;
+                self.counts[sample].misses += f64::from(u8::from(!writes));
                 self.counts[sample].writebacks += f64::from(u8::from(dirty));
             }
         }
@@ -83,7 +83,7 @@ impl Samples {
         }
     }
 
-    /// A request has missed in a set of the cache.
+    /// A line that is missed in a set of the cache is read from memory.
     #[inline]
     pub fn missed(&mut self, set: usize) {
         if let Some(sample) = self.live(set) {

@@ -238,9 +238,11 @@ impl Ari {
         }
     }
 
-    fn count(counts: &mut Counts, outcome: Outcome) {
+    fn count(counts: &mut Counts, outcome: Outcome, writes: bool) {
         if let Outcome::Miss { evicted } = outcome {
-            counts.0 += 1.0;
+            if !writes {
+                counts.0 += 1.0;
+            }
             if evicted.is_some_and(|evicted| evicted.dirty) {
                 counts.1 += 1.0;
             }
@@ -269,7 +271,7 @@ impl Slow for Ari {
             let sample = &mut self.samples[number];
             if let Some(shadow) = sample.shadows.get_mut(&set) {
                 let outcome = shadow.access(tag, writes, policy.0, insertion);
-                Self::count(&mut sample.counts, outcome);
+                Self::count(&mut sample.counts, outcome, writes);
             }
         }
         let owner = self
@@ -284,7 +286,7 @@ impl Slow for Ari {
         };
         let outcome = self.sets[set].access(request.line, writes, high, insertion);
         if let (Some(owner), true) = (owner, self.live) {
-            Self::count(&mut self.samples[owner].counts, outcome);
+            Self::count(&mut self.samples[owner].counts, outcome, writes);
         }
         outcome
     }
