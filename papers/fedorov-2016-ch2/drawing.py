@@ -152,7 +152,7 @@ def draw_adaptation(adaptation, path):
         axes.set_yticks(range(0, experiments.WAYS + 1, 4))
         axes.set_ylim(-1, experiments.WAYS + 1)
         legend(axes)
-    panels[-1, 0].set_xlabel("epoch of 25,000 references")
+    panels[-1, 0].set_xlabel("epoch of 30,000 references")
     figure.supylabel("high-hit ways in force", fontsize=9)
     common.save(figure, path)
 

@@ -37,6 +37,7 @@ HARDWARE = {
     "9 sampled sets": "ari:sets=9",
     "72 sampled sets": "ari:sets=72",
     "epochs of 10,000": "ari:epoch=10000",
+    "epochs of 25,000": "ari:epoch=25000",
     "epochs of 40,000": "ari:epoch=40000",
     "half the policies in turn": "ari:half=on",
     "p = 5": "ari:p=5",
@@ -163,7 +164,7 @@ def shared(traces, warmup, limit):
 
 def adaptation(trace):
     """Which partitioning and insertion ARI has in force, epoch by epoch: (n, LH insertion)."""
-    runs = simulate([trace], ["ari"], 0, epoch=25_000)
+    runs = simulate([trace], ["ari"], 0, epoch=30_000)
     return [(epoch["high"], epoch["low_insertion"]) for epoch in policy(runs, "ari")["epochs"]]
 
 

@@ -183,6 +183,7 @@ def hardware_table(runs, paper):
         "9 sampled sets": between,
         "72 sampled sets": between,
         "epochs of 10,000": ["more", "more"],
+        "epochs of 25,000": ["least", "least"],
         "epochs of 40,000": ["more", "more"],
         "half the policies in turn": ["more than LH only", "more than LH only"],
         "p = 5": [f"{behind['5']['writebacks']} points", f"{behind['5']['misses']} points"],

@@ -5,7 +5,7 @@ use terrace_policy::llc::Sampled;
 
 use crate::slow::{Cache, Counts, Found, Request, Rule, Shape};
 
-const EPOCH: usize = 25_000;
+const EPOCH: usize = 30_000;
 const SAMPLED: usize = 32;
 const SEED: u64 = 1;
 

@@ -147,7 +147,7 @@ fn agree(trace: &Path) {
             .chain(["ari"])
             .collect();
         let policies = policies.join(",");
-        let options = ["--policy", &policies, "--epoch=25000", name];
+        let options = ["--policy", &policies, "--epoch=30000", name];
         let found = simulate(&[hierarchy.options, &options].concat());
         assert_eq!(number(&found, "accesses"), rows.len() as f64);
 

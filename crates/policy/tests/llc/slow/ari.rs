@@ -119,7 +119,7 @@ impl Ari {
             requests: 0,
             table,
             partitions,
-            epoch: number(params, "epoch", 25_000),
+            epoch: number(params, "epoch", 30_000),
             tag: number(params, "tag", 12),
             half,
             flips: insert == "p+1",
