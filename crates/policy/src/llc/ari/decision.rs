@@ -38,7 +38,10 @@ impl Decision {
     /// `current`, or else the first: so nothing changes where all are alike, or where no sampled
     /// set was asked.
     pub fn best(&self, among: usize, current: Option<usize>) -> usize {
-        let most = self.averages[0].misses * (1.0 + self.slack);
+        let most = match self.slack {
+            f64::INFINITY => f64::INFINITY,
+            slack => self.averages[0].misses * (1.0 + slack),
+        };
         let preferred = current.into_iter().chain(0..among);
         let allowed = preferred.filter(|&at| at < among && self.averages[at].misses <= most);
         let least = allowed.min_by(|&one, &other| self.sum(one).total_cmp(&self.sum(other)));

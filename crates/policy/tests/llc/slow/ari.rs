@@ -203,7 +203,11 @@ impl Ari {
             let (misses, writebacks) = self.table[at].2;
             self.weights.0 * misses + self.weights.1 * writebacks
         };
-        let limit = self.table[0].2.0 * (1.0 + self.slack);
+        let limit = if self.slack.is_infinite() {
+            f64::INFINITY
+        } else {
+            self.table[0].2.0 * (1.0 + self.slack)
+        };
         let allowed: Vec<usize> = (0..among)
             .filter(|&at| self.table[at].2.0 <= limit)
             .collect();
