@@ -38,9 +38,9 @@ pub struct Settings {
     /// `evict`: whom the main cache evicts.
     pub eviction: Eviction,
     /// `dirty`: where lines are put that the level above writes back and that are not there: at
-    /// MRU, or where those that are read go. The paper does not say. Over 20 programs the second
-    /// leaves 0.90 of LRU's write-backs and 0.93 of its misses, MRU 0.94 and 0.96 (geometric means):
-    /// what a program streams through, changing it, is of low locality both times.
+    /// MRU, or where those that are read go. The paper does not say. Over 21 programs MRU has
+    /// 7 % more write-backs and 5 % more misses than the second (geometric means): what a program
+    /// streams through, changing it, is of low locality both times.
     pub dirty: Insertion,
     /// `sets`: sampled sets; if they are live, for each static policy.
     pub sets: usize,
