@@ -1,11 +1,14 @@
 //! What can be written after `terrace sim llc`.
 
+mod flush;
+mod pages;
+
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use terrace_base::{Bytes, Error, Result};
 use terrace_device::Catalogue;
 use terrace_policy::llc::{Geometry, REGISTRY, Spec};
@@ -14,6 +17,7 @@ use terrace_sim::llc::{Backing, Chips, Flushes, Llc as Cache, Placement, Setting
 use terrace_trace::Format;
 
 use super::count::parse_count;
+use flush::{Flush, FlushIp};
 
 /// Simulate last-level caches under policies, and the memory behind them
 ///
@@ -152,7 +156,7 @@ pub struct Hierarchy {
 
     /// Which frames of memory pages get when they are first touched: see below
     #[arg(long, value_name = "NAME[:KEY=VALUE,..]", default_value = "virtual",
-          value_parser = parse_placement, long_help = placement_help())]
+          value_parser = pages::parse_placement, long_help = pages::placement_help())]
     pub pages: Placement,
 
     /// Of each trace in turn the address of an instruction whose accesses are flushes of their line, or
@@ -219,39 +223,6 @@ impl Private {
         let bytes = Bytes::parse(bytes)?;
         Ok(Self(Some(Size { bytes, ways })))
     }
-}
-
-/// An instruction that flushes, or none.
-#[derive(Clone, Copy)]
-pub struct FlushIp(Option<u64>);
-
-impl FlushIp {
-    fn parse(text: &str) -> Result<Self> {
-        if text == "off" {
-            return Ok(Self(None));
-        }
-        let digits = text.strip_prefix("0x");
-        let address = digits.and_then(|digits| u64::from_str_radix(digits, 16).ok());
-        let address = address.filter(|address| *address != 0).ok_or_else(|| {
-            Error::usage(format!(
-                "`{text}` is no address of an instruction; write it as 0x401136, or off"
-            ))
-        })?;
-        Ok(Self(Some(address)))
-    }
-}
-
-/// What a flush does.
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Flush {
-    /// The line leaves all caches
-    Clflush,
-    /// It stays where it is, clean
-    Clwb,
-}
-
-fn parse_placement(text: &str) -> Result<Placement> {
-    Placement::parse(text).map_err(Error::usage)
 }
 
 /// What comes before figures are taken.
@@ -482,20 +453,6 @@ fn policy_help() -> String {
     text
 }
 
-fn placement_help() -> String {
-    let mut text = String::from("Which frames of memory pages get when they are first touched:");
-    for (name, keys, summary) in Placement::WAYS {
-        text.push_str(&format!("\n- {name}: {summary}"));
-        if !keys.is_empty() {
-            text.push_str(&format!(" [{keys}]"));
-        }
-    }
-    text.push_str(
-        "\nFree memory lies in runs of contiguous frames in random order, of 16 unless said otherwise.",
-    );
-    text
-}
-
 fn memory_help() -> String {
     let catalogue = Catalogue::builtin();
     let mut text = String::from("What is behind the last level, a list:");
@@ -527,16 +484,6 @@ mod tests {
         assert_eq!(of("32K"), Ok(size(32, 8)));
         assert_eq!(of("off"), Ok(None));
         for text in ["", "64K:", "64K:x", "-64K:2", "on"] {
-            assert!(of(text).is_err(), "{text}");
-        }
-    }
-
-    #[test]
-    fn an_instruction_as_people_write_it() {
-        let of = |text| FlushIp::parse(text).map(|ip| ip.0);
-        assert_eq!(of("0x401136"), Ok(Some(0x40_1136)));
-        assert_eq!(of("off"), Ok(None));
-        for text in ["", "0x", "0x0", "401136", "-1"] {
             assert!(of(text).is_err(), "{text}");
         }
     }
