@@ -312,6 +312,14 @@ fn a_signal_to_the_whole_group_ends_the_program_and_all_is_put_back() {
     );
     let mut command = machine.command(&Machine::arguments(&["-q"], &["sh", "-c", &script]));
     std::os::unix::process::CommandExt::process_group(&mut command, 0);
+    // Who runs the tests in the background may ignore it, and a shell cannot trap what is ignored.
+    // SAFETY: signal takes two integers, and may be called between fork and exec.
+    unsafe {
+        std::os::unix::process::CommandExt::pre_exec(&mut command, || {
+            libc::signal(libc::SIGINT, libc::SIG_DFL);
+            Ok(())
+        });
+    }
     let mut child = command.spawn().unwrap();
     wait_for("the program to start", || ready.exists());
     // SAFETY: kill takes two integers; the group is the child's.
