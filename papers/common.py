@@ -89,6 +89,47 @@ class Bench:
         return {"programs": lines, "versions": versions}
 
 
+class Installed(Bench):
+    """A bench of programs in Debian's packages, without those that are not there: each has a `check`
+    that succeeds if it is, and `packages`."""
+
+    def read(self):
+        programs = self.wanted(super().read())
+        self.missing = [name for name, program in programs.items() if not succeeds(program["check"])]
+        for name in self.missing:
+            say(f"MISSING: {name} is left out; apt-get install {' '.join(programs[name]['packages'])}")
+            del programs[name]
+        return programs
+
+    def wanted(self, programs):
+        """Which of all are to be there."""
+        return programs
+
+    def versions(self, names):
+        found = super().versions(names)
+        packages = sorted({package for name in names for package in self.programs[name]["packages"]})
+        query = ["dpkg-query", "-W", "-f", "${Version}"]
+        return found | {"packages": {package: first_line([*query, package]) for package in packages}}
+
+
+def main_part(whole, setup):
+    """The trace without its first `setup` rows, kept beside it."""
+    if setup == 0:
+        return whole
+    trace = whole.with_suffix(".main.parquet")
+    if not trace.exists():
+        convert = [TERRACE, "trace", "convert", "--quiet", "--skip", str(setup), whole, trace]
+        subprocess.run(convert, check=True)
+    return trace
+
+
+def succeeds(command):
+    try:
+        return subprocess.run(command, capture_output=True, stdin=subprocess.DEVNULL).returncode == 0
+    except FileNotFoundError:
+        return False
+
+
 def run(command, stdin, log):
     """Runs a command that says what it has to say in a file; its exit code.
 

@@ -209,9 +209,9 @@ class Programs(unittest.TestCase):
             self.assertLessEqual(set(members), set(PROGRAMS), name)
 
     def test_a_command_that_is_not_there_does_not_succeed(self):
-        self.assertFalse(programs.succeeds(["/nowhere/at-all"]))
-        self.assertFalse(programs.succeeds(["false"]))
-        self.assertTrue(programs.succeeds(["true"]))
+        self.assertFalse(programs.common.succeeds(["/nowhere/at-all"]))
+        self.assertFalse(programs.common.succeeds(["false"]))
+        self.assertTrue(programs.common.succeeds(["true"]))
 
     def test_what_is_missing_is_named_and_left_out(self):
         absent = {"there": {"check": ["true"]}, "not": {"check": ["false"], "packages": ["some-package"]}}

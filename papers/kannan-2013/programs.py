@@ -44,7 +44,7 @@ TREES = {
 }
 
 
-class Programs(common.Bench):
+class Programs(common.Installed):
     """The programs that are installed, and the example."""
 
     def __init__(self, work):
@@ -53,24 +53,12 @@ class Programs(common.Bench):
         made = {name: partial(inputs.make, name=name) for name in inputs.MAKERS}
         super().__init__(work, OTHERS / "programs", made)
 
-    def read(self):
-        everything = super().read()
-        programs = {name: everything[name] for name, _ in APPS.values()}
-        self.missing = [name for name, program in programs.items() if not succeeds(program["check"])]
-        for name in self.missing:
-            common.say(f"MISSING: {name} is left out; apt-get install {' '.join(programs[name]['packages'])}")
-            del programs[name]
-        return programs
+    def wanted(self, programs):
+        return {name: programs[name] for name, _ in APPS.values()}
 
     def compile(self, source):
         if source.stem in self.programs:
             super().compile(source)
-
-    def versions(self, names):
-        found = super().versions(names)
-        packages = sorted({package for name in names for package in self.programs[name]["packages"]})
-        query = ["dpkg-query", "-W", "-f", "${Version}"]
-        return found | {"packages": {package: common.first_line([*query, package]) for package in packages}}
 
     def apps(self):
         """What is there, by the paper's names."""
@@ -80,14 +68,7 @@ class Programs(common.Bench):
         """Of an application behind its setting up: `rows` accesses at most."""
         program, setup = APPS[name]
         setup = 0 if quick else setup
-        whole = self.record(program, setup + rows)
-        if setup == 0:
-            return whole
-        trace = whole.with_suffix(".main.parquet")
-        if not trace.exists():
-            convert = [common.TERRACE, "trace", "convert", "--quiet", "--skip", str(setup), whole, trace]
-            subprocess.run(convert, check=True)
-        return trace
+        return common.main_part(self.record(program, setup + rows), setup)
 
     def persistent(self, options, elements):
         """The trace of the example doing `elements` puts and gets, and the address of the instruction
@@ -120,13 +101,6 @@ def flush_ip(said):
     lines = [line.split() for line in said.splitlines()]
     found = [words[1] for words in lines if words[:1] == ["flush-ip"]]
     return found[0] if found else "off"
-
-
-def succeeds(command):
-    try:
-        return subprocess.run(command, capture_output=True, stdin=subprocess.DEVNULL).returncode == 0
-    except FileNotFoundError:
-        return False
 
 
 def packages():
