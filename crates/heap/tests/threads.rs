@@ -47,6 +47,18 @@ fn a_map_of_many_threads_holds_what_each_has_put() {
     }
 }
 
+/// Does work in each thread, and puts together what they answer.
+fn all_threads(work: impl Fn(u64) -> Twin<u64, u64> + Sync) -> Twin<u64, u64> {
+    let work = &work;
+    thread::scope(|scope| {
+        let threads: Vec<_> = (0..THREADS).map(|i| scope.spawn(move || work(i))).collect();
+        threads
+            .into_iter()
+            .flat_map(|thread| thread.join().unwrap())
+            .collect()
+    })
+}
+
 fn map_of_many_threads(capacity: u64) {
     let folder = tempfile::tempdir().unwrap();
     let heap = heap(&folder);
@@ -64,13 +76,7 @@ fn map_of_many_threads(capacity: u64) {
         }
         twin
     };
-    let twin: Twin<u64, u64> = thread::scope(|scope| {
-        let threads: Vec<_> = (0..THREADS).map(|i| scope.spawn(move || work(i))).collect();
-        threads
-            .into_iter()
-            .flat_map(|thread| thread.join().unwrap())
-            .collect()
-    });
+    let twin = all_threads(work);
     assert_eq!(map.iter().collect::<Result<Twin<_, _>, _>>().unwrap(), twin);
     check(&heap, map.objects().unwrap());
     drop((map, heap));
@@ -254,13 +260,7 @@ fn containers_of_many_threads_hold_what_each_has_put() {
         }
         twin
     };
-    let twin: Twin<u64, u64> = thread::scope(|scope| {
-        let threads: Vec<_> = (0..THREADS).map(|i| scope.spawn(move || work(i))).collect();
-        threads
-            .into_iter()
-            .flat_map(|thread| thread.join().unwrap())
-            .collect()
-    });
+    let twin = all_threads(work);
     let found: Twin<u64, u64> = tree.iter().collect::<Result<_, _>>().unwrap();
     assert_eq!(
         (found, tree.len().unwrap()),
