@@ -56,6 +56,6 @@ impl From<&prefetch::Constituent> for Constituent {
 
 impl From<&pages::Constituent> for Constituent {
     fn from(simulated: &pages::Constituent) -> Self {
-        Self::new(&simulated.names, simulated.story.into())
+        Self::new(&simulated.names, simulated.story)
     }
 }

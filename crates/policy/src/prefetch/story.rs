@@ -1,6 +1,8 @@
 //! The life story of predictions: what became of each (Fedorov 2016, figures 5.12 and 5.13), and by
 //! which part of a combination it was named (figure 5.10).
 
+use std::ops::Sub;
+
 use super::Outcome;
 
 /// How many predictions ended which way. Every prediction is counted in `predicted` once
@@ -73,6 +75,24 @@ impl Stories {
             story,
         };
         parts.into_iter().map(part).collect()
+    }
+}
+
+impl Sub for LifeStory {
+    type Output = Self;
+
+    /// What was added since `earlier`.
+    fn sub(self, earlier: Self) -> Self {
+        Self {
+            predicted: self.predicted - earlier.predicted,
+            filtered: self.filtered - earlier.filtered,
+            wiped: self.wiped - earlier.wiped,
+            in_memory: self.in_memory - earlier.in_memory,
+            issued: self.issued - earlier.issued,
+            used: self.used - earlier.used,
+            late: self.late - earlier.late,
+            wasted: self.wasted - earlier.wasted,
+        }
     }
 }
 

@@ -71,27 +71,18 @@ figures! {
     }
 }
 
-figures! {
-    /// What became of the pages that some predictors of a combination named.
-    Story: u64 {
-        /// Named.
-        predicted,
-        /// In memory, on their way, not in the tier, or named already.
-        filtered,
-        /// Pushed out of the secondary queue.
-        wiped,
-        /// Found in memory when their turn came.
-        in_memory,
-        /// Handed to the device, those that were named anew in doubt whether they are still there
-        /// once more.
-        issued,
-        /// Touched after they had arrived.
-        used,
-        /// Touched before they had arrived.
-        late,
-        /// Evicted untouched, or doubted.
-        wasted,
-    }
+/// [`LifeStory`] as it is kept in results.
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "LifeStory")]
+struct Story {
+    predicted: u64,
+    filtered: u64,
+    wiped: u64,
+    in_memory: u64,
+    issued: u64,
+    used: u64,
+    late: u64,
+    wasted: u64,
 }
 
 /// A combination's predictors, and what became of the pages that these named and no others.
@@ -99,38 +90,17 @@ figures! {
 pub struct Constituent {
     /// Their names, with `+` between them: `spatial`, `spatial+temporal`.
     pub names: String,
-    /// What became of the pages.
-    pub story: Story,
+    /// What became of the pages. Those that were named anew in doubt whether they are still there
+    /// were issued once more.
+    #[serde(with = "Story")]
+    pub story: LifeStory,
 }
 
 impl From<&prefetch::Constituent> for Constituent {
     fn from(found: &prefetch::Constituent) -> Self {
-        let (names, story) = (found.names.clone(), found.story);
-        let story = Story {
-            predicted: story.predicted,
-            filtered: story.filtered,
-            wiped: story.wiped,
-            in_memory: story.in_memory,
-            issued: story.issued,
-            used: story.used,
-            late: story.late,
-            wasted: story.wasted,
-        };
-        Self { names, story }
-    }
-}
-
-impl From<Story> for LifeStory {
-    fn from(story: Story) -> Self {
         Self {
-            predicted: story.predicted,
-            filtered: story.filtered,
-            wiped: story.wiped,
-            in_memory: story.in_memory,
-            issued: story.issued,
-            used: story.used,
-            late: story.late,
-            wasted: story.wasted,
+            names: found.names.clone(),
+            story: found.story,
         }
     }
 }

@@ -23,7 +23,7 @@ mod threads;
 mod timeline;
 
 pub use cost::{FaultCost, Shootdown};
-pub use count::{Constituent, Counts, Latencies, Story, Times};
+pub use count::{Constituent, Counts, Latencies, Times};
 pub use dram::Dram;
 pub use effective::Effective;
 pub use grid::{Choice, Grid};
