@@ -184,6 +184,7 @@ impl<M: Medium> Dump<M> {
             Ok(Use::Roots) => [one("roots", "chunks", 1), self.roots(chunk)].concat(),
             Ok(Use::Bins) => one("bins", "chunks", 1),
             Ok(Use::Headers) => one("headers", "chunks", 1),
+            Ok(Use::Journal { chunks }) => one("journal", "chunks", chunks),
             Ok(Use::Lanes { chunks }) => [one("lanes", "chunks", chunks), self.lanes()].concat(),
         }
     }

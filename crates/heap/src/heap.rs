@@ -177,6 +177,7 @@ impl<M: Medium> Heap<M> {
             AllocatorKind::Naive => Box::new(Naive::new(&pool.geometry)),
         };
         let (core, roots) = recovery::recover(pool, allocator)?;
+        core.begin_journal()?;
         let roots = Mutex::new(Roots::read(&core.space, &roots)?);
         let growing = Mutex::default();
         static NEXT: AtomicU64 = AtomicU64::new(0);
@@ -383,7 +384,7 @@ impl<M: Medium> Heap<M> {
 
     /// Lines, fences, syncs and bytes since the pool was opened.
     pub fn counts(&self) -> Counts {
-        self.medium().counts()
+        self.core().space.pool.medium.counts()
     }
 
     /// What the pool lies on.
@@ -393,7 +394,7 @@ impl<M: Medium> Heap<M> {
 
     /// What the pool lies on.
     pub fn medium(&self) -> &M {
-        &self.core().space.pool.medium
+        self.core().space.pool.medium.medium()
     }
 
     /// Tells this heap from all others that the program ever has.

@@ -110,7 +110,7 @@ pub struct Unsettled {
 pub fn info<M: Medium>(medium: M) -> Result<Info> {
     let pool = Pool::open(medium)?;
     let before = lanes(&pool);
-    let heap = Heap::open_on(pool.medium)?;
+    let heap = Heap::open_on(pool.medium.into_medium())?;
     let space = &heap.core().space;
     let unsettled = lanes(&space.pool).into_iter().zip(before).zip(0..);
     let unsettled = unsettled.filter(|((now, then), _)| now.0 > then.0);

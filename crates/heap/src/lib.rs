@@ -14,6 +14,7 @@ pub mod dump;
 pub mod error;
 mod heap;
 pub mod info;
+mod journal;
 mod lane;
 mod layout;
 mod lock;

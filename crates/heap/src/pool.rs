@@ -5,13 +5,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::checksum::padded;
 use crate::error::{Error, Result};
+use crate::journal::{self, Journaled};
 use crate::layout::chunk::Use;
 use crate::layout::{Geometry, header};
 use crate::medium::{Medium, WORD_BYTES};
 
 /// A medium that holds a pool.
 pub(crate) struct Pool<M> {
-    pub medium: M,
+    pub medium: Journaled<M>,
     pub geometry: Geometry,
     /// Chunks that the pool has.
     chunks: AtomicU64,
@@ -60,12 +61,14 @@ impl<M: Medium> Pool<M> {
     ///
     /// It holds none, one of another version, a damaged one, or not all of it.
     pub fn open(medium: M) -> Result<Self> {
-        if medium.len() < header::USED_AT + WORD_BYTES {
+        if medium.len() < header::BYTES {
             return Err(Error::damaged("this is no pool: it is too short"));
         }
         let mut words = [0; header::WORDS];
         medium.load(0, bytemuck::cast_slice_mut(&mut words));
         let geometry = header::decode(&words)?;
+        // All else may be older than what the journal holds of it.
+        journal::replay(&medium, &geometry)?;
         let count = |at| header::decode_count(at, medium.load_word(at));
         let (chunks, used) = (count(header::CHUNKS_AT)?, count(header::USED_AT)?);
         if used > chunks || chunks > geometry.chunk_of(u64::MAX) {
@@ -90,7 +93,7 @@ impl<M: Medium> Pool<M> {
     /// The pool on a medium whose header says this; the caller has checked that it fits.
     pub fn with(medium: M, geometry: Geometry, chunks: u64, used: u64) -> Self {
         Self {
-            medium,
+            medium: Journaled::new(medium),
             geometry,
             chunks: AtomicU64::new(chunks),
             used: AtomicU64::new(used),
@@ -243,7 +246,7 @@ mod tests {
         let pool = created();
         assert_eq!((pool.chunks(), pool.used()), (16, 2));
         pool.grow(500 << 12).unwrap();
-        let again = Pool::open(pool.medium).unwrap();
+        let again = Pool::open(pool.medium.into_medium()).unwrap();
         assert_eq!(again.geometry, GEOMETRY);
         assert_eq!((again.chunks(), again.used()), (500, 2));
         assert_eq!(again.use_of(1), Ok(Use::Lanes { chunks: 1 }));
@@ -262,7 +265,7 @@ mod tests {
 
     #[test]
     fn each_bit_of_the_header_is_checked() {
-        let bytes = created().medium.bytes();
+        let bytes = created().medium.medium().bytes();
         for bit in (0..512).chain(64 * 8..80 * 8) {
             let mut damaged = bytes.clone();
             damaged[bit / 8] ^= 1 << (bit % 8);
@@ -273,7 +276,7 @@ mod tests {
 
     #[test]
     fn a_truncated_pool_is_refused() {
-        let bytes = created().medium.bytes();
+        let bytes = created().medium.medium().bytes();
         let medium = Simulated::from_bytes(&bytes[..15 << 12], Granule::Line);
         let error = Pool::open(medium).err().unwrap();
         assert!(error.to_string().contains("truncated"), "{error}");

@@ -118,7 +118,7 @@ impl Chunks {
                     geometry.lanes
                 ));
             }
-            Use::Log { chunks, .. } => drop(extends(chunks)?),
+            Use::Log { chunks, .. } | Use::Journal { chunks } => drop(extends(chunks)?),
             Use::Records => self.records.push(chunk),
             Use::Roots => self.roots.push(chunk),
             Use::Lanes { .. } if wanted.is_none() => {

@@ -1,14 +1,15 @@
 //! The header, as far as it can be read.
 
 use super::Findings;
+use crate::journal;
 use crate::layout::header;
-use crate::medium::{Medium, WORD_BYTES};
+use crate::medium::Medium;
 use crate::pool::Pool;
 
 /// The pool on a medium. Where counts of chunks are wrong, all chunks that are there are looked at;
 /// without the words before them nothing can be.
 pub(crate) fn open<M: Medium>(medium: M, findings: &mut Findings) -> Option<Pool<M>> {
-    if medium.len() < header::USED_AT + WORD_BYTES {
+    if medium.len() < header::BYTES {
         findings.add(0, "there is no pool: it is too short");
         return None;
     }
@@ -17,6 +18,9 @@ pub(crate) fn open<M: Medium>(medium: M, findings: &mut Findings) -> Option<Pool
     let geometry = header::decode(&words)
         .map_err(|error| findings.error(0, &error))
         .ok()?;
+    if let Err(error) = journal::replay(&medium, &geometry) {
+        findings.error(header::JOURNAL_AT, &error);
+    }
     let there = geometry.chunk_of(medium.len());
     let mut count = |at, otherwise| {
         let count = header::decode_count(at, medium.load_word(at));

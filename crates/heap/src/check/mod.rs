@@ -68,7 +68,7 @@ pub fn check<M: Medium>(medium: M) -> Vec<Finding> {
     if let Some(pool) = open(medium, &mut findings) {
         let space = recovery::space(pool);
         as_it_lies_there(&space, &mut findings);
-        recovered(space.pool.medium, &mut findings);
+        recovered(space.pool.medium.into_medium(), &mut findings);
     }
     findings.into_vec()
 }

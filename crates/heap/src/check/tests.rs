@@ -49,7 +49,7 @@ fn simulated(bytes: &[u8]) -> Arc<Simulated> {
 fn forged(forgeries: &[Forgery]) -> Vec<u8> {
     let pool = Pool::open(simulated(&POOL)).unwrap();
     forgeries.iter().for_each(|forgery| forgery.put(&pool));
-    pool.medium.bytes()
+    pool.medium.medium().bytes()
 }
 
 fn found(forgery: Forgery) -> Vec<String> {

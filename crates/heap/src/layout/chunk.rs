@@ -38,6 +38,11 @@ pub(crate) enum Use {
     Bins,
     /// The naive allocator's headers of runs.
     Headers,
+    /// The journal.
+    Journal {
+        /// How many chunks, this one included.
+        chunks: u64,
+    },
 }
 
 /// Bits of the fields of the word.
@@ -62,6 +67,7 @@ impl Use {
             Use::Lanes { chunks } => (6, 0, chunks),
             Use::Bins => (7, 0, 1),
             Use::Headers => (8, 0, 1),
+            Use::Journal { chunks } => (9, 0, chunks),
         };
         let fields = kind | owner << OWNER_AT | length << LENGTH_AT;
         fields | checksum(at, &[fields]) << CHECK_AT
@@ -87,7 +93,8 @@ impl Use {
             5 => Use::Roots,
             6 => Use::Lanes { chunks },
             7 => Use::Bins,
-            _ => Use::Headers,
+            8 => Use::Headers,
+            _ => Use::Journal { chunks },
         };
         // What decodes to anything else than it was encoded from is damaged, whatever it says.
         if decoded.encode(at) != word || chunks == 0 && word != 0 {
@@ -118,6 +125,7 @@ mod tests {
             Use::Lanes { chunks: 1 },
             Use::Bins,
             Use::Headers,
+            Use::Journal { chunks: 256 },
         ];
         for of in uses {
             let word = of.encode(520);

@@ -10,7 +10,7 @@ const MAGIC: u64 = u64::from_le_bytes(*b"TERRHEAP");
 /// "TERRREGN".
 const REGION_MAGIC: u64 = u64::from_le_bytes(*b"TERRREGN");
 /// Of the format; another one is refused.
-pub(crate) const VERSION: u64 = 1;
+pub(crate) const VERSION: u64 = 2;
 
 /// Words of the part that never changes.
 pub(crate) const WORDS: usize = 8;
@@ -18,6 +18,12 @@ pub(crate) const WORDS: usize = 8;
 pub(crate) const CHUNKS_AT: u64 = 64;
 /// Where the word lies that says how many chunks were ever used.
 pub(crate) const USED_AT: u64 = 72;
+/// Where the word lies that says with which chunk the journal begins; in a line that no journal holds.
+pub(crate) const JOURNAL_AT: u64 = 128;
+/// Where the word lies that tells the journal from those before it.
+pub(crate) const GENERATION_AT: u64 = 136;
+/// Bytes in which all words of the header lie.
+pub(crate) const BYTES: u64 = 144;
 
 /// Bits of the fields of byte 8.
 const SHIFT_AT: u32 = 32;
@@ -88,12 +94,12 @@ pub(crate) fn region(number: u64) -> [u64; 2] {
     [REGION_MAGIC, number]
 }
 
-/// A count of chunks at `CHUNKS_AT` or `USED_AT`, as it is stored.
-pub(crate) fn encode_count(at: u64, chunks: u64) -> u64 {
-    checked(at, chunks)
+/// A number that changes, as it is stored at `at`.
+pub(crate) fn encode_count(at: u64, count: u64) -> u64 {
+    checked(at, count)
 }
 
-/// A count of chunks.
+/// Such a number.
 ///
 /// # Errors
 ///

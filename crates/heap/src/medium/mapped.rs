@@ -7,7 +7,6 @@
 //! lock cannot prevent that.
 
 mod file;
-mod syncs;
 mod tally;
 
 use std::ops::Range;
@@ -17,12 +16,12 @@ use std::sync::{Mutex, PoisonError};
 
 use super::lines::lines;
 use super::reservation::{PAGE_BYTES, Reservation};
+use super::syncs::Syncs;
 use super::words::{check, check_words, store_words, word_at};
 use super::{Counts, Instruction, Kind, LINE_BYTES, Medium, flush};
 use crate::contiguity::{Backing, Purpose};
 use crate::error::{Error, Result};
 use file::{DAX, PoolFile};
-use syncs::Syncs;
 use tally::Tally;
 
 /// Address space for a pool to grow into, if there is as much: it costs nothing.
@@ -181,7 +180,7 @@ impl Mapped {
         let Some(pool) = &self.file else {
             return Ok(false);
         };
-        self.syncs.sync(|| pool.file.sync_data())
+        self.syncs.sync(|| pool.file.sync_data().map_err(lost))
     }
 }
 
@@ -195,6 +194,12 @@ fn reserve(len: u64) -> Result<Reservation> {
         bytes /= 2;
     }
     Reservation::new(len)
+}
+
+fn lost(reason: std::io::Error) -> Error {
+    let what = "the pool cannot be written to its device, so that the latest changes may be lost; \
+                open it again when the device is repaired";
+    Error::system(what, reason)
 }
 
 /// Maps a file as `mode` says; says what it is then, and with which flags it is mapped.
@@ -349,6 +354,35 @@ unsafe impl Medium for Mapped {
             mine.sync();
         }
         Ok(())
+    }
+
+    fn write_through(&self, offset: u64, bytes: &[u8]) -> Result<()> {
+        let Some(pool) = self.file.as_ref().filter(|_| self.writes_pages()) else {
+            self.store(offset, bytes);
+            self.flush(offset, bytes.len() as u64);
+            return self.fence();
+        };
+        check_words(offset, bytes.len() as u64, self.len());
+        pool.write_through(offset, bytes).map_err(lost)?;
+        let mine = self.tally.mine();
+        mine.bytes(bytes.len() as u64);
+        mine.sync();
+        Ok(())
+    }
+
+    fn sync(&self) -> Result<()> {
+        if !self.writes_pages() {
+            self.flush(0, self.len());
+            return self.fence();
+        }
+        if self.sync_once()? {
+            self.tally.mine().sync();
+        }
+        Ok(())
+    }
+
+    fn writes_pages(&self) -> bool {
+        self.kind == Kind::Synced
     }
 
     fn prepare(&self, offset: u64, len: u64, purpose: Purpose) {

@@ -9,8 +9,9 @@ mod counts;
 mod flush;
 pub mod lines;
 pub mod mapped;
-mod reservation;
+pub(crate) mod reservation;
 pub mod simulated;
+pub(crate) mod syncs;
 mod words;
 
 use std::fmt;
@@ -81,6 +82,34 @@ pub unsafe trait Medium: Send + Sync {
     ///
     /// The machine could not write; what was flushed may be lost, and every later fence fails too.
     fn fence(&self) -> Result<()>;
+
+    /// Stores bytes and makes them durable, at once; what else was flushed need not be. Nobody loads
+    /// them meanwhile. `offset` is a multiple of [`WORD_BYTES`].
+    ///
+    /// # Errors
+    ///
+    /// As [`fence`](Medium::fence).
+    fn write_through(&self, offset: u64, bytes: &[u8]) -> Result<()> {
+        self.store(offset, bytes);
+        self.flush(offset, bytes.len() as u64);
+        self.fence()
+    }
+
+    /// Makes everything durable that was stored.
+    ///
+    /// # Errors
+    ///
+    /// As [`fence`](Medium::fence).
+    fn sync(&self) -> Result<()> {
+        self.flush(0, self.len());
+        self.fence()
+    }
+
+    /// Whether a fence writes whole pages wherever they lie, so that it is faster to write the
+    /// lines side by side first.
+    fn writes_pages(&self) -> bool {
+        false
+    }
 
     /// Bytes are going to be used for something new: the medium may have memory put there.
     fn prepare(&self, _offset: u64, _len: u64, _purpose: Purpose) {}
@@ -197,6 +226,15 @@ unsafe impl<M: Medium + ?Sized> Medium for Arc<M> {
     }
     fn fence(&self) -> Result<()> {
         (**self).fence()
+    }
+    fn write_through(&self, offset: u64, bytes: &[u8]) -> Result<()> {
+        (**self).write_through(offset, bytes)
+    }
+    fn sync(&self) -> Result<()> {
+        (**self).sync()
+    }
+    fn writes_pages(&self) -> bool {
+        (**self).writes_pages()
     }
     fn prepare(&self, offset: u64, len: u64, purpose: Purpose) {
         (**self).prepare(offset, len, purpose);

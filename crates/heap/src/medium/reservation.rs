@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 pub(super) const PAGE_BYTES: u64 = 4096;
 
 /// Reservations begin at a multiple of that, so that huge pages, of memory or of a file, fit.
-pub(super) const HUGE_BYTES: u64 = 2 << 20;
+pub(crate) const HUGE_BYTES: u64 = 2 << 20;
 
 /// A range of addresses that nothing else uses, until it is dropped.
 pub(super) struct Reservation {

@@ -74,6 +74,7 @@ pub struct Simulated {
     base: *mut u8,
     len: AtomicU64,
     granule: Granule,
+    writes_pages: bool,
     memory: Mutex<Memory>,
     at_fence: Mutex<Option<AtFence>>,
     /// Where the memory goes when this is dropped, if it is an image.
@@ -116,10 +117,17 @@ impl Simulated {
             base: memory.base(),
             len: AtomicU64::new(memory.len()),
             granule,
+            writes_pages: false,
             memory: Mutex::new(memory),
             at_fence: Mutex::new(None),
             home,
         }
+    }
+
+    /// The same memory, but whoever keeps a journal for plain files keeps one here, and in its images.
+    pub fn writing_pages(mut self) -> Self {
+        self.writes_pages = true;
+        self
     }
 
     /// What loads see now.
@@ -134,7 +142,7 @@ impl Simulated {
     /// An image is a memory of its own, all of it durable. Dropped before the next is asked for, as
     /// it is in a loop, it costs only what differs from one to the next.
     pub fn crash_images(&self, limit: u64, seed: u64) -> Images {
-        Images::new(&self.memory(), self.granule, limit, seed)
+        Images::new(self, limit, seed)
     }
 
     /// Has `look` called at each fence before it takes effect, when a crash could still lose all
@@ -218,6 +226,10 @@ unsafe impl Medium for Simulated {
         self.call_at_fence();
         self.memory().fence();
         Ok(())
+    }
+
+    fn writes_pages(&self) -> bool {
+        self.writes_pages
     }
 
     fn counts(&self) -> Counts {

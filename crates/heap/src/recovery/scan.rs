@@ -113,7 +113,9 @@ pub(super) fn chunks<M: Medium>(space: &Space<M>) -> Result<Chunks> {
                 found.headers.push(chunk);
                 continue;
             }
-            Use::Free | Use::Log { .. } | Use::Lanes { .. } | Use::Bins => continue,
+            Use::Free | Use::Log { .. } | Use::Lanes { .. } | Use::Bins | Use::Journal { .. } => {
+                continue;
+            }
         };
         cuts.push(Cut {
             chunk,

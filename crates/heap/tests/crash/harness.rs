@@ -46,6 +46,8 @@ pub struct Effort {
     pub allocator: AllocatorKind,
     /// What a crash keeps or loses by itself.
     pub granule: Granule,
+    /// Whether lines are written to a journal first, as on a plain file.
+    pub journal: bool,
     /// The most memories to look at in each place.
     pub images: u64,
     /// The most memories that an interrupted recovery of each leaves.
@@ -60,6 +62,7 @@ impl Default for Effort {
             pool: 64 << 10,
             allocator: AllocatorKind::Nvwa,
             granule: Granule::Line,
+            journal: false,
             images: u64::MAX,
             again: 0,
             seed: 1,
@@ -94,7 +97,11 @@ struct Context<S: Subject> {
 /// If a crash could leave what must not be.
 pub fn run<S: Subject + 'static>(ops: &[(usize, S::Op)], effort: Effort) -> Looked {
     use_lane(0);
-    let pool = Arc::new(Simulated::new(effort.pool, effort.granule));
+    let pool = Simulated::new(effort.pool, effort.granule);
+    let pool = Arc::new(match effort.journal {
+        true => pool.writing_pages(),
+        false => pool,
+    });
     let options = Options {
         chunk_bytes: 4096,
         lanes: 3,

@@ -142,13 +142,17 @@ fn a_sample_of_a_long_program() {
             (value as usize % 3, op)
         })
         .collect();
-    let effort = Effort {
-        pool: 256 << 10,
-        images: 16,
-        again: 1,
-        ..Effort::default()
-    };
-    run::<Entries<1>>(&ops, effort);
+    for (granule, journal) in [(Granule::Line, false), (Granule::Sector, true)] {
+        let effort = Effort {
+            pool: 256 << 10,
+            granule,
+            journal,
+            images: 16,
+            again: 1,
+            ..Effort::default()
+        };
+        run::<Entries<1>>(&ops, effort);
+    }
 }
 
 #[test]

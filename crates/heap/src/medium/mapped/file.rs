@@ -117,6 +117,33 @@ impl PoolFile {
         Ok(())
     }
 
+    /// Writes bytes to the device, and nothing else: to store them through the mapping first would
+    /// have all of the page written in which they lie, 2 MiB of it where pages are huge (ext4).
+    pub fn write_through(&self, mut offset: u64, mut bytes: &[u8]) -> io::Result<()> {
+        while !bytes.is_empty() {
+            let part = libc::iovec {
+                iov_base: bytes.as_ptr().cast_mut().cast(),
+                iov_len: bytes.len(),
+            };
+            let (file, at) = (self.file.as_raw_fd(), offset as libc::off_t);
+            // SAFETY: the descriptor is open, and the bytes are only read.
+            match unsafe { libc::pwritev2(file, &raw const part, 1, at, libc::RWF_DSYNC) } {
+                0 => return Err(ErrorKind::WriteZero.into()),
+                written @ 1.. => {
+                    bytes = &bytes[written as usize..];
+                    offset += written as u64;
+                }
+                _ => {
+                    let error = io::Error::last_os_error();
+                    if error.kind() != ErrorKind::Interrupted {
+                        return Err(error);
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// Writes the file's contents and its length to the device.
     pub fn sync(&self) -> Result<()> {
         let synced = self.file.sync_all();

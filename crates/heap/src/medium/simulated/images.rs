@@ -9,6 +9,7 @@ use super::{Granule, Home, Simulated, lock};
 pub struct Images {
     choices: Vec<Choice>,
     granule: Granule,
+    writes_pages: bool,
     total: u128,
     /// How many have been, and how many are still to come.
     made: u64,
@@ -29,13 +30,15 @@ struct Choice {
 }
 
 impl Images {
-    pub(super) fn new(memory: &Memory, granule: Granule, limit: u64, seed: u64) -> Self {
+    pub(super) fn new(of: &Simulated, limit: u64, seed: u64) -> Self {
+        let memory = of.memory();
         let choices: Vec<_> = memory.unfenced().map(Choice::new).collect();
         let ways = |choice: &Choice| choice.stores.len() as u128 + 1;
         let total = choices.iter().map(ways).fold(1, u128::saturating_mul);
         Self {
             choices,
-            granule,
+            granule: of.granule,
+            writes_pages: of.writes_pages,
             total,
             made: 0,
             left: total.min(u128::from(limit)) as u64,
@@ -126,7 +129,9 @@ impl Iterator for Images {
             choice.put(&mut memory);
         }
         let home = Some(Arc::clone(&self.home));
-        Some(Simulated::of(memory, self.granule, home))
+        let mut image = Simulated::of(memory, self.granule, home);
+        image.writes_pages = self.writes_pages;
+        Some(image)
     }
 }
 

@@ -1,13 +1,12 @@
 //! One sync for all threads that wait for one.
 
-use std::io;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use crate::error::{Error, Result};
 
 /// Syncs of one file, numbered from 1; at most one is under way.
 #[derive(Default)]
-pub(super) struct Syncs {
+pub(crate) struct Syncs {
     state: Mutex<State>,
     finished: Condvar,
 }
@@ -24,7 +23,7 @@ struct State {
 impl Syncs {
     /// Returns when a sync has succeeded that began after this call did; says whether it was done
     /// here, or by another thread.
-    pub fn sync(&self, sync: impl FnOnce() -> io::Result<()>) -> Result<bool> {
+    pub fn sync(&self, sync: impl FnOnce() -> Result<()>) -> Result<bool> {
         let mut state = self.state();
         // One that is under way may have begun before what this thread has stored.
         let enough = state.started + 1;
@@ -43,14 +42,24 @@ impl Syncs {
         }
         state.started += 1;
         drop(state);
-        let result = sync();
-        state = self.state();
-        state.finished = state.started;
-        self.finished.notify_all();
-        let lost = "the pool cannot be written to its device, so that the latest changes may be \
-                    lost; open it again when the device is repaired";
-        state.failure = result.err().map(|reason| Error::system(lost, reason));
-        state.failure.clone().map_or(Ok(true), Err)
+        let mut under_way = UnderWay {
+            syncs: self,
+            result: Err(Error::damaged("a sync of the pool was broken off")),
+        };
+        under_way.result = sync();
+        drop(under_way);
+        self.outcome().map(|()| true)
+    }
+
+    /// How the last one ended.
+    pub fn outcome(&self) -> Result<()> {
+        self.state().failure.clone().map_or(Ok(()), Err)
+    }
+
+    /// Whether one is under way.
+    pub fn under_way(&self) -> bool {
+        let state = self.state();
+        state.finished != state.started
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -58,8 +67,24 @@ impl Syncs {
     }
 }
 
+/// A sync that is under way; nobody waits for it any longer when it is gone, even by a panic.
+struct UnderWay<'s> {
+    syncs: &'s Syncs,
+    result: Result<()>,
+}
+
+impl Drop for UnderWay<'_> {
+    fn drop(&mut self) {
+        let mut state = self.syncs.state();
+        state.finished = state.started;
+        state.failure = self.result.clone().err();
+        self.syncs.finished.notify_all();
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use std::panic::{AssertUnwindSafe, catch_unwind};
     use std::sync::atomic::{AtomicU64, Ordering};
     use std::thread;
     use std::time::Duration;
@@ -92,16 +117,20 @@ mod tests {
     }
 
     #[test]
+    fn after_a_panic_nobody_waits() {
+        let syncs = Syncs::default();
+        let panics = || syncs.sync(|| panic!("a test looks on"));
+        assert!(catch_unwind(AssertUnwindSafe(panics)).is_err());
+        assert!(!syncs.under_way());
+        syncs.sync(|| Ok(())).unwrap_err();
+    }
+
+    #[test]
     fn after_a_failure_nothing_succeeds_any_more() {
         let syncs = Syncs::default();
         assert_eq!(syncs.sync(|| Ok(())), Ok(true));
-        let failed = syncs.sync(|| Err(io::Error::from_raw_os_error(libc::EIO)));
-        assert!(
-            failed
-                .unwrap_err()
-                .to_string()
-                .contains("Input/output error")
-        );
-        syncs.sync(|| Ok(())).unwrap_err();
+        let failed = syncs.sync(|| Err(Error::damaged("the device is gone")));
+        assert_eq!(failed, Err(Error::damaged("the device is gone")));
+        assert_eq!(syncs.sync(|| Ok(())), failed);
     }
 }

@@ -1,0 +1,107 @@
+//! Appends to the journal, for all threads that wait.
+
+use std::ops::Range;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::entry::{self, Place};
+use crate::error::Result;
+use crate::layout::header;
+use crate::lock::lock;
+use crate::medium::lines::lines;
+use crate::medium::syncs::Syncs;
+use crate::medium::{Counts, Medium};
+
+/// The journal of a medium that is in use.
+pub(super) struct Writer {
+    /// Its bytes of the pool.
+    bytes: Range<u64>,
+    /// Lines that were flushed and are in no entry yet.
+    flushed: Mutex<Vec<Range<u64>>>,
+    /// At most one thread writes at a time, for all that wait.
+    writes: Syncs,
+    next: Mutex<Place>,
+    lines: AtomicU64,
+    fences: AtomicU64,
+}
+
+impl Writer {
+    /// A journal whose last generation was this.
+    pub fn new(bytes: Range<u64>, generation: u64) -> Self {
+        let offset = bytes.start;
+        Self {
+            bytes,
+            flushed: Mutex::default(),
+            writes: Syncs::default(),
+            next: Mutex::new(Place { offset, generation }),
+            lines: AtomicU64::new(0),
+            fences: AtomicU64::new(0),
+        }
+    }
+
+    /// The next fence is to make these bytes durable.
+    pub fn flush(&self, offset: u64, len: u64) {
+        let lines = lines(offset, len);
+        self.lines
+            .fetch_add(lines.end - lines.start, Ordering::Relaxed);
+        if !lines.is_empty() {
+            lock(&self.flushed).push(lines);
+        }
+    }
+
+    /// Makes durable what was flushed.
+    ///
+    /// # Errors
+    ///
+    /// The medium could not; nothing can be made durable after that.
+    pub fn fence<M: Medium>(&self, medium: &M) -> Result<()> {
+        self.fences.fetch_add(1, Ordering::Relaxed);
+        // In this order: what another thread has taken to write, it has begun to write before.
+        if lock(&self.flushed).is_empty() && !self.writes.under_way() {
+            return self.writes.outcome();
+        }
+        self.writes.sync(|| self.write(medium)).map(drop)
+    }
+
+    /// Lines and fences that were asked for.
+    pub fn counts(&self) -> Counts {
+        Counts {
+            lines: self.lines.load(Ordering::Relaxed),
+            fences: self.fences.load(Ordering::Relaxed),
+            ..Counts::default()
+        }
+    }
+
+    fn write<M: Medium>(&self, medium: &M) -> Result<()> {
+        let taken = std::mem::take(&mut *lock(&self.flushed));
+        let runs = entry::merge(taken);
+        if runs.is_empty() {
+            return Ok(());
+        }
+        let bytes = entry::bytes_of(&runs);
+        let place = *lock(&self.next);
+        if bytes > self.bytes.end - place.offset {
+            return self.checkpoint(medium);
+        }
+        let words = entry::encode(medium, place, &runs);
+        medium.write_through(place.offset, bytemuck::cast_slice(&words))?;
+        lock(&self.next).offset += bytes;
+        Ok(())
+    }
+
+    /// Writes everything to where it belongs, so that the journal begins anew.
+    fn checkpoint<M: Medium>(&self, medium: &M) -> Result<()> {
+        medium.sync()?;
+        self.renew(medium)
+    }
+
+    /// Begins anew: what is in the journal is of no generation that counts.
+    pub fn renew<M: Medium>(&self, medium: &M) -> Result<()> {
+        let mut next = lock(&self.next);
+        next.generation += 1;
+        next.offset = self.bytes.start;
+        let at = header::GENERATION_AT;
+        let word = header::encode_count(at, next.generation);
+        medium.write_through(at, &word.to_le_bytes())
+    }
+}
