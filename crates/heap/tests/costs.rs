@@ -1,11 +1,12 @@
 //! Golden counts: how many lines are flushed and how many fences are waited for by each call.
 
 use std::cell::Cell;
+use std::ops::Range;
 use std::sync::Arc;
 
 use terrace_heap::containers::{BTreeMap, HashMap, Queue, Vector};
 use terrace_heap::medium::simulated::{Granule, Simulated};
-use terrace_heap::{Counts, Heap, Options, Place, Ptr};
+use terrace_heap::{Counts, Heap, Mode, Options, Place, Ptr};
 
 type Bytes = [u64; 8];
 type TestHeap = Heap<Arc<Simulated>>;
@@ -272,4 +273,34 @@ fn entries_of_a_tree() {
     let batch = || small.batch(|batch| (0..100).try_for_each(|i| batch.insert(&i, &8).map(drop)));
     let (lines, fences) = cost(&heap, || batch().unwrap());
     assert!(lines < 100 * 2 && fences == 1, "{lines} {fences}");
+}
+
+/// Wherever its lines lie: they are in the journal.
+#[test]
+fn on_a_plain_file_an_operation_is_one_sync() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("pool");
+    let heap = Heap::create_with(path, 16 << 20, Mode::Synced, &Options::default()).unwrap();
+    let map = HashMap::<u64, Bytes>::open_with_capacity(&heap, "map", 2000).unwrap();
+    // Chunks are taken.
+    map.insert(&0, &[0; 8]).unwrap();
+    let before = heap.counts();
+    for key in 1..101 {
+        map.insert(&key, &[key; 8]).unwrap();
+    }
+    let each = heap.counts() - before;
+    assert_eq!((each.fences, each.syncs), (100, 100));
+    let batch = |keys: Range<u64>| {
+        let before = heap.counts();
+        map.batch(|batch| {
+            keys.into_iter()
+                .try_for_each(|key| batch.insert(&key, &[key; 8]).map(drop))
+        })
+        .unwrap();
+        heap.counts() - before
+    };
+    // A log is made.
+    batch(101..111);
+    let all = batch(111..211);
+    assert_eq!((all.fences, all.syncs), (1, 1), "{all:?}");
 }

@@ -67,10 +67,10 @@ fn write() {
     }
 }
 
-/// Every other time lines are flushed, which is faster than to sync a plain file.
+/// Every other time lines are flushed, which is faster than to write a journal.
 fn mode(seed: u64) -> Mode {
     match seed % 2 {
-        0 => Mode::Detected,
+        0 => Mode::Synced,
         _ => Mode::Lines,
     }
 }

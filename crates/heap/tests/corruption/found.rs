@@ -1,6 +1,6 @@
 //! What the format protects is found, bit by bit.
 
-use crate::pools::{CHUNK, CLOSED, LEFT, findings, items, look, number};
+use crate::pools::{CHUNK, CLOSED, JOURNALED, LEFT, findings, items, look, number};
 
 /// Bits of words, some of each.
 fn some_bits(words: impl Iterator<Item = u64>) -> impl Iterator<Item = u64> {
@@ -37,7 +37,7 @@ fn of(bytes: &[u8], what: &str) -> Vec<terrace_heap::dump::Item> {
 
 #[test]
 fn pools_that_are_whole_are_sound() {
-    for bytes in [&*CLOSED, &*LEFT] {
+    for bytes in [&*CLOSED, &*LEFT, &*JOURNALED] {
         assert_eq!(findings(bytes), []);
         look(bytes);
     }
@@ -46,6 +46,11 @@ fn pools_that_are_whole_are_sound() {
 #[test]
 fn the_header() {
     each_is_found(&CLOSED, "header", 80, words(0, 80));
+}
+
+#[test]
+fn the_words_about_the_journal() {
+    each_is_found(&JOURNALED, "header", 16, words(128, 16));
 }
 
 #[test]

@@ -26,17 +26,30 @@ const OPTIONS: Options = Options {
 };
 
 /// A pool that was closed.
-pub static CLOSED: LazyLock<Vec<u8>> = LazyLock::new(|| made(true));
+pub static CLOSED: LazyLock<Vec<u8>> = LazyLock::new(|| {
+    let (medium, heap) = made(whole());
+    drop(heap);
+    medium.bytes()
+});
 /// The same, left as it was by a program that ended in the middle.
-pub static LEFT: LazyLock<Vec<u8>> = LazyLock::new(|| made(false));
+pub static LEFT: LazyLock<Vec<u8>> = LazyLock::new(|| made(whole()).0.bytes());
+/// The same on a plain file, where a crash has kept nothing but what is in the journal.
+pub static JOURNALED: LazyLock<Vec<u8>> = LazyLock::new(|| {
+    let (medium, _heap) = made(whole().writing_pages());
+    let image = medium.crash_images(1, 1).next().unwrap();
+    image.bytes()
+});
 
-fn made(close: bool) -> Vec<u8> {
-    let medium = Arc::new(Simulated::new(CHUNKS * CHUNK, Granule::Line));
+fn whole() -> Simulated {
+    Simulated::new(CHUNKS * CHUNK, Granule::Line)
+}
+
+/// A pool in use.
+fn made(medium: Simulated) -> (Arc<Simulated>, SimulatedHeap) {
+    let medium = Arc::new(medium);
     let heap = Heap::create_on(Arc::clone(&medium), &OPTIONS).unwrap();
     fill(&heap).unwrap();
-    let bytes = medium.bytes();
-    drop(heap);
-    if close { medium.bytes() } else { bytes }
+    (medium, heap)
 }
 
 /// A list, a large object, some that were freed, a hash map, and transactions of both kinds, in all

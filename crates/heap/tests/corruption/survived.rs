@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use crate::pools::{CHUNK, CHUNKS, CLOSED, LEFT, look};
+use crate::pools::{CHUNK, CHUNKS, CLOSED, JOURNALED, LEFT, look};
 
 /// Something that happens to a pool.
 #[derive(Clone, Debug)]
@@ -125,10 +125,10 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
     #[test]
     fn damaged_pools_are_looked_at(
-        closed in any::<bool>(),
+        pool in prop::sample::select(vec![&CLOSED, &LEFT, &JOURNALED]),
         damages in prop::collection::vec(damage(), 1..5),
     ) {
-        let mut bytes = if closed { CLOSED.clone() } else { LEFT.clone() };
+        let mut bytes = pool.to_vec();
         damages.iter().for_each(|damage| damage.happen(&mut bytes));
         look(&bytes);
     }
@@ -142,12 +142,14 @@ proptest! {
 /// One bit of every word that is not zero.
 #[test]
 fn each_word_is_damaged() {
-    let filled = (0..LEFT.len())
-        .step_by(8)
-        .filter(|&at| LEFT[at..][..8] != [0; 8]);
-    for (i, at) in filled.enumerate().filter(|(i, _)| i % 3 == 0) {
-        let mut bytes = LEFT.clone();
-        bytes[at + i % 8] ^= 1 << (i / 8 % 8);
-        look(&bytes);
+    for (pool, every) in [(&LEFT, 3), (&JOURNALED, 9)] {
+        let filled = (0..pool.len())
+            .step_by(8)
+            .filter(|&at| pool[at..][..8] != [0; 8]);
+        for (i, at) in filled.enumerate().filter(|(i, _)| i % every == 0) {
+            let mut bytes = pool.to_vec();
+            bytes[at + i % 8] ^= 1 << (i / 8 % 8);
+            look(&bytes);
+        }
     }
 }

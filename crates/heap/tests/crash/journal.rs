@@ -105,8 +105,12 @@ fn crashes_of_a_short_program() {
         (1, Fill(2, 8)),
         (0, Set(2, 9)),
     ];
-    for granule in [Granule::Sector, Granule::Page] {
-        let (images, again) = (60, 2);
+    // Many crashes, and few but many of the recovery from each.
+    for (granule, images, again) in [
+        (Granule::Sector, 60, 0),
+        (Granule::Page, 60, 0),
+        (Granule::Sector, 4, 16),
+    ] {
         let effort = Effort {
             granule,
             images,
