@@ -11,15 +11,15 @@ WAYS = {
     "LMDB": ["unsynchronised"],
     "terrace": ["sized", "growing"],
 }
-# Ways on a plain file, each with the way that fills the table beforehand, and whether many puts share a commit.
+# Ways on a plain file, each with the way that fills the table beforehand, and which of the amounts is put.
 SYNCHRONOUS = {
-    "libpmemobj": {way: (way, False) for way in ("lean-transactions", "lean-actions")},
+    "libpmemobj": {way: (way, "slow") for way in ("lean-transactions", "lean-actions")},
     "LMDB": {
-        "synchronous": ("unsynchronised", False),
-        "synchronous-writemap": ("unsynchronised", False),
-        "batched": ("unsynchronised", True),
+        "synchronous": ("unsynchronised", "committed"),
+        "synchronous-writemap": ("unsynchronised", "slow"),
+        "batched": ("unsynchronised", "batched"),
     },
-    "terrace": {"synchronous": ("sized", False), "batched": ("sized", True)},
+    "terrace": {"synchronous": ("sized", "committed"), "batched": ("sized", "batched")},
 }
 # Operations on objects by themselves; to change a word without freeing takes a part of what freeing does.
 ALLOCATORS = {"libpmemobj": ("allocate", "free"), "terrace": ("allocate", "free", "set")}
@@ -29,15 +29,17 @@ THREADED = {"floor": ["two-fences", "one-fence"], "libpmemobj": ["lean-transacti
 
 @dataclass(frozen=True)
 class Amounts:
-    """How many operations: on a plain file with a commit each, with shared commits, and counted."""
+    """How many operations: on a plain file with a commit each, in ways that take a millisecond for it, with
+    shared commits, and counted. Those that are to be fast are enough to fill Terrace's journal."""
 
     committed: int
+    slow: int
     batched: int
     counted: int
 
 
-FULL = Amounts(committed=2_000, batched=50_000, counted=5_000)
-QUICK = Amounts(committed=100, batched=1_000, counted=200)
+FULL = Amounts(committed=50_000, slow=2_000, batched=200_000, counted=5_000)
+QUICK = Amounts(committed=100, slow=100, batched=1_000, counted=200)
 
 
 @dataclass(frozen=True)
@@ -92,8 +94,8 @@ def measured(entries, amounts):
         jobs += [Job(MEMORY, peer, way, entries, threads=2, steps=steps) for way in ways]
     jobs += [Job(MEMORY, peer, "allocator", entries, steps=(steps,)) for peer, steps in ALLOCATORS.items()]
     for peer, ways in SYNCHRONOUS.items():
-        for way, (filled, batched) in ways.items():
-            keys = last(entries, amounts.batched if batched else amounts.committed)
+        for way, (filled, amount) in ways.items():
+            keys = last(entries, getattr(amounts, amount))
             jobs.append(Job(FILE, peer, way, entries, filled=filled, steps=(("put",),), keys=keys))
     return jobs
 
