@@ -107,7 +107,7 @@ fn how_a_pool_is_filled() {
     let before = fs::read(pool.file()).expect("the pool");
     let text = pool.done(&["info", "app.pool"]);
     for line in [
-        "app.pool: 1.00 MiB, 256 chunks of 4.00 KiB; format version 1, 2 lanes",
+        "app.pool: 1.00 MiB, 256 chunks of 4.00 KiB; format version 2, 2 lanes",
         "it was closed: nothing is left to be recovered",
         "32 objects of 13.5 KiB in 17.4 KiB of slots and chunks (78 % filled), 2 of them large",
         "log of object records: 32 of 384 places hold one (8 %)",
@@ -226,7 +226,7 @@ fn a_pool_that_is_damaged_is_refused_with_a_sentence() {
         ),
         (
             8,
-            "the pool has format version 0, and this program knows 1".to_owned(),
+            "the pool has format version 0, and this program knows 1 to 2".to_owned(),
         ),
         (
             16,

@@ -145,7 +145,7 @@ impl<M: Medium> Dump<M> {
     fn header(&self) -> Item {
         let (pool, geometry) = (self.pool(), &self.pool().geometry);
         let fields = [
-            ("version", header::VERSION.into()),
+            ("version", header::version(&pool.load_words(0)).into()),
             ("chunk_bytes", geometry.chunk_bytes().into()),
             ("lanes", u64::from(geometry.lanes).into()),
             ("intents", u64::from(geometry.intents).into()),

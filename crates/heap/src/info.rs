@@ -115,7 +115,7 @@ pub fn info<M: Medium>(medium: M) -> Result<Info> {
     let unsettled = lanes(&space.pool).into_iter().zip(before).zip(0..);
     let unsettled = unsettled.filter(|((now, then), _)| now.0 > then.0);
     let mut info = Info {
-        version: header::VERSION,
+        version: header::version(&space.pool.load_words(0)),
         chunk_bytes: space.pool.geometry.chunk_bytes(),
         lanes: space.pool.geometry.lanes,
         chunks: Chunks::default(),

@@ -1,4 +1,4 @@
-//! The format: a pool that was made when it was version 1 must open for as long as that is the version.
+//! The format: pools that were made when it was version 1 or 2 must open.
 
 use std::sync::Arc;
 
@@ -11,10 +11,17 @@ type Numbers = [u64; 5];
 const CHUNK: u64 = 4096;
 const CHUNKS: u64 = 10;
 
-/// The words of the pool that are not 0: the offset of the first of a row, then the row.
-const GOLDEN: &str = "\
+/// The words of the pool that are not 0: the offset of the first of a row, then the row. The first 64
+/// bytes have the version.
+const VERSION_1: &str = "\
 0: 5041454852524554 f00010c00000001
 56: a6fadc13d093b3c7
+";
+const VERSION_2: &str = "\
+0: 5041454852524554 f00010c00000002
+56: d698dd9cea665120
+";
+const GOLDEN: &str = "\
 64: 600b00000000000a 72b3000000000006
 512: 5a1e000001000006 643d000001000005 40f8000001000301 53c0000001000003
 544: c87e000001000004
@@ -90,9 +97,15 @@ fn pool(rows: &str) -> Arc<Simulated> {
 }
 
 #[test]
-fn a_pool_of_version_1_opens() {
-    assert_eq!(check(pool(GOLDEN)), []);
-    let heap = Heap::open_on(pool(GOLDEN)).unwrap();
+fn pools_of_all_versions_open() {
+    for header in [VERSION_1, VERSION_2] {
+        opens(&format!("{header}{GOLDEN}"));
+    }
+}
+
+fn opens(rows: &str) {
+    assert_eq!(check(pool(rows)), []);
+    let heap = Heap::open_on(pool(rows)).unwrap();
     let roots = heap.roots();
     let names: Vec<_> = roots
         .iter()
@@ -110,5 +123,5 @@ fn a_pool_of_version_1_opens() {
 #[test]
 fn what_is_written_is_what_was_written() {
     let now = rows(&make().unwrap().bytes());
-    assert!(now == GOLDEN, "{now}");
+    assert!(now == format!("{VERSION_2}{GOLDEN}"), "{now}");
 }

@@ -9,8 +9,10 @@ use crate::error::{Error, Result};
 const MAGIC: u64 = u64::from_le_bytes(*b"TERRHEAP");
 /// "TERRREGN".
 const REGION_MAGIC: u64 = u64::from_le_bytes(*b"TERRREGN");
-/// Of the format; another one is refused.
-pub(crate) const VERSION: u64 = 2;
+/// Of the format. Version 1 had no journal, and is version 2 without one; others are refused.
+const VERSION: u64 = 2;
+/// The oldest that is known.
+const OLDEST: u64 = 1;
 
 /// Words of the part that never changes.
 pub(crate) const WORDS: usize = 8;
@@ -46,6 +48,11 @@ pub(crate) fn encode(geometry: &Geometry) -> [u64; WORDS] {
     words
 }
 
+/// Of the format, as a pool's first words say.
+pub(crate) fn version(words: &[u64; WORDS]) -> u64 {
+    u64::from(words[1] as u32)
+}
+
 /// What a pool's first words say.
 ///
 /// # Errors
@@ -57,10 +64,10 @@ pub(crate) fn decode(words: &[u64; WORDS]) -> Result<Geometry> {
             "this is no pool: it does not begin with TERRHEAP",
         ));
     }
-    let version = words[1] as u32;
-    if u64::from(version) != VERSION {
+    let version = version(words);
+    if !(OLDEST..=VERSION).contains(&version) {
         return Err(Error::damaged(format!(
-            "the pool has format version {version}, and this program knows {VERSION}"
+            "the pool has format version {version}, and this program knows {OLDEST} to {VERSION}"
         )));
     }
     let geometry = Geometry {
