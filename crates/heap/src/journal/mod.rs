@@ -26,8 +26,8 @@ use crate::medium::{Counts, Kind, Medium, WORD_BYTES};
 use entry::Place;
 use writer::Writer;
 
-/// The most bytes of a journal.
-const MAX_BYTES: u64 = 16 << 20;
+/// The most bytes of a journal: what replaying it adds to opening a pool is a tenth of a second.
+const MAX_BYTES: u64 = 64 << 20;
 /// A journal of so many bytes uses only whole huge pages.
 const LARGE_BYTES: u64 = 4 * HUGE_BYTES;
 /// A journal has at most one of so many chunks of the pool.
