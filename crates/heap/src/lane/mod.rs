@@ -5,6 +5,7 @@
 //! lane waits for another one.
 
 pub(crate) mod log;
+pub(crate) mod stamp;
 pub(crate) mod window;
 
 use std::cell::Cell;
@@ -47,6 +48,8 @@ pub(crate) struct Lane {
 pub(crate) struct State {
     /// The last operation that passed its fence.
     pub fenced: u64,
+    /// Of each lane, an operation up to which none is done again: the last that was seen.
+    past: Box<[u64]>,
     /// The thread that did it.
     thread: u64,
     /// Words that it has changed and that are still to be flushed.
@@ -78,8 +81,10 @@ pub(crate) struct Freed {
 impl Lanes {
     /// Lanes by the sequence up to which each is settled.
     pub fn new(settled: impl IntoIterator<Item = u64>) -> Self {
+        let settled: Box<[u64]> = settled.into_iter().collect();
+        let lane = |&own: &u64| Lane::new(own, settled.clone());
         Self {
-            lanes: settled.into_iter().map(Lane::new).collect(),
+            lanes: settled.iter().map(lane).collect(),
             used: AtomicUsize::new(0),
         }
     }
@@ -177,11 +182,13 @@ impl State {
 }
 
 impl Lane {
-    fn new(settled: u64) -> Self {
+    /// A lane that has settled all its operations, up to this one, as have the others.
+    fn new(settled: u64, past: Box<[u64]>) -> Self {
         Self {
             window: Window::new(settled),
             state: Mutex::new(State {
                 fenced: settled,
+                past,
                 thread: 0,
                 unflushed: Vec::new(),
                 cache: Cache::default(),
@@ -193,9 +200,7 @@ impl Lane {
             }),
         }
     }
-}
 
-impl Lane {
     /// Its state, if it comes free soon.
     fn hold_soon(&self) -> Option<MutexGuard<'_, State>> {
         let soon = Instant::now() + PATIENCE;
@@ -218,6 +223,14 @@ pub(crate) struct Held<'l> {
     pub index: usize,
     thread: u64,
     pub state: MutexGuard<'l, State>,
+}
+
+impl Drop for Held<'_> {
+    /// What the lane's operations have changed is there.
+    #[inline]
+    fn drop(&mut self) {
+        self.lane.window.leave(self.state.fenced);
+    }
 }
 
 impl Held<'_> {
@@ -320,10 +333,6 @@ impl Held<'_> {
         self.lane.window.settle_all(&space.pool, at)
     }
 
-    pub fn settled(&self) -> u64 {
-        self.lane.window.settled()
-    }
-
     /// An object is free from the operation that is under way on.
     #[inline]
     pub fn free_later(&mut self, object: u64, record: u64) {
@@ -338,14 +347,10 @@ impl Held<'_> {
     /// An object that was freed so long ago that nothing will free it again.
     #[inline]
     pub fn next_freed(&mut self) -> Option<Freed> {
-        let fenced = self.state.fenced;
-        let settled = self.settled();
-        let old = |freed: &Freed| freed.sequence + 2 <= fenced || freed.sequence <= settled;
-        let first = self.state.freed.front().is_some_and(old);
-        if first {
-            self.state.freed.pop_front()
-        } else {
-            None
+        let past = self.lane.window.past();
+        match self.state.freed.front() {
+            Some(freed) if freed.sequence <= past => self.state.freed.pop_front(),
+            _ => None,
         }
     }
 
