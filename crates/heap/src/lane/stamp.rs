@@ -71,3 +71,26 @@ impl Held<'_> {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::{Heap, Result};
+
+    #[test]
+    fn an_operation_is_over_when_its_lane_is_given_back() -> Result<()> {
+        let heap = Heap::anonymous(1 << 20)?;
+        let core = heap.core();
+        let mut held = core.hold();
+        let of_held = |lane: usize| {
+            let over = core.lanes.over();
+            over.iter().find(|stamp| stamp.lane == lane).copied()
+        };
+        let before = of_held(held.index);
+        held.fence(&core.space, &[])?;
+        let last = held.last();
+        assert_eq!(of_held(last.lane), before);
+        drop(held);
+        assert_eq!(of_held(last.lane), Some(last));
+        Ok(())
+    }
+}

@@ -1,5 +1,5 @@
 //! What a lane's last operations change, for threads of other lanes that are about to change the
-//! same.
+//! same. (Where `stamp` says whose operations may be in doubt, others' need not be looked at.)
 //!
 //! Let F be the last operation of a lane that passed its fence. A crash may have F - 1, F and, if it
 //! is under way, F + 1 carried out again. So another lane that changes what one of them names must

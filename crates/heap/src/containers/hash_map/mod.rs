@@ -291,8 +291,7 @@ impl<K: Pod, V: Pod, M: Medium> HashMap<K, V, M> {
         Ok(None)
     }
 
-    /// Gives an entry another value, and says which one it had. What was to be done by other lanes
-    /// was taken over.
+    /// Gives an entry another value, and says which one it had. The lane has taken over.
     fn replace(&self, held: &mut Held, stripe: &mut Stripe, entry: u64, value: &V) -> Result<V> {
         let (old, at) = (self.value(entry)?, self.value_at(entry));
         let new = words_of(value);
@@ -302,7 +301,7 @@ impl<K: Pod, V: Pod, M: Medium> HashMap<K, V, M> {
         let mut changes = Changes::default();
         match words.len() {
             0 => return Ok(old),
-            ..=MAX_PAIRS => changes.words = words,
+            1..=MAX_PAIRS => changes.words = words,
             _ => changes.objects = vec![(at, &new)],
         }
         stripe.last = Some(self.heap.core().commit_held(held, &mut changes)?);

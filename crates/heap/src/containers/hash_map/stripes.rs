@@ -1,5 +1,6 @@
 //! Locks in DRAM: each for the groups whose numbers end with the same bits, so that a group and the
-//! one that it splits off have the same.
+//! one that it splits off have the same. Each keeps the stamp of the last operation under it
+//! (`crate::lane::stamp`): who holds it takes over from that one, and leaves his own.
 
 use std::slice;
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
