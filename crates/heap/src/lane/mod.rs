@@ -1,4 +1,5 @@
 //! Lanes: threads that work at the same time each hold one, and share nothing else that they write.
+//! What one may do again after a crash another one looks at (`window`), or needs not (`stamp`).
 //!
 //! Order of locks: whatever protects the user's data, then the state of one lane, then one of those
 //! that are held for moments only: a window's, an allocator's, the free chunks'. Nobody who holds a
@@ -20,7 +21,7 @@ use crate::error::Result;
 use crate::layout::chunk::Use;
 use crate::layout::record::RECORD_BYTES;
 use crate::lock::lock;
-use crate::medium::{Medium, WORD_BYTES};
+use crate::medium::{LINE_BYTES, Medium, WORD_BYTES};
 
 use log::Log;
 use window::{Range, Window};
@@ -52,7 +53,7 @@ pub(crate) struct State {
     past: Box<[u64]>,
     /// The thread that did it.
     thread: u64,
-    /// Words that it has changed and that are still to be flushed.
+    /// Words that it has changed, of each line one, and that are still to be flushed.
     unflushed: Vec<u64>,
     /// Slots for objects.
     pub cache: Cache,
@@ -317,7 +318,14 @@ impl Held<'_> {
     pub fn set_words<M: Medium>(&mut self, space: &Space<M>, words: &[(u64, u64)]) {
         for &(offset, value) in words {
             space.pool.medium.store_word(offset, value);
-            self.state.unflushed.push(offset);
+            let line = offset / LINE_BYTES;
+            let unflushed = &mut self.state.unflushed;
+            if unflushed
+                .last()
+                .is_none_or(|last| last / LINE_BYTES != line)
+            {
+                unflushed.push(offset);
+            }
         }
     }
 

@@ -7,7 +7,7 @@ use crate::lane::stamp::Stamp;
 use crate::lane::window::Range;
 use crate::layout::intent::{Commit, Intent, MAX_PAIRS, MAX_RECORDS};
 use crate::layout::record::{MAX_BYTES, Record};
-use crate::medium::{Medium, WORD_BYTES};
+use crate::medium::{LINE_BYTES, Medium, WORD_BYTES};
 use crate::operation::{Core, Object, check_of};
 
 use super::State;
@@ -146,13 +146,14 @@ impl<M: Medium> Core<M> {
         self.carry_out(held, changes, &freed)
     }
 
-    /// Adds the words that make the records of freed objects none. A lane is held, so that they stay
-    /// where they are.
+    /// Adds the words that make the records of freed objects none, and has all in ascending order. A
+    /// lane is held, so that they stay where they are.
     fn make_none(&self, changes: &mut Changes) -> Result<Vec<Object>> {
         let freed = changes.freed.iter().map(|&offset| self.object(offset));
         let freed: Vec<Object> = freed.collect::<Result<_>>()?;
         let none = freed.iter().map(|object| (object.check_word(), 0));
         changes.words.extend(none);
+        changes.words.sort_unstable();
         Ok(freed)
     }
 
@@ -231,8 +232,9 @@ impl<M: Medium> Core<M> {
                 of_intent: true,
                 contents: checked(len).then(|| check_of(&self.space, object, len)),
             };
-            self.store_record(place, &record);
+            pool.store_words(place, &record.encode(place));
         }
+        self.flush_lines(places.iter().copied());
         Ok(())
     }
 
@@ -262,7 +264,19 @@ impl<M: Medium> Core<M> {
         }
         for &(offset, value) in &changes.words {
             pool.medium.store_word(offset, value);
-            pool.medium.flush(offset, WORD_BYTES);
+        }
+        self.flush_lines(changes.words.iter().map(|&(offset, _)| offset));
+    }
+
+    /// Flushes the lines in which these lie; those that follow each other in one line, once.
+    fn flush_lines(&self, offsets: impl Iterator<Item = u64>) {
+        let mut last = None;
+        for offset in offsets {
+            let line = Some(offset / LINE_BYTES);
+            if last != line {
+                self.space.pool.medium.flush(offset, WORD_BYTES);
+            }
+            last = line;
         }
     }
 }
