@@ -292,6 +292,8 @@ impl<K: Pod, V: Pod, M: Medium> HashMap<K, V, M> {
     }
 
     /// Gives an entry another value, and says which one it had. The lane has taken over.
+    /// It is not a part of `put`, where most of the time it would only be in the way.
+    #[inline(never)]
     fn replace(&self, held: &mut Held, stripe: &mut Stripe, entry: u64, value: &V) -> Result<V> {
         let (old, at) = (self.value(entry)?, self.value_at(entry));
         let new = words_of(value);
