@@ -85,7 +85,11 @@ impl<M: Medium> Core<M> {
     ///
     /// There is no room, or a fence failed.
     pub fn publish(&self, new: &Publication) -> Result<u64> {
-        self.with_room(|| self.publish_held(&mut self.hold(), new))
+        self.with_room(|| {
+            let mut held = self.hold();
+            held.settle_others(&self.space, &[Range::word(new.destination)])?;
+            self.publish_held(&mut held, new)
+        })
     }
 
     /// Does something once more if the pool was full and compaction has made room. The caller holds
@@ -95,7 +99,7 @@ impl<M: Medium> Core<M> {
     ///
     /// What `work` returns; the pool is damaged, or a fence failed.
     #[inline]
-    pub fn with_room<R>(&self, work: impl Fn() -> Result<R>) -> Result<R> {
+    pub fn with_room<R>(&self, mut work: impl FnMut() -> Result<R>) -> Result<R> {
         match work() {
             Err(error) if error.cause == Cause::Full => match self.compact()? {
                 0 => Err(error),
@@ -105,7 +109,8 @@ impl<M: Medium> Core<M> {
         }
     }
 
-    /// As [`Core::publish`] by the next operation of a lane, and if the pool is full it is.
+    /// As [`Core::publish`] by the next operation of a lane, and if the pool is full it is. The caller
+    /// has settled what other lanes may do again to the destination.
     ///
     /// # Errors
     ///
@@ -113,8 +118,6 @@ impl<M: Medium> Core<M> {
     #[inline]
     pub fn publish_held(&self, held: &mut Held, new: &Publication) -> Result<u64> {
         let space = &self.space;
-        let destination = Range::word(new.destination);
-        held.settle_others(space, &[destination])?;
         let bytes = new.contents.bytes().next_multiple_of(UNIT);
         let room = self.reserve(held, bytes)?;
         let place = match held.take_record(space) {
@@ -140,7 +143,7 @@ impl<M: Medium> Core<M> {
             offset: room.offset,
             len: bytes,
         };
-        held.fence(space, &[destination, object])?;
+        held.fence(space, &[Range::word(new.destination), object])?;
         held.set_words(space, &[(new.destination, record.pointer())]);
         self.set_record(room.offset, place);
         Ok(room.offset)
@@ -153,38 +156,42 @@ impl<M: Medium> Core<M> {
     ///
     /// There is no such object, or a fence failed.
     pub fn change(&self, words: &[(u64, u64)], freed: Option<u64>) -> Result<()> {
-        self.change_held(&mut self.hold(), words, freed)
+        let mut held = self.hold();
+        let mut touched = [Range::word(0); MAX_PAIRS];
+        for (range, &(offset, _)) in touched.iter_mut().zip(words) {
+            *range = Range::word(offset);
+        }
+        let mut count = words.len();
+        let freed = freed.map(|offset| self.object(offset)).transpose()?;
+        if let Some(object) = freed {
+            touched[count] = object.range();
+            count += 1;
+        }
+        held.settle_others(&self.space, &touched[..count])?;
+        self.change_held(&mut held, words, freed)
     }
 
-    /// As [`Core::change`] by the next operation of a lane.
+    /// As [`Core::change`] by the next operation of a lane, which was held since the object was
+    /// looked for. The caller has settled what other lanes may do again to the words and the object.
     ///
     /// # Errors
     ///
-    /// As [`Core::change`].
+    /// A fence failed.
     #[inline]
     pub fn change_held(
         &self,
         held: &mut Held,
         words: &[(u64, u64)],
-        freed: Option<u64>,
+        freed: Option<Object>,
     ) -> Result<()> {
-        // Where records lie is certain only while a lane is held: compaction holds all.
-        let freed = freed.map(|offset| self.object(offset)).transpose()?;
         let mut pairs = [(0, 0); MAX_PAIRS];
-        let mut touched = [Range::word(0); MAX_PAIRS];
-        let mut effects = [Range::word(0); MAX_PAIRS];
         let mut count = words.len();
         pairs[..count].copy_from_slice(words);
-        for (i, &(offset, _)) in words.iter().enumerate() {
-            (touched[i], effects[i]) = (Range::word(offset), Range::word(offset));
-        }
         if let Some(object) = freed {
             pairs[count] = (object.check_word(), 0);
-            touched[count] = object.range();
-            effects[count] = Range::word(object.check_word());
             count += 1;
         }
-        held.settle_others(&self.space, &touched[..count])?;
+        let effects = pairs.map(|(offset, _)| Range::word(offset));
         let records = 0;
         let intent = Intent::Words {
             pairs,
@@ -423,7 +430,8 @@ impl<M: Medium> Core<M> {
         }
     }
 
-    /// The object that begins at an offset. Where its record lies is certain while a lane is held.
+    /// The object that begins at an offset. Where its record lies is certain while a lane is held:
+    /// compaction holds all.
     ///
     /// # Errors
     ///

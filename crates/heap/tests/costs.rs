@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use terrace_heap::containers::{BTreeMap, HashMap, Queue, Vector};
 use terrace_heap::medium::simulated::{Granule, Simulated};
-use terrace_heap::{Counts, Heap, Mode, Options, Place, Ptr};
+use terrace_heap::{Counts, Heap, Mode, Options, Place, Ptr, use_lane};
 
 type Bytes = [u64; 8];
 type TestHeap = Heap<Arc<Simulated>>;
@@ -143,6 +143,60 @@ fn puts_and_deletes_of_64_bytes() {
         assert_eq!(cost(&heap, get), (0, 0));
         let delete = || assert!(map.remove(&[key; 8]).unwrap().is_some());
         assert_eq!(cost(&heap, delete), (3, 1), "{key}");
+    }
+}
+
+/// An intent and the line of a word. More words are logged as an object: an entry and a line for its
+/// data, and the two lines in which the value is.
+#[test]
+fn values_that_are_replaced() {
+    let heap = heap();
+    let small = HashMap::<u64, u64, _>::open(&heap, "small").unwrap();
+    let large = HashMap::<Bytes, Bytes, _>::open(&heap, "large").unwrap();
+    small.insert(&1, &0).unwrap();
+    large.insert(&[1; 8], &[0; 8]).unwrap();
+    let replace = |value| assert!(large.insert(&[1; 8], &value).unwrap().is_some());
+    // The first one with a log takes its chunk.
+    replace([1; 8]);
+    for value in 2..20 {
+        let word = || assert!(small.insert(&1, &value).unwrap().is_some());
+        assert_eq!(cost(&heap, word), (2, 1));
+        // Now and then the entry in the log is on two lines.
+        let (lines, fences) = cost(&heap, || replace([value; 8]));
+        assert!((5..=6).contains(&lines) && fences == 1, "{lines} {fences}");
+        assert_eq!(cost(&heap, || replace([value; 8])), (0, 0));
+    }
+}
+
+/// Of 1024 stripes one's last operation is nearly always long past, so that a put costs what it does
+/// alone.
+#[test]
+fn puts_of_two_lanes() {
+    let heap = heap();
+    let map = HashMap::<Bytes, Bytes, _>::open_with_capacity(&heap, "map", 14 << 10).unwrap();
+    let put = |key: u64| {
+        use_lane(key as usize % 2);
+        assert_eq!(map.insert(&[key; 8], &[key; 8]), Ok(None));
+    };
+    (0..4).for_each(put);
+    let alone = |&key: &u64| cost_alone(&heap, || put(key)) == (5, 1);
+    // Two come right after the other lane's under the same stripe, and one takes a chunk.
+    assert_eq!((4..160).filter(alone).count(), 156 - 3);
+}
+
+/// Under one stripe each put settles the last two of the other lane: their entries and slots, and
+/// that they are.
+#[test]
+fn puts_of_two_lanes_that_take_turns() {
+    let heap = heap();
+    let map = HashMap::<Bytes, Bytes, _>::open_with_capacity(&heap, "map", 14).unwrap();
+    let put = |key: u64| {
+        use_lane(key as usize % 2);
+        assert_eq!(map.insert(&[key; 8], &[key; 8]), Ok(None));
+    };
+    (0..4).for_each(put);
+    for key in 4..10 {
+        assert_eq!(cost_alone(&heap, || put(key)), (5 + 2 * 4 + 1, 3), "{key}");
     }
 }
 

@@ -1,10 +1,12 @@
 //! Lanes: threads that work at the same time each hold one, and share nothing else that they write.
+//! What one may do again after a crash another one looks at (`window`), or needs not (`stamp`).
 //!
 //! Order of locks: whatever protects the user's data, then the state of one lane, then one of those
 //! that are held for moments only: a window's, an allocator's, the free chunks'. Nobody who holds a
 //! lane waits for another one.
 
 pub(crate) mod log;
+pub(crate) mod stamp;
 pub(crate) mod window;
 
 use std::cell::Cell;
@@ -19,7 +21,7 @@ use crate::error::Result;
 use crate::layout::chunk::Use;
 use crate::layout::record::RECORD_BYTES;
 use crate::lock::lock;
-use crate::medium::{Medium, WORD_BYTES};
+use crate::medium::{LINE_BYTES, Medium, WORD_BYTES};
 
 use log::Log;
 use window::{Range, Window};
@@ -47,9 +49,11 @@ pub(crate) struct Lane {
 pub(crate) struct State {
     /// The last operation that passed its fence.
     pub fenced: u64,
+    /// Of each lane, an operation up to which none is done again: the last that was seen.
+    past: Box<[u64]>,
     /// The thread that did it.
     thread: u64,
-    /// Words that it has changed and that are still to be flushed.
+    /// Words that it has changed, of each line one, and that are still to be flushed.
     unflushed: Vec<u64>,
     /// Slots for objects.
     pub cache: Cache,
@@ -78,8 +82,10 @@ pub(crate) struct Freed {
 impl Lanes {
     /// Lanes by the sequence up to which each is settled.
     pub fn new(settled: impl IntoIterator<Item = u64>) -> Self {
+        let settled: Box<[u64]> = settled.into_iter().collect();
+        let lane = |&own: &u64| Lane::new(own, settled.clone());
         Self {
-            lanes: settled.into_iter().map(Lane::new).collect(),
+            lanes: settled.iter().map(lane).collect(),
             used: AtomicUsize::new(0),
         }
     }
@@ -177,11 +183,13 @@ impl State {
 }
 
 impl Lane {
-    fn new(settled: u64) -> Self {
+    /// A lane that has settled all its operations, up to this one, as have the others.
+    fn new(settled: u64, past: Box<[u64]>) -> Self {
         Self {
             window: Window::new(settled),
             state: Mutex::new(State {
                 fenced: settled,
+                past,
                 thread: 0,
                 unflushed: Vec::new(),
                 cache: Cache::default(),
@@ -193,9 +201,7 @@ impl Lane {
             }),
         }
     }
-}
 
-impl Lane {
     /// Its state, if it comes free soon.
     fn hold_soon(&self) -> Option<MutexGuard<'_, State>> {
         let soon = Instant::now() + PATIENCE;
@@ -218,6 +224,14 @@ pub(crate) struct Held<'l> {
     pub index: usize,
     thread: u64,
     pub state: MutexGuard<'l, State>,
+}
+
+impl Drop for Held<'_> {
+    /// What the lane's operations have changed is there.
+    #[inline]
+    fn drop(&mut self) {
+        self.lane.window.leave(self.state.fenced);
+    }
 }
 
 impl Held<'_> {
@@ -304,7 +318,14 @@ impl Held<'_> {
     pub fn set_words<M: Medium>(&mut self, space: &Space<M>, words: &[(u64, u64)]) {
         for &(offset, value) in words {
             space.pool.medium.store_word(offset, value);
-            self.state.unflushed.push(offset);
+            let line = offset / LINE_BYTES;
+            let unflushed = &mut self.state.unflushed;
+            if unflushed
+                .last()
+                .is_none_or(|last| last / LINE_BYTES != line)
+            {
+                unflushed.push(offset);
+            }
         }
     }
 
@@ -318,10 +339,6 @@ impl Held<'_> {
         self.fence_effects(space)?;
         let at = space.pool.geometry.settled_of(self.index);
         self.lane.window.settle_all(&space.pool, at)
-    }
-
-    pub fn settled(&self) -> u64 {
-        self.lane.window.settled()
     }
 
     /// An object is free from the operation that is under way on.
@@ -338,14 +355,10 @@ impl Held<'_> {
     /// An object that was freed so long ago that nothing will free it again.
     #[inline]
     pub fn next_freed(&mut self) -> Option<Freed> {
-        let fenced = self.state.fenced;
-        let settled = self.settled();
-        let old = |freed: &Freed| freed.sequence + 2 <= fenced || freed.sequence <= settled;
-        let first = self.state.freed.front().is_some_and(old);
-        if first {
-            self.state.freed.pop_front()
-        } else {
-            None
+        let past = self.lane.window.past();
+        match self.state.freed.front() {
+            Some(freed) if freed.sequence <= past => self.state.freed.pop_front(),
+            _ => None,
         }
     }
 

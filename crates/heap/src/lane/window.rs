@@ -1,5 +1,5 @@
 //! What a lane's last operations change, for threads of other lanes that are about to change the
-//! same.
+//! same. (Where `stamp` says whose operations may be in doubt, others' need not be looked at.)
 //!
 //! Let F be the last operation of a lane that passed its fence. A crash may have F - 1, F and, if it
 //! is under way, F + 1 carried out again. So another lane that changes what one of them names must
@@ -61,7 +61,7 @@ impl Range {
     }
 }
 
-/// One cache line that the lane writes and all others read.
+/// What a lane writes and others read: all that they look at often is in its first cache line.
 #[repr(align(64))]
 pub(crate) struct Window {
     /// F.
@@ -70,6 +70,8 @@ pub(crate) struct Window {
     settled: AtomicU64,
     /// Of each operation that is kept, by its sequence modulo [`KEPT`].
     ranges: [[AtomicU64; RANGES]; KEPT],
+    /// The last operation that is over: F, or F - 1 while F changes what it names.
+    over: AtomicU64,
     /// The ranges of those that did not fit; held by whoever settles.
     wide: Mutex<[Vec<Range>; KEPT]>,
 }
@@ -81,12 +83,31 @@ impl Window {
             fenced: AtomicU64::new(settled),
             settled: AtomicU64::new(settled),
             ranges: Default::default(),
+            over: AtomicU64::new(settled),
             wide: Mutex::default(),
         }
     }
 
-    pub fn settled(&self) -> u64 {
+    fn settled(&self) -> u64 {
         self.settled.load(Ordering::Acquire)
+    }
+
+    /// The operation up to which none is ever done again.
+    #[inline]
+    pub fn past(&self) -> u64 {
+        let fenced = self.fenced.load(Ordering::Acquire);
+        fenced.saturating_sub(2).max(self.settled())
+    }
+
+    /// The last operation that has made all its changes.
+    pub fn over(&self) -> u64 {
+        self.over.load(Ordering::Acquire)
+    }
+
+    /// The operations up to this one have made their changes.
+    #[inline]
+    pub fn leave(&self, sequence: u64) {
+        self.over.store(sequence, Ordering::Release);
     }
 
     /// An operation has passed its fence and is going to change these.
@@ -175,8 +196,36 @@ impl Window {
         let Some(&target) = last.iter().find(concerns) else {
             return Ok(());
         };
+        self.settle_kept(pool, at, &wide, target)
+    }
+
+    /// Makes certain that no operation up to this one, which is over, is ever done again. `at` is
+    /// where the pool says what is settled.
+    ///
+    /// # Errors
+    ///
+    /// A fence failed.
+    #[cold]
+    pub fn settle_up_to<M: Medium>(&self, pool: &Pool<M>, at: u64, sequence: u64) -> Result<()> {
+        let wide = lock(&self.wide);
+        match sequence > self.settled.load(Ordering::Relaxed) {
+            true => self.settle_kept(pool, at, &wide, sequence),
+            false => Ok(()),
+        }
+    }
+
+    /// Flushes what the last operations up to this one have changed, and settles them.
+    fn settle_kept<M: Medium>(
+        &self,
+        pool: &Pool<M>,
+        at: u64,
+        wide: &[Vec<Range>; KEPT],
+        target: u64,
+    ) -> Result<()> {
+        let fenced = self.fenced.load(Ordering::Acquire);
+        let last = [fenced, fenced.saturating_sub(1)];
         for sequence in last.into_iter().filter(|&sequence| sequence <= target) {
-            for range in self.kept(&wide, sequence) {
+            for range in self.kept(wide, sequence) {
                 pool.medium.flush(range.offset, range.len);
             }
         }

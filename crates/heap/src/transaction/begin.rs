@@ -6,6 +6,7 @@ use std::rc::Rc;
 
 use crate::error::{Error, Result};
 use crate::heap::Heap;
+use crate::lane::stamp::Stamp;
 use crate::medium::Medium;
 
 use super::in_place::InPlace;
@@ -163,15 +164,29 @@ impl<M: Medium> Transaction<'_, M> {
     ///
     /// A part of it was dropped, or has not ended; it is a part of one that has ended; what is freed
     /// is no object, there is no room for the log, or a fence failed. Then nothing has happened.
-    pub fn commit(mut self) -> Result<()> {
-        if !self.nested {
-            self.expect_whole()?;
-            self.state()?.commit(self.heap.core())?;
-        } else if self.shared.ended.get() {
-            return Err(ended());
-        }
+    pub fn commit(self) -> Result<()> {
+        self.commit_over(&[]).map(drop)
+    }
+
+    /// As [`Transaction::commit`] by a lane that takes over from these operations ([`Held::take_over`]);
+    /// says by which operation, if it has changed anything and is no part of another.
+    ///
+    /// [`Held::take_over`]: crate::lane::Held::take_over
+    ///
+    /// # Errors
+    ///
+    /// As [`Transaction::commit`].
+    pub(crate) fn commit_over(mut self, last: &[Stamp]) -> Result<Option<Stamp>> {
+        let done = match self.nested {
+            false => {
+                self.expect_whole()?;
+                self.state()?.commit(self.heap.core(), last)?
+            }
+            true if self.shared.ended.get() => return Err(ended()),
+            true => None,
+        };
         self.committed = true;
-        Ok(())
+        Ok(done)
     }
 
     /// Whether all parts have ended well.

@@ -3,15 +3,17 @@
 use crate::error::{Error, Result};
 use crate::lane::Held;
 use crate::lane::log::{Need, OBJECT_ENTRY, WORD_ENTRY};
+use crate::lane::stamp::Stamp;
 use crate::lane::window::Range;
 use crate::layout::intent::{Commit, Intent, MAX_PAIRS, MAX_RECORDS};
 use crate::layout::record::{MAX_BYTES, Record};
-use crate::medium::{Medium, WORD_BYTES};
+use crate::medium::{LINE_BYTES, Medium, WORD_BYTES};
 use crate::operation::{Core, Object, check_of};
 
 use super::State;
 
 /// What a commit changes, sorted out.
+#[derive(Default)]
 pub(crate) struct Changes<'a> {
     /// Single words; the commit adds those that make records none.
     pub words: Vec<(u64, u64)>,
@@ -55,51 +57,75 @@ impl<'a> Changes<'a> {
         }
     }
 
-    /// Whatever is named by the operation until it is settled.
-    fn ranges(&self) -> Vec<Range> {
+    /// What is changed in place.
+    fn changed(&self) -> impl Iterator<Item = Range> {
         let words = self.words.iter().map(|&(offset, _)| Range::word(offset));
         let objects = self.objects.iter().map(|&(offset, words)| Range {
             offset,
             len: words.len() as u64 * WORD_BYTES,
         });
+        words.chain(objects)
+    }
+
+    /// Whatever is named by the operation until it is settled.
+    fn ranges(&self) -> Vec<Range> {
         let new = self.new.iter().map(|&(offset, len)| Range { offset, len });
-        words.chain(objects).chain(new).collect()
+        self.changed().chain(new).collect()
     }
 }
 
 impl<'h> State<'h> {
-    /// Carries out what was done so far. If that fails, it can still be undone.
-    pub(super) fn commit<M: Medium>(&mut self, core: &'h Core<M>) -> Result<()> {
-        match self.in_place.take() {
+    /// Carries out what was done so far, by a lane that takes over from these operations, and says
+    /// by which one, if anything was done. If that fails, it can still be undone.
+    pub(super) fn commit<M: Medium>(
+        &mut self,
+        core: &'h Core<M>,
+        last: &[Stamp],
+    ) -> Result<Option<Stamp>> {
+        let done = match self.in_place.take() {
             Some(mut in_place) => {
-                let done = in_place.commit(core, &mut Changes::new(self));
+                let done = in_place.commit(core, last, &mut Changes::new(self));
                 if done.is_err() {
                     self.in_place = Some(in_place);
-                    return done;
                 }
+                done.map(Some)
             }
-            None => core.commit(&mut core.hold(), &mut Changes::new(self))?,
-        }
+            None => {
+                let mut held = core.hold();
+                held.take_over(&core.space, last)?;
+                core.commit(&mut held, &mut Changes::new(self))
+            }
+        }?;
         self.new.clear();
-        Ok(())
+        Ok(done)
     }
 }
 
 impl<M: Medium> Core<M> {
-    /// Carries changes out as the next operation of a lane.
+    /// Carries changes out as the next operation of a lane, and says which one it is, if there are
+    /// any.
     ///
     /// # Errors
     ///
     /// What is freed is no object, there is no room for the log, or a fence failed.
-    pub(crate) fn commit(&self, held: &mut Held, changes: &mut Changes) -> Result<()> {
+    pub(crate) fn commit(&self, held: &mut Held, changes: &mut Changes) -> Result<Option<Stamp>> {
         if changes.is_empty() {
-            return Ok(());
+            return Ok(None);
         }
         let freed = self.make_none(changes)?;
-        if !changes.is_small() {
-            held.make_room(&self.space, changes.need())?;
-        }
-        self.carry_out(held, changes, &freed)
+        self.settle_others(held, changes, &freed)?;
+        self.log_and_carry_out(held, changes, &freed).map(Some)
+    }
+
+    /// As [`Core::commit`] of changes of which the caller has settled what other lanes may do again
+    /// to them, and of which there are some.
+    ///
+    /// # Errors
+    ///
+    /// As [`Core::commit`].
+    pub(crate) fn commit_held(&self, held: &mut Held, changes: &mut Changes) -> Result<Stamp> {
+        let freed = self.make_none(changes)?;
+        self.log_and_carry_out(held, changes, &freed)
     }
 
     /// As `commit`, for what was changed in place: an intent is needed even if nothing is left to
@@ -109,37 +135,55 @@ impl<M: Medium> Core<M> {
     ///
     /// There is no room in the log, which still holds what may have to be put back; what is freed is
     /// no object, or a fence failed.
-    pub(super) fn commit_in_place(&self, held: &mut Held, changes: &mut Changes) -> Result<()> {
+    pub(super) fn commit_in_place(&self, held: &mut Held, changes: &mut Changes) -> Result<Stamp> {
         let freed = self.make_none(changes)?;
         if !changes.is_small() && !held.state.log.has(changes.need()) {
             return Err(Error::usage(
                 "a transaction that changes objects in place frees more than its log holds",
             ));
         }
+        self.settle_others(held, changes, &freed)?;
         self.carry_out(held, changes, &freed)
     }
 
-    /// Adds the words that make the records of freed objects none. A lane is held, so that they stay
-    /// where they are.
+    /// Adds the words that make the records of freed objects none, and has all in ascending order. A
+    /// lane is held, so that they stay where they are.
     fn make_none(&self, changes: &mut Changes) -> Result<Vec<Object>> {
         let freed = changes.freed.iter().map(|&offset| self.object(offset));
         let freed: Vec<Object> = freed.collect::<Result<_>>()?;
         let none = freed.iter().map(|object| (object.check_word(), 0));
         changes.words.extend(none);
+        changes.words.sort_unstable();
         Ok(freed)
     }
 
-    /// There is room in the log.
-    fn carry_out(&self, held: &mut Held, changes: &Changes, freed: &[Object]) -> Result<()> {
-        let ranges = changes.ranges();
-        held.settle_others(&self.space, &ranges)?;
-        let touched: Vec<Range> = freed.iter().map(Object::range).collect();
-        held.settle_others(&self.space, &touched)?;
+    /// Settles what other lanes may do again to what is changed or freed.
+    fn settle_others(&self, held: &Held, changes: &Changes, freed: &[Object]) -> Result<()> {
+        let freed = freed.iter().map(Object::range);
+        let touched: Vec<Range> = changes.changed().chain(freed).collect();
+        held.settle_others(&self.space, &touched)
+    }
+
+    /// Nothing of what is named is done again by other lanes.
+    fn log_and_carry_out(
+        &self,
+        held: &mut Held,
+        changes: &Changes,
+        freed: &[Object],
+    ) -> Result<Stamp> {
+        if !changes.is_small() {
+            held.make_room(&self.space, changes.need())?;
+        }
+        self.carry_out(held, changes, freed)
+    }
+
+    /// As `log_and_carry_out`, where there is room in the log.
+    fn carry_out(&self, held: &mut Held, changes: &Changes, freed: &[Object]) -> Result<Stamp> {
         let places = self.take_places(held, changes.new.len())?;
         self.store_new(held, changes, &places)?;
         let intent = self.intent(held, changes);
         self.store_intent(held, &intent);
-        held.fence(&self.space, &ranges)?;
+        held.fence(&self.space, &changes.ranges())?;
         self.apply(changes);
         for (&(object, _), &place) in changes.new.iter().zip(&places) {
             self.set_record(object, place);
@@ -147,7 +191,7 @@ impl<M: Medium> Core<M> {
         for &object in freed {
             self.free(held, object);
         }
-        Ok(())
+        Ok(held.last())
     }
 
     /// Places for records; all of them, or none.
@@ -188,8 +232,9 @@ impl<M: Medium> Core<M> {
                 of_intent: true,
                 contents: checked(len).then(|| check_of(&self.space, object, len)),
             };
-            self.store_record(place, &record);
+            pool.store_words(place, &record.encode(place));
         }
+        self.flush_lines(places.iter().copied());
         Ok(())
     }
 
@@ -219,7 +264,19 @@ impl<M: Medium> Core<M> {
         }
         for &(offset, value) in &changes.words {
             pool.medium.store_word(offset, value);
-            pool.medium.flush(offset, WORD_BYTES);
+        }
+        self.flush_lines(changes.words.iter().map(|&(offset, _)| offset));
+    }
+
+    /// Flushes the lines in which these lie; those that follow each other in one line, once.
+    fn flush_lines(&self, offsets: impl Iterator<Item = u64>) {
+        let mut last = None;
+        for offset in offsets {
+            let line = Some(offset / LINE_BYTES);
+            if last != line {
+                self.space.pool.medium.flush(offset, WORD_BYTES);
+            }
+            last = line;
         }
     }
 }

@@ -5,6 +5,7 @@ use crate::checksum::Checksum;
 use crate::error::{Error, Result};
 use crate::lane::Held;
 use crate::lane::log::{Need, UNDO_ENTRY};
+use crate::lane::stamp::Stamp;
 use crate::lane::window::Range;
 use crate::layout::intent::Intent;
 use crate::medium::{Medium, WORD_BYTES};
@@ -77,8 +78,15 @@ impl<'h> InPlace<'h> {
         }
     }
 
-    /// What was changed becomes durable, then the intent that says that it stays.
-    pub fn commit<M: Medium>(&mut self, core: &Core<M>, changes: &mut Changes) -> Result<()> {
+    /// What was changed becomes durable, then the intent that says that it stays; says of which
+    /// operation it is, which takes over from these.
+    pub fn commit<M: Medium>(
+        &mut self,
+        core: &Core<M>,
+        last: &[Stamp],
+        changes: &mut Changes,
+    ) -> Result<Stamp> {
+        self.held.take_over(&core.space, last)?;
         self.flush(&core.space);
         self.held.fence_effects(&core.space)?;
         core.commit_in_place(&mut self.held, changes)

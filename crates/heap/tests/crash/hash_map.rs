@@ -1,6 +1,7 @@
 //! The hash map: entries that come, change and go, alone and in batches, and its growth.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use terrace_heap::AllocatorKind;
 use terrace_heap::containers::HashMap;
@@ -8,61 +9,84 @@ use terrace_heap::medium::simulated::{Granule, Simulated};
 
 use crate::harness::{Effort, SimulatedHeap, Subject, run};
 
-type Map = HashMap<u64, [u64; 3], std::sync::Arc<Simulated>>;
+type Map<const WORDS: usize> = HashMap<u64, [u64; WORDS], Arc<Simulated>>;
 
-struct Entries<const CAPACITY: u64>(Map);
+/// A map that begins with room for so many entries, of values of so many words.
+pub struct Entries<const CAPACITY: u64, const WORDS: usize = 3> {
+    heap: SimulatedHeap,
+    /// It is always there, but while it is opened again.
+    map: Option<Map<WORDS>>,
+}
 
 #[derive(Clone, Debug)]
-enum Op {
+pub enum Op {
     Insert(u64, u64),
     Remove(u64),
     Batch(Vec<Op>),
+    /// The handle goes, and another one comes.
+    Reopen,
 }
-use Op::{Batch, Insert, Remove};
+use Op::{Batch, Insert, Remove, Reopen};
 
-impl<const CAPACITY: u64> Subject for Entries<CAPACITY> {
+impl<const CAPACITY: u64, const WORDS: usize> Entries<CAPACITY, WORDS> {
+    fn map(&self) -> &Map<WORDS> {
+        self.map.as_ref().unwrap()
+    }
+
+    fn batch(&self, ops: &[Op]) {
+        let work = self.map().batch(|batch| {
+            ops.iter().try_for_each(|op| match op {
+                Insert(key, value) => batch.insert(key, &[*value; WORDS]).map(drop),
+                Remove(key) => batch.remove(key).map(drop),
+                Batch(_) | Reopen => Ok(()),
+            })
+        });
+        work.unwrap();
+    }
+}
+
+impl<const CAPACITY: u64, const WORDS: usize> Subject for Entries<CAPACITY, WORDS> {
     type Op = Op;
-    type State = BTreeMap<u64, [u64; 3]>;
+    type State = BTreeMap<u64, [u64; WORDS]>;
 
     fn open(heap: &SimulatedHeap) -> Self {
-        Self(Map::open_with_capacity(heap, "map", CAPACITY).unwrap())
+        Self {
+            heap: heap.clone(),
+            map: Some(Map::open_with_capacity(heap, "map", CAPACITY).unwrap()),
+        }
     }
 
     fn apply(&mut self, op: &Op) {
         match op {
-            Insert(key, value) => drop(self.0.insert(key, &[*value; 3]).unwrap()),
-            Remove(key) => drop(self.0.remove(key).unwrap()),
-            Batch(ops) => self
-                .0
-                .batch(|batch| {
-                    ops.iter().try_for_each(|op| match op {
-                        Insert(key, value) => batch.insert(key, &[*value; 3]).map(drop),
-                        Remove(key) => batch.remove(key).map(drop),
-                        Batch(_) => Ok(()),
-                    })
-                })
-                .unwrap(),
+            Insert(key, value) => drop(self.map().insert(key, &[*value; WORDS]).unwrap()),
+            Remove(key) => drop(self.map().remove(key).unwrap()),
+            Batch(ops) => self.batch(ops),
+            Reopen => {
+                self.map = None;
+                self.map = Self::open(&self.heap).map;
+            }
         }
     }
 
     fn state(&self) -> Self::State {
-        let all: Self::State = self.0.iter().map(Result::unwrap).collect();
-        assert_eq!(self.0.len().unwrap(), all.len() as u64);
+        let all: Self::State = self.map().iter().map(Result::unwrap).collect();
+        assert_eq!(self.map().len().unwrap(), all.len() as u64);
         for (key, value) in &all {
-            assert_eq!(self.0.get(key).unwrap().as_ref(), Some(value));
+            assert_eq!(self.map().get(key).unwrap().as_ref(), Some(value));
         }
         all
     }
 
     fn objects(&self) -> Vec<u64> {
-        self.0.objects().unwrap()
+        self.map().objects().unwrap()
     }
 
     fn model(state: &mut Self::State, op: &Op) {
         match op {
-            Insert(key, value) => drop(state.insert(*key, [*value; 3])),
+            Insert(key, value) => drop(state.insert(*key, [*value; WORDS])),
             Remove(key) => drop(state.remove(key)),
             Batch(ops) => ops.iter().for_each(|op| Self::model(state, op)),
+            Reopen => {}
         }
     }
 }

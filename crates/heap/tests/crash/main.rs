@@ -4,6 +4,7 @@ mod btree_map;
 mod direct;
 mod harness;
 mod hash_map;
+mod hash_map_lanes;
 mod journal;
 mod objects;
 mod queue;

@@ -37,24 +37,25 @@ impl<K: Pod, V: Pod, M: Medium> HashMap<K, V, M> {
             ));
         }
         let mut writing = self.stripes.write_all();
-        let (done, came) = self.heap.transaction(|tx| {
-            let batch = Batch {
-                map: self,
-                tx,
-                came: RefCell::new(vec![0; writing.len()]),
-            };
-            let done = work(&batch)?;
-            Ok::<_, Error>((done, batch.came.into_inner()))
-        })?;
+        let tx = self.heap.begin()?;
+        let batch = Batch {
+            map: self,
+            tx: &tx,
+            came: RefCell::new(vec![0; writing.len()]),
+        };
+        let done = work(&batch)?;
+        let came = batch.came.into_inner();
+        let last = tx.commit_over(&self.stripes.last_of_all(&writing))?;
         for (stripe, came) in writing.iter_mut().zip(came) {
-            **stripe += came;
+            stripe.came += came;
+            stripe.last = last.or(stripe.last);
         }
         loop {
             let before = self.groups();
             if !writing.iter().any(|stripe| self.is_full(stripe)) {
                 return Ok(done);
             }
-            self.split_held()?;
+            self.split_held(&mut writing)?;
             if self.groups() == before {
                 return Ok(done);
             }

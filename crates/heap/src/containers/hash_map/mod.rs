@@ -21,21 +21,23 @@ use std::sync::{Mutex, OnceLock};
 
 use bytemuck::Pod;
 
-use crate::checksum::Checksum;
+use crate::checksum::{Checksum, padded};
 use crate::error::{Error, Result};
 use crate::heap::Heap;
+use crate::lane::Held;
 use crate::layout::FIELD_BITS;
+use crate::layout::intent::MAX_PAIRS;
 use crate::medium::{LINE_BYTES, Mapped, Medium};
 use crate::operation::{Contents, Publication};
 use crate::pool::Pool;
 use crate::ptr::Ptr;
-use crate::transaction::Hint;
+use crate::transaction::Changes;
 
 pub use batch::Batch;
 pub use iter::Iter;
 
 use chain::{Search, count, search};
-use stripes::{Stripes, Writing};
+use stripes::{Stripe, Stripes};
 use table::{
     FULL, GROUP_BYTES, LINES, SEGMENTS, SLOTS, Shape, TABLE_WORDS, directory_word, group_of,
     line_of, tag_of,
@@ -108,7 +110,7 @@ impl<K: Pod, V: Pod, M: Medium> HashMap<K, V, M> {
             segments: Box::new([const { AtomicU64::new(0) }; SEGMENTS]),
             groups: AtomicU64::new(groups),
             growing: Mutex::new(()),
-            stripes: Stripes::new(1 << shape.first),
+            stripes: Stripes::new(1 << shape.first, heap.core().lanes.over()),
             guess: 0,
             base: OnceLock::new(),
             of: PhantomData,
@@ -181,6 +183,8 @@ impl<K: Pod, V: Pod, M: Medium> HashMap<K, V, M> {
     /// Gives a key a value, durably; says which one it had. With 64 bytes each, 5 lines and one
     /// fence if the key is new, and now and then more for a larger table.
     ///
+    /// Within a transaction of this thread it happens at once all the same, and stays if that fails.
+    ///
     /// # Errors
     ///
     /// There is no room, the map is damaged, or a fence failed.
@@ -188,10 +192,12 @@ impl<K: Pod, V: Pod, M: Medium> HashMap<K, V, M> {
         let hash = self.hash(key);
         self.prefetch(hash);
         let mut writing = self.stripes.write(hash);
-        if let Some(entry) = self.find_or_publish(hash, key, value)? {
-            return self.replace(entry, value).map(Some);
+        let core = self.heap.core();
+        let old = core.with_room(|| self.put(&mut writing, hash, key, value))?;
+        if old.is_some() {
+            return Ok(old);
         }
-        *writing += 1;
+        writing.came += 1;
         let full = self.is_full(&writing);
         drop(writing);
         if full {
@@ -201,6 +207,8 @@ impl<K: Pod, V: Pod, M: Medium> HashMap<K, V, M> {
     }
 
     /// Removes a key and its value, durably; says which one it had. 3 lines and one fence.
+    ///
+    /// Within a transaction of this thread it happens at once all the same, and stays if that fails.
     ///
     /// # Errors
     ///
@@ -216,8 +224,11 @@ impl<K: Pod, V: Pod, M: Medium> HashMap<K, V, M> {
             return Ok(None);
         };
         let value = self.value(entry)?;
-        core.change_held(&mut held, &[(slot, 0)], Some(entry))?;
-        *writing -= 1;
+        let freed = core.object(entry)?;
+        held.take_over(&core.space, self.stripes.last(&writing))?;
+        core.change_held(&mut held, &[(slot, 0)], Some(freed))?;
+        writing.last = Some(held.last());
+        writing.came -= 1;
         Ok(Some(value))
     }
 
@@ -228,7 +239,7 @@ impl<K: Pod, V: Pod, M: Medium> HashMap<K, V, M> {
     /// The map is damaged.
     pub fn len(&self) -> Result<u64> {
         let reading = self.stripes.read_all();
-        let came: i64 = reading.iter().map(|came| **came).sum();
+        let came: i64 = reading.iter().map(|stripe| stripe.came).sum();
         if let Some(base) = self.base.get() {
             return Ok((base + came) as u64);
         }
@@ -252,43 +263,57 @@ impl<K: Pod, V: Pod, M: Medium> HashMap<K, V, M> {
         self.len().map(|len| len == 0)
     }
 
-    /// Gives an entry another value, and says which one it had.
-    fn replace(&self, entry: u64, value: &V) -> Result<V> {
-        let old = self.value(entry)?;
-        let at = self.value_at(entry);
-        let bytes = bytemuck::bytes_of(value);
-        self.heap
-            .transaction(|tx| tx.write_bytes(at, bytes, Hint::BySize))?;
-        Ok(old)
+    /// Gives a key a value; says which one it had. The lane is held before anything is looked at: to
+    /// take it is a locked instruction, which would wait for the line that is looked for, and all
+    /// that follows would wait with it.
+    #[inline]
+    fn put(&self, stripe: &mut Stripe, hash: u64, key: &K, value: &V) -> Result<Option<V>> {
+        let core = self.heap.core();
+        let mut held = core.hold();
+        let bytes = bytemuck::bytes_of(key);
+        let found = search(self.pool(), self.line(hash), hash, bytes)?;
+        held.take_over(&core.space, self.stripes.last(stripe))?;
+        let slot = match found {
+            Search::Found { entry, .. } => {
+                return self.replace(&mut held, stripe, entry, value).map(Some);
+            }
+            Search::Room { slot } => slot,
+            Search::Full { link } => {
+                let line = [[0; LINE_BYTES as usize].as_slice()];
+                let slot = core.publish_held(&mut held, &publication(link, 0, &line))?;
+                stripe.last = Some(held.last());
+                slot
+            }
+        };
+        let parts = [&hash.to_le_bytes(), bytes, bytemuck::bytes_of(value)];
+        core.publish_held(&mut held, &publication(slot, tag_of(hash), &parts))?;
+        stripe.last = Some(held.last());
+        Ok(None)
     }
 
-    /// The offset of a key's entry; `None` if there was none, and a new one was published. The lane
-    /// is held before anything is looked at: to take it is a locked instruction, which would wait for
-    /// the line that is looked for, and all that follows would wait with it.
-    #[inline]
-    fn find_or_publish(&self, hash: u64, key: &K, value: &V) -> Result<Option<u64>> {
-        let core = self.heap.core();
-        let bytes = bytemuck::bytes_of(key);
-        let parts = [&hash.to_le_bytes(), bytes, bytemuck::bytes_of(value)];
-        core.with_room(|| {
-            let mut held = core.hold();
-            let slot = match search(self.pool(), self.line(hash), hash, bytes)? {
-                Search::Found { entry, .. } => return Ok(Some(entry)),
-                Search::Room { slot } => slot,
-                Search::Full { link } => {
-                    let line = [[0; LINE_BYTES as usize].as_slice()];
-                    core.publish_held(&mut held, &publication(link, 0, &line))?
-                }
-            };
-            core.publish_held(&mut held, &publication(slot, tag_of(hash), &parts))?;
-            Ok(None)
-        })
+    /// Gives an entry another value, and says which one it had. The lane has taken over.
+    /// It is not a part of `put`, where most of the time it would only be in the way.
+    #[inline(never)]
+    fn replace(&self, held: &mut Held, stripe: &mut Stripe, entry: u64, value: &V) -> Result<V> {
+        let (old, at) = (self.value(entry)?, self.value_at(entry));
+        let new = words_of(value);
+        let both = words_of(&old).into_iter().zip(&new);
+        let differ = (at..).step_by(8).zip(both).filter(|(_, (a, b))| a != *b);
+        let words: Vec<(u64, u64)> = differ.map(|(at, (_, &new))| (at, new)).collect();
+        let mut changes = Changes::default();
+        match words.len() {
+            0 => return Ok(old),
+            1..=MAX_PAIRS => changes.words = words,
+            _ => changes.objects = vec![(at, &new)],
+        }
+        stripe.last = Some(self.heap.core().commit_held(held, &mut changes)?);
+        Ok(old)
     }
 
     /// Whether the table is to grow, as far as one stripe shows.
     #[inline]
-    fn is_full(&self, writing: &Writing) -> bool {
-        let entries = (self.guess + **writing).max(0) as u64;
+    fn is_full(&self, stripe: &Stripe) -> bool {
+        let entries = (self.guess + stripe.came).max(0) as u64;
         entries * self.stripes.len() > self.groups() * FULL
     }
 
@@ -376,6 +401,12 @@ fn publication<'a>(destination: u64, upper: u16, parts: &'a [&'a [u8]]) -> Publi
         kind: 0,
         contents: Contents::Parts(parts),
     }
+}
+
+/// The words of a value, the last one filled with zeros.
+fn words_of<V: Pod>(value: &V) -> Vec<u64> {
+    let bytes = bytemuck::bytes_of(value).chunks(8);
+    bytes.map(padded).collect()
 }
 
 /// A slot's word.

@@ -14,6 +14,7 @@ use crate::transaction::Changes;
 
 use super::HashMap;
 use super::chain::{MAX_CHAIN, Words, too_long};
+use super::stripes::Writing;
 use super::table::{GROUP_BYTES, GROUPS_WORD, SEGMENTS, SLOTS, bit_in_slot, directory_word};
 
 /// The words of a group.
@@ -48,8 +49,8 @@ impl<K: Pod, V: Pod, M: Medium> HashMap<K, V, M> {
             // Ascending: `old` is a multiple of `count`, and both numbers are powers of two.
             let stripes = block.count.min(self.stripes.len());
             let groups = block.old..block.old + stripes;
-            let _writing: Vec<_> = groups.map(|group| self.stripes.write(group)).collect();
-            self.split_block(block)
+            let mut writing: Vec<_> = groups.map(|group| self.stripes.write(group)).collect();
+            self.split_block(block, &mut writing)
         })
     }
 
@@ -58,8 +59,11 @@ impl<K: Pod, V: Pod, M: Medium> HashMap<K, V, M> {
     /// # Errors
     ///
     /// As [`HashMap::split`].
-    pub(super) fn split_held(&self) -> Result<()> {
-        self.grow(|block| self.split_block(block))
+    pub(super) fn split_held(&self, writing: &mut [Writing]) -> Result<()> {
+        self.grow(|block| {
+            let first = self.stripes.number(block.old);
+            self.split_block(block, &mut writing[first..first + block.count as usize])
+        })
     }
 
     fn grow(&self, split: impl FnOnce(Block) -> Result<()>) -> Result<()> {
@@ -88,8 +92,8 @@ impl<K: Pod, V: Pod, M: Medium> HashMap<K, V, M> {
         })
     }
 
-    /// Moves those entries to the new groups whose hash has the bit.
-    fn split_block(&self, block: Block) -> Result<()> {
+    /// Moves those entries to the new groups whose hash has the bit. Their stripes are held.
+    fn split_block(&self, block: Block, writing: &mut [Writing]) -> Result<()> {
         let words = block.count as usize * GROUP_WORDS;
         let mut halves = [vec![0; words], vec![0; words]];
         let mut spill = Spill::default();
@@ -113,7 +117,7 @@ impl<K: Pod, V: Pod, M: Medium> HashMap<K, V, M> {
                 }
             }
         }
-        self.store_halves(block, halves, spill)?;
+        self.store_halves(block, writing, halves, spill)?;
         let groups = block.new + block.count;
         self.groups.store(groups, Ordering::Release);
         Ok(())
@@ -123,6 +127,7 @@ impl<K: Pod, V: Pod, M: Medium> HashMap<K, V, M> {
     fn store_halves(
         &self,
         block: Block,
+        writing: &mut [Writing],
         mut halves: [Vec<u64>; 2],
         mut spill: Spill,
     ) -> Result<()> {
@@ -147,13 +152,17 @@ impl<K: Pod, V: Pod, M: Medium> HashMap<K, V, M> {
             checked: true,
             freed: spill.freed,
         };
-        let done = done.and_then(|()| core.commit(&mut held, &mut changes));
-        if done.is_err() {
-            for &(object, _) in &changes.new {
-                core.unmake(&mut held, object);
+        let done = done
+            .and_then(|()| held.take_over(&core.space, &self.stripes.last_of_all(writing)))
+            .and_then(|()| core.commit(&mut held, &mut changes));
+        match done {
+            Ok(last) => writing.iter_mut().for_each(|stripe| stripe.last = last),
+            Err(_) => {
+                let new = changes.new.iter();
+                new.for_each(|&(object, _)| core.unmake(&mut held, object));
             }
         }
-        done
+        done.map(drop)
     }
 
     /// A bit of the hash of a slot's entry.
