@@ -129,6 +129,27 @@ fn words_and_transactions() {
     assert_eq!(cost(&heap, || set(0)), (0, 0));
 }
 
+/// Those in one line are flushed together, by transactions and alone.
+#[test]
+fn words_side_by_side() {
+    let heap = heap();
+    let object = heap.publish(heap.root("a", 0).unwrap(), &[0u64; 8]);
+    let first = object.unwrap().offset();
+    let set = |count: u64| {
+        let words = (0..count).map(|i| Ptr::at(first + i * 8));
+        heap.transaction(|tx| {
+            words
+                .into_iter()
+                .try_for_each(|at| tx.set(at, tx.read(at)? + 1))
+        })
+        .unwrap();
+    };
+    // The first one with a log takes its chunk.
+    set(8);
+    assert_eq!(cost(&heap, || set(3)), (1 + 1, 1));
+    assert_eq!(cost(&heap, || set(8)), (1 + 2 + 1, 1));
+}
+
 #[test]
 fn puts_and_deletes_of_64_bytes() {
     let heap = heap();
