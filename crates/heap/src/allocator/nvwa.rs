@@ -58,28 +58,33 @@ impl Nvwa {
         &mut cache.slots[class]
     }
 
-    /// Fills an empty cache from the runs of its class, or from a new one.
+    /// Fills an empty cache from the runs of its class, or from a new one. That is made without the
+    /// lock: whoever waits for one so long goes to sleep, which takes much longer.
     #[cold]
     fn refill<M: Medium>(&self, space: &Space<M>, cache: &mut Cache, class: usize) -> Result<()> {
         let slots = self.cached(cache, class);
-        let mut partial = lock(&self.partial[class]);
-        let run = loop {
-            let Some(&chunk) = partial.last() else {
-                let chunk = self.new_run(space, class)?;
-                partial.push(chunk);
-                continue;
-            };
-            let run = space.index.get(chunk).expect("a listed run is indexed");
-            if run.free_slots() > 0 {
-                break run;
-            }
-            run.listed.store(false, Ordering::Relaxed);
-            partial.pop();
-        };
-        run.take_some(self.batch(class), slots);
+        while !self.take_listed(space, slots, class) {
+            let chunk = self.new_run(space, class)?;
+            lock(&self.partial[class]).push(chunk);
+        }
         // The last is taken next: in the order of addresses, as the processor's prefetchers like it.
         slots.reverse();
         Ok(())
+    }
+
+    /// Takes slots of the runs of a class; whether there was one.
+    fn take_listed<M: Medium>(&self, space: &Space<M>, slots: &mut Vec<u64>, class: usize) -> bool {
+        let mut partial = lock(&self.partial[class]);
+        while let Some(&chunk) = partial.last() {
+            let run = space.index.get(chunk).expect("a listed run is indexed");
+            run.take_some(self.batch(class), slots);
+            if !slots.is_empty() {
+                return true;
+            }
+            run.listed.store(false, Ordering::Relaxed);
+            partial.pop();
+        }
+        false
     }
 
     /// The chunk of a new run.
