@@ -4,7 +4,7 @@ use std::collections::HashMap as Twin;
 use std::thread;
 
 use terrace_heap::containers::{BTreeMap, HashMap, Queue, Vector};
-use terrace_heap::{AllocatorKind, Error, Heap, Mode, Options, Place, Ptr, use_lane};
+use terrace_heap::{AllocatorKind, Error, Heap, Mapped, Mode, Options, Place, Ptr, use_lane};
 
 /// More threads than lanes, so that some share one.
 const THREADS: u64 = 5;
@@ -196,7 +196,8 @@ fn capacity_is_another_room_in_the_same_pool() {
     // What is in caches is not given back.
     assert!(heap.usage().free > free / 2);
     drop(heap);
-    let heap = Heap::open(folder.path().join("pool")).unwrap();
+    let pool = Mapped::open(&folder.path().join("pool"), Mode::Lines).unwrap();
+    let heap = Heap::open_on(pool).unwrap();
     assert!(heap.usage().free >= free);
 }
 
