@@ -226,7 +226,7 @@ fn a_pool_that_is_damaged_is_refused_with_a_sentence() {
         ),
         (
             8,
-            "the pool has format version 0, and this program knows 1 to 2".to_owned(),
+            "the pool has format version 3, and this program knows 1 to 2".to_owned(),
         ),
         (
             16,
