@@ -15,6 +15,7 @@
 #include <getopt.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -153,31 +154,34 @@ static inline void end(const Options *options, const char *operation, uint64_t o
 
 /* Threads: each has its share of the keys. */
 
+/* Turns that a thread takes at a time: whole batches. */
+#define SHARE 1000
+
 typedef struct {
     const Options *options;
     void (*work)(const Options *options, uint64_t from, uint64_t to);
-    uint64_t from, to;
-} Share;
+    _Atomic uint64_t next;
+} Turns;
 
-static inline void *work_share(void *argument) {
-    Share *share = argument;
-    share->work(share->options, share->from, share->to);
+static inline void *work_shares(void *argument) {
+    Turns *turns = argument;
+    uint64_t count = turns->options->count, from;
+    while ((from = atomic_fetch_add(&turns->next, SHARE)) < count)
+        turns->work(turns->options, from, from + SHARE < count ? from + SHARE : count);
     return NULL;
 }
 
-/* Times `work` on the turns 0 to COUNT - 1, shared by the threads. */
+/* Times `work` on the turns 0 to COUNT - 1, of which each thread takes some at a time: with as many for each,
+   the time would be that of the processor that is slowest just then. */
 static inline void timed(const Options *options, const char *operation,
                          void (*work)(const Options *options, uint64_t from, uint64_t to)) {
     pthread_t thread[THREADS];
-    Share share[THREADS];
-    uint64_t threads = options->threads;
+    Turns turns = {options, work, 0};
     begin(options);
-    for (uint64_t t = 0; t < threads; t++) {
-        share[t] = (Share){options, work, options->count * t / threads, options->count * (t + 1) / threads};
-        if (t && pthread_create(&thread[t], NULL, work_share, &share[t])) fail("no thread");
-    }
-    work_share(&share[0]);
-    for (uint64_t t = 1; t < threads; t++) pthread_join(thread[t], NULL);
+    for (int t = 1; t < options->threads; t++)
+        if (pthread_create(&thread[t], NULL, work_shares, &turns)) fail("no thread");
+    work_shares(&turns);
+    for (int t = 1; t < options->threads; t++) pthread_join(thread[t], NULL);
     end(options, operation, options->count);
 }
 

@@ -2,11 +2,15 @@
 
 use std::mem;
 use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::Instant;
 
 use crate::Outcome;
 use crate::options::Options;
+
+/// Turns that a thread takes at a time: whole batches.
+const SHARE: u64 = 1000;
 
 pub struct Measure<'o> {
     options: &'o Options,
@@ -39,17 +43,24 @@ impl<'o> Measure<'o> {
         Ok(())
     }
 
-    /// An operation on each of the keys, by their turns, shared by the threads.
+    /// An operation on each of the keys, by their turns, of which each thread takes some at a time:
+    /// with as many for each, the time would be that of the processor that is slowest just then.
     pub fn shared(&self, operation: &str, work: impl Fn(Range<u64>) -> Outcome + Sync) -> Outcome {
         let Options { threads, count, .. } = *self.options;
-        let share = |thread| count * thread / threads..count * (thread + 1) / threads;
-        let work = &work;
+        let next = AtomicU64::new(0);
+        let share = || -> Outcome {
+            loop {
+                let first = next.fetch_add(SHARE, Ordering::Relaxed);
+                if first >= count {
+                    return Ok(());
+                }
+                work(first..count.min(first + SHARE))?;
+            }
+        };
         let began = self.begin();
         thread::scope(|scope| {
-            let others: Vec<_> = (1..threads)
-                .map(|i| scope.spawn(move || work(share(i))))
-                .collect();
-            let mine = work(share(0));
+            let others: Vec<_> = (1..threads).map(|_| scope.spawn(share)).collect();
+            let mine = share();
             others
                 .into_iter()
                 .fold(mine, |done, other| match other.join() {
