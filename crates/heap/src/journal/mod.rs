@@ -91,15 +91,15 @@ impl<M: Medium> Journaled<M> {
     }
 }
 
-/// Stores again what the journal of a pool holds, durably, and says that there is none. Whether there
-/// was one. That can itself be interrupted, and done again.
+/// Stores again what the journal of a pool holds, if there is one, durably, and says that there is none.
+/// That can itself be interrupted, and done again.
 ///
 /// # Errors
 ///
 /// What the header or the journal says cannot be, or a fence failed.
-pub(crate) fn replay<M: Medium>(medium: &M, geometry: &Geometry) -> Result<bool> {
+pub(crate) fn replay<M: Medium>(medium: &M, geometry: &Geometry) -> Result<()> {
     let Some(chunk) = journal_chunk(medium)? else {
-        return Ok(false);
+        return Ok(());
     };
     let generation = generation(medium)?;
     let chunks = chunks_from(medium, geometry, chunk)?;
@@ -110,8 +110,7 @@ pub(crate) fn replay<M: Medium>(medium: &M, geometry: &Geometry) -> Result<bool>
         offset += (words.len() as u64 + 2) * WORD_BYTES;
     }
     medium.fence()?;
-    set_chunk(medium, 0)?;
-    Ok(true)
+    set_chunk(medium, 0)
 }
 
 /// How many chunks a journal has, as the word about its first chunk says.
