@@ -11,6 +11,7 @@ use crate::allocator::naive::Naive;
 use crate::allocator::nvwa::Nvwa;
 use crate::allocator::{Allocator, AllocatorKind};
 use crate::error::{Error, Result};
+use crate::journal;
 use crate::layout::root::Root;
 use crate::layout::{Geometry, header};
 use crate::lock::lock;
@@ -177,7 +178,7 @@ impl<M: Medium> Heap<M> {
             AllocatorKind::Naive => Box::new(Naive::new(&pool.geometry)),
         };
         let (core, roots) = recovery::recover(pool, allocator)?;
-        core.begin_journal()?;
+        journal::begin(&core.space)?;
         let roots = Mutex::new(Roots::read(&core.space, &roots)?);
         let growing = Mutex::default();
         static NEXT: AtomicU64 = AtomicU64::new(0);

@@ -5,10 +5,8 @@ use crate::allocator::nvwa::Nvwa;
 use crate::allocator::{Allocator, Room, Space};
 use crate::checksum::{Checksum, padded};
 use crate::error::{Cause, Error, Result};
-use crate::journal;
 use crate::lane::window::Range;
 use crate::lane::{Held, Lanes};
-use crate::layout::chunk::Use;
 use crate::layout::intent::{Filled, INTENT_WORDS, Intent, MAX_PAIRS, MAX_SLOT_PAIRS};
 use crate::layout::record::{CHECK_AT, MAX_BYTES, RECORD_BYTES, Record, UNIT};
 use crate::medium::{LINE_BYTES, Medium, WORD_BYTES};
@@ -289,30 +287,6 @@ impl<M: Medium> Core<M> {
     pub fn close(&self) -> Result<()> {
         self.lanes.settle(&self.space)?;
         self.space.pool.medium.end()
-    }
-
-    /// Has flushed lines written to a journal where that is faster, if there is room for one.
-    ///
-    /// # Errors
-    ///
-    /// A fence failed.
-    pub fn begin_journal(&self) -> Result<()> {
-        let (space, pool) = (&self.space, &self.space.pool);
-        let chunks = journal::chunks_for(&pool.geometry, pool.chunks());
-        if chunks == 0 || !pool.medium.writes_pages() {
-            return Ok(());
-        }
-        let taken = match space.chunks.take(pool, chunks, Use::Journal { chunks }) {
-            Err(error) if error.cause == Cause::Full => return Ok(()),
-            taken => taken?,
-        };
-        if taken.fresh {
-            // Blocks of a file that were never written take longer the first time.
-            let at = pool.geometry.offset_of(taken.chunk);
-            pool.zero(at, pool.geometry.offset_of(chunks));
-            pool.medium.fence()?;
-        }
-        pool.medium.begin(&pool.geometry, taken.chunk, chunks)
     }
 
     /// Holds a lane, with everything that may be used again given back.

@@ -16,8 +16,9 @@ mod writer;
 use std::ops::Range;
 use std::sync::OnceLock;
 
+use crate::allocator::Space;
 use crate::contiguity::Purpose;
-use crate::error::{Error, Result};
+use crate::error::{Cause, Error, Result};
 use crate::layout::chunk::Use;
 use crate::layout::{Geometry, header};
 use crate::medium::reservation::HUGE_BYTES;
@@ -39,9 +40,30 @@ pub(crate) struct Journaled<M> {
     writer: OnceLock<Writer>,
 }
 
-/// How many chunks a journal should have in a pool of so many; 0 if that is too few for one.
-pub(crate) fn chunks_for(geometry: &Geometry, chunks: u64) -> u64 {
-    (chunks / PART).min(geometry.chunk_of(MAX_BYTES).max(1))
+/// Has flushed lines written to a journal from now on where that is faster, if there is room for one.
+/// What was flushed is durable, and nobody else stores meanwhile.
+///
+/// # Errors
+///
+/// A fence failed.
+pub(crate) fn begin<M: Medium>(space: &Space<M>) -> Result<()> {
+    let pool = &space.pool;
+    let geometry = &pool.geometry;
+    let chunks = (pool.chunks() / PART).min(geometry.chunk_of(MAX_BYTES).max(1));
+    if chunks == 0 || !pool.medium.writes_pages() {
+        return Ok(());
+    }
+    let taken = match space.chunks.take(pool, chunks, Use::Journal { chunks }) {
+        Err(error) if error.cause == Cause::Full => return Ok(()),
+        taken => taken?,
+    };
+    if taken.fresh {
+        // Blocks of a file that were never written take longer the first time.
+        let at = geometry.offset_of(taken.chunk);
+        pool.zero(at, geometry.offset_of(chunks));
+        pool.medium.fence()?;
+    }
+    pool.medium.begin(geometry, taken.chunk, chunks)
 }
 
 impl<M: Medium> Journaled<M> {
@@ -61,17 +83,12 @@ impl<M: Medium> Journaled<M> {
         self.medium
     }
 
-    /// Writes a journal from now on, into bytes that nobody else uses. What was flushed is durable,
-    /// and nobody else stores meanwhile.
-    ///
-    /// # Errors
-    ///
-    /// A fence failed.
-    pub fn begin(&self, geometry: &Geometry, chunk: u64, chunks: u64) -> Result<()> {
-        let generation = generation(&self.medium)?;
+    /// Writes a journal from now on, into chunks that nobody else uses.
+    fn begin(&self, geometry: &Geometry, chunk: u64, chunks: u64) -> Result<()> {
+        let generation = number(&self.medium, header::GENERATION_AT)?;
         let writer = Writer::new(bytes_of(geometry, chunk, chunks), generation);
         writer.renew(&self.medium)?;
-        set_chunk(&self.medium, chunk)?;
+        set_number(&self.medium, header::JOURNAL_AT, chunk)?;
         // There is one, if any, that was begun before.
         let _ = self.writer.set(writer);
         Ok(())
@@ -87,7 +104,7 @@ impl<M: Medium> Journaled<M> {
             return Ok(());
         }
         self.medium.sync()?;
-        set_chunk(&self.medium, 0)
+        set_number(&self.medium, header::JOURNAL_AT, 0)
     }
 }
 
@@ -98,10 +115,11 @@ impl<M: Medium> Journaled<M> {
 ///
 /// What the header or the journal says cannot be, or a fence failed.
 pub(crate) fn replay<M: Medium>(medium: &M, geometry: &Geometry) -> Result<()> {
-    let Some(chunk) = journal_chunk(medium)? else {
+    let chunk = number(medium, header::JOURNAL_AT)?;
+    if chunk == 0 {
         return Ok(());
-    };
-    let generation = generation(medium)?;
+    }
+    let generation = number(medium, header::GENERATION_AT)?;
     let chunks = chunks_from(medium, geometry, chunk)?;
     let Range { start, end } = bytes_of(geometry, chunk, chunks);
     let mut offset = start;
@@ -110,7 +128,7 @@ pub(crate) fn replay<M: Medium>(medium: &M, geometry: &Geometry) -> Result<()> {
         offset += (words.len() as u64 + 2) * WORD_BYTES;
     }
     medium.fence()?;
-    set_chunk(medium, 0)
+    set_number(medium, header::JOURNAL_AT, 0)
 }
 
 /// How many chunks a journal has, as the word about its first chunk says.
@@ -142,27 +160,23 @@ fn bytes_of(geometry: &Geometry, chunk: u64, chunks: u64) -> Range<u64> {
     }
 }
 
-fn journal_chunk<M: Medium>(medium: &M) -> Result<Option<u64>> {
-    let word = medium.load_word(header::JOURNAL_AT);
-    match word {
-        0 => Ok(None),
-        _ => header::decode_count(header::JOURNAL_AT, word).map(Some),
-    }
-}
-
-fn generation<M: Medium>(medium: &M) -> Result<u64> {
-    match medium.load_word(header::GENERATION_AT) {
+/// A number of the header that changes: the journal's first chunk, or its generation.
+///
+/// # Errors
+///
+/// Its check is wrong.
+fn number<M: Medium>(medium: &M, at: u64) -> Result<u64> {
+    match medium.load_word(at) {
         0 => Ok(0),
-        word => header::decode_count(header::GENERATION_AT, word),
+        word => header::decode_count(at, word),
     }
 }
 
-/// Says with which chunk the journal begins, durably; with 0, that there is none.
-fn set_chunk<M: Medium>(medium: &M, chunk: u64) -> Result<()> {
-    let at = header::JOURNAL_AT;
-    let word = match chunk {
+/// Stores such a number, durably.
+fn set_number<M: Medium>(medium: &M, at: u64, number: u64) -> Result<()> {
+    let word = match number {
         0 => 0,
-        _ => header::encode_count(at, chunk),
+        _ => header::encode_count(at, number),
     };
     medium.write_through(at, &word.to_le_bytes())
 }
@@ -222,10 +236,6 @@ unsafe impl<M: Medium> Medium for Journaled<M> {
             None => self.medium.fence(),
             Some(writer) => writer.fence(&self.medium),
         }
-    }
-
-    fn sync(&self) -> Result<()> {
-        self.medium.sync()
     }
 
     fn writes_pages(&self) -> bool {

@@ -5,6 +5,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::entry::{self, Place};
+use super::set_number;
 use crate::error::Result;
 use crate::layout::header;
 use crate::lock::lock;
@@ -100,8 +101,6 @@ impl Writer {
         let mut next = lock(&self.next);
         next.generation += 1;
         next.offset = self.bytes.start;
-        let at = header::GENERATION_AT;
-        let word = header::encode_count(at, next.generation);
-        medium.write_through(at, &word.to_le_bytes())
+        set_number(medium, header::GENERATION_AT, next.generation)
     }
 }

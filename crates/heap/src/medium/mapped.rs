@@ -176,11 +176,14 @@ impl Mapped {
     /// machine, which varied by a factor of 3 and more): fdatasync 0.32 and 1.7 ms; msync of each
     /// range 0.49 and 9.0 ms, for each waits for the device by itself. To start writing each page
     /// with sync_file_range first (0.25 and 1.5 ms) is not told apart from the noise.
-    fn sync_once(&self) -> Result<bool> {
+    fn sync_once(&self) -> Result<()> {
         let Some(pool) = &self.file else {
-            return Ok(false);
+            return Ok(());
         };
-        self.syncs.sync(|| pool.file.sync_data().map_err(lost))
+        if self.syncs.sync(|| pool.file.sync_data().map_err(lost))? {
+            self.tally.mine().sync();
+        }
+        Ok(())
     }
 }
 
@@ -350,8 +353,8 @@ unsafe impl Medium for Mapped {
         mine.fence();
         if self.kind != Kind::Synced {
             flush::fence();
-        } else if mine.take_flushed() && self.sync_once()? {
-            mine.sync();
+        } else if mine.take_flushed() {
+            self.sync_once()?;
         }
         Ok(())
     }
@@ -375,10 +378,7 @@ unsafe impl Medium for Mapped {
             self.flush(0, self.len());
             return self.fence();
         }
-        if self.sync_once()? {
-            self.tally.mine().sync();
-        }
-        Ok(())
+        self.sync_once()
     }
 
     fn writes_pages(&self) -> bool {

@@ -119,6 +119,21 @@ impl<M: Medium> Heap<M> {
         }
     }
 
+    /// Refuses to begin a batch while a transaction is under way.
+    ///
+    /// # Errors
+    ///
+    /// One is.
+    pub(crate) fn expect_batch(&self) -> Result<()> {
+        match self.in_transaction() {
+            false => Ok(()),
+            true => Err(Error::usage(
+                "a batch is a transaction of its own; what else is to happen with it goes through \
+                 Batch::transaction",
+            )),
+        }
+    }
+
     fn active(&self) -> Option<*const ()> {
         ACTIVE.with_borrow(|active| {
             let of_this = active.iter().find(|(heap, _)| *heap == self.id());

@@ -7,7 +7,7 @@ use terrace_heap::AllocatorKind;
 use terrace_heap::containers::HashMap;
 use terrace_heap::medium::simulated::{Granule, Simulated};
 
-use crate::harness::{Effort, SimulatedHeap, Subject, run};
+use crate::harness::{Effort, SimulatedHeap, Subject, random, run};
 
 type Map<const WORDS: usize> = HashMap<u64, [u64; WORDS], Arc<Simulated>>;
 
@@ -146,13 +146,7 @@ fn crashes_while_a_larger_table_grows() {
 /// Long enough that everything is used again.
 #[test]
 fn a_sample_of_a_long_program() {
-    let mut random = 3u64;
-    let mut next = |bound: u64| {
-        random = random
-            .wrapping_mul(6364136223846793005)
-            .wrapping_add(1442695040888963407);
-        (random >> 33) % bound
-    };
+    let mut next = random(3);
     let mut one = |value| match next(5) {
         0 | 1 => Insert(next(40), value),
         _ => Remove(next(40)),

@@ -3,7 +3,7 @@
 use terrace_heap::medium::simulated::Granule;
 use terrace_heap::{AllocatorKind, Place, Ptr};
 
-use crate::harness::{Effort, SimulatedHeap, Subject, run};
+use crate::harness::{Effort, SimulatedHeap, Subject, random, run};
 
 /// Of 80 bytes, so that it lies in two lines.
 type Value = [u64; 10];
@@ -157,13 +157,7 @@ fn sectors_and_pages() {
 /// Long enough that records, intents and slots are used again.
 #[test]
 fn a_sample_of_a_long_program() {
-    let mut random = 7u64;
-    let mut next = |bound: u64| {
-        random = random
-            .wrapping_mul(6364136223846793005)
-            .wrapping_add(1442695040888963407);
-        (random >> 33) % bound
-    };
+    let mut next = random(7);
     let mut full = [false; 3];
     let ops: Vec<_> = (0..200)
         .map(|value| {

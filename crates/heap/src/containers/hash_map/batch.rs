@@ -4,7 +4,7 @@ use std::cell::RefCell;
 
 use bytemuck::Pod;
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::layout::FIELD_MAX;
 use crate::medium::{LINE_BYTES, Medium};
 use crate::ptr::Ptr;
@@ -30,12 +30,7 @@ impl<K: Pod, V: Pod, M: Medium> HashMap<K, V, M> {
     /// What `work` returns; this thread is within a transaction of the heap already; the map is
     /// damaged, there is no room, or a fence failed.
     pub fn batch<R>(&self, work: impl FnOnce(&Batch<K, V, M>) -> Result<R>) -> Result<R> {
-        if self.heap.in_transaction() {
-            return Err(Error::usage(
-                "a batch is a transaction of its own; what else is to happen with it goes through \
-                 Batch::transaction",
-            ));
-        }
+        self.heap.expect_batch()?;
         let mut writing = self.stripes.write_all();
         let tx = self.heap.begin()?;
         let batch = Batch {

@@ -2,7 +2,7 @@
 
 use bytemuck::Pod;
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::medium::Medium;
 use crate::ptr::Ptr;
 use crate::transaction::{Hint, Transaction};
@@ -25,12 +25,7 @@ impl<T: Pod, M: Medium> Queue<T, M> {
     /// What `work` returns; this thread is within a transaction of the heap already; the queue is
     /// damaged, there is no room, or a fence failed.
     pub fn batch<R>(&self, work: impl FnOnce(&Batch<T, M>) -> Result<R>) -> Result<R> {
-        if self.heap.in_transaction() {
-            return Err(Error::usage(
-                "a batch is a transaction of its own; what else is to happen with it goes through \
-                 Batch::transaction",
-            ));
-        }
+        self.heap.expect_batch()?;
         let _writing = self.write();
         self.heap.transaction(|tx| work(&Batch { queue: self, tx }))
     }
