@@ -3,7 +3,7 @@
 import statistics
 
 ALLOCATORS = ["naive", "nvwa"]
-LOGS = ["word", "object", "hybrid", "undo"]
+LOGS = ["word", "object", "hybrid"]
 PHASES = ["put", "update", "delete"]
 COUNTED = ["lines", "fences", "bytes"]
 

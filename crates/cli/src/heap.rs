@@ -103,9 +103,9 @@ fn failed(file: &Path, error: &terrace_heap::Error) -> Error {
         true => sentence,
         false => format!("{name}: {sentence}"),
     };
-    match error.cause {
+    match error.cause() {
         Cause::Usage => Error::usage(sentence),
-        Cause::Full | Cause::Damaged | Cause::System => Error::failure(sentence),
+        _ => Error::failure(sentence),
     }
 }
 

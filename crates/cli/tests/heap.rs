@@ -7,16 +7,10 @@ use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
 use tempfile::TempDir;
-use terrace_heap::{AllocatorKind, Heap, Mode, Options, Place, Ptr};
+use terrace_heap::{Heap, Mode, Options, Place, Ptr};
 
 type Object = [u64; 6];
 type Table = [Ptr<Object>; 300];
-
-const OPTIONS: Options = Options {
-    chunk_bytes: 4096,
-    lanes: 2,
-    allocator: AllocatorKind::Nvwa,
-};
 
 /// A directory with a pool, `app.pool`.
 struct Pool(TempDir);
@@ -30,7 +24,8 @@ impl Pool {
     }
 
     fn fill(&self) -> terrace_heap::Result<()> {
-        let heap = Heap::create_with(self.file(), 1 << 20, Mode::Lines, &OPTIONS)?;
+        let options = Options::default().chunk_bytes(4096).lanes(2);
+        let heap = Heap::create_with(self.file(), 1 << 20, Mode::Lines, &options)?;
         let root: Place<Table> = heap.root("table", 0)?;
         let table = heap.publish(root, &[Ptr::NULL; 300])?;
         for i in 0..300 {
@@ -107,7 +102,7 @@ fn how_a_pool_is_filled() {
     let before = fs::read(pool.file()).expect("the pool");
     let text = pool.done(&["info", "app.pool"]);
     for line in [
-        "app.pool: 1.00 MiB, 256 chunks of 4.00 KiB; format version 2, 2 lanes",
+        "app.pool: 1.00 MiB, 256 chunks of 4.00 KiB; format version 3, 2 lanes",
         "it was closed: nothing is left to be recovered",
         "32 objects of 13.5 KiB in 17.4 KiB of slots and chunks (78 % filled), 2 of them large",
         "log of object records: 32 of 384 places hold one (8 %)",
@@ -225,8 +220,12 @@ fn a_pool_that_is_damaged_is_refused_with_a_sentence() {
             "this is no pool: it does not begin with TERRHEAP".to_owned(),
         ),
         (
+            9,
+            "the pool has format version 259, and this program knows 1 to 3".to_owned(),
+        ),
+        (
             8,
-            "the pool has format version 3, and this program knows 1 to 2".to_owned(),
+            "the pool's header is damaged: its checksum is wrong".to_owned(),
         ),
         (
             16,
@@ -238,9 +237,12 @@ fn a_pool_that_is_damaged_is_refused_with_a_sentence() {
         ),
         (
             512,
-            "the word about a chunk, at byte 512, is damaged".to_owned(),
+            "the pool is damaged: at byte 512, the word about chunk 1 is damaged".to_owned(),
         ),
-        (4096, "the pool is damaged: lane 0 is".to_owned()),
+        (
+            4096,
+            "the pool is damaged: at byte 4096, the state of lane 0 is damaged".to_owned(),
+        ),
     ] {
         let pool = Pool::new();
         pool.flip(at);
@@ -256,11 +258,12 @@ fn a_pool_that_is_damaged_is_refused_with_a_sentence() {
     let pool = Pool::new();
     let (record, root) = (pool.find(&[" record "]), pool.find(&["root", "table"]));
     pool.flip(root + 10);
-    let sentence = format!("app.pool: the pool is damaged: the root at {root} is damaged");
+    let sentence = format!("app.pool: the pool is damaged: at byte {root}, the root is damaged");
     pool.refused(&["info", "app.pool"], 1, &sentence);
     pool.flip(record);
-    let sentence =
-        format!("app.pool: the pool is damaged: the object record at {record} is damaged");
+    let sentence = format!(
+        "app.pool: the pool is damaged: at byte {record}, the record of an object is damaged"
+    );
     pool.refused(&["info", "app.pool"], 1, &sentence);
 }
 
@@ -280,7 +283,7 @@ fn a_pool_that_was_cut_off_is_refused_with_a_sentence() {
     pool.refused(&["compact", "app.pool"], 1, sentence);
     let found = pool.refused(&["check", "app.pool"], 1, "app.pool: something is wrong");
     assert!(
-        found.contains("at byte 64, the pool is said to have 256 chunks, and 255 are"),
+        found.contains("at byte 64, the pool is truncated: it has 1044480 bytes of 1048576"),
         "{found}"
     );
     // So few that nothing of it is left to look at.
@@ -290,7 +293,7 @@ fn a_pool_that_was_cut_off_is_refused_with_a_sentence() {
     pool.refused(
         &["dump", "app.pool"],
         1,
-        "app.pool: the lanes are not in the pool",
+        "app.pool: the pool's header is damaged: the lanes are not in the pool",
     );
     cut(100);
     let sentence = "app.pool has 100 bytes, and a pool has 4096 at least; it was cut off, or is \

@@ -47,7 +47,8 @@ enum nvm_status {
     NVM_FULL = 2,    /* there is no room left */
     NVM_DAMAGED = 3, /* the pool holds what it cannot hold, or no such object is in use */
     NVM_SYSTEM = 4,  /* the machine failed, or does not allow it */
-    NVM_PANIC = 5    /* the heap has a bug */
+    NVM_PANIC = 5,   /* the heap has a bug */
+    NVM_AGAIN = 6    /* an older transaction holds what this one wants: abort it, and begin again */
 };
 
 /* In which log a change goes (Kannan 2013, section 4.3). */
@@ -73,7 +74,8 @@ nvm_heap *nvm_open(const char *path);
 /* A heap without a file, which is gone when it is closed: capacity only. */
 nvm_heap *nvm_anonymous(uint64_t bytes);
 
-/* Closes a heap; pointers into it are void. Not while it has a transaction under way. */
+/* Closes a heap; pointers into it are void. Not while it has a transaction under way. If the pool could
+ * not be written the heap is closed all the same, and the pool is recovered when it is opened next. */
 int nvm_close(nvm_heap *heap);
 
 /* Makes a heap at least so many bytes large. Nothing in it moves. */
@@ -161,10 +163,6 @@ void *nvm_realloc_at(nvm_heap *heap, uint64_t *at, size_t size);
  * Within a transaction of the same heap it becomes part of that one: it happens when the outermost
  * is committed, and if it is aborted all fails. */
 int nvm_begin(nvm_heap *heap);
-
-/* The same, but changes are made in place at once, and old contents kept until the commit. Two
- * fences, and one for each change. */
-int nvm_begin_in_place(nvm_heap *heap);
 
 /* Has everything happen since the innermost nvm_begin of this thread. If it fails, nothing has
  * happened, and the transaction has ended. */

@@ -14,6 +14,7 @@ const FULL: c_int = 2;
 const DAMAGED: c_int = 3;
 const SYSTEM: c_int = 4;
 const PANIC: c_int = 5;
+const AGAIN: c_int = 6;
 
 thread_local! {
     static LAST: RefCell<CString> = RefCell::default();
@@ -33,11 +34,12 @@ fn attempt<R>(work: impl FnOnce() -> Result<R>) -> std::result::Result<R, c_int>
 }
 
 fn code(error: &Error) -> c_int {
-    match error.cause {
+    match error.cause() {
         Cause::Usage => USAGE,
         Cause::Full => FULL,
         Cause::Damaged => DAMAGED,
-        Cause::System => SYSTEM,
+        Cause::Again => AGAIN,
+        _ => SYSTEM,
     }
 }
 

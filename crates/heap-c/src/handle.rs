@@ -4,7 +4,7 @@ use std::ffi::{c_char, c_int, c_void};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
-use terrace_heap::{Error, Heap, Kind, Medium, Result};
+use terrace_heap::{Error, Heap, Kind, Result};
 
 use crate::error::{number, pointer, status};
 use crate::text;
@@ -39,7 +39,7 @@ pub fn handle(of: *const Handle) -> Result<Arc<Handle>> {
 
 impl Handle {
     pub fn base(&self) -> *mut u8 {
-        self.heap.medium().base()
+        self.heap.base()
     }
 
     /// Where an address lies in the heap.
@@ -117,7 +117,8 @@ pub extern "C" fn nvm_close(heap: *mut Handle) -> c_int {
         }
         let mut open = OPEN.write().unwrap_or_else(PoisonError::into_inner);
         open.retain(|other| !Arc::ptr_eq(&this, other));
-        Ok(())
+        drop(open);
+        this.heap.clone().close()
     })
 }
 

@@ -115,7 +115,7 @@ pub unsafe extern "C" fn nvm_root(heap: *mut Handle, root: *const c_char) -> *mu
         let handle = handle(heap)?;
         // SAFETY: the caller's.
         let name = unsafe { text::name(root)? };
-        let roots = handle.heap.roots();
+        let roots = handle.heap.roots()?;
         let found = roots
             .iter()
             .find(|root| root.name == name && root.kind == ROOT_KIND);
@@ -150,7 +150,7 @@ fn root_of(
     tx: &Transaction<Mapped>,
     object: Ptr<u8>,
 ) -> Result<Option<(String, Place<u8>)>> {
-    for root in handle.heap.roots() {
+    for root in handle.heap.roots()? {
         let place: Place<u8> = root.place.cast();
         if root.kind == ROOT_KIND && tx.read(place)? == object {
             return Ok(Some((root.name, place)));

@@ -38,14 +38,11 @@ impl Drop for Stack {
 }
 
 impl Open {
-    fn new(handle: Arc<Handle>, in_place: bool) -> Result<Self> {
+    fn new(handle: Arc<Handle>) -> Result<Self> {
         // SAFETY: the handle is not moved nor freed while this has its share of it, and the
         // transaction is dropped before that, and never leaves this thread.
         let heap: &'static Heap = unsafe { &*std::ptr::from_ref(&handle.heap) };
-        let tx = match in_place {
-            true => heap.begin_in_place()?,
-            false => heap.begin()?,
-        };
+        let tx = heap.begin()?;
         handle.open.fetch_add(1, Ordering::AcqRel);
         Ok(Self { tx, handle })
     }
@@ -72,7 +69,7 @@ fn pop(heap: *mut Handle) -> Result<Open> {
 /// Does something within this thread's transaction, or in one of its own.
 pub fn within<R>(
     handle: &Arc<Handle>,
-    work: impl FnOnce(&Transaction<Mapped>) -> Result<R>,
+    mut work: impl FnMut(&Transaction<Mapped>) -> Result<R>,
 ) -> Result<R> {
     STACK.with_borrow(|stack| {
         let of_this = |open: &&Open| Arc::ptr_eq(&open.handle, handle);
@@ -84,20 +81,13 @@ pub fn within<R>(
     })
 }
 
-fn begin(heap: *mut Handle, in_place: bool) -> Result<()> {
-    let open = Open::new(handle(heap)?, in_place)?;
-    STACK.with_borrow_mut(|stack| stack.0.push(open));
-    Ok(())
-}
-
 #[unsafe(no_mangle)]
 pub extern "C" fn nvm_begin(heap: *mut Handle) -> c_int {
-    status(|| begin(heap, false))
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn nvm_begin_in_place(heap: *mut Handle) -> c_int {
-    status(|| begin(heap, true))
+    status(|| {
+        let open = Open::new(handle(heap)?)?;
+        STACK.with_borrow_mut(|stack| stack.0.push(open));
+        Ok(())
+    })
 }
 
 #[unsafe(no_mangle)]

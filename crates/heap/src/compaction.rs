@@ -20,16 +20,13 @@ use crate::operation::Core;
 type Places = BTreeMap<u64, Vec<u64>>;
 
 impl<M: Medium> Core<M> {
-    /// Frees chunks of records as far as it can, and says how many. It does nothing while another
-    /// thread holds a lane for long. The caller holds none.
+    /// Frees chunks of records as far as it can, and says how many. The caller holds no lane.
     ///
     /// # Errors
     ///
     /// The pool is damaged, or a fence failed.
     pub fn compact(&self) -> Result<usize> {
-        let Some(mut lanes) = self.lanes.hold_all() else {
-            return Ok(0);
-        };
+        let mut lanes = self.lanes.hold_all();
         // From here on no operation is done again, so no intent names a place that moves.
         self.lanes.settle_held(&self.space)?;
         let mut places = self.free_places(&mut lanes)?;

@@ -3,7 +3,6 @@
 use std::fmt;
 
 use crate::allocator::Space;
-use crate::check::{Finding, Findings, open};
 use crate::error::{Error, Result};
 use crate::lane::log;
 use crate::layout::chunk::Use;
@@ -13,8 +12,8 @@ use crate::layout::root::Root;
 use crate::layout::{header, unchecked};
 use crate::medium::Medium;
 use crate::pool::Pool;
-use crate::recovery;
-use crate::roots::places;
+use crate::survey::roots::places;
+use crate::survey::{self, All, Finding};
 
 /// Something that lies in a pool.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -80,9 +79,9 @@ impl<M: Medium> Dump<M> {
     ///
     /// It holds none, one of another version, or one of which not even the header can be read.
     pub fn open(medium: M) -> Result<Self> {
-        let mut findings = Findings::default();
-        let pool = open(medium, &mut findings);
-        let mut findings = findings.into_vec();
+        let all = All::default();
+        let pool = survey::header::open(medium, &all)?;
+        let mut findings = all.into_vec();
         let Some(pool) = pool else {
             let why = findings.pop().map_or(String::new(), |finding| finding.what);
             return Err(Error::damaged(why));
@@ -90,7 +89,7 @@ impl<M: Medium> Dump<M> {
         let damaged =
             |finding: Finding| item(finding.offset, "damaged", [("why", finding.what.into())]);
         Ok(Self {
-            space: recovery::space(pool),
+            space: survey::space(pool),
             damaged: findings.into_iter().map(damaged).collect(),
         })
     }

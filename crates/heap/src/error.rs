@@ -4,6 +4,7 @@ use std::{fmt, io};
 
 /// What went wrong, for programs that go on differently.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Cause {
     /// What was asked for cannot be.
     Usage,
@@ -13,20 +14,30 @@ pub enum Cause {
     Damaged,
     /// The machine failed, or does not allow it.
     System,
+    /// An older transaction holds what is wanted: end this one and begin it again.
+    Again,
 }
 
 /// An error for people: one sentence.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Error {
-    /// What went wrong.
-    pub cause: Cause,
-    message: Box<str>,
+pub struct Error(Box<Inside>);
+
+/// Boxed, so that results are as small as what they are of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Inside {
+    cause: Cause,
+    message: String,
 }
 
 /// A result with such an error.
 pub type Result<T> = std::result::Result<T, Error>;
 
 impl Error {
+    /// What went wrong.
+    pub fn cause(&self) -> Cause {
+        self.0.cause
+    }
+
     /// What was asked for cannot be.
     pub fn usage(message: impl Into<String>) -> Self {
         Self::new(Cause::Usage, message.into())
@@ -47,15 +58,27 @@ impl Error {
         Self::new(Cause::System, format!("{what}: {reason}"))
     }
 
+    /// An older transaction holds what is wanted.
+    pub(crate) fn again() -> Self {
+        let sentence =
+            "an older transaction holds what this one wants; drop this one, and begin again";
+        Self::new(Cause::Again, sentence.into())
+    }
+
+    /// The heap was closed.
+    pub(crate) fn closed() -> Self {
+        Self::usage("the heap was closed; open the pool again")
+    }
+
+    #[cold]
     fn new(cause: Cause, message: String) -> Self {
-        let message = message.into_boxed_str();
-        Self { cause, message }
+        Self(Box::new(Inside { cause, message }))
     }
 }
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)
+        f.write_str(&self.0.message)
     }
 }
 

@@ -1,49 +1,118 @@
-//! The heap as programs see it.
+//! The heap as programs see it: made, opened, grown, closed.
 
-use std::mem;
+use std::any::Any;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use bytemuck::Pod;
 
-use crate::allocator::naive::Naive;
-use crate::allocator::nvwa::Nvwa;
-use crate::allocator::{Allocator, AllocatorKind};
-use crate::error::{Error, Result};
+use crate::containers::Open;
+use crate::error::{Cause, Error, Result};
+use crate::guard::Inside;
 use crate::journal;
-use crate::layout::root::Root;
-use crate::layout::{Geometry, header};
+use crate::lane::own::Stamp;
+use crate::lane::window::Range;
+use crate::layout::{AllocatorKind, Geometry, header};
 use crate::lock::lock;
 use crate::medium::mapped::Mode;
 use crate::medium::{Counts, Kind, Mapped, Medium};
-use crate::operation::{Contents, Core, Publication};
+use crate::operation::{Core, Operation};
 use crate::pool::Pool;
 use crate::ptr::{Place, Ptr};
 use crate::recovery;
 use crate::roots::Roots;
+use crate::sink::Sink;
+use crate::transaction::Transaction;
 
 /// What is chosen when a pool is created.
+///
+/// ```
+/// use terrace_heap::Options;
+///
+/// let options = Options::default().chunk_bytes(1 << 20).lanes(16);
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
-    /// The unit in which the pool is divided: a power of two from 4 KiB to 16 MiB. Smaller objects
-    /// share a chunk, and no object is larger than about `chunk_bytes`² / 8.
-    pub chunk_bytes: u64,
-    /// How many threads can work at the same time without waiting for each other: 1 to 256.
-    pub lanes: u16,
-    /// Who finds room for objects.
-    pub allocator: AllocatorKind,
+    chunk_bytes: u64,
+    lanes: u16,
+    allocator: AllocatorKind,
+    seed: Option<u64>,
 }
 
 impl Default for Options {
-    /// Chunks of 64 KiB, for objects up to 508 MiB, 64 lanes, and the write-aware allocator.
+    /// Chunks of 64 KiB, for objects up to 508 MiB, 64 lanes, and a seed of the machine's.
     fn default() -> Self {
         Self {
             chunk_bytes: 1 << 16,
             lanes: 64,
             allocator: AllocatorKind::Nvwa,
+            seed: None,
         }
     }
+}
+
+impl Options {
+    /// The unit in which the pool is divided: a power of two from 4 KiB to 16 MiB. Smaller objects
+    /// share a chunk, and no object is larger than about `chunk_bytes`² / 8.
+    #[must_use]
+    pub fn chunk_bytes(mut self, bytes: u64) -> Self {
+        self.chunk_bytes = bytes;
+        self
+    }
+
+    /// How many threads can work at the same time without waiting for each other: 1 to 256.
+    #[must_use]
+    pub fn lanes(mut self, lanes: u16) -> Self {
+        self.lanes = lanes;
+        self
+    }
+
+    /// What the hashes of the pool's hash maps begin with. Who knows it can find keys that are all in
+    /// one place; unless it is named, the machine's random numbers choose it.
+    #[must_use]
+    pub fn hash_seed(mut self, seed: u64) -> Self {
+        self.seed = Some(seed);
+        self
+    }
+
+    /// Who finds room for objects.
+    #[cfg(feature = "experiments")]
+    #[must_use]
+    pub fn allocator(mut self, allocator: AllocatorKind) -> Self {
+        self.allocator = allocator;
+        self
+    }
+
+    fn geometry(&self) -> Result<Geometry> {
+        let Self {
+            chunk_bytes, lanes, ..
+        } = *self;
+        let shift = chunk_bytes.trailing_zeros();
+        if !chunk_bytes.is_power_of_two() || !header::SHIFTS.contains(&shift) {
+            return Err(Error::usage(format!(
+                "a chunk has a power of two from 4096 to 16777216 bytes, not {chunk_bytes}"
+            )));
+        }
+        if !(1..=256).contains(&lanes) {
+            return Err(Error::usage(format!(
+                "a pool has 1 to 256 lanes, not {lanes}"
+            )));
+        }
+        Ok(Geometry {
+            shift,
+            lanes,
+            intents: INTENTS,
+            allocator: self.allocator,
+            seed: self.seed.unwrap_or_else(random),
+        })
+    }
+}
+
+/// A number that nobody can foresee.
+fn random() -> u64 {
+    use std::hash::{BuildHasher, RandomState};
+    RandomState::new().hash_one(std::process::id())
 }
 
 /// Lines in a lane's ring of intents: with the line of its state 1 KiB.
@@ -51,9 +120,12 @@ const INTENTS: u8 = 15;
 
 /// A persistent heap in a pool.
 ///
-/// A clone is another handle of the same heap. When the last one is dropped the pool is closed.
-/// Methods can be called by any number of threads; but who changes the same data from several
-/// threads has to see to it, by a lock of his own, that they do so one after the other.
+/// A clone is another handle of the same heap. When the last one is dropped the pool is closed;
+/// [`Heap::close`] says whether that went well. Methods can be called by any number of threads.
+/// Containers see to it that threads which use the same one do not get in each other's way; objects
+/// that a program changes by their pointers ([`Heap::set`]) it protects by locks of its own.
+///
+/// A heap belongs to the process that has opened it: in a child of that process every method fails.
 pub struct Heap<M: Medium = Mapped> {
     inner: Arc<Inner<M>>,
 }
@@ -63,34 +135,12 @@ struct Inner<M: Medium> {
     core: Core<M>,
     roots: Mutex<Roots>,
     growing: Mutex<()>,
-}
-
-/// A root of a heap.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RootInfo {
-    /// Its name.
-    pub name: String,
-    /// Where it lies.
-    pub place: Place<u8>,
-    /// What it points to; null if nothing yet.
-    pub pointer: Ptr<u8>,
-    /// Bytes of that.
-    pub size: u32,
-    /// What it is, as whoever made it numbers such things.
-    pub kind: u16,
-}
-
-/// An object in use.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ObjectInfo {
-    /// Where it lies.
-    pub offset: u64,
-    /// Bytes of its slot.
-    pub bytes: u64,
+    open: Mutex<Open>,
 }
 
 /// How much room there is in a pool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Usage {
     /// Bytes of the pool.
     pub bytes: u64,
@@ -109,7 +159,7 @@ impl<M: Medium> Clone for Heap<M> {
 
 impl Heap {
     /// Makes a pool of at least `bytes` bytes in a new file. What the file is, is found out
-    /// ([`Heap::kind`]).
+    /// ([`Heap::kind`]). The file has its name when the pool is whole, and none before.
     ///
     /// # Errors
     ///
@@ -118,7 +168,7 @@ impl Heap {
         Self::create_with(path, bytes, Mode::Detected, &Options::default())
     }
 
-    /// As [`Heap::create`], with what it else finds out and chooses.
+    /// Same as [`Heap::create`], with what it else finds out and chooses.
     ///
     /// # Errors
     ///
@@ -129,17 +179,33 @@ impl Heap {
         mode: Mode,
         options: &Options,
     ) -> Result<Self> {
-        geometry(options)?;
-        Self::create_on(Mapped::create(path.as_ref(), bytes, mode)?, options)
+        let geometry = options.geometry()?;
+        let medium = Mapped::create(path.as_ref(), bytes, mode)?;
+        let mut pool = Pool::create(medium, geometry)?;
+        pool.medium.medium_mut().name()?;
+        Self::open_pool(pool)
     }
 
-    /// Opens the pool in a file.
+    /// Opens the pool in a file, whatever state its last user left it in.
     ///
     /// # Errors
     ///
-    /// There is none, it is damaged, or somebody has it open.
+    /// There is none, it is damaged, or it is open in another program.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
-        Self::open_on(Mapped::open(path.as_ref(), Mode::Detected)?)
+        Self::open_pool(Pool::open(Mapped::open(path.as_ref(), Mode::Detected)?)?)
+    }
+
+    /// Opens the pool in a file, or makes one of at least `bytes` bytes there if there is no such file.
+    ///
+    /// # Errors
+    ///
+    /// As [`Heap::open`] and [`Heap::create`].
+    pub fn open_or_create(path: impl AsRef<Path>, bytes: u64) -> Result<Self> {
+        let path = path.as_ref();
+        match Self::create(path, bytes) {
+            Err(error) if error.cause() == Cause::Usage && path.exists() => Self::open(path),
+            made => made,
+        }
     }
 
     /// A heap that is gone when it is closed: capacity only.
@@ -148,174 +214,71 @@ impl Heap {
     ///
     /// There is not as much memory.
     pub fn anonymous(bytes: u64) -> Result<Self> {
-        Self::create_on(Mapped::anonymous(bytes)?, &Options::default())
+        let geometry = Options::default().geometry()?;
+        Self::open_pool(Pool::create(Mapped::anonymous(bytes)?, geometry)?)
     }
 }
 
 impl<M: Medium> Heap<M> {
     /// Makes a pool on a medium that is all zeros.
     ///
+    /// # Safety
+    ///
+    /// Nobody else stores to the medium as long as the heap is open.
+    ///
     /// # Errors
     ///
     /// The options cannot be, the medium is too small, or a fence failed.
-    pub fn create_on(medium: M, options: &Options) -> Result<Self> {
-        let geometry = geometry(options)?;
-        Self::open_pool(Pool::create(medium, geometry)?)
+    pub unsafe fn create_on(medium: M, options: &Options) -> Result<Self> {
+        Self::make_on(medium, options)
+    }
+
+    pub(crate) fn make_on(medium: M, options: &Options) -> Result<Self> {
+        Self::open_pool(Pool::create(medium, options.geometry()?)?)
     }
 
     /// Opens the pool on a medium, whatever state its last user left it in.
     ///
+    /// # Safety
+    ///
+    /// Nobody else stores to the medium as long as the heap is open.
+    ///
     /// # Errors
     ///
     /// There is no pool, it is damaged, or a fence failed.
-    pub fn open_on(medium: M) -> Result<Self> {
+    pub unsafe fn open_on(medium: M) -> Result<Self> {
         Self::open_pool(Pool::open(medium)?)
     }
 
-    fn open_pool(pool: Pool<M>) -> Result<Self> {
-        let allocator: Box<dyn Allocator<M>> = match pool.geometry.allocator {
-            AllocatorKind::Nvwa => Box::new(Nvwa::new(pool.geometry.chunk_bytes())),
-            AllocatorKind::Naive => Box::new(Naive::new(&pool.geometry)),
-        };
-        let (core, roots) = recovery::recover(pool, allocator)?;
+    pub(crate) fn open_pool(pool: Pool<M>) -> Result<Self> {
+        let (core, roots) = recovery::recover(pool)?;
+        core.space.pool.upgrade()?;
         journal::begin(&core.space)?;
         let roots = Mutex::new(Roots::read(&core.space, &roots)?);
-        let growing = Mutex::default();
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let inner = Inner {
             id: NEXT.fetch_add(1, Ordering::Relaxed),
             core,
             roots,
-            growing,
+            growing: Mutex::default(),
+            open: Mutex::default(),
         };
         Ok(Self {
             inner: Arc::new(inner),
         })
     }
 
-    /// The word of a root; it is made, and null, if there is none of this name. `kind` is whatever
-    /// its owner wants to find there again.
+    /// Closes the pool: everything is where it belongs, durably, and nothing is left to be recovered.
+    /// Other handles of the heap, and containers in it, fail from now on. Dropping the last handle does
+    /// the same, but cannot say whether it went well.
     ///
     /// # Errors
     ///
-    /// The root is of another type or kind, its name is longer than 104 bytes, there is no room, or
-    /// a fence failed.
-    pub fn root<T: Pod>(&self, name: &str, kind: u16) -> Result<Place<T>> {
-        let root = Root {
-            name: name.to_owned(),
-            size: u32::try_from(mem::size_of::<T>()).unwrap_or(u32::MAX),
-            align: mem::align_of::<T>() as u16,
-            kind,
-        };
-        let at = lock(&self.inner.roots).place(&self.core().space, &root)?;
-        Ok(Ptr::at(at))
-    }
-
-    /// Removes a root, durably; whether there was one of this name, which is free again. One line and
-    /// one fence; two more fences if one of the last operations changed its pointer.
-    ///
-    /// Nobody uses its word any more: what is published there would be damage.
-    ///
-    /// # Errors
-    ///
-    /// It points to something, which has to be freed before; this thread is within a transaction, or
-    /// a fence failed.
-    pub fn remove_root(&self, name: &str) -> Result<bool> {
-        if self.in_transaction() {
-            return Err(Error::usage(format!(
-                "the root {name:?} cannot be removed within a transaction"
-            )));
-        }
-        let mut held = self.core().hold();
-        lock(&self.inner.roots).remove(&self.core().space, &mut held, name)
-    }
-
-    /// All roots, by name.
-    pub fn roots(&self) -> Vec<RootInfo> {
-        let space = &self.core().space;
-        let roots = lock(&self.inner.roots).all(space);
-        let info = |(at, root): (u64, Root)| RootInfo {
-            name: root.name,
-            place: Ptr::at(at),
-            pointer: Ptr::at(space.pool.medium.load_word(at)),
-            size: root.size,
-            kind: root.kind,
-        };
-        roots.into_iter().map(info).collect()
-    }
-
-    /// Makes an object, durably, and has `place` point to it: 2 lines besides those of the object,
-    /// one fence. After a crash both are so, or the object never was.
-    ///
-    /// # Errors
-    ///
-    /// `place` points to something already, or is none; there is no room, or a fence failed.
-    pub fn publish<T: Pod>(&self, place: Place<T>, value: &T) -> Result<Ptr<T>> {
-        self.expect_null(place)?;
-        let publication = Publication {
-            destination: place.offset(),
-            upper: 0,
-            kind: 0,
-            contents: Contents::Parts(&[bytemuck::bytes_of(value)]),
-        };
-        self.core().publish(&publication).map(Ptr::at)
-    }
-
-    /// Whether a word is there and holds no pointer.
-    pub(crate) fn expect_null<T: 'static>(&self, place: Place<T>) -> Result<()> {
-        if self.read(place)?.is_null() {
-            return Ok(());
-        }
-        Err(Error::usage(format!(
-            "the word at {} points to an object already",
-            place.offset()
-        )))
-    }
-
-    /// Frees the object to which `place` points, and makes it null: 3 lines, one fence. After a
-    /// crash both are so, or neither. If it is null nothing is done.
-    ///
-    /// # Errors
-    ///
-    /// `place` is no word or does not point to an object, or a fence failed.
-    pub fn free<T: 'static>(&self, place: Place<T>) -> Result<()> {
-        let pointer = self.read(place)?;
-        if pointer.is_null() {
-            return Ok(());
-        }
-        self.core()
-            .change(&[(place.offset(), 0)], Some(pointer.offset()))
-    }
-
-    /// Changes one word, durably: 2 lines, one fence.
-    ///
-    /// # Errors
-    ///
-    /// It is no word, or a fence failed.
-    pub fn set(&self, at: Ptr<u64>, value: u64) -> Result<()> {
-        self.check(at)?;
-        self.core().change(&[(at.offset(), value)], None)
-    }
-
-    /// A copy of what lies there.
-    ///
-    /// # Errors
-    ///
-    /// It is null, or not wholly in the pool.
-    pub fn read<T: Pod>(&self, at: Ptr<T>) -> Result<T> {
-        self.check(at)?;
-        let mut value = T::zeroed();
-        let bytes = bytemuck::bytes_of_mut(&mut value);
-        self.core().space.pool.medium.load(at.offset(), bytes);
-        Ok(value)
-    }
-
-    fn check<T>(&self, at: Ptr<T>) -> Result<()> {
-        let size = mem::size_of::<T>().next_multiple_of(8) as u64;
-        match at.is_null() {
-            true => Err(Error::usage("a null pointer points to nothing")),
-            false => self.core().space.pool.check(at.offset(), size, "a pointer"),
-        }
+    /// It was closed already; this is a child of the process that opened it; the pool could not be
+    /// written. Then it is recovered when it is opened next.
+    pub fn close(self) -> Result<()> {
+        self.expect_open()?;
+        self.core().close()
     }
 
     /// Makes the pool at least `bytes` long.
@@ -324,6 +287,7 @@ impl<M: Medium> Heap<M> {
     ///
     /// The medium cannot grow that far, or a fence failed.
     pub fn grow(&self, bytes: u64) -> Result<()> {
+        self.expect_open()?;
         let _alone = lock(&self.inner.growing);
         let space = &self.core().space;
         let old = space.pool.chunks();
@@ -332,44 +296,33 @@ impl<M: Medium> Heap<M> {
         Ok(())
     }
 
-    /// Makes the allocation log as short as it can be, and says how many bytes became free. It is
-    /// done by itself when the pool is full.
+    /// Makes the allocation log as short as it can be; returns how many bytes became free. It is done
+    /// by itself when the pool is full.
     ///
     /// # Errors
     ///
     /// The pool is damaged, or a fence failed.
     pub fn compact(&self) -> Result<u64> {
+        self.expect_open()?;
         let chunks = self.core().compact()? as u64;
         Ok(self.core().space.pool.geometry.offset_of(chunks))
     }
 
-    /// All objects in use, in the order of their offsets. While others work, it may miss some of
-    /// what they do.
-    pub fn objects(&self) -> Vec<ObjectInfo> {
-        let space = &self.core().space;
-        let runs = (1..space.pool.used()).filter_map(|chunk| space.index.get(chunk));
-        let persistent = runs.filter(|run| !run.capacity);
-        persistent
-            .flat_map(|run| {
-                let used = (0..run.slots()).filter(|&slot| run.record(slot) != 0);
-                used.map(|slot| ObjectInfo {
-                    offset: run.offset_of(slot),
-                    bytes: run.slot_bytes(),
-                })
-            })
-            .collect()
-    }
-
     /// How much room there is.
-    pub fn usage(&self) -> Usage {
+    ///
+    /// # Errors
+    ///
+    /// The heap was closed, or this is a child of the process that opened it.
+    pub fn usage(&self) -> Result<Usage> {
+        self.expect_open()?;
         let core = self.core();
         let geometry = &core.space.pool.geometry;
         core.reclaim();
-        Usage {
+        Ok(Usage {
             bytes: self.len(),
             free: geometry.offset_of(core.space.chunks.count()),
             longest: geometry.offset_of(core.space.chunks.longest()),
-        }
+        })
     }
 
     /// Bytes of the pool.
@@ -378,7 +331,7 @@ impl<M: Medium> Heap<M> {
         pool.geometry.offset_of(pool.chunks())
     }
 
-    /// Never: a pool has at least its header.
+    /// Always false: a pool has at least its header.
     pub fn is_empty(&self) -> bool {
         false
     }
@@ -393,8 +346,14 @@ impl<M: Medium> Heap<M> {
         self.medium().kind()
     }
 
-    /// What the pool lies on.
-    pub fn medium(&self) -> &M {
+    /// The address of the pool's first byte, which stays the same while the heap is open. What may be
+    /// done there, the methods say that have to do with addresses ([`Heap::persist`],
+    /// [`Heap::capacity_alloc`]).
+    pub fn base(&self) -> *mut u8 {
+        self.medium().base()
+    }
+
+    pub(crate) fn medium(&self) -> &M {
         self.core().space.pool.medium.medium()
     }
 
@@ -406,37 +365,139 @@ impl<M: Medium> Heap<M> {
     pub(crate) fn core(&self) -> &Core<M> {
         &self.inner.core
     }
-}
 
-fn geometry(options: &Options) -> Result<Geometry> {
-    let Options {
-        chunk_bytes,
-        lanes,
-        allocator,
-    } = *options;
-    let shift = chunk_bytes.trailing_zeros();
-    if !chunk_bytes.is_power_of_two() || !header::SHIFTS.contains(&shift) {
-        return Err(Error::usage(format!(
-            "a chunk has a power of two from 4096 to 16777216 bytes, not {chunk_bytes}"
-        )));
+    pub(crate) fn roots_of(&self) -> &Mutex<Roots> {
+        &self.inner.roots
     }
-    if !(1..=256).contains(&lanes) {
-        return Err(Error::usage(format!(
-            "a pool has 1 to 256 lanes, not {lanes}"
-        )));
+
+    /// Whether this process may use the heap.
+    ///
+    /// # Errors
+    ///
+    /// It may not: the heap was closed, or another process has opened it.
+    #[inline]
+    pub(crate) fn expect_open(&self) -> Result<()> {
+        let core = self.core();
+        match core.is_closed() || core.space.pool.medium.is_child() {
+            false => Ok(()),
+            true => Err(self.why_not_open()),
+        }
     }
-    Ok(Geometry {
-        shift,
-        lanes,
-        intents: INTENTS,
-        allocator,
-    })
+
+    /// Whether this process has the pool's bytes.
+    ///
+    /// # Errors
+    ///
+    /// It is a child of the process that has opened it.
+    pub(crate) fn expect_not_child(&self) -> Result<()> {
+        match self.medium().is_child() {
+            false => Ok(()),
+            true => Err(self.why_not_open()),
+        }
+    }
+
+    #[cold]
+    fn why_not_open(&self) -> Error {
+        match self.medium().is_child() {
+            false => Error::closed(),
+            true => Error::usage(
+                "the heap belongs to the parent of this process; open the pool again here when the \
+                 parent has closed it",
+            ),
+        }
+    }
+
+    /// The state of the container whose root lies there, which all its handles share; it is made if
+    /// none is open.
+    ///
+    /// # Errors
+    ///
+    /// What `make` returns.
+    pub(crate) fn share<S: Any + Send + Sync>(
+        &self,
+        root: u64,
+        make: impl FnOnce() -> Result<S>,
+    ) -> Result<Arc<S>> {
+        lock(&self.inner.open).share(root, make)
+    }
+
+    /// Carries out one operation under a guard.
+    ///
+    /// # Errors
+    ///
+    /// What `work` returns; there is no room, or a fence failed.
+    #[inline]
+    pub(crate) fn operate<R>(
+        &self,
+        guard: &mut Inside,
+        mut work: impl FnMut(&mut Operation<M>) -> Result<R>,
+    ) -> Result<R> {
+        let core = self.core();
+        core.with_room(|| {
+            let mut operation = Operation::begin(core, guard.last)?;
+            let done = work(&mut operation)?;
+            guard.last = operation.commit()?.or(guard.last);
+            Ok(done)
+        })
+    }
+
+    /// The object to which a root points; if it is null, one that is made now, by the operation that is
+    /// returned.
+    ///
+    /// # Errors
+    ///
+    /// What `make` returns; there is no room, or a fence failed.
+    pub(crate) fn find_or_make<T: 'static>(
+        &self,
+        root: Place<T>,
+        make: impl Fn(&mut Operation<M>) -> Result<u64>,
+    ) -> Result<(u64, Option<Stamp>)> {
+        let found = self.read(root)?;
+        if !found.is_null() {
+            return Ok((found.offset(), None));
+        }
+        let core = self.core();
+        core.with_room(|| {
+            let mut operation = Operation::begin(core, None)?;
+            operation.own(&[Range::word(root.offset())])?;
+            let at = make(&mut operation)?;
+            operation.set(root.offset(), at)?;
+            Ok((at, operation.commit()?))
+        })
+    }
+
+    /// Has a root point to another object in place of an old one, which `convert` frees.
+    ///
+    /// # Errors
+    ///
+    /// What `convert` returns; there is no room, or a fence failed.
+    pub(crate) fn convert<T: Pod>(
+        &self,
+        root: Place<T>,
+        old: u64,
+        convert: impl FnOnce(&mut &Transaction<M>, u64) -> Result<u64>,
+    ) -> Result<(u64, Option<Stamp>)> {
+        let tx = self.begin()?;
+        let new = convert(&mut &tx, old)?;
+        tx.write(root, &Ptr::at(new))?;
+        tx.commit()?;
+        // From here on no operation is in doubt, so no guard has to know of this one.
+        self.core().lanes.settle(&self.core().space)?;
+        Ok((new, None))
+    }
 }
 
 impl<M: Medium> Drop for Inner<M> {
-    /// Leaves nothing to be done again. Whoever cannot be told that it failed finds it done by the
-    /// next to open the pool.
+    /// Leaves nothing to be recovered. If it fails, the next to open the pool recovers it.
     fn drop(&mut self) {
-        let _ = self.core.close();
+        if !self.core.is_closed() && !self.core.space.pool.medium.is_child() {
+            let _ = self.core.close();
+        }
     }
+}
+
+/// Same as [`Heap::open_on`], for tests of this crate.
+#[cfg(test)]
+pub(crate) fn open_on<M: Medium>(medium: M) -> Result<Heap<M>> {
+    Heap::open_pool(Pool::open(medium)?)
 }

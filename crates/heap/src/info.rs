@@ -4,7 +4,7 @@ use crate::allocator::Space;
 use crate::allocator::class::Classes;
 use crate::allocator::run::Run;
 use crate::error::Result;
-use crate::heap::{Heap, RootInfo};
+use crate::heap::Heap;
 use crate::lane::log::{OBJECT_ENTRY, WORD_ENTRY};
 use crate::layout::chunk::Use;
 use crate::layout::header;
@@ -13,6 +13,7 @@ use crate::layout::record::{RECORD_BYTES, Record};
 use crate::layout::unchecked;
 use crate::medium::Medium;
 use crate::pool::Pool;
+use crate::roots::RootInfo;
 
 /// How a pool is filled.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -110,12 +111,13 @@ pub struct Unsettled {
 pub fn info<M: Medium>(medium: M) -> Result<Info> {
     let pool = Pool::open(medium)?;
     let before = lanes(&pool);
-    let heap = Heap::open_on(pool.medium.into_medium())?;
-    let space = &heap.core().space;
+    let version = header::version(&pool.load_words(0));
+    let heap = Heap::open_pool(Pool::open(pool.medium.into_medium())?)?;
+    let (space, _held) = (&heap.core().space, heap.core().hold());
     let unsettled = lanes(&space.pool).into_iter().zip(before).zip(0..);
     let unsettled = unsettled.filter(|((now, then), _)| now.0 > then.0);
     let mut info = Info {
-        version: header::version(&space.pool.load_words(0)),
+        version,
         chunk_bytes: space.pool.geometry.chunk_bytes(),
         lanes: space.pool.geometry.lanes,
         chunks: Chunks::default(),
@@ -132,7 +134,7 @@ pub fn info<M: Medium>(medium: M) -> Result<Info> {
                 log_bytes: then.1,
             })
             .collect(),
-        roots: heap.roots(),
+        roots: heap.roots()?,
     };
     info.count(space);
     Ok(info)
@@ -161,7 +163,7 @@ fn lanes<M: Medium>(pool: &Pool<M>) -> Vec<(u64, u64)> {
 fn classes<M: Medium>(space: &Space<M>) -> Vec<Class> {
     let classes = Classes::new(space.pool.geometry.chunk_bytes());
     let mut found = vec![Class::default(); classes.len()];
-    let runs = (1..space.pool.used()).filter_map(|chunk| space.index.get(chunk));
+    let runs = (1..space.pool.used()).filter_map(|chunk| space.run_from(chunk));
     for run in runs.filter(|run| !run.large) {
         let class = classes.of(run.slot_bytes()).expect("a run has a class");
         let objects = (0..run.slots())
@@ -185,7 +187,7 @@ impl Info {
         self.chunks.free = space.chunks.count();
         self.chunks.longest_free = space.chunks.longest();
         for chunk in (1..pool.used()).filter(|&chunk| !geometry.is_table(chunk)) {
-            match space.index.get(chunk) {
+            match space.run_from(chunk) {
                 Some(run) if run.large => self.chunks.large += geometry.chunk_of(run.slot_bytes()),
                 Some(_) => self.chunks.runs += 1,
                 None => match pool.use_of(chunk) {
@@ -195,8 +197,7 @@ impl Info {
                 },
             }
             let run = space
-                .index
-                .get(chunk)
+                .run_from(chunk)
                 .filter(|run| run.large && run.record(0) != 0);
             self.large += u64::from(run.is_some());
         }
@@ -233,13 +234,9 @@ mod tests {
 
     #[test]
     fn what_is_in_use_is_counted() {
-        let options = Options {
-            chunk_bytes: 4096,
-            lanes: 2,
-            ..Options::default()
-        };
+        let options = Options::default().chunk_bytes(4096).lanes(2);
         let medium = Simulated::new(40 << 12, Granule::Line);
-        let heap = Heap::create_on(medium, &options).unwrap();
+        let heap = Heap::make_on(medium, &options).unwrap();
         let place = |name: &str| -> Place<[u8; 100]> { heap.root(name, 3).unwrap() };
         for name in ["a", "b", "c"] {
             heap.publish(place(name), &[1; 100]).unwrap();

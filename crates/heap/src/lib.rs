@@ -1,7 +1,34 @@
-//! The dual-use heap: capacity and persistence from one non-volatile memory (Kannan 2013).
+//! A persistent heap: maps, queues, vectors and objects of your own in a file, which survive the end of
+//! the program, however that comes, and memory that is gone with it, from the same pool (the dual-use heap
+//! of Kannan 2013).
 //!
-//! Everything that becomes persistent passes through a [`Medium`]: a file on persistent memory, a
-//! plain file, anonymous memory, or a simulated memory that crashes in all the ways a real one can.
+//! ```
+//! use terrace_heap::containers::BTreeMap;
+//! use terrace_heap::{Heap, Result};
+//!
+//! fn main() -> Result<()> {
+//!     # let folder = tempfile::tempdir().unwrap();
+//!     # std::env::set_current_dir(folder.path()).unwrap();
+//!     let heap = Heap::open_or_create("app.pool", 64 << 20)?;
+//!     let visits = BTreeMap::<str, u64>::open(&heap, "visits")?;
+//!     let before = visits.get("anna")?.unwrap_or(0);
+//!     visits.insert("anna", &(before + 1))?;
+//!     heap.transaction(|tx| {
+//!         let visits = tx.open(&visits)?;
+//!         visits.remove("anna")?;
+//!         visits.insert("Anna", &(before + 1))
+//!     })?;
+//!     heap.close()
+//! }
+//! ```
+//!
+//! What returned `Ok` is durable: on persistent memory, on a file system in memory as far as that is, and
+//! on a plain file after an `fdatasync` ([`Heap::kind`] says which). `FORMAT.md` draws the pool byte by
+//! byte and argues why recovery is right.
+//!
+//! Features: `serde` holds any type that serde knows (`containers::Serde`); `simulated` is a persistent
+//! memory that crashes in every way in which a real one can, for tests; `experiments` is what Kannan 2013
+//! compares with.
 
 mod allocator;
 mod capacity;
@@ -9,9 +36,13 @@ pub mod check;
 mod checksum;
 mod compaction;
 pub mod containers;
+#[cfg(feature = "experiments")]
 pub mod contiguity;
+#[cfg(not(feature = "experiments"))]
+mod contiguity;
 pub mod dump;
 pub mod error;
+mod guard;
 mod heap;
 pub mod info;
 mod journal;
@@ -25,17 +56,21 @@ mod pool;
 mod ptr;
 mod recovery;
 mod roots;
+mod sink;
+mod survey;
 mod transaction;
 
-/// Plain data: whatever its bytes are, they are a valid value, and none of them is a volatile pointer.
-pub use bytemuck::Pod as Plain;
+pub use bytemuck;
 
-pub use allocator::AllocatorKind;
 pub use capacity::{CapacityAllocator, CapacityBox};
 pub use error::{Cause, Error, Result};
-pub use heap::{Heap, ObjectInfo, Options, RootInfo, Usage};
+pub use heap::{Heap, Options, Usage};
 pub use lane::use_lane;
+#[cfg(feature = "experiments")]
+pub use layout::AllocatorKind;
 pub use medium::mapped::Mode;
 pub use medium::{Counts, Instruction, Kind, Mapped, Medium};
+pub use objects::ObjectInfo;
 pub use ptr::{Place, Ptr};
+pub use roots::RootInfo;
 pub use transaction::{Hint, Transaction};

@@ -5,10 +5,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::checksum::padded;
 use crate::error::{Error, Result};
-use crate::journal::{self, Journaled};
+use crate::journal::Journaled;
 use crate::layout::chunk::Use;
 use crate::layout::{Geometry, header};
 use crate::medium::{Medium, WORD_BYTES};
+use crate::survey::{self, First};
 
 /// A medium that holds a pool.
 pub(crate) struct Pool<M> {
@@ -61,33 +62,27 @@ impl<M: Medium> Pool<M> {
     ///
     /// It holds none, one of another version, a damaged one, or not all of it.
     pub fn open(medium: M) -> Result<Self> {
-        if medium.len() < header::BYTES {
-            return Err(Error::damaged("this is no pool: it is too short"));
+        let pool = survey::header::open(medium, &First)?;
+        Ok(pool.expect("who stops at the first thing that is wrong has a pool, or an error"))
+    }
+
+    /// Has the header say the version that this program writes, durably. Each of the two words that
+    /// change is found right with the other one as it was.
+    ///
+    /// # Errors
+    ///
+    /// A fence failed.
+    pub fn upgrade(&self) -> Result<()> {
+        let now = self.load_words::<{ header::WORDS }>(0);
+        let new = header::encode(&self.geometry);
+        if now == new {
+            return Ok(());
         }
-        let mut words = [0; header::WORDS];
-        medium.load(0, bytemuck::cast_slice_mut(&mut words));
-        let geometry = header::decode(&words)?;
-        // All else may be older than what the journal holds of it.
-        journal::replay(&medium, &geometry)?;
-        let count = |at| header::decode_count(at, medium.load_word(at));
-        let (chunks, used) = (count(header::CHUNKS_AT)?, count(header::USED_AT)?);
-        if used > chunks || chunks > geometry.chunk_of(u64::MAX) {
-            return Err(Error::damaged(format!(
-                "the pool's header is damaged: {used} of {chunks} chunks were used"
-            )));
+        for (at, word) in (0..).step_by(8).zip(new) {
+            self.medium.store_word(at, word);
         }
-        let (needed, len) = (geometry.offset_of(chunks), medium.len());
-        if needed > len {
-            return Err(Error::damaged(format!(
-                "the pool is truncated: it has {len} bytes of {needed}"
-            )));
-        }
-        if used <= geometry.lane_chunks() || geometry.lane_chunks() >= geometry.region_chunks() {
-            return Err(Error::damaged(
-                "the pool's header is damaged: the lanes are not in the pool",
-            ));
-        }
-        Ok(Self::with(medium, geometry, chunks, used))
+        self.medium.flush(0, 8 * header::WORDS as u64);
+        self.medium.fence()
     }
 
     /// The pool on a medium whose header says this; the caller has checked that it fits.
@@ -187,7 +182,9 @@ impl<M: Medium> Pool<M> {
     /// Loads `N` words that are known to lie within the pool.
     #[inline]
     pub fn load_words<const N: usize>(&self, offset: u64) -> [u64; N] {
-        std::array::from_fn(|i| self.medium.load_word(offset + 8 * i as u64))
+        let mut words = [0; N];
+        self.medium.load_words(offset, &mut words);
+        words
     }
 
     /// Whether `len` bytes at `offset` are words of the pool.
@@ -204,12 +201,10 @@ impl<M: Medium> Pool<M> {
     /// They are not.
     #[inline]
     pub fn check(&self, offset: u64, len: u64, what: &str) -> Result<()> {
-        if self.holds(offset, len) {
-            return Ok(());
+        match self.holds(offset, len) {
+            true => Ok(()),
+            false => Err(outside(offset, len, what)),
         }
-        Err(Error::damaged(format!(
-            "{what}: no {len} bytes lie at {offset} of the pool"
-        )))
     }
 
     /// Makes bytes zeros and flushes them; a fence makes it durable.
@@ -224,10 +219,19 @@ impl<M: Medium> Pool<M> {
     }
 }
 
+/// Apart, and with its arguments by value: where it is called they can stay in registers.
+#[cold]
+#[inline(never)]
+fn outside(offset: u64, len: u64, what: &str) -> Error {
+    Error::damaged(format!(
+        "{what}: no {len} bytes lie at {offset} of the pool"
+    ))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::allocator::AllocatorKind;
+    use crate::layout::AllocatorKind;
     use crate::medium::simulated::{Granule, Simulated};
 
     const GEOMETRY: Geometry = Geometry {
@@ -235,6 +239,7 @@ mod tests {
         lanes: 2,
         intents: 5,
         allocator: AllocatorKind::Nvwa,
+        seed: 0,
     };
 
     fn created() -> Pool<Simulated> {
@@ -266,6 +271,7 @@ mod tests {
     #[test]
     fn each_bit_of_the_header_is_checked() {
         let bytes = created().medium.medium().bytes();
+        assert_eq!(header::VERSION, 3, "its two bits only make it smaller");
         for bit in (0..512).chain(64 * 8..80 * 8) {
             let mut damaged = bytes.clone();
             damaged[bit / 8] ^= 1 << (bit % 8);

@@ -7,9 +7,11 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use terrace_heap::containers::HashMap;
 use terrace_heap::medium::simulated::{Granule, Simulated};
-use terrace_heap::{AllocatorKind, Heap, Options, Place, use_lane};
+use terrace_heap::{AllocatorKind, Place, use_lane};
 
-type TestHeap = Heap<Arc<Simulated>>;
+#[path = "common/mod.rs"]
+mod common;
+use common::{TestHeap, create as create_on, open, options, used};
 
 const KINDS: [AllocatorKind; 2] = [AllocatorKind::Nvwa, AllocatorKind::Naive];
 const PLACES: usize = 40;
@@ -80,18 +82,12 @@ fn check(heap: &TestHeap, places: &[Place<u64>], model: &Model) -> Vec<u64> {
 
 /// Whether a heap that was just opened has these objects and no others.
 fn check_opened(heap: &TestHeap, places: &[Place<u64>], model: &Model) {
-    let used: Vec<u64> = heap.objects().iter().map(|object| object.offset).collect();
-    assert_eq!(used, check(heap, places, model));
+    assert_eq!(used(heap), check(heap, places, model));
 }
 
 fn create(allocator: AllocatorKind, bytes: u64) -> (Arc<Simulated>, TestHeap) {
     let pool = Arc::new(Simulated::new(bytes, Granule::Line));
-    let options = Options {
-        chunk_bytes: 4096,
-        lanes: 3,
-        allocator,
-    };
-    let heap = Heap::create_on(Arc::clone(&pool), &options).unwrap();
+    let heap = create_on(Arc::clone(&pool), &options(3).allocator(allocator));
     (pool, heap)
 }
 
@@ -125,7 +121,7 @@ proptest! {
                     Step::Reopen => {
                         drop(heap);
                         pool = Arc::new(Simulated::from_bytes(&pool.bytes(), Granule::Line));
-                        heap = Heap::open_on(Arc::clone(&pool)).unwrap();
+                        heap = open(Arc::clone(&pool)).unwrap();
                         check_opened(&heap, &places, &model);
                     }
                 }

@@ -5,24 +5,22 @@ use std::sync::{Arc, Mutex};
 use terrace_heap::check::check;
 use terrace_heap::info::info;
 use terrace_heap::medium::simulated::{Granule, Simulated};
-use terrace_heap::{AllocatorKind, Heap, Options, Place, Ptr};
+use terrace_heap::{Place, Ptr};
+
+#[path = "common/mod.rs"]
+mod common;
+use common::{create, open, options, used};
 
 /// A table of pointers to objects of two words.
 const ENTRIES: usize = 700;
 type Table = [Ptr<Object>; ENTRIES];
 type Object = [u64; 2];
 
-const OPTIONS: Options = Options {
-    chunk_bytes: 4096,
-    lanes: 2,
-    allocator: AllocatorKind::Nvwa,
-};
-
 /// A pool of objects of which only every `keep`th is left, so that records are sparse: a chunk has
 /// room for 128.
 fn sparse(objects: usize, keep: usize, granule: Granule) -> Vec<u8> {
     let medium = Arc::new(Simulated::new(96 << 12, granule));
-    let heap = Heap::create_on(Arc::clone(&medium), &OPTIONS).unwrap();
+    let heap = create(Arc::clone(&medium), &options(2));
     let root: Place<Table> = heap.root("table", 0).unwrap();
     let table = heap.publish(root, &[Ptr::NULL; ENTRIES]).unwrap();
     for i in 0..objects {
@@ -39,7 +37,7 @@ fn sparse(objects: usize, keep: usize, granule: Granule) -> Vec<u8> {
 fn contents(medium: &Simulated) -> (Vec<u64>, Vec<(usize, Object)>) {
     let copy = || Simulated::from_bytes(&medium.bytes(), Granule::Line);
     assert_eq!(check(copy()), []);
-    let heap = Heap::open_on(copy()).unwrap();
+    let heap = open(copy()).unwrap();
     let root: Place<Table> = heap.root("table", 0).unwrap();
     let table = heap.read(heap.read(root).unwrap()).unwrap();
     let there = table
@@ -47,13 +45,12 @@ fn contents(medium: &Simulated) -> (Vec<u64>, Vec<(usize, Object)>) {
         .enumerate()
         .filter(|(_, object)| !object.is_null());
     let there = there.map(|(i, &object)| (i, heap.read(object).unwrap()));
-    let objects = heap.objects().iter().map(|object| object.offset).collect();
-    (objects, there.collect())
+    (used(&heap), there.collect())
 }
 
 /// Compacts a pool, and says how many bytes became free.
 fn compacted(medium: &Arc<Simulated>) -> u64 {
-    let heap = Heap::open_on(Arc::clone(medium)).unwrap();
+    let heap = open(Arc::clone(medium)).unwrap();
     heap.compact().unwrap()
 }
 
@@ -69,13 +66,13 @@ fn sparse_records_fill_as_few_chunks_as_they_need() {
     assert_eq!((info.chunks.records, info.records.used), (1, 36));
 
     assert_eq!(compacted(&medium), 0);
-    let heap = Heap::open_on(medium).unwrap();
+    let heap = open(medium).unwrap();
     let table = heap.read(heap.root::<Table>("table", 0).unwrap()).unwrap();
     heap.free::<Object>(table.field(0)).unwrap();
     for i in 1..20 {
         heap.publish(table.field(i * 8), &[1, 1]).unwrap();
     }
-    assert_eq!(heap.objects().len(), 36 - 1 + 19);
+    assert_eq!(used(&heap).len(), 36 - 1 + 19);
 }
 
 #[test]

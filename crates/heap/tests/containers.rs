@@ -7,33 +7,29 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 use proptest::prelude::*;
+use terrace_heap::bytemuck::Pod;
 use terrace_heap::containers::{BTreeMap, HashMap, Queue, Vector};
 use terrace_heap::medium::simulated::{Granule, Simulated};
-use terrace_heap::{Error, Heap, Options, Plain, Ptr};
+use terrace_heap::{Error, Ptr};
 
-type Memory = Arc<Simulated>;
-type TestHeap = Heap<Memory>;
+#[path = "common/mod.rs"]
+mod common;
+use common::{Memory, TestHeap, create, options, used};
 
 fn pool() -> Memory {
     let pool = Arc::new(Simulated::new(1 << 20, Granule::Line));
-    let options = Options {
-        chunk_bytes: 4096,
-        lanes: 2,
-        ..Options::default()
-    };
-    drop(Heap::create_on(Arc::clone(&pool), &options).unwrap());
+    drop(create(Arc::clone(&pool), &options(2)));
     pool
 }
 
 fn open(pool: &Memory) -> TestHeap {
-    Heap::open_on(Arc::clone(pool)).unwrap()
+    common::open(Arc::clone(pool)).unwrap()
 }
 
 /// What is used is what is reached.
 fn check(heap: &TestHeap, mut reached: Vec<u64>) {
     reached.sort_unstable();
-    let used: Vec<u64> = heap.objects().iter().map(|object| object.offset).collect();
-    assert_eq!(reached, used);
+    assert_eq!(reached, used(heap));
 }
 
 /// An odd size, so that elements are filled up.
@@ -44,7 +40,7 @@ fn bytes(value: u64) -> [u8; 21] {
 type Session = Vec<(u32, u16, u64)>;
 
 /// Keys are all below 500.
-fn tree_is_a_tree<K: Plain + Ord + Debug>(sessions: Vec<Session>, key: impl Fn(u64) -> K) {
+fn tree_is_a_tree<K: Pod + Ord + Debug>(sessions: Vec<Session>, key: impl Fn(u64) -> K) {
     let (pool, mut twin) = (pool(), collections::BTreeMap::new());
     for session in sessions {
         let heap = open(&pool);
@@ -68,7 +64,8 @@ fn tree_is_a_tree<K: Plain + Ord + Debug>(sessions: Vec<Session>, key: impl Fn(u
                 // A batch that fails changes nothing; one that does not, all.
                 _ => {
                     let before = twin.clone();
-                    let done = tree.batch(|batch| {
+                    let done = heap.transaction(|tx| {
+                        let batch = tx.open(&tree)?;
                         for i in 0..count * 2 {
                             let k = key((at + i * i) % 500);
                             match i / 10 % 2 == value % 2 {
@@ -93,7 +90,7 @@ fn tree_is_a_tree<K: Plain + Ord + Debug>(sessions: Vec<Session>, key: impl Fn(u
             assert_eq!(tree.first().unwrap(), twin.first_key_value().map(pair));
             assert_eq!(tree.last().unwrap(), twin.last_key_value().map(pair));
             let range = (Bound::Excluded(key(at)), Bound::Included(key(at + count)));
-            let found: Result<Vec<_>, _> = tree.range(range).collect();
+            let found: Result<Vec<_>, _> = tree.range(range).unwrap().collect();
             if count > 0 {
                 assert_eq!(
                     found.unwrap(),
@@ -152,7 +149,8 @@ proptest! {
                     // A batch that fails changes nothing; one that does not, all.
                     _ => {
                         let before = twin.clone();
-                        let done = vector.batch(|batch| {
+                        let done: Result<(), Error> = heap.transaction(|tx| {
+                            let batch = tx.open(&vector)?;
                             for i in 0..value % 30 {
                                 match i % 4 {
                                     3 => assert_eq!(batch.pop()?, twin.pop()),
@@ -176,7 +174,7 @@ proptest! {
                 prop_assert_eq!(vector.get(index).unwrap(), twin.get(index as usize).copied());
             }
             prop_assert_eq!(vector.iter().collect::<Result<Vec<_>, _>>().unwrap(), &twin[..]);
-            prop_assert_eq!(vector.len(), twin.len() as u64);
+            prop_assert_eq!(vector.len(), Ok(twin.len() as u64));
             check(&heap, vector.objects().unwrap());
         }
     }
@@ -212,7 +210,7 @@ proptest! {
                     }
                 }
                 prop_assert_eq!(queue.front().unwrap(), twin.front().copied());
-                prop_assert_eq!(queue.len(), twin.len() as u64);
+                prop_assert_eq!(queue.len(), Ok(twin.len() as u64));
             }
             prop_assert_eq!(queue.iter().collect::<Result<VecDeque<_>, _>>().unwrap(), twin.clone());
             check(&heap, queue.objects().unwrap());
@@ -251,7 +249,7 @@ fn what_is_something_else_is_refused() {
     drop(Queue::<u32, _>::open(&heap, "queue").unwrap());
     refused(
         Queue::<u64, _>::open(&heap, "queue").err(),
-        "has elements of 4 bytes, not 8",
+        "has elements of another size",
     );
     refused(
         Queue::<u64, _>::open(&heap, "vector").err(),
@@ -260,14 +258,14 @@ fn what_is_something_else_is_refused() {
     let tree = BTreeMap::<u32, [u64; 2], _>::open(&heap, "tree").unwrap();
     refused(
         BTreeMap::<u64, u64, _>::open(&heap, "tree").err(),
-        "has keys of 4 and values of 16 bytes",
+        "has keys of 4 bytes and values of 16 bytes",
     );
     refused(
         BTreeMap::<u64, u64, _>::open(&heap, "queue").err(),
         "is of something else",
     );
     let within = heap.transaction(|_| tree.insert(&1, &[1; 2]));
-    refused(within.err(), "can only be changed by a batch");
+    refused(within.err(), "has a transaction of the heap under way");
     refused(
         Vector::<u64, _>::open(&heap, "map").err(),
         "is of something else",
@@ -280,7 +278,7 @@ fn use_all(heap: &TestHeap) {
         let _ = (vector.objects(), vector.get(50), vector.len());
         let _ = vector.iter().take(200).collect::<Result<Vec<_>, _>>();
         let _ = (vector.push(&[1; 3]), vector.set(3, &[2; 3]), vector.pop());
-        let _ = vector.batch(|batch| batch.push(&[1; 3]));
+        let _ = heap.transaction(|tx| tx.open(&vector)?.push(&[1; 3]));
     }
     if let Ok(queue) = Queue::<[u64; 120], _>::open(heap, "queue") {
         let _ = (queue.objects(), queue.len(), queue.iter().count());
@@ -292,7 +290,7 @@ fn use_all(heap: &TestHeap) {
         for key in 0..40 {
             let _ = (tree.insert(&[key; 16], &1), tree.remove(&[key / 2; 16]));
         }
-        let _ = tree.batch(|batch| batch.insert(&[99; 16], &1));
+        let _ = heap.transaction(|tx| tx.open(&tree)?.insert(&[99; 16], &1));
     }
 }
 
@@ -323,7 +321,8 @@ proptest! {
         let objects = objects[of].as_ref().unwrap();
         let object = objects[object.index(objects.len())];
         // The first words are those that are not data.
-        let word = object + at.index(16) as u64 * 8;
+        let words = heap.object(Ptr::<u8>::at(object)).unwrap().bytes / 8;
+        let word = object + at.index(words.min(20) as usize) as u64 * 8;
         drop((vector, queue, tree));
         heap.set(Ptr::at(word), value).unwrap();
         use_all(&heap);

@@ -15,6 +15,10 @@ use std::time::Duration;
 use terrace_heap::containers::HashMap;
 use terrace_heap::{Heap, Mapped, Mode, check};
 
+#[path = "common/mod.rs"]
+mod common;
+use common::{open, used};
+
 type Bytes = [u64; 8];
 
 /// Keys are below this, so that most are there already, and some are removed.
@@ -57,7 +61,7 @@ fn write() {
         return;
     };
     let seed = seed.parse().unwrap();
-    let heap = Heap::open_on(Mapped::open(Path::new(&pool), mode(seed)).unwrap()).unwrap();
+    let heap = open(Mapped::open(Path::new(&pool), mode(seed)).unwrap()).unwrap();
     let map = HashMap::open(&heap, "map").unwrap();
     let mut out = std::io::stderr();
     for (number, change) in (1..).zip(changes(seed)) {
@@ -105,8 +109,7 @@ fn look(pool: &Path) -> BTreeMap<u64, u64> {
     let map = HashMap::<u64, Bytes>::open(&heap, "map").unwrap();
     let mut reached = map.objects().unwrap();
     reached.sort_unstable();
-    let used: Vec<u64> = heap.objects().iter().map(|object| object.offset).collect();
-    assert_eq!(reached, used);
+    assert_eq!(reached, used(&heap));
     let whole = |entry: terrace_heap::Result<(u64, Bytes)>| {
         let (key, value) = entry.unwrap();
         assert_eq!(value, [value[0]; 8]);

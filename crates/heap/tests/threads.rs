@@ -4,26 +4,24 @@ use std::collections::HashMap as Twin;
 use std::thread;
 
 use terrace_heap::containers::{BTreeMap, HashMap, Queue, Vector};
-use terrace_heap::{AllocatorKind, Error, Heap, Mapped, Mode, Options, Place, Ptr, use_lane};
+use terrace_heap::{Error, Heap, Mapped, Mode, Place, Ptr, use_lane};
+
+#[path = "common/mod.rs"]
+mod common;
+use common::{open, options, used};
 
 /// More threads than lanes, so that some share one.
 const THREADS: u64 = 5;
-const OPTIONS: Options = Options {
-    chunk_bytes: 1 << 12,
-    lanes: 3,
-    allocator: AllocatorKind::Nvwa,
-};
 
 fn heap(folder: &tempfile::TempDir) -> Heap {
     let path = folder.path().join("pool");
-    Heap::create_with(path, 8 << 20, Mode::Lines, &OPTIONS).unwrap()
+    Heap::create_with(path, 8 << 20, Mode::Lines, &options(3)).unwrap()
 }
 
 /// What is used is what is reached.
 fn check(heap: &Heap, mut reached: Vec<u64>) {
     reached.sort_unstable();
-    let used: Vec<u64> = heap.objects().iter().map(|object| object.offset).collect();
-    assert_eq!(reached, used);
+    assert_eq!(reached, used(heap));
 }
 
 struct Random(u64);
@@ -109,8 +107,7 @@ fn threads_that_take_turns_lose_nothing() {
                 tx.set(count, seen + 1)
             };
             match (i + thread) % 3 {
-                0 => heap.transaction(all).unwrap(),
-                1 => heap.transaction_in_place(all).unwrap(),
+                0 | 1 => heap.transaction(all).unwrap(),
                 _ => {
                     heap.free(place).unwrap();
                     heap.publish(place, &[seen + 1; 4]).unwrap();
@@ -141,25 +138,19 @@ fn a_nested_failure_dooms_all_and_a_panic_aborts() {
     });
     assert!(swallowed.is_err());
     assert_eq!(heap.read(word), Ok(0));
-    for in_place in [false, true] {
-        let panics = std::panic::AssertUnwindSafe(|| {
-            let work = |tx: &terrace_heap::Transaction<_>| {
-                tx.set(word, 3)?;
-                tx.alloc(&[1u64; 4])?;
-                if tx.read(word)? == 3 {
-                    panic!("on purpose");
-                }
-                Ok::<_, Error>(())
-            };
-            match in_place {
-                true => heap.transaction_in_place(work),
-                false => heap.transaction(work),
+    let panics = std::panic::AssertUnwindSafe(|| {
+        heap.transaction(|tx| {
+            tx.set(word, 3)?;
+            tx.alloc(&[1u64; 4])?;
+            if tx.read(word)? == 3 {
+                panic!("on purpose");
             }
-        });
-        assert!(std::panic::catch_unwind(panics).is_err());
-        assert_eq!(heap.read(word), Ok(0));
-        heap.transaction(|tx| tx.set(word, 0)).unwrap();
-    }
+            Ok::<_, Error>(())
+        })
+    });
+    assert!(std::panic::catch_unwind(panics).is_err());
+    assert_eq!(heap.read(word), Ok(0));
+    heap.transaction(|tx| tx.set(word, 0)).unwrap();
     check(&heap, Vec::new());
 }
 
@@ -170,7 +161,7 @@ fn capacity_is_another_room_in_the_same_pool() {
     let heap = heap(&folder);
     let place: Place<[u64; 4]> = heap.root("object", 0).unwrap();
     heap.publish(place, &[7; 4]).unwrap();
-    let (free, before) = (heap.usage().free, heap.counts());
+    let (free, before) = (heap.usage().unwrap().free, heap.counts());
     let mut all = Vec::new();
     for bytes in (1..40_000).step_by(397) {
         let mut memory = heap.capacity_alloc(bytes).unwrap();
@@ -194,11 +185,11 @@ fn capacity_is_another_room_in_the_same_pool() {
         }
     }
     // What is in caches is not given back.
-    assert!(heap.usage().free > free / 2);
+    assert!(heap.usage().unwrap().free > free / 2);
     drop(heap);
     let pool = Mapped::open(&folder.path().join("pool"), Mode::Lines).unwrap();
-    let heap = Heap::open_on(pool).unwrap();
-    assert!(heap.usage().free >= free);
+    let heap = open(pool).unwrap();
+    assert!(heap.usage().unwrap().free >= free);
 }
 
 /// Objects come and go until the pool is full of records; then these make room.
@@ -206,7 +197,7 @@ fn capacity_is_another_room_in_the_same_pool() {
 fn a_full_pool_makes_room_by_compaction() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("pool");
-    let heap = Heap::create_with(&path, 1 << 20, Mode::Lines, &OPTIONS).unwrap();
+    let heap = Heap::create_with(&path, 1 << 20, Mode::Lines, &options(3)).unwrap();
     let map = HashMap::<u64, [u64; 20]>::open_with_capacity(&heap, "small", 3000).unwrap();
     let mut count = 0;
     let full = loop {
@@ -215,7 +206,7 @@ fn a_full_pool_makes_room_by_compaction() {
             Err(error) => break error,
         }
     };
-    assert_eq!(full.cause, terrace_heap::Cause::Full, "{full}");
+    assert_eq!(full.cause(), terrace_heap::Cause::Full, "{full}");
     for key in (0..count).filter(|key| key % 10 != 0) {
         map.remove(&key).unwrap().unwrap();
     }

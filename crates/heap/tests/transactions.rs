@@ -16,29 +16,21 @@ fn word(heap: &Heap, name: &str) -> Ptr<u64> {
 fn what_is_committed_happens_and_what_is_dropped_does_not() {
     let heap = heap();
     let (a, b) = (word(&heap, "a"), word(&heap, "b"));
-    for in_place in [false, true] {
-        let begin = || match in_place {
-            true => heap.begin_in_place().unwrap(),
-            false => heap.begin().unwrap(),
-        };
-        heap.set(a, 0).unwrap();
-        heap.set(b, 0).unwrap();
-        let tx = begin();
-        tx.set(a, 1).unwrap();
-        tx.set(b, 2).unwrap();
-        assert!(heap.in_transaction());
-        assert_eq!((tx.read(a), heap.read(a)), (Ok(1), Ok(u64::from(in_place))));
-        tx.commit().unwrap();
-        assert_eq!((heap.read(a), heap.read(b)), (Ok(1), Ok(2)));
+    let tx = heap.begin().unwrap();
+    tx.set(a, 1).unwrap();
+    tx.set(b, 2).unwrap();
+    assert!(heap.in_transaction());
+    assert_eq!((tx.read(a), heap.read(a)), (Ok(1), Ok(0)));
+    tx.commit().unwrap();
+    assert_eq!((heap.read(a), heap.read(b)), (Ok(1), Ok(2)));
 
-        let tx = begin();
-        tx.set(a, 3).unwrap();
-        let object = tx.alloc(&[7u64; 8]).unwrap();
-        tx.set(b, object.offset()).unwrap();
-        drop(tx);
-        assert_eq!((heap.read(a), heap.read(b)), (Ok(1), Ok(2)));
-        assert!(!heap.in_transaction() && heap.objects().is_empty());
-    }
+    let tx = heap.begin().unwrap();
+    tx.set(a, 3).unwrap();
+    let object = tx.alloc(&[7u64; 8]).unwrap();
+    tx.set(b, object.offset()).unwrap();
+    drop(tx);
+    assert_eq!((heap.read(a), heap.read(b)), (Ok(1), Ok(2)));
+    assert!(!heap.in_transaction() && heap.objects().unwrap().is_empty());
 }
 
 #[test]
@@ -48,7 +40,7 @@ fn a_part_happens_with_the_whole() {
     let whole = heap.begin().unwrap();
     whole.set(a, 1).unwrap();
     let part = heap.clone();
-    let part = part.begin_in_place().unwrap();
+    let part = part.begin().unwrap();
     assert_eq!(part.read(a), Ok(1));
     part.set(b, 2).unwrap();
     heap.transaction(|tx| tx.set(a, 3)).unwrap();
@@ -95,7 +87,7 @@ fn two_heaps_have_two_transactions() {
     let heaps = [heap(), heap()];
     let [a, b] = [0, 1].map(|i| word(&heaps[i], "a"));
     let first = heaps[0].begin().unwrap();
-    let second = heaps[1].begin_in_place().unwrap();
+    let second = heaps[1].begin().unwrap();
     first.set(a, 1).unwrap();
     second.set(b, 2).unwrap();
     first.commit().unwrap();
@@ -111,7 +103,7 @@ fn a_leaked_transaction_is_not_found_again() {
         let heap = heap();
         let a = word(&heap, "a");
         assert!(!heap.in_transaction());
-        let tx = heap.begin_in_place().unwrap();
+        let tx = heap.begin().unwrap();
         tx.set(a, 1).unwrap();
         mem::forget(tx);
     }

@@ -30,8 +30,8 @@ int main(int count, char **words)
     }
 
     /* What is aborted never happened; a part that is aborted has all of it fail. */
-    expect(nvm_begin_in_place(heap) == NVM_OK);
-    expect(nvm_set_word(heap, &list->count, 99) == NVM_OK && list->count == 99);
+    expect(nvm_begin(heap) == NVM_OK);
+    expect(nvm_set_word(heap, &list->count, 99) == NVM_OK && list->count == 10);
     expect(nvm_persist_alloc(heap, 64, NULL));
     expect(nvm_abort(heap) == NVM_OK && list->count == 10);
     expect(nvm_begin(heap) == NVM_OK && nvm_begin(heap) == NVM_OK);

@@ -7,7 +7,7 @@
 static void *begin_and_end(void *heap)
 {
     expect(nvm_commit(heap) == NVM_USAGE);
-    expect(nvm_begin_in_place(heap) == NVM_OK);
+    expect(nvm_begin(heap) == NVM_OK);
     return NULL;
 }
 

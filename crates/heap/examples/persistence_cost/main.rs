@@ -45,21 +45,21 @@ fn main() -> ExitCode {
 }
 
 fn run(options: &Options) -> Outcome {
-    let heap_options = terrace_heap::Options {
-        allocator: options.allocator,
-        ..terrace_heap::Options::default()
-    };
+    let heap_options = terrace_heap::Options::default().allocator(options.allocator);
     match &options.pool {
         Pool::Volatile => volatile::run(options),
         Pool::File(path) => {
             let medium = Mapped::create(path, options.pool_bytes(), Mode::Lines)?;
-            std::fs::remove_file(path)?;
-            phases(&Heap::create_on(medium, &heap_options)?, options)
+            // SAFETY: the file has no name, so no other process stores to it.
+            let heap = unsafe { Heap::create_on(medium, &heap_options) }?;
+            phases(&heap, options)
         }
         Pool::Marked => {
             let medium = Marked::new(options.pool_bytes())?;
             marked::say_instruction();
-            phases(&Heap::create_on(medium, &heap_options)?, options)
+            // SAFETY: the memory is this process's alone.
+            let heap = unsafe { Heap::create_on(medium, &heap_options) }?;
+            phases(&heap, options)
         }
     }
 }

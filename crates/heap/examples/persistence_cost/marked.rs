@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use terrace_heap::contiguity::Purpose;
 use terrace_heap::medium::{LINE_BYTES, lines};
-use terrace_heap::{Counts, Kind, Mapped, Medium, Result};
+use terrace_heap::{Counts, Heap, Kind, Mapped, Medium, Result};
 
 #[cfg(target_arch = "x86_64")]
 std::arch::global_asm!(
@@ -39,6 +39,16 @@ pub fn quietly<T>(work: impl FnOnce() -> T) -> T {
     let done = work();
     QUIET.store(false, Ordering::Relaxed);
     done
+}
+
+/// Marks lines of a pool as flushed.
+pub fn flush<M: Medium>(heap: &Heap<M>, offset: u64, len: u64) {
+    for line in lines::lines(offset, len) {
+        let at = heap.base().wrapping_add((line * LINE_BYTES) as usize);
+        // SAFETY: what is flushed is an object or a root of the pool, which stays mapped while the
+        // heap is open.
+        unsafe { terrace_flush_line(at) };
+    }
 }
 
 /// Anonymous memory that marks what is flushed.
@@ -82,7 +92,7 @@ unsafe impl Medium for Marked {
         }
         for line in lines::lines(offset, len) {
             let at = (line * LINE_BYTES) as usize;
-            // SAFETY: whoever flushes a range has stored there, so it lies within the pool.
+            // SAFETY: what is flushed was stored before, so it lies within the pool.
             unsafe { terrace_flush_line(self.base().add(at)) };
         }
     }

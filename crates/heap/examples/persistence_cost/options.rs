@@ -25,8 +25,6 @@ pub enum Log {
     Object,
     /// Words and objects, as large as the change is.
     Hybrid,
-    /// Old contents, as large as the change is; the change itself is made in place.
-    Undo,
 }
 
 pub enum Pool {
@@ -62,7 +60,6 @@ const LOGS: &[(&str, Log)] = &[
     ("word", Log::Word),
     ("object", Log::Object),
     ("hybrid", Log::Hybrid),
-    ("undo", Log::Undo),
 ];
 const PHASES: &[(&str, Phase)] = &[
     ("put", Phase::Put),

@@ -148,9 +148,8 @@ impl<'h, M: Medium> Table<'h, M> {
             return Ok(publish()?);
         }
         let entry = marked::quietly(publish)?;
-        let medium = self.heap.medium();
-        medium.flush(entry.offset(), size_of::<Entry>() as u64);
-        medium.flush(self.pending.offset(), WORD);
+        marked::flush(self.heap, entry.offset(), size_of::<Entry>() as u64);
+        marked::flush(self.heap, self.pending.offset(), WORD);
         Ok(entry)
     }
 
@@ -172,12 +171,9 @@ impl<'h, M: Medium> Table<'h, M> {
 
     fn transaction(
         &self,
-        work: impl FnOnce(&Transaction<M>) -> terrace_heap::Result<()>,
+        work: impl FnMut(&Transaction<M>) -> terrace_heap::Result<()>,
     ) -> Outcome {
-        Ok(match self.log {
-            Log::Undo => self.heap.transaction_in_place(work),
-            _ => self.heap.transaction(work),
-        }?)
+        Ok(self.heap.transaction(work)?)
     }
 
     /// Changes a word that is no part of a larger object.

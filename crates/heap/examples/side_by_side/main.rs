@@ -46,7 +46,9 @@ fn open(options: &Options) -> Outcome<Heap> {
         Way::Sized | Way::Growing | Way::Allocator => Mode::Lines,
     };
     let heap = if options.pool.exists() {
-        Heap::open_on(Mapped::open(&options.pool, mode)?)
+        let medium = Mapped::open(&options.pool, mode)?;
+        // SAFETY: the medium is the pool's file, which a lock keeps for this process.
+        unsafe { Heap::open_on(medium) }
     } else {
         let bytes = options.pool_bytes();
         Heap::create_with(

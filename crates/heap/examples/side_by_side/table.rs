@@ -14,6 +14,7 @@ const NAME: &str = "entries";
 const BATCH: u64 = 100;
 
 pub struct Table {
+    heap: Heap,
     map: HashMap<Item, Item>,
 }
 
@@ -23,7 +24,10 @@ impl Table {
             Way::Growing => HashMap::open(heap, NAME),
             _ => HashMap::open_with_capacity(heap, NAME, options.entries),
         };
-        Ok(Self { map: map? })
+        Ok(Self {
+            heap: heap.clone(),
+            map: map?,
+        })
     }
 
     pub fn put(&self, options: &Options, turns: Range<u64>) -> Outcome {
@@ -43,15 +47,14 @@ impl Table {
 
     fn put_batches(&self, options: &Options, turns: Range<u64>) -> Outcome {
         for from in turns.clone().step_by(BATCH as usize) {
-            let old = self.map.batch(|batch| {
-                let mut old = None;
+            self.heap.transaction(|tx| {
+                let map = tx.open(&self.map)?;
                 for turn in from..turns.end.min(from + BATCH) {
                     let key = key_of(options.first + turn);
-                    old = old.or(batch.insert(&key, &value_of(&key))?);
+                    new(map.insert(&key, &value_of(&key))?)?;
                 }
-                Ok(old)
+                Outcome::Ok(())
             })?;
-            new(old)?;
         }
         Ok(())
     }

@@ -138,7 +138,7 @@ impl Extents {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::allocator::AllocatorKind;
+    use crate::layout::AllocatorKind;
     use crate::medium::simulated::{Granule, Simulated};
 
     fn pool() -> Pool<Simulated> {
@@ -147,6 +147,7 @@ mod tests {
             lanes: 1,
             intents: 5,
             allocator: AllocatorKind::Nvwa,
+            seed: 0,
         };
         Pool::create(Simulated::new(16 << 12, Granule::Line), geometry).unwrap()
     }

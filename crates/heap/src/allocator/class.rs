@@ -1,47 +1,62 @@
 //! Size classes: multiples of 16 bytes up to 256, then four for each doubling, so that at most a
-//! fifth of a slot is wasted.
+//! fifth of a slot is wasted. By arithmetic alone, as a global allocator needs it.
 
 /// Slots are multiples of this.
 const UNIT: u64 = 16;
 /// Up to here each multiple is a class.
 const FINE: u64 = 256;
+const FINE_CLASSES: usize = (FINE / UNIT) as usize;
 
-/// The classes of a pool.
+/// The most classes: of chunks of 16 MiB.
+pub(crate) const MAX_CLASSES: usize = 76;
+
+/// The smallest class with room for so many bytes.
+#[inline]
+pub(crate) fn class_of(bytes: u64) -> usize {
+    if bytes <= FINE {
+        return (bytes.max(1).div_ceil(UNIT) - 1) as usize;
+    }
+    let last = bytes - 1;
+    let doubling = last.ilog2();
+    let quarter = (last >> (doubling - 2)) & 3;
+    FINE_CLASSES + (doubling - FINE.ilog2()) as usize * 4 + quarter as usize
+}
+
+/// Bytes of a slot of a class.
+#[inline]
+pub(crate) fn slot_of(class: usize) -> u64 {
+    let Some(coarse) = class.checked_sub(FINE_CLASSES) else {
+        return (class as u64 + 1) * UNIT;
+    };
+    (5 + coarse as u64 % 4) << (FINE.ilog2() as usize + coarse / 4 - 2)
+}
+
+/// The classes of a pool: those of which a chunk has room for at least two slots.
+#[derive(Clone, Copy)]
 pub(crate) struct Classes {
-    /// Bytes of a slot, ascending.
-    slots: Vec<u64>,
+    largest: u64,
 }
 
 impl Classes {
-    /// Those of which a chunk has room for at least two slots.
+    /// Of chunks of so many bytes, a power of two of at least 512.
     pub fn new(chunk_bytes: u64) -> Self {
-        let mut slots: Vec<u64> = (1..=FINE / UNIT).map(|units| units * UNIT).collect();
-        let mut base = FINE;
-        while base < chunk_bytes / 2 {
-            slots.extend((5..=8).map(|quarters| base * quarters / 4));
-            base *= 2;
-        }
-        slots.retain(|&slot| slot <= chunk_bytes / 2);
-        Self { slots }
+        let largest = chunk_bytes / 2;
+        Self { largest }
     }
 
     pub fn len(&self) -> usize {
-        self.slots.len()
-    }
-
-    /// Bytes of a slot of a class.
-    pub fn slot(&self, class: usize) -> u64 {
-        self.slots[class]
+        class_of(self.largest) + 1
     }
 
     /// The smallest class that has room; `None` if a slot would need chunks of its own.
     #[inline]
     pub fn of(&self, bytes: u64) -> Option<usize> {
-        if bytes <= FINE {
-            return Some((bytes.max(1).div_ceil(UNIT) - 1) as usize);
-        }
-        let class = self.slots.partition_point(|&slot| slot < bytes);
-        (class < self.slots.len()).then_some(class)
+        (bytes <= self.largest).then(|| class_of(bytes))
+    }
+
+    /// Whether slots of a class have so many bytes.
+    pub fn has(&self, slot: u64) -> bool {
+        slot > 0 && slot <= self.largest && slot_of(class_of(slot)) == slot
     }
 }
 
@@ -49,25 +64,35 @@ impl Classes {
 mod tests {
     use super::*;
 
+    /// The twin lists the classes, and takes the first with room.
     #[test]
     fn each_size_has_the_smallest_class_with_room() {
-        for chunk in [4096, 65536] {
+        for chunk in [4096u64, 65536] {
+            let mut slots: Vec<u64> = (1..=16).map(|units| units * 16).collect();
+            let mut base = 256;
+            while base < chunk / 2 {
+                slots.extend((5..=8).map(|quarters| base * quarters / 4));
+                base *= 2;
+            }
             let classes = Classes::new(chunk);
-            assert_eq!(classes.slot(classes.len() - 1), chunk / 2);
+            assert_eq!(classes.len(), slots.len());
             for bytes in 0..=chunk {
-                let slow = classes.slots.iter().position(|&slot| slot >= bytes);
+                let slow = slots.iter().position(|&slot| slot >= bytes);
                 assert_eq!(classes.of(bytes), slow, "{bytes}");
-                if let Some(class) = slow.filter(|_| bytes >= FINE) {
-                    assert!(classes.slot(class) * 4 <= bytes * 5, "{bytes}");
-                }
+                assert_eq!(classes.has(bytes), slots.contains(&bytes), "{bytes}");
+            }
+            for (class, &slot) in slots.iter().enumerate() {
+                assert_eq!(slot_of(class), slot);
+                assert!(slot.is_multiple_of(UNIT));
             }
         }
+        assert_eq!(Classes::new(16 << 20).len(), MAX_CLASSES);
     }
 
     #[test]
-    fn slots_are_units() {
-        let classes = Classes::new(65536);
-        assert!(classes.slots.iter().all(|slot| slot.is_multiple_of(UNIT)));
-        assert!(classes.slots.is_sorted());
+    fn at_most_a_fifth_of_a_slot_is_wasted() {
+        for bytes in FINE..1 << 16 {
+            assert!(slot_of(class_of(bytes)) * 4 <= bytes * 5, "{bytes}");
+        }
     }
 }

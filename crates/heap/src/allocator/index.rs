@@ -1,18 +1,47 @@
-//! From an offset to its run, without a lock.
+//! From an offset to its run, without a lock, and what each chunk may be used for.
+//!
+//! A run is looked up only by a thread that holds a lane (or before any other thread knows the heap),
+//! and is freed only when every lane has been given back since it was forgotten
+//! ([`Lanes::pass_by`](crate::lane::Lanes::pass_by)). So whoever finds a run can use it until the lane
+//! is given back. The same makes it certain that what was checked against a chunk's [`Holds`] and then
+//! stored there was stored before the chunk is used for something else.
 
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::atomic::{AtomicPtr, AtomicU8, AtomicUsize, Ordering};
+use std::sync::{Mutex, OnceLock};
 
 use super::run::Run;
+use crate::lock::lock;
 
 /// Chunks of a leaf.
 const LEAF: u64 = 1 << 10;
+/// So many runs that were forgotten are kept until their memory is worth a look at all lanes.
+const MANY: usize = 256;
 
-type Leaf = Box<[AtomicPtr<Run>]>;
+/// What is in a chunk, for those who are about to read or change some of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Holds {
+    /// Nothing, or what only the heap itself may change.
+    Own = 0,
+    /// Persistent objects.
+    Objects = 1,
+    /// Roots.
+    Roots = 2,
+    /// Memory that a program was given and may change at any time by itself.
+    Capacity = 3,
+}
+
+struct Leaf {
+    runs: [AtomicPtr<Run>; LEAF as usize],
+    holds: [AtomicU8; LEAF as usize],
+}
 
 /// The runs of a pool by chunk.
 pub(crate) struct Index {
-    leaves: Box<[OnceLock<Leaf>]>,
+    leaves: Box<[OnceLock<Box<Leaf>>]>,
+    /// Runs that nobody finds any more, and that somebody may still be using where they are.
+    #[expect(clippy::vec_box)]
+    forgotten: Mutex<Vec<Box<Run>>>,
+    forgotten_count: AtomicUsize,
 }
 
 impl Index {
@@ -21,55 +50,126 @@ impl Index {
         let leaves = max_chunks.div_ceil(LEAF).max(1);
         Self {
             leaves: (0..leaves).map(|_| OnceLock::new()).collect(),
+            forgotten: Mutex::default(),
+            forgotten_count: AtomicUsize::new(0),
         }
     }
 
-    /// The run that begins with a chunk.
+    /// The run in which a chunk lies. The caller holds a lane as long as it uses it.
     #[inline]
     pub fn get(&self, chunk: u64) -> Option<&Run> {
-        let leaf = self.leaves.get((chunk / LEAF) as usize)?.get()?;
-        let run = leaf[(chunk % LEAF) as usize].load(Ordering::Acquire);
-        // SAFETY: it was a box, and is freed only by `remove`, which is called when nobody has an
-        // object in the run, nor a slot of it in a cache, so that nobody looks it up.
+        let leaf = self.leaf(chunk)?;
+        let run = leaf.runs[(chunk % LEAF) as usize].load(Ordering::SeqCst);
+        // SAFETY: it was a box, and is freed only when all who may have found it have given the lane
+        // back under which they did.
         unsafe { run.as_ref() }
     }
 
-    /// Says which run begins with a chunk.
-    pub fn insert(&self, chunk: u64, run: Run) -> &Run {
-        let none = || AtomicPtr::new(std::ptr::null_mut());
-        let leaf = self.leaves[(chunk / LEAF) as usize]
-            .get_or_init(|| (0..LEAF).map(|_| none()).collect());
-        let entry = &leaf[(chunk % LEAF) as usize];
+    /// What a chunk holds.
+    #[inline]
+    pub fn holds(&self, chunk: u64) -> Holds {
+        let leaf = self.leaf(chunk);
+        match leaf.map_or(0, |leaf| {
+            leaf.holds[(chunk % LEAF) as usize].load(Ordering::SeqCst)
+        }) {
+            1 => Holds::Objects,
+            2 => Holds::Roots,
+            3 => Holds::Capacity,
+            _ => Holds::Own,
+        }
+    }
+
+    /// Says what chunks hold.
+    pub fn set_holds(&self, chunk: u64, count: u64, holds: Holds) {
+        for chunk in chunk..chunk + count {
+            let leaf = self.make_leaf(chunk);
+            leaf.holds[(chunk % LEAF) as usize].store(holds as u8, Ordering::SeqCst);
+        }
+    }
+
+    /// Says which run begins with a chunk and fills so many.
+    pub fn insert(&self, chunk: u64, count: u64, run: Run) -> &Run {
         let new = Box::into_raw(Box::new(run));
-        let old = entry.swap(new, Ordering::AcqRel);
-        assert!(old.is_null(), "chunk {chunk} begins a run already");
+        for chunk in chunk..chunk + count {
+            let leaf = self.make_leaf(chunk);
+            let old = leaf.runs[(chunk % LEAF) as usize].swap(new, Ordering::AcqRel);
+            assert!(old.is_null(), "chunk {chunk} lies in a run already");
+        }
         // SAFETY: as in `get`.
         unsafe { &*new }
     }
 
-    /// Forgets a run.
-    ///
-    /// # Safety
-    ///
-    /// Nobody uses it, or looks it up meanwhile.
-    pub unsafe fn remove(&self, chunk: u64) {
-        let leaf = self.leaves[(chunk / LEAF) as usize].get();
-        let entry = leaf.map(|leaf| &leaf[(chunk % LEAF) as usize]);
-        let old = entry.map(|entry| entry.swap(std::ptr::null_mut(), Ordering::AcqRel));
-        if let Some(old) = old.filter(|old| !old.is_null()) {
-            // SAFETY: `insert` made it from a box, and the swap has made it ours alone.
-            drop(unsafe { Box::from_raw(old) });
+    /// Says that the run which begins with a chunk fills so many, where that was not said before.
+    pub fn cover(&self, chunk: u64, count: u64) {
+        let first = self.make_leaf(chunk);
+        let run = first.runs[(chunk % LEAF) as usize].load(Ordering::Acquire);
+        for chunk in chunk + 1..chunk + count {
+            let leaf = self.make_leaf(chunk);
+            leaf.runs[(chunk % LEAF) as usize].store(run, Ordering::Release);
         }
+    }
+
+    /// Forgets the run of so many chunks. Nobody has an object in it, nor a slot of it in a cache.
+    pub fn remove(&self, chunk: u64, count: u64) {
+        let mut old: *mut Run = std::ptr::null_mut();
+        for chunk in chunk..chunk + count {
+            let leaf = self.make_leaf(chunk);
+            let of =
+                leaf.runs[(chunk % LEAF) as usize].swap(std::ptr::null_mut(), Ordering::SeqCst);
+            old = if old.is_null() { of } else { old };
+            leaf.holds[(chunk % LEAF) as usize].store(Holds::Own as u8, Ordering::SeqCst);
+        }
+        if !old.is_null() {
+            // SAFETY: `insert` made it from a box, and the swaps have made it ours alone.
+            let run = unsafe { Box::from_raw(old) };
+            let mut forgotten = lock(&self.forgotten);
+            forgotten.push(run);
+            self.forgotten_count
+                .store(forgotten.len(), Ordering::Relaxed);
+        }
+    }
+
+    /// Whether so many runs were forgotten that they should be freed.
+    #[inline]
+    pub fn is_cluttered(&self) -> bool {
+        self.forgotten_count.load(Ordering::Relaxed) >= MANY
+    }
+
+    /// Takes the runs that were forgotten. Whoever takes them frees them when every lane has been
+    /// given back.
+    #[expect(clippy::vec_box)]
+    pub fn take_forgotten(&self) -> Vec<Box<Run>> {
+        let mut forgotten = lock(&self.forgotten);
+        self.forgotten_count.store(0, Ordering::Relaxed);
+        std::mem::take(&mut *forgotten)
+    }
+
+    #[inline]
+    fn leaf(&self, chunk: u64) -> Option<&Leaf> {
+        Some(self.leaves.get((chunk / LEAF) as usize)?.get()?)
+    }
+
+    fn make_leaf(&self, chunk: u64) -> &Leaf {
+        let none = || AtomicPtr::new(std::ptr::null_mut());
+        self.leaves[(chunk / LEAF) as usize].get_or_init(|| {
+            Box::new(Leaf {
+                runs: std::array::from_fn(|_| none()),
+                holds: std::array::from_fn(|_| AtomicU8::new(0)),
+            })
+        })
     }
 }
 
 impl Drop for Index {
     fn drop(&mut self) {
+        let mut last = std::ptr::null_mut();
         for leaf in self.leaves.iter_mut().filter_map(OnceLock::get_mut) {
-            for run in leaf.iter_mut().map(|run| *run.get_mut()) {
-                if !run.is_null() {
+            for run in leaf.runs.iter_mut().map(|run| *run.get_mut()) {
+                // The chunks of a run follow each other.
+                if !run.is_null() && run != last {
                     // SAFETY: `insert` made it from a box, and nobody else is left.
                     drop(unsafe { Box::from_raw(run) });
+                    last = run;
                 }
             }
         }

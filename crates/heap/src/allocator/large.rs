@@ -1,30 +1,29 @@
 //! Objects of whole chunks: the word about the first chunk is all that the pool has to say of them.
 
+use super::index::Holds;
 use super::run::Run;
 use super::{Room, Space};
 use crate::error::Result;
 use crate::layout::chunk::Use;
 use crate::medium::Medium;
 
-/// Takes chunks for one object, or for memory that is gone when the pool is closed: `capacity`.
+/// Takes chunks for one object.
 ///
 /// # Errors
 ///
 /// There are none, or a fence failed.
-pub(super) fn reserve<M: Medium>(space: &Space<M>, bytes: u64, capacity: bool) -> Result<Room> {
+pub(super) fn reserve<M: Medium>(space: &Space<M>, bytes: u64) -> Result<Room> {
     let geometry = &space.pool.geometry;
     let chunks = bytes.div_ceil(geometry.chunk_bytes());
-    let of = match capacity {
-        true => Use::Free,
-        false => Use::Large { chunks },
-    };
-    let taken = space.chunks.take(&space.pool, chunks, of)?;
+    let taken = space
+        .chunks
+        .take(&space.pool, chunks, Use::Large { chunks })?;
     let offset = geometry.offset_of(taken.chunk);
     let bytes = geometry.offset_of(chunks);
-    let mut run = Run::large(offset, bytes);
-    run.capacity = capacity;
+    let run = Run::large(offset, bytes);
     run.take(0);
-    space.index.insert(taken.chunk, run);
+    space.index.insert(taken.chunk, chunks, run);
+    space.index.set_holds(taken.chunk, chunks, Holds::Objects);
     let fresh = taken.fresh;
     Ok(Room {
         offset,
@@ -36,7 +35,6 @@ pub(super) fn reserve<M: Medium>(space: &Space<M>, bytes: u64, capacity: bool) -
 /// Gives the chunks of an object back that is no longer in use.
 pub(super) fn release<M: Medium>(space: &Space<M>, chunk: u64, bytes: u64) {
     let chunks = space.pool.geometry.chunk_of(bytes);
-    // SAFETY: the object is no longer in use, and it was the run's only one.
-    unsafe { space.index.remove(chunk) };
+    space.index.remove(chunk, chunks);
     space.chunks.give(&space.pool, chunk, chunks);
 }

@@ -8,8 +8,8 @@
 pub(crate) mod chunks;
 pub(crate) mod class;
 pub(crate) mod index;
-mod kind;
 mod large;
+#[cfg(feature = "experiments")]
 pub(crate) mod naive;
 pub(crate) mod nvwa;
 pub(crate) mod run;
@@ -17,11 +17,12 @@ pub(crate) mod run;
 use std::sync::Mutex;
 
 use crate::error::Result;
+use crate::medium::Medium;
 use crate::pool::Pool;
 
 use chunks::Chunks;
 use index::Index;
-pub use kind::AllocatorKind;
+use run::Run;
 
 /// What an allocator works with.
 pub(crate) struct Space<M> {
@@ -31,6 +32,14 @@ pub(crate) struct Space<M> {
     pub index: Index,
     /// Free places for records that belong to no lane; none of the lists is empty.
     pub spare_records: Mutex<Vec<Vec<u64>>>,
+}
+
+impl<M: Medium> Space<M> {
+    /// The run that begins with a chunk.
+    pub fn run_from(&self, chunk: u64) -> Option<&Run> {
+        let run = self.index.get(chunk);
+        run.filter(|run| self.pool.geometry.chunk_of(run.first) == chunk)
+    }
 }
 
 /// Room for one object.

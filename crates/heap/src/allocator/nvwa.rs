@@ -5,7 +5,8 @@
 use std::sync::Mutex;
 use std::sync::atomic::Ordering;
 
-use super::class::Classes;
+use super::class::{Classes, slot_of};
+use super::index::Holds;
 use super::run::Run;
 use super::{Allocator, Cache, Found, Room, Space, large};
 use crate::error::Result;
@@ -48,7 +49,7 @@ impl Nvwa {
 
     /// How many slots of a class move between its runs and a cache at once.
     fn batch(&self, class: usize) -> usize {
-        (BATCH_BYTES / self.classes.slot(class)).clamp(1, MAX_BATCH) as usize
+        (BATCH_BYTES / slot_of(class)).clamp(1, MAX_BATCH) as usize
     }
 
     fn cached<'c>(&self, cache: &'c mut Cache, class: usize) -> &'c mut Vec<u64> {
@@ -58,18 +59,25 @@ impl Nvwa {
         &mut cache.slots[class]
     }
 
-    /// Fills an empty cache from the runs of its class, or from a new one. That is made without the
-    /// lock: whoever waits for one so long goes to sleep, which takes much longer.
-    #[cold]
-    fn refill<M: Medium>(&self, space: &Space<M>, cache: &mut Cache, class: usize) -> Result<()> {
+    /// Takes a slot of those that there are. `None` if a run is to be added first
+    /// ([`Nvwa::add_run`]), or if there is no class of so many bytes.
+    #[inline]
+    pub fn reserve_listed<M: Medium>(
+        &self,
+        space: &Space<M>,
+        cache: &mut Cache,
+        bytes: u64,
+    ) -> Option<Room> {
+        let class = self.classes.of(bytes)?;
         let slots = self.cached(cache, class);
-        while !self.take_listed(space, slots, class) {
-            let chunk = self.new_run(space, class)?;
-            lock(&self.partial[class]).push(chunk);
+        if slots.is_empty() && !self.take_listed(space, slots, class) {
+            return None;
         }
-        // The last is taken next: in the order of addresses, as the processor's prefetchers like it.
-        slots.reverse();
-        Ok(())
+        Some(Room {
+            offset: slots.pop()?,
+            bytes: slot_of(class),
+            fresh: false,
+        })
     }
 
     /// Takes slots of the runs of a class; whether there was one.
@@ -79,6 +87,9 @@ impl Nvwa {
             let run = space.index.get(chunk).expect("a listed run is indexed");
             run.take_some(self.batch(class), slots);
             if !slots.is_empty() {
+                // The last is taken next: in the order of addresses, as the processor's prefetchers
+                // like it.
+                slots.reverse();
                 return true;
             }
             run.listed.store(false, Ordering::Relaxed);
@@ -87,21 +98,21 @@ impl Nvwa {
         false
     }
 
-    /// The chunk of a new run.
-    fn new_run<M: Medium>(&self, space: &Space<M>, class: usize) -> Result<u64> {
-        let slot = self.classes.slot(class);
-        let of = match self.capacity {
-            true => Use::Free,
-            false => Use::Run { slot },
-        };
-        let taken = space.chunks.take(&space.pool, 1, of)?;
+    /// Cuts a chunk that was taken into slots for so many bytes.
+    pub fn add_run<M: Medium>(&self, space: &Space<M>, chunk: u64, bytes: u64) {
+        let class = self.classes.of(bytes).expect("runs have a class");
         let geometry = &space.pool.geometry;
-        let first = geometry.offset_of(taken.chunk);
-        let mut run = Run::of_slots(first, slot, geometry.chunk_bytes());
+        let first = geometry.offset_of(chunk);
+        let mut run = Run::of_slots(first, slot_of(class), geometry.chunk_bytes());
         run.capacity = self.capacity;
         run.listed.store(true, Ordering::Relaxed);
-        space.index.insert(taken.chunk, run);
-        Ok(taken.chunk)
+        space.index.insert(chunk, 1, run);
+        lock(&self.partial[class]).push(chunk);
+    }
+
+    /// Whether objects of so many bytes share chunks.
+    pub fn shares(&self, bytes: u64) -> bool {
+        self.classes.of(bytes).is_some()
     }
 
     /// Gives the older half of a cache back to the runs.
@@ -123,21 +134,23 @@ impl Nvwa {
 }
 
 impl<M: Medium> Allocator<M> for Nvwa {
+    /// Of an allocator for objects: for capacity, chunks are taken by who holds no lane.
     #[inline]
     fn reserve(&self, space: &Space<M>, cache: &mut Cache, bytes: u64) -> Result<Room> {
-        let Some(class) = self.classes.of(bytes) else {
-            return large::reserve(space, bytes, self.capacity);
-        };
-        let bytes = self.classes.slot(class);
-        if self.cached(cache, class).is_empty() {
-            self.refill(space, cache, class)?;
+        loop {
+            if let Some(room) = self.reserve_listed(space, cache, bytes) {
+                return Ok(room);
+            }
+            let Some(class) = self.classes.of(bytes) else {
+                return large::reserve(space, bytes);
+            };
+            // Without the lock of the class: whoever waits for one so long goes to sleep, which
+            // takes much longer.
+            let slot = slot_of(class);
+            let taken = space.chunks.take(&space.pool, 1, Use::Run { slot })?;
+            space.index.set_holds(taken.chunk, 1, Holds::Objects);
+            self.add_run(space, taken.chunk, bytes);
         }
-        let offset = self.cached(cache, class).pop();
-        Ok(Room {
-            offset: offset.expect("a cache that was filled is not empty"),
-            bytes,
-            fresh: false,
-        })
     }
 
     #[inline]
@@ -186,9 +199,9 @@ impl<M: Medium> Allocator<M> for Nvwa {
                 if run.free_slots() < run.slots() {
                     return true;
                 }
-                // SAFETY: all its slots are free, so nobody has an object or a slot of it, and the
-                // lock of its class keeps others from taking one.
-                unsafe { space.index.remove(chunk) };
+                // Nobody has an object or a slot of it, and the lock of its class keeps others from
+                // taking one.
+                space.index.remove(chunk, 1);
                 space.chunks.give(&space.pool, chunk, 1);
                 false
             });

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// A run.
 pub(crate) struct Run {
-    first: u64,
+    pub first: u64,
     slot: u64,
     /// Whether it is one large object of whole chunks.
     pub large: bool,
@@ -50,8 +50,21 @@ impl Run {
         }
     }
 
+    /// Whether any slot is in use.
+    pub fn has_records(&self) -> bool {
+        (0..self.slots()).any(|slot| self.record(slot) != 0)
+    }
+
     pub fn slot_bytes(&self) -> u64 {
         self.slot
+    }
+
+    /// The slot in which all of these bytes lie.
+    pub fn slot_with(&self, offset: u64, len: u64) -> Option<usize> {
+        let within = offset.checked_sub(self.first)?;
+        let slot = within / self.slot;
+        let fits = within - slot * self.slot + len <= self.slot;
+        (fits && slot < self.records.len() as u64).then_some(slot as usize)
     }
 
     /// Which slot begins at an offset.

@@ -12,7 +12,7 @@ use crate::heap::Heap;
 use crate::medium::{Mapped, Medium};
 
 /// A value in a pool's capacity, as `Box` has one in DRAM. Dropped, it frees its memory; it keeps
-/// the heap open.
+/// the heap open. It is not there in children of this process: who reaches for it ends with SIGSEGV.
 pub struct CapacityBox<T: ?Sized, M: Medium = Mapped> {
     value: NonNull<T>,
     heap: Heap<M>,
@@ -124,6 +124,10 @@ impl<T: ?Sized, M: Medium> DerefMut for CapacityBox<T, M> {
 
 impl<T: ?Sized, M: Medium> Drop for CapacityBox<T, M> {
     fn drop(&mut self) {
+        if self.heap.expect_not_child().is_err() {
+            // Neither the value nor its memory is there.
+            return;
+        }
         // SAFETY: the value is dropped once, and its memory was allocated by this heap.
         let freed = unsafe {
             self.value.drop_in_place();

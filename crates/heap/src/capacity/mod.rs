@@ -7,10 +7,8 @@
 //! table that is mapped, and in the free slots themselves.
 
 mod boxed;
-mod class;
 mod extents;
 mod global;
-mod mapping;
 mod pool;
 mod region;
 mod span;

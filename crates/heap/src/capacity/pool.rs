@@ -3,38 +3,91 @@
 
 use std::ptr::NonNull;
 
-use crate::allocator::Allocator;
-use crate::allocator::nvwa::Nvwa;
+use crate::allocator::index::Holds;
+use crate::allocator::run::Run;
+use crate::allocator::{Allocator, Room};
 use crate::error::{Cause, Error, Result};
 use crate::heap::Heap;
+use crate::lane::Held;
+use crate::layout::chunk::Use;
 use crate::medium::Medium;
+use crate::operation::Core;
 
 /// What stands in a run's DRAM for the record of such memory.
 const IN_USE: u64 = 1;
 
+impl<M: Medium> Core<M> {
+    /// Takes chunks of the pool for what is gone when it is closed; says the first. From now on nobody
+    /// reads or changes what lies there by way of the heap. The caller holds no lane.
+    ///
+    /// # Errors
+    ///
+    /// There are none, or a fence failed.
+    pub fn take_capacity(&self, count: u64) -> Result<u64> {
+        let space = &self.space;
+        let take = || space.chunks.take(&space.pool, count, Use::Free);
+        let taken = match take() {
+            Err(error) if error.cause() == Cause::Full => {
+                self.reclaim();
+                take()?
+            }
+            taken => taken?,
+        };
+        space.index.set_holds(taken.chunk, count, Holds::Capacity);
+        if !taken.fresh {
+            // An operation that has looked before may be about to store there.
+            self.free_runs();
+        }
+        Ok(taken.chunk)
+    }
+
+    /// Room for so many bytes, in use from now on.
+    fn reserve_capacity(&self, bytes: u64) -> Result<Room> {
+        let geometry = &self.space.pool.geometry;
+        if !self.capacity.shares(bytes) {
+            let count = bytes.div_ceil(geometry.chunk_bytes());
+            let chunk = self.take_capacity(count)?;
+            let (offset, bytes) = (geometry.offset_of(chunk), geometry.offset_of(count));
+            let mut run = Run::large(offset, bytes);
+            run.capacity = true;
+            run.take(0);
+            run.set_record(0, IN_USE);
+            self.space.index.insert(chunk, count, run);
+            return Ok(Room {
+                offset,
+                bytes,
+                fresh: false,
+            });
+        }
+        loop {
+            {
+                let mut held = self.hold_open()?;
+                let cache = &mut held.state.capacity;
+                let room = self.capacity.reserve_listed(&self.space, cache, bytes);
+                if let Some(room) = room {
+                    self.set_record(room.offset, IN_USE);
+                    return Ok(room);
+                }
+            }
+            let chunk = self.take_capacity(1)?;
+            self.capacity.add_run(&self.space, chunk, bytes);
+        }
+    }
+}
+
 impl<M: Medium> Heap<M> {
     /// Memory of at least so many bytes, a multiple of 16, aligned to 16. It holds anything, and is
-    /// valid until it is freed or the last handle of the heap is dropped; after a crash it is free.
+    /// valid until it is freed or the last handle of the heap is dropped; after a crash it is free. It
+    /// is not there in children of this process.
     ///
     /// # Errors
     ///
     /// There is no room, or a fence failed.
     pub fn capacity_alloc(&self, bytes: usize) -> Result<NonNull<[u8]>> {
-        let core = self.core();
-        let mut held = core.hold();
-        let cache = &mut held.state.capacity;
-        let mut reserve =
-            || Allocator::<M>::reserve(&core.capacity, &core.space, cache, bytes as u64);
-        let room = match reserve() {
-            Err(error) if error.cause == Cause::Full => {
-                core.reclaim();
-                reserve()?
-            }
-            reserved => reserved?,
-        };
-        core.set_record(room.offset, IN_USE);
+        self.expect_open()?;
+        let room = self.core().reserve_capacity(bytes as u64)?;
         // SAFETY: the room lies within the pool, whose address space is one allocation.
-        let memory = unsafe { self.medium().base().add(room.offset as usize) };
+        let memory = unsafe { self.base().add(room.offset as usize) };
         let memory = NonNull::new(memory).expect("a pool does not lie at address 0");
         Ok(NonNull::slice_from_raw_parts(memory, room.bytes as usize))
     }
@@ -49,12 +102,13 @@ impl<M: Medium> Heap<M> {
     ///
     /// It is not the beginning of such memory, or was freed already.
     pub unsafe fn capacity_free(&self, memory: NonNull<u8>) -> Result<()> {
+        self.expect_not_child()?;
         let core = self.core();
         let mut held = core.hold();
-        let (offset, _) = self.capacity_at(memory)?;
+        let (offset, _) = self.capacity_at(&held, memory)?;
         core.set_record(offset, 0);
-        let (capacity, space): (&Nvwa, _) = (&core.capacity, &core.space);
-        capacity.release(space, &mut held.state.capacity, offset);
+        let cache = &mut held.state.capacity;
+        core.capacity.release(&core.space, cache, offset);
         Ok(())
     }
 
@@ -73,7 +127,8 @@ impl<M: Medium> Heap<M> {
         memory: NonNull<u8>,
         bytes: usize,
     ) -> Result<NonNull<[u8]>> {
-        let (_, old) = self.capacity_at(memory)?;
+        self.expect_open()?;
+        let (_, old) = self.capacity_at(&self.core().hold(), memory)?;
         if bytes <= old && (bytes > old / 2 || old <= 32) {
             return Ok(NonNull::slice_from_raw_parts(memory, old));
         }
@@ -88,9 +143,9 @@ impl<M: Medium> Heap<M> {
     }
 
     /// The offset and the bytes of such memory.
-    fn capacity_at(&self, memory: NonNull<u8>) -> Result<(u64, usize)> {
+    fn capacity_at(&self, _: &Held, memory: NonNull<u8>) -> Result<(u64, usize)> {
         let space = &self.core().space;
-        let base = self.medium().base().addr();
+        let base = self.base().addr();
         let offset = memory.addr().get().wrapping_sub(base) as u64;
         let run = space.index.get(space.pool.geometry.chunk_of(offset));
         let used = run.filter(|run| {

@@ -7,16 +7,16 @@ use std::ptr::NonNull;
 use std::sync::Mutex;
 
 use super::extents::Extents;
-use super::mapping::Mapping;
 use super::span::{Span, Table};
 use super::spans::Chunks;
 use crate::contiguity::{Backing, Purpose};
 use crate::lock::lock;
+use crate::medium::reservation::{HUGE_BYTES, Reservation};
 
 /// A chunk has 64 KiB.
 const SHIFT: u32 = 16;
-/// What can be asked for: a huge page.
-const ALIGN: usize = 2 << 20;
+/// What can be asked for: a huge page, to which reservations are aligned.
+const ALIGN: usize = HUGE_BYTES as usize;
 /// Address space to look for first; it costs nothing.
 const MOST_BYTES: usize = 1 << 40;
 /// With less than that nothing works.
@@ -26,7 +26,7 @@ const LARGE: usize = 16;
 
 /// Memory without a file, or of a file that has no name.
 pub(super) struct Region {
-    memory: Mapping,
+    memory: Reservation,
     table: Table,
     free: Mutex<Extents>,
     file: Option<OwnedFd>,
@@ -64,9 +64,16 @@ impl Region {
     }
 
     fn with(bytes: usize, file: Option<OwnedFd>, backing: Backing) -> io::Result<Self> {
-        let memory = Mapping::new(bytes, ALIGN, file.as_ref().map(AsRawFd::as_raw_fd))?;
+        let memory = Reservation::new(bytes as u64)?;
+        match &file {
+            Some(file) => {
+                let flags = libc::MAP_SHARED | libc::MAP_NORESERVE;
+                memory.map_file(0..memory.len(), flags, file.as_raw_fd())?;
+            }
+            None => memory.map_unreserved(0..memory.len())?,
+        }
         // SAFETY: all of the mapping.
-        unsafe { backing.apply(memory.base().as_ptr(), bytes as u64)? };
+        unsafe { backing.apply(memory.base(), memory.len())? };
         Ok(Self {
             memory,
             backing,
@@ -99,11 +106,9 @@ impl Region {
             Some(_) => libc::MADV_REMOVE,
             None => libc::MADV_DONTNEED,
         };
-        // SAFETY: within the mapping, and nothing is in use there. If it fails, the memory is kept.
-        unsafe {
-            let at = self.memory.base().add(chunk << SHIFT);
-            libc::madvise(at.as_ptr().cast(), count << SHIFT, how);
-        }
+        let range = (chunk << SHIFT) as u64..((chunk + count) << SHIFT) as u64;
+        // SAFETY: nothing is in use there. If it fails, the memory is kept.
+        let _ = unsafe { self.memory.advise(range, how) };
     }
 }
 
@@ -112,7 +117,7 @@ impl Chunks for Region {
     type Error = ();
 
     fn base(&self) -> NonNull<u8> {
-        self.memory.base()
+        NonNull::new(self.memory.base()).expect("no mapping begins at address 0")
     }
 
     fn align(&self) -> usize {
@@ -130,7 +135,7 @@ impl Chunks for Region {
     fn take(&self, count: usize) -> Result<usize, ()> {
         let chunk = lock(&self.free).take(self.spans(), count).ok_or(())?;
         if self.allocate(chunk, count) {
-            let (base, len) = (self.base().as_ptr(), self.memory.len() as u64);
+            let (base, len) = (self.memory.base(), self.memory.len());
             let range = ((chunk << SHIFT) as u64, (count << SHIFT) as u64);
             // SAFETY: all of the mapping.
             unsafe { self.backing.prepare(base, len, range, Purpose::Capacity) };

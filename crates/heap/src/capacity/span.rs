@@ -3,10 +3,7 @@
 use std::io;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-use super::mapping::Mapping;
-
-/// Bytes of a page.
-const PAGE: usize = 4096;
+use crate::medium::reservation::{PAGE_BYTES, Reservation};
 
 /// What is known of one chunk; of several that belong together, of the first.
 ///
@@ -89,15 +86,16 @@ impl Span {
 
 /// A span for each chunk. Pages of it come when they are touched.
 pub(super) struct Table {
-    memory: Mapping,
+    memory: Reservation,
     spans: usize,
 }
 
 impl Table {
     /// For so many chunks.
     pub fn new(chunks: usize) -> io::Result<Self> {
-        let len = (chunks * size_of::<Span>()).next_multiple_of(PAGE);
-        let memory = Mapping::new(len, PAGE, None)?;
+        let len = (chunks * size_of::<Span>()) as u64;
+        let memory = Reservation::new(len.next_multiple_of(PAGE_BYTES))?;
+        memory.map_unreserved(0..memory.len())?;
         Ok(Self {
             memory,
             spans: chunks,
@@ -108,6 +106,6 @@ impl Table {
     pub fn spans(&self) -> &[Span] {
         let first = self.memory.base().cast::<Span>();
         // SAFETY: mapped for so many, all zeros, which are valid; all fields are atomic.
-        unsafe { std::slice::from_raw_parts(first.as_ptr(), self.spans) }
+        unsafe { std::slice::from_raw_parts(first, self.spans) }
     }
 }

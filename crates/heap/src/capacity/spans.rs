@@ -9,8 +9,8 @@ use std::ptr::NonNull;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::class::{MAX_CLASSES, class_of, slot_of};
 use super::span::{Span, What};
+use crate::allocator::class::{MAX_CLASSES, class_of, slot_of};
 use crate::lock::lock;
 
 /// Threads share so many locks.
@@ -91,7 +91,7 @@ impl Spans {
         };
         let chunk_bytes = 1 << chunks.shift();
         if rounded <= chunk_bytes / 2 {
-            return self.alloc_small(chunks, class_of(rounded));
+            return self.alloc_small(chunks, class_of(rounded as u64));
         }
         self.alloc_large(
             chunks,
@@ -115,7 +115,7 @@ impl Spans {
         }
         let chunk = heads[class] as usize;
         let span = &chunks.spans()[chunk];
-        let (slot_bytes, chunk_bytes) = (slot_of(class), 1 << chunks.shift());
+        let (slot_bytes, chunk_bytes) = (slot_of(class) as usize, 1 << chunks.shift());
         let slot = match span.free.get() {
             0 => {
                 span.fresh.set(span.fresh.get() + 1);
@@ -274,7 +274,7 @@ fn place_of<C: Chunks>(chunks: &C, memory: NonNull<u8>) -> Option<Place> {
     let what = span.what();
     let (bytes, slot) = match what {
         What::Small { class, .. } => {
-            let bytes = slot_of(class);
+            let bytes = slot_of(class) as usize;
             (bytes, (offset - (chunk << chunks.shift())) / bytes)
         }
         What::Large => ((span.len.get() as usize) << chunks.shift(), 0),

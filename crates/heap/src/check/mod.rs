@@ -1,95 +1,121 @@
 //! Whether a pool is sound: everything that the format protects is looked at, and everything that is
 //! wrong is said, each in a sentence with its place.
 //!
-//! First the pool is read as it lies there. What a crash can leave is not wrong: a record, an intent
-//! or a root that was not stored wholly is none. Then it is recovered as when it is opened, on the
+//! First the pool is read as it lies there (`survey`). Then it is recovered as when it is opened, on the
 //! medium that was given (a private mapping or a copy), and its roots are followed.
 //!
 //! What cannot be found: the contents of objects have no checksum once they may have been changed,
 //! and an intent that was damaged looks as if it had been torn.
 
-mod chunks;
-mod header;
-mod lanes;
-mod records;
-mod roots;
-
-use std::fmt;
-
 use crate::allocator::Space;
-use crate::error::Error;
+use crate::error::Result;
 use crate::heap::Heap;
+use crate::layout::{FIELD_MAX, header};
 use crate::medium::Medium;
-use crate::recovery;
+use crate::pool::Pool;
+use crate::survey::{self, All, Report};
 
-pub(crate) use header::open;
-
-/// Something that is wrong in a pool.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Finding {
-    /// Where, in bytes from the beginning of the pool.
-    pub offset: u64,
-    /// What, without the offset.
-    pub what: String,
-}
-
-impl fmt::Display for Finding {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "at byte {}, {}", self.offset, self.what)
-    }
-}
-
-/// All that is wrong.
-#[derive(Default)]
-pub(crate) struct Findings(Vec<Finding>);
-
-impl Findings {
-    pub fn add(&mut self, offset: u64, what: impl Into<String>) {
-        let what = what.into();
-        self.0.push(Finding { offset, what });
-    }
-
-    pub fn into_vec(self) -> Vec<Finding> {
-        self.0
-    }
-
-    fn error(&mut self, offset: u64, error: &Error) {
-        self.add(offset, error.to_string());
-    }
-}
+pub use crate::survey::Finding;
 
 /// All that is wrong with the pool on a medium, in the order in which it was found; nothing, if it is
 /// sound.
 ///
-/// The medium is recovered: give a private mapping
-/// ([`Mode::Private`](crate::medium::mapped::Mode::Private)) or a copy.
+/// The medium is recovered: give a private mapping ([`Mode::Private`](crate::Mode::Private)) or a copy.
+/// Nobody else stores to it meanwhile.
 pub fn check<M: Medium>(medium: M) -> Vec<Finding> {
-    let mut findings = Findings::default();
-    if let Some(pool) = open(medium, &mut findings) {
-        let space = recovery::space(pool);
-        as_it_lies_there(&space, &mut findings);
-        recovered(space.pool.medium.into_medium(), &mut findings);
+    let all = All::default();
+    // Only a fence could fail, and what is looked at is private.
+    if let Err(error) = look(medium, &all) {
+        let _ = all.error(0, error);
     }
-    findings.into_vec()
+    all.into_vec()
 }
 
-fn as_it_lies_there<M: Medium>(space: &Space<M>, findings: &mut Findings) {
-    let mut chunks = chunks::read(&space.pool, findings);
-    let mut lanes = lanes::read(space, findings);
-    records::check(&space.pool, &mut chunks, &mut lanes, findings);
-    lanes::check(space, &lanes, findings);
-    chunks::check_overlaps(&space.pool, &chunks, findings);
-    roots::check(&space.pool, &chunks.roots, findings);
+fn look<M: Medium>(medium: M, all: &All) -> Result<()> {
+    let Some(pool) = survey::header::open(medium, all)? else {
+        return Ok(());
+    };
+    let space = survey::space(pool);
+    as_it_lies_there(&space, all)?;
+    recovered(space.pool.medium.into_medium(), all)
+}
+
+fn as_it_lies_there<M: Medium>(space: &Space<M>, all: &All) -> Result<()> {
+    let pool = &space.pool;
+    check_tables(pool, all)?;
+    let chunks = survey::chunks::read(space, all)?;
+    let records = survey::records::read(space, &chunks, all)?;
+    for (lane, last) in survey::lanes::read(space, all)?.iter().zip(&records.last) {
+        let of_records = last.records.iter().map(|(_, record)| record.sequence);
+        let of_intents = lane.intents.iter().map(|(_, sequence, _)| *sequence);
+        let top = of_records.chain(of_intents).fold(lane.settled, u64::max);
+        survey::lanes::check(space, lane, top, all)?;
+    }
+    survey::chunks::in_use(space, &chunks, all)?;
+    survey::roots::read(pool, &chunks.roots, all).map(drop)
 }
 
 /// Opens the pool as programs do.
-fn recovered<M: Medium>(medium: M, findings: &mut Findings) {
-    match Heap::open_on(medium) {
-        Ok(heap) => roots::follow(&heap, findings),
+fn recovered<M: Medium>(medium: M, all: &All) -> Result<()> {
+    match Pool::open(medium).and_then(Heap::open_pool) {
+        Ok(heap) => follow_roots(&heap, all),
         // What keeps it from being opened has been found already, and is said better there.
-        Err(error) if findings.0.is_empty() => findings.error(0, &error),
-        Err(_) => {}
+        Err(error) if all.is_empty() => all.error(0, error),
+        Err(_) => Ok(()),
     }
+}
+
+/// What nobody reads who opens the pool: the headers of regions, and chunks that were never used, which are
+/// taken for zeros by those who use them first.
+fn check_tables<M: Medium>(pool: &Pool<M>, all: &All) -> Result<()> {
+    let geometry = &pool.geometry;
+    for chunk in 1..pool.chunks() {
+        let first = geometry.offset_of(chunk);
+        if geometry.is_table(chunk) {
+            let number = chunk / geometry.region_chunks();
+            if pool.load_words(first) != header::region(number) {
+                all.wrong(first, format!("the header of region {number} is damaged"))?;
+            }
+        } else if chunk >= pool.used() {
+            // A crash may have left the word while the chunk was being taken.
+            if pool.use_of(chunk).is_err() {
+                let what = format!("the word about chunk {chunk} is damaged");
+                all.wrong(geometry.word_of(chunk), what)?;
+            }
+            let mut words = (first..first + geometry.chunk_bytes()).step_by(8);
+            if let Some(at) = words.find(|&at| pool.medium.load_word(at) != 0) {
+                let what = format!("something lies in chunk {chunk}, which was never used");
+                all.wrong(at, what)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Whether roots point to objects that are in use.
+fn follow_roots<M: Medium>(heap: &Heap<M>, all: &All) -> Result<()> {
+    let objects = heap.objects()?;
+    for root in heap.roots()?.iter().filter(|root| !root.pointer.is_null()) {
+        // The upper bits are the owner's.
+        let pointer = root.pointer.offset() & FIELD_MAX;
+        let before = objects.partition_point(|object| object.offset <= pointer);
+        let end = before
+            .checked_sub(1)
+            .map(|i| objects[i].offset + objects[i].bytes);
+        let what = match end {
+            Some(end) if pointer + u64::from(root.size) <= end => continue,
+            Some(end) if pointer < end => format!(
+                "the root {:?} points to {} bytes at {pointer}, and the object there ends at {end}",
+                root.name, root.size
+            ),
+            _ => format!(
+                "the root {:?} points to {pointer}, where no object is in use",
+                root.name
+            ),
+        };
+        all.wrong(root.place.offset(), what)?;
+    }
+    Ok(())
 }
 
 #[cfg(test)]

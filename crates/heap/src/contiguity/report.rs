@@ -183,7 +183,7 @@ mod tests {
     fn a_heap_says_how_contiguous_it_is() {
         let medium = Mapped::anonymous(4 << 20).unwrap();
         let medium = medium.with_backing(Backing::batches(16)).unwrap();
-        let heap = Heap::create_on(medium, &crate::Options::default()).unwrap();
+        let heap = Heap::make_on(medium, &crate::Options::default()).unwrap();
         heap.capacity_alloc(8).unwrap();
         heap.medium()
             .prepare(1 << 20, 1 << 20, Purpose::Persistence);

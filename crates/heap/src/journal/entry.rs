@@ -84,6 +84,10 @@ fn snapshot<M: Medium>(medium: &M, offset: u64) -> [u64; LINE_WORDS] {
 /// at most.
 pub(super) fn decode<M: Medium>(medium: &M, place: Place, end: u64) -> Option<Vec<u64>> {
     let most = end.checked_sub(place.offset)? / WORD_BYTES;
+    if most < FRAME_WORDS {
+        // The journal is exactly full: behind its end may be the end of the pool.
+        return None;
+    }
     let count = medium.load_word(place.offset);
     if count == 0 || count.checked_add(FRAME_WORDS)? > most {
         return None;

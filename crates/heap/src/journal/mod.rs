@@ -54,7 +54,7 @@ pub(crate) fn begin<M: Medium>(space: &Space<M>) -> Result<()> {
         return Ok(());
     }
     let taken = match space.chunks.take(pool, chunks, Use::Journal { chunks }) {
-        Err(error) if error.cause == Cause::Full => return Ok(()),
+        Err(error) if error.cause() == Cause::Full => return Ok(()),
         taken => taken?,
     };
     if taken.fresh {
@@ -76,6 +76,11 @@ impl<M: Medium> Journaled<M> {
     /// The medium below.
     pub fn medium(&self) -> &M {
         &self.medium
+    }
+
+    /// The medium below, for who has the pool alone.
+    pub fn medium_mut(&mut self) -> &mut M {
+        &mut self.medium
     }
 
     /// The medium below, as it is.
@@ -257,6 +262,11 @@ unsafe impl<M: Medium> Medium for Journaled<M> {
     }
 
     #[inline]
+    fn load_words(&self, offset: u64, into: &mut [u64]) {
+        self.medium.load_words(offset, into);
+    }
+
+    #[inline]
     fn load(&self, offset: u64, into: &mut [u8]) {
         self.medium.load(offset, into);
     }
@@ -268,5 +278,10 @@ unsafe impl<M: Medium> Medium for Journaled<M> {
 
     fn kind(&self) -> Kind {
         self.medium.kind()
+    }
+
+    #[inline]
+    fn is_child(&self) -> bool {
+        self.medium.is_child()
     }
 }

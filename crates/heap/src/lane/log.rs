@@ -9,10 +9,10 @@ use crate::checksum::Checksum;
 use crate::error::{Error, Result};
 use crate::layout::chunk::Use;
 use crate::layout::intent::Commit;
-use crate::medium::Medium;
-use crate::transaction::check_of_entry;
+use crate::medium::{Medium, WORD_BYTES};
 
 use super::Held;
+use super::changes::Changes;
 
 /// Up to so many chunks the log grows before it is truncated: 1 MiB.
 const MAX_CHUNKS: u64 = 16;
@@ -20,8 +20,6 @@ const MAX_CHUNKS: u64 = 16;
 pub(crate) const WORD_ENTRY: u64 = 16;
 /// Bytes of an entry of the object log: offset, length, offset of its data.
 pub(crate) const OBJECT_ENTRY: u64 = 24;
-/// Bytes of an entry of the object log that undoes: also sequence and check.
-pub(crate) const UNDO_ENTRY: u64 = 40;
 
 /// Where a lane's log lies, and how far it is filled.
 #[derive(Clone, Copy, Debug, Default)]
@@ -36,12 +34,25 @@ pub(crate) struct Log {
     ends: [u64; 3],
 }
 
-/// How much room a transaction needs in each part, in bytes.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Need {
-    pub words: u64,
-    pub objects: u64,
-    pub data: u64,
+/// How much room changes need in each part, in bytes.
+#[derive(Clone, Copy)]
+struct Need {
+    words: u64,
+    objects: u64,
+    data: u64,
+}
+
+impl Need {
+    fn of(changes: &Changes) -> Self {
+        let runs = changes.runs.iter();
+        let runs = runs.map(|(_, words)| words.len() as u64 * WORD_BYTES);
+        let fills = changes.fills.iter().map(|(range, _)| range.len);
+        Self {
+            words: changes.words.len() as u64 * WORD_ENTRY,
+            objects: (changes.runs.len() + changes.fills.len()) as u64 * OBJECT_ENTRY,
+            data: runs.chain(fills).sum(),
+        }
+    }
 }
 
 impl Log {
@@ -58,43 +69,8 @@ impl Log {
         }
     }
 
-    /// Where the next entry of the object log will be.
-    pub fn objects(&self) -> u64 {
-        self.objects
-    }
-
-    /// Appends the old contents of words, so that they can be put back, and flushes them. Whether
-    /// there was room.
-    pub fn keep<M: Medium>(
-        &mut self,
-        space: &Space<M>,
-        sequence: u64,
-        offset: u64,
-        old: &[u64],
-    ) -> bool {
-        let len = old.len() as u64 * 8;
-        let need = Need {
-            words: 0,
-            objects: UNDO_ENTRY,
-            data: len,
-        };
-        if !self.has(need) {
-            return false;
-        }
-        let (pool, at, data) = (&space.pool, self.objects, self.data);
-        pool.store_words(data, old);
-        let entry = [offset, len, data, sequence];
-        let check = check_of_entry(space, at, entry);
-        pool.store_words(at, &[offset, len, data, sequence, check]);
-        pool.medium.flush(data, len);
-        pool.medium.flush(at, UNDO_ENTRY);
-        self.objects += UNDO_ENTRY;
-        self.data += len;
-        true
-    }
-
     /// Whether there is so much room.
-    pub fn has(&self, need: Need) -> bool {
+    fn has(&self, need: Need) -> bool {
         let room = |at: u64, end: u64, need: u64| end - at >= need;
         room(self.words, self.ends[0], need.words)
             && room(self.objects, self.ends[1], need.objects)
@@ -103,13 +79,14 @@ impl Log {
 }
 
 impl Held<'_> {
-    /// Sees to it that the log has room. It may settle all operations for that; then it begins
-    /// anew.
+    /// Sees to it that the log has room for changes. It may settle all operations for that; then it
+    /// begins anew.
     ///
     /// # Errors
     ///
     /// The pool has no room for so large a log, or a fence failed.
-    pub fn make_room<M: Medium>(&mut self, space: &Space<M>, need: Need) -> Result<()> {
+    pub fn make_room<M: Medium>(&mut self, space: &Space<M>, changes: &Changes) -> Result<()> {
+        let need = Need::of(changes);
         if self.state.log.has(need) {
             return Ok(());
         }
@@ -144,32 +121,33 @@ impl Held<'_> {
         Ok(())
     }
 
-    /// Appends words and their new values, and objects and their new contents, and flushes them.
-    /// There is room for them.
-    pub fn log<'a, M: Medium>(
-        &mut self,
-        space: &Space<M>,
-        words: &[(u64, u64)],
-        objects: impl Iterator<Item = (u64, &'a [u64])>,
-    ) -> Commit {
+    /// Appends words, runs of words and what was filled, and flushes them. There is room for them.
+    pub fn log<M: Medium>(&mut self, space: &Space<M>, changes: &Changes) -> Commit {
         let (pool, log) = (&space.pool, &mut self.state.log);
         let begin = *log;
-        let mut count = 0;
         let mut sum = Checksum::new(begin.words);
-        for &(offset, value) in words {
+        for &(offset, value) in &changes.words {
             let entry = [offset, value];
             pool.store_words(log.words, &entry);
             entry.into_iter().for_each(|word| sum.word(word));
             log.words += WORD_ENTRY;
         }
-        for (offset, data) in objects {
-            let entry = [offset, data.len() as u64 * 8, log.data];
+        let mut append = |offset: u64, data: &[u64]| {
+            let entry = [offset, data.len() as u64 * WORD_BYTES, log.data];
             pool.store_words(log.objects, &entry);
             pool.store_words(log.data, data);
             entry.iter().chain(data).for_each(|&word| sum.word(word));
             log.objects += OBJECT_ENTRY;
-            log.data += data.len() as u64 * 8;
-            count += 1;
+            log.data += data.len() as u64 * WORD_BYTES;
+        };
+        for (offset, data) in &changes.runs {
+            append(*offset, data);
+        }
+        for (range, _) in &changes.fills {
+            let mut data = vec![0; (range.len / WORD_BYTES) as usize];
+            pool.medium
+                .load(range.offset, bytemuck::cast_slice_mut(&mut data));
+            append(range.offset, &data);
         }
         pool.medium.flush(begin.words, log.words - begin.words);
         pool.medium
@@ -177,10 +155,10 @@ impl Held<'_> {
         pool.medium.flush(begin.data, log.data - begin.data);
         Commit {
             words: begin.words,
-            word_count: words.len() as u64,
+            word_count: changes.words.len() as u64,
             objects: begin.objects,
-            object_count: count,
-            records: 0,
+            object_count: (changes.runs.len() + changes.fills.len()) as u64,
+            records: changes.new.len() as u64,
             log: sum.finish(),
         }
     }

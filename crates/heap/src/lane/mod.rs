@@ -1,20 +1,20 @@
 //! Lanes: threads that work at the same time each hold one, and share nothing else that they write.
-//! What one may do again after a crash another one looks at (`window`), or needs not (`stamp`).
+//! What may be changed by one after another is `own`'s affair.
 //!
 //! Order of locks: whatever protects the user's data, then the state of one lane, then one of those
-//! that are held for moments only: a window's, an allocator's, the free chunks'. Nobody who holds a
-//! lane waits for another one.
+//! that are held for moments only: a window's, an allocator's, the free chunks'. A thread that holds a
+//! lane waits neither for another one nor for a lock of the user's data.
 
+pub(crate) mod changes;
 pub(crate) mod log;
-pub(crate) mod stamp;
+pub(crate) mod own;
 pub(crate) mod window;
 
 use std::cell::Cell;
 use std::collections::VecDeque;
+use std::mem;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, TryLockError};
-use std::time::{Duration, Instant};
-use std::{mem, thread};
+use std::sync::{Mutex, MutexGuard};
 
 use crate::allocator::{Cache, Space};
 use crate::error::Result;
@@ -23,14 +23,13 @@ use crate::layout::record::RECORD_BYTES;
 use crate::lock::lock;
 use crate::medium::{LINE_BYTES, Medium, WORD_BYTES};
 
+use changes::Changes;
 use log::Log;
-use window::{Range, Window};
+use own::Stamp;
+use window::Window;
 
 /// A lane with more free places for records than this lets others have some.
 const MAX_SPARE: usize = 8192;
-
-/// So long is waited for each lane where all are needed: much longer than an operation takes.
-const PATIENCE: Duration = Duration::from_millis(20);
 
 /// All lanes of a heap.
 pub(crate) struct Lanes {
@@ -65,6 +64,8 @@ pub(crate) struct State {
     freed: VecDeque<Freed>,
     /// Intents that were written since the pool was opened.
     pub intents: u64,
+    /// Room for what the next operation changes.
+    pub scratch: Option<Box<Changes>>,
     /// The transaction log.
     pub log: Log,
 }
@@ -101,7 +102,8 @@ impl Lanes {
             Err(_) => self.hold_any(own),
         };
         if index >= self.used.load(Ordering::Relaxed) {
-            self.used.fetch_max(index + 1, Ordering::AcqRel);
+            // Before anything is looked up under it: `pass_by` must not miss it.
+            self.used.fetch_max(index + 1, Ordering::SeqCst);
         }
         let lane = &self.lanes[index];
         Held {
@@ -124,25 +126,14 @@ impl Lanes {
         (own, lock(&self.lanes[own].state))
     }
 
-    /// Makes the effects of all lanes durable and settles them, unless one is held: by a transaction
-    /// that was leaked, since nobody else uses them any more. The next to open the pool undoes that.
+    /// Makes the effects of all lanes durable and settles them. The caller holds none.
     ///
     /// # Errors
     ///
     /// A fence failed.
     pub fn settle<M: Medium>(&self, space: &Space<M>) -> Result<()> {
-        let held: Vec<_> = self
-            .used()
-            .iter()
-            .map(|lane| lane.state.try_lock())
-            .collect();
-        match held
-            .iter()
-            .any(|state| matches!(state, Err(TryLockError::WouldBlock)))
-        {
-            true => Ok(()),
-            false => self.settle_held(space),
-        }
+        let _all = self.hold_all();
+        self.settle_held(space)
     }
 
     /// Makes the effects of all lanes, which the caller holds, durable and settles them.
@@ -164,14 +155,18 @@ impl Lanes {
         Ok(())
     }
 
-    /// Holds all lanes; `None` if one is held for long, by a transaction that may itself wait for
-    /// what the caller holds.
-    pub fn hold_all(&self) -> Option<Vec<MutexGuard<'_, State>>> {
-        self.lanes.iter().map(Lane::hold_soon).collect()
+    /// Holds all lanes. The caller holds none.
+    pub fn hold_all(&self) -> Vec<MutexGuard<'_, State>> {
+        self.lanes.iter().map(|lane| lock(&lane.state)).collect()
+    }
+
+    /// Waits until every lane that is held now has been given back. The caller holds none.
+    pub fn pass_by(&self) {
+        self.used().iter().for_each(|lane| drop(lock(&lane.state)));
     }
 
     fn used(&self) -> &[Lane] {
-        &self.lanes[..self.used.load(Ordering::Acquire)]
+        &self.lanes[..self.used.load(Ordering::SeqCst)]
     }
 }
 
@@ -197,22 +192,9 @@ impl Lane {
                 records: Vec::new(),
                 freed: VecDeque::new(),
                 intents: 0,
+                scratch: None,
                 log: Log::default(),
             }),
-        }
-    }
-
-    /// Its state, if it comes free soon.
-    fn hold_soon(&self) -> Option<MutexGuard<'_, State>> {
-        let soon = Instant::now() + PATIENCE;
-        loop {
-            if let Ok(state) = self.state.try_lock() {
-                return Some(state);
-            }
-            if Instant::now() > soon {
-                return None;
-            }
-            thread::yield_now();
         }
     }
 }
@@ -226,67 +208,29 @@ pub(crate) struct Held<'l> {
     pub state: MutexGuard<'l, State>,
 }
 
-impl Drop for Held<'_> {
-    /// What the lane's operations have changed is there.
-    #[inline]
-    fn drop(&mut self) {
-        self.lane.window.leave(self.state.fenced);
-    }
-}
-
 impl Held<'_> {
     /// The sequence of the next operation.
     pub fn next(&self) -> u64 {
         self.state.fenced + 1
     }
 
-    /// Settles what other lanes may do again to these ranges. The caller holds off all other threads
-    /// that would change them.
-    ///
-    /// # Errors
-    ///
-    /// A fence failed.
+    /// The lane's last operation.
     #[inline]
-    pub fn settle_others<M: Medium>(&self, space: &Space<M>, ranges: &[Range]) -> Result<()> {
-        for (index, other) in self.lanes.used().iter().enumerate() {
-            if index != self.index {
-                let at = space.pool.geometry.settled_of(index);
-                other.window.settle_for(&space.pool, at, ranges)?;
-            }
-        }
-        Ok(())
+    pub fn last(&self) -> Stamp {
+        Stamp::new(self.index, self.state.fenced)
     }
 
-    /// Settles what any lane, this one too, may do again to a range that was changed past them. The
-    /// caller holds off all other threads that would change it.
-    ///
-    /// # Errors
-    ///
-    /// A fence failed.
-    pub fn settle_all_of<M: Medium>(&mut self, space: &Space<M>, range: Range) -> Result<()> {
-        self.settle_others(space, &[range])?;
-        let at = space.pool.geometry.settled_of(self.index);
-        self.lane.window.settle_for(&space.pool, at, &[range])
-    }
-
-    /// Whether this lane's last operation names any of these bytes. If so a crash before the next
-    /// one's fence could have them written, or looked at, once more.
-    #[inline]
-    pub fn last_names(&self, range: Range) -> bool {
-        self.lane.window.last_names(range)
-    }
-
-    /// What was flushed becomes durable, and with it the next operation, which is going to change
-    /// these ranges in place.
+    /// What was flushed becomes durable, and with it the next operation, which is going to make these
+    /// changes in place.
     ///
     /// # Errors
     ///
     /// The fence failed.
     #[inline]
-    pub fn fence<M: Medium>(&mut self, space: &Space<M>, effects: &[Range]) -> Result<()> {
+    pub fn fence<M: Medium>(&mut self, space: &Space<M>, changes: &Changes) -> Result<()> {
         self.fence_effects(space)?;
         self.state.fenced += 1;
-        self.lane.window.enter(self.state.fenced, effects);
+        self.lane.window.enter(self.state.fenced, changes.named());
         Ok(())
     }
 

@@ -1,11 +1,8 @@
-//! What a lane's last operations change, for threads of other lanes that are about to change the
-//! same. (Where `stamp` says whose operations may be in doubt, others' need not be looked at.)
+//! What a lane's last operations change, for other lanes that are about to change the same (`own`).
 //!
 //! Let F be the last operation of a lane that passed its fence. A crash may have F - 1, F and, if it
-//! is under way, F + 1 carried out again. So another lane that changes what one of them names must
-//! settle it first (`FORMAT.md`, "Nothing newer is overwritten"). Whoever changes data holds, by
-//! whatever lock protects them, off all others that would; so what it finds here that concerns its
-//! data is complete: F - 1 or F, never F + 1.
+//! is under way, F + 1 carried out again. Whoever changes data holds off all others that would; so what
+//! is found here that concerns its data is F - 1 or F, never F + 1.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -40,7 +37,7 @@ impl Range {
     }
 
     #[inline]
-    fn overlaps(self, other: Self) -> bool {
+    pub fn overlaps(self, other: Self) -> bool {
         self.offset < other.offset + other.len && other.offset < self.offset + self.len
     }
 
@@ -70,8 +67,6 @@ pub(crate) struct Window {
     settled: AtomicU64,
     /// Of each operation that is kept, by its sequence modulo [`KEPT`].
     ranges: [[AtomicU64; RANGES]; KEPT],
-    /// The last operation that is over: F, or F - 1 while F changes what it names.
-    over: AtomicU64,
     /// The ranges of those that did not fit; held by whoever settles.
     wide: Mutex<[Vec<Range>; KEPT]>,
 }
@@ -83,7 +78,6 @@ impl Window {
             fenced: AtomicU64::new(settled),
             settled: AtomicU64::new(settled),
             ranges: Default::default(),
-            over: AtomicU64::new(settled),
             wide: Mutex::default(),
         }
     }
@@ -99,33 +93,51 @@ impl Window {
         fenced.saturating_sub(2).max(self.settled())
     }
 
-    /// The last operation that has made all its changes.
-    pub fn over(&self) -> u64 {
-        self.over.load(Ordering::Acquire)
-    }
-
-    /// The operations up to this one have made their changes.
-    #[inline]
-    pub fn leave(&self, sequence: u64) {
-        self.over.store(sequence, Ordering::Release);
-    }
-
     /// An operation has passed its fence and is going to change these.
     #[inline]
-    pub fn enter(&self, sequence: u64, ranges: &[Range]) {
+    pub fn enter(&self, sequence: u64, ranges: impl Iterator<Item = Range> + Clone) {
         let kept = &self.ranges[sequence as usize % KEPT];
-        let packed = |i: usize| ranges.get(i).map_or(Some(0), |range| range.pack());
-        match (packed(0), packed(1)) {
-            (Some(first), Some(second)) if ranges.len() <= RANGES => {
+        let mut few = ranges.clone();
+        let mut packed = || few.next().map_or(Some(0), Range::pack);
+        match (packed(), packed(), few.next()) {
+            (Some(first), Some(second), None) => {
                 kept[0].store(first, Ordering::Relaxed);
                 kept[1].store(second, Ordering::Relaxed);
             }
-            _ => {
-                lock(&self.wide)[sequence as usize % KEPT] = ranges.to_vec();
-                kept[0].store(WIDE, Ordering::Relaxed);
-            }
+            _ => self.enter_wide(sequence, ranges.collect()),
         }
         self.fenced.store(sequence, Ordering::Release);
+    }
+
+    #[cold]
+    fn enter_wide(&self, sequence: u64, ranges: Vec<Range>) {
+        let slot = sequence as usize % KEPT;
+        lock(&self.wide)[slot] = ranges;
+        self.ranges[slot][0].store(WIDE, Ordering::Relaxed);
+    }
+
+    /// Whether one of the last two operations names any of these bytes and is not settled.
+    pub fn names(&self, ranges: &[Range]) -> bool {
+        let wide = lock(&self.wide);
+        let (fenced, settled) = (self.fenced.load(Ordering::Acquire), self.settled());
+        self.last_naming(&wide, fenced, settled, ranges).is_some()
+    }
+
+    /// The last of the two operations up to `fenced` and above `settled` that names any of these.
+    fn last_naming(
+        &self,
+        wide: &[Vec<Range>; KEPT],
+        fenced: u64,
+        settled: u64,
+        ranges: &[Range],
+    ) -> Option<u64> {
+        let last = [fenced, fenced.saturating_sub(1)];
+        let names = |&sequence: &u64| {
+            let theirs = self.kept(wide, sequence);
+            let overlap = |range: &Range| theirs.iter().any(|other| range.overlaps(*other));
+            sequence > settled && ranges.iter().any(overlap)
+        };
+        last.into_iter().find(names)
     }
 
     /// Whether one of the last two operations may have to do with these ranges.
@@ -187,16 +199,10 @@ impl Window {
         let wide = lock(&self.wide);
         let fenced = self.fenced.load(Ordering::Acquire);
         let settled = self.settled.load(Ordering::Relaxed);
-        let last = [fenced, fenced.saturating_sub(1)];
-        let concerns = |&&sequence: &&u64| {
-            let theirs = self.kept(&wide, sequence);
-            let overlap = |range: &Range| theirs.iter().any(|other| range.overlaps(*other));
-            sequence > settled && ranges.iter().any(overlap)
-        };
-        let Some(&target) = last.iter().find(concerns) else {
-            return Ok(());
-        };
-        self.settle_kept(pool, at, &wide, target)
+        match self.last_naming(&wide, fenced, settled, ranges) {
+            Some(target) => self.settle_kept(pool, at, &wide, target),
+            None => Ok(()),
+        }
     }
 
     /// Makes certain that no operation up to this one, which is over, is ever done again. `at` is
@@ -300,13 +306,14 @@ mod tests {
         for sequence in 11..15 {
             window.enter(
                 sequence,
-                &[
+                [
                     Range::word(sequence * 8),
                     Range {
                         offset: 4096,
                         len: 0,
                     },
-                ],
+                ]
+                .into_iter(),
             );
         }
         assert!(window.may_concern(&word(14 * 8)) && window.may_concern(&word(13 * 8)));
@@ -319,7 +326,7 @@ mod tests {
     fn many_ranges_are_kept_too() {
         let window = Window::new(0);
         let three = [0, 800, 1600].map(Range::word);
-        window.enter(1, &three);
+        window.enter(1, three.into_iter());
         assert_eq!(window.kept(&lock(&window.wide), 1), three);
         assert!(window.may_concern(&[Range::word(1600)]));
         assert!(window.last_names(Range::word(1600)) && !window.last_names(Range::word(1608)));

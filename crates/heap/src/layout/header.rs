@@ -1,7 +1,6 @@
 //! The header of a pool and of its other regions.
 
-use super::{Geometry, checked, unchecked};
-use crate::allocator::AllocatorKind;
+use super::{AllocatorKind, Geometry, checked, unchecked};
 use crate::checksum::checksum;
 use crate::error::{Error, Result};
 
@@ -9,8 +8,9 @@ use crate::error::{Error, Result};
 const MAGIC: u64 = u64::from_le_bytes(*b"TERRHEAP");
 /// "TERRREGN".
 const REGION_MAGIC: u64 = u64::from_le_bytes(*b"TERRREGN");
-/// Of the format. Version 1 had no journal, and is version 2 without one; others are refused.
-const VERSION: u64 = 2;
+/// Of the format. Version 1 had no journal, version 2 no seed and other B-trees and queues; a pool of
+/// either becomes one of version 3 when it is opened. Others are refused.
+pub(crate) const VERSION: u64 = 3;
 /// The oldest that is known.
 const OLDEST: u64 = 1;
 
@@ -44,16 +44,30 @@ pub(crate) fn encode(geometry: &Geometry) -> [u64; WORDS] {
         AllocatorKind::Nvwa => 0,
         AllocatorKind::Naive => 1,
     };
+    words[3] = geometry.seed;
     words[7] = checksum(0, &words[..7]);
     words
 }
 
-/// Of the format, as a pool's first words say.
+/// Of the format, as a pool's first words say. If they were about to say another one when the program
+/// ended (the version is stored, and the checksum is not), it is the one that they said before.
 pub(crate) fn version(words: &[u64; WORDS]) -> u64 {
-    u64::from(words[1] as u32)
+    let said = u64::from(words[1] as u32);
+    let fits = |version: &u64| checksum(0, &with_version(words, *version)[..7]) == words[7];
+    let before = || (OLDEST..said).find(fits);
+    match said <= VERSION && !fits(&said) {
+        true => before().unwrap_or(said),
+        false => said,
+    }
 }
 
-/// What a pool's first words say.
+fn with_version(words: &[u64; WORDS], version: u64) -> [u64; WORDS] {
+    let mut words = *words;
+    words[1] = words[1] & !u64::from(u32::MAX) | version;
+    words
+}
+
+/// What a pool's first words say, whichever of the known versions they are of.
 ///
 /// # Errors
 ///
@@ -78,12 +92,13 @@ pub(crate) fn decode(words: &[u64; WORDS]) -> Result<Geometry> {
             0 => AllocatorKind::Nvwa,
             _ => AllocatorKind::Naive,
         },
+        seed: words[3],
     };
     let sane = SHIFTS.contains(&geometry.shift)
         && (1..=256).contains(&geometry.lanes)
         && geometry.intents >= MIN_INTENTS
         && words[2] <= 1;
-    if !sane || checksum(0, &words[..7]) != words[7] {
+    if !sane || checksum(0, &with_version(words, version)[..7]) != words[7] {
         return Err(Error::damaged(
             "the pool's header is damaged: its checksum is wrong",
         ));

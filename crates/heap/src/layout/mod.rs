@@ -1,15 +1,17 @@
 //! What lies where in a pool, as `FORMAT.md` draws it: one file a structure, plain encoding and
 //! decoding without access to any medium.
 
+mod allocator_kind;
 pub(crate) mod chunk;
 pub(crate) mod header;
 pub(crate) mod intent;
 pub(crate) mod record;
 pub(crate) mod root;
 
-use crate::allocator::AllocatorKind;
 use crate::checksum::checksum;
 use crate::medium::LINE_BYTES;
+
+pub use allocator_kind::AllocatorKind;
 
 /// Bytes of the header of a region, at the beginning of its table chunk.
 pub(crate) const REGION_HEADER_BYTES: u64 = 512;
@@ -29,6 +31,8 @@ pub(crate) struct Geometry {
     pub intents: u8,
     /// Who finds room for objects.
     pub allocator: AllocatorKind,
+    /// With which the hashes of new hash maps begin; 0 in pools of versions 1 and 2.
+    pub seed: u64,
 }
 
 impl Geometry {
@@ -59,6 +63,11 @@ impl Geometry {
         debug_assert!(!self.is_table(chunk));
         let (region, within) = (chunk / self.region_chunks(), chunk % self.region_chunks());
         self.offset_of(region * self.region_chunks()) + REGION_HEADER_BYTES + (within - 1) * 8
+    }
+
+    /// Bytes of the largest object: a region without its table.
+    pub fn max_object(&self) -> u64 {
+        self.offset_of((self.region_chunks() - 1).min(chunk::MAX_CHUNKS))
     }
 
     /// Chunks that the lanes fill, from chunk 1 on.
@@ -108,6 +117,7 @@ mod tests {
             lanes: 3,
             intents: 7,
             allocator: AllocatorKind::Nvwa,
+            seed: 0,
         };
         assert_eq!(geometry.region_chunks(), 449);
         assert_eq!(geometry.word_of(1), 512);

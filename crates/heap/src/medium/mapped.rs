@@ -3,17 +3,22 @@
 //! What a file is, is found out, said ([`Mapped::kind`](super::Medium::kind)), and can be forced
 //! ([`Mode`]). The file is locked while it is open, its bytes are allocated on the device (in memory
 //! as huge pages, where there are some), and address space is reserved behind it so that it can grow
-//! where it lies. If somebody else makes the file shorter meanwhile, the program ends with SIGBUS; a
-//! lock cannot prevent that.
+//! where it lies. If another program makes the file shorter meanwhile, or takes a snapshot of it on a
+//! file system that then copies what is written and has no room, this one ends with SIGBUS; a lock
+//! cannot prevent that.
 
+mod copied;
 mod file;
 mod tally;
+mod unnamed;
 
+use std::mem::ManuallyDrop;
 use std::ops::Range;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
+use super::life::Life;
 use super::lines::lines;
 use super::reservation::{PAGE_BYTES, Reservation};
 use super::syncs::Syncs;
@@ -45,9 +50,11 @@ pub enum Mode {
 
 /// Memory of a file, or without one.
 pub struct Mapped {
-    /// Given up before the file, and with it the lock.
-    space: Reservation,
+    /// Given up before the file, and with it the lock; never in a child, where it is not there.
+    space: ManuallyDrop<Reservation>,
     file: Option<PoolFile>,
+    /// If the file is shared with children.
+    life: Option<Life>,
     /// How pages of the file are shared: flags of mmap.
     sharing: i32,
     kind: Kind,
@@ -59,7 +66,7 @@ pub struct Mapped {
 }
 
 impl Mapped {
-    /// A new file of at least `len` bytes, all zeros; its name is durable.
+    /// A new file of at least `len` bytes, all zeros. It has no name before [`Mapped::name`].
     ///
     /// # Errors
     ///
@@ -71,12 +78,21 @@ impl Mapped {
             let sentence = format!("{path} would be private when new; take anonymous memory");
             return Err(Error::usage(sentence));
         }
-        let made = Self::of_new(PoolFile::create(path)?, len, mode);
-        if made.is_err() {
-            // What went wrong first is what is said.
-            let _ = std::fs::remove_file(path);
-        }
-        made
+        let file = PoolFile::create(path)?;
+        file.allocate(len)?;
+        let pool = Self::of(file, len, mode)?;
+        pool.sync_file()?;
+        Ok(pool)
+    }
+
+    /// Gives a new file the name with which it was created, durably: what it holds is whole.
+    ///
+    /// # Errors
+    ///
+    /// Something has the name by now, or the folder cannot be written.
+    pub fn name(&mut self) -> Result<()> {
+        self.sync_file()?;
+        self.file.as_mut().map_or(Ok(()), PoolFile::name)
     }
 
     /// A file that is there. How long it should be its header says: of the file's own length as
@@ -129,18 +145,23 @@ impl Mapped {
         applied.map_err(|reason| Error::system("the kernel refuses huge pages", reason))
     }
 
-    fn of_new(file: PoolFile, len: u64, mode: Mode) -> Result<Self> {
-        file.allocate(len)?;
-        let pool = Self::of(file, len, mode)?;
-        pool.sync_file()?;
-        pool.file.as_ref().map_or(Ok(()), PoolFile::sync_name)?;
-        Ok(pool)
-    }
-
     fn of(file: PoolFile, len: u64, mode: Mode) -> Result<Self> {
         let space = reserve(len)?;
         let (kind, sharing) = map(&space, &file, len, mode)?;
-        Ok(Self::with(space, Some(file), sharing, kind, len))
+        let mut pool = Self::with(space, Some(file), sharing, kind, len);
+        if mode != Mode::Private {
+            let no_page = |reason| Error::system("the kernel has no page for the pool", reason);
+            pool.life = Some(Life::new().map_err(no_page)?);
+            pool.keep_from_children(0..len)?;
+        }
+        Ok(pool)
+    }
+
+    /// A child of this process does not have these pages: it would write what its parent writes.
+    fn keep_from_children(&self, range: Range<u64>) -> Result<()> {
+        // SAFETY: what is taken away is taken from children.
+        let done = unsafe { self.space.advise(range, libc::MADV_DONTFORK) };
+        done.map_err(|reason| Error::system("a pool cannot be kept from children", reason))
     }
 
     fn with(
@@ -151,8 +172,9 @@ impl Mapped {
         len: u64,
     ) -> Self {
         Self {
-            space,
+            space: ManuallyDrop::new(space),
             file,
+            life: None,
             sharing,
             kind,
             backing: Backing::OnTouch,
@@ -196,7 +218,10 @@ fn reserve(len: u64) -> Result<Reservation> {
         }
         bytes /= 2;
     }
-    Reservation::new(len)
+    Reservation::new(len).map_err(|reason| {
+        let what = format!("{len} bytes of address space cannot be reserved, ask for less");
+        Error::system(what, reason)
+    })
 }
 
 fn lost(reason: std::io::Error) -> Error {
@@ -279,6 +304,9 @@ unsafe impl Medium for Mapped {
             _ => self.space.map_anonymous(now..len),
         };
         mapped.map_err(|e| no_memory(len, e))?;
+        if self.life.is_some() {
+            self.keep_from_children(now..len)?;
+        }
         self.apply_backing(now..len)?;
         self.len.store(len, Ordering::Release);
         Ok(())
@@ -410,6 +438,20 @@ unsafe impl Medium for Mapped {
 
     fn kind(&self) -> Kind {
         self.kind
+    }
+
+    #[inline]
+    fn is_child(&self) -> bool {
+        self.life.as_ref().is_some_and(Life::is_child)
+    }
+}
+
+impl Drop for Mapped {
+    fn drop(&mut self) {
+        if !self.is_child() {
+            // SAFETY: nothing uses it after this.
+            unsafe { ManuallyDrop::drop(&mut self.space) };
+        }
     }
 }
 

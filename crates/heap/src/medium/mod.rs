@@ -7,6 +7,7 @@
 
 mod counts;
 mod flush;
+mod life;
 pub mod lines;
 pub mod mapped;
 pub(crate) mod reservation;
@@ -126,16 +127,34 @@ pub unsafe trait Medium: Send + Sync {
     /// What this is.
     fn kind(&self) -> Kind;
 
+    /// Whether this process is a child of the one that opened the pool, and has not got its bytes.
+    #[inline]
+    fn is_child(&self) -> bool {
+        false
+    }
+
     /// Whether the pool has no bytes.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
     /// Loads one word, before all loads after it.
+    #[inline]
     fn load_word(&self, offset: u64) -> u64 {
         check_words(offset, WORD_BYTES, self.len());
         // SAFETY: the word lies within the pool, is aligned, and pools are only written by words.
         unsafe { word_at(self.base(), offset) }.load(Ordering::Acquire)
+    }
+
+    /// Loads words, each before all loads after it.
+    #[inline]
+    fn load_words(&self, offset: u64, into: &mut [u64]) {
+        check_words(offset, size_of_val(into) as u64, self.len());
+        let base = self.base();
+        for (at, word) in (offset..).step_by(8).zip(into) {
+            // SAFETY: as in `load_word`.
+            *word = unsafe { word_at(base, at) }.load(Ordering::Acquire);
+        }
     }
 
     /// Loads bytes, word by word. `offset` is a multiple of [`WORD_BYTES`].
@@ -247,5 +266,8 @@ unsafe impl<M: Medium + ?Sized> Medium for Arc<M> {
     }
     fn kind(&self) -> Kind {
         (**self).kind()
+    }
+    fn is_child(&self) -> bool {
+        (**self).is_child()
     }
 }

@@ -1,20 +1,20 @@
-//! Address space that is kept free so that a pool can grow where it lies.
+//! Address space, and memory that is put there: all that this crate asks of mmap.
+//!
+//! Nothing here allocates, not even for an error: a program's global allocator may lie on it.
 
 use std::io;
 use std::ops::Range;
 use std::os::fd::RawFd;
 use std::ptr;
 
-use crate::error::{Error, Result};
-
 /// Bytes of a page: what memory is mapped by.
-pub(super) const PAGE_BYTES: u64 = 4096;
+pub(crate) const PAGE_BYTES: u64 = 4096;
 
 /// Reservations begin at a multiple of that, so that huge pages, of memory or of a file, fit.
 pub(crate) const HUGE_BYTES: u64 = 2 << 20;
 
 /// A range of addresses that nothing else uses, until it is dropped.
-pub(super) struct Reservation {
+pub(crate) struct Reservation {
     base: *mut u8,
     len: u64,
 }
@@ -27,13 +27,11 @@ unsafe impl Sync for Reservation {}
 
 impl Reservation {
     /// Reserves `len` bytes, a multiple of a page; none of them can be touched yet.
-    pub fn new(len: u64) -> Result<Self> {
+    pub fn new(len: u64) -> io::Result<Self> {
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
         let more = len.saturating_add(HUGE_BYTES);
         // SAFETY: a new mapping, wherever there is room, that is not accessible.
-        let all = unsafe { map(ptr::null_mut(), more, libc::PROT_NONE, flags, -1, 0) };
-        let what = || format!("{len} bytes of address space cannot be reserved, ask for less");
-        let all = all.map_err(|reason| Error::system(what(), reason))?;
+        let all = unsafe { map(ptr::null_mut(), more, libc::PROT_NONE, flags, -1, 0)? };
         let before = all.addr().next_multiple_of(HUGE_BYTES as usize) - all.addr();
         // SAFETY: what is before and behind is ours, and nobody knows of it yet.
         unsafe {
@@ -59,20 +57,28 @@ impl Reservation {
         self.map(range, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1)
     }
 
+    /// As [`Reservation::map_anonymous`], whether or not the machine has as much memory.
+    pub fn map_unreserved(&self, range: Range<u64>) -> io::Result<()> {
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+        self.map(range, flags, -1)
+    }
+
     /// Puts a range of pages of a file at the same range of the reservation.
     pub fn map_file(&self, range: Range<u64>, sharing: i32, file: RawFd) -> io::Result<()> {
         self.map(range, sharing, file)
     }
 
-    /// Has the kernel make huge pages of those at a range, as far as it can.
-    pub fn collapse(&self, range: Range<u64>) -> io::Result<()> {
+    /// Says how the kernel is to treat a range of pages (madvise).
+    ///
+    /// # Safety
+    ///
+    /// Nobody relies on what the advice takes away of what lies there.
+    pub unsafe fn advise(&self, range: Range<u64>, advice: i32) -> io::Result<()> {
         assert!(range.end <= self.len && range.start.is_multiple_of(PAGE_BYTES));
         let len = (range.end - range.start) as usize;
-        // SAFETY: the range lies within the reservation; what can be read there does not change.
-        let done = unsafe {
-            let at = self.base.add(range.start as usize);
-            libc::madvise(at.cast(), len, libc::MADV_COLLAPSE)
-        };
+        // SAFETY: the range lies within the reservation; the rest is the caller's.
+        let done =
+            unsafe { libc::madvise(self.base.add(range.start as usize).cast(), len, advice) };
         match done {
             0 => Ok(()),
             _ => Err(io::Error::last_os_error()),

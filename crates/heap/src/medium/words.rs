@@ -7,18 +7,31 @@ use super::WORD_BYTES;
 /// Panics where bytes do not lie within a pool.
 #[inline]
 pub(super) fn check(offset: u64, len: u64, pool: u64) {
-    let within = offset.checked_add(len).is_some_and(|end| end <= pool);
-    assert!(within, "{len} bytes at {offset} of a pool of {pool}");
+    if offset.checked_add(len).is_none_or(|end| end > pool) {
+        outside(offset, len, pool);
+    }
 }
 
 /// Panics where words do not lie within a pool, or not on word boundaries.
 #[inline]
 pub(super) fn check_words(offset: u64, len: u64, pool: u64) {
     check(offset, len, pool);
-    assert!(
-        offset.is_multiple_of(WORD_BYTES),
-        "no word begins at {offset}"
-    );
+    if !offset.is_multiple_of(WORD_BYTES) {
+        unaligned(offset);
+    }
+}
+
+/// Apart, and with its arguments by value: where it is called they can stay in registers.
+#[cold]
+#[inline(never)]
+fn outside(offset: u64, len: u64, pool: u64) -> ! {
+    panic!("{len} bytes at {offset} of a pool of {pool}");
+}
+
+#[cold]
+#[inline(never)]
+fn unaligned(offset: u64) -> ! {
+    panic!("no word begins at {offset}");
 }
 
 /// A word of a pool.

@@ -3,15 +3,16 @@
 use crate::allocator::Space;
 use crate::error::{Error, Result};
 use crate::lane::log;
+use crate::layout::checked;
 use crate::layout::chunk::Use;
 use crate::layout::intent::{Commit, Filled, Intent};
 use crate::layout::record::{CHECK_AT, RECORD_BYTES, Record};
-use crate::layout::{checked, unchecked};
 use crate::medium::{Medium, WORD_BYTES};
 use crate::operation::check_of;
-use crate::transaction::undo;
+use crate::survey::records::Last;
+use crate::survey::{self, First};
 
-use super::scan::{Last, bad_record};
+use super::undo;
 
 /// What recovery of the lanes has left.
 pub(super) struct Recovered {
@@ -37,11 +38,12 @@ struct Lane<'l> {
 /// The pool is damaged, or a fence failed.
 pub(super) fn recover<M: Medium>(space: &Space<M>, last: &[Last]) -> Result<Recovered> {
     let pool = &space.pool;
-    let lanes: Vec<Lane> = last
-        .iter()
-        .enumerate()
-        .map(|(number, last)| Lane::read(space, number, last))
-        .collect::<Result<_>>()?;
+    let lanes = survey::lanes::read(space, &First)?;
+    let lanes: Vec<Lane> = lanes
+        .into_iter()
+        .zip(last)
+        .map(|(lane, last)| Lane::new(space, lane, last))
+        .collect();
     let mut places = Vec::new();
     for lane in &lanes {
         lane.recover(space, &mut places)?;
@@ -62,32 +64,20 @@ pub(super) fn recover<M: Medium>(space: &Space<M>, last: &[Last]) -> Result<Reco
 }
 
 impl<'l> Lane<'l> {
-    fn read<M: Medium>(space: &Space<M>, number: usize, last: &'l Last) -> Result<Self> {
-        let geometry = &space.pool.geometry;
-        let at = geometry.settled_of(number);
-        let settled = match space.pool.medium.load_word(at) {
-            0 => 0,
-            word => unchecked(at, word)
-                .ok_or_else(|| Error::damaged(format!("the pool is damaged: lane {number} is")))?,
-        };
-        let mut intents: Vec<(u64, Intent)> = (0..u64::from(geometry.intents))
-            .filter_map(|i| {
-                let at = geometry.intent_of(number, i);
-                Intent::decode(at, space.pool.load_words(at))
-            })
-            .filter(|&(sequence, _)| sequence > settled)
-            .collect();
+    fn new<M: Medium>(space: &Space<M>, lane: survey::lanes::Lane, last: &'l Last) -> Self {
+        let intents = lane.intents.into_iter();
+        let intents = intents.map(|(_, sequence, intent)| (sequence, intent));
         // A commit without its log did not happen.
-        intents.retain(|(_, intent)| match intent {
+        let happened = |(_, intent): &(u64, Intent)| match intent {
             Intent::Commit(commit) => log::entries(space, commit).is_ok(),
             _ => true,
-        });
-        Ok(Self {
-            number,
-            settled,
-            intents,
+        };
+        Self {
+            number: lane.number,
+            settled: lane.settled,
+            intents: intents.filter(happened).collect(),
             last,
-        })
+        }
     }
 
     /// The last operation of which anything can be seen.
@@ -99,12 +89,13 @@ impl<'l> Lane<'l> {
 
     /// What an operation was to change. A commit stands above the undo that it ends.
     fn intent(&self, sequence: u64) -> Option<&Intent> {
-        let of = self
-            .intents
-            .iter()
-            .filter(|(number, _)| *number == sequence);
-        of.map(|(_, intent)| intent)
-            .min_by_key(|intent| matches!(intent, Intent::Undo { .. }))
+        let of = self.intents_of(sequence);
+        of.min_by_key(|intent| matches!(intent, Intent::Undo { .. }))
+    }
+
+    fn intents_of(&self, sequence: u64) -> impl Iterator<Item = &Intent> {
+        let of = move |(number, _): &&(u64, Intent)| *number == sequence;
+        self.intents.iter().filter(of).map(|(_, intent)| intent)
     }
 
     fn records(&self, sequence: u64) -> impl Iterator<Item = &(u64, Record)> {
@@ -117,17 +108,18 @@ impl<'l> Lane<'l> {
         if top <= self.settled {
             return Ok(());
         }
-        if top - 1 > self.settled {
+        let happened = self.happened(space, top);
+        // What changed objects in place made the effects of the operation before durable first, and may
+        // have changed the same (`undo`).
+        let over = happened && self.undo_of(top).is_some();
+        if top - 1 > self.settled && !over {
             self.repeat(space, top - 1, places)?;
         }
-        if self.happened(space, top) {
+        if happened {
             return self.repeat(space, top, places);
         }
-        // A commit that did not happen ends no undo.
-        for (_, intent) in self.intents.iter().filter(|(number, _)| *number == top) {
-            if let Intent::Undo { entries } = intent {
-                undo(space, *entries, top);
-            }
+        if let Some(entries) = self.undo_of(top) {
+            undo::undo(space, entries, top);
         }
         for &(place, record) in self.records(top) {
             space.pool.medium.store_word(place + CHECK_AT, 0);
@@ -135,6 +127,14 @@ impl<'l> Lane<'l> {
             forget(space, place, &record, places)?;
         }
         Ok(())
+    }
+
+    /// Where the old contents are of what an operation has changed in place.
+    fn undo_of(&self, sequence: u64) -> Option<u64> {
+        self.intents_of(sequence).find_map(|intent| match intent {
+            Intent::Undo { entries } => Some(*entries),
+            _ => None,
+        })
     }
 
     /// Whether the last operation is complete: all that it was to make durable before its fence is.
@@ -168,26 +168,22 @@ impl<'l> Lane<'l> {
         sequence: u64,
         places: &mut Vec<u64>,
     ) -> Result<()> {
+        let mut set_all = |pairs: &[(u64, u64)]| {
+            let mut pairs = pairs.iter();
+            pairs.try_for_each(|&(offset, value)| set(space, offset, value, places))
+        };
         match self.intent(sequence) {
-            Some(Intent::Words { pairs, count, .. }) => {
-                for &(offset, value) in &pairs[..*count] {
-                    set(space, offset, value, places)?;
-                }
-            }
-            Some(Intent::Slot { pairs, count, .. }) => {
-                for &(offset, value) in &pairs[..*count] {
-                    set(space, offset, value, places)?;
-                }
-            }
-            Some(Intent::Commit(commit)) => repeat_commit(space, commit, places)?,
+            Some(Intent::Words { pairs, count, .. }) => set_all(&pairs[..*count]),
+            Some(Intent::Slot { pairs, count, .. }) => set_all(&pairs[..*count]),
+            Some(Intent::Commit(commit)) => repeat_commit(space, commit, places),
             Some(Intent::Undo { .. }) | None => {
                 let alone = |(_, record): &&(u64, Record)| !record.of_intent;
                 for (_, record) in self.records(sequence).filter(alone) {
-                    set(space, record.destination, record.pointer(), places)?;
+                    set_all(&[(record.destination, record.pointer())])?;
                 }
+                Ok(())
             }
         }
-        Ok(())
     }
 }
 
@@ -244,26 +240,13 @@ fn forget<M: Medium>(
 ) -> Result<()> {
     let run = space.index.get(space.pool.geometry.chunk_of(record.object));
     let slot = run.and_then(|run| Some((run, run.slot_at(record.object)?)));
-    let (run, slot) = slot.ok_or_else(|| bad_record(place, "names no object"))?;
+    let (run, slot) = slot.ok_or_else(|| {
+        Error::damaged(format!(
+            "the pool is damaged: the record at {place} names no object"
+        ))
+    })?;
     run.give(slot);
     run.set_record(slot, 0);
     places.push(place);
-    Ok(())
-}
-
-/// Whether ranges of chunks in ascending order do not overlap.
-///
-/// # Errors
-///
-/// They do.
-pub(super) fn disjoint(in_use: &[(u64, u64)]) -> Result<()> {
-    for pair in in_use.windows(2) {
-        if pair[0].0 + pair[0].1 > pair[1].0 {
-            return Err(Error::damaged(format!(
-                "the pool is damaged: chunk {} is used twice",
-                pair[1].0
-            )));
-        }
-    }
     Ok(())
 }

@@ -2,46 +2,36 @@
 //! of each lane once more (`FORMAT.md`, "Why recovery is right").
 
 mod lanes;
-mod scan;
+mod undo;
 
-use std::sync::Mutex;
+use std::sync::atomic::AtomicBool;
 
-use crate::allocator::chunks::Chunks;
-use crate::allocator::index::Index;
+use crate::allocator::index::Holds;
+#[cfg(feature = "experiments")]
+use crate::allocator::naive::Naive;
 use crate::allocator::nvwa::Nvwa;
 use crate::allocator::{Allocator, Found, Space};
 use crate::error::Result;
 use crate::lane::Lanes;
 use crate::layout::chunk::Use;
 use crate::layout::record::RECORD_BYTES;
+use crate::layout::{AllocatorKind, Geometry};
 use crate::lock::lock;
 use crate::medium::Medium;
 use crate::operation::Core;
 use crate::pool::Pool;
+use crate::survey::{self, First};
 
-/// The space of a pool of which nothing is known yet.
-pub(crate) fn space<M: Medium>(pool: Pool<M>) -> Space<M> {
-    let max = pool.geometry.chunk_of(pool.medium.max_len());
-    Space {
-        pool,
-        chunks: Chunks::default(),
-        index: Index::new(max),
-        spare_records: Mutex::default(),
-    }
-}
-
-/// Recovers a pool. `allocator` is one that knows nothing yet.
+/// Recovers a pool; says its chunks of roots, too.
 ///
 /// # Errors
 ///
 /// The pool is damaged, or a fence failed.
-pub(crate) fn recover<M: Medium>(
-    pool: Pool<M>,
-    allocator: Box<dyn Allocator<M>>,
-) -> Result<(Core<M>, Vec<u64>)> {
-    let space = space(pool);
-    let chunks = scan::chunks(&space)?;
-    let found = scan::records(&space, &chunks.records, &chunks.runs)?;
+pub(crate) fn recover<M: Medium>(pool: Pool<M>) -> Result<(Core<M>, Vec<u64>)> {
+    let allocator = allocator_of(&pool.geometry)?;
+    let space = survey::space(pool);
+    let chunks = survey::chunks::read(&space, &First)?;
+    let found = survey::records::read(&space, &chunks, &First)?;
     let recovered = lanes::recover(&space, &found.last)?;
     let runs = give_back(&space, &chunks, found.places)?;
     let headers = chunks.headers;
@@ -54,62 +44,82 @@ pub(crate) fn recover<M: Medium>(
         space,
         allocator,
         lanes: Lanes::new(recovered.settled),
+        closed: AtomicBool::new(false),
     };
     Ok((core, chunks.roots))
+}
+
+/// The allocator of a pool, which knows nothing yet.
+///
+/// # Errors
+///
+/// This program has it not.
+fn allocator_of<M: Medium>(geometry: &Geometry) -> Result<Box<dyn Allocator<M>>> {
+    match geometry.allocator {
+        AllocatorKind::Nvwa => Ok(Box::new(Nvwa::new(geometry.chunk_bytes()))),
+        #[cfg(feature = "experiments")]
+        AllocatorKind::Naive => Ok(Box::new(Naive::new(geometry))),
+        #[cfg(not(feature = "experiments"))]
+        AllocatorKind::Naive => Err(crate::error::Error::usage(
+            "the pool has the naive allocator, which is for measurements: open it with a program \
+             that was built with the feature `experiments`",
+        )),
+    }
 }
 
 /// Says what is free: chunks, places for records. What is left are the runs in use.
 fn give_back<M: Medium>(
     space: &Space<M>,
-    chunks: &scan::Chunks,
+    chunks: &survey::chunks::Chunks,
     places: Vec<Vec<u64>>,
 ) -> Result<Vec<u64>> {
-    let geometry = &space.pool.geometry;
-    let mut in_use: Vec<(u64, u64)> = vec![(1, geometry.lane_chunks())];
+    let (geometry, index) = (&space.pool.geometry, &space.index);
+    let mut in_use = survey::chunks::in_use(space, chunks, &First)?;
+    let empty = free_records(space, places)?;
+    in_use.retain(|(chunk, _)| !empty.contains(chunk));
+    in_use.push((1, geometry.lane_chunks()));
     in_use.extend(geometry.bins().map(|chunk| (chunk, 1)));
-    let single = chunks.roots.iter().chain(&chunks.headers);
-    in_use.extend(single.map(|&chunk| (chunk, 1)));
-    in_use.extend(keep_records(space, &chunks.records, places)?);
     let mut runs = Vec::new();
     for &chunk in &chunks.runs {
-        let run = space.index.get(chunk).expect("the scan made it");
+        let run = index.get(chunk).expect("the survey has made it");
         if run.free_slots() == run.slots() {
-            // SAFETY: nothing of it is in use, and nobody else knows this pool yet.
-            unsafe { space.index.remove(chunk) };
+            index.remove(chunk, 1);
             continue;
         }
-        in_use.push((chunk, geometry.chunk_of(run.slot_bytes()).max(1)));
         runs.push(chunk);
     }
-    in_use.sort_unstable();
-    lanes::disjoint(&in_use)?;
+    for &chunk in &runs {
+        let run = index.get(chunk).expect("it is in use");
+        let count = geometry.chunk_of(run.slot_bytes()).max(1);
+        index.cover(chunk, count);
+        index.set_holds(chunk, count, Holds::Objects);
+    }
+    for &chunk in &chunks.roots {
+        index.set_holds(chunk, 1, Holds::Roots);
+    }
     free_between(space, 1, space.pool.chunks(), &in_use);
     Ok(runs)
 }
 
-/// Which chunks of records are still needed: those with a record. The others are made free, and
-/// the places of the former are spare.
-fn keep_records<M: Medium>(
-    space: &Space<M>,
-    chunks: &[u64],
-    places: Vec<Vec<u64>>,
-) -> Result<Vec<(u64, u64)>> {
+/// Makes chunks of records free that have none, and says which; the places of the others are spare.
+fn free_records<M: Medium>(space: &Space<M>, places: Vec<Vec<u64>>) -> Result<Vec<u64>> {
     let geometry = &space.pool.geometry;
     let all = geometry.chunk_bytes() / RECORD_BYTES;
-    let chunk_of = |places: &[u64]| geometry.chunk_of(places[0]);
     let (empty, spare): (Vec<_>, Vec<_>) = places
         .into_iter()
         .partition(|places| places.len() as u64 == all);
-    for places in &empty {
-        space.pool.set_use(chunk_of(places), Use::Free);
+    let empty: Vec<u64> = empty
+        .iter()
+        .map(|places| geometry.chunk_of(places[0]))
+        .collect();
+    for &chunk in &empty {
+        space.pool.set_use(chunk, Use::Free);
     }
     if !empty.is_empty() {
         space.pool.medium.fence()?;
     }
-    let empty: Vec<u64> = empty.iter().map(|places| chunk_of(places)).collect();
     *lock(&space.spare_records) = spare;
-    let kept = chunks.iter().filter(|chunk| !empty.contains(chunk));
-    Ok(kept.map(|&chunk| (chunk, 1)).collect())
+    Ok(empty)
 }
 
 /// Gives all chunks of a pool back, from `first` to before `end`, that are not in use, nor tables.

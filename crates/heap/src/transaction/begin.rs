@@ -3,27 +3,36 @@
 use std::cell::RefCell;
 use std::mem;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use crate::error::{Error, Result};
+use crate::guard::{self, Age};
 use crate::heap::Heap;
-use crate::lane::stamp::Stamp;
 use crate::medium::Medium;
 
-use super::in_place::InPlace;
+use super::held::Guarded;
 use super::{Shared, Transaction, ended};
 
+/// A transaction of this thread that is no part of another.
+struct Active {
+    heap: u64,
+    age: Age,
+    /// Its [`Shared`].
+    shared: *const (),
+}
+
 thread_local! {
-    /// The transactions of this thread that are no part of others: of which heap, and a [`Shared`].
-    static ACTIVE: RefCell<Vec<(u64, *const ())>> = const { RefCell::new(Vec::new()) };
+    static ACTIVE: RefCell<Vec<Active>> = const { RefCell::new(Vec::new()) };
 }
 
 impl<M: Medium> Heap<M> {
     /// Begins a transaction of this thread: what is changed through it happens at
-    /// [`Transaction::commit`], durably, wholly or not at all, with one fence for all. If it is
-    /// dropped before, nothing has happened.
+    /// [`Transaction::commit`], durably, wholly or not at all, with one fence for all. Dropped before,
+    /// it has changed nothing. [`Heap::transaction`] does all this around a closure, and is what most
+    /// programs want.
     ///
     /// If this thread has one of the same heap under way, the new one is part of it and ends with it:
-    /// committed, it happens when the other one is; dropped before, it has that one fail, too.
+    /// committed, it happens when the other one does; dropped before, it has that one fail, too.
     ///
     /// ```
     /// use terrace_heap::{Heap, Result};
@@ -50,32 +59,38 @@ impl<M: Medium> Heap<M> {
     ///
     /// # Errors
     ///
-    /// None does.
+    /// The heap was closed, or this is a child of the process that opened it.
     pub fn begin(&self) -> Result<Transaction<'_, M>> {
-        Ok(self.join().unwrap_or_else(|| self.start(Rc::default())))
-    }
-
-    /// As [`Heap::begin`], but objects are changed in place at once, and their old contents kept
-    /// until the commit. Two fences, and one for each change. A part of another transaction does as
-    /// that one does.
-    ///
-    /// # Errors
-    ///
-    /// There is no room for the log, or a fence failed.
-    pub fn begin_in_place(&self) -> Result<Transaction<'_, M>> {
-        if let Some(part) = self.join() {
-            return Ok(part);
-        }
-        let shared = Rc::<Shared>::default();
-        shared.state.borrow_mut().in_place = Some(InPlace::begin(self.core())?);
-        Ok(self.start(shared))
+        self.expect_open()?;
+        Ok(self.join().unwrap_or_else(|| self.start(Age::now())))
     }
 
     /// Has `work` change things, durably, wholly or not at all: if it fails or panics, nothing has
     /// happened. One fence, whatever it changes.
     ///
-    /// Within `work` a transaction of the same heap is part of the first one; if it fails, all
-    /// fails.
+    /// What it opens with [`Transaction::open`] no other thread sees or changes until the end. Two
+    /// transactions that want what the other one has are put in order: the younger one is given up, and
+    /// `work` is called once more for it. So it should do nothing else that must happen only once.
+    ///
+    /// ```
+    /// use terrace_heap::containers::{HashMap, Queue};
+    /// use terrace_heap::{Heap, Result};
+    ///
+    /// fn main() -> Result<()> {
+    ///     let heap = Heap::anonymous(4 << 20)?;
+    ///     let accounts = HashMap::<str, u64>::open(&heap, "accounts")?;
+    ///     let log = Queue::<str>::open(&heap, "log")?;
+    ///     heap.transaction(|tx| {
+    ///         tx.open(&accounts)?.insert("anna", &30)?;
+    ///         tx.open(&log)?.push("anna was given 30")
+    ///     })?;
+    ///     assert_eq!(accounts.get("anna")?, Some(30));
+    ///     Ok(())
+    /// }
+    /// ```
+    ///
+    /// Within `work` a transaction of the same heap is part of this one; if it fails, all fails. The
+    /// heap's containers are only used through the transaction meanwhile: by themselves they refuse.
     ///
     /// # Errors
     ///
@@ -83,70 +98,70 @@ impl<M: Medium> Heap<M> {
     /// failed.
     pub fn transaction<R, E: From<Error>>(
         &self,
-        work: impl FnOnce(&Transaction<M>) -> std::result::Result<R, E>,
+        mut work: impl FnMut(&Transaction<M>) -> std::result::Result<R, E>,
     ) -> std::result::Result<R, E> {
-        self.begin()?.carry(work)
-    }
-
-    /// As [`Heap::transaction`], in place as by [`Heap::begin_in_place`].
-    ///
-    /// # Errors
-    ///
-    /// As [`Heap::transaction`]; what is changed is more than the log holds.
-    pub fn transaction_in_place<R, E: From<Error>>(
-        &self,
-        work: impl FnOnce(&Transaction<M>) -> std::result::Result<R, E>,
-    ) -> std::result::Result<R, E> {
-        self.begin_in_place()?.carry(work)
+        self.expect_open()?;
+        if let Some(part) = self.join() {
+            return part.carry(work);
+        }
+        let age = Age::now();
+        loop {
+            let tx = self.start(age);
+            let done = work(&tx);
+            let refused = tx.shared.guards.borrow_mut().take_refused();
+            if let Some((of, number)) = refused {
+                drop(tx);
+                of.guard(number).wait_until_free();
+                continue;
+            }
+            let done = done?;
+            tx.commit()?;
+            return Ok(done);
+        }
     }
 
     /// Whether this thread is within a transaction of this heap.
     pub fn in_transaction(&self) -> bool {
-        self.active().is_some()
+        guard::has_transaction() && self.active().is_some()
     }
 
-    /// Refuses to do what is no part of a transaction while one is under way.
+    /// Refuses to do past a transaction what can be done through it.
     ///
     /// # Errors
     ///
-    /// One is.
-    pub(crate) fn expect_no_transaction(&self, what: &str) -> Result<()> {
-        match self.in_transaction() {
+    /// This thread has one under way; the heap was closed, or is the parent's of this process.
+    #[inline]
+    pub(crate) fn expect_alone(&self) -> Result<()> {
+        self.expect_open()?;
+        match guard::has_transaction() {
             false => Ok(()),
-            true => Err(Error::usage(format!(
-                "within a transaction {what} can only be changed by a batch"
-            ))),
+            true => self.expect_no_transaction(),
         }
     }
 
-    /// Refuses to begin a batch while a transaction is under way.
-    ///
-    /// # Errors
-    ///
-    /// One is.
-    pub(crate) fn expect_batch(&self) -> Result<()> {
-        match self.in_transaction() {
-            false => Ok(()),
-            true => Err(Error::usage(
-                "a batch is a transaction of its own; what else is to happen with it goes through \
-                 Batch::transaction",
+    #[cold]
+    fn expect_no_transaction(&self) -> Result<()> {
+        match self.active() {
+            None => Ok(()),
+            Some(_) => Err(Error::usage(
+                "this thread has a transaction of the heap under way; use what it opens \
+                 (Transaction::open), or its own methods",
             )),
         }
     }
 
     fn active(&self) -> Option<*const ()> {
         ACTIVE.with_borrow(|active| {
-            let of_this = active.iter().find(|(heap, _)| *heap == self.id());
-            of_this.map(|&(_, shared)| shared)
+            let of_this = active.iter().find(|active| active.heap == self.id());
+            of_this.map(|active| active.shared)
         })
     }
 
     /// A part of the transaction of this heap that this thread has under way.
     fn join(&self) -> Option<Transaction<'_, M>> {
-        let shared = self.active()?.cast::<Shared>();
+        let shared = self.active()?.cast::<Shared<M>>();
         // SAFETY: no other heap has this one's number, and what is listed is not freed: it is taken
-        // off the list when it ends, and if it is leaked it never ends. Lanes to which it refers
-        // belong to this heap, which is borrowed.
+        // off the list when it ends, and if it is leaked it never ends.
         let shared = unsafe {
             Rc::increment_strong_count(shared);
             Rc::from_raw(shared)
@@ -160,9 +175,18 @@ impl<M: Medium> Heap<M> {
         })
     }
 
-    fn start<'h>(&'h self, shared: Rc<Shared<'h>>) -> Transaction<'h, M> {
-        let listed = (self.id(), Rc::as_ptr(&shared).cast());
-        ACTIVE.with_borrow_mut(|active| active.push(listed));
+    fn start(&self, age: Age) -> Transaction<'_, M> {
+        let shared = Rc::new(Shared::new(age));
+        let heap = self.id();
+        let listed = Active {
+            heap,
+            age,
+            shared: Rc::as_ptr(&shared).cast(),
+        };
+        ACTIVE.with_borrow_mut(|active| {
+            active.push(listed);
+            guard::set_oldest(active.iter().map(|active| active.age).min());
+        });
         Transaction {
             heap: self,
             shared,
@@ -177,41 +201,32 @@ impl<M: Medium> Transaction<'_, M> {
     ///
     /// # Errors
     ///
-    /// A part of it was dropped, or has not ended; it is a part of one that has ended; what is freed
-    /// is no object, there is no room for the log, or a fence failed. Then nothing has happened.
-    pub fn commit(self) -> Result<()> {
-        self.commit_over(&[]).map(drop)
-    }
-
-    /// As [`Transaction::commit`] by a lane that takes over from these operations ([`Held::take_over`]);
-    /// says by which operation, if it has changed anything and is no part of another.
-    ///
-    /// [`Held::take_over`]: crate::lane::Held::take_over
-    ///
-    /// # Errors
-    ///
-    /// As [`Transaction::commit`].
-    pub(crate) fn commit_over(mut self, last: &[Stamp]) -> Result<Option<Stamp>> {
-        let done = match self.nested {
+    /// A part of it was dropped, or has not ended; it is a part of one that has ended; an older
+    /// transaction held what it wanted ([`Cause::Again`](crate::Cause::Again)); what is freed is no
+    /// object, there is no room for the log, or a fence failed. Then nothing has happened.
+    pub fn commit(mut self) -> Result<()> {
+        match self.nested {
             false => {
                 self.expect_whole()?;
-                self.state()?.commit(self.heap.core(), last)?
+                self.carry_out()?;
             }
             true if self.shared.ended.get() => return Err(ended()),
-            true => None,
-        };
+            true => {}
+        }
         self.committed = true;
-        Ok(done)
+        Ok(())
     }
 
     /// Whether all parts have ended well.
     fn expect_whole(&self) -> Result<()> {
-        let parts = self.shared.parts.get();
+        if self.shared.guards.borrow().was_refused() {
+            return Err(Error::again());
+        }
         if self.shared.doomed.get() {
             let failed = "a nested transaction failed, so all of it did";
             return Err(Error::usage(failed));
         }
-        match parts {
+        match self.shared.parts.get() {
             0 => Ok(()),
             _ => Err(Error::usage(
                 "a nested transaction has not ended, so all of it failed",
@@ -221,7 +236,7 @@ impl<M: Medium> Transaction<'_, M> {
 
     fn carry<R, E: From<Error>>(
         self,
-        work: impl FnOnce(&Self) -> std::result::Result<R, E>,
+        mut work: impl FnMut(&Self) -> std::result::Result<R, E>,
     ) -> std::result::Result<R, E> {
         let done = work(&self)?;
         self.commit()?;
@@ -230,13 +245,25 @@ impl<M: Medium> Transaction<'_, M> {
 
     /// Takes back all that was not committed.
     fn undo(&self) {
-        let mut state = mem::take(&mut *self.shared.state.borrow_mut());
-        for object in mem::take(&mut state.new).into_keys() {
-            state.give_back(self.heap.core(), object);
+        let state = mem::take(&mut *self.shared.state.borrow_mut());
+        let core = self.heap.core();
+        if !state.new.is_empty() && self.heap.expect_open().is_ok() {
+            let mut held = core.hold();
+            for object in state.new.into_keys() {
+                core.unmake(&mut held, object);
+            }
         }
-        if let Some(in_place) = state.in_place {
-            in_place.roll_back(&self.heap.core().space);
-        }
+    }
+
+    /// Holds a guard of a container until the end.
+    ///
+    /// # Errors
+    ///
+    /// It has ended; an older transaction holds the guard.
+    pub(crate) fn hold(&self, of: &Arc<dyn Guarded<M>>, number: usize) -> Result<()> {
+        drop(self.state()?);
+        let shared = &self.shared;
+        shared.guards.borrow_mut().hold(shared.age, of, number)
     }
 }
 
@@ -252,7 +279,12 @@ impl<M: Medium> Drop for Transaction<'_, M> {
         shared.ended.set(true);
         let this = Rc::as_ptr(shared).cast();
         // A thread that ends may have lost its list already.
-        let _ = ACTIVE.try_with(|active| active.borrow_mut().retain(|&(_, other)| other != this));
+        let _ = ACTIVE.try_with(|active| {
+            let mut active = active.borrow_mut();
+            active.retain(|other| other.shared != this);
+            guard::set_oldest(active.iter().map(|active| active.age).min());
+        });
         self.undo();
+        drop(mem::take(&mut *shared.guards.borrow_mut()));
     }
 }

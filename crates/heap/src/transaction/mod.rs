@@ -2,12 +2,11 @@
 //!
 //! What is written is kept in DRAM and reaches the pool at the commit, through the lane's log (redo),
 //! with one fence for all of it. Single words and whole objects go into logs apart from each other
-//! (the hybrid log of Kannan 2013, section 4.3). [`Heap::transaction_in_place`] keeps the old
-//! contents instead (undo): reading is as fast as outside, but each first change costs a fence.
+//! (the hybrid log of Kannan 2013, section 4.3). What is opened through a transaction is locked until
+//! it has ended.
 
 mod begin;
-mod commit;
-mod in_place;
+pub(crate) mod held;
 mod write_set;
 
 use std::cell::{Cell, RefCell, RefMut};
@@ -16,17 +15,19 @@ use std::rc::Rc;
 
 use bytemuck::Pod;
 
+use crate::containers::Container;
 use crate::error::{Error, Result};
+use crate::guard::{Age, Guard};
 use crate::heap::Heap;
-use crate::lane::Held;
-use crate::medium::Medium;
-use crate::operation::Core;
+use crate::lane::changes::{Changes, Check, New, Object};
+use crate::lane::window::Range;
+use crate::layout::record::MAX_BYTES;
+use crate::medium::{Medium, WORD_BYTES};
 use crate::pool::Pool;
 use crate::ptr::Ptr;
+use crate::sink::{Contents, Sink, Source};
 
-pub(crate) use commit::Changes;
-use in_place::InPlace;
-pub(crate) use in_place::{check_of_entry, undo};
+use held::Guards;
 use write_set::WriteSet;
 
 /// In which log a change goes.
@@ -41,32 +42,35 @@ pub enum Hint {
     Object,
 }
 
-/// A transaction that is under way; see [`Heap::begin`] and [`Heap::transaction`].
+/// A transaction that is under way; see [`Heap::transaction`] and [`Heap::begin`].
 ///
-/// It belongs to the thread that has begun it. Whoever changes the same data from several threads has
-/// to hold the others off until the transaction has ended.
+/// It belongs to the thread that has begun it. Of what it opens ([`Transaction::open`]) it holds off all
+/// other threads until it has ended; of objects that it changes by their pointers the program does.
 pub struct Transaction<'h, M: Medium> {
     heap: &'h Heap<M>,
-    shared: Rc<Shared<'h>>,
+    shared: Rc<Shared<M>>,
     /// It is part of another one, and ends with that.
     nested: bool,
     committed: bool,
 }
 
 /// What a transaction shares with those that are part of it.
-#[derive(Default)]
-struct Shared<'h> {
-    state: RefCell<State<'h>>,
+struct Shared<M: Medium> {
+    age: Age,
+    state: RefCell<State>,
+    guards: RefCell<Guards<M>>,
     /// How many that are part of it have not ended.
     parts: Cell<usize>,
     /// A part has failed, so nothing of it all may happen.
     doomed: Cell<bool>,
     /// Nothing can be done any more.
     ended: Cell<bool>,
+    /// Counts changes, so that who follows a structure sees that it is no longer the same.
+    changes: Cell<u64>,
 }
 
 #[derive(Default)]
-struct State<'h> {
+struct State {
     writes: WriteSet,
     /// Objects that nobody can reach yet: where they are, and their bytes, a multiple of 16.
     new: BTreeMap<u64, u64>,
@@ -74,11 +78,44 @@ struct State<'h> {
     direct: bool,
     /// Objects to be freed at the commit.
     freed: BTreeSet<u64>,
-    /// Old contents, if objects are changed in place.
-    in_place: Option<InPlace<'h>>,
+}
+
+impl<M: Medium> Shared<M> {
+    fn new(age: Age) -> Self {
+        Self {
+            age,
+            state: RefCell::default(),
+            guards: RefCell::default(),
+            parts: Cell::default(),
+            doomed: Cell::default(),
+            ended: Cell::default(),
+            changes: Cell::default(),
+        }
+    }
 }
 
 impl<'h, M: Medium> Transaction<'h, M> {
+    /// A container within this transaction: what is done through it happens with the transaction, and
+    /// reads see it before. No other thread uses the container, or the part of it that was used, until
+    /// the transaction has ended.
+    ///
+    /// # Errors
+    ///
+    /// The container is of another heap; the transaction has ended; an older transaction holds the
+    /// container ([`Cause::Again`](crate::Cause::Again)), and [`Heap::transaction`] tries again by
+    /// itself when the closure returns.
+    pub fn open<'t, C: Container<M>>(&'t self, container: &'t C) -> Result<C::Opened<'t>>
+    where
+        'h: 't,
+    {
+        if container.heap().id() != self.heap.id() {
+            return Err(Error::usage(
+                "a transaction opens containers of its own heap, and this one is of another",
+            ));
+        }
+        container.open_in(self)
+    }
+
     /// What lies there, with what this transaction has changed.
     ///
     /// # Errors
@@ -90,7 +127,7 @@ impl<'h, M: Medium> Transaction<'h, M> {
         Ok(value)
     }
 
-    /// As [`Transaction::read`], of bytes.
+    /// Same as [`Transaction::read`], of bytes.
     ///
     /// # Errors
     ///
@@ -104,17 +141,17 @@ impl<'h, M: Medium> Transaction<'h, M> {
 
     /// The words in which bytes lie, and the offset of the first one.
     fn words_of(&self, offset: u64, len: usize) -> Result<(u64, Vec<u64>)> {
-        let first = offset & !7;
-        let count = (offset - first).saturating_add(len as u64).div_ceil(8);
-        let (pool, state) = (self.pool(), self.state()?);
         if offset == 0 {
             return Err(Error::usage("a null pointer points to nothing"));
         }
-        pool.check(first, count.saturating_mul(8), "a transaction")?;
+        let first = offset & !7;
+        let count = (offset - first).saturating_add(len as u64).div_ceil(8);
+        self.pool()
+            .check(first, count.saturating_mul(8), "a transaction")?;
         let mut words = vec![0; count as usize];
-        pool.medium
-            .load(first, bytemuck::cast_slice_mut(&mut words));
-        state.writes.overlay(first, &mut words);
+        self.heap
+            .load_stable(first, bytemuck::cast_slice_mut(&mut words))?;
+        self.state()?.writes.overlay(first, &mut words);
         Ok((first, words))
     }
 
@@ -122,7 +159,7 @@ impl<'h, M: Medium> Transaction<'h, M> {
     ///
     /// # Errors
     ///
-    /// It is not in the pool.
+    /// It does not lie in an object or root.
     pub fn set(&self, at: Ptr<u64>, value: u64) -> Result<()> {
         self.write_with(at, &value, Hint::Words)
     }
@@ -131,12 +168,12 @@ impl<'h, M: Medium> Transaction<'h, M> {
     ///
     /// # Errors
     ///
-    /// It is not wholly in the pool; in place, the log is full or a fence failed.
+    /// It does not lie in an object.
     pub fn write<T: Pod>(&self, at: Ptr<T>, value: &T) -> Result<()> {
         self.write_with(at, value, Hint::BySize)
     }
 
-    /// As [`Transaction::write`], into the log that is meant.
+    /// Same as [`Transaction::write`], into the log that is meant.
     ///
     /// # Errors
     ///
@@ -158,15 +195,14 @@ impl<'h, M: Medium> Transaction<'h, M> {
         let mut new = old.clone();
         let all: &mut [u8] = bytemuck::cast_slice_mut(&mut new);
         all[(offset - first) as usize..][..bytes.len()].copy_from_slice(bytes);
+        let len = new.len() as u64 * WORD_BYTES;
         let mut state = self.state()?;
-        let state = &mut *state;
-        if state.is_new(first, new.len() as u64 * 8) {
+        if state.is_new(first, len) {
             self.pool().store_words(first, &new);
             return Ok(());
         }
-        if let Some(in_place) = &mut state.in_place {
-            return in_place.write(&self.heap.core().space, first, &new);
-        }
+        self.heap.expect_object(Range { offset: first, len })?;
+        self.touch();
         let as_words = match hint {
             Hint::BySize => new.len() == 1,
             Hint::Words => true,
@@ -201,16 +237,15 @@ impl<'h, M: Medium> Transaction<'h, M> {
     ///
     /// As [`Transaction::alloc`].
     pub fn alloc_bytes(&self, bytes: &[u8]) -> Result<u64> {
-        let mut words = vec![0; bytes.len().max(1).div_ceil(16) * 2];
-        bytemuck::cast_slice_mut(&mut words)[..bytes.len()].copy_from_slice(bytes);
+        self.make_object(&Contents::Parts(&[bytes]))
+    }
+
+    pub(crate) fn make_object(&self, contents: &Contents) -> Result<u64> {
         let core = self.heap.core();
         let mut state = self.state()?;
-        let object = match &mut state.in_place {
-            Some(in_place) => core.make(in_place.lane(), &words),
-            None => core.with_room(|| core.make(&mut core.hold(), &words)),
-        }?;
-        state.new.insert(object, words.len() as u64 * 8);
-        Ok(object)
+        let made = core.with_room(|| core.make(&mut core.hold_open()?, contents))?;
+        state.new.insert(made.offset, made.len);
+        Ok(made.offset)
     }
 
     /// Frees an object at the commit.
@@ -219,16 +254,19 @@ impl<'h, M: Medium> Transaction<'h, M> {
     ///
     /// There is none, or it was freed by this transaction already.
     pub fn free<T>(&self, at: Ptr<T>) -> Result<()> {
+        let core = self.heap.core();
         let mut state = self.state()?;
+        let mut held = core.hold();
         if let Some(len) = state.new.remove(&at.offset()) {
             state.writes.forget(at.offset(), at.offset() + len);
-            state.give_back(self.heap.core(), at.offset());
+            core.unmake(&mut held, at.offset());
             return Ok(());
         }
-        let object = self.heap.core().object(at.offset())?.offset;
+        let object = core.object(&held, at.offset())?.offset;
         if !state.freed.insert(object) {
             return Err(freed(object));
         }
+        self.touch();
         Ok(())
     }
 
@@ -263,12 +301,31 @@ impl<'h, M: Medium> Transaction<'h, M> {
         self.heap
     }
 
+    /// Counts elements that come under a guard, or go.
+    pub(crate) fn count(&self, guard: &Guard, came: i64) {
+        self.shared.guards.borrow_mut().count(guard, came);
+    }
+
+    /// Elements that came under a guard since the heap was opened, as this transaction sees it.
+    pub(crate) fn came(&self, guard: &Guard) -> i64 {
+        self.shared.guards.borrow().came(guard)
+    }
+
+    /// How often anything was changed by it.
+    pub(crate) fn changes(&self) -> u64 {
+        self.shared.changes.get()
+    }
+
+    fn touch(&self) {
+        self.shared.changes.set(self.shared.changes.get() + 1);
+    }
+
     /// What it has done so far.
     ///
     /// # Errors
     ///
     /// It has ended, as one of which it is a part has.
-    fn state(&self) -> Result<RefMut<'_, State<'h>>> {
+    fn state(&self) -> Result<RefMut<'_, State>> {
         match self.shared.ended.get() {
             true => Err(ended()),
             false => Ok(self.shared.state.borrow_mut()),
@@ -277,6 +334,33 @@ impl<'h, M: Medium> Transaction<'h, M> {
 
     fn pool(&self) -> &Pool<M> {
         &self.heap.core().space.pool
+    }
+
+    /// Carries out what was done so far. If that fails, it can still be undone.
+    fn carry_out(&self) -> Result<()> {
+        self.heap.expect_open()?;
+        let core = self.heap.core();
+        let mut state = self.state()?;
+        let last = self.shared.guards.borrow().last();
+        let mut changes = state.changes();
+        let done = core.with_room(|| {
+            let mut held = core.hold_open()?;
+            for &stamp in &last {
+                held.own_guarded(&core.space, stamp)?;
+            }
+            let freed = state.freed.iter().map(|&offset| core.object(&held, offset));
+            changes.freed = freed.collect::<Result<_>>()?;
+            let freed = changes.freed.iter().map(Object::range);
+            let touched: Vec<Range> = changes.changed().chain(freed).collect();
+            held.own(&core.space, &touched)?;
+            core.commit(&mut held, &mut changes)
+        })?;
+        state.new.clear();
+        drop(state);
+        if let Some(stamp) = done {
+            self.shared.guards.take().release_changed(self.heap, stamp);
+        }
+        Ok(())
     }
 }
 
@@ -290,27 +374,111 @@ fn ended() -> Error {
     Error::usage("the transaction has ended, as the one of which it is a part has")
 }
 
-impl<'h> State<'h> {
-    /// Does something with a lane: the one that is held for the whole transaction, if one is.
-    fn with_lane<M: Medium, R>(
-        &mut self,
-        core: &'h Core<M>,
-        work: impl FnOnce(&mut Held<'h>) -> R,
-    ) -> R {
-        match &mut self.in_place {
-            Some(in_place) => work(in_place.lane()),
-            None => work(&mut core.hold()),
+impl State {
+    /// What is to be changed, but for what is freed.
+    fn changes(&mut self) -> Changes {
+        let direct = self.direct;
+        let new = |(&offset, &len): (&u64, &u64)| New {
+            offset,
+            len,
+            check: match direct || len > MAX_BYTES {
+                true => Check::ToBeFenced,
+                false => Check::ToBeMade,
+            },
+            place: 0,
+        };
+        Changes {
+            new: self.new.iter().map(new).collect(),
+            ..std::mem::take(&mut self.writes).into_changes()
         }
-    }
-
-    /// Gives the room of an object back that nobody could reach.
-    fn give_back<M: Medium>(&mut self, core: &'h Core<M>, object: u64) {
-        self.with_lane(core, |held| core.unmake(held, object));
     }
 
     /// Whether bytes lie within an object that nobody can reach yet.
     fn is_new(&self, offset: u64, len: u64) -> bool {
         let before = self.new.range(..=offset).next_back();
         before.is_some_and(|(&object, &bytes)| offset + len <= object + bytes)
+    }
+}
+
+impl<M: Medium> Source for Transaction<'_, M> {
+    fn load(&self, offset: u64, into: &mut [u64]) -> Result<()> {
+        self.pool().load(offset, into)?;
+        self.state()?.writes.overlay(offset, into);
+        Ok(())
+    }
+
+    fn load_bytes(&self, offset: u64, into: &mut [u8]) -> Result<()> {
+        let mut words = vec![0; into.len().div_ceil(8)];
+        self.load(offset, &mut words)?;
+        into.copy_from_slice(&bytemuck::cast_slice(&words)[..into.len()]);
+        Ok(())
+    }
+
+    fn prefetch(&self, offset: u64, len: u64) {
+        self.pool().prefetch(offset, len);
+    }
+
+    fn bytes(&self) -> u64 {
+        self.pool().bytes()
+    }
+}
+
+impl<M: Medium> Source for &Transaction<'_, M> {
+    fn load(&self, offset: u64, into: &mut [u64]) -> Result<()> {
+        (**self).load(offset, into)
+    }
+
+    fn load_bytes(&self, offset: u64, into: &mut [u8]) -> Result<()> {
+        (**self).load_bytes(offset, into)
+    }
+
+    fn prefetch(&self, offset: u64, len: u64) {
+        (**self).prefetch(offset, len);
+    }
+
+    fn bytes(&self) -> u64 {
+        (**self).bytes()
+    }
+}
+
+impl<M: Medium> Sink for &Transaction<'_, M> {
+    fn set(&mut self, at: u64, word: u64) -> Result<()> {
+        self.pool().check(at, WORD_BYTES, "a transaction")?;
+        self.touch();
+        let mut state = self.state()?;
+        match state.is_new(at, WORD_BYTES) {
+            true => self.pool().store_words(at, &[word]),
+            false => state.writes.set(at, word),
+        }
+        Ok(())
+    }
+
+    fn write(&mut self, at: u64, words: &[u64]) -> Result<()> {
+        let len = words.len() as u64 * WORD_BYTES;
+        self.pool().check(at, len, "a transaction")?;
+        self.touch();
+        let mut state = self.state()?;
+        match state.is_new(at, len) {
+            true => self.pool().store_words(at, words),
+            false if words.len() == 1 => state.writes.set(at, words[0]),
+            false => state.writes.write(at, words),
+        }
+        Ok(())
+    }
+
+    fn fill(&mut self, at: u64, parts: &[&[u8]]) -> Result<()> {
+        let mut words = Vec::new();
+        for part in parts {
+            words.extend(part.chunks(8).map(crate::checksum::padded));
+        }
+        self.write(at, &words)
+    }
+
+    fn make(&mut self, contents: &Contents) -> Result<u64> {
+        self.make_object(contents)
+    }
+
+    fn free(&mut self, object: u64) -> Result<()> {
+        Transaction::free(self, Ptr::<u8>::at(object))
     }
 }

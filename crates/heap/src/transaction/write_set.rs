@@ -3,6 +3,8 @@
 
 use std::collections::BTreeMap;
 
+use crate::lane::changes::Changes;
+
 /// Bytes of a word.
 const WORD: u64 = 8;
 
@@ -40,6 +42,9 @@ impl WriteSet {
             words[at..at + new.len()].copy_from_slice(new);
             return;
         }
+        if self.extend(offset, end, new) {
+            return;
+        }
         let single: Vec<u64> = self.words.range(offset..end).map(|(&at, _)| at).collect();
         for at in single {
             self.words.remove(&at);
@@ -50,6 +55,20 @@ impl WriteSet {
             (first, all) = union(begin, old, first, all);
         }
         self.objects.insert(first, all);
+    }
+
+    /// Appends to a run that ends where these words begin, if nothing else was written there; whether it
+    /// could. So what is written piece by piece, as elements of a queue, becomes one run.
+    fn extend(&mut self, offset: u64, end: u64, new: &[u64]) -> bool {
+        let free = self.words.range(offset..end).next().is_none()
+            && self.objects.range(offset..end).next().is_none();
+        match self.objects.range_mut(..offset).next_back() {
+            Some((&first, words)) if free && first + words.len() as u64 * WORD == offset => {
+                words.extend_from_slice(new);
+                true
+            }
+            _ => false,
+        }
     }
 
     /// Takes out an object that has words between two offsets.
@@ -81,16 +100,13 @@ impl WriteSet {
         }
     }
 
-    /// All single words.
-    pub fn words(&self) -> impl Iterator<Item = (u64, u64)> {
-        self.words.iter().map(|(&offset, &value)| (offset, value))
-    }
-
-    /// All runs of words.
-    pub fn objects(&self) -> impl Iterator<Item = (u64, &[u64])> {
-        self.objects
-            .iter()
-            .map(|(&offset, words)| (offset, &words[..]))
+    /// All single words, and all runs of words, as changes.
+    pub fn into_changes(self) -> Changes {
+        Changes {
+            words: self.words.into_iter().collect(),
+            runs: self.objects.into_iter().collect(),
+            ..Changes::default()
+        }
     }
 
     /// Forgets what was written between two offsets: it is no longer wanted.
@@ -142,10 +158,10 @@ mod tests {
                     .collect();
                 prop_assert_eq!(loaded, slow);
             }
-            let objects = set.objects().flat_map(|(at, words)| {
-                words.iter().enumerate().map(move |(i, &word)| (at + i as u64 * 8, word))
-            });
-            let mut all: Vec<_> = set.words().chain(objects).collect();
+            let Changes { words: mut all, runs, .. } = set.into_changes();
+            for (at, words) in runs {
+                all.extend((at..).step_by(8).zip(words));
+            }
             all.sort_unstable();
             prop_assert_eq!(all, twin.into_iter().collect::<Vec<_>>());
         }

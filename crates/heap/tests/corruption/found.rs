@@ -157,7 +157,7 @@ fn it_goes_on_after_a_finding() {
 #[test]
 fn a_pool_that_was_cut_off() {
     let found = findings(&CLOSED[..CLOSED.len() - 4096]);
-    let what = "the pool is said to have 64 chunks, and 63 are there: it is truncated";
+    let what = "the pool is truncated: it has 258048 bytes of 262144";
     assert_eq!(
         found.iter().map(|f| &f.what[..]).collect::<Vec<_>>(),
         [what]

@@ -8,9 +8,9 @@ use terrace_heap::containers::HashMap;
 use terrace_heap::dump::{Dump, Field, Item};
 use terrace_heap::info::info;
 use terrace_heap::medium::simulated::{Granule, Simulated};
-use terrace_heap::{AllocatorKind, Error, Heap, Hint, Options, Place, Ptr, use_lane};
+use terrace_heap::{Error, Hint, Place, Ptr, use_lane};
 
-type SimulatedHeap = Heap<Arc<Simulated>>;
+use crate::common::{TestHeap as SimulatedHeap, create, open, options};
 
 /// A node of a list: the next one, and some words.
 type Node = [u64; 6];
@@ -18,12 +18,6 @@ type Map = HashMap<u64, [u64; 2], Arc<Simulated>>;
 
 pub const CHUNK: u64 = 4096;
 pub const CHUNKS: u64 = 64;
-
-const OPTIONS: Options = Options {
-    chunk_bytes: CHUNK,
-    lanes: 3,
-    allocator: AllocatorKind::Nvwa,
-};
 
 /// A pool that was closed.
 pub static CLOSED: LazyLock<Vec<u8>> = LazyLock::new(|| {
@@ -47,7 +41,7 @@ fn whole() -> Simulated {
 /// A pool in use.
 fn made(medium: Simulated) -> (Arc<Simulated>, SimulatedHeap) {
     let medium = Arc::new(medium);
-    let heap = Heap::create_on(Arc::clone(&medium), &OPTIONS).unwrap();
+    let heap = create(Arc::clone(&medium), &options(3));
     fill(&heap).unwrap();
     (medium, heap)
 }
@@ -86,7 +80,7 @@ fn fill(heap: &SimulatedHeap) -> Result<(), Error> {
         tx.write(heap.root("new", 0)?, &new)
     })?;
     use_lane(1);
-    heap.transaction_in_place(|tx| tx.set(first.field(8), 11))
+    heap.transaction(|tx| tx.set(first.field(8), 11))
 }
 
 pub fn simulated(bytes: &[u8]) -> Arc<Simulated> {
@@ -120,7 +114,7 @@ pub fn look(bytes: &[u8]) {
             .all(|finding| finding.to_string().contains("at byte "))
     );
     dump(bytes);
-    let opened = Heap::open_on(simulated(bytes));
+    let opened = open(simulated(bytes));
     let informed = info(simulated(bytes));
     assert_eq!(opened.is_ok(), informed.is_ok());
     match opened {
@@ -155,10 +149,11 @@ fn read_all(heap: &SimulatedHeap) {
     let mut seen = BTreeSet::new();
     let mut next: Vec<u64> = heap
         .roots()
+        .unwrap()
         .iter()
         .map(|root| root.pointer.offset())
         .collect();
-    next.extend(heap.objects().iter().map(|object| object.offset));
+    next.extend(heap.objects().unwrap().iter().map(|object| object.offset));
     while let Some(at) = next.pop() {
         if seen.insert(at)
             && let Ok(node) = heap.read(Ptr::<Node>::at(at))
@@ -188,10 +183,10 @@ fn use_all(heap: &SimulatedHeap) -> Result<(), Error> {
         let node = heap.publish(place, &[3; 6])?;
         heap.set(node.field(8), 4)?;
         heap.transaction(|tx| tx.write(node, &[5; 6]))?;
-        heap.transaction_in_place(|tx| tx.write(node, &[6; 6]))?;
+        heap.transaction(|tx| tx.write(node, &[6; 6]))?;
         heap.free(place)?;
     }
-    for root in heap.roots() {
+    for root in heap.roots()? {
         heap.free(root.place.cast::<Ptr<u8>>())?;
     }
     Ok(())

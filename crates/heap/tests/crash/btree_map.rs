@@ -1,17 +1,15 @@
-//! The B-tree map: entries that come, change and go, alone and in batches, and nodes that are split
-//! and go.
+//! The B-tree map: entries that come, change and go, alone and in transactions, nodes that are split and
+//! go, and values that lie apart.
 
 use std::collections;
 
 use terrace_heap::containers::BTreeMap;
-use terrace_heap::medium::simulated::{Granule, Simulated};
+use terrace_heap::medium::simulated::Granule;
 
+use crate::common::Memory;
 use crate::harness::{Effort, SimulatedHeap, Subject, random, run};
 
-/// So large that a node has four.
-type Key = [u64; 16];
-
-struct Entries(BTreeMap<Key, u64, std::sync::Arc<Simulated>>);
+struct Entries(BTreeMap<[u8], [u8], Memory>, SimulatedHeap);
 
 #[derive(Clone, Debug)]
 enum Op {
@@ -21,42 +19,63 @@ enum Op {
 }
 use Op::{Batch, Insert, Remove};
 
+/// Of many lengths, and some begin as others do.
+fn key(number: u64) -> Vec<u8> {
+    let mut key = (number / 3).to_be_bytes()[6..].to_vec();
+    key.extend(vec![b'k'; number as usize % 3 * 20]);
+    key
+}
+
+/// Of many lengths: some lie apart, and some of these in several parts.
+fn value(number: u64) -> Vec<u8> {
+    let len = match number % 50 {
+        49 => 70_000,
+        7 | 29 => 1500 + number % 9,
+        _ => number % 11 * 7,
+    };
+    number
+        .to_le_bytes()
+        .iter()
+        .copied()
+        .cycle()
+        .take(len as usize)
+        .collect()
+}
+
 impl Subject for Entries {
     type Op = Op;
-    type State = collections::BTreeMap<u64, u64>;
+    type State = collections::BTreeMap<Vec<u8>, Vec<u8>>;
 
-    fn open(heap: &SimulatedHeap) -> Self {
-        Self(BTreeMap::open(heap, "map").unwrap())
+    fn open(heap: &SimulatedHeap, _: &Memory) -> Self {
+        Self(BTreeMap::open(heap, "map").unwrap(), heap.clone())
     }
 
     fn apply(&mut self, op: &Op) {
         match op {
-            Insert(key, value) => drop(self.0.insert(&[*key; 16], value).unwrap()),
-            Remove(key) => drop(self.0.remove(&[*key; 16]).unwrap()),
-            Batch(ops) => self
-                .0
-                .batch(|batch| {
+            Insert(k, v) => drop(self.0.insert(&key(*k), &value(*v)).unwrap()),
+            Remove(k) => drop(self.0.remove(&key(*k)).unwrap()),
+            Batch(ops) => {
+                let work = self.1.transaction(|tx| {
+                    let map = tx.open(&self.0)?;
                     ops.iter().try_for_each(|op| match op {
-                        Insert(key, value) => batch.insert(&[*key; 16], value).map(drop),
-                        Remove(key) => batch.remove(&[*key; 16]).map(drop),
+                        Insert(k, v) => map.insert(&key(*k), &value(*v)).map(drop),
+                        Remove(k) => map.remove(&key(*k)).map(drop),
                         Batch(_) => Ok(()),
                     })
-                })
-                .unwrap(),
+                });
+                work.unwrap();
+            }
         }
     }
 
     fn state(&self) -> Self::State {
-        let all: Vec<(Key, u64)> = self.0.iter().map(Result::unwrap).collect();
+        let all: Vec<(Vec<u8>, Vec<u8>)> = self.0.iter().map(Result::unwrap).collect();
         assert!(all.is_sorted());
         assert_eq!(self.0.len().unwrap(), all.len() as u64);
         for (key, value) in &all {
-            assert_eq!(*key, [key[0]; 16]);
-            assert_eq!(self.0.get(key).unwrap(), Some(*value));
+            assert_eq!(self.0.get(key).unwrap().as_ref(), Some(value));
         }
-        all.into_iter()
-            .map(|(key, value)| (key[0], value))
-            .collect()
+        all.into_iter().collect()
     }
 
     fn objects(&self) -> Vec<u64> {
@@ -65,8 +84,8 @@ impl Subject for Entries {
 
     fn model(state: &mut Self::State, op: &Op) {
         match op {
-            Insert(key, value) => drop(state.insert(*key, *value)),
-            Remove(key) => drop(state.remove(key)),
+            Insert(k, v) => drop(state.insert(key(*k), value(*v))),
+            Remove(k) => drop(state.remove(&key(*k))),
             Batch(ops) => ops.iter().for_each(|op| Self::model(state, op)),
         }
     }
@@ -79,14 +98,14 @@ fn crashes_of_a_short_program() {
         (0, Insert(5, 1)),
         (0, Insert(3, 2)),
         (0, Insert(5, 3)),
-        (0, Insert(5, 4)),
+        (0, Insert(5, 14)),
         (1, Insert(5, 5)),
         (1, Remove(3)),
         (0, Insert(3, 6)),
         (0, Insert(7, 7)),
         (0, Insert(1, 8)),
-        (0, Insert(2, 9)),
-        (0, Insert(4, 10)),
+        (0, Insert(7, 9)),
+        (0, Insert(4, 29)),
         (1, Batch(vec![Insert(6, 11), Remove(6), Insert(8, 12)])),
         (1, Insert(6, 13)),
         (1, Batch((1..6).map(Remove).collect())),
@@ -98,7 +117,7 @@ fn crashes_of_a_short_program() {
         (2, Insert(9, 16)),
     ];
     let effort = Effort {
-        pool: 96 << 10,
+        pool: 160 << 10,
         images: 300,
         ..Effort::default()
     };
@@ -110,16 +129,21 @@ fn crashes_of_a_short_program() {
 fn crashes_while_it_grows_and_shrinks() {
     for granule in [Granule::Line, Granule::Sector, Granule::Page] {
         let mut next = random(5);
-        let grow = (0..45).map(|i| Insert(i * 19 % 45, i));
-        let shrink = (0..45).map(|i| Remove(i * 7 % 45));
-        let ops: Vec<_> = grow
-            .chain(shrink)
+        let fill = Batch((0..260).map(|i| Insert(i * 2, i)).collect());
+        let grow = (0..40).map(|i| Insert(i * 19 % 40 * 13 + 1, i));
+        let shrink = Batch((0..200).map(|i| Remove(i * 2)).collect());
+        let few = (0..65).map(|i| Remove(400 + i * 7 % 65 * 2));
+        let ops: Vec<_> = [fill]
+            .into_iter()
+            .chain(grow)
+            .chain([shrink])
+            .chain(few)
             .map(|op| (next(4) as usize / 3, op))
             .collect();
         let effort = Effort {
-            pool: 160 << 10,
+            pool: 1 << 20,
             granule,
-            images: 5,
+            images: 4,
             again: 1,
             ..Effort::default()
         };
@@ -144,7 +168,7 @@ fn a_sample_of_a_long_program() {
         })
         .collect();
     let effort = Effort {
-        pool: 160 << 10,
+        pool: 768 << 10,
         images: 10,
         again: 1,
         ..Effort::default()

@@ -3,10 +3,12 @@
 use terrace_heap::medium::simulated::Granule;
 use terrace_heap::{Medium, Place, Ptr};
 
+use crate::common::Memory;
 use crate::harness::{Effort, SimulatedHeap, Subject, run};
 
 struct Object {
     heap: SimulatedHeap,
+    memory: Memory,
     place: Place<u8>,
 }
 
@@ -35,9 +37,7 @@ impl Object {
         let tx = self.heap.begin().unwrap();
         let object = tx.alloc_zeros(8 * WORDS as u64).unwrap();
         for i in 0..WORDS as u64 {
-            self.heap
-                .medium()
-                .store_word(object.offset() + 8 * i, value);
+            self.memory.store_word(object.offset() + 8 * i, value);
         }
         tx.write(self.place, &object).unwrap();
         tx.commit().unwrap();
@@ -48,9 +48,10 @@ impl Subject for Object {
     type Op = Op;
     type State = Option<[u64; WORDS]>;
 
-    fn open(heap: &SimulatedHeap) -> Self {
+    fn open(heap: &SimulatedHeap, memory: &Memory) -> Self {
         Self {
             heap: heap.clone(),
+            memory: memory.clone(),
             place: heap.root::<u8>("object", 0).unwrap(),
         }
     }
@@ -66,7 +67,7 @@ impl Subject for Object {
             Set(i, value) => self.heap.set(Ptr::at(self.word(i)), value).unwrap(),
             Direct(i, value) => {
                 let at = self.word(i);
-                self.heap.medium().store_word(at, value);
+                self.memory.store_word(at, value);
                 self.heap.persist(at + 3, 2).unwrap();
             }
             Free => self.heap.free(self.place).unwrap(),

@@ -13,10 +13,16 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 
 use terrace_heap::medium::simulated::{Granule, Simulated};
-use terrace_heap::{AllocatorKind, Heap, Options, use_lane};
+use terrace_heap::{AllocatorKind, Medium, Options, use_lane};
+
+use crate::common::{Memory, TestHeap, create, open, used};
 
 /// The heap under test.
-pub type SimulatedHeap = Heap<Arc<Simulated>>;
+pub type SimulatedHeap = TestHeap;
+
+/// Bytes of a chunk, and lanes: with the smallest chunks there is hardly room for what is in doubt, and
+/// much is settled to make room; with larger ones lanes work on for long.
+const GEOMETRIES: [(u64, u16); 2] = [(4 << 10, 3), (16 << 10, 2)];
 
 /// What is tested.
 pub trait Subject: Sized {
@@ -25,8 +31,8 @@ pub trait Subject: Sized {
     /// All that can be seen of it.
     type State: Clone + PartialEq + Debug + Send + 'static;
 
-    /// Makes it in a new heap, or finds it in an old one.
-    fn open(heap: &SimulatedHeap) -> Self;
+    /// Makes it in a new heap, or finds it in an old one, which lies on this memory.
+    fn open(heap: &SimulatedHeap, memory: &Memory) -> Self;
     /// Carries out an operation.
     fn apply(&mut self, op: &Self::Op);
     /// All that can be seen.
@@ -54,6 +60,8 @@ pub struct Effort {
     pub again: u64,
     /// Of samples.
     pub seed: u64,
+    /// Whether only a sample of the moments is looked at.
+    pub sparse: bool,
 }
 
 impl Default for Effort {
@@ -66,6 +74,7 @@ impl Default for Effort {
             images: u64::MAX,
             again: 0,
             seed: 1,
+            sparse: false,
         }
     }
 }
@@ -88,27 +97,50 @@ struct Context<S: Subject> {
     under_way: String,
     looked: Looked,
     effort: Effort,
+    /// How often there was something to look at.
+    moments: u64,
 }
 
-/// Carries the operations out, each by the thread of a lane, and looks.
+/// Carries the operations out, each by the thread of a lane, and looks: in the first geometry as
+/// thoroughly as is said, in the others at a sample. Says what was looked at in the first.
 ///
 /// # Panics
 ///
 /// If a crash could leave what must not be.
 pub fn run<S: Subject + 'static>(ops: &[(usize, S::Op)], effort: Effort) -> Looked {
+    let sample = Effort {
+        images: effort.images.min(5),
+        again: 0,
+        sparse: true,
+        ..effort
+    };
+    for geometry in &GEOMETRIES[1..] {
+        run_in::<S>(ops, *geometry, sample);
+    }
+    run_in_smallest::<S>(ops, effort)
+}
+
+/// As [`run`], in the first geometry alone: for sizes that mean something there.
+pub fn run_in_smallest<S: Subject + 'static>(ops: &[(usize, S::Op)], effort: Effort) -> Looked {
+    run_in::<S>(ops, GEOMETRIES[0], effort)
+}
+
+fn run_in<S: Subject + 'static>(
+    ops: &[(usize, S::Op)],
+    (chunk, lanes): (u64, u16),
+    effort: Effort,
+) -> Looked {
     use_lane(0);
-    let pool = Simulated::new(effort.pool, effort.granule);
+    let pool = Simulated::new(effort.pool * (chunk / GEOMETRIES[0].0), effort.granule);
     let pool = Arc::new(match effort.journal {
         true => pool.writing_pages(),
         false => pool,
     });
-    let options = Options {
-        chunk_bytes: 4096,
-        lanes: 3,
-        allocator: effort.allocator,
-    };
-    let heap = Heap::create_on(Arc::clone(&pool), &options).unwrap();
-    let mut subject = S::open(&heap);
+    let options = Options::default();
+    let options = options.chunk_bytes(chunk).lanes(lanes).hash_seed(1);
+    let options = options.allocator(effort.allocator);
+    let heap = create(Arc::clone(&pool), &options);
+    let mut subject = S::open(&heap, &pool);
     let mut state = subject.state();
     let context = Arc::new(Mutex::new(Context::<S> {
         allowed: vec![state.clone()],
@@ -118,6 +150,7 @@ pub fn run<S: Subject + 'static>(ops: &[(usize, S::Op)], effort: Effort) -> Look
             ..Looked::default()
         },
         effort,
+        moments: 0,
     }));
     let at_fence = Arc::clone(&context);
     pool.at_fence(move |pool| {
@@ -151,6 +184,10 @@ pub fn run<S: Subject + 'static>(ops: &[(usize, S::Op)], effort: Effort) -> Look
 /// Looks at what a crash could leave now.
 fn look<S: Subject + 'static>(pool: &Simulated, context: &mut Context<S>) {
     let effort = context.effort;
+    context.moments += 1;
+    if effort.sparse && !context.moments.is_multiple_of(3) {
+        return;
+    }
     let images = pool.crash_images(effort.images, effort.seed);
     context.looked.exhaustive &= images.is_exhaustive();
     for image in images {
@@ -176,6 +213,7 @@ fn interrupt<S: Subject + 'static>(
         under_way: context.under_way.clone(),
         looked: Looked::default(),
         effort: context.effort,
+        moments: 0,
     };
     let count = Arc::clone(again);
     image.at_fence(move |image| {
@@ -195,13 +233,16 @@ fn interrupt<S: Subject + 'static>(
 
 fn check<S: Subject>(image: &Arc<Simulated>, context: &Context<S>, and: &str) {
     let when = format!("after a crash during {}{and}", context.under_way);
-    let copy = Simulated::from_bytes(&image.bytes(), Granule::Line);
-    let mut found = terrace_heap::check::check(copy);
-    // These roots hold numbers.
-    found.retain(|finding| !finding.what.contains("the root \"word"));
-    assert_eq!(found, [], "{when}");
-    let heap = Heap::open_on(Arc::clone(image)).unwrap_or_else(|e| panic!("{when}: {e}"));
-    let subject = S::open(&heap);
+    // Of a large pool the copy takes longer than all else.
+    if image.len() <= 96 << 10 || context.looked.images % 5 == 1 {
+        let copy = Simulated::from_bytes(&image.bytes(), Granule::Line);
+        let mut found = terrace_heap::check::check(copy);
+        // These roots hold numbers.
+        found.retain(|finding| !finding.what.contains("the root \"word"));
+        assert_eq!(found, [], "{when}");
+    }
+    let heap = open(Arc::clone(image)).unwrap_or_else(|e| panic!("{when}: {e}"));
+    let subject = S::open(&heap, image);
     let state = subject.state();
     assert!(
         context.allowed.contains(&state),
@@ -210,8 +251,11 @@ fn check<S: Subject>(image: &Arc<Simulated>, context: &Context<S>, and: &str) {
     );
     let mut reached = subject.objects();
     reached.sort_unstable();
-    let used: Vec<u64> = heap.objects().iter().map(|object| object.offset).collect();
-    assert_eq!(reached, used, "{when}: what is reached is not what is used");
+    assert_eq!(
+        reached,
+        used(&heap),
+        "{when}: what is reached is not what is used"
+    );
 }
 
 /// Numbers below the bound that each call names, the same ones for the same seed.

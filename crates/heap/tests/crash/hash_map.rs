@@ -1,15 +1,15 @@
 //! The hash map: entries that come, change and go, alone and in batches, and its growth.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use terrace_heap::AllocatorKind;
 use terrace_heap::containers::HashMap;
-use terrace_heap::medium::simulated::{Granule, Simulated};
+use terrace_heap::medium::simulated::Granule;
 
+use crate::common::Memory;
 use crate::harness::{Effort, SimulatedHeap, Subject, random, run};
 
-type Map<const WORDS: usize> = HashMap<u64, [u64; WORDS], Arc<Simulated>>;
+type Map<const WORDS: usize> = HashMap<u64, [u64; WORDS], Memory>;
 
 /// A map that begins with room for so many entries, of values of so many words.
 pub struct Entries<const CAPACITY: u64, const WORDS: usize = 3> {
@@ -34,10 +34,11 @@ impl<const CAPACITY: u64, const WORDS: usize> Entries<CAPACITY, WORDS> {
     }
 
     fn batch(&self, ops: &[Op]) {
-        let work = self.map().batch(|batch| {
+        let work = self.heap.transaction(|tx| {
+            let map = tx.open(self.map())?;
             ops.iter().try_for_each(|op| match op {
-                Insert(key, value) => batch.insert(key, &[*value; WORDS]).map(drop),
-                Remove(key) => batch.remove(key).map(drop),
+                Insert(key, value) => map.insert(key, &[*value; WORDS]).map(drop),
+                Remove(key) => map.remove(key).map(drop),
                 Batch(_) | Reopen => Ok(()),
             })
         });
@@ -49,7 +50,7 @@ impl<const CAPACITY: u64, const WORDS: usize> Subject for Entries<CAPACITY, WORD
     type Op = Op;
     type State = BTreeMap<u64, [u64; WORDS]>;
 
-    fn open(heap: &SimulatedHeap) -> Self {
+    fn open(heap: &SimulatedHeap, _: &Memory) -> Self {
         Self {
             heap: heap.clone(),
             map: Some(Map::open_with_capacity(heap, "map", CAPACITY).unwrap()),
@@ -63,7 +64,7 @@ impl<const CAPACITY: u64, const WORDS: usize> Subject for Entries<CAPACITY, WORD
             Batch(ops) => self.batch(ops),
             Reopen => {
                 self.map = None;
-                self.map = Self::open(&self.heap).map;
+                self.map = Some(Map::open(&self.heap, "map").unwrap());
             }
         }
     }

@@ -3,6 +3,7 @@
 use terrace_heap::medium::simulated::Granule;
 use terrace_heap::{AllocatorKind, Place};
 
+use crate::common::Memory;
 use crate::harness::{Effort, SimulatedHeap, Subject, random, run};
 
 /// Objects that are changed in part and as a whole.
@@ -29,7 +30,7 @@ impl Subject for Objects {
     type Op = Op;
     type State = Vec<(u64, u64)>;
 
-    fn open(heap: &SimulatedHeap) -> Self {
+    fn open(heap: &SimulatedHeap, _: &Memory) -> Self {
         let place = |i| {
             let place: Place<[u64; WORDS]> = heap.root(&format!("object {i}"), 0).unwrap();
             if heap.read(place).unwrap().is_null() {
@@ -89,6 +90,7 @@ const EFFORT: Effort = Effort {
     images: 12,
     again: 1,
     seed: 1,
+    sparse: false,
 };
 
 #[test]

@@ -1,6 +1,8 @@
 //! What crashes leave: see `harness`.
 
 mod btree_map;
+#[path = "../common/mod.rs"]
+mod common;
 mod direct;
 mod harness;
 mod hash_map;

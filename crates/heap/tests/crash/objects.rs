@@ -3,6 +3,7 @@
 use terrace_heap::medium::simulated::Granule;
 use terrace_heap::{AllocatorKind, Place, Ptr};
 
+use crate::common::Memory;
 use crate::harness::{Effort, SimulatedHeap, Subject, random, run};
 
 /// Of 80 bytes, so that it lies in two lines.
@@ -28,7 +29,7 @@ impl Subject for Objects {
     type Op = Op;
     type State = (Vec<Option<Value>>, u64);
 
-    fn open(heap: &SimulatedHeap) -> Self {
+    fn open(heap: &SimulatedHeap, _: &Memory) -> Self {
         let place = |i| heap.root(&format!("place {i}"), 0).unwrap();
         Self {
             places: (0..3).map(place).collect(),

@@ -1,14 +1,15 @@
 //! The queue: elements that come and go, and the segments behind them.
 
 use terrace_heap::containers::Queue;
-use terrace_heap::medium::simulated::{Granule, Simulated};
+use terrace_heap::medium::simulated::Granule;
 
+use crate::common::Memory;
 use crate::harness::{Effort, SimulatedHeap, Subject, random, run};
 
 /// So large that a segment has four.
 type Value = [u64; 120];
 
-struct Elements(Queue<Value, std::sync::Arc<Simulated>>);
+struct Elements(Queue<Value, Memory>, SimulatedHeap);
 
 #[derive(Clone, Debug)]
 enum Op {
@@ -24,8 +25,8 @@ impl Subject for Elements {
     /// What all words of each element are.
     type State = Vec<u64>;
 
-    fn open(heap: &SimulatedHeap) -> Self {
-        Self(Queue::open(heap, "queue").unwrap())
+    fn open(heap: &SimulatedHeap, _: &Memory) -> Self {
+        Self(Queue::open(heap, "queue").unwrap(), heap.clone())
     }
 
     fn apply(&mut self, op: &Op) {
@@ -33,10 +34,11 @@ impl Subject for Elements {
             Push(value) => self.0.push(&[*value; 120]).unwrap(),
             Pop => drop(self.0.pop().unwrap()),
             Batch(pops, pushes) => {
-                let work = self.0.batch(|batch| {
-                    (0..*pops).try_for_each(|_| batch.pop().map(drop))?;
+                let work = self.1.transaction(|tx| {
+                    let queue = tx.open(&self.0)?;
+                    (0..*pops).try_for_each(|_| queue.pop().map(drop))?;
                     let mut pushes = pushes.iter();
-                    pushes.try_for_each(|value| batch.push(&[*value; 120]))
+                    pushes.try_for_each(|value| queue.push(&[*value; 120]))
                 });
                 work.unwrap();
             }
@@ -50,7 +52,7 @@ impl Subject for Elements {
             value[0]
         };
         let all: Self::State = self.0.iter().map(whole).collect();
-        assert_eq!(self.0.len(), all.len() as u64);
+        assert_eq!(self.0.len(), Ok(all.len() as u64));
         all
     }
 

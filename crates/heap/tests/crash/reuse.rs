@@ -9,6 +9,7 @@
 use terrace_heap::medium::simulated::Granule;
 use terrace_heap::{Hint, Place, Ptr};
 
+use crate::common::Memory;
 use crate::harness::{Effort, SimulatedHeap, Subject, run};
 
 /// Of a whole chunk: its room goes back to all lanes at once.
@@ -39,7 +40,7 @@ impl Subject for Chunks {
     type Op = Op;
     type State = ([Option<Vec<u64>>; 3], u64);
 
-    fn open(heap: &SimulatedHeap) -> Self {
+    fn open(heap: &SimulatedHeap, _: &Memory) -> Self {
         Self {
             places: ["a", "b", "c"].map(|name| heap.root::<u8>(name, 0).unwrap()),
             word: heap.root::<u8>("word", 0).unwrap().cast(),

@@ -3,7 +3,8 @@
 use terrace_heap::medium::simulated::Granule;
 use terrace_heap::{Place, Ptr};
 
-use crate::harness::{Effort, SimulatedHeap, Subject, run};
+use crate::common::Memory;
+use crate::harness::{Effort, SimulatedHeap, Subject, run, run_in_smallest};
 
 struct Sized {
     heap: SimulatedHeap,
@@ -33,7 +34,7 @@ impl Subject for Sized {
     /// Of each root that is there, what it points to.
     type State = [Option<Option<Vec<u64>>>; 3];
 
-    fn open(heap: &SimulatedHeap) -> Self {
+    fn open(heap: &SimulatedHeap, _: &Memory) -> Self {
         Self { heap: heap.clone() }
     }
 
@@ -52,7 +53,7 @@ impl Subject for Sized {
     }
 
     fn state(&self) -> Self::State {
-        let roots = self.heap.roots();
+        let roots = self.heap.roots().unwrap();
         NAMES.map(|name| {
             let root = roots.iter().find(|root| root.name == name)?;
             let object = self.heap.object(root.pointer).ok();
@@ -65,7 +66,12 @@ impl Subject for Sized {
     }
 
     fn objects(&self) -> Vec<u64> {
-        let pointers = self.heap.roots().into_iter().map(|root| root.pointer);
+        let pointers = self
+            .heap
+            .roots()
+            .unwrap()
+            .into_iter()
+            .map(|root| root.pointer);
         pointers.filter(|p| !p.is_null()).map(Ptr::offset).collect()
     }
 
@@ -160,6 +166,6 @@ fn crashes_of_large_objects() {
             again: 1,
             ..Effort::default()
         };
-        run::<Sized>(&ops, effort);
+        run_in_smallest::<Sized>(&ops, effort);
     }
 }

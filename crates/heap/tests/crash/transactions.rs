@@ -1,8 +1,10 @@
-//! Transactions of all kinds: words, objects, new and freed objects, redone and undone.
+//! Transactions of all kinds: words, objects, new and freed objects; and single operations on the same
+//! between them.
 
 use terrace_heap::medium::simulated::Granule;
 use terrace_heap::{Error, Hint, Place, Ptr, Transaction};
 
+use crate::common::Memory;
 use crate::harness::{Effort, SimulatedHeap, Subject, run};
 
 type Value = [u64; 10];
@@ -25,13 +27,13 @@ use Step::{Free, New, Set, Write};
 
 #[derive(Clone, Debug)]
 struct Op {
-    in_place: bool,
+    /// Each step is an operation of its own, and none a transaction.
+    single: bool,
     abort: bool,
     steps: Vec<Step>,
 }
 
-type Memory = terrace_heap::medium::simulated::Simulated;
-type Tx<'t> = Transaction<'t, std::sync::Arc<Memory>>;
+type Tx<'t> = Transaction<'t, Memory>;
 
 impl Objects {
     fn step(&self, tx: &Tx, step: &Step) -> Result<(), Error> {
@@ -50,11 +52,27 @@ impl Objects {
     }
 }
 
+impl Objects {
+    /// A step by itself; the last of an operation that has one only.
+    fn single(&self, step: &Step) {
+        match *step {
+            New(i, value) => drop(self.heap.publish(self.places[i], &[value; 10]).unwrap()),
+            Free(i) => self.heap.free(self.places[i]).unwrap(),
+            Write(i, value, _) => {
+                let object = self.heap.read(self.places[i]).unwrap();
+                let bytes = value.to_le_bytes().repeat(10);
+                self.heap.write_bytes(object.cast(), &bytes).unwrap();
+            }
+            Set(i, value) => self.heap.set(self.words[i], value).unwrap(),
+        }
+    }
+}
+
 impl Subject for Objects {
     type Op = Op;
     type State = (Vec<Option<Value>>, Vec<u64>);
 
-    fn open(heap: &SimulatedHeap) -> Self {
+    fn open(heap: &SimulatedHeap, _: &Memory) -> Self {
         let place = |i| heap.root(&format!("place {i}"), 0).unwrap();
         let word = |i| heap.root::<u8>(&format!("word {i}"), 0).unwrap().cast();
         Self {
@@ -72,10 +90,10 @@ impl Subject for Objects {
                 false => Ok(()),
             }
         };
-        let done = match op.in_place {
-            true => self.heap.transaction_in_place(work),
-            false => self.heap.transaction(work),
-        };
+        if op.single {
+            return op.steps.iter().for_each(|step| self.single(step));
+        }
+        let done = self.heap.transaction(work);
         assert_eq!(done.is_err(), op.abort, "{done:?}");
     }
 
@@ -108,35 +126,38 @@ impl Subject for Objects {
     }
 }
 
+/// t a transaction, x one that is aborted, s a single operation.
 fn op(kind: char, steps: &[Step]) -> Op {
     Op {
-        in_place: "ua".contains(kind),
-        abort: "xa".contains(kind),
+        single: kind == 's',
+        abort: kind == 'x',
         steps: steps.to_vec(),
     }
 }
 
-/// r redo, u undo, x and a the same aborted.
 fn short() -> Vec<(usize, Op)> {
     vec![
-        (0, op('r', &[New(0, 1), Set(0, 1)])),
-        (1, op('u', &[Write(0, 2, Hint::Object), Set(1, 5)])),
-        (1, op('u', &[Set(0, 7), New(1, 3), Set(2, 1)])),
+        (0, op('t', &[New(0, 1), Set(0, 1)])),
+        (1, op('t', &[Write(0, 2, Hint::Object), Set(1, 5)])),
+        (1, op('s', &[Set(1, 6)])),
+        (1, op('t', &[Set(0, 7), New(1, 3), Set(2, 1)])),
         (
             0,
-            op('r', &[Write(0, 4, Hint::Object), Write(1, 5, Hint::Words)]),
+            op('t', &[Write(0, 4, Hint::Object), Write(1, 5, Hint::Words)]),
         ),
         (0, op('x', &[Write(0, 6, Hint::Object), New(2, 6), Free(1)])),
-        (0, op('a', &[Set(3, 9), Set(0, 9), New(2, 6), Free(1)])),
+        (0, op('s', &[Write(0, 5, Hint::Object)])),
         (
             2,
-            op('r', &[Free(0), Free(1), New(0, 7), New(2, 8), Set(3, 4)]),
+            op('t', &[Free(0), Free(1), New(0, 7), New(2, 8), Set(3, 4)]),
         ),
-        (2, op('u', &[Free(0), Free(2), New(1, 9), Set(3, 5)])),
-        (1, op('a', &[Set(3, 9), Free(1), New(1, 2)])),
-        (1, op('r', &[Set(0, 1), Set(1, 1), Set(2, 1), Set(3, 1)])),
-        (0, op('u', &[Set(0, 2), Set(0, 3)])),
-        (0, op('r', &[Free(1)])),
+        (2, op('s', &[Free(0)])),
+        (2, op('t', &[Free(2), New(1, 9), Set(3, 5)])),
+        (1, op('x', &[Set(3, 9), Free(1), New(1, 2)])),
+        (1, op('t', &[Set(0, 1), Set(1, 1), Set(2, 1), Set(3, 1)])),
+        (0, op('t', &[Set(0, 2), Set(0, 3)])),
+        (1, op('s', &[Set(0, 4)])),
+        (0, op('t', &[Free(1)])),
     ]
 }
 
@@ -153,7 +174,7 @@ fn every_crash_of_a_short_program() {
 #[test]
 fn every_crash_of_each_small_transaction() {
     let steps = [Set(0, 1), Set(1, 2), New(0, 3)];
-    for kind in ['r', 'u', 'x', 'a'] {
+    for kind in ['t', 'x'] {
         let ops = [
             (0, op(kind, &steps)),
             (1, op(kind, &[Set(1, 7), Set(2, 8)])),
@@ -192,7 +213,7 @@ fn logs_are_truncated() {
                 Write(1, i, Hint::Words),
                 Set(i as usize % 4, i),
             ];
-            let kind = if i % 3 == 2 { 'u' } else { 'r' };
+            let kind = if i % 7 == 6 { 'x' } else { 't' };
             let steps = if i == 0 { &first[..] } else { &more[..] };
             (i as usize / 40, op(kind, steps))
         })

@@ -2,15 +2,15 @@
 
 use terrace_heap::Error;
 use terrace_heap::containers::{Vector, vector};
-use terrace_heap::medium::simulated::{Granule, Simulated};
+use terrace_heap::medium::simulated::Granule;
 
+use crate::common::Memory;
 use crate::harness::{Effort, SimulatedHeap, Subject, random, run};
 
-type Memory = std::sync::Arc<Simulated>;
 /// Of 72 bytes, so that it lies in two lines.
 type Value = [u64; 9];
 
-struct Elements(Vector<Value, Memory>);
+struct Elements(Vector<Value, Memory>, SimulatedHeap);
 
 #[derive(Clone, Debug)]
 enum Op {
@@ -22,13 +22,13 @@ enum Op {
 }
 use Op::{Batch, Pop, Push, Set, Truncate};
 
-fn in_batch(batch: &vector::Batch<Value, Memory>, op: &Op) -> Result<(), Error> {
+fn in_batch(vector: &vector::Opened<Value, Memory>, op: &Op) -> Result<(), Error> {
     match *op {
-        Push(value) => batch.push(&[value; 9]),
-        Pop => batch.pop().map(drop),
-        Set(index, value) if index < batch.len()? => batch.set(index, &[value; 9]),
+        Push(value) => vector.push(&[value; 9]),
+        Pop => vector.pop().map(drop),
+        Set(index, value) if index < vector.len()? => vector.set(index, &[value; 9]),
         Set(..) | Batch(_) => Ok(()),
-        Truncate(len) => batch.truncate(len),
+        Truncate(len) => vector.truncate(len),
     }
 }
 
@@ -36,27 +36,28 @@ impl Subject for Elements {
     type Op = Op;
     type State = Vec<Value>;
 
-    fn open(heap: &SimulatedHeap) -> Self {
-        Self(Vector::open(heap, "vector").unwrap())
+    fn open(heap: &SimulatedHeap, _: &Memory) -> Self {
+        Self(Vector::open(heap, "vector").unwrap(), heap.clone())
     }
 
     fn apply(&mut self, op: &Op) {
         let done = match *op {
             Push(value) => self.0.push(&[value; 9]),
             Pop => self.0.pop().map(drop),
-            Set(index, value) if index < self.0.len() => self.0.set(index, &[value; 9]),
+            Set(index, value) if index < self.0.len().unwrap() => self.0.set(index, &[value; 9]),
             Set(..) => Ok(()),
             Truncate(len) => self.0.truncate(len),
-            Batch(ref ops) => self
-                .0
-                .batch(|batch| ops.iter().try_for_each(|op| in_batch(batch, op))),
+            Batch(ref ops) => self.1.transaction(|tx| {
+                let vector = tx.open(&self.0)?;
+                ops.iter().try_for_each(|op| in_batch(&vector, op))
+            }),
         };
         done.unwrap();
     }
 
     fn state(&self) -> Self::State {
         let all: Self::State = self.0.iter().map(Result::unwrap).collect();
-        assert_eq!(self.0.len(), all.len() as u64);
+        assert_eq!(self.0.len(), Ok(all.len() as u64));
         all
     }
 

@@ -19,7 +19,8 @@ mod header;
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 
-use super::class::Classes;
+use super::class::{Classes, slot_of};
+use super::index::Holds;
 use super::run::Run;
 use super::{Allocator, Cache, Found, Room, Space, large};
 use crate::error::{Error, Result};
@@ -82,7 +83,7 @@ impl Naive {
         runs: &mut Runs,
         class: usize,
     ) -> Result<Header> {
-        let (pool, slot) = (&space.pool, self.classes.slot(class));
+        let (pool, slot) = (&space.pool, slot_of(class));
         let header = self.take_header(space)?;
         let taken = space.chunks.take(pool, 1, Use::Run { slot });
         let taken = taken.inspect_err(|_| lock(&self.spare).push(header))?;
@@ -90,7 +91,8 @@ impl Naive {
         header.begin(pool, chunk, slot)?;
         let first = geometry.offset_of(chunk);
         let run = Run::of_slots(first, slot, geometry.chunk_bytes());
-        space.index.insert(chunk, run);
+        space.index.insert(chunk, 1, run);
+        space.index.set_holds(chunk, 1, Holds::Objects);
         runs.headers.insert(chunk, header);
         Ok(header)
     }
@@ -175,7 +177,7 @@ impl Naive {
         let mut runs = lock(&self.runs[class]);
         let (current, _) = bin.load(pool);
         let current = current.filter(|&header| runs.headers.values().any(|&h| h == header));
-        let slots = pool.geometry.chunk_bytes() / self.classes.slot(class);
+        let slots = pool.geometry.chunk_bytes() / slot_of(class);
         let used = runs
             .headers
             .values()
@@ -196,12 +198,12 @@ type Headers = BTreeMap<u64, Header>;
 impl<M: Medium> Allocator<M> for Naive {
     fn reserve(&self, space: &Space<M>, _cache: &mut Cache, bytes: u64) -> Result<Room> {
         let Some(class) = self.classes.of(bytes) else {
-            return large::reserve(space, bytes, false);
+            return large::reserve(space, bytes);
         };
         let mut runs = lock(&self.runs[class]);
         let header = self.run_with_room(space, &mut runs, class)?;
         let (pool, bin) = (&space.pool, Bin::of(&space.pool.geometry, class));
-        let bytes = self.classes.slot(class);
+        let bytes = slot_of(class);
         let slots = pool.geometry.chunk_bytes() / bytes;
         let full = || header.damaged("has no free slot, and says that it has");
         let slot = header.first_free(pool, slots).ok_or_else(full)?;
@@ -286,7 +288,7 @@ impl<M: Medium> Allocator<M> for Naive {
 impl Naive {
     fn reclaim_class<M: Medium>(&self, space: &Space<M>, class: usize) -> Result<()> {
         let (pool, bin) = (&space.pool, Bin::of(&space.pool.geometry, class));
-        let slots = pool.geometry.chunk_bytes() / self.classes.slot(class);
+        let slots = pool.geometry.chunk_bytes() / slot_of(class);
         let mut runs = lock(&self.runs[class]);
         let is_empty = |(_, header): &(&u64, &Header)| header.free(pool) == slots;
         let of = |(&chunk, &header): (&u64, &Header)| (chunk, header);
@@ -307,7 +309,7 @@ impl Naive {
             lock(&self.spare).push(header);
             // SAFETY: all its slots are free, so nobody has an object or a slot of it, and the lock
             // of its class keeps others from taking one.
-            unsafe { space.index.remove(chunk) };
+            space.index.remove(chunk, 1);
             space.chunks.give(pool, chunk, 1);
         }
         Ok(())

@@ -7,12 +7,11 @@ type Value = [u64; 8];
 
 fn create(allocator: AllocatorKind) -> (Arc<Simulated>, Heap<Arc<Simulated>>) {
     let pool = Arc::new(Simulated::new(256 << 10, Granule::Line));
-    let options = Options {
-        chunk_bytes: 4096,
-        lanes: 2,
-        allocator,
-    };
-    let heap = Heap::create_on(Arc::clone(&pool), &options).unwrap();
+    let options = Options::default()
+        .chunk_bytes(4096)
+        .lanes(2)
+        .allocator(allocator);
+    let heap = Heap::make_on(Arc::clone(&pool), &options).unwrap();
     (pool, heap)
 }
 
@@ -75,7 +74,7 @@ fn what_is_kept_in_the_pool_is_checked() {
         damaged[log..log + 64].fill(0);
         damaged[at] ^= 1;
         let medium = Arc::new(Simulated::from_bytes(&damaged, Granule::Line));
-        let error = Heap::open_on(medium).err().expect("it is refused");
+        let error = crate::heap::open_on(medium).err().expect("it is refused");
         assert!(error.to_string().contains("header"), "{error}");
     }
 }

@@ -6,12 +6,11 @@ use crate::{AllocatorKind, Options, Place};
 
 fn create(allocator: AllocatorKind) -> (Arc<Simulated>, Heap<Arc<Simulated>>) {
     let pool = Arc::new(Simulated::new(256 << 10, Granule::Line));
-    let options = Options {
-        chunk_bytes: 4096,
-        lanes: 2,
-        allocator,
-    };
-    let heap = Heap::create_on(Arc::clone(&pool), &options).unwrap();
+    let options = Options::default()
+        .chunk_bytes(4096)
+        .lanes(2)
+        .allocator(allocator);
+    let heap = Heap::make_on(Arc::clone(&pool), &options).unwrap();
     (pool, heap)
 }
 
@@ -35,10 +34,10 @@ fn capacity_is_gone_when_the_pool_is_opened_again_and_objects_are_not() {
         drop(heap);
         for bytes in [crashed, pool.bytes()] {
             let medium = Arc::new(Simulated::from_bytes(&bytes, Granule::Line));
-            let heap = Heap::open_on(medium).unwrap();
+            let heap = crate::heap::open_on(medium).unwrap();
             assert_eq!(heap.core().space.chunks.count(), free);
             assert_eq!(heap.read(object), Ok([49; 8]));
-            assert_eq!(heap.objects().len(), 1);
+            assert_eq!(heap.objects().unwrap().len(), 1);
         }
     }
 }
@@ -58,7 +57,7 @@ fn nothing_is_stored_flushed_or_fenced_for_slots() {
     unsafe { heap.capacity_free(first).unwrap() };
     // SAFETY: it is refused.
     let error = unsafe { heap.capacity_free(first) }.unwrap_err();
-    assert_eq!(error.cause, Cause::Usage);
+    assert_eq!(error.cause(), Cause::Usage);
 }
 
 #[test]
@@ -70,7 +69,7 @@ fn both_uses_share_what_there_is() {
         .collect();
     assert!(all.len() > 50);
     assert_eq!(
-        heap.publish(place, &[1; 1024]).unwrap_err().cause,
+        heap.publish(place, &[1; 1024]).unwrap_err().cause(),
         Cause::Full
     );
     for memory in all.drain(..) {
@@ -91,7 +90,7 @@ fn both_uses_share_what_there_is() {
 #[test]
 fn values_are_dropped_and_slices_grow() {
     let heap = Heap::anonymous(8 << 20).unwrap();
-    let free = heap.usage().free;
+    let free = heap.usage().unwrap().free;
     let counted = Arc::new(());
     let mut boxed = heap.capacity_box((Arc::clone(&counted), 5)).unwrap();
     boxed.1 += 1;
@@ -111,7 +110,7 @@ fn values_are_dropped_and_slices_grow() {
     drop((boxed, slice));
     assert_eq!(Arc::strong_count(&counted), 1);
     // Chunks of the two small classes stay with the lane that may want them again.
-    assert!(kept.usage().free + (2 << 16) >= free);
+    assert!(kept.usage().unwrap().free + (2 << 16) >= free);
 }
 
 #[test]
@@ -133,7 +132,7 @@ fn memory_that_grows_or_shrinks_keeps_what_it_holds() {
     }
     // SAFETY: it is refused.
     let wrong = unsafe { heap.capacity_resize(memory.map_addr(|at| at | 8), 50) };
-    assert_eq!(wrong.unwrap_err().cause, Cause::Usage);
+    assert_eq!(wrong.unwrap_err().cause(), Cause::Usage);
 }
 
 #[test]
@@ -156,5 +155,5 @@ fn alignment_is_kept_or_refused() {
         std::mem::forget((page, line));
     }
     let refused = heap.capacity_box(TooMuch).err().expect("it is refused");
-    assert_eq!(refused.cause, Cause::Usage);
+    assert_eq!(refused.cause(), Cause::Usage);
 }

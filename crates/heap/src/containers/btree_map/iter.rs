@@ -1,85 +1,132 @@
-//! Entries in the order of their keys, leaf by leaf.
+//! Entries in the order of their keys, from either end.
 
-use std::ops::{Bound, RangeBounds};
-use std::vec;
-
-use bytemuck::Pod;
+use std::cmp::Ordering;
+use std::ops::Bound;
 
 use crate::error::Result;
 use crate::medium::Medium;
 
-use super::node::Side;
-use super::{BTreeMap, Source};
+use super::super::data::{Key, Value};
+use super::cursor::Cursor;
+use super::leaf::Way;
 
-/// Entries of a map in ascending order; see [`BTreeMap::range`].
-pub struct Range<'m, K, V, M: Medium> {
-    map: &'m BTreeMap<K, V, M>,
-    /// From where on the next leaf is looked for; none if there is no other.
-    from: Option<Bound<K>>,
-    end: Bound<K>,
-    entries: vec::IntoIter<(K, V)>,
+/// Entries of a map in ascending order; see [`BTreeMap::range`](super::BTreeMap::range).
+pub struct Range<'m, K: ?Sized, V: ?Sized, M: Medium> {
+    front: End<'m, K, V, M>,
+    back: End<'m, K, V, M>,
+    done: bool,
 }
 
-impl<K: Pod + Ord, V: Pod, M: Medium> BTreeMap<K, V, M> {
-    /// All entries in the order of their keys, as [`BTreeMap::range`].
-    pub fn iter(&self) -> Range<'_, K, V, M> {
-        self.range(..)
-    }
+/// One end of what is still to come.
+struct End<'m, K: ?Sized, V: ?Sized, M: Medium> {
+    /// At what was given last at this end.
+    cursor: Cursor<'m, K, V, M>,
+    /// Where the range ends.
+    bound: Bound<Vec<u8>>,
+    begun: bool,
+}
 
-    /// The entries of which the keys are in a range, ascending; none if it ends before it begins.
-    /// Each leaf is read as it is when its turn comes, so others can change the map meanwhile.
-    pub fn range(&self, range: impl RangeBounds<K>) -> Range<'_, K, V, M> {
-        Range {
-            map: self,
-            from: Some(range.start_bound().cloned()),
-            end: range.end_bound().cloned(),
-            entries: Vec::new().into_iter(),
+impl<'m, K: Key + ?Sized, V: Value + ?Sized, M: Medium> Range<'m, K, V, M> {
+    pub(super) fn new(
+        cursors: [Cursor<'m, K, V, M>; 2],
+        bounds: (Bound<Vec<u8>>, Bound<Vec<u8>>),
+    ) -> Self {
+        let [front, back] = cursors;
+        let end = |cursor, bound| End {
+            cursor,
+            bound,
+            begun: false,
+        };
+        Self {
+            front: end(front, bounds.0),
+            back: end(back, bounds.1),
+            done: false,
         }
     }
-}
 
-impl<K: Pod + Ord, V: Pod, M: Medium> Range<'_, K, V, M> {
-    /// Reads the leaf that begins there, or the part of it that is wanted.
-    fn read(&mut self, from: Bound<K>) -> Result<()> {
-        let (tree, pool) = (&self.map.tree, self.map.pool());
-        let _reading = self.map.read();
-        let side = match &from {
-            Bound::Included(key) | Bound::Excluded(key) => Side::Of(key),
-            Bound::Unbounded => Side::First,
+    fn step(&mut self, way: Way) -> Result<Option<(K::Owned, V::Owned)>> {
+        let (near, far) = match way {
+            Way::Forth => (&mut self.front, &self.back),
+            Way::Back => (&mut self.back, &self.front),
         };
-        let Some(path) = tree.descend(pool, side)? else {
-            return Ok(());
-        };
-        let wanted = (from, self.end);
-        let mut entries = Vec::new();
-        for (key, slot) in tree.sorted(pool, path.leaf)? {
-            if wanted.contains(&key) {
-                entries.push((key, tree.value(pool, path.leaf, slot)?));
+        if self.done {
+            return Ok(None);
+        }
+        match (near.begun, &near.bound) {
+            (true, _) | (false, Bound::Unbounded) => near.cursor.go(way)?,
+            (false, Bound::Included(key)) => near.cursor.seek_bytes(key, true, way)?,
+            (false, Bound::Excluded(key)) => near.cursor.seek_bytes(key, false, way)?,
+        }
+        near.begun = true;
+        let within = near.cursor.key_bytes().is_some_and(|key| {
+            let order = |bound: &[u8]| match way {
+                Way::Forth => K::compare(key, bound),
+                Way::Back => K::compare(bound, key),
+            };
+            match (far.cursor.key_bytes(), &far.bound) {
+                (Some(given), _) => order(given) == Ordering::Less,
+                (None, Bound::Unbounded) => true,
+                (None, Bound::Included(bound)) => order(bound) != Ordering::Greater,
+                (None, Bound::Excluded(bound)) => order(bound) == Ordering::Less,
             }
-        }
-        self.entries = entries.into_iter();
-        if let Some(upper) = path.upper {
-            let upper = pool.get(upper)?;
-            // Keys ascend, whatever a damaged node says.
-            let ascends = wanted.contains(&upper) && from != Bound::Included(upper);
-            self.from = ascends.then_some(Bound::Included(upper));
-        }
-        Ok(())
+        });
+        let entry = match within {
+            true => near.cursor.entry_bytes()?,
+            false => None,
+        };
+        let Some((key, value)) = entry else {
+            self.done = true;
+            return Ok(None);
+        };
+        Ok(Some((owned::<K>(key)?, owned::<V>(value)?)))
+    }
+
+    fn next_of(&mut self, way: Way) -> Option<Result<(K::Owned, V::Owned)>> {
+        let found = self.step(way);
+        self.done |= found.is_err();
+        found.transpose()
     }
 }
 
-impl<K: Pod + Ord, V: Pod, M: Medium> Iterator for Range<'_, K, V, M> {
-    type Item = Result<(K, V)>;
+impl<K: Key + ?Sized, V: Value + ?Sized, M: Medium> Iterator for Range<'_, K, V, M> {
+    type Item = Result<(K::Owned, V::Owned)>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        loop {
-            if let Some(entry) = self.entries.next() {
-                return Some(Ok(entry));
-            }
-            let from = self.from.take()?;
-            if let Err(error) = self.read(from) {
-                return Some(Err(error));
-            }
-        }
+        self.next_of(Way::Forth)
+    }
+}
+
+impl<K: Key + ?Sized, V: Value + ?Sized, M: Medium> DoubleEndedIterator for Range<'_, K, V, M> {
+    fn next_back(&mut self) -> Option<Self::Item> {
+        self.next_of(Way::Back)
+    }
+}
+
+fn owned<T: Value + ?Sized>(bytes: &[u8]) -> Result<T::Owned> {
+    T::read(bytes.len(), |into| {
+        let len = into.len().min(bytes.len());
+        into[..len].copy_from_slice(&bytes[..len]);
+        Ok(())
+    })
+}
+
+/// The bytes that are the first above all that begin with these; none if there are none above.
+pub(super) fn above_all(prefix: &[u8]) -> Option<Vec<u8>> {
+    let last = prefix.iter().rposition(|&byte| byte < u8::MAX)?;
+    let mut above = prefix[..=last].to_vec();
+    above[last] += 1;
+    Some(above)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_above_a_prefix() {
+        assert_eq!(above_all(b"ab"), Some(b"ac".to_vec()));
+        assert_eq!(above_all(b"a\xff\xff"), Some(b"b".to_vec()));
+        assert_eq!(above_all(b"\xff"), None);
+        assert_eq!(above_all(b""), None);
     }
 }

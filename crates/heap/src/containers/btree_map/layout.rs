@@ -1,45 +1,45 @@
-//! Where things lie: the table of a tree, its leaves and its inner nodes.
+//! Where things lie: the table of a tree, and its nodes.
 //!
-//! The table is an object of 64 bytes: magic, bytes of a key and of a value, slots of a leaf and
-//! children of an inner node, and the root: its offset, and above it the levels of the tree; 0 if it
-//! is empty.
+//! The table is an object of 64 bytes: magic; bytes of a key and of a value, all ones if they have any
+//! length; and the root: its offset, and above it the levels of inner nodes; 0 if the tree is empty.
 //!
-//! A leaf is a word of which each bit says whether a slot is in use, and the slots, in no order: key
-//! and value, each filled to a whole word. Slots of whole lines begin with a line.
+//! A node is an object: its *order*, its level and bytes, a word for each of 14 slots, and the entries. An
+//! entry is a key and a value, each filled to whole words; its slot says where in the node it lies, how
+//! long both are, and whether the value lies apart (then its pointer and its length are in its place).
+//! Slots are in no order. The order is one word that says which slots are in use and how they follow each
+//! other, four bits for each (Mao, Kohler and Morris: Cache craftiness for fast multicore key-value
+//! storage, EuroSys 2012, section 4.6.2). So an entry is written where nobody looks, and is there when its
+//! slot and the order are; one is removed by the order alone; and entries are read in the order of their
+//! keys.
 //!
-//! An inner node is the number of its children, room for pointers to them, and the keys between
-//! them, ascending: keys below the first are in the first child, those from the first on in the
-//! second.
+//! The values of an inner node are offsets of its children. A child holds the keys from its own on to
+//! before the next one's; what the first one's key is does not matter.
 
 use crate::error::{Error, Result};
 use crate::layout::{FIELD_BITS, FIELD_MAX};
-use crate::medium::LINE_BYTES;
+use crate::medium::WORD_BYTES;
 
-/// "TERRTREE".
-const MAGIC: u64 = u64::from_le_bytes(*b"TERRTREE");
+/// "TERRTRE3": of format version 3.
+pub(super) const MAGIC: u64 = u64::from_le_bytes(*b"TERRTRE3");
 /// Words of a table.
 pub(super) const TABLE_WORDS: usize = 8;
 /// Word in which the root is.
-const ROOT_WORD: u64 = 3;
-/// Bytes of a node, if that is enough for [`MIN_ENTRIES`].
-const NODE_BYTES: u64 = 512;
-/// The fewest slots of a leaf and children of an inner node.
-const MIN_ENTRIES: u64 = 4;
-/// The most slots of a leaf: one for each bit of a word.
-const MAX_SLOTS: u64 = 64;
-/// No tree is higher unless it is damaged: a level takes at least twice the splits of the one below.
-pub(super) const MAX_LEVELS: u16 = 64;
+const ROOT_WORD: u64 = 2;
 
-/// What never changes about a table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Shape {
-    pub key_bytes: u32,
-    pub value_bytes: u32,
-    /// Slots of a leaf.
-    pub slots: u32,
-    /// Children of an inner node.
-    pub children: u32,
-}
+/// Slots of a node.
+pub(super) const SLOTS: usize = 14;
+/// Words of a node before its entries: two lines.
+pub(super) const HEAD_WORDS: usize = 2 + SLOTS;
+/// Bytes of them.
+pub(super) const HEAD_BYTES: u64 = HEAD_WORDS as u64 * WORD_BYTES;
+/// The longest key.
+pub(super) const MAX_KEY: u64 = 16 << 10;
+/// Values of more bytes lie apart.
+pub(super) const MAX_INLINE: u64 = 1024;
+/// Bytes of a value that lies apart in its entry: pointer and length.
+pub(super) const APART_BYTES: usize = 16;
+/// No tree is higher unless it is damaged.
+pub(super) const MAX_LEVELS: u16 = 64;
 
 /// The root of a tree.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -50,99 +50,33 @@ pub(super) struct Root {
     pub levels: u16,
 }
 
-impl Shape {
-    /// For keys and values of so many bytes.
-    pub fn new(key_bytes: usize, value_bytes: usize) -> Self {
-        let mut shape = Self {
-            key_bytes: key_bytes as u32,
-            value_bytes: value_bytes as u32,
-            slots: 0,
-            children: 0,
-        };
-        let slots = (NODE_BYTES - shape.slots_at()) / shape.stride();
-        let children = (NODE_BYTES - 8) / (8 + shape.key_stride());
-        shape.slots = slots.clamp(MIN_ENTRIES, MAX_SLOTS) as u32;
-        shape.children = children.max(MIN_ENTRIES) as u32;
-        shape
-    }
+/// Which slots of a node are in use, and in which order their keys are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Order(pub u64);
 
-    /// A table of an empty tree.
-    pub fn encode(&self) -> [u64; TABLE_WORDS] {
-        let mut words = [0; TABLE_WORDS];
-        words[0] = MAGIC;
-        words[1] = u64::from(self.key_bytes) | u64::from(self.value_bytes) << 32;
-        words[2] = u64::from(self.slots) | u64::from(self.children) << 32;
-        words
-    }
+/// Where an entry lies in its node, and how long its parts are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Slot {
+    /// The word of the node with which it begins.
+    pub word: u16,
+    pub key_len: u16,
+    pub value_len: u16,
+    /// Whether the value lies apart.
+    pub apart: bool,
+}
 
-    /// What the words of a table say.
-    ///
-    /// # Errors
-    ///
-    /// It is damaged, or none.
-    pub fn decode(words: &[u64; TABLE_WORDS]) -> Result<Self> {
-        let shape = Self {
-            key_bytes: words[1] as u32,
-            value_bytes: (words[1] >> 32) as u32,
-            slots: words[2] as u32,
-            children: (words[2] >> 32) as u32,
-        };
-        let sane = shape.key_bytes > 0
-            && (2..=MAX_SLOTS as u32).contains(&shape.slots)
-            && (3..1 << 16).contains(&shape.children);
-        if words[0] != MAGIC || !sane {
-            return Err(Error::damaged("a B-tree's table is damaged"));
-        }
-        Ok(shape)
-    }
-
-    /// Bytes of a key, to the value or the next key.
-    pub fn key_stride(&self) -> u64 {
-        u64::from(self.key_bytes).next_multiple_of(8)
-    }
-
-    /// Bytes from one slot of a leaf to the next.
-    pub fn stride(&self) -> u64 {
-        self.key_stride() + u64::from(self.value_bytes).next_multiple_of(8)
-    }
-
-    fn slots_at(&self) -> u64 {
-        match self.stride().is_multiple_of(LINE_BYTES) {
-            true => LINE_BYTES,
-            false => 8,
-        }
-    }
-
-    /// Where a slot of a leaf lies.
-    pub fn slot(&self, leaf: u64, slot: u32) -> u64 {
-        leaf.saturating_add(self.slots_at() + u64::from(slot) * self.stride())
-    }
-
-    /// Bytes of a leaf.
-    pub fn leaf_bytes(&self) -> u64 {
-        self.slot(0, self.slots)
-    }
-
-    /// The bits of all slots.
-    pub fn all(&self) -> u64 {
-        u64::MAX >> (64 - self.slots)
-    }
-
-    /// Where the pointer to a child of an inner node lies.
-    pub fn child(&self, node: u64, child: u64) -> u64 {
-        node.saturating_add(8 + child * 8)
-    }
-
-    /// Where the key between a child of an inner node and the next one lies.
-    pub fn key(&self, node: u64, child: u64) -> u64 {
-        self.child(node, u64::from(self.children))
-            .saturating_add(child * self.key_stride())
-    }
-
-    /// Bytes of an inner node.
-    pub fn inner_bytes(&self) -> u64 {
-        self.key(0, u64::from(self.children) - 1)
-    }
+/// A node without its entries.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Head {
+    /// Its offset.
+    pub at: u64,
+    pub order: Order,
+    /// Levels of nodes below it.
+    pub level: u8,
+    /// Its bytes.
+    pub bytes: u64,
+    /// One for each number that an order can hold.
+    slots: [u64; 16],
 }
 
 impl Root {
@@ -152,56 +86,243 @@ impl Root {
 
     /// # Errors
     ///
-    /// It is no root.
+    /// It is damaged.
     pub fn decode(word: u64) -> Result<Self> {
         let root = Self {
             node: word & FIELD_MAX,
             levels: (word >> FIELD_BITS) as u16,
         };
-        match root.levels <= MAX_LEVELS && (root.node != 0 || word == 0) {
-            true => Ok(root),
-            false => Err(Error::damaged("a B-tree's root is damaged")),
+        match root.levels > MAX_LEVELS || root.node == 0 && root.levels > 0 {
+            true => Err(Error::damaged("a B-tree's root is damaged")),
+            false => Ok(root),
         }
     }
 }
 
-/// Where the root is.
+/// Where the root of the tree with a table is said.
 pub(super) fn root_at(table: u64) -> u64 {
-    table + ROOT_WORD * 8
+    table + ROOT_WORD * WORD_BYTES
+}
+
+impl Order {
+    /// Entries that there are.
+    #[inline]
+    pub fn len(self) -> usize {
+        (self.0 & 15) as usize
+    }
+
+    /// The slot of an entry.
+    #[inline]
+    pub fn slot(self, entry: usize) -> usize {
+        (self.0 >> (4 * (entry + 1)) & 15) as usize
+    }
+
+    /// A slot that is not in use.
+    pub fn free_slot(self) -> Option<usize> {
+        let used = (0..self.len()).fold(0u32, |used, entry| used | 1 << self.slot(entry));
+        Some(used.trailing_ones() as usize).filter(|&slot| slot < SLOTS)
+    }
+
+    /// With a slot more, as this entry.
+    pub fn with(self, entry: usize, slot: usize) -> Self {
+        let shift = 4 * (entry + 1);
+        let (low, high) = (self.0 & ((1 << shift) - 1), self.0 >> shift << shift);
+        Self((low | high << 4 | (slot as u64) << shift) + 1)
+    }
+
+    /// Without an entry.
+    pub fn without(self, entry: usize) -> Self {
+        let shift = 4 * (entry + 1);
+        let (low, high) = (self.0 & ((1 << shift) - 1), self.0 >> shift >> 4 << shift);
+        Self((low | high) - 1)
+    }
+
+    /// The first so many entries.
+    pub fn first(self, len: usize) -> Self {
+        Self((self.0 & ((1 << (4 * (len + 1))) - 1)) - self.len() as u64 + len as u64)
+    }
+
+    /// So many entries in the slots of their numbers.
+    pub fn of(len: usize) -> Self {
+        (0..len).fold(Self(0), |order, slot| order.with(slot, slot))
+    }
+
+    /// Whether no slot is there twice, and none that a node has not got.
+    fn is_sound(self) -> bool {
+        let slots = (0..self.len()).map(|entry| self.slot(entry));
+        let mut used = 0u32;
+        self.len() <= SLOTS
+            && slots.into_iter().all(|slot| {
+                let fresh = slot < SLOTS && used & 1 << slot == 0;
+                used |= 1 << slot;
+                fresh
+            })
+    }
+}
+
+impl Slot {
+    pub fn encode(self) -> u64 {
+        u64::from(self.word)
+            | u64::from(self.key_len) << 16
+            | u64::from(self.value_len) << 32
+            | u64::from(self.apart) << 48
+    }
+
+    #[inline]
+    pub fn decode(word: u64) -> Self {
+        Self {
+            word: word as u16,
+            key_len: (word >> 16) as u16,
+            value_len: (word >> 32) as u16,
+            apart: word >> 48 & 1 == 1,
+        }
+    }
+
+    /// Where the key begins, in bytes from the beginning of the node.
+    #[inline]
+    pub fn key_at(self) -> u64 {
+        u64::from(self.word) * WORD_BYTES
+    }
+
+    /// Where the value begins.
+    #[inline]
+    pub fn value_at(self) -> u64 {
+        self.key_at() + u64::from(self.key_len).next_multiple_of(WORD_BYTES)
+    }
+
+    /// Where the entry ends.
+    #[inline]
+    pub fn end(self) -> u64 {
+        self.value_at() + u64::from(self.value_len).next_multiple_of(WORD_BYTES)
+    }
+
+    /// Its bytes.
+    pub fn bytes(self) -> u64 {
+        self.end() - self.key_at()
+    }
+}
+
+impl Head {
+    /// What the first words of a node say, which lies at `at` and has so many levels of nodes below it.
+    /// Whether its slots are sound, [`Head::is_sound`] says.
+    ///
+    /// # Errors
+    ///
+    /// They are of no such node.
+    #[inline]
+    pub fn decode(at: u64, level: u8, words: &[u64; HEAD_WORDS]) -> Result<Self> {
+        let mut slots = [0; 16];
+        slots[..SLOTS].copy_from_slice(&words[2..]);
+        let head = Self {
+            at,
+            order: Order(words[0]),
+            level: words[1] as u8,
+            bytes: words[1] >> 8,
+            slots,
+        };
+        let len = head.order.len();
+        match head.level == level && len <= SLOTS && len > 0 {
+            true => Ok(head),
+            false => Err(damaged(at)),
+        }
+    }
+
+    /// Whether the slots in use are different ones, and lie within the node.
+    pub fn is_sound(&self) -> bool {
+        let fits = |entry| {
+            let slot = self.entry(entry);
+            slot.key_at() >= HEAD_BYTES && slot.end() <= self.bytes
+        };
+        self.order.is_sound() && (0..self.order.len()).all(fits)
+    }
+
+    /// The first words of a node of `bytes` bytes, with entries in the slots of their numbers.
+    pub fn encode(level: u8, bytes: u64, slots: &[Slot]) -> [u64; HEAD_WORDS] {
+        let mut words = [0; HEAD_WORDS];
+        words[0] = Order::of(slots.len()).0;
+        words[1] = u64::from(level) | bytes << 8;
+        for (word, slot) in words[2..].iter_mut().zip(slots) {
+            *word = slot.encode();
+        }
+        words
+    }
+
+    /// Where an entry lies.
+    #[inline]
+    pub fn entry(&self, entry: usize) -> Slot {
+        Slot::decode(self.slots[self.order.slot(entry)])
+    }
+
+    /// Where the word of a slot lies.
+    pub fn slot_at(&self, slot: usize) -> u64 {
+        self.at + (2 + slot as u64) * WORD_BYTES
+    }
+
+    /// Where behind all entries in use there is room, in bytes from the beginning of the node.
+    pub fn room_at(&self) -> u64 {
+        let ends = (0..self.order.len()).map(|entry| self.entry(entry).end());
+        ends.max().unwrap_or(HEAD_BYTES)
+    }
+
+    /// Bytes of all entries in use.
+    pub fn used(&self) -> u64 {
+        (0..self.order.len())
+            .map(|entry| self.entry(entry).bytes())
+            .sum()
+    }
+}
+
+pub(super) fn damaged(node: u64) -> Error {
+    Error::damaged(format!("a B-tree is damaged: its node at {node} is"))
 }
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
-    #[test]
-    fn nodes_are_a_few_lines() {
-        let small = Shape::new(8, 8);
-        assert_eq!((small.slots, small.children), (31, 31));
-        assert!(small.leaf_bytes() <= 512 && small.inner_bytes() <= 512);
-        let large = Shape::new(64, 64);
-        assert_eq!((large.slots, large.children), (4, 7));
-        assert_eq!((large.slot(1024, 1), large.leaf_bytes()), (1024 + 192, 576));
-        assert_eq!(large.inner_bytes(), 8 + 7 * 8 + 6 * 64);
-        assert_eq!(Shape::new(1, 0).slots, 63);
+    proptest! {
+        /// The twin is a list of slots.
+        #[test]
+        fn an_order_is_a_list_of_slots(steps in prop::collection::vec((any::<bool>(), any::<prop::sample::Index>()), 0..100)) {
+            let (mut order, mut twin) = (Order::default(), Vec::new());
+            for (add, which) in steps {
+                if add && twin.len() < SLOTS {
+                    let entry = which.index(twin.len() + 1);
+                    let slot = order.free_slot().unwrap();
+                    prop_assert!(!twin.contains(&slot));
+                    twin.insert(entry, slot);
+                    order = order.with(entry, slot);
+                } else if !twin.is_empty() {
+                    let entry = which.index(twin.len());
+                    twin.remove(entry);
+                    order = order.without(entry);
+                }
+                let slots: Vec<usize> = (0..order.len()).map(|entry| order.slot(entry)).collect();
+                prop_assert_eq!(&slots, &twin);
+                prop_assert!(order.is_sound());
+                for len in 0..twin.len() {
+                    let first = order.first(len);
+                    let slots: Vec<usize> = (0..first.len()).map(|entry| first.slot(entry)).collect();
+                    prop_assert_eq!(&slots[..], &twin[..len]);
+                }
+            }
+            prop_assert_eq!(order.free_slot().is_none(), twin.len() == SLOTS);
+        }
+
+        #[test]
+        fn a_slot_is_read_as_it_was_written(word: u16, key_len: u16, value_len: u16, apart: bool) {
+            let slot = Slot { word, key_len, value_len, apart };
+            prop_assert_eq!(Slot::decode(slot.encode()), slot);
+        }
     }
 
     #[test]
-    fn tables_and_roots_are_read_as_they_were_written() {
-        let shape = Shape::new(12, 100);
-        let words = shape.encode();
-        assert_eq!(Shape::decode(&words), Ok(shape));
-        for damage in [(0, 1), (1, 0), (2, 0), (2, 4), (2, 65 | 4 << 32)] {
-            let mut damaged = words;
-            damaged[damage.0] = damage.1;
-            assert!(Shape::decode(&damaged).is_err());
+    fn what_is_no_order_is_refused() {
+        for order in [15, 0x112, 0xe1, 0xf1] {
+            assert!(!Order(order).is_sound(), "{order:x}");
         }
-        let root = Root {
-            node: 4096,
-            levels: 3,
-        };
-        assert_eq!(Root::decode(root.encode()), Ok(root));
-        assert_eq!(Root::decode(0), Ok(Root::default()));
-        assert!(Root::decode(1 << 48).is_err() && Root::decode(u64::MAX).is_err());
+        assert!(Order(0x012).is_sound() && Order(0).is_sound());
     }
 }

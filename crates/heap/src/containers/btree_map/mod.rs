@@ -1,178 +1,179 @@
-//! A persistent ordered map: a B+ tree with leaves of a few cache lines.
+//! A persistent ordered map: a B-tree.
 //!
-//! The slots of a leaf are in no order, and a word says which of them are in use (Chen and Jin:
-//! Persistent B+-trees in non-volatile main memory, VLDB 2015). So a new entry is written into a free
-//! slot, where nobody looks, and that word makes it part of the map: its own lines, an intent and the
-//! word, with one fence; and a removal is that word alone. Everything else, as splits, is a
-//! transaction. `layout` says where things lie.
-//!
-//! Any number of threads can use a map at the same time; those that change it take turns.
+//! Any number of threads can use a map at the same time; those that change it take turns. `layout` says
+//! where things lie, `tree` how they change.
 
-mod change;
+mod cursor;
 mod iter;
 mod layout;
+mod leaf;
 mod node;
+mod old;
+mod opened;
+mod tree;
 
+use std::borrow::Borrow;
 use std::marker::PhantomData;
-use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
-
-use bytemuck::Pod;
+use std::ops::{Bound, RangeBounds};
+use std::sync::Arc;
 
 use crate::error::{Error, Result};
+use crate::guard::Guard;
 use crate::heap::Heap;
 use crate::medium::{Mapped, Medium};
+use crate::operation::Operation;
 use crate::pool::Pool;
+use crate::sink::{Contents, Sink, Source};
 
-use super::words::Source;
-use layout::{Shape, TABLE_WORDS};
-use node::{Nodes, Side, Tree};
+use super::data::{Bytewise, Key, Value, said_bytes};
 
-pub use change::Batch;
+pub use cursor::{Cursor, Entry};
 pub use iter::Range;
+pub use opened::Opened;
 
-/// The kind of a root that is a B-tree map's.
+use layout::TABLE_WORDS;
+use tree::Tree;
+
+/// The kind of a root that is an ordered map's.
 const ROOT_KIND: u16 = 4;
 
-/// A persistent map from `K` to `V`, both plain data, in the order of the keys.
-pub struct BTreeMap<K, V, M: Medium = Mapped> {
+/// A persistent map from `K` to `V`, in the order of the keys.
+///
+/// A clone, or the same name opened again, is another handle of the same map. Within a transaction it is
+/// used through [`Transaction::open`](crate::Transaction::open).
+///
+/// ```
+/// use terrace_heap::containers::BTreeMap;
+/// use terrace_heap::{Heap, Result};
+///
+/// fn main() -> Result<()> {
+///     let heap = Heap::anonymous(4 << 20)?;
+///     let users = BTreeMap::<str, u64>::open(&heap, "users")?;
+///     for (name, age) in [("carl", 40), ("anna", 30), ("anton", 50)] {
+///         users.insert(name, &age)?;
+///     }
+///     let names = |range: Vec<(String, u64)>| -> Vec<String> {
+///         range.into_iter().map(|(name, _)| name).collect()
+///     };
+///     let all = users.iter().collect::<Result<Vec<_>>>()?;
+///     assert_eq!(names(all), ["anna", "anton", "carl"]);
+///     let from_b = users.range("b"..)?.collect::<Result<Vec<_>>>()?;
+///     assert_eq!(names(from_b), ["carl"]);
+///     let with_an = users.prefix("an").rev().collect::<Result<Vec<_>>>()?;
+///     assert_eq!(names(with_an), ["anton", "anna"]);
+///     Ok(())
+/// }
+/// ```
+pub struct BTreeMap<K: ?Sized, V: ?Sized, M: Medium = Mapped> {
     heap: Heap<M>,
-    tree: Tree<K, V>,
-    /// Whoever changes the map holds off all others. How many entries there are, once they have been
-    /// counted.
-    count: RwLock<Option<u64>>,
+    tree: Arc<Tree>,
+    of: PhantomData<fn(&K) -> &V>,
 }
 
-impl<K: Pod + Ord, V: Pod, M: Medium> BTreeMap<K, V, M> {
-    /// The map of this name; it is made if there is none.
-    ///
-    /// A map that is open must not be opened again: locks are this one's own.
+impl<K: ?Sized, V: ?Sized, M: Medium> Clone for BTreeMap<K, V, M> {
+    fn clone(&self) -> Self {
+        Self {
+            heap: self.heap.clone(),
+            tree: Arc::clone(&self.tree),
+            of: PhantomData,
+        }
+    }
+}
+
+impl<K: Key + ?Sized, V: Value + ?Sized, M: Medium> BTreeMap<K, V, M> {
+    /// Opens the map of this name; it is made if there is none. One of format version 1 or 2 becomes
+    /// one of version 3, for which there must be room beside it.
     ///
     /// # Errors
     ///
     /// The root of this name is something else, or a map of other keys or values; the map is
-    /// damaged; there is no room, or a fence failed.
+    /// damaged; this thread is within a transaction; there is no room, or a fence failed.
     pub fn open(heap: &Heap<M>, name: &str) -> Result<Self> {
-        const { assert!(size_of::<K>() > 0, "keys have bytes") };
+        const { assert!(!matches!(K::BYTES, Some(0)), "keys have bytes") };
+        heap.expect_alone()?;
+        let (key, value) = (said_bytes::<K>()?, said_bytes::<V>()?);
         let place = heap.root::<[u64; TABLE_WORDS]>(name, ROOT_KIND)?;
-        let mut table = heap.read(place)?;
-        if table.is_null() {
-            let shape = Shape::new(size_of::<K>(), size_of::<V>());
-            table = heap.publish(place, &shape.encode())?;
-        }
-        let shape = Shape::decode(&heap.read(table)?)?;
-        if (shape.key_bytes as usize, shape.value_bytes as usize)
-            != (size_of::<K>(), size_of::<V>())
-        {
-            return Err(Error::usage(format!(
-                "the B-tree map {name:?} has keys of {} and values of {} bytes",
-                shape.key_bytes, shape.value_bytes
-            )));
-        }
-        Ok(Self {
+        let tree = heap.share(place.offset(), || {
+            let pool = &heap.core().space.pool;
+            let words = Tree::new_table(key, value);
+            let (mut table, mut made) = heap.find_or_make(place, |sink| {
+                sink.make(&Contents::Parts(&[bytemuck::cast_slice(&words)]))
+            })?;
+            if let Some(bytes) = old::sizes(&pool.words(table)?) {
+                if bytes != words[1] {
+                    return Err(tree::of_others(name, bytes));
+                }
+                let new = |table| Tree::new(table, &pool.geometry, Guard::new(None));
+                (table, made) = heap.convert(place, table, |sink, table| {
+                    old::convert::<K, V, _>(sink, table, &words, new)
+                })?;
+            }
+            Ok(Tree::new(table, &pool.geometry, Guard::new(made)))
+        })?;
+        let map = Self {
             heap: heap.clone(),
-            tree: Tree {
-                shape,
-                table: table.offset(),
-                of: PhantomData,
-            },
-            count: RwLock::new(None),
-        })
+            tree,
+            of: PhantomData,
+        };
+        map.read(|pool| map.tree.check(pool, name, key, value))?;
+        Ok(map)
     }
 
     /// The value of a key.
     ///
     /// # Errors
     ///
-    /// The map is damaged.
-    pub fn get(&self, key: &K) -> Result<Option<V>> {
-        let _reading = self.read();
-        self.tree.get(self.pool(), key)
+    /// This thread is within a transaction of the heap, or the map is damaged.
+    pub fn get(&self, key: &K) -> Result<Option<V::Owned>> {
+        let key = key.encode()?;
+        self.read(|pool| self.tree.get::<K, V>(pool, &key))
     }
 
-    /// Gives a key a value, durably; says which one it had. 2 lines besides its own and one fence,
+    /// Whether there is a value for a key.
+    ///
+    /// # Errors
+    ///
+    /// As [`BTreeMap::get`].
+    pub fn contains(&self, key: &K) -> Result<bool> {
+        let key = key.encode()?;
+        self.read(|pool| self.tree.contains::<K>(pool, &key))
+    }
+
+    /// Gives a key a value, durably; returns the one it had. 3 lines besides its own and one fence,
     /// unless the leaf is full.
     ///
     /// # Errors
     ///
-    /// A transaction is under way, in which only a batch is allowed; there is no room, the map is
-    /// damaged, or a fence failed.
-    pub fn insert(&self, key: &K, value: &V) -> Result<Option<V>> {
-        let mut count = self.write_alone()?;
-        let old = match self.insert_into_slot(key, value)? {
-            Some(old) => old,
-            None => self
-                .heap
-                .transaction(|tx| self.tree.insert(tx, key, value))?,
-        };
-        if let (Some(count), None) = (&mut *count, &old) {
-            *count += 1;
-        }
-        Ok(old)
+    /// The key has more than 16 KiB; this thread is within a transaction of the heap; there is no room,
+    /// the map is damaged, or a fence failed.
+    pub fn insert(&self, key: &K, value: &V) -> Result<Option<V::Owned>> {
+        let (key, value) = (key.encode()?, value.encode()?);
+        self.write(
+            |sink| self.tree.insert::<K, V, _>(sink, &key, &value),
+            |old| i64::from(old.is_none()),
+        )
     }
 
-    /// Writes an entry into a free slot of its leaf, and says what its value was; `None` if there is
-    /// no such slot.
-    fn insert_into_slot(&self, key: &K, value: &V) -> Result<Option<Option<V>>> {
-        let (tree, pool) = (&self.tree, self.pool());
-        let Some(path) = tree.descend(pool, Side::Of(key))? else {
-            return Ok(None);
-        };
-        let leaf = path.leaf;
-        let used = tree.used(pool, leaf)?;
-        if used == tree.shape.all() {
-            return Ok(None);
-        }
-        let (mut now, mut old) = (used, None);
-        if let Some(slot) = tree.find(pool, leaf, used, key)? {
-            old = Some(tree.value(pool, leaf, slot)?);
-            now &= !(1 << slot);
-        }
-        let slot = used.trailing_ones();
-        let at = tree.shape.slot(leaf, slot);
-        pool.check(at, tree.shape.stride(), "a B-tree's leaf")?;
-        let parts = [bytemuck::bytes_of(key), bytemuck::bytes_of(value)];
-        let core = self.heap.core();
-        core.fill_slot(at, &parts, &[(leaf, now | 1 << slot)])?;
-        Ok(Some(old))
-    }
-
-    /// Removes a key and its value, durably; says which one it had. 2 lines and one fence, unless
-    /// the leaf becomes empty.
+    /// Removes a key and its value, durably; returns the value. 2 lines and one fence, unless the leaf
+    /// becomes empty.
     ///
     /// # Errors
     ///
-    /// A transaction is under way, in which only a batch is allowed; the map is damaged, or a fence
-    /// failed.
-    pub fn remove(&self, key: &K) -> Result<Option<V>> {
-        let mut count = self.write_alone()?;
-        let (tree, pool) = (&self.tree, self.pool());
-        let Some(path) = tree.descend(pool, Side::Of(key))? else {
-            return Ok(None);
-        };
-        let used = tree.used(pool, path.leaf)?;
-        let Some(slot) = tree.find(pool, path.leaf, used, key)? else {
-            return Ok(None);
-        };
-        let old = match used & !(1 << slot) {
-            0 => self.heap.transaction(|tx| tree.remove(tx, key))?,
-            rest => {
-                let old = tree.value(pool, path.leaf, slot)?;
-                self.heap.core().change(&[(path.leaf, rest)], None)?;
-                Some(old)
-            }
-        };
-        if let Some(count) = &mut *count {
-            *count -= 1;
-        }
-        Ok(old)
+    /// This thread is within a transaction of the heap; the map is damaged, or a fence failed.
+    pub fn remove(&self, key: &K) -> Result<Option<V::Owned>> {
+        let key = key.encode()?;
+        self.write(
+            |sink| self.tree.remove::<K, V, _>(sink, &key),
+            |old| -i64::from(old.is_some()),
+        )
     }
 
     /// The entry with the smallest key.
     ///
     /// # Errors
     ///
-    /// The map is damaged.
-    pub fn first(&self) -> Result<Option<(K, V)>> {
+    /// As [`BTreeMap::get`].
+    pub fn first(&self) -> Result<Option<(K::Owned, V::Owned)>> {
         self.iter().next().transpose()
     }
 
@@ -180,78 +181,116 @@ impl<K: Pod + Ord, V: Pod, M: Medium> BTreeMap<K, V, M> {
     ///
     /// # Errors
     ///
-    /// The map is damaged.
-    pub fn last(&self) -> Result<Option<(K, V)>> {
-        let _reading = self.read();
-        let (tree, pool) = (&self.tree, self.pool());
-        let Some(path) = tree.descend(pool, Side::Last)? else {
-            return Ok(None);
-        };
-        let last = tree.sorted(pool, path.leaf)?.pop();
-        last.map(|(key, slot)| Ok((key, tree.value(pool, path.leaf, slot)?)))
-            .transpose()
+    /// As [`BTreeMap::get`].
+    pub fn last(&self) -> Result<Option<(K::Owned, V::Owned)>> {
+        self.iter().next_back().transpose()
     }
 
-    /// How many entries there are. The first time, and after a batch, they are counted.
+    /// All entries in the order of their keys, from either end. Each leaf is read as it is when its
+    /// turn comes, so others can change the map meanwhile.
+    pub fn iter(&self) -> Range<'_, K, V, M> {
+        let cursors = [self.cursor(), self.cursor()];
+        Range::new(cursors, (Bound::Unbounded, Bound::Unbounded))
+    }
+
+    /// The entries of which the keys are in a range, as [`BTreeMap::iter`]; none if it ends before it
+    /// begins.
     ///
     /// # Errors
     ///
-    /// The map is damaged.
+    /// A key of the range has no bytes: serde refuses it.
+    pub fn range<Q: Borrow<K>>(&self, range: impl RangeBounds<Q>) -> Result<Range<'_, K, V, M>> {
+        Ok(Range::new(
+            [self.cursor(), self.cursor()],
+            bounds_of(range)?,
+        ))
+    }
+
+    /// The entries of which the keys begin with the bytes of this one, as [`BTreeMap::iter`].
+    pub fn prefix(&self, prefix: &K) -> Range<'_, K, V, M>
+    where
+        K: Bytewise,
+    {
+        Range::new([self.cursor(), self.cursor()], bounds_of_prefix(prefix))
+    }
+
+    /// A cursor that is nowhere yet.
+    pub fn cursor(&self) -> Cursor<'_, K, V, M> {
+        Cursor::new(self, None)
+    }
+
+    /// How many entries there are. The first time they are counted.
+    ///
+    /// # Errors
+    ///
+    /// As [`BTreeMap::get`].
     pub fn len(&self) -> Result<u64> {
-        if let Some(count) = *self.read() {
-            return Ok(count);
-        }
-        let mut count = self.write();
-        let mut found = 0;
-        for leaf in self.nodes()?.leaves {
-            found += u64::from(self.tree.used(self.pool(), leaf)?.count_ones());
-        }
-        *count = Some(found);
-        Ok(found)
+        self.heap.expect_alone()?;
+        let reading = self.tree.guard.read()?;
+        self.tree.len(&self.heap.core().space.pool, reading.came)
     }
 
     /// Whether there are none.
     ///
     /// # Errors
     ///
-    /// The map is damaged.
+    /// As [`BTreeMap::get`].
     pub fn is_empty(&self) -> Result<bool> {
-        let _reading = self.read();
-        Ok(self.tree.root(self.pool())?.node == 0)
+        self.read(|pool| Ok(self.tree.root(pool)?.node == 0))
     }
 
     /// The offset of each object of the map as often as it is reached, for checks.
     ///
     /// # Errors
     ///
-    /// The map is damaged.
+    /// As [`BTreeMap::get`].
+    #[doc(hidden)]
     pub fn objects(&self) -> Result<Vec<u64>> {
-        let _reading = self.read();
-        let Nodes { inner, leaves } = self.nodes()?;
-        let objects = [self.tree.table].into_iter().chain(inner).chain(leaves);
-        Ok(objects.collect())
+        self.read(|pool| self.tree.objects(pool))
+    }
+}
+
+impl<K: ?Sized, V: ?Sized, M: Medium> BTreeMap<K, V, M> {
+    fn read<R>(&self, work: impl FnOnce(&Pool<M>) -> Result<R>) -> Result<R> {
+        self.heap.expect_alone()?;
+        let _reading = self.tree.guard.read()?;
+        work(&self.heap.core().space.pool)
     }
 
-    fn nodes(&self) -> Result<Nodes> {
-        let most = self.heap.len() / self.tree.shape.leaf_bytes();
-        self.tree.nodes(self.pool(), most)
+    /// Changes the map, after which so many entries more are there.
+    fn write<R>(
+        &self,
+        work: impl Fn(&mut Operation<M>) -> Result<R>,
+        came: impl FnOnce(&R) -> i64,
+    ) -> Result<R> {
+        self.heap.expect_alone()?;
+        let mut writing = self.tree.guard.write()?;
+        let done = self.heap.operate(&mut writing, work)?;
+        writing.came += came(&done);
+        self.tree.touch();
+        Ok(done)
     }
+}
 
-    fn read(&self) -> RwLockReadGuard<'_, Option<u64>> {
-        self.count.read().unwrap_or_else(PoisonError::into_inner)
-    }
+/// The first key and the last, as bytes.
+type Bounds = (Bound<Vec<u8>>, Bound<Vec<u8>>);
 
-    fn write(&self) -> RwLockWriteGuard<'_, Option<u64>> {
-        self.count.write().unwrap_or_else(PoisonError::into_inner)
-    }
+/// The bounds of a range.
+fn bounds_of<K: Key + ?Sized, Q: Borrow<K>>(range: impl RangeBounds<Q>) -> Result<Bounds> {
+    let bytes = |bound: Bound<&Q>| {
+        let encode = |key: &Q| Ok(key.borrow().encode()?.into_owned());
+        Ok::<_, Error>(match bound {
+            Bound::Included(key) => Bound::Included(encode(key)?),
+            Bound::Excluded(key) => Bound::Excluded(encode(key)?),
+            Bound::Unbounded => Bound::Unbounded,
+        })
+    };
+    Ok((bytes(range.start_bound())?, bytes(range.end_bound())?))
+}
 
-    /// As `write`, for what is no part of a transaction.
-    fn write_alone(&self) -> Result<RwLockWriteGuard<'_, Option<u64>>> {
-        self.heap.expect_no_transaction("a B-tree map")?;
-        Ok(self.write())
-    }
-
-    fn pool(&self) -> &Pool<M> {
-        &self.heap.core().space.pool
-    }
+/// The bounds of all keys that begin as this one does.
+fn bounds_of_prefix<K: Bytewise + ?Sized>(prefix: &K) -> Bounds {
+    let prefix = prefix.as_key_bytes();
+    let end = iter::above_all(prefix).map_or(Bound::Unbounded, Bound::Excluded);
+    (Bound::Included(prefix.to_vec()), end)
 }

@@ -1,231 +1,284 @@
-//! Leaves and inner nodes, and the way from the root to a leaf.
+//! Reading nodes: the way from the root to a leaf, and entries.
 
-use std::marker::PhantomData;
+use std::cmp::Ordering;
 
-use bytemuck::Pod;
+use crate::error::Result;
+use crate::sink::Source;
 
-use crate::error::{Error, Result};
-
-use super::Source;
-use super::layout::{Root, Shape, root_at};
-
-/// Where a tree lies, and of what shape it is.
-#[derive(Clone, Copy)]
-pub(super) struct Tree<K, V> {
-    pub shape: Shape,
-    /// Offset of the table.
-    pub table: u64,
-    pub of: PhantomData<fn() -> (K, V)>,
-}
+use super::super::apart::Apart;
+use super::super::data::Key;
+use super::layout::{APART_BYTES, HEAD_BYTES, HEAD_WORDS, Head, Root, Slot, damaged, root_at};
+use super::tree::Tree;
 
 /// Which leaf is meant.
 #[derive(Clone, Copy)]
-pub(super) enum Side<'k, K> {
+pub(super) enum Side<'k> {
     /// That of the smallest keys.
     First,
     /// That in which a key is, or would be.
-    Of(&'k K),
+    Of(&'k [u8]),
     /// That of the largest keys.
     Last,
 }
 
 /// The way to a leaf.
+#[derive(Clone, Default)]
 pub(super) struct Path {
     /// Inner nodes from the root on, and which child of each is meant.
-    pub steps: Vec<(u64, u64)>,
-    pub leaf: u64,
-    /// Where the smallest key lies that is to the right of the leaf's.
-    pub upper: Option<u64>,
+    pub steps: Vec<(Head, usize)>,
 }
 
-/// An inner node.
-pub(super) struct Inner<K> {
-    pub children: Vec<u64>,
-    /// Those between the children.
-    pub keys: Vec<K>,
+/// An entry as it is taken out of a node, to go to another one.
+#[derive(Clone, Debug)]
+pub(super) struct Entry {
+    pub key: Vec<u8>,
+    /// Its value, or where that lies apart.
+    pub value: Vec<u8>,
+    pub apart: bool,
 }
 
-/// All nodes of a tree.
-#[derive(Default)]
-pub(super) struct Nodes {
-    pub inner: Vec<u64>,
-    pub leaves: Vec<u64>,
+impl Entry {
+    /// Bytes that it takes in a node.
+    pub fn bytes(&self) -> u64 {
+        (self.key.len().next_multiple_of(8) + self.value.len().next_multiple_of(8)) as u64
+    }
 }
 
-impl<K: Pod + Ord, V: Pod> Tree<K, V> {
+impl Tree {
     pub fn root(&self, source: &impl Source) -> Result<Root> {
-        Root::decode(source.get(root_at(self.table))?)
+        Root::decode(source.word(root_at(self.table))?)
     }
 
-    /// The way to a leaf; none in an empty tree.
-    pub fn descend(&self, source: &impl Source, to: Side<K>) -> Result<Option<Path>> {
+    /// A node, with so many levels of nodes below it.
+    ///
+    /// # Errors
+    ///
+    /// It is damaged.
+    #[inline]
+    pub fn head(&self, source: &impl Source, at: u64, level: u8) -> Result<Head> {
+        let head = Head::decode(at, level, &source.words::<HEAD_WORDS>(at)?)?;
+        let end = at.saturating_add(head.bytes);
+        match end <= source.bytes() && head.bytes >= HEAD_BYTES {
+            true => Ok(head),
+            false => Err(damaged(at)),
+        }
+    }
+
+    /// The way to a leaf, and the leaf; none in an empty tree.
+    ///
+    /// # Errors
+    ///
+    /// The tree is damaged.
+    #[inline]
+    pub fn descend<K: Key + ?Sized>(
+        &self,
+        source: &impl Source,
+        to: Side,
+    ) -> Result<Option<(Path, Head)>> {
         let root = self.root(source)?;
-        let mut path = Path {
-            steps: Vec::new(),
-            leaf: root.node,
-            upper: None,
-        };
-        for _ in 0..root.levels {
-            let node = path.leaf;
-            let count = self.count(source, node)?;
+        if root.node == 0 {
+            return Ok(None);
+        }
+        let mut steps = Vec::with_capacity(root.levels.into());
+        let mut at = root.node;
+        for level in (1..=root.levels as u8).rev() {
+            let head = self.head(source, at, level)?;
             let child = match to {
                 Side::First => 0,
-                Side::Of(key) => self.child_of(source, node, count, key)?,
-                Side::Last => count - 1,
+                Side::Of(key) => self.child_of::<K>(source, &head, key)?,
+                Side::Last => head.order.len() - 1,
             };
-            if child < count - 1 {
-                path.upper = Some(self.shape.key(node, child));
-            }
-            path.steps.push((node, child));
-            path.leaf = self.child(source, node, child)?;
+            at = self.child(source, &head, child)?;
+            steps.push((head, child));
         }
-        Ok((root.node != 0).then_some(path))
+        let leaf = self.head(source, at, 0)?;
+        Ok(Some((Path { steps }, leaf)))
     }
 
-    /// Children of an inner node.
-    fn count(&self, source: &impl Source, node: u64) -> Result<u64> {
-        let count: u64 = source.get(node)?;
-        match (1..=u64::from(self.shape.children)).contains(&count) {
-            true => Ok(count),
-            false => Err(damaged(node)),
+    /// The leaf in which a key is, or would be.
+    ///
+    /// # Errors
+    ///
+    /// The tree is damaged.
+    #[inline]
+    pub fn leaf_of<K: Key + ?Sized>(
+        &self,
+        source: &impl Source,
+        key: &[u8],
+    ) -> Result<Option<Head>> {
+        let root = self.root(source)?;
+        if root.node == 0 {
+            return Ok(None);
         }
+        let mut at = root.node;
+        for level in (1..=root.levels as u8).rev() {
+            let head = self.head(source, at, level)?;
+            let child = self.child_of::<K>(source, &head, key)?;
+            at = self.child(source, &head, child)?;
+        }
+        let leaf = self.head(source, at, 0)?;
+        // Half of the keys are compared with, one after the other: better to wait for all at once.
+        for entry in 0..leaf.order.len() {
+            source.prefetch(leaf.at + leaf.entry(entry).key_at(), 8);
+        }
+        Ok(Some(leaf))
     }
 
-    fn child(&self, source: &impl Source, node: u64, child: u64) -> Result<u64> {
-        match source.get(self.shape.child(node, child))? {
-            0 => Err(damaged(node)),
+    /// Where the pointer to a child lies.
+    pub fn child_at(&self, head: &Head, child: usize) -> u64 {
+        head.at + head.entry(child).value_at()
+    }
+
+    /// The offset of a child.
+    ///
+    /// # Errors
+    ///
+    /// The node is damaged.
+    #[inline]
+    pub fn child(&self, source: &impl Source, head: &Head, child: usize) -> Result<u64> {
+        let slot = head.entry(child);
+        if slot.value_len != 8 || slot.apart {
+            return Err(damaged(head.at));
+        }
+        match source.word(self.child_at(head, child))? {
+            0 => Err(damaged(head.at)),
             at => Ok(at),
         }
     }
 
-    /// The child in which a key is: behind as many keys as are not above it.
-    fn child_of(&self, source: &impl Source, node: u64, count: u64, key: &K) -> Result<u64> {
-        let (mut low, mut high) = (0, count - 1);
+    /// The child in which a key is: the last of which the key is not above it.
+    #[inline]
+    fn child_of<K: Key + ?Sized>(
+        &self,
+        source: &impl Source,
+        head: &Head,
+        key: &[u8],
+    ) -> Result<usize> {
+        let (mut low, mut high) = (1, head.order.len());
         while low < high {
             let middle = low.midpoint(high);
-            match source.get::<K>(self.shape.key(node, middle))? <= *key {
-                true => low = middle + 1,
-                false => high = middle,
+            match self.compare::<K>(source, head, middle, key)? {
+                Ordering::Greater => high = middle,
+                _ => low = middle + 1,
             }
         }
-        Ok(low)
+        Ok(low - 1)
     }
 
-    /// Which slots of a leaf are in use.
-    pub fn used(&self, source: &impl Source, leaf: u64) -> Result<u64> {
-        let used: u64 = source.get(leaf)?;
-        match used & !self.shape.all() {
-            0 => Ok(used),
-            _ => Err(damaged(leaf)),
-        }
-    }
-
-    /// The slot in which a key is.
-    pub fn find(&self, source: &impl Source, leaf: u64, used: u64, key: &K) -> Result<Option<u32>> {
-        for slot in bits(used) {
-            if source.get::<K>(self.shape.slot(leaf, slot))? == *key {
-                return Ok(Some(slot));
+    /// The entry of a leaf that has a key; otherwise the one before which it would be.
+    ///
+    /// # Errors
+    ///
+    /// The leaf is damaged.
+    #[inline]
+    pub fn find<K: Key + ?Sized>(
+        &self,
+        source: &impl Source,
+        leaf: &Head,
+        key: &[u8],
+    ) -> Result<std::result::Result<usize, usize>> {
+        let (mut low, mut high) = (0, leaf.order.len());
+        while low < high {
+            let middle = low.midpoint(high);
+            match self.compare::<K>(source, leaf, middle, key)? {
+                Ordering::Less => low = middle + 1,
+                Ordering::Equal => return Ok(Ok(middle)),
+                Ordering::Greater => high = middle,
             }
         }
-        Ok(None)
+        Ok(Err(low))
     }
 
-    pub fn value_at(&self, leaf: u64, slot: u32) -> u64 {
-        let slot = self.shape.slot(leaf, slot);
-        slot.saturating_add(self.shape.key_stride())
-    }
-
-    pub fn value(&self, source: &impl Source, leaf: u64, slot: u32) -> Result<V> {
-        source.get(self.value_at(leaf, slot))
-    }
-
-    /// Keys of a leaf and the slots in which they are, ascending.
-    pub fn sorted(&self, source: &impl Source, leaf: u64) -> Result<Vec<(K, u32)>> {
-        let key = |slot| Ok((source.get::<K>(self.shape.slot(leaf, slot))?, slot));
-        let mut keys: Vec<_> = bits(self.used(source, leaf)?)
-            .map(key)
-            .collect::<Result<_>>()?;
-        keys.sort_unstable();
-        Ok(keys)
-    }
-
-    /// A slot's bytes.
-    pub fn entry(&self, key: &K, value: &V) -> Vec<u8> {
-        let mut bytes = bytemuck::bytes_of(key).to_vec();
-        bytes.resize(self.shape.key_stride() as usize, 0);
-        bytes.extend_from_slice(bytemuck::bytes_of(value));
-        bytes.resize(self.shape.stride() as usize, 0);
-        bytes
-    }
-
-    /// The bytes of a leaf with these entries, at least one.
-    pub fn leaf(&self, entries: &[(K, V)]) -> Vec<u8> {
-        let used = u64::MAX >> (64 - entries.len());
-        let mut bytes = used.to_le_bytes().to_vec();
-        bytes.resize(self.shape.slot(0, 0) as usize, 0);
-        for (key, value) in entries {
-            bytes.extend(self.entry(key, value));
+    /// How the key of an entry compares with another one.
+    #[inline]
+    fn compare<K: Key + ?Sized>(
+        &self,
+        source: &impl Source,
+        head: &Head,
+        entry: usize,
+        key: &[u8],
+    ) -> Result<Ordering> {
+        let slot = head.entry(entry);
+        let (at, len) = (head.at + slot.key_at(), usize::from(slot.key_len));
+        if K::BYTEWISE {
+            return compare_bytes(source, at, len, key);
         }
-        bytes.resize(self.shape.leaf_bytes() as usize, 0);
-        bytes
+        if let Some(bytes) = K::BYTES.filter(|&bytes| bytes <= 64) {
+            let mut stored = [0; 64];
+            let stored = &mut stored[..(bytes as usize).min(len)];
+            source.load_bytes(at, stored)?;
+            return Ok(K::compare(stored, key));
+        }
+        let mut stored = vec![0; len];
+        source.load_bytes(at, &mut stored)?;
+        Ok(K::compare(&stored, key))
     }
 
-    pub fn inner(&self, source: &impl Source, node: u64) -> Result<Inner<K>> {
-        let count = self.count(source, node)?;
-        let children = (0..count).map(|child| self.child(source, node, child));
-        let keys = (0..count - 1).map(|child| source.get(self.shape.key(node, child)));
-        Ok(Inner {
-            children: children.collect::<Result<_>>()?,
-            keys: keys.collect::<Result<_>>()?,
-        })
+    /// The key of an entry.
+    ///
+    /// # Errors
+    ///
+    /// It is not in the pool.
+    pub fn key_of(&self, source: &impl Source, head: &Head, entry: usize) -> Result<Vec<u8>> {
+        let slot = head.entry(entry);
+        let mut key = vec![0; slot.key_len.into()];
+        source.load_bytes(head.at + slot.key_at(), &mut key)?;
+        Ok(key)
     }
 
-    /// The bytes of an inner node.
-    pub fn inner_image(&self, inner: &Inner<K>) -> Vec<u8> {
-        let mut bytes = vec![0; self.shape.inner_bytes() as usize];
-        let mut put = |at: u64, part: &[u8]| {
-            bytes[at as usize..][..part.len()].copy_from_slice(part);
-        };
-        put(0, &inner.children.len().to_le_bytes());
-        for (i, child) in (0..).zip(&inner.children) {
-            put(self.shape.child(0, i), &child.to_le_bytes());
-        }
-        for (i, key) in (0..).zip(&inner.keys) {
-            put(self.shape.key(0, i), bytemuck::bytes_of(key));
-        }
-        bytes
+    /// All entries of a node.
+    ///
+    /// # Errors
+    ///
+    /// They are not in the pool.
+    pub fn entries(&self, source: &impl Source, head: &Head) -> Result<Vec<Entry>> {
+        let entries = (0..head.order.len()).map(|entry| {
+            let slot = head.entry(entry);
+            let mut value = vec![0; slot.value_len.into()];
+            source.load_bytes(head.at + slot.value_at(), &mut value)?;
+            Ok(Entry {
+                key: self.key_of(source, head, entry)?,
+                value,
+                apart: slot.apart,
+            })
+        });
+        entries.collect()
     }
 
-    /// All nodes, of which there are at most so many.
-    pub fn nodes(&self, source: &impl Source, most: u64) -> Result<Nodes> {
-        let root = self.root(source)?;
-        let mut nodes = Nodes::default();
-        let mut level: Vec<u64> = (root.node != 0).then_some(root.node).into_iter().collect();
-        for _ in 0..root.levels {
-            let mut below = Vec::new();
-            for &node in &level {
-                below.extend(self.inner(source, node)?.children);
-                if below.len() as u64 > most {
-                    return Err(damaged(node));
-                }
-            }
-            nodes.inner.append(&mut level);
-            level = below;
+    /// The value of an entry that lies apart.
+    ///
+    /// # Errors
+    ///
+    /// The node is damaged.
+    pub fn apart(&self, source: &impl Source, head: &Head, slot: Slot) -> Result<Option<Apart>> {
+        if !slot.apart {
+            return Ok(None);
         }
-        nodes.leaves = level;
-        Ok(nodes)
+        let [at, len] = source.words(head.at + slot.value_at())?;
+        match usize::from(slot.value_len) == APART_BYTES && len <= source.bytes() {
+            true => Ok(Some(Apart {
+                at,
+                len,
+                part: self.part,
+            })),
+            false => Err(damaged(head.at)),
+        }
     }
 }
 
-/// The numbers of the bits that are 1.
-fn bits(mut word: u64) -> impl Iterator<Item = u32> {
-    std::iter::from_fn(move || {
-        let bit = (word != 0).then(|| word.trailing_zeros())?;
-        word &= word - 1;
-        Some(bit)
-    })
-}
-
-fn damaged(node: u64) -> Error {
-    Error::damaged(format!("a B-tree is damaged: its node at {node} is"))
+/// How bytes of a pool compare with others, in the order of bytes.
+#[inline]
+fn compare_bytes(source: &impl Source, at: u64, len: usize, key: &[u8]) -> Result<Ordering> {
+    let both = len.min(key.len());
+    for (at, part) in (at..).step_by(8).zip(key[..both].chunks(8)) {
+        let stored = source.word(at)?.swap_bytes();
+        let mut other = [0; 8];
+        other[..part.len()].copy_from_slice(part);
+        let shift = 64 - 8 * part.len() as u32;
+        let (stored, other) = (stored >> shift, u64::from_be_bytes(other) >> shift);
+        if stored != other {
+            return Ok(stored.cmp(&other));
+        }
+    }
+    Ok(len.cmp(&key.len()))
 }

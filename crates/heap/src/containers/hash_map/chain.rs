@@ -2,68 +2,15 @@
 
 use crate::error::{Error, Result};
 use crate::layout::{FIELD_BITS, FIELD_MAX};
-use crate::medium::{LINE_BYTES, Medium};
-use crate::pool::Pool;
-use crate::ptr::Ptr;
-use crate::transaction::Transaction;
+use crate::sink::Source;
 
-use super::table::{SLOTS, tag_of};
+use super::layout::{SLOTS, tag_of};
+
+/// The words of a line.
+pub(super) const LINE_WORDS: usize = SLOTS + 1;
 
 /// No chain is that long unless it is damaged: a map grows long before.
 pub(super) const MAX_CHAIN: usize = 1 << 16;
-
-/// Words of a pool, as a thread or a transaction sees them.
-pub(super) trait Words {
-    /// One word.
-    fn word(&self, offset: u64) -> Result<u64>;
-    /// A line.
-    fn line(&self, offset: u64) -> Result<[u64; SLOTS + 1]>;
-    /// Whether these words are the same.
-    fn equal(&self, offset: u64, words: &[u8]) -> Result<bool>;
-}
-
-impl<M: Medium> Words for Pool<M> {
-    #[inline]
-    fn word(&self, offset: u64) -> Result<u64> {
-        self.check(offset, 8, "a hash map")?;
-        Ok(self.medium.load_word(offset))
-    }
-
-    #[inline]
-    fn line(&self, offset: u64) -> Result<[u64; SLOTS + 1]> {
-        self.check(offset, LINE_BYTES, "a hash map")?;
-        Ok(self.load_words(offset))
-    }
-
-    #[inline]
-    fn equal(&self, offset: u64, bytes: &[u8]) -> Result<bool> {
-        self.check(offset, bytes.len() as u64, "a hash map's entry")?;
-        let (words, rest) = bytes.as_chunks::<8>();
-        for (at, word) in (offset..).step_by(8).zip(words) {
-            if self.medium.load_word(at) != u64::from_le_bytes(*word) {
-                return Ok(false);
-            }
-        }
-        let at = offset + words.len() as u64 * 8;
-        Ok(rest.is_empty() || self.medium.load_word(at) == crate::checksum::padded(rest))
-    }
-}
-
-impl<M: Medium> Words for Transaction<'_, M> {
-    fn word(&self, offset: u64) -> Result<u64> {
-        self.read(Ptr::at(offset))
-    }
-
-    fn line(&self, offset: u64) -> Result<[u64; SLOTS + 1]> {
-        self.read(Ptr::at(offset))
-    }
-
-    fn equal(&self, offset: u64, bytes: &[u8]) -> Result<bool> {
-        let mut found = vec![0; bytes.len()];
-        self.read_bytes(offset, &mut found)?;
-        Ok(found == bytes)
-    }
-}
 
 /// Where an entry is, or could be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,17 +34,23 @@ pub(super) enum Search {
     },
 }
 
-/// Looks for a key, of which the bytes follow the first word of an entry.
+/// Looks for the entry of a hash that `is_it`.
 ///
 /// Which slots are full is not branched on: it cannot be predicted, so that nothing that follows
-/// would begin before the line is there.
+/// would begin before the line is there. The line is loaded to where it stays: the processor waits
+/// long for a copy, two words at a time, of what it has stored a word at a time.
 #[inline]
-pub(super) fn search(words: &impl Words, line: u64, hash: u64, key: &[u8]) -> Result<Search> {
+pub(super) fn search(
+    source: &impl Source,
+    first: u64,
+    hash: u64,
+    is_it: impl Fn(u64) -> Result<bool>,
+) -> Result<Search> {
     let tag = u64::from(tag_of(hash));
     let mut room = None;
-    let mut at = line;
+    let (mut at, mut line) = (first, [0; LINE_WORDS]);
     for _ in 0..MAX_CHAIN {
-        let line = words.line(at)?;
+        source.load(at, &mut line)?;
         let (mut same, mut empty) = (0u32, 0u32);
         for (i, &slot) in line[..SLOTS].iter().enumerate() {
             same |= u32::from(slot >> FIELD_BITS == tag) << i;
@@ -107,7 +60,7 @@ pub(super) fn search(words: &impl Words, line: u64, hash: u64, key: &[u8]) -> Re
         while same != 0 {
             let i = same.trailing_zeros() as usize;
             let (slot, entry) = (at + i as u64 * 8, line[i] & FIELD_MAX);
-            if words.equal(entry + 8, key)? {
+            if is_it(entry)? {
                 return Ok(Search::Found { slot, entry });
             }
             same &= same - 1;
@@ -121,7 +74,7 @@ pub(super) fn search(words: &impl Words, line: u64, hash: u64, key: &[u8]) -> Re
         }
         at = line[SLOTS];
     }
-    Err(too_long(line))
+    Err(too_long(first))
 }
 
 /// What a line and those behind it hold.
@@ -134,10 +87,10 @@ pub(super) struct Chain {
 }
 
 /// How many slots are full in a line and those behind it.
-pub(super) fn count(words: &impl Words, line: u64) -> Result<u64> {
+pub(super) fn count(source: &impl Source, line: u64) -> Result<u64> {
     let (mut at, mut found) = (line, 0);
     for _ in 0..MAX_CHAIN {
-        let line = words.line(at)?;
+        let line = source.words::<LINE_WORDS>(at)?;
         found += line[..SLOTS].iter().filter(|&&slot| slot != 0).count() as u64;
         if line[SLOTS] == 0 {
             return Ok(found);
@@ -149,10 +102,10 @@ pub(super) fn count(words: &impl Words, line: u64) -> Result<u64> {
 
 impl Chain {
     /// Adds all that is in a line and behind it.
-    pub fn add(&mut self, words: &impl Words, line: u64) -> Result<()> {
+    pub fn add(&mut self, source: &impl Source, line: u64) -> Result<()> {
         let mut at = line;
         for _ in 0..MAX_CHAIN {
-            let line = words.line(at)?;
+            let line = source.words::<LINE_WORDS>(at)?;
             self.slots
                 .extend(line[..SLOTS].iter().filter(|&&slot| slot != 0));
             if line[SLOTS] == 0 {

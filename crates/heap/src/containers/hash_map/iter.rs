@@ -1,109 +1,156 @@
 //! All entries, group by group.
 
-use bytemuck::Pod;
+use std::sync::Arc;
 
 use crate::error::Result;
 use crate::layout::FIELD_MAX;
 use crate::medium::{LINE_BYTES, Medium, WORD_BYTES};
+use crate::sink::Source;
+use crate::transaction::Transaction;
 
+use super::super::data::Value;
 use super::HashMap;
 use super::chain::Chain;
-use super::table::{GROUP_BYTES, LINES};
+use super::layout::{GROUP_BYTES, LINES};
+use super::table::Table;
 
 /// All entries of a map; see [`HashMap::iter`].
-pub struct Iter<'m, K, V, M: Medium> {
-    map: &'m HashMap<K, V, M>,
+pub struct Iter<'m, K: Value + ?Sized, V: Value + ?Sized, M: Medium> {
+    from: From<'m, K, V, M>,
+    table: Arc<Table>,
     /// The next group.
     group: u64,
     /// What the last group held.
     chain: Chain,
     /// Its entries that are still to come, the next one last.
-    entries: Vec<(K, V)>,
+    entries: Vec<(K::Owned, V::Owned)>,
 }
 
-impl<K: Pod, V: Pod, M: Medium> HashMap<K, V, M> {
-    /// All entries, in no order. Each group is read as it is when its turn comes; while others change
-    /// the map, one that is split meanwhile may show an entry twice.
-    pub fn iter(&self) -> Iter<'_, K, V, M> {
-        Iter {
-            map: self,
-            group: 0,
-            chain: Chain::default(),
-            entries: Vec::new(),
-        }
-    }
+/// Where entries are read.
+enum From<'m, K: ?Sized, V: ?Sized, M: Medium> {
+    /// The pool, group by group under its guard.
+    Map(&'m HashMap<K, V, M>),
+    /// A transaction that holds all guards.
+    Transaction(&'m Transaction<'m, M>),
+}
 
-    /// The offset of each object of the map as often as it is reached, for checks.
+impl Table {
+    /// The offset of each object of the map as often as it is reached, for checks. All guards are
+    /// held.
     ///
     /// # Errors
     ///
     /// The map is damaged.
-    pub fn objects(&self) -> Result<Vec<u64>> {
-        let _reading = self.stripes.read_all();
-        let segments = self.segments.iter();
-        let segments = segments.map(|at| at.load(std::sync::atomic::Ordering::Acquire));
-        let mut objects = vec![self.table];
-        objects.extend(segments.filter(|&at| at != 0));
+    pub fn objects(&self, source: &impl Source) -> Result<Vec<u64>> {
+        let mut objects = vec![self.at];
+        let mut pages = Vec::new();
+        for segment in 0..self.shape.segments() {
+            if let super::layout::Pointer::InPage { page, .. } = self.shape.pointer(segment) {
+                match source.word(self.at + page)? {
+                    0 => break,
+                    at if pages.last() != Some(&at) => pages.push(at),
+                    _ => {}
+                }
+            }
+            match self.segment_at(source, segment)? {
+                0 => break,
+                at => objects.push(at),
+            }
+        }
+        objects.extend(pages);
         let mut found = Chain::default();
         for group in 0..self.groups() {
             found.clear();
-            self.add_group(group, &mut found)?;
-            objects.extend(found.slots.iter().map(|slot| slot & FIELD_MAX));
+            self.add_group(source, group, &mut found)?;
+            for slot in &found.slots {
+                let entry = self.entries.read(source, slot & FIELD_MAX)?;
+                objects.extend(entry.objects(source)?);
+            }
             objects.extend(&found.links);
         }
         Ok(objects)
     }
 
     /// Adds what the lines of a group hold.
-    fn add_group(&self, group: u64, found: &mut Chain) -> Result<()> {
+    fn add_group(&self, source: &impl Source, group: u64, found: &mut Chain) -> Result<()> {
         let first = self.group(group);
-        (0..LINES).try_for_each(|line| found.add(self.pool(), first + line * LINE_BYTES))
+        (0..LINES).try_for_each(|line| found.add(source, first + line * LINE_BYTES))
     }
 
-    /// Has the processor fetch the entries of a group, as far as can be said without its stripe.
-    fn prefetch_entries(&self, group: u64) {
-        let (pool, first) = (self.pool(), self.group(group));
+    /// Has the processor fetch the entries of a group, as far as can be said without its guard.
+    fn prefetch_entries(&self, source: &impl Source, group: u64) {
+        let first = self.group(group);
         for at in (first..first + GROUP_BYTES).step_by(WORD_BYTES as usize) {
-            let slot = pool.medium.load_word(at);
-            if slot != 0 {
-                pool.medium.prefetch(slot & FIELD_MAX, self.entry_bytes());
+            if let Ok(slot @ 1..) = source.word(at) {
+                source.prefetch(slot & FIELD_MAX, self.entries.usual_bytes());
             }
         }
     }
 }
 
-impl<K: Pod, V: Pod, M: Medium> Iter<'_, K, V, M> {
+impl<'m, K: Value + ?Sized, V: Value + ?Sized, M: Medium> Iter<'m, K, V, M> {
+    pub(super) fn of_map(map: &'m HashMap<K, V, M>) -> Self {
+        Self::new(From::Map(map), Arc::clone(&map.table))
+    }
+
+    pub(super) fn of_transaction(tx: &'m Transaction<'m, M>, table: &Arc<Table>) -> Self {
+        Self::new(From::Transaction(tx), Arc::clone(table))
+    }
+
+    fn new(from: From<'m, K, V, M>, table: Arc<Table>) -> Self {
+        Self {
+            from,
+            table,
+            group: 0,
+            chain: Chain::default(),
+            entries: Vec::new(),
+        }
+    }
+
     /// Reads the next group, while the entries of the one behind it are fetched.
     fn read_group(&mut self) -> Result<()> {
-        let (map, group) = (self.map, self.group);
+        let group = self.group;
         self.group += 1;
-        if self.group < map.groups() {
-            map.prefetch_entries(self.group);
+        match self.from {
+            From::Transaction(tx) => self.read_from(&tx, group),
+            From::Map(map) => {
+                map.heap.expect_alone()?;
+                let pool = map.pool();
+                if self.group < self.table.groups() {
+                    self.table.prefetch_entries(pool, self.group);
+                }
+                let _reading = map.table.guards()[self.table.number(group)].read()?;
+                self.read_from(pool, group)
+            }
         }
-        let _reading = map.stripes.read(group);
+    }
+
+    fn read_from(&mut self, source: &impl Source, group: u64) -> Result<()> {
         self.chain.clear();
-        map.add_group(group, &mut self.chain)?;
+        self.table.add_group(source, group, &mut self.chain)?;
         for slot in self.chain.slots.iter().rev() {
-            let entry = slot & FIELD_MAX;
-            self.entries.push((map.key(entry)?, map.value(entry)?));
+            let entry = self.table.entries.read(source, slot & FIELD_MAX)?;
+            self.entries
+                .push((entry.key::<K>(source)?, entry.value::<V>(source)?));
         }
         Ok(())
     }
 }
 
-impl<K: Pod, V: Pod, M: Medium> Iterator for Iter<'_, K, V, M> {
-    type Item = Result<(K, V)>;
+impl<K: Value + ?Sized, V: Value + ?Sized, M: Medium> Iterator for Iter<'_, K, V, M> {
+    type Item = Result<(K::Owned, V::Owned)>;
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
             if let Some(entry) = self.entries.pop() {
                 return Some(Ok(entry));
             }
-            if self.group >= self.map.groups() {
+            if self.group >= self.table.groups() {
                 return None;
             }
             if let Err(error) = self.read_group() {
                 self.entries.clear();
+                self.group = u64::MAX;
                 return Some(Err(error));
             }
         }

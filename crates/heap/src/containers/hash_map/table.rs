@@ -1,227 +1,383 @@
-//! Where things lie: the table, its groups, and how a hash finds its group (linear hashing).
-//!
-//! The table is an object of 1 KiB: magic, sizes of key and value, seed, logarithm of the first
-//! groups, number of groups, and from word 8 on a directory of segments. The first segment holds as
-//! many groups as the table began with, each further one as many as all before it, up to
-//! [`MAX_SEGMENT`]. A group is 4 lines, a line 7 slots and a pointer to another line, for those that
-//! have no room: 0, or an object of 64 bytes. A slot is 0 or the offset of an entry with 16 bits of
-//! its hash above.
-//!
-//! Bits of a hash: the lowest find the group, bits 12 to 27 are those in the slot, bits 30 and 31
-//! find the line.
+//! The table of a map: what all its handles share in DRAM, and its operations over any source and sink.
 
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::checksum::Checksum;
 use crate::error::{Error, Result};
+use crate::guard::{Guard, Writing};
+use crate::heap::Heap;
+use crate::lane::own::Stamp;
 use crate::layout::FIELD_BITS;
-use crate::medium::LINE_BYTES;
+use crate::medium::{LINE_BYTES, Medium};
+use crate::sink::{Contents, Sink, Source};
+use crate::transaction::held::Guarded;
 
-/// "TERRHASH".
-pub(super) const MAGIC: u64 = u64::from_le_bytes(*b"TERRHASH");
-/// Words of a table.
-pub(super) const TABLE_WORDS: usize = 128;
-/// Word in which the number of groups is.
-pub(super) const GROUPS_WORD: u64 = 4;
-/// Word with which the directory begins.
-const DIRECTORY_WORD: u64 = 8;
-/// Segments that a directory has room for.
-pub(super) const SEGMENTS: usize = TABLE_WORDS - DIRECTORY_WORD as usize;
-/// Logarithm of the most groups of a segment: 256 MiB.
-const MAX_SEGMENT: u32 = 20;
+use super::super::data::Value;
+use super::chain::{LINE_WORDS, Search, count, search};
+use super::entry::{Entries, Entry};
+use super::layout::{
+    FULL, GROUP_BYTES, LINES, Pointer, SLOTS, Shape, TABLE_WORDS, group_of, line_of, tag_of,
+};
 
-/// Lines of a group.
-pub(super) const LINES: u64 = 4;
-/// Bytes of a group.
-pub(super) const GROUP_BYTES: u64 = LINES * LINE_BYTES;
-/// Slots of a line; the word behind them points to another line.
-pub(super) const SLOTS: usize = 7;
-/// Entries in a group, on average, at which the table grows: half of its slots, so that one line of
-/// ten is full.
-pub(super) const FULL: u64 = 14;
+/// The most guards of a map.
+const MAX_GUARDS: u64 = 1024;
+/// Groups that are looked at to guess how many entries a map has.
+const SAMPLE: u64 = 64;
+/// Segments of a leaf of [`Segments`].
+const LEAF: usize = 1 << 10;
 
-/// The lowest bit of the hash in a slot.
-const TAG_AT: u32 = 12;
-/// The lowest bit that finds the line.
-const LINE_AT: u32 = 30;
-
-/// What never changes about a table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Shape {
-    pub key_bytes: u32,
-    pub value_bytes: u32,
-    pub seed: u64,
-    /// Logarithm of the groups that the table began with.
-    pub first: u32,
+/// The table of a map.
+pub(super) struct Table {
+    /// Its offset.
+    pub at: u64,
+    pub shape: Shape,
+    pub entries: Entries,
+    segments: Segments,
+    /// Changed only by who grows the map and holds the guards of the groups that are split.
+    groups: AtomicU64,
+    /// Each is of the groups whose numbers end with the same bits, so that a group and the one that it
+    /// splits off have the same.
+    guards: Box<[Guard]>,
+    /// Of the table itself; held by who grows the map.
+    pub growth: Guard,
+    /// About how many entries each guard had when the map was opened.
+    guess: i64,
+    /// Entries that there were when the heap was opened.
+    base: OnceLock<i64>,
 }
 
-/// Where a group lies.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Position {
-    pub segment: usize,
-    pub within: u64,
-}
+/// Offsets of segments, 0 for those that are not there.
+struct Segments(Box<[OnceLock<Box<[AtomicU64]>>]>);
 
-impl Shape {
-    /// A table without segments.
-    pub fn encode(&self) -> [u64; TABLE_WORDS] {
-        let mut words = [0; TABLE_WORDS];
-        words[0] = MAGIC;
-        words[1] = u64::from(self.key_bytes) | u64::from(self.value_bytes) << 32;
-        words[2] = self.seed;
-        words[3] = u64::from(self.first);
-        words[GROUPS_WORD as usize] = 1 << self.first;
-        words
+impl Segments {
+    fn new(count: usize) -> Self {
+        Self((0..count.div_ceil(LEAF)).map(|_| OnceLock::new()).collect())
     }
 
-    /// What the words of a table say, and how many groups it has.
+    #[inline]
+    fn get(&self, segment: usize) -> u64 {
+        let leaf = self.0[segment / LEAF].get();
+        leaf.map_or(0, |leaf| leaf[segment % LEAF].load(Ordering::Acquire))
+    }
+
+    fn set(&self, segment: usize, at: u64) {
+        let leaf =
+            self.0[segment / LEAF].get_or_init(|| (0..LEAF).map(|_| AtomicU64::new(0)).collect());
+        leaf[segment % LEAF].store(at, Ordering::Release);
+    }
+}
+
+impl Table {
+    /// Makes a table with its first segment, and says at which offset.
     ///
     /// # Errors
     ///
-    /// It is damaged, or none.
-    pub fn decode(words: &[u64; TABLE_WORDS]) -> Result<(Self, u64)> {
-        let shape = Self {
-            key_bytes: words[1] as u32,
-            value_bytes: (words[1] >> 32) as u32,
-            seed: words[2],
-            first: words[3].min(64) as u32,
+    /// There is no room, or a fence failed.
+    pub fn make<S: Sink>(sink: &mut S, shape: &Shape) -> Result<u64> {
+        let mut words = shape.encode();
+        let first = sink.make(&Contents::Zeros(shape.groups_of(0) * GROUP_BYTES))?;
+        let Pointer::InTable(byte) = shape.pointer(0) else {
+            unreachable!("the first segment is in the table");
         };
-        let groups = words[GROUPS_WORD as usize];
-        let sane = shape.first <= MAX_SEGMENT
-            && groups >= 1 << shape.first
-            && shape.position(groups - 1).segment < SEGMENTS;
-        if words[0] != MAGIC || !sane {
-            return Err(Error::damaged("a hash map's table is damaged"));
-        }
-        Ok((shape, groups))
+        words[(byte / 8) as usize] = first;
+        sink.make(&Contents::Parts(&[bytemuck::cast_slice(&words)]))
     }
 
-    /// Groups of a segment.
-    pub fn groups_of(&self, segment: usize) -> u64 {
-        let doublings = (segment as u32).saturating_sub(1);
-        1 << (self.first + doublings).min(MAX_SEGMENT)
+    /// The table at an offset, which this operation made, if one of this heap did.
+    ///
+    /// # Errors
+    ///
+    /// It is damaged.
+    pub fn open<M: Medium>(heap: &Heap<M>, at: u64, made: Option<Stamp>) -> Result<Self> {
+        let pool = &heap.core().space.pool;
+        let words = pool.words::<TABLE_WORDS>(at)?;
+        let (shape, groups) = Shape::decode(&words)?;
+        let count = (1u64 << shape.first).min(MAX_GUARDS);
+        let mut table = Self {
+            at,
+            shape,
+            entries: Entries::new(&shape, &pool.geometry),
+            segments: Segments::new(shape.segments()),
+            groups: AtomicU64::new(groups),
+            guards: (0..count).map(|_| Guard::new(made)).collect(),
+            growth: Guard::new(made),
+            guess: 0,
+            base: OnceLock::new(),
+        };
+        table.find_segments(pool)?;
+        table.guess = table.sample(pool)?;
+        Ok(table)
+    }
+
+    fn find_segments(&self, source: &impl Source) -> Result<()> {
+        let needed = self.shape.position(self.groups() - 1).segment;
+        for segment in 0..=needed {
+            let at = self.segment_at(source, segment)?;
+            let end = at.checked_add(self.shape.groups_of(segment) * GROUP_BYTES);
+            if at == 0 || !at.is_multiple_of(8) || end.is_none_or(|end| end > source.bytes()) {
+                return Err(Error::damaged(
+                    "a hash map is damaged: a segment is missing, or lies outside the pool",
+                ));
+            }
+            self.segments.set(segment, at);
+        }
+        Ok(())
+    }
+
+    /// The offset of a segment as the directory has it; 0 if it has none.
+    pub fn segment_at(&self, source: &impl Source, segment: usize) -> Result<u64> {
+        match self.shape.pointer(segment) {
+            Pointer::InTable(byte) => source.word(self.at + byte),
+            Pointer::InPage { page, within } => match source.word(self.at + page)? {
+                0 => Ok(0),
+                page => source.word(page.saturating_add(within)),
+            },
+        }
+    }
+
+    /// Says where a segment lies from now on.
+    pub fn set_segment(&self, segment: usize, at: u64) {
+        self.segments.set(segment, at);
+    }
+
+    /// About how many entries a guard has.
+    fn sample(&self, source: &impl Source) -> Result<i64> {
+        let groups = self.groups();
+        let looked = groups.min(SAMPLE);
+        let mut found = 0;
+        for i in 0..looked {
+            found += self.count_group(source, i * (groups / looked))?;
+        }
+        Ok((found * groups / looked / self.guards.len() as u64) as i64)
+    }
+
+    fn count_group(&self, source: &impl Source, group: u64) -> Result<u64> {
+        let first = self.group(group);
+        (0..LINES)
+            .map(|line| count(source, first + line * LINE_BYTES))
+            .sum()
+    }
+
+    /// The entry of a key.
+    ///
+    /// # Errors
+    ///
+    /// The map is damaged.
+    #[inline]
+    pub fn find(&self, source: &impl Source, hash: u64, key: &[u8]) -> Result<Search> {
+        let is_it = |entry| self.entries.has_key(source, entry, key);
+        search(source, self.line(hash), hash, is_it)
+    }
+
+    /// The value of a key.
+    ///
+    /// # Errors
+    ///
+    /// The map is damaged.
+    #[inline]
+    pub fn get<V: Value + ?Sized>(
+        &self,
+        source: &impl Source,
+        hash: u64,
+        key: &[u8],
+    ) -> Result<Option<V::Owned>> {
+        match self.find(source, hash, key)? {
+            Search::Found { entry, .. } => self
+                .entries
+                .read(source, entry)?
+                .value::<V>(source)
+                .map(Some),
+            _ => Ok(None),
+        }
+    }
+
+    /// Gives a key a value. The one that it had goes to `old`, which is left alone if there was none:
+    /// room for a value that is moved although nothing is in it makes the processor wait for the
+    /// fence.
+    ///
+    /// # Errors
+    ///
+    /// There is no room, the map is damaged, or a fence failed.
+    #[inline]
+    pub fn put<V: Value + ?Sized, S: Sink>(
+        &self,
+        sink: &mut S,
+        hash: u64,
+        (key, value): (&[u8], &[u8]),
+        old: &mut Option<V::Owned>,
+    ) -> Result<()> {
+        match self.find(sink, hash, key)? {
+            Search::Found { slot, entry } => {
+                let entry = self.entries.read(sink, entry)?;
+                *old = Some(entry.value::<V>(sink)?);
+                self.replace(sink, slot, entry, hash, (key, value))
+            }
+            Search::Room { slot } => {
+                let entry = self.entries.make(sink, hash, key, value)?;
+                sink.set(slot, slot_word(entry, hash))
+            }
+            Search::Full { link } => self.put_behind(sink, link, hash, (key, value)),
+        }
+    }
+
+    /// Gives an entry another value. It is not a part of `put`, where most of the time it would only
+    /// be in the way.
+    #[inline(never)]
+    fn replace<S: Sink>(
+        &self,
+        sink: &mut S,
+        slot: u64,
+        entry: Entry,
+        hash: u64,
+        (key, value): (&[u8], &[u8]),
+    ) -> Result<()> {
+        if entry.overwrite(sink, value)? {
+            return Ok(());
+        }
+        let new = self.entries.make(sink, hash, key, value)?;
+        sink.set(slot, slot_word(new, hash))?;
+        entry.free(sink)
+    }
+
+    /// Makes an entry behind a line that is full, with a line for it and others.
+    #[inline(never)]
+    fn put_behind<S: Sink>(
+        &self,
+        sink: &mut S,
+        link: u64,
+        hash: u64,
+        (key, value): (&[u8], &[u8]),
+    ) -> Result<()> {
+        let entry = self.entries.make(sink, hash, key, value)?;
+        let mut line = [0; LINE_WORDS];
+        line[0] = slot_word(entry, hash);
+        let line = sink.make(&Contents::Parts(&[bytemuck::cast_slice(&line)]))?;
+        sink.set(link, line)
+    }
+
+    /// Removes a key and its value, which goes to `old` as with [`Table::put`].
+    ///
+    /// # Errors
+    ///
+    /// The map is damaged, or a fence failed.
+    #[inline]
+    pub fn remove<V: Value + ?Sized, S: Sink>(
+        &self,
+        sink: &mut S,
+        hash: u64,
+        key: &[u8],
+        old: &mut Option<V::Owned>,
+    ) -> Result<()> {
+        let Search::Found { slot, entry } = self.find(sink, hash, key)? else {
+            return Ok(());
+        };
+        let entry = self.entries.read(sink, entry)?;
+        *old = Some(entry.value::<V>(sink)?);
+        sink.set(slot, 0)?;
+        entry.free(sink)
+    }
+
+    /// How many entries there are, with so many that came since the heap was opened. The first time
+    /// they are counted. All guards are held.
+    ///
+    /// # Errors
+    ///
+    /// The map is damaged.
+    pub fn len(&self, source: &impl Source, came: i64) -> Result<u64> {
+        if let Some(base) = self.base.get() {
+            return Ok((base + came).max(0) as u64);
+        }
+        let found = (0..self.groups()).map(|group| self.count_group(source, group));
+        let found = found.sum::<Result<u64>>()? as i64;
+        let _ = self.base.set(found - came);
+        Ok(found as u64)
+    }
+
+    /// The hash of a key's bytes.
+    #[inline]
+    pub fn hash(&self, key: &[u8]) -> u64 {
+        let mut sum = Checksum::new(self.shape.seed);
+        sum.bytes(key);
+        sum.finish()
+    }
+
+    #[inline]
+    pub fn groups(&self) -> u64 {
+        self.groups.load(Ordering::Acquire)
+    }
+
+    /// There are so many groups from now on. The guards of those that were split are held.
+    pub fn set_groups(&self, groups: u64) {
+        self.groups.store(groups, Ordering::Release);
+    }
+
+    /// Where the line of a hash lies. Its guard is held.
+    #[inline]
+    fn line(&self, hash: u64) -> u64 {
+        self.group(group_of(hash, self.groups())) + line_of(hash) * LINE_BYTES
+    }
+
+    /// Has the processor fetch the line of a hash, as far as can be said without its guard.
+    #[inline]
+    pub fn prefetch(&self, source: &impl Source, hash: u64) {
+        source.prefetch(self.line(hash), LINE_BYTES);
     }
 
     /// Where a group lies.
     #[inline]
-    pub fn position(&self, group: u64) -> Position {
-        if group >> self.first == 0 {
-            return Position {
-                segment: 0,
-                within: group,
-            };
-        }
-        // Groups from 2^n to before 2^(n+1) are a segment, or several of the largest size.
-        let level = group.ilog2();
-        let within = group - (1 << level);
-        let segment = (level - self.first + 1) as usize;
-        if level <= MAX_SEGMENT {
-            return Position { segment, within };
-        }
-        let largest = (MAX_SEGMENT - self.first + 1) as usize;
-        let further = (group >> MAX_SEGMENT) - 1;
-        Position {
-            segment: largest + further as usize,
-            within: group & ((1 << MAX_SEGMENT) - 1),
-        }
+    pub fn group(&self, group: u64) -> u64 {
+        let position = self.shape.position(group);
+        self.segments.get(position.segment) + position.within * GROUP_BYTES
+    }
+
+    /// The guards of a map: a power of two of them.
+    #[inline]
+    pub fn guards(&self) -> &[Guard] {
+        &self.guards
+    }
+
+    /// Which guard is that of a hash, or of a group's number.
+    #[inline]
+    pub fn number(&self, hash: u64) -> usize {
+        hash as usize & (self.guards.len() - 1)
+    }
+
+    /// Whether the table is to grow, as far as one guard shows.
+    #[inline]
+    pub fn is_full(&self, came: i64) -> bool {
+        let entries = (self.guess + came).max(0) as u64;
+        entries * self.guards.len() as u64 > self.groups() * FULL
+    }
+
+    /// Guards of groups that follow each other, if nobody holds one.
+    pub fn try_write(&self, first: u64, count: u64) -> Option<Vec<Writing<'_>>> {
+        let count = count.min(self.guards.len() as u64);
+        let guards = (first..first + count).map(|group| &self.guards[self.number(group)]);
+        guards.map(Guard::try_write).collect()
     }
 }
 
-/// The word of the directory that points to a segment, from the beginning of the table.
-pub(super) fn directory_word(segment: usize) -> u64 {
-    (DIRECTORY_WORD + segment as u64) * 8
-}
-
-/// The group of a hash in a table of `groups`.
-#[inline]
-pub(super) fn group_of(hash: u64, groups: u64) -> u64 {
-    let level = groups.ilog2();
-    let wide = hash & ((2 << level) - 1);
-    if wide < groups {
-        wide
-    } else {
-        hash & ((1 << level) - 1)
-    }
-}
-
-/// The line of a hash in its group.
-#[inline]
-pub(super) fn line_of(hash: u64) -> u64 {
-    (hash >> LINE_AT) % LINES
-}
-
-/// The bits of a hash that are in a slot.
-#[inline]
-pub(super) fn tag_of(hash: u64) -> u16 {
-    (hash >> TAG_AT) as u16
-}
-
-/// A bit of the hash of the entry in a slot, if the slot has it.
-pub(super) fn bit_in_slot(slot: u64, bit: u32) -> Option<bool> {
-    let within = bit.checked_sub(TAG_AT).filter(|&within| within < 16)?;
-    Some(slot >> (FIELD_BITS + within) & 1 == 1)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn shape(first: u32) -> Shape {
-        Shape {
-            key_bytes: 64,
-            value_bytes: 64,
-            seed: 5,
-            first,
-        }
+impl<M: Medium> Guarded<M> for Table {
+    fn guard(&self, number: usize) -> &Guard {
+        &self.guards[number]
     }
 
-    /// The twin counts groups one after the other.
-    #[test]
-    fn groups_lie_side_by_side() {
-        for first in [0, 3, 19, 20] {
-            let shape = shape(first);
-            let (mut segment, mut within) = (0, 0);
-            for group in 0..5 << 20 {
-                let position = Position { segment, within };
-                assert_eq!(shape.position(group), position, "{first} {group}");
-                within += 1;
-                if within == shape.groups_of(segment) {
-                    (segment, within) = (segment + 1, 0);
-                }
+    fn changed(&self, heap: &Heap<M>, number: usize) {
+        let came = || self.guards[number].read().map(|inside| inside.came);
+        while came().is_ok_and(|came| self.is_full(came)) {
+            // What is there is there, whether or not the table grows.
+            if !self.grow(heap).unwrap_or(false) {
+                return;
             }
         }
     }
-
-    #[test]
-    fn a_split_moves_hashes_from_one_group_to_the_new_one_only() {
-        for groups in 1..200u64 {
-            let split = groups - (1 << groups.ilog2());
-            for hash in 0..2000 {
-                let (old, new) = (group_of(hash, groups), group_of(hash, groups + 1));
-                assert!(old < groups);
-                assert!(
-                    new == old || old == split && new == groups,
-                    "{groups} {hash}"
-                );
-            }
-        }
-    }
-
-    #[test]
-    fn slots_have_the_bits_they_say() {
-        let hash = 0x1234_5678_9abc_def0;
-        let slot = 4096 | u64::from(tag_of(hash)) << FIELD_BITS;
-        for bit in 0..64 {
-            let expected = (12..28).contains(&bit).then_some(hash >> bit & 1 == 1);
-            assert_eq!(bit_in_slot(slot, bit), expected, "{bit}");
-        }
-    }
-
-    #[test]
-    fn a_table_is_read_as_it_was_written() {
-        let words = shape(3).encode();
-        assert_eq!(Shape::decode(&words), Ok((shape(3), 8)));
-        for damage in [(0, 1), (3, 99), (4, 7), (4, u64::MAX)] {
-            let mut damaged = words;
-            damaged[damage.0] = damage.1;
-            assert!(Shape::decode(&damaged).is_err());
-        }
-    }
 }
+
+/// A slot's word.
+#[inline]
+pub(super) fn slot_word(entry: u64, hash: u64) -> u64 {
+    entry | u64::from(tag_of(hash)) << FIELD_BITS
+}
+
+const _: () = assert!((SLOTS + 1) * 8 == LINE_BYTES as usize);

@@ -2,111 +2,141 @@
 //!
 //! Elements lie in segments that double, so that nothing ever moves. A new element is written behind
 //! the last one, where nobody looks, and the number of elements is what makes it part of the vector:
-//! its own lines, an intent and the number, with one fence. `table` says where things lie.
-//!
-//! Any number of threads can use a vector at the same time; those that change it take turns.
+//! its own lines, an intent and the number, with one fence. `layout` says where things lie.
 
-mod batch;
-mod table;
+mod elements;
+mod layout;
+mod opened;
 
 use std::marker::PhantomData;
-use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::Arc;
 
 use bytemuck::Pod;
 
 use crate::error::{Error, Result};
+use crate::guard::Guard;
 use crate::heap::Heap;
 use crate::medium::{Mapped, Medium};
-use crate::operation::{Contents, Publication};
+use crate::operation::Operation;
 use crate::pool::Pool;
-use crate::transaction::Hint;
+use crate::sink::{Contents, Sink, Source};
 
-use super::words::Source;
-use table::{Shape, TABLE_WORDS, directory_at, len_at};
+pub use opened::Opened;
 
-pub use batch::Batch;
+use elements::Elements;
+use layout::{Shape, TABLE_WORDS};
 
 /// The kind of a root that is a vector's.
 const ROOT_KIND: u16 = 2;
 
 /// A persistent vector of `T`, plain data.
+///
+/// A clone, or the same name opened again, is another handle of the same vector. Any number of threads
+/// can use one at the same time; those that change it take turns. Within a transaction it is used
+/// through [`Transaction::open`](crate::Transaction::open).
+///
+/// ```
+/// use terrace_heap::containers::Vector;
+/// use terrace_heap::{Heap, Result};
+///
+/// fn main() -> Result<()> {
+///     let heap = Heap::anonymous(4 << 20)?;
+///     let samples = Vector::<[f32; 2]>::open(&heap, "samples")?;
+///     samples.push(&[0.5, 1.5])?;
+///     samples.set(0, &[2.0, 3.0])?;
+///     assert_eq!((samples.len()?, samples.get(0)?), (1, Some([2.0, 3.0])));
+///     Ok(())
+/// }
+/// ```
 pub struct Vector<T, M: Medium = Mapped> {
     heap: Heap<M>,
-    shape: Shape,
-    /// Offset of the table.
-    table: u64,
-    /// Whoever changes the vector holds off all others.
-    turn: RwLock<()>,
+    elements: Arc<Elements>,
     of: PhantomData<fn() -> T>,
 }
 
+impl<T, M: Medium> Clone for Vector<T, M> {
+    fn clone(&self) -> Self {
+        Self {
+            heap: self.heap.clone(),
+            elements: Arc::clone(&self.elements),
+            of: PhantomData,
+        }
+    }
+}
+
 impl<T: Pod, M: Medium> Vector<T, M> {
-    /// The vector of this name; it is made if there is none.
-    ///
-    /// A vector that is open must not be opened again: locks are this one's own.
+    /// Opens the vector of this name; it is made if there is none.
     ///
     /// # Errors
     ///
     /// The root of this name is something else, or a vector of other elements; the vector is
-    /// damaged; there is no room, or a fence failed.
+    /// damaged; this thread is within a transaction; there is no room, or a fence failed.
     pub fn open(heap: &Heap<M>, name: &str) -> Result<Self> {
         const { assert!(size_of::<T>() > 0, "elements have bytes") };
+        heap.expect_alone()?;
         let place = heap.root::<[u64; TABLE_WORDS]>(name, ROOT_KIND)?;
-        let geometry = &heap.core().space.pool.geometry;
-        let mut table = heap.read(place)?;
-        if table.is_null() {
-            table = heap.publish(place, &Shape::new(size_of::<T>(), geometry).encode())?;
-        }
-        let shape = Shape::decode(&heap.read(table)?)?;
-        if shape.element_bytes as usize != size_of::<T>() {
+        let elements = heap.share(place.offset(), || {
+            let pool = &heap.core().space.pool;
+            let new = Shape::new(size_of::<T>(), &pool.geometry).encode();
+            let (table, made) = heap.find_or_make(place, |sink| {
+                sink.make(&Contents::Parts(&[bytemuck::cast_slice(&new)]))
+            })?;
+            Ok(Elements {
+                table,
+                shape: Shape::decode(&pool.words(table)?)?,
+                guard: Guard::new(made),
+            })
+        })?;
+        if elements.shape.element_bytes as usize != size_of::<T>() {
             return Err(Error::usage(format!(
                 "the vector {name:?} has elements of {} bytes, not {}",
-                shape.element_bytes,
+                elements.shape.element_bytes,
                 size_of::<T>()
             )));
         }
         Ok(Self {
             heap: heap.clone(),
-            shape,
-            table: table.offset(),
-            turn: RwLock::new(()),
+            elements,
             of: PhantomData,
         })
     }
 
-    /// Elements that there are.
-    pub fn len(&self) -> u64 {
-        self.pool().medium.load_word(len_at(self.table))
+    /// How many elements there are.
+    ///
+    /// # Errors
+    ///
+    /// This thread is within a transaction of the heap.
+    pub fn len(&self) -> Result<u64> {
+        self.read(|pool| self.elements.len(pool))
     }
 
     /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
+    ///
+    /// # Errors
+    ///
+    /// As [`Vector::len`].
+    pub fn is_empty(&self) -> Result<bool> {
+        self.len().map(|len| len == 0)
     }
 
     /// An element; none beyond the last one.
     ///
     /// # Errors
     ///
-    /// The vector is damaged.
+    /// This thread is within a transaction of the heap, or the vector is damaged.
     pub fn get(&self, index: u64) -> Result<Option<T>> {
-        let _reading = self.read();
-        self.get_from(self.pool(), index)
+        self.read(|pool| self.elements.get(pool, index))
     }
 
-    /// Gives an element another value, durably: up to 8 bytes 2 lines and one fence, more through
-    /// the log.
+    /// Gives an element another value, durably: up to 8 bytes 2 lines and one fence, more through the
+    /// log.
     ///
     /// # Errors
     ///
-    /// A transaction is under way, in which only a batch is allowed; there is no such element, the
-    /// vector is damaged, or a fence failed.
+    /// This thread is within a transaction of the heap; there is no such element, the vector is
+    /// damaged, or a fence failed.
     pub fn set(&self, index: u64, value: &T) -> Result<()> {
-        let _writing = self.write_alone()?;
-        let at = self.existing(self.pool(), index)?;
-        let bytes = bytemuck::bytes_of(value);
-        self.heap
-            .transaction(|tx| tx.write_bytes(at, bytes, Hint::BySize))
+        self.write(|sink| self.elements.set(sink, index, value))
     }
 
     /// Adds an element behind the last one, durably: 2 lines besides its own, one fence; and now and
@@ -114,52 +144,29 @@ impl<T: Pod, M: Medium> Vector<T, M> {
     ///
     /// # Errors
     ///
-    /// A transaction is under way; there is no room, the vector is damaged, or a fence failed.
+    /// This thread is within a transaction of the heap; there is no room, the vector is damaged, or a
+    /// fence failed.
     pub fn push(&self, value: &T) -> Result<()> {
-        let _writing = self.write_alone()?;
-        let len = self.len();
-        self.check_room(len)?;
-        let position = self.shape.position(len);
-        let destination = directory_at(self.table, position.segment);
-        let mut segment = self.pool().medium.load_word(destination);
-        if segment == 0 {
-            segment = self.add_segment(destination, position.segment)?;
-        }
-        let at = segment.saturating_add(position.within * self.shape.stride());
-        self.pool().check(at, self.shape.stride(), "a vector")?;
-        let words = [(len_at(self.table), len + 1)];
-        self.heap
-            .core()
-            .fill_slot(at, &[bytemuck::bytes_of(value)], &words)
+        self.write(|sink| self.elements.push(sink, value))
     }
 
-    /// Removes the last element, durably, and says what it was: 2 lines, one fence. Segments are
-    /// kept for those that come.
+    /// Removes the last element, durably; returns it. 2 lines, one fence. Segments are kept for those
+    /// that come.
     ///
     /// # Errors
     ///
-    /// A transaction is under way, the vector is damaged, or a fence failed.
+    /// This thread is within a transaction of the heap; the vector is damaged, or a fence failed.
     pub fn pop(&self) -> Result<Option<T>> {
-        let _writing = self.write_alone()?;
-        let Some(last) = self.len().checked_sub(1) else {
-            return Ok(None);
-        };
-        let value = self.get_from(self.pool(), last)?;
-        self.set_len(last)?;
-        Ok(value)
+        self.write(|sink| self.elements.pop(sink))
     }
 
     /// Removes all elements from this one on, durably: 2 lines, one fence.
     ///
     /// # Errors
     ///
-    /// A transaction is under way, or a fence failed.
+    /// This thread is within a transaction of the heap, or a fence failed.
     pub fn truncate(&self, len: u64) -> Result<()> {
-        let _writing = self.write_alone()?;
-        match len < self.len() {
-            true => self.set_len(len),
-            false => Ok(()),
-        }
+        self.write(|sink| self.elements.truncate(sink, len))
     }
 
     /// All elements in their order. Each is read as it is when its turn comes.
@@ -171,88 +178,21 @@ impl<T: Pod, M: Medium> Vector<T, M> {
     ///
     /// # Errors
     ///
-    /// The vector is damaged.
+    /// As [`Vector::len`].
+    #[doc(hidden)]
     pub fn objects(&self) -> Result<Vec<u64>> {
-        let _reading = self.read();
-        let words: [u64; TABLE_WORDS] = self.pool().get(self.table)?;
-        let first = ((directory_at(self.table, 0) - self.table) / 8) as usize;
-        let segments = words[first..].iter().copied().filter(|&at| at != 0);
-        Ok([self.table].into_iter().chain(segments).collect())
+        self.read(|pool| self.elements.objects(pool))
     }
 
-    /// Changes the number of elements, to one that there was.
-    fn set_len(&self, len: u64) -> Result<()> {
-        self.heap.core().change(&[(len_at(self.table), len)], None)
+    fn read<R>(&self, work: impl FnOnce(&Pool<M>) -> Result<R>) -> Result<R> {
+        self.heap.expect_alone()?;
+        let _reading = self.elements.guard.read()?;
+        work(&self.heap.core().space.pool)
     }
 
-    fn add_segment(&self, destination: u64, segment: u64) -> Result<u64> {
-        self.heap.core().publish(&Publication {
-            destination,
-            upper: 0,
-            kind: 0,
-            contents: Contents::Zeros(self.segment_bytes(segment)),
-        })
-    }
-
-    fn segment_bytes(&self, segment: u64) -> u64 {
-        self.shape.elements_of(segment) * self.shape.stride()
-    }
-
-    fn check_room(&self, len: u64) -> Result<()> {
-        match len < self.shape.capacity() {
-            true => Ok(()),
-            false => Err(Error::full("a vector has no room for more elements")),
-        }
-    }
-
-    fn get_from(&self, source: &impl Source, index: u64) -> Result<Option<T>> {
-        match index < source.get(len_at(self.table))? {
-            true => source.get(self.at(source, index)?).map(Some),
-            false => Ok(None),
-        }
-    }
-
-    /// Where an element lies.
-    fn existing(&self, source: &impl Source, index: u64) -> Result<u64> {
-        let len: u64 = source.get(len_at(self.table))?;
-        if index < len {
-            return self.at(source, index);
-        }
-        Err(Error::usage(format!(
-            "a vector of {len} elements has none of index {index}"
-        )))
-    }
-
-    /// Where an element lies of which the segment is there.
-    #[inline]
-    fn at(&self, source: &impl Source, index: u64) -> Result<u64> {
-        let damaged = || Error::damaged("a vector is damaged: a segment is missing");
-        if index >= self.shape.capacity() {
-            return Err(damaged());
-        }
-        let position = self.shape.position(index);
-        let segment: u64 = source.get(directory_at(self.table, position.segment))?;
-        if segment == 0 {
-            return Err(damaged());
-        }
-        Ok(segment.saturating_add(position.within * self.shape.stride()))
-    }
-
-    fn read(&self) -> RwLockReadGuard<'_, ()> {
-        self.turn.read().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn write(&self) -> RwLockWriteGuard<'_, ()> {
-        self.turn.write().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// As `write`, for what is no part of a transaction.
-    fn write_alone(&self) -> Result<RwLockWriteGuard<'_, ()>> {
-        self.heap.expect_no_transaction("a vector")?;
-        Ok(self.write())
-    }
-
-    fn pool(&self) -> &Pool<M> {
-        &self.heap.core().space.pool
+    fn write<R>(&self, work: impl Fn(&mut Operation<M>) -> Result<R>) -> Result<R> {
+        self.heap.expect_alone()?;
+        let mut writing = self.elements.guard.write()?;
+        self.heap.operate(&mut writing, work)
     }
 }

@@ -1,4 +1,6 @@
 //! A pool's file: made, opened, locked, and all of it really on the device.
+//!
+//! A new file has no name until it is whole, so a program that is killed meanwhile leaves nothing.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, ErrorKind};
@@ -9,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process;
 
 use super::super::reservation::{HUGE_BYTES, PAGE_BYTES, Reservation};
+use super::{copied, unnamed};
 use crate::error::{Error, Result};
 
 /// How a file on persistent memory is mapped; other file systems refuse it. Its metadata is durable
@@ -22,19 +25,35 @@ const HUGE_PAGES: u64 = 32;
 pub(super) struct PoolFile {
     pub file: File,
     path: PathBuf,
+    /// What the file is called until it is whole, if it is new and has to be called something.
+    provisional: Option<PathBuf>,
     /// The process that opened it.
     owner: u32,
 }
 
 impl PoolFile {
-    /// A new file, empty.
+    /// A new file, empty, that has no name yet ([`PoolFile::name`]).
     pub fn create(path: &Path) -> Result<Self> {
-        let mut options = OpenOptions::new();
-        options.read(true).write(true).create_new(true);
-        let file = options.open(path).map_err(|e| not_created(path, e))?;
-        let pool = Self::of(file, path);
+        if path.symlink_metadata().is_ok() {
+            return Err(not_created(path, ErrorKind::AlreadyExists.into()));
+        }
+        let (file, provisional) = unnamed::create(path).map_err(|e| not_created(path, e))?;
+        let mut pool = Self::of(file, path);
+        pool.provisional = provisional;
         pool.lock(true)?;
+        copied::prevent(&pool.file);
         Ok(pool)
+    }
+
+    /// Gives a new file its name, durably.
+    pub fn name(&mut self) -> Result<()> {
+        let path = &self.path;
+        unnamed::name(&self.file, self.provisional.as_deref(), path)
+            .map_err(|e| not_created(path, e))?;
+        self.provisional = None;
+        let folder = unnamed::folder_of(path);
+        let synced = File::open(folder).and_then(|folder| folder.sync_all());
+        synced.map_err(|e| Error::system(format!("{} cannot be synced", folder.display()), e))
     }
 
     /// A file that is there, and how many bytes of it are whole pages.
@@ -56,12 +75,20 @@ impl PoolFile {
         let pool = Self::of(file, path);
         pool.lock(writable)?;
         let len = pool.whole_pages(writable)?;
+        if writable {
+            copied::undo(&pool.file, path)?;
+        }
         Ok((pool, len))
     }
 
     fn of(file: File, path: &Path) -> Self {
         let (path, owner) = (path.to_path_buf(), process::id());
-        Self { file, path, owner }
+        Self {
+            file,
+            path,
+            provisional: None,
+            owner,
+        }
     }
 
     /// Makes the file `len` bytes long and has the file system allocate all of them: a store to a
@@ -112,7 +139,8 @@ impl PoolFile {
             for page in range.clone().step_by(HUGE_BYTES as usize) {
                 self.file.write_at(&[0], page)?;
             }
-            space.collapse(range)?;
+            // SAFETY: what can be read there does not change.
+            unsafe { space.advise(range, libc::MADV_COLLAPSE)? };
         }
         Ok(())
     }
@@ -150,14 +178,6 @@ impl PoolFile {
         synced.map_err(|e| Error::system(format!("{} cannot be synced", self.path.display()), e))
     }
 
-    /// Makes the file's name durable.
-    pub fn sync_name(&self) -> Result<()> {
-        let folder = self.path.parent().filter(|p| !p.as_os_str().is_empty());
-        let folder = folder.unwrap_or(Path::new("."));
-        let synced = File::open(folder).and_then(|folder| folder.sync_all());
-        synced.map_err(|e| Error::system(format!("{} cannot be synced", folder.display()), e))
-    }
-
     /// Puts a range of its pages at the same range of a reservation.
     pub fn map(&self, space: &Reservation, range: Range<u64>, sharing: i32) -> io::Result<()> {
         space.map_file(range, sharing, self.file.as_raw_fd())
@@ -172,11 +192,8 @@ impl PoolFile {
     /// Whether it lies in memory, which a sync does not make any more durable.
     pub fn is_in_memory(&self) -> bool {
         const RAMFS_MAGIC: u64 = 0x8584_58f6;
-        // SAFETY: plain data, filled by the call.
-        let mut system: libc::statfs = unsafe { std::mem::zeroed() };
-        // SAFETY: the descriptor is open, and the place is ours.
-        let failed = unsafe { libc::fstatfs(self.file.as_raw_fd(), &raw mut system) } != 0;
-        !failed && [libc::TMPFS_MAGIC as u64, RAMFS_MAGIC].contains(&(system.f_type as u64))
+        let system = copied::system_of(&self.file);
+        system.is_some_and(|of| [libc::TMPFS_MAGIC as u64, RAMFS_MAGIC].contains(&of))
     }
 
     fn lock(&self, alone: bool) -> Result<()> {
@@ -234,10 +251,15 @@ impl Drop for PoolFile {
     /// Gives the lock back, of which a child that was forked meanwhile has a part; in such a child
     /// it is left to the parent.
     fn drop(&mut self) {
-        if self.owner == process::id() {
-            // If that fails, it ends with the last descriptor.
-            let _ = self.file.unlock();
+        if self.owner != process::id() {
+            return;
         }
+        if let Some(provisional) = &self.provisional {
+            // It never became a pool.
+            let _ = fs::remove_file(provisional);
+        }
+        // If that fails, it ends with the last descriptor.
+        let _ = self.file.unlock();
     }
 }
 

@@ -14,6 +14,13 @@ fn folder() -> (TempDir, PathBuf) {
     (folder, path)
 }
 
+/// A new file that has its name.
+fn create(path: &Path, len: u64, mode: Mode) -> Result<Mapped> {
+    let mut made = Mapped::create(path, len, mode)?;
+    made.name()?;
+    Ok(made)
+}
+
 fn refusal(made: Result<Mapped>) -> Error {
     made.err().expect("it is refused")
 }
@@ -89,7 +96,7 @@ proptest! {
         mode in prop_oneof![Just(Mode::Detected), Just(Mode::Lines), Just(Mode::Synced)],
     ) {
         let (_folder, path) = folder();
-        let pool = Mapped::create(&path, 8192, mode).unwrap();
+        let pool = create(&path, 8192, mode).unwrap();
         let (mut twin, mut counts) = (vec![0; 8192], Counts::default());
         for step in &steps {
             counts = counts + perform(&pool, &mut twin, step);
@@ -123,14 +130,14 @@ fn what_a_file_is_is_found_out_and_can_be_forced() {
     let by = Instruction::detect();
     let in_memory = by.map_or(Kind::Synced, Kind::Assumed);
     let kind = |pool: Result<Mapped>| pool.unwrap().kind();
-    assert_eq!(kind(Mapped::create(&path, 1, Mode::Detected)), in_memory);
+    assert_eq!(kind(create(&path, 1, Mode::Detected)), in_memory);
     assert_eq!(kind(Mapped::open(&path, Mode::Synced)), Kind::Synced);
     assert_eq!(kind(Mapped::open(&path, Mode::Private)), Kind::Volatile);
     assert_eq!(kind(Mapped::anonymous(1)), Kind::Volatile);
     match by {
         Some(by) => assert_eq!(kind(Mapped::open(&path, Mode::Lines)), Kind::Assumed(by)),
         None => assert_eq!(
-            refusal(Mapped::open(&path, Mode::Lines)).cause,
+            refusal(Mapped::open(&path, Mode::Lines)).cause(),
             Cause::Usage
         ),
     }
@@ -141,10 +148,14 @@ fn what_a_file_is_is_found_out_and_can_be_forced() {
 #[test]
 fn the_lines_of_the_range_are_flushed() {
     let (_folder, path) = folder();
-    let pool = Mapped::create(&path, 12288, Mode::Lines).unwrap();
+    let pool = create(&path, 12288, Mode::Lines).unwrap();
     let second = pool.base().wrapping_add(4096);
-    // SAFETY: the page is the pool's, and nothing touches it before the end of this test.
-    let hidden = unsafe { libc::mprotect(second.cast(), 4096, libc::PROT_NONE) };
+    // SAFETY: the pages are the pool's, and nothing touches the second before the end of this test. A
+    // child has them, since it is one that looks where a flush faults.
+    let hidden = unsafe {
+        libc::madvise(pool.base().cast(), 12288, libc::MADV_DOFORK);
+        libc::mprotect(second.cast(), 4096, libc::PROT_NONE)
+    };
     assert_eq!(hidden, 0);
     let fault = |offset, len| {
         let fault = flush::tests::fault_address(|| pool.flush(offset, len));
@@ -161,7 +172,7 @@ fn the_lines_of_the_range_are_flushed() {
 #[test]
 fn a_plain_file_is_synced_once_a_fence_and_only_where_something_was_flushed() {
     let (_folder, path) = folder();
-    let pool = Mapped::create(&path, 65536, Mode::Synced).unwrap();
+    let pool = create(&path, 65536, Mode::Synced).unwrap();
     pool.fence().unwrap();
     assert_eq!((pool.counts().fences, pool.counts().syncs), (1, 0));
     (0..10).for_each(|page| pool.store_word(page * 4096, 1));
@@ -184,9 +195,9 @@ fn a_pool_grows_where_it_lies_and_keeps_what_it_held() {
         assert_eq!((pool.load_word(4088), pool.load_word(1_003_512)), (7, 0));
         pool.store_word(1_003_512, 8);
         let refused = pool.grow(pool.max_len() + 1).unwrap_err();
-        assert_eq!(refused.cause, Cause::Full);
+        assert_eq!(refused.cause(), Cause::Full);
     };
-    grow(&Mapped::create(&path, 4096, Mode::Detected).unwrap());
+    grow(&create(&path, 4096, Mode::Detected).unwrap());
     let pool = Mapped::open(&path, Mode::Synced).unwrap();
     assert_eq!((pool.len(), pool.load_word(1_003_512)), (1_003_520, 8));
     grow(&Mapped::anonymous(4096).unwrap());
@@ -195,7 +206,7 @@ fn a_pool_grows_where_it_lies_and_keeps_what_it_held() {
 #[test]
 fn what_is_only_looked_at_stays_what_it_was() {
     let (_folder, path) = folder();
-    Mapped::create(&path, 4096, Mode::Detected)
+    create(&path, 4096, Mode::Detected)
         .unwrap()
         .store_word(0, 1);
     let looks = [(); 2].map(|()| Mapped::open(&path, Mode::Private).unwrap());
@@ -207,13 +218,13 @@ fn what_is_only_looked_at_stays_what_it_was() {
     assert_eq!(fs::metadata(&path).unwrap().len(), 4096);
     let writer = refusal(Mapped::open(&path, Mode::Detected));
     assert!(writer.to_string().contains("is open already"));
-    refusal(Mapped::create(&path, 4096, Mode::Private));
+    refusal(create(&path, 4096, Mode::Private));
 }
 
 #[test]
 fn a_pool_is_open_once() {
     let (_folder, path) = folder();
-    let pool = Mapped::create(&path, 4096, Mode::Detected).unwrap();
+    let pool = create(&path, 4096, Mode::Detected).unwrap();
     for mode in [Mode::Detected, Mode::Private] {
         let error = refusal(Mapped::open(&path, mode));
         let end = "is open already, here or in another program; close it there first";
@@ -227,7 +238,7 @@ fn a_pool_is_open_once() {
 #[test]
 fn a_pool_that_is_closed_can_be_opened_whoever_was_forked() {
     let (_folder, path) = folder();
-    let pool = Mapped::create(&path, 4096, Mode::Detected).unwrap();
+    let pool = create(&path, 4096, Mode::Detected).unwrap();
     // SAFETY: the child only waits to be killed.
     let child = unsafe { libc::fork() };
     if child == 0 {
@@ -263,7 +274,7 @@ fn what_is_no_pool_is_refused_with_a_sentence() {
     says(open(&path), "has 4095 bytes, and a pool has 4096 at least");
     file.set_len(8191).unwrap();
     assert_eq!(open(&path).unwrap().len(), 4096);
-    let create = |path: &Path, len| Mapped::create(path, len, Mode::Detected);
+    let create = |path: &Path, len| create(path, len, Mode::Detected);
     says(
         create(&path, 4096),
         "is there already; open it, or remove it first",
@@ -280,8 +291,8 @@ fn what_is_no_pool_is_refused_with_a_sentence() {
 #[test]
 fn what_does_not_fit_is_refused_and_leaves_nothing_behind() {
     let (_folder, path) = folder();
-    let error = refusal(Mapped::create(&path, 1 << 60, Mode::Detected));
-    assert_eq!(error.cause, Cause::Full, "{error}");
+    let error = refusal(create(&path, 1 << 60, Mode::Detected));
+    assert_eq!(error.cause(), Cause::Full, "{error}");
     assert!(!path.exists());
 }
 
@@ -289,7 +300,7 @@ fn what_does_not_fit_is_refused_and_leaves_nothing_behind() {
 #[test]
 fn threads_share_syncs() {
     let (_folder, path) = folder();
-    let pool = &Mapped::create(&path, 65536, Mode::Synced).unwrap();
+    let pool = &create(&path, 65536, Mode::Synced).unwrap();
     std::thread::scope(|scope| {
         for thread in 0..4 {
             scope.spawn(move || {

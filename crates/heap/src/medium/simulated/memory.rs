@@ -1,6 +1,7 @@
 //! The bytes that loads see, and what a crash could take back of them.
 
 use std::collections::BTreeMap;
+use std::io;
 use std::sync::atomic::Ordering;
 
 use super::super::Counts;
@@ -46,11 +47,15 @@ struct Origin {
     changed: Vec<Store>,
 }
 
+fn no_memory(reason: io::Error) -> Error {
+    Error::system("there is no memory for a simulated one", reason)
+}
+
 impl Memory {
     /// `len` bytes, all zeros, of at most `max_len`; both multiples of a page.
     pub fn new(len: u64, max_len: u64) -> Result<Self> {
         let mut memory = Self {
-            reservation: Some(Reservation::new(max_len)?),
+            reservation: Some(Reservation::new(max_len).map_err(no_memory)?),
             ..Self::default()
         };
         memory.grow(len)?;
@@ -81,7 +86,7 @@ impl Memory {
             )));
         }
         let mapped = reservation.map_anonymous(self.len..len);
-        mapped.map_err(|e| Error::system("no memory for a simulated one", e))?;
+        mapped.map_err(no_memory)?;
         self.len = len;
         Ok(len)
     }

@@ -262,7 +262,7 @@ fn growing_moves_nothing_and_has_a_bound() {
     assert_eq!((pool.len(), pool.base()), (102_400, base));
     pool.store_word(102_392, 1);
     let refused = pool.grow(pool.max_len() + 1).unwrap_err();
-    assert_eq!(refused.cause, crate::Cause::Full);
+    assert_eq!(refused.cause(), crate::Cause::Full);
 }
 
 #[test]

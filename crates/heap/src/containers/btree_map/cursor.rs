@@ -1,0 +1,291 @@
+//! A place in a map, from which one goes to the next entry or to the one before.
+
+use crate::error::Result;
+use crate::medium::Medium;
+use crate::transaction::Transaction;
+
+use super::super::data::{Key, Value};
+use super::BTreeMap;
+use super::leaf::{Leaf, Way};
+use super::node::Side;
+
+/// A place in an ordered map: an entry, or before or behind all. It lends keys and values without
+/// copying them one by one; [`BTreeMap::range`] is easier to use.
+///
+/// Others can change the map meanwhile: the cursor goes on from the key at which it is.
+///
+/// ```
+/// use terrace_heap::containers::BTreeMap;
+/// use terrace_heap::{Heap, Result};
+///
+/// fn main() -> Result<()> {
+///     let heap = Heap::anonymous(4 << 20)?;
+///     let words = BTreeMap::<str, u64>::open(&heap, "words")?;
+///     for word in ["fig", "apple", "cherry"] {
+///         words.insert(word, &(word.len() as u64))?;
+///     }
+///     let mut cursor = words.cursor();
+///     assert_eq!(cursor.seek("b")?, Some(("cherry", 6)));
+///     assert_eq!(cursor.next()?, Some(("fig", 3)));
+///     assert_eq!(cursor.next()?, None);
+///     assert_eq!(cursor.prev()?, Some(("fig", 3)));
+///     Ok(())
+/// }
+/// ```
+pub struct Cursor<'m, K: ?Sized, V: ?Sized, M: Medium> {
+    map: &'m BTreeMap<K, V, M>,
+    /// If it reads within one.
+    tx: Option<&'m Transaction<'m, M>>,
+    at: At,
+    leaf: Leaf,
+    /// A value that lies apart.
+    apart: Vec<u8>,
+}
+
+/// What a cursor lends: a key and its value.
+pub type Entry<'c, K, V> = (<K as Value>::View<'c>, <V as Value>::View<'c>);
+
+/// Where a cursor is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum At {
+    /// Not yet anywhere.
+    Nowhere,
+    /// Before the first entry.
+    Before,
+    /// At an entry of the leaf.
+    Entry(usize),
+    /// Behind the last entry.
+    Behind,
+}
+
+impl<'m, K: Key + ?Sized, V: Value + ?Sized, M: Medium> Cursor<'m, K, V, M> {
+    pub(super) fn new(map: &'m BTreeMap<K, V, M>, tx: Option<&'m Transaction<'m, M>>) -> Self {
+        Self {
+            map,
+            tx,
+            at: At::Nowhere,
+            leaf: Leaf::default(),
+            apart: Vec::new(),
+        }
+    }
+
+    /// Goes to the next entry and returns it, at first to the first one; none behind the last.
+    ///
+    /// # Errors
+    ///
+    /// This thread is within a transaction of the heap, unless the cursor is that one's; the map is
+    /// damaged.
+    #[allow(
+        clippy::should_implement_trait,
+        reason = "what it lends is valid until the next call"
+    )]
+    pub fn next(&mut self) -> Result<Option<Entry<'_, K, V>>> {
+        self.go(Way::Forth)?;
+        self.entry()
+    }
+
+    /// Goes to the entry before and returns it, at first to the last one; none before the first.
+    ///
+    /// # Errors
+    ///
+    /// As [`Cursor::next`].
+    pub fn prev(&mut self) -> Result<Option<Entry<'_, K, V>>> {
+        self.go(Way::Back)?;
+        self.entry()
+    }
+
+    /// Goes to the first entry of which the key is not below this one and returns it; none, and the
+    /// cursor is behind the last, if there is no such entry.
+    ///
+    /// # Errors
+    ///
+    /// As [`Cursor::next`].
+    pub fn seek(&mut self, key: &K) -> Result<Option<Entry<'_, K, V>>> {
+        self.seek_bytes(&key.encode()?, true, Way::Forth)?;
+        self.entry()
+    }
+
+    /// Goes one entry on.
+    pub(super) fn go(&mut self, way: Way) -> Result<()> {
+        match (self.at, way) {
+            (At::Behind, Way::Forth) | (At::Before, Way::Back) => Ok(()),
+            (At::Nowhere | At::Before, Way::Forth) => self.go_to_end(Side::First),
+            (At::Nowhere | At::Behind, Way::Back) => self.go_to_end(Side::Last),
+            (At::Entry(entry), _) => self.go_from(entry, way),
+        }
+    }
+
+    fn go_from(&mut self, entry: usize, way: Way) -> Result<()> {
+        let changed = self.changes() != self.leaf.changes;
+        let next = match way {
+            Way::Forth => Some(entry + 1).filter(|&next| next < self.leaf.len()),
+            Way::Back => entry.checked_sub(1),
+        };
+        match next {
+            Some(next) if !changed => {
+                self.at = At::Entry(next);
+                Ok(())
+            }
+            None if !changed && self.step(way)? => Ok(()),
+            _ => {
+                let key = self.leaf.key(entry).to_vec();
+                self.seek_bytes(&key, false, way)
+            }
+        }
+    }
+
+    /// Goes forth to the first entry that is above a key (or at it), or back to the last one below it.
+    pub(super) fn seek_bytes(&mut self, key: &[u8], or_at: bool, way: Way) -> Result<()> {
+        loop {
+            if !self.load(Side::Of(key))? {
+                self.at = end_of(way);
+                return Ok(());
+            }
+            let entry = match way {
+                Way::Forth => {
+                    let below = self.leaf.count_below::<K>(key, !or_at);
+                    Some(below).filter(|&entry| entry < self.leaf.len())
+                }
+                Way::Back => self.leaf.count_below::<K>(key, or_at).checked_sub(1),
+            };
+            if let Some(entry) = entry {
+                self.at = At::Entry(entry);
+                return Ok(());
+            }
+            if self.step(way)? {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Goes to the first or the last entry of all.
+    fn go_to_end(&mut self, side: Side) -> Result<()> {
+        let found = self.load(side)?;
+        self.at = match (found, side) {
+            (true, Side::First) => At::Entry(0),
+            (true, _) => At::Entry(self.leaf.len() - 1),
+            (false, Side::First) => At::Behind,
+            (false, _) => At::Before,
+        };
+        Ok(())
+    }
+
+    /// Goes to the next leaf's nearest entry, or beyond the last one; whether it could, since the map is
+    /// as it was when it came to this leaf.
+    fn step(&mut self, way: Way) -> Result<bool> {
+        let Self { map, tx, leaf, .. } = self;
+        let tree = &*map.tree;
+        let stepped = match *tx {
+            Some(tx) if tx.changes() != leaf.changes => None,
+            Some(tx) => Some(leaf.step(tree, &tx, way)?),
+            None => map.read(|pool| match tree.changes() == leaf.changes {
+                true => leaf.step(tree, pool, way).map(Some),
+                false => Ok(None),
+            })?,
+        };
+        match stepped {
+            None => return Ok(false),
+            Some(false) => self.at = end_of(way),
+            Some(true) if way == Way::Forth => self.at = At::Entry(0),
+            Some(true) => self.at = At::Entry(self.leaf.len() - 1),
+        }
+        Ok(true)
+    }
+
+    fn load(&mut self, side: Side) -> Result<bool> {
+        let Self { map, tx, leaf, .. } = self;
+        let tree = &*map.tree;
+        match *tx {
+            Some(tx) => leaf.load::<K>(tree, &tx, side, tx.changes()),
+            None => map.read(|pool| leaf.load::<K>(tree, pool, side, tree.changes())),
+        }
+    }
+
+    fn changes(&self) -> u64 {
+        match self.tx {
+            Some(tx) => tx.changes(),
+            None => self.map.tree.changes(),
+        }
+    }
+
+    /// The bytes of the key of the entry at which the cursor is.
+    pub(super) fn key_bytes(&self) -> Option<&[u8]> {
+        match self.at {
+            At::Entry(entry) => Some(self.leaf.key(entry)),
+            _ => None,
+        }
+    }
+
+    /// The entry at which the cursor is; none before the first, behind the last, and at first.
+    ///
+    /// # Errors
+    ///
+    /// As [`Cursor::next`].
+    pub fn entry(&mut self) -> Result<Option<Entry<'_, K, V>>> {
+        let Some((key, value)) = self.entry_bytes()? else {
+            return Ok(None);
+        };
+        Ok(Some((K::view(key)?, V::view(value)?)))
+    }
+
+    /// As [`Cursor::entry`], of bytes.
+    pub(super) fn entry_bytes(&mut self) -> Result<Option<(&[u8], &[u8])>> {
+        loop {
+            let At::Entry(entry) = self.at else {
+                return Ok(None);
+            };
+            if self.leaf.value(entry).is_some() || self.load_apart(entry)? {
+                break;
+            }
+            // The map was changed: where the value lay may be something else by now.
+            let key = self.leaf.key(entry).to_vec();
+            self.seek_bytes(&key, true, Way::Forth)?;
+        }
+        let At::Entry(entry) = self.at else {
+            return Ok(None);
+        };
+        let value = self.leaf.value(entry).unwrap_or(&self.apart);
+        Ok(Some((self.leaf.key(entry), value)))
+    }
+
+    /// Reads a value that lies apart; whether it could, since the map is as it was when the cursor came
+    /// to the leaf.
+    fn load_apart(&mut self, entry: usize) -> Result<bool> {
+        let Self {
+            map,
+            tx,
+            leaf,
+            apart: into,
+            ..
+        } = self;
+        let tree = &*map.tree;
+        match *tx {
+            Some(tx) if tx.changes() != leaf.changes => Ok(false),
+            Some(tx) => {
+                if let Some(apart) = leaf.apart(tree, &tx, entry)? {
+                    into.resize(apart.len as usize, 0);
+                    apart.load(&tx, into)?;
+                }
+                Ok(true)
+            }
+            None => map.read(|pool| {
+                if tree.changes() != leaf.changes {
+                    return Ok(false);
+                }
+                if let Some(apart) = leaf.apart(tree, pool, entry)? {
+                    into.resize(apart.len as usize, 0);
+                    apart.load(pool, into)?;
+                }
+                Ok(true)
+            }),
+        }
+    }
+}
+
+/// Where a cursor is that went beyond the last entry.
+fn end_of(way: Way) -> At {
+    match way {
+        Way::Forth => At::Behind,
+        Way::Back => At::Before,
+    }
+}

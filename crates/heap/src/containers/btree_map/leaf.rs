@@ -1,0 +1,155 @@
+//! A leaf as it was when a cursor came to it, and the way to its neighbours.
+
+use std::cmp::Ordering;
+
+use crate::error::Result;
+use crate::medium::{LINE_BYTES, WORD_BYTES};
+use crate::sink::Source;
+
+use super::super::apart::Apart;
+use super::super::data::Key;
+use super::layout::{Head, damaged};
+use super::node::{Path, Side};
+use super::tree::Tree;
+
+/// Which way a cursor goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Way {
+    Forth,
+    Back,
+}
+
+/// A copy of a leaf.
+#[derive(Default)]
+pub(super) struct Leaf {
+    head: Option<Head>,
+    path: Path,
+    /// The node, as far as it has entries.
+    words: Vec<u64>,
+    /// How often the tree had been changed.
+    pub changes: u64,
+}
+
+impl Leaf {
+    /// How many entries it has.
+    pub fn len(&self) -> usize {
+        self.head.map_or(0, |head| head.order.len())
+    }
+
+    /// The key of an entry.
+    pub fn key(&self, entry: usize) -> &[u8] {
+        let slot = self.head.map(|head| head.entry(entry));
+        slot.map_or(&[], |slot| self.bytes(slot.key_at(), slot.key_len))
+    }
+
+    /// The value of an entry, unless it lies apart.
+    pub fn value(&self, entry: usize) -> Option<&[u8]> {
+        let slot = self.head?.entry(entry);
+        (!slot.apart).then(|| self.bytes(slot.value_at(), slot.value_len))
+    }
+
+    /// Where the value of an entry lies that lies apart. The tree was not changed since.
+    ///
+    /// # Errors
+    ///
+    /// The node is damaged.
+    pub fn apart(&self, tree: &Tree, source: &impl Source, entry: usize) -> Result<Option<Apart>> {
+        match &self.head {
+            Some(head) => tree.apart(source, head, head.entry(entry)),
+            None => Ok(None),
+        }
+    }
+
+    /// How many entries are below a key, or not above it.
+    pub fn count_below<K: Key + ?Sized>(&self, key: &[u8], or_at: bool) -> usize {
+        let (mut low, mut high) = (0, self.len());
+        while low < high {
+            let middle = low.midpoint(high);
+            match (K::compare(self.key(middle), key), or_at) {
+                (Ordering::Less, _) | (Ordering::Equal, true) => low = middle + 1,
+                _ => high = middle,
+            }
+        }
+        low
+    }
+
+    /// Comes to the leaf to which a side leads; whether there is one.
+    ///
+    /// # Errors
+    ///
+    /// The tree is damaged.
+    pub fn load<K: Key + ?Sized>(
+        &mut self,
+        tree: &Tree,
+        source: &impl Source,
+        side: Side,
+        changes: u64,
+    ) -> Result<bool> {
+        self.changes = changes;
+        let Some((path, head)) = tree.descend::<K>(source, side)? else {
+            self.head = None;
+            return Ok(false);
+        };
+        self.path = path;
+        self.copy(source, head)?;
+        Ok(true)
+    }
+
+    /// Comes to the next leaf; whether there is one. The tree was not changed since it came to this.
+    ///
+    /// # Errors
+    ///
+    /// The tree is damaged.
+    pub fn step(&mut self, tree: &Tree, source: &impl Source, way: Way) -> Result<bool> {
+        let steps = &mut self.path.steps;
+        let neighbour = |&(head, child): &(Head, usize)| match way {
+            Way::Forth => Some(child + 1).filter(|&child| child < head.order.len()),
+            Way::Back => child.checked_sub(1),
+        };
+        let Some((depth, child)) = (0..steps.len())
+            .rev()
+            .find_map(|depth| Some((depth, neighbour(&steps[depth])?)))
+        else {
+            return Ok(false);
+        };
+        steps.truncate(depth + 1);
+        steps[depth].1 = child;
+        let (mut above, mut child) = steps[depth];
+        while above.level > 1 {
+            let at = tree.child(source, &above, child)?;
+            above = tree.head(source, at, above.level - 1)?;
+            child = match way {
+                Way::Forth => 0,
+                Way::Back => above.order.len() - 1,
+            };
+            steps.push((above, child));
+        }
+        let at = tree.child(source, &above, child)?;
+        if way == Way::Forth && child + 1 < above.order.len() {
+            // While the entries of this one are looked at.
+            let next = tree.child(source, &above, child + 1)?;
+            source.prefetch(next, above.bytes.min(16 * LINE_BYTES));
+        }
+        let head = tree.head(source, at, 0)?;
+        self.copy(source, head)?;
+        Ok(true)
+    }
+
+    fn copy(&mut self, source: &impl Source, head: Head) -> Result<()> {
+        let end = head.room_at();
+        if end > head.bytes {
+            return Err(damaged(head.at));
+        }
+        self.words.resize((end / WORD_BYTES) as usize, 0);
+        source.load(head.at, &mut self.words)?;
+        self.head = Some(head);
+        Ok(())
+    }
+
+    fn bytes(&self, at: u64, len: u16) -> &[u8] {
+        let all: &[u8] = bytemuck::cast_slice(&self.words);
+        // A damaged slot may say anything.
+        let part = all.get(at as usize..).and_then(|all| all.get(..len.into()));
+        part.unwrap_or_default()
+    }
+}

@@ -1,0 +1,239 @@
+//! Entries: where the key and the value of one lie, and how one is made.
+
+use std::borrow::Cow;
+
+use crate::error::{Error, Result};
+use crate::layout::Geometry;
+use crate::sink::{Contents, Sink, Source};
+
+use super::super::apart::{Apart, part_bytes};
+use super::super::data::Value;
+use super::layout::{ANY, Shape};
+
+/// Set in the length of a value that lies apart.
+const APART: u64 = 1 << 63;
+
+/// How the entries of a table lie.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Entries {
+    /// Bytes of a key and of a value, filled to whole words, if all have as many.
+    fixed: Option<(u64, u64)>,
+    key_bytes: u64,
+    value_bytes: u64,
+    part: u64,
+    max_object: u64,
+}
+
+/// An entry.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Entry {
+    pub at: u64,
+    pub key_at: u64,
+    pub key_len: u64,
+    value_at: u64,
+    pub value_len: u64,
+    /// The value is not in the entry.
+    apart: Option<Apart>,
+}
+
+impl Entries {
+    pub fn new(shape: &Shape, geometry: &Geometry) -> Self {
+        let (key, value) = (u64::from(shape.key_bytes), u64::from(shape.value_bytes));
+        let fixed = shape.key_bytes != ANY && shape.value_bytes != ANY;
+        Self {
+            fixed: fixed.then_some((key.next_multiple_of(8), value.next_multiple_of(8))),
+            key_bytes: key,
+            value_bytes: value,
+            part: part_bytes(geometry),
+            max_object: geometry.max_object(),
+        }
+    }
+
+    /// The entry at an offset.
+    ///
+    /// # Errors
+    ///
+    /// It is not in the pool.
+    #[inline]
+    pub fn read(&self, source: &impl Source, at: u64) -> Result<Entry> {
+        if let Some((key, _)) = self.fixed {
+            return Ok(Entry {
+                at,
+                key_at: at + 8,
+                key_len: self.key_bytes,
+                value_at: at + 8 + key,
+                value_len: self.value_bytes,
+                apart: None,
+            });
+        }
+        let [key_len, said] = source.words(at.saturating_add(8))?;
+        let key_at = at + 24;
+        let value_at = key_at.saturating_add(key_len).saturating_add(7) & !7;
+        let len = said & !APART;
+        let apart = match said & APART {
+            0 => None,
+            _ => Some(Apart {
+                at: source.word(value_at)?,
+                len,
+                part: self.part,
+            }),
+        };
+        Ok(Entry {
+            at,
+            key_at,
+            key_len,
+            value_at,
+            value_len: len,
+            apart,
+        })
+    }
+
+    /// Whether the entry at an offset has this key.
+    ///
+    /// # Errors
+    ///
+    /// It is not in the pool.
+    #[inline]
+    pub fn has_key(&self, source: &impl Source, at: u64, key: &[u8]) -> Result<bool> {
+        match self.fixed {
+            Some(_) => source.equal(at.saturating_add(8), key),
+            None => {
+                let same = source.word(at.saturating_add(8))? == key.len() as u64;
+                Ok(same && source.equal(at.saturating_add(24), key)?)
+            }
+        }
+    }
+
+    /// Makes an entry.
+    ///
+    /// # Errors
+    ///
+    /// The key is too long for an object, there is no room, or a fence failed.
+    #[inline]
+    pub fn make<S: Sink>(&self, sink: &mut S, hash: u64, key: &[u8], value: &[u8]) -> Result<u64> {
+        let hash = hash.to_le_bytes();
+        if self.fixed.is_some() {
+            let bytes = (8 + key.len() + 8 + value.len() + 8) as u64;
+            self.expect_room(bytes)?;
+            return sink.make(&Contents::Parts(&[&hash, key, value]));
+        }
+        let (key_len, len) = (key.len() as u64, value.len() as u64);
+        let whole = 24 + key_len.next_multiple_of(8) + len.next_multiple_of(8);
+        let (said, value) = match whole <= self.part {
+            true => (len, Cow::Borrowed(value)),
+            false => {
+                self.expect_room(32 + key_len.next_multiple_of(8))?;
+                let apart = Apart::store(sink, value, self.part)?;
+                (len | APART, Cow::Owned(apart.at.to_le_bytes().to_vec()))
+            }
+        };
+        let (key_len, said) = (key_len.to_le_bytes(), said.to_le_bytes());
+        sink.make(&Contents::Parts(&[&hash, &key_len, &said, key, &value]))
+    }
+
+    fn expect_room(&self, bytes: u64) -> Result<()> {
+        match bytes <= self.max_object {
+            true => Ok(()),
+            false => Err(Error::usage(format!(
+                "an object of this pool has at most {} bytes, and the entry would need {bytes}",
+                self.max_object
+            ))),
+        }
+    }
+
+    /// Bytes of an entry that are worth to be fetched before it is looked at.
+    pub fn usual_bytes(&self) -> u64 {
+        self.fixed.map_or(128, |(key, value)| 8 + key + value)
+    }
+}
+
+impl Entry {
+    /// The key.
+    ///
+    /// # Errors
+    ///
+    /// It is not in the pool, or no such key.
+    pub fn key<K: Value + ?Sized>(&self, source: &impl Source) -> Result<K::Owned> {
+        self.expect_there(source, self.key_len)?;
+        K::read(self.key_len as usize, |into| {
+            source.load_bytes(self.key_at, into)
+        })
+    }
+
+    /// The value.
+    ///
+    /// # Errors
+    ///
+    /// It is not in the pool, or no such value.
+    #[inline]
+    pub fn value<V: Value + ?Sized>(&self, source: &impl Source) -> Result<V::Owned> {
+        if V::BYTES.is_none() {
+            self.expect_there(source, self.value_len)?;
+        }
+        V::read(self.value_len as usize, |into| match &self.apart {
+            None => source.load_bytes(self.value_at, into),
+            Some(apart) => apart.load(source, into),
+        })
+    }
+
+    /// Nobody makes room for more than there can be.
+    fn expect_there(&self, source: &impl Source, len: u64) -> Result<()> {
+        match len <= source.bytes() {
+            true => Ok(()),
+            false => Err(Error::damaged(format!(
+                "a hash map is damaged: its entry at {} is longer than the pool",
+                self.at
+            ))),
+        }
+    }
+
+    /// Writes another value in place of the one that is there, if it has as many words. Whether it
+    /// could.
+    ///
+    /// # Errors
+    ///
+    /// The entry is not in the pool.
+    pub fn overwrite<S: Sink>(&self, sink: &mut S, value: &[u8]) -> Result<bool> {
+        if self.apart.is_some() || self.value_len != value.len() as u64 {
+            return Ok(false);
+        }
+        let new: Vec<u64> = value.chunks(8).map(crate::checksum::padded).collect();
+        let mut old = vec![0; new.len()];
+        sink.load(self.value_at, &mut old)?;
+        let differ = || (0..new.len()).filter(|&i| new[i] != old[i]);
+        match differ().count() {
+            0..=3 => {
+                for i in differ() {
+                    sink.set(self.value_at + i as u64 * 8, new[i])?;
+                }
+            }
+            _ => sink.write(self.value_at, &new)?,
+        }
+        Ok(true)
+    }
+
+    /// Frees the entry and what belongs to it.
+    ///
+    /// # Errors
+    ///
+    /// There is no such object.
+    pub fn free<S: Sink>(&self, sink: &mut S) -> Result<()> {
+        if let Some(apart) = &self.apart {
+            apart.free(sink)?;
+        }
+        sink.free(self.at)
+    }
+
+    /// The offset of each object of which it is made.
+    ///
+    /// # Errors
+    ///
+    /// It is not in the pool.
+    pub fn objects(&self, source: &impl Source) -> Result<Vec<u64>> {
+        let mut objects = vec![self.at];
+        if let Some(apart) = &self.apart {
+            objects.extend(apart.objects(source)?);
+        }
+        Ok(objects)
+    }
+}

@@ -1,0 +1,225 @@
+//! Growth by few groups at a time: linear hashing (Litwin: Linear hashing, a new tool for file and
+//! table addressing, VLDB 1980), so that nobody waits for a rewrite of the whole.
+
+use crate::error::{Cause, Result};
+use crate::guard::Writing;
+use crate::heap::Heap;
+use crate::layout::FIELD_MAX;
+use crate::medium::Medium;
+use crate::operation::Operation;
+use crate::sink::{Contents, Sink, Source};
+
+use super::chain::{LINE_WORDS, MAX_CHAIN, too_long};
+use super::layout::{GROUP_BYTES, GROUPS_WORD, Pointer, SLOTS, bit_in_slot};
+use super::table::Table;
+
+/// The words of a group.
+const GROUP_WORDS: usize = (GROUP_BYTES / 8) as usize;
+
+/// Groups that are split at once, so that they share a fence, in a table that has several times as
+/// many and began with so many, so that they lie side by side.
+const BLOCK: u64 = 8;
+
+/// Groups side by side that are split, into groups side by side.
+#[derive(Clone, Copy)]
+struct Block {
+    /// The first one that is split, and the first new one.
+    old: u64,
+    new: u64,
+    count: u64,
+    /// The bit of the hash that tells them apart.
+    bit: u32,
+}
+
+impl Table {
+    /// Splits the next groups; whether it could. It does not while others hold what it needs: they, or
+    /// the next to find the table full, try again.
+    ///
+    /// # Errors
+    ///
+    /// There is no room, the map is damaged, or a fence failed. The map is as it was, and as good.
+    #[cold]
+    pub fn grow<M: Medium>(&self, heap: &Heap<M>) -> Result<bool> {
+        let Some(mut growth) = self.growth.try_write() else {
+            return Ok(false);
+        };
+        let new = self.groups();
+        let position = self.shape.position(new);
+        if position.segment >= self.shape.segments() {
+            return Ok(false);
+        }
+        if position.within == 0 {
+            self.add_segment(heap, &mut growth, position.segment)?;
+        }
+        let bit = new.ilog2();
+        let block = Block {
+            old: new - (1 << bit),
+            new,
+            count: match new >= 8 * BLOCK && self.shape.groups_of(0) >= BLOCK {
+                true => BLOCK,
+                false => 1,
+            },
+            bit,
+        };
+        let Some(mut guards) = self.try_write(block.old, block.count) else {
+            return Ok(false);
+        };
+        guards.push(growth);
+        self.split(heap, block, &mut guards)?;
+        Ok(true)
+    }
+
+    /// Gives a table of which nobody else knows yet, and which is empty, so many groups, or as many as
+    /// there is room for.
+    ///
+    /// # Errors
+    ///
+    /// The pool is damaged, or a fence failed.
+    pub fn enlarge<M: Medium>(&self, heap: &Heap<M>, groups: u64) -> Result<()> {
+        let mut growth = self.growth.write()?;
+        while self.groups() < groups {
+            let segment = self.shape.position(self.groups()).segment;
+            if segment >= self.shape.segments() {
+                return Ok(());
+            }
+            match self.add_segment(heap, &mut growth, segment) {
+                Err(error) if error.cause() == Cause::Full => return Ok(()),
+                added => added?,
+            }
+            let more = self.groups() + self.shape.groups_of(segment);
+            let mut sink = Operation::begin(heap.core(), growth.last)?;
+            sink.set(self.at + GROUPS_WORD * 8, more)?;
+            growth.last = sink.commit()?.or(growth.last);
+            self.set_groups(more);
+        }
+        Ok(())
+    }
+
+    /// Makes a segment, unless it is there already.
+    fn add_segment<M: Medium>(
+        &self,
+        heap: &Heap<M>,
+        growth: &mut Writing,
+        segment: usize,
+    ) -> Result<()> {
+        let mut at = self.segment_at(&heap.core().space.pool, segment)?;
+        if at == 0 {
+            let mut sink = Operation::begin(heap.core(), growth.last)?;
+            let bytes = self.shape.groups_of(segment) * GROUP_BYTES;
+            at = sink.make(&Contents::Zeros(bytes))?;
+            self.link_segment(&mut sink, segment, at)?;
+            growth.last = sink.commit()?.or(growth.last);
+        }
+        self.set_segment(segment, at);
+        Ok(())
+    }
+
+    /// Has the directory point to a segment.
+    fn link_segment<S: Sink>(&self, sink: &mut S, segment: usize, at: u64) -> Result<()> {
+        match self.shape.pointer(segment) {
+            Pointer::InTable(byte) => sink.set(self.at + byte, at),
+            Pointer::InPage { page, within } => match sink.word(self.at + page)? {
+                0 => {
+                    let mut words = vec![0; (self.shape.page_bytes() / 8) as usize];
+                    words[(within / 8) as usize] = at;
+                    let new = sink.make(&Contents::Parts(&[bytemuck::cast_slice(&words)]))?;
+                    sink.set(self.at + page, new)
+                }
+                page => sink.set(page.saturating_add(within), at),
+            },
+        }
+    }
+
+    /// Moves those entries to the new groups whose hash has the bit. Their guards are held.
+    fn split<M: Medium>(&self, heap: &Heap<M>, block: Block, guards: &mut [Writing]) -> Result<()> {
+        let last = guards.iter().filter_map(|guard| guard.last);
+        let mut sink = Operation::begin(heap.core(), last)?;
+        let words = block.count as usize * GROUP_WORDS;
+        let mut halves = [vec![0; words], vec![0; words]];
+        let mut spill = Spill::default();
+        let from = self.group(block.old);
+        for first in (0..words).step_by(LINE_WORDS) {
+            let mut counts = [0; 2];
+            let mut behind = from + first as u64 * 8;
+            while behind != 0 {
+                let found = sink.words::<LINE_WORDS>(behind)?;
+                for slot in found.into_iter().take(SLOTS).filter(|&slot| slot != 0) {
+                    let half = usize::from(bit_of(&sink, slot, block.bit)?);
+                    match counts[half] {
+                        full @ SLOTS.. => spill.slots.push((half, first, full, slot)),
+                        count => halves[half][first + count] = slot,
+                    }
+                    counts[half] += 1;
+                }
+                behind = found[SLOTS];
+                if behind != 0 {
+                    spill.free(behind)?;
+                }
+            }
+        }
+        let groups = block.new + block.count;
+        spill.store(&mut sink, &mut halves)?;
+        sink.write(from, &halves[0])?;
+        sink.write(self.group(block.new), &halves[1])?;
+        sink.set(self.at + GROUPS_WORD * 8, groups)?;
+        let done = sink.commit()?;
+        guards
+            .iter_mut()
+            .for_each(|guard| guard.last = done.or(guard.last));
+        self.set_groups(groups);
+        Ok(())
+    }
+}
+
+/// A bit of the hash of a slot's entry.
+fn bit_of(source: &impl Source, slot: u64, bit: u32) -> Result<bool> {
+    match bit_in_slot(slot, bit) {
+        Some(bit) => Ok(bit),
+        None => Ok(source.word(slot & FIELD_MAX)? >> bit & 1 == 1),
+    }
+}
+
+/// What does not fit into the lines of two groups, and the lines in which it was.
+#[derive(Default)]
+struct Spill {
+    /// Of each slot: of which half, the first word of its line, how many came before, and its word.
+    slots: Vec<(usize, usize, usize, u64)>,
+    freed: Vec<u64>,
+}
+
+impl Spill {
+    /// A line is no longer needed.
+    fn free(&mut self, line: u64) -> Result<()> {
+        if self.freed.len() >= MAX_CHAIN {
+            return Err(too_long(line));
+        }
+        self.freed.push(line);
+        Ok(())
+    }
+
+    /// Makes lines for what does not fit, puts them behind those of the halves, and frees the old ones.
+    fn store<S: Sink>(mut self, sink: &mut S, halves: &mut [Vec<u64>; 2]) -> Result<()> {
+        for (half, first, mut line) in self.lines() {
+            let link = &mut halves[half][first + SLOTS];
+            line[SLOTS] = *link;
+            *link = sink.make(&Contents::Parts(&[bytemuck::cast_slice(&line)]))?;
+        }
+        self.freed.into_iter().try_for_each(|line| sink.free(line))
+    }
+
+    /// Further lines of 7 slots each: behind which group's line each belongs.
+    fn lines(&mut self) -> Vec<(usize, usize, [u64; LINE_WORDS])> {
+        let mut lines: Vec<(usize, usize, [u64; LINE_WORDS])> = Vec::new();
+        self.slots.sort_unstable();
+        for &(half, words, before, slot) in &self.slots {
+            if before % SLOTS == 0 {
+                lines.push((half, words, [0; LINE_WORDS]));
+            }
+            let line = lines
+                .last_mut()
+                .expect("the first that spills begins a line");
+            line.2[before % SLOTS] = slot;
+        }
+        lines
+    }
+}

@@ -1,0 +1,326 @@
+//! The elements of a queue: what all its handles share in DRAM, and its operations over any source and
+//! sink.
+//!
+//! The head is an object of 64 bytes: magic; bytes of an element, or all ones if they have any length;
+//! how many elements ever went and ever came; where the element at the front lies, and where the next one
+//! will at the back; the first and the last segment.
+//!
+//! A segment is an object: a pointer to the next one, its own end, and elements side by side. An element
+//! is the number of its bytes and these, filled with zeros to a whole word; with the highest bit set, a
+//! pointer to where they lie apart. All ones stand for «it goes on in the next segment». A segment whose
+//! elements have all gone is freed with the first element of the next one that goes.
+
+use crate::error::{Error, Result};
+use crate::guard::Guard;
+use crate::heap::Heap;
+use crate::layout::Geometry;
+use crate::medium::{Medium, WORD_BYTES};
+use crate::sink::{Contents, Sink, Source};
+use crate::transaction::held::Guarded;
+
+use super::super::apart::{Apart, part_bytes};
+use super::super::data::Value;
+
+/// "TERRQUE3": of format version 3.
+const MAGIC: u64 = u64::from_le_bytes(*b"TERRQUE3");
+/// Words of a head.
+pub(super) const HEAD_WORDS: usize = 8;
+/// Stands for elements of any length.
+const ANY: u64 = u64::MAX;
+
+/// Words of the head.
+const GONE: u64 = 2;
+const CAME: u64 = 3;
+const FRONT: u64 = 4;
+const BACK: u64 = 5;
+const FIRST: u64 = 6;
+const LAST: u64 = 7;
+
+/// Bytes of a segment, unless an element needs more.
+const SEGMENT_BYTES: u64 = 4096;
+/// Bytes of a segment before its elements.
+const SEGMENT_HEAD: u64 = 16;
+/// Elements of more bytes lie apart.
+const MAX_INLINE: u64 = 2048;
+/// Set in the length of an element that lies apart.
+const APART: u64 = 1 << 63;
+/// In place of an element: it goes on in the next segment.
+const GOES_ON: u64 = u64::MAX;
+
+/// The elements of a queue.
+pub(super) struct Log {
+    /// Offset of the head.
+    pub head: u64,
+    part: u64,
+    pub guard: Guard,
+}
+
+/// An element.
+struct Element {
+    /// Where it lies.
+    at: u64,
+    /// Its bytes.
+    len: u64,
+    apart: Option<Apart>,
+}
+
+/// A place in a queue.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Place {
+    /// The number of the element, of all that ever came.
+    pub number: u64,
+    /// Where it lies, or the end of those before it.
+    at: u64,
+    segment: u64,
+}
+
+impl Element {
+    fn value<T: Value + ?Sized>(&self, source: &impl Source) -> Result<T::Owned> {
+        T::read(self.len as usize, |into| match &self.apart {
+            None => source.load_bytes(self.at + WORD_BYTES, into),
+            Some(apart) => apart.load(source, into),
+        })
+    }
+
+    /// Where it ends.
+    fn end(&self) -> u64 {
+        let bytes = match self.apart {
+            None => self.len.next_multiple_of(WORD_BYTES),
+            Some(_) => WORD_BYTES,
+        };
+        self.at + WORD_BYTES + bytes
+    }
+}
+
+impl Log {
+    /// The words of the head of a new queue.
+    pub fn new_head<T: Value + ?Sized>() -> [u64; HEAD_WORDS] {
+        [MAGIC, T::BYTES.unwrap_or(ANY), 0, 0, 0, 0, 0, 0]
+    }
+
+    /// The queue with a head.
+    pub fn new(head: u64, geometry: &Geometry, guard: Guard) -> Self {
+        let part = part_bytes(geometry);
+        Self { head, part, guard }
+    }
+
+    /// Whether the head is one, and of such elements.
+    ///
+    /// # Errors
+    ///
+    /// It is damaged, or of other elements.
+    pub fn check<T: Value + ?Sized>(&self, source: &impl Source, name: &str) -> Result<()> {
+        let head = source.words::<HEAD_WORDS>(self.head)?;
+        let (gone, came) = (head[GONE as usize], head[CAME as usize]);
+        // Each takes a word: no more than the pool has room for, so that nothing goes on without end.
+        if head[0] != MAGIC || gone > came || came - gone > source.bytes() / WORD_BYTES {
+            return Err(Error::damaged("a queue's head is damaged"));
+        }
+        match head[1] == T::BYTES.unwrap_or(ANY) {
+            true => Ok(()),
+            false => Err(of_others(name)),
+        }
+    }
+
+    /// How many elements there are.
+    ///
+    /// # Errors
+    ///
+    /// The head is not in the pool.
+    pub fn len(&self, source: &impl Source) -> Result<u64> {
+        let came = self.word(source, CAME)?;
+        Ok(came.saturating_sub(self.word(source, GONE)?))
+    }
+
+    /// Adds an element at the back.
+    ///
+    /// # Errors
+    ///
+    /// There is no room, the queue is damaged, or a fence failed.
+    pub fn push<S: Sink>(&self, sink: &mut S, bytes: &[u8]) -> Result<()> {
+        let came = self.word(sink, CAME)?;
+        let (mut len, mut inline) = (bytes.len() as u64, bytes);
+        let pointer;
+        if len > MAX_INLINE {
+            let apart = Apart::store(sink, bytes, self.part)?;
+            pointer = apart.at.to_le_bytes();
+            (len, inline) = (len | APART, &pointer);
+        }
+        let parts = [&len.to_le_bytes()[..], inline];
+        let need = WORD_BYTES + (inline.len() as u64).next_multiple_of(WORD_BYTES);
+        let at = self.place_for(sink, need)?;
+        sink.fill(at, &parts)?;
+        self.set(sink, BACK, at + need)?;
+        self.set(sink, CAME, came.checked_add(1).ok_or_else(damaged)?)
+    }
+
+    /// Where an element that needs so many bytes goes; in a new segment, if the last one is full.
+    fn place_for<S: Sink>(&self, sink: &mut S, need: u64) -> Result<u64> {
+        let (back, last) = (self.word(sink, BACK)?, self.word(sink, LAST)?);
+        // Behind the last element is always room for the word that it goes on.
+        let behind = need + WORD_BYTES;
+        if last != 0 && back.saturating_add(behind) <= sink.word(last.saturating_add(WORD_BYTES))? {
+            return Ok(back);
+        }
+        let bytes = SEGMENT_BYTES.max(SEGMENT_HEAD + behind);
+        let new = sink.make(&Contents::Zeros(bytes))?;
+        sink.set(new + WORD_BYTES, new + bytes)?;
+        match last {
+            0 => {
+                self.set(sink, FIRST, new)?;
+                self.set(sink, FRONT, new + SEGMENT_HEAD)?;
+            }
+            last => {
+                sink.set(last, new)?;
+                sink.set(back, GOES_ON)?;
+            }
+        }
+        self.set(sink, LAST, new)?;
+        Ok(new + SEGMENT_HEAD)
+    }
+
+    /// Removes the element at the front; says what it was.
+    ///
+    /// # Errors
+    ///
+    /// The queue is damaged.
+    pub fn pop<T: Value + ?Sized, S: Sink>(&self, sink: &mut S) -> Result<Option<T::Owned>> {
+        let front = self.front(sink)?;
+        let Some((element, place)) = self.element(sink, front)? else {
+            return Ok(None);
+        };
+        let value = element.value::<T>(sink)?;
+        if let Some(apart) = &element.apart {
+            apart.free(sink)?;
+        }
+        let first = self.word(sink, FIRST)?;
+        if place.segment != first {
+            self.set(sink, FIRST, place.segment)?;
+            sink.free(first)?;
+        }
+        self.set(sink, FRONT, element.end())?;
+        self.set(sink, GONE, place.number.saturating_add(1))?;
+        Ok(Some(value))
+    }
+
+    /// The front of the queue.
+    ///
+    /// # Errors
+    ///
+    /// The head is not in the pool.
+    pub fn front(&self, source: &impl Source) -> Result<Place> {
+        Ok(Place {
+            number: self.word(source, GONE)?,
+            at: self.word(source, FRONT)?,
+            segment: self.word(source, FIRST)?,
+        })
+    }
+
+    /// The element at a place, and the place behind it; none behind the last one. If the element there
+    /// has gone, the one at the front.
+    ///
+    /// # Errors
+    ///
+    /// The queue is damaged.
+    pub fn get<T: Value + ?Sized>(
+        &self,
+        source: &impl Source,
+        place: Option<Place>,
+    ) -> Result<Option<(T::Owned, Place)>> {
+        let front = self.front(source)?;
+        let place = place.filter(|place| place.number >= front.number);
+        let Some((element, place)) = self.element(source, place.unwrap_or(front))? else {
+            return Ok(None);
+        };
+        let next = Place {
+            number: place.number.saturating_add(1),
+            at: element.end(),
+            segment: place.segment,
+        };
+        Ok(Some((element.value::<T>(source)?, next)))
+    }
+
+    /// The element at a place, and where it really lies.
+    fn element(&self, source: &impl Source, mut place: Place) -> Result<Option<(Element, Place)>> {
+        if place.number >= self.word(source, CAME)? {
+            return Ok(None);
+        }
+        let mut said = source.word(place.at)?;
+        if said == GOES_ON {
+            place.segment = source.word(place.segment)?;
+            if place.segment == 0 {
+                return Err(damaged());
+            }
+            place.at = place.segment.saturating_add(SEGMENT_HEAD);
+            said = source.word(place.at)?;
+        }
+        let len = said & !APART;
+        if said == GOES_ON || len > source.bytes() {
+            return Err(damaged());
+        }
+        let apart = match said & APART {
+            0 => None,
+            _ => Some(Apart {
+                at: source.word(place.at + WORD_BYTES)?,
+                len,
+                part: self.part,
+            }),
+        };
+        let at = place.at;
+        Ok(Some((Element { at, len, apart }, place)))
+    }
+
+    /// The offset of each object of the queue as often as it is reached, for checks.
+    ///
+    /// # Errors
+    ///
+    /// The queue is damaged.
+    pub fn objects(&self, source: &impl Source) -> Result<Vec<u64>> {
+        let mut objects = vec![self.head];
+        let mut at = self.word(source, FIRST)?;
+        while at != 0 {
+            if objects.len() as u64 > source.bytes() / SEGMENT_HEAD {
+                return Err(damaged());
+            }
+            objects.push(at);
+            at = source.word(at)?;
+        }
+        let mut place = self.front(source)?;
+        while let Some((element, found)) = self.element(source, place)? {
+            if let Some(apart) = &element.apart {
+                objects.extend(apart.objects(source)?);
+            }
+            place = Place {
+                number: found.number.saturating_add(1),
+                at: element.end(),
+                segment: found.segment,
+            };
+        }
+        Ok(objects)
+    }
+
+    /// A word of the head.
+    fn word(&self, source: &impl Source, word: u64) -> Result<u64> {
+        source.word(self.head + word * WORD_BYTES)
+    }
+
+    fn set<S: Sink>(&self, sink: &mut S, word: u64, value: u64) -> Result<()> {
+        sink.set(self.head + word * WORD_BYTES, value)
+    }
+}
+
+impl<M: Medium> Guarded<M> for Log {
+    fn guard(&self, _: usize) -> &Guard {
+        &self.guard
+    }
+
+    fn changed(&self, _: &Heap<M>, _: usize) {}
+}
+
+pub(super) fn of_others(name: &str) -> Error {
+    Error::usage(format!("the queue {name:?} has elements of another size"))
+}
+
+pub(super) fn damaged() -> Error {
+    Error::damaged("a queue is damaged: a segment is missing, or has no end")
+}

@@ -1,0 +1,178 @@
+//! A persistent log queue: elements come at the back and go at the front. `log` says where things lie.
+
+mod iter;
+mod log;
+mod old;
+mod opened;
+
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use crate::error::Result;
+use crate::guard::Guard;
+use crate::heap::Heap;
+use crate::medium::{Mapped, Medium};
+use crate::operation::Operation;
+use crate::pool::Pool;
+use crate::sink::{Contents, Sink, Source};
+
+use super::data::Value;
+
+pub use iter::Iter;
+pub use opened::Opened;
+
+use log::{HEAD_WORDS, Log};
+
+/// The kind of a root that is a queue's.
+const ROOT_KIND: u16 = 3;
+
+/// A persistent queue of `T`.
+///
+/// A clone, or the same name opened again, is another handle of the same queue. Any number of threads
+/// can use one at the same time; those that change it take turns. Within a transaction it is used
+/// through [`Transaction::open`](crate::Transaction::open).
+///
+/// ```
+/// use terrace_heap::containers::Queue;
+/// use terrace_heap::{Heap, Result};
+///
+/// fn main() -> Result<()> {
+///     let heap = Heap::anonymous(4 << 20)?;
+///     let jobs = Queue::<str>::open(&heap, "jobs")?;
+///     jobs.push("wash")?;
+///     jobs.push("cook")?;
+///     assert_eq!(jobs.pop()?.as_deref(), Some("wash"));
+///     assert_eq!(jobs.len()?, 1);
+///     Ok(())
+/// }
+/// ```
+pub struct Queue<T: ?Sized, M: Medium = Mapped> {
+    heap: Heap<M>,
+    log: Arc<Log>,
+    of: PhantomData<fn(&T)>,
+}
+
+impl<T: ?Sized, M: Medium> Clone for Queue<T, M> {
+    fn clone(&self) -> Self {
+        Self {
+            heap: self.heap.clone(),
+            log: Arc::clone(&self.log),
+            of: PhantomData,
+        }
+    }
+}
+
+impl<T: Value + ?Sized, M: Medium> Queue<T, M> {
+    /// Opens the queue of this name; it is made if there is none. One of format version 1 or 2 becomes
+    /// one of version 3, for which there must be room beside it.
+    ///
+    /// # Errors
+    ///
+    /// The root of this name is something else, or a queue of other elements; the queue is damaged;
+    /// this thread is within a transaction; there is no room, or a fence failed.
+    pub fn open(heap: &Heap<M>, name: &str) -> Result<Self> {
+        heap.expect_alone()?;
+        let place = heap.root::<[u64; HEAD_WORDS]>(name, ROOT_KIND)?;
+        let log = heap.share(place.offset(), || {
+            let pool = &heap.core().space.pool;
+            let new = Log::new_head::<T>();
+            let (mut head, mut made) = heap.find_or_make(place, |sink| {
+                sink.make(&Contents::Parts(&[bytemuck::cast_slice(&new)]))
+            })?;
+            let log = |head| Log::new(head, &pool.geometry, Guard::new(None));
+            if let Some(bytes) = old::size(&pool.words(head)?) {
+                if T::BYTES != Some(bytes) {
+                    return Err(log::of_others(name));
+                }
+                (head, made) = heap.convert(place, head, |sink, head| {
+                    old::convert::<T, _>(sink, head, log)
+                })?;
+            }
+            Ok(Log::new(head, &pool.geometry, Guard::new(made)))
+        })?;
+        let queue = Self {
+            heap: heap.clone(),
+            log,
+            of: PhantomData,
+        };
+        queue.read(|pool| queue.log.check::<T>(pool, name))?;
+        Ok(queue)
+    }
+
+    /// How many elements there are.
+    ///
+    /// # Errors
+    ///
+    /// This thread is within a transaction of the heap.
+    pub fn len(&self) -> Result<u64> {
+        self.read(|pool| self.log.len(pool))
+    }
+
+    /// Whether there are none.
+    ///
+    /// # Errors
+    ///
+    /// As [`Queue::len`].
+    pub fn is_empty(&self) -> Result<bool> {
+        self.len().map(|len| len == 0)
+    }
+
+    /// Adds an element at the back, durably: 2 lines besides its own, one fence; and now and then a
+    /// segment.
+    ///
+    /// # Errors
+    ///
+    /// This thread is within a transaction of the heap; there is no room, the queue is damaged, or a
+    /// fence failed.
+    pub fn push(&self, value: &T) -> Result<()> {
+        let bytes = value.encode()?;
+        self.write(|sink| self.log.push(sink, &bytes))
+    }
+
+    /// Removes the element at the front, durably; returns it. 2 lines, one fence; with the first one of
+    /// a segment a few more, as the segment before is freed.
+    ///
+    /// # Errors
+    ///
+    /// This thread is within a transaction of the heap; the queue is damaged, or a fence failed.
+    pub fn pop(&self) -> Result<Option<T::Owned>> {
+        self.write(|sink| self.log.pop::<T, _>(sink))
+    }
+
+    /// The element at the front.
+    ///
+    /// # Errors
+    ///
+    /// This thread is within a transaction of the heap, or the queue is damaged.
+    pub fn front(&self) -> Result<Option<T::Owned>> {
+        self.iter().next().transpose()
+    }
+
+    /// All elements from the front to the back. Each is read as it is when its turn comes; those
+    /// that go meanwhile are left out.
+    pub fn iter(&self) -> Iter<'_, T, M> {
+        Iter::of_queue(self)
+    }
+
+    /// The offset of each object of the queue as often as it is reached, for checks.
+    ///
+    /// # Errors
+    ///
+    /// This thread is within a transaction of the heap, or the queue is damaged.
+    #[doc(hidden)]
+    pub fn objects(&self) -> Result<Vec<u64>> {
+        self.read(|pool| self.log.objects(pool))
+    }
+
+    fn read<R>(&self, work: impl FnOnce(&Pool<M>) -> Result<R>) -> Result<R> {
+        self.heap.expect_alone()?;
+        let _reading = self.log.guard.read()?;
+        work(&self.heap.core().space.pool)
+    }
+
+    fn write<R>(&self, work: impl Fn(&mut Operation<M>) -> Result<R>) -> Result<R> {
+        self.heap.expect_alone()?;
+        let mut writing = self.log.guard.write()?;
+        self.heap.operate(&mut writing, work)
+    }
+}

@@ -1,0 +1,75 @@
+//! Queues of format versions 1 and 2, which become ones of version 3 when they are opened.
+//!
+//! The head is an object of 64 bytes: magic, bytes of an element and elements of a segment, how many
+//! elements ever went and ever came, and pointers to the first and the last segment. A segment is a
+//! pointer to the next one and, from the next line on, its elements, each filled to a whole word. Element
+//! `n` of all that ever came is in slot `n` modulo the slots of a segment.
+
+use crate::error::Result;
+use crate::medium::LINE_BYTES;
+use crate::sink::{Contents, Sink, Source};
+
+use super::super::data::Value;
+use super::log::{HEAD_WORDS, Log, damaged};
+
+/// "TERRQUEU".
+const MAGIC: u64 = u64::from_le_bytes(*b"TERRQUEU");
+
+/// Bytes of an element of the old queue with a head, if it is one.
+pub(super) fn size(head: &[u64; HEAD_WORDS]) -> Option<u64> {
+    (head[0] == MAGIC).then_some(u64::from(head[1] as u32))
+}
+
+/// Makes a queue with the same elements, and frees the old one; says where its head is.
+///
+/// # Errors
+///
+/// The queue is damaged, there is no room, or a fence failed.
+pub(super) fn convert<T: Value + ?Sized, S: Sink>(
+    sink: &mut S,
+    old: u64,
+    new: impl FnOnce(u64) -> Log,
+) -> Result<u64> {
+    let [_, shape, gone, came, first, ..] = sink.words::<HEAD_WORDS>(old)?;
+    let (bytes, slots) = (u64::from(shape as u32), shape >> 32);
+    let stride = bytes.next_multiple_of(8);
+    if slots == 0 || gone > came || came - gone > sink.bytes() / stride.max(1) {
+        return Err(damaged());
+    }
+    let words = Log::new_head::<T>();
+    let head = sink.make(&Contents::Parts(&[bytemuck::cast_slice(&words)]))?;
+    let log = new(head);
+    let mut segment = first;
+    // The last element of the first segment may have gone, and the segment not.
+    let mut begun = gone > 0 && gone.is_multiple_of(slots);
+    for number in gone..came {
+        if begun || number > gone && number.is_multiple_of(slots) {
+            segment = next_of(sink, segment)?;
+            begun = false;
+        }
+        let at = segment.saturating_add(LINE_BYTES + number % slots * stride);
+        let mut value = vec![0; bytes as usize];
+        sink.load_bytes(at, &mut value)?;
+        log.push(sink, &value)?;
+    }
+    let mut segment = first;
+    let mut freed = 0;
+    while segment != 0 {
+        let next = sink.word(segment)?;
+        sink.free(segment)?;
+        segment = next;
+        freed += 1;
+        if freed > sink.bytes() / LINE_BYTES {
+            return Err(damaged());
+        }
+    }
+    sink.free(old)?;
+    Ok(head)
+}
+
+fn next_of(source: &impl Source, segment: u64) -> Result<u64> {
+    match source.word(segment)? {
+        0 => Err(damaged()),
+        next => Ok(next),
+    }
+}

@@ -1,0 +1,152 @@
+//! The elements of a vector: what all its handles share in DRAM, and its operations over any source and
+//! sink.
+
+use bytemuck::Pod;
+
+use crate::error::{Error, Result};
+use crate::guard::Guard;
+use crate::heap::Heap;
+use crate::medium::Medium;
+use crate::sink::{Contents, Sink, Source};
+use crate::transaction::held::Guarded;
+
+use super::layout::{Shape, TABLE_WORDS, directory_at, len_at};
+
+/// The elements of a vector.
+pub(super) struct Elements {
+    /// Offset of the table.
+    pub table: u64,
+    pub shape: Shape,
+    pub guard: Guard,
+}
+
+impl Elements {
+    /// How many there are.
+    ///
+    /// # Errors
+    ///
+    /// The table is not in the pool.
+    pub fn len(&self, source: &impl Source) -> Result<u64> {
+        source.word(len_at(self.table))
+    }
+
+    /// An element; none beyond the last one.
+    ///
+    /// # Errors
+    ///
+    /// The vector is damaged.
+    pub fn get<T: Pod>(&self, source: &impl Source, index: u64) -> Result<Option<T>> {
+        match index < self.len(source)? {
+            true => source.get(self.at(source, index)?).map(Some),
+            false => Ok(None),
+        }
+    }
+
+    /// Gives an element another value.
+    ///
+    /// # Errors
+    ///
+    /// There is no such element, or the vector is damaged.
+    pub fn set<T: Pod, S: Sink>(&self, sink: &mut S, index: u64, value: &T) -> Result<()> {
+        let len = self.len(sink)?;
+        if index >= len {
+            return Err(Error::usage(format!(
+                "a vector of {len} elements has none of index {index}"
+            )));
+        }
+        let at = self.at(sink, index)?;
+        match words_of(value)[..] {
+            [word] => sink.set(at, word),
+            ref words => sink.write(at, words),
+        }
+    }
+
+    /// Adds an element behind the last one.
+    ///
+    /// # Errors
+    ///
+    /// There is no room, the vector is damaged, or a fence failed.
+    pub fn push<T: Pod, S: Sink>(&self, sink: &mut S, value: &T) -> Result<()> {
+        let len = self.len(sink)?;
+        if len >= self.shape.capacity() {
+            return Err(Error::full("a vector has no room for more elements"));
+        }
+        let segment = self.shape.position(len).segment;
+        let pointer = directory_at(self.table, segment);
+        if sink.word(pointer)? == 0 {
+            let bytes = self.shape.elements_of(segment) * self.shape.stride();
+            let made = sink.make(&Contents::Zeros(bytes))?;
+            sink.set(pointer, made)?;
+        }
+        let at = self.at(sink, len)?;
+        sink.fill(at, &[bytemuck::bytes_of(value)])?;
+        sink.set(len_at(self.table), len + 1)
+    }
+
+    /// Removes the last element; says what it was. Segments are kept for those that come.
+    ///
+    /// # Errors
+    ///
+    /// The vector is damaged.
+    pub fn pop<T: Pod, S: Sink>(&self, sink: &mut S) -> Result<Option<T>> {
+        let Some(last) = self.len(sink)?.checked_sub(1) else {
+            return Ok(None);
+        };
+        let value = self.get(sink, last)?;
+        sink.set(len_at(self.table), last)?;
+        Ok(value)
+    }
+
+    /// Removes all elements from this one on.
+    ///
+    /// # Errors
+    ///
+    /// The table is not in the pool.
+    pub fn truncate<S: Sink>(&self, sink: &mut S, len: u64) -> Result<()> {
+        match len < self.len(sink)? {
+            true => sink.set(len_at(self.table), len),
+            false => Ok(()),
+        }
+    }
+
+    /// The offset of each object of the vector as often as it is reached, for checks.
+    ///
+    /// # Errors
+    ///
+    /// The table is not in the pool.
+    pub fn objects(&self, source: &impl Source) -> Result<Vec<u64>> {
+        let words = source.words::<TABLE_WORDS>(self.table)?;
+        let first = ((directory_at(self.table, 0) - self.table) / 8) as usize;
+        let segments = words[first..].iter().copied().filter(|&at| at != 0);
+        Ok([self.table].into_iter().chain(segments).collect())
+    }
+
+    /// Where an element lies of which the segment is there.
+    #[inline]
+    fn at(&self, source: &impl Source, index: u64) -> Result<u64> {
+        let damaged = || Error::damaged("a vector is damaged: a segment is missing");
+        if index >= self.shape.capacity() {
+            return Err(damaged());
+        }
+        let position = self.shape.position(index);
+        let segment = source.word(directory_at(self.table, position.segment))?;
+        if segment == 0 {
+            return Err(damaged());
+        }
+        Ok(segment.saturating_add(position.within * self.shape.stride()))
+    }
+}
+
+impl<M: Medium> Guarded<M> for Elements {
+    fn guard(&self, _: usize) -> &Guard {
+        &self.guard
+    }
+
+    fn changed(&self, _: &Heap<M>, _: usize) {}
+}
+
+/// The words of a value, the last one filled with zeros.
+fn words_of<T: Pod>(value: &T) -> Vec<u64> {
+    let bytes = bytemuck::bytes_of(value).chunks(8);
+    bytes.map(crate::checksum::padded).collect()
+}

@@ -1,0 +1,178 @@
+//! Where things lie: the table of a vector, and its segments.
+//!
+//! The table is an object of 1 KiB: magic, bytes of an element, logarithms of the elements of the
+//! first and of the largest segment, number of elements, and from word 8 on a directory of segments.
+//! Each segment holds twice as many elements as the one before, up to the largest. Elements lie side
+//! by side, each filled to a whole word.
+
+use crate::error::{Error, Result};
+use crate::layout::Geometry;
+
+/// "TERRVECT".
+const MAGIC: u64 = u64::from_le_bytes(*b"TERRVECT");
+/// Words of a table.
+pub(super) const TABLE_WORDS: usize = 128;
+/// Word in which the number of elements is.
+const LEN_WORD: u64 = 3;
+/// Word with which the directory begins.
+const DIRECTORY_WORD: u64 = 8;
+/// Segments that a directory has room for.
+const SEGMENTS: u64 = TABLE_WORDS as u64 - DIRECTORY_WORD;
+/// Bytes of the first segment, if an element is not larger.
+const FIRST_BYTES: u64 = 256;
+/// The most bytes of a segment.
+const MAX_BYTES: u64 = 256 << 20;
+
+/// What never changes about a table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Shape {
+    pub element_bytes: u32,
+    /// Logarithm of the elements of the first segment.
+    pub first: u32,
+    /// Logarithm of those of the largest.
+    pub largest: u32,
+}
+
+/// Where an element lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Position {
+    pub segment: u64,
+    pub within: u64,
+}
+
+impl Shape {
+    /// For elements of so many bytes.
+    pub fn new(element_bytes: usize, geometry: &Geometry) -> Self {
+        let stride = element_bytes.next_multiple_of(8) as u64;
+        let fit = |bytes: u64| (bytes / stride).max(1).ilog2();
+        Self {
+            element_bytes: element_bytes as u32,
+            first: fit(FIRST_BYTES),
+            largest: fit(MAX_BYTES.min(geometry.max_object())),
+        }
+    }
+
+    /// A table without segments.
+    pub fn encode(&self) -> [u64; TABLE_WORDS] {
+        let mut words = [0; TABLE_WORDS];
+        words[0] = MAGIC;
+        words[1] = u64::from(self.element_bytes);
+        words[2] = u64::from(self.first) | u64::from(self.largest) << 32;
+        words
+    }
+
+    /// What the words of a table say.
+    ///
+    /// # Errors
+    ///
+    /// It is damaged, or none.
+    pub fn decode(words: &[u64; TABLE_WORDS]) -> Result<Self> {
+        let shape = Self {
+            element_bytes: words[1] as u32,
+            first: words[2] as u32,
+            largest: (words[2] >> 32) as u32,
+        };
+        let sane = shape.first <= shape.largest
+            && shape.largest < 40
+            && shape.element_bytes > 0
+            && words[LEN_WORD as usize] <= shape.capacity();
+        if words[0] != MAGIC || !sane {
+            return Err(Error::damaged("a vector's table is damaged"));
+        }
+        Ok(shape)
+    }
+
+    /// Bytes from one element to the next.
+    #[inline]
+    pub fn stride(&self) -> u64 {
+        u64::from(self.element_bytes).next_multiple_of(8)
+    }
+
+    /// Elements of a segment.
+    #[inline]
+    pub fn elements_of(&self, segment: u64) -> u64 {
+        1 << (u64::from(self.first) + segment).min(u64::from(self.largest))
+    }
+
+    /// Elements that all segments together have room for.
+    pub fn capacity(&self) -> u64 {
+        (0..SEGMENTS).map(|segment| self.elements_of(segment)).sum()
+    }
+
+    /// Where an element lies.
+    #[inline]
+    pub fn position(&self, index: u64) -> Position {
+        // Those before the largest segments: 2^first * (2^n - 1) for n segments.
+        let doubling = u64::from(self.largest - self.first);
+        let before = ((1 << doubling) - 1) << self.first;
+        if index >= before {
+            let beyond = index - before;
+            return Position {
+                segment: doubling + (beyond >> self.largest),
+                within: beyond & ((1 << self.largest) - 1),
+            };
+        }
+        let segment = u64::from(((index >> self.first) + 1).ilog2());
+        Position {
+            segment,
+            within: index - (((1 << segment) - 1) << self.first),
+        }
+    }
+}
+
+/// Where the number of elements is.
+pub(super) fn len_at(table: u64) -> u64 {
+    table + LEN_WORD * 8
+}
+
+/// Where the pointer to a segment is.
+#[inline]
+pub(super) fn directory_at(table: u64, segment: u64) -> u64 {
+    table + (DIRECTORY_WORD + segment) * 8
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The twin counts elements one after the other.
+    #[test]
+    fn elements_lie_side_by_side() {
+        for (first, largest) in [(0, 0), (0, 5), (3, 7), (5, 5)] {
+            let shape = Shape {
+                element_bytes: 9,
+                first,
+                largest,
+            };
+            let (mut segment, mut within) = (0, 0);
+            for index in 0..shape.capacity().min(2000) {
+                let position = Position { segment, within };
+                assert_eq!(shape.position(index), position, "{first} {index}");
+                within += 1;
+                if within == shape.elements_of(segment) {
+                    (segment, within) = (segment + 1, 0);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_table_is_read_as_it_was_written() {
+        let geometry = Geometry {
+            shift: 16,
+            lanes: 2,
+            intents: 3,
+            allocator: crate::layout::AllocatorKind::Nvwa,
+            seed: 0,
+        };
+        let shape = Shape::new(60, &geometry);
+        assert_eq!((shape.stride(), shape.first, shape.largest), (64, 2, 22));
+        let words = shape.encode();
+        assert_eq!(Shape::decode(&words), Ok(shape));
+        for damage in [(0, 1), (1, 0), (2, 99), (2, 99 << 32), (3, u64::MAX)] {
+            let mut damaged = words;
+            damaged[damage.0] = damage.1;
+            assert!(Shape::decode(&damaged).is_err());
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! A vector within a transaction.
+
+use std::sync::Arc;
+
+use bytemuck::Pod;
+
+use crate::error::Result;
+use crate::heap::Heap;
+use crate::medium::Medium;
+use crate::transaction::Transaction;
+use crate::transaction::held::Guarded;
+
+use super::super::{Container, sealed};
+use super::Vector;
+
+/// A vector within a transaction; see [`Transaction::open`]. All of it is closed to others.
+pub struct Opened<'t, T, M: Medium> {
+    vector: &'t Vector<T, M>,
+    tx: &'t Transaction<'t, M>,
+}
+
+impl<T, M: Medium> sealed::Sealed for Vector<T, M> {}
+
+impl<T: Pod, M: Medium> Container<M> for Vector<T, M> {
+    type Opened<'t>
+        = Opened<'t, T, M>
+    where
+        Self: 't,
+        M: 't;
+
+    fn heap(&self) -> &Heap<M> {
+        &self.heap
+    }
+
+    fn open_in<'t>(&'t self, tx: &'t Transaction<'_, M>) -> Result<Opened<'t, T, M>> {
+        let of: Arc<dyn Guarded<M>> = Arc::clone(&self.elements) as _;
+        tx.hold(&of, 0)?;
+        Ok(Opened { vector: self, tx })
+    }
+}
+
+impl<T: Pod, M: Medium> Opened<'_, T, M> {
+    /// How many elements there are.
+    ///
+    /// # Errors
+    ///
+    /// The transaction has ended.
+    pub fn len(&self) -> Result<u64> {
+        self.vector.elements.len(&self.tx)
+    }
+
+    /// Whether there are none.
+    ///
+    /// # Errors
+    ///
+    /// The transaction has ended.
+    pub fn is_empty(&self) -> Result<bool> {
+        self.len().map(|len| len == 0)
+    }
+
+    /// An element; none beyond the last one.
+    ///
+    /// # Errors
+    ///
+    /// The vector is damaged.
+    pub fn get(&self, index: u64) -> Result<Option<T>> {
+        self.vector.elements.get(&self.tx, index)
+    }
+
+    /// Gives an element another value.
+    ///
+    /// # Errors
+    ///
+    /// There is no such element, or the vector is damaged.
+    pub fn set(&self, index: u64, value: &T) -> Result<()> {
+        let mut sink = self.tx;
+        self.vector.elements.set(&mut sink, index, value)
+    }
+
+    /// Adds an element behind the last one.
+    ///
+    /// # Errors
+    ///
+    /// There is no room, or the vector is damaged.
+    pub fn push(&self, value: &T) -> Result<()> {
+        let mut sink = self.tx;
+        self.vector.elements.push(&mut sink, value)
+    }
+
+    /// Removes the last element; returns it.
+    ///
+    /// # Errors
+    ///
+    /// The vector is damaged.
+    pub fn pop(&self) -> Result<Option<T>> {
+        let mut sink = self.tx;
+        self.vector.elements.pop(&mut sink)
+    }
+
+    /// Removes all elements from this one on.
+    ///
+    /// # Errors
+    ///
+    /// The transaction has ended.
+    pub fn truncate(&self, len: u64) -> Result<()> {
+        let mut sink = self.tx;
+        self.vector.elements.truncate(&mut sink, len)
+    }
+
+    /// All elements in their order. Each is read when its turn comes.
+    pub fn iter(&self) -> impl Iterator<Item = Result<T>> {
+        (0..).map_while(|index| self.get(index).transpose())
+    }
+}

@@ -1,0 +1,108 @@
+//! What an operation changes: gathered by whoever carries it out, logged by its lane.
+
+use crate::medium::WORD_BYTES;
+
+use super::window::Range;
+
+/// What an operation changes.
+#[derive(Default)]
+pub(crate) struct Changes {
+    /// Single words and their new values, each at most once.
+    pub words: Vec<(u64, u64)>,
+    /// Runs of words and their new contents; none of them is among the single words.
+    pub runs: Vec<(u64, Vec<u64>)>,
+    /// Bytes at which nobody looks before the operation, already stored and flushed, and their check.
+    pub fills: Vec<(Range, u32)>,
+    /// Objects that nobody can reach before the operation, already stored.
+    pub new: Vec<New>,
+    /// Objects that are no longer in use after it.
+    pub freed: Vec<Object>,
+}
+
+/// A new object.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct New {
+    pub offset: u64,
+    /// Its bytes, a multiple of 16.
+    pub len: u64,
+    pub check: Check,
+    /// Where its record will be.
+    pub place: u64,
+}
+
+/// What the record of a new object says of its contents.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Check {
+    /// Their check.
+    Known(u32),
+    /// Their check, which is still to be made.
+    ToBeMade,
+    /// Nothing: they are durable before the record is stored.
+    Durable,
+    /// Nothing: they are flushed, and fenced before the record is stored.
+    Flushed,
+    /// Nothing: they are flushed and fenced before the record is stored.
+    ToBeFenced,
+}
+
+/// An object in use.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Object {
+    pub offset: u64,
+    /// Bytes of its slot.
+    pub bytes: u64,
+    /// Where its record is.
+    pub record: u64,
+}
+
+impl Object {
+    pub fn range(&self) -> Range {
+        Range {
+            offset: self.offset,
+            len: self.bytes,
+        }
+    }
+}
+
+impl New {
+    pub fn range(&self) -> Range {
+        Range {
+            offset: self.offset,
+            len: self.len,
+        }
+    }
+}
+
+impl Changes {
+    pub fn is_empty(&self) -> bool {
+        let words = self.words.is_empty() && self.runs.is_empty() && self.fills.is_empty();
+        words && self.new.is_empty() && self.freed.is_empty()
+    }
+
+    /// Forgets everything, and keeps the room for more.
+    #[inline]
+    pub fn clear(&mut self) {
+        self.words.clear();
+        self.runs.clear();
+        self.fills.clear();
+        self.new.clear();
+        self.freed.clear();
+    }
+
+    /// What is changed where others may have changed it before.
+    pub fn changed(&self) -> impl Iterator<Item = Range> + Clone {
+        let words = self.words.iter().map(|&(offset, _)| Range::word(offset));
+        let runs = self.runs.iter().map(|(offset, words)| Range {
+            offset: *offset,
+            len: words.len() as u64 * WORD_BYTES,
+        });
+        words.chain(runs)
+    }
+
+    /// All that the operation names until it is settled.
+    pub fn named(&self) -> impl Iterator<Item = Range> + Clone {
+        let new = self.new.iter().map(New::range);
+        let fills = self.fills.iter().map(|(range, _)| *range);
+        self.changed().chain(fills).chain(new)
+    }
+}

@@ -1,0 +1,164 @@
+//! Files that have no name until they are whole.
+
+use std::ffi::{CString, OsString};
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, ErrorKind};
+use std::os::fd::AsRawFd;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::process;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// A new, empty file in the folder of `path`, and the name that it has to have meanwhile where the
+/// file system knows no files without one.
+pub(super) fn create(path: &Path) -> io::Result<(File, Option<PathBuf>)> {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true);
+    let file = options
+        .clone()
+        .custom_flags(libc::O_TMPFILE)
+        .mode(0o666)
+        .open(folder_of(path));
+    match file {
+        Ok(file) => Ok((file, None)),
+        Err(error) if is_unknown(&error) => create_provisional(path, &options),
+        Err(error) => Err(error),
+    }
+}
+
+/// Names a file of [`create`]. Fails if something has the name already.
+pub(super) fn name(file: &File, provisional: Option<&Path>, path: &Path) -> io::Result<()> {
+    if let Some(provisional) = provisional {
+        return rename_to_new(provisional, path);
+    }
+    let (from, to) = (
+        c_string(Path::new(&format!("/proc/self/fd/{}", file.as_raw_fd())))?,
+        c_string(path)?,
+    );
+    let (here, follow) = (libc::AT_FDCWD, libc::AT_SYMLINK_FOLLOW);
+    // SAFETY: two strings that end with a zero.
+    match unsafe { libc::linkat(here, from.as_ptr(), here, to.as_ptr(), follow) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// The folder in which a file lies.
+pub(super) fn folder_of(path: &Path) -> &Path {
+    let folder = path.parent().filter(|p| !p.as_os_str().is_empty());
+    folder.unwrap_or(Path::new("."))
+}
+
+/// Whether a file system knows no files without a name.
+fn is_unknown(error: &io::Error) -> bool {
+    let codes = [libc::EOPNOTSUPP, libc::EISDIR, libc::EINVAL];
+    error
+        .raw_os_error()
+        .is_some_and(|code| codes.contains(&code))
+}
+
+/// A new file beside the one that it is to become: `.NAME.PROCESS-NUMBER.new`.
+fn create_provisional(path: &Path, options: &OpenOptions) -> io::Result<(File, Option<PathBuf>)> {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    let of = path.file_name().ok_or(ErrorKind::InvalidInput)?;
+    remove_left(path, of.as_bytes());
+    let mut name = OsString::from(".");
+    name.push(of);
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    name.push(format!(".{}-{number}.new", process::id()));
+    let provisional = folder_of(path).join(name);
+    let file = options.clone().create_new(true).open(&provisional)?;
+    Ok((file, Some(provisional)))
+}
+
+/// Removes what killed processes have left of pools of this name.
+fn remove_left(path: &Path, of: &[u8]) {
+    let Ok(folder) = fs::read_dir(folder_of(path)) else {
+        return;
+    };
+    for entry in folder.flatten() {
+        let name = entry.file_name();
+        let number = name
+            .as_bytes()
+            .strip_prefix(b".")
+            .and_then(|name| name.strip_prefix(of)?.strip_prefix(b"."))
+            .and_then(|name| name.strip_suffix(b".new"))
+            .and_then(|name| name.split(|&byte| byte == b'-').next());
+        let process = number.and_then(|number| std::str::from_utf8(number).ok()?.parse().ok());
+        // Its maker holds a lock on it for as long as it runs.
+        if process.is_some_and(|process: u32| process != process::id())
+            && File::open(entry.path()).is_ok_and(|file| file.try_lock().is_ok())
+        {
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+}
+
+fn rename_to_new(from: &Path, to: &Path) -> io::Result<()> {
+    let (from, to) = (c_string(from)?, c_string(to)?);
+    let here = libc::AT_FDCWD;
+    // SAFETY: two strings that end with a zero.
+    let renamed = unsafe {
+        libc::renameat2(
+            here,
+            from.as_ptr(),
+            here,
+            to.as_ptr(),
+            libc::RENAME_NOREPLACE,
+        )
+    };
+    match renamed {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+fn c_string(path: &Path) -> io::Result<CString> {
+    CString::new(path.as_os_str().as_bytes()).map_err(|_| ErrorKind::InvalidInput.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_provisional_file_gets_its_name_and_what_a_killed_process_left_goes() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("pool");
+        // No process has this number.
+        let left = folder.path().join(".pool.4194305-0.new");
+        fs::write(&left, b"half a pool").unwrap();
+        let others = [".pool.new", "pool.1-0.new", ".pool2.4194305-0.new"];
+        for other in others {
+            fs::write(folder.path().join(other), b"").unwrap();
+        }
+        let mut options = OpenOptions::new();
+        options.read(true).write(true);
+        let (file, provisional) = create_provisional(&path, &options).unwrap();
+        assert!(!left.exists() && !path.exists());
+        name(&file, provisional.as_deref(), &path).unwrap();
+        assert!(path.exists() && !provisional.unwrap().exists());
+        assert!(
+            others
+                .iter()
+                .all(|other| folder.path().join(other).exists())
+        );
+        let (file, provisional) = create_provisional(&path, &options).unwrap();
+        let taken = name(&file, provisional.as_deref(), &path).unwrap_err();
+        assert_eq!(taken.kind(), ErrorKind::AlreadyExists);
+    }
+
+    #[test]
+    fn a_file_without_a_name_gets_one_unless_it_is_taken() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("pool");
+        let (file, provisional) = create(&path).unwrap();
+        assert!(!path.exists());
+        name(&file, provisional.as_deref(), &path).unwrap();
+        assert!(path.exists());
+        let (file, provisional) = create(&path).unwrap();
+        let taken = name(&file, provisional.as_deref(), &path).unwrap_err();
+        assert_eq!(taken.kind(), ErrorKind::AlreadyExists);
+    }
+}

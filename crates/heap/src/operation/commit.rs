@@ -1,0 +1,295 @@
+//! The commit of an operation: how it is said what it changes, the fence with which it has happened,
+//! and the changes themselves.
+
+use crate::allocator::Space;
+use crate::allocator::index::Holds;
+use crate::checksum::Checksum;
+use crate::error::{Error, Result};
+use crate::lane::Held;
+use crate::lane::changes::{Changes, Check, Object};
+use crate::lane::own::Stamp;
+use crate::lane::window::Range;
+use crate::layout::intent::{Filled, INTENT_WORDS, Intent, MAX_PAIRS, MAX_RECORDS, MAX_SLOT_PAIRS};
+use crate::layout::record::{CHECK_AT, MAX_BYTES, RECORD_BYTES, Record};
+use crate::layout::{FIELD_BITS, FIELD_MAX};
+use crate::medium::{LINE_BYTES, Medium, WORD_BYTES};
+
+use super::Core;
+
+/// How an operation is said, the cheapest way first.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Said {
+    /// The record of its only object names the only word that changes.
+    Record,
+    /// An intent has the words.
+    Words,
+    /// An intent has the words and the check of what was filled.
+    Slot,
+    /// An intent says where in the log everything is.
+    Log,
+}
+
+impl Said {
+    fn of(changes: &Changes) -> Self {
+        let Changes {
+            words,
+            runs,
+            fills,
+            new,
+            freed,
+        } = changes;
+        if !runs.is_empty() {
+            return Said::Log;
+        }
+        let all = words.len() + freed.len();
+        match (&fills[..], &new[..], &words[..]) {
+            ([], [new], [(_, pointer)])
+                if freed.is_empty() && pointer & FIELD_MAX == new.offset =>
+            {
+                Said::Record
+            }
+            ([], _, _) if all <= MAX_PAIRS && new.len() as u64 <= MAX_RECORDS => Said::Words,
+            ([(range, _)], [], _) if all <= MAX_SLOT_PAIRS && range.len <= u32::MAX.into() => {
+                Said::Slot
+            }
+            _ => Said::Log,
+        }
+    }
+}
+
+impl<M: Medium> Core<M> {
+    /// Carries changes out as the next operation of a lane, which owns them, and says which one it is,
+    /// if there are any. If there was no room the changes are as they were.
+    ///
+    /// # Errors
+    ///
+    /// There is no room for records or the log; what is to be changed is no object; a fence failed.
+    #[inline]
+    pub fn commit(&self, held: &mut Held, changes: &mut Changes) -> Result<Option<Stamp>> {
+        if changes.is_empty() {
+            return Ok(None);
+        }
+        changes
+            .changed()
+            .try_for_each(|range| self.expect_objects(range))?;
+        debug_assert!(
+            held.owns(
+                &changes
+                    .named()
+                    .chain(changes.freed.iter().map(Object::range))
+                    .collect::<Vec<_>>()
+            ),
+            "what is changed is not owned"
+        );
+        let said = Said::of(changes);
+        self.take_places(held, changes)?;
+        let words = changes.words.len();
+        let none = changes
+            .freed
+            .iter()
+            .map(|object| (object.record + CHECK_AT, 0));
+        changes.words.extend(none);
+        let done = self.say(held, changes, said);
+        if let Err(error) = done {
+            changes.words.truncate(words);
+            let places = changes.new.iter().map(|new| new.place);
+            held.state.records.extend(places);
+            return Err(error);
+        }
+        self.apply(held, changes);
+        Ok(Some(held.last()))
+    }
+
+    /// Whether all of a range is objects' or roots', which programs may change; memory that a program
+    /// was given as capacity is not, whatever a damaged pool says.
+    ///
+    /// # Errors
+    ///
+    /// It is not.
+    #[inline]
+    pub fn expect_objects(&self, range: Range) -> Result<()> {
+        let geometry = &self.space.pool.geometry;
+        let last = geometry.chunk_of(range.offset + range.len.max(1) - 1);
+        for chunk in geometry.chunk_of(range.offset)..=last {
+            if !matches!(self.space.index.holds(chunk), Holds::Objects | Holds::Roots) {
+                return Err(Error::damaged(format!(
+                    "no object lies at {} of the pool, where one was to be changed",
+                    range.offset
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    /// An operation that changes nothing: what the one before has changed is durable after it.
+    ///
+    /// # Errors
+    ///
+    /// A fence failed.
+    #[cold]
+    pub fn pass(&self, held: &mut Held) -> Result<()> {
+        let nothing = Changes::default();
+        self.store_intent(held, &words_intent(&nothing));
+        held.fence(&self.space, &nothing)
+    }
+
+    /// Places for the records of new objects; all of them, or none.
+    #[inline]
+    fn take_places(&self, held: &mut Held, changes: &mut Changes) -> Result<()> {
+        for i in 0..changes.new.len() {
+            match held.take_record(&self.space) {
+                Ok(place) => changes.new[i].place = place,
+                Err(error) => {
+                    let taken = changes.new[..i].iter().map(|new| new.place);
+                    held.state.records.extend(taken);
+                    return Err(error);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Says durably what is going to change: when this returns it has happened.
+    #[inline]
+    fn say(&self, held: &mut Held, changes: &mut Changes, said: Said) -> Result<()> {
+        if said == Said::Log {
+            held.make_room(&self.space, changes)?;
+            // Words of one line follow each other, so that it is flushed once.
+            changes.words.sort_unstable();
+        }
+        self.store_new(held, changes, said)?;
+        let intent = match said {
+            Said::Record => None,
+            Said::Words => Some(words_intent(changes)),
+            Said::Slot => Some(slot_intent(changes)),
+            Said::Log => Some(Intent::Commit(held.log(&self.space, changes))),
+        };
+        if let Some(intent) = intent {
+            self.store_intent(held, &intent);
+        }
+        held.fence(&self.space, changes)
+    }
+
+    /// Flushes new objects, and stores their records.
+    #[inline]
+    fn store_new(&self, held: &Held, changes: &Changes, said: Said) -> Result<()> {
+        let pool = &self.space.pool;
+        let mut fenced = true;
+        for new in &changes.new {
+            if !matches!(new.check, Check::Durable | Check::Flushed) {
+                pool.medium.flush(new.offset, new.len);
+            }
+            fenced &= !matches!(new.check, Check::Flushed | Check::ToBeFenced);
+        }
+        if !fenced {
+            // Their records cannot vouch for them.
+            pool.medium.fence()?;
+        }
+        let (destination, pointer) = match said {
+            Said::Record => changes.words[0],
+            _ => (0, 0),
+        };
+        let mut last = None;
+        for new in &changes.new {
+            let record = Record {
+                object: new.offset,
+                upper: (pointer >> FIELD_BITS) as u16,
+                destination,
+                lane: held.index as u8,
+                kind: 0,
+                sequence: held.next(),
+                bytes: (new.len <= MAX_BYTES).then_some(new.len),
+                of_intent: said != Said::Record,
+                contents: match new.check {
+                    Check::Known(check) => Some(check),
+                    Check::ToBeMade => Some(check_of(&self.space, new.offset, new.len)),
+                    Check::Durable | Check::Flushed | Check::ToBeFenced => None,
+                },
+            };
+            pool.store_words(new.place, &record.encode(new.place));
+            let line = new.place / LINE_BYTES;
+            if last.is_some_and(|last| last != line) {
+                pool.medium
+                    .flush(last.unwrap_or(0) * LINE_BYTES, LINE_BYTES);
+            }
+            last = Some(line);
+        }
+        if let Some(line) = last {
+            pool.medium.flush(line * LINE_BYTES, LINE_BYTES);
+        }
+        Ok(())
+    }
+
+    /// Stores and flushes the intent of the next operation.
+    #[inline]
+    fn store_intent(&self, held: &mut Held, intent: &Intent) {
+        let pool = &self.space.pool;
+        let at = pool.geometry.intent_of(held.index, held.state.intents);
+        held.state.intents += 1;
+        let words: [u64; INTENT_WORDS] = intent.encode(at, held.next());
+        pool.store_words(at, &words);
+        pool.medium.flush(at, LINE_BYTES);
+    }
+
+    /// Makes the changes in place, as the operation says that has just passed its fence.
+    #[inline]
+    fn apply(&self, held: &mut Held, changes: &Changes) {
+        let pool = &self.space.pool;
+        for (offset, words) in &changes.runs {
+            pool.store_words(*offset, words);
+            pool.medium.flush(*offset, words.len() as u64 * WORD_BYTES);
+        }
+        held.set_words(&self.space, &changes.words);
+        for new in &changes.new {
+            self.set_record(new.offset, new.place);
+        }
+        for object in &changes.freed {
+            self.set_record(object.offset, 0);
+            held.free_later(object.offset, object.record);
+        }
+    }
+
+    /// Stores and flushes a record.
+    #[inline]
+    pub fn store_record(&self, place: u64, record: &Record) {
+        self.space.pool.store_words(place, &record.encode(place));
+        self.space.pool.medium.flush(place, RECORD_BYTES);
+    }
+}
+
+fn words_intent(changes: &Changes) -> Intent {
+    let mut pairs = [(0, 0); MAX_PAIRS];
+    let count = changes.words.len();
+    pairs[..count].copy_from_slice(&changes.words);
+    Intent::Words {
+        pairs,
+        count,
+        records: changes.new.len() as u64,
+    }
+}
+
+fn slot_intent(changes: &Changes) -> Intent {
+    let mut pairs = [(0, 0); MAX_SLOT_PAIRS];
+    let count = changes.words.len();
+    pairs[..count].copy_from_slice(&changes.words);
+    let (range, check) = changes.fills[0];
+    Intent::Slot {
+        filled: Filled {
+            offset: range.offset,
+            len: range.len as u32,
+            check,
+        },
+        pairs,
+        count,
+    }
+}
+
+/// The check of an object or slot as a record or intent has it: of `bytes` bytes, a multiple of 8, at
+/// `offset`.
+pub(crate) fn check_of<M: Medium>(space: &Space<M>, offset: u64, bytes: u64) -> u32 {
+    let mut sum = Checksum::new(offset);
+    for at in (offset..offset + bytes).step_by(8) {
+        sum.word(space.pool.medium.load_word(at));
+    }
+    sum.finish() as u32
+}

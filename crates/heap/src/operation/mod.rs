@@ -1,0 +1,476 @@
+//! Operations: what changes a pool durably, wholly or not at all, with one fence (`FORMAT.md`, "Why
+//! recovery is right"). Every change of an object or a root goes through [`Core::commit`].
+
+mod commit;
+
+use std::mem::ManuallyDrop;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::allocator::nvwa::Nvwa;
+use crate::allocator::{Allocator, Room, Space};
+use crate::checksum::{Checksum, padded};
+use crate::error::{Cause, Error, Result};
+use crate::lane::changes::{Changes, Check, New, Object};
+use crate::lane::own::Stamp;
+use crate::lane::window::Range;
+use crate::lane::{Held, Lanes};
+use crate::layout::record::{MAX_BYTES, UNIT};
+use crate::medium::{Medium, WORD_BYTES};
+use crate::sink::{Contents, Sink, Source, padded_len};
+
+pub(crate) use commit::check_of;
+
+/// A pool with all that works on it.
+pub(crate) struct Core<M> {
+    pub space: Space<M>,
+    pub allocator: Box<dyn Allocator<M>>,
+    /// Finds room for what is gone when the pool is closed.
+    pub capacity: Nvwa,
+    pub lanes: Lanes,
+    /// From now on nothing changes the pool.
+    pub closed: AtomicBool,
+}
+
+impl<M: Medium> Core<M> {
+    /// Does something once more if the pool was full and compaction has made room. The caller holds
+    /// no lane.
+    ///
+    /// # Errors
+    ///
+    /// What `work` returns; the pool is damaged, or a fence failed.
+    #[inline]
+    pub fn with_room<R>(&self, mut work: impl FnMut() -> Result<R>) -> Result<R> {
+        match work() {
+            Err(error) if error.cause() == Cause::Full => match self.compact()? {
+                0 => Err(error),
+                _ => work(),
+            },
+            done => done,
+        }
+    }
+
+    /// Makes all effects durable, and says that none needs to be done again. Nothing changes the pool
+    /// after that.
+    ///
+    /// # Errors
+    ///
+    /// It was closed already, or a fence failed.
+    pub fn close(&self) -> Result<()> {
+        let _all = self.lanes.hold_all();
+        if self.closed.swap(true, Ordering::AcqRel) {
+            return Err(Error::closed());
+        }
+        self.lanes.settle_held(&self.space)?;
+        self.space.pool.medium.end()
+    }
+
+    #[inline]
+    pub fn is_closed(&self) -> bool {
+        self.closed.load(Ordering::Acquire)
+    }
+
+    /// Same as [`Core::hold`], for who is going to change the pool.
+    ///
+    /// # Errors
+    ///
+    /// The pool was closed.
+    #[inline]
+    pub fn hold_open(&self) -> Result<Held<'_>> {
+        let held = self.hold();
+        match self.is_closed() {
+            false => Ok(held),
+            true => Err(Error::closed()),
+        }
+    }
+
+    /// Holds a lane, with everything that may be used again given back.
+    #[inline]
+    pub fn hold(&self) -> Held<'_> {
+        if self.space.index.is_cluttered() {
+            self.free_runs();
+        }
+        let mut held = self.lanes.hold();
+        while let Some(freed) = held.next_freed() {
+            self.unmake(&mut held, freed.object);
+            held.give_record(&self.space, freed.record);
+        }
+        held
+    }
+
+    /// Frees the runs that were forgotten. The caller holds no lane.
+    #[cold]
+    pub fn free_runs(&self) {
+        let runs = self.space.index.take_forgotten();
+        self.lanes.pass_by();
+        drop(runs);
+    }
+
+    /// Room for an object; where there is none, what is free but was not given back is looked for.
+    ///
+    /// # Errors
+    ///
+    /// There is no room, or a fence failed.
+    #[inline]
+    fn reserve(&self, held: &mut Held, bytes: u64) -> Result<Room> {
+        let cache = &mut held.state.cache;
+        match self.allocator.reserve(&self.space, cache, bytes) {
+            Err(error) if error.cause() == Cause::Full => {
+                self.reclaim();
+                self.allocator.reserve(&self.space, cache, bytes)
+            }
+            reserved => reserved,
+        }
+    }
+
+    /// Gives chunks back of which nothing is in use.
+    pub fn reclaim(&self) {
+        self.allocator.reclaim(&self.space);
+        self.capacity.reclaim(&self.space);
+    }
+
+    /// Makes an object that nobody can reach. A commit makes it durable, or [`Core::unmake`] takes it
+    /// back.
+    ///
+    /// # Errors
+    ///
+    /// There is no room, or a fence failed.
+    #[inline]
+    pub fn make(&self, held: &mut Held, contents: &Contents) -> Result<New> {
+        let len = contents.bytes().max(1).next_multiple_of(UNIT);
+        let room = self.reserve(held, len)?;
+        let check = match contents {
+            Contents::Zeros(_) => self.zero(&room, len),
+            Contents::Parts(parts) => self.store_parts(&room, len, parts),
+        };
+        Ok(New {
+            offset: room.offset,
+            len,
+            check,
+            place: 0,
+        })
+    }
+
+    /// Takes an object back that nobody could reach.
+    pub fn unmake(&self, held: &mut Held, object: u64) {
+        let cache = &mut held.state.cache;
+        self.allocator.release(&self.space, cache, object);
+    }
+
+    fn zero(&self, room: &Room, len: u64) -> Check {
+        if room.fresh {
+            return Check::Durable;
+        }
+        self.space.pool.zero(room.offset, len);
+        Check::Flushed
+    }
+
+    /// Stores what a new object of `len` bytes holds. Of what is too long for a check in a record only
+    /// a fence can tell whether it is whole.
+    #[inline]
+    fn store_parts(&self, room: &Room, len: u64, parts: &[&[u8]]) -> Check {
+        let mut sum = Checksum::new(room.offset);
+        let mut at = self.store(room.offset, parts, &mut sum);
+        if at < room.offset + len {
+            self.space.pool.store_words(at, &[0]);
+            sum.word(padded(&[]));
+            at += WORD_BYTES;
+        }
+        debug_assert_eq!(at, room.offset + len);
+        match len <= MAX_BYTES {
+            true => Check::Known(sum.finish() as u32),
+            false => Check::ToBeFenced,
+        }
+    }
+
+    /// Stores parts one after the other, and says where they end.
+    #[inline]
+    fn store(&self, mut at: u64, parts: &[&[u8]], sum: &mut Checksum) -> u64 {
+        for part in parts {
+            self.space.pool.store_padded(at, part);
+            sum.bytes(part);
+            at += part.len().next_multiple_of(8) as u64;
+        }
+        at
+    }
+
+    /// Remembers where the record of an object is; 0 if it has none.
+    #[inline]
+    pub fn set_record(&self, object: u64, place: u64) {
+        let chunk = self.space.pool.geometry.chunk_of(object);
+        if let Some(run) = self.space.index.get(chunk)
+            && let Some(slot) = run.slot_at(object)
+        {
+            run.set_record(slot, place);
+        }
+    }
+
+    /// The object that begins at an offset. Where its record lies is certain while the lane is held:
+    /// compaction holds all.
+    ///
+    /// # Errors
+    ///
+    /// There is none.
+    #[inline]
+    pub fn object(&self, _: &Held, offset: u64) -> Result<Object> {
+        let chunk = self.space.pool.geometry.chunk_of(offset);
+        let run = self.space.index.get(chunk);
+        let found = run.filter(|run| !run.capacity).and_then(|run| {
+            let record = run.record(run.slot_at(offset)?);
+            let bytes = run.slot_bytes();
+            (record != 0).then_some(Object {
+                offset,
+                bytes,
+                record,
+            })
+        });
+        found.ok_or_else(|| Error::damaged(format!("no object begins at {offset} of the pool")))
+    }
+}
+
+/// An operation of a lane that is under way. If it is dropped nothing has happened.
+pub(crate) struct Operation<'c, M: Medium> {
+    core: &'c Core<M>,
+    held: Held<'c>,
+    /// The lane's, which gets it back. Boxed, so that lending it moves one word: after a fence more
+    /// would wait for the fence.
+    changes: ManuallyDrop<Box<Changes>>,
+}
+
+impl<'c, M: Medium> Operation<'c, M> {
+    /// Begins an operation that changes what is under guards of which these were the last operations.
+    ///
+    /// # Errors
+    ///
+    /// A fence failed.
+    #[inline]
+    pub fn begin(core: &'c Core<M>, last: impl IntoIterator<Item = Stamp>) -> Result<Self> {
+        let mut held = core.hold_open()?;
+        for stamp in last {
+            held.own_guarded(&core.space, stamp)?;
+        }
+        let changes = held.state.scratch.take().unwrap_or_default();
+        Ok(Self {
+            core,
+            held,
+            changes: ManuallyDrop::new(changes),
+        })
+    }
+
+    /// Owns bytes that are under no guard, so that this operation may change them.
+    ///
+    /// # Errors
+    ///
+    /// A fence failed.
+    pub fn own(&mut self, ranges: &[Range]) -> Result<()> {
+        self.held.own(&self.core.space, ranges)
+    }
+
+    /// The object that begins at an offset.
+    ///
+    /// # Errors
+    ///
+    /// There is none.
+    pub fn object(&self, offset: u64) -> Result<Object> {
+        self.core.object(&self.held, offset)
+    }
+
+    /// The pool, and the lane that is held.
+    pub fn parts(&self) -> (&'c Core<M>, &Held<'c>) {
+        (self.core, &self.held)
+    }
+
+    /// Carries the changes out, and says by which operation, if there are any.
+    ///
+    /// # Errors
+    ///
+    /// There is no room for the log, what is to be changed is no object, or a fence failed. Then
+    /// nothing has happened.
+    #[inline]
+    pub fn commit(mut self) -> Result<Option<Stamp>> {
+        let done = self.core.commit(&mut self.held, &mut self.changes)?;
+        self.changes.new.clear();
+        Ok(done)
+    }
+}
+
+impl<M: Medium> Drop for Operation<'_, M> {
+    #[inline]
+    fn drop(&mut self) {
+        for new in &self.changes.new {
+            self.core.unmake(&mut self.held, new.offset);
+        }
+        self.changes.clear();
+        // SAFETY: nobody looks at it again: the operation is being dropped.
+        self.held.state.scratch = Some(unsafe { ManuallyDrop::take(&mut self.changes) });
+    }
+}
+
+impl<M: Medium> Source for Operation<'_, M> {
+    #[inline(always)]
+    fn load(&self, offset: u64, into: &mut [u64]) -> Result<()> {
+        self.core.space.pool.load(offset, into)?;
+        if self.has_changed() {
+            self.overlay(offset, into);
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn load_bytes(&self, offset: u64, into: &mut [u8]) -> Result<()> {
+        if !self.has_changed() {
+            return self.core.space.pool.load_bytes(offset, into);
+        }
+        let mut words = vec![0; into.len().div_ceil(8)];
+        self.load(offset, &mut words)?;
+        into.copy_from_slice(&bytemuck::cast_slice(&words)[..into.len()]);
+        Ok(())
+    }
+
+    #[inline]
+    fn equal(&self, offset: u64, bytes: &[u8]) -> Result<bool> {
+        if !self.has_changed() {
+            return self.core.space.pool.equal(offset, bytes);
+        }
+        let mut found = vec![0; bytes.len()];
+        self.load_bytes(offset, &mut found)?;
+        Ok(found == bytes)
+    }
+
+    #[inline]
+    fn prefetch(&self, offset: u64, len: u64) {
+        self.core.space.pool.prefetch(offset, len);
+    }
+
+    #[inline]
+    fn bytes(&self) -> u64 {
+        self.core.space.pool.bytes()
+    }
+}
+
+impl<M: Medium> Operation<'_, M> {
+    /// Whether anything was changed so far where something else was read before.
+    #[inline]
+    fn has_changed(&self) -> bool {
+        !self.changes.words.is_empty() || !self.changes.runs.is_empty()
+    }
+
+    /// Puts what was changed so far over words that were loaded. They are few.
+    #[cold]
+    fn overlay(&self, offset: u64, loaded: &mut [u64]) {
+        let len = loaded.len() as u64;
+        for (first, words) in &self.changes.runs {
+            for (at, word) in (*first..).step_by(8).zip(words) {
+                if let Some(place) = at.checked_sub(offset).filter(|place| place / 8 < len) {
+                    loaded[(place / 8) as usize] = *word;
+                }
+            }
+        }
+        for &(at, word) in &self.changes.words {
+            if let Some(place) = at.checked_sub(offset).filter(|place| place / 8 < len) {
+                loaded[(place / 8) as usize] = word;
+            }
+        }
+    }
+}
+
+impl<M: Medium> Sink for Operation<'_, M> {
+    #[inline]
+    fn set(&mut self, at: u64, word: u64) -> Result<()> {
+        self.core.space.pool.check(at, WORD_BYTES, "an operation")?;
+        if self.is_new(Range::word(at)) {
+            return self.fill_new(at, &[&word.to_le_bytes()]);
+        }
+        let same = |(other, _): &&mut (u64, u64)| *other == at;
+        if let Some((_, value)) = self.changes.words.iter_mut().find(same) {
+            *value = word;
+            return Ok(());
+        }
+        for (first, words) in &mut self.changes.runs {
+            let place = at.checked_sub(*first).map(|bytes| (bytes / 8) as usize);
+            if let Some(value) = place.and_then(|place| words.get_mut(place)) {
+                *value = word;
+                return Ok(());
+            }
+        }
+        self.changes.words.push((at, word));
+        Ok(())
+    }
+
+    fn write(&mut self, at: u64, words: &[u64]) -> Result<()> {
+        let (pool, len) = (&self.core.space.pool, words.len() as u64 * WORD_BYTES);
+        pool.check(at, len, "an operation")?;
+        let range = Range { offset: at, len };
+        if self.is_new(range) {
+            return self.fill_new(at, &[bytemuck::cast_slice(words)]);
+        }
+        let apart = |other: Range| !other.overlaps(range);
+        if self.changes.changed().all(apart) {
+            self.changes.runs.push((at, words.to_vec()));
+            return Ok(());
+        }
+        let mut places = (at..).step_by(8).zip(words);
+        places.try_for_each(|(at, &word)| self.set(at, word))
+    }
+
+    #[inline]
+    fn fill(&mut self, at: u64, parts: &[&[u8]]) -> Result<()> {
+        let (core, len) = (self.core, padded_len(parts));
+        core.space.pool.check(at, len, "an operation")?;
+        let range = Range { offset: at, len };
+        if self.is_new(range) {
+            return self.fill_new(at, parts);
+        }
+        if self.held.last_names(range) {
+            core.pass(&mut self.held)?;
+        }
+        core.expect_objects(range)?;
+        let mut sum = Checksum::new(at);
+        core.store(at, parts, &mut sum);
+        core.space.pool.medium.flush(at, len);
+        self.changes.fills.push((range, sum.finish() as u32));
+        Ok(())
+    }
+
+    #[inline]
+    fn make(&mut self, contents: &Contents) -> Result<u64> {
+        let new = self.core.make(&mut self.held, contents)?;
+        self.changes.new.push(new);
+        Ok(new.offset)
+    }
+
+    #[inline]
+    fn free(&mut self, object: u64) -> Result<()> {
+        let object = self.core.object(&self.held, object)?;
+        self.changes.freed.push(object);
+        Ok(())
+    }
+}
+
+impl<M: Medium> Operation<'_, M> {
+    /// Whether bytes lie in an object that this operation has made.
+    #[inline]
+    fn is_new(&self, range: Range) -> bool {
+        let new = &self.changes.new;
+        new.iter().any(|new| new.range().overlaps(range))
+    }
+
+    /// Stores at once what lies in an object that this operation has made.
+    #[cold]
+    fn fill_new(&mut self, at: u64, parts: &[&[u8]]) -> Result<()> {
+        let mut sum = Checksum::new(at);
+        self.core.store(at, parts, &mut sum);
+        for new in &mut self.changes.new {
+            if new.range().overlaps(Range::word(at)) {
+                new.check = match new.check {
+                    Check::Known(_) | Check::ToBeMade => Check::ToBeMade,
+                    Check::ToBeFenced => Check::ToBeFenced,
+                    Check::Durable | Check::Flushed => {
+                        self.core.space.pool.medium.flush(at, padded_len(parts));
+                        Check::Flushed
+                    }
+                };
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,259 @@
+//! The records of objects, the second level of the allocation log, on all processors: which objects are in
+//! use, and what each lane did last.
+
+use std::num::NonZero;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::thread;
+
+use super::Report;
+use super::chunks::Chunks;
+use crate::allocator::Space;
+use crate::allocator::run::Run;
+use crate::error::Result;
+use crate::layout::record::{CHECK_AT, MAX_BYTES, RECORD_BYTES, Record};
+use crate::lock::lock;
+use crate::medium::{Medium, WORD_BYTES};
+
+/// So many chunks are worth a thread.
+const CHUNKS_A_THREAD: usize = 8;
+
+/// What the records say.
+#[derive(Default)]
+pub(crate) struct Found {
+    /// Of each lane, the records of its last operations.
+    pub last: Vec<Last>,
+    /// Places that hold no record, by chunk.
+    pub places: Vec<Vec<u64>>,
+    /// Some of them that hold what another record says as well.
+    doubles: Vec<u64>,
+    /// Objects whose slots were claimed.
+    objects: u64,
+}
+
+/// The records of a lane's last two operations that have any.
+#[derive(Clone, Default)]
+pub(crate) struct Last {
+    /// Places and what is there, at most one less than the largest sequence.
+    pub records: Vec<(u64, Record)>,
+    largest: u64,
+}
+
+impl Last {
+    fn add(&mut self, place: u64, record: Record) {
+        if record.sequence + 1 < self.largest {
+            return;
+        }
+        if record.sequence > self.largest {
+            self.largest = record.sequence;
+            let least = self.largest - 1;
+            self.records.retain(|(_, other)| other.sequence >= least);
+        }
+        self.records.push((place, record));
+    }
+}
+
+/// Reads all records, and takes the slots of their objects. Records that say what another one says, as an
+/// interrupted compaction leaves them, are made none; the next fence makes that durable.
+///
+/// # Errors
+///
+/// What the report returns.
+pub(crate) fn read<M: Medium>(
+    space: &Space<M>,
+    chunks: &Chunks,
+    report: &impl Report,
+) -> Result<Found> {
+    let mut found = claim(
+        space,
+        &chunks.records,
+        threads_for(chunks.records.len()),
+        report,
+    )?;
+    if take_claimed(space, &chunks.runs) != found.objects {
+        // Two threads have claimed a slot at the same moment; one alone sees who comes second.
+        for &chunk in &chunks.runs {
+            run_of(space, chunk).forget_claims();
+        }
+        found = claim(space, &chunks.records, 1, report)?;
+        take_claimed(space, &chunks.runs);
+    }
+    // By this thread, whose next fence makes it durable, and not by those that have read them.
+    for place in &found.doubles {
+        space.pool.medium.store_word(place + CHECK_AT, 0);
+        space.pool.medium.flush(place + CHECK_AT, WORD_BYTES);
+    }
+    Ok(found)
+}
+
+/// Reads all records, and claims the slots of their objects.
+fn claim<M: Medium>(
+    space: &Space<M>,
+    chunks: &[u64],
+    threads: usize,
+    report: &impl Report,
+) -> Result<Found> {
+    let next = AtomicUsize::new(0);
+    let all = Mutex::new(Ok(empty(space)));
+    let work = || {
+        let mut found = empty(space);
+        let mut done = Ok(());
+        while let Some(&chunk) = chunks.get(next.fetch_add(1, Ordering::Relaxed)) {
+            done = done.and_then(|()| read_chunk(space, chunk, &mut found, report));
+        }
+        let mut all = lock(&all);
+        match (&mut *all, done) {
+            (Ok(all), Ok(())) => all.add(found),
+            (all, Err(error)) => *all = Err(error),
+            (Err(_), Ok(())) => {}
+        }
+    };
+    thread::scope(|scope| {
+        for _ in 1..threads {
+            scope.spawn(work);
+        }
+        work();
+    });
+    all.into_inner().unwrap_or_else(|e| e.into_inner())
+}
+
+/// Takes the slots that were claimed, and says how many they are.
+fn take_claimed<M: Medium>(space: &Space<M>, runs: &[u64]) -> u64 {
+    let taken = AtomicU64::new(0);
+    on_each(runs, threads_for(runs.len()), |&chunk| {
+        taken.fetch_add(run_of(space, chunk).take_claimed(), Ordering::Relaxed);
+    });
+    taken.into_inner()
+}
+
+fn run_of<M>(space: &Space<M>, chunk: u64) -> &Run {
+    space
+        .index
+        .get(chunk)
+        .expect("the survey of chunks has made it")
+}
+
+fn empty<M>(space: &Space<M>) -> Found {
+    Found {
+        last: vec![Last::default(); space.pool.geometry.lanes.into()],
+        places: Vec::new(),
+        doubles: Vec::new(),
+        objects: 0,
+    }
+}
+
+impl Found {
+    fn add(&mut self, other: Found) {
+        self.places.extend(other.places);
+        self.doubles.extend(other.doubles);
+        self.objects += other.objects;
+        for (last, other) in self.last.iter_mut().zip(other.last) {
+            for (place, record) in other.records {
+                last.add(place, record);
+            }
+        }
+    }
+}
+
+/// Reads one chunk of records, the last one first: it is most likely a lane's newest, so that hardly
+/// any other has to be kept.
+fn read_chunk<M: Medium>(
+    space: &Space<M>,
+    chunk: u64,
+    found: &mut Found,
+    report: &impl Report,
+) -> Result<()> {
+    let geometry = &space.pool.geometry;
+    let first = geometry.offset_of(chunk);
+    let mut places = Vec::new();
+    for number in (0..geometry.chunk_bytes() / RECORD_BYTES).rev() {
+        let place = first + number * RECORD_BYTES;
+        let words = space.pool.load_words(place);
+        if words[3] == 0 {
+            places.push(place);
+            continue;
+        }
+        // The last word is stored last, so what has one is not torn.
+        let Some(record) = Record::decode(place, words) else {
+            report.wrong(place, "the record of an object is damaged".into())?;
+            continue;
+        };
+        match check(space, place, &record, found.last.len()) {
+            Ok(true) => {
+                found.objects += 1;
+                found.last[usize::from(record.lane)].add(place, record);
+            }
+            Ok(false) => {
+                found.doubles.push(place);
+                places.push(place);
+            }
+            Err(what) => report.wrong(place, format!("the record of an object {what}"))?,
+        }
+    }
+    if !places.is_empty() {
+        found.places.push(places);
+    }
+    Ok(())
+}
+
+/// Claims the slot of a record's object; whether no other record has. What lies at the destination may
+/// be something else by now.
+fn check<M: Medium>(
+    space: &Space<M>,
+    place: u64,
+    record: &Record,
+    lanes: usize,
+) -> std::result::Result<bool, String> {
+    let pool = &space.pool;
+    if usize::from(record.lane) >= lanes {
+        return Err(format!("names lane {} of {lanes}", record.lane));
+    }
+    let (at, object) = (record.destination, record.object);
+    if at != 0 && !pool.holds(at, WORD_BYTES) {
+        return Err(format!("has its pointer at {at}, which is not in the pool"));
+    }
+    let run = space.index.get(pool.geometry.chunk_of(object));
+    let run = run.ok_or_else(|| format!("names an object at {object}, where none can be"))?;
+    let slot = run
+        .slot_at(object)
+        .ok_or_else(|| format!("names an object at {object}, where no slot begins"))?;
+    let bytes = record.bytes.unwrap_or(MAX_BYTES + 1);
+    if bytes > run.slot_bytes() {
+        return Err(format!(
+            "names an object at {object} of {bytes} bytes or more in a slot of {}",
+            run.slot_bytes()
+        ));
+    }
+    match run.claim(slot, place) {
+        Ok(()) => Ok(true),
+        // A record that was being moved.
+        Err(other) if Record::decode(other, pool.load_words(other)) == Some(*record) => Ok(false),
+        Err(other) => Err(format!(
+            "names the object at {object}, which the record at {other} names as well"
+        )),
+    }
+}
+
+/// How many threads to have work on so many chunks.
+pub(super) fn threads_for(chunks: usize) -> usize {
+    match chunks.div_ceil(CHUNKS_A_THREAD) {
+        0 | 1 => 1,
+        enough => thread::available_parallelism().map_or(1, |n| enough.min(NonZero::get(n))),
+    }
+}
+
+/// Has so many threads, this one among them, work on each item.
+pub(super) fn on_each<T: Sync>(items: &[T], threads: usize, work: impl Fn(&T) + Sync) {
+    let next = AtomicUsize::new(0);
+    let all = || {
+        while let Some(item) = items.get(next.fetch_add(1, Ordering::Relaxed)) {
+            work(item);
+        }
+    };
+    thread::scope(|scope| {
+        for _ in 1..threads {
+            scope.spawn(all);
+        }
+        all();
+    });
+}

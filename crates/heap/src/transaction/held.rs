@@ -1,0 +1,138 @@
+//! The guards that a transaction holds, until it has ended.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::error::Result;
+use crate::guard::{Age, Guard, Inside};
+use crate::heap::Heap;
+use crate::lane::own::Stamp;
+use crate::medium::Medium;
+
+/// A container's state in DRAM, which all its handles share.
+pub(crate) trait Guarded<M: Medium>: Send + Sync {
+    /// One of its guards.
+    fn guard(&self, number: usize) -> &Guard;
+
+    /// A transaction has changed the container, and still holds its guards.
+    fn touch(&self) {}
+
+    /// A transaction that held this guard, and perhaps others, has changed the container and let go.
+    fn changed(&self, heap: &Heap<M>, number: usize);
+}
+
+/// A guard of a container.
+struct Part<M: Medium> {
+    of: Arc<dyn Guarded<M>>,
+    number: usize,
+    /// Elements that came under it by the transaction, less those that went.
+    came: i64,
+}
+
+/// The guards that a transaction holds. Dropped, it lets go of them.
+pub(super) struct Guards<M: Medium> {
+    parts: Vec<Part<M>>,
+    /// Where each lies among them.
+    places: HashMap<*const Guard, usize>,
+    /// The one for which the transaction did not wait.
+    refused: Option<(Arc<dyn Guarded<M>>, usize)>,
+}
+
+impl<M: Medium> Default for Guards<M> {
+    fn default() -> Self {
+        Self {
+            parts: Vec::new(),
+            places: HashMap::new(),
+            refused: None,
+        }
+    }
+}
+
+impl<M: Medium> Guards<M> {
+    /// Holds a guard, if it is not held already.
+    ///
+    /// # Errors
+    ///
+    /// An older transaction holds it.
+    pub fn hold(&mut self, age: Age, of: &Arc<dyn Guarded<M>>, number: usize) -> Result<()> {
+        let guard = of.guard(number);
+        if self.places.contains_key(&std::ptr::from_ref(guard)) {
+            return Ok(());
+        }
+        if let Err(error) = guard.hold(age) {
+            self.refused = Some((Arc::clone(of), number));
+            return Err(error);
+        }
+        self.places
+            .insert(std::ptr::from_ref(guard), self.parts.len());
+        self.parts.push(Part {
+            of: Arc::clone(of),
+            number,
+            came: 0,
+        });
+        Ok(())
+    }
+
+    /// Counts elements that come under a guard that is held, or go.
+    pub fn count(&mut self, guard: &Guard, came: i64) {
+        let place = self.places[&std::ptr::from_ref(guard)];
+        self.parts[place].came += came;
+    }
+
+    /// Elements that came under a guard that is held, less those that went, since the heap was opened.
+    pub fn came(&self, guard: &Guard) -> i64 {
+        let place = self.places[&std::ptr::from_ref(guard)];
+        self.inside(&self.parts[place]).came + self.parts[place].came
+    }
+
+    /// The last operations under the guards, of each lane the last.
+    pub fn last(&self) -> Vec<Stamp> {
+        let last = self.parts.iter().map(|part| self.inside(part).last);
+        let mut last: Vec<Stamp> = last.flatten().collect();
+        last.sort_unstable_by(|a, b| b.cmp(a));
+        last.dedup_by_key(|stamp| stamp.lane());
+        last
+    }
+
+    fn inside(&self, part: &Part<M>) -> Inside {
+        // SAFETY: a part is a guard that is held, and guards are held by one thread.
+        unsafe { part.of.guard(part.number).held() }
+    }
+
+    /// The guard that was refused, if one was.
+    pub fn take_refused(&mut self) -> Option<(Arc<dyn Guarded<M>>, usize)> {
+        self.refused.take()
+    }
+
+    pub fn was_refused(&self) -> bool {
+        self.refused.is_some()
+    }
+
+    /// Lets go of all guards. What was under them has been changed by this operation last.
+    pub fn release_changed(mut self, heap: &Heap<M>, last: Stamp) {
+        let parts = std::mem::take(&mut self.parts);
+        for part in &parts {
+            part.of.touch();
+            // SAFETY: a part is a guard that is held, and it is none any more.
+            unsafe {
+                part.of.guard(part.number).release(|inside| {
+                    inside.last = Some(last);
+                    inside.came += part.came;
+                });
+            }
+        }
+        for part in &parts {
+            part.of.changed(heap, part.number);
+        }
+    }
+}
+
+impl<M: Medium> Drop for Guards<M> {
+    /// Nothing was changed.
+    fn drop(&mut self) {
+        for part in &self.parts {
+            // SAFETY: a part is a guard that is held, and it is none any more.
+            unsafe { part.of.guard(part.number).release(|_| {}) };
+        }
+    }
+}
