@@ -62,7 +62,7 @@ int main(int count, char **words)
     says(nvm_abort(heap), NVM_USAGE, "no transaction");
     expect(nvm_begin(heap) == NVM_OK);
     says(nvm_close(heap), NVM_USAGE, "under way");
-    says(nvm_remove_root(heap, "object"), NVM_USAGE, "within a transaction");
+    says(nvm_remove_root(heap, "object"), NVM_USAGE, "transaction of the heap under way");
     /* A call that fails leaves the transaction as it was. */
     expect(nvm_set_word(heap, object, 7) == NVM_OK && nvm_free(heap, &outside));
     expect(nvm_commit(heap) == NVM_OK && *object == 7);

@@ -92,17 +92,17 @@ fn full<M: Medium>(pool: &Pool<M>, count: u64) -> Error {
         pool.geometry.chunk_bytes(),
         pool.geometry.offset_of(pool.chunks()),
     );
+    // More than there can be may be asked for.
+    let wanted = u128::from(count) * u128::from(chunk);
     let most = pool.geometry.region_chunks() - 1;
     if count > most.min(MAX_CHUNKS) {
         return Error::usage(format!(
-            "an object of this pool has at most {} bytes, not {}",
-            most * chunk,
-            count * chunk
+            "an object of this pool has at most {} bytes, not {wanted}",
+            most * chunk
         ));
     }
     Error::full(format!(
-        "the pool of {all} bytes is full: no {} bytes are free in a row; make it larger",
-        count * chunk
+        "the pool of {all} bytes is full: no {wanted} bytes are free in a row; make it larger"
     ))
 }
 

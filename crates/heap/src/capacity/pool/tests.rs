@@ -43,6 +43,19 @@ fn capacity_is_gone_when_the_pool_is_opened_again_and_objects_are_not() {
 }
 
 #[test]
+fn more_than_there_can_be_is_refused() {
+    let (_pool, heap) = create(AllocatorKind::Nvwa);
+    for bytes in [usize::MAX, 1 << 63, 1 << 60, 1 << 40] {
+        let error = heap.capacity_alloc(bytes).unwrap_err();
+        assert_eq!(error.cause(), Cause::Usage, "{error}");
+    }
+    assert_eq!(
+        heap.capacity_alloc(250 << 10).unwrap_err().cause(),
+        Cause::Full
+    );
+}
+
+#[test]
 fn nothing_is_stored_flushed_or_fenced_for_slots() {
     let (_pool, heap) = create(AllocatorKind::Nvwa);
     let first = heap.capacity_alloc(64).unwrap().cast();
