@@ -4,13 +4,14 @@ use std::io::{BufWriter, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
-use terrace_base::{Error, Result};
+use terrace_base::{Bytes, Error, Result};
 use terrace_heap::{Cause, Heap, Mapped, Mode};
 use terrace_report::heap::{
     CheckDocument, CompactDocument, InfoDocument, ItemDocument, ObjectDocument,
 };
 
 use crate::args::heap::{self as args, Command};
+use crate::screen;
 
 pub fn heap(arguments: &args::Heap) -> Result<ExitCode> {
     match &arguments.command {
@@ -81,14 +82,35 @@ fn dump(arguments: &args::Dump) -> Result<ExitCode> {
 
 fn compact(arguments: &args::Compact) -> Result<ExitCode> {
     let file = &arguments.file;
+    // Nothing is written to what is no pool, or damaged.
+    let pool = look(file)?;
+    let missing = pool.missing().map_err(|e| failed(file, &e))?;
+    let free = pool.free();
+    terrace_heap::info::info(pool).map_err(|e| failed(file, &e))?;
+    if missing > 0 {
+        say_missing(file, missing, free);
+    }
     let heap = Heap::open(file).map_err(|e| failed(file, &e))?;
     let freed = heap.compact().map_err(|e| failed(file, &e))?;
+    heap.close().map_err(|e| failed(file, &e))?;
     let document = CompactDocument::of(&file.display().to_string(), freed);
     write(&match arguments.json {
         true => document.to_json(),
         false => document.to_text(),
     });
     Ok(ExitCode::SUCCESS)
+}
+
+/// Says how much room a pool with holes takes before it is written to.
+fn say_missing(file: &Path, missing: u64, free: Option<u64>) {
+    let free = free.map_or(String::new(), |free| {
+        format!(", of {} that are free", Bytes(free))
+    });
+    screen::say(&format!(
+        "terrace: {}: {} of it are holes, which are given room on the disk first{free}\n",
+        file.display(),
+        Bytes(missing)
+    ));
 }
 
 /// A pool of which only private memory is changed.

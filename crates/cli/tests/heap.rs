@@ -1,7 +1,7 @@
 //! `terrace heap`, driven as people drive it. Needs no privilege.
 
 use std::fs::{self, File, OpenOptions};
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 
@@ -321,6 +321,53 @@ fn what_is_no_pool_is_refused_with_a_sentence() {
         found,
         "text: at byte 0, this is no pool: it does not begin with TERRHEAP\n"
     );
+}
+
+#[test]
+fn holes_of_what_is_no_pool_stay_holes() {
+    let pool = Pool::new();
+    let (none, damaged) = (pool.0.path().join("none"), pool.0.path().join("damaged"));
+    fs::write(&none, "x").expect("a file");
+    let mut bytes = fs::read(pool.file()).expect("the pool");
+    bytes[4096] ^= 1;
+    fs::write(&damaged, bytes).expect("a file");
+    for (name, file) in [("none", none), ("damaged", damaged)] {
+        let file = OpenOptions::new().write(true).open(file).expect("a file");
+        file.set_len(1 << 30).expect("a file with a hole");
+        let before = file.metadata().expect("a file").blocks();
+        let output = pool.run(&["compact", name]);
+        assert_eq!(output.status.code(), Some(1), "{name}");
+        assert_eq!(file.metadata().expect("a file").blocks(), before, "{name}");
+    }
+}
+
+#[test]
+fn holes_of_a_pool_are_given_room_which_is_said_first() {
+    let pool = Pool::new();
+    let file = OpenOptions::new().write(true).open(pool.file());
+    let file = file.expect("the pool");
+    file.set_len(9 << 20).expect("a hole of 8 MiB");
+    let output = pool.run(&["compact", "app.pool"]);
+    let said = String::from_utf8_lossy(&output.stderr);
+    let expected =
+        "terrace: app.pool: 8.00 MiB of it are holes, which are given room on the disk first";
+    assert!(said.starts_with(expected), "{said}");
+    assert!(output.status.success(), "{said}");
+    assert!(file.metadata().expect("the pool").blocks() * 512 >= 9 << 20);
+    pool.done(&["compact", "app.pool"]);
+
+    // More than any disk has room for.
+    file.set_len(1 << 43).expect("a hole");
+    let before = file.metadata().expect("the pool").blocks();
+    let output = pool.run(&["compact", "app.pool"]);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("8.00 TiB of it are holes"), "{said}");
+    assert!(
+        said.contains("do not fit on the file system of app.pool"),
+        "{said}"
+    );
+    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(file.metadata().expect("the pool").blocks(), before);
 }
 
 #[test]

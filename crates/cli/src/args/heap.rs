@@ -104,6 +104,9 @@ pub struct Dump {
 /// Records of a program that has made many objects and freed most of them are spread over many
 /// chunks. They move to as few as they need. Objects stay where they are. The program may end, or the
 /// machine may crash, at any time: the pool holds the same objects before, after and in between.
+///
+/// The pool is read first, and nothing is written to a file that is none. If it has holes, as a sparse
+/// copy does, they are given room on the disk, and how much is said before.
 #[derive(Args)]
 #[command(after_help = "\
 Example:

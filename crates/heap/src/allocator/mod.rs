@@ -65,6 +65,7 @@ pub(crate) struct Found {
     /// Chunks with which a run or a large object begins, in use at least in part; in the index.
     pub runs: Vec<u64>,
     /// Chunks of the naive allocator's headers.
+    #[cfg_attr(not(feature = "experiments"), expect(dead_code))]
     pub headers: Vec<u64>,
 }
 

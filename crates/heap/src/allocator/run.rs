@@ -167,6 +167,7 @@ impl Run {
     }
 
     /// Whether a slot is free.
+    #[cfg(any(test, feature = "experiments"))]
     pub fn is_free(&self, slot: usize) -> bool {
         self.free[slot / 64].load(Ordering::Relaxed) >> (slot % 64) & 1 != 0
     }

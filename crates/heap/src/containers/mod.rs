@@ -1,9 +1,8 @@
 //! Persistent containers.
 //!
 //! A container keeps its data in objects of a heap, reached from a root, and its locks and counts in
-//! DRAM, where all its handles share them. Each of its operations is written once, over a
-//! [`Source`](crate::sink::Source) and a [`Sink`](crate::sink::Sink): by itself it is an operation of a
-//! lane, and within a transaction a part of that.
+//! DRAM, where all its handles share them. Each of its operations is written once, over a source of words
+//! and a sink for changes: by itself it is an operation of a lane, and within a transaction a part of that.
 
 mod apart;
 pub mod btree_map;

@@ -4,7 +4,7 @@ use std::io;
 
 use super::available::available;
 use super::folios;
-use super::frames::PAGE_BYTES;
+use crate::medium::reservation::PAGE_BYTES;
 
 /// When, and how many at a time, the pages of a mapping get frames.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

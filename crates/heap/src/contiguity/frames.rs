@@ -5,9 +5,7 @@ use std::io;
 use std::os::unix::fs::FileExt;
 
 use crate::error::{Error, Result};
-
-/// Bytes of a page, and of a frame.
-pub(super) const PAGE_BYTES: u64 = 4096;
+use crate::medium::reservation::PAGE_BYTES;
 
 /// Bits of an entry (Documentation/admin-guide/mm/pagemap.rst).
 const PRESENT: u64 = 1 << 63;

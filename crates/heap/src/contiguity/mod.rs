@@ -28,10 +28,17 @@
 mod available;
 mod backing;
 mod folios;
+#[cfg(feature = "experiments")]
 mod frames;
+#[cfg(feature = "experiments")]
 mod report;
+#[cfg(feature = "experiments")]
 mod trial;
 
-pub use backing::{Backing, Purpose, Watermarks};
+#[cfg(feature = "experiments")]
+pub use backing::Watermarks;
+pub use backing::{Backing, Purpose};
+#[cfg(feature = "experiments")]
 pub use report::Contiguity;
+#[cfg(feature = "experiments")]
 pub use trial::trial;

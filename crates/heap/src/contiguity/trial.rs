@@ -1,9 +1,9 @@
 //! The paper's experiment on stock Linux: programs that touch new pages in turn (figures 7 to 10).
 
 use super::backing::{Backing, Purpose};
-use super::frames::PAGE_BYTES;
 use super::report::Contiguity;
 use crate::error::Result;
+use crate::medium::reservation::PAGE_BYTES;
 use crate::medium::{Mapped, Medium};
 
 /// Has `programs` mappings of `bytes` each touched page by page, in turn, as so many programs that

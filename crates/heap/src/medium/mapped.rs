@@ -9,6 +9,7 @@
 
 mod copied;
 mod file;
+mod room;
 mod tally;
 mod unnamed;
 
@@ -105,6 +106,21 @@ impl Mapped {
     pub fn open(path: &Path, mode: Mode) -> Result<Self> {
         let (file, len) = PoolFile::open(path, mode != Mode::Private)?;
         Self::of(file, len, mode)
+    }
+
+    /// Bytes of the file that have no room on its device yet, as a copy with holes: to open it as a heap
+    /// takes room for them.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be read.
+    pub fn missing(&self) -> Result<u64> {
+        self.file.as_ref().map_or(Ok(0), PoolFile::missing)
+    }
+
+    /// Bytes that are free on the file's device, if there is a file and the device says.
+    pub fn free(&self) -> Option<u64> {
+        self.file.as_ref().and_then(PoolFile::free)
     }
 
     /// Memory without a file, at least `len` bytes, all zeros: capacity only.
@@ -209,6 +225,9 @@ impl Mapped {
     }
 }
 
+/// How a file is mapped to be looked at: few of its pages are changed, so none is set aside for others.
+const PRIVATE: i32 = libc::MAP_PRIVATE | libc::MAP_NORESERVE;
+
 /// Reserves what there is, at least `len` bytes.
 fn reserve(len: u64) -> Result<Reservation> {
     let mut bytes = RESERVED_BYTES;
@@ -243,7 +262,7 @@ fn map(space: &Reservation, pool: &PoolFile, len: u64, mode: Mode) -> Result<(Ki
         }
         (Mode::Lines, Some(by)) => (Kind::Assumed(by), libc::MAP_SHARED),
         (Mode::Detected, Some(by)) if pool.is_in_memory() => (Kind::Assumed(by), libc::MAP_SHARED),
-        (Mode::Private, _) => (Kind::Volatile, libc::MAP_PRIVATE),
+        (Mode::Private, _) => (Kind::Volatile, PRIVATE),
         _ => (Kind::Synced, libc::MAP_SHARED),
     };
     let mapped = pool.map(space, 0..len, sharing);
@@ -284,6 +303,13 @@ unsafe impl Medium for Mapped {
         self.space.len()
     }
 
+    fn secure(&self) -> Result<()> {
+        match &self.file {
+            Some(file) if self.sharing != PRIVATE => file.secure(),
+            _ => Ok(()),
+        }
+    }
+
     fn grow(&self, len: u64) -> Result<()> {
         let _alone = self.growing.lock().unwrap_or_else(PoisonError::into_inner);
         let (now, max) = (self.len(), self.max_len());
@@ -296,7 +322,7 @@ unsafe impl Medium for Mapped {
         }
         let len = whole_pages(len)?;
         let mapped = match &self.file {
-            Some(pool) if self.sharing != libc::MAP_PRIVATE => {
+            Some(pool) if self.sharing != PRIVATE => {
                 pool.allocate(len)?;
                 self.sync_file()?;
                 pool.map(&self.space, now..len, self.sharing)
@@ -416,7 +442,7 @@ unsafe impl Medium for Mapped {
     fn prepare(&self, offset: u64, len: u64, purpose: Purpose) {
         check(offset, len, self.len());
         // Private pages of a file would be copied.
-        if self.sharing != libc::MAP_PRIVATE {
+        if self.sharing != PRIVATE {
             // SAFETY: all of the pool.
             unsafe {
                 self.backing

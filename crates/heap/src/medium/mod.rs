@@ -3,7 +3,7 @@
 //! A medium is bytes that loads see at once and that become durable when they are flushed and
 //! fenced. What is stored and not yet fenced may be durable all the same, line by line: of the
 //! stores to one line any prefix, of two lines each independently of the other. A heap that is
-//! right under [`Simulated`](simulated::Simulated), which has just these freedoms, is right on all.
+//! right under `simulated::Simulated` (feature `simulated`), which has just these freedoms, is right on all.
 
 mod counts;
 mod flush;
@@ -11,6 +11,7 @@ mod life;
 pub mod lines;
 pub mod mapped;
 pub(crate) mod reservation;
+#[cfg(feature = "simulated")]
 pub mod simulated;
 pub(crate) mod syncs;
 mod words;
@@ -50,6 +51,16 @@ pub unsafe trait Medium: Send + Sync {
 
     /// Bytes to which the pool can grow: a multiple of 4096.
     fn max_len(&self) -> u64;
+
+    /// Has room for everything that is going to be stored; before, nothing of it may have been taken.
+    /// Called once for a medium that is known to hold a pool, before the first store.
+    ///
+    /// # Errors
+    ///
+    /// There is no room.
+    fn secure(&self) -> Result<()> {
+        Ok(())
+    }
 
     /// Makes the pool at least `len` bytes long, durably; what is new reads as zeros.
     ///
@@ -180,7 +191,7 @@ pub enum Kind {
     Synced,
     /// Memory that is gone when it is closed: flushes and fences do nothing.
     Volatile,
-    /// A [`Simulated`](simulated::Simulated) memory.
+    /// A simulated memory (feature `simulated`).
     Simulated,
 }
 
@@ -227,6 +238,9 @@ unsafe impl<M: Medium + ?Sized> Medium for Arc<M> {
     }
     fn max_len(&self) -> u64 {
         (**self).max_len()
+    }
+    fn secure(&self) -> Result<()> {
+        (**self).secure()
     }
     fn grow(&self, len: u64) -> Result<()> {
         (**self).grow(len)

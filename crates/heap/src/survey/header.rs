@@ -25,6 +25,7 @@ pub(crate) fn open<M: Medium>(medium: M, report: &impl Report) -> Result<Option<
         Ok(geometry) => geometry,
         Err(error) => return report.error(0, error).map(|()| None),
     };
+    medium.secure()?;
     // All else may be older than what the journal holds of it.
     if let Err(error) = journal::replay(&medium, &geometry) {
         report.error(header::JOURNAL_AT, error)?;

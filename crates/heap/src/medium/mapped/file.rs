@@ -6,12 +6,12 @@ use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, ErrorKind};
 use std::ops::Range;
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::process;
 
 use super::super::reservation::{HUGE_BYTES, PAGE_BYTES, Reservation};
-use super::{copied, unnamed};
+use super::{copied, room, unnamed};
 use crate::error::{Error, Result};
 
 /// How a file on persistent memory is mapped; other file systems refuse it. Its metadata is durable
@@ -56,7 +56,7 @@ impl PoolFile {
         synced.map_err(|e| Error::system(format!("{} cannot be synced", folder.display()), e))
     }
 
-    /// A file that is there, and how many bytes of it are whole pages.
+    /// A file that is there, as it is, and how many bytes of it are whole pages.
     pub fn open(path: &Path, writable: bool) -> Result<(Self, u64)> {
         // Asked first: to open a pipe would wait for whoever writes to it.
         let metadata = fs::metadata(path).map_err(|e| not_opened(path, e))?;
@@ -74,10 +74,7 @@ impl PoolFile {
         let file = options.open(path).map_err(|e| not_opened(path, e))?;
         let pool = Self::of(file, path);
         pool.lock(writable)?;
-        let len = pool.whole_pages(writable)?;
-        if writable {
-            copied::undo(&pool.file, path)?;
-        }
+        let len = pool.whole_pages()?;
         Ok((pool, len))
     }
 
@@ -91,32 +88,36 @@ impl PoolFile {
         }
     }
 
-    /// Makes the file `len` bytes long and has the file system allocate all of them: a store to a
-    /// hole would end the program with SIGBUS when the device is full.
+    /// Makes the file `len` bytes long and has the file system allocate all of them.
     pub fn allocate(&self, len: u64) -> Result<()> {
-        let bytes = i64::try_from(len).map_err(|_| self.no_room(len))?;
         let old = self.metadata()?.len();
         if old < len && self.is_in_memory() {
             // What is not huge is allocated below.
             let _ = self.allocate_huge(old, len);
         }
-        let failed = loop {
-            // SAFETY: the descriptor is open as long as `self` lives.
-            match unsafe { libc::posix_fallocate(self.file.as_raw_fd(), 0, bytes) } {
-                0 => return Ok(()),
-                libc::EINTR => {}
-                failed => break failed,
-            }
-        };
-        // Nothing is left of what was there for a moment; if that fails it is a file with holes.
-        let _ = self.file.set_len(old);
-        match failed {
-            libc::ENOSPC | libc::EFBIG | libc::EDQUOT => Err(self.no_room(len)),
-            _ => {
-                let what = format!("{len} bytes of {} cannot be allocated", self.path.display());
-                Err(Error::system(what, io::Error::from_raw_os_error(failed)))
-            }
-        }
+        room::allocate(&self.file, 0..len).map_err(|reason| {
+            // Nothing is left of what was there for a moment; if that fails it is a file with holes.
+            let _ = self.file.set_len(old);
+            self.not_allocated(len, reason)
+        })
+    }
+
+    /// Has room for all that can be stored to a file that is there. A copy may have got holes, or share
+    /// its blocks with what it is a copy of.
+    pub fn secure(&self) -> Result<()> {
+        let missing = self.missing()?;
+        room::fill(&self.file).map_err(|reason| self.not_allocated(missing, reason))?;
+        copied::undo(&self.file, &self.path)
+    }
+
+    /// Bytes that have no room on the device yet.
+    pub fn missing(&self) -> Result<u64> {
+        room::missing(&self.file).map_err(|reason| self.unreadable(reason))
+    }
+
+    /// Bytes that are free on the device, if it says.
+    pub fn free(&self) -> Option<u64> {
+        room::free(&self.file)
     }
 
     /// Makes a file in memory longer by huge pages, as long as there are some: then a store takes
@@ -212,7 +213,7 @@ impl PoolFile {
         })
     }
 
-    fn whole_pages(&self, writable: bool) -> Result<u64> {
+    fn whole_pages(&self) -> Result<u64> {
         let path = self.path.display();
         let metadata = self.metadata()?;
         let (len, pages) = (metadata.len(), metadata.len() / PAGE_BYTES * PAGE_BYTES);
@@ -227,23 +228,26 @@ impl PoolFile {
                  is something else"
             )));
         }
-        // A copy may have got holes.
-        if writable && metadata.blocks() * 512 < pages {
-            self.allocate(len)?;
-        }
         Ok(pages)
     }
 
     fn metadata(&self) -> Result<fs::Metadata> {
         let metadata = self.file.metadata();
-        metadata.map_err(|e| Error::system(format!("{} cannot be read", self.path.display()), e))
+        metadata.map_err(|reason| self.unreadable(reason))
     }
 
-    fn no_room(&self, len: u64) -> Error {
-        Error::full(format!(
-            "{len} bytes do not fit on the file system of {}; free some, or ask for less",
-            self.path.display()
-        ))
+    fn unreadable(&self, reason: io::Error) -> Error {
+        Error::system(format!("{} cannot be read", self.path.display()), reason)
+    }
+
+    fn not_allocated(&self, len: u64, reason: io::Error) -> Error {
+        let path = self.path.display();
+        match reason.raw_os_error() {
+            Some(libc::ENOSPC | libc::EFBIG | libc::EDQUOT) => Error::full(format!(
+                "{len} bytes do not fit on the file system of {path}; free some, or ask for less"
+            )),
+            _ => Error::system(format!("{len} bytes of {path} cannot be allocated"), reason),
+        }
     }
 }
 
@@ -289,6 +293,8 @@ fn not_opened(path: &Path, reason: io::Error) -> Error {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::MetadataExt;
+
     use super::*;
 
     /// Tests that run as root find no file that may not be written.
@@ -325,8 +331,10 @@ mod tests {
         let path = folder.path().join("pool");
         File::create(&path).unwrap().set_len(1 << 20).unwrap();
         assert_eq!(fs::metadata(&path).unwrap().blocks(), 0);
-        let (_pool, len) = PoolFile::open(&path, true).unwrap();
-        assert_eq!(len, 1 << 20);
+        let (pool, len) = PoolFile::open(&path, true).unwrap();
+        assert_eq!((len, pool.missing()), (1 << 20, Ok(1 << 20)));
+        assert_eq!(fs::metadata(&path).unwrap().blocks(), 0);
+        pool.secure().unwrap();
         assert!(fs::metadata(&path).unwrap().blocks() >= 2048);
     }
 }

@@ -1,0 +1,126 @@
+//! Room on the device for all of a file: a store to a hole would end the program with SIGBUS when the
+//! device is full.
+
+use std::fs::File;
+use std::io;
+use std::ops::Range;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::MetadataExt;
+
+/// Has the file system allocate a range of a file, and makes the file as long as that.
+pub(super) fn allocate(file: &File, range: Range<u64>) -> io::Result<()> {
+    let offset = |at| i64::try_from(at).map_err(|_| io::Error::from_raw_os_error(libc::EFBIG));
+    let (first, len) = (offset(range.start)?, offset(range.end - range.start)?);
+    loop {
+        // SAFETY: the descriptor is open.
+        match unsafe { libc::posix_fallocate(file.as_raw_fd(), first, len) } {
+            0 => return Ok(()),
+            libc::EINTR => {}
+            failed => return Err(io::Error::from_raw_os_error(failed)),
+        }
+    }
+}
+
+/// Bytes of a file that have no room on the device. What else the file system keeps of it there may make
+/// them seem less.
+pub(super) fn missing(file: &File) -> io::Result<u64> {
+    let metadata = file.metadata()?;
+    Ok(metadata.len().saturating_sub(metadata.blocks() * 512))
+}
+
+/// Bytes that are free on the device for programs without privilege; none if it does not say.
+pub(super) fn free(file: &File) -> Option<u64> {
+    // SAFETY: plain data, filled by the call.
+    let mut system: libc::statvfs = unsafe { std::mem::zeroed() };
+    // SAFETY: the descriptor is open, and the place is ours.
+    let failed = unsafe { libc::fstatvfs(file.as_raw_fd(), &raw mut system) } != 0;
+    // A file system in memory without a limit has no blocks.
+    (!failed && system.f_blocks > 0).then(|| system.f_bavail * system.f_frsize)
+}
+
+/// Has the file system allocate the holes of a file. If it fails none of them keeps what it was given.
+pub(super) fn fill(file: &File) -> io::Result<()> {
+    let missing = missing(file)?;
+    if missing == 0 {
+        return Ok(());
+    }
+    if free(file).is_some_and(|free| free < missing) {
+        return Err(io::Error::from_raw_os_error(libc::ENOSPC));
+    }
+    let holes = holes(file)?;
+    for (filled, hole) in holes.iter().enumerate() {
+        if let Err(reason) = allocate(file, hole.clone()) {
+            holes[..=filled].iter().for_each(|hole| punch(file, hole));
+            return Err(reason);
+        }
+    }
+    Ok(())
+}
+
+/// Where nothing was ever written.
+fn holes(file: &File) -> io::Result<Vec<Range<u64>>> {
+    let end = file.metadata()?.len();
+    let (mut holes, mut at) = (Vec::new(), 0);
+    while at < end {
+        let first = seek(file, at, libc::SEEK_HOLE)?.unwrap_or(end);
+        at = seek(file, first, libc::SEEK_DATA)?.unwrap_or(end);
+        if first < at {
+            holes.push(first..at.min(end));
+        }
+    }
+    Ok(holes)
+}
+
+/// The next place from `at` on where a file is what `whence` says, if there is one.
+fn seek(file: &File, at: u64, whence: libc::c_int) -> io::Result<Option<u64>> {
+    // SAFETY: the descriptor is open.
+    let found = unsafe { libc::lseek(file.as_raw_fd(), at as libc::off_t, whence) };
+    let error = io::Error::last_os_error();
+    match u64::try_from(found) {
+        Ok(found) => Ok(Some(found)),
+        Err(_) if error.raw_os_error() == Some(libc::ENXIO) => Ok(None),
+        Err(_) => Err(error),
+    }
+}
+
+/// Gives the room of a hole back; if that fails it stays filled.
+fn punch(file: &File, hole: &Range<u64>) {
+    let how = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
+    let (first, len) = (
+        hole.start as libc::off_t,
+        (hole.end - hole.start) as libc::off_t,
+    );
+    // SAFETY: the descriptor is open.
+    unsafe { libc::fallocate(file.as_raw_fd(), how, first, len) };
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::FileExt;
+
+    use super::*;
+
+    #[test]
+    fn holes_are_found_between_what_was_written() {
+        let file = tempfile::tempfile().unwrap();
+        file.set_len(1 << 20).unwrap();
+        assert!(holes(&file).unwrap().iter().eq([&(0..1 << 20)]));
+        assert_eq!(missing(&file).unwrap(), 1 << 20);
+        file.write_all_at(&[1; 65536], 1 << 18).unwrap();
+        let around = [0..1 << 18, (1 << 18) + 65536..1 << 20];
+        assert_eq!(holes(&file).unwrap(), around);
+        fill(&file).unwrap();
+        assert_eq!(missing(&file).unwrap(), 0);
+    }
+
+    #[test]
+    fn what_does_not_fit_is_not_begun() {
+        let file = tempfile::tempfile().unwrap();
+        file.write_all_at(&[1; 4096], 0).unwrap();
+        // More than any device has, and less than a file may have.
+        file.set_len(1 << 43).unwrap();
+        let before = file.metadata().unwrap().blocks();
+        assert_eq!(fill(&file).unwrap_err().raw_os_error(), Some(libc::ENOSPC));
+        assert_eq!(file.metadata().unwrap().blocks(), before);
+    }
+}
