@@ -84,7 +84,7 @@ class Counting(unittest.TestCase):
     def test_every_combination_is_counted(self):
         found = counting.operations(Bench(), 10, 1)
         self.assertEqual(len(found), 2 * 3 + 2)
-        self.assertEqual(counting.of(found, "table", "naive", "undo")["put"]["lines"], 15)
+        self.assertEqual(counting.of(found, "table", "naive", "hybrid")["put"]["lines"], 15)
 
 
 class Experiments(unittest.TestCase):
