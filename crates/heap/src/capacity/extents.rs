@@ -17,6 +17,14 @@ impl Extents {
         Self { first: 0, end: 1 }
     }
 
+    /// None of so many chunks is free.
+    pub const fn none(chunks: usize) -> Self {
+        Self {
+            first: 0,
+            end: chunks,
+        }
+    }
+
     /// Takes so many chunks in a row: of the first extent in the list that has them.
     pub fn take(&mut self, spans: &[Span], count: usize) -> Option<usize> {
         let mut at = self.first as usize;

@@ -6,9 +6,12 @@ use std::io;
 use std::ptr::{self, NonNull};
 use std::sync::OnceLock;
 
+use super::pooled::Pooled;
 use super::region::Region;
 use super::spans::{Chunks, Spans};
 use crate::contiguity::Backing;
+use crate::error::{Error, Result};
+use crate::heap::Heap;
 
 /// An allocator for all of a program's memory: what `malloc` would do, over memory that is mapped at
 /// once and used as it is needed.
@@ -21,14 +24,19 @@ use crate::contiguity::Backing;
 /// ```
 ///
 /// Any thread may free what any other has allocated. It never allocates for itself by way of Rust's
-/// allocator. With a directory, the memory is shared with children that are forked and do not
+/// allocator. With a directory or a pool, the memory is shared with children that are forked and do not
 /// execute another program: a program that does so cannot use it.
+///
+/// A program that has a pool open can live on the same memory as its persistent data
+/// ([`CapacityAllocator::take_from`]), as in Kannan 2013 (section 2).
 pub struct CapacityAllocator {
     directory: Option<&'static CStr>,
     bytes: usize,
     backing: Backing,
     region: OnceLock<Option<Region>>,
     spans: Spans,
+    pool: OnceLock<Pooled>,
+    pooled: Spans,
 }
 
 impl CapacityAllocator {
@@ -52,6 +60,8 @@ impl CapacityAllocator {
             backing: Backing::OnTouch,
             region: OnceLock::new(),
             spans: Spans::new(),
+            pool: OnceLock::new(),
+            pooled: Spans::new(),
         }
     }
 
@@ -62,19 +72,94 @@ impl CapacityAllocator {
         self
     }
 
+    /// Has the program's memory come from a pool from now on, `bytes` of it; what does not fit comes from
+    /// where it did before. Called again for the same heap, it takes as much more.
+    ///
+    /// It is part of the pool's room until the program ends, and free when the pool is opened next. Until
+    /// then the pool is kept from other programs, also when the heap was closed.
+    ///
+    /// ```no_run
+    /// use terrace_heap::{CapacityAllocator, Heap, Result};
+    ///
+    /// #[global_allocator]
+    /// static MEMORY: CapacityAllocator = CapacityAllocator::new();
+    ///
+    /// fn main() -> Result<()> {
+    ///     let heap = Heap::open("/mnt/pmem/app.pool")?;
+    ///     MEMORY.take_from(&heap, 8 << 30)?;
+    ///     let rows = vec![0u64; 1 << 20]; // in the pool
+    ///     Ok(())
+    /// }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// The pool has less room; it has memory of another pool already; the heap was closed; a fence failed.
+    pub fn take_from(&self, heap: &Heap, bytes: u64) -> Result<()> {
+        let pool = match self.pool.get() {
+            Some(pool) => pool,
+            None => {
+                let no_table = |reason| Error::system("there is no room for a table", reason);
+                let made = Pooled::new(heap).map_err(no_table)?;
+                self.pool.get_or_init(|| made)
+            }
+        };
+        match pool.is_of(heap) {
+            true => pool.extend(bytes),
+            false => Err(Error::usage(
+                "the program has memory of another pool already, and only of one",
+            )),
+        }
+    }
+
     /// Bytes in use, with what is lost by rounding to slots and chunks.
     pub fn bytes(&self) -> usize {
-        self.spans.bytes()
+        self.spans.bytes() + self.pooled.bytes()
     }
 
     /// Whether the allocator has memory of its own, and this address lies there.
     pub fn holds(&self, memory: *const u8) -> bool {
-        let region = self.region.get().and_then(Option::as_ref);
-        let memory = NonNull::new(memory.cast_mut());
-        let (Some(region), Some(memory)) = (region, memory) else {
+        let Some(memory) = NonNull::new(memory.cast_mut()) else {
             return false;
         };
-        self.spans.size_of(region, memory).is_some()
+        let region = self.region.get().and_then(Option::as_ref);
+        let in_region = region.is_some_and(|region| self.spans.size_of(region, memory).is_some());
+        in_region || self.pool_of(memory).is_some()
+    }
+
+    /// The pool, if this was allocated in it.
+    #[inline]
+    fn pool_of(&self, memory: NonNull<u8>) -> Option<&Pooled> {
+        let pool = self.pool.get()?;
+        self.pooled.size_of(pool, memory).map(|_| pool)
+    }
+
+    #[inline]
+    fn alloc_pooled(&self, layout: Layout) -> Option<NonNull<u8>> {
+        let fits = |pool: &&Pooled| layout.align() <= pool.align();
+        let pool = self.pool.get().filter(fits)?;
+        self.pooled.alloc(pool, layout.size(), layout.align()).ok()
+    }
+
+    /// Moves what lies in the pool, which is full, to other memory of another size.
+    ///
+    /// # Safety
+    ///
+    /// As of `realloc`.
+    #[cold]
+    unsafe fn move_out(&self, memory: *mut u8, layout: Layout, bytes: usize) -> *mut u8 {
+        let Ok(new) = Layout::from_size_align(bytes, layout.align()) else {
+            return ptr::null_mut();
+        };
+        // SAFETY: the caller's; both have so many bytes, and the new memory is another one.
+        unsafe {
+            let new = self.alloc(new);
+            if !new.is_null() {
+                new.copy_from_nonoverlapping(memory, layout.size().min(bytes));
+                self.dealloc(memory, layout);
+            }
+            new
+        }
     }
 
     fn region(&self) -> Option<&Region> {
@@ -125,6 +210,9 @@ fn decimal(number: i32, into: &mut [u8; 12]) -> &[u8] {
 // and the once-cell are futexes, and the thread's number needs no set-up.
 unsafe impl GlobalAlloc for CapacityAllocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        if let Some(memory) = self.alloc_pooled(layout) {
+            return memory.as_ptr();
+        }
         let fits = |region: &&Region| layout.align() <= region.align();
         let Some(region) = self.region().filter(fits) else {
             return ptr::null_mut();
@@ -134,14 +222,32 @@ unsafe impl GlobalAlloc for CapacityAllocator {
     }
 
     unsafe fn dealloc(&self, memory: *mut u8, _layout: Layout) {
-        if let (Some(region), Some(memory)) = (self.region(), NonNull::new(memory)) {
+        let Some(memory) = NonNull::new(memory) else {
+            return;
+        };
+        if let Some(pool) = self.pool_of(memory) {
+            // SAFETY: the caller's.
+            unsafe { self.pooled.free(pool, memory) };
+        } else if let Some(region) = self.region() {
             // SAFETY: the caller's.
             unsafe { self.spans.free(region, memory) };
         }
     }
 
     unsafe fn realloc(&self, memory: *mut u8, layout: Layout, bytes: usize) -> *mut u8 {
-        let (Some(region), Some(memory)) = (self.region(), NonNull::new(memory)) else {
+        let Some(memory) = NonNull::new(memory) else {
+            return ptr::null_mut();
+        };
+        if let Some(pool) = self.pool_of(memory) {
+            // SAFETY: the caller's.
+            let new = unsafe { self.pooled.resize(pool, memory, bytes, layout.align()) };
+            return match new {
+                Ok(new) => new.as_ptr(),
+                // SAFETY: the caller's.
+                Err(()) => unsafe { self.move_out(memory.as_ptr(), layout, bytes) },
+            };
+        }
+        let Some(region) = self.region() else {
             return ptr::null_mut();
         };
         // SAFETY: the caller's.

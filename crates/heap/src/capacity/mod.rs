@@ -10,6 +10,7 @@ mod boxed;
 mod extents;
 mod global;
 mod pool;
+mod pooled;
 mod region;
 mod span;
 mod spans;

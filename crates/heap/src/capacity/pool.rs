@@ -41,6 +41,13 @@ impl<M: Medium> Core<M> {
         Ok(taken.chunk)
     }
 
+    /// Gives such chunks back.
+    pub fn give_capacity(&self, chunk: u64, count: u64) {
+        let space = &self.space;
+        space.index.set_holds(chunk, count, Holds::Own);
+        space.chunks.give(&space.pool, chunk, count);
+    }
+
     /// Room for so many bytes, in use from now on.
     fn reserve_capacity(&self, bytes: u64) -> Result<Room> {
         let geometry = &self.space.pool.geometry;

@@ -180,6 +180,13 @@ impl Mapped {
         done.map_err(|reason| Error::system("a pool cannot be kept from children", reason))
     }
 
+    /// A child of this process shares these pages with it.
+    pub(crate) fn leave_to_children(&self, range: Range<u64>) -> Result<()> {
+        // SAFETY: nothing is taken away.
+        let done = unsafe { self.space.advise(range, libc::MADV_DOFORK) };
+        done.map_err(|reason| Error::system("a pool cannot be left to children", reason))
+    }
+
     fn with(
         space: Reservation,
         file: Option<PoolFile>,

@@ -1,0 +1,141 @@
+//! A part of a pool as memory for a whole program.
+
+use std::io;
+use std::ptr::NonNull;
+use std::sync::Mutex;
+
+use super::extents::Extents;
+use super::span::{Span, Table};
+use super::spans::Chunks;
+use crate::error::{Error, Result};
+use crate::heap::Heap;
+use crate::lock::lock;
+use crate::medium::Medium;
+
+/// Chunks that a pool has given away. It is asked for them beforehand and never meanwhile: the heap
+/// allocates while it holds its own locks.
+pub(super) struct Pooled {
+    /// Keeps the memory mapped, and others out of the pool.
+    heap: Heap,
+    table: Table,
+    free: Mutex<Extents>,
+}
+
+impl Pooled {
+    /// None of the chunks of a heap.
+    ///
+    /// # Errors
+    ///
+    /// There is no address space for the table.
+    pub fn new(heap: &Heap) -> io::Result<Self> {
+        let chunks = (heap.medium().max_len() >> heap.shift()) as usize;
+        Ok(Self {
+            heap: heap.clone(),
+            table: Table::new(chunks)?,
+            free: Mutex::new(Extents::none(chunks)),
+        })
+    }
+
+    /// Whether this is a part of the same pool.
+    pub fn is_of(&self, heap: &Heap) -> bool {
+        self.heap.id() == heap.id()
+    }
+
+    /// Takes so many bytes of the pool more, in as few pieces as there are.
+    ///
+    /// # Errors
+    ///
+    /// There are not as many, and none is taken; a fence failed.
+    pub fn extend(&self, bytes: u64) -> Result<()> {
+        let shift = self.heap.shift();
+        let rows = self.heap.take_chunks(bytes.div_ceil(1 << shift))?;
+        let leave = |&(chunk, count): &(u64, u64)| {
+            let range = chunk << shift..(chunk + count) << shift;
+            self.heap.medium().leave_to_children(range)
+        };
+        if let Err(error) = rows.iter().try_for_each(leave) {
+            self.heap.give_chunks(&rows);
+            return Err(error);
+        }
+        for (chunk, count) in rows {
+            lock(&self.free).give(self.table.spans(), chunk as usize, count as usize);
+        }
+        Ok(())
+    }
+}
+
+impl Chunks for Pooled {
+    /// There is no more memory.
+    type Error = ();
+
+    fn base(&self) -> NonNull<u8> {
+        NonNull::new(self.heap.base()).expect("no pool begins at address 0")
+    }
+
+    fn align(&self) -> usize {
+        1 << self.heap.shift()
+    }
+
+    fn shift(&self) -> u32 {
+        self.heap.shift()
+    }
+
+    fn spans(&self) -> &[Span] {
+        self.table.spans()
+    }
+
+    fn take(&self, count: usize) -> std::result::Result<usize, ()> {
+        lock(&self.free).take(self.spans(), count).ok_or(())
+    }
+
+    fn give(&self, chunk: usize, count: usize) {
+        lock(&self.free).give(self.spans(), chunk, count);
+    }
+}
+
+impl Heap {
+    /// Bits of an offset within a chunk.
+    fn shift(&self) -> u32 {
+        self.core().space.pool.geometry.shift
+    }
+
+    /// Takes chunks of the pool, of which the heap knows nothing from now on: the first
+    /// and the count of each row.
+    ///
+    /// # Errors
+    ///
+    /// There are not as many, and none is taken; a fence failed.
+    fn take_chunks(&self, chunks: u64) -> Result<Vec<(u64, u64)>> {
+        self.expect_open()?;
+        let core = self.core();
+        core.reclaim();
+        let (mut taken, mut left) = (Vec::new(), chunks);
+        while left > 0 {
+            let row = left.min(core.space.chunks.longest());
+            let took = match row {
+                0 => Err(Error::full(format!(
+                    "the pool has {} of the {} bytes free that the program's memory is to have; make \
+                     it larger",
+                    core.space.pool.geometry.offset_of(chunks - left),
+                    core.space.pool.geometry.offset_of(chunks),
+                ))),
+                row => core.take_capacity(row),
+            };
+            match took {
+                Ok(chunk) => taken.push((chunk, row)),
+                Err(error) => {
+                    self.give_chunks(&taken);
+                    return Err(error);
+                }
+            }
+            left -= row;
+        }
+        Ok(taken)
+    }
+
+    fn give_chunks(&self, rows: &[(u64, u64)]) {
+        for &(chunk, count) in rows {
+            self.core().give_capacity(chunk, count);
+        }
+    }
+}
