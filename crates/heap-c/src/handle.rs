@@ -139,7 +139,7 @@ pub extern "C" fn nvm_kind(heap: *mut Handle) -> *const c_char {
             Kind::Dax(_) => c"persistent memory",
             Kind::Assumed(_) => c"taken for persistent memory",
             Kind::Synced => c"plain file",
-            Kind::Volatile | Kind::Simulated => c"volatile",
+            _ => c"volatile",
         };
         Ok(kind.as_ptr().cast_mut())
     })

@@ -17,6 +17,7 @@ use crate::survey::{self, All, Finding};
 
 /// Something that lies in a pool.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Item {
     /// Where, in bytes from the beginning.
     pub offset: u64,

@@ -17,6 +17,7 @@ use crate::roots::RootInfo;
 
 /// How a pool is filled.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Info {
     /// Of the format.
     pub version: u64,
@@ -46,6 +47,7 @@ pub struct Info {
 
 /// What chunks are used for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Chunks {
     /// All.
     pub all: u64,
@@ -69,6 +71,7 @@ pub struct Chunks {
 
 /// Slots of one size.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Class {
     /// Bytes of a slot.
     pub slot: u64,
@@ -82,6 +85,7 @@ pub struct Class {
 
 /// How far a log is filled.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Fill {
     /// Places.
     pub places: u64,
@@ -91,6 +95,7 @@ pub struct Fill {
 
 /// A lane that was not settled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Unsettled {
     /// Which.
     pub lane: u64,

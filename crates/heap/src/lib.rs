@@ -30,6 +30,11 @@
 //! memory that crashes in every way in which a real one can, for tests; `experiments` is what Kannan 2013
 //! compares with.
 
+/// The programs in the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 mod allocator;
 mod capacity;
 pub mod check;

@@ -4,6 +4,7 @@ use std::ops::{Add, Sub};
 
 /// What was done to a medium.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Counts {
     /// Cache lines that were flushed, each time.
     pub lines: u64,

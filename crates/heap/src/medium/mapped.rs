@@ -35,6 +35,7 @@ const RESERVED_BYTES: u64 = 1 << 40;
 
 /// What a file is to be taken for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Mode {
     /// What it is: persistent memory if the file system maps it with `MAP_SYNC`; taken for
     /// persistent memory if it lies in memory (tmpfs); otherwise a plain file.

@@ -181,6 +181,7 @@ pub unsafe trait Medium: Send + Sync {
 
 /// What a medium is, and so what a fence on it is worth.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Kind {
     /// A file on persistent memory (`MAP_SYNC`): lines are flushed.
     Dax(Instruction),
@@ -197,6 +198,7 @@ pub enum Kind {
 
 /// An instruction that writes a cache line back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Instruction {
     /// `clwb`: the line may stay in the cache.
     Clwb,

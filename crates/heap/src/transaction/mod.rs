@@ -32,6 +32,7 @@ use write_set::WriteSet;
 
 /// In which log a change goes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Hint {
     /// By its size: up to 8 bytes are a word, more an object.
     #[default]
