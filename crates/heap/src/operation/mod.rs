@@ -41,10 +41,12 @@ impl<M: Medium> Core<M> {
     #[inline]
     pub fn with_room<R>(&self, mut work: impl FnMut() -> Result<R>) -> Result<R> {
         match work() {
-            Err(error) if error.cause() == Cause::Full => match self.compact()? {
-                0 => Err(error),
-                _ => work(),
-            },
+            Err(error) if error.cause() == Cause::Full => {
+                // Even if no chunk of records became free, what lanes have freed and could not yet give
+                // back is free now.
+                self.compact()?;
+                work()
+            }
             done => done,
         }
     }
