@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::heap::Heap;
 use crate::lane::Held;
 use crate::lane::window::Range;
-use crate::layout::root::ROOT_BYTES;
+use crate::layout::root::{ROOT_BYTES, ROOT_CHECK_AT};
 use crate::medium::{Medium, WORD_BYTES};
 use crate::operation::{Core, Operation};
 use crate::ptr::{Place, Ptr};
@@ -314,7 +314,10 @@ impl<M: Medium> Core<M> {
         space.pool.check(offset, len, "a pointer")?;
         let chunk = space.pool.geometry.chunk_of(offset);
         let fits = match space.index.holds(chunk) {
-            Holds::Roots => len == WORD_BYTES && offset.is_multiple_of(ROOT_BYTES),
+            Holds::Roots => {
+                let is_place = len == WORD_BYTES && offset.is_multiple_of(ROOT_BYTES);
+                is_place && space.pool.medium.load_word(offset + ROOT_CHECK_AT) != 0
+            }
             Holds::Objects => space.index.get(chunk).is_some_and(|run| {
                 let slot = run.slot_with(offset, len);
                 slot.is_some_and(|slot| run.record(slot) != 0)
