@@ -13,110 +13,17 @@ use crate::guard::Inside;
 use crate::journal;
 use crate::lane::own::Stamp;
 use crate::lane::window::Range;
-use crate::layout::{AllocatorKind, Geometry, header};
 use crate::lock::lock;
 use crate::medium::mapped::Mode;
 use crate::medium::{Counts, Kind, Mapped, Medium};
 use crate::operation::{Core, Operation};
+use crate::options::Options;
 use crate::pool::Pool;
 use crate::ptr::{Place, Ptr};
 use crate::recovery;
 use crate::roots::Roots;
 use crate::sink::Sink;
 use crate::transaction::Transaction;
-
-/// What is chosen when a pool is created.
-///
-/// ```
-/// use terrace_heap::Options;
-///
-/// let options = Options::default().chunk_bytes(1 << 20).lanes(16);
-/// ```
-#[derive(Clone, Copy, Debug)]
-pub struct Options {
-    chunk_bytes: u64,
-    lanes: u16,
-    allocator: AllocatorKind,
-    seed: Option<u64>,
-}
-
-impl Default for Options {
-    /// Chunks of 64 KiB, for objects up to 508 MiB, 64 lanes, and a seed of the machine's.
-    fn default() -> Self {
-        Self {
-            chunk_bytes: 1 << 16,
-            lanes: 64,
-            allocator: AllocatorKind::Nvwa,
-            seed: None,
-        }
-    }
-}
-
-impl Options {
-    /// The unit in which the pool is divided: a power of two from 4 KiB to 16 MiB. Smaller objects
-    /// share a chunk, and no object is larger than about `chunk_bytes`² / 8.
-    #[must_use]
-    pub fn chunk_bytes(mut self, bytes: u64) -> Self {
-        self.chunk_bytes = bytes;
-        self
-    }
-
-    /// How many threads can work at the same time without waiting for each other: 1 to 256.
-    #[must_use]
-    pub fn lanes(mut self, lanes: u16) -> Self {
-        self.lanes = lanes;
-        self
-    }
-
-    /// What the hashes of the pool's hash maps begin with. Who knows it can find keys that are all in
-    /// one place; unless it is named, the machine's random numbers choose it.
-    #[must_use]
-    pub fn hash_seed(mut self, seed: u64) -> Self {
-        self.seed = Some(seed);
-        self
-    }
-
-    /// Who finds room for objects.
-    #[cfg(feature = "experiments")]
-    #[must_use]
-    pub fn allocator(mut self, allocator: AllocatorKind) -> Self {
-        self.allocator = allocator;
-        self
-    }
-
-    fn geometry(&self) -> Result<Geometry> {
-        let Self {
-            chunk_bytes, lanes, ..
-        } = *self;
-        let shift = chunk_bytes.trailing_zeros();
-        if !chunk_bytes.is_power_of_two() || !header::SHIFTS.contains(&shift) {
-            return Err(Error::usage(format!(
-                "a chunk has a power of two from 4096 to 16777216 bytes, not {chunk_bytes}"
-            )));
-        }
-        if !(1..=256).contains(&lanes) {
-            return Err(Error::usage(format!(
-                "a pool has 1 to 256 lanes, not {lanes}"
-            )));
-        }
-        Ok(Geometry {
-            shift,
-            lanes,
-            intents: INTENTS,
-            allocator: self.allocator,
-            seed: self.seed.unwrap_or_else(random),
-        })
-    }
-}
-
-/// A number that nobody can foresee.
-fn random() -> u64 {
-    use std::hash::{BuildHasher, RandomState};
-    RandomState::new().hash_one(std::process::id())
-}
-
-/// Lines in a lane's ring of intents: with the line of its state 1 KiB.
-const INTENTS: u8 = 15;
 
 /// A persistent heap in a pool.
 ///

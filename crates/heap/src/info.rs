@@ -233,8 +233,8 @@ impl Info {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::heap::Options;
     use crate::medium::simulated::{Granule, Simulated};
+    use crate::options::Options;
     use crate::ptr::Place;
 
     #[test]

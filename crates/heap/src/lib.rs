@@ -57,6 +57,7 @@ mod lock;
 pub mod medium;
 mod objects;
 mod operation;
+mod options;
 mod pool;
 mod ptr;
 mod recovery;
@@ -69,13 +70,14 @@ pub use bytemuck;
 
 pub use capacity::{CapacityAllocator, CapacityBox};
 pub use error::{Cause, Error, Result};
-pub use heap::{Heap, Options, Usage};
+pub use heap::{Heap, Usage};
 pub use lane::use_lane;
 #[cfg(feature = "experiments")]
 pub use layout::AllocatorKind;
 pub use medium::mapped::Mode;
 pub use medium::{Counts, Instruction, Kind, Mapped, Medium};
 pub use objects::ObjectInfo;
+pub use options::Options;
 pub use ptr::{Place, Ptr};
 pub use roots::RootInfo;
 pub use transaction::{Hint, Transaction};

@@ -7,7 +7,6 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::dump::Dump;
-use crate::heap::Options;
 use crate::info::info;
 use crate::layout::chunk::Use;
 use crate::layout::intent::{Commit, Intent, MAX_PAIRS};
@@ -15,6 +14,7 @@ use crate::layout::record::{RECORD_BYTES, Record};
 use crate::layout::root::Root;
 use crate::layout::{checked, header};
 use crate::medium::simulated::{Granule, Simulated};
+use crate::options::Options;
 use crate::pool::Pool;
 use crate::ptr::{Place, Ptr};
 use crate::use_lane;
