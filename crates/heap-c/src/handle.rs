@@ -2,15 +2,18 @@
 
 use std::ffi::{c_char, c_int, c_void};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, Mutex};
 
 use terrace_heap::{Error, Heap, Kind, Result};
 
 use crate::error::{number, pointer, status};
+use crate::registry::{self, Opened};
 use crate::text;
 
 /// `nvm_heap`.
 pub struct Handle {
+    /// By which it is known.
+    pub number: usize,
     pub heap: Heap,
     /// Transactions under way.
     pub open: AtomicUsize,
@@ -18,8 +21,9 @@ pub struct Handle {
     pub naming: Mutex<()>,
 }
 
-/// All that are open: only their addresses are handed out, and none is followed that is not here.
-static OPEN: RwLock<Vec<Arc<Handle>>> = RwLock::new(Vec::new());
+impl Opened for Handle {
+    const WHAT: &'static str = "heap";
+}
 
 /// The heap of a handle.
 ///
@@ -27,14 +31,7 @@ static OPEN: RwLock<Vec<Arc<Handle>>> = RwLock::new(Vec::new());
 ///
 /// It is null, or no heap that is open.
 pub fn handle(of: *const Handle) -> Result<Arc<Handle>> {
-    if of.is_null() {
-        return Err(Error::usage("the heap is NULL"));
-    }
-    let open = OPEN.read().unwrap_or_else(PoisonError::into_inner);
-    let found = open.iter().find(|handle| Arc::as_ptr(handle) == of);
-    found
-        .cloned()
-        .ok_or_else(|| Error::usage("that is no heap, or one that was closed"))
+    registry::find(of)
 }
 
 impl Handle {
@@ -72,15 +69,12 @@ impl Handle {
 }
 
 fn register(heap: Heap) -> *mut Handle {
-    let handle = Arc::new(Handle {
+    registry::add_heap(Handle {
+        number: registry::number(),
         heap,
         open: AtomicUsize::new(0),
         naming: Mutex::new(()),
-    });
-    let at = Arc::as_ptr(&handle).cast_mut();
-    let mut open = OPEN.write().unwrap_or_else(PoisonError::into_inner);
-    open.push(handle);
-    at
+    })
 }
 
 /// # Safety
@@ -115,9 +109,7 @@ pub extern "C" fn nvm_close(heap: *mut Handle) -> c_int {
                 "the heap has a transaction under way; commit or abort it, then close the heap",
             ));
         }
-        let mut open = OPEN.write().unwrap_or_else(PoisonError::into_inner);
-        open.retain(|other| !Arc::ptr_eq(&this, other));
-        drop(open);
+        registry::remove_heap(&this);
         this.heap.clone().close()
     })
 }

@@ -5,8 +5,16 @@
 //! objects against what is in use. What cannot be known is left to the caller, as in C: that memory
 //! outside of the heap has as many bytes as it is said to have.
 
+mod container;
+mod cursor;
 mod error;
 mod handle;
+mod hash;
 mod memory;
+mod queue;
+mod registry;
+mod stack;
+mod statistics;
 mod text;
 mod transaction;
+mod tree;

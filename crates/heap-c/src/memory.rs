@@ -9,8 +9,9 @@ use terrace_heap::{Error, Mapped, Place, Ptr, Result, Transaction};
 
 use crate::error::{number, pointer, status};
 use crate::handle::{Handle, handle};
+use crate::stack::within;
 use crate::text;
-use crate::transaction::{within, word};
+use crate::transaction::word;
 
 /// The kind of a root that is a C program's: "C".
 const ROOT_KIND: u16 = 0x43;

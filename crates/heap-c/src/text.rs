@@ -1,11 +1,13 @@
 //! Strings and bytes of the caller.
 
-use std::ffi::{CStr, OsStr, c_char, c_void};
+use std::ffi::{CStr, OsStr, c_char, c_int, c_void};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
-use std::slice;
+use std::{ptr, slice};
 
 use terrace_heap::{Error, Result};
+
+use crate::error::{NONE, OK, SHORT};
 
 /// # Safety
 ///
@@ -32,7 +34,7 @@ pub unsafe fn path<'s>(of: *const c_char) -> Result<&'s Path> {
 /// As of `string`.
 pub unsafe fn name<'s>(of: *const c_char) -> Result<&'s str> {
     // SAFETY: the caller's.
-    let name = unsafe { string(of, "the root's name")? };
+    let name = unsafe { string(of, "the name")? };
     name.to_str()
         .map_err(|_| Error::usage(format!("a root's name is UTF-8, which {name:?} is not")))
 }
@@ -41,6 +43,9 @@ pub unsafe fn name<'s>(of: *const c_char) -> Result<&'s str> {
 ///
 /// It is null, or so many bytes lie there that nobody changes for as long as `'s`.
 pub unsafe fn bytes<'s>(at: *const c_void, len: usize) -> Result<&'s [u8]> {
+    if len == 0 {
+        return Ok(&[]);
+    }
     check(at, len)?;
     // SAFETY: the caller's; it is not null, and not longer than memory can be.
     Ok(unsafe { slice::from_raw_parts(at.cast(), len) })
@@ -63,5 +68,59 @@ fn check(at: *const c_void, len: usize) -> Result<()> {
     match isize::try_from(len) {
         Ok(_) => Ok(()),
         Err(_) => Err(Error::usage(format!("no {len} bytes fit into memory"))),
+    }
+}
+
+/// A number of the caller's.
+///
+/// # Safety
+///
+/// It is null, or nobody else uses it for as long as `'s`.
+pub unsafe fn number<'s>(at: *mut u64) -> Result<&'s mut u64> {
+    // SAFETY: the caller's.
+    unsafe { at.as_mut() }.ok_or_else(|| Error::usage("the number lies at NULL"))
+}
+
+/// Where bytes go that are read, and how many they are.
+pub struct Buffer {
+    into: *mut u8,
+    room: usize,
+    len: *mut usize,
+}
+
+impl Buffer {
+    /// # Safety
+    ///
+    /// `into` is null, or `room` bytes of the caller's are there; `len` is null or a number of the
+    /// caller's. Nobody else uses them as long as this is there.
+    pub unsafe fn new(into: *mut c_void, room: usize, len: *mut usize) -> Result<Self> {
+        if len.is_null() {
+            return Err(Error::usage("the length lies at NULL"));
+        }
+        if room > 0 {
+            check(into, room)?;
+        }
+        let into = into.cast();
+        Ok(Self { into, room, len })
+    }
+
+    /// Whether there is room for so many bytes.
+    pub fn has_room(&self, bytes: usize) -> bool {
+        bytes <= self.room
+    }
+
+    /// Says how many bytes were found, and copies them if there is room.
+    pub fn fill(&self, found: Option<&[u8]>) -> c_int {
+        let bytes = found.unwrap_or_default();
+        // SAFETY: of who made this.
+        unsafe { self.len.write(bytes.len()) };
+        if !self.has_room(bytes.len()) {
+            return SHORT;
+        }
+        if !bytes.is_empty() {
+            // SAFETY: of who made this; there is room.
+            unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), self.into, bytes.len()) };
+        }
+        found.map_or(NONE, |_| OK)
     }
 }

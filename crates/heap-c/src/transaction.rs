@@ -1,91 +1,19 @@
-//! The transactions of each thread, and changes that are part of them.
+//! Transactions, and changes that are part of them.
 
-use std::cell::RefCell;
 use std::ffi::{c_int, c_void};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
-use terrace_heap::{Error, Heap, Hint, Mapped, Ptr, Result, Transaction};
+use terrace_heap::{Error, Hint, Ptr, Result, Transaction};
 
-use crate::error::status;
+use crate::error::{OK, outcome, status};
 use crate::handle::{Handle, handle};
+use crate::stack::{Open, pop, push, take, within};
 use crate::text;
-
-/// A transaction that was begun.
-struct Open {
-    /// Ends before the heap may be closed: fields are dropped in this order.
-    tx: Transaction<'static, Mapped>,
-    handle: Arc<Handle>,
-}
-
-/// Those of a thread, the innermost last.
-#[derive(Default)]
-struct Stack(Vec<Open>);
-
-thread_local! {
-    static STACK: RefCell<Stack> = RefCell::default();
-}
-
-impl Drop for Stack {
-    /// A thread that ends aborts what it has not committed. What the heap needs for that may be gone
-    /// already; then the next to open it does so.
-    fn drop(&mut self) {
-        while let Some(open) = self.0.pop() {
-            let _ = catch_unwind(AssertUnwindSafe(|| open.end(drop)));
-        }
-    }
-}
-
-impl Open {
-    fn new(handle: Arc<Handle>) -> Result<Self> {
-        // SAFETY: the handle is not moved nor freed while this has its share of it, and the
-        // transaction is dropped before that, and never leaves this thread.
-        let heap: &'static Heap = unsafe { &*std::ptr::from_ref(&handle.heap) };
-        let tx = heap.begin()?;
-        handle.open.fetch_add(1, Ordering::AcqRel);
-        Ok(Self { tx, handle })
-    }
-
-    fn end<R>(self, end: impl FnOnce(Transaction<'static, Mapped>) -> R) -> R {
-        let Self { tx, handle } = self;
-        let ended = end(tx);
-        handle.open.fetch_sub(1, Ordering::AcqRel);
-        ended
-    }
-}
-
-/// The innermost transaction of a heap that this thread has begun, off its stack.
-fn pop(heap: *mut Handle) -> Result<Open> {
-    let handle = handle(heap)?;
-    let open = STACK.with_borrow_mut(|stack| {
-        let of_this = |open: &Open| Arc::ptr_eq(&open.handle, &handle);
-        let last = stack.0.iter().rposition(of_this)?;
-        Some(stack.0.remove(last))
-    });
-    open.ok_or_else(|| Error::usage("this thread has no transaction of the heap under way"))
-}
-
-/// Does something within this thread's transaction, or in one of its own.
-pub fn within<R>(
-    handle: &Arc<Handle>,
-    mut work: impl FnMut(&Transaction<Mapped>) -> Result<R>,
-) -> Result<R> {
-    STACK.with_borrow(|stack| {
-        let of_this = |open: &&Open| Arc::ptr_eq(&open.handle, handle);
-        match stack.0.iter().rev().find(of_this) {
-            // What fails here leaves the transaction as it was.
-            Some(open) => work(&open.tx),
-            None => handle.heap.transaction(work),
-        }
-    })
-}
 
 #[unsafe(no_mangle)]
 pub extern "C" fn nvm_begin(heap: *mut Handle) -> c_int {
     status(|| {
-        let open = Open::new(handle(heap)?)?;
-        STACK.with_borrow_mut(|stack| stack.0.push(open));
+        push(Open::new(handle(heap)?, false)?);
         Ok(())
     })
 }
@@ -100,6 +28,70 @@ pub extern "C" fn nvm_abort(heap: *mut Handle) -> c_int {
     status(|| {
         pop(heap)?.end(drop);
         Ok(())
+    })
+}
+
+/// What a program has done within a transaction: 0 if it went well.
+type Work = unsafe extern "C" fn(heap: *mut Handle, argument: *mut c_void) -> c_int;
+
+/// Why a transaction of `nvm_transaction` has not happened.
+enum Failed {
+    /// The work returned this.
+    Work(c_int),
+    Heap(Error),
+}
+
+impl From<Error> for Failed {
+    fn from(error: Error) -> Self {
+        Self::Heap(error)
+    }
+}
+
+/// Carries out work within a transaction of this thread's stack.
+fn carry(handle: &Arc<Handle>, work: impl FnOnce() -> c_int) -> std::result::Result<(), Failed> {
+    let open = Open::new(Arc::clone(handle), true)?;
+    let number = open.number;
+    push(open);
+    let said = work();
+    let (open, left) = take(number);
+    let is_left = !left.is_empty();
+    // The innermost first.
+    left.into_iter().rev().for_each(|open| open.end(drop));
+    match said {
+        0 if is_left => {
+            open.end(drop);
+            Err(Failed::Heap(Error::usage(
+                "the work has returned with a transaction still under way that it has begun, so \
+                 nothing of it all has happened",
+            )))
+        }
+        0 => Ok(open.end(Transaction::commit)?),
+        said => {
+            open.end(drop);
+            Err(Failed::Work(said))
+        }
+    }
+}
+
+/// # Safety
+///
+/// `work` is null or a function that can be called with `argument`, and returns.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nvm_transaction(
+    heap: *mut Handle,
+    work: Option<Work>,
+    argument: *mut c_void,
+) -> c_int {
+    outcome(|| {
+        let handle = handle(heap)?;
+        let work = work.ok_or_else(|| Error::usage("the work is NULL"))?;
+        // SAFETY: the caller's.
+        let call = || unsafe { work(heap, argument) };
+        match handle.heap.transaction(|_| carry(&handle, call)) {
+            Ok(()) => Ok(OK),
+            Err(Failed::Work(said)) => Ok(said),
+            Err(Failed::Heap(error)) => Err(error),
+        }
     })
 }
 

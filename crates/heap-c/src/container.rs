@@ -1,0 +1,71 @@
+//! Containers that are open, of whichever kind.
+
+use std::ffi::c_char;
+use std::sync::Arc;
+
+use terrace_heap::containers::Container as Opening;
+use terrace_heap::{Error, Heap, Mapped, Result};
+
+use crate::handle::{Handle, handle};
+use crate::registry::{self, Opened};
+use crate::stack::current;
+use crate::text;
+
+/// A container, and the heap in which it lies.
+pub struct Container<C> {
+    pub handle: Arc<Handle>,
+    pub container: C,
+}
+
+impl<C: Opening<Mapped>> Container<C>
+where
+    Self: Opened,
+{
+    /// Opens the container of a name.
+    ///
+    /// # Safety
+    ///
+    /// `name` is null or a string.
+    ///
+    /// # Errors
+    ///
+    /// This thread is within a transaction of the heap; what `open` returns.
+    pub unsafe fn open(
+        heap: *mut Handle,
+        name: *const c_char,
+        open: impl FnOnce(&Heap, &str) -> Result<C>,
+    ) -> Result<*mut Self> {
+        let handle = handle(heap)?;
+        // SAFETY: the caller's.
+        let name = unsafe { text::name(name)? };
+        if handle.heap.in_transaction() {
+            return Err(Error::usage(format!(
+                "this thread has a transaction of the heap under way; open the {} {name:?} before \
+                 it begins",
+                Self::WHAT
+            )));
+        }
+        let container = open(&handle.heap, name)?;
+        let new = Self {
+            handle: Arc::clone(&handle),
+            container,
+        };
+        registry::add(&handle, new)
+    }
+
+    /// Does something through this thread's transaction, if it has one of the heap, or alone.
+    ///
+    /// # Errors
+    ///
+    /// What `alone` and `within` return; an older transaction holds the container.
+    pub fn either<R>(
+        &self,
+        alone: impl FnOnce(&C) -> Result<R>,
+        within: impl FnOnce(C::Opened<'_>) -> Result<R>,
+    ) -> Result<R> {
+        current(&self.handle, |tx| match tx {
+            Some(tx) => within(tx.open(&self.container)?),
+            None => alone(&self.container),
+        })
+    }
+}

@@ -1,0 +1,67 @@
+//! How much room a heap has, and what was done to it.
+
+use std::ffi::c_int;
+use std::ptr;
+
+use terrace_heap::{Error, Result};
+
+use crate::error::status;
+use crate::handle::{Handle, handle};
+
+/// `struct nvm_statistics`: words, of which new ones come at the end.
+#[repr(C)]
+pub struct Statistics {
+    bytes: u64,
+    free: u64,
+    longest_free: u64,
+    stored: u64,
+    lines: u64,
+    fences: u64,
+    syncs: u64,
+}
+
+const WORD: usize = size_of::<u64>();
+
+fn statistics(handle: &Handle) -> Result<Statistics> {
+    let (usage, counts) = (handle.heap.usage()?, handle.heap.counts());
+    Ok(Statistics {
+        bytes: usage.bytes,
+        free: usage.free,
+        longest_free: usage.longest,
+        stored: counts.bytes,
+        lines: counts.lines,
+        fences: counts.fences,
+        syncs: counts.syncs,
+    })
+}
+
+/// # Safety
+///
+/// `into` is null, or `size` bytes of the caller's are there.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nvm_statistics(
+    heap: *mut Handle,
+    into: *mut Statistics,
+    size: usize,
+) -> c_int {
+    status(|| {
+        let handle = handle(heap)?;
+        if into.is_null() {
+            return Err(Error::usage("the statistics lie at NULL"));
+        }
+        if size == 0 || !size.is_multiple_of(WORD) || isize::try_from(size).is_err() {
+            return Err(Error::usage(format!(
+                "no version of struct nvm_statistics has {size} bytes; name its sizeof"
+            )));
+        }
+        let now = statistics(&handle)?;
+        // SAFETY: the caller's; as many bytes of both as the smaller one has are copied, and what a
+        // program knows that is newer than this is zeros.
+        unsafe {
+            ptr::write_bytes(into.cast::<u8>(), 0, size);
+            let known = size.min(size_of::<Statistics>());
+            ptr::copy_nonoverlapping((&raw const now).cast::<u8>(), into.cast(), known);
+        }
+        Ok(())
+    })
+}
