@@ -2,17 +2,29 @@
 
 CARGO ?= cargo
 DEMO_PACKAGES = python3 python3-numpy
-TEST_PACKAGES = qemu-user python3
+TEST_PACKAGES = qemu-user python3 pkg-config
 PAPER_PACKAGES = qemu-user python3 python3-matplotlib
 BENCH_PACKAGES = $(DEMO_PACKAGES) python3-sklearn redis-server redis-tools xz-utils coreutils
 PEER_PACKAGES = pkg-config libpmemobj-dev liblmdb-dev
 SPARK_PACKAGES = $(DEMO_PACKAGES) python3-venv openjdk-17-jre-headless
 
-.PHONY: help demo test check build bench-live bench-osvpp bench-verdict bench-sim bench-llc bench-heap paper-awad-2016 paper-oskin-loh-2015 paper-fedorov-2016-ch2 paper-fedorov-2016-ch5 paper-kannan-2013 clean
+# Where the heap for C is installed, below DESTDIR, and where it was built.
+PREFIX ?= /usr/local
+LIBDIR ?= $(PREFIX)/lib
+INCLUDEDIR ?= $(PREFIX)/include
+BUILT ?= target/release
+LIBRARIES = $(DESTDIR)$(LIBDIR)
+HEADERS = $(DESTDIR)$(INCLUDEDIR)
+VERSION = $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml)
+MAJOR = $(firstword $(subst ., ,$(VERSION)))
+
+.PHONY: help demo test test-c-sanitized check build build-c install uninstall bench-live bench-osvpp bench-verdict bench-sim bench-llc bench-heap paper-awad-2016 paper-oskin-loh-2015 paper-fedorov-2016-ch2 paper-fedorov-2016-ch5 paper-kannan-2013 clean
 
 help:
 	@echo 'make demo        run a real program with a quarter of its memory, four ways, and compare'
 	@echo 'make test        run every test'
+	@echo 'make test-c-sanitized'
+	@echo '                 run those of the heap for C with sanitizers and under valgrind'
 	@echo 'make bench-live  run the suite of real programs (some 45 minutes)'
 	@echo 'make bench-osvpp run SparkBench likewise (some hours; 320 MB from PyPI)'
 	@echo 'make bench-verdict'
@@ -27,6 +39,8 @@ help:
 	@echo 'make paper-kannan-2013'
 	@echo '                 likewise, with the persistent heap (an hour)'
 	@echo 'make build       build target/release/terrace'
+	@echo 'make build-c     build the heap for C; make install puts it under PREFIX (/usr/local), below'
+	@echo '                 DESTDIR; make uninstall removes it'
 	@echo 'make clean       remove what was built'
 
 demo:
@@ -40,6 +54,10 @@ test: check
 	/usr/bin/python3 -m unittest discover -s papers
 	/usr/bin/python3 -m unittest discover -s benches/heap
 
+test-c-sanitized:
+	@scripts/setup.sh
+	scripts/test-c-sanitized.sh
+
 check:
 	@scripts/setup.sh
 	$(CARGO) fmt --all --check
@@ -48,6 +66,28 @@ check:
 build:
 	@scripts/setup.sh
 	$(CARGO) build --release --locked
+
+build-c:
+	@scripts/setup.sh
+	$(CARGO) build --release --locked -p terrace-heap-c
+
+# Installs what was built, so that root, who installs, needs no Rust; builds it if it was not.
+install:
+	@[ -e $(BUILT)/libterrace_heap.so ] || $(MAKE) --no-print-directory build-c
+	install -d $(LIBRARIES)/pkgconfig $(HEADERS)
+	install -m 644 $(BUILT)/libterrace_heap.so $(LIBRARIES)/libterrace_heap.so.$(VERSION)
+	ln -sf libterrace_heap.so.$(VERSION) $(LIBRARIES)/libterrace_heap.so.$(MAJOR)
+	ln -sf libterrace_heap.so.$(MAJOR) $(LIBRARIES)/libterrace_heap.so
+	install -m 644 $(BUILT)/libterrace_heap.a $(LIBRARIES)
+	install -m 644 crates/heap-c/include/terrace_heap.h $(HEADERS)
+	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(LIBDIR)|' -e 's|@INCLUDEDIR@|$(INCLUDEDIR)|' \
+		-e 's|@VERSION@|$(VERSION)|' crates/heap-c/terrace_heap.pc.in \
+		>$(LIBRARIES)/pkgconfig/terrace_heap.pc
+
+uninstall:
+	rm -f $(LIBRARIES)/libterrace_heap.so.$(VERSION) $(LIBRARIES)/libterrace_heap.so.$(MAJOR) \
+		$(LIBRARIES)/libterrace_heap.so $(LIBRARIES)/libterrace_heap.a \
+		$(LIBRARIES)/pkgconfig/terrace_heap.pc $(HEADERS)/terrace_heap.h
 
 bench-sim:
 	@scripts/setup.sh

@@ -1,8 +1,10 @@
 /*
  * Moves money between accounts that survive restarts and crashes:
  *
- *     cc -I include examples/c/accounts.c -L ../../target/release -lterrace_heap -o accounts
- *     LD_LIBRARY_PATH=../../target/release ./accounts bank.pool 0 1 30
+ *     make install PREFIX=$HOME/.local
+ *     export PKG_CONFIG_PATH=$HOME/.local/lib/pkgconfig LD_LIBRARY_PATH=$HOME/.local/lib
+ *     cc crates/heap-c/examples/c/accounts.c $(pkg-config --cflags --libs terrace_heap) -o accounts
+ *     ./accounts bank.pool 0 1 30
  */
 
 #include <stdio.h>

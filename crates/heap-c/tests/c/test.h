@@ -14,6 +14,23 @@
         }                                                                                  \
     } while (0)
 
+/* A string as bytes. */
+#define text(of) (of), strlen(of)
+
+/* Whether a call, which has said how many bytes there are, has found these. */
+static inline int found(int status, const char *bytes, const size_t *len, const char *expected)
+{
+    return status == NVM_OK && *len == strlen(expected) && !memcmp(bytes, expected, *len);
+}
+
+static inline void says(int status, int expected, const char *part)
+{
+    if (status != expected || !strstr(nvm_error(), part)) {
+        fprintf(stderr, "status %d, not %d, or no \"%s\": %s\n", status, expected, part, nvm_error());
+        exit(1);
+    }
+}
+
 struct list {
     uint64_t first, count, spare;
 };

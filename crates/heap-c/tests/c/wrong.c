@@ -11,22 +11,15 @@ static void *begin_and_end(void *heap)
     return NULL;
 }
 
-static void says(int status, int expected, const char *part)
-{
-    if (status != expected || !strstr(nvm_error(), part)) {
-        fprintf(stderr, "status %d, not %d, or no \"%s\": %s\n", status, expected, part, nvm_error());
-        exit(1);
-    }
-}
-
 int main(int count, char **words)
 {
     (void)count;
     int outside = 0;
     uint64_t word = 0;
-    expect(*nvm_error() == 0);
-    expect(!nvm_open(NULL) && strstr(nvm_error(), "NULL"));
+    expect(*nvm_error() == 0 && nvm_error_status() == NVM_OK);
+    expect(!nvm_open(NULL) && strstr(nvm_error(), "NULL") && nvm_error_status() == NVM_USAGE);
     expect(!nvm_open("/nowhere/at/all") && *nvm_error());
+    expect(!nvm_anonymous(0) && *nvm_error());
     expect(!nvm_create(words[1], 0) && *nvm_error());
     says(nvm_begin(NULL), NVM_USAGE, "NULL");
     says(nvm_close((nvm_heap *)&outside), NVM_USAGE, "no heap");
