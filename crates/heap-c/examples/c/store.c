@@ -92,6 +92,13 @@ static int print_log(struct store *store)
     return status == NVM_NONE ? NVM_OK : status;
 }
 
+static void usage(void)
+{
+    fprintf(stderr, "usage: store POOL put KEY VALUE | rename KEY NEW | get KEY | remove KEY |"
+                    " list [PREFIX] | log\n");
+    exit(2);
+}
+
 static int run(struct store *store, int count, char **words)
 {
     const char *what = words[2];
@@ -109,8 +116,8 @@ static int run(struct store *store, int count, char **words)
         return list(store);
     if (!strcmp(what, "log"))
         return print_log(store);
-    fprintf(stderr, "usage: store POOL put KEY VALUE | rename KEY NEW | get KEY | remove KEY | list [PREFIX] | log\n");
-    exit(2);
+    usage();
+    return NVM_USAGE;
 }
 
 static void fail(const char *why)
@@ -123,7 +130,7 @@ int main(int count, char **words)
 {
     struct store store = {0};
     if (count < 3)
-        return run(&store, count, (char *[]){words[0], "", ""});
+        usage();
     if (!(store.heap = nvm_open(words[1])) && !(store.heap = nvm_create(words[1], 16 << 20)))
         fail(nvm_error());
     if (!(store.entries = nvm_tree_open(store.heap, "entries")) ||

@@ -169,6 +169,42 @@ static void many(void)
     expect(nvm_queue_count(queue, &count) == NVM_OK && count == 1 + THREADS * TRANSFERS);
 }
 
+/* Does all it can until the heap is closed. */
+static void *use(void *cursor)
+{
+    uint64_t key = 0, value;
+    size_t len;
+    int status;
+    do {
+        nvm_cursor *own = nvm_cursor_open(tree);
+        (void)(!nvm_cursor_next(own) && !nvm_cursor_next(cursor) && !nvm_cursor_last(cursor));
+        nvm_cursor_close(own);
+        nvm_hash_get(hash, &key, sizeof key, &value, sizeof value, &len);
+        nvm_queue_pop(queue, &value, sizeof value, &len);
+        nvm_tree_put(tree, &key, sizeof key, &key, sizeof key);
+        status = nvm_hash_put(hash, &key, sizeof key, &key, sizeof key);
+        expect(status == NVM_OK || status == NVM_USAGE);
+        if (!key++)
+            sem_post(&begun);
+    } while (!status);
+    return NULL;
+}
+
+/* A heap can be closed while others use what is in it: they fail. */
+static void closed_meanwhile(void)
+{
+    pthread_t threads[THREADS];
+    nvm_cursor *cursor = nvm_cursor_open(tree);
+    sem_init(&begun, 0, 0);
+    for (int i = 0; i < THREADS; i++)
+        expect(!pthread_create(&threads[i], NULL, use, cursor));
+    for (int i = 0; i < THREADS; i++)
+        sem_wait(&begun);
+    expect(nvm_close(heap) == NVM_OK);
+    for (int i = 0; i < THREADS; i++)
+        expect(!pthread_join(threads[i], NULL));
+}
+
 int main(void)
 {
     heap = nvm_anonymous(32 << 20);
@@ -179,6 +215,6 @@ int main(void)
     by_hand();
     by_itself();
     many();
-    expect(nvm_close(heap) == NVM_OK);
+    closed_meanwhile();
     return 0;
 }

@@ -114,6 +114,8 @@ static void names(nvm_heap *heap)
     expect(!nvm_tree_open(heap, "hash") && nvm_error_status() == NVM_USAGE);
     expect(!nvm_hash_open(heap, "queue") && nvm_error_status() == NVM_USAGE);
     expect(!nvm_persist_alloc(heap, 8, "tree") && nvm_error_status() == NVM_USAGE);
+    expect(!nvm_root(heap, "hash") && strstr(nvm_error(), "no object"));
+    says(nvm_remove_root(heap, "hash"), NVM_USAGE, "hash");
 }
 
 static void bytes(nvm_heap *heap)
@@ -195,7 +197,18 @@ static void *use_within(void *argument)
     return NULL;
 }
 
-/* A cursor of a transaction is no other thread's. */
+/* A thread that ends takes all of it back. */
+static void *leave_open(void *heap_and_tree)
+{
+    void **both = heap_and_tree;
+    expect(nvm_begin(both[0]) == NVM_OK && nvm_begin(both[0]) == NVM_OK);
+    nvm_cursor *cursor = nvm_cursor_open(both[1]);
+    expect(nvm_cursor_first(cursor) == NVM_NONE);
+    expect(nvm_tree_put(both[1], "k", 1, "v", 1) == NVM_OK && nvm_cursor_first(cursor) == NVM_OK);
+    return NULL;
+}
+
+/* A cursor of a transaction is no other thread's, and ends with its own. */
 static void threads(nvm_heap *heap)
 {
     pthread_t thread;
@@ -204,6 +217,9 @@ static void threads(nvm_heap *heap)
     nvm_cursor *cursor = nvm_cursor_open(tree);
     expect(!pthread_create(&thread, NULL, use_within, &cursor) && !pthread_join(thread, NULL));
     expect(nvm_cursor_first(cursor) == NVM_NONE && nvm_abort(heap) == NVM_OK);
+    void *both[] = {heap, tree};
+    expect(!pthread_create(&thread, NULL, leave_open, both) && !pthread_join(thread, NULL));
+    expect(nvm_tree_get(tree, "k", 1, into, 1, &len) == NVM_NONE);
 }
 
 int main(int words, char **word)

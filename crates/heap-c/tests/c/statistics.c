@@ -10,12 +10,21 @@ int main(int words, char **word)
     expect(nvm_statistics(heap, &before, sizeof before) == NVM_OK);
     expect(before.bytes == nvm_bytes(heap) && before.free && before.longest_free);
     expect(before.longest_free <= before.free && before.free < before.bytes);
-    expect(nvm_persist_alloc(heap, 1 << 20, "large"));
+    char *large = nvm_persist_alloc(heap, 1 << 20, "large");
+    expect(large);
     expect(nvm_statistics(heap, &after, sizeof after) == NVM_OK);
     expect(after.free + (1 << 20) <= before.free && after.longest_free < before.longest_free);
     expect(after.lines > before.lines && after.fences > before.fences);
     expect(after.stored > before.stored && after.syncs >= before.syncs);
     expect(strcmp(nvm_kind(heap), "plain file") || after.syncs > before.syncs);
+
+    /* Many lines, with few fences. */
+    before = after;
+    expect(nvm_persist(heap, large, 6400) == NVM_OK);
+    expect(nvm_statistics(heap, &after, sizeof after) == NVM_OK);
+    expect(after.lines >= before.lines + 100 && after.fences > before.fences);
+    expect(after.fences < before.fences + 10 && after.syncs < before.syncs + 10);
+    expect(after.free == before.free && after.bytes == before.bytes);
 
     /* An older program knows less. */
     memset(&before, 7, sizeof before);
