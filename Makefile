@@ -12,7 +12,7 @@ SPARK_PACKAGES = $(DEMO_PACKAGES) python3-venv openjdk-17-jre-headless
 PREFIX ?= /usr/local
 LIBDIR ?= $(PREFIX)/lib
 INCLUDEDIR ?= $(PREFIX)/include
-BUILT ?= target/release
+BUILT ?= $(or $(CARGO_TARGET_DIR),target)/release
 LIBRARIES = $(DESTDIR)$(LIBDIR)
 HEADERS = $(DESTDIR)$(INCLUDEDIR)
 VERSION = $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml)
