@@ -104,7 +104,7 @@ int nvm_error_status(void);
 nvm_heap *nvm_create(const char *path, uint64_t bytes);
 
 /* Opens the heap in a file, whatever state a crash has left it in. NULL if there is none, it is
- * damaged, or somebody has it open. */
+ * damaged, or is open already. Only this process can use it: in a child every call fails. */
 nvm_heap *nvm_open(const char *path);
 
 /* A heap without a file, which is gone when it is closed: capacity only. */

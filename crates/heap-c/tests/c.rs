@@ -182,6 +182,12 @@ fn what_is_installed_is_found_by_pkg_config() {
     let output = output.unwrap();
     done(&output, ACCOUNTS);
     assert!(output.stdout.ends_with(b"transfers: 1\n"));
+    // Without it, the static library is what is linked with.
+    let flags = pkg_config(&prefix, &["--static", "--cflags", "--libs"]);
+    let program = build.compile_with(&Path::new(HERE).join(ACCOUNTS), &flags);
+    let output = build.command(&program, &["0", "1", "30"]).output().unwrap();
+    done(&output, ACCOUNTS);
+    assert!(output.stdout.ends_with(b"transfers: 2\n"));
     make("uninstall", &build, &prefix, "");
     assert_eq!(files(&prefix), BTreeSet::new());
 

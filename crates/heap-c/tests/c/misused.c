@@ -1,8 +1,12 @@
 /* Whatever is wrong with what is opened in a heap is a code and a sentence. */
 
+#define _POSIX_C_SOURCE 200809L
+
 #include "test.h"
 
 #include <pthread.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 static char into[16];
 static size_t len;
@@ -222,6 +226,28 @@ static void threads(nvm_heap *heap)
     expect(nvm_tree_get(tree, "k", 1, into, 1, &len) == NVM_NONE);
 }
 
+/* A child has nothing of a heap of its parent. */
+static void children(nvm_heap *heap)
+{
+    nvm_hash *hash = nvm_hash_open(heap, "hash");
+    nvm_tree *tree = nvm_tree_open(heap, "tree");
+    nvm_cursor *cursor = nvm_cursor_open(tree);
+    pid_t child = fork();
+    if (!child) {
+        says(nvm_hash_put(hash, "k", 1, "v", 1), NVM_USAGE, "parent");
+        says(nvm_hash_get(hash, "k", 1, into, 1, &len), NVM_USAGE, "parent");
+        says(nvm_tree_count(tree, &count), NVM_USAGE, "parent");
+        says(nvm_cursor_next(cursor), NVM_USAGE, "parent");
+        says(nvm_begin(heap), NVM_USAGE, "parent");
+        says(nvm_transaction(heap, work, NULL), NVM_USAGE, "parent");
+        says(nvm_close(heap), NVM_USAGE, "parent");
+        _exit(0);
+    }
+    int status;
+    expect(child > 0 && waitpid(child, &status, 0) == child && status == 0);
+    expect(nvm_cursor_close(cursor) == NVM_OK);
+}
+
 int main(int words, char **word)
 {
     (void)words;
@@ -232,6 +258,7 @@ int main(int words, char **word)
     bytes(heap);
     transactions(heap, elsewhere);
     threads(heap);
+    children(heap);
 
     /* What was open in a heap is closed with it, and the pool can be opened again. */
     nvm_hash *hash = nvm_hash_open(heap, "hash"), *other = nvm_hash_open(elsewhere, "hash");
