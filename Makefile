@@ -31,7 +31,7 @@ help:
 	@echo '                 which of them a predictor can foresee, by simulation'
 	@echo 'make bench-sim   how fast policies, simulations and trace readers are'
 	@echo 'make bench-llc   how fast last-level caches are simulated, beside cachegrind'
-	@echo 'make bench-heap  the persistent heap beside libpmemobj and LMDB (half an hour)'
+	@echo 'make bench-heap  the persistent heap beside libpmemobj, LMDB and redb (an hour)'
 	@echo 'make paper-awad-2016, make paper-oskin-loh-2015, make paper-fedorov-2016-ch5'
 	@echo '                 repeat a paper, its figures beside ours (10 to 20 minutes each)'
 	@echo 'make paper-fedorov-2016-ch2'
@@ -61,6 +61,7 @@ test-c-sanitized:
 check:
 	@scripts/setup.sh
 	$(CARGO) fmt --all --check
+	$(CARGO) fmt --manifest-path benches/heap/redb/Cargo.toml --check
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 
 build:
@@ -106,6 +107,7 @@ bench-llc:
 bench-heap:
 	@for package in $(PEER_PACKAGES); do scripts/setup.sh $$package || true; done
 	$(CARGO) build --release --locked -p terrace-heap --example side_by_side
+	$(CARGO) build --release --locked --manifest-path benches/heap/redb/Cargo.toml --target-dir target/redb || true
 	/usr/bin/python3 benches/heap/repeat.py
 
 paper-awad-2016:

@@ -3,9 +3,9 @@
 from collections import defaultdict
 from statistics import median
 
-from jobs import COUNTS, FILE, MEMORY
+from jobs import BYTES, COUNTS, FILE, ITEMS, MEMORY
 
-KEY = ("medium", "peer", "way", "threads", "entries", "operation")
+KEY = ("medium", "peer", "way", "threads", "entries", "operation", "data")
 # At most so many lines and fences for each operation; None where only lines are bounded.
 COSTS = {"put": (5, 2), "delete": (3, 2)}
 # What is an allocation's or a free's beyond what would be written anyway.
@@ -14,9 +14,12 @@ ALLOCATE_LINES, FREE_LINES = 2, 1
 OBJECT_LINES = 3
 # How many times the rate of puts per CPU second of libpmemobj's ways; of the lean ones nothing is demanded.
 TIMES = {"transactions": 4, "actions": 2.5, "lean-transactions": None, "lean-actions": None}
+LMDB_SYNCHRONOUS = ("synchronous", "synchronous-writemap")
 SYNCHRONOUS_TIMES, BATCHED_TIMES = 1, 20
 OPEN_MS = 50
 THREADS_TIMES = 1.6
+# With keys and values of any length: how many times the rate of puts of peers that are as durable, and of reads.
+AS_DURABLE_TIMES, READ_TIMES = 1, 1 / 1.2
 LINE = 64
 
 
@@ -24,8 +27,21 @@ def grouped(runs):
     """Lines of all repetitions by what they are of; each list has one a repetition."""
     found = defaultdict(list)
     for line in runs:
+        # Runs from before there were others have no word for it.
+        line = {"data": ITEMS} | line
         found[tuple(line[name] for name in KEY)].append(line)
     return dict(found)
+
+
+def different(runs):
+    """What was visited with sums that are not the same, though the tables were."""
+    sums = defaultdict(set)
+    for key, lines in grouped(runs).items():
+        _, _, _, _, entries, operation, data = key
+        # An iterator visits what a cursor does.
+        operation = "scan" if operation == "range" else operation
+        sums[f"{operation}, {data}, {entries:,} entries"] |= {line["sum"] for line in lines if "sum" in line}
+    return [name for name, found in sums.items() if len(found) > 1]
 
 
 def by_repetition(lines, clock):
@@ -68,13 +84,16 @@ def counts(runs):
 def bars(runs):
     """What must hold, each with what was found: None where it was not measured."""
     groups, costs = grouped(runs), counts(runs)
-    sizes = sorted({key[4] for key in groups if key[0] == MEMORY})
+    sizes = sorted({key[4] for key in groups if key[0] == MEMORY and key[6] == ITEMS})
     found = [cost_bar(costs, operation, *most) for operation, most in COSTS.items()] + allocator_bars(costs)
     for entries in sizes:
         found += memory_bars(groups, entries)
     for entries in sizes:
         found += file_bars(groups, entries)
-    return found + [open_bar(groups, entries) for entries in sizes[-1:]]
+    found += [open_bar(groups, entries) for entries in sizes[-1:]]
+    for entries in sorted({key[4] for key in groups if key[6] == BYTES}):
+        found += put_bars_of_bytes(groups, entries) + read_bars_of_bytes(groups, entries)
+    return found
 
 
 def cost_bar(costs, operation, lines, fences):
@@ -112,7 +131,7 @@ def within(found, most):
 
 def memory_bars(groups, entries):
     def puts(peer, way, threads=1):
-        return groups.get((MEMORY, peer, way, threads, entries, "put"))
+        return groups.get((MEMORY, peer, way, threads, entries, "put", ITEMS))
 
     ours = puts("terrace", "sized")
     found = []
@@ -133,11 +152,9 @@ def memory_bars(groups, entries):
 
 def file_bars(groups, entries):
     def puts(peer, way):
-        return groups.get((FILE, peer, way, 1, entries, "put"))
+        return groups.get((FILE, peer, way, 1, entries, "put", ITEMS))
 
-    # LMDB's faster way.
-    ways = [puts("LMDB", way) for way in ("synchronous", "synchronous-writemap")]
-    theirs = max(filter(None, ways), key=lambda lines: median(rates(lines, "wall_s")), default=None)
+    theirs = faster([puts("LMDB", way) for way in LMDB_SYNCHRONOUS], "wall_s")
     return [
         times_bar(name, entries, times, puts("terrace", way), theirs, "wall_s")
         for name, way, times in (
@@ -145,6 +162,56 @@ def file_bars(groups, entries):
             ("the same, 100 a commit, against LMDB's of one", "batched", BATCHED_TIMES),
         )
     ]
+
+
+def faster(ways, clock):
+    """Of ways, of which some may not have been measured."""
+    return max(filter(None, ways), key=lambda lines: median(rates(lines, clock)), default=None)
+
+
+def put_bars_of_bytes(groups, entries):
+    """Both maps of Terrace against peers that are as durable, and against those that are not."""
+    found = []
+    for medium, clock, where, ours in (
+        (MEMORY, "cpu_s", "in memory", {"tree": "tree", "hash map": "sized"}),
+        (FILE, "wall_s", "on a plain file", {"tree": "tree-synchronous", "hash map": "synchronous"}),
+    ):
+
+        def puts(peer, *ways):
+            return faster([groups.get((medium, peer, way, 1, entries, "put", BYTES)) for way in ways], clock)
+
+        others = [("LMDB's, as durable", AS_DURABLE_TIMES, puts("LMDB", *LMDB_SYNCHRONOUS))]
+        others += [("redb's, as durable", AS_DURABLE_TIMES, puts("redb", "immediate"))]
+        if medium == MEMORY:
+            others += [("LMDB's that nothing synchronises", None, puts("LMDB", "unsynchronised"))]
+            others += [("redb's that nothing synchronises", None, puts("redb", "none"))]
+        for name, way in ours.items():
+            for whose, times, theirs in others:
+                bar = f"bytes: puts into a {name} {where}, against {whose}"
+                found.append(times_bar(bar, entries, times, puts("terrace", way), theirs, clock))
+    return found
+
+
+def read_bars_of_bytes(groups, entries):
+    def reads(peer, way, operation):
+        return groups.get((MEMORY, peer, way, 1, entries, operation, BYTES))
+
+    found = []
+    for name, way, operation, theirs, times in (
+        ("gets of a tree, against {}'s with a transaction each", "tree", "get", "get", READ_TIMES),
+        ("gets of a hash map, against {}'s with a transaction each", "sized", "get", "get", READ_TIMES),
+        ("gets of a tree, against {}'s of 1000 a transaction", "tree", "get", "get-batched", None),
+        ("gets of a hash map, against {}'s of 1000 a transaction", "sized", "get", "get-batched", None),
+        ("scans of 100 with a cursor, against {}'s", "tree", "scan", "scan", READ_TIMES),
+        ("scans of 100 with an iterator, against {}'s", "tree", "range", "scan", None),
+        ("a scan of all with a cursor, against {}'s", "tree", "iterate", "iterate", READ_TIMES),
+    ):
+        ours = reads("terrace", way, operation)
+        # Of redb nothing is demanded but to be told.
+        for peer, peers_way, needs in (("LMDB", "unsynchronised", times), ("redb", "immediate", None)):
+            others = reads(peer, peers_way, theirs)
+            found.append(times_bar(f"bytes: {name.format(peer)}", entries, needs, ours, others, "cpu_s"))
+    return found
 
 
 def times_bar(name, entries, needs, ours, theirs, clock):
@@ -161,7 +228,7 @@ def times_bar(name, entries, needs, ours, theirs, clock):
 
 
 def open_bar(groups, entries):
-    lines = groups.get((MEMORY, "terrace", "sized", 1, entries, "open"))
+    lines = groups.get((MEMORY, "terrace", "sized", 1, entries, "open", ITEMS))
     found = spread([1e3 * line["wall_s"] for line in lines]) if lines else None
     ok = found["median"] < OPEN_MS if found else None
     return {"bar": "ms to open and get once", "entries": entries, "needs": OPEN_MS, "found": found, "ok": ok}

@@ -2,11 +2,13 @@
 
    A peer is called as
 
-       PEER --pool FILE --way WAY --entries N [--keys FIRST:COUNT] [--threads N] [--signals] OPERATION...
+       PEER --pool FILE --way WAY --entries N [--bytes] [--keys FIRST:COUNT] [--threads N] [--signals]
+            OPERATION...
 
    It makes the pool if FILE is not there, its table sized for N entries, and opens it otherwise. The
    operations are carried out in their order on the keys FIRST to FIRST + COUNT - 1 (default: 0:N), and
-   each prints a line of JSON on standard output. With --signals, SIGUSR1 is raised before and SIGUSR2
+   each prints a line of JSON on standard output. With --bytes keys and values are bytes of any length;
+   otherwise each has 64. With --signals, SIGUSR1 is raised before and SIGUSR2
    after each operation that is counted: see count.c. */
 #ifndef COMMON_H
 #define COMMON_H
@@ -29,13 +31,22 @@ enum { WORDS = 8, THREADS = 64 };
 /* 64 bytes: a key, or a value. */
 typedef struct { uint64_t word[WORDS]; } Item;
 
+/* Entries that a scan visits. */
+#define SCANNED 100
+
+/* A key of 8 to 40 bytes and a value of 20 to 400. */
+typedef struct {
+    uint64_t key[WORDS], value[50];
+    size_t key_len, value_len;
+} Pair;
+
 /* An entry of the hash tables: 144 bytes. */
 typedef struct { uint64_t next, hash; Item key, value; } Entry;
 
 typedef struct {
     const char *pool, *way;
     uint64_t entries, first, count;
-    int threads, signals;
+    int threads, signals, bytes;
     char **operations;
 } Options;
 
@@ -50,7 +61,8 @@ static inline Options options(int count, char **arguments) {
     static const struct option known[] = {
         {"pool", required_argument, 0, 'p'}, {"way", required_argument, 0, 'w'},
         {"entries", required_argument, 0, 'e'}, {"keys", required_argument, 0, 'k'},
-        {"threads", required_argument, 0, 't'}, {"signals", no_argument, 0, 's'}, {0},
+        {"threads", required_argument, 0, 't'}, {"signals", no_argument, 0, 's'},
+        {"bytes", no_argument, 0, 'b'}, {0},
     };
     Options found = {.threads = 1, .way = ""};
     for (int option; (option = getopt_long(count, arguments, "", known, NULL)) != -1;) {
@@ -59,6 +71,7 @@ static inline Options options(int count, char **arguments) {
         else if (option == 'e') found.entries = strtoull(optarg, NULL, 10);
         else if (option == 't') found.threads = atoi(optarg);
         else if (option == 's') found.signals = 1;
+        else if (option == 'b') found.bytes = 1;
         else if (option != 'k') exit(2);
         else if (sscanf(optarg, "%lu:%lu", &found.first, &found.count) != 2)
             fail("--keys is FIRST:COUNT");
@@ -72,7 +85,7 @@ static inline Options options(int count, char **arguments) {
 
 /* Room for the entries however they are packed, and a table. */
 static inline uint64_t pool_bytes(const Options *options) {
-    return (256u << 20) + 400 * options->entries;
+    return options->bytes ? (512u << 20) + 800 * options->entries : (256u << 20) + 400 * options->entries;
 }
 
 /* What nobody has to pay for while it is timed: the blocks of the file. */
@@ -97,6 +110,35 @@ static inline Item value_of(const Item *key) {
     Item value;
     for (int i = 0; i < WORDS; i++) value.word[i] = ~key->word[i];
     return value;
+}
+
+/* The entry of an index: two items, or bytes of any length. No two keys are alike: their first words are
+   not. */
+static inline void pair_of(const Options *options, uint64_t index, Pair *pair) {
+    Item key = key_of(index), value = value_of(&key);
+    memcpy(pair->key, &key, sizeof key);
+    pair->key_len = sizeof key, pair->value_len = sizeof value;
+    if (!options->bytes) {
+        memcpy(pair->value, &value, sizeof value);
+        return;
+    }
+    uint64_t lengths = key.word[5];
+    pair->key_len = 8 + (uint32_t)lengths % 33, pair->value_len = 20 + (lengths >> 32) % 381;
+    for (uint64_t i = 0; i < (pair->value_len + 7) / 8; i++)
+        pair->value[i] = key.word[0] ^ (i + 1) * 0x9e3779b97f4a7c15u;
+}
+
+/* The sum of the words of some bytes. */
+static inline uint64_t sum(const void *bytes, size_t len) {
+    uint64_t found = 0, word = 0;
+    size_t at = 0;
+    for (; at + sizeof word <= len; at += sizeof word) {
+        memcpy(&word, (const char *)bytes + at, sizeof word);
+        found += word;
+    }
+    word = 0;
+    memcpy(&word, (const char *)bytes + at, len - at);
+    return found + word;
 }
 
 static inline int same(const Item *one, const Item *other) {
@@ -142,14 +184,26 @@ static inline void begin(const Options *options) {
     if (options->signals) raise(SIGUSR1);
 }
 
-static inline void end(const Options *options, const char *operation, uint64_t operations) {
+static inline void tell(const Options *options, const char *operation, uint64_t operations, const char *more) {
     if (options->signals) raise(SIGUSR2);
     double wall = seconds(CLOCK_MONOTONIC) - wall_began;
     double processor = processor_seconds() - processor_began;
-    printf("{\"peer\": \"%s\", \"way\": \"%s\", \"entries\": %lu, \"threads\": %d, \"operation\": \"%s\", "
-           "\"operations\": %lu, \"wall_s\": %.9f, \"cpu_s\": %.6f}\n",
-           peer, options->way, options->entries, options->threads, operation, operations, wall, processor);
+    printf("{\"peer\": \"%s\", \"way\": \"%s\", \"data\": \"%s\", \"entries\": %lu, \"threads\": %d, "
+           "\"operation\": \"%s\", \"operations\": %lu, \"wall_s\": %.9f, \"cpu_s\": %.6f%s}\n",
+           peer, options->way, options->bytes ? "bytes" : "items", options->entries, options->threads, operation,
+           operations, wall, processor, more);
     fflush(stdout);
+}
+
+static inline void end(const Options *options, const char *operation, uint64_t operations) {
+    tell(options, operation, operations, "");
+}
+
+/* With the sum of what was visited, by which it is seen that all peers read the same. */
+static inline void end_visits(const Options *options, const char *operation, uint64_t visited, uint64_t sum) {
+    char more[64];
+    snprintf(more, sizeof more, ", \"sum\": \"%016lx\"", sum);
+    tell(options, operation, visited, more);
 }
 
 /* Threads: each has its share of the keys. */

@@ -4,6 +4,8 @@ import os
 from dataclasses import dataclass
 
 MEMORY, FILE, COUNTS = "memory", "file", "counts"
+# Keys and values: of 64 bytes each, or of any length.
+ITEMS, BYTES = "items", "bytes"
 # Ways with the pool in memory.
 WAYS = {
     "floor": ["two-fences", "one-fence"],
@@ -25,6 +27,32 @@ SYNCHRONOUS = {
 ALLOCATORS = {"libpmemobj": ("allocate", "free"), "terrace": ("allocate", "free", "set")}
 # What has several writers at a time.
 THREADED = {"floor": ["two-fences", "one-fence"], "libpmemobj": ["lean-transactions", "lean-actions"], "terrace": ["sized"]}
+# Ways with keys and values of any length, as SYNCHRONOUS has them; libpmemobj has no map of such.
+BYTES_WAYS = {
+    MEMORY: {
+        "LMDB": {
+            way: ("unsynchronised", "committed") for way in ("unsynchronised", "synchronous", "synchronous-writemap")
+        },
+        "redb": {"none": ("filling", "committed"), "immediate": ("filling", "committed")},
+        "terrace": {"tree": ("tree", "committed"), "sized": ("sized", "committed")},
+    },
+    FILE: {
+        "LMDB": SYNCHRONOUS["LMDB"],
+        "redb": {"immediate": ("filling", "slow"), "batched": ("filling", "batched")},
+        "terrace": SYNCHRONOUS["terrace"]
+        | {"tree-synchronous": ("tree", "committed"), "tree-batched": ("tree", "batched")},
+    },
+}
+# What is read in memory, of one way a peer: to read is the same in all that write.
+GETS, SCANS = ("get", "get-batched"), ("iterate", "scan")
+READ = {
+    ("LMDB", "unsynchronised"): GETS + SCANS,
+    ("redb", "immediate"): GETS + SCANS,
+    ("terrace", "sized"): ("get", "iterate"),
+    ("terrace", "tree"): ("get", *SCANS, "range"),
+}
+# The last operation of a process that ends as a `kill -9` does.
+DIE = "die"
 
 
 @dataclass(frozen=True)
@@ -55,6 +83,9 @@ class Job:
     steps: tuple = ()
     # Which keys the steps use: the first, and how many; all, if not said.
     keys: tuple = None
+    data: str = ITEMS
+    # Which of the steps uses all keys nevertheless.
+    reads: tuple = None
 
     def run(self, peers, pool):
         """Its lines. The caller removes the pool."""
@@ -64,9 +95,8 @@ class Job:
             # What filling has left to be written is not for those that are measured to write.
             synchronise(pool)
         for operations in self.steps:
-            lines += peers.run(
-                self, pool, operations, self.keys, forced=self.medium != FILE, counted=self.medium == COUNTS
-            )
+            keys = None if operations == self.reads else self.keys
+            lines += peers.run(self, pool, operations, keys, forced=self.medium != FILE, counted=self.medium == COUNTS)
         return [line | {"medium": self.medium} for line in lines]
 
 
@@ -99,6 +129,21 @@ def measured(entries, amounts):
         for way, (filled, amount) in ways.items():
             keys = last(entries, getattr(amounts, amount))
             jobs.append(Job(FILE, peer, way, entries, filled=filled, steps=(("put",),), keys=keys))
+    return jobs
+
+
+def of_bytes(entries, amounts):
+    """The jobs of a repetition with keys and values of any length: a table is filled but for the last entries,
+    which are put; the process is killed, and another one opens the table; one opens it that was closed."""
+    jobs = []
+    for medium, peers in BYTES_WAYS.items():
+        for peer, ways in peers.items():
+            for way, (filled, amount) in ways.items():
+                keys = last(entries, getattr(amounts, amount))
+                reads = ("open-killed", *(READ.get((peer, way), ()) if medium == MEMORY else ()))
+                # On a plain file deletes would be the same synchronisations over again.
+                steps = (("put", DIE), reads, ("open", "delete") if medium == MEMORY else ("open",))
+                jobs.append(Job(medium, peer, way, entries, filled=filled, steps=steps, keys=keys, data=BYTES, reads=reads))
     return jobs
 
 

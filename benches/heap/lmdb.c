@@ -4,7 +4,8 @@
    Ways: unsynchronised (one transaction a put, MDB_WRITEMAP and nothing synchronised: a crash of the
    machine may leave anything), synchronous (one transaction a put, each durable), synchronous-writemap
    (the same with MDB_WRITEMAP), batched (100 puts a transaction, each transaction durable).
-   Operations: put, get, delete, iterate, open. */
+   Operations: put, delete; get (a transaction a get), get-batched (one for a thousand); iterate, scan (a
+   hundred entries from a key on); open and open-killed; die (nothing is closed). */
 #include <lmdb.h>
 
 #include "common.h"
@@ -38,7 +39,9 @@ static void open_pool(const Options *options) {
     must(mdb_txn_commit(first));
 }
 
-static MDB_val val(const Item *item) { return (MDB_val){sizeof *item, (void *)item}; }
+static MDB_val key_in(Pair *pair) { return (MDB_val){pair->key_len, pair->key}; }
+
+static MDB_val value_in(Pair *pair) { return (MDB_val){pair->value_len, pair->value}; }
 
 /* Puts or deletes, so many a transaction. */
 static void change(const Options *options, uint64_t from, uint64_t to, int put) {
@@ -46,8 +49,9 @@ static void change(const Options *options, uint64_t from, uint64_t to, int put) 
     while (from < to) {
         MDB_txn *writing = transaction(0);
         for (uint64_t turn = from; turn < to && turn < from + batch; turn++) {
-            Item key = key_of(put ? options->first + turn : scattered(options, turn)), value = value_of(&key);
-            MDB_val name = val(&key), content = val(&value);
+            Pair pair;
+            pair_of(options, put ? options->first + turn : scattered(options, turn), &pair);
+            MDB_val name = key_in(&pair), content = value_in(&pair);
             must(put ? mdb_put(writing, table, &name, &content, MDB_NOOVERWRITE)
                      : mdb_del(writing, table, &name, NULL));
         }
@@ -59,56 +63,104 @@ static void change(const Options *options, uint64_t from, uint64_t to, int put) 
 static void put(const Options *options, uint64_t from, uint64_t to) { change(options, from, to, 1); }
 static void delete(const Options *options, uint64_t from, uint64_t to) { change(options, from, to, 0); }
 
-static void get_in(MDB_txn *reading, uint64_t index) {
-    Item key = key_of(index), value = value_of(&key);
-    MDB_val name = val(&key), content;
+static void get_in(MDB_txn *reading, const Options *options, uint64_t index) {
+    Pair pair;
+    pair_of(options, index, &pair);
+    MDB_val name = key_in(&pair), content;
     must(mdb_get(reading, table, &name, &content));
-    if (content.mv_size != sizeof value || !same(content.mv_data, &value)) fail("a value is wrong");
+    if (content.mv_size != pair.value_len || memcmp(content.mv_data, pair.value, pair.value_len))
+        fail("a value is wrong");
 }
 
 /* Each sees what is there then: a transaction of its own, renewed as the manual has it. */
 static void get(const Options *options, uint64_t from, uint64_t to) {
     MDB_txn *reading = transaction(MDB_RDONLY);
     for (uint64_t turn = from; turn < to; turn++) {
-        get_in(reading, scattered(options, turn));
+        get_in(reading, options, scattered(options, turn));
         mdb_txn_reset(reading);
         must(mdb_txn_renew(reading));
     }
     mdb_txn_abort(reading);
 }
 
+/* All see what was there at the beginning. */
+static void get_batch(const Options *options, uint64_t from, uint64_t to) {
+    MDB_txn *reading = transaction(MDB_RDONLY);
+    for (uint64_t turn = from; turn < to; turn++) get_in(reading, options, scattered(options, turn));
+    mdb_txn_abort(reading);
+}
+
+static uint64_t sum_of(MDB_val key, MDB_val value) {
+    return key.mv_size + ((uint64_t)value.mv_size << 32) + sum(key.mv_data, key.mv_size) +
+           sum(value.mv_data, value.mv_size);
+}
+
 static void iterate(const Options *options) {
-    uint64_t visited = 0;
+    uint64_t visited = 0, total = 0;
     MDB_cursor *cursor;
     MDB_val name, content;
     begin(options);
     MDB_txn *reading = transaction(MDB_RDONLY);
     must(mdb_cursor_open(reading, table, &cursor));
     for (; !mdb_cursor_get(cursor, &name, &content, MDB_NEXT); visited++) {
+        if (options->bytes) {
+            total += sum_of(name, content);
+            continue;
+        }
         uint64_t key, value;
         memcpy(&key, name.mv_data, sizeof key), memcpy(&value, content.mv_data, sizeof value);
         if (value != ~key) fail("an entry is wrong");
+        total += key;
     }
     mdb_cursor_close(cursor);
     mdb_txn_abort(reading);
-    end(options, "iterate", visited);
+    end_visits(options, "iterate", visited, total);
 }
 
-static void first_get(const Options *options) {
+/* From each of some keys on, with a transaction and a cursor that are renewed. */
+static void scan(const Options *options) {
+    uint64_t visited = 0, total = 0;
+    MDB_cursor *cursor;
+    begin(options);
+    MDB_txn *reading = transaction(MDB_RDONLY);
+    must(mdb_cursor_open(reading, table, &cursor));
+    for (uint64_t turn = 0; turn < (options->count + SCANNED - 1) / SCANNED; turn++) {
+        Pair pair;
+        pair_of(options, scattered(options, turn), &pair);
+        MDB_val name = key_in(&pair), content;
+        int code = mdb_cursor_get(cursor, &name, &content, MDB_SET_RANGE);
+        for (int i = 0; !code && i < SCANNED; i++, visited++) {
+            total += sum_of(name, content);
+            code = mdb_cursor_get(cursor, &name, &content, MDB_NEXT);
+        }
+        if (code && code != MDB_NOTFOUND) must(code);
+        mdb_txn_reset(reading);
+        must(mdb_txn_renew(reading));
+        must(mdb_cursor_renew(reading, cursor));
+    }
+    mdb_cursor_close(cursor);
+    mdb_txn_abort(reading);
+    end_visits(options, "scan", visited, total);
+}
+
+static void first_get(const Options *options, const char *operation) {
     begin(options);
     open_pool(options);
     MDB_txn *reading = transaction(MDB_RDONLY);
-    get_in(reading, options->first);
+    get_in(reading, options, options->first);
     mdb_txn_abort(reading);
-    end(options, "open", 1);
+    end(options, operation, 1);
 }
 
 static void carry_out(const Options *options, const char *operation) {
     if (!strcmp(operation, "put")) timed(options, "put", put);
     else if (!strcmp(operation, "get")) timed(options, "get", get);
+    else if (!strcmp(operation, "get-batched")) timed(options, "get-batched", get_batch);
     else if (!strcmp(operation, "delete")) timed(options, "delete", delete);
     else if (!strcmp(operation, "iterate")) iterate(options);
-    else fail("operations are put, get, delete, iterate and open");
+    else if (!strcmp(operation, "scan")) scan(options);
+    else if (!strcmp(operation, "die")) raise(SIGKILL);
+    else fail("operations are put, get, get-batched, delete, iterate, scan, open, open-killed and die");
 }
 
 int main(int count, char **arguments) {
@@ -119,7 +171,8 @@ int main(int count, char **arguments) {
         !is(&found, "synchronous-writemap"))
         fail("ways are unsynchronised, synchronous, synchronous-writemap and batched");
     char **operation = found.operations;
-    if (*operation && !strcmp(*operation, "open")) first_get(&found), operation++;
+    if (*operation && (!strcmp(*operation, "open") || !strcmp(*operation, "open-killed")))
+        first_get(&found, *operation), operation++;
     else open_pool(&found);
     for (; *operation; operation++) carry_out(&found, *operation);
     mdb_env_close(environment);

@@ -2,15 +2,28 @@
 
 import json
 import os
+import re
 import shutil
+import signal
 import subprocess
 from pathlib import Path
 
+from jobs import BYTES, DIE
+
 FOLDER = Path(__file__).resolve().parent
 ROOT = FOLDER.parent.parent
-TERRACE = ROOT / "target/release/examples/side_by_side"
-TERRACE_COMMAND = "cargo build --release -p terrace-heap --example side_by_side"
-# Peers by their name: the source, and the library's name for pkg-config with its Debian package.
+# What cargo builds, with the command for it.
+BUILT = {
+    "terrace": (
+        ROOT / "target/release/examples/side_by_side",
+        "cargo build --release -p terrace-heap --example side_by_side",
+    ),
+    "redb": (
+        ROOT / "target/redb/release/terrace-bench-redb",
+        "cargo build --release --manifest-path benches/heap/redb/Cargo.toml --target-dir target/redb",
+    ),
+}
+# What the C compiler builds: the source, and the library's name for pkg-config with its Debian package.
 SOURCES = {
     "libpmemobj": ("pmemobj.c", "libpmemobj", "libpmemobj-dev"),
     "LMDB": ("lmdb.c", "lmdb", "liblmdb-dev"),
@@ -39,10 +52,13 @@ class Peers:
             if library:
                 self.versions[name] = pkg_config("--modversion", library)[0]
             self.programs[name] = self.compile(source, pkg_config("--cflags", "--libs", library) if library else [])
-        if TERRACE.exists():
-            self.programs["terrace"] = TERRACE
-        else:
-            self.missing.append(f"terrace is not there: {TERRACE_COMMAND}")
+        for name, (program, command) in BUILT.items():
+            if program.exists():
+                self.programs[name] = program
+            else:
+                self.missing.append(f"{name} is not there: {command}")
+        if "redb" in self.programs:
+            self.versions["redb"] = locked_version("redb")
         self.counter = self.make_counter()
 
     def compile(self, source, libraries=()):
@@ -69,11 +85,11 @@ class Peers:
         command = [self.counter] if counted else []
         command += [self.programs[job.peer], "--pool", pool, "--way", way or job.way, "--entries", job.entries]
         command += ["--threads", job.threads, *(["--keys", f"{keys[0]}:{keys[1]}"] if keys else [])]
-        command += [*(["--signals"] if counted else []), *operations]
+        command += [*(["--bytes"] if job.data == BYTES else []), *(["--signals"] if counted else []), *operations]
         done = subprocess.run(
             [str(part) for part in command], env=environment | (FORCED if forced else {}), capture_output=True, text=True
         )
-        if done.returncode != 0:
+        if done.returncode != (-signal.SIGKILL if operations[-1] == DIE else 0):
             raise Failure(done.stderr.strip() or f"it ended with {done.returncode}")
         return merged(map(json.loads, done.stdout.splitlines()))
 
@@ -88,6 +104,12 @@ def merged(lines):
         else:
             counts = line
     return found
+
+
+def locked_version(package):
+    """Of a package that the peers in Rust are built with."""
+    lock = (FOLDER / "redb/Cargo.lock").read_text()
+    return re.search(rf'name = "{package}"\nversion = "(.*)"', lock)[1]
 
 
 def has(library):

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Measures Terrace's persistent heap beside libpmemobj, LMDB and a bare loop; see README.md."""
+"""Measures Terrace's persistent heap beside libpmemobj, LMDB, redb and a bare loop; see README.md."""
 
 import argparse
 import json
@@ -17,6 +17,7 @@ from pathlib import Path
 FOLDER = Path(__file__).resolve().parent
 sys.path.insert(0, str(FOLDER))
 
+import bars  # noqa: E402
 import jobs  # noqa: E402
 import telling  # noqa: E402
 from peers import ROOT, Failure, Peers  # noqa: E402
@@ -27,6 +28,7 @@ QUICK_SIZES = [20_000]
 REPETITIONS = 5
 MEMORY_FOLDER = Path("/dev/shm")
 PREFIX = "terrace-bench-heap-"
+DIFFERENT = "what the peers read is not the same"
 
 
 def main():
@@ -71,23 +73,31 @@ def measure(args):
         signal.signal(number, leave)
     with pools(MEMORY_FOLDER) as memory, pools(args.directory) as plain:
         results = {"schema": SCHEMA, "about": about(args.directory, peers), "missing": peers.missing, "failed": [], "runs": []}
-        refuse_what_does_not_fit(memory, plain, max(entries))
+        refuse_what_does_not_fit(memory, plain, entries)
         folders = {jobs.MEMORY: memory, jobs.COUNTS: memory, jobs.FILE: plain}
         if peers.counter:
             carry_out(jobs.counted(entries[0], amounts), 0, peers, folders, results)
         for repetition in range(repetitions):
             for size in entries:
                 carry_out(jobs.measured(size, amounts), repetition, peers, folders, results)
+            carry_out(jobs.of_bytes(of_bytes(entries), amounts), repetition, peers, folders, results)
             # After every repetition, so that an interrupted run keeps what it has.
             args.out.write_text(json.dumps(results, indent=1) + "\n")
+        results["failed"] += [{"job": name, "error": DIFFERENT} for name in bars.different(results["runs"])]
+        args.out.write_text(json.dumps(results, indent=1) + "\n")
     return results
+
+
+def of_bytes(entries):
+    """Which of the sizes has keys and values of any length, too."""
+    return sorted(entries)[len(entries) // 2]
 
 
 def carry_out(todo, repetition, peers, folders, results):
     for job in todo:
         if job.peer not in peers.programs:
             continue
-        name = f"{job.medium}, {job.peer}, {job.way}, {job.entries:,} entries, {job.threads} thread(s)"
+        name = f"{job.medium}, {job.data}, {job.peer}, {job.way}, {job.entries:,} entries, {job.threads} thread(s)"
         progress(f"{repetition + 1}: {name}")
         folder = folders[job.medium]
         try:
@@ -126,7 +136,7 @@ def refuse_what_does_not_fit(memory, plain, entries):
     if file_system(plain) == "tmpfs":
         sys.exit(f"{plain.parent} is in memory, where nothing is synchronised; name another with --directory")
     # As pool_bytes of common.h has it.
-    needed = (256 << 20) + 400 * entries
+    needed = max((256 << 20) + 400 * max(entries), (512 << 20) + 800 * of_bytes(entries))
     for folder in (memory, plain):
         free = shutil.disk_usage(folder).free
         if free < needed:

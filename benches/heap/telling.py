@@ -1,22 +1,31 @@
 """Results as tables in Markdown."""
 
 import bars
-from jobs import FILE, MEMORY
+from jobs import BYTES, FILE, ITEMS, MEMORY
 
 NOTHING = "–"
 # Operations told by their rate, in thousands a second, and those told by how long one takes, in ms.
-BY_RATE = {MEMORY: ["put", "get", "delete", "allocate", "free", "set"], FILE: ["put"]}
-ITERATE, OPEN = "iterate", "open"
+BY_RATE = {
+    (MEMORY, ITEMS): ["put", "get", "delete", "allocate", "free", "set"],
+    (FILE, ITEMS): ["put"],
+    (MEMORY, BYTES): ["put", "get", "get-batched", "scan", "range", "delete"],
+    (FILE, BYTES): ["put"],
+}
+BY_TIME = ["iterate", "open", "open-killed"]
 
 
 def report(results):
     runs = results["runs"]
     rows = bars.rows(runs)
     parts = [
-        "Thousands per CPU second, pool in memory: median (smallest to largest)", rate_table(rows, MEMORY, "per_cpu_s"),
-        "Thousands per second of wall time, pool in memory", rate_table(rows, MEMORY, "per_wall_s"),
-        "Thousands per second of wall time, on a plain file, synchronised", rate_table(rows, FILE, "per_wall_s"),
-        "Thousands per CPU second, on a plain file", rate_table(rows, FILE, "per_cpu_s"),
+        "Thousands per CPU second, pool in memory: median (smallest to largest)", rate_table(rows, MEMORY, ITEMS, "per_cpu_s"),
+        "Thousands per second of wall time, pool in memory", rate_table(rows, MEMORY, ITEMS, "per_wall_s"),
+        "Thousands per second of wall time, on a plain file, synchronised", rate_table(rows, FILE, ITEMS, "per_wall_s"),
+        "Thousands per CPU second, on a plain file", rate_table(rows, FILE, ITEMS, "per_cpu_s"),
+        "Bytes of any length: thousands per CPU second, pool in memory", rate_table(rows, MEMORY, BYTES, "per_cpu_s"),
+        "The same per second of wall time", rate_table(rows, MEMORY, BYTES, "per_wall_s"),
+        "Bytes of any length: thousands per second of wall time, on a plain file, synchronised",
+        rate_table(rows, FILE, BYTES, "per_wall_s"),
         "Lines and fences per operation, counted", count_table(bars.counts(runs)),
         "What must hold", bar_table(bars.bars(runs)),
     ]  # fmt: skip
@@ -29,27 +38,27 @@ def table(heads, lines):
     return "\n".join("| " + " | ".join(map(str, line)) + " |" for line in [heads, ["---"] * len(heads), *lines])
 
 
-def rate_table(rows, medium, clock):
+def rate_table(rows, medium, data, clock):
     """One line a peer, way, number of threads and of entries, with a column an operation."""
     found = {}
     for row in rows:
-        if row["medium"] == medium:
+        if (row["medium"], row["data"]) == (medium, data):
             name = (row["peer"], row["way"], row["threads"], row["entries"])
             found.setdefault(name, {})[row["operation"]] = row[clock]
-    operations = [name for name in BY_RATE[medium] if any(name in cells for cells in found.values())]
-    timed = [name for name in (ITERATE, OPEN) if clock == "per_wall_s" and any(name in cells for cells in found.values())]
+    operations = [name for name in BY_RATE[medium, data] if any(name in cells for cells in found.values())]
+    timed = [name for name in BY_TIME if clock == "per_wall_s" and any(name in cells for cells in found.values())]
     heads = ["peer", "way", "threads", "entries", *operations, *(f"{name} ms" for name in timed)]
     lines = [
         [*name[:3], f"{name[3]:,}", *(thousands(cells.get(operation)) for operation in operations),
-         *(milliseconds(rows, medium, name, operation) for operation in timed)]
+         *(milliseconds(rows, medium, data, name, operation) for operation in timed)]
         for name, cells in sorted(found.items(), key=lambda item: (item[0][3], item[0][:3]))
     ]  # fmt: skip
-    return table(heads, lines)
+    return table(heads, lines) if lines else NOTHING
 
 
-def milliseconds(rows, medium, name, operation):
+def milliseconds(rows, medium, data, name, operation):
     """How long all of the operation took: of an iteration, over all entries."""
-    wanted = (medium, *name, operation)
+    wanted = (medium, *name, operation, data)
     row = next((row for row in rows if tuple(row[key] for key in bars.KEY) == wanted), None)
     if not row:
         return NOTHING
@@ -91,5 +100,7 @@ def bar_cells(bar):
         found = found and " + ".join(f"{part:.2f}" for part in found)
     elif found:
         found = spread_text(*(found[which] for which in ("median", "smallest", "largest")))
+    if isinstance(needs, float):
+        needs = figure(needs)
     verdict = {True: "ok", False: "SHORT", None: "" if bar["found"] else "not measured"}[bar["ok"]]
     return [bar["bar"], entries, needs or NOTHING, found or NOTHING, verdict]

@@ -3,6 +3,7 @@
 python3 -m unittest discover -s benches/heap
 """
 
+import bisect
 import json
 import os
 import platform
@@ -31,8 +32,12 @@ def a_run(peer, way, operation, seconds, medium=jobs.MEMORY, repetition=0, threa
     """Of a thousand operations on a table of a thousand, as a peer prints it."""
     return {
         "peer": peer, "way": way, "entries": 1000, "threads": threads, "operation": operation, "operations": 1000,
-        "wall_s": seconds, "cpu_s": seconds, "medium": medium, "repetition": repetition,
+        "wall_s": seconds, "cpu_s": seconds, "medium": medium, "repetition": repetition, "data": jobs.ITEMS,
     } | more  # fmt: skip
+
+
+def of_bytes(peer, way, operation, seconds, medium=jobs.MEMORY, **more):
+    return a_run(peer, way, operation, seconds, medium, data=jobs.BYTES, **more)
 
 
 def a_count(peer, way, operation, lines, fences, streamed_bytes=0):
@@ -96,10 +101,46 @@ class Bars(unittest.TestCase):
         self.assertTrue(found_of([opened], "ms to open")["ok"])
         self.assertFalse(found_of([opened | {"wall_s": 0.06}], "ms to open")["ok"])
 
+    def test_puts_of_bytes_are_beside_peers_as_durable(self):
+        runs = [of_bytes("terrace", "tree", "put", 1.0), of_bytes("redb", "immediate", "put", 0.5)]
+        runs += [of_bytes("LMDB", "synchronous", "put", 3.0), of_bytes("LMDB", "synchronous-writemap", "put", 2.0)]
+        runs += [of_bytes("LMDB", "unsynchronised", "put", 0.25)]
+        into = "bytes: puts into a tree in memory, against "
+        bar = found_of(runs, into + "LMDB's, as durable")
+        self.assertEqual((bar["found"]["median"], bar["ok"]), (2.0, True))
+        self.assertFalse(found_of(runs, into + "redb's, as durable")["ok"])
+        bar = found_of(runs, into + "LMDB's that nothing synchronises")
+        self.assertEqual((bar["found"]["median"], bar["ok"]), (0.25, None))
+
+    def test_puts_of_bytes_on_a_plain_file_are_no_puts_of_items(self):
+        runs = [of_bytes("terrace", "tree-synchronous", "put", 1.0, jobs.FILE)]
+        runs += [of_bytes("LMDB", "synchronous", "put", 2.0, jobs.FILE)]
+        runs += [a_run("LMDB", "synchronous", "put", 8.0, jobs.FILE), a_run("terrace", "sized", "put", 1.0)]
+        bar = found_of(runs, "bytes: puts into a tree on a plain file, against LMDB's")
+        self.assertEqual(bar["found"]["median"], 2.0)
+        self.assertIsNone(found_of(runs, "puts on a plain file, each durable")["found"])
+
+    def test_reads_of_bytes_may_take_a_fifth_more_than_lmdb_s(self):
+        for seconds, ok in ((1.19, True), (1.21, False)):
+            runs = [of_bytes("terrace", "tree", "get", seconds), of_bytes("LMDB", "unsynchronised", "get", 1.0)]
+            self.assertEqual(found_of(runs, "bytes: gets of a tree, against LMDB's with")["ok"], ok)
+
+    def test_runs_of_old_results_are_of_items(self):
+        old = a_run("terrace", "sized", "put", 1.0)
+        del old["data"]
+        self.assertEqual(bars.grouped([old]).keys(), bars.grouped([old | {"data": jobs.ITEMS}]).keys())
+
+    def test_what_was_not_read_alike_is_named(self):
+        runs = [of_bytes("LMDB", "unsynchronised", "scan", 1.0, sum="1"), of_bytes("redb", "immediate", "scan", 1.0, sum="1")]
+        self.assertEqual(bars.different([*runs, of_bytes("terrace", "tree", "iterate", 1.0, sum="2")]), [])
+        different = bars.different([*runs, of_bytes("terrace", "tree", "range", 1.0, sum="2")])
+        self.assertEqual(different, ["scan, bytes, 1,000 entries"])
+
 
 class Telling(unittest.TestCase):
     def test_every_table_has_as_many_cells_in_every_line(self):
         runs = [a_run("terrace", "sized", operation, 0.5) for operation in ("put", "get", "delete", "iterate", "open")]
+        runs += [of_bytes("terrace", "tree", operation, 0.5) for operation in ("put", "scan", "open-killed")]
         runs += [a_run("LMDB", "batched", "put", 0.5, jobs.FILE), a_count("terrace", "sized", "put", 5000, 2000)]
         report = telling.report({"runs": runs, "missing": ["a peer"], "failed": [{"job": "one", "error": "why"}]})
         for part in report.split("\n\n"):
@@ -116,6 +157,51 @@ class Peers(unittest.TestCase):
     def test_counts_go_to_the_operation_behind_them(self):
         lines = peers.merged([{"lines": 1}, {"operation": "put"}, {"operation": "get"}])
         self.assertEqual(lines, [{"operation": "put", "lines": 1}, {"operation": "get"}])
+
+
+    def test_a_version_is_as_it_is_locked(self):
+        self.assertRegex(peers.locked_version("redb"), r"^\d+\.\d+\.\d+$")
+
+
+def xorshift(state):
+    """As common.h has it."""
+    state ^= state << 13 & ALL
+    state ^= state >> 7
+    return state ^ state << 17 & ALL
+
+
+ALL, MIX = 2**64 - 1, 0x9E3779B97F4A7C15
+
+
+def pair_of(index):
+    """The key and the value of an index, as common.h says what they are."""
+    words, state = [], 88172645463325252 ^ (index + 1) * MIX & ALL
+    for _ in range(6):
+        state = xorshift(state)
+        words.append(state)
+    lengths = words.pop()
+    key = b"".join(word.to_bytes(8, "little") for word in words)
+    value = b"".join((words[0] ^ place * MIX & ALL).to_bytes(8, "little") for place in range(1, 51))
+    return key[: 8 + lengths % 2**32 % 33], value[: 20 + (lengths >> 32) % 381]
+
+
+def sum_of(pairs):
+    total = 0
+    for key, value in pairs:
+        total += len(key) + (len(value) << 32)
+        for part in (key, value):
+            total += sum(int.from_bytes(part[at : at + 8], "little") for at in range(0, len(part), 8))
+    return f"{total & ALL:016x}"
+
+
+def sum_of_scans(pairs, entries):
+    """Of a hundred entries from each of some keys on."""
+    ordered = sorted(pairs)
+    visited = []
+    for turn in range(-(-entries // 100)):
+        first = bisect.bisect_left(ordered, pairs[turn * 2654435761 % entries])
+        visited += ordered[first : first + 100]
+    return sum_of(visited)
 
 
 def skipped(why):
@@ -160,9 +246,10 @@ class Run(unittest.TestCase):
         for sentence in results["missing"]:
             skipped(sentence)
         measured = {run["peer"] for run in results["runs"]}
-        there = {peer for peer in ("libpmemobj", "LMDB", "floor", "terrace") if not self.missing(results, peer)}
+        there = {peer for peer in (*peers.SOURCES, *peers.BUILT) if not self.missing(results, peer)}
         self.assertEqual(measured, there)
         self.check_counts(results)
+        self.check_sums(results)
 
     def missing(self, results, peer):
         return any(sentence.startswith(f"{peer} is not there") for sentence in results["missing"])
@@ -172,6 +259,17 @@ class Run(unittest.TestCase):
         counts = bars.counts(results["runs"])
         floor = {row["way"]: (row["lines"], row["fences"]) for row in counts if row["peer"] == "floor"}
         self.assertEqual(floor, {"one-fence": (5, 1), "two-fences": (5, 2)} if counts else {})
+
+    def check_sums(self, results):
+        """What was visited is what was to be put, said in a third language."""
+        pairs = [pair_of(index) for index in range(2000)]
+        expected = {"iterate": sum_of(pairs), "scan": sum_of_scans(pairs, 2000)}
+        expected["range"] = expected["scan"]
+        visits = [run for run in results["runs"] if run["data"] == jobs.BYTES and "sum" in run]
+        for run in visits:
+            self.assertEqual(run["sum"], expected[run["operation"]], run)
+        trees = {"LMDB", "redb", "terrace"} & {run["peer"] for run in results["runs"]}
+        self.assertEqual({run["peer"] for run in visits if run["operation"] == "scan"}, trees)
 
     def test_pools_are_removed_when_it_is_ended(self):
         process = subprocess.Popen(self.command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

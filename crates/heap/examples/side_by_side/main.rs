@@ -1,35 +1,42 @@
 //! Terrace's side of `benches/heap`: the same operations and lines of JSON as the peers'. Its
 //! `common.h` says how such a program is called.
 //!
-//! Ways: `sized` (a map with room for all entries), `growing` (one that begins small), `synchronous`
-//! and `batched` (a plain file; a sync a put, or for 100 puts), all with put, get, delete, iterate
-//! and open; `allocator` (objects as large as the peers' entries: allocate, free; set, which changes
-//! a word).
+//! Ways: `sized` (a hash map with room for all entries), `growing` (one that begins small), `tree` (an
+//! ordered map); on a plain file `synchronous` and `batched` (of `sized`: a sync a put, or for 100
+//! puts), `tree-synchronous` and `tree-batched`; all with put, get, delete, iterate and open. With
+//! `--bytes` keys and values have any length, which a tree's always have, and a tree has scan (with a
+//! cursor) and range (with an iterator) too. `allocator` has objects as large as the peers' entries:
+//! allocate, free; set, which changes a word.
 
 mod keys;
+mod maps;
 mod measure;
 mod objects;
 mod options;
+mod pair;
 mod table;
+mod way;
 
 use std::error::Error;
 use std::process::ExitCode;
 
-use terrace_heap::{Heap, Mapped, Mode};
+use terrace_heap::{Heap, Mapped};
 
+use maps::Maps;
 use measure::Measure;
 use objects::Objects;
-use options::{Options, Way};
+use options::Options;
 use table::Table;
+use way::{Kind, Way};
+
+/// How lines name this program.
+const PEER: &str = "terrace";
 
 /// What went wrong, as a sentence.
 pub type Outcome<T = ()> = Result<T, Box<dyn Error + Send + Sync>>;
 
 fn main() -> ExitCode {
-    let done = Options::parse(std::env::args().skip(1)).and_then(|options| match options.way {
-        Way::Allocator => objects(&options),
-        _ => table(&options),
-    });
+    let done = Options::parse(std::env::args().skip(1)).and_then(|options| carry_out(&options));
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
@@ -39,40 +46,46 @@ fn main() -> ExitCode {
     }
 }
 
+fn carry_out(options: &Options) -> Outcome {
+    let way = Way::of(&options.way)?;
+    match way.kind {
+        Kind::Objects => objects(options, way),
+        _ if options.bytes => maps(options, way),
+        Kind::Tree => Err("a tree is measured with --bytes".into()),
+        Kind::Sized | Kind::Growing => table(options, way),
+    }
+}
+
 /// The pool, made if it is not there.
-fn open(options: &Options) -> Outcome<Heap> {
-    let mode = match options.way {
-        Way::Synchronous | Way::Batched => Mode::Synced,
-        Way::Sized | Way::Growing | Way::Allocator => Mode::Lines,
-    };
+fn open(options: &Options, way: Way) -> Outcome<Heap> {
     let heap = if options.pool.exists() {
-        let medium = Mapped::open(&options.pool, mode)?;
+        let medium = Mapped::open(&options.pool, way.mode)?;
         // SAFETY: the medium is the pool's file, which a lock keeps for this process.
         unsafe { Heap::open_on(medium) }
     } else {
-        let bytes = options.pool_bytes();
+        let bytes = pool_bytes(options);
         Heap::create_with(
             &options.pool,
             bytes,
-            mode,
+            way.mode,
             &terrace_heap::Options::default(),
         )
     };
     Ok(heap?)
 }
 
-fn table(options: &Options) -> Outcome {
+/// As large as the peers' pools.
+fn pool_bytes(options: &Options) -> u64 {
+    match options.bytes {
+        false => (256 << 20) + 400 * options.entries,
+        true => (512 << 20) + 800 * options.entries,
+    }
+}
+
+fn table(options: &Options, way: Way) -> Outcome {
     let measure = Measure::new(options);
-    let mut operations = options.operations.as_slice();
-    let table = if operations.first().is_some_and(|first| first == "open") {
-        operations = &operations[1..];
-        measure.once("open", || {
-            let table = Table::open(&open(options)?, options)?;
-            table.get(options, 0..1).map(|()| table)
-        })?
-    } else {
-        Table::open(&open(options)?, options)?
-    };
+    let open = || Table::open(&open(options, way)?, options, way);
+    let (table, operations) = opened(options, &measure, open, |table| table.get(options, 0..1))?;
     for operation in operations {
         match operation.as_str() {
             "put" => measure.shared("put", |turns| table.put(options, turns))?,
@@ -85,9 +98,52 @@ fn table(options: &Options) -> Outcome {
     Ok(())
 }
 
-fn objects(options: &Options) -> Outcome {
+fn maps(options: &Options, way: Way) -> Outcome {
     let measure = Measure::new(options);
-    let objects = Objects::open(&open(options)?, options)?;
+    let open = || Maps::open(&open(options, way)?, options, way);
+    let (maps, operations) = opened(options, &measure, open, |maps| maps.get(options, 0..1))?;
+    for operation in operations {
+        match operation.as_str() {
+            "put" => measure.shared("put", |turns| maps.put(options, turns))?,
+            "get" => measure.shared("get", |turns| maps.get(options, turns))?,
+            "delete" => measure.shared("delete", |turns| maps.delete(options, turns))?,
+            "iterate" => measure.visits("iterate", || maps.iterate())?,
+            "scan" => measure.visits("scan", || maps.scan(options))?,
+            "range" => measure.visits("range", || maps.range(options))?,
+            "die" => measure::die(),
+            _ => {
+                return Err(
+                    "operations are put, get, delete, iterate, scan, range, open and die".into(),
+                );
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What is opened, and the operations that follow: the first one may be to open it and `get` once, of a
+/// pool that was closed or is left of a process that was killed.
+fn opened<'o, T>(
+    options: &'o Options,
+    measure: &Measure,
+    open: impl FnOnce() -> Outcome<T>,
+    get: impl FnOnce(&T) -> Outcome,
+) -> Outcome<(T, &'o [String])> {
+    match options.operations.split_first() {
+        Some((first, rest)) if first == "open" || first == "open-killed" => {
+            let opened = measure.once(first, || {
+                let opened = open()?;
+                get(&opened).map(|()| opened)
+            })?;
+            Ok((opened, rest))
+        }
+        _ => Ok((open()?, &options.operations)),
+    }
+}
+
+fn objects(options: &Options, way: Way) -> Outcome {
+    let measure = Measure::new(options);
+    let objects = Objects::open(&open(options, way)?, options)?;
     for operation in &options.operations {
         match operation.as_str() {
             "allocate" => measure.shared("allocate", |turns| objects.allocate(options, turns))?,

@@ -6,14 +6,29 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::Instant;
 
-use crate::Outcome;
 use crate::options::Options;
+use crate::{Outcome, PEER};
 
 /// Turns that a thread takes at a time: whole batches.
 const SHARE: u64 = 1000;
 
 pub struct Measure<'o> {
     options: &'o Options,
+}
+
+/// What was visited of a table.
+#[derive(Default)]
+pub struct Visited {
+    entries: u64,
+    sum: u64,
+}
+
+impl Visited {
+    /// Counts an entry; its sum tells it from another one.
+    pub fn add(&mut self, sum: u64) {
+        self.entries += 1;
+        self.sum = self.sum.wrapping_add(sum);
+    }
 }
 
 /// When something began.
@@ -31,15 +46,15 @@ impl<'o> Measure<'o> {
     pub fn once<T>(&self, operation: &str, work: impl FnOnce() -> Outcome<T>) -> Outcome<T> {
         let began = self.begin();
         let done = work()?;
-        self.end(&began, operation, 1);
+        self.end(&began, operation, 1, None);
         Ok(done)
     }
 
-    /// Something that says itself how many operations it is.
-    pub fn visits(&self, operation: &str, work: impl FnOnce() -> Outcome<u64>) -> Outcome {
+    /// Visits, each of which is an operation.
+    pub fn visits(&self, operation: &str, work: impl FnOnce() -> Outcome<Visited>) -> Outcome {
         let began = self.begin();
         let visited = work()?;
-        self.end(&began, operation, visited);
+        self.end(&began, operation, visited.entries, Some(visited.sum));
         Ok(())
     }
 
@@ -68,7 +83,7 @@ impl<'o> Measure<'o> {
                     Err(panic) => std::panic::resume_unwind(panic),
                 })
         })?;
-        self.end(&began, operation, count);
+        self.end(&began, operation, count, None);
         Ok(())
     }
 
@@ -81,18 +96,23 @@ impl<'o> Measure<'o> {
         began
     }
 
-    fn end(&self, began: &Began, operation: &str, operations: u64) {
+    fn end(&self, began: &Began, operation: &str, operations: u64, sum: Option<u64>) {
         self.signal(libc::SIGUSR2);
         let wall = began.wall.elapsed().as_secs_f64();
         let processor = processor_seconds() - began.processor;
         let Options {
-            entries, threads, ..
+            entries,
+            threads,
+            ref way,
+            bytes,
+            ..
         } = *self.options;
+        let data = if bytes { "bytes" } else { "items" };
+        let sum = sum.map_or_else(String::new, |sum| format!(", \"sum\": \"{sum:016x}\""));
         println!(
-            "{{\"peer\": \"terrace\", \"way\": \"{}\", \"entries\": {entries}, \"threads\": {threads}, \
-             \"operation\": \"{operation}\", \"operations\": {operations}, \"wall_s\": {wall:.9}, \
-             \"cpu_s\": {processor:.6}}}",
-            self.options.way_name()
+            "{{\"peer\": \"{PEER}\", \"way\": \"{way}\", \"data\": \"{data}\", \"entries\": {entries}, \
+             \"threads\": {threads}, \"operation\": \"{operation}\", \"operations\": {operations}, \
+             \"wall_s\": {wall:.9}, \"cpu_s\": {processor:.6}{sum}}}"
         );
     }
 
@@ -103,6 +123,12 @@ impl<'o> Measure<'o> {
             unsafe { libc::raise(number) };
         }
     }
+}
+
+/// Ends this process as a `kill -9` does, with nothing closed.
+pub fn die() {
+    // SAFETY: it takes no pointers.
+    unsafe { libc::raise(libc::SIGKILL) };
 }
 
 /// What this process has used, in user mode and in the kernel.

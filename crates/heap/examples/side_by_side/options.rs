@@ -5,26 +5,14 @@ use std::str::FromStr;
 
 use crate::Outcome;
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Way {
-    Sized,
-    Growing,
-    Synchronous,
-    Batched,
-    Allocator,
-}
-
-const WAYS: [(&str, Way); 5] = [
-    ("sized", Way::Sized),
-    ("growing", Way::Growing),
-    ("synchronous", Way::Synchronous),
-    ("batched", Way::Batched),
-    ("allocator", Way::Allocator),
-];
+/// Entries that a scan visits.
+const SCANNED: u64 = 100;
 
 pub struct Options {
     pub pool: PathBuf,
-    pub way: Way,
+    pub way: String,
+    /// Whether keys and values are bytes of any length.
+    pub bytes: bool,
     /// For how many the table is made.
     pub entries: u64,
     /// The index of the first key of the operations.
@@ -41,7 +29,8 @@ impl Options {
     pub fn parse(mut arguments: impl Iterator<Item = String>) -> Outcome<Self> {
         let mut options = Self {
             pool: PathBuf::new(),
-            way: Way::Sized,
+            way: String::new(),
+            bytes: false,
             entries: 0,
             first: 0,
             count: 0,
@@ -53,9 +42,10 @@ impl Options {
             let mut value = || arguments.next().ok_or(format!("{name} needs a value"));
             match name.as_str() {
                 "--pool" => options.pool = value()?.into(),
-                "--way" => options.way = way(&value()?)?,
+                "--way" => options.way = value()?,
                 "--entries" => options.entries = number(&value()?)?,
                 "--keys" => (options.first, options.count) = keys(&value()?)?,
+                "--bytes" => options.bytes = true,
                 "--threads" => options.threads = number(&value()?)?,
                 "--signals" => options.signals = true,
                 _ => options.operations.push(name),
@@ -70,27 +60,20 @@ impl Options {
         Ok(options)
     }
 
-    pub fn way_name(&self) -> &'static str {
-        WAYS.iter()
-            .find(|(_, way)| *way == self.way)
-            .map_or("", |(name, _)| name)
-    }
-
-    /// As large as the peers' pools.
-    pub fn pool_bytes(&self) -> u64 {
-        (256 << 20) + 400 * self.entries
-    }
-
     /// The index that comes so many turns after the first in another order than that of putting.
     pub fn scattered(&self, turn: u64) -> u64 {
         self.first + turn.wrapping_mul(2_654_435_761) % self.count
     }
-}
 
-fn way(name: &str) -> Outcome<Way> {
-    let found = WAYS.iter().find(|(known, _)| *known == name);
-    let ways = || WAYS.map(|(name, _)| name).join(", ");
-    Ok(found.ok_or_else(|| format!("ways are {}", ways()))?.1)
+    /// How many scans visit about as many entries as there are keys.
+    pub fn scans(&self) -> u64 {
+        self.count.div_ceil(SCANNED)
+    }
+
+    /// How many entries one of them visits.
+    pub fn scanned(&self) -> usize {
+        SCANNED as usize
+    }
 }
 
 fn keys(text: &str) -> Outcome<(u64, u64)> {

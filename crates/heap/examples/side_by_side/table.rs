@@ -7,7 +7,9 @@ use terrace_heap::containers::HashMap;
 
 use crate::Outcome;
 use crate::keys::{Item, key_of, value_of};
-use crate::options::{Options, Way};
+use crate::measure::Visited;
+use crate::options::Options;
+use crate::way::{Kind, Way};
 
 const NAME: &str = "entries";
 /// Puts of a commit.
@@ -16,24 +18,26 @@ const BATCH: u64 = 100;
 pub struct Table {
     heap: Heap,
     map: HashMap<Item, Item>,
+    way: Way,
 }
 
 impl Table {
-    pub fn open(heap: &Heap, options: &Options) -> Outcome<Self> {
-        let map = match options.way {
-            Way::Growing => HashMap::open(heap, NAME),
+    pub fn open(heap: &Heap, options: &Options, way: Way) -> Outcome<Self> {
+        let map = match way.kind {
+            Kind::Growing => HashMap::open(heap, NAME),
             _ => HashMap::open_with_capacity(heap, NAME, options.entries),
         };
         Ok(Self {
             heap: heap.clone(),
             map: map?,
+            way,
         })
     }
 
     pub fn put(&self, options: &Options, turns: Range<u64>) -> Outcome {
-        match options.way {
-            Way::Batched => self.put_batches(options, turns),
-            _ => self.put_each(options, turns),
+        match self.way.batched {
+            true => self.put_batches(options, turns),
+            false => self.put_each(options, turns),
         }
     }
 
@@ -75,15 +79,14 @@ impl Table {
         Ok(())
     }
 
-    /// Says how many entries there are.
-    pub fn iterate(&self) -> Outcome<u64> {
-        let mut visited = 0;
+    pub fn iterate(&self) -> Outcome<Visited> {
+        let mut visited = Visited::default();
         for entry in self.map.iter() {
             let (key, value) = entry?;
             if value[0] != !key[0] {
                 return Err("an entry is wrong".into());
             }
-            visited += 1;
+            visited.add(key[0]);
         }
         Ok(visited)
     }
