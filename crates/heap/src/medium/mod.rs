@@ -169,12 +169,23 @@ pub unsafe trait Medium: Send + Sync {
     }
 
     /// Loads bytes, word by word. `offset` is a multiple of [`WORD_BYTES`].
+    #[inline]
     fn load(&self, offset: u64, into: &mut [u8]) {
         check_words(offset, into.len() as u64, self.len());
-        for (at, piece) in (offset..).step_by(8).zip(into.chunks_mut(8)) {
-            // SAFETY: as in `load_word`; the pool ends at a multiple of 4096.
-            let word = unsafe { word_at(self.base(), at) }.load(Ordering::Acquire);
-            piece.copy_from_slice(&word.to_ne_bytes()[..piece.len()]);
+        let base = self.base();
+        // SAFETY: as in `load_word`; the pool ends at a multiple of 4096.
+        let word = |at| {
+            unsafe { word_at(base, at) }
+                .load(Ordering::Acquire)
+                .to_ne_bytes()
+        };
+        let (words, rest) = into.as_chunks_mut::<8>();
+        let end = offset + size_of_val(words) as u64;
+        for (at, into) in (offset..).step_by(8).zip(words) {
+            *into = word(at);
+        }
+        if !rest.is_empty() {
+            rest.copy_from_slice(&word(end)[..rest.len()]);
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::cmp::Ordering;
 
+use crate::checksum::padded;
 use crate::error::Result;
 use crate::sink::Source;
 
@@ -269,15 +270,20 @@ impl Tree {
 /// How bytes of a pool compare with others, in the order of bytes.
 #[inline]
 fn compare_bytes(source: &impl Source, at: u64, len: usize, key: &[u8]) -> Result<Ordering> {
-    let both = len.min(key.len());
-    for (at, part) in (at..).step_by(8).zip(key[..both].chunks(8)) {
-        let stored = source.word(at)?.swap_bytes();
-        let mut other = [0; 8];
-        other[..part.len()].copy_from_slice(part);
-        let shift = 64 - 8 * part.len() as u32;
-        let (stored, other) = (stored >> shift, u64::from_be_bytes(other) >> shift);
-        if stored != other {
-            return Ok(stored.cmp(&other));
+    // A stored key is filled with zeros, and what is above another one is so when both are filled.
+    let (words, rest) = key.as_chunks::<8>();
+    for (at, word) in (at..at + len as u64).step_by(8).zip(words) {
+        let (stored, word) = (source.word(at)?.swap_bytes(), u64::from_be_bytes(*word));
+        if stored != word {
+            return Ok(stored.cmp(&word));
+        }
+    }
+    let whole = size_of_val(words);
+    if len > whole && !rest.is_empty() {
+        let stored = source.word(at + whole as u64)?.swap_bytes();
+        let word = padded(rest).swap_bytes();
+        if stored != word {
+            return Ok(stored.cmp(&word));
         }
     }
     Ok(len.cmp(&key.len()))
