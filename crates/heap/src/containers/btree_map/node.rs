@@ -8,8 +8,13 @@ use crate::sink::Source;
 
 use super::super::apart::Apart;
 use super::super::data::Key;
-use super::layout::{APART_BYTES, HEAD_BYTES, HEAD_WORDS, Head, Root, Slot, damaged, root_at};
+use super::layout::{
+    APART_BYTES, HEAD_BYTES, HEAD_WORDS, Head, Root, SLOTS, Slot, damaged, root_at,
+};
 use super::tree::Tree;
+
+/// Bytes of an inner node with short keys: what is to be fetched of one before it is known how long it is.
+const INNER_BYTES: u64 = HEAD_BYTES + 16 * SLOTS as u64;
 
 /// Which leaf is meant.
 #[derive(Clone, Copy)]
@@ -116,6 +121,9 @@ impl Tree {
             let head = self.head(source, at, level)?;
             let child = self.child_of::<K>(source, &head, key)?;
             at = self.child(source, &head, child)?;
+            if level > 1 {
+                source.prefetch(at, INNER_BYTES);
+            }
         }
         let leaf = self.head(source, at, 0)?;
         // Half of the keys are compared with, one after the other: better to wait for all at once.
