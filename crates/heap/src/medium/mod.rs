@@ -173,11 +173,10 @@ pub unsafe trait Medium: Send + Sync {
     fn load(&self, offset: u64, into: &mut [u8]) {
         check_words(offset, into.len() as u64, self.len());
         let base = self.base();
-        // SAFETY: as in `load_word`; the pool ends at a multiple of 4096.
         let word = |at| {
-            unsafe { word_at(base, at) }
-                .load(Ordering::Acquire)
-                .to_ne_bytes()
+            // SAFETY: as in `load_word`; the pool ends at a multiple of 4096.
+            let word = unsafe { word_at(base, at) };
+            word.load(Ordering::Acquire).to_ne_bytes()
         };
         let (words, rest) = into.as_chunks_mut::<8>();
         let end = offset + size_of_val(words) as u64;
