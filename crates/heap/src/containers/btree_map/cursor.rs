@@ -106,6 +106,7 @@ impl<'m, K: Key + ?Sized, V: Value + ?Sized, M: Medium> Cursor<'m, K, V, M> {
     }
 
     /// Goes one entry on.
+    #[inline]
     pub(super) fn go(&mut self, way: Way) -> Result<()> {
         match (self.at, way) {
             (At::Behind, Way::Forth) | (At::Before, Way::Back) => Ok(()),
@@ -115,6 +116,7 @@ impl<'m, K: Key + ?Sized, V: Value + ?Sized, M: Medium> Cursor<'m, K, V, M> {
         }
     }
 
+    #[inline]
     fn go_from(&mut self, entry: usize, way: Way) -> Result<()> {
         let changed = self.changes() != self.leaf.changes;
         let next = match way {
@@ -201,6 +203,7 @@ impl<'m, K: Key + ?Sized, V: Value + ?Sized, M: Medium> Cursor<'m, K, V, M> {
         }
     }
 
+    #[inline]
     fn changes(&self) -> u64 {
         match self.tx {
             Some(tx) => tx.changes(),
@@ -209,6 +212,7 @@ impl<'m, K: Key + ?Sized, V: Value + ?Sized, M: Medium> Cursor<'m, K, V, M> {
     }
 
     /// The bytes of the key of the entry at which the cursor is.
+    #[inline]
     pub(super) fn key_bytes(&self) -> Option<&[u8]> {
         match self.at {
             At::Entry(entry) => Some(self.leaf.key(entry)),
@@ -229,23 +233,32 @@ impl<'m, K: Key + ?Sized, V: Value + ?Sized, M: Medium> Cursor<'m, K, V, M> {
     }
 
     /// As [`Cursor::entry`], of bytes.
+    #[inline]
     pub(super) fn entry_bytes(&mut self) -> Result<Option<(&[u8], &[u8])>> {
-        loop {
-            let At::Entry(entry) = self.at else {
-                return Ok(None);
-            };
-            if self.leaf.value(entry).is_some() || self.load_apart(entry)? {
-                break;
-            }
-            // The map was changed: where the value lay may be something else by now.
-            let key = self.leaf.key(entry).to_vec();
-            self.seek_bytes(&key, true, Way::Forth)?;
+        if let At::Entry(entry) = self.at
+            && self.leaf.value(entry).is_none()
+        {
+            self.fetch_apart(entry)?;
         }
         let At::Entry(entry) = self.at else {
             return Ok(None);
         };
         let value = self.leaf.value(entry).unwrap_or(&self.apart);
         Ok(Some((self.leaf.key(entry), value)))
+    }
+
+    /// Reads the value of an entry that lies apart. If the map was changed, where it lay may be something
+    /// else by now: then of the entry that has the key, or is behind it.
+    fn fetch_apart(&mut self, mut entry: usize) -> Result<()> {
+        while self.leaf.value(entry).is_none() && !self.load_apart(entry)? {
+            let key = self.leaf.key(entry).to_vec();
+            self.seek_bytes(&key, true, Way::Forth)?;
+            match self.at {
+                At::Entry(found) => entry = found,
+                _ => break,
+            }
+        }
+        Ok(())
     }
 
     /// Reads a value that lies apart; whether it could, since the map is as it was when the cursor came

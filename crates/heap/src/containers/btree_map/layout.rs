@@ -259,6 +259,7 @@ impl Head {
     }
 
     /// Where behind all entries in use there is room, in bytes from the beginning of the node.
+    #[inline]
     pub fn room_at(&self) -> u64 {
         let ends = (0..self.order.len()).map(|entry| self.entry(entry).end());
         ends.max().unwrap_or(HEAD_BYTES)

@@ -32,19 +32,22 @@ pub(super) struct Leaf {
 
 impl Leaf {
     /// How many entries it has.
+    #[inline]
     pub fn len(&self) -> usize {
-        self.head.map_or(0, |head| head.order.len())
+        self.head.as_ref().map_or(0, |head| head.order.len())
     }
 
     /// The key of an entry.
+    #[inline]
     pub fn key(&self, entry: usize) -> &[u8] {
-        let slot = self.head.map(|head| head.entry(entry));
+        let slot = self.head.as_ref().map(|head| head.entry(entry));
         slot.map_or(&[], |slot| self.bytes(slot.key_at(), slot.key_len))
     }
 
     /// The value of an entry, unless it lies apart.
+    #[inline]
     pub fn value(&self, entry: usize) -> Option<&[u8]> {
-        let slot = self.head?.entry(entry);
+        let slot = self.head.as_ref()?.entry(entry);
         (!slot.apart).then(|| self.bytes(slot.value_at(), slot.value_len))
     }
 
@@ -146,6 +149,7 @@ impl Leaf {
         Ok(())
     }
 
+    #[inline]
     fn bytes(&self, at: u64, len: u16) -> &[u8] {
         let all: &[u8] = bytemuck::cast_slice(&self.words);
         // A damaged slot may say anything.
