@@ -60,7 +60,8 @@ impl Tree {
     /// # Errors
     ///
     /// It is damaged.
-    #[inline]
+    // Not called: its result would be copied through memory at each level.
+    #[inline(always)]
     pub fn head(&self, source: &impl Source, at: u64, level: u8) -> Result<Head> {
         let head = Head::decode(at, level, &source.words::<HEAD_WORDS>(at)?)?;
         let end = at.saturating_add(head.bytes);
@@ -199,7 +200,7 @@ impl Tree {
     }
 
     /// How the key of an entry compares with another one.
-    #[inline]
+    #[inline(always)]
     fn compare<K: Key + ?Sized>(
         &self,
         source: &impl Source,
@@ -276,7 +277,7 @@ impl Tree {
 }
 
 /// How bytes of a pool compare with others, in the order of bytes.
-#[inline]
+#[inline(always)]
 fn compare_bytes(source: &impl Source, at: u64, len: usize, key: &[u8]) -> Result<Ordering> {
     // A stored key is filled with zeros, and what is above another one is so when both are filled.
     let (words, rest) = key.as_chunks::<8>();
