@@ -38,7 +38,7 @@ BYTES_WAYS = {
     },
     FILE: {
         "LMDB": SYNCHRONOUS["LMDB"],
-        "redb": {"immediate": ("filling", "slow"), "batched": ("filling", "batched")},
+        "redb": {"immediate": ("filling", "committed"), "batched": ("filling", "batched")},
         "terrace": SYNCHRONOUS["terrace"]
         | {"tree-synchronous": ("tree", "committed"), "tree-batched": ("tree", "batched")},
     },
