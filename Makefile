@@ -16,15 +16,18 @@ BUILT ?= $(or $(CARGO_TARGET_DIR),target)/release
 LIBRARIES = $(DESTDIR)$(LIBDIR)
 HEADERS = $(DESTDIR)$(INCLUDEDIR)
 VERSION = $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml)
+RUST_VERSION = $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 MAJOR = $(firstword $(subst ., ,$(VERSION)))
 
-.PHONY: help demo test test-c-sanitized check build build-c install uninstall bench-live bench-osvpp bench-verdict bench-sim bench-llc bench-heap paper-awad-2016 paper-oskin-loh-2015 paper-fedorov-2016-ch2 paper-fedorov-2016-ch5 paper-kannan-2013 clean
+.PHONY: help demo test test-c-sanitized check semver build build-c install uninstall bench-live bench-osvpp bench-verdict bench-sim bench-llc bench-heap paper-awad-2016 paper-oskin-loh-2015 paper-fedorov-2016-ch2 paper-fedorov-2016-ch5 paper-kannan-2013 clean
 
 help:
 	@echo 'make demo        run a real program with a quarter of its memory, four ways, and compare'
 	@echo 'make test        run every test'
 	@echo 'make test-c-sanitized'
 	@echo '                 run those of the heap for C with sanitizers and under valgrind'
+	@echo 'make semver      compare the interface of the heap with the last release, and build it with the'
+	@echo '                 oldest Rust'
 	@echo 'make bench-live  run the suite of real programs (some 45 minutes)'
 	@echo 'make bench-osvpp run SparkBench likewise (some hours; 320 MB from PyPI)'
 	@echo 'make bench-verdict'
@@ -63,6 +66,15 @@ check:
 	$(CARGO) fmt --all --check
 	$(CARGO) fmt --manifest-path benches/heap/redb/Cargo.toml --check
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+	$(CARGO) clippy --package terrace-heap --lib --locked -- -D warnings
+	RUSTDOCFLAGS='-D warnings' $(CARGO) doc --package terrace-heap --no-deps --locked
+
+# The heap by itself: its interface beside what it was, and the oldest Rust that is said to build it.
+semver:
+	@command -v cargo-semver-checks >/dev/null || \
+		{ echo 'semver: install what compares: cargo install --locked cargo-semver-checks' >&2; exit 1; }
+	$(CARGO) semver-checks --package terrace-heap --baseline-rev $$(cat crates/heap/semver-baseline)
+	rustup run --install $(RUST_VERSION) cargo check --package terrace-heap --all-features --locked --target-dir target/oldest
 
 build:
 	@scripts/setup.sh
