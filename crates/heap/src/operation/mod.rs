@@ -172,7 +172,8 @@ impl<M: Medium> Core<M> {
     fn store_parts(&self, room: &Room, len: u64, parts: &[&[u8]]) -> Check {
         let mut sum = Checksum::new(room.offset);
         let mut at = self.store(room.offset, parts, &mut sum);
-        if at < room.offset + len {
+        // One word at most, but for an object of no bytes.
+        while at < room.offset + len {
             self.space.pool.store_words(at, &[0]);
             sum.word(padded(&[]));
             at += WORD_BYTES;
