@@ -5,6 +5,7 @@ DEMO_PACKAGES = python3 python3-numpy
 TEST_PACKAGES = qemu-user python3 pkg-config
 PAPER_PACKAGES = qemu-user python3 python3-matplotlib
 BENCH_PACKAGES = $(DEMO_PACKAGES) python3-sklearn redis-server redis-tools xz-utils coreutils
+FUZZ_SECONDS ?= 600
 PEER_PACKAGES = pkg-config libpmemobj-dev liblmdb-dev
 SPARK_PACKAGES = $(DEMO_PACKAGES) python3-venv openjdk-17-jre-headless
 
@@ -19,7 +20,7 @@ VERSION = $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml)
 RUST_VERSION = $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 MAJOR = $(firstword $(subst ., ,$(VERSION)))
 
-.PHONY: help demo test test-c-sanitized check semver build build-c install uninstall bench-live bench-osvpp bench-verdict bench-sim bench-llc bench-heap paper-awad-2016 paper-oskin-loh-2015 paper-fedorov-2016-ch2 paper-fedorov-2016-ch5 paper-kannan-2013 clean
+.PHONY: help demo test test-c-sanitized check fuzz miri tsan asan semver build build-c install uninstall bench-live bench-osvpp bench-verdict bench-sim bench-llc bench-heap paper-awad-2016 paper-oskin-loh-2015 paper-fedorov-2016-ch2 paper-fedorov-2016-ch5 paper-kannan-2013 clean
 
 help:
 	@echo 'make demo        run a real program with a quarter of its memory, four ways, and compare'
@@ -28,6 +29,8 @@ help:
 	@echo '                 run those of the heap for C with sanitizers and under valgrind'
 	@echo 'make semver      compare the interface of the heap with the last release, and build it with the'
 	@echo '                 oldest Rust'
+	@echo 'make fuzz, make miri, make tsan, make asan'
+	@echo '                 look in the persistent heap for what tests do not (ten minutes each)'
 	@echo 'make bench-live  run the suite of real programs (some 45 minutes)'
 	@echo 'make bench-osvpp run SparkBench likewise (some hours; 320 MB from PyPI)'
 	@echo 'make bench-verdict'
@@ -75,6 +78,22 @@ semver:
 		{ echo 'semver: install what compares: cargo install --locked cargo-semver-checks' >&2; exit 1; }
 	$(CARGO) semver-checks --package terrace-heap --baseline-rev $$(cat crates/heap/semver-baseline)
 	rustup run --install $(RUST_VERSION) cargo check --package terrace-heap --all-features --locked --target-dir target/oldest
+
+fuzz:
+	@scripts/setup.sh
+	scripts/fuzz.sh $(FUZZ_SECONDS)
+
+miri:
+	@scripts/setup.sh
+	scripts/miri.sh
+
+tsan:
+	@scripts/setup.sh
+	scripts/sanitize.sh thread
+
+asan:
+	@scripts/setup.sh
+	scripts/sanitize.sh address
 
 build:
 	@scripts/setup.sh

@@ -42,8 +42,8 @@ use crate::error::{Error, Result};
 pub use images::Images;
 use memory::Memory;
 
-/// Address space of a pool.
-const RESERVED_BYTES: u64 = 1 << 30;
+/// Address space of a pool; under Miri as much as there is.
+const RESERVED_BYTES: u64 = if cfg!(miri) { 16 << 20 } else { 1 << 30 };
 
 /// What a crash keeps or loses by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,8 +8,8 @@ use std::os::fd::RawFd;
 
 use super::{HUGE_BYTES, PAGE_BYTES};
 
-/// There is no more address space than a simulated memory takes.
-const MAX_BYTES: u64 = 1 << 30;
+/// Miri has memory behind every byte that was reserved.
+const MAX_BYTES: u64 = 16 << 20;
 
 /// A range of addresses that nothing else uses, until it is dropped.
 pub(crate) struct Reservation {

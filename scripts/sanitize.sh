@@ -1,0 +1,28 @@
+#!/bin/sh
+# Runs tests of the heap under a sanitizer, the standard library built with it: `thread` those in which
+# threads meet, `address` those that do not try crashes by the thousand.
+#
+# ThreadSanitizer does not see what assembler does: lines that are flushed, and copies past the caches,
+# which nobody reads before they are fenced.
+set -eu
+cd "$(dirname "$0")/.."
+scripts/nightly.sh rust-src || exit 0
+sanitizer=$1
+export RUSTFLAGS="-Zsanitizer=$sanitizer" CARGO_TARGET_DIR="target/$sanitizer"
+
+sanitized() {
+    package=$1
+    shift
+    rustup run nightly cargo test --locked -Zbuild-std --target "$(uname -m)-unknown-linux-gnu" \
+        -p "$package" "$@"
+}
+
+case $sanitizer in
+thread)
+    sanitized terrace-heap --lib --test threads --test interleavings -- --test-threads 2
+    ;;
+address)
+    sanitized terrace-heap --lib --test threads --test interleavings --test objects
+    sanitized terrace-heap-c --test fuzz
+    ;;
+esac
