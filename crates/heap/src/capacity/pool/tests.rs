@@ -157,6 +157,7 @@ fn alignment_is_kept_or_refused() {
     #[repr(align(8192))]
     struct TooMuch;
     let heap = Heap::anonymous(1 << 20).unwrap();
+    let mut kept = Vec::new();
     for round in 0..5 {
         let (page, line) = (
             heap.capacity_box(Page(round)),
@@ -165,7 +166,7 @@ fn alignment_is_kept_or_refused() {
         let (page, line) = (page.unwrap(), line.unwrap());
         assert!((&raw const *page).addr().is_multiple_of(4096) && page.0 == round);
         assert!((&raw const *line).addr().is_multiple_of(64) && line.0 == round);
-        std::mem::forget((page, line));
+        kept.push((page, line));
     }
     let refused = heap.capacity_box(TooMuch).err().expect("it is refused");
     assert_eq!(refused.cause(), Cause::Usage);
