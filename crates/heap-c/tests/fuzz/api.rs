@@ -1,10 +1,16 @@
 //! The functions of the API, each with arguments of any kind.
 
-use crate::calls::{Program, heap_bytes, hint, len, number, size, status, string};
+use crate::calls::{Program, heap_bytes, hint, len, number, size, status, string, work};
+use crate::cursor::*;
+use crate::error::nvm_error_status;
 use crate::handle::*;
+use crate::hash::*;
 use crate::input::Input;
 use crate::memory::*;
+use crate::queue::*;
+use crate::statistics::*;
 use crate::transaction::*;
+use crate::tree::*;
 
 /// `nvm_heap *`.
 pub type Heap = *mut Handle;
@@ -53,5 +59,71 @@ pub const API: &[Call] = unsafe {
         },
         |c, i| status(nvm_get(c.heap(i), c.pointer(i), c.bytes(i), len(i))),
         |c, i| status(nvm_persist(c.heap(i), c.pointer(i), size(i))),
+        |c, i| status(nvm_transaction(c.heap(i), Some(work), c.pointer(i))),
+        |c, i| status(nvm_transaction(c.heap(i), None, c.pointer(i))),
+        |_, _| number(nvm_error_status()),
+        |c, i| status(nvm_statistics(c.heap(i), c.bytes(i).cast(), len(i))),
+        |c, i| c.keep_handle(nvm_hash_open(c.heap(i), c.name(i))),
+        |c, i| status(nvm_hash_close(c.handle(i))),
+        |c, i| {
+            status(nvm_hash_put(
+                c.handle(i),
+                c.bytes(i),
+                len(i),
+                c.bytes(i),
+                len(i),
+            ))
+        },
+        |c, i| {
+            status(nvm_hash_get(
+                c.handle(i),
+                c.bytes(i),
+                len(i),
+                c.bytes(i),
+                len(i),
+                c.told(i),
+            ))
+        },
+        |c, i| status(nvm_hash_remove(c.handle(i), c.bytes(i), len(i))),
+        |c, i| status(nvm_hash_count(c.handle(i), c.count(i))),
+        |c, i| c.keep_handle(nvm_tree_open(c.heap(i), c.name(i))),
+        |c, i| status(nvm_tree_close(c.handle(i))),
+        |c, i| {
+            status(nvm_tree_put(
+                c.handle(i),
+                c.bytes(i),
+                len(i),
+                c.bytes(i),
+                len(i),
+            ))
+        },
+        |c, i| {
+            status(nvm_tree_get(
+                c.handle(i),
+                c.bytes(i),
+                len(i),
+                c.bytes(i),
+                len(i),
+                c.told(i),
+            ))
+        },
+        |c, i| status(nvm_tree_remove(c.handle(i), c.bytes(i), len(i))),
+        |c, i| status(nvm_tree_count(c.handle(i), c.count(i))),
+        |c, i| c.keep_handle(nvm_queue_open(c.heap(i), c.name(i))),
+        |c, i| status(nvm_queue_close(c.handle(i))),
+        |c, i| status(nvm_queue_push(c.handle(i), c.bytes(i), len(i))),
+        |c, i| status(nvm_queue_pop(c.handle(i), c.bytes(i), len(i), c.told(i))),
+        |c, i| status(nvm_queue_front(c.handle(i), c.bytes(i), len(i), c.told(i))),
+        |c, i| status(nvm_queue_count(c.handle(i), c.count(i))),
+        |c, i| c.keep_handle(nvm_cursor_open(c.handle(i))),
+        |c, i| status(nvm_cursor_close(c.handle(i))),
+        |c, i| status(nvm_cursor_first(c.handle(i))),
+        |c, i| status(nvm_cursor_last(c.handle(i))),
+        |c, i| status(nvm_cursor_next(c.handle(i))),
+        |c, i| status(nvm_cursor_prev(c.handle(i))),
+        |c, i| status(nvm_cursor_seek(c.handle(i), c.bytes(i), len(i))),
+        |c, i| status(nvm_cursor_prefix(c.handle(i), c.bytes(i), len(i))),
+        |c, i| status(nvm_cursor_key(c.handle(i), c.bytes(i), len(i), c.told(i))),
+        |c, i| status(nvm_cursor_value(c.handle(i), c.bytes(i), len(i), c.told(i))),
     ]
 };

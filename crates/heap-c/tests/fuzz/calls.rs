@@ -12,14 +12,14 @@ use crate::api::{API, Heap};
 use crate::error::nvm_error;
 use crate::handle::{nvm_anonymous, nvm_close};
 use crate::input::Input;
-use crate::transaction::nvm_abort;
+use crate::transaction::{nvm_abort, nvm_begin};
 
 /// The most calls of an input.
 const CALLS: usize = 300;
 /// Bytes that are handed over, and that are filled.
 const BUFFER_BYTES: usize = 4096;
 /// The last of `enum nvm_status`.
-const LAST_STATUS: c_int = 6;
+const LAST_STATUS: c_int = 8;
 /// What `NVM_PANIC` comes with; functions that return a pointer or a number say it no other way.
 const PANIC: &str = "panicked";
 
@@ -28,9 +28,12 @@ pub struct Program {
     _folder: TempDir,
     heaps: Vec<Heap>,
     pointers: Vec<*mut c_void>,
+    /// Of containers and cursors.
+    handles: Vec<*mut c_void>,
     names: Vec<CString>,
     paths: Vec<CString>,
     buffer: Vec<u64>,
+    told: usize,
 }
 
 /// Carries out what the input says.
@@ -74,8 +77,10 @@ impl Program {
             _folder: folder,
             heaps: vec![nvm_anonymous(1 << 20)],
             pointers: vec![ptr::null_mut()],
+            handles: vec![ptr::null_mut()],
             names: names.map(|name| CString::new(name).unwrap()).to_vec(),
             buffer: vec![0; BUFFER_BYTES / 8],
+            told: 0,
         }
     }
 
@@ -93,6 +98,18 @@ impl Program {
     pub fn keep_heap(&mut self, heap: Heap) {
         if !heap.is_null() {
             self.heaps.push(heap);
+        }
+    }
+
+    /// What stands for a container or a cursor, of whichever kind, that is open or was closed.
+    pub fn handle<T>(&self, input: &mut Input) -> *mut T {
+        let count = self.handles.len();
+        self.handles[count - 1 - usize::from(input.byte()) % count.min(8)].cast()
+    }
+
+    pub fn keep_handle<T>(&mut self, handle: *mut T) {
+        if !handle.is_null() {
+            self.handles.push(handle.cast());
         }
     }
 
@@ -140,8 +157,24 @@ impl Program {
     pub fn bytes(&mut self, input: &mut Input) -> *mut c_void {
         match input.byte() {
             255 => ptr::null_mut(),
-            _ => self.buffer.as_mut_ptr().cast(),
+            first => {
+                self.buffer[0] = first.into();
+                self.buffer.as_mut_ptr().cast()
+            }
         }
+    }
+
+    /// Where a length is told, or null.
+    pub fn told(&mut self, input: &mut Input) -> *mut usize {
+        match input.byte() {
+            255 => ptr::null_mut(),
+            _ => &raw mut self.told,
+        }
+    }
+
+    /// Where a count is told, or null.
+    pub fn count(&mut self, input: &mut Input) -> *mut u64 {
+        self.told(input).cast()
     }
 }
 
@@ -175,6 +208,15 @@ pub fn heap_bytes(input: &mut Input) -> u64 {
         bytes @ 200..=65_536 => bytes,
         bytes => bytes | 1 << 62,
     }
+}
+
+/// What a transaction does: changes nothing, or leaves one of its own under way, and says how it went.
+pub extern "C" fn work(heap: Heap, argument: *mut c_void) -> c_int {
+    let number = argument.addr();
+    if number % 3 == 1 {
+        nvm_begin(heap);
+    }
+    (number % 4) as c_int
 }
 
 /// A hint, or none.
