@@ -16,6 +16,7 @@ use terrace_heap::medium::simulated::{Granule, Simulated};
 use terrace_heap::{AllocatorKind, Medium, Options, use_lane};
 
 use crate::common::{Memory, TestHeap, create, open, used};
+pub use crate::oracle::random;
 
 /// The heap under test.
 pub type SimulatedHeap = TestHeap;
@@ -35,6 +36,13 @@ pub trait Subject: Sized {
     fn open(heap: &SimulatedHeap, memory: &Memory) -> Self;
     /// Carries out an operation.
     fn apply(&mut self, op: &Self::Op);
+    /// Same, where there may be no room: says whether it was carried out.
+    fn attempt(&mut self, op: &Self::Op) -> bool {
+        self.apply(op);
+        true
+    }
+    /// Works a little on what a crash has left, which is in this state.
+    fn go_on(&mut self, _state: Self::State) {}
     /// All that can be seen.
     fn state(&self) -> Self::State;
     /// The offset of each object as often as it is reached.
@@ -125,7 +133,9 @@ pub fn run_in_smallest<S: Subject + 'static>(ops: &[(usize, S::Op)], effort: Eff
     run_in::<S>(ops, GEOMETRIES[0], effort)
 }
 
-fn run_in<S: Subject + 'static>(
+/// As [`run`], with chunks of so many bytes and so many lanes; the pool has as many chunks as one of the
+/// effort's bytes has in the first geometry.
+pub fn run_in<S: Subject + 'static>(
     ops: &[(usize, S::Op)],
     (chunk, lanes): (u64, u16),
     effort: Effort,
@@ -168,7 +178,9 @@ fn run_in<S: Subject + 'static>(
             context.under_way = format!("operation {i} in lane {lane}, {op:?}");
         }
         use_lane(*lane);
-        subject.apply(op);
+        if !subject.attempt(op) {
+            state = context.lock().unwrap().allowed.swap_remove(0);
+        }
         assert_eq!(subject.state(), state, "{op:?} without a crash");
         let mut context = context.lock().unwrap();
         context.allowed = vec![state.clone()];
@@ -242,28 +254,26 @@ fn check<S: Subject>(image: &Arc<Simulated>, context: &Context<S>, and: &str) {
         assert_eq!(found, [], "{when}");
     }
     let heap = open(Arc::clone(image)).unwrap_or_else(|e| panic!("{when}: {e}"));
-    let subject = S::open(&heap, image);
+    let mut subject = S::open(&heap, image);
     let state = subject.state();
     assert!(
         context.allowed.contains(&state),
         "{when}: {state:?} is none of {:?}",
         context.allowed
     );
+    check_objects(&heap, &subject, &when);
+    // What it does now is no recovery any more.
+    image.at_fence(|_| {});
+    subject.go_on(state);
+    check_objects(&heap, &subject, &when);
+}
+
+fn check_objects<S: Subject>(heap: &SimulatedHeap, subject: &S, when: &str) {
     let mut reached = subject.objects();
     reached.sort_unstable();
     assert_eq!(
         reached,
-        used(&heap),
+        used(heap),
         "{when}: what is reached is not what is used"
     );
-}
-
-/// Numbers below the bound that each call names, the same ones for the same seed.
-pub fn random(mut seed: u64) -> impl FnMut(u64) -> u64 {
-    move |bound| {
-        seed = seed
-            .wrapping_mul(6364136223846793005)
-            .wrapping_add(1442695040888963407);
-        (seed >> 33) % bound
-    }
 }

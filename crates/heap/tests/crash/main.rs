@@ -3,12 +3,17 @@
 mod btree_map;
 #[path = "../common/mod.rs"]
 mod common;
+mod concurrent;
 mod direct;
 mod harness;
 mod hash_map;
 mod hash_map_lanes;
+mod histories;
 mod journal;
+mod mixes;
 mod objects;
+#[path = "../oracle/mod.rs"]
+mod oracle;
 mod queue;
 mod reuse;
 mod sized;
