@@ -167,7 +167,7 @@ pub fn work<M: Medium>(
     let mut worker = Worker {
         registers: Registers::open(heap)?,
         thread: thread as u64 + 1,
-        values: seed << 12,
+        values: seed << 18,
         say,
     };
     let mut next = random(seed << 8 | thread as u64);

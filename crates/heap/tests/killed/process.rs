@@ -1,0 +1,114 @@
+//! A process of its own, which does what its role says and writes lines of what it has done.
+//!
+//! It is this program once more, with one test that plays the role.
+
+use std::env;
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
+use std::thread::{self, JoinHandle};
+
+use crate::{copied, created, fork, work};
+
+/// What the process is told.
+const ROLE: &str = "TERRACE_ROLE";
+const POOL: &str = "TERRACE_POOL";
+
+/// A process that is told what to do by its role, and stops if it is told by [`Process::stop`].
+pub struct Process {
+    child: Child,
+    stdin: Option<ChildStdin>,
+    lines: Option<JoinHandle<Vec<String>>>,
+}
+
+/// Not a test: what the processes do that are started here.
+#[test]
+fn play() {
+    let (Ok(role), Ok(pool)) = (env::var(ROLE), env::var(POOL)) else {
+        return;
+    };
+    let pool = PathBuf::from(pool);
+    let words: Vec<&str> = role.split(' ').collect();
+    match words[..] {
+        ["mix", seed] => work::mix(&pool, seed.parse().unwrap()),
+        ["threads", count, seed] => {
+            work::threads(&pool, count.parse().unwrap(), seed.parse().unwrap());
+        }
+        ["fork", end] => fork::fork(&pool, end),
+        ["create"] => created::create(&pool),
+        ["store"] => copied::store(&pool),
+        _ => panic!("nobody plays {role:?}"),
+    }
+}
+
+/// Says one line, in one write, so that it is there wholly or not at all.
+pub fn say(line: &str) {
+    let mut out = std::io::stderr();
+    // Nobody may listen any more.
+    let _ = out.write_all(format!("{line}\n").as_bytes());
+}
+
+/// Waits until it is told to go on: until its standard input ends.
+pub fn wait_until_told() {
+    let _ = std::io::read_to_string(std::io::stdin());
+}
+
+impl Process {
+    /// Starts a process that works on a pool, and waits until it has said its first line.
+    ///
+    /// # Panics
+    ///
+    /// If that is not `first`.
+    pub fn start(role: &str, pool: &Path, first: &str) -> Self {
+        let mut command = Command::new(env::current_exe().unwrap());
+        command.args(["--exact", "process::play", "--nocapture"]);
+        command.env(ROLE, role).env(POOL, pool);
+        command.stdin(Stdio::piped()).stdout(Stdio::null());
+        let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
+        let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+        let said = lines.next().expect("the process says a line").unwrap();
+        if said != first {
+            let more: Vec<_> = lines.map_while(Result::ok).collect();
+            panic!("{role}: {said}\n{}", more.join("\n"));
+        }
+        // It would stand still if nobody read.
+        let lines = thread::spawn(|| lines.map_while(Result::ok).collect());
+        Self {
+            stdin: child.stdin.take(),
+            child,
+            lines: Some(lines),
+        }
+    }
+
+    /// Has it go on where it waits.
+    pub fn tell(&mut self) {
+        self.stdin = None;
+    }
+
+    /// Kills it; says by which signal it ended, and all that it has said after the first line.
+    pub fn kill(mut self) -> (Option<i32>, Vec<String>) {
+        self.child.kill().unwrap();
+        let signal = self.child.wait().unwrap().signal();
+        (signal, self.said())
+    }
+
+    /// Waits for its end; says how that came, and all that it has said.
+    pub fn end(mut self) -> (ExitStatus, Vec<String>) {
+        self.tell();
+        let status = self.child.wait().unwrap();
+        (status, self.said())
+    }
+
+    fn said(&mut self) -> Vec<String> {
+        self.lines.take().unwrap().join().unwrap()
+    }
+}
+
+impl Drop for Process {
+    /// Of a test that fails nothing goes on.
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
