@@ -6,6 +6,7 @@ TEST_PACKAGES = qemu-user python3 pkg-config
 PAPER_PACKAGES = qemu-user python3 python3-matplotlib
 BENCH_PACKAGES = $(DEMO_PACKAGES) python3-sklearn redis-server redis-tools xz-utils coreutils
 FUZZ_SECONDS ?= 600
+POWER_PACKAGES = e2fsprogs xfsprogs
 PEER_PACKAGES = pkg-config libpmemobj-dev liblmdb-dev
 SPARK_PACKAGES = $(DEMO_PACKAGES) python3-venv openjdk-17-jre-headless
 
@@ -20,7 +21,7 @@ VERSION = $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml)
 RUST_VERSION = $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 MAJOR = $(firstword $(subst ., ,$(VERSION)))
 
-.PHONY: help demo test test-c-sanitized check fuzz miri tsan asan semver build build-c install uninstall bench-live bench-osvpp bench-verdict bench-sim bench-llc bench-heap paper-awad-2016 paper-oskin-loh-2015 paper-fedorov-2016-ch2 paper-fedorov-2016-ch5 paper-kannan-2013 clean
+.PHONY: help demo test test-c-sanitized test-power-cuts check fuzz miri tsan asan semver build build-c install uninstall bench-live bench-osvpp bench-verdict bench-sim bench-llc bench-heap paper-awad-2016 paper-oskin-loh-2015 paper-fedorov-2016-ch2 paper-fedorov-2016-ch5 paper-kannan-2013 clean
 
 help:
 	@echo 'make demo        run a real program with a quarter of its memory, four ways, and compare'
@@ -31,6 +32,8 @@ help:
 	@echo '                 oldest Rust'
 	@echo 'make fuzz, make miri, make tsan, make asan'
 	@echo '                 look in the persistent heap for what tests do not (ten minutes each)'
+	@echo 'make test-power-cuts'
+	@echo '                 cut the power under the persistent heap some hundreds of times (root)'
 	@echo 'make bench-live  run the suite of real programs (some 45 minutes)'
 	@echo 'make bench-osvpp run SparkBench likewise (some hours; 320 MB from PyPI)'
 	@echo 'make bench-verdict'
@@ -63,6 +66,11 @@ test: check
 test-c-sanitized:
 	@scripts/setup.sh
 	scripts/test-c-sanitized.sh
+
+# A file system that cannot be had is left out, and named.
+test-power-cuts:
+	@for package in $(POWER_PACKAGES); do scripts/setup.sh $$package || true; done
+	TERRACE_CUTS=$${TERRACE_CUTS:-100} $(CARGO) test --locked -p terrace-heap --test killed power
 
 check:
 	@scripts/setup.sh

@@ -21,7 +21,8 @@ const POOL: u64 = 4 << 20;
 /// something, which must happen after both.
 fn between(
     heap: &Heap,
-    parts: [&dyn Fn(&Transaction<Mapped>) -> Result<()>; 2],
+    first: impl Fn(&Transaction<Mapped>) -> Result<()>,
+    second: impl Fn(&Transaction<Mapped>) -> Result<()>,
     other: impl FnOnce() + Send,
 ) {
     let (start, started) = mpsc::channel();
@@ -33,10 +34,10 @@ fn between(
             done.send(()).unwrap();
         });
         let both = heap.transaction(|tx| {
-            heap.transaction(parts[0])?;
+            heap.transaction(&first)?;
             start.send(()).unwrap();
             assert!(finished.recv_timeout(PATIENCE).is_err(), "nobody held it");
-            parts[1](tx)
+            second(tx)
         });
         both.unwrap();
         finished.recv().unwrap();
@@ -53,14 +54,14 @@ fn a_nested_transaction_keeps_its_locks_until_the_outer_commit() {
 
     let first = |tx: &Transaction<_>| tx.open(&map)?.insert(&1, &1).map(drop);
     let second = |tx: &Transaction<_>| tx.open(&map)?.insert(&1, &2).map(drop);
-    between(&heap, [&first, &second], || {
+    between(&heap, first, second, || {
         assert_eq!(map.insert(&1, &100), Ok(Some(2)));
     });
     assert_eq!(map.get(&1), Ok(Some(100)));
 
     let first = |tx: &Transaction<_>| tx.open(&tree)?.insert(&1, &1).map(drop);
     let second = |tx: &Transaction<_>| tx.open(&tree)?.insert(&2, &2).map(drop);
-    between(&heap, [&first, &second], || {
+    between(&heap, first, second, || {
         assert_eq!(tree.insert(&3, &100), Ok(None));
     });
     let all: Vec<_> = tree.iter().collect::<Result<_>>().unwrap();
@@ -68,7 +69,7 @@ fn a_nested_transaction_keeps_its_locks_until_the_outer_commit() {
 
     let first = |tx: &Transaction<_>| tx.open(&queue)?.push(&1);
     let second = |tx: &Transaction<_>| tx.open(&queue)?.push(&2);
-    between(&heap, [&first, &second], || queue.push(&100).unwrap());
+    between(&heap, first, second, || queue.push(&100).unwrap());
     assert_eq!(
         queue.iter().collect::<Result<Vec<_>>>().unwrap(),
         [1, 2, 100]
@@ -76,7 +77,7 @@ fn a_nested_transaction_keeps_its_locks_until_the_outer_commit() {
 
     let first = |tx: &Transaction<_>| tx.open(&vector)?.push(&1);
     let second = |tx: &Transaction<_>| tx.open(&vector)?.push(&2);
-    between(&heap, [&first, &second], || vector.push(&100).unwrap());
+    between(&heap, first, second, || vector.push(&100).unwrap());
     assert_eq!(
         vector.iter().collect::<Result<Vec<_>>>().unwrap(),
         [1, 2, 100]
