@@ -366,3 +366,33 @@ thread_local! {
 pub fn use_lane(number: usize) {
     LANE.with(|lane| lane.set(Some(number)));
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+    use std::thread;
+    use std::time::Duration;
+
+    use super::*;
+
+    /// How long the other thread is given to do what it must not.
+    const PATIENCE: Duration = Duration::from_millis(50);
+
+    #[test]
+    fn nobody_passes_by_a_lane_that_is_held() {
+        let lanes = Lanes::new([0; 2]);
+        use_lane(1);
+        let held = lanes.hold();
+        let (passed, heard) = mpsc::channel();
+        thread::scope(|scope| {
+            let lanes = &lanes;
+            scope.spawn(move || {
+                lanes.pass_by();
+                passed.send(()).unwrap();
+            });
+            assert!(heard.recv_timeout(PATIENCE).is_err());
+            drop(held);
+            heard.recv().unwrap();
+        });
+    }
+}

@@ -71,6 +71,7 @@ fn run(kind: Kind, seed: u64) {
             });
         }
     });
+    pool.at_fence(|_| {});
     let log = log.lock().unwrap();
     let registers = Registers::open(&heap).unwrap();
     let left = registers.state().unwrap();

@@ -38,11 +38,13 @@ pub fn fork(pool: &Path, end: &str) {
 /// A child ends while its parent works on.
 fn end_child(pool: &Path, heap: Heap, map: Map, end: impl FnOnce(Heap, Map)) {
     let before = fs::read(pool).unwrap();
+    let mut both = Some((heap, map));
     let child = start_child(|| {
-        let (heap, map) = (heap.clone(), map.clone());
+        let (heap, map) = both.take().unwrap();
         expect_refused(&heap, &map);
         end(heap, map);
     });
+    let (_heap, map) = both.take().unwrap();
     wait_for(child);
     assert!(
         fs::read(pool).unwrap() == before,
@@ -51,11 +53,11 @@ fn end_child(pool: &Path, heap: Heap, map: Map, end: impl FnOnce(Heap, Map)) {
     say(FIRST);
     for key in BEFORE.. {
         if map.insert(&key, &key).is_err() {
-            thread::park();
+            // The device is gone.
+            return wait_until_told();
         }
         say(&key.to_string());
     }
-    drop(heap);
 }
 
 /// A child that is there longer than its parent's heap. Another program has the pool meanwhile.

@@ -15,7 +15,7 @@ use crate::{copied, created, fork, work};
 const ROLE: &str = "TERRACE_ROLE";
 const POOL: &str = "TERRACE_POOL";
 
-/// A process that is told what to do by its role, and stops if it is told by [`Process::stop`].
+/// A process that plays a role.
 pub struct Process {
     child: Child,
     stdin: Option<ChildStdin>,
@@ -42,14 +42,16 @@ fn play() {
     }
 }
 
-/// Says one line, in one write, so that it is there wholly or not at all.
+/// Says one line, in one write, so that it is there wholly or not at all. A process to which nobody
+/// listens any more ends.
 pub fn say(line: &str) {
     let mut out = std::io::stderr();
-    // Nobody may listen any more.
-    let _ = out.write_all(format!("{line}\n").as_bytes());
+    if out.write_all(format!("{line}\n").as_bytes()).is_err() {
+        std::process::exit(1);
+    }
 }
 
-/// Waits until it is told to go on: until its standard input ends.
+/// Waits until it is told to go on, or is alone: until its standard input ends.
 pub fn wait_until_told() {
     let _ = std::io::read_to_string(std::io::stdin());
 }

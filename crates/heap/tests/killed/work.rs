@@ -10,7 +10,7 @@ use crate::oracle::containers::Containers;
 use crate::oracle::history::{Entry, Event, History, Log, State};
 use crate::oracle::mix::{Habits, Model, program};
 use crate::oracle::registers::{self, Registers};
-use crate::process::{Process, say};
+use crate::process::{Process, say, wait_until_told};
 
 /// What each process says first.
 pub const FIRST: &str = "at work";
@@ -75,9 +75,7 @@ pub fn threads(pool: &Path, count: usize, seed: u64) {
 /// The device is gone: nothing more is acknowledged until the process is killed.
 fn lost(error: &terrace_heap::Error) {
     assert_eq!(error.cause(), Cause::System, "{error}");
-    loop {
-        thread::park();
-    }
+    wait_until_told();
 }
 
 /// An event as one line: the thread, what happened, and entries that were seen and are set.
