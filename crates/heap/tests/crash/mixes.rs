@@ -4,6 +4,8 @@
 //! `TERRACE_MIXES` says how many programs there are of each kind (1 unless told).
 
 use std::env;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
 
 use terrace_heap::medium::simulated::Granule;
 
@@ -16,8 +18,11 @@ use crate::oracle::mix::{Habits, Model, Op, program};
 const OPS: usize = 40;
 /// Bytes of a chunk, and chunks: a pool that is soon full, and a roomy one.
 const CHUNKS: [u64; 3] = [4 << 10, 16 << 10, 64 << 10];
-const POOLS: [u64; 2] = [30, 100];
+const POOLS: [u64; 2] = [34, 100];
 const LANES: [u16; 3] = [1, 2, 4];
+
+/// Operations for which there was no room.
+static REFUSED: AtomicU64 = AtomicU64::new(0);
 
 impl Subject for Containers<Memory> {
     type Op = Op;
@@ -32,7 +37,9 @@ impl Subject for Containers<Memory> {
     }
 
     fn attempt(&mut self, op: &Op) -> bool {
-        Containers::apply(self, op).unwrap()
+        let done = Containers::apply(self, op).unwrap();
+        REFUSED.fetch_add(u64::from(op.happens() && !done), Relaxed);
+        done
     }
 
     fn go_on(&mut self, mut state: Model) {
@@ -101,7 +108,8 @@ fn mixes(effort: Effort, images: impl Fn(u64) -> u64) {
                     seed,
                     ..effort
                 };
-                run(seed, (chunk, lanes), effort, chunk / 2 * (1 + seed % 3));
+                let longest = if pool == POOLS[0] { 8 } else { 1 };
+                run(seed, (chunk, lanes), effort, longest * chunk);
             }
         }
     }
@@ -111,6 +119,7 @@ fn mixes(effort: Effort, images: impl Fn(u64) -> u64) {
 fn crashes_of_programs_over_all_containers() {
     let images = |chunk| if chunk == CHUNKS[0] { 6 } else { 3 };
     mixes(Effort::default(), images);
+    assert!(REFUSED.load(Relaxed) > 0, "no pool was full");
 }
 
 #[test]
