@@ -20,7 +20,7 @@ use crate::allocator::{Cache, Space};
 use crate::error::Result;
 use crate::layout::chunk::Use;
 use crate::layout::record::RECORD_BYTES;
-use crate::lock::lock;
+use crate::lock::{lock, try_lock};
 use crate::medium::{LINE_BYTES, Medium, WORD_BYTES};
 
 use changes::Changes;
@@ -96,10 +96,9 @@ impl Lanes {
     pub fn hold(&self) -> Held<'_> {
         let (thread, own) = this_thread();
         let own = own % self.lanes.len();
-        let state = self.lanes[own].state.try_lock();
-        let (index, state) = match state {
-            Ok(state) => (own, state),
-            Err(_) => self.hold_any(own),
+        let (index, state) = match try_lock(&self.lanes[own].state) {
+            Some(state) => (own, state),
+            None => self.hold_any(own),
         };
         if index >= self.used.load(Ordering::Relaxed) {
             // Before anything is looked up under it: `pass_by` must not miss it.
@@ -119,7 +118,7 @@ impl Lanes {
     fn hold_any(&self, own: usize) -> (usize, MutexGuard<'_, State>) {
         let others = (1..self.lanes.len()).map(|i| (own + i) % self.lanes.len());
         for index in others {
-            if let Ok(state) = self.lanes[index].state.try_lock() {
+            if let Some(state) = try_lock(&self.lanes[index].state) {
                 return (index, state);
             }
         }
@@ -377,6 +376,21 @@ mod tests {
 
     /// How long the other thread is given to do what it must not.
     const PATIENCE: Duration = Duration::from_millis(50);
+
+    /// Once, who held its lane next waited for itself for ever.
+    #[test]
+    fn a_lane_is_held_again_after_a_panic() {
+        let lanes = Lanes::new([0]);
+        let panicked = thread::scope(|scope| {
+            let panics = scope.spawn(|| {
+                let _held = lanes.hold();
+                panic!("on purpose");
+            });
+            panics.join()
+        });
+        assert!(panicked.is_err());
+        assert_eq!(lanes.hold().index, 0);
+    }
 
     #[test]
     fn nobody_passes_by_a_lane_that_is_held() {
