@@ -11,7 +11,6 @@ use terrace_heap::medium::simulated::{Granule, Images, Simulated};
 use terrace_heap::{Options, check, use_lane};
 
 use crate::common::{Memory, create, open, used};
-use crate::harness::random;
 use crate::oracle::history::{History, Log, State};
 use crate::oracle::registers::{Registers, work};
 
@@ -80,7 +79,7 @@ fn run(kind: Kind, seed: u64) {
         "{kind:?}, seed {seed}, without a crash: {log:?} does not explain {left:?}"
     );
     let crashes = std::mem::take(&mut *crashes.lock().unwrap());
-    assert!(crashes.len() > 5);
+    assert!(!crashes.is_empty());
     for crash in crashes {
         crash.look(&log, &initial, &format!("{kind:?}, seed {seed}"));
     }
@@ -93,9 +92,10 @@ fn interrupt(
     crashes: &Arc<Mutex<Vec<Crash>>>,
 ) -> impl FnMut(&Simulated) + Send + use<> {
     let (log, crashes) = (Arc::clone(log), Arc::clone(crashes));
-    let mut next = random(seed);
+    let mut fences = seed;
     move |pool| {
-        if next(FENCES) == 0 {
+        fences += 1;
+        if fences.is_multiple_of(FENCES) {
             let now = || log.lock().unwrap().len();
             let before = now();
             let images = pool.crash_images(IMAGES, seed);
