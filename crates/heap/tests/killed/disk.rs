@@ -120,10 +120,14 @@ impl Disk {
         check(unsafe { libc::ioctl(root.as_raw_fd(), SHUTDOWN, &raw const flags) }).unwrap();
     }
 
-    /// Brings it back as it is on its device. Nobody uses it.
+    /// Brings it back as it is on its device. Nobody uses it, but a process that another thread has
+    /// just started may have its files open for a moment.
     pub fn come_back(&self) {
         // SAFETY: a string that ends with a zero.
-        check(unsafe { libc::umount(FOLDER.as_ptr()) }).unwrap();
+        while let Err(error) = check(unsafe { libc::umount(FOLDER.as_ptr()) }) {
+            assert_eq!(error.kind(), io::ErrorKind::ResourceBusy, "{error}");
+            thread::yield_now();
+        }
         self.mount().unwrap();
     }
 }
