@@ -173,6 +173,9 @@ fn what_failed_has_changed_nothing() {
     let log = [(0, set(1, 1)), (0, Failed)];
     expect(&log, &[], true);
     expect(&log, &[(1, 1)], false);
+    let before_it_began = [(0, set(1, 1)), (0, ended(&[])), (0, Failed)];
+    expect(&before_it_began, &[(1, 1)], true);
+    expect(&before_it_began, &[], false);
 }
 
 /// The crash was between the moment that is certain and the end of the log.

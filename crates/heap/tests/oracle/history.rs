@@ -74,7 +74,11 @@ impl History {
             });
             return;
         }
-        let last = operations.last_mut().expect("what ends has begun");
+        // What fails before it has said what it means has done nothing.
+        let Some(last) = operations.last_mut().filter(|last| last.ended.is_none()) else {
+            assert_eq!(*event, Event::Failed, "what ends has begun");
+            return;
+        };
         match event {
             Event::Ended { seen } => last.seen.extend(seen),
             _ => last.sets.clear(),
