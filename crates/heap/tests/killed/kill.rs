@@ -23,7 +23,7 @@ fn chain(folder: &tempfile::TempDir, mode: Mode, options: &Options, threads: usi
         thread::sleep(Duration::from_micros(next(MICROSECONDS)));
         let (signal, said) = process.kill();
         assert_eq!(signal, Some(libc::SIGKILL), "{said:?}");
-        victim.look(seed, &said);
+        victim.look(seed, &said, said.len());
     }
 }
 

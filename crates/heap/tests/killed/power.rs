@@ -24,10 +24,14 @@ fn cuts() -> u64 {
     env::var("TERRACE_CUTS").map_or(3, |cuts| cuts.parse().unwrap())
 }
 
-/// Cuts the power under a process at any moment; says what it has said.
-fn cut(disk: &Disk, process: Process, number: u64) -> Vec<String> {
+/// Cuts the power under a process at any moment; says what it has said, and how many lines of it before.
+/// What a file system acknowledges while it is being shut down it may have lost (the kernel takes what waits
+/// for the log out of it, and what waits for that has nothing more to wait for); where the power is cut
+/// nobody hears of it.
+fn cut(disk: &Disk, process: Process, number: u64) -> (Vec<String>, usize) {
     let mut next = random(number);
     thread::sleep(Duration::from_micros(next(MICROSECONDS)));
+    let before = process.lines();
     disk.cut([Cut::LogFlushed, Cut::LogLost][number as usize % 2]);
     let (signal, said) = process.kill();
     // A page that can be read no more ends it with the latter.
@@ -36,7 +40,7 @@ fn cut(disk: &Disk, process: Process, number: u64) -> Vec<String> {
         "{said:?}"
     );
     disk.come_back();
-    said
+    (said, before)
 }
 
 fn chain(disk: &Disk, threads: usize) {
@@ -45,7 +49,8 @@ fn chain(disk: &Disk, threads: usize) {
     let mut victim = Victim::create(&pool, Mode::Detected, &options, threads);
     for number in 1..=cuts() {
         let process = victim.start(number);
-        victim.look(number, &cut(disk, process, number));
+        let (said, certain) = cut(disk, process, number);
+        victim.look(number, &said, certain);
     }
 }
 
@@ -68,7 +73,8 @@ fn what_a_parent_has_acknowledged_is_there_after_a_power_cut() {
             let pool = disk.folder().join(format!("pool{number}"));
             fork::create(&pool, Mode::Detected);
             let process = Process::start(&format!("fork {end}"), &pool, FIRST);
-            fork::look(&pool, &cut(disk, process, number));
+            let (said, certain) = cut(disk, process, number);
+            fork::look(&pool, certain..=said.len());
         }
     });
 }

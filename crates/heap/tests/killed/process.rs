@@ -4,9 +4,11 @@
 
 use std::env;
 use std::io::{BufRead, BufReader, Write};
+use std::mem;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
+use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 
 use crate::{copied, created, fork, work};
@@ -19,7 +21,8 @@ const POOL: &str = "TERRACE_POOL";
 pub struct Process {
     child: Child,
     stdin: Option<ChildStdin>,
-    lines: Option<JoinHandle<Vec<String>>>,
+    lines: Arc<Mutex<Vec<String>>>,
+    reader: Option<JoinHandle<()>>,
 }
 
 /// Not a test: what the processes do that are started here.
@@ -75,11 +78,18 @@ impl Process {
             panic!("{role}: {said}\n{}", more.join("\n"));
         }
         // It would stand still if nobody read.
-        let lines = thread::spawn(|| lines.map_while(Result::ok).collect());
+        let all = Arc::<Mutex<Vec<String>>>::default();
+        let said = Arc::clone(&all);
+        let reader = thread::spawn(move || {
+            lines
+                .map_while(Result::ok)
+                .for_each(|line| said.lock().unwrap().push(line));
+        });
         Self {
             stdin: child.stdin.take(),
             child,
-            lines: Some(lines),
+            lines: all,
+            reader: Some(reader),
         }
     }
 
@@ -102,8 +112,14 @@ impl Process {
         (status, self.said())
     }
 
+    /// How many lines after the first it has said by now.
+    pub fn lines(&self) -> usize {
+        self.lines.lock().unwrap().len()
+    }
+
     fn said(&mut self) -> Vec<String> {
-        self.lines.take().unwrap().join().unwrap()
+        self.reader.take().unwrap().join().unwrap();
+        mem::take(&mut self.lines.lock().unwrap())
     }
 }
 

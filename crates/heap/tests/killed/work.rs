@@ -158,49 +158,60 @@ impl Victim {
         process
     }
 
-    /// Looks whether all is there that a process has acknowledged, whole, and nothing else.
-    pub fn look(&mut self, seed: u64, said: &[String]) {
+    /// Looks whether all is there that a process has acknowledged, whole, and nothing else; `certain` lines
+    /// of what it has said were heard before its end began.
+    pub fn look(&mut self, seed: u64, said: &[String], certain: usize) {
         let found = check::check(Mapped::open(self.pool(), Mode::Private).unwrap());
         assert_eq!(found, [], "after process {seed}");
         let heap = Heap::open(self.pool()).unwrap();
         match self {
-            Victim::Mix { model, .. } => look_at_mix(&heap, model, seed, said),
-            Victim::Threads { state, .. } => look_at_threads(&heap, state, seed, said),
+            Victim::Mix { model, .. } => look_at_mix(&heap, model, seed, (said, certain)),
+            Victim::Threads { state, .. } => look_at_threads(&heap, state, seed, (said, certain)),
         }
     }
 }
 
-fn look_at_mix(heap: &Heap, model: &mut Model, seed: u64, said: &[String]) {
+fn look_at_mix(heap: &Heap, model: &mut Model, seed: u64, (said, certain): (&[String], usize)) {
     let containers = Containers::open(heap).unwrap();
     assert_eq!(containers.objects().unwrap(), used(heap));
     let mut ops = program(seed, habits());
-    for line in said {
+    let found = containers.state().unwrap();
+    let mut lines = said.iter().map(|line| &line[..]);
+    let mut happens = |model: &mut Model, line: Option<&str>| {
         let op = ops.next().expect("a program has no end");
-        match &line[..] {
-            "+" => model.apply(&op),
-            "-" => {}
+        match line {
+            // What was under way may have happened.
+            Some("+") | None => model.apply(&op),
+            Some("-") => {}
             _ => panic!("process {seed}: {}", said.join("\n")),
         }
+    };
+    lines
+        .by_ref()
+        .take(certain)
+        .for_each(|line| happens(model, Some(line)));
+    for uncertain in certain..=said.len() {
+        if found == *model {
+            return;
+        }
+        let line = lines.next();
+        assert_eq!(line.is_none(), uncertain == said.len());
+        happens(model, line);
     }
-    let found = containers.state().unwrap();
-    if found != *model {
-        // What was under way may have happened.
-        model.apply(&ops.next().unwrap());
-        let count = said.len();
-        assert!(
-            found == *model,
-            "after process {seed}, {count} acknowledged"
-        );
-    }
+    let count = said.len();
+    assert!(
+        found == *model,
+        "after process {seed}, {certain} to {count} acknowledged"
+    );
 }
 
-fn look_at_threads(heap: &Heap, state: &mut State, seed: u64, said: &[String]) {
+fn look_at_threads(heap: &Heap, state: &mut State, seed: u64, (said, certain): (&[String], usize)) {
     let registers = Registers::open(heap).unwrap();
     assert_eq!(registers.objects().unwrap(), used(heap));
     let log: Log = said.iter().map(|line| decode(line)).collect();
     let left = registers.state().unwrap();
     assert!(
-        History::new(&log, log.len()).explains(state, &left),
+        History::new(&log, certain).explains(state, &left),
         "after process {seed}: {state:?} and {} do not lead to {left:?}",
         said.join("\n")
     );
