@@ -75,6 +75,7 @@ fn what_a_parent_has_acknowledged_is_there_after_a_power_cut() {
             let process = Process::start(&format!("fork {end}"), &pool, FIRST);
             let (said, certain) = cut(disk, process, number);
             fork::look(&pool, certain..=said.len());
+            fs::remove_file(&pool).unwrap();
         }
     });
 }
