@@ -120,7 +120,8 @@ impl Guard {
 
     /// As [`Guard::write`], if nobody holds it.
     pub fn try_write(&self) -> Option<Writing<'_>> {
-        self.lock.try_lock_exclusive().then_some(Writing(self))
+        // Made only if it is locked: one that is dropped unlocks it.
+        self.lock.try_lock_exclusive().then(|| Writing(self))
     }
 
     #[cold]
@@ -248,6 +249,20 @@ mod tests {
 
     use super::*;
     use crate::error::Cause;
+
+    #[test]
+    fn who_tries_in_vain_takes_nothing_away() {
+        let guard = Guard::new(None);
+        let held = guard.write().unwrap();
+        assert!(guard.try_write().is_none());
+        assert!(guard.try_write().is_none());
+        drop(held);
+        let held = guard.read().unwrap();
+        assert!(guard.try_write().is_none());
+        assert!(guard.try_write().is_none());
+        drop(held);
+        assert!(guard.try_write().is_some());
+    }
 
     #[test]
     fn the_older_waits_and_the_younger_is_told_to_try_again() {
