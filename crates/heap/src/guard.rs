@@ -118,6 +118,11 @@ impl Guard {
         Ok(Writing(self))
     }
 
+    /// As [`Guard::read`], if nobody who changes anything holds it.
+    pub fn try_read(&self) -> Option<Reading<'_>> {
+        self.lock.try_lock_shared().then_some(Reading(self))
+    }
+
     /// As [`Guard::write`], if nobody holds it.
     pub fn try_write(&self) -> Option<Writing<'_>> {
         // Made only if it is locked: one that is dropped unlocks it.

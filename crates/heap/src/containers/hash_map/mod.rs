@@ -195,10 +195,13 @@ impl<K: Value + ?Sized, V: Value + ?Sized, M: Medium> HashMap<K, V, M> {
     /// This thread is within a transaction of the heap, or the map is damaged.
     pub fn len(&self) -> Result<u64> {
         self.heap.expect_alone()?;
-        let guards = self.table.guards().iter().map(|guard| guard.read());
-        let reading = guards.collect::<Result<Vec<_>>>()?;
-        let came = reading.iter().map(|inside| inside.came).sum();
-        self.table.len(self.pool(), came)
+        match self.table.try_read_all() {
+            Some(reading) => {
+                let came = reading.iter().map(|inside| inside.came).sum();
+                self.table.len(self.pool(), came)
+            }
+            None => self.heap.transaction(|tx| tx.open(self)?.len()),
+        }
     }
 
     /// Whether there are none.
@@ -224,9 +227,10 @@ impl<K: Value + ?Sized, V: Value + ?Sized, M: Medium> HashMap<K, V, M> {
     #[doc(hidden)]
     pub fn objects(&self) -> Result<Vec<u64>> {
         self.heap.expect_alone()?;
-        let guards = self.table.guards().iter().map(|guard| guard.read());
-        let _reading = guards.collect::<Result<Vec<_>>>()?;
-        self.table.objects(self.pool())
+        match self.table.try_read_all() {
+            Some(_reading) => self.table.objects(self.pool()),
+            None => self.heap.transaction(|tx| tx.open(self)?.objects()),
+        }
     }
 
     /// Has the table grow if a guard is full. What was inserted stays, whether or not it can: a table

@@ -132,6 +132,12 @@ impl<'t, K: Value + ?Sized, V: Value + ?Sized, M: Medium> Opened<'t, K, V, M> {
         Ok(Iter::of_transaction(self.tx, &self.map.table))
     }
 
+    /// As [`HashMap::objects`].
+    pub(super) fn objects(&self) -> Result<Vec<u64>> {
+        self.hold_all()?;
+        self.map.table.objects(&self.tx)
+    }
+
     /// Holds the guard of a key; says its hash as well.
     fn hold(&self, key: &[u8]) -> Result<(u64, &'t Guard)> {
         let table = &self.map.table;

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::checksum::Checksum;
 use crate::error::{Error, Result};
-use crate::guard::{Guard, Writing};
+use crate::guard::{Guard, Reading, Writing};
 use crate::heap::Heap;
 use crate::lane::own::Stamp;
 use crate::layout::FIELD_BITS;
@@ -348,6 +348,12 @@ impl Table {
     pub fn is_full(&self, came: i64) -> bool {
         let entries = (self.guess + came).max(0) as u64;
         entries * self.guards.len() as u64 > self.groups() * FULL
+    }
+
+    /// All guards, if nobody who changes anything holds one. Who waits for one holds no other, or is a
+    /// transaction.
+    pub fn try_read_all(&self) -> Option<Vec<Reading<'_>>> {
+        self.guards.iter().map(Guard::try_read).collect()
     }
 
     /// Guards of groups that follow each other, if nobody holds one.
