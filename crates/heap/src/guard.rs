@@ -6,7 +6,9 @@
 //! other for ever. They do not, since an older one waits for a younger one, and a younger one does not
 //! wait for an older one but is told to try again (wait-die: Rosenkrantz, Stearns and Lewis, System level
 //! concurrency control for distributed database systems, TODS 3(2), 1978). A transaction that is tried
-//! again by [`Heap::transaction`](crate::Heap::transaction) stays as old as it was, and so gets on.
+//! again by [`Heap::transaction`](crate::Heap::transaction) stays as old as it was, and so gets on. A
+//! thread within transactions of several heaps is as old as the oldest of them in each: it holds the guards
+//! of all while it waits for one.
 
 use std::cell::{Cell, UnsafeCell};
 use std::ops::{Deref, DerefMut};
@@ -26,7 +28,7 @@ const LOOK: Duration = Duration::from_millis(1);
 #[repr(align(64))]
 pub(crate) struct Guard {
     lock: RawRwLock,
-    /// The age of the transaction that holds it; 0 if none does.
+    /// The age of the oldest transaction of the thread whose transaction holds it; 0 if none does.
     holder: AtomicU64,
     inside: UnsafeCell<Inside>,
 }
@@ -157,16 +159,17 @@ impl Guard {
         }
     }
 
-    /// Holds off all others for a transaction, until it calls [`Guard::release`].
+    /// Holds off all others for a transaction of this thread, until it calls [`Guard::release`].
     ///
     /// # Errors
     ///
     /// An older transaction holds it.
     pub fn hold(&self, age: Age) -> Result<()> {
+        let age = age.0.min(OLDEST.get());
         if !self.lock.try_lock_exclusive() {
-            self.wait_as(age.0, RawRwLock::try_lock_exclusive_for)?;
+            self.wait_as(age, RawRwLock::try_lock_exclusive_for)?;
         }
-        self.holder.store(age.0, Ordering::Release);
+        self.holder.store(age, Ordering::Release);
         Ok(())
     }
 

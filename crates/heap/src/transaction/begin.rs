@@ -94,8 +94,9 @@ impl<M: Medium> Heap<M> {
     ///
     /// # Errors
     ///
-    /// What `work` returns; a nested transaction failed; there is no room for the log, or a fence
-    /// failed.
+    /// What `work` returns; a nested transaction failed; an older transaction holds what this one wants,
+    /// and this thread is within one of another heap ([`Cause::Again`](crate::Cause::Again)), which has to
+    /// be dropped and begun again; there is no room for the log, or a fence failed.
     pub fn transaction<R, E: From<Error>>(
         &self,
         mut work: impl FnMut(&Transaction<M>) -> std::result::Result<R, E>,
@@ -111,6 +112,10 @@ impl<M: Medium> Heap<M> {
             let refused = tx.shared.guards.borrow_mut().take_refused();
             if let Some((of, number)) = refused {
                 drop(tx);
+                if guard::has_transaction() {
+                    // That holds guards of another heap, for which the older one may be waiting.
+                    return Err(Error::again().into());
+                }
                 of.guard(number).wait_until_free();
                 continue;
             }
