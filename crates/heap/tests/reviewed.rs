@@ -1,11 +1,26 @@
 //! What a reading of the heap has found, each as a program that showed it.
 
-use std::sync::{Barrier, mpsc};
+use std::collections::BTreeMap as Twin;
+use std::sync::{Arc, Barrier, mpsc};
 use std::thread;
 use std::time::Duration;
 
-use terrace_heap::containers::{HashMap, Queue};
+use terrace_heap::containers::{BTreeMap, HashMap, Queue};
+use terrace_heap::medium::simulated::{Granule, Simulated};
 use terrace_heap::{Cause, Heap, Result};
+
+#[path = "common/mod.rs"]
+mod common;
+use common::{Memory, create, options, used};
+
+fn memory(chunks: u64) -> Memory {
+    Arc::new(Simulated::new(chunks * 4096, Granule::Line))
+}
+
+fn sorted(mut offsets: Vec<u64>) -> Vec<u64> {
+    offsets.sort_unstable();
+    offsets
+}
 
 /// A count of all entries waits for a transaction, and that for no count.
 #[test]
@@ -62,5 +77,43 @@ fn transactions_of_two_heaps_do_not_wait_for_each_other() {
     });
     for queue in queues {
         assert_eq!(queue.len(), Ok(2));
+    }
+}
+
+/// What a transaction was told had failed has not happened, and what it was told is there, is.
+#[test]
+fn what_breaks_off_in_a_transaction_does_not_happen_by_halves() {
+    for bytes in [40, 3000] {
+        let heap = create(memory(64), &options(2));
+        let tree = BTreeMap::<u64, [u8], Memory>::open(&heap, "tree").unwrap();
+        let map = HashMap::<u64, [u8], Memory>::open(&heap, "map").unwrap();
+        let mut twins = [(); 2].map(|()| Twin::new());
+        let mut failures = 0;
+        for round in 0..1000 {
+            let (key, value) = (
+                round * 37 % 97,
+                vec![round as u8; bytes + round as usize % 7 * 500],
+            );
+            let mut is_there = [false; 2];
+            let done = heap.transaction(|tx| -> Result<()> {
+                is_there[0] = tx.open(&tree)?.insert(&key, &value).is_ok();
+                is_there[1] = tx.open(&map)?.insert(&key, &value).is_ok();
+                Ok(())
+            });
+            for (twin, is_there) in twins.iter_mut().zip(is_there) {
+                if done.is_ok() && is_there {
+                    twin.insert(key, value.clone());
+                }
+            }
+            failures += u32::from(done.is_ok() && is_there != [true; 2]);
+            let found: Result<_> = tree.iter().collect();
+            assert_eq!(found, Ok(twins[0].clone()), "{round}");
+            let found: Result<_> = map.iter().collect();
+            assert_eq!(found, Ok(twins[1].clone()), "{round}");
+            assert_eq!(map.len(), Ok(twins[1].len() as u64));
+            let reached = [tree.objects().unwrap(), map.objects().unwrap()].concat();
+            assert_eq!(sorted(reached), used(&heap), "{round}");
+        }
+        assert!(failures > 50, "{failures}");
     }
 }

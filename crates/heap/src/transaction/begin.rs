@@ -94,7 +94,8 @@ impl<M: Medium> Heap<M> {
     ///
     /// # Errors
     ///
-    /// What `work` returns; a nested transaction failed; an older transaction holds what this one wants,
+    /// What `work` returns; a nested transaction failed; a change of a container broke off half way, for want
+    /// of room, and `work` went on without it; an older transaction holds what this one wants,
     /// and this thread is within one of another heap ([`Cause::Again`](crate::Cause::Again)), which has to
     /// be dropped and begun again; there is no room for the log, or a fence failed.
     pub fn transaction<R, E: From<Error>>(
@@ -206,7 +207,8 @@ impl<M: Medium> Transaction<'_, M> {
     ///
     /// # Errors
     ///
-    /// A part of it was dropped, or has not ended; it is a part of one that has ended; an older
+    /// A part of it was dropped, or has not ended; it is a part of one that has ended; a change of a
+    /// container broke off half way; an older
     /// transaction held what it wanted ([`Cause::Again`](crate::Cause::Again)); what is freed is no
     /// object, there is no room for the log, or a fence failed. Then nothing has happened.
     pub fn commit(mut self) -> Result<()> {

@@ -64,6 +64,8 @@ struct Shared<M: Medium> {
     parts: Cell<usize>,
     /// A part has failed, so nothing of it all may happen.
     doomed: Cell<bool>,
+    /// A change of a container broke off half way, so nothing more can be done.
+    broken: Cell<bool>,
     /// Nothing can be done any more.
     ended: Cell<bool>,
     /// Counts changes, so that who follows a structure sees that it is no longer the same.
@@ -89,6 +91,7 @@ impl<M: Medium> Shared<M> {
             guards: RefCell::default(),
             parts: Cell::default(),
             doomed: Cell::default(),
+            broken: Cell::default(),
             ended: Cell::default(),
             changes: Cell::default(),
         }
@@ -245,6 +248,7 @@ impl<'h, M: Medium> Transaction<'h, M> {
         let core = self.heap.core();
         let mut state = self.state()?;
         let made = core.with_room(|| core.make(&mut core.hold_open()?, contents))?;
+        self.touch();
         state.new.insert(made.offset, made.len);
         Ok(made.offset)
     }
@@ -258,6 +262,7 @@ impl<'h, M: Medium> Transaction<'h, M> {
         let core = self.heap.core();
         let mut state = self.state()?;
         let mut held = core.hold();
+        self.touch();
         if let Some(len) = state.new.remove(&at.offset()) {
             state.writes.forget(at.offset(), at.offset() + len);
             core.unmake(&mut held, at.offset());
@@ -267,7 +272,6 @@ impl<'h, M: Medium> Transaction<'h, M> {
         if !state.freed.insert(object) {
             return Err(freed(object));
         }
-        self.touch();
         Ok(())
     }
 
@@ -312,6 +316,21 @@ impl<'h, M: Medium> Transaction<'h, M> {
         self.shared.guards.borrow().came(guard)
     }
 
+    /// Carries out a change of a container, of which a half must not happen: if it breaks off after it has
+    /// changed anything, all of the transaction fails.
+    ///
+    /// # Errors
+    ///
+    /// What `work` returns.
+    pub(crate) fn change<R>(&self, work: impl FnOnce(&mut &Self) -> Result<R>) -> Result<R> {
+        let before = self.changes();
+        let done = work(&mut &*self);
+        if done.is_err() && self.changes() != before {
+            self.shared.broken.set(true);
+        }
+        done
+    }
+
     /// How often anything was changed by it.
     pub(crate) fn changes(&self) -> u64 {
         self.shared.changes.get()
@@ -325,11 +344,12 @@ impl<'h, M: Medium> Transaction<'h, M> {
     ///
     /// # Errors
     ///
-    /// It has ended, as one of which it is a part has.
+    /// It has ended, as one of which it is a part has; or a change of a container broke off.
     fn state(&self) -> Result<RefMut<'_, State>> {
-        match self.shared.ended.get() {
-            true => Err(ended()),
-            false => Ok(self.shared.state.borrow_mut()),
+        match (self.shared.ended.get(), self.shared.broken.get()) {
+            (true, _) => Err(ended()),
+            (_, true) => Err(broken()),
+            _ => Ok(self.shared.state.borrow_mut()),
         }
     }
 
@@ -373,6 +393,10 @@ fn freed(object: u64) -> Error {
 
 fn ended() -> Error {
     Error::usage("the transaction has ended, as the one of which it is a part has")
+}
+
+fn broken() -> Error {
+    Error::usage("a change of a container broke off within the transaction, so all of it failed")
 }
 
 impl State {

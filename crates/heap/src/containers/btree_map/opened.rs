@@ -68,10 +68,12 @@ impl<'t, K: Key + ?Sized, V: Value + ?Sized, M: Medium> Opened<'t, K, V, M> {
     /// The key has more than 16 KiB, there is no room, or the map is damaged.
     pub fn insert(&self, key: &K, value: &V) -> Result<Option<V::Owned>> {
         let (key, value) = (key.encode()?, value.encode()?);
-        let mut sink = self.tx;
-        let old = self.map.tree.insert::<K, V, _>(&mut sink, &key, &value)?;
+        let tree = &self.map.tree;
+        let old = self
+            .tx
+            .change(|sink| tree.insert::<K, V, _>(sink, &key, &value))?;
         if old.is_none() {
-            self.tx.count(&self.map.tree.guard, 1);
+            self.tx.count(&tree.guard, 1);
         }
         Ok(old)
     }
@@ -82,10 +84,10 @@ impl<'t, K: Key + ?Sized, V: Value + ?Sized, M: Medium> Opened<'t, K, V, M> {
     ///
     /// The map is damaged.
     pub fn remove(&self, key: &K) -> Result<Option<V::Owned>> {
-        let mut sink = self.tx;
-        let old = self.map.tree.remove::<K, V, _>(&mut sink, &key.encode()?)?;
+        let (tree, key) = (&self.map.tree, key.encode()?);
+        let old = self.tx.change(|sink| tree.remove::<K, V, _>(sink, &key))?;
         if old.is_some() {
-            self.tx.count(&self.map.tree.guard, -1);
+            self.tx.count(&tree.guard, -1);
         }
         Ok(old)
     }

@@ -72,10 +72,9 @@ impl<'t, K: Value + ?Sized, V: Value + ?Sized, M: Medium> Opened<'t, K, V, M> {
     pub fn insert(&self, key: &K, value: &V) -> Result<Option<V::Owned>> {
         let (key, value) = (key.encode()?, value.encode()?);
         let (hash, guard) = self.hold(&key)?;
-        let (mut sink, mut old) = (self.tx, None);
-        self.map
-            .table
-            .put::<V, _>(&mut sink, hash, (&key, &value), &mut old)?;
+        let (table, mut old) = (&self.map.table, None);
+        self.tx
+            .change(|sink| table.put::<V, _>(sink, hash, (&key, &value), &mut old))?;
         if old.is_none() {
             self.tx.count(guard, 1);
         }
@@ -90,10 +89,9 @@ impl<'t, K: Value + ?Sized, V: Value + ?Sized, M: Medium> Opened<'t, K, V, M> {
     pub fn remove(&self, key: &K) -> Result<Option<V::Owned>> {
         let key = key.encode()?;
         let (hash, guard) = self.hold(&key)?;
-        let (mut sink, mut old) = (self.tx, None);
-        self.map
-            .table
-            .remove::<V, _>(&mut sink, hash, &key, &mut old)?;
+        let (table, mut old) = (&self.map.table, None);
+        self.tx
+            .change(|sink| table.remove::<V, _>(sink, hash, &key, &mut old))?;
         if old.is_some() {
             self.tx.count(guard, -1);
         }

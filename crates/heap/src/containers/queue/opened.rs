@@ -64,8 +64,8 @@ impl<'t, T: Value + ?Sized, M: Medium> Opened<'t, T, M> {
     ///
     /// There is no room, or the queue is damaged.
     pub fn push(&self, value: &T) -> Result<()> {
-        let mut sink = self.tx;
-        self.queue.log.push(&mut sink, &value.encode()?)
+        let bytes = value.encode()?;
+        self.tx.change(|sink| self.queue.log.push(sink, &bytes))
     }
 
     /// Removes the element at the front; returns it.
@@ -74,8 +74,7 @@ impl<'t, T: Value + ?Sized, M: Medium> Opened<'t, T, M> {
     ///
     /// The queue is damaged.
     pub fn pop(&self) -> Result<Option<T::Owned>> {
-        let mut sink = self.tx;
-        self.queue.log.pop::<T, _>(&mut sink)
+        self.tx.change(|sink| self.queue.log.pop::<T, _>(sink))
     }
 
     /// The element at the front.

@@ -73,8 +73,8 @@ impl<T: Pod, M: Medium> Opened<'_, T, M> {
     ///
     /// There is no such element, or the vector is damaged.
     pub fn set(&self, index: u64, value: &T) -> Result<()> {
-        let mut sink = self.tx;
-        self.vector.elements.set(&mut sink, index, value)
+        let elements = &self.vector.elements;
+        self.tx.change(|sink| elements.set(sink, index, value))
     }
 
     /// Adds an element behind the last one.
@@ -83,8 +83,8 @@ impl<T: Pod, M: Medium> Opened<'_, T, M> {
     ///
     /// There is no room, or the vector is damaged.
     pub fn push(&self, value: &T) -> Result<()> {
-        let mut sink = self.tx;
-        self.vector.elements.push(&mut sink, value)
+        let elements = &self.vector.elements;
+        self.tx.change(|sink| elements.push(sink, value))
     }
 
     /// Removes the last element; returns it.
@@ -93,8 +93,7 @@ impl<T: Pod, M: Medium> Opened<'_, T, M> {
     ///
     /// The vector is damaged.
     pub fn pop(&self) -> Result<Option<T>> {
-        let mut sink = self.tx;
-        self.vector.elements.pop(&mut sink)
+        self.tx.change(|sink| self.vector.elements.pop(sink))
     }
 
     /// Removes all elements from this one on.
@@ -103,8 +102,8 @@ impl<T: Pod, M: Medium> Opened<'_, T, M> {
     ///
     /// The transaction has ended.
     pub fn truncate(&self, len: u64) -> Result<()> {
-        let mut sink = self.tx;
-        self.vector.elements.truncate(&mut sink, len)
+        let elements = &self.vector.elements;
+        self.tx.change(|sink| elements.truncate(sink, len))
     }
 
     /// All elements in their order. Each is read when its turn comes.
