@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use terrace_heap::containers::{BTreeMap, HashMap, Queue};
 use terrace_heap::medium::simulated::{Granule, Simulated};
-use terrace_heap::{Cause, Heap, Result};
+use terrace_heap::{Cause, Heap, Result, use_lane};
 
 #[path = "common/mod.rs"]
 mod common;
@@ -116,4 +116,17 @@ fn what_breaks_off_in_a_transaction_does_not_happen_by_halves() {
         }
         assert!(failures > 50, "{failures}");
     }
+}
+
+/// Another lane puts entries into segments that a map was made with.
+#[test]
+fn a_map_made_for_many_entries_is_changed_by_all_lanes() {
+    let heap = create(memory(512), &options(3));
+    use_lane(0);
+    let map = HashMap::<u64, u64, Memory>::open_with_capacity(&heap, "map", 14 * 512).unwrap();
+    use_lane(1);
+    for key in 0..100 {
+        map.insert(&key, &key).unwrap();
+    }
+    assert_eq!(map.len(), Ok(100));
 }

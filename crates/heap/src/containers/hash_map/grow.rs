@@ -77,12 +77,26 @@ impl Table {
     /// The pool is damaged, or a fence failed.
     pub fn enlarge<M: Medium>(&self, heap: &Heap<M>, groups: u64) -> Result<()> {
         let mut growth = self.growth.write()?;
+        let enlarged = self.add_segments(heap, &mut growth, groups);
+        // The new segments are under all guards.
+        for guard in self.guards() {
+            guard.write()?.last = growth.last;
+        }
+        enlarged
+    }
+
+    fn add_segments<M: Medium>(
+        &self,
+        heap: &Heap<M>,
+        growth: &mut Writing,
+        groups: u64,
+    ) -> Result<()> {
         while self.groups() < groups {
             let segment = self.shape.position(self.groups()).segment;
             if segment >= self.shape.segments() {
                 return Ok(());
             }
-            match self.add_segment(heap, &mut growth, segment) {
+            match self.add_segment(heap, growth, segment) {
                 Err(error) if error.cause() == Cause::Full => return Ok(()),
                 added => added?,
             }
