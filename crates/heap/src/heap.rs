@@ -325,7 +325,12 @@ impl<M: Medium> Heap<M> {
         root: u64,
         make: impl FnOnce() -> Result<S>,
     ) -> Result<Arc<S>> {
-        lock(&self.inner.open).share(root, make)
+        let mut open = lock(&self.inner.open);
+        if self.core().space.pool.medium.load_word(root) == 0 {
+            // The container that was open there was freed through its root.
+            open.forget(root);
+        }
+        open.share(root, make)
     }
 
     /// Carries out one operation under a guard.

@@ -11,7 +11,7 @@ use terrace_heap::{Cause, Heap, Result, use_lane};
 
 #[path = "common/mod.rs"]
 mod common;
-use common::{Memory, create, options, used};
+use common::{Memory, create, open, options, used};
 
 fn memory(chunks: u64) -> Memory {
     Arc::new(Simulated::new(chunks * 4096, Granule::Line))
@@ -129,4 +129,23 @@ fn a_map_made_for_many_entries_is_changed_by_all_lanes() {
         map.insert(&key, &key).unwrap();
     }
     assert_eq!(map.len(), Ok(100));
+}
+
+/// A container whose root was freed by hand is none any more.
+#[test]
+fn what_takes_the_place_of_a_container_is_another_one() {
+    let memory = memory(64);
+    let heap = create(Arc::clone(&memory), &options(2));
+    let old = Queue::<u64, Memory>::open(&heap, "old").unwrap();
+    drop(old);
+    let place = heap.roots().unwrap()[0].place;
+    heap.free(place).unwrap();
+    heap.remove_root("old").unwrap();
+    let new = Queue::<u64, Memory>::open(&heap, "new").unwrap();
+    new.push(&7).unwrap();
+    drop(new);
+    heap.close().unwrap();
+    let heap = open(memory).unwrap();
+    let new = Queue::<u64, Memory>::open(&heap, "new").unwrap();
+    assert_eq!(new.pop(), Ok(Some(7)));
 }

@@ -58,6 +58,11 @@ pub trait Container<M: Medium>: sealed::Sealed {
 pub(crate) struct Open(std::collections::HashMap<u64, Arc<dyn Any + Send + Sync>>);
 
 impl Open {
+    /// Forgets what is known of the container whose root lies there.
+    pub fn forget(&mut self, root: u64) {
+        self.0.remove(&root);
+    }
+
     /// The state of the container whose root lies there; it is made if there is none.
     ///
     /// # Errors
