@@ -84,9 +84,13 @@ impl<K: Key + ?Sized, V: Value + ?Sized, M: Medium> BTreeMap<K, V, M> {
     /// Opens the map of this name; it is made if there is none. One of format version 1 or 2 becomes
     /// one of version 3, for which there must be room beside it.
     ///
+    /// Of the types only the sizes are kept: a map is always opened with the types with which it was
+    /// made. With others of the same sizes, or others of any length, keys would come to lie where they
+    /// are not found.
+    ///
     /// # Errors
     ///
-    /// The root of this name is something else, or a map of other keys or values; the map is
+    /// The root of this name is something else, or a map of keys or values of other sizes; the map is
     /// damaged; this thread is within a transaction; there is no room, or a fence failed.
     pub fn open(heap: &Heap<M>, name: &str) -> Result<Self> {
         const { assert!(!matches!(K::BYTES, Some(0)), "keys have bytes") };

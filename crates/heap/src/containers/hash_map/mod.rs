@@ -75,9 +75,12 @@ impl<K: ?Sized, V: ?Sized, M: Medium> Clone for HashMap<K, V, M> {
 impl<K: Value + ?Sized, V: Value + ?Sized, M: Medium> HashMap<K, V, M> {
     /// Opens the map of this name; it is made if there is none.
     ///
+    /// Of the types only the sizes are kept: a map is always opened with the types with which it was
+    /// made.
+    ///
     /// # Errors
     ///
-    /// The root of this name is something else, or a map of other keys or values; the map is
+    /// The root of this name is something else, or a map of keys or values of other sizes; the map is
     /// damaged; this thread is within a transaction; there is no room, or a fence failed.
     pub fn open(heap: &Heap<M>, name: &str) -> Result<Self> {
         Self::open_with_capacity(heap, name, CAPACITY)

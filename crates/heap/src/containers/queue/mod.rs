@@ -66,10 +66,12 @@ impl<T: Value + ?Sized, M: Medium> Queue<T, M> {
     /// Opens the queue of this name; it is made if there is none. One of format version 1 or 2 becomes
     /// one of version 3, for which there must be room beside it.
     ///
+    /// Of the type only the size is kept: a queue is always opened with the type with which it was made.
+    ///
     /// # Errors
     ///
-    /// The root of this name is something else, or a queue of other elements; the queue is damaged;
-    /// this thread is within a transaction; there is no room, or a fence failed.
+    /// The root of this name is something else, or a queue of elements of another size; the queue is
+    /// damaged; this thread is within a transaction; there is no room, or a fence failed.
     pub fn open(heap: &Heap<M>, name: &str) -> Result<Self> {
         heap.expect_alone()?;
         let place = heap.root::<[u64; HEAD_WORDS]>(name, ROOT_KIND)?;

@@ -67,9 +67,12 @@ impl<T, M: Medium> Clone for Vector<T, M> {
 impl<T: Pod, M: Medium> Vector<T, M> {
     /// Opens the vector of this name; it is made if there is none.
     ///
+    /// Of the type only the size is kept: a vector is always opened with the type with which it was
+    /// made.
+    ///
     /// # Errors
     ///
-    /// The root of this name is something else, or a vector of other elements; the vector is
+    /// The root of this name is something else, or a vector of elements of another size; the vector is
     /// damaged; this thread is within a transaction; there is no room, or a fence failed.
     pub fn open(heap: &Heap<M>, name: &str) -> Result<Self> {
         const { assert!(size_of::<T>() > 0, "elements have bytes") };
