@@ -122,7 +122,7 @@ impl Guard {
 
     /// As [`Guard::read`], if nobody who changes anything holds it.
     pub fn try_read(&self) -> Option<Reading<'_>> {
-        self.lock.try_lock_shared().then_some(Reading(self))
+        self.lock.try_lock_shared().then(|| Reading(self))
     }
 
     /// As [`Guard::write`], if nobody holds it.
@@ -264,10 +264,11 @@ mod tests {
         let held = guard.write().unwrap();
         assert!(guard.try_write().is_none());
         assert!(guard.try_write().is_none());
+        assert!(guard.try_read().is_none() && guard.try_read().is_none());
         drop(held);
         let held = guard.read().unwrap();
         assert!(guard.try_write().is_none());
-        assert!(guard.try_write().is_none());
+        assert!(guard.try_write().is_none() && guard.try_read().is_some());
         drop(held);
         assert!(guard.try_write().is_some());
     }
