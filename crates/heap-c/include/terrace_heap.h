@@ -47,7 +47,9 @@
  *
  * Functions that return an int return NVM_OK or how else it went; those that return a pointer or a
  * number return NULL or 0 if something went wrong. nvm_error says it in a sentence. A call that fails
- * has changed nothing, and a transaction within which it fails goes on, unless it is NVM_AGAIN.
+ * has changed nothing, and a transaction within which it fails goes on, unless it is NVM_AGAIN, or the
+ * change of a map or a queue that broke off half way, as for want of room: then what follows in the
+ * transaction fails, too, and it can only be aborted.
  *
  * Link with -lterrace_heap, or as pkg-config says: cc ... $(pkg-config --cflags --libs terrace_heap)
  */

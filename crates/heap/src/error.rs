@@ -18,8 +18,8 @@ pub enum Cause {
     Again,
 }
 
-/// An error for people: one sentence.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// An error for people: one sentence, also for a program whose `main` returns it.
+#[derive(Clone, PartialEq, Eq)]
 pub struct Error(Box<Inside>);
 
 /// Boxed, so that results are as small as what they are of.
@@ -79,6 +79,12 @@ impl Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0.message)
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
     }
 }
 

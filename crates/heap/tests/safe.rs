@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use terrace_heap::containers::HashMap;
+use terrace_heap::containers::{BTreeMap, HashMap};
 use terrace_heap::{CapacityBox, Heap, Hint, Place, Ptr};
 
 fn heap() -> Heap {
@@ -78,6 +78,41 @@ fn objects_are_listed_while_others_free_them() {
         assert!(ended.iter().all(Result::is_ok));
     });
     assert_eq!(heap.objects().unwrap(), []);
+}
+
+#[test]
+fn a_child_has_no_part_in_its_parent_s_transaction() {
+    let folder = tempfile::tempdir().unwrap();
+    let heap = Heap::create(folder.path().join("pool"), 4 << 20).unwrap();
+    let map = HashMap::<u64, u64>::open(&heap, "map").unwrap();
+    let tree = BTreeMap::<str, str>::open(&heap, "tree").unwrap();
+    let word: Place<u64> = heap.root("word", 0).unwrap();
+    let tx = heap.begin().unwrap();
+    let (opened, branches) = (tx.open(&map).unwrap(), tx.open(&tree).unwrap());
+    opened.insert(&1, &2).unwrap();
+    // SAFETY: the child calls what must fail, and ends.
+    let child = unsafe { libc::fork() };
+    if child == 0 {
+        let all_fail = opened.get(&1).is_err()
+            && opened.insert(&2, &3).is_err()
+            && opened.remove(&1).is_err()
+            && branches.insert("a", "b").is_err()
+            && branches.first().is_err()
+            && tx.read(word).is_err()
+            && tx.write(word, &Ptr::at(1)).is_err()
+            && tx.alloc(&7u64).is_err();
+        // SAFETY: nothing of the parent's is undone.
+        unsafe { libc::_exit(if all_fail { 0 } else { 1 }) };
+    }
+    let mut status = 0;
+    // SAFETY: the child is ours, and the place for its status too.
+    assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
+    assert!(
+        libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 0,
+        "{status}"
+    );
+    tx.commit().unwrap();
+    assert_eq!(map.get(&1), Ok(Some(2)));
 }
 
 #[test]

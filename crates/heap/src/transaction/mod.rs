@@ -152,10 +152,12 @@ impl<'h, M: Medium> Transaction<'h, M> {
         let count = (offset - first).saturating_add(len as u64).div_ceil(8);
         self.pool()
             .check(first, count.saturating_mul(8), "a transaction")?;
+        let state = self.state()?;
         let mut words = vec![0; count as usize];
         self.heap
             .load_stable(first, bytemuck::cast_slice_mut(&mut words))?;
-        self.state()?.writes.overlay(first, &mut words);
+        state.writes.overlay(first, &mut words);
+        drop(state);
         Ok((first, words))
     }
 
@@ -344,8 +346,10 @@ impl<'h, M: Medium> Transaction<'h, M> {
     ///
     /// # Errors
     ///
-    /// It has ended, as one of which it is a part has; or a change of a container broke off.
+    /// It has ended, as one of which it is a part has; a change of a container broke off; or this is a
+    /// child of the process that opened the heap.
     fn state(&self) -> Result<RefMut<'_, State>> {
+        self.heap.expect_not_child()?;
         match (self.shared.ended.get(), self.shared.broken.get()) {
             (true, _) => Err(ended()),
             (_, true) => Err(broken()),
@@ -427,8 +431,9 @@ impl State {
 
 impl<M: Medium> Source for Transaction<'_, M> {
     fn load(&self, offset: u64, into: &mut [u64]) -> Result<()> {
+        let state = self.state()?;
         self.pool().load(offset, into)?;
-        self.state()?.writes.overlay(offset, into);
+        state.writes.overlay(offset, into);
         Ok(())
     }
 
