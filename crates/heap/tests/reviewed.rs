@@ -1,13 +1,14 @@
 //! What a reading of the heap has found, each as a program that showed it.
 
 use std::collections::BTreeMap as Twin;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Barrier, mpsc};
 use std::thread;
 use std::time::Duration;
 
 use terrace_heap::containers::{BTreeMap, HashMap, Queue};
 use terrace_heap::medium::simulated::{Granule, Simulated};
-use terrace_heap::{Cause, Heap, Result, use_lane};
+use terrace_heap::{Cause, Counts, Error, Heap, Kind, Medium, Result, use_lane};
 
 #[path = "common/mod.rs"]
 mod common;
@@ -148,4 +149,82 @@ fn what_takes_the_place_of_a_container_is_another_one() {
     let heap = open(memory).unwrap();
     let new = Queue::<u64, Memory>::open(&heap, "new").unwrap();
     assert_eq!(new.pop(), Ok(Some(7)));
+}
+
+/// A memory that loses its device.
+struct Failing {
+    memory: Memory,
+    failed: AtomicBool,
+}
+
+// SAFETY: the memory is the inner medium's.
+unsafe impl Medium for Failing {
+    fn base(&self) -> *mut u8 {
+        self.memory.base()
+    }
+    fn len(&self) -> u64 {
+        self.memory.len()
+    }
+    fn max_len(&self) -> u64 {
+        self.memory.max_len()
+    }
+    fn grow(&self, len: u64) -> Result<()> {
+        self.memory.grow(len)
+    }
+    fn store(&self, offset: u64, bytes: &[u8]) {
+        self.memory.store(offset, bytes);
+    }
+    fn store_word(&self, offset: u64, word: u64) {
+        self.memory.store_word(offset, word);
+    }
+    fn flush(&self, offset: u64, len: u64) {
+        self.memory.flush(offset, len);
+    }
+    fn fence(&self) -> Result<()> {
+        match self.failed.load(Ordering::Relaxed) {
+            true => Err(Error::damaged("the device is gone")),
+            false => self.memory.fence(),
+        }
+    }
+    fn counts(&self) -> Counts {
+        self.memory.counts()
+    }
+    fn kind(&self) -> Kind {
+        self.memory.kind()
+    }
+}
+
+/// The kernel may yet write what was stored when a fence failed. So what is there then is one operation,
+/// and not what is left of several.
+#[test]
+fn what_is_tried_after_a_failed_fence_changes_nothing() {
+    for keys in 2..12 {
+        let memory = memory(64);
+        let failing = Arc::new(Failing {
+            memory: Arc::clone(&memory),
+            failed: AtomicBool::new(false),
+        });
+        let heap = create(Arc::clone(&failing), &options(1));
+        let map = HashMap::<u64, [u8], _>::open(&heap, "map").unwrap();
+        for key in 0..keys {
+            map.insert(&key, &[1; 8]).unwrap();
+        }
+        // There is room for longer values without another chunk.
+        map.insert(&keys, &[2; 80]).unwrap();
+        failing.failed.store(true, Ordering::Relaxed);
+        for key in 0..keys {
+            map.insert(&key, &[2; 80]).unwrap_err();
+        }
+        drop((map, heap));
+        let left = Arc::new(Simulated::from_bytes(&memory.bytes(), Granule::Line));
+        let heap = open(left).unwrap();
+        let map = HashMap::<u64, [u8], Memory>::open(&heap, "map").unwrap();
+        for key in 0..keys {
+            let value = map.get(&key).unwrap().unwrap_or_default();
+            let is_new = key == 0 && value == [2; 80];
+            assert!(is_new || value == [1; 8], "{key} of {keys}: {value:?}");
+        }
+        assert_eq!(map.len(), Ok(keys + 1));
+        assert_eq!(sorted(map.objects().unwrap()), used(&heap));
+    }
 }

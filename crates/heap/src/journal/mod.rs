@@ -38,6 +38,8 @@ const PART: u64 = 32;
 pub(crate) struct Journaled<M> {
     medium: M,
     writer: OnceLock<Writer>,
+    /// Why a fence failed, if one has.
+    failure: OnceLock<Error>,
 }
 
 /// Has flushed lines written to a journal from now on where that is faster, if there is room for one.
@@ -69,8 +71,30 @@ pub(crate) fn begin<M: Medium>(space: &Space<M>) -> Result<()> {
 impl<M: Medium> Journaled<M> {
     /// A medium without a journal.
     pub fn new(medium: M) -> Self {
-        let writer = OnceLock::new();
-        Self { medium, writer }
+        let (writer, failure) = (OnceLock::new(), OnceLock::new());
+        Self {
+            medium,
+            writer,
+            failure,
+        }
+    }
+
+    #[cold]
+    fn remember(&self, error: &Error) {
+        let _ = self.failure.set(error.clone());
+    }
+
+    /// Whether all fences went well.
+    ///
+    /// # Errors
+    ///
+    /// What the first one returned that did not.
+    #[inline]
+    pub fn outcome(&self) -> Result<()> {
+        match self.failure.get() {
+            None => Ok(()),
+            Some(error) => Err(error.clone()),
+        }
     }
 
     /// The medium below.
@@ -237,10 +261,11 @@ unsafe impl<M: Medium> Medium for Journaled<M> {
 
     #[inline]
     fn fence(&self) -> Result<()> {
-        match self.writer.get() {
+        let fenced = match self.writer.get() {
             None => self.medium.fence(),
             Some(writer) => writer.fence(&self.medium),
-        }
+        };
+        fenced.inspect_err(|error| self.remember(error))
     }
 
     fn writes_pages(&self) -> bool {

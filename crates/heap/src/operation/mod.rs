@@ -71,18 +71,21 @@ impl<M: Medium> Core<M> {
         self.closed.load(Ordering::Acquire)
     }
 
-    /// Same as [`Core::hold`], for who is going to change the pool.
+    /// Same as [`Core::hold`], for who is going to change the pool. Nobody does after a fence that failed:
+    /// the kernel may yet write what the operation that failed has stored, and another one that took its
+    /// place would have stored over a part of that.
     ///
     /// # Errors
     ///
-    /// The pool was closed.
+    /// The pool was closed, or a fence failed.
     #[inline]
     pub fn hold_open(&self) -> Result<Held<'_>> {
         let held = self.hold();
-        match self.is_closed() {
-            false => Ok(held),
-            true => Err(Error::closed()),
+        if self.is_closed() {
+            return Err(Error::closed());
         }
+        self.space.pool.medium.outcome()?;
+        Ok(held)
     }
 
     /// Holds a lane, with everything that may be used again given back.
