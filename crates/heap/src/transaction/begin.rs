@@ -272,6 +272,21 @@ impl<M: Medium> Transaction<'_, M> {
         let shared = &self.shared;
         shared.guards.borrow_mut().hold(shared.age, of, number)
     }
+
+    /// Carries out a change of a container, of which a half must not happen: if it breaks off after it has
+    /// changed anything, all of the transaction fails.
+    ///
+    /// # Errors
+    ///
+    /// What `work` returns.
+    pub(crate) fn change<R>(&self, work: impl FnOnce(&mut &Self) -> Result<R>) -> Result<R> {
+        let before = self.changes();
+        let done = work(&mut &*self);
+        if done.is_err() && self.changes() != before {
+            self.shared.broken.set(true);
+        }
+        done
+    }
 }
 
 impl<M: Medium> Drop for Transaction<'_, M> {

@@ -318,21 +318,6 @@ impl<'h, M: Medium> Transaction<'h, M> {
         self.shared.guards.borrow().came(guard)
     }
 
-    /// Carries out a change of a container, of which a half must not happen: if it breaks off after it has
-    /// changed anything, all of the transaction fails.
-    ///
-    /// # Errors
-    ///
-    /// What `work` returns.
-    pub(crate) fn change<R>(&self, work: impl FnOnce(&mut &Self) -> Result<R>) -> Result<R> {
-        let before = self.changes();
-        let done = work(&mut &*self);
-        if done.is_err() && self.changes() != before {
-            self.shared.broken.set(true);
-        }
-        done
-    }
-
     /// How often anything was changed by it.
     pub(crate) fn changes(&self) -> u64 {
         self.shared.changes.get()
