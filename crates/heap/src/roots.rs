@@ -45,6 +45,8 @@ impl<M: Medium> Heap<M> {
     /// room, or a fence failed.
     pub fn root<T: Pod>(&self, name: &str, kind: u16) -> Result<Place<T>> {
         self.expect_open()?;
+        // Until it is durable nobody closes the heap.
+        let _held = self.core().hold_open()?;
         let root = Root {
             name: name.to_owned(),
             size: u32::try_from(mem::size_of::<T>()).unwrap_or(u32::MAX),
