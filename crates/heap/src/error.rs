@@ -3,6 +3,27 @@
 use std::{fmt, io};
 
 /// What went wrong, for programs that go on differently.
+///
+/// ```
+/// use terrace_heap::containers::Queue;
+/// use terrace_heap::{Cause, Heap, Result};
+///
+/// fn main() -> Result<()> {
+///     let heap = Heap::anonymous(1 << 20)?;
+///     let queue = Queue::<[u8]>::open(&heap, "queue")?;
+///     for _ in 0..30 {
+///         match queue.push(&[7; 100_000]) {
+///             Err(error) if error.cause() == Cause::Full => {
+///                 heap.grow(2 * heap.len())?;
+///                 queue.push(&[7; 100_000])?;
+///             }
+///             done => done?,
+///         }
+///     }
+///     assert_eq!(queue.len()?, 30);
+///     Ok(())
+/// }
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Cause {

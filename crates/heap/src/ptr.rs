@@ -10,6 +10,36 @@ use bytemuck::{Pod, Zeroable};
 ///
 /// It is plain data, so it can itself lie in a pool. It is no promise that there is an object: every
 /// use is checked against the pool's bounds.
+///
+/// ```
+/// use terrace_heap::bytemuck::{Pod, Zeroable};
+/// use terrace_heap::{Heap, Place, Ptr, Result};
+///
+/// /// A node of a list.
+/// #[repr(C)]
+/// #[derive(Clone, Copy)]
+/// struct Node {
+///     next: Ptr<Node>,
+///     value: u64,
+/// }
+///
+/// // SAFETY: two words, any of which are a node.
+/// unsafe impl Zeroable for Node {}
+/// // SAFETY: as above, without padding.
+/// unsafe impl Pod for Node {}
+///
+/// fn main() -> Result<()> {
+///     let heap = Heap::anonymous(1 << 20)?;
+///     let first: Place<Node> = heap.root("list", 100)?;
+///     let node = heap.publish(first, &Node { next: Ptr::NULL, value: 1 })?;
+///     // Where the first node says what the next one is, at its byte 0.
+///     let next: Place<Node> = node.field(0);
+///     heap.publish(next, &Node { next: Ptr::NULL, value: 2 })?;
+///     let second = heap.read(heap.read(node)?.next)?;
+///     assert_eq!(second.value, 2);
+///     Ok(())
+/// }
+/// ```
 #[repr(transparent)]
 pub struct Ptr<T> {
     offset: u64,

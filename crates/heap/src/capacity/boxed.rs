@@ -13,6 +13,19 @@ use crate::medium::{Mapped, Medium};
 
 /// A value in a pool's capacity, as `Box` has one in DRAM. Dropped, it frees its memory; it keeps
 /// the heap open. It is not there in children of this process: who reaches for it ends with SIGSEGV.
+///
+/// ```
+/// use terrace_heap::{Heap, Result};
+///
+/// fn main() -> Result<()> {
+///     let heap = Heap::anonymous(4 << 20)?;
+///     let mut scratch = heap.capacity_slice::<u64>(1000)?;
+///     scratch[999] = 7;
+///     let names = heap.capacity_box(vec!["anna", "carl"])?;
+///     assert_eq!((scratch.len(), names.len()), (1000, 2));
+///     Ok(())
+/// }
+/// ```
 pub struct CapacityBox<T: ?Sized, M: Medium = Mapped> {
     value: NonNull<T>,
     heap: Heap<M>,

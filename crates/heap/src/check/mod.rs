@@ -22,6 +22,18 @@ pub use crate::survey::Finding;
 ///
 /// The medium is recovered: give a private mapping ([`Mode::Private`](crate::Mode::Private)) or a copy.
 /// Nobody else stores to it meanwhile.
+///
+/// ```no_run
+/// use terrace_heap::check::check;
+/// use terrace_heap::{Mapped, Mode, Result};
+///
+/// fn main() -> Result<()> {
+///     for finding in check(Mapped::open("app.pool".as_ref(), Mode::Private)?) {
+///         println!("{finding}");
+///     }
+///     Ok(())
+/// }
+/// ```
 pub fn check<M: Medium>(medium: M) -> Vec<Finding> {
     let all = All::default();
     // Only a fence could fail, and what is looked at is private.

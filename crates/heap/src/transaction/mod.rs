@@ -47,6 +47,25 @@ pub enum Hint {
 ///
 /// It belongs to the thread that has begun it. Of what it opens ([`Transaction::open`]) it holds off all
 /// other threads until it has ended; of objects that it changes by their pointers the program does.
+///
+/// ```
+/// use terrace_heap::containers::HashMap;
+/// use terrace_heap::{Heap, Ptr, Result};
+///
+/// fn main() -> Result<()> {
+///     let heap = Heap::anonymous(4 << 20)?;
+///     let pages = HashMap::<str, u64>::open(&heap, "pages")?;
+///     heap.transaction(|tx| {
+///         // An object that only the map will point to.
+///         let page = tx.alloc(&[0u64; 64])?;
+///         tx.open(&pages)?.insert("/", &page.offset())?;
+///         Ok::<_, terrace_heap::Error>(())
+///     })?;
+///     let page = Ptr::<[u64; 64]>::at(pages.get("/")?.unwrap_or(0));
+///     assert_eq!(heap.read(page)?, [0; 64]);
+///     Ok(())
+/// }
+/// ```
 pub struct Transaction<'h, M: Medium> {
     heap: &'h Heap<M>,
     shared: Rc<Shared<M>>,
