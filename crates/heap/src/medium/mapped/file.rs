@@ -187,7 +187,16 @@ impl PoolFile {
     /// Whether what is flushed from the caches is durable: whether it can be mapped so. Tried by
     /// itself, for a mapping that fails may take away what was at its place.
     pub fn is_dax(&self) -> bool {
-        Reservation::new(PAGE_BYTES).is_ok_and(|space| self.map(&space, 0..PAGE_BYTES, DAX).is_ok())
+        let (len, file) = (PAGE_BYTES as usize, self.file.as_raw_fd());
+        // SAFETY: a new mapping, wherever there is room: one at a fixed place that fails leaves a hole,
+        // which another thread's mapping may fill before it is given back.
+        let page = unsafe { libc::mmap(std::ptr::null_mut(), len, libc::PROT_READ, DAX, file, 0) };
+        let mapped = page != libc::MAP_FAILED;
+        if mapped {
+            // SAFETY: mapped above, and nobody knows of it.
+            unsafe { libc::munmap(page, len) };
+        }
+        mapped
     }
 
     /// Whether it lies in memory, which a sync does not make any more durable.
