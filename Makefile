@@ -3,53 +3,70 @@
 CARGO ?= cargo
 DEMO_PACKAGES = python3 python3-numpy
 TEST_PACKAGES = qemu-user python3 pkg-config
+HTML_PACKAGES = chromium
 PAPER_PACKAGES = qemu-user python3 python3-matplotlib
 BENCH_PACKAGES = $(DEMO_PACKAGES) python3-sklearn redis-server redis-tools xz-utils coreutils
 FUZZ_SECONDS ?= 600
+# The traces of other people, for test-data.
+DATA = $(or $(TERRACE_DATA),../shared/data)
+DEBUG = $(or $(CARGO_TARGET_DIR),target)/debug
+VM_PACKAGES = qemu-system-x86 busybox-static cpio kmod systemd btrfs-progs e2fsprogs xfsprogs xz-utils zstd python3
+ROOT_PACKAGES = e2fsprogs util-linux kmod
 POWER_PACKAGES = e2fsprogs xfsprogs
 PEER_PACKAGES = pkg-config libpmemobj-dev liblmdb-dev
 SPARK_PACKAGES = $(DEMO_PACKAGES) python3-venv openjdk-17-jre-headless
 
-# Where the heap for C is installed, below DESTDIR, and where it was built.
+# Where the command and the heap for C are installed, below DESTDIR, and where they were built.
 PREFIX ?= /usr/local
 LIBDIR ?= $(PREFIX)/lib
 INCLUDEDIR ?= $(PREFIX)/include
 BUILT ?= $(or $(CARGO_TARGET_DIR),target)/release
+BINARIES = $(DESTDIR)$(PREFIX)/bin
+SHARE = $(DESTDIR)$(PREFIX)/share
+# Where the command looks for the plug-in with which it records.
+RECORDER = $(DESTDIR)$(PREFIX)/lib/terrace
 LIBRARIES = $(DESTDIR)$(LIBDIR)
 HEADERS = $(DESTDIR)$(INCLUDEDIR)
 VERSION = $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml)
 RUST_VERSION = $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 MAJOR = $(firstword $(subst ., ,$(VERSION)))
 
-.PHONY: help demo test test-c-sanitized test-power-cuts check fuzz miri tsan asan semver build build-c install uninstall bench-live bench-osvpp bench-verdict bench-sim bench-llc bench-heap paper-awad-2016 paper-oskin-loh-2015 paper-fedorov-2016-ch2 paper-fedorov-2016-ch5 paper-kannan-2013 clean
+.PHONY: help demo test test-root test-data test-html test-random test-c-sanitized test-power-cuts test-vm check fuzz miri tsan asan semver build build-c package install install-command install-c uninstall bench-live bench-osvpp bench-verdict bench-sim bench-llc bench-heap paper-awad-2016 paper-oskin-loh-2015 paper-fedorov-2016-ch2 paper-fedorov-2016-ch5 paper-kannan-2013 clean
 
 help:
 	@echo 'make demo        run a real program with a quarter of its memory, four ways, and compare'
-	@echo 'make test        run every test'
+	@echo 'make test        run every test; as root also test-root, and test-data if the data is there'
+	@echo 'make test-root   run the tests that need root, swap and devices'
+	@echo 'make test-data   run the tests that need the traces in ../shared/data, or TERRACE_DATA'
+	@echo 'make test-random run the tests with new random cases, a thousand of each property'
+	@echo 'make test-html   draw the pages of results in Chromium (300 MB, installed first)'
 	@echo 'make test-c-sanitized'
-	@echo '                 run those of the heap for C with sanitizers and under valgrind'
+	@echo '                 run the tests of the heap for C with sanitizers and under valgrind'
 	@echo 'make semver      compare the interface of the heap with the last release, and build it with the'
 	@echo '                 oldest Rust'
 	@echo 'make fuzz, make miri, make tsan, make asan'
-	@echo '                 look in the persistent heap for what tests do not (ten minutes each)'
+	@echo '                 search the persistent heap for defects that its tests miss (ten minutes each)'
 	@echo 'make test-power-cuts'
-	@echo '                 cut the power under the persistent heap some hundreds of times (root)'
+	@echo '                 cut the power under the persistent heap some hundred times (root)'
+	@echo 'make test-vm     run doctor, run and the heap on other kernels, in emulated machines (half an hour)'
 	@echo 'make bench-live  run the suite of real programs (some 45 minutes)'
-	@echo 'make bench-osvpp run SparkBench likewise (some hours; 320 MB from PyPI)'
+	@echo 'make bench-osvpp run SparkBench (some hours; 320 MB from PyPI)'
 	@echo 'make bench-verdict'
-	@echo '                 which of them a predictor can foresee, by simulation'
-	@echo 'make bench-sim   how fast policies, simulations and trace readers are'
-	@echo 'make bench-llc   how fast last-level caches are simulated, beside cachegrind'
-	@echo 'make bench-heap  the persistent heap beside libpmemobj, LMDB and redb (an hour)'
+	@echo '                 find by simulation which of its programs a predictor can predict'
+	@echo 'make bench-sim   measure the speed of policies, simulations and trace readers'
+	@echo 'make bench-llc   measure the simulation of last-level caches, beside cachegrind'
+	@echo 'make bench-heap  measure the persistent heap beside libpmemobj, LMDB and redb (an hour)'
 	@echo 'make paper-awad-2016, make paper-oskin-loh-2015, make paper-fedorov-2016-ch5'
-	@echo '                 repeat a paper, its figures beside ours (10 to 20 minutes each)'
+	@echo '                 repeat a paper and print its figures beside ours (10 to 20 minutes each)'
 	@echo 'make paper-fedorov-2016-ch2'
-	@echo '                 likewise, its programs recorded at first'
+	@echo '                 the same, after recording its programs'
 	@echo 'make paper-kannan-2013'
-	@echo '                 likewise, with the persistent heap (an hour)'
+	@echo '                 the same, with the persistent heap (an hour)'
 	@echo 'make build       build target/release/terrace'
-	@echo 'make build-c     build the heap for C; make install puts it under PREFIX (/usr/local), below'
-	@echo '                 DESTDIR; make uninstall removes it'
+	@echo 'make build-c     build the heap for C'
+	@echo 'make install     install the command with its manual pages and completions, and the heap for C,'
+	@echo '                 under PREFIX (/usr/local), below DESTDIR; make uninstall removes them'
+	@echo 'make package     check that heap, policy and trace can be published'
 	@echo 'make clean       remove what was built'
 
 demo:
@@ -57,20 +74,55 @@ demo:
 	@$(MAKE) --no-print-directory build
 	@scripts/demo.sh
 
+# A change is judged by what it changed: property tests draw the same cases each time. `make
+# test-random` and `make fuzz` draw others.
+test: export PROPTEST_RNG_SEED ?= 1
 test: check
 	@scripts/setup.sh $(TEST_PACKAGES)
 	$(CARGO) test --workspace --locked
 	/usr/bin/python3 -m unittest discover -s papers
 	/usr/bin/python3 -m unittest discover -s benches/heap
+	@if [ -d $(DATA) ]; then $(MAKE) --no-print-directory test-data; \
+		else echo 'test: LEFT OUT: make test-data: there is no $(DATA)' >&2; fi
+	@if command -v chromium >/dev/null; then $(MAKE) --no-print-directory test-html; \
+		else echo 'test: LEFT OUT: make test-html: there is no chromium' >&2; fi
+	@if [ "$$(id -u)" != 0 ]; then echo 'test: LEFT OUT: make test-root: this needs root' >&2; else \
+		$(DEBUG)/terrace doctor >/dev/null; \
+		case $$? in \
+		0) $(MAKE) --no-print-directory test-root ;; \
+		1) echo 'test: LEFT OUT: make test-root: see what terrace doctor says' >&2 ;; \
+		*) echo 'test: terrace doctor failed' >&2; exit 1 ;; \
+		esac; fi
+
+test-root:
+	@scripts/setup.sh $(TEST_PACKAGES) $(ROOT_PACKAGES)
+	scripts/test-root.sh
+
+test-data:
+	$(CARGO) test --workspace --locked -- --ignored shared_data
+
+# A browser draws the pages of results; any error on its console is a failure.
+test-html:
+	@scripts/setup.sh $(HTML_PACKAGES)
+	$(CARGO) test --locked -p terrace --test html -- --include-ignored
+
+test-random:
+	env -u PROPTEST_RNG_SEED PROPTEST_CASES=$${PROPTEST_CASES:-1000} $(CARGO) test --workspace --locked
 
 test-c-sanitized:
 	@scripts/setup.sh
 	scripts/test-c-sanitized.sh
 
-# A file system that cannot be had is left out, and named.
+# Leaves out file systems that cannot be made, and names them.
 test-power-cuts:
 	@for package in $(POWER_PACKAGES); do scripts/setup.sh $$package || true; done
-	TERRACE_CUTS=$${TERRACE_CUTS:-100} $(CARGO) test --locked -p terrace-heap --test killed power
+	TERRACE_CUTS=$${TERRACE_CUTS:-100} $(CARGO) test --locked -p terrace-heap --test killed -- --include-ignored power
+
+# Boots kernels of Debian packages without KVM, so times in there mean nothing.
+test-vm:
+	@scripts/setup.sh $(VM_PACKAGES)
+	$(CARGO) build --release --locked -p terrace -p terrace-heap-c
+	scripts/vm/test.sh
 
 check:
 	@scripts/setup.sh
@@ -78,9 +130,13 @@ check:
 	$(CARGO) fmt --manifest-path benches/heap/redb/Cargo.toml --check
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 	$(CARGO) clippy --package terrace-heap --lib --locked -- -D warnings
-	RUSTDOCFLAGS='-D warnings' $(CARGO) doc --package terrace-heap --no-deps --locked
+	RUSTDOCFLAGS='-D warnings' $(CARGO) doc --workspace --no-deps --locked
 
-# The heap by itself: its interface beside what it was, and the oldest Rust that is said to build it.
+# The crates that others would depend on, as they would be published.
+package:
+	$(CARGO) package --locked --no-verify $(foreach crate,base recorder policy heap trace,--package terrace-$(crate))
+
+# Compares the interface of the heap with its baseline, and builds it with the oldest supported Rust.
 semver:
 	@command -v cargo-semver-checks >/dev/null || \
 		{ echo 'semver: install what compares: cargo install --locked cargo-semver-checks' >&2; exit 1; }
@@ -111,8 +167,18 @@ build-c:
 	@scripts/setup.sh
 	$(CARGO) build --release --locked -p terrace-heap-c
 
-# Installs what was built, so that root, who installs, needs no Rust; builds it if it was not.
-install:
+# Both install what was built, so that root, who installs, needs no Rust; they build it if it was not.
+install: install-command install-c
+
+# Manual pages and completions are written by the command itself.
+install-command:
+	@[ -e $(BUILT)/terrace ] || $(MAKE) --no-print-directory build
+	install -d $(BINARIES) $(RECORDER)
+	install -m 755 $(BUILT)/terrace $(BINARIES)
+	install -m 755 $(BUILT)/libterrace_recorder.so $(RECORDER)
+	$(BUILT)/terrace manual $(DESTDIR)$(PREFIX)
+
+install-c:
 	@[ -e $(BUILT)/libterrace_heap.so ] || $(MAKE) --no-print-directory build-c
 	install -d $(LIBRARIES)/pkgconfig $(HEADERS)
 	install -m 644 $(BUILT)/libterrace_heap.so $(LIBRARIES)/libterrace_heap.so.$(VERSION)
@@ -125,6 +191,10 @@ install:
 		>$(LIBRARIES)/pkgconfig/terrace_heap.pc
 
 uninstall:
+	rm -f $(BINARIES)/terrace $(SHARE)/man/man1/terrace.1 $(SHARE)/man/man1/terrace-*.1 \
+		$(SHARE)/bash-completion/completions/terrace $(SHARE)/zsh/site-functions/_terrace \
+		$(SHARE)/fish/vendor_completions.d/terrace.fish
+	rm -rf $(RECORDER)
 	rm -f $(LIBRARIES)/libterrace_heap.so.$(VERSION) $(LIBRARIES)/libterrace_heap.so.$(MAJOR) \
 		$(LIBRARIES)/libterrace_heap.so $(LIBRARIES)/libterrace_heap.a \
 		$(LIBRARIES)/pkgconfig/terrace_heap.pc $(HEADERS)/terrace_heap.h
@@ -133,6 +203,7 @@ bench-sim:
 	@scripts/setup.sh
 	$(CARGO) bench --locked -p terrace-policy --bench replacement
 	$(CARGO) bench --locked -p terrace-policy --bench prefetch
+	$(CARGO) bench --locked -p terrace-live --bench slots
 	$(CARGO) bench --locked -p terrace-sim --bench pages
 	$(CARGO) bench --locked -p terrace-trace --bench native
 
@@ -142,10 +213,10 @@ bench-llc:
 	$(CARGO) bench --locked -p terrace-sim --bench llc
 	scripts/bench-llc.sh
 
-# A peer whose package cannot be had is left out, and named.
+# Leaves out peers whose packages cannot be installed, and names them.
 bench-heap:
 	@for package in $(PEER_PACKAGES); do scripts/setup.sh $$package || true; done
-	$(CARGO) build --release --locked -p terrace-heap --example side_by_side
+	$(CARGO) build --release --locked -p terrace-heap-bench --bin side_by_side
 	$(CARGO) build --release --locked --manifest-path benches/heap/redb/Cargo.toml --target-dir target/redb || true
 	/usr/bin/python3 benches/heap/repeat.py
 
@@ -159,7 +230,7 @@ paper-oskin-loh-2015:
 	@$(MAKE) --no-print-directory build
 	/usr/bin/python3 papers/oskin-loh-2015/repeat.py
 
-# A program whose package cannot be had is left out, and named.
+# Leaves out programs whose packages cannot be installed, and names them.
 paper-fedorov-2016-ch2:
 	@scripts/setup.sh $(PAPER_PACKAGES)
 	@for package in $$(/usr/bin/python3 papers/fedorov-2016-ch2/programs.py); do \
@@ -172,13 +243,13 @@ paper-fedorov-2016-ch5:
 	@$(MAKE) --no-print-directory build
 	/usr/bin/python3 papers/fedorov-2016-ch5/repeat.py
 
-# A program whose package cannot be had is left out, and named.
+# Leaves out programs whose packages cannot be installed, and names them.
 paper-kannan-2013:
 	@scripts/setup.sh $(PAPER_PACKAGES)
 	@for package in $$(/usr/bin/python3 papers/kannan-2013/programs.py); do \
 		scripts/setup.sh $$package || true; done
 	@$(MAKE) --no-print-directory build
-	$(CARGO) build --release --locked -p terrace-heap --example persistence_cost
+	$(CARGO) build --release --locked -p terrace-heap-bench --bin persistence_cost
 	/usr/bin/python3 papers/kannan-2013/repeat.py
 
 bench-live:

@@ -49,13 +49,13 @@ class Bench:
         subprocess.run(["cc", *flags, "-o", self.bin / source.stem, source, *libraries], check=True)
 
     def command(self, name):
-        """What starts a program, its places filled in."""
+        """Returns the command that starts a program, with its placeholders filled in."""
         return [part.format(**self.places) for part in self.programs[name]["command"]]
 
     def record(self, name, limit, *options):
         """Records a program until it ends or has made `limit` rows; returns the trace's path.
 
-        A trace of an earlier call with the same program, command and options is taken again.
+        A trace of an earlier call with the same program, command and options is reused.
         """
         program, command = self.programs[name], self.command(name)
         if "input" in program:
@@ -77,7 +77,7 @@ class Bench:
         return trace
 
     def versions(self, names):
-        """What the programs are: one line each, and what recorded them."""
+        """Describes the programs, one line each, and what recorded them."""
         lines = {name: self.programs[name]["what"] for name in names}
         tools = {"terrace": [TERRACE], "qemu": ["qemu-x86_64"], "cc": ["cc"], "python3": [PYTHON]}
         parts = {part for name in names for part in self.programs[name]["command"]}
@@ -90,8 +90,8 @@ class Bench:
 
 
 class Installed(Bench):
-    """A bench of programs in Debian's packages, without those that are not there: each has a `check`
-    that succeeds if it is, and `packages`."""
+    """A bench of programs in Debian's packages. Each program has `packages`, and a `check` that
+    succeeds if it is installed; programs that are not installed are left out."""
 
     def read(self):
         programs = self.wanted(super().read())
@@ -102,7 +102,7 @@ class Installed(Bench):
         return programs
 
     def wanted(self, programs):
-        """Which of all are to be there."""
+        """Returns the names of the programs that should be installed."""
         return programs
 
     def versions(self, names):
@@ -113,7 +113,7 @@ class Installed(Bench):
 
 
 def main_part(whole, setup):
-    """The trace without its first `setup` rows, kept beside it."""
+    """Returns the trace without its first `setup` rows, which is kept beside the trace."""
     if setup == 0:
         return whole
     trace = whole.with_suffix(".main.parquet")
@@ -131,10 +131,10 @@ def succeeds(command):
 
 
 def run(command, stdin, log):
-    """Runs a command that says what it has to say in a file; its exit code.
+    """Runs a command that writes its results to a file; returns its exit code.
 
-    Where it is sent lines, its input stays open: some programs stop thinking when there is more to
-    read, and the end of it is that too.
+    If lines are sent to the command, its input stays open: some programs stop computing when
+    there is more to read, and also at the end of their input.
     """
     with log.open("w") as said:
         if stdin is None:
@@ -147,16 +147,16 @@ def run(command, stdin, log):
 
 
 def trace_info(trace):
-    """What `terrace trace info` says of a trace, kept beside it."""
+    """Returns the results of `terrace trace info` for a trace, which are kept beside it."""
     kept = Path(trace).with_suffix(".json")
     if not kept.exists():
-        write_json(kept, output_json([TERRACE, "trace", "info", "--quiet", "--json", trace]))
+        write_json(kept, output_json([TERRACE, "trace", "info", "--quiet", "--json=-", trace]))
     return json.loads(kept.read_text())
 
 
 def simulate(traces, warmup, **options):
-    """`terrace sim pages` of a trace, or of several together, with these options, all combinations;
-    a list of runs.
+    """Runs `terrace sim pages` on a trace, or on several together, with all combinations of these
+    options; returns the list of runs.
 
     Values that are lists are swept; underscores in names stand for dashes.
     """
@@ -182,7 +182,7 @@ def first_line(command):
 
 
 def make_lines(work):
-    """400,000 lines of 112 bytes that begin with random numbers."""
+    """Writes 400,000 lines of 112 bytes that begin with random numbers."""
     path = work / "lines.txt"
     if path.exists():
         return
@@ -195,7 +195,7 @@ def make_lines(work):
 
 
 def make_rows(work):
-    """A table of 500,000 rows, each a key and 100 random bytes."""
+    """Writes a table of 500,000 rows, each a key and 100 random bytes."""
     path = work / "rows.db"
     if path.exists():
         return
@@ -215,7 +215,7 @@ INPUTS = {"lines": make_lines, "rows": make_rows}
 
 
 def geometric_mean(values):
-    """Of values above 0."""
+    """Returns the geometric mean of values above 0."""
     return math.exp(sum(map(math.log, values)) / len(values))
 
 
@@ -228,7 +228,7 @@ def say(text):
 
 
 def table(heads, rows):
-    """A table in Markdown."""
+    """Returns a table in Markdown."""
     lines = [heads, ["---"] * len(heads), *rows]
     return "\n".join("| " + " | ".join(map(str, line)) + " |" for line in lines)
 
@@ -249,7 +249,7 @@ def fill_in(readme, parts):
 
 
 def pyplot():
-    """Matplotlib, set up for files that do not change from one run to the next."""
+    """Returns Matplotlib, set up so that its files do not change from one run to the next."""
     os.environ.setdefault("SOURCE_DATE_EPOCH", "0")
     import matplotlib
 
@@ -271,7 +271,7 @@ def pyplot():
 
 
 def grouped_bars(axes, groups, series, colours):
-    """Bars side by side: `series` maps a name to one value a group (None leaves a gap)."""
+    """Draws bars side by side: `series` maps a name to one value per group (None leaves a gap)."""
     width = 0.8 / len(series)
     for position, ((name, values), colour) in enumerate(zip(series.items(), colours)):
         places = [group + (position - (len(series) - 1) / 2) * width for group in range(len(groups))]
@@ -286,7 +286,7 @@ def save(figure, path):
 
 
 def repeat(folder, about, measure, draw, tables, bench=Bench):
-    """Measures, draws and tells; `measure` is told whether shorter recordings will do."""
+    """Measures, draws and prints; `measure` gets whether shorter recordings are enough."""
     parser = argparse.ArgumentParser(description=about)
     parser.add_argument("--quick", action="store_true",
                         help="shorter recordings, a minute or two; results stay in the work directory")
@@ -304,6 +304,6 @@ def repeat(folder, about, measure, draw, tables, bench=Bench):
 
 
 def work_directory(folder):
-    """Where recordings go: beside the script, or under $TERRACE_PAPERS_WORK."""
+    """Returns the directory of recordings: beside the script, or under $TERRACE_PAPERS_WORK."""
     base = os.environ.get("TERRACE_PAPERS_WORK")
     return Path(base) / folder.name if base else folder / "work"

@@ -18,7 +18,7 @@ import experiments  # noqa: E402
 import inputs  # noqa: E402
 import programs  # noqa: E402
 import stack  # noqa: E402
-import telling  # noqa: E402
+import tables  # noqa: E402
 import verdict  # noqa: E402
 
 PAPER = json.loads((FOLDER / "paper.json").read_text())
@@ -26,7 +26,7 @@ PROGRAMS = tomllib.loads((FOLDER / "programs" / "programs.toml").read_text())
 
 
 def a_run(policy, misses, writebacks, size=2 << 20, ways=16):
-    """As `terrace sim llc` has it, as far as it is read."""
+    """Returns a run as `terrace sim llc` writes it, with the fields that the scripts read."""
     memory = {"ipc": 1.0, "energy": {"total": 2.0}}
     return {
         "policy": policy, "llc": {"bytes": size, "ways": ways, "sets": size // ways // 64}, "accesses": 1000,
@@ -38,7 +38,7 @@ def a_run(policy, misses, writebacks, size=2 << 20, ways=16):
 
 
 def made_up(traces, policies, warmup, **options):
-    """In place of the simulator: ARI writes half as much as LRU."""
+    """Replaces the simulator: ARI writes half as much as LRU."""
     shapes = [(int(size[:-1]) << 20, ways) for size in options.get("llc", ["2M"]) for ways in options.get("ways", [16])]
     return [a_run(policy, 100, 50 if policy.startswith("ari") else 100, *shape)
             for shape in shapes for policy in ["lru", *policies]]
@@ -104,10 +104,10 @@ class Experiments(unittest.TestCase):
         runs = {name: {"misses": 100, "writebacks": 100} for name in ("lru", *experiments.CANDIDATES)}
         runs["nhm:n=0"] = {"misses": 107, "writebacks": 10}
         runs["nhm:n=4"] = {"misses": 106, "writebacks": 50}
-        runs["nhm:n=8,insert=lh,dirty=lh"] = {"misses": 40, "writebacks": 90}
+        runs["nhm:n=8,insert=lh"] = {"misses": 40, "writebacks": 90}
         found = experiments.best_candidates(runs)
         self.assertEqual({why: one["policy"] for why, one in found.items()},
-                         {"traffic": "nhm:n=8,insert=lh,dirty=lh", "writebacks": "nhm:n=4", "any": "nhm:n=0"})
+                         {"traffic": "nhm:n=8,insert=lh", "writebacks": "nhm:n=4", "any": "nhm:n=0"})
 
     def test_no_policy_is_simulated_twice(self):
         self.assertEqual(len(experiments.ways()), len(set(experiments.ways())))
@@ -151,7 +151,7 @@ class Verdict(unittest.TestCase):
 
 class Telling(unittest.TestCase):
     def test_every_table_is_made_and_has_its_place(self):
-        found = telling.tables(made_up_results(), PAPER)
+        found = tables.tables(made_up_results(), PAPER)
         readme = (FOLDER / "README.md").read_text()
         for name, text in found.items():
             self.assertIn(f"<!-- {name} -->", readme)
@@ -160,13 +160,13 @@ class Telling(unittest.TestCase):
         self.assertIn("| **paper**, average |  | 25 % | 11 % | 18 % | 13 % | 33 % |", found["writebacks"])
 
     def test_candidates_are_told_of_programs_that_have_them(self):
-        found = telling.tables(made_up_results(), PAPER)["candidates"]
+        found = tables.tables(made_up_results(), PAPER)["candidates"]
         self.assertIn("| a | 2MB | 50.0 % | 0.0 % | LRU | 0.0 % | 0.0 % |", found)
         self.assertNotIn("| b |", found)
 
     def test_variants_are_compared_with_ari(self):
         self.assertIn("| p = 3 | 0.0 % | 0.0 % | 6 points | 3.2 points |",
-                      telling.tables(made_up_results(), PAPER)["hardware"])
+                      tables.tables(made_up_results(), PAPER)["hardware"])
 
     @unittest.skipUnless(importlib.util.find_spec("matplotlib"), "matplotlib is not installed")
     def test_every_figure_is_drawn(self):
@@ -183,7 +183,7 @@ class Readme(unittest.TestCase):
 
     def test_its_tables_are_those_of_the_results(self):
         readme = (FOLDER / "README.md").read_text()
-        for name, text in telling.tables(json.loads(self.RESULTS.read_text()), PAPER).items():
+        for name, text in tables.tables(json.loads(self.RESULTS.read_text()), PAPER).items():
             self.assertIn(f"<!-- {name} -->\n\n{text}\n\n<!-- /{name} -->", readme)
 
     def test_the_results_are_of_all_programs(self):

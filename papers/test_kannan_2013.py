@@ -12,9 +12,9 @@ FOLDER = Path(__file__).resolve().parent / "kannan-2013"
 
 
 def load(name):
-    """A script of the folder, whose name another paper's may have, too."""
+    """Imports a script of the folder; another paper's script may have the same name."""
     kept = {other: sys.modules.pop(other, None) for other in ("comparison", "drawing", "experiments", "programs",
-                                                               "telling")}
+                                                               "tables")}
     sys.path[:0] = [str(FOLDER.parent), str(FOLDER)]
     try:
         spec = importlib.util.spec_from_file_location(f"kannan_{name}", FOLDER / f"{name}.py")
@@ -29,14 +29,14 @@ def load(name):
                 sys.modules[other] = module
 
 
-comparison, counting, drawing, experiments, programs, telling, repeat = map(
-    load, ("comparison", "counting", "drawing", "experiments", "programs", "telling", "repeat"))
+comparison, counting, drawing, experiments, programs, tables, repeat = map(
+    load, ("comparison", "counting", "drawing", "experiments", "programs", "tables", "repeat"))
 PAPER = json.loads((FOLDER / "paper.json").read_text())
 LINES = {"naive": 5, "nvwa": 1}
 
 
 class Bench:
-    """In place of the example: naive allocation flushes five lines, and everything else ten."""
+    """Replaces `persistence_cost`: naive allocation flushes five lines, and everything else ten."""
 
     def count(self, options, elements, phases):
         lines = LINES[options[options.index("--allocator") + 1]]
@@ -46,7 +46,7 @@ class Bench:
 
 
 def simulated(traces, ips, pages, flush, seed=1):
-    """In place of the simulator: programs miss more where lines leave and pages are scattered."""
+    """Replaces the simulator: programs miss more where lines are evicted and pages are scattered."""
     misses = 1000 + (100 if flush == "clflush" else 0) - (50 if pages.startswith("caa") else 0)
     core = {"instructions": 1_000_000, "misses": misses, "writebacks": 10, "flushes": 5, "flush_writes": 5}
     pages = {"touched": 160, "contiguity_misses": {"jit": 160, "caa": 40, "col": 160}[pages[:3]]}
@@ -100,7 +100,7 @@ class Experiments(unittest.TestCase):
         self.assertAlmostEqual(comparison.increase(runs, "baseline", "misses", "clwb"), 0.1)
 
     def test_the_same_work_is_the_same_operations(self):
-        """A table that takes half the instructions for its operations, and misses as often."""
+        """Tests a table that takes half the instructions for its operations, and misses as often."""
         core = {"instructions": 1_000_000, "misses": 1.0, "writebacks": 0.0}
         runs = {name: {"app": core, "persistent": core} for name in ("baseline", "all")}
         tables = {"slow": {"instructions": 500_000}, "fast": {"instructions": 250_000}}
@@ -116,8 +116,19 @@ class Experiments(unittest.TestCase):
             self.assertIn(program, programs.TREES, name)
 
 
+class Results(unittest.TestCase):
+    def test_applications_are_longer_than_what_runs_beside_them(self):
+        """An application that ends first begins anew, and misses its first touches again."""
+        results = json.loads((FOLDER / "results.json").read_text())
+        for apps, alone in ((results["apps"], results["tables"]), (results["beside_trees"], results["trees"])):
+            longest = max(one["instructions"] for one in alone.values())
+            for name, runs in apps.items():
+                for run, found in runs.items():
+                    self.assertGreater(found["app"]["instructions"], 1.01 * longest, f"{name}, {run}")
+
+
 class Programs(unittest.TestCase):
-    def test_what_the_example_says_of_its_instruction(self):
+    def test_what_the_program_says_of_its_instruction(self):
         self.assertEqual(programs.flush_ip("a line\nflush-ip 0x401136\n"), "0x401136")
         self.assertEqual(programs.flush_ip(""), "off")
 
@@ -128,18 +139,18 @@ class Programs(unittest.TestCase):
 class Telling(unittest.TestCase):
     def test_every_table_has_its_place(self):
         readme = (FOLDER / "README.md").read_text()
-        for name, text in telling.tables(made_up_results(), PAPER).items():
+        for name, text in tables.tables(made_up_results(), PAPER).items():
             self.assertIn(f"<!-- {name} -->\n", readme)
             self.assertIn(f"<!-- /{name} -->", readme)
             widths = {line.count("|") for line in text.splitlines()}
             self.assertEqual(len(widths), 1, name)
 
     def test_the_paper_s_table_2_stands_beside_ours(self):
-        text = telling.tables(made_up_results(), PAPER)["allocations"]
+        text = tables.tables(made_up_results(), PAPER)["allocations"]
         self.assertIn("| 500,000 | 2,500,036 | 2,500,000 |", text)
 
     def test_what_is_measured_is_marked(self):
-        self.assertIn("**measured**", telling.tables(made_up_results(), PAPER)["time"])
+        self.assertIn("**measured**", tables.tables(made_up_results(), PAPER)["time"])
 
 
 @unittest.skipUnless(importlib.util.find_spec("matplotlib"), "matplotlib is not installed")

@@ -1,4 +1,4 @@
-"""Tests of what the papers' scripts work out themselves: python3 -m unittest papers/test_papers.py"""
+"""Tests of the papers' scripts' own calculations: python3 -m unittest papers/test_papers.py"""
 
 import importlib.util
 import json

@@ -1,7 +1,7 @@
 #!/bin/sh
-# terrace sim llc and valgrind's cachegrind on one program, gzip, in one run: each runs it and
-# simulates its caches meanwhile; and terrace sim llc on its trace, as one simulates often what was
-# recorded once. Wall times; half a minute.
+# Compares terrace sim llc and valgrind's cachegrind on one program, gzip: each runs it and simulates
+# its caches meanwhile. Also measures terrace sim llc on its trace, which is recorded once and simulated
+# often. Prints wall times; takes half a minute.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -10,21 +10,21 @@ ten="lru,random,nru,nhm:n=0,nhm:n=2,nhm:n=4,nhm:n=8,nhm:n=12,nhm:n=4,insert=lh,n
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# What every Debian has, and does not compress to nothing.
+# Input that every Debian has, and that does not compress to nothing.
 head -c 4000000 /usr/bin/qemu-x86_64 >"$work/input"
 
 now() {
     date +%s.%N
 }
 
-# A row: what it was, seconds, data references of the program, and how many a second.
+# Prints a row: name, seconds, data references of the program, and references per second.
 row() {
     awk -v what="$1" -v begin="$2" -v end="$3" -v refs="$4" 'BEGIN {
         printf "| %-34s | %7.2f | %12.1f |\n", what, end - begin, refs / (end - begin) / 1e6
     }'
 }
 
-# What it is, then what is written after terrace sim llc.
+# Arguments: a name, then the arguments of terrace sim llc.
 simulate() {
     what=$1
     shift

@@ -1,6 +1,6 @@
 #!/bin/sh
-# The main job on a real program: a column-wise pass over a row-major NumPy matrix of 600 MB,
-# with a quarter of that as DRAM, in all four ways. Some 40 seconds.
+# Demonstrates `terrace run` on a real program: a column-wise pass over a row-major NumPy matrix of 600 MB,
+# with a quarter of that as DRAM, in all four ways. Takes about 40 seconds.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -8,7 +8,7 @@ terrace=target/release/terrace
 program="/usr/bin/python3 benches/live/programs/column_pass.py"
 
 if ! $terrace doctor; then
-    echo "demo: a real run needs what is marked NO above (as root: sudo make demo)" >&2
+    echo "demo: a real run needs what is marked NO above; as root: sudo scripts/demo.sh" >&2
     exit 1
 fi
 echo

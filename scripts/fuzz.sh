@@ -1,9 +1,9 @@
 #!/bin/sh
-# Looks for inputs for which the heap fails, for as many seconds as are named, and says which target has found
-# one. What is worth keeping goes to target/fuzz; `scripts/fuzz.sh minimise` puts it into the corpus.
+# Looks for inputs for which the heap fails, for the given number of seconds, and says which target has found
+# one. Useful inputs go to target/fuzz; `scripts/fuzz.sh minimise` puts them into the corpus.
 #
-# Without AddressSanitizer: of a pool it knows only the mapping, and to note the mappings of each input
-# takes it most of the time. make asan has it on the corpus of the C calls.
+# Runs without AddressSanitizer: it knows only the mapping of a pool, and spends most of the time noting the
+# mappings of each input. make asan runs it on the corpus of the C calls.
 set -eu
 cd "$(dirname "$0")/.."
 crate=crates/heap/fuzz

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Looks whether there is a nightly toolchain with the components named on the command line. Says what is
-# skipped without, and fails.
+# Checks that a nightly toolchain has the components named on the command line. If not, says what is skipped,
+# and fails.
 set -eu
 
 skip() {

@@ -1,9 +1,9 @@
 #!/bin/sh
-# Runs tests of the heap under a sanitizer, the standard library built with it: `thread` those in which
-# threads meet, `address` those that do not try crashes by the thousand.
+# Runs tests of the heap under a sanitizer, the standard library built with it: `thread` runs the
+# tests with several threads, `address` the tests that do not try thousands of crashes.
 #
-# ThreadSanitizer does not see what assembler does: lines that are flushed, and copies past the caches,
-# which nobody reads before they are fenced.
+# ThreadSanitizer does not see assembler: flushes of lines, and copies past the caches, which no thread
+# reads before they are fenced.
 set -eu
 cd "$(dirname "$0")/.."
 scripts/nightly.sh rust-src || exit 0

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Makes sure that Rust, a C compiler and the Debian packages named on the command line are
-# there. Installs the packages where it is root; says what to install where it is not.
+# Checks that Rust, a C compiler and the Debian packages named on the command line are installed.
+# Installs missing packages as root; otherwise says what to install.
 set -eu
 
 fail() {

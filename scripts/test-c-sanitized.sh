@@ -1,7 +1,7 @@
 #!/bin/sh
-# The tests of the heap for C once with AddressSanitizer and UndefinedBehaviorSanitizer in the C
-# programs, and once under valgrind. Both see what the library does with the memory of the caller and
-# of malloc; a pool is memory that the kernel maps, of which they know nothing and need not be told.
+# Runs the tests of the heap for C once with AddressSanitizer and UndefinedBehaviorSanitizer in the C
+# programs, and once under valgrind. Both check how the library uses the memory of the caller and of
+# malloc; they do not track a pool, which is memory that the kernel maps, and need not.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -34,7 +34,7 @@ else
     echo "SKIPPED: neither clang nor gcc has AddressSanitizer" >&2
 fi
 if command -v valgrind >/dev/null; then
-    # Only definite leaks: what Rust knows of its threads it reaches by pointers into the middle.
+    # Only definite leaks: Rust reaches its thread data by pointers into the middle of blocks.
     CFLAGS=-g C_RUNNER="valgrind --quiet --error-exitcode=9 --trace-children=yes
         --leak-check=full --show-leak-kinds=definite --errors-for-leak-kinds=definite" tests
     done=yes

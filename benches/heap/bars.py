@@ -1,4 +1,4 @@
-"""What was measured, as medians with their spreads, and beside what must hold."""
+"""Measurements as medians with their spreads, and beside the required values."""
 
 from collections import defaultdict
 from statistics import median
@@ -6,35 +6,35 @@ from statistics import median
 from jobs import BYTES, COUNTS, FILE, ITEMS, MEMORY
 
 KEY = ("medium", "peer", "way", "threads", "entries", "operation", "data")
-# At most so many lines and fences for each operation; None where only lines are bounded.
+# Greatest numbers of lines and fences for each operation; None if only lines are bounded.
 COSTS = {"put": (5, 2), "delete": (3, 2)}
-# What is an allocation's or a free's beyond what would be written anyway.
+# Lines of an allocation or a free beyond those that would be written anyway.
 ALLOCATE_LINES, FREE_LINES = 2, 1
 # Of 144 bytes at a multiple of 16.
 OBJECT_LINES = 3
-# How many times the rate of puts per CPU second of libpmemobj's ways; of the lean ones nothing is demanded.
+# Required ratio of puts per CPU second to libpmemobj's ways; the lean ways have no requirement.
 TIMES = {"transactions": 4, "actions": 2.5, "lean-transactions": None, "lean-actions": None}
 LMDB_SYNCHRONOUS = ("synchronous", "synchronous-writemap")
 SYNCHRONOUS_TIMES, BATCHED_TIMES = 1, 20
 OPEN_MS = 50
 THREADS_TIMES = 1.6
-# With keys and values of any length: how many times the rate of puts of peers that are as durable, and of reads.
+# With keys and values of any length: required ratios of puts to equally durable peers, and of reads.
 AS_DURABLE_TIMES, READ_TIMES = 1, 1 / 1.2
 LINE = 64
 
 
 def grouped(runs):
-    """Lines of all repetitions by what they are of; each list has one a repetition."""
+    """Groups the lines of all repetitions by operation; each list has one line per repetition."""
     found = defaultdict(list)
     for line in runs:
-        # Runs from before there were others have no word for it.
+        # Runs from before there were other kinds of data do not name it.
         line = {"data": ITEMS} | line
         found[tuple(line[name] for name in KEY)].append(line)
     return dict(found)
 
 
 def different(runs):
-    """What was visited with sums that are not the same, though the tables were."""
+    """Names the visits whose sums differ although the tables were the same."""
     sums = defaultdict(set)
     for key, lines in grouped(runs).items():
         _, _, _, _, entries, operation, data = key
@@ -45,7 +45,7 @@ def different(runs):
 
 
 def by_repetition(lines, clock):
-    """Operations a second, by repetition; without a time that the clock can see there is no rate."""
+    """Returns operations per second, by repetition; there is no rate if the time is too short for the clock."""
     return {line["repetition"]: line["operations"] / line[clock] for line in lines if line[clock] > 0}
 
 
@@ -58,7 +58,7 @@ def spread(values):
 
 
 def rows(runs):
-    """A row each: its key and, as spreads, operations per CPU second and per second of wall time."""
+    """Returns rows: a key and, as spreads, operations per CPU second and per second of wall time."""
     found = []
     for key, lines in grouped(runs).items():
         if key[0] != COUNTS:
@@ -68,7 +68,7 @@ def rows(runs):
 
 
 def counts(runs):
-    """Lines and fences per operation. What is stored past the cache takes its lines too."""
+    """Returns lines and fences per operation. Data stored past the cache counts as lines, too."""
     found = []
     for key, (line, *_) in grouped(runs).items():
         if key[0] == COUNTS:
@@ -82,7 +82,7 @@ def counts(runs):
 
 
 def bars(runs):
-    """What must hold, each with what was found: None where it was not measured."""
+    """Returns the requirements, each with its measured value, or None if it was not measured."""
     groups, costs = grouped(runs), counts(runs)
     sizes = sorted({key[4] for key in groups if key[0] == MEMORY and key[6] == ITEMS})
     found = [cost_bar(costs, operation, *most) for operation, most in COSTS.items()] + allocator_bars(costs)
@@ -106,7 +106,7 @@ def cost_bar(costs, operation, lines, fences):
 
 
 def allocator_bars(costs):
-    """An object's own lines are no cost of its allocation, nor is the change of a word that of a free."""
+    """Returns the allocator's bars, without an object's own lines for allocations, or the word's change for frees."""
     made, freed, changed = (cost_of(costs, "allocator", operation) for operation in ("allocate", "free", "set"))
     found = [
         ("allocate: at most so many lines besides the object's own", ALLOCATE_LINES, made and made["lines"] - OBJECT_LINES),
@@ -125,7 +125,8 @@ def cost_of(costs, way, operation):
 
 
 def within(found, most):
-    """Records of chunks and the like come on top of each operation's own, once in hundreds."""
+    """Returns whether counts are within bounds. Records of chunks and the like add to them once in hundreds of
+    operations."""
     return all(round(value, 1) <= limit for value, limit in zip(found, most, strict=True))
 
 
@@ -165,12 +166,12 @@ def file_bars(groups, entries):
 
 
 def faster(ways, clock):
-    """Of ways, of which some may not have been measured."""
+    """Returns the faster of these ways, of which some may not have been measured."""
     return max(filter(None, ways), key=lambda lines: median(rates(lines, clock)), default=None)
 
 
 def put_bars_of_bytes(groups, entries):
-    """Both maps of Terrace against peers that are as durable, and against those that are not."""
+    """Returns bars of both maps of Terrace against peers that are as durable, and against less durable peers."""
     found = []
     for medium, clock, where, ours in (
         (MEMORY, "cpu_s", "in memory", {"tree": "tree", "hash map": "sized"}),
@@ -207,7 +208,7 @@ def read_bars_of_bytes(groups, entries):
         ("a scan of all with a cursor, against {}'s", "tree", "iterate", "iterate", READ_TIMES),
     ):
         ours = reads("terrace", way, operation)
-        # Of redb nothing is demanded but to be told.
+        # Ratios to redb are shown without a requirement.
         for peer, peers_way, needs in (("LMDB", "unsynchronised", times), ("redb", "immediate", None)):
             others = reads(peer, peers_way, theirs)
             found.append(times_bar(f"bytes: {name.format(peer)}", entries, needs, ours, others, "cpu_s"))
@@ -215,7 +216,8 @@ def read_bars_of_bytes(groups, entries):
 
 
 def times_bar(name, entries, needs, ours, theirs, clock):
-    """How many times as fast ours is: of the medians, and the smallest and largest of a repetition."""
+    """Returns how many times as fast Terrace is: the ratio of medians, and the smallest and largest ratio of a
+    repetition."""
     bar = {"bar": name, "entries": entries, "needs": needs, "found": None, "ok": None}
     if not ours or not theirs:
         return bar

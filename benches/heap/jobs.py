@@ -1,4 +1,4 @@
-"""What is measured: each job is one peer in one way, on a new pool."""
+"""The measurements: each job is one peer in one way, on a new pool."""
 
 import os
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ WAYS = {
     "LMDB": ["unsynchronised"],
     "terrace": ["sized", "growing"],
 }
-# Ways on a plain file, each with the way that fills the table beforehand, and which of the amounts is put.
+# Ways on a plain file, each with the way that fills the table beforehand, and the amount that is put.
 SYNCHRONOUS = {
     "libpmemobj": {way: (way, "slow") for way in ("lean-transactions", "lean-actions")},
     "LMDB": {
@@ -23,11 +23,11 @@ SYNCHRONOUS = {
     },
     "terrace": {"synchronous": ("sized", "committed"), "batched": ("sized", "batched")},
 }
-# Operations on objects by themselves; to change a word without freeing takes a part of what freeing does.
+# Operations on objects alone; changing a word without freeing is a part of the work of freeing.
 ALLOCATORS = {"libpmemobj": ("allocate", "free"), "terrace": ("allocate", "free", "set")}
-# What has several writers at a time.
+# Ways with several writers at a time.
 THREADED = {"floor": ["two-fences", "one-fence"], "libpmemobj": ["lean-transactions", "lean-actions"], "terrace": ["sized"]}
-# Ways with keys and values of any length, as SYNCHRONOUS has them; libpmemobj has no map of such.
+# Ways with keys and values of any length, as SYNCHRONOUS has them; libpmemobj has no such map.
 BYTES_WAYS = {
     MEMORY: {
         "LMDB": {
@@ -43,7 +43,7 @@ BYTES_WAYS = {
         | {"tree-synchronous": ("tree", "committed"), "tree-batched": ("tree", "batched")},
     },
 }
-# What is read in memory, of one way a peer: to read is the same in all that write.
+# Ways that are read in memory, one per peer: reading is the same for all ways of writing.
 GETS, SCANS = ("get", "get-batched"), ("iterate", "scan")
 READ = {
     ("LMDB", "unsynchronised"): GETS + SCANS,
@@ -51,14 +51,14 @@ READ = {
     ("terrace", "sized"): ("get", "iterate"),
     ("terrace", "tree"): ("get", *SCANS, "range"),
 }
-# The last operation of a process that ends as a `kill -9` does.
+# The last operation of a process that ends as if by `kill -9`.
 DIE = "die"
 
 
 @dataclass(frozen=True)
 class Amounts:
-    """How many operations: on a plain file with a commit each, in ways that take a millisecond for it, with
-    shared commits, and counted. Those that are to be fast are enough to fill Terrace's journal."""
+    """Numbers of operations: on a plain file with a commit each, in ways that take a millisecond per commit,
+    with shared commits, and counted. The numbers for fast ways are enough to fill Terrace's journal."""
 
     committed: int
     slow: int
@@ -79,20 +79,20 @@ class Job:
     threads: int = 1
     # The way that fills the table beforehand with the other keys, in a process of its own.
     filled: str = None
-    # One process each: the operations.
+    # The operations of each process.
     steps: tuple = ()
-    # Which keys the steps use: the first, and how many; all, if not said.
+    # The keys that the steps use: the first, and how many; all, if not given.
     keys: tuple = None
     data: str = ITEMS
-    # Which of the steps uses all keys nevertheless.
+    # The step that uses all keys nevertheless.
     reads: tuple = None
 
     def run(self, peers, pool):
-        """Its lines. The caller removes the pool."""
+        """Runs the job; returns its lines. The caller removes the pool."""
         lines = []
         if self.filled:
             peers.run(self, pool, ["put"], (0, self.keys[0]), way=self.filled)
-            # What filling has left to be written is not for those that are measured to write.
+            # Data that filling left unwritten must not be written by the measured operations.
             synchronise(pool)
         for operations in self.steps:
             keys = None if operations == self.reads else self.keys
@@ -107,13 +107,13 @@ def synchronise(path):
 
 
 def last(entries, count):
-    """The last so many keys of a table, at most half of them: for the others it is filled beforehand."""
+    """Returns the given number of last keys of a table, at most half of them; the table is filled with the others."""
     count = min(count, entries // 2)
     return (entries - count, count)
 
 
 def measured(entries, amounts):
-    """The jobs of a repetition for tables of so many entries, whether or not their peers are there."""
+    """Returns the jobs of a repetition for tables with this number of entries, even if their peers are missing."""
     whole = (("put", "get"), ("open", "iterate", "delete"))
     jobs = []
     for peer, ways in WAYS.items():
@@ -121,7 +121,7 @@ def measured(entries, amounts):
         shared = (("put",),) if peer == "floor" else (("put", "get", "delete"),)
         for way in ways:
             jobs.append(Job(MEMORY, peer, way, entries, steps=steps))
-            # Right behind, for what they share of the machine differs from minute to minute.
+            # Directly afterwards, because their share of the machine differs from minute to minute.
             if way in THREADED.get(peer, []):
                 jobs.append(Job(MEMORY, peer, way, entries, threads=2, steps=shared))
     jobs += [Job(MEMORY, peer, "allocator", entries, steps=(steps,)) for peer, steps in ALLOCATORS.items()]
@@ -133,22 +133,22 @@ def measured(entries, amounts):
 
 
 def of_bytes(entries, amounts):
-    """The jobs of a repetition with keys and values of any length: a table is filled but for the last entries,
-    which are put; the process is killed, and another one opens the table; one opens it that was closed."""
+    """Returns the jobs of a repetition with keys and values of any length: a table is filled but for the last
+    entries, which are put; the process is killed, and another opens the table; a third opens a closed table."""
     jobs = []
     for medium, peers in BYTES_WAYS.items():
         for peer, ways in peers.items():
             for way, (filled, amount) in ways.items():
                 keys = last(entries, getattr(amounts, amount))
                 reads = ("open-killed", *(READ.get((peer, way), ()) if medium == MEMORY else ()))
-                # On a plain file deletes would be the same synchronisations over again.
+                # On a plain file deletes would repeat the same synchronisations.
                 steps = (("put", DIE), reads, ("open", "delete") if medium == MEMORY else ("open",))
                 jobs.append(Job(medium, peer, way, entries, filled=filled, steps=steps, keys=keys, data=BYTES, reads=reads))
     return jobs
 
 
 def counted(entries, amounts):
-    """The jobs that count lines and fences: exact, so that once is enough."""
+    """Returns the jobs that count lines and fences: exactly, so that once is enough."""
     keys = last(entries, amounts.counted)
     jobs = [Job(COUNTS, "floor", way, amounts.counted, steps=(("put",),)) for way in WAYS["floor"]]
     for peer in ("libpmemobj", "terrace"):

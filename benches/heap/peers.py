@@ -1,4 +1,4 @@
-"""The programs that are measured: built where their libraries are, and run; what is missing is named."""
+"""The measured programs: builds them if their libraries are installed, runs them, and names what is missing."""
 
 import json
 import os
@@ -12,34 +12,34 @@ from jobs import BYTES, DIE
 
 FOLDER = Path(__file__).resolve().parent
 ROOT = FOLDER.parent.parent
-# What cargo builds, with the command for it.
+# Programs that cargo builds, with the command.
 BUILT = {
     "terrace": (
-        ROOT / "target/release/examples/side_by_side",
-        "cargo build --release -p terrace-heap --example side_by_side",
+        ROOT / "target/release/side_by_side",
+        "cargo build --release -p terrace-heap-bench --bin side_by_side",
     ),
     "redb": (
         ROOT / "target/redb/release/terrace-bench-redb",
         "cargo build --release --manifest-path benches/heap/redb/Cargo.toml --target-dir target/redb",
     ),
 }
-# What the C compiler builds: the source, and the library's name for pkg-config with its Debian package.
+# Programs that the C compiler builds: the source, and the library's name for pkg-config with its Debian package.
 SOURCES = {
     "libpmemobj": ("pmemobj.c", "libpmemobj", "libpmemobj-dev"),
     "LMDB": ("lmdb.c", "lmdb", "liblmdb-dev"),
     "floor": ("floor.c", None, None),
 }
 COUNTER = "count.c"
-# So that a memory of tmpfs is taken for persistent, and lines are flushed.
+# Has libpmemobj take memory of tmpfs for persistent, and flush lines.
 FORCED = {"PMEM_IS_PMEM_FORCE": "1"}
 
 
 class Failure(Exception):
-    """What went wrong with one run."""
+    """The failure of one run."""
 
 
 class Peers:
-    """Programs by the peer's name, in `folder`; `missing` has a sentence for each that is not there."""
+    """Programs by the peer's name, in `folder`; `missing` has a sentence for each that could not be built."""
 
     def __init__(self, folder):
         self.folder = folder
@@ -68,7 +68,7 @@ class Peers:
         return program
 
     def make_counter(self):
-        """The program that counts lines and fences, where there is what it needs."""
+        """Builds the program that counts lines and fences, if its requirements are met."""
         counter = self.compile(COUNTER)
         if not shutil.which("objdump"):
             self.missing.append("lines and fences are not counted: apt-get install binutils")
@@ -80,7 +80,7 @@ class Peers:
         return None
 
     def run(self, job, pool, operations, keys=None, forced=True, way=None, counted=False):
-        """Carries operations out in a process of its own; the lines that it prints."""
+        """Carries out operations in a process of its own; returns the lines that it prints."""
         environment = {name: value for name, value in os.environ.items() if name not in FORCED}
         command = [self.counter] if counted else []
         command += [self.programs[job.peer], "--pool", pool, "--way", way or job.way, "--entries", job.entries]
@@ -95,7 +95,7 @@ class Peers:
 
 
 def merged(lines):
-    """Lines of operations; what was counted stands in a line before, and is put into it."""
+    """Returns the lines of operations, each merged with the line of counts before it."""
     found, counts = [], {}
     for line in lines:
         if "operation" in line:
@@ -107,7 +107,7 @@ def merged(lines):
 
 
 def locked_version(package):
-    """Of a package that the peers in Rust are built with."""
+    """Returns the version of a package that the peers in Rust are built with."""
     lock = (FOLDER / "redb/Cargo.lock").read_text()
     return re.search(rf'name = "{package}"\nversion = "(.*)"', lock)[1]
 

@@ -19,7 +19,7 @@ sys.path.insert(0, str(FOLDER))
 
 import bars  # noqa: E402
 import jobs  # noqa: E402
-import telling  # noqa: E402
+import tables  # noqa: E402
 from peers import ROOT, Failure, Peers  # noqa: E402
 
 SCHEMA = "terrace.bench-heap/1"
@@ -37,7 +37,7 @@ def main():
         results = json.loads(args.table.read_text())
     else:
         results = measure(args)
-    print(telling.report(results))
+    print(tables.report(results))
     return 1 if results["failed"] else 0
 
 
@@ -89,7 +89,7 @@ def measure(args):
 
 
 def of_bytes(entries):
-    """Which of the sizes has keys and values of any length, too."""
+    """Returns the size for which keys and values of any length are measured, too."""
     return sorted(entries)[len(entries) // 2]
 
 
@@ -114,7 +114,7 @@ def carry_out(todo, repetition, peers, folders, results):
 
 @contextmanager
 def pools(parent):
-    """A folder for pools that goes away on every way out but a SIGKILL; what that left goes now."""
+    """Makes a folder for pools that is removed on every way out but SIGKILL; leftovers of a SIGKILL are removed now."""
     parent.mkdir(parents=True, exist_ok=True)
     for left in parent.glob(PREFIX + "*"):
         if not Path("/proc", left.name.removeprefix(PREFIX)).exists():
@@ -135,7 +135,7 @@ def empty(folder):
 def refuse_what_does_not_fit(memory, plain, entries):
     if file_system(plain) == "tmpfs":
         sys.exit(f"{plain.parent} is in memory, where nothing is synchronised; name another with --directory")
-    # As pool_bytes of common.h has it.
+    # Same as pool_bytes of common.h.
     needed = max((256 << 20) + 400 * max(entries), (512 << 20) + 800 * of_bytes(entries))
     for folder in (memory, plain):
         free = shutil.disk_usage(folder).free
@@ -151,7 +151,7 @@ def leave(number, _):
     sys.exit(128 + number)
 
 
-# What it was measured on
+# The machine of the measurement
 
 
 def about(directory, peers):

@@ -23,13 +23,13 @@ import bars  # noqa: E402
 import jobs  # noqa: E402
 import peers  # noqa: E402
 import repeat  # noqa: E402
-import telling  # noqa: E402
+import tables  # noqa: E402
 
 TARGET = peers.ROOT / "target"
 
 
 def a_run(peer, way, operation, seconds, medium=jobs.MEMORY, repetition=0, threads=1, **more):
-    """Of a thousand operations on a table of a thousand, as a peer prints it."""
+    """Returns a run of a thousand operations on a table of a thousand, as a peer prints it."""
     return {
         "peer": peer, "way": way, "entries": 1000, "threads": threads, "operation": operation, "operations": 1000,
         "wall_s": seconds, "cpu_s": seconds, "medium": medium, "repetition": repetition, "data": jobs.ITEMS,
@@ -47,7 +47,7 @@ def a_count(peer, way, operation, lines, fences, streamed_bytes=0):
 
 
 def found_of(runs, start):
-    """The first bar whose name begins so."""
+    """Returns the first bar whose name begins with `start`."""
     return next(bar for bar in bars.bars(runs) if bar["bar"].startswith(start))
 
 
@@ -142,7 +142,7 @@ class Telling(unittest.TestCase):
         runs = [a_run("terrace", "sized", operation, 0.5) for operation in ("put", "get", "delete", "iterate", "open")]
         runs += [of_bytes("terrace", "tree", operation, 0.5) for operation in ("put", "scan", "open-killed")]
         runs += [a_run("LMDB", "batched", "put", 0.5, jobs.FILE), a_count("terrace", "sized", "put", 5000, 2000)]
-        report = telling.report({"runs": runs, "missing": ["a peer"], "failed": [{"job": "one", "error": "why"}]})
+        report = tables.report({"runs": runs, "missing": ["a peer"], "failed": [{"job": "one", "error": "why"}]})
         for part in report.split("\n\n"):
             self.assertEqual(len({line.count("|") for line in part.splitlines()}), 1, part)
         self.assertIn("| terrace | sized | 1 | 1,000 | 2 (2 to 2) |", report)
@@ -150,7 +150,7 @@ class Telling(unittest.TestCase):
         self.assertIn("FAILED: one: why", report)
 
     def test_figures_have_three_digits(self):
-        self.assertEqual([telling.figure(value) for value in (1234.5, 99.99, 0.01234)], ["1,234", "100", "0.0123"])
+        self.assertEqual([tables.figure(value) for value in (1234.5, 99.99, 0.01234)], ["1,234", "100", "0.0123"])
 
 
 class Peers(unittest.TestCase):
@@ -164,7 +164,7 @@ class Peers(unittest.TestCase):
 
 
 def xorshift(state):
-    """As common.h has it."""
+    """Same as in common.h."""
     state ^= state << 13 & ALL
     state ^= state >> 7
     return state ^ state << 17 & ALL
@@ -174,7 +174,7 @@ ALL, MIX = 2**64 - 1, 0x9E3779B97F4A7C15
 
 
 def pair_of(index):
-    """The key and the value of an index, as common.h says what they are."""
+    """Returns the key and the value of an index, as common.h defines them."""
     words, state = [], 88172645463325252 ^ (index + 1) * MIX & ALL
     for _ in range(6):
         state = xorshift(state)
@@ -195,7 +195,7 @@ def sum_of(pairs):
 
 
 def sum_of_scans(pairs, entries):
-    """Of a hundred entries from each of some keys on."""
+    """Returns the sum of scans of a hundred entries from each of some keys on."""
     ordered = sorted(pairs)
     visited = []
     for turn in range(-(-entries // 100)):
@@ -205,13 +205,13 @@ def sum_of_scans(pairs, entries):
 
 
 def skipped(why):
-    """Says what is not tested where nobody asks for the reasons of skipped tests."""
+    """Prints what is not tested, even if reasons of skipped tests are not asked for."""
     print(f"SKIPPED: {why}", file=sys.stderr, flush=True)
     return why
 
 
 def what_is_missing():
-    """Why nothing can be run here; None if it can."""
+    """Returns why nothing can be run here; None if runs are possible."""
     if platform.machine() != "x86_64" or not shutil.which("cc"):
         return skipped("the heap's benchmark: it needs an x86-64 processor and a C compiler")
     return None if repeat.MEMORY_FOLDER.is_dir() else skipped("the heap's benchmark: there is no /dev/shm")
@@ -222,7 +222,7 @@ MISSING = what_is_missing()
 
 @unittest.skipIf(MISSING, MISSING)
 class Run(unittest.TestCase):
-    """The real thing, on small tables. It takes what is there."""
+    """Real runs on small tables, with the peers that are installed."""
 
     def setUp(self):
         TARGET.mkdir(exist_ok=True)
@@ -233,7 +233,7 @@ class Run(unittest.TestCase):
         self.command += ["--directory", self.folder.name, "--out", self.out]
 
     def left(self, process):
-        """What a run has left where pools are."""
+        """Returns the leftovers of a run in the directory of pools."""
         places = (repeat.MEMORY_FOLDER, Path(self.folder.name))
         return [place / f"{repeat.PREFIX}{process.pid}" for place in places if (place / f"{repeat.PREFIX}{process.pid}").exists()]
 
@@ -255,13 +255,13 @@ class Run(unittest.TestCase):
         return any(sentence.startswith(f"{peer} is not there") for sentence in results["missing"])
 
     def check_counts(self, results):
-        """The bare loop writes five lines back and waits once or twice: the counter finds just that."""
+        """The bare loop writes five lines back and waits once or twice: the counter must find exactly that."""
         counts = bars.counts(results["runs"])
         floor = {row["way"]: (row["lines"], row["fences"]) for row in counts if row["peer"] == "floor"}
         self.assertEqual(floor, {"one-fence": (5, 1), "two-fences": (5, 2)} if counts else {})
 
     def check_sums(self, results):
-        """What was visited is what was to be put, said in a third language."""
+        """Checks that the visited entries are those to be put, computed in a third language."""
         pairs = [pair_of(index) for index in range(2000)]
         expected = {"iterate": sum_of(pairs), "scan": sum_of_scans(pairs, 2000)}
         expected["range"] = expected["scan"]

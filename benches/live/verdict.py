@@ -23,7 +23,8 @@ MACHINE = {
     "dram": "25%", "memory": "flash", "read-latency": "53us", "write-latency": "53us", "channels": "4",
     "fault-cost": "linux", "replacement": "linux",
 }  # fmt: skip
-# What the oracle must win back of the time lost to faults, and a predictor of what the oracle wins.
+# The share of the time lost to faults that the oracle must win back, and the share of the oracle's gain
+# that a predictor must reach.
 ORACLE_SHARE, ONLINE_SHARE = 0.1, 0.5
 HEADINGS = [
     "program", "MB", "faults", "all-dram s", "off s", "readahead s", "oracle s", "oracle wins back",
@@ -73,14 +74,14 @@ def judge_suite(args):
 
 
 class Failure(Exception):
-    """What went wrong with one program."""
+    """The failure of one program."""
 
 
 # Recording
 
 
 def record(program, smaller, args):
-    """The trace of a smaller copy of the program: an earlier one, where it is the same copy."""
+    """Returns the trace of a smaller copy of the program; reuses an earlier trace of the same copy."""
     texts = smaller_texts(program, smaller)
     key = hashlib.sha256(json.dumps([texts, program["command"]]).encode()).hexdigest()[:12]
     trace = args.work / f"{program['name']}-{key}.parquet"
@@ -111,7 +112,7 @@ def record(program, smaller, args):
 
 
 def smaller_texts(program, smaller):
-    """All scripts by name, with what `smaller` replaces; each must be there once."""
+    """Returns all scripts by name, with the replacements of `smaller`; each replaced text must occur once."""
     texts = {path.name: path.read_text() for path in sorted((HERE / PROGRAMS).iterdir()) if path.is_file()}
     parts = " ".join(program["command"] + program.get("prepare", []))
     texts = {name: text for name, text in texts.items() if PROGRAMS + name in parts}
@@ -127,11 +128,11 @@ def smaller_texts(program, smaller):
 
 
 def simulate(trace, args):
-    """One run a predictor, by its name."""
+    """Returns one run per predictor, by its name."""
     progress(f"{trace.name}: simulating")
     machine = [f"--{name}={value}" for name, value in MACHINE.items()]
     predictors = [*BASELINES, *ONLINE, ORACLE]
-    command = [args.terrace, "sim", "pages", "--quiet", "--json", *machine, "--prefetch", ",".join(predictors), trace]
+    command = [args.terrace, "sim", "pages", "--quiet", "--json=-", *machine, "--prefetch", ",".join(predictors), trace]
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode:
         raise Failure(done.stderr.strip() or f"terrace sim ended with {done.returncode}")
@@ -139,7 +140,8 @@ def simulate(trace, args):
 
 
 def judge(runs):
-    """A program is foreseeable if the oracle wins back a tenth of what faults cost, and a predictor half of that."""
+    """Judges a program: foreseeable if the oracle wins back a tenth of the cost of faults, and a predictor half
+    of that."""
     seconds = {name: run["time_ns"] / 1e9 for name, run in runs.items()}
     all_dram = runs["off"]["all_dram_ns"] / 1e9
     without = min(seconds[name] for name in BASELINES)

@@ -5,7 +5,7 @@ import re
 import common
 from common import geometric_mean, table
 
-# Of each recording: with all of it this would take longer than all else.
+# Rows of each recording: on all of it this part would take longer than everything else.
 ROWS, WARMUP = 50_000_000, 25_000_000
 DEPTHS = [1, 2, 4, 8]
 # Flash on two channels, as elsewhere here: what the paper's emulator delays does not wait for others.
@@ -15,7 +15,7 @@ WORKS = ["asynchronous", "synchronous"]
 
 
 def measure(trace, base):
-    """All that is taken of one program, by the memory; `base` is what all its machines have."""
+    """Measures one program, by memory; `base` has the options that all its machines share."""
     found = {}
 
     def simulate(**options):
@@ -38,13 +38,13 @@ def measure(trace, base):
 
 
 def depth_of(name):
-    """The depth in a predictor's name with its settings."""
+    """Returns the depth in a predictor's name with its settings."""
     found = re.search(r"\bdepth=(\d+)", name)
     return int(found[1]) if found else 1
 
 
 def against(run, off):
-    """A run as shares of the one without prefetching."""
+    """Returns a run's figures as shares of the run without prefetching."""
     faults = off["full_misses"] + off["partial_misses"]
     return {
         "full": round(run["full_misses"] / faults, 4),
@@ -56,13 +56,13 @@ def against(run, off):
 
 
 def latency(run):
-    """The mean time of a fault, in ns, with what a synchronous one waits for after its own page."""
+    """Returns the mean time of a fault, in ns; for a synchronous one, with the wait after its own page."""
     waited = run["times_ns"]["prefetch"] - run["settings"]["fault"]["prefetch"] * run["full_misses"]
     return run["fault_latency_ns"] + waited / (run["full_misses"] + run["partial_misses"])
 
 
 def averages(programs):
-    """Geometric means over the programs of time and of a fault's latency."""
+    """Returns geometric means over the programs of time and of a fault's latency."""
     def of(memory, work, depth, key):
         each = [one["prefetching"][memory][work][str(depth)][key] for one in programs.values()]
         return round(geometric_mean([value for value in each if value]), 4)
@@ -94,7 +94,8 @@ def draw_waiting(results, path):
 
 
 def stated_time(paper, app):
-    """The shortest run time that the paper states of an application, as a share; none where it states none."""
+    """Returns the shortest run time that the paper states for an application, as a share; None if it
+    states none."""
     gain = paper["prefetching"]["best_improvement"].get(app)
     return None if gain is None else 1 - gain
 

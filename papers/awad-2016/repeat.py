@@ -28,12 +28,14 @@ RATIOS = ["12.5%", "25%", "50%"]
 FAULT_COSTS = ["linux", "9600", "none"]
 IMPLIED = "9600"
 WRITE_LATENCIES = [25, 100, 200, 400]
+# By name, channels: on two, writes go beside reads.
+FLASHES = {"flash": 1, "flash-2": 2}
 # The paper's baseline for pages that leave DRAM (5.4), on its device (2).
 BASE = {"replacement": "fifo", "tier_size": "16G"}
 
 
 def measure(trace, accesses):
-    """All that is taken of one trace."""
+    """Measures one trace."""
     warmup = accesses // 4
 
     def simulate(**options):
@@ -44,7 +46,8 @@ def measure(trace, accesses):
     pairs = simulate(dram="25%", inclusion=["inclusive", "exclusive"], memory=["pcm", "flash"])
     policies = simulate(dram=RATIOS, replacement=["fifo", "clock", "age"])
     latencies = [f"{us}us" for us in WRITE_LATENCIES]
-    slow = simulate(dram=RATIOS, memory="flash", write_latency=latencies)
+    slow = {name: simulate(dram=RATIOS, memory="flash", channels=channels, write_latency=latencies)
+            for name, channels in FLASHES.items()}
     first = runs[0]
     quarter = next(run for ratio, run in sized(runs) if ratio == "25%")
     return {
@@ -56,14 +59,14 @@ def measure(trace, accesses):
         "inclusion": inclusion(pairs),
         "lifetime_years": lifetimes(pairs),
         "faults_relative_to_fifo": relative_faults(policies),
-        "slowdown_by_write_latency": by_write_latency(slow),
+        "slowdown_by_write_latency": {name: by_write_latency(of) for name, of in slow.items()},
         "prefetching": prefetching.measure(trace, BASE),
         "settings": first["settings"],
     }
 
 
 def sized(runs):
-    """Each run with the ratio it was made with: sizes grow with the ratio."""
+    """Returns each run with its ratio: sizes grow with the ratio."""
     sizes = sorted({run["settings"]["dram_pages"] for run in runs})
     for run in runs:
         yield RATIOS[sizes.index(run["settings"]["dram_pages"])], run
@@ -74,7 +77,7 @@ def cost_name(run):
 
 
 def faults(run):
-    """Touches of pages that are in the tier, or on their way there."""
+    """Returns the number of touches of pages that are in the tier, or on their way there."""
     return run["full_misses"] + run["partial_misses"] + run["rescues"]
 
 
@@ -123,7 +126,7 @@ def by_write_latency(runs):
 
 
 def averages(programs):
-    """Over all programs: how much slower (mean of the slowdowns less one), and writes saved."""
+    """Returns, over all programs, the mean slowdown less one, and the share of writes saved."""
     each = list(programs.values())
 
     def degradation(memory, cost, ratio):
@@ -140,12 +143,15 @@ def averages(programs):
         "faults_a_ms": round(mean([one["faults_a_ms"] for one in each]), 1),
         "eliminated": round(mean([one["inclusion"]["eliminated"] for one in each]), 4),
         "slowdown_by_write_latency": {
-            ratio: {
-                str(us): round(geometric_mean(
-                    [one["slowdown_by_write_latency"][ratio][str(us)] for one in each]), 4)
-                for us in WRITE_LATENCIES
+            flash: {
+                ratio: {
+                    str(us): round(geometric_mean(
+                        [one["slowdown_by_write_latency"][flash][ratio][str(us)] for one in each]), 4)
+                    for us in WRITE_LATENCIES
+                }
+                for ratio in RATIOS
             }
-            for ratio in RATIOS
+            for flash in FLASHES
         },
         "prefetching": prefetching.averages(programs),
     }
@@ -236,20 +242,21 @@ def draw_replacement(results, paper, path):
 
 def draw_write_latency(results, path):
     plt = common.pyplot()
-    figure, axes = plt.subplots(figsize=(6.5, 3.2))
-    averages = results["averages"]
+    figure, panels = plt.subplots(1, 2, figsize=(8.5, 3.2), sharey=True)
     shades = ["#a9d6e5", "#61a5c2", "#2a6f97", "#013a63"]
-    series = {
-        f"flash, writes {us} us": [
-            averages["slowdown_by_write_latency"][ratio][str(us)] / pcm_slowdown(results, ratio)
-            for ratio in RATIOS]
-        for us in WRITE_LATENCIES
-    }
-    common.grouped_bars(axes, RATIOS, series, shades)
-    axes.axhline(1, color="black", linewidth=0.8)
-    axes.set_xlabel("DRAM : NVM")
-    axes.set_ylabel("run time, PCM = 1\n(ours, simulated)")
-    axes.legend(loc="upper left", bbox_to_anchor=(1, 1), frameon=False)
+    titles = {"flash": "Flash", "flash-2": "Flash, writes beside reads"}
+    for axes, (flash, title) in zip(panels, titles.items()):
+        found = results["averages"]["slowdown_by_write_latency"][flash]
+        series = {
+            f"writes {us} us": [found[ratio][str(us)] / pcm_slowdown(results, ratio) for ratio in RATIOS]
+            for us in WRITE_LATENCIES
+        }
+        common.grouped_bars(axes, RATIOS, series, shades)
+        axes.axhline(1, color="black", linewidth=0.8)
+        axes.set_title(title)
+        axes.set_xlabel("DRAM : NVM")
+    panels[0].set_ylabel("run time, PCM = 1\n(ours, simulated)")
+    panels[-1].legend(loc="upper left", bbox_to_anchor=(1, 1), frameon=False)
     common.save(figure, path)
 
 
@@ -329,8 +336,8 @@ def tables(results, paper):
            for policy in ("clock", "age") for ratio in RATIOS)]
         for name, one in programs.items()]
     latency_rows = [
-        [ratio, *(f"{slow[str(us)] / pcm_slowdown(results, ratio):.2f}" for us in WRITE_LATENCIES)]
-        for ratio, slow in averages["slowdown_by_write_latency"].items()]
+        [flash, ratio, *(f"{slow[str(us)] / pcm_slowdown(results, ratio):.2f}" for us in WRITE_LATENCIES)]
+        for flash, ratios in averages["slowdown_by_write_latency"].items() for ratio, slow in ratios.items()]
     years = paper["lifetime"]["pcm_years_about"]
     lifetime_rows = [
         [name, STANDS_FOR[name],
@@ -353,7 +360,7 @@ def tables(results, paper):
         "ratio": table(["memory", "DRAM:NVM", "paper", *costs], ratio_rows),
         "each": table(["program", "faults a ms", *sizes], each_rows),
         "replacement": table([*who, "paper", *by_ratio], replacement_rows),
-        "latency": table(["DRAM:NVM", *latencies], latency_rows),
+        "latency": table(["memory", "DRAM:NVM", *latencies], latency_rows),
         "lifetime": table([*who, "paper, PCM", "PCM", "PCM, inclusive", "flash"], lifetime_rows),
         **prefetching.tables(results, paper, STANDS_FOR),
     }

@@ -1,11 +1,11 @@
-"""The figures of the chapter, from results."""
+"""Draws the figures of the chapter from results."""
 
 import common
 import experiments
 import stack
 from comparison import average_cut, average_gain, cut, gain
 
-# The last is for our own.
+# The last colour is for our own policy.
 COLOURS = ["#f3a712", "#61a5c2", "#5c4d7d", "#7cb518", "#2a6f97", "#2b2d42"]
 TITLES = {"lru": "LRU", "dip": "DIP", "dblk": "DBLK", "drrip": "DRRIP", "ari": "ARI",
           "ari:insert=mru": "ARI, MRU only"} | {f"nhm:n={high}": f"{high}H16" for high in range(experiments.WAYS + 1)}
@@ -13,7 +13,7 @@ SIZE = (12, 3)
 
 
 def title(policy):
-    """As the paper writes it, where it is in the paper."""
+    """Returns a policy's name as the paper writes it, if the paper has it."""
     return TITLES.get(policy, policy)
 
 
@@ -40,13 +40,13 @@ def label(name, programs):
 
 
 def name_groups(axes, names):
-    """Names under groups of bars, aslant where there are many."""
+    """Writes names under groups of bars, slanted if there are many."""
     aslant = {"rotation": 60, "rotation_mode": "anchor", "ha": "right", "va": "center"} if len(names) > 12 else {}
     axes.set_xticks(range(len(names)), names, fontsize=7 if aslant else 8, **aslant)
 
 
 def programs_and_average(plt, names, series, colours):
-    """Two panels: bars of each program, and wider ones of their averages, which come last in each series."""
+    """Draws two panels: bars of each program, and wider bars of their averages, the last in each series."""
     figure, panels = plt.subplots(1, 2, figsize=SIZE, sharey=True, width_ratios=[max(len(names), 5), len(series) / 1.5])
     for axes, groups, part in zip(panels, (names, ["average"]), (slice(None, -1), slice(-1, None))):
         common.grouped_bars(axes, groups, {name: values[part] for name, values in series.items()}, colours)
@@ -55,7 +55,7 @@ def programs_and_average(plt, names, series, colours):
 
 
 def draw_positions(programs, path):
-    """Figure 2.1 of each program, hits as shares of all; red where it has the paper's shape."""
+    """Draws figure 2.1 for each program, hits as shares of all; red if it has the paper's shape."""
     plt = common.pyplot()
     columns = 7
     rows = -(-len(programs) // columns)
@@ -77,7 +77,7 @@ def draw_positions(programs, path):
 
 
 def draw_cuts(programs, key, stated, path):
-    """Figures 2.6 and 2.7."""
+    """Draws figures 2.6 and 2.7."""
     series = {
         title(policy): [100 * cut(one["policies"], policy, key) for one in programs.values()]
         + [100 * average_cut([one["policies"] for one in programs.values()], policy, key)]
@@ -97,7 +97,7 @@ def draw_cuts(programs, key, stated, path):
 
 
 def mark_stated(axes, group, stated, series, label="paper, stated"):
-    """What the paper states of a group of bars, by policy."""
+    """Marks what the paper states for a group of bars, by policy."""
     width = 0.8 / len(series)
     places = [group + (series.index(title(policy)) - (len(series) - 1) / 2) * width for policy in stated]
     axes.plot(places, list(stated.values()), "D", color=common.PAPER, markersize=4, label=label, linestyle="none",
@@ -105,7 +105,7 @@ def mark_stated(axes, group, stated, series, label="paper, stated"):
 
 
 def draw_gains(programs, stated, path):
-    """Figure 2.8."""
+    """Draws figure 2.8."""
     series = {}
     for policy in ("dip", "dblk", "drrip", "ari", *experiments.OWN):
         gains = [gain(one["policies"], policy, "dram") for one in programs.values()]
@@ -122,7 +122,7 @@ def draw_gains(programs, stated, path):
 
 
 def draw_shared(shared, key, stated, path):
-    """Figures 2.9 and 2.10, normalized to LRU as there."""
+    """Draws figures 2.9 and 2.10, normalized to LRU as in the paper."""
     size = "16M"
     loads = [sizes[size] for sizes in shared.values()]
     names = {policy: title(known) for policy, known in experiments.SHARED_POLICIES.items()}
@@ -140,7 +140,7 @@ def draw_shared(shared, key, stated, path):
 
 
 def draw_adaptation(adaptation, path):
-    """Figure 2.11."""
+    """Draws figure 2.11."""
     plt = common.pyplot()
     figure, panels = plt.subplots(len(adaptation), 1, figsize=(12, 2 * len(adaptation)), sharex=True, squeeze=False)
     for axes, (name, epochs) in zip(panels.flat, adaptation.items()):
@@ -152,13 +152,13 @@ def draw_adaptation(adaptation, path):
         axes.set_yticks(range(0, experiments.WAYS + 1, 4))
         axes.set_ylim(-1, experiments.WAYS + 1)
         legend(axes)
-    panels[-1, 0].set_xlabel("epoch of 30,000 references")
+    panels[-1, 0].set_xlabel("epoch of 25,000 references")
     figure.supylabel("high-hit ways in force", fontsize=9)
     common.save(figure, path)
 
 
 def draw_course(course, path):
-    """Figure 2.12."""
+    """Draws figure 2.12."""
     plt = common.pyplot()
     figure, axes = plt.subplots(figsize=SIZE)
     colours = {"lru": "#6c757d", "nhm:n=0": COLOURS[0], "nhm:n=8": "#c17c00", "ari:insert=mru": COLOURS[1],
@@ -178,7 +178,7 @@ def draw_course(course, path):
 
 
 def draw_shapes(programs, paper, path):
-    """Figures 2.13 and 2.14."""
+    """Draws figures 2.13 and 2.14."""
     plt = common.pyplot()
     figure, panels = plt.subplots(1, 2, figsize=(10, 3), sharey=True)
     for axes, part, title in zip(panels, ("sizes", "ways"), ("16 ways", "2 MB")):
@@ -204,7 +204,7 @@ def draw_shapes(programs, paper, path):
 
 
 def draw_insertions(programs, paper, path):
-    """Figure 2.15."""
+    """Draws figure 2.15."""
     plt = common.pyplot()
     figure, axes = plt.subplots(figsize=(8, 3))
     runs = [one["policies"] for one in programs.values()]

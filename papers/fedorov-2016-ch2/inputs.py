@@ -14,13 +14,13 @@ AMINO_ACIDS = "ACDEFGHIKLMNPQRSTVWY"
 
 
 def vocabulary(numbers, size):
-    """Words of 2 to 11 letters, the frequent letters more often."""
+    """Returns words of 2 to 11 letters, the frequent letters more often."""
     letters = [letter for rank, letter in enumerate(LETTERS) for _ in range(len(LETTERS) - rank)]
     return ["".join(numbers.choices(letters, k=numbers.randint(2, 11))) for _ in range(size)]
 
 
 def prose(numbers, words, count):
-    """Sentences of words by Zipf's law, each often followed by one of few; some are used again."""
+    """Returns sentences of words by Zipf's law, each often followed by one of a few; some sentences repeat."""
     weights = [1 / (rank + 3) for rank in range(len(words))]
     drawn = iter(numbers.choices(range(len(words)), weights, k=2 * count))
     sentences, word = [], 0
@@ -41,7 +41,7 @@ def prose(numbers, words, count):
 
 
 def make_text(path):
-    """9 MB of sentences, one or a few a line."""
+    """Makes 9 MB of sentences, one or a few per line."""
     numbers = random.Random(1)
     sentences = prose(numbers, vocabulary(numbers, 30_000), 1_500_000)
     with path.open("w") as file:
@@ -50,7 +50,7 @@ def make_text(path):
 
 
 def make_archive(path):
-    """What an archive may hold, 1 MB of each in turn: prose, a program, a picture, a table."""
+    """Makes the contents of an archive, 1 MB of each in turn: prose, a program, a picture, a table."""
     numbers = random.Random(2)
     words = vocabulary(numbers, 20_000)
     with path.open("wb") as file:
@@ -63,7 +63,7 @@ def make_archive(path):
 
 
 def picture(numbers, width, height):
-    """Shades of grey: waves and a little noise."""
+    """Returns a picture in shades of grey: waves and a little noise."""
     rows = []
     noise = numbers.randbytes(width * height)
     for y in range(height):
@@ -100,7 +100,7 @@ def statement(numbers, depth, callees):
 
 
 def functions(numbers, count, unit):
-    """Definitions of C, each of which may call some of those before."""
+    """Returns definitions of C functions, each of which may call some of the earlier ones."""
     yield "struct node { int left, right, item[16]; };\nstatic int table[256];"
     for index in range(count):
         callees = [f"f{unit}_{numbers.randrange(index)}" for _ in range(4)] if index else []
@@ -110,12 +110,12 @@ def functions(numbers, count, unit):
 
 
 def make_source(path):
-    """A C program of 300 functions, preprocessed."""
+    """Makes a C program of 300 functions, preprocessed."""
     path.write_text("\n".join(functions(random.Random(3), 300, 0)) + "\n")
 
 
 def make_model(path):
-    """A profile of 40 related proteins of 300 residues, by hmm2build; hmm2calibrate writes to it."""
+    """Makes a profile of 40 related proteins of 300 residues by hmm2build; hmm2calibrate writes to it."""
     numbers = random.Random(4)
     ancestor = numbers.choices(AMINO_ACIDS, k=300)
     alignment = path.with_suffix(".alignment")
@@ -131,7 +131,7 @@ def make_model(path):
 
 
 def make_video(path):
-    """100 pictures of 640 x 352: a texture that is panned over, and squares that move before it."""
+    """Makes 100 pictures of 640 x 352: a panned texture, and squares that move in front of it."""
     import numpy
 
     width, height, count = 640, 352, 100
@@ -156,7 +156,7 @@ def make_video(path):
 
 
 def make_document(path):
-    """XML: 20,000 records of a catalogue, with nested parts and attributes."""
+    """Makes XML: 20,000 records of a catalogue, with nested parts and attributes."""
     numbers = random.Random(6)
     words = vocabulary(numbers, 5_000)
     with path.open("w") as file:
@@ -171,7 +171,7 @@ def make_document(path):
 
 
 def random_network(numbers, nodes, arcs):
-    """Arcs that connect all nodes in a ring, and others to places mostly near."""
+    """Returns arcs that connect all nodes in a ring, and others that lead mostly to near nodes."""
     ring = [(node, (node + 1) % nodes) for node in range(nodes)]
     for _ in range(arcs - nodes):
         start = numbers.randrange(nodes)
@@ -181,7 +181,7 @@ def random_network(numbers, nodes, arcs):
 
 
 def make_network(path):
-    """A minimum-cost flow of 30,000 nodes and 400,000 arcs, as DIMACS has them."""
+    """Makes a minimum-cost flow of 30,000 nodes and 400,000 arcs, in the DIMACS format."""
     numbers = random.Random(7)
     nodes, arcs = 30_000, 400_000
     with path.open("w") as file:
@@ -197,7 +197,7 @@ def make_network(path):
 
 
 def make_flows(path):
-    """A linear program, as CPLEX has them: twenty commodities share 1,400 arcs between 400 places."""
+    """Makes a linear program in the CPLEX format: twenty commodities share 1,400 arcs between 400 places."""
     numbers = random.Random(8)
     nodes, commodities = 400, 20
     arcs = random_network(numbers, nodes, 1400)
@@ -226,7 +226,7 @@ def make_flows(path):
 
 
 def make_clauses(path):
-    """A random formula of 30,000 variables, three literals a clause, 3.9 clauses a variable."""
+    """Makes a random formula of 30,000 variables, 3 literals per clause, 3.9 clauses per variable."""
     numbers = random.Random(9)
     variables = 30_000
     count = int(3.9 * variables)
@@ -238,12 +238,12 @@ def make_clauses(path):
 
 
 def make_moves(path):
-    """Go: thirty moves of either side, all of the program's own choice."""
+    """Makes input for Go: thirty moves of each side, all chosen by the program."""
     path.write_text("boardsize 19\nclear_board\n" + "genmove black\ngenmove white\n" * 30)
 
 
 def make_positions(path):
-    """Chess: positions, each to be thought about to a depth."""
+    """Makes input for chess: positions, each to be searched to a depth."""
     positions = {
         "r1bq1rk1/pp2bppp/2n1pn2/3p4/2PP4/2N2N2/PP2BPPP/R1BQ1RK1 w - - 0 9": 9,
         "2r3k1/pp3ppp/1q2p3/3pP3/3P1P2/1Q4P1/PP5P/2R3K1 w - - 0 25": 11,
@@ -271,7 +271,7 @@ MAKERS = {
 
 
 def make(folder, name):
-    """Makes an input unless it is there; returns its path."""
+    """Makes an input unless it exists; returns its path."""
     path = folder / name
     if not path.exists():
         partial = folder / f"partial-{name}"

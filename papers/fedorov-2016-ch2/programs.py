@@ -1,6 +1,6 @@
-"""The programs of this paper: which of them are there, and their recordings.
+"""The programs of this paper, and their recordings.
 
-Usage: programs.py    names the Debian packages that they are in
+Usage: programs.py    prints the Debian packages that contain them
 """
 
 import sys
@@ -14,7 +14,7 @@ sys.path.insert(0, str(FOLDER.parent))
 import common  # noqa: E402
 import inputs  # noqa: E402
 
-# Only what the private levels let through.
+# Records only the requests that miss the private levels.
 RECORDING = ["--filter", "l1l2"]
 
 
@@ -31,11 +31,11 @@ class Programs(common.Installed):
             super().compile(source)
 
     def trace(self, name, rows, setup):
-        """Of a program after the first `setup` rows: `rows` at most."""
+        """Returns the trace of a program after its first `setup` rows: `rows` at most."""
         return common.main_part(self.record(name, setup + rows, *RECORDING), setup)
 
     def setup(self, name):
-        """Rows that a program makes before what it is here for."""
+        """Returns the number of rows of a program's set-up, which is left out."""
         return self.programs[name].get("setup", 0)
 
 

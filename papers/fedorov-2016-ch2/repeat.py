@@ -13,10 +13,10 @@ import common  # noqa: E402
 import drawing  # noqa: E402
 import experiments  # noqa: E402
 import stack  # noqa: E402
-import telling  # noqa: E402
 from programs import Programs  # noqa: E402
+from tables import tables  # noqa: E402
 
-# Requests to the last level after a program's setting up, warm-up included. Quick recordings are of
+# Requests to the last level after a program's set-up, warm-up included. Quick recordings cover only
 # its beginning.
 ROWS, QUICK_ROWS = 8_000_000, 2_000_000
 # Programs whose phases are shown, as the paper's soplex and mcf; minisat has more of them than glpsol.
@@ -60,7 +60,7 @@ def measure_one(bench, name, trace, rows):
 
 
 def measure_shared(traces, together, rows):
-    """By name of a mix or of a program with eight threads: LRU and others, by size."""
+    """Measures LRU and others by size, by the name of a mix or of a program with eight threads."""
     loads = {name: [traces[name]] for name in together}
     for name, members in experiments.MIXES.items():
         absent = [member for member in members if member not in traces]
@@ -71,7 +71,7 @@ def measure_shared(traces, together, rows):
     found = {}
     for name, load in loads.items():
         common.say(f"simulating {name}")
-        # Of a mix an eighth: its fast programs run many times beside its slowest.
+        # An eighth of the requests for a mix: its fast programs run many times beside its slowest.
         limit = rows if len(load) == 1 else rows // 8
         found[name] = experiments.shared(load, min(experiments.SHARED_WARMUP, rows // 2), limit)
     return found
@@ -81,7 +81,7 @@ def main():
     def measure(bench, _, quick):
         return measure_all(bench, QUICK_ROWS if quick else ROWS, quick)
 
-    common.repeat(FOLDER, __doc__, measure, drawing.draw, telling.tables, Programs)
+    common.repeat(FOLDER, __doc__, measure, drawing.draw, tables, Programs)
 
 
 if __name__ == "__main__":

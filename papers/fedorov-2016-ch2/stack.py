@@ -1,6 +1,6 @@
 """The shape of hits by stack position, and whether it is that of the paper's figure 2.1.
 
-The figure shows mcf as an example of 4H16. Of the shape the text says: most hits fall on the four most
+The figure shows mcf as an example of 4H16. The text describes the shape: most hits fall on the four most
 recent ways (2.2), the others get much fewer, and all nearly as many (2.1, 2.2).
 """
 
@@ -13,22 +13,22 @@ LOW_SHARE, FLATNESS = 1 / 2, 1 / 3
 
 
 def high_share(positions):
-    """The share of hits on the four most recent ways."""
+    """Returns the share of hits on the four most recent ways."""
     return sum(positions[:HIGH]) / max(sum(positions), 1)
 
 
 def lowness(positions):
-    """The largest of the other ways, to the mean of the first four."""
+    """Returns the ratio of the largest of the other ways to the mean of the first four."""
     return max(positions[HIGH:]) / max(mean(positions[:HIGH]), 1)
 
 
 def flatness(positions):
-    """The older half of the other ways, to the younger."""
+    """Returns the ratio of the older half of the other ways to the younger half."""
     others = positions[HIGH:]
     middle = len(others) // 2
     return sum(others[middle:]) / max(sum(others[:middle]), 1)
 
 
 def published(positions):
-    """Whether it is the shape of figure 2.1."""
+    """Returns whether the hits have the shape of figure 2.1."""
     return high_share(positions) > 0.5 and lowness(positions) <= LOW_SHARE and flatness(positions) >= FLATNESS

@@ -1,11 +1,11 @@
-"""What was to hold, and which of the paper's averages do: tables of the README."""
+"""The demands, and the averages of the paper that are met: tables of the README."""
 
 import experiments
 import stack
 from common import table
 from comparison import average_cut, average_gain, average_saving, cut, gain, longer
 
-# Points within which an average is said to agree.
+# Difference in percentage points within which an average agrees.
 AGREES = 2
 BEST_RIVALS = ["hawkeye", "rlr"]
 
@@ -16,12 +16,12 @@ def percent(share):
 
 
 def more(share):
-    """Of a cut: how much more or less there is, with its sign."""
+    """Writes a cut as the change that it is, with its sign."""
     return f"{round(-100 * share, 1) + 0:+.1f} %"
 
 
 def demands(results):
-    """The demands on ARI and on the policy of our own, and what was found."""
+    """Shows the demands on ARI and on our own policy, and the results."""
     programs = results["programs"]
     runs = {name: one["policies"] for name, one in programs.items()}
     places = {
@@ -46,12 +46,12 @@ TEXTS = {"misses": "misses", "writebacks": "write-backs", "traffic": "misses and
 
 
 def by_shape(loads):
-    """Runs of caches of several shapes, by program and shape."""
+    """Returns the runs of caches of several shapes, by program and shape."""
     return {f"{name}, {shape}": runs for name, shapes in loads.items() for shape, runs in shapes.items()}
 
 
 def other_shapes(programs):
-    """Runs of all caches but the paper's baseline."""
+    """Returns the runs of all caches but the paper's baseline."""
     return by_shape({
         name: {f"{shape}{unit}": runs for part, unit, base in (("sizes", "B", "2M"), ("ways", " ways", str(experiments.WAYS)))
                for shape, runs in one[part].items() if shape != base}
@@ -79,7 +79,7 @@ def shape_row(name, one):
 
 
 def positions(programs):
-    """Hits by position of each program beside what ARI does, the flattest first."""
+    """Shows each program's hits by position beside ARI's effect, the flattest first."""
     rows = []
     for name, one in sorted(programs.items(), key=lambda item: -stack.flatness(item[1]["positions"])):
         found = one["positions"]
@@ -93,7 +93,7 @@ def positions(programs):
 
 
 def averages(results, paper):
-    """Each average that the paper states, beside ours."""
+    """Shows each average that the paper states beside ours."""
     runs = [one["policies"] for one in results["programs"].values()]
     shared = list(results["shared"].values())
     rows = []
@@ -124,7 +124,7 @@ def averages(results, paper):
 
 
 def against(known, found):
-    """Where ours stands to the paper's."""
+    """Says how our average compares with the paper's."""
     if found is None:
         return "not known"
     points = 100 * found - known

@@ -1,4 +1,4 @@
-"""The figures of the chapter, from results."""
+"""Draws the figures of the chapter from results."""
 
 import common
 from common import geometric_mean, mean
@@ -56,7 +56,7 @@ def draw_latency(results, paper, path):
 
 
 def draw_improvements(results, ways, stated, latency, path):
-    """Bars by program for each pace; `stated` maps ways to what the paper states of the average."""
+    """Draws bars by program for each pace; `stated` maps ways to the average that the paper states."""
     plt = common.pyplot()
     paces = [pace for pace, found in results["averages"].items() if str(latency) in found]
     figure, panels = plt.subplots(len(paces), 1, figsize=(11.5, 2.8 * len(paces)), sharex=True, squeeze=False)
@@ -125,7 +125,7 @@ def draw_used(axes, programs, stated):
 
 
 def used(found, name):
-    """In percent, of the pages that these named; none where there were none."""
+    """Returns the used share, in percent, of the pages that these constituents named; None without pages."""
     share = found[name]["accuracy"] if name in found else None
     return None if share is None else 100 * share
 

@@ -14,17 +14,17 @@ sys.path[:0] = [str(FOLDER.parent), str(FOLDER)]
 
 import common  # noqa: E402
 import figures  # noqa: E402
-import tables  # noqa: E402
 from common import geometric_mean, mean  # noqa: E402
+from tables import tables  # noqa: E402
 from ways import CONSTITUENTS, ENDS, EXTRA, SCHEMES, STANDS_FOR, of_pace  # noqa: E402
 
 TUNKRANK = ["tunkrank-1", "tunkrank-2", "tunkrank-3"]
 # Pages that readahead reads beside the demanded one, by vm.page-cluster; 3 is the baseline's.
 CLUSTERS = {1: 1, 2: 3}
-# Readaheads of an epoch of the simulator's timeline, and parts of a run that are drawn of them.
+# Readaheads per epoch of the simulator's timeline, and parts of a run that are drawn from them.
 EPOCH, PARTS = 100, 50
 RECORDING = ["--level", "pages", "--filter", "l1l2"]
-# The simulator's own time of an instruction, and those between which the calibrated one is sought.
+# The simulator's own time of an instruction, and the times between which the calibrated one is sought.
 RECORDED_NS = 0.5
 PACES_NS = [0.5, 1.5, 4.5, 13.5, 40, 120, 360]
 BASE = {"dram": "50%", "memory": "flash", "channels": 1, "order": "plain", "replacement": "linux",
@@ -32,13 +32,13 @@ BASE = {"dram": "50%", "memory": "flash", "channels": 1, "order": "plain", "repl
 
 
 def simulate(traces, latency, **options):
-    """Runs of a machine whose devices take `latency` us, from the programs' start to their end."""
+    """Simulates a machine whose devices take `latency` us, from the programs' start to their end."""
     device = {"read_latency": f"{latency}us", "write_latency": f"{latency}us"}
     return common.simulate(traces, 0, **(BASE | device | options))
 
 
 def ladder_of(trace, latency, instruction_ns):
-    """One run a way: the kernel's own, and the schemes on ten devices."""
+    """Returns one run per way: the kernel's own, and the schemes on ten devices."""
     pace = {"instruction_time": f"{instruction_ns}ns"}
     off, baseline = simulate(trace, latency, devices=1, prefetch=["off", "readahead"], **pace)
     [sorted_by_place] = simulate(trace, latency, devices=1, prefetch="readahead", order="elevator", **pace)
@@ -48,7 +48,7 @@ def ladder_of(trace, latency, instruction_ns):
 
 
 def latencies_of(trace, instruction_ns, ladder):
-    """Mean fault and device latencies by extra pages, relative to no readahead, at 50 us."""
+    """Returns mean fault and device latencies by extra pages, relative to no readahead, at 50 us."""
     none, runs = ladder["no readahead"], {7: ladder["baseline"]}
     for cluster, extra in CLUSTERS.items():
         [runs[extra]] = simulate(trace, 50, devices=1, prefetch="readahead", page_cluster=cluster,
@@ -59,13 +59,13 @@ def latencies_of(trace, instruction_ns, ladder):
 
 
 def one_device(trace, instruction_ns):
-    """Who names what of combo where all neighbours in the tier are on one device, at 50 us."""
+    """Returns the constituents of combo if all neighbours in the tier are on one device, at 50 us."""
     [run] = simulate(trace, 50, devices=1, prefetch="combo", instruction_time=f"{instruction_ns}ns")
     return constituents(run["prefetch"])
 
 
 def improvement(run, baseline):
-    """By how much of the baseline's time a run is shorter."""
+    """Returns the share of the baseline's time by which a run is shorter."""
     return 1 - run["time_ns"] / baseline["time_ns"]
 
 
@@ -74,12 +74,12 @@ def full_dram(baseline):
 
 
 def faults(run):
-    """Touches of pages that are in the tier, or on their way from there."""
+    """Returns the number of touches of pages that are in the tier, or on their way from there."""
     return run["full_misses"] + run["partial_misses"]
 
 
 def summary(runs):
-    """What is kept of one program's runs at one latency and pace."""
+    """Summarizes one program's runs at one latency and pace."""
     baseline = runs["baseline"]
     ways = {
         name: {
@@ -100,13 +100,14 @@ def summary(runs):
 
 
 def story(prefetch):
-    """What became of predictions, as shares of them."""
+    """Returns the fates of predictions, as shares of all predictions."""
     predicted = max(prefetch["predicted"], 1)
     return {"predicted": prefetch["predicted"], **{end: round(prefetch[end] / predicted, 4) for end in ENDS}}
 
 
 def constituents(prefetch):
-    """By who of a combination named pages: their shares of all that were named and fetched, and how many were used."""
+    """Returns, by constituent of a combination, its share of all pages named, its share of all pages
+    fetched, and its accuracy."""
     found = {one["names"]: one for one in prefetch.get("constituents", [])}
     all_of = {key: max(sum(one[key] for one in found.values()), 1) for key in ("predicted", "issued")}
     return {
@@ -119,12 +120,12 @@ def constituents(prefetch):
 
 
 def average_improvement(values):
-    """Geometric mean of normalized times, as the chapter's AVG bars."""
+    """Returns the geometric mean of normalized times, as the chapter's AVG bars."""
     return round(1 - geometric_mean([1 - value for value in values]), 4)
 
 
 def averages(found):
-    """Over all programs, of one latency and pace."""
+    """Returns averages over all programs at one latency and pace."""
     ways = next(iter(found.values()))["ways"]
     full = average_improvement([one["full_dram"] for one in found.values()])
     improvements = {
@@ -140,7 +141,7 @@ def averages(found):
 
 
 def average_constituents(found):
-    """Means over the programs in which there is something to count."""
+    """Returns means over the programs that have something to count."""
     def average(name, key):
         known = [one[name][key] for one in found if name in one and one[name][key] is not None]
         return round(mean(known), 4) if known else None
@@ -150,10 +151,10 @@ def average_constituents(found):
 
 
 def calibrate(points, wanted):
-    """The time of an instruction at which DRAM alone would save a share `wanted`.
+    """Returns the time of an instruction at which DRAM alone would save a share `wanted`.
 
-    `points` are pairs of the one, rising, and the other. Between them the odds of the share are
-    taken as a power of the time; beyond them, the nearest stands.
+    `points` are pairs of a time, rising, and a share. Between them the odds of the share are
+    taken as a power of the time; beyond them, the nearest point is used.
     """
     odds = [(time, share / (1 - share)) for time, share in points]
     odds_wanted = wanted / (1 - wanted)
@@ -165,14 +166,14 @@ def calibrate(points, wanted):
 
 
 def pace_of(trace, wanted):
-    """The time of an instruction, in ns, at which DRAM alone would save a share `wanted`."""
+    """Returns the time of an instruction, in ns, at which DRAM alone would save a share `wanted`."""
     times = [f"{time}ns" for time in PACES_NS]
     runs = simulate(trace, 50, devices=1, prefetch="readahead", instruction_time=times)
     return round(calibrate([(time, full_dram(run)) for time, run in zip(PACES_NS, runs)], wanted), 2)
 
 
 def accuracy_of(traces, work):
-    """How accurate readahead was in the course of a run, and on the whole, at 50 us."""
+    """Returns the accuracy of readahead in the course of a run, and over all of it, at 50 us."""
     file = work / "timeline.csv"
     [run] = simulate(traces, 50, prefetch="readahead", timeline=file, timeline_epoch=EPOCH)
     with file.open() as rows:
@@ -189,7 +190,7 @@ def accuracy_of(traces, work):
 
 
 def in_parts(epochs):
-    """The end and the accuracy of equal parts of a run, from epochs of (end, useful, wasted)."""
+    """Returns the end and the accuracy of equal parts of a run, from epochs of (end, useful, wasted)."""
     length = -(-len(epochs) // PARTS)
     parts = [epochs[begin:begin + length] for begin in range(0, len(epochs), length)]
     sums = [(part[-1][0], sum(one[1] for one in part), sum(one[2] for one in part)) for part in parts]
@@ -197,7 +198,7 @@ def in_parts(epochs):
 
 
 def tunkrank(bench, limit):
-    """Readahead's accuracy with one program and with three, which share DRAM for half of them."""
+    """Returns readahead's accuracy with one program and with three, which share DRAM for half of them."""
     traces = [bench.record(name, limit, *RECORDING) for name in TUNKRANK]
     common.say("simulating tunkrank")
     return {
@@ -207,7 +208,7 @@ def tunkrank(bench, limit):
 
 
 def measure(trace, wanted):
-    """All that is taken of one trace: as recorded, and with slower instructions."""
+    """Measures one trace: as recorded, and with slower instructions."""
     pace = pace_of(trace, wanted)
     recorded, slow = ladder_of(trace, 50, RECORDED_NS), ladder_of(trace, 50, pace)
     baseline = recorded["baseline"]
@@ -225,7 +226,7 @@ def measure(trace, wanted):
 
 
 def faster_devices(programs):
-    """By how much the baseline is faster with devices of 10 us than of 50 us."""
+    """Returns the share of time that the baseline saves with devices of 10 us instead of 50 us."""
     pairs = [(one["calibrated"]["50"], one["calibrated"]["10"]) for one in programs.values()]
     return average_improvement([1 - fast["time_ms"] / slow["time_ms"] for slow, fast in pairs])
 
@@ -260,7 +261,7 @@ def main():
     def measure(bench, paper, quick):
         return measure_all(bench, paper, 4_000_000 if quick else 6_000_000)
 
-    common.repeat(FOLDER, __doc__, measure, figures.draw, tables.tables)
+    common.repeat(FOLDER, __doc__, measure, figures.draw, tables)
 
 
 if __name__ == "__main__":

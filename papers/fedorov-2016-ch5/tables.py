@@ -1,8 +1,16 @@
 """The tables of the README, from results."""
 
-from common import mean, table
+import json
+from pathlib import Path
+from statistics import median
+
+from common import geometric_mean, mean, table
 from ways import CONSTITUENTS, EXTRA, FULL, LADDER, SCHEMES, STANDS_FOR, TITLES
 from ways import average_of, constituents, of_pace, value_of
+
+FOLDER = Path(__file__).resolve().parent
+# One recording of Spark, and SparkBench on a machine: neither is repeated with the rest.
+SPARK, LIVE = FOLDER / "spark.json", FOLDER.parent.parent / "benches" / "osvpp" / "results.json"
 
 
 def percent(share):
@@ -78,7 +86,30 @@ def tables(results, paper):
          for name, one in programs.items()]
         + [["**average**", "", "", *story_cells(results["averages"]["calibrated"]["50"]["story"])],
            ["**paper**", "", "", "about 50 %", "about 50 %", "", "about 20 %", ""]])
+    parts["spark"] = spark_table(json.loads(SPARK.read_text()), {50: {"no readahead": "1 %, up to 6 %", "10 devices": "7 %"} | slow,
+                                                                 10: fast})
+    parts["live"] = live_table(json.loads(LIVE.read_text()))
     return parts
+
+
+def spark_table(spark, stated):
+    """Shows the recording of Spark, as recorded, by latency."""
+    ways = ["no readahead", "10 devices", *SCHEMES]
+    rows = []
+    for latency, one in spark["latency_us"].items():
+        rows.append([f"{latency} us, ours", *(percent(one["ways"][way]["improvement"]) for way in ways), percent(one["full_dram"])])
+        rows.append([f"{latency} us, **paper**, average", *(stated[int(latency)].get(way, "") for way in [*ways, FULL])])
+    return table(["latency", *ways, FULL], rows)
+
+
+def live_table(live):
+    """Shows SparkBench on a machine: medians of wall time by way, and the speed-up over the kernel alone."""
+    times = {row["name"]: {run["way"]: median(run["wall_s"]) for run in row["comparison"]["runs"]} for row in live["rows"]}
+    ways = ["all-dram", "kernel", "terrace"]
+    faster = {name: one["kernel"] / one["terrace"] for name, one in times.items()}
+    rows = [[name, *(f"{one[way]:.1f} s" for way in ways), f"{faster[name]:.2f}"] for name, one in times.items()]
+    rows.append(["**geometric mean**", "", "", "", f"{geometric_mean(faster.values()):.2f}"])
+    return table(["program", *ways, "speed-up"], rows)
 
 
 def constituent_cells(found):
@@ -94,7 +125,7 @@ def story_cells(one):
 
 
 def course_shares(course):
-    """Of (end, accuracy): those of the first tenth and the last half, and the least."""
+    """Returns the accuracy of the first tenth and of the last half, and the lowest, from (end, accuracy)."""
     end = course[-1][0]
     first = [share for at, share in course if at <= end / 10] or [course[0][1]]
     last = [share for at, share in course if at > end / 2]

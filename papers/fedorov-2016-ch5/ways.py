@@ -1,6 +1,6 @@
-"""What the chapter's runs are called, and where their figures are in the results."""
+"""Names of the chapter's runs, and places of their figures in the results."""
 
-# Which program stands for which of SparkBench's.
+# The program that stands for each program of SparkBench.
 STANDS_FOR = {
     "kmeans": "KMeans",
     "tree": "DecisionTree",
@@ -15,7 +15,7 @@ SCHEMES = ["spatial", "temporal", "combo", "vldp", "corp"]
 EXTRA = [1, 3, 7]
 LADDER = ["deadline", "no readahead", "10 devices", "corp"]
 FULL = "full DRAM"
-# Who of combo named a page.
+# Constituents of combo, which name pages.
 CONSTITUENTS = ["spatial", "temporal", "spatial+temporal"]
 ENDS = ["filtered", "wiped", "in_memory", "issued"]
 TITLES = {"recorded": "0.5 ns an instruction", "calibrated": "instructions slower, so that DRAM alone saves 34 %"}
@@ -34,7 +34,7 @@ def average_of(average, way):
 
 
 def constituents(results, one_device):
-    """By who named them, what became of combo's prefetches of each program, and on average."""
+    """Returns the fates of combo's prefetches by constituent, for each program and on average."""
     if one_device:
         each = [one["constituents_on_one_device"] for one in results["programs"].values()]
         return each, results["constituents_on_one_device"]

@@ -1,8 +1,8 @@
-"""Runs against each other."""
+"""Comparisons of runs."""
 
 
 def cut(runs, name, key="misses", base="baseline", program="app"):
-    """The share of the baseline's that is saved, of one program; negative where there is more."""
+    """Returns the share of the baseline's count that one program saves; negative if there is more."""
     return 1 - runs[name][program][key] / runs[base][program][key]
 
 
@@ -11,9 +11,9 @@ def increase(runs, name, key, base, program="app"):
 
 
 def work(runs, tables, programs, name, key="misses"):
-    """Of both programs together, for the work that both do in the baseline: the application's
-    instructions, and the persistent program's operations, which take each variant its own number of
-    instructions. `tables` has the variants alone, `programs` which one a run has."""
+    """Returns the count of both programs together, for the work that both do in the baseline: the
+    application's instructions, and the persistent program's operations, for which each variant needs
+    its own number of instructions. `tables` has the variants alone, `programs` each run's variant."""
     base = runs["baseline"]
     app = runs[name]["app"][key] * base["app"]["instructions"] / 1000
     passes = base["persistent"]["instructions"] / tables[programs["baseline"]]["instructions"]
@@ -32,8 +32,8 @@ SHARES = {"one third": 1 / 3, "half": 1 / 2, "all": 1}
 
 
 def estimated_cut(runs, tables, programs, share=None):
-    """The share of the estimated run time that is saved (figure 22): the paper's models, in which this
-    share of the misses saved are writes; or, without one, by the reads and writes that there were."""
+    """Returns the share of the estimated run time that is saved (figure 22): by the paper's models, in
+    which this share of the misses saved are writes; or, without a share, by the counted reads and writes."""
     misses = {name: work(runs, tables, programs, name) for name in ("baseline", "all")}
     writes = {name: work(runs, tables, programs, name, "writebacks") for name in ("baseline", "all")}
     base = runs["baseline"]

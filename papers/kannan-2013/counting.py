@@ -1,4 +1,4 @@
-"""What the persistent programs write and flush, counted exactly, and how long they take, measured."""
+"""Exact counts of the persistent programs' writes and flushes, and their measured times."""
 
 import statistics
 
@@ -9,7 +9,7 @@ COUNTED = ["lines", "fences", "bytes"]
 
 
 def allocations(bench, sizes):
-    """Lines that are the allocator's own, by number of elements and allocator: table 2."""
+    """Returns the allocator's own lines, by number of elements and allocator: table 2."""
     found = {}
     for elements in sizes:
         of_size = found[str(elements)] = {}
@@ -21,12 +21,12 @@ def allocations(bench, sizes):
 
 
 def allocator_s(phase):
-    """Of a phase: all lines without those of objects and of pointers to them; fences."""
+    """Returns the allocator's part of a phase: its lines without objects and the pointers to them; fences."""
     return {"lines": phase["lines"] - phase["data_lines"], "fences": phase["fences"]}
 
 
 def combinations():
-    """Options of the example by (program, allocator, log)."""
+    """Returns options of `persistence_cost` by (program, allocator, log)."""
     tables = {
         ("table", allocator, log): ["--allocator", allocator, "--log", log]
         for allocator in ALLOCATORS for log in LOGS}
@@ -36,8 +36,8 @@ def combinations():
 
 
 def operations(bench, elements, repeats):
-    """By combination and phase what an operation costs: counts, which are the same each time, and
-    processor time, of so many rounds that take turns."""
+    """Returns the cost of an operation by combination and phase: counts, which are the same each time,
+    and processor time, from interleaved rounds."""
     rounds = {combination: [] for combination in combinations()}
     for _ in range(repeats):
         for combination, options in combinations().items():
@@ -49,7 +49,7 @@ def operations(bench, elements, repeats):
 
 
 def an_operation(found):
-    """Of one phase, from all its rounds."""
+    """Returns the cost of an operation of one phase, from all its rounds."""
     operations = found[0]["operations"]
     seconds = [one["cpu_s"] / operations for one in found]
     return {key: found[0][key] / operations for key in COUNTED} | {
@@ -61,6 +61,6 @@ def an_operation(found):
 
 
 def of(rows, program, allocator, log):
-    """The phases of a combination."""
+    """Returns the phases of a combination."""
     return next(row["phases"] for row in rows
                 if (row["program"], row["allocator"], row["log"]) == (program, allocator, log))

@@ -1,4 +1,4 @@
-"""The figures of the paper, from results."""
+"""Draws the figures of the paper from results."""
 
 import common
 import comparison
@@ -25,7 +25,7 @@ def legend(axes, title):
 
 
 def draw_allocations(found, stated, path):
-    """Table 2, an allocation."""
+    """Draws table 2, per allocation."""
     plt = common.pyplot()
     figure, axes = plt.subplots(figsize=(6, 2.8))
     sizes = list(found)
@@ -62,7 +62,7 @@ def draw_operations(rows, path):
 
 
 def draw_time(rows, path):
-    """Medians, and the least and the most of all rounds."""
+    """Draws medians, and the least and the greatest of all rounds."""
     plt = common.pyplot()
     figure, axes = plt.subplots(figsize=SIZE)
     measured = {phase: [row["phases"][phase]["measured_us"] for row in rows] for phase in counting.PHASES}
@@ -79,7 +79,7 @@ def draw_time(rows, path):
 
 
 def draw_growing(found, path):
-    """Figures 13 and 18."""
+    """Draws figures 13 and 18."""
     plt = common.pyplot()
     figure, panels = plt.subplots(1, 2, figsize=(9, 2.8))
     sizes = [f"{int(size):,}" for size in found]
@@ -98,7 +98,7 @@ def draw_growing(found, path):
 
 
 def draw_interference(apps, path):
-    """Figures 4 and 5, and section 4.1's partition."""
+    """Draws figures 4 and 5, and the partition of section 4.1."""
     plt = common.pyplot()
     figure, axes = plt.subplots(figsize=SIZE)
     series = {
@@ -115,7 +115,7 @@ def draw_interference(apps, path):
 
 
 def draw_contiguity(apps, stated, path):
-    """Figure 10; diamonds are the paper's table 1."""
+    """Draws figure 10; diamonds are the paper's table 1."""
     plt = common.pyplot()
     figure, axes = plt.subplots(figsize=SIZE)
     names = {"CAA-4": "caa-4", "CAA-16": "caa-16"}
@@ -138,7 +138,7 @@ def draw_contiguity(apps, stated, path):
 
 
 def draw_cuts(apps, names, path):
-    """Figures 11, 14, 15, 19 and 21."""
+    """Draws figures 11, 14, 15, 19 and 21."""
     plt = common.pyplot()
     figure, axes = plt.subplots(figsize=SIZE)
     series = {title: [100 * comparison.cut(runs, name) for runs in apps.values()] for title, name in names.items()}

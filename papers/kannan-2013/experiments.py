@@ -1,4 +1,4 @@
-"""What is simulated for which figure: a persistent program beside others that share its cache."""
+"""Simulations for each figure: a persistent program beside others that share its cache."""
 
 import hashlib
 import json
@@ -7,13 +7,13 @@ import common
 
 # The paper's Atom D510, with one core a program: private levels of 32 KB and a last level of 1 MB.
 HIERARCHY = {"l1": "32K:8", "l2": "off", "llc": "1M", "ways": 8, "policy": "lru"}
-# Every reservation lies somewhere else at random, as where memory has been in use for long.
+# Every reservation lies at a random place, as in memory that has been in use for long.
 JIT, CAA_4, CAA_16 = "jit:run=1", "caa:batch=4,run=4", "caa:batch=16,run=16"
 # Three quarters of the sets for the application (section 4.1): of 2048 sets, 64 a page.
 PARTITIONED = "coloured:colours=32,shares=24/8"
 
-# By name: the persistent program, the placement of pages, what a flush does; `none` is the same program,
-# instruction for instruction, whose flushes are not made.
+# By name: the persistent program, the placement of pages, and the effect of a flush; `none` is the same
+# program, instruction for instruction, without the effect of its flushes.
 RUNS = {
     "volatile": ("volatile", JIT, "clflush"),
     "baseline": ("baseline", JIT, "clflush"),
@@ -32,7 +32,7 @@ TREE_RUNS = {
 
 
 def simulate(traces, ips, pages, flush, seed=1):
-    """`terrace sim llc` of programs with a core each; what came out is kept beside the first trace."""
+    """Runs `terrace sim llc` on programs with a core each; its results are kept beside the first trace."""
     arguments = []
     if flush == "none":
         ips, flush = ["off"] * len(traces), "clflush"
@@ -49,7 +49,7 @@ def simulate(traces, ips, pages, flush, seed=1):
 
 
 def alone(trace, ip):
-    """One program with all of the cache, from its beginning to its end."""
+    """Simulates one program with all of the cache, from its beginning to its end."""
     found = simulate([trace], [ip], JIT, "clflush")
     run = found["runs"][0]
     kept = {key: run[key] for key in ("misses", "writebacks", "flushes", "flush_writes")}
@@ -57,8 +57,8 @@ def alone(trace, ip):
 
 
 def together(app, persistent, pages, flush, seeds):
-    """An application beside a persistent program, which take turns until both have run once, the
-    application being the longer one; the means over placements, and the misses of each."""
+    """Simulates an application beside a persistent program, which take turns until both have run once,
+    the application being the longer one; returns means over placements, and the misses of each."""
     trace, ip = persistent
     rounds = [simulate([app, trace], ["off", ip], pages, flush, seed) for seed in seeds]
     cores = [[one_core(found, core) for core in (0, 1)] for found in rounds]
@@ -70,7 +70,7 @@ def together(app, persistent, pages, flush, seeds):
 
 
 def one_core(found, core):
-    """For each 1000 instructions, so that it does not matter how often a program began anew."""
+    """Returns counts per 1000 instructions, which do not depend on how often a program began anew."""
     of = found["runs"][0]["cores"][core]
     thousands = of["instructions"] / 1000
     rates = {key: of[key] / thousands for key in ("misses", "writebacks", "flushes", "flush_writes")}
@@ -80,6 +80,6 @@ def one_core(found, core):
 
 
 def beside(app, persistents, runs, seeds):
-    """An application in all runs."""
+    """Simulates an application in all runs."""
     return {name: together(app, persistents[program], pages, flush, seeds)
             for name, (program, pages, flush) in runs.items()}

@@ -1,7 +1,7 @@
-"""The programs of this paper: the persistent ones, which are ours, and those that share a cache with
-them, which are those of Fedorov 2016, chapter 2.
+"""The programs of this paper: the persistent programs, which are ours, and the programs that share a
+cache with them, which are taken from Fedorov 2016, chapter 2.
 
-Usage: programs.py    names the Debian packages that they are in
+Usage: programs.py    prints the Debian packages that contain them
 """
 
 import json
@@ -20,16 +20,16 @@ import common  # noqa: E402
 sys.path.append(str(OTHERS))
 import inputs  # noqa: E402
 
-EXAMPLE = common.TERRACE.parent / "examples" / "persistence_cost"
-# What stands for the paper's programs, by its name for them, and accesses of setting up (reading a
-# picture, a scene, a table) that are left out.
+PROGRAM = common.TERRACE.parent / "persistence_cost"
+# The programs that stand for the paper's, by the paper's names, and the accesses of their set-up
+# (reading a picture, a scene, a table), which are left out.
 APPS = {
     "x264": ("x264", 30_000_000),
     "povray": ("povray", 30_000_000),
     "soplex": ("glpsol", 30_000_000),
     "astar": ("paths", 0),
 }
-# The persistent hash table: options of the example. `baseline` is the paper's, `volatile` its NVMCap
+# The persistent hash table: options of `persistence_cost`. `baseline` is the paper's, `volatile` its NVMCap
 # version, `ideal` the one that flushes nothing of its allocator's.
 TABLES = {
     "volatile": [],
@@ -45,11 +45,11 @@ TREES = {
 
 
 class Programs(common.Installed):
-    """The programs that are installed, and the example."""
+    """The programs that are installed, and `persistence_cost`."""
 
     def __init__(self, work):
-        if not EXAMPLE.exists():
-            sys.exit(f"{EXAMPLE} is not there; run `make paper-kannan-2013`")
+        if not PROGRAM.exists():
+            sys.exit(f"{PROGRAM} is not there; run `make paper-kannan-2013`")
         made = {name: partial(inputs.make, name=name) for name in inputs.MAKERS}
         super().__init__(work, OTHERS / "programs", made)
 
@@ -61,22 +61,22 @@ class Programs(common.Installed):
             super().compile(source)
 
     def apps(self):
-        """What is there, by the paper's names."""
+        """Returns the installed applications, by the paper's names."""
         return {name: app for name, app in APPS.items() if app[0] not in self.missing}
 
     def trace(self, name, rows, quick):
-        """Of an application behind its setting up: `rows` accesses at most."""
+        """Returns the trace of an application after its set-up: `rows` accesses at most."""
         program, setup = APPS[name]
         setup = 0 if quick else setup
         return common.main_part(self.record(program, setup + rows), setup)
 
     def persistent(self, options, elements):
-        """The trace of the example doing `elements` puts and gets, and the address of the instruction
+        """Returns the trace of `persistence_cost` with `elements` puts and gets, and the address of the instruction
         that stands for a flush, or `off`."""
-        name = "-".join(["example", str(elements), *(option.strip("-") for option in options)])
-        command = [EXAMPLE, *options, "--elements", str(elements), "mixed"]
+        name = "-".join(["persistence-cost", str(elements), *(option.strip("-") for option in options)])
+        command = [PROGRAM, *options, "--elements", str(elements), "mixed"]
         trace, said = self.work / f"{name}.parquet", self.work / f"{name}.log"
-        if not trace.exists() or trace.stat().st_mtime < EXAMPLE.stat().st_mtime:
+        if not trace.exists() or trace.stat().st_mtime < PROGRAM.stat().st_mtime:
             common.say(f"recording {name}")
             partial_trace = trace.with_suffix(".partial.parquet")
             recorder = [common.TERRACE, "record", "--quiet", "-o", partial_trace, "--"]
@@ -86,10 +86,10 @@ class Programs(common.Installed):
         return trace, flush_ip(said.read_text())
 
     def count(self, options, elements, phases):
-        """What the example counts, by phase, on a pool in memory."""
+        """Returns what `persistence_cost` counts, by phase, on a pool in memory."""
         pool = Path("/dev/shm") / f"terrace-kannan-{elements}.pool"
         pool.unlink(missing_ok=True)
-        command = [EXAMPLE, *options, "--pool", pool, "--elements", str(elements), *phases]
+        command = [PROGRAM, *options, "--pool", pool, "--elements", str(elements), *phases]
         done = subprocess.run([str(part) for part in command], stdout=subprocess.PIPE, text=True)
         if done.returncode != 0:
             sys.exit(f"{' '.join(map(str, command))} failed with exit code {done.returncode}")
@@ -97,7 +97,7 @@ class Programs(common.Installed):
 
 
 def flush_ip(said):
-    """What the example says of the instruction that stands for a flush."""
+    """Returns the address of the instruction that stands for a flush, or `off`."""
     lines = [line.split() for line in said.splitlines()]
     found = [words[1] for words in lines if words[:1] == ["flush-ip"]]
     return found[0] if found else "off"

@@ -1,5 +1,5 @@
-"""Repeats Kannan 2013: what persistence costs, and what of it an allocator, a log and contiguous pages
-save.
+"""Repeats Kannan 2013: the cost of persistence, and what an allocator, a log and contiguous pages save
+of it.
 
 Usage: repeat.py [--quick]
 """
@@ -14,19 +14,19 @@ import common  # noqa: E402
 import counting  # noqa: E402
 import drawing  # noqa: E402
 import experiments  # noqa: E402
-import telling  # noqa: E402
 from programs import TABLES, TREES, Programs  # noqa: E402
+from tables import tables  # noqa: E402
 
-# Of table 2.
+# Elements of table 2.
 SIZES, QUICK_SIZES = [500_000, 1_000_000, 1_500_000], [20_000]
 # Elements of the programs whose operations are counted and timed, and rounds.
 OPERATIONS, QUICK_OPERATIONS = (50_000, 5), (10_000, 2)
 # Puts and gets of figures 13 and 18.
 GROWING, QUICK_GROWING = [750, 1_500, 3_000], [500]
-# Of the tables and trees that others run beside; and accesses of those, which are to be the longer
-# ones: what ends first begins anew, its first touches included.
+# Elements of the tables and trees that run beside applications, and accesses of the applications, which
+# should run longer: a program that ends first begins anew, its first touches included.
 ELEMENTS, QUICK_ELEMENTS = 3_000, 500
-ACCESSES, QUICK_ACCESSES = 33_000_000, 6_000_000
+ACCESSES, QUICK_ACCESSES = 48_000_000, 6_000_000
 # Orders of free memory that are averaged over.
 SEEDS, QUICK_SEEDS = [1], [1]
 
@@ -38,7 +38,7 @@ def measure(bench, _, quick):
     operations, rounds = either(OPERATIONS, QUICK_OPERATIONS)
     elements, accesses = either(ELEMENTS, QUICK_ELEMENTS), either(ACCESSES, QUICK_ACCESSES)
     seeds = either(SEEDS, QUICK_SEEDS)
-    tables, trees = (persistents(bench, options, elements) for options in (TABLES, TREES))
+    hash_tables, trees = (persistents(bench, options, elements) for options in (TABLES, TREES))
     found = {
         "about": bench.versions(bench.programs),
         "missing": bench.missing,
@@ -47,14 +47,14 @@ def measure(bench, _, quick):
         "allocations": counting.allocations(bench, either(SIZES, QUICK_SIZES)),
         "operations": counting.operations(bench, operations, rounds),
         "growing": growing(bench, either(GROWING, QUICK_GROWING)),
-        "tables": {name: experiments.alone(*table) for name, table in tables.items()},
+        "tables": {name: experiments.alone(*table) for name, table in hash_tables.items()},
         "trees": {name: experiments.alone(*tree) for name, tree in trees.items()},
         "apps": {}, "beside_trees": {},
     }
     for name, (program, _) in bench.apps().items():
         trace = bench.trace(name, accesses, quick)
         common.say(f"simulating {program} beside the hash table and the tree")
-        found["apps"][name] = experiments.beside(trace, tables, experiments.RUNS, seeds)
+        found["apps"][name] = experiments.beside(trace, hash_tables, experiments.RUNS, seeds)
         found["beside_trees"][name] = experiments.beside(trace, trees, experiments.TREE_RUNS, seeds)
     return found
 
@@ -64,13 +64,13 @@ def persistents(bench, options, elements):
 
 
 def growing(bench, sizes):
-    """Hash tables by themselves, by puts and gets."""
+    """Simulates hash tables alone, by puts and gets."""
     return {str(elements): {name: experiments.alone(*bench.persistent(TABLES[name], elements))
                             for name in TABLES if name != "volatile"} for elements in sizes}
 
 
 def main():
-    common.repeat(FOLDER, __doc__, measure, drawing.draw, telling.tables, Programs)
+    common.repeat(FOLDER, __doc__, measure, drawing.draw, tables, Programs)
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
-"""Prefetching: who does it and when (figure 6), and how the predictors are set (figures 7 and 8)."""
+"""Prefetching: mechanisms and their times (figure 6), and settings of predictors (figures 7 and 8)."""
 
 import common
 from common import geometric_mean, mean, table
 
-# Of the paper's prefetcher in figure 6. It does not say how large its prefetch cache is.
+# Settings of the paper's prefetcher in figure 6. The paper does not give the size of its prefetch cache.
 CACHE = 256
 # The whole design space of figure 8; figure 7 (a) to (c) are the lines through the best point.
 DEPTHS, HISTORIES, STRIDES = [1, 2, 4], [1, 2, 4], [1, 2, 4, 8]
@@ -33,7 +33,7 @@ CALLED = {
     "assisted, faults only": "the same, triggered by faults only",
     "software": "all software",
 }
-# Of each recording, for figures 7 and 8: 46 machines over all of it would take too long.
+# Rows of each recording for figures 7 and 8: 46 machines over all of it would take too long.
 ROWS, WARMUP = 25_000_000, 15_000_000
 MACHINE = {"dram": "20%", "memory": "dram", "replacement": "fifo", "fault_cost": SOFTWARE}
 
@@ -43,7 +43,7 @@ def stride(history, strides, depth):
 
 
 def ways_of_prefetching(trace, warmup):
-    """The runs of figure 6, and the one without prefetching, by name."""
+    """Returns the runs of figure 6, and the run without prefetching, by name."""
     main = common.simulate(trace, warmup, **MACHINE, prefetch=["off", "stride"], prefetch_work="synchronous")
     apart = common.simulate(trace, warmup, **MACHINE, prefetch_cache=CACHE,
                             prefetch=["stride", "stride:trigger=first-use"],
@@ -58,7 +58,7 @@ def ways_of_prefetching(trace, warmup):
 
 
 def counts(run):
-    """The faults of a run, without those on pages on their way, and what became of prefetches."""
+    """Returns the faults of a run, without faults on pages on their way, and the fates of prefetches."""
     found = run["prefetch"]
     kept = ("issued", "used", "late", "wasted", "accuracy", "coverage")
     return {"faults": run["misses"] - found["late"]} | {
@@ -66,7 +66,7 @@ def counts(run):
 
 
 def parameters(trace):
-    """Figures 7 and 8: a part of one program with every setting, by the setting."""
+    """Simulates a part of one program with every setting of figures 7 and 8, by setting."""
     machine = MACHINE | {"limit": ROWS}
     named = named_settings()
     runs = common.simulate(trace, WARMUP, **machine, prefetch_cache=CACHE, prefetch=list(named.values()))
@@ -79,7 +79,7 @@ def parameters(trace):
 
 
 def named_settings():
-    """Every predictor with the cache of figure 6, by its name here: history, strides and depth, or what it is."""
+    """Returns every predictor with the cache of figure 6, named by history, strides and depth, or by kind."""
     space = {f"{h} {s} {d}": stride(h, s, d) for d in DEPTHS for h in HISTORIES for s in STRIDES}
     markov = {f"markov {states}": f"markov:states={states},trigger=first-use" for states in STATES}
     return space | markov | {"stride+markov": "stride+markov:trigger=first-use"}
@@ -90,7 +90,7 @@ def best_name():
 
 
 def panels():
-    """Figure 7: of each panel its title, and the setting by what is on its axis."""
+    """Returns, for each panel of figure 7, its title, and the settings by the values on its axis."""
     def line(key, values):
         return {value: "{history} {strides} {depth}".format(**(BEST | {key: value})) for value in values}
 
@@ -109,14 +109,15 @@ def short(states):
 
 
 def share(one, setting, key):
-    """Of one program: prefetches as a share of the faults that there are without prefetching."""
+    """Returns one program's prefetches as a share of its faults without prefetching."""
     found = one["settings"][setting]
     touched = found["used"] + found["late"]
     return {"successful": touched, "useless": found["wasted"]}[key] / one["faults_without"]
 
 
 def averages(programs):
-    """Over the programs: successful and useless prefetches, and the share of the former, by the setting."""
+    """Returns averages over the programs: successful and useless prefetches, and the share of successful
+    ones, by setting."""
     each = list(programs.values())
     names = list(each[0]["settings"])
     found = {}
@@ -128,7 +129,8 @@ def averages(programs):
 
 
 def front(points):
-    """The names of those points of which none is as successful and less useless, or the other way round."""
+    """Returns the names of the Pareto-optimal points: no other point is at least as good in both shares and
+    better in one."""
     def beaten(one):
         return any(other["successful"] >= one["successful"] and other["useless"] <= one["useless"]
                    and (other["successful"], other["useless"]) != (one["successful"], one["useless"])
@@ -139,12 +141,12 @@ def front(points):
 
 
 def design_space(found):
-    """The averages of the points of figure 8: stride predictors with the cache of figure 6."""
+    """Returns the averages of the points of figure 8: stride predictors with the cache of figure 6."""
     return {name: one for name, one in found.items() if name[0].isdigit()}
 
 
 class Prefetching:
-    """What figure 6's options take by the model of repeat.py: its times, and what prefetches cost."""
+    """Times of figure 6's options by the model of repeat.py: its times, and the cost of prefetches."""
 
     def __init__(self, work, runs):
         self.work, self.runs = work, runs
@@ -156,16 +158,16 @@ class Prefetching:
         return self.work.time(access) + cycles / self.work.ghz
 
     def speedup(self, fast, way):
-        """Over slow memory for everything."""
+        """Returns the speed-up over slow memory for everything."""
         return self.work.time(fast * self.work.ratio) / self.time(fast, way)
 
     def gain(self, fast, way):
-        """Over the page cache without prefetching, its faults in software."""
+        """Returns the gain over the page cache without prefetching, its faults in software."""
         return self.work.time(fast, SOFTWARE) / self.time(fast, way)
 
 
 def compare_ways(works, programs, fast, apart):
-    """Figure 6: gains and speed-ups of each program and on average; `apart` is in no average."""
+    """Returns gains and speed-ups of figure 6, by program and on average; `apart` is in no average."""
     every = {name: Prefetching(works[name], one["prefetching"]) for name, one in programs.items()}
     usual = [one for name, one in every.items() if name != apart]
 
@@ -206,7 +208,7 @@ def draw_ways(results, paper, path, stands_for):
 
 
 def stated_gains(paper):
-    """The paper's averages over a page cache without prefetching."""
+    """Returns the paper's averages over a page cache without prefetching."""
     stated = paper["prefetching"]
     without = stated["average_speedup"]["none"]
     assisted = stated["average_speedup"]["assisted"]
@@ -271,12 +273,23 @@ def percent(value, digits=0):
     return "" if value is None else f"{100 * value:,.{digits}f} %"
 
 
+def way_row(name, gain):
+    return [name, *(f"{gain[way]:.2f}" for way in WAYS)]
+
+
 def tables(results, paper):
     ways, average = results["ways"], results["parameter_averages"]
-    way_rows = [[name, *(f"{one['gain'][way]:.2f}" for way in WAYS)] for name, one in ways.items()]
+    way_rows = [way_row(f"**average** of these {len(ways) - 1}" if name == "average" else name, one["gain"])
+                for name, one in ways.items()]
+    graphs = results.get("ways_of_graphs", {})
+    way_rows += [way_row(name, one["gain"]) for name, one in graphs.items()]
+    if graphs:
+        every = [one["gain"] for name, one in (ways | graphs).items() if name != "average"]
+        way_rows.append(way_row(f"**average** of all {len(every)}",
+                                {way: geometric_mean([gain[way] for gain in every]) for way in WAYS}))
     stated = stated_gains(paper)
     way_rows.append(["**paper**, average", *(f"{stated[way]:.2f}" for way in WAYS)])
-    way_rows.append(["average, over slow memory alone", *(f"{ways['average']['speedup'][w]:.2f}" for w in WAYS)])
+    way_rows.append([f"**over slow memory alone**, average of these {len(ways) - 1}", *(f"{ways['average']['speedup'][w]:.2f}" for w in WAYS)])
     without = paper["prefetching"]["average_speedup"]["none"]
     way_rows.append(["**paper**, the same", *(f"{stated[way] * without:.2f}" for way in WAYS)])
     programs = results["parameters"]
@@ -290,6 +303,6 @@ def tables(results, paper):
                   for name in front(points)]
     return {
         "ways": table(["program", *(CALLED[way] for way in WAYS)], way_rows),
-        "parameters": table(["panel", "value", *programs, "average", "useless", "accuracy"], parameter_rows),
-        "front": table(["history", "strides", "depth", "successful", "useless"], front_rows),
+        "parameters": table(["panel", "value", *programs, "coverage", "useless", "accuracy"], parameter_rows),
+        "front": table(["history", "strides", "depth", "coverage", "useless"], front_rows),
     }

@@ -3,6 +3,7 @@
 Usage: repeat.py [--quick]
 """
 
+import json
 import sys
 from pathlib import Path
 
@@ -13,7 +14,7 @@ import common  # noqa: E402
 import figures_6_to_8 as prefetching  # noqa: E402
 from common import geometric_mean, table  # noqa: E402
 
-# Which program stands for which of the paper's table I; the last one for section VI's.
+# The program that stands for each program of the paper's table I; the last one for section VI's.
 STANDS_FOR = {
     "hydro-4": "OCEAN, LULESH",
     "solve": "miniFE",
@@ -27,7 +28,7 @@ LOW_LOCALITY = "graph-list"
 GRAPHS = ["graph-csr", LOW_LOCALITY]
 CYCLES = [700, 1400, 2800, 5500, 13000, 27000, 55000]
 THREADS = [2, 4, 8, 16, 32]
-# Rows that show what a fault is made of: it is the same wherever one evicts.
+# Rows that show the parts of a fault: they are the same wherever a fault evicts.
 PART = 10_000_000
 PARTS = ["copy", "trap", "map", "unmap", "shootdown"]
 COLOURS = ["#7cb518", "#5c4d7d", "#f3a712", "#e07a5f", "#2a9d8f", "#8d6346", "#6c757d"]
@@ -36,7 +37,7 @@ INSTRUCTION_NS = 0.5
 
 
 class Work:
-    """What a program did after its warm-up, and what the paper's machine would take for it.
+    """The work of a program after its warm-up, and the time that the paper's machine would take for it.
 
     The model: an instruction takes a cycle; what misses the private caches takes `fast` ns in
     fast memory and `ratio` times as long in slow memory; a fault takes its cycles. The threads
@@ -49,25 +50,25 @@ class Work:
         self.ghz, self.ratio = ghz, ratio
 
     def time(self, access, cycles=0):
-        """In ns, with `access` ns an access to memory and `cycles` a fault."""
+        """Returns the time in ns, with `access` ns per access to memory and `cycles` per fault."""
         faults = self.faults if cycles else 0
         return self.compute + self.accesses * access + faults * cycles / self.ghz
 
     def all_fast(self, fast):
-        """The speed-up of fast memory for everything."""
+        """Returns the speed-up of fast memory for everything."""
         return self.time(fast * self.ratio) / self.time(fast)
 
     def page_cache(self, fast, cycles):
-        """The speed-up of a page cache in fast memory over slow memory for everything."""
+        """Returns the speed-up of a page cache in fast memory over slow memory for everything."""
         return self.time(fast * self.ratio) / self.time(fast, cycles)
 
     def fault_rate(self, fast):
-        """Faults in a million cycles of what it would take with slow memory alone."""
+        """Returns the faults per million cycles of the time with slow memory alone."""
         return 1e6 * self.faults / (self.time(fast * self.ratio) * self.ghz)
 
 
 def calibrate(works, wanted):
-    """The time of a fast access, in ns, at which the mean speed-up of all-fast is `wanted`."""
+    """Returns the time of a fast access, in ns, at which the mean speed-up of all-fast is `wanted`."""
     low, high = 0.0, 1000.0
     for _ in range(100):
         middle = (low + high) / 2
@@ -79,7 +80,7 @@ def calibrate(works, wanted):
 
 
 def measure(trace, info):
-    """All that is taken of one trace; its first half is the warm-up."""
+    """Measures one trace; its first half is the warm-up."""
     warmup = info["accesses"] // 2
     runs = prefetching.ways_of_prefetching(trace, warmup)
     first = runs["off"]
@@ -97,7 +98,7 @@ def measure(trace, info):
 
 
 def fault_parts(trace):
-    """Cycles a fault by part, way and threads, as simulated with a part of a trace."""
+    """Returns cycles per fault by part, way and threads, as simulated with a part of a trace."""
     base = {"dram": "20%", "memory": "dram", "replacement": "fifo", "eviction_buffer": 0}
     runs = common.simulate(trace, PART // 2, **base, limit=PART, fault_cost="oskin-loh",
                            shootdown=["interrupt", "hardware"], threads=THREADS)
@@ -110,7 +111,7 @@ def fault_parts(trace):
 
 
 def model(works, paper):
-    """Speed-ups by the model, calibrated with the programs that the paper's averages hold."""
+    """Returns speed-ups by the model, calibrated with the programs in the paper's averages."""
     setup = paper["setup"]
     usual = [work for name, work in works.items() if name != LOW_LOCALITY]
     fast = calibrate(usual, paper["all_fast"]["average_speedup"])
@@ -142,7 +143,7 @@ def model(works, paper):
 
 
 def stated_speedups(paper):
-    """The paper's averages by cycles of a fault."""
+    """Returns the paper's averages by cycles of a fault."""
     cost = paper["fault_cost"]
     stated = {int(cycles): value for cycles, value in cost["average_speedup"].items()}
     hardware, kernel = cost["hardware_managed"], cost["kernel_managed"]
@@ -212,7 +213,31 @@ def two_digits(speedup):
     return f"{speedup:.2f}" if speedup >= 0.1 else f"{speedup:.2g}"
 
 
-def tables(results, paper):
+def with_graphs(results):
+    """Returns the results including the graphs; if they have none, the graphs of an earlier run, which has
+    its own file."""
+    if LOW_LOCALITY in results["programs"]:
+        return results
+    earlier = json.loads((FOLDER / "graphs.json").read_text())
+    about, found, model = results["about"], results["programs"], results["model"]
+    return results | {
+        "about": about | {"programs": about["programs"] | earlier["about"]["programs"]},
+        "programs": found | earlier["programs"],
+        "model": model | {"speedups": model["speedups"] | earlier["model"]["speedups"], "average": earlier["model"]["average"]},
+        "ways_of_graphs": earlier["ways"],
+    }
+
+
+def average_of_all(speedups):
+    """Returns the geometric means over all programs, including programs of low locality."""
+    each = list(speedups.values())
+    return {
+        "all_fast": geometric_mean([one["all_fast"] for one in each]),
+        "page_cache": {str(cycles): geometric_mean([one["page_cache"][str(cycles)] for one in each]) for cycles in CYCLES},
+    }
+
+
+def model_tables(results, paper):
     programs, found = results["programs"], results["model"]
     program_rows = [
         [name, STANDS_FOR[name], results["about"]["programs"][name], one["threads"], one["footprint_mb"],
@@ -222,10 +247,11 @@ def tables(results, paper):
     sweep_rows = [
         [name, f"{one['all_fast']:.2f}", *(two_digits(one["page_cache"][str(c)]) for c in CYCLES)]
         for name, one in found["speedups"].items()]
-    for title, key in ((f"**average** without {LOW_LOCALITY}", "average"),
-                       ("average without both graphs", "average_without_graphs")):
-        sweep_rows.append([title, f"{found[key]['all_fast']:.2f}",
-                           *(f"{found[key]['page_cache'][str(c)]:.2f}" for c in CYCLES)])
+    for title, average in (("**average**", average_of_all(found["speedups"])),
+                           (f"**average** without {LOW_LOCALITY}", found["average"]),
+                           ("**average** without both graphs", found["average_without_graphs"])):
+        sweep_rows.append([title, f"{average['all_fast']:.2f}",
+                           *(f"{average['page_cache'][str(c)]:.2f}" for c in CYCLES)])
     stated = stated_speedups(paper)
     sweep_rows.append(["**paper**, average", f"{paper['all_fast']['average_speedup']:.2f}",
                        *(f"{stated[c]:.2f}" if c in stated else "" for c in CYCLES)])
@@ -240,6 +266,11 @@ def tables(results, paper):
         "sweep": table(["program", "all fast", *(f"{c:,}" for c in CYCLES)], sweep_rows),
         "parts": table(["shoot-down", "threads", *PARTS, "all"], part_rows),
     }
+
+
+def tables(results, paper):
+    results = with_graphs(results)
+    return model_tables(results, paper) | prefetching.tables(results, paper)
 
 
 def measure_all(bench, paper, names, limit):
@@ -267,7 +298,7 @@ def measure_all(bench, paper, names, limit):
 
 
 def draw(results, paper, folder):
-    draw_fault_cost(results, paper, folder / "fault-cost.svg")
+    draw_fault_cost(with_graphs(results), paper, folder / "fault-cost.svg")
     draw_fault_parts(results, paper, folder / "fault-parts.svg")
     prefetching.draw_ways(results, paper, folder / "prefetching.svg", STANDS_FOR)
     prefetching.draw_parameters(results, folder / "prefetch-parameters.svg", COLOURS)
@@ -278,10 +309,7 @@ def main():
     def measure(bench, paper, quick):
         return measure_all(bench, paper, list(STANDS_FOR), 20_000_000 if quick else 100_000_000)
 
-    def all_tables(results, paper):
-        return tables(results, paper) | prefetching.tables(results, paper)
-
-    common.repeat(FOLDER, __doc__, measure, draw, all_tables)
+    common.repeat(FOLDER, __doc__, measure, draw, tables)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ from pathlib import Path
 
 
 def sort_input(path):
-    """Records of 4 to 12 KB with nothing in common, and the checksum of them sorted."""
+    """Makes records of 4 to 12 KB with nothing in common, and the checksum of the sorted records."""
     rng = random.Random(1)
     records = [base64.b64encode(rng.randbytes(rng.randrange(3000, 9000))) + b"\n" for _ in range(70_000)]
     path.write_bytes(b"".join(records))
@@ -18,11 +18,11 @@ def sort_input(path):
 
 
 def xz_input(path):
-    """Successive versions of one file, each with a few lines new and a few restored, as in a tar of backups.
+    """Makes successive versions of one file, each with a few lines new and a few restored, as in a tar of backups.
 
     Nearly all of it matches the version just before, at memory still in DRAM; a
-    restored line was last seen anywhere in what went before, and finding it is a
-    random read.  With many more of these the run would do little else under swap.
+    restored line was last seen anywhere in the earlier versions, and finding it is a
+    random read.  With many more restored lines the run would do little else under swap.
     """
     rng = random.Random(1)
     all_lines = []

@@ -1,4 +1,4 @@
-"""Random page accesses over one array: nothing about the next page can be foreseen."""
+"""Random page accesses over one array: the next page is unpredictable."""
 import numpy as np
 
 WORDS = 80_000_000  # 640 MB of int64

@@ -15,7 +15,7 @@ trap stop EXIT
 trap 'exit 1' HUP INT TERM
 
 # Port 0: the server listens on nothing but the socket in the directory just made.
-# The death signal covers the one end of this script that no trap sees, SIGKILL.
+# The death signal covers SIGKILL, the only end of this script that no trap catches.
 setpriv --pdeathsig KILL redis-server --port 0 --unixsocket "$dir/socket" --dir "$dir" --save "" --appendonly no \
     --daemonize no --loglevel warning &
 server=$!
@@ -31,7 +31,7 @@ done
 bench -t set -d "$VALUE" -n "$SETS" -P 16 -c 4
 bench -t get -n "$GETS" -c 4
 
-# Of 150,000 keys 300,000 random writes reach 86 %; fewer than 80 % means that the fill went wrong.
+# 300,000 random writes reach 86 % of 150,000 keys; fewer than 80 % means that the fill went wrong.
 keys=$(cli dbsize)
 echo "keys $keys"
 [ "$keys" -gt $((KEYS * 8 / 10)) ]

@@ -1,11 +1,15 @@
 """Two interleaved strided walks: down the columns of one matrix, up the columns of another.
 
 Each product takes one element of `a` and one of `b` in turn: forwards by 19.5
-pages in the one, backwards by 11.7 pages in the other.
+pages in the one, backwards by 11.7 pages in the other. The number of rows may be
+given: 128 kB of memory each.
 """
+import sys
+
 import numpy as np
 
-ROWS, COLUMNS_A, COLUMNS_B = 5000, 10000, 6000  # 400 MB + 240 MB of float64
+ROWS = int(sys.argv[1]) if len(sys.argv) > 1 else 5000
+COLUMNS_A, COLUMNS_B = 10000, 6000  # with 5000 rows 400 MB + 240 MB of float64
 STEP = 64  # as in column_pass.py: a page holds 512 neighbouring columns
 
 a = np.ones((ROWS, COLUMNS_A))

@@ -12,7 +12,7 @@ session = spark.start(heap)
 
 columns = [f"f{i}" for i in range(FEATURES)]
 values = [f.rand(spark.SEED + i).alias(name) for i, name in enumerate(columns)]
-# A tree of four levels: which half of one feature decides which feature is looked at next.
+# A tree of four levels: the half of one feature decides which feature is tested next.
 label = f.when(f.col("f3") < 0.5, f.col("f7") < 0.3).otherwise((f.col("f11") < 0.6) & (f.col("f2") < 0.8))
 table = session.range(0, size, 1, 4).select(*values).withColumn("label", label.cast("double"))
 assembled = VectorAssembler(inputCols=columns, outputCol="features").transform(table)

@@ -12,11 +12,11 @@ found = graphx.lib.ShortestPaths.run(graph, landmarks, graphx.tag["int"])
 
 
 def distances(paths):
-    """A Scala map from landmarks to hops."""
+    """Returns a Scala map from landmarks to hops."""
     return {mark: paths.apply(mark) for mark in range(LANDMARKS) if paths.contains(mark)}
 
 
-# Whoever has an edge to a vertex is at most one hop further from a landmark than that is.
+# A vertex with an edge to another is at most one hop further from a landmark than the other.
 reached = 0
 for edge in graphx.sample(found.triplets()):
     near, far = distances(edge.dstAttr()), distances(edge.srcAttr())

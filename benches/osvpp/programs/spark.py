@@ -1,6 +1,7 @@
-"""What the programs share: Spark on one thread with a fixed heap, and GraphX through the JVM gateway.
+"""Common parts of the programs: Spark on one thread with a fixed heap, and GraphX through the JVM gateway.
 
-Every program takes HEAP (the JVM's, in MiB) and SIZE (what of, it says itself) from its command line.
+Every program takes HEAP (the JVM's heap, in MiB) and SIZE (in its own unit, which its docstring names) from
+its command line.
 """
 import sys
 from pathlib import Path
@@ -10,19 +11,19 @@ from pyspark.serializers import AutoBatchedSerializer, CPickleSerializer
 from pyspark.sql import SparkSession
 
 SEED = 1
-# What the collector of a heap that is fixed in size and used by one thread needs to be the same on
-# every machine and under every budget: the JVM would else choose by what memory and cores it sees.
+# Options that make the collector of a heap of fixed size with one thread the same on every machine and
+# under every budget; otherwise the JVM would choose by the memory and cores that it sees.
 JAVA_OPTIONS = "-Xms{heap}m -XX:+UseParallelGC -XX:ParallelGCThreads=1 -XX:-UseContainerSupport"
 
 
 def arguments():
-    """HEAP and SIZE."""
+    """Returns HEAP and SIZE."""
     heap, size = sys.argv[1:]
     return int(heap), int(size)
 
 
 def start(heap):
-    """A session whose only executor is this machine's JVM with `heap` MiB and one thread."""
+    """Returns a session whose only executor is this machine's JVM with `heap` MiB and one thread."""
     session = (
         SparkSession.builder.master("local[1]")
         .appName(Path(sys.argv[0]).stem)
@@ -33,7 +34,7 @@ def start(heap):
         .config("spark.ui.enabled", "false")
         .config("spark.ui.showConsoleProgress", "false")
         .config("spark.sql.shuffle.partitions", "4")
-        # However long a collection takes that waits for the tier, its thread is not dead.
+        # A thread is not dead because a collection waits long for the tier.
         .config("spark.network.timeout", "10h")
         .config("spark.executor.heartbeatInterval", "1h")
         # Spark keeps 300 MiB of any heap to itself unless told otherwise.
@@ -55,20 +56,20 @@ class GraphX:
         self.tag = {"int": tags.Int(), "long": tags.Long(), "double": tags.Double()}
 
     def module(self, name):
-        """The one instance of a Scala object."""
+        """Returns the one instance of a Scala object."""
         return getattr(getattr(self.java, name), "MODULE$")
 
     def log_normal(self, vertices, mu, sigma=1.3):
-        """SparkBench's input: edges to random vertices, as many from each as a log-normal draw says."""
+        """Returns SparkBench's input: edges to random vertices, their number per vertex drawn log-normally."""
         generators = self.java.org.apache.spark.graphx.util.GraphGenerators
         return generators.logNormalGraph(self.context._jsc.sc(), vertices, 4, float(mu), float(sigma), SEED)
 
     def values(self, pairs):
-        """An RDD of vertices with numbers as a dict."""
+        """Returns an RDD of vertices with numbers as a dict."""
         serde = self.java.org.apache.spark.api.python.SerDeUtil
         pickled = serde.pairRDDToPython(pairs, 1000).toJavaRDD()
         return dict(RDD(pickled, self.context, AutoBatchedSerializer(CPickleSerializer())).collect())
 
     def sample(self, rdd, count=200):
-        """Some elements, as objects of the JVM."""
+        """Returns some elements, as objects of the JVM."""
         return list(rdd.toJavaRDD().takeSample(False, count, SEED))

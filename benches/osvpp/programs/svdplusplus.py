@@ -11,7 +11,7 @@ RATINGS_OF_A_USER, RATINGS_OF_AN_ITEM = 40, 100
 
 
 def edges(session, graphx, ratings):
-    """The rows (user, item, rating) as GraphX's edges."""
+    """Returns the rows (user, item, rating) as GraphX's edges."""
     encoders = "org.apache.spark.sql.catalyst.encoders.AgnosticEncoders$"
     long_encoder, double_encoder = (graphx.module(f"{encoders}{name}Encoder$") for name in ("PrimitiveLong", "BoxedDouble"))
     no_metadata, none = graphx.java.org.apache.spark.sql.types.Metadata.empty(), graphx.module("scala.None$")
@@ -30,7 +30,7 @@ def edges(session, graphx, ratings):
 
 
 def prediction(mean, triplet):
-    """What SVD++ says of a rating: the mean, the two biases, and the product of the two vectors, within bounds."""
+    """Returns SVD++'s prediction: the mean, the two biases, and the product of the two vectors, within bounds."""
     user, item = triplet.srcAttr(), triplet.dstAttr()
     raw = mean + user._3() + item._3() + sum(u * i for u, i in zip(user._2(), item._1()))
     return raw if math.isnan(raw) else min(max(raw, LOWEST), HIGHEST)
@@ -51,10 +51,10 @@ conf = getattr(graphx.lib, "SVDPlusPlus$Conf")(RANK, PASSES, LOWEST, HIGHEST, 0.
 result = graphx.lib.SVDPlusPlus.run(edges(session, graphx, ratings), conf)
 model, mean = result._1(), result._2()
 
-# Its steps are as long as SparkBench's, too long to settle in a few passes: what can be held is that every
+# Its steps are as long as SparkBench's, too long to settle in a few passes: the checks are that every
 # user and item has a model, that the mean is the ratings' own, and that no prediction has run away.
 triplets = graphx.sample(model.triplets())
 errors = [abs(triplet.attr() - prediction(mean, triplet)) for triplet in triplets]
 print(f"mean {mean:.3f}, largest error of {len(errors)} predictions {max(errors):.3f}")
 assert model.vertices().count() == users + items and abs(mean - 3) < 0.1
-assert all(e < HIGHEST - LOWEST for e in errors)  # and none is NaN
+assert all(e < HIGHEST - LOWEST for e in errors)  # fails for NaN too

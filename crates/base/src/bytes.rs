@@ -1,4 +1,4 @@
-//! Amounts of memory, as people write them.
+//! Amounts of memory as users write them.
 
 use std::fmt;
 
@@ -14,20 +14,43 @@ pub struct Bytes(pub u64);
 /// Units are powers of 1024 with and without the `iB`, as the kernel's cgroup files have them.
 const UNITS: [char; 6] = ['K', 'M', 'G', 'T', 'P', 'E'];
 
+/// Bytes in a page (x86-64 base pages).
+pub const PAGE_BYTES: u64 = 4096;
+
 impl Bytes {
-    /// Reads `4G`, `512MiB`, `1.5g` or plain bytes.
+    /// Returns the size of `pages` pages.
+    pub const fn of_pages(pages: u64) -> Self {
+        Self(pages * PAGE_BYTES)
+    }
+
+    /// Returns how many whole pages these bytes hold.
+    pub const fn pages(self) -> u64 {
+        self.0 / PAGE_BYTES
+    }
+
+    /// Returns how many pages it takes to hold these bytes.
+    pub const fn pages_needed(self) -> u64 {
+        self.0.div_ceil(PAGE_BYTES)
+    }
+
+    /// Reads `4G`, `512MiB`, `1.5g`, `1000p` (pages of 4 KiB; a `P` is 2^50 bytes) or plain bytes.
     ///
     /// # Errors
-    /// A usage error where the text is no size, or the size is zero, negative or too large.
+    /// Returns a usage error if the text is no size, or if the size is zero, negative or too large.
     pub fn parse(text: &str) -> Result<Self> {
         let no_size = |why: &str| {
             Error::usage(format!(
                 "`{text}` is not a size ({why}); write it as 4G, 512MiB or plain bytes"
             ))
         };
-        let lower = text.trim().to_ascii_lowercase();
+        let written = text.trim();
+        let lower = written.to_ascii_lowercase();
         let digits = lower.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-        let factor = unit_factor(&lower[digits.len()..]).ok_or_else(|| no_size("unknown unit"))?;
+        let factor = match &written[digits.len()..] {
+            "p" => Some(PAGE_BYTES),
+            _ => unit_factor(&lower[digits.len()..]),
+        };
+        let factor = factor.ok_or_else(|| no_size("unknown unit"))?;
         let number: f64 = digits
             .trim_end()
             .parse()
@@ -64,7 +87,7 @@ fn unit_factor(unit: &str) -> Option<u64> {
 }
 
 impl fmt::Display for Bytes {
-    /// Three significant digits: `512 MiB`, `1.50 GiB`.
+    /// Formats with three significant digits: `512 MiB`, `1.50 GiB`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut value = self.0 as f64;
         let mut unit = None;
@@ -101,6 +124,9 @@ mod tests {
             ("1.5g", 3 << 29),
             ("4096", 4096),
             ("7 B", 7),
+            ("1000p", 4_096_000),
+            ("2P", 2 << 50),
+            ("2pib", 2 << 50),
             ("18446744073709551615", u64::MAX),
         ] {
             if text.len() < 20 {
@@ -137,6 +163,17 @@ mod tests {
         assert_eq!(Bytes(512 << 20).to_string(), "512 MiB");
         assert_eq!(Bytes(3 << 29).to_string(), "1.50 GiB");
         assert_eq!(Bytes(u64::MAX).to_string(), "16.0 EiB");
+    }
+
+    #[test]
+    fn pages_of_bytes_and_bytes_of_pages() {
+        for (bytes, pages, needed) in [(0, 0, 0), (4095, 0, 1), (4096, 1, 1), (4097, 1, 2)] {
+            assert_eq!(
+                (Bytes(bytes).pages(), Bytes(bytes).pages_needed()),
+                (pages, needed)
+            );
+        }
+        assert_eq!(Bytes::of_pages(3), Bytes(12_288));
     }
 
     proptest! {

@@ -1,41 +1,41 @@
-//! The one error style: a sentence that says what is wrong, with what, and what to do.
+//! Errors: sentences that say what is wrong, with what, and what to do.
 
 use std::fmt;
 
-/// Whose fault it is; decides the exit code.
+/// Kind of an error, which decides the exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// What was asked for cannot be: exit code 2.
+    /// The request cannot be carried out as given: exit code 2.
     Usage,
-    /// We, or the machine, failed: exit code 1.
+    /// The program or the machine failed: exit code 1.
     Failure,
 }
 
-/// An error for people: one sentence.
+/// An error as one sentence for users.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error {
-    /// Whose fault it is.
+    /// Kind, which decides the exit code.
     pub kind: Kind,
     message: String,
 }
 
-/// A result with such an error.
+/// A result with an [`Error`].
 pub type Result<T> = std::result::Result<T, Error>;
 
 impl Error {
-    /// What was asked for cannot be.
+    /// Makes an error about a request that cannot be carried out as given.
     pub fn usage(message: impl Into<String>) -> Self {
         Self {
             kind: Kind::Usage,
-            message: message.into(),
+            message: plain(message.into()),
         }
     }
 
-    /// We, or the machine, failed.
+    /// Makes an error about a failure of the program or the machine.
     pub fn failure(message: impl Into<String>) -> Self {
         Self {
             kind: Kind::Failure,
-            message: message.into(),
+            message: plain(message.into()),
         }
     }
 }
@@ -48,14 +48,57 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
-/// Says with what an I/O error happened.
+/// Returns the message on one line, without the error number that std appends to the reason of the
+/// system. File names can contain line ends and terminal control characters.
+fn plain(mut message: String) -> String {
+    if message.contains(char::is_control) {
+        let shown = |c: char| match c.is_control() {
+            true => c.escape_default().to_string(),
+            false => c.to_string(),
+        };
+        message = message.chars().map(shown).collect();
+    }
+    while let Some(at) = message.find(NUMBER) {
+        let Some(end) = message[at..].find(')') else {
+            break;
+        };
+        message.replace_range(at..=at + end, "");
+    }
+    message
+}
+
+const NUMBER: &str = " (os error ";
+
+/// Adds context to I/O errors.
 pub trait Context<T> {
-    /// Makes it a failure of ours: "`what`: the system's reason".
+    /// Turns the error into the failure "`what`: reason of the system".
     fn or_fail(self, what: impl FnOnce() -> String) -> Result<T>;
 }
 
 impl<T> Context<T> for std::io::Result<T> {
     fn or_fail(self, what: impl FnOnce() -> String) -> Result<T> {
         self.map_err(|e| Error::failure(format!("{}: {e}", what())))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_do_not_break_the_line() {
+        let error = Error::usage("a\nb\x1b[31m is none");
+        assert_eq!(error.to_string(), "a\\nb\\u{1b}[31m is none");
+    }
+
+    #[test]
+    fn reasons_of_the_system_come_without_their_numbers() {
+        let reason = std::io::Error::from_raw_os_error(2);
+        let twice = Error::failure(format!("a: {reason}; b: {reason}"));
+        assert_eq!(
+            twice.to_string(),
+            "a: No such file or directory; b: No such file or directory"
+        );
+        assert_eq!(Error::usage("a (os error ").to_string(), "a (os error ");
     }
 }

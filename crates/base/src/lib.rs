@@ -1,9 +1,26 @@
-//! The words everything in Terrace shares: the one error style and the units.
+//! What the crates of Terrace share: errors, units, and files that appear when they are complete.
 
+pub mod apart;
 pub mod bytes;
+pub mod count;
 pub mod error;
+pub mod memory;
 pub mod nanos;
+pub mod output;
+pub mod process;
+pub mod program;
+pub mod schema;
+pub mod signals;
+pub mod statistics;
+pub mod unnamed;
+pub mod user;
 
+pub use apart::keep_apart;
 pub use bytes::Bytes;
 pub use error::{Context, Error, Result};
 pub use nanos::Nanos;
+pub use output::Output;
+pub use program::Exit;
+pub use signals::{Signals, Target};
+pub use statistics::median;
+pub use user::User;

@@ -1,4 +1,4 @@
-//! Time, as devices and simulations count it.
+//! Time in nanoseconds, for devices and simulations.
 
 use std::fmt;
 use std::iter::Sum;
@@ -24,13 +24,13 @@ const UNITS: [(&str, u64); 4] = [
 ];
 
 impl Nanos {
-    /// No time.
+    /// Zero.
     pub const ZERO: Self = Self(0);
 
     /// Reads `150ns`, `25us`, `1.5ms`, `2s`; a number alone is nanoseconds.
     ///
     /// # Errors
-    /// A usage error where the text is no span of time, or too long.
+    /// Returns a usage error if the text is no span of time, or the span is too long.
     pub fn parse(text: &str) -> Result<Self> {
         let no_time = || {
             Error::usage(format!(
@@ -55,12 +55,12 @@ impl Nanos {
         Ok(Self(nanos as u64))
     }
 
-    /// What is left of `self` after `other`; zero where `other` is longer.
+    /// Returns `self` less `other`, or zero if `other` is longer.
     pub fn saturating_sub(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0))
     }
 
-    /// In seconds.
+    /// Returns the seconds.
     pub fn seconds(self) -> f64 {
         self.0 as f64 / 1e9
     }

@@ -2,34 +2,41 @@
 
 use std::fmt::Write as _;
 use std::fs;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use terrace_base::{Bytes, Context, Error, Result};
+use terrace_base::output::print;
+use terrace_base::{Bytes, Error, Exit, Output, Result};
 use terrace_live::bench::{Bench, Event};
-use terrace_live::program::{Exit, end_like};
 use terrace_live::suite::{BUILT_IN, Program, Suite};
-use terrace_report::bench::{Document, Row};
+use terrace_report::bench::{BenchDocument, Row};
+use terrace_report::document::Document;
 
 use crate::args;
+use crate::args::results::is_standard;
+use crate::results::{Outputs, People};
+use crate::screen::Place;
 use crate::screen::Screen;
 
 pub fn bench(arguments: args::Bench) -> Result<ExitCode> {
     if let Some(file) = &arguments.table {
-        return Ok(show(&read(file)?));
+        let outputs = Outputs::open(&arguments.results, &[("--table", file)], &[])?;
+        return show(&read(file)?, outputs);
     }
     let Some(name) = &arguments.suite else {
-        print(&suites());
+        print(suites())?;
         return Ok(ExitCode::SUCCESS);
     };
     let suite = Suite::open(name)?;
     let programs = suite.select(&arguments.only)?;
     if arguments.list {
-        print(&list(&programs));
+        print(list(&programs))?;
         return Ok(ExitCode::SUCCESS);
     }
-    let mut results = Results::begin(&suite.name, arguments.json)?;
+    let inputs: Vec<_> = arguments.tier.device().into_iter().collect();
+    let outputs = Outputs::open(&arguments.results, &inputs, &[])?;
+    let user = arguments.user.chosen()?;
+    let mut results = Results::begin(&suite.name, arguments.results.json)?;
     let bench = Bench {
         programs,
         dram: match arguments.dram {
@@ -39,11 +46,12 @@ pub fn bench(arguments: args::Bench) -> Result<ExitCode> {
         repeat: arguments
             .repeat
             .map_or(suite.description.repeat, |n| n as usize),
-        tier: arguments.tier,
+        tier: arguments.tier.spec(),
         prefetch: arguments.prefetch,
+        user,
         suite,
     };
-    let mut screen = Screen::new(arguments.quiet);
+    let mut screen = Screen::new(Place::Line, arguments.quiet);
     let interrupted = bench.run(&mut |event| {
         match event {
             Event::Preparing(program) => screen.notice(&format!("{}: preparing", program.name)),
@@ -63,29 +71,28 @@ pub fn bench(arguments: args::Bench) -> Result<ExitCode> {
     })?;
     // What the suite was unpacked to goes before we do.
     drop(bench);
-    let code = show(&results.document);
+    let code = show(&results.document, outputs)?;
     match interrupted {
-        Some(signal) => end_like(Exit::Signal(signal)),
+        Some(signal) => Exit::Signal(signal).end_like(),
         None => Ok(code),
     }
 }
 
-/// The results so far, and the file they are kept in.
+/// Results so far, and the file of --json.
 struct Results {
-    document: Document,
+    document: BenchDocument,
     file: Option<PathBuf>,
 }
 
 impl Results {
-    /// Writes the file at once: a suite of an hour shall not end in a path that cannot be written.
+    /// Writes the file at once, so that a suite of an hour does not end in a path that cannot be
+    /// written.
     fn begin(suite: &str, file: Option<PathBuf>) -> Result<Self> {
         let results = Self {
-            document: Document::new(suite),
+            document: BenchDocument::new(suite),
             file,
         };
-        results
-            .save()
-            .map_err(|e| Error::usage(format!("{e}; name another file with --json")))?;
+        results.save()?;
         Ok(results)
     }
 
@@ -94,36 +101,33 @@ impl Results {
         self.save()
     }
 
-    /// Under another name first, so that there is a whole file at any time.
     fn save(&self) -> Result<()> {
-        let Some(file) = &self.file else {
-            return Ok(());
-        };
-        let mut unfinished = file.clone().into_os_string();
-        unfinished.push(".unfinished");
-        fs::write(&unfinished, self.document.to_json())
-            .and_then(|()| fs::rename(&unfinished, file))
-            .or_fail(|| format!("cannot write {}", file.display()))
+        match &self.file {
+            Some(file) if !is_standard(file) => {
+                Output::save(file, self.document.to_json().as_bytes())
+            }
+            _ => Ok(()),
+        }
     }
 }
 
-fn read(file: &Path) -> Result<Document> {
+fn read(file: &Path) -> Result<BenchDocument> {
     let name = file.display().to_string();
     let text =
         fs::read_to_string(file).map_err(|e| Error::usage(format!("cannot read {name}: {e}")))?;
-    Document::parse(&text, &name)
+    BenchDocument::parse(&text, &name)
 }
 
-/// Prints the table; tells whether a program failed.
-fn show(document: &Document) -> ExitCode {
-    print(&document.table());
-    match document.failed() {
+/// Writes the results. The exit code tells whether a program failed.
+fn show(document: &BenchDocument, outputs: Outputs) -> Result<ExitCode> {
+    outputs.say(document, &document.table(), People::Standard)?;
+    Ok(match document.failed() {
         true => ExitCode::FAILURE,
         false => ExitCode::SUCCESS,
-    }
+    })
 }
 
-/// The built-in suites.
+/// Lists the built-in suites.
 fn suites() -> String {
     let lines = BUILT_IN
         .iter()
@@ -131,7 +135,7 @@ fn suites() -> String {
     lines.collect()
 }
 
-/// A line a program.
+/// Lists programs, a line each.
 fn list(programs: &[Program]) -> String {
     let width = programs.iter().map(|p| p.name.len()).max().unwrap_or(0);
     let mut text = String::new();
@@ -147,9 +151,4 @@ fn list(programs: &[Program]) -> String {
         );
     }
     text
-}
-
-/// Writes to standard output. Whoever reads only the first lines has read what they wanted.
-fn print(text: &str) {
-    let _ = std::io::stdout().write_all(text.as_bytes());
 }

@@ -2,28 +2,41 @@
 
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::Write;
 use std::os::fd::FromRawFd;
-use std::path::Path;
 use std::process::ExitCode;
 
-use terrace_base::{Context, Error, Result};
-use terrace_report::calibrate::{Document, text};
+use terrace_base::{Context, Error, Output, Result};
+use terrace_report::calibrate::{CalibrationDocument, text};
 
 use crate::args;
+use crate::results::{Outputs, People};
+use crate::screen::{Place, Screen};
 
-pub fn calibrate(arguments: &args::Calibrate) -> Result<ExitCode> {
+pub fn calibrate(arguments: args::Calibrate) -> Result<ExitCode> {
+    let machine = arguments.machine.as_deref();
+    let others: Vec<_> = machine
+        .map(|path| ("--machine", path))
+        .into_iter()
+        .collect();
+    let inputs: Vec<_> = arguments.tier.device().into_iter().collect();
+    let outputs = Outputs::open(&arguments.results, &inputs, &others)?;
+    // Opened first: minutes of measuring shall not end in a path that cannot be written.
+    let to_machine = machine.map(Output::create).transpose()?;
+    let tier = arguments.tier.spec();
+    let mut screen = Screen::new(Place::Line, false);
+    let probe = command_of_probe()?;
     let calibration =
-        terrace_live::calibrate::calibrate(&command_of_probe()?, arguments.tier.as_ref())?;
+        terrace_live::calibrate::calibrate(&probe, tier.as_ref(), &mut |event| screen.say(event))?;
     let machine = terrace_validate::machine::machine(&calibration);
-    // Whoever reads only the first lines has read what they wanted.
-    let _ = std::io::stdout().write_all(text(&calibration, &machine).as_bytes());
-    if let Some(path) = &arguments.machine {
-        save(path, &machine.to_toml()?)?;
+    let text = text(&calibration, &machine);
+    if let Some(file) = to_machine {
+        file.finish(machine.to_toml()?.as_bytes())?;
     }
-    if let Some(path) = &arguments.json {
-        save(path, &Document::new(calibration).to_json())?;
-    }
+    outputs.say(
+        &CalibrationDocument::new(calibration),
+        &text,
+        People::Standard,
+    )?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -33,21 +46,15 @@ pub fn probe(arguments: &args::Probe) -> Result<ExitCode> {
             "this command is for terrace calibrate; run that one",
         ));
     }
-    // SAFETY: whoever started us passed this descriptor for us to own; where it is not open,
+    // SAFETY: the calibration that started this process passed the descriptor for it to own; where it is not open,
     // writing fails.
     let mut to = unsafe { File::from_raw_fd(arguments.descriptor) };
     terrace_live::probe::tell(arguments.pages, &mut to)?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// This program as the probe; the rest of its arguments is added by whoever starts it.
+/// Returns the command line of the probe, which is this program, without its last arguments.
 pub fn command_of_probe() -> Result<Vec<OsString>> {
     let own = std::env::current_exe().or_fail(|| "cannot find this program's file".into())?;
     Ok(vec![own.into(), "probe".into()])
-}
-
-/// Writes a result.
-pub fn save(path: &Path, text: &str) -> Result<()> {
-    std::fs::write(path, text)
-        .map_err(|error| Error::failure(format!("cannot write {}: {error}", path.display())))
 }

@@ -5,33 +5,48 @@ use std::process::ExitCode;
 
 use terrace_base::Result;
 use terrace_live::doctor;
-use terrace_report::doctor::{json, lines, ready};
+use terrace_live::journal::leftover::Cleaned;
+use terrace_report::doctor::DoctorDocument;
 
 use crate::args::Doctor;
+use crate::results::{Outputs, People};
 
 pub fn doctor(arguments: &Doctor) -> Result<ExitCode> {
+    let outputs = Outputs::open(&arguments.results, &[], &[])?;
+    let mut cleaned_up = true;
     if arguments.clean {
-        let done = doctor::clean()?;
-        let done = if done.is_empty() {
-            vec!["nothing was left behind".to_owned()]
-        } else {
-            done
-        };
-        for line in done {
+        let cleaned = doctor::clean()?;
+        cleaned_up = cleaned.left.is_empty();
+        for line in said(&cleaned) {
             let _ = writeln!(std::io::stderr(), "terrace: {line}");
         }
     }
     let checks = doctor::examine();
-    let text = match (arguments.json, arguments.clean) {
-        (true, _) => json(&checks),
-        (false, false) => lines(&checks),
-        (false, true) => String::new(),
+    let document = DoctorDocument::of(&checks);
+    let people = match arguments.clean {
+        true => People::Nobody,
+        false => People::Standard,
     };
-    // Whoever reads only the first lines has read what they wanted.
-    let _ = std::io::stdout().write_all(text.as_bytes());
-    Ok(if arguments.clean || ready(&checks) {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
+    outputs.say(&document, &document.text(), people)?;
+    let well = match arguments.clean {
+        true => cleaned_up,
+        false => document.ready,
+    };
+    Ok(match well {
+        true => ExitCode::SUCCESS,
+        false => ExitCode::FAILURE,
     })
+}
+
+/// Returns a line for each result of cleaning.
+fn said(cleaned: &Cleaned) -> Vec<String> {
+    if cleaned.done.is_empty() && cleaned.left.is_empty() {
+        return vec!["nothing was left behind".to_owned()];
+    }
+    let mut lines = Vec::new();
+    if !cleaned.done.is_empty() {
+        lines.push(format!("put back: {}", cleaned.done.join(", ")));
+    }
+    lines.extend(cleaned.left.iter().cloned());
+    lines
 }

@@ -4,13 +4,15 @@ use std::io::{BufWriter, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
+use terrace_base::output::printed;
 use terrace_base::{Bytes, Error, Result};
 use terrace_heap::{Cause, Heap, Mapped, Mode};
 use terrace_report::heap::{
-    CheckDocument, CompactDocument, InfoDocument, ItemDocument, ObjectDocument,
+    CheckDocument, CompactDocument, DumpDocument, InfoDocument, ObjectDocument,
 };
 
 use crate::args::heap::{self as args, Command};
+use crate::results::{Outputs, People};
 use crate::screen;
 
 pub fn heap(arguments: &args::Heap) -> Result<ExitCode> {
@@ -24,23 +26,19 @@ pub fn heap(arguments: &args::Heap) -> Result<ExitCode> {
 
 fn info(arguments: &args::Info) -> Result<ExitCode> {
     let file = &arguments.file;
+    let outputs = Outputs::open(&arguments.results, &[("FILE", file)], &[])?;
     let info = terrace_heap::info::info(look(file)?).map_err(|e| failed(file, &e))?;
     let document = InfoDocument::of(&file.display().to_string(), &info);
-    write(&match arguments.json {
-        true => document.to_json(),
-        false => document.to_text(),
-    });
+    outputs.say(&document, &document.to_text(), People::Standard)?;
     Ok(ExitCode::SUCCESS)
 }
 
 fn check(arguments: &args::Check) -> Result<ExitCode> {
     let file = &arguments.file;
+    let outputs = Outputs::open(&arguments.results, &[("FILE", file)], &[])?;
     let findings = terrace_heap::check::check(look(file)?);
     let document = CheckDocument::of(&file.display().to_string(), &findings);
-    write(&match arguments.json {
-        true => document.to_json(),
-        false => document.to_text(),
-    });
+    outputs.say(&document, &document.to_text(), People::Standard)?;
     match findings.len() {
         0 => Ok(ExitCode::SUCCESS),
         1 => Err(Error::failure(format!(
@@ -56,32 +54,30 @@ fn check(arguments: &args::Check) -> Result<ExitCode> {
 
 fn dump(arguments: &args::Dump) -> Result<ExitCode> {
     let file = &arguments.file;
+    let outputs = Outputs::open(&arguments.results, &[("FILE", file)], &[])?;
     let dump = terrace_heap::dump::Dump::open(look(file)?).map_err(|e| failed(file, &e))?;
     if let Some(offset) = arguments.object {
         let (record, bytes) = dump.object(offset).map_err(|e| failed(file, &e))?;
         let document = ObjectDocument::of(&record, &bytes);
-        write(&match arguments.json {
-            true => document.to_json(),
-            false => document.to_text(),
-        });
+        outputs.say(&document, &document.to_text(), People::Standard)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    if !arguments.results.given().is_empty() {
+        let items: Vec<_> = dump.items().collect();
+        let name = file.display().to_string();
+        let document = DumpDocument::of(&name, &items);
+        outputs.say(&document, &document.to_text(), People::Standard)?;
         return Ok(ExitCode::SUCCESS);
     }
     let mut out = BufWriter::new(std::io::stdout().lock());
-    for item in dump.items() {
-        let line = match arguments.json {
-            true => ItemDocument::of(&item).to_json_line(),
-            false => format!("{item}\n"),
-        };
-        // Whoever reads only the first lines has read what they wanted.
-        if out.write_all(line.as_bytes()).is_err() {
-            break;
-        }
-    }
+    let written = dump.items().try_for_each(|item| writeln!(out, "{item}"));
+    printed(written.and_then(|()| out.flush()))?;
     Ok(ExitCode::SUCCESS)
 }
 
 fn compact(arguments: &args::Compact) -> Result<ExitCode> {
     let file = &arguments.file;
+    let outputs = Outputs::open(&arguments.results, &[("FILE", file)], &[])?;
     // Nothing is written to what is no pool, or damaged.
     let pool = look(file)?;
     let missing = pool.missing().map_err(|e| failed(file, &e))?;
@@ -94,14 +90,11 @@ fn compact(arguments: &args::Compact) -> Result<ExitCode> {
     let freed = heap.compact().map_err(|e| failed(file, &e))?;
     heap.close().map_err(|e| failed(file, &e))?;
     let document = CompactDocument::of(&file.display().to_string(), freed);
-    write(&match arguments.json {
-        true => document.to_json(),
-        false => document.to_text(),
-    });
+    outputs.say(&document, &document.to_text(), People::Standard)?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// Says how much room a pool with holes takes before it is written to.
+/// Prints how much disk space the holes of a pool take before it is written.
 fn say_missing(file: &Path, missing: u64, free: Option<u64>) {
     let free = free.map_or(String::new(), |free| {
         format!(", of {} that are free", Bytes(free))
@@ -113,12 +106,12 @@ fn say_missing(file: &Path, missing: u64, free: Option<u64>) {
     ));
 }
 
-/// A pool of which only private memory is changed.
+/// Opens a pool so that changes stay in private memory.
 fn look(file: &Path) -> Result<Mapped> {
     Mapped::open(file, Mode::Private).map_err(|e| failed(file, &e))
 }
 
-/// What the heap says, with the file's name.
+/// Converts an error of the heap, and adds the file's name.
 fn failed(file: &Path, error: &terrace_heap::Error) -> Error {
     let (name, sentence) = (file.display().to_string(), error.to_string());
     let sentence = match sentence.contains(&name) {
@@ -129,9 +122,4 @@ fn failed(file: &Path, error: &terrace_heap::Error) -> Error {
         Cause::Usage => Error::usage(sentence),
         _ => Error::failure(sentence),
     }
-}
-
-/// Writes to standard output. Whoever reads only the first lines has read what they wanted.
-fn write(text: &str) {
-    let _ = std::io::stdout().write_all(text.as_bytes());
 }

@@ -4,26 +4,36 @@ mod args;
 mod bench;
 mod calibrate;
 mod doctor;
+mod explain;
 mod heap;
 mod llc;
+mod manual;
 mod progress;
 mod record;
+mod results;
 mod run;
 mod screen;
 mod sim;
 mod sweep;
 mod trace;
+mod usage;
 mod validate;
 
+use std::ffi::OsString;
 use std::io::Write;
 use std::process::ExitCode;
 
-use clap::Parser;
 use terrace_base::Result;
 use terrace_base::error::Kind;
 
 fn main() -> ExitCode {
-    match dispatch(args::Terrace::parse()) {
+    terrace_base::output::survive_size_limit();
+    let arguments: Vec<OsString> = std::env::args_os().collect();
+    let done = usage::read(&arguments).and_then(|asked| match asked {
+        Some(asked) => dispatch(asked),
+        None => Ok(ExitCode::SUCCESS),
+    });
+    match done {
         Ok(code) => code,
         Err(error) => {
             let _ = writeln!(std::io::stderr(), "terrace: {error}");
@@ -44,9 +54,12 @@ fn dispatch(arguments: args::Terrace) -> Result<ExitCode> {
         args::Command::Trace(trace) => trace::trace(&trace),
         args::Command::Record(record) => record::record(record),
         args::Command::Heap(heap) => heap::heap(&heap),
-        args::Command::Calibrate(calibrate) => calibrate::calibrate(&calibrate),
+        args::Command::Calibrate(calibrate) => calibrate::calibrate(calibrate),
         args::Command::Validate(validate) => validate::validate(*validate),
         args::Command::Probe(probe) => calibrate::probe(&probe),
+        args::Command::Manual(manual) => manual::manual(&manual),
         args::Command::Doctor(doctor) => doctor::doctor(&doctor),
+        args::Command::List(list) => explain::list(&list),
+        args::Command::Explain(explain) => explain::explain(&explain),
     }
 }

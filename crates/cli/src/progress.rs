@@ -1,15 +1,15 @@
-//! How far long work has come, shown on a terminal.
+//! Progress bar on a terminal.
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 const BAR: &str = "{prefix}{wide_bar} {percent} %  {human_pos} accesses, {eta} left";
 const COUNT: &str = "{prefix}{human_pos} accesses in {elapsed}";
 
-/// A bar on standard error; nothing where that is no terminal. It goes away when dropped.
+/// Progress bar on standard error if that is a terminal; removed on drop.
 pub struct Progress(ProgressBar);
 
 impl Progress {
-    /// Of `total` accesses, where that is known.
+    /// Returns a bar for `total` accesses, if that is known.
     pub fn new(total: Option<u64>, quiet: bool) -> Self {
         let target = if quiet {
             ProgressDrawTarget::hidden()
@@ -22,18 +22,18 @@ impl Progress {
         Self(bar.with_style(style))
     }
 
-    /// Says what is being done.
+    /// Sets the text before the bar.
     pub fn doing(self, what: &str) -> Self {
         self.0.set_prefix(format!("{what} "));
         self
     }
 
-    /// So many accesses are done.
+    /// Sets the number of finished accesses.
     pub fn at(&self, accesses: u64) {
         self.0.set_position(accesses);
     }
 
-    /// Says what is being done, from now on.
+    /// Changes the text before the bar.
     pub fn says(&self, what: String) {
         self.0.set_prefix(what);
     }

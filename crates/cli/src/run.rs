@@ -1,38 +1,41 @@
 //! `terrace run`.
 
-use std::fs::File;
-use std::io::Write;
+use std::path::Path;
 use std::process::ExitCode;
 
-use terrace_base::{Error, Result};
-use terrace_live::compare::{Request, Results, perform};
-use terrace_live::program::{Exit, end_like};
-use terrace_report::schema::Document;
+use terrace_base::Result;
+use terrace_live::compare::{Request, perform};
+use terrace_live::program::Invocation;
+use terrace_report::schema::RunDocument;
 
 use crate::args::Run;
-use crate::screen::{Screen, say};
+use crate::results::{Outputs, People};
+use crate::screen::{Place, Screen, say};
 
 pub fn run(arguments: Run) -> Result<ExitCode> {
-    // Opened first: a run of hours shall not end in a path that cannot be written.
-    let json = arguments.json.as_ref().map(|path| {
-        File::create(path).map_err(|e| {
-            Error::usage(format!(
-                "cannot write {}: {e}; name another file with --json",
-                path.display()
-            ))
-        })
-    });
-    let json = json.transpose()?;
+    let program = arguments
+        .program
+        .first()
+        .map(|path| ("PROGRAM", Path::new(path)));
+    let mut inputs = vec![("standard input", Path::new("/dev/stdin"))];
+    inputs.extend(program);
+    inputs.extend(arguments.tier.device());
+    let outputs = Outputs::open(&arguments.results, &inputs, &[])?;
     let request = Request {
-        command: arguments.program.into(),
+        command: Invocation {
+            words: arguments.program,
+            user: arguments.user.chosen()?,
+            huge_pages: arguments.huge_pages,
+            ..Invocation::default()
+        },
         dram: arguments.dram,
         footprint: arguments.footprint,
-        tier: arguments.tier,
+        tier: arguments.tier.spec(),
         prefetch: arguments.prefetch.0.into_iter().collect(),
         compare: arguments.compare,
         repeat: arguments.repeat as usize,
     };
-    let mut screen = Screen::new(arguments.quiet);
+    let mut screen = Screen::new(Place::Title, arguments.quiet);
     let results = perform(&request, &mut |step, event| screen.tell(step, event));
     screen.clear();
     let results = results?;
@@ -40,30 +43,11 @@ pub fn run(arguments: Run) -> Result<ExitCode> {
     for remark in terrace_report::run::remarks(&results) {
         say(&format!("terrace: {remark}\n"));
     }
-    if !arguments.quiet {
-        let table = if arguments.compare {
-            terrace_report::run::comparison(&results, arguments.endurance)
-        } else {
-            terrace_report::run::single(&results, arguments.endurance)
-        };
-        say(&table);
-    }
-    if let Some(mut file) = json {
-        let text = Document::of(&results, arguments.endurance).to_json();
-        file.write_all(text.as_bytes())
-            .map_err(|e| Error::failure(format!("cannot write the JSON file: {e}")))?;
-    }
-    end_like(exit(&results, request.repeat))
-}
-
-/// The program's own end: of several runs, the first that failed.
-fn exit(results: &Results, repeat: usize) -> Exit {
-    let outcomes = results.runs.iter().flat_map(|runs| &runs.outcomes);
-    let failed = outcomes.map(|o| o.exit).find(|exit| !exit.success());
-    let unfinished = results.runs.iter().any(|r| r.outcomes.len() < repeat);
-    match (failed, results.interrupted) {
-        (Some(exit), _) => exit,
-        (None, Some(signal)) if unfinished => Exit::Signal(signal),
-        _ => Exit::Code(0),
-    }
+    let text = match arguments.compare {
+        true => terrace_report::run::comparison(&results, arguments.endurance, arguments.wide),
+        false => terrace_report::run::single(&results, arguments.endurance),
+    };
+    let document = RunDocument::of(&results, arguments.endurance);
+    outputs.say(&document, &text, People::beside_a_program(arguments.quiet))?;
+    results.exit(request.repeat).end_like()
 }

@@ -1,19 +1,21 @@
 //! `terrace sim`.
 
-use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
-use terrace_base::{Context, Error, Result};
-use terrace_report::sim::{Document, Run, Simulated, text};
+use terrace_base::{Error, Output, Result};
+use terrace_report::sim::{PagesDocument, text};
 use terrace_report::timeline;
-use terrace_sim::pages::{Choice, Foresight, Point, Settings, Survey, watch};
+use terrace_sim::pages::{
+    Choice, Foresight, PageMachine, Point, Simulated, Survey, require_memory, watch,
+};
 use terrace_sim::workload::Workload;
-use terrace_trace::{Columns, Format, Source, ahead, open_in};
+use terrace_trace::Format;
 
 use crate::args::sim::{Command, Pages, Sim};
 use crate::llc::llc;
 use crate::progress::Progress;
+use crate::results::{Outputs, People};
 
 pub fn sim(arguments: &Sim) -> Result<ExitCode> {
     match &arguments.command {
@@ -27,6 +29,16 @@ fn pages(arguments: &Pages) -> Result<ExitCode> {
         .machines
         .grid()?
         .machines(&arguments.machines.catalogue()?)?;
+    let mut inputs = arguments.machines.files();
+    inputs.extend(arguments.traces.iter().map(|path| ("TRACE", &**path)));
+    let timeline = arguments.timeline.as_deref();
+    let others: Vec<_> = timeline
+        .map(|path| ("--timeline", path))
+        .into_iter()
+        .collect();
+    let outputs = Outputs::open(&arguments.results, &inputs, &others)?;
+    // Opened first: a long simulation shall not end in a path that cannot be written.
+    let timeline = timeline.map(Output::create).transpose()?;
     let traces = Traces {
         paths: &arguments.traces,
         format: arguments.format,
@@ -34,40 +46,35 @@ fn pages(arguments: &Pages) -> Result<ExitCode> {
         quiet: arguments.quiet,
     };
     let survey = survey(&traces, &choices)?;
+    require_memory(choices.len(), survey.footprint_pages)?;
     let settings = choices
         .iter()
-        .map(|choice| choice.settings(survey.footprint_pages));
-    let settings: Vec<Settings> = settings.collect::<Result<_>>()?;
+        .map(|choice| choice.machine(survey.footprint_pages));
+    let settings: Vec<PageMachine> = settings.collect::<Result<_>>()?;
     let (workload, progress) = traces.open("simulating")?;
-    let every = arguments
-        .timeline
-        .as_ref()
-        .map(|_| arguments.timeline_epoch);
+    let every = timeline.as_ref().map(|_| arguments.timeline_epoch);
     let future = survey.future.as_ref();
     let at = |accesses| progress.at(accesses);
     let watched = watch(workload, settings.clone(), future, every, at);
     drop(progress);
     let machines = choices.iter().zip(&settings).zip(watched?);
     let machines: Vec<(Simulated, Vec<Point>)> = machines
-        .map(|((choice, settings), (outcome, points))| {
-            let dram = choice.dram();
-            let run = Run::of(settings, &outcome);
-            (Simulated { dram, run }, points)
+        .map(|((choice, machine), (outcome, points))| {
+            let simulated = Simulated {
+                dram: choice.dram(),
+                machine: machine.clone(),
+                outcome,
+            };
+            (simulated, points)
         })
         .collect();
-    if let Some(path) = &arguments.timeline {
-        let cannot = || format!("cannot write the timeline `{}`", path.display());
-        std::fs::write(path, timeline::csv(&machines)?).or_fail(cannot)?;
+    if let Some(output) = timeline {
+        output.finish(timeline::csv(&machines)?.as_ref())?;
     }
     let simulated: Vec<Simulated> = machines.into_iter().map(|(machine, _)| machine).collect();
-    let text = if arguments.json {
-        let runs = simulated.into_iter().map(|machine| machine.run);
-        Document::new(traces.names(), runs.collect()).to_json()
-    } else {
-        text(&simulated)
-    };
-    // Whoever reads only the first lines has read what they wanted.
-    let _ = std::io::stdout().write_all(text.as_bytes());
+    let text = text(&simulated);
+    let document = PagesDocument::new(traces.names(), simulated);
+    outputs.say(&document, &text, People::Standard)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -82,22 +89,9 @@ pub struct Traces<'a> {
 impl Traces<'_> {
     /// Opens them, and a progress bar for what is done with them.
     pub fn open(&self, what: &'static str) -> Result<(Workload, Progress)> {
-        let sources = self.paths.iter().map(|path| self.source(path));
-        let sources: Vec<_> = sources.collect::<Result<_>>()?;
-        let total: Option<u64> = sources.iter().map(|source| source.meta().accesses).sum();
-        let most = self
-            .limit
-            .map(|limit| limit.saturating_mul(sources.len() as u64));
-        let total = match (total, most) {
-            (Some(total), Some(most)) => Some(total.min(most)),
-            (total, _) => total,
-        };
-        let progress = Progress::new(total, self.quiet).doing(what);
-        Ok((Workload::new(sources, self.limit)?, progress))
-    }
-
-    fn source(&self, path: &Path) -> Result<Box<dyn Source>> {
-        open_in(path, self.format, Columns::PAGES).map(ahead)
+        let workload = Workload::open(self.paths, self.format, self.limit)?;
+        let progress = Progress::new(workload.accesses(), self.quiet).doing(what);
+        Ok((workload, progress))
     }
 
     /// As they were named.

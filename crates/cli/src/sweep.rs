@@ -1,16 +1,19 @@
 //! `terrace sweep`.
 
 use std::io::Write;
+use std::mem;
 use std::process::ExitCode;
 
 use terrace_base::Result;
-use terrace_report::sim::{Run, Simulated, text};
-use terrace_report::sweep::{Row, csv, parquet};
-use terrace_sim::pages::Choice;
-use terrace_sim::sweep::{Output, Results, Sweep, Trace};
+use terrace_report::sim::text;
+use terrace_report::sweep::{Row, SweepDocument, may_replace, parquet, table};
+use terrace_report::text::Text;
+use terrace_sim::pages::{Choice, Outcome, PageMachine, Simulated};
+use terrace_sim::sweep::{Output, Sweep, Trace};
 
 use crate::args;
 use crate::progress::Progress;
+use crate::results::{Outputs, People};
 
 pub fn sweep(arguments: &args::Sweep) -> Result<ExitCode> {
     let choices = arguments
@@ -18,6 +21,10 @@ pub fn sweep(arguments: &args::Sweep) -> Result<ExitCode> {
         .grid()?
         .machines(&arguments.machines.catalogue()?)?;
     let output = Output::new(&arguments.output)?;
+    let mut inputs = arguments.machines.files();
+    inputs.extend(arguments.traces.iter().map(|path| ("TRACE", &**path)));
+    let others = output.all().map(|path| ("-o", path));
+    let outputs = Outputs::open(&arguments.results, &inputs, &others)?;
     let traces = arguments.traces.iter().map(|path| Trace {
         path: path.clone(),
         format: arguments.format,
@@ -25,6 +32,8 @@ pub fn sweep(arguments: &args::Sweep) -> Result<ExitCode> {
     });
     let traces: Vec<_> = traces.collect();
     let sweep = Sweep::open(&traces, &choices, &output)?;
+    let options = sweep.options().to_owned();
+    may_replace(&output.parquet, &output.csv, &options)?;
     let (machines, resumed) = (sweep.machines(), sweep.resumed());
     let bar = Progress::new(sweep.left(), arguments.quiet);
     let results = sweep.run(&|progress| {
@@ -32,9 +41,10 @@ pub fn sweep(arguments: &args::Sweep) -> Result<ExitCode> {
         bar.says(format!("{} of {machines} machines ", progress.finished));
     });
     drop(bar);
-    let results = results?;
-    let rows = rows(&results, &traces, &choices);
-    results.write(&parquet(&rows)?, &csv(&rows)?)?;
+    let mut results = results?;
+    let rows = rows(mem::take(&mut results.traces), &traces, &choices);
+    let table = table(&rows);
+    results.write(&parquet(&table, &options)?, &table.csv()?)?;
     if !arguments.quiet {
         let before = match resumed {
             0 => String::new(),
@@ -47,39 +57,42 @@ pub fn sweep(arguments: &args::Sweep) -> Result<ExitCode> {
             output.csv.display()
         );
     }
-    // Whoever reads only the first lines has read what they wanted.
-    let _ = std::io::stdout().write_all(tables(&rows, &traces, &choices).as_bytes());
+    let text = tables(&rows, &traces, &choices);
+    outputs.say(&SweepDocument::new(rows), &text, People::Standard)?;
     Ok(ExitCode::SUCCESS)
 }
 
 /// A row for each trace and machine.
-fn rows(results: &Results, traces: &[Trace], choices: &[Choice]) -> Vec<Row> {
-    let rows = traces
-        .iter()
-        .zip(&results.traces)
-        .flat_map(|(trace, runs)| {
-            choices
-                .iter()
-                .zip(runs)
-                .map(|(choice, (settings, outcome))| Row {
-                    trace: trace.path.display().to_string(),
-                    dram: choice.dram().to_string(),
-                    run: Run::of(settings, outcome),
-                })
-        });
+fn rows(
+    results: Vec<Vec<(PageMachine, Outcome)>>,
+    traces: &[Trace],
+    choices: &[Choice],
+) -> Vec<Row> {
+    let rows = traces.iter().zip(results).flat_map(|(trace, runs)| {
+        choices
+            .iter()
+            .zip(runs)
+            .map(|(choice, (machine, outcome))| Row {
+                trace: trace.path.display().to_string(),
+                simulated: Simulated {
+                    dram: choice.dram(),
+                    machine,
+                    outcome,
+                },
+            })
+    });
     rows.collect()
 }
 
 /// A table for each trace.
-fn tables(rows: &[Row], traces: &[Trace], choices: &[Choice]) -> String {
+fn tables(rows: &[Row], traces: &[Trace], choices: &[Choice]) -> Text {
     let traces = traces.iter().zip(rows.chunks(choices.len().max(1)));
-    let tables = traces.map(|(trace, rows)| {
-        let simulated = choices.iter().zip(rows).map(|(choice, row)| Simulated {
-            dram: choice.dram(),
-            run: row.run.clone(),
-        });
-        let simulated: Vec<_> = simulated.collect();
-        format!("{}: {}", trace.path.display(), text(&simulated))
+    let tables = traces.enumerate().map(|(index, (trace, rows))| {
+        let between = if index == 0 { "" } else { "\n" };
+        let head = format!("{between}{}: ", trace.path.display());
+        Text::default()
+            .prose(head)
+            .text(text(rows.iter().map(|row| &row.simulated)))
     });
-    tables.collect::<Vec<_>>().join("\n")
+    tables.fold(Text::default(), Text::text)
 }

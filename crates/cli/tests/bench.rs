@@ -1,12 +1,13 @@
 //! `terrace bench`: lists, wrong input, and where it may, a tiny suite that is really run.
 
 use std::fs;
-use std::io::Write;
-use std::path::Path;
 use std::process::{Command, Output};
 
 use serde_json::Value;
 use tempfile::TempDir;
+
+mod common;
+use common::{example, machine};
 
 fn terrace(arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_terrace"))
@@ -19,7 +20,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// Holds that the arguments end with this code and a text that has `why` in it.
+/// Checks that the arguments end with this code and a text that has `why` in it.
 fn refused(code: i32, arguments: &[&str], why: &str) {
     let output = terrace(arguments);
     let said = text(&output.stderr);
@@ -30,8 +31,6 @@ fn refused(code: i32, arguments: &[&str], why: &str) {
 
 /// A suite of a program that walks over 96 MiB, one that fails, and one that cannot be prepared.
 fn suite() -> TempDir {
-    let terrace = Path::new(env!("CARGO_BIN_EXE_terrace"));
-    let walk = terrace.parent().unwrap().join("examples/walk");
     // Under the target directory: a temporary directory may be DRAM, where no tier can be.
     let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a folder");
     let suite = format!(
@@ -70,7 +69,7 @@ description = "needs what is not there"
 needs = ["no-such-package"]
 command = ["true"]
 "#,
-        walk.display()
+        example("walk")
     );
     fs::write(folder.path().join("suite.toml"), suite).unwrap();
     fs::create_dir(folder.path().join("programs")).unwrap();
@@ -113,7 +112,7 @@ fn the_table_of_a_file_of_results() {
 
 #[test]
 fn what_cannot_be_is_refused() {
-    refused(2, &["bench"], "<SUITE>");
+    refused(2, &["bench"], "SUITE is missing");
     refused(2, &["bench", "/no/such/suite"], "or one of live, osvpp");
     refused(
         2,
@@ -121,14 +120,11 @@ fn what_cannot_be_is_refused() {
         "no program `x`; there are: column-pass",
     );
     refused(2, &["bench", "live", "--dram", "x"], "is not a size");
-    refused(
-        2,
-        &["bench", "live", "--repeat", "0"],
-        "0 is not in 1..=1000",
-    );
+    refused(2, &["bench", "live", "--repeat", "0"], "from 1 to 1000");
     refused(2, &["bench", "live", "--prefetch", "off"], "there are: ");
-    refused(2, &["bench", "live", "--json", "/no/such/file"], "--json");
-    refused(2, &["bench", "live", "--table", "x"], "cannot be used with");
+    let nowhere = ["bench", "live", "--json", "/no/such/file"];
+    refused(2, &nowhere, "`/no/such/file`: there is no directory for it");
+    refused(2, &["bench", "live", "--table", "x"], "exclude each other");
     refused(2, &["bench", "--table", "/no/such/file"], "cannot read");
 
     let folder = tempfile::tempdir().unwrap();
@@ -143,38 +139,17 @@ fn what_cannot_be_is_refused() {
     );
 }
 
-/// Whether a run is possible here; says loudly where it is not.
-fn runs() -> bool {
-    let doctor = terrace(&["doctor", "--json"]);
-    let found: Value = serde_json::from_slice(&doctor.stdout).expect("JSON");
-    let ready = found["ready"] == true;
-    if !ready {
-        // Not by a macro: the test harness would swallow it.
-        let _ = writeln!(
-            std::io::stderr(),
-            "SKIPPED: {} needs what `terrace doctor` marks NO here",
-            std::thread::current().name().unwrap_or("a live test")
-        );
-    }
-    ready
-}
-
-/// One test: runs share the machine's swap.
 #[test]
+#[ignore = "needs root and swap; run by make test-root"]
 fn a_suite_is_run_and_failures_are_rows() {
-    if !runs() {
-        return;
-    }
+    let machine = machine();
     let folder = suite();
     let name = folder.path().to_str().unwrap();
     refused(1, &["bench", name], "apt-get install no-such-package");
 
-    let (file, state) = (
-        folder.path().join("results.json"),
-        folder.path().join("state"),
-    );
-    let output = Command::new(env!("CARGO_BIN_EXE_terrace"))
-        .args([
+    let file = folder.path().join("results.json");
+    let output = machine
+        .command(&[
             "bench",
             name,
             "--only",
@@ -192,7 +167,6 @@ fn a_suite_is_run_and_failures_are_rows() {
             "--json",
         ])
         .arg(&file)
-        .env("TERRACE_STATE_DIR", &state)
         .output()
         .expect("terrace runs");
     let (table, said) = (text(&output.stdout), text(&output.stderr));

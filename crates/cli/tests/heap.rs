@@ -73,7 +73,7 @@ impl Pool {
         serde_json::from_str(&self.done(arguments)).expect("JSON")
     }
 
-    /// Holds that it ends with `code` and this sentence; what it prints besides.
+    /// Checks that it ends with `code` and this sentence; what it prints besides.
     fn refused(&self, arguments: &[&str], code: i32, sentence: &str) -> String {
         let output = self.run(arguments);
         let text = String::from_utf8_lossy(&output.stderr);
@@ -109,7 +109,7 @@ fn how_a_pool_is_filled() {
     ] {
         assert!(text.contains(line), "{line}: {text}");
     }
-    let info = pool.json(&["info", "--json", "app.pool"]);
+    let info = pool.json(&["info", "--json=-", "app.pool"]);
     assert_eq!(info["schema"], "terrace.heap.info/1");
     assert_eq!(
         (&info["objects"], &info["large_objects"]),
@@ -134,7 +134,7 @@ fn what_lies_where() {
             "{what}"
         );
     }
-    let lines = pool.done(&["dump", "--json", "app.pool"]);
+    let lines = pool.done(&["dump", "--json=-", "app.pool"]);
     let items: Vec<Value> = lines
         .lines()
         .map(|line| serde_json::from_str(line).expect("JSON"))
@@ -185,7 +185,7 @@ fn what_is_wrong_is_said_with_its_place() {
         pool.done(&["check", "app.pool"]),
         "app.pool: nothing is wrong\n"
     );
-    let sound = pool.json(&["check", "--json", "app.pool"]);
+    let sound = pool.json(&["check", "--json=-", "app.pool"]);
     assert_eq!(
         (&sound["schema"], &sound["sound"]),
         (&"terrace.heap.check/1".into(), &true.into())
@@ -203,7 +203,7 @@ fn what_is_wrong_is_said_with_its_place() {
     let found = pool.refused(&["check", "app.pool"], 1, many);
     let another = format!("app.pool: at byte {root}, the root is damaged\n");
     assert_eq!(found, finding + &another);
-    let found = pool.refused(&["check", "--json", "app.pool"], 1, many);
+    let found = pool.refused(&["check", "--json=-", "app.pool"], 1, many);
     let found: Value = serde_json::from_str(&found).expect("JSON");
     assert_eq!(found["sound"], false);
     assert_eq!(found["findings"][1]["offset"], root);
@@ -408,7 +408,7 @@ fn records_are_compacted() {
     let text = pool.done(&["compact", "app.pool"]);
     assert_eq!(text, "app.pool: 8.00 KiB became free\n");
     assert_eq!(
-        pool.json(&["info", "--json", "app.pool"])["chunks"]["records"],
+        pool.json(&["info", "--json=-", "app.pool"])["chunks"]["records"],
         1
     );
     pool.done(&["check", "app.pool"]);
@@ -417,7 +417,7 @@ fn records_are_compacted() {
         again,
         "app.pool: the records of objects need the chunks that they have\n"
     );
-    let again = pool.json(&["compact", "--json", "app.pool"]);
+    let again = pool.json(&["compact", "--json=-", "app.pool"]);
     assert_eq!(again["schema"], "terrace.heap.compact/1");
     assert_eq!(again["bytes_freed"], 0);
 }

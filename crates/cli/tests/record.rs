@@ -1,13 +1,15 @@
 //! `terrace record` with real programs. Needs `qemu-x86_64` and `cc`.
 
 use std::io::Write;
-use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 use tempfile::TempDir;
 use terrace_trace::{Access, Block, Columns};
+
+mod common;
+use common::{install, needs};
 
 /// What follows `#include`s and the variable that is watched.
 const PRELUDE: &str = "
@@ -31,16 +33,12 @@ struct Bench {
 }
 
 impl Bench {
-    /// None, said loudly, where programs cannot be recorded here.
-    fn new() -> Option<Self> {
-        for tool in ["qemu-x86_64", "cc"] {
-            if Command::new(tool).arg("--version").output().is_err() {
-                let _ = writeln!(std::io::stderr(), "SKIPPED: there is no {tool} here");
-                return None;
-            }
+    fn new() -> Self {
+        for program in ["qemu-x86_64", "cc"] {
+            needs(program);
         }
         let directory = tempfile::tempdir().unwrap();
-        Some(Self { directory })
+        Self { directory }
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -70,9 +68,9 @@ impl Bench {
     }
 
     fn executable(&self, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
-        let path = self.path(name);
-        std::fs::write(&path, content).unwrap();
-        std::fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).unwrap();
+        let (source, path) = (self.path("source"), self.path(name));
+        std::fs::write(&source, content).unwrap();
+        install(&source, &path);
         path
     }
 
@@ -105,13 +103,10 @@ fn rows(trace: &Path) -> Vec<Access> {
     let mut source = terrace_trace::open(trace, Columns::ALL).unwrap();
     let mut block = Block::default();
     let mut rows = Vec::new();
-    loop {
-        source.read(&mut block).unwrap();
-        if block.is_empty() {
-            return rows;
-        }
-        rows.extend((0..block.len()).map(|index| block.get(index)));
+    while source.next_block(&mut block).unwrap() {
+        rows.extend(block.iter());
     }
+    rows
 }
 
 fn about(trace: &Path, key: &str) -> Option<String> {
@@ -129,7 +124,7 @@ fn counts(rows: &[Access], address: u64) -> (usize, usize) {
 
 #[test]
 fn every_load_and_store_is_a_row() {
-    let Some(bench) = Bench::new() else { return };
+    let bench = Bench::new();
     let program = bench.program(
         "tell(); stores(cells, 100000); loads(cells, 30000); stores(cells + 1, 7);
          volatile char *byte = (char *)(cells + 2); *byte = 1; return 0;",
@@ -152,7 +147,7 @@ fn every_load_and_store_is_a_row() {
 
 #[test]
 fn instructions_are_counted() {
-    let Some(bench) = Bench::new() else { return };
+    let bench = Bench::new();
     // Six instructions a round; the second a load, the fourth a store.
     let program = bench.program(
         "tell(); long n = 5000; pthread_t t;
@@ -184,7 +179,7 @@ fn instructions_are_counted() {
 
 #[test]
 fn a_read_modify_write_is_a_load_and_a_store() {
-    let Some(bench) = Bench::new() else { return };
+    let bench = Bench::new();
     let program = bench.program("tell(); for (int i = 0; i < 1000; i++) cells[3]++; return 0;");
     let (cells, rows) = bench.run(&[], &program);
     assert_eq!(counts(&rows, cells + 24), (1000, 1000));
@@ -192,7 +187,7 @@ fn a_read_modify_write_is_a_load_and_a_store() {
 
 #[test]
 fn threads_are_told_apart() {
-    let Some(bench) = Bench::new() else { return };
+    let bench = Bench::new();
     let program = bench.program(
         "tell(); pthread_t t[4];
          void *work(void *cell) { stores(cell, 50000); return 0; }
@@ -220,7 +215,7 @@ fn threads_are_told_apart() {
 
 #[test]
 fn forked_children_are_processes_of_their_own_and_lose_nothing_when_killed() {
-    let Some(bench) = Bench::new() else { return };
+    let bench = Bench::new();
     let program = bench.program(
         "tell(); stores(cells, 10);
          for (int i = 0; i < 3; i++)
@@ -250,7 +245,7 @@ fn forked_children_are_processes_of_their_own_and_lose_nothing_when_killed() {
 
 #[test]
 fn a_program_that_kills_itself_loses_nothing() {
-    let Some(bench) = Bench::new() else { return };
+    let bench = Bench::new();
     let program = bench.program("tell(); stores(cells, 12345); kill(getpid(), SIGKILL); return 0;");
     let output = bench.record(&["-q"], &[program.to_str().unwrap()]);
     assert_eq!(output.status.signal(), Some(9));
@@ -260,7 +255,7 @@ fn a_program_that_kills_itself_loses_nothing() {
 
 #[test]
 fn lines_and_pages_join_runs() {
-    let Some(bench) = Bench::new() else { return };
+    let bench = Bench::new();
     // A row each for cells[0..8], cells[8..16] and the two alternating lines at the end.
     let program = bench.program(
         "tell();
@@ -286,7 +281,7 @@ fn lines_and_pages_join_runs() {
 
 #[test]
 fn private_caches_let_misses_through() {
-    let Some(bench) = Bench::new() else { return };
+    let bench = Bench::new();
     let program = bench.program(
         "tell(); static volatile char big[1 << 20] __attribute__((aligned(4096)));
          printf(\"%lx\\n\", (long)big); fflush(stdout);
@@ -323,7 +318,7 @@ fn private_caches_let_misses_through() {
 
 #[test]
 fn scripts_and_what_they_start_are_recorded() {
-    let Some(bench) = Bench::new() else { return };
+    let bench = Bench::new();
     let program = bench.program("tell(); stores(cells, 4321); return 5;");
     let script = format!(
         "#!/usr/bin/env sh\n\"$@\"\necho \"code $?\"\n{0}\n",
@@ -351,7 +346,7 @@ fn scripts_and_what_they_start_are_recorded() {
 
 #[test]
 fn a_program_that_cannot_be_followed_is_said_to_be_lost() {
-    let Some(bench) = Bench::new() else { return };
+    let bench = Bench::new();
     // The first attempts fail, as they do in a search of PATH; a descriptor is not followed.
     let program = bench.program(
         "char *arguments[] = {\"true\", 0}; int fd = open(\"/bin/true\", 0);
@@ -360,11 +355,17 @@ fn a_program_that_cannot_be_followed_is_said_to_be_lost() {
          if (argc > 1) execv(path, arguments); return 3;",
     );
     let program = program.to_str().unwrap();
-    let output = bench.record(&["-q"], &[program, "leave"]);
+    let quiet = bench.record(&["-q"], &[program, "leave"]);
+    assert_eq!(text(&quiet.stderr), "");
+    let output = bench.record(&[], &[program, "leave"]);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     let said = text(&output.stderr);
     assert!(said.contains("1 program started outside"), "{said}");
     assert!(said.contains("/proc/self/fd/"), "{said}");
+
+    // Quietly, only the trace has it.
+    let output = bench.record(&["-q"], &[program, "leave"]);
+    assert_eq!(text(&output.stderr), "");
     let remark = about(&bench.trace(), "recorded.remarks").unwrap();
     assert!(remark.contains("/proc/self/fd/"), "{remark}");
 
@@ -376,7 +377,7 @@ fn a_program_that_cannot_be_followed_is_said_to_be_lost() {
 
 #[test]
 fn input_output_and_the_exit_code_are_the_programs() {
-    let Some(bench) = Bench::new() else { return };
+    let bench = Bench::new();
     let mut child = bench
         .command(&["-q"], &["sh", "-c", "cat; echo error >&2; exit 7"])
         .stdin(Stdio::piped())
@@ -393,7 +394,7 @@ fn input_output_and_the_exit_code_are_the_programs() {
 
 #[test]
 fn the_summary_says_what_was_recorded() {
-    let Some(bench) = Bench::new() else { return };
+    let bench = Bench::new();
     let output = bench.record(&[], &["true"]);
     let said = text(&output.stderr);
     let accesses = rows(&bench.trace()).len();
@@ -408,7 +409,7 @@ fn the_summary_says_what_was_recorded() {
 
 #[test]
 fn the_limit_ends_the_program() {
-    let Some(bench) = Bench::new() else { return };
+    let bench = Bench::new();
     let program = bench.program("signal(SIGTERM, SIG_IGN); fork(); for (;;) stores(cells, 1000);");
     let output = bench.record(&["--limit", "100000"], &[program.to_str().unwrap()]);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
@@ -423,7 +424,7 @@ fn the_limit_ends_the_program() {
 
 #[test]
 fn a_signal_to_us_goes_to_the_program_and_the_trace_is_kept() {
-    let Some(bench) = Bench::new() else { return };
+    let bench = Bench::new();
     let program = bench.program("stores(cells, 1000); tell(); for (;;) pause();");
     let mut child = bench
         .command(&["-q"], &[program.to_str().unwrap()])
@@ -442,7 +443,7 @@ fn a_signal_to_us_goes_to_the_program_and_the_trace_is_kept() {
 
 #[test]
 fn what_the_program_leaves_running_is_said() {
-    let Some(bench) = Bench::new() else { return };
+    let bench = Bench::new();
     let program =
         bench.program("if (!fork()) { close(0); close(1); close(2); sleep(5); } return 0;");
     let output = bench.record(&[], &[program.to_str().unwrap()]);
@@ -453,7 +454,7 @@ fn what_the_program_leaves_running_is_said() {
 
 #[test]
 fn what_cannot_be_recorded_has_its_own_sentence() {
-    let Some(bench) = Bench::new() else { return };
+    let bench = Bench::new();
     let mut elf = vec![0; 64];
     elf[..5].copy_from_slice(b"\x7fELF\x01");
     let foreign = bench.executable("foreign", &elf);
@@ -491,10 +492,9 @@ fn what_recording_needs_is_named_where_it_is_missing() {
     let (code, said) = run(None, "/no/such/directory");
     assert_eq!(code, Some(1));
     assert!(said.contains("apt-get install qemu-user"), "{said}");
-    if Bench::new().is_some() {
-        let path = std::env::var("PATH").unwrap();
-        let (code, said) = run(Some("/no/such/file"), &path);
-        assert_eq!(code, Some(2));
-        assert!(said.contains("TERRACE_RECORDER"), "{said}");
-    }
+    needs("qemu-x86_64");
+    let path = std::env::var("PATH").unwrap();
+    let (code, said) = run(Some("/no/such/file"), &path);
+    assert_eq!(code, Some(2));
+    assert!(said.contains("TERRACE_RECORDER"), "{said}");
 }

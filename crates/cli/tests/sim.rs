@@ -1,11 +1,12 @@
 //! `terrace sim`: real traces through the binary, and wrong input.
 
-use std::io::Write;
-use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use serde_json::Value;
 use tempfile::TempDir;
+
+mod common;
+use common::shared_data;
 
 fn terrace(arguments: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_terrace"));
@@ -13,7 +14,7 @@ fn terrace(arguments: &[&str]) -> Output {
 }
 
 fn simulate(arguments: &[&str]) -> Value {
-    let output = terrace(&[&["sim", "pages", "--json"], arguments].concat());
+    let output = terrace(&[&["sim", "pages", "--json=-"], arguments].concat());
     assert!(output.status.success(), "{}", text(&output.stderr));
     serde_json::from_slice(&output.stdout).expect("JSON")
 }
@@ -32,6 +33,27 @@ fn generate(directory: &TempDir, kind: &str, options: &[&str]) -> String {
     let output = terrace(&[&["trace", "gen", kind, "-o", &file], options].concat());
     assert!(output.status.success(), "{}", text(&output.stderr));
     file
+}
+
+#[test]
+fn replacement_policies_take_settings() {
+    let directory = tempfile::tempdir().unwrap();
+    let options = ["--accesses", "50k", "--footprint", "4M"];
+    let zipf = generate(&directory, "zipf", &options);
+    let policies = "lru,cflru:window=0.3,cflru,2q:kin=0.5,kout=1";
+    let found = simulate(&["--dram", "25%", "--replacement", policies, &zipf]);
+    let runs = found["runs"].as_array().unwrap().iter();
+    let names: Vec<_> = runs
+        .map(|run| run["settings"]["replacement"].as_str())
+        .collect();
+    let expected = ["lru", "cflru:window=0.3", "cflru", "2q:kin=0.5,kout=1"];
+    assert_eq!(names, expected.map(Some));
+    let told = terrace(&["explain", "cflru"]);
+    assert!(
+        text(&told.stdout).contains("window"),
+        "{}",
+        text(&told.stdout)
+    );
 }
 
 #[test]
@@ -66,7 +88,7 @@ fn a_simulation_says_all_it_found() {
         "{run}"
     );
     // What trace info says of LRU is what the simulation finds.
-    let info = terrace(&["trace", "info", "--json", &zipf]);
+    let info = terrace(&["trace", "info", "--json=-", &zipf]);
     let info: Value = serde_json::from_slice(&info.stdout).unwrap();
     assert_eq!(
         info["footprint_pages"].as_f64().unwrap_or(footprint),
@@ -268,7 +290,7 @@ fn a_timeline_adds_up() {
         &out,
         "--timeline-epoch",
         "50",
-        "--json",
+        "--json=-",
         &trace,
     ]);
     assert!(output.status.success(), "{}", text(&output.stderr));
@@ -300,18 +322,12 @@ fn a_timeline_adds_up() {
     }
 }
 
-/// libCacheSim's figures, where its trace is: the whole way from file to figure.
+/// libCacheSim's figures: the whole way from file to figure.
 #[test]
-fn miss_ratios_are_those_of_libcachesim() {
-    let Some(data) = data() else {
-        // Not by a macro: the test harness would swallow it.
-        let _ = writeln!(
-            std::io::stderr(),
-            "SKIPPED: miss_ratios_are_those_of_libcachesim needs shared/data (TERRACE_DATA)"
-        );
-        return;
-    };
-    let trace = data.join("cloudPhysicsIO.oracleGeneral.bin");
+#[ignore = "needs the traces of other people; run by make test-data"]
+fn shared_data_misses_are_those_of_libcachesim() {
+    let trace = shared_data("cloudPhysicsIO.oracleGeneral.bin");
+    let ratios = std::fs::read_to_string(shared_data("cloudPhysicsIO.miss-ratios.csv")).unwrap();
     let found = simulate(&[
         "--dram",
         "500p,5000p,20000p",
@@ -320,10 +336,7 @@ fn miss_ratios_are_those_of_libcachesim() {
         trace.to_str().unwrap(),
     ]);
     let mut compared = 0;
-    for row in std::fs::read_to_string(data.join("cloudPhysicsIO.miss-ratios.csv"))
-        .unwrap()
-        .lines()
-    {
+    for row in ratios.lines() {
         let fields: Vec<_> = row.split(',').collect();
         for run in found["runs"].as_array().unwrap() {
             let settings = &run["settings"];
@@ -340,13 +353,4 @@ fn miss_ratios_are_those_of_libcachesim() {
         }
     }
     assert_eq!(compared, 9);
-}
-
-fn data() -> Option<PathBuf> {
-    let data = std::env::var_os("TERRACE_DATA")
-        .map(PathBuf::from)
-        .unwrap_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data"));
-    data.join("cloudPhysicsIO.miss-ratios.csv")
-        .exists()
-        .then_some(data)
 }

@@ -7,7 +7,7 @@ use std::process::{Command, Output, Stdio};
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// The same trace for all who ask for it.
+/// One trace for all tests.
 const ZIPF: [&str; 11] = [
     "gen",
     "zipf",
@@ -55,19 +55,17 @@ impl Files {
     }
 
     fn info(&self, file: &str) -> Value {
-        serde_json::from_str(&self.done(&["info", "--json", file])).expect("JSON")
+        serde_json::from_str(&self.done(&["info", "--json=-", file])).expect("JSON")
     }
 
-    /// Holds that it ends with `code` and one line that has `why` in it.
+    /// Checks that it ends with `code` and one line that has `why` in it.
     fn refused(&self, arguments: &[&str], code: i32, why: &str) {
         let output = self.trace(arguments);
         let text = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(code), "{arguments:?}: {text}");
         assert!(text.contains(why), "{arguments:?}: {text}");
         assert!(!text.contains("panicked"), "{arguments:?}: {text}");
-        // clap's own errors have the usage below them.
-        let lines = text.lines().filter(|line| !line.is_empty());
-        assert!(text.starts_with("error: ") || lines.count() == 1, "{text}");
+        assert_eq!(text.lines().count(), 1, "{text}");
         let leftovers = fs::read_dir(self.path()).expect("the directory");
         for file in leftovers.flatten().map(|f| f.file_name()) {
             assert!(!file.to_string_lossy().contains("unfinished"), "{file:?}");
@@ -152,7 +150,6 @@ fn a_part_and_a_coarser_view() {
     let info = files.info("a.parquet");
     assert_eq!(convert(&["--limit", "1k"])["accesses"], 1000);
     assert_eq!(convert(&["--thread", "0"])["accesses"], 60_000);
-    assert_eq!(convert(&["--thread", "1"])["accesses"], 0);
     let pages = convert(&["--level", "pages"]);
     assert_eq!(pages["pages"], info["pages"]);
     assert!(pages["accesses"].as_u64() < info["accesses"].as_u64());
@@ -198,7 +195,7 @@ fn traces_that_are_none() {
         files.refused(&["convert", file, "out.parquet"], 1, why);
     }
     assert!(!files.path().join("out.parquet").exists());
-    files.refused(&["info"], 2, "<FILE>");
+    files.refused(&["info"], 2, "FILE is missing");
     let format = ["info", "--format", "magic", "empty.parquet"];
     files.refused(&format, 2, "there are native, champsim");
 }
@@ -213,7 +210,7 @@ fn outputs_that_cannot_be() {
     };
     to("zipf.magic", 2, "names no trace format");
     to("directory.parquet", 2, "is not a regular file");
-    to("/no/such/directory/zipf.parquet", 1, "cannot write");
+    to("/no/such/directory/zipf.parquet", 2, "cannot write");
     files.refused(&["gen", "gups"], 2, "--output");
     files.done(&["gen", "gups", "--accesses", "9", "-o", "a.parquet"]);
     let convert = ["convert", "a.parquet", "b.x", "--to", "magic"];
@@ -237,9 +234,6 @@ fn an_output_is_replaced_when_it_is_complete() {
     };
     assert_eq!(make("10"), 10);
     assert_eq!(make("20"), 20);
-    // Even by a part of itself.
-    files.done(&["convert", "a.parquet", "a.parquet", "--limit", "5"]);
-    assert_eq!(files.info("a.parquet")["accesses"], 5);
 }
 
 #[test]
@@ -264,7 +258,7 @@ fn absurd_traces_are_not_generated() {
         (&["join", "--footprint", "100G"], "too large"),
         (&["bfs", "--degree", "0"], "no graph to search"),
         (&["bfs", "--footprint", "100G"], "too large"),
-        (&["magic"], "unrecognized subcommand"),
+        (&["magic"], "`magic` is no command"),
     ] {
         let arguments = [&["gen"], options, &["-o", "a.parquet"]].concat();
         files.refused(&arguments, 2, why);
@@ -277,7 +271,7 @@ fn help_teaches() {
     let files = Files::new();
     for (arguments, words) in [
         (&["--help"][..], &["info", "convert", "gen"][..]),
-        (&["info", "--help"], &["Examples:", "Formats:", "LRU"]),
+        (&["info", "--help"], &["Examples:", "lackey", "LRU"]),
         (&["convert", "--help"], &["Examples:", "--level", "one row"]),
         (&["gen", "--help"], &["Examples:", "matmul", "hash join"]),
         (&["gen", "zipf", "--help"], &["--exponent", "--in-order"]),
@@ -289,7 +283,7 @@ fn help_teaches() {
     }
 }
 
-/// Whoever reads only the first lines has read what they wanted.
+/// A reader that stops after the first lines is no error.
 #[test]
 fn a_closed_pipe_is_no_failure() {
     let files = Files::new();

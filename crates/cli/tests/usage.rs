@@ -9,13 +9,14 @@ fn terrace(arguments: &[&str]) -> Output {
         .expect("terrace runs")
 }
 
-/// Holds that the arguments are refused with a text that has `why` in it.
+/// Checks that the arguments are refused with a text that has `why` in it.
 fn refused(arguments: &[&str], why: &str) {
     let output = terrace(arguments);
     let text = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(2), "{arguments:?}: {text}");
     assert!(text.contains(why), "{arguments:?}: {text}");
     assert!(!text.contains("panicked"), "{arguments:?}: {text}");
+    assert_eq!(text.lines().count(), 1, "{arguments:?}: {text}");
 }
 
 #[test]
@@ -60,7 +61,7 @@ fn what_cannot_be_validated() {
     let both = ["--machine", file, "--memory", "pcm", "--dram", "1M"];
     refused(
         &[&["sim", "pages"], &both[..], &["trace"]].concat(),
-        "cannot be used with",
+        "--machine and --memory exclude each other",
     );
     refused(&["probe", "64", "1"], "for terrace calibrate");
 }
@@ -102,10 +103,10 @@ fn other_options() {
     };
     run("--prefetch", "magic", "there are: off, ");
     run("--endurance", "600", "as on the data sheet");
-    run("--repeat", "0", "0 is not in 1..=1000");
+    run("--repeat", "0", "from 1 to 1000");
     run("--json", "/no/such/directory/file", "cannot write");
-    refused(&["fly"], "unrecognized subcommand");
-    refused(&[], "Usage");
+    refused(&["fly"], "`fly` is no command");
+    refused(&[], "no command was given");
 }
 
 #[test]
@@ -117,7 +118,7 @@ fn help_teaches() {
         "--dram",
         "--tier",
         "--compare",
-        "stream:",
+        "terrace explain stream",
         "Examples:",
         "Exit code",
     ] {

@@ -1,4 +1,4 @@
-//! The technologies there are: the built-in ones and those of the user's file.
+//! The catalogue of technologies: the built-in ones and those of the user's file.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -13,12 +13,12 @@ const BUILT_IN: &str = include_str!("technologies.toml");
 /// Technologies by name.
 #[derive(Clone, Debug)]
 pub struct Catalogue {
-    /// As their files have them, the user's after the built-in ones.
+    /// In the order of the files, the user's after the built-in ones.
     technologies: Vec<Technology>,
 }
 
 impl Catalogue {
-    /// The technologies that Terrace knows (`technologies.toml`).
+    /// Returns the built-in technologies (`technologies.toml`).
     pub fn builtin() -> Self {
         let mut catalogue = Self {
             technologies: Vec::new(),
@@ -29,11 +29,10 @@ impl Catalogue {
         catalogue
     }
 
-    /// The built-in technologies and those in the file `path`, which replace built-in ones of
-    /// the same name.
+    /// Reads the file `path`. Its technologies replace built-in ones of the same name.
     ///
     /// # Errors
-    /// A failure where the file cannot be read; a usage error with file and line where it is
+    /// Returns a failure if the file cannot be read, and a usage error with file and line where it is
     /// wrong.
     pub fn load(path: &Path) -> Result<Self> {
         let name = path.display().to_string();
@@ -89,15 +88,25 @@ impl Catalogue {
         }
     }
 
-    /// The technology called `name`.
+    /// Returns the technology called `name`.
     ///
     /// # Errors
-    /// A usage error that lists what there is.
+    /// Returns a usage error that lists the names.
     pub fn get(&self, name: &str) -> Result<&Technology> {
+        self.get_for(name, |_| true)
+    }
+
+    /// Same as [`Catalogue::get`], for a use that some technologies are not known well enough for.
+    ///
+    /// # Errors
+    /// Returns a usage error that lists the technologies that `serves` accepts, if there is none
+    /// called `name`.
+    pub fn get_for(&self, name: &str, serves: impl Fn(&Technology) -> bool) -> Result<&Technology> {
         self.iter()
             .find(|technology| technology.name == name)
             .ok_or_else(|| {
-                let names: Vec<_> = self.iter().map(|t| t.name.as_str()).collect();
+                let known = self.iter().filter(|technology| serves(technology));
+                let names: Vec<_> = known.map(|t| t.name.as_str()).collect();
                 Error::usage(format!(
                     "there is no technology `{name}`; there are {}",
                     names.join(", ")
@@ -105,7 +114,7 @@ impl Catalogue {
             })
     }
 
-    /// All of them, the built-in ones first.
+    /// Returns all technologies, the built-in ones first.
     pub fn iter(&self) -> impl Iterator<Item = &Technology> {
         self.technologies.iter()
     }

@@ -10,7 +10,7 @@ use terrace_base::{Bytes, Nanos};
 
 use crate::technology::{Figure, Technology};
 
-/// What is transferred at a time.
+/// Unit of a transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
     /// 64 bytes, in a row that is not open: the traffic of a last-level cache.
@@ -28,7 +28,7 @@ pub struct Energy {
     pub read: f64,
     /// Joules a write, without opening its row.
     pub write: f64,
-    /// Joules for opening a row; once a transfer that does.
+    /// Joules to open a row, once for each transfer that opens one.
     pub activate: f64,
     /// Watts a byte of capacity, all the time.
     pub standby: f64,
@@ -36,7 +36,7 @@ pub struct Energy {
     pub refresh: f64,
 }
 
-/// Where energy went, in joules.
+/// Energy by use, in joules.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Consumed {
     /// Reads.
@@ -45,14 +45,14 @@ pub struct Consumed {
     pub write: f64,
     /// Opening rows.
     pub activate: f64,
-    /// Being there.
+    /// Standby.
     pub standby: f64,
-    /// Refreshing.
+    /// Refresh.
     pub refresh: f64,
 }
 
 impl Energy {
-    /// From the powers and latencies of a technology. None where it lacks one that is needed.
+    /// Computes the energies from the powers and latencies of a technology; `None` if it lacks one.
     pub fn of(technology: &Technology, unit: Unit) -> Option<Self> {
         let (read, write) = match unit {
             Unit::Line => (&technology.line_read, &technology.line_write),
@@ -73,7 +73,7 @@ impl Energy {
         })
     }
 
-    /// What `reads` and `writes` have taken, and a memory of `capacity` in `elapsed`.
+    /// Returns the energy of `reads` and `writes`, and of a memory of `capacity` during `elapsed`.
     pub fn consumed(&self, reads: u64, writes: u64, capacity: Bytes, elapsed: Nanos) -> Consumed {
         let byte_seconds = capacity.0 as f64 * elapsed.seconds();
         Consumed {
@@ -86,13 +86,13 @@ impl Energy {
     }
 }
 
-/// Milliwatts for as long as a latency.
+/// Returns the energy of a power in milliwatts over a latency.
 fn joules(milliwatts: f64, latency: &Option<Figure<Nanos>>) -> Option<f64> {
     Some(milliwatts * 1e-3 * latency.as_ref()?.value.seconds())
 }
 
 impl Consumed {
-    /// All of it.
+    /// Returns the sum.
     pub fn total(&self) -> f64 {
         self.read + self.write + self.activate + self.standby + self.refresh
     }

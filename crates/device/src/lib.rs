@@ -1,19 +1,19 @@
 //! What a memory is: technologies, timing, energy, wear and lifetime.
 //!
 //! A [`Technology`] is a row of figures, each with its source; the [`Catalogue`] holds those that
-//! Terrace knows (`technologies.toml`) and those of a user's file. What is not known is `None`:
-//! nothing is made up. From a technology follow
+//! are built in (`technologies.toml`) and those of a user's file. Unknown figures are `None`, never
+//! invented. From a technology follow
 //!
-//! - its [`Timing`]: the latency of a page, how many are served at a time, how fast the bus is.
+//! - its [`Timing`]: the latency of a page, the number served at a time, the speed of the bus.
 //!   A [`Queue`] is a device with that timing: a state machine without clock or I/O that a
 //!   simulator steps through virtual time;
 //! - its [`Energy`]: power times time for each transfer, standby and refresh for all the time.
-//!   It is `None` where no source gives powers;
+//!   It is `None` if no source gives powers;
 //! - its lifetime in years ([`lifetime`]): from the writes that a cell sustains and the rate at
 //!   which cells are written. [`Wear`] counts those of each slot under a [`Levelling`]: none,
 //!   randomised, or start-gap.
 //!
-//! Pages are 4 KiB, lines 64 bytes. Nothing here knows of policies or programs.
+//! Pages are 4 KiB, lines 64 bytes. This crate does not depend on policies or programs.
 //!
 //! ```
 //! use terrace_base::Nanos;

@@ -1,6 +1,6 @@
 //! How long a device lasts, from the writes that a cell sustains.
 //!
-//! Two ways of saying it, both from papers. Where cells are written evenly they agree.
+//! Two definitions, both from papers. They agree if cells are written evenly.
 
 use terrace_base::{Bytes, Nanos};
 
@@ -8,7 +8,7 @@ const SECONDS_A_YEAR: f64 = 365.25 * 86_400.0;
 
 /// Years by Awad 2016, figures 2 and 9: every cell endures `endurance` writes, and cells of a
 /// device of `capacity` are written at the rate of `written` in `elapsed`. Cells that a write
-/// leaves as they are (data comparison, 5.1.2) are not `written`. None where nothing is.
+/// leaves as they are (data comparison, 5.1.2) are not `written`. `None` if nothing is written.
 pub fn awad(endurance: f64, capacity: Bytes, written: Bytes, elapsed: Nanos) -> Option<f64> {
     let writes_a_cell = written.0 as f64 / capacity.0 as f64;
     fedorov(endurance, writes_a_cell, elapsed)
@@ -16,13 +16,13 @@ pub fn awad(endurance: f64, capacity: Bytes, written: Bytes, elapsed: Nanos) -> 
 
 /// Years by Fedorov 2016, 2.4.5: a device lasts until a cell has received the writes that it
 /// sustains, `endurance`; it receives `writes_a_cell` in `elapsed`. Under randomised levelling
-/// that is the same for all cells. None where nothing is written.
+/// that is the same for all cells. `None` if nothing is written.
 pub fn fedorov(endurance: f64, writes_a_cell: f64, elapsed: Nanos) -> Option<f64> {
     (writes_a_cell > 0.0).then(|| endurance / writes_a_cell * elapsed.seconds() / SECONDS_A_YEAR)
 }
 
 /// How many times longer a device lasts when the part `cut` of its writes, 0 to 1, is saved
-/// (Fedorov 2016, 2.4.5). Negative cuts are writes added. None where all are saved.
+/// (Fedorov 2016, 2.4.5). Negative cuts are writes added. `None` if all writes are saved.
 pub fn gain(cut: f64) -> Option<f64> {
     (cut < 1.0).then(|| 1.0 / (1.0 - cut))
 }

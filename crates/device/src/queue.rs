@@ -1,6 +1,7 @@
 //! A device with its waiting requests, in virtual time.
 
 mod elevator;
+mod request;
 mod waiting;
 
 use std::cmp::Reverse;
@@ -9,53 +10,19 @@ use std::collections::{BinaryHeap, VecDeque};
 use terrace_base::Nanos;
 
 use crate::timing::Timing;
+pub use request::{Class, Kind, Request};
 use waiting::Waiting;
-
-/// Which way the bytes go.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Kind {
-    /// From the device.
-    Read,
-    /// To the device.
-    Write,
-}
-
-/// Who waits for a request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Class {
-    /// The program does.
-    Demand,
-    /// Nobody yet: the page is foretold.
-    Prefetch,
-    /// Nobody: a page is put away.
-    Background,
-}
-
-/// A transfer that is asked for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Request {
-    /// What the driver knows it by; no two unfinished requests have the same.
-    pub id: u64,
-    /// Which way the bytes go.
-    pub kind: Kind,
-    /// Who waits for it.
-    pub class: Class,
-    /// Where it lies on the device, in any unit; only the elevator looks at it.
-    pub place: u64,
-    /// How much is transferred.
-    pub bytes: u64,
-}
 
 /// A transfer that has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Completion {
-    /// What was asked for; its class is the one it was promoted to, if it was before it started.
+    /// The request; its class is the one that it was promoted to, if that was before it started.
     pub request: Request,
-    /// When it was asked for.
+    /// Time of submission.
     pub submitted: Nanos,
-    /// When a channel took it.
+    /// Time at which a channel took it.
     pub started: Nanos,
-    /// When it ended.
+    /// Time at which it ended.
     pub finished: Nanos,
 }
 
@@ -70,10 +37,10 @@ pub struct Queue {
     timing: Timing,
     channels: usize,
     now: Nanos,
-    /// When the bus has carried everything that has started.
+    /// Time at which the bus will have carried everything that has started.
     bus_free: Nanos,
     running: BinaryHeap<Reverse<Running>>,
-    /// Tells transfers that end together apart: the one that started first ends first.
+    /// Orders transfers that end together: the one that started first ends first.
     started: u64,
     waiting: Waiting,
     /// Ended, and not yet taken by the driver.
@@ -89,7 +56,7 @@ struct Running {
 }
 
 impl Queue {
-    /// An idle device at time zero.
+    /// Makes an idle device at time zero.
     pub fn new(timing: Timing) -> Self {
         Self {
             timing,
@@ -103,7 +70,7 @@ impl Queue {
         }
     }
 
-    /// Asks for a transfer at `now`.
+    /// Submits a request at `now`.
     pub fn submit(&mut self, now: Nanos, request: Request) {
         self.advance(now);
         if self.idle() > 0 {
@@ -114,7 +81,8 @@ impl Queue {
         }
     }
 
-    /// When the next transfer ends, or has ended, that [`Queue::complete`] has not handed out.
+    /// Returns when the next transfer ends, or has ended, that [`Queue::complete`] has not returned
+    /// yet.
     pub fn next_completion(&self) -> Option<Nanos> {
         match self.ended.front() {
             Some(ended) => Some(ended.finished),
@@ -122,46 +90,48 @@ impl Queue {
         }
     }
 
-    /// The earliest transfer that has ended by `now`, handed out once; call it until there is
-    /// none. A waiting request starts at the moment at which a channel became free, even if the
+    /// Returns the earliest transfer that has ended by `now`, each once; call it until it returns
+    /// `None`. A waiting request starts at the moment at which a channel became free, even if the
     /// driver comes later.
     pub fn complete(&mut self, now: Nanos) -> Option<Completion> {
         self.advance(now);
         self.ended.pop_front()
     }
 
-    /// Somebody waits for a request now: it becomes demand, behind the demand that waits
-    /// already. In plain order, and in that of the elevator, it keeps its place. Returns whether it was waiting.
+    /// Makes a waiting request a demand request, behind the demand requests that wait already. In
+    /// plain order and in the order of the elevator it keeps its place. Returns whether it was
+    /// waiting.
     pub fn promote(&mut self, id: u64) -> bool {
         self.waiting.promote(id)
     }
 
-    /// Takes a request back. None where it has started, or there is none.
+    /// Cancels a waiting request and returns it; `None` if it has started or does not exist.
     pub fn cancel(&mut self, id: u64) -> Option<Request> {
         self.waiting.cancel(id)
     }
 
-    /// Requests that wait for a channel.
+    /// Returns the number of requests that wait for a channel.
     pub fn waiting(&self) -> usize {
         self.waiting.len()
     }
 
-    /// Demand requests among these.
+    /// Returns the number of demand requests that wait.
     pub fn demand_waiting(&self) -> usize {
         self.waiting.demand()
     }
 
-    /// Transfers under way.
+    /// Returns the number of transfers under way.
     pub fn running(&self) -> usize {
         self.running.len()
     }
 
-    /// Channels that nothing occupies.
+    /// Returns the number of idle channels.
     pub fn idle(&self) -> usize {
         self.channels - self.running.len()
     }
 
-    /// Ends what has ended by `now`, each at its time, and starts what waits at that time.
+    /// Ends the transfers that end by `now`, each at its time, and starts waiting requests at these
+    /// times.
     fn advance(&mut self, now: Nanos) {
         self.now = self.now.max(now);
         while let Some(next) = self.running.peek()
@@ -197,7 +167,7 @@ impl Queue {
     }
 }
 
-/// `span` after `moment`, at most the end of time.
+/// Returns the time `span` after `moment`, saturating.
 fn later(moment: Nanos, span: Nanos) -> Nanos {
     Nanos(moment.0.saturating_add(span.0))
 }

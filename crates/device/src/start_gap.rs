@@ -14,7 +14,7 @@ pub const PSI: u32 = 100;
 pub struct StartGap {
     lines: u64,
     psi: u32,
-    /// How far the lines have moved in full rotations.
+    /// Distance that the lines have moved in full rotations.
     start: u64,
     /// The place that holds no line.
     gap: u64,
@@ -25,14 +25,14 @@ pub struct StartGap {
 /// The line at the place `from` is copied to the place `to`, the gap; a write of `to`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Movement {
-    /// The gap from now on.
+    /// Place of the gap from now on.
     pub from: u64,
-    /// The gap until now.
+    /// Place of the gap until now.
     pub to: u64,
 }
 
 impl StartGap {
-    /// Lines in place, the gap above them. Of `lines` and `psi`, 0 counts as 1.
+    /// Places the lines in order with the gap above them. Of `lines` and `psi`, 0 counts as 1.
     pub fn new(lines: u64, psi: u32) -> Self {
         let lines = lines.max(1);
         Self {
@@ -44,12 +44,12 @@ impl StartGap {
         }
     }
 
-    /// Lines, without the gap.
+    /// Returns the number of lines, without the gap.
     pub fn lines(&self) -> u64 {
         self.lines
     }
 
-    /// Where `line` lies; lines past the last wrap around.
+    /// Returns the place of `line`; lines past the last wrap around.
     pub fn place(&self, line: u64) -> u64 {
         let place = (line % self.lines + self.start) % self.lines;
         if place >= self.gap { place + 1 } else { place }

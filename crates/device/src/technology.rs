@@ -1,11 +1,11 @@
-//! A technology: what is known of one kind of memory, each figure with its source.
+//! A technology: figures of one kind of memory, each with its source.
 
 use serde::{Deserialize, Deserializer};
 use terrace_base::{Bytes, Error, Nanos, Result};
 
 use crate::timing::{Order, Timing};
 
-/// A figure, and where it is from.
+/// A figure and its source.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(
     deny_unknown_fields,
@@ -27,7 +27,7 @@ pub enum ByteAddressable {
     Yes,
     /// Bytes are read, blocks are written.
     Reads,
-    /// Only blocks are.
+    /// Blocks are read and written.
     No,
 }
 
@@ -53,21 +53,21 @@ pub struct Power {
     /// All the time, for refreshing the cells.
     #[serde(deserialize_with = "no_less_than_zero")]
     pub refresh: f64,
-    /// Where these figures are from.
+    /// Source of these figures.
     #[serde(deserialize_with = "source")]
     pub source: String,
 }
 
-/// What is known of one kind of memory; what no source gives is none.
+/// Figures of one kind of memory; `None` for those that no source gives.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default, expecting = "a technology as [name]")]
 pub struct Technology {
-    /// The name it is looked up by.
+    /// Name in the catalogue.
     #[serde(skip)]
     pub name: String,
-    /// What it is, in a line.
+    /// One line of description.
     pub summary: String,
-    /// The technology that it takes what it does not say from.
+    /// The technology from which missing figures are taken.
     pub(crate) like: Option<toml::Spanned<String>>,
     /// Latency of reading 4 KiB when nothing else is under way.
     #[serde(deserialize_with = "time")]
@@ -107,11 +107,16 @@ pub struct Technology {
 }
 
 impl Technology {
-    /// How long its page transfers take, in plain order. Where no source gives the number of
-    /// channels it is one.
+    /// Whether the latencies of a line, for reads and for writes, are known.
+    pub fn has_lines(&self) -> bool {
+        self.line_read.is_some() && self.line_write.is_some()
+    }
+
+    /// Returns the timing of page transfers, in plain order. If no source gives the number of
+    /// channels, it is 1.
     ///
     /// # Errors
-    /// A usage error where the latency of a page is not known.
+    /// Returns a usage error if the latency of a page is not known.
     pub fn timing(&self) -> Result<Timing> {
         let latency = |figure: &Option<Figure<Nanos>>, what| {
             figure.as_ref().map(|figure| figure.value).ok_or_else(|| {
@@ -130,7 +135,7 @@ impl Technology {
         })
     }
 
-    /// Every figure that is known, for people: its name, its value, its source.
+    /// Returns name, value and source of every known figure, as text.
     pub fn figures(&self) -> Vec<(&'static str, String, &str)> {
         fn of<T>(
             figure: &Option<Figure<T>>,
@@ -186,7 +191,7 @@ impl Technology {
         .collect()
     }
 
-    /// Takes what it does not say from `base`.
+    /// Takes missing figures from `base`.
     pub(crate) fn inherit(&mut self, base: &Self) {
         fn fill<T: Clone>(own: &mut Option<T>, base: &Option<T>) {
             if own.is_none() {

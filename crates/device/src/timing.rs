@@ -1,4 +1,4 @@
-//! How long a device takes, and which waiting request goes next.
+//! Timing of a device, and the order of waiting requests.
 
 use terrace_base::Nanos;
 
@@ -10,7 +10,7 @@ use terrace_base::Nanos;
 /// bus has carried its bytes. The latency does not grow with the bytes otherwise; a driver that
 /// holds a device to pay its latency for every page (Fedorov 2016, 5.4.2) asks for one page a
 /// request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Timing {
     /// Latency of a read when nothing else is under way.
     pub read: Nanos,
@@ -18,13 +18,13 @@ pub struct Timing {
     pub write: Nanos,
     /// Requests served at the same time; 0 counts as 1.
     pub channels: u32,
-    /// Bytes a second over all channels; none: the bus never makes a request wait.
+    /// Bytes a second over all channels; `None` if the bus never makes a request wait.
     pub bandwidth: Option<u64>,
-    /// Which waiting request goes next.
+    /// Order of waiting requests.
     pub order: Order,
 }
 
-/// Which waiting request goes next.
+/// Order of waiting requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Order {
     /// One queue, first come, first served: a NOOP scheduler before a device without priorities.
@@ -41,7 +41,7 @@ pub enum Order {
     Deadline(Deadlines),
 }
 
-/// How long a class may wait behind those before it.
+/// Longest wait of a class behind more urgent ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Deadlines {
     /// For prefetches.
@@ -51,7 +51,8 @@ pub struct Deadlines {
 }
 
 impl Default for Deadlines {
-    /// 500 ms and 5 s, what the mq-deadline scheduler of Linux grants reads and writes.
+    /// Returns 500 ms and 5 s, the deadlines of reads and writes in the mq-deadline scheduler of
+    /// Linux.
     fn default() -> Self {
         Self {
             prefetch: Nanos(500_000_000),
@@ -61,7 +62,7 @@ impl Default for Deadlines {
 }
 
 impl Timing {
-    /// How long the bus carries `bytes`.
+    /// Returns the time for which `bytes` occupy the bus.
     pub fn transfer(&self, bytes: u64) -> Nanos {
         let Some(bandwidth) = self.bandwidth else {
             return Nanos::ZERO;

@@ -1,6 +1,6 @@
-//! How often the cells are written, under the levelling a device does.
+//! Writes of the cells of a device under wear levelling.
 //!
-//! All cells of a slot are taken to be written with it.
+//! A write of a slot is assumed to write all its cells.
 
 use terrace_base::{Bytes, Error, Nanos, Result};
 
@@ -10,9 +10,9 @@ use crate::start_gap::StartGap;
 /// How a device spreads writes over its cells.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Levelling {
-    /// Not at all: every slot keeps its place.
+    /// No levelling: every slot keeps its place.
     None,
-    /// Evenly, as an ideal one does: all cells receive the same number of writes (Fedorov 2016,
+    /// Ideal levelling: all cells receive the same number of writes (Fedorov 2016,
     /// 2.4.5; Awad 2016, 5.1.3).
     #[default]
     Randomised,
@@ -44,11 +44,11 @@ enum Model {
 }
 
 impl Wear {
-    /// A new device of `slots` slots; 0 counts as 1. It takes 8 bytes of memory a slot, and
-    /// almost none where levelling is randomised.
+    /// Makes a new device of `slots` slots; 0 counts as 1. It takes 8 bytes of memory a slot, and
+    /// almost none with randomised levelling.
     ///
     /// # Errors
-    /// A usage error where there is no memory to count the writes of so many slots.
+    /// Returns a usage error if there is no memory for a counter of each slot.
     pub fn new(levelling: Levelling, slots: u64) -> Result<Self> {
         let slots = slots.max(1);
         let model = match levelling {
@@ -67,7 +67,7 @@ impl Wear {
         })
     }
 
-    /// A slot is written; slots past the last wrap around.
+    /// Counts a write of a slot; slots past the last wrap around.
     pub fn write(&mut self, slot: u64) {
         self.asked += 1;
         match &mut self.model {
@@ -83,12 +83,12 @@ impl Wear {
         }
     }
 
-    /// Writes that were asked for.
+    /// Returns the number of requested writes.
     pub fn asked(&self) -> u64 {
         self.asked
     }
 
-    /// Writes that the slots have received, those of the levelling included.
+    /// Returns the number of writes that the slots have received, including those of the levelling.
     pub fn received(&self) -> u64 {
         match &self.model {
             Model::StartGap { moved, .. } => self.asked + moved,
@@ -96,7 +96,7 @@ impl Wear {
         }
     }
 
-    /// Writes of a cell on average.
+    /// Returns the average number of writes of a cell.
     pub fn mean(&self) -> f64 {
         let places = match &self.model {
             Model::StartGap { writes, .. } => writes.len() as u64,
@@ -105,7 +105,7 @@ impl Wear {
         self.received() as f64 / places as f64
     }
 
-    /// Writes of the most written cell.
+    /// Returns the number of writes of the most written cell.
     pub fn most(&self) -> f64 {
         match &self.model {
             Model::InPlace(writes) | Model::StartGap { writes, .. } => {
@@ -115,14 +115,14 @@ impl Wear {
         }
     }
 
-    /// Years until the most written cell wears out if what was written in `elapsed` repeats;
+    /// Returns the years until the most written cell wears out if the writes of `elapsed` repeat;
     /// see [`lifetime::fedorov`].
     pub fn lifetime(&self, endurance: f64, elapsed: Nanos) -> Option<f64> {
         lifetime::fedorov(endurance, self.most(), elapsed)
     }
 }
 
-/// A counter for each place, at zero.
+/// Returns a zero counter for each place.
 fn counters(places: u64) -> Result<Vec<u64>> {
     let mut counters = Vec::new();
     let reserved = usize::try_from(places)

@@ -287,3 +287,24 @@ proptest! {
         let _ = Catalogue::builtin().add(&text, "mine.toml");
     }
 }
+
+#[test]
+fn what_does_not_serve_is_not_offered() {
+    let catalogue = Catalogue::builtin();
+    let error = catalogue.get_for("cheese", |technology| technology.timing().is_ok());
+    let error = error.unwrap_err().to_string();
+    for technology in catalogue.iter() {
+        let offered = error.split([' ', ',']).any(|word| word == technology.name);
+        assert_eq!(
+            offered,
+            technology.timing().is_ok(),
+            "{}: {error}",
+            technology.name
+        );
+    }
+    assert!(
+        catalogue
+            .iter()
+            .any(|technology| technology.timing().is_err())
+    );
+}

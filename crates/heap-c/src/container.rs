@@ -1,14 +1,13 @@
-//! Containers that are open, of whichever kind.
+//! Open containers of any kind.
 
 use std::ffi::c_char;
 use std::sync::Arc;
 
-use terrace_heap::containers::Container as Opening;
+use terrace_heap::containers::{BTreeMap, Container as Opening};
 use terrace_heap::{Error, Heap, Mapped, Result};
 
 use crate::handle::{Handle, handle};
 use crate::registry::{self, Opened};
-use crate::stack::current;
 use crate::text;
 
 /// A container, and the heap in which it lies.
@@ -16,6 +15,9 @@ pub struct Container<C> {
     pub handle: Arc<Handle>,
     pub container: C,
 }
+
+/// `nvm_tree`.
+pub type Tree = Container<BTreeMap<[u8], [u8]>>;
 
 impl<C: Opening<Mapped>> Container<C>
 where
@@ -50,22 +52,6 @@ where
             handle: Arc::clone(&handle),
             container,
         };
-        registry::add(&handle, new)
-    }
-
-    /// Does something through this thread's transaction, if it has one of the heap, or alone.
-    ///
-    /// # Errors
-    ///
-    /// What `alone` and `within` return; an older transaction holds the container.
-    pub fn either<R>(
-        &self,
-        alone: impl FnOnce(&C) -> Result<R>,
-        within: impl FnOnce(C::Opened<'_>) -> Result<R>,
-    ) -> Result<R> {
-        current(&self.handle, |tx| match tx {
-            Some(tx) => within(tx.open(&self.container)?),
-            None => alone(&self.container),
-        })
+        registry::add(handle.number, new)
     }
 }

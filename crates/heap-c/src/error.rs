@@ -1,4 +1,4 @@
-//! What went wrong last in each thread, and how it is returned.
+//! The last failure of each thread, and how failures are returned.
 
 use std::cell::RefCell;
 use std::ffi::{CString, c_char, c_int};
@@ -19,11 +19,11 @@ pub const NONE: c_int = 7;
 pub const SHORT: c_int = 8;
 
 thread_local! {
-    /// A sentence, and what it is about.
+    /// The sentence and the status of the last failure.
     static LAST: RefCell<(CString, c_int)> = RefCell::default();
 }
 
-/// Does something, and says how it went.
+/// Runs `work`; a failure or a panic is remembered and becomes a status.
 fn attempt<R>(work: impl FnOnce() -> Result<R>) -> std::result::Result<R, c_int> {
     let (code, sentence) = match catch_unwind(AssertUnwindSafe(work)) {
         Ok(Ok(done)) => return Ok(done),
@@ -46,34 +46,34 @@ fn code(error: &Error) -> c_int {
     }
 }
 
-/// For functions that return a status.
+/// Runs a call that returns a status.
 pub fn status(work: impl FnOnce() -> Result<()>) -> c_int {
     attempt(work).map_or_else(|code| code, |()| OK)
 }
 
-/// For functions that return what they found as well.
+/// Runs a call that returns a status of its own on success.
 pub fn outcome(work: impl FnOnce() -> Result<c_int>) -> c_int {
     attempt(work).unwrap_or_else(|code| code)
 }
 
-/// For functions that return a pointer, or `NULL`.
+/// Runs a call that returns a pointer, or `NULL` on failure.
 pub fn pointer<T>(work: impl FnOnce() -> Result<*mut T>) -> *mut T {
     attempt(work).unwrap_or(ptr::null_mut())
 }
 
-/// For functions that return a number, or 0.
+/// Runs a call that returns a number, or 0 on failure.
 pub fn number(work: impl FnOnce() -> Result<u64>) -> u64 {
     attempt(work).unwrap_or(0)
 }
 
-/// A sentence about the last failure of this thread.
+/// Returns a sentence about the last failure of this thread.
 #[unsafe(no_mangle)]
 pub extern "C" fn nvm_error() -> *const c_char {
     LAST.try_with(|last| last.borrow().0.as_ptr())
         .unwrap_or(c"".as_ptr())
 }
 
-/// The status of the last failure of this thread.
+/// Returns the status of the last failure of this thread.
 #[unsafe(no_mangle)]
 pub extern "C" fn nvm_error_status() -> c_int {
     LAST.try_with(|last| last.borrow().1).unwrap_or(OK)

@@ -12,12 +12,12 @@ use crate::text;
 
 /// `nvm_heap`.
 pub struct Handle {
-    /// By which it is known.
+    /// The number in the registry.
     pub number: usize,
     pub heap: Heap,
     /// Transactions under way.
     pub open: AtomicUsize,
-    /// Held by whoever looks for a root's object, and makes it.
+    /// Held while a root's object is looked for and made.
     pub naming: Mutex<()>,
 }
 
@@ -25,11 +25,11 @@ impl Opened for Handle {
     const WHAT: &'static str = "heap";
 }
 
-/// The heap of a handle.
+/// Returns the heap of a handle.
 ///
 /// # Errors
 ///
-/// It is null, or no heap that is open.
+/// The handle is null, or stands for no heap that is open.
 pub fn handle(of: *const Handle) -> Result<Arc<Handle>> {
     registry::find(of)
 }
@@ -39,11 +39,11 @@ impl Handle {
         self.heap.base()
     }
 
-    /// Where an address lies in the heap.
+    /// Returns the offset of an address in the heap.
     ///
     /// # Errors
     ///
-    /// It lies elsewhere.
+    /// The address lies elsewhere.
     pub fn offset(&self, at: *const c_void) -> Result<u64> {
         let offset = at.addr().wrapping_sub(self.base().addr()) as u64;
         match !at.is_null() && offset < self.heap.len() {
@@ -52,11 +52,11 @@ impl Handle {
         }
     }
 
-    /// The address of an offset.
+    /// Returns the address of an offset.
     ///
     /// # Errors
     ///
-    /// It is beyond the heap.
+    /// The offset is beyond the heap.
     pub fn address(&self, offset: u64) -> Result<*mut c_void> {
         match offset < self.heap.len() {
             true => Ok(self.base().wrapping_add(offset as usize).cast()),
@@ -69,12 +69,14 @@ impl Handle {
 }
 
 fn register(heap: Heap) -> *mut Handle {
-    registry::add_heap(Handle {
-        number: registry::number(),
+    let number = registry::number();
+    let handle = Handle {
+        number,
         heap,
         open: AtomicUsize::new(0),
         naming: Mutex::new(()),
-    })
+    };
+    registry::add_heap(number, handle)
 }
 
 /// # Safety
@@ -109,7 +111,7 @@ pub extern "C" fn nvm_close(heap: *mut Handle) -> c_int {
                 "the heap has a transaction under way; commit or abort it, then close the heap",
             ));
         }
-        registry::remove_heap(&this);
+        registry::remove_heap(this.number);
         this.heap.clone().close()
     })
 }

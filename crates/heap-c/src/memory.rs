@@ -17,27 +17,28 @@ use crate::transaction::word;
 const ROOT_KIND: u16 = 0x43;
 
 thread_local! {
-    /// Whether the last object that was asked for by its root was there.
+    /// Whether the object of the last `nvm_persist_alloc` by root existed before.
     static FOUND: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Of any size: it may change.
+/// Returns the word of a C program's root. Its object may have any size, which may change.
 fn place(handle: &Handle, name: &str) -> Result<Place<u8>> {
     let place = handle.heap.root::<[u8; 0]>(name, ROOT_KIND)?;
     Ok(place.cast())
 }
 
-/// Makes an object, to which `place` points.
+/// Makes an object and stores its pointer at `place`.
 fn make(tx: &Transaction<Mapped>, place: Place<u8>, size: u64) -> Result<Ptr<u8>> {
     let made = tx.alloc_zeros(size)?;
     if let Err(error) = tx.write(place, &made) {
-        // The transaction may go on without it.
+        // The transaction may go on without the object.
         tx.free(made)?;
         return Err(error);
     }
     Ok(made)
 }
 
+/// Returns the object of a root, and whether it existed before; makes it otherwise.
 fn named(handle: &Arc<Handle>, size: u64, name: &str) -> Result<(Ptr<u8>, bool)> {
     let _naming = handle.naming.lock().unwrap_or_else(PoisonError::into_inner);
     let place = place(handle, name)?;
@@ -145,7 +146,7 @@ pub extern "C" fn nvm_cap_alloc(heap: *mut Handle, size: usize) -> *mut c_void {
     })
 }
 
-/// The root that points to an object, as this thread sees it: its name and its word.
+/// Returns the name and the word of the root that points to an object, as this thread sees it.
 fn root_of(
     handle: &Handle,
     tx: &Transaction<Mapped>,
@@ -162,7 +163,7 @@ fn root_of(
 
 /// # Safety
 ///
-/// Nobody uses what lies at `at` any more.
+/// Nothing uses what lies at `at` any more.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nvm_free(heap: *mut Handle, at: *mut c_void) -> c_int {
     status(|| {
@@ -206,6 +207,7 @@ pub extern "C" fn nvm_free_at(heap: *mut Handle, at: *mut u64) -> c_int {
     })
 }
 
+/// Moves the object at `place` to one of another size.
 fn resize(tx: &Transaction<Mapped>, place: Place<u8>, size: u64) -> Result<Ptr<u8>> {
     tx.change_directly()?;
     tx.resize(place, size)
@@ -213,7 +215,7 @@ fn resize(tx: &Transaction<Mapped>, place: Place<u8>, size: u64) -> Result<Ptr<u
 
 /// # Safety
 ///
-/// Nobody else uses what lies at `at`.
+/// No other thread uses what lies at `at`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nvm_realloc(
     heap: *mut Handle,

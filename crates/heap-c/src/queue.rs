@@ -83,14 +83,14 @@ pub unsafe extern "C" fn nvm_queue_pop(
         let queue = find(queue)?;
         // SAFETY: the caller's.
         let buffer = unsafe { Buffer::new(into, room, len)? };
-        // A transaction, so that between the look at its length and the pop nothing happens.
+        // In a transaction, so that nothing changes between reading the length and the pop.
         within(&queue.handle, |tx| {
             pop(&tx.open(&queue.container)?, &buffer)
         })
     })
 }
 
-/// Removes the element at the front, if there is room for it.
+/// Removes the element at the front, if the buffer has room for it.
 fn pop(queue: &queue::Opened<'_, [u8], Mapped>, buffer: &Buffer) -> Result<c_int> {
     let front = queue.front()?;
     if front

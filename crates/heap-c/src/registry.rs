@@ -1,5 +1,5 @@
-//! What is open. Programs are handed numbers instead of addresses, and no number twice: so a handle
-//! that was closed is known to be, whatever was opened since.
+//! What is open. Programs get numbers instead of addresses, and no number twice, so a handle that was
+//! closed is recognized as closed whatever was opened since.
 
 use std::any::Any;
 use std::collections::BTreeMap;
@@ -10,16 +10,14 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use terrace_heap::{Error, Result};
 
-use crate::handle::Handle;
-
-/// Something that a program opens and closes.
+/// A thing that a program opens and closes.
 pub trait Opened: Any + Send + Sync {
     /// Its name in sentences.
     const WHAT: &'static str;
 }
 
 struct Entry {
-    /// The number of its heap, or its own if it is one.
+    /// The number of its heap, or its own if it is a heap.
     heap: usize,
     what: Arc<dyn Any + Send + Sync>,
 }
@@ -36,73 +34,69 @@ fn write() -> RwLockWriteGuard<'static, Entries> {
     OPEN.write().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A number that nothing has had.
+/// Returns a number that nothing has had.
 pub fn number() -> usize {
     static NEXT: AtomicUsize = AtomicUsize::new(1);
     NEXT.fetch_add(1, Ordering::Relaxed)
 }
 
-/// Adds a heap, which knows its number.
-pub fn add_heap(heap: Handle) -> *mut Handle {
-    let number = heap.number;
+/// Adds a heap under a number that [`number`] returned.
+pub fn add_heap<H: Opened>(number: usize, heap: H) -> *mut H {
     let what = Arc::new(heap);
-    let heap = number;
-    write().insert(number, Entry { heap, what });
+    write().insert(number, Entry { heap: number, what });
     ptr::without_provenance_mut(number)
 }
 
-/// Adds something that lies in a heap.
+/// Adds a thing that lies in the heap of a number.
 ///
 /// # Errors
 ///
 /// The heap was closed meanwhile.
-pub fn add<T: Opened>(heap: &Handle, new: T) -> Result<*mut T> {
+pub fn add<T: Opened>(heap: usize, new: T) -> Result<*mut T> {
     let (number, what) = (number(), Arc::new(new));
-    let heap = heap.number;
     let mut open = write();
     if !open.contains_key(&heap) {
-        return Err(closed::<Handle>());
+        return Err(closed("heap"));
     }
     open.insert(number, Entry { heap, what });
     Ok(ptr::without_provenance_mut(number))
 }
 
-/// What a handle stands for.
+/// Returns what a handle stands for.
 ///
 /// # Errors
 ///
-/// It is null, or stands for nothing of this kind that is open.
+/// The handle is null, or stands for nothing of this kind that is open.
 pub fn find<T: Opened>(at: *const T) -> Result<Arc<T>> {
     if at.is_null() {
         return Err(Error::usage(format!("the {} is NULL", T::WHAT)));
     }
     let what = read().get(&at.addr()).map(|entry| Arc::clone(&entry.what));
     what.and_then(|what| what.downcast().ok())
-        .ok_or_else(closed::<T>)
+        .ok_or_else(|| closed(T::WHAT))
 }
 
 /// Removes what a handle stands for.
 ///
 /// # Errors
 ///
-/// As [`find`].
+/// Same as [`find`].
 pub fn remove<T: Opened>(at: *const T) -> Result<()> {
     find(at)?;
     let removed = write().remove(&at.addr());
-    removed.map(drop).ok_or_else(closed::<T>)
+    removed.map(drop).ok_or_else(|| closed(T::WHAT))
 }
 
-/// Removes a heap and all that lies in it.
-pub fn remove_heap(heap: &Handle) {
+/// Removes the heap of a number and everything that lies in it.
+pub fn remove_heap(number: usize) {
     let mut open = write();
-    let of_it = |(_, entry): &(usize, Entry)| entry.heap == heap.number;
+    let of_it = |(_, entry): &(usize, Entry)| entry.heap == number;
     let (gone, kept): (Entries, Entries) = mem::take(&mut *open).into_iter().partition(of_it);
     *open = kept;
     drop(open);
     drop(gone);
 }
 
-fn closed<T: Opened>() -> Error {
-    let what = T::WHAT;
+fn closed(what: &str) -> Error {
     Error::usage(format!("that is no {what}, or one that was closed"))
 }

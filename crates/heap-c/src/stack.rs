@@ -6,17 +6,19 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use terrace_heap::containers::Container as Opening;
 use terrace_heap::{Error, Heap, Mapped, Result, Transaction};
 
+use crate::container::Container;
 use crate::cursor::Cursor;
 use crate::handle::{Handle, handle};
 use crate::registry;
 
 /// A transaction that was begun.
 pub struct Open {
-    /// By which it is known.
+    /// The number by which [`take`] finds it.
     pub number: usize,
-    /// Ends before the heap may be closed: fields are dropped in this order.
+    /// Dropped before the transaction: fields are dropped in this order.
     cursors: Vec<(usize, Cursor)>,
     /// Shared with the cursors only.
     tx: Rc<Transaction<'static, Mapped>>,
@@ -25,7 +27,7 @@ pub struct Open {
     of_call: bool,
 }
 
-/// Those of a thread, the innermost last.
+/// The transactions of a thread, the innermost last.
 #[derive(Default)]
 struct Stack(Vec<Open>);
 
@@ -34,8 +36,8 @@ thread_local! {
 }
 
 impl Drop for Stack {
-    /// A thread that ends aborts what it has not committed. What the heap needs for that may be gone
-    /// already; then the next to open it does so.
+    /// Aborts what the ending thread has not committed. The thread-local state that the heap needs for that
+    /// may be gone already; then recovery does it when the heap is opened next.
     fn drop(&mut self) {
         while let Some(open) = self.0.pop() {
             let _ = catch_unwind(AssertUnwindSafe(|| open.end(drop)));
@@ -44,7 +46,7 @@ impl Drop for Stack {
 }
 
 impl Stack {
-    /// The innermost one of a heap.
+    /// Returns the index of the innermost transaction of a heap.
     fn last_of(&self, handle: &Arc<Handle>) -> Option<usize> {
         let of_this = |open: &Open| Arc::ptr_eq(&open.handle, handle);
         self.0.iter().rposition(of_this)
@@ -52,7 +54,7 @@ impl Stack {
 }
 
 impl Open {
-    /// Begins one.
+    /// Begins a transaction.
     ///
     /// # Errors
     ///
@@ -72,7 +74,7 @@ impl Open {
         })
     }
 
-    /// Commits it, or drops it.
+    /// Ends the transaction by `end`, which commits or drops it.
     pub fn end<R>(self, end: impl FnOnce(Transaction<'static, Mapped>) -> R) -> R {
         drop(self.cursors);
         let tx = Rc::into_inner(self.tx).expect("only its cursors share it");
@@ -87,7 +89,7 @@ pub fn push(open: Open) {
     STACK.with_borrow_mut(|stack| stack.0.push(open));
 }
 
-/// The innermost transaction of a heap that this thread has begun, off its stack.
+/// Takes the innermost transaction of a heap off this thread's stack.
 ///
 /// # Errors
 ///
@@ -106,7 +108,7 @@ pub fn pop(heap: *mut Handle) -> Result<Open> {
     })
 }
 
-/// A transaction off the stack, and those after it that are part of it.
+/// Takes a transaction off the stack, with the later ones that are part of it.
 pub fn take(number: usize) -> (Open, Vec<Open>) {
     STACK.with_borrow_mut(|stack| {
         let at = stack.0.iter().position(|open| open.number == number);
@@ -119,8 +121,8 @@ pub fn take(number: usize) -> (Open, Vec<Open>) {
     })
 }
 
-/// Does something with this thread's transaction of a heap, if it has one. What fails leaves the
-/// transaction as it was.
+/// Calls `work` with this thread's transaction of a heap, if it has one. A failure leaves the transaction
+/// as it was.
 pub fn current<R>(handle: &Arc<Handle>, work: impl FnOnce(Option<&Transaction<Mapped>>) -> R) -> R {
     STACK.with_borrow(|stack| {
         let last = stack.last_of(handle);
@@ -128,7 +130,7 @@ pub fn current<R>(handle: &Arc<Handle>, work: impl FnOnce(Option<&Transaction<Ma
     })
 }
 
-/// Does something within this thread's transaction, or in one of its own.
+/// Calls `work` with this thread's transaction of a heap, or with a new one that ends with the call.
 pub fn within<R>(
     handle: &Arc<Handle>,
     mut work: impl FnMut(&Transaction<Mapped>) -> Result<R>,
@@ -139,8 +141,26 @@ pub fn within<R>(
     })
 }
 
-/// Opens a cursor within this thread's transaction of a heap, with which it ends; says its number.
-/// `None` if there is no transaction.
+impl<C: Opening<Mapped>> Container<C> {
+    /// Calls `within` in this thread's transaction of the heap, or `alone` if it has none.
+    ///
+    /// # Errors
+    ///
+    /// What the called closure returns; an older transaction holds the container.
+    pub fn either<R>(
+        &self,
+        alone: impl FnOnce(&C) -> Result<R>,
+        within: impl FnOnce(C::Opened<'_>) -> Result<R>,
+    ) -> Result<R> {
+        current(&self.handle, |tx| match tx {
+            Some(tx) => within(tx.open(&self.container)?),
+            None => alone(&self.container),
+        })
+    }
+}
+
+/// Opens a cursor within this thread's transaction of a heap, with which it ends; returns its number,
+/// or `None` if there is no transaction.
 pub fn open_cursor(
     handle: &Arc<Handle>,
     open: impl FnOnce(Rc<Transaction<'static, Mapped>>) -> Result<Cursor>,
@@ -157,7 +177,7 @@ pub fn open_cursor(
     })
 }
 
-/// Does something with a cursor of this thread's transactions; `None` if it is none of them.
+/// Calls `work` with a cursor of this thread's transactions; `None` if no cursor there has the number.
 pub fn with_cursor<R>(number: usize, work: impl FnOnce(&mut Cursor) -> R) -> Option<R> {
     STACK.with_borrow_mut(|stack| {
         let mut cursors = stack.0.iter_mut().flat_map(|open| &mut open.cursors);
@@ -166,7 +186,7 @@ pub fn with_cursor<R>(number: usize, work: impl FnOnce(&mut Cursor) -> R) -> Opt
     })
 }
 
-/// Closes a cursor of this thread's transactions; whether it is one.
+/// Closes a cursor of this thread's transactions; returns whether one has the number.
 pub fn close_cursor(number: usize) -> bool {
     STACK.with_borrow_mut(|stack| {
         let open = |open: &Open| open.cursors.iter().position(|(other, _)| *other == number);

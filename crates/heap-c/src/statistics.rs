@@ -1,4 +1,4 @@
-//! How much room a heap has, and what was done to it.
+//! Statistics: the room in a heap, and what was stored and flushed.
 
 use std::ffi::c_int;
 use std::ptr;
@@ -8,7 +8,7 @@ use terrace_heap::{Error, Result};
 use crate::error::status;
 use crate::handle::{Handle, handle};
 
-/// `struct nvm_statistics`: words, of which new ones come at the end.
+/// `struct nvm_statistics`: words; new ones are added at the end.
 #[repr(C)]
 pub struct Statistics {
     bytes: u64,
@@ -55,8 +55,8 @@ pub unsafe extern "C" fn nvm_statistics(
             )));
         }
         let now = statistics(&handle)?;
-        // SAFETY: the caller's; as many bytes of both as the smaller one has are copied, and what a
-        // program knows that is newer than this is zeros.
+        // SAFETY: the caller's; as many bytes are copied as both structures have, and words that this
+        // version does not know are zeros.
         unsafe {
             ptr::write_bytes(into.cast::<u8>(), 0, size);
             let known = size.min(size_of::<Statistics>());

@@ -1,4 +1,4 @@
-//! Strings and bytes of the caller.
+//! Strings and bytes of the caller, checked as far as they can be.
 
 use std::ffi::{CStr, OsStr, c_char, c_int, c_void};
 use std::os::unix::ffi::OsStrExt;
@@ -11,7 +11,7 @@ use crate::error::{NONE, OK, SHORT};
 
 /// # Safety
 ///
-/// It is null or a string that ends with a zero and is there for as long as `'s`.
+/// `of` is null, or a string that ends with a zero and lives as long as `'s`.
 unsafe fn string<'s>(of: *const c_char, what: &str) -> Result<&'s CStr> {
     match of.is_null() {
         true => Err(Error::usage(format!("{what} is NULL"))),
@@ -35,13 +35,16 @@ pub unsafe fn path<'s>(of: *const c_char) -> Result<&'s Path> {
 pub unsafe fn name<'s>(of: *const c_char) -> Result<&'s str> {
     // SAFETY: the caller's.
     let name = unsafe { string(of, "the name")? };
-    name.to_str()
-        .map_err(|_| Error::usage(format!("a root's name is UTF-8, which {name:?} is not")))
+    name.to_str().map_err(|_| {
+        Error::usage(format!(
+            "the name of a root must be UTF-8, and {name:?} is not"
+        ))
+    })
 }
 
 /// # Safety
 ///
-/// It is null, or so many bytes lie there that nobody changes for as long as `'s`.
+/// `at` is null, or `len` bytes lie there that nothing changes as long as `'s`.
 pub unsafe fn bytes<'s>(at: *const c_void, len: usize) -> Result<&'s [u8]> {
     if len == 0 {
         return Ok(&[]);
@@ -53,7 +56,7 @@ pub unsafe fn bytes<'s>(at: *const c_void, len: usize) -> Result<&'s [u8]> {
 
 /// # Safety
 ///
-/// It is null, or so many bytes lie there that nobody else uses for as long as `'s`.
+/// `at` is null, or `len` bytes lie there that nothing else uses as long as `'s`.
 pub unsafe fn bytes_mut<'s>(at: *mut c_void, len: usize) -> Result<&'s mut [u8]> {
     check(at, len)?;
     // SAFETY: the caller's; it is not null, and not longer than memory can be. Whatever the bytes
@@ -71,17 +74,17 @@ fn check(at: *const c_void, len: usize) -> Result<()> {
     }
 }
 
-/// A number of the caller's.
+/// Returns a number of the caller's.
 ///
 /// # Safety
 ///
-/// It is null, or nobody else uses it for as long as `'s`.
+/// `at` is null, or a number that nothing else uses as long as `'s`.
 pub unsafe fn number<'s>(at: *mut u64) -> Result<&'s mut u64> {
     // SAFETY: the caller's.
     unsafe { at.as_mut() }.ok_or_else(|| Error::usage("the number lies at NULL"))
 }
 
-/// Where bytes go that are read, and how many they are.
+/// The caller's buffer for bytes that are read, and where their number goes.
 pub struct Buffer {
     into: *mut u8,
     room: usize,
@@ -92,7 +95,7 @@ impl Buffer {
     /// # Safety
     ///
     /// `into` is null, or `room` bytes of the caller's are there; `len` is null or a number of the
-    /// caller's. Nobody else uses them as long as this is there.
+    /// caller's. Nothing else uses them as long as the buffer lives.
     pub unsafe fn new(into: *mut c_void, room: usize, len: *mut usize) -> Result<Self> {
         if len.is_null() {
             return Err(Error::usage("the length lies at NULL"));
@@ -104,21 +107,21 @@ impl Buffer {
         Ok(Self { into, room, len })
     }
 
-    /// Whether there is room for so many bytes.
+    /// Returns whether there is room for a number of bytes.
     pub fn has_room(&self, bytes: usize) -> bool {
         bytes <= self.room
     }
 
-    /// Says how many bytes were found, and copies them if there is room.
+    /// Stores how many bytes were found, and copies them if there is room.
     pub fn fill(&self, found: Option<&[u8]>) -> c_int {
         let bytes = found.unwrap_or_default();
-        // SAFETY: of who made this.
+        // SAFETY: promised to `new`.
         unsafe { self.len.write(bytes.len()) };
         if !self.has_room(bytes.len()) {
             return SHORT;
         }
         if !bytes.is_empty() {
-            // SAFETY: of who made this; there is room.
+            // SAFETY: promised to `new`; there is room.
             unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), self.into, bytes.len()) };
         }
         found.map_or(NONE, |_| OK)

@@ -31,7 +31,7 @@ pub extern "C" fn nvm_abort(heap: *mut Handle) -> c_int {
     })
 }
 
-/// What a program has done within a transaction: 0 if it went well.
+/// The work of a transaction; returns 0 on success.
 type Work = unsafe extern "C" fn(heap: *mut Handle, argument: *mut c_void) -> c_int;
 
 /// Why a transaction of `nvm_transaction` has not happened.
@@ -47,7 +47,7 @@ impl From<Error> for Failed {
     }
 }
 
-/// Carries out work within a transaction of this thread's stack.
+/// Runs `work` within a new transaction on this thread's stack.
 fn carry(handle: &Arc<Handle>, work: impl FnOnce() -> c_int) -> std::result::Result<(), Failed> {
     let open = Open::new(Arc::clone(handle), true)?;
     let number = open.number;
@@ -61,8 +61,8 @@ fn carry(handle: &Arc<Handle>, work: impl FnOnce() -> c_int) -> std::result::Res
         0 if is_left => {
             open.end(drop);
             Err(Failed::Heap(Error::usage(
-                "the work has returned with a transaction still under way that it has begun, so \
-                 nothing of it all has happened",
+                "the work returned while a transaction that it had begun was still under way, so all of \
+                 it was undone",
             )))
         }
         0 => Ok(open.end(Transaction::commit)?),
@@ -157,13 +157,17 @@ pub extern "C" fn nvm_persist(heap: *mut Handle, at: *const c_void, len: usize) 
     })
 }
 
-/// A word of the heap.
+/// Returns the word of the heap at an address.
+///
+/// # Errors
+///
+/// The address lies elsewhere, or is not a multiple of 8.
 pub fn word<T>(handle: &Handle, at: *mut u64) -> Result<Ptr<T>> {
     let offset = handle.offset(at.cast())?;
     match offset.is_multiple_of(8) {
         true => Ok(Ptr::at(offset)),
         false => Err(Error::usage(format!(
-            "{at:?} is no word: it is not a multiple of 8"
+            "{at:?} is not the address of a word: it is no multiple of 8"
         ))),
     }
 }

@@ -1,16 +1,16 @@
 //! The checksum of the format: words folded by 128-bit multiplication, as in wyhash.
 //!
-//! It tells torn contents from whole ones; it does not protect from those who forge it.
+//! It tells torn contents from whole ones; it does not protect against forgery.
 
 /// An odd constant with as many ones as zeros (the fraction of the golden ratio).
 const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// A checksum of words, as far as they have been added.
+/// A checksum of the words added so far.
 #[derive(Clone, Copy)]
 pub(crate) struct Checksum(u64);
 
 impl Checksum {
-    /// Of no words yet. What lies elsewhere has another `seed`, usually its offset.
+    /// Begins a checksum. Things at different places have different seeds, usually their offsets.
     #[inline]
     pub fn new(seed: u64) -> Self {
         Self(fold(seed ^ 0xd6e8_feb8_6659_fd93))
@@ -21,7 +21,7 @@ impl Checksum {
         self.0 = fold(self.0.rotate_left(29) ^ word);
     }
 
-    /// Adds bytes as words; the last one is filled with zeros.
+    /// Adds bytes as words, the last one filled with zeros.
     #[inline]
     pub fn bytes(&mut self, bytes: &[u8]) {
         let (words, rest) = bytes.as_chunks::<8>();
@@ -39,7 +39,7 @@ impl Checksum {
     }
 }
 
-/// The checksum of these words.
+/// Returns the checksum of these words.
 #[inline]
 pub(crate) fn checksum(seed: u64, words: &[u64]) -> u64 {
     let mut sum = Checksum::new(seed);
@@ -47,7 +47,7 @@ pub(crate) fn checksum(seed: u64, words: &[u64]) -> u64 {
     sum.finish()
 }
 
-/// At most 8 bytes as a word.
+/// Returns at most 8 bytes as a word, filled with zeros.
 #[inline]
 pub(crate) fn padded(bytes: &[u8]) -> u64 {
     let mut word = [0; 8];

@@ -1,8 +1,8 @@
-//! Makes the allocation log shorter when it fills the pool: records of chunks that hold few move to
-//! others that have room, and their chunks become free.
+//! Compaction of the allocation log when the pool is full: the records of chunks with few records move to
+//! free places in other chunks, and the emptied chunks become free.
 //!
-//! A record that moves is copied, fenced, and only then is the old chunk freed, with another fence.
-//! After a crash in between both are there and say the same; recovery drops one.
+//! A record is copied and fenced before its old chunk is freed, with another fence. After a crash in
+//! between both copies exist and are equal; recovery drops one.
 
 use std::collections::BTreeMap;
 use std::mem;
@@ -16,18 +16,18 @@ use crate::lock::lock;
 use crate::medium::Medium;
 use crate::operation::Core;
 
-/// Chunks of records, and of each the places that hold none.
+/// Chunks of records, each with its places that hold no record.
 type Places = BTreeMap<u64, Vec<u64>>;
 
 impl<M: Medium> Core<M> {
-    /// Frees chunks of records as far as it can, and says how many. The caller holds no lane.
+    /// Frees chunks of records as far as possible, and returns how many. The caller holds no lane.
     ///
     /// # Errors
     ///
     /// The pool is damaged, or a fence failed.
     pub fn compact(&self) -> Result<usize> {
         let mut lanes = self.lanes.hold_all();
-        // From here on no operation is done again, so no intent names a place that moves.
+        // From here on no operation is repeated after a crash, so no intent names a place that moves.
         self.lanes.settle_held(&self.space)?;
         let mut places = self.free_places(&mut lanes)?;
         let emptied = self.empty_chunks(&mut places)?;
@@ -72,7 +72,7 @@ impl<M: Medium> Core<M> {
         let mut room: usize = places.values().map(Vec::len).sum();
         let mut emptied = Vec::new();
         for chunk in order {
-            // Its own free places go, and others take its records.
+            // The free places of the chunk disappear, and those of other chunks take its records.
             if room < all {
                 break;
             }
@@ -100,7 +100,8 @@ impl<M: Medium> Core<M> {
         Ok(emptied.len())
     }
 
-    /// Copies the records of a chunk to free places, and says which objects' records are now where.
+    /// Copies the records of a chunk to free places, and adds each object with the new place of its
+    /// record to `moved`.
     ///
     /// # Errors
     ///

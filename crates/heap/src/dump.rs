@@ -1,4 +1,4 @@
-//! What lies in a pool, item by item, in the order of offsets: for people who look for something.
+//! A dump of a pool for people: each item that lies in it, in the order of offsets.
 
 use std::fmt;
 
@@ -15,15 +15,15 @@ use crate::pool::Pool;
 use crate::survey::roots::places;
 use crate::survey::{self, All, Finding};
 
-/// Something that lies in a pool.
+/// An item that lies in a pool.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Item {
-    /// Where, in bytes from the beginning.
+    /// Offset in bytes from the beginning of the pool.
     pub offset: u64,
-    /// What: `header`, `region`, `chunk`, `lane`, `intent`, `record`, `root`, and `damaged`.
+    /// Kind of item: `header`, `region`, `chunk`, `lane`, `intent`, `record`, `root`, or `damaged`.
     pub what: &'static str,
-    /// What is to be said of it, by name.
+    /// The fields of the item, by name.
     pub fields: Vec<(&'static str, Field)>,
 }
 
@@ -32,7 +32,7 @@ pub struct Item {
 pub enum Field {
     /// A number, an offset or a size.
     Number(u64),
-    /// Something in words.
+    /// A text.
     Text(String),
 }
 
@@ -66,19 +66,19 @@ impl From<String> for Field {
     }
 }
 
-/// A pool that is looked at. Nothing is recovered, so it is as its last user left it.
+/// A pool to be dumped. Nothing is recovered, so it is as its last user left it.
 pub struct Dump<M> {
     space: Space<M>,
-    /// What is wrong with the header.
+    /// Findings about the header.
     damaged: Vec<Item>,
 }
 
 impl<M: Medium> Dump<M> {
-    /// Looks at the pool on a medium. Nothing is stored there.
+    /// Reads the pool on a medium; stores nothing there.
     ///
     /// # Errors
     ///
-    /// It holds none, one of another version, or one of which not even the header can be read.
+    /// The medium holds no pool, a pool of another version, or one whose header cannot be read.
     pub fn open(medium: M) -> Result<Self> {
         let all = All::default();
         let pool = survey::header::open(medium, &all)?;
@@ -95,17 +95,17 @@ impl<M: Medium> Dump<M> {
         })
     }
 
-    /// All that lies there.
+    /// Returns all items of the pool.
     pub fn items(&self) -> impl Iterator<Item = Item> {
         let first = std::iter::once(self.header()).chain(self.damaged.iter().cloned());
         first.chain((1..self.pool().used()).flat_map(|chunk| self.chunk(chunk)))
     }
 
-    /// The record of the object that lies at an offset, and the object's bytes.
+    /// Returns the record of the object that lies at an offset, and the object's bytes.
     ///
     /// # Errors
     ///
-    /// No object lies there.
+    /// No object lies at the offset.
     pub fn object(&self, offset: u64) -> Result<(Item, Vec<u8>)> {
         let holds = |record: &Record| {
             let len = self.bytes_of(record);
@@ -129,7 +129,7 @@ impl<M: Medium> Dump<M> {
         &self.space.pool
     }
 
-    /// Bytes of a record's object.
+    /// Returns the bytes of a record's object.
     fn bytes_of(&self, record: &Record) -> u64 {
         let geometry = &self.pool().geometry;
         let chunk = geometry.chunk_of(record.object);
@@ -155,7 +155,7 @@ impl<M: Medium> Dump<M> {
         item(0, "header", fields)
     }
 
-    /// A chunk and what lies in it.
+    /// Returns the items of a chunk: the chunk itself and what lies in it.
     fn chunk(&self, chunk: u64) -> Vec<Item> {
         let geometry = &self.pool().geometry;
         let at = geometry.offset_of(chunk);
@@ -189,7 +189,8 @@ impl<M: Medium> Dump<M> {
         }
     }
 
-    /// The records of a chunk, if it is one of records; an offset alone where one is damaged.
+    /// Returns the records of a chunk of records, or the offset alone of one that is damaged; nothing for
+    /// other chunks.
     fn records(&self, chunk: u64) -> impl Iterator<Item = std::result::Result<(u64, Record), u64>> {
         let (pool, geometry) = (self.pool(), &self.pool().geometry);
         let of_records = !geometry.is_table(chunk) && pool.use_of(chunk) == Ok(Use::Records);
@@ -233,7 +234,7 @@ impl<M: Medium> Dump<M> {
         places(pool, chunk).filter_map(root).collect()
     }
 
-    /// All lanes that were ever used.
+    /// Returns all lanes that were ever used.
     fn lanes(&self) -> Vec<Item> {
         let (pool, geometry) = (self.pool(), &self.pool().geometry);
         let mut items = Vec::new();
@@ -270,7 +271,7 @@ impl<M: Medium> Dump<M> {
         items
     }
 
-    /// An intent, and of a commit that may be done again what its log says.
+    /// Returns an intent, and for a commit that may be repeated the entries of its log.
     fn intent(&self, at: u64, settled: u64) -> Vec<Item> {
         let words = self.pool().load_words(at);
         if words == [0; 8] {
@@ -326,7 +327,7 @@ impl<M: Medium> Dump<M> {
         items
     }
 
-    /// What a transaction's log says.
+    /// Returns the entries of a transaction's log.
     fn log(&self, commit: &Commit) -> Vec<Item> {
         let Ok(entries) = log::entries(&self.space, commit) else {
             return vec![item(commit.words, "log", [("state", "torn".into())])];
@@ -405,13 +406,14 @@ fn commit_fields(commit: &Commit) -> [(&'static str, Field); 6] {
     ]
 }
 
-/// Words and their new values: `4104:=8192,4112:=0`.
+/// Returns words and their new values as text: `4104:=8192,4112:=0`.
 fn in_words(words: &[(u64, u64)]) -> String {
     let one = |(at, value): &(u64, u64)| format!("{at}:={value}");
     words.iter().map(one).collect::<Vec<_>>().join(",")
 }
 
-/// Bytes as lines of 16, by offset, in hexadecimal and as text; lines like the one before are left out.
+/// Returns bytes as lines of 16, each with its offset, in hexadecimal and as text; a line equal to the
+/// one before is left out.
 pub fn hex(offset: u64, bytes: &[u8]) -> String {
     let (mut text, mut before, mut left_out) = (String::new(), None, false);
     for (at, line) in (offset..).step_by(16).zip(bytes.chunks(16)) {

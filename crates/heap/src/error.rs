@@ -1,8 +1,8 @@
-//! The one error style: a sentence that says what is wrong, with what, and what to do.
+//! Errors: sentences that say what is wrong, with what, and what to do.
 
 use std::{fmt, io};
 
-/// What went wrong, for programs that go on differently.
+/// The cause of an error, for programs that handle causes differently.
 ///
 /// ```
 /// use terrace_heap::containers::Queue;
@@ -27,66 +27,66 @@ use std::{fmt, io};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Cause {
-    /// What was asked for cannot be.
+    /// The request is invalid.
     Usage,
-    /// There is no room left.
+    /// The pool is full.
     Full,
-    /// The pool holds what it cannot hold: it was damaged, or is something else.
+    /// The pool is damaged, or the file is no pool.
     Damaged,
-    /// The machine failed, or does not allow it.
+    /// The operating system or the hardware failed, or denies the request.
     System,
-    /// An older transaction holds what is wanted: end this one and begin it again.
+    /// An older transaction holds a lock that is needed: end this transaction and begin it again.
     Again,
 }
 
-/// An error for people: one sentence, also for a program whose `main` returns it.
+/// An error: one sentence for people, also when `main` returns it, and a [`Cause`] for programs.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Error(Box<Inside>);
 
-/// Boxed, so that results are as small as what they are of.
+/// Boxed, so that a `Result` is no larger than its value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Inside {
     cause: Cause,
     message: String,
 }
 
-/// A result with such an error.
+/// A result with an [`Error`].
 pub type Result<T> = std::result::Result<T, Error>;
 
 impl Error {
-    /// What went wrong.
+    /// Returns the cause.
     pub fn cause(&self) -> Cause {
         self.0.cause
     }
 
-    /// What was asked for cannot be.
+    /// Returns an error for an invalid request.
     pub fn usage(message: impl Into<String>) -> Self {
         Self::new(Cause::Usage, message.into())
     }
 
-    /// There is no room left.
+    /// The pool is full.
     pub fn full(message: impl Into<String>) -> Self {
         Self::new(Cause::Full, message.into())
     }
 
-    /// The pool holds what it cannot hold.
+    /// Returns an error for a damaged pool.
     pub fn damaged(message: impl Into<String>) -> Self {
         Self::new(Cause::Damaged, message.into())
     }
 
-    /// The machine failed: "`what`: the system's reason".
+    /// Returns an error of the operating system: "`what`: the system's reason".
     pub fn system(what: impl fmt::Display, reason: io::Error) -> Self {
         Self::new(Cause::System, format!("{what}: {reason}"))
     }
 
-    /// An older transaction holds what is wanted.
+    /// Returns the error of a transaction that has to begin again.
     pub(crate) fn again() -> Self {
         let sentence =
-            "an older transaction holds what this one wants; drop this one, and begin again";
+            "an older transaction holds a lock that this one needs; drop this one, and begin again";
         Self::new(Cause::Again, sentence.into())
     }
 
-    /// The heap was closed.
+    /// Returns the error of a closed heap.
     pub(crate) fn closed() -> Self {
         Self::usage("the heap was closed; open the pool again")
     }

@@ -1,14 +1,14 @@
 //! Guards: the locks of containers' data, each with the last operation that changed anything under it
 //! (`lane::own`).
 //!
-//! A guard is held by a thread for one operation, or by a transaction until it has ended. Who waits for
-//! one in an operation holds no other. A transaction may hold others, so that two could wait for each
-//! other for ever. They do not, since an older one waits for a younger one, and a younger one does not
-//! wait for an older one but is told to try again (wait-die: Rosenkrantz, Stearns and Lewis, System level
-//! concurrency control for distributed database systems, TODS 3(2), 1978). A transaction that is tried
-//! again by [`Heap::transaction`](crate::Heap::transaction) stays as old as it was, and so gets on. A
-//! thread within transactions of several heaps is as old as the oldest of them in each: it holds the guards
-//! of all while it waits for one.
+//! A guard is held by a thread for one operation, or by a transaction until it has ended. A thread that
+//! waits for a guard within an operation holds no other guard. A transaction may hold several, so two
+//! could wait for each other for ever. They do not, because an older transaction waits for a younger one,
+//! and a younger one does not wait for an older one but is told to try again (wait-die: Rosenkrantz,
+//! Stearns and Lewis, System level concurrency control for distributed database systems, TODS 3(2),
+//! 1978). A transaction that [`Heap::transaction`](crate::Heap::transaction) tries again keeps its age,
+//! and so succeeds at last. A thread within transactions of several heaps is as old as the oldest of them
+//! in each heap: it holds the guards of all while it waits for one.
 
 use std::cell::{Cell, UnsafeCell};
 use std::ops::{Deref, DerefMut};
@@ -21,10 +21,10 @@ use parking_lot::lock_api::{RawRwLock as _, RawRwLockTimed as _};
 use crate::error::{Error, Result};
 use crate::lane::own::Stamp;
 
-/// How often who waits for a guard looks who has it.
+/// How often a thread that waits for a guard checks who holds it.
 const LOOK: Duration = Duration::from_millis(1);
 
-/// A lock, in one cache line with what it guards of DRAM.
+/// A lock, in one cache line with the state in DRAM that it guards.
 #[repr(align(64))]
 pub(crate) struct Guard {
     lock: RawRwLock,
@@ -33,22 +33,22 @@ pub(crate) struct Guard {
     inside: UnsafeCell<Inside>,
 }
 
-/// What is known of the data under a guard.
+/// The state of the data under a guard.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Inside {
-    /// The operation that last changed any of them since the heap was opened.
+    /// The last operation that changed any of the data since the heap was opened.
     pub last: Option<Stamp>,
-    /// Elements that came since then, less those that went.
+    /// Elements added since then minus elements removed.
     pub came: i64,
 }
 
-/// Others may read, and nobody may change anything.
+/// A shared hold on a guard: others may read, none may write.
 pub(crate) struct Reading<'g>(&'g Guard);
 
-/// Nobody else reads or changes anything.
+/// An exclusive hold on a guard: no other thread reads or writes.
 pub(crate) struct Writing<'g>(&'g Guard);
 
-// SAFETY: `inside` is only reached by who holds the lock.
+// SAFETY: `inside` is only accessed under the lock.
 unsafe impl Send for Guard {}
 // SAFETY: as above.
 unsafe impl Sync for Guard {}
@@ -58,7 +58,7 @@ unsafe impl Sync for Guard {}
 pub(crate) struct Age(u64);
 
 impl Age {
-    /// Of a transaction that begins now.
+    /// Returns the age of a transaction that begins now.
     pub fn now() -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         Self(NEXT.fetch_add(1, Ordering::Relaxed))
@@ -68,24 +68,23 @@ impl Age {
 }
 
 thread_local! {
-    /// The age of the oldest transaction that this thread has under way, of whichever heap; all ones if
-    /// it has none.
+    /// The age of the oldest transaction of this thread, of any heap; all ones if it has none.
     static OLDEST: Cell<u64> = const { Cell::new(Age::OLDEST) };
 }
 
-/// Says which is the oldest transaction of this thread.
+/// Sets the age of the oldest transaction of this thread.
 pub(crate) fn set_oldest(age: Option<Age>) {
     OLDEST.set(age.map_or(Age::OLDEST, |age| age.0));
 }
 
-/// Whether this thread has any transaction under way.
+/// Returns whether this thread has any transaction under way.
 #[inline]
 pub(crate) fn has_transaction() -> bool {
     OLDEST.get() != Age::OLDEST
 }
 
 impl Guard {
-    /// Of data that this operation was the last to change.
+    /// Returns a guard of data that `last` was the last operation to change.
     pub fn new(last: Option<Stamp>) -> Self {
         Self {
             lock: RawRwLock::INIT,
@@ -94,11 +93,11 @@ impl Guard {
         }
     }
 
-    /// Holds off all who change anything.
+    /// Takes a shared hold, and waits for writers.
     ///
     /// # Errors
     ///
-    /// This thread has a transaction of another heap under way that must not wait.
+    /// This thread has a transaction of another heap under way, which must not wait.
     #[inline]
     pub fn read(&self) -> Result<Reading<'_>> {
         if !self.lock.try_lock_shared() {
@@ -107,11 +106,11 @@ impl Guard {
         Ok(Reading(self))
     }
 
-    /// Holds off all others.
+    /// Takes an exclusive hold, and waits for all others.
     ///
     /// # Errors
     ///
-    /// As [`Guard::read`].
+    /// Same as [`Guard::read`].
     #[inline]
     pub fn write(&self) -> Result<Writing<'_>> {
         if !self.lock.try_lock_exclusive() {
@@ -120,14 +119,14 @@ impl Guard {
         Ok(Writing(self))
     }
 
-    /// As [`Guard::read`], if nobody who changes anything holds it.
+    /// Same as [`Guard::read`] if no writer holds the guard; otherwise `None`.
     pub fn try_read(&self) -> Option<Reading<'_>> {
         self.lock.try_lock_shared().then(|| Reading(self))
     }
 
-    /// As [`Guard::write`], if nobody holds it.
+    /// Same as [`Guard::write`] if the guard is free; otherwise `None`.
     pub fn try_write(&self) -> Option<Writing<'_>> {
-        // Made only if it is locked: one that is dropped unlocks it.
+        // Made only when the lock is held: dropping it unlocks.
         self.lock.try_lock_exclusive().then(|| Writing(self))
     }
 
@@ -146,7 +145,7 @@ impl Guard {
         }
     }
 
-    /// Waits as a transaction does, which holds other guards.
+    /// Waits for the lock as a transaction that holds other guards must.
     fn wait_as(&self, age: u64, try_for: impl Fn(&RawRwLock, Duration) -> bool) -> Result<()> {
         loop {
             let holder = self.holder.load(Ordering::Acquire);
@@ -159,11 +158,11 @@ impl Guard {
         }
     }
 
-    /// Holds off all others for a transaction of this thread, until it calls [`Guard::release`].
+    /// Takes an exclusive hold for a transaction of this thread, until [`Guard::release`].
     ///
     /// # Errors
     ///
-    /// An older transaction holds it.
+    /// An older transaction holds the guard.
     pub fn hold(&self, age: Age) -> Result<()> {
         let age = age.0.min(OLDEST.get());
         if !self.lock.try_lock_exclusive() {
@@ -173,7 +172,7 @@ impl Guard {
         Ok(())
     }
 
-    /// Lets go of a guard, and says what is known of its data from now on.
+    /// Releases a guard after `change` has updated the state of its data.
     ///
     /// # Safety
     ///
@@ -186,7 +185,7 @@ impl Guard {
         unsafe { self.lock.unlock_exclusive() };
     }
 
-    /// What is known of the data of a guard that a transaction holds.
+    /// Returns the state of the data of a guard that a transaction holds.
     ///
     /// # Safety
     ///
@@ -196,7 +195,7 @@ impl Guard {
         unsafe { *self.inside.get() }
     }
 
-    /// Waits until nobody holds it, for somebody who holds no guard.
+    /// Waits until the guard is free. The caller holds no guard.
     pub fn wait_until_free(&self) {
         self.lock.lock_shared();
         // SAFETY: locked one line above.
@@ -284,7 +283,7 @@ mod tests {
             scope.spawn(move || {
                 second.hold(younger).unwrap();
                 said.send(()).unwrap();
-                // The older one waits for the second by now, or will.
+                // The older transaction waits for the second guard by now, or will.
                 let told = first.hold(younger).unwrap_err();
                 assert_eq!(told.cause(), Cause::Again);
                 // SAFETY: held above.

@@ -1,36 +1,29 @@
-//! The heap as programs see it: made, opened, grown, closed.
+//! The heap as programs see it: creating, opening, growing and closing a pool.
 
 use std::any::Any;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use bytemuck::Pod;
-
-use crate::containers::Open;
+use crate::containers::open::Open;
 use crate::error::{Cause, Error, Result};
 use crate::guard::Inside;
-use crate::journal;
-use crate::lane::own::Stamp;
-use crate::lane::window::Range;
 use crate::lock::lock;
 use crate::medium::mapped::Mode;
 use crate::medium::{Counts, Kind, Mapped, Medium};
 use crate::operation::{Core, Operation};
 use crate::options::Options;
 use crate::pool::Pool;
-use crate::ptr::{Place, Ptr};
 use crate::recovery;
-use crate::roots::Roots;
-use crate::sink::Sink;
-use crate::transaction::Transaction;
+use crate::root_table::Roots;
+use crate::survey;
 
 /// A persistent heap in a pool.
 ///
-/// A clone is another handle of the same heap. When the last one is dropped the pool is closed;
-/// [`Heap::close`] says whether that went well. Methods can be called by any number of threads.
-/// Containers see to it that threads which use the same one do not get in each other's way; objects
-/// that a program changes by their pointers ([`Heap::set`]) it protects by locks of its own.
+/// A clone is another handle of the same heap. The pool is closed when the last handle is dropped;
+/// [`Heap::close`] reports whether closing succeeded. All methods can be called by any number of threads.
+/// Containers synchronize their users themselves; objects that a program changes by their pointers
+/// ([`Heap::set`]) need locks of the program's own.
 ///
 /// A heap belongs to the process that has opened it: in a child of that process every method fails.
 pub struct Heap<M: Medium = Mapped> {
@@ -45,15 +38,15 @@ struct Inner<M: Medium> {
     open: Mutex<Open>,
 }
 
-/// How much room there is in a pool.
+/// The room in a pool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Usage {
     /// Bytes of the pool.
     pub bytes: u64,
-    /// Bytes of chunks that are used for nothing; in others there may be free slots.
+    /// Bytes of free chunks; chunks in use may have free slots besides.
     pub free: u64,
-    /// Bytes of the most free chunks in a row.
+    /// Bytes of the longest row of free chunks.
     pub longest: u64,
 }
 
@@ -65,21 +58,22 @@ impl<M: Medium> Clone for Heap<M> {
 }
 
 impl Heap {
-    /// Makes a pool of at least `bytes` bytes in a new file. What the file is, is found out
-    /// ([`Heap::kind`]). The file has its name when the pool is whole, and none before.
+    /// Creates a pool of at least `bytes` bytes in a new file, detects what the file lies on
+    /// ([`Heap::kind`]), and opens the heap in it. The file gets its name when the pool is whole, so a
+    /// program that is killed meanwhile leaves nothing behind.
     ///
     /// # Errors
     ///
-    /// There is such a file, or no room for it, or `bytes` are too few.
+    /// The file exists, there is no room for it, or `bytes` are too few.
     pub fn create(path: impl AsRef<Path>, bytes: u64) -> Result<Self> {
         Self::create_with(path, bytes, Mode::Detected, &Options::default())
     }
 
-    /// Same as [`Heap::create`], with what it else finds out and chooses.
+    /// Same as [`Heap::create`], with a given mode and options.
     ///
     /// # Errors
     ///
-    /// As [`Heap::create`]; the options cannot be.
+    /// Same as [`Heap::create`]; the options are invalid.
     pub fn create_with(
         path: impl AsRef<Path>,
         bytes: u64,
@@ -97,16 +91,16 @@ impl Heap {
     ///
     /// # Errors
     ///
-    /// There is none, it is damaged, or it is open in another program.
+    /// The file holds no pool, the pool is damaged, or another program has it open.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
-        Self::open_pool(Pool::open(Mapped::open(path.as_ref(), Mode::Detected)?)?)
+        Self::open_pool(survey::open(Mapped::open(path.as_ref(), Mode::Detected)?)?)
     }
 
-    /// Opens the pool in a file, or makes one of at least `bytes` bytes there if there is no such file.
+    /// Opens the pool in a file, or creates one of at least `bytes` bytes if the file does not exist.
     ///
     /// # Errors
     ///
-    /// As [`Heap::open`] and [`Heap::create`].
+    /// Same as [`Heap::open`] and [`Heap::create`].
     pub fn open_or_create(path: impl AsRef<Path>, bytes: u64) -> Result<Self> {
         let path = path.as_ref();
         match Self::create(path, bytes) {
@@ -115,11 +109,11 @@ impl Heap {
         }
     }
 
-    /// A heap that is gone when it is closed: capacity only.
+    /// Creates a heap in memory without a file, which is gone when it is closed: capacity only.
     ///
     /// # Errors
     ///
-    /// There is not as much memory.
+    /// There is not enough memory.
     pub fn anonymous(bytes: u64) -> Result<Self> {
         let geometry = Options::default().geometry()?;
         Self::open_pool(Pool::create(Mapped::anonymous(bytes)?, geometry)?)
@@ -127,15 +121,15 @@ impl Heap {
 }
 
 impl<M: Medium> Heap<M> {
-    /// Makes a pool on a medium that is all zeros.
+    /// Creates a pool on a medium that is all zeros.
     ///
     /// # Safety
     ///
-    /// Nobody else stores to the medium as long as the heap is open.
+    /// Nothing else stores to the medium while the heap is open.
     ///
     /// # Errors
     ///
-    /// The options cannot be, the medium is too small, or a fence failed.
+    /// The options are invalid, the medium is too small, or a fence failed.
     pub unsafe fn create_on(medium: M, options: &Options) -> Result<Self> {
         Self::make_on(medium, options)
     }
@@ -148,19 +142,19 @@ impl<M: Medium> Heap<M> {
     ///
     /// # Safety
     ///
-    /// Nobody else stores to the medium as long as the heap is open.
+    /// Nothing else stores to the medium while the heap is open.
     ///
     /// # Errors
     ///
-    /// There is no pool, it is damaged, or a fence failed.
+    /// The medium holds no pool, the pool is damaged, or a fence failed.
     pub unsafe fn open_on(medium: M) -> Result<Self> {
-        Self::open_pool(Pool::open(medium)?)
+        Self::open_pool(survey::open(medium)?)
     }
 
     pub(crate) fn open_pool(pool: Pool<M>) -> Result<Self> {
         let (core, roots) = recovery::recover(pool)?;
         core.space.pool.upgrade()?;
-        journal::begin(&core.space)?;
+        core.space.begin_journal()?;
         let roots = Mutex::new(Roots::read(&core.space, &roots)?);
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let inner = Inner {
@@ -175,20 +169,20 @@ impl<M: Medium> Heap<M> {
         })
     }
 
-    /// Closes the pool: everything is where it belongs, durably, and nothing is left to be recovered.
-    /// Other handles of the heap, and containers in it, fail from now on. Dropping the last handle does
-    /// the same, but cannot say whether it went well.
+    /// Closes the pool: everything is durable in its place, and nothing is left to recover. Other handles
+    /// of the heap and its containers fail from now on. Dropping the last handle does the same, but
+    /// cannot report a failure.
     ///
     /// # Errors
     ///
-    /// It was closed already; this is a child of the process that opened it; the pool could not be
-    /// written. Then it is recovered when it is opened next.
+    /// The heap was closed already; this is a child of the process that opened the heap; or the pool
+    /// could not be written, and is recovered when it is opened next.
     pub fn close(self) -> Result<()> {
         self.expect_open()?;
         self.core().close()
     }
 
-    /// Makes the pool at least `bytes` long.
+    /// Grows the pool to at least `bytes` bytes.
     ///
     /// # Errors
     ///
@@ -203,8 +197,7 @@ impl<M: Medium> Heap<M> {
         Ok(())
     }
 
-    /// Makes the allocation log as short as it can be; returns how many bytes became free. It is done
-    /// by itself when the pool is full.
+    /// Compacts the allocation log; returns how many bytes became free. A full pool does it by itself.
     ///
     /// # Errors
     ///
@@ -215,11 +208,11 @@ impl<M: Medium> Heap<M> {
         Ok(self.core().space.pool.geometry.offset_of(chunks))
     }
 
-    /// How much room there is.
+    /// Returns how much room the pool has.
     ///
     /// # Errors
     ///
-    /// The heap was closed, or this is a child of the process that opened it.
+    /// The heap was closed, or this is a child of the process that opened the heap.
     pub fn usage(&self) -> Result<Usage> {
         self.expect_open()?;
         let core = self.core();
@@ -232,7 +225,7 @@ impl<M: Medium> Heap<M> {
         })
     }
 
-    /// Bytes of the pool.
+    /// Returns the bytes of the pool.
     pub fn len(&self) -> u64 {
         let pool = &self.core().space.pool;
         pool.geometry.offset_of(pool.chunks())
@@ -243,19 +236,19 @@ impl<M: Medium> Heap<M> {
         false
     }
 
-    /// Lines, fences, syncs and bytes since the pool was opened.
+    /// Returns the counts of lines, fences, syncs and bytes since the pool was opened.
     pub fn counts(&self) -> Counts {
         self.core().space.pool.medium.counts()
     }
 
-    /// What the pool lies on.
+    /// Returns what kind of medium the pool lies on.
     pub fn kind(&self) -> Kind {
         self.medium().kind()
     }
 
-    /// The address of the pool's first byte, which stays the same while the heap is open. What may be
-    /// done there, the methods say that have to do with addresses ([`Heap::persist`],
-    /// [`Heap::capacity_alloc`]).
+    /// Returns the address of the pool's first byte, which stays the same while the heap is open. The
+    /// methods that deal with addresses ([`Heap::persist`], [`Heap::capacity_alloc`]) say what may be
+    /// done there.
     pub fn base(&self) -> *mut u8 {
         self.medium().base()
     }
@@ -264,7 +257,7 @@ impl<M: Medium> Heap<M> {
         self.core().space.pool.medium.medium()
     }
 
-    /// Tells this heap from all others that the program ever has.
+    /// Returns a number that no other heap of this program ever has.
     pub(crate) fn id(&self) -> u64 {
         self.inner.id
     }
@@ -277,11 +270,11 @@ impl<M: Medium> Heap<M> {
         &self.inner.roots
     }
 
-    /// Whether this process may use the heap.
+    /// Checks that this process may use the heap.
     ///
     /// # Errors
     ///
-    /// It may not: the heap was closed, or another process has opened it.
+    /// The heap was closed, or another process has opened it.
     #[inline]
     pub(crate) fn expect_open(&self) -> Result<()> {
         let core = self.core();
@@ -291,11 +284,11 @@ impl<M: Medium> Heap<M> {
         }
     }
 
-    /// Whether this process has the pool's bytes.
+    /// Checks that this process has the pool's bytes.
     ///
     /// # Errors
     ///
-    /// It is a child of the process that has opened it.
+    /// This is a child of the process that opened the heap.
     pub(crate) fn expect_not_child(&self) -> Result<()> {
         match self.medium().is_child() {
             false => Ok(()),
@@ -314,8 +307,8 @@ impl<M: Medium> Heap<M> {
         }
     }
 
-    /// The state of the container whose root lies there, which all its handles share; it is made if
-    /// none is open.
+    /// Returns the state of the container whose root lies there, shared by all its handles; `make` makes
+    /// it if none is open.
     ///
     /// # Errors
     ///
@@ -352,55 +345,11 @@ impl<M: Medium> Heap<M> {
             Ok(done)
         })
     }
-
-    /// The object to which a root points; if it is null, one that is made now, by the operation that is
-    /// returned.
-    ///
-    /// # Errors
-    ///
-    /// What `make` returns; there is no room, or a fence failed.
-    pub(crate) fn find_or_make<T: 'static>(
-        &self,
-        root: Place<T>,
-        make: impl Fn(&mut Operation<M>) -> Result<u64>,
-    ) -> Result<(u64, Option<Stamp>)> {
-        let found = self.read(root)?;
-        if !found.is_null() {
-            return Ok((found.offset(), None));
-        }
-        let core = self.core();
-        core.with_room(|| {
-            let mut operation = Operation::begin(core, None)?;
-            operation.own(&[Range::word(root.offset())])?;
-            let at = make(&mut operation)?;
-            operation.set(root.offset(), at)?;
-            Ok((at, operation.commit()?))
-        })
-    }
-
-    /// Has a root point to another object in place of an old one, which `convert` frees.
-    ///
-    /// # Errors
-    ///
-    /// What `convert` returns; there is no room, or a fence failed.
-    pub(crate) fn convert<T: Pod>(
-        &self,
-        root: Place<T>,
-        old: u64,
-        convert: impl FnOnce(&mut &Transaction<M>, u64) -> Result<u64>,
-    ) -> Result<(u64, Option<Stamp>)> {
-        let tx = self.begin()?;
-        let new = convert(&mut &tx, old)?;
-        tx.write(root, &Ptr::at(new))?;
-        tx.commit()?;
-        // From here on no operation is in doubt, so no guard has to know of this one.
-        self.core().lanes.settle(&self.core().space)?;
-        Ok((new, None))
-    }
 }
 
 impl<M: Medium> Drop for Inner<M> {
-    /// Leaves nothing to be recovered. If it fails, the next to open the pool recovers it.
+    /// Closes the pool, so that nothing is left to recover. If that fails, the pool is recovered when it
+    /// is opened next.
     fn drop(&mut self) {
         if !self.core.is_closed() && !self.core.space.pool.medium.is_child() {
             let _ = self.core.close();
@@ -411,5 +360,5 @@ impl<M: Medium> Drop for Inner<M> {
 /// Same as [`Heap::open_on`], for tests of this crate.
 #[cfg(test)]
 pub(crate) fn open_on<M: Medium>(medium: M) -> Result<Heap<M>> {
-    Heap::open_pool(Pool::open(medium)?)
+    Heap::open_pool(survey::open(medium)?)
 }

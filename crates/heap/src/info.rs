@@ -1,4 +1,4 @@
-//! How a pool is filled.
+//! Statistics of a pool: how it is filled.
 
 use crate::allocator::Space;
 use crate::allocator::class::Classes;
@@ -14,82 +14,84 @@ use crate::layout::unchecked;
 use crate::medium::Medium;
 use crate::pool::Pool;
 use crate::roots::RootInfo;
+use crate::survey;
 
-/// How a pool is filled.
+/// Statistics of a pool: how it is filled.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Info {
-    /// Of the format.
+    /// Version of the format.
     pub version: u64,
     /// Bytes of a chunk.
     pub chunk_bytes: u64,
-    /// How many threads can work at the same time.
+    /// Threads that can work at the same time.
     pub lanes: u16,
-    /// What chunks are used for.
+    /// Chunks by their use.
     pub chunks: Chunks,
     /// Objects that share chunks, by the bytes of their slots; classes without a run are left out.
     pub classes: Vec<Class>,
-    /// Objects of whole chunks.
+    /// Objects that fill whole chunks.
     pub large: u64,
     /// Objects in use.
     pub objects: u64,
-    /// Bytes that were asked for them, each rounded up to 16; of those longer than 1 MiB, their chunks.
+    /// Bytes requested for them, each rounded up to 16; for objects longer than 1 MiB, the bytes of their
+    /// chunks.
     pub object_bytes: u64,
     /// Bytes of their slots.
     pub slot_bytes: u64,
     /// The log of object records.
     pub records: Fill,
-    /// Lanes that were not settled: their last operations are done again when the pool is opened.
+    /// Lanes that were not settled: their last operations are repeated when the pool is opened.
     pub unsettled: Vec<Unsettled>,
     /// Roots, by name.
     pub roots: Vec<RootInfo>,
 }
 
-/// What chunks are used for.
+/// Chunks by their use.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Chunks {
-    /// All.
+    /// All chunks of the pool.
     pub all: u64,
-    /// Words about the others.
+    /// Chunks of tables: words about other chunks.
     pub tables: u64,
-    /// What is under way.
+    /// Chunks of lanes.
     pub lanes: u64,
-    /// Roots.
+    /// Chunks of roots.
     pub roots: u64,
-    /// Records of objects.
+    /// Chunks of object records.
     pub records: u64,
-    /// Objects that share chunks.
+    /// Chunks of runs: objects that share a chunk.
     pub runs: u64,
-    /// Objects of whole chunks.
+    /// Objects that fill whole chunks.
     pub large: u64,
-    /// Nothing.
+    /// Free chunks.
     pub free: u64,
-    /// The most free ones in a row.
+    /// Length of the longest row of free chunks.
     pub longest_free: u64,
 }
 
-/// Slots of one size.
+/// The slots of one size.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Class {
     /// Bytes of a slot.
     pub slot: u64,
-    /// Chunks.
+    /// Chunks with slots of this size.
     pub runs: u64,
     /// Slots in use.
     pub objects: u64,
-    /// Slots that are free.
+    /// Free slots.
     pub free: u64,
 }
 
-/// How far a log is filled.
+/// How far a log is filled, in places for entries.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Fill {
-    /// Places.
+    /// All places.
     pub places: u64,
-    /// Places that hold something.
+    /// Places in use.
     pub used: u64,
 }
 
@@ -97,27 +99,27 @@ pub struct Fill {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Unsettled {
-    /// Which.
+    /// Number of the lane.
     pub lane: u64,
-    /// Operations that were not settled, as far as they can be seen; the last two are done again.
+    /// Operations that were not settled, as far as they can be seen; the last two are repeated.
     pub operations: u64,
-    /// Bytes that their commits have in the transaction log, without data.
+    /// Bytes of their commits in the transaction log, without data.
     pub log_bytes: u64,
 }
 
-/// How the pool on a medium is filled.
+/// Returns the statistics of the pool on a medium.
 ///
-/// The medium is recovered: give a private mapping
+/// The pool is recovered, so pass a private mapping
 /// ([`Mode::Private`](crate::medium::mapped::Mode::Private)) or a copy.
 ///
 /// # Errors
 ///
-/// It holds none, or one that cannot be opened.
+/// The medium holds no pool, or one that cannot be opened.
 pub fn info<M: Medium>(medium: M) -> Result<Info> {
-    let pool = Pool::open(medium)?;
+    let pool = survey::open(medium)?;
     let before = lanes(&pool);
     let version = header::version(&pool.load_words(0));
-    let heap = Heap::open_pool(Pool::open(pool.medium.into_medium())?)?;
+    let heap = Heap::open_pool(survey::open(pool.medium.into_medium())?)?;
     let (space, _held) = (&heap.core().space, heap.core().hold());
     let unsettled = lanes(&space.pool).into_iter().zip(before).zip(0..);
     let unsettled = unsettled.filter(|((now, then), _)| now.0 > then.0);
@@ -145,7 +147,8 @@ pub fn info<M: Medium>(medium: M) -> Result<Info> {
     Ok(info)
 }
 
-/// Of each lane the operation up to which it is settled, and the bytes of logs of those after it.
+/// Returns for each lane the operation up to which it is settled, and the bytes of logs of the operations
+/// after it.
 fn lanes<M: Medium>(pool: &Pool<M>) -> Vec<(u64, u64)> {
     let geometry = &pool.geometry;
     let lane = |number| {
@@ -164,7 +167,7 @@ fn lanes<M: Medium>(pool: &Pool<M>) -> Vec<(u64, u64)> {
     (0..usize::from(geometry.lanes)).map(lane).collect()
 }
 
-/// All classes that have a run.
+/// Returns the classes that have a run.
 fn classes<M: Medium>(space: &Space<M>) -> Vec<Class> {
     let classes = Classes::new(space.pool.geometry.chunk_bytes());
     let mut found = vec![Class::default(); classes.len()];

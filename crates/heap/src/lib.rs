@@ -1,6 +1,6 @@
 //! A persistent heap: maps, queues, vectors and objects of your own in a file, which survive the end of
-//! the program, however that comes, and memory that is gone with it, from the same pool (the dual-use heap
-//! of Kannan 2013).
+//! the program, even a crash; and memory that is gone with the program, from the same pool (the dual-use
+//! heap of Kannan 2013).
 //!
 //! ```
 //! use terrace_heap::containers::BTreeMap;
@@ -22,15 +22,15 @@
 //! }
 //! ```
 //!
-//! What returned `Ok` is durable: on persistent memory, on a file system in memory as far as that is, and
-//! on a plain file after an `fdatasync` ([`Heap::kind`] says which). `FORMAT.md` draws the pool byte by
-//! byte and argues why recovery is right.
+//! A change is durable when its call has returned `Ok`: on persistent memory, on a file system in memory
+//! as far as that lasts, and on a plain file after an `fdatasync` ([`Heap::kind`] tells which).
+//! `FORMAT.md` draws the pool byte by byte and argues why recovery is right.
 //!
-//! Features: `serde` holds any type that serde knows (`containers::Serde`); `simulated` is a persistent
-//! memory that crashes in every way in which a real one can, for tests; `experiments` is what Kannan 2013
-//! compares with.
+//! Features: `serde` stores values of any type that serde supports (`containers::Serde`); `simulated` is
+//! a persistent memory for tests that crashes in every way in which a real one can; `experiments` is what
+//! Kannan 2013 compares with: the naive allocator, and ways to ask the kernel for contiguous frames.
 
-/// The programs in the README.
+/// Runs the programs in the README as tests.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;
@@ -61,6 +61,7 @@ mod options;
 mod pool;
 mod ptr;
 mod recovery;
+mod root_table;
 mod roots;
 mod sink;
 mod survey;

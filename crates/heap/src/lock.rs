@@ -1,13 +1,14 @@
-//! Locks that do not mind that somebody panicked.
+//! Locks that ignore poisoning.
 
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
-/// Locks. What a mutex of the heap protects is whole between any two statements that can panic.
+/// Locks a mutex, also after a panic: the data under each mutex of the heap are consistent wherever a
+/// panic can happen.
 pub(crate) fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Same, if no other thread holds it.
+/// Same as [`lock`] if no other thread holds the mutex; otherwise `None`.
 #[inline]
 pub(crate) fn try_lock<T: ?Sized>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
     match mutex.try_lock() {

@@ -1,5 +1,5 @@
-//! Objects that a program reaches by pointers of its own: published in a word, read, changed, freed;
-//! and those that it changes directly, at their address, as programs in other languages do.
+//! Objects that a program reaches by its own pointers: published in a word, read, changed and freed; and
+//! objects that it changes directly at their address, as programs in other languages do.
 
 use std::mem;
 use std::sync::atomic::{Ordering, fence};
@@ -22,43 +22,43 @@ use crate::transaction::{Hint, Transaction};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ObjectInfo {
-    /// Where it lies.
+    /// Offset in the pool.
     pub offset: u64,
     /// Bytes of its slot.
     pub bytes: u64,
 }
 
 impl<M: Medium> Heap<M> {
-    /// Makes an object, durably, and has `place` point to it: 2 lines besides those of the object,
-    /// one fence. After a crash both are so, or the object never was.
+    /// Makes an object and stores the pointer to it in `place`, durably: 2 lines besides those of the
+    /// object, one fence. After a crash both have happened, or neither.
     ///
     /// # Errors
     ///
-    /// `place` points to something already, or lies in no object or root; this thread is within a
-    /// transaction of the heap; there is no room, or a fence failed.
+    /// `place` is not null, or lies in no object or root; this thread is within a transaction of the
+    /// heap; the pool is full, or a fence failed.
     pub fn publish<T: Pod>(&self, place: Place<T>, value: &T) -> Result<Ptr<T>> {
         let contents = Contents::Parts(&[bytemuck::bytes_of(value)]);
         self.publish_contents(place.offset(), &contents)
             .map(Ptr::at)
     }
 
-    /// Same as [`Heap::publish`], of bytes, filled with zeros to 16.
+    /// Same as [`Heap::publish`], for bytes; the object is filled with zeros to a multiple of 16.
     ///
     /// # Errors
     ///
-    /// As [`Heap::publish`].
+    /// Same as [`Heap::publish`].
     pub fn publish_bytes(&self, place: Place<u8>, bytes: &[u8]) -> Result<Ptr<u8>> {
         let contents = Contents::Parts(&[bytes]);
         self.publish_contents(place.offset(), &contents)
             .map(Ptr::at)
     }
 
-    /// Same as [`Heap::publish`], of so many zeros; one more fence. The object may be changed directly
-    /// ([`Heap::persist`]).
+    /// Same as [`Heap::publish`], for an object of `bytes` zeros; one more fence. The object may be
+    /// changed directly ([`Heap::persist`]).
     ///
     /// # Errors
     ///
-    /// As [`Heap::publish`].
+    /// Same as [`Heap::publish`].
     pub fn publish_zeros(&self, place: Place<u8>, bytes: u64) -> Result<Ptr<u8>> {
         self.expect_room(bytes)?;
         let contents = Contents::Zeros(bytes.max(1));
@@ -81,8 +81,8 @@ impl<M: Medium> Heap<M> {
         })
     }
 
-    /// Frees the object to which `place` points, and makes it null: 3 lines, one fence. After a
-    /// crash both are so, or neither. If it is null nothing is done.
+    /// Frees the object to which `place` points and makes `place` null, durably: 3 lines, one fence.
+    /// After a crash both have happened, or neither. Does nothing if `place` is null.
     ///
     /// # Errors
     ///
@@ -106,7 +106,7 @@ impl<M: Medium> Heap<M> {
     ///
     /// # Errors
     ///
-    /// It lies in no object or root; this thread is within a transaction of the heap, or a fence
+    /// The word lies in no object or root; this thread is within a transaction of the heap, or a fence
     /// failed.
     pub fn set(&self, at: Ptr<u64>, value: u64) -> Result<()> {
         self.expect_alone()?;
@@ -115,7 +115,7 @@ impl<M: Medium> Heap<M> {
         })
     }
 
-    /// One operation that changes bytes of an object or root, which are under no guard.
+    /// Carries out one operation that changes bytes of an object or root, which no guard protects.
     fn change<R>(&self, range: Range, work: impl Fn(&mut Operation<M>) -> Result<R>) -> Result<R> {
         let core = self.core();
         core.with_room(|| {
@@ -128,22 +128,22 @@ impl<M: Medium> Heap<M> {
         })
     }
 
-    /// A copy of what lies there.
+    /// Returns a copy of the value at a pointer.
     ///
     /// # Errors
     ///
-    /// It is null, or not wholly in the pool; or it lies in capacity.
+    /// The pointer is null, the value is not wholly in the pool, or it lies in capacity.
     pub fn read<T: Pod>(&self, at: Ptr<T>) -> Result<T> {
         let mut value = T::zeroed();
         self.read_bytes(at.cast(), bytemuck::bytes_of_mut(&mut value))?;
         Ok(value)
     }
 
-    /// Same as [`Heap::read`], of bytes; `at` is a multiple of 8.
+    /// Same as [`Heap::read`], for bytes; `at` is a multiple of 8.
     ///
     /// # Errors
     ///
-    /// As [`Heap::read`].
+    /// Same as [`Heap::read`].
     pub fn read_bytes(&self, at: Ptr<u8>, into: &mut [u8]) -> Result<()> {
         self.expect_open()?;
         if at.is_null() {
@@ -157,23 +157,23 @@ impl<M: Medium> Heap<M> {
         self.load_stable(at.offset(), into)
     }
 
-    /// Changes bytes of an object, durably, wholly or not at all: through the log, one fence.
+    /// Changes bytes of an object through the log, durably, wholly or not at all: one fence.
     ///
     /// # Errors
     ///
-    /// They do not lie in an object; this thread is within a transaction of the heap; there is no room
-    /// for the log, or a fence failed.
+    /// The bytes do not lie in an object; this thread is within a transaction of the heap; there is no
+    /// room for the log, or a fence failed.
     pub fn write_bytes(&self, at: Ptr<u8>, bytes: &[u8]) -> Result<()> {
         self.expect_alone()?;
         self.transaction(|tx| tx.write_bytes(at.offset(), bytes, Hint::BySize))
     }
 
-    /// Loads bytes of the pool that are no capacity, and were none when they were loaded: a program may
-    /// change that at any time, without a word.
+    /// Loads bytes of the pool that are not capacity, and were not when they were loaded: a program may
+    /// change capacity at any time.
     ///
     /// # Errors
     ///
-    /// They are.
+    /// The bytes are capacity.
     pub(crate) fn load_stable(&self, offset: u64, into: &mut [u8]) -> Result<()> {
         let space = &self.core().space;
         let geometry = &space.pool.geometry;
@@ -196,12 +196,12 @@ impl<M: Medium> Heap<M> {
         expect()
     }
 
-    /// All objects in use, in the order of their offsets. While others work, it may miss some of
-    /// what they do.
+    /// Returns all objects in use, in the order of their offsets. Changes that other threads make
+    /// meanwhile may be missing.
     ///
     /// # Errors
     ///
-    /// The heap was closed, or this is a child of the process that opened it.
+    /// The heap was closed, or this is a child of the process that opened the heap.
     pub fn objects(&self) -> Result<Vec<ObjectInfo>> {
         self.expect_open()?;
         let core = self.core();
@@ -220,11 +220,11 @@ impl<M: Medium> Heap<M> {
         Ok(objects)
     }
 
-    /// The object that begins there.
+    /// Returns the object that begins at a pointer.
     ///
     /// # Errors
     ///
-    /// There is none.
+    /// No object begins there.
     pub fn object<T>(&self, at: Ptr<T>) -> Result<ObjectInfo> {
         self.expect_open()?;
         let core = self.core();
@@ -235,11 +235,11 @@ impl<M: Medium> Heap<M> {
         })
     }
 
-    /// Makes the object to which `place` points larger or smaller, durably. Where its slot has room,
-    /// and is not more than twice as large, nothing is done; otherwise it moves: 4 lines besides its
-    /// own, one fence. After a crash `place` points to it at its old or at its new place, and the
-    /// other one is free. It holds the same, as far as that fits; what is new is zeros where it moved
-    /// and anything where it did not.
+    /// Changes the size of the object to which `place` points, durably. Nothing happens if its slot has
+    /// room and is at most twice as large; otherwise the object moves: 4 lines besides its own, one
+    /// fence. After a crash `place` points to it at its old or its new place, and the other place is
+    /// free. The contents are kept as far as they fit; new bytes are zeros if the object moved and
+    /// undefined if it did not.
     ///
     /// # Errors
     ///
@@ -250,16 +250,17 @@ impl<M: Medium> Heap<M> {
         self.transaction(|tx| tx.resize(place, bytes))
     }
 
-    /// Makes durable what was changed directly; of more than one word any may be durable before the
-    /// others. One fence, and two more if one of the last operations changed the same.
+    /// Makes direct changes durable; of several words any may become durable before the others. One
+    /// fence, and two more if one of the last operations changed the same bytes.
     ///
-    /// Only roots' words, and objects made by [`Heap::publish_zeros`] or in a transaction that says so
-    /// ([`Transaction::change_directly`]), may be changed directly: of others a check of what they held
-    /// when they were made is kept, and a crash could take them for objects that were never whole.
+    /// Only the words of roots, and objects made by [`Heap::publish_zeros`] or in a transaction that
+    /// announces it ([`Transaction::change_directly`]), may be changed directly: the heap keeps a check
+    /// of the first contents of all others, and after a crash recovery could take a changed object for
+    /// one that was never completed.
     ///
     /// # Errors
     ///
-    /// It is not wholly in the pool, or a fence failed.
+    /// The bytes are not wholly in the pool, or a fence failed.
     pub fn persist(&self, offset: u64, len: u64) -> Result<()> {
         self.expect_open()?;
         let first = offset & !7;
@@ -280,7 +281,7 @@ impl<M: Medium> Heap<M> {
         pool.medium.fence()
     }
 
-    /// Whether an object of this size could be in the pool at all.
+    /// Checks that an object of this size could be in the pool at all.
     fn expect_room(&self, bytes: u64) -> Result<()> {
         let all = self.len();
         match bytes <= all {
@@ -291,23 +292,23 @@ impl<M: Medium> Heap<M> {
         }
     }
 
-    /// Whether these bytes lie in an object, or are the word of a root.
+    /// Checks that the bytes lie in an object, or are the word of a root.
     ///
     /// # Errors
     ///
-    /// They do not.
+    /// The bytes lie elsewhere.
     pub(crate) fn expect_object(&self, range: Range) -> Result<()> {
         self.core().expect_object(&self.core().hold(), range)
     }
 }
 
 impl<M: Medium> Core<M> {
-    /// Whether these bytes lie in an object, or are the word of a root. They do as long as the lane is
-    /// held, if nobody frees the object.
+    /// Checks that the bytes lie in an object, or are the word of a root. That stays true while the lane
+    /// is held, unless the program frees the object.
     ///
     /// # Errors
     ///
-    /// They do not.
+    /// The bytes lie elsewhere.
     pub fn expect_object(&self, _: &Held, range: Range) -> Result<()> {
         let Range { offset, len } = range;
         let space = &self.space;
@@ -338,7 +339,7 @@ impl<M: Medium> Operation<'_, M> {
     ///
     /// # Errors
     ///
-    /// As [`Core::expect_object`].
+    /// Same as [`Core::expect_object`].
     fn expect_object(&self, range: Range) -> Result<()> {
         let (core, held) = self.parts();
         core.expect_object(held, range)
@@ -346,12 +347,12 @@ impl<M: Medium> Operation<'_, M> {
 }
 
 impl<M: Medium> Transaction<'_, M> {
-    /// Makes an object of so many zeros, which may be changed directly
+    /// Makes an object of `bytes` zeros, which may be changed directly
     /// ([`Transaction::change_directly`]).
     ///
     /// # Errors
     ///
-    /// As [`Transaction::alloc`].
+    /// Same as [`Transaction::alloc`].
     pub fn alloc_zeros(&self, bytes: u64) -> Result<Ptr<u8>> {
         self.heap().expect_room(bytes)?;
         self.change_directly()?;
@@ -362,7 +363,7 @@ impl<M: Medium> Transaction<'_, M> {
     ///
     /// # Errors
     ///
-    /// As [`Heap::resize`].
+    /// Same as [`Heap::resize`].
     pub fn resize(&self, place: Place<u8>, bytes: u64) -> Result<Ptr<u8>> {
         self.heap().expect_room(bytes)?;
         let old = self.read(place)?;
@@ -375,7 +376,7 @@ impl<M: Medium> Transaction<'_, M> {
         self.read_bytes(old.offset(), &mut contents[..kept])?;
         let new = Ptr::at(self.alloc_bytes(&contents)?);
         if let Err(error) = self.write(place, &new) {
-            // The transaction may go on without it.
+            // The transaction may go on without the object.
             self.free(new)?;
             return Err(error);
         }

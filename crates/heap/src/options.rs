@@ -1,9 +1,9 @@
-//! What is chosen when a pool is created.
+//! Options of a new pool.
 
 use crate::error::{Error, Result};
 use crate::layout::{AllocatorKind, Geometry, header};
 
-/// What is chosen when a pool is created.
+/// Options of a new pool.
 ///
 /// ```
 /// use terrace_heap::Options;
@@ -19,7 +19,7 @@ pub struct Options {
 }
 
 impl Default for Options {
-    /// Chunks of 64 KiB, for objects up to 508 MiB, 64 lanes, and a seed of the machine's.
+    /// Chunks of 64 KiB, for objects up to 508 MiB, 64 lanes, and a random seed.
     fn default() -> Self {
         Self {
             chunk_bytes: 1 << 16,
@@ -31,7 +31,7 @@ impl Default for Options {
 }
 
 impl Options {
-    /// The unit in which the pool is divided: a power of two from 4 KiB to 16 MiB. Smaller objects
+    /// Sets the unit in which the pool is divided: a power of two from 4 KiB to 16 MiB. Smaller objects
     /// share a chunk, and no object is larger than about `chunk_bytes`² / 8.
     #[must_use]
     pub fn chunk_bytes(mut self, bytes: u64) -> Self {
@@ -39,22 +39,22 @@ impl Options {
         self
     }
 
-    /// How many threads can work at the same time without waiting for each other: 1 to 256.
+    /// Sets how many threads can work at the same time without waiting for each other: 1 to 256.
     #[must_use]
     pub fn lanes(mut self, lanes: u16) -> Self {
         self.lanes = lanes;
         self
     }
 
-    /// What the hashes of the pool's hash maps begin with. Who knows it can find keys that are all in
-    /// one place; unless it is named, the machine's random numbers choose it.
+    /// Sets the seed of the hashes of the pool's hash maps, a random number by default. A seed that is
+    /// known to an attacker lets him choose keys that collide.
     #[must_use]
     pub fn hash_seed(mut self, seed: u64) -> Self {
         self.seed = Some(seed);
         self
     }
 
-    /// Who finds room for objects.
+    /// Sets the allocator of the pool.
     #[cfg(feature = "experiments")]
     #[must_use]
     pub fn allocator(mut self, allocator: AllocatorKind) -> Self {
@@ -87,7 +87,7 @@ impl Options {
     }
 }
 
-/// A number that nobody can foresee.
+/// Returns a number that cannot be foreseen.
 fn random() -> u64 {
     use std::hash::{BuildHasher, RandomState};
     RandomState::new().hash_one(std::process::id())

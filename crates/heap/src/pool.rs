@@ -1,5 +1,5 @@
-//! A medium with the format on it: header, chunk words, and loads that are checked against the
-//! pool's bounds.
+//! A medium with the format on it: the header, the chunk words, and loads that are checked against the
+//! bounds of the pool.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -9,15 +9,14 @@ use crate::journal::Journaled;
 use crate::layout::chunk::Use;
 use crate::layout::{Geometry, header};
 use crate::medium::{Medium, WORD_BYTES};
-use crate::survey::{self, First};
 
 /// A medium that holds a pool.
 pub(crate) struct Pool<M> {
     pub medium: Journaled<M>,
     pub geometry: Geometry,
-    /// Chunks that the pool has.
+    /// Number of chunks of the pool.
     chunks: AtomicU64,
-    /// Chunks that were ever used, counted from the beginning; those behind are all zeros.
+    /// Number of chunks that were ever used, from the beginning on; later chunks are all zeros.
     used: AtomicU64,
 }
 
@@ -26,7 +25,7 @@ impl<M: Medium> Pool<M> {
     ///
     /// # Errors
     ///
-    /// There is no room for a pool, or a fence failed.
+    /// The medium is too small for a pool, or a fence failed.
     pub fn create(medium: M, geometry: Geometry) -> Result<Self> {
         let pool = Self::with(medium, geometry, 0, 0);
         let lanes = geometry.lane_chunks();
@@ -49,25 +48,15 @@ impl<M: Medium> Pool<M> {
         pool.set_used(made);
         pool.set_chunks(chunks);
         pool.medium.fence()?;
-        // The header comes last: a pool that was not made wholly is none.
+        // The header comes last: a pool that was not completed is none.
         pool.store_words(0, &header::encode(&geometry));
         pool.medium.flush(0, 8 * header::WORDS as u64);
         pool.medium.fence()?;
         Ok(pool)
     }
 
-    /// Reads the header of a medium that holds a pool.
-    ///
-    /// # Errors
-    ///
-    /// It holds none, one of another version, a damaged one, or not all of it.
-    pub fn open(medium: M) -> Result<Self> {
-        let pool = survey::header::open(medium, &First)?;
-        Ok(pool.expect("who stops at the first thing that is wrong has a pool, or an error"))
-    }
-
-    /// Has the header say the version that this program writes, durably. Each of the two words that
-    /// change is found right with the other one as it was.
+    /// Stores the version that this program writes in the header, durably. The header is valid after
+    /// either of the two stores alone.
     ///
     /// # Errors
     ///
@@ -85,7 +74,7 @@ impl<M: Medium> Pool<M> {
         self.medium.fence()
     }
 
-    /// The pool on a medium whose header says this; the caller has checked that it fits.
+    /// Returns the pool on a medium with this header, which the caller has checked.
     pub fn with(medium: M, geometry: Geometry, chunks: u64, used: u64) -> Self {
         Self {
             medium: Journaled::new(medium),
@@ -95,7 +84,7 @@ impl<M: Medium> Pool<M> {
         }
     }
 
-    /// Makes the pool at least `bytes` long. Two threads must not do this at once.
+    /// Grows the pool to at least `bytes` bytes. Two threads must not do this at once.
     ///
     /// # Errors
     ///
@@ -109,8 +98,8 @@ impl<M: Medium> Pool<M> {
         self.medium.fence()
     }
 
-    /// Stores the headers of the regions that begin from chunk `old` to before `new`; the pool's own
-    /// is not one of them.
+    /// Stores the headers of the regions that begin from chunk `old` to before `new`, except that of the
+    /// pool itself.
     fn store_regions(&self, old: u64, new: u64) {
         let region = self.geometry.region_chunks();
         for number in old.div_ceil(region).max(1)..new.div_ceil(region) {
@@ -135,7 +124,7 @@ impl<M: Medium> Pool<M> {
         self.chunks.store(chunks, Ordering::Release);
     }
 
-    /// Says how many chunks were ever used; a fence makes it durable.
+    /// Stores how many chunks were ever used; a fence makes it durable.
     pub fn set_used(&self, used: u64) {
         let at = header::USED_AT;
         self.store_words(at, &[header::encode_count(at, used)]);
@@ -143,17 +132,17 @@ impl<M: Medium> Pool<M> {
         self.used.store(used, Ordering::Release);
     }
 
-    /// What a chunk is used for.
+    /// Returns the use of a chunk.
     ///
     /// # Errors
     ///
-    /// Its word is damaged.
+    /// The word about the chunk is damaged.
     pub fn use_of(&self, chunk: u64) -> Result<Use> {
         let at = self.geometry.word_of(chunk);
         Use::decode(at, self.medium.load_word(at))
     }
 
-    /// Says what a chunk is used for; a fence makes it durable.
+    /// Stores the use of a chunk; a fence makes it durable.
     pub fn set_use(&self, chunk: u64, of: Use) {
         let at = self.geometry.word_of(chunk);
         self.medium.store_word(at, of.encode(at));
@@ -187,18 +176,18 @@ impl<M: Medium> Pool<M> {
         words
     }
 
-    /// Whether `len` bytes at `offset` are words of the pool.
+    /// Returns whether `len` bytes at `offset` are words of the pool.
     #[inline]
     pub fn holds(&self, offset: u64, len: u64) -> bool {
         let end = self.geometry.offset_of(self.chunks());
         offset.is_multiple_of(WORD_BYTES) && offset.checked_add(len).is_some_and(|e| e <= end)
     }
 
-    /// Whether they are, as a sentence about `what`.
+    /// Checks that `len` bytes at `offset` are words of the pool; `what` begins the error's sentence.
     ///
     /// # Errors
     ///
-    /// They are not.
+    /// They are not words of the pool.
     #[inline]
     pub fn check(&self, offset: u64, len: u64, what: &str) -> Result<()> {
         match self.holds(offset, len) {
@@ -207,7 +196,7 @@ impl<M: Medium> Pool<M> {
         }
     }
 
-    /// Makes bytes zeros and flushes them; a fence makes it durable.
+    /// Stores zeros and flushes them; a fence makes them durable.
     pub fn zero(&self, offset: u64, len: u64) {
         let zeros = [0; 4096];
         let mut at = offset;
@@ -219,7 +208,7 @@ impl<M: Medium> Pool<M> {
     }
 }
 
-/// Apart, and with its arguments by value: where it is called they can stay in registers.
+/// Not inlined, with its arguments by value, so that they stay in registers at the call.
 #[cold]
 #[inline(never)]
 fn outside(offset: u64, len: u64, what: &str) -> Error {
@@ -233,6 +222,7 @@ mod tests {
     use super::*;
     use crate::layout::AllocatorKind;
     use crate::medium::simulated::{Granule, Simulated};
+    use crate::survey;
 
     const GEOMETRY: Geometry = Geometry {
         shift: 12,
@@ -251,7 +241,7 @@ mod tests {
         let pool = created();
         assert_eq!((pool.chunks(), pool.used()), (16, 2));
         pool.grow(500 << 12).unwrap();
-        let again = Pool::open(pool.medium.into_medium()).unwrap();
+        let again = survey::open(pool.medium.into_medium()).unwrap();
         assert_eq!(again.geometry, GEOMETRY);
         assert_eq!((again.chunks(), again.used()), (500, 2));
         assert_eq!(again.use_of(1), Ok(Use::Lanes { chunks: 1 }));
@@ -276,7 +266,7 @@ mod tests {
             let mut damaged = bytes.clone();
             damaged[bit / 8] ^= 1 << (bit % 8);
             let medium = Simulated::from_bytes(&damaged, Granule::Line);
-            assert!(Pool::open(medium).is_err(), "bit {bit}");
+            assert!(survey::open(medium).is_err(), "bit {bit}");
         }
     }
 
@@ -284,7 +274,7 @@ mod tests {
     fn a_truncated_pool_is_refused() {
         let bytes = created().medium.medium().bytes();
         let medium = Simulated::from_bytes(&bytes[..15 << 12], Granule::Line);
-        let error = Pool::open(medium).err().unwrap();
+        let error = survey::open(medium).err().unwrap();
         assert!(error.to_string().contains("truncated"), "{error}");
     }
 

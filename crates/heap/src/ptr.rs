@@ -8,8 +8,8 @@ use bytemuck::{Pod, Zeroable};
 
 /// A pointer to a `T` in a pool: its offset, in 8 bytes, valid wherever the pool is mapped.
 ///
-/// It is plain data, so it can itself lie in a pool. It is no promise that there is an object: every
-/// use is checked against the pool's bounds.
+/// It is plain data, so it can itself lie in a pool. It does not promise that an object exists: every use
+/// is checked against the bounds of the pool.
 ///
 /// ```
 /// use terrace_heap::bytemuck::{Pod, Zeroable};
@@ -50,32 +50,32 @@ pub struct Ptr<T> {
 pub type Place<T> = Ptr<Ptr<T>>;
 
 impl<T> Ptr<T> {
-    /// To nothing.
+    /// The null pointer.
     pub const NULL: Self = Self::at(0);
 
-    /// To what lies at an offset.
+    /// Returns the pointer to an offset.
     pub const fn at(offset: u64) -> Self {
         let to = PhantomData;
         Self { offset, to }
     }
 
-    /// The offset, from the beginning of the pool; 0 for a pointer to nothing.
+    /// Returns the offset from the beginning of the pool; 0 for the null pointer.
     pub const fn offset(self) -> u64 {
         self.offset
     }
 
-    /// Whether it points to nothing.
+    /// Returns whether this is the null pointer.
     pub const fn is_null(self) -> bool {
         self.offset == 0
     }
 
-    /// To a field of the object, `bytes` from its beginning (`std::mem::offset_of!`).
+    /// Returns the pointer to a field of the object, `bytes` from its beginning (`std::mem::offset_of!`).
     #[must_use]
     pub const fn field<F>(self, bytes: usize) -> Ptr<F> {
         Ptr::at(self.offset + bytes as u64)
     }
 
-    /// To the same bytes as something else.
+    /// Returns the pointer to the same bytes as another type.
     #[must_use]
     pub const fn cast<U>(self) -> Ptr<U> {
         Ptr::at(self.offset)

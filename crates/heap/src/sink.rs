@@ -1,5 +1,5 @@
-//! What an operation of a container reads from and writes to: the pool by an operation of its own, or
-//! a transaction that is under way. So each is written once.
+//! Sources and sinks: what a container's operation reads from and writes to. Both the pool, by an
+//! operation of its own, and a transaction under way are one, so each operation is written once.
 
 use std::mem;
 
@@ -10,38 +10,38 @@ use crate::error::Result;
 use crate::medium::{Medium, WORD_BYTES};
 use crate::pool::Pool;
 
-/// Where a container reads. All offsets are checked against the pool's bounds.
+/// A source of words. All offsets are checked against the bounds of the pool.
 pub(crate) trait Source {
-    /// Words from an offset on, a multiple of 8.
+    /// Loads words from an offset on, a multiple of 8.
     ///
     /// # Errors
     ///
-    /// They are not all in the pool.
+    /// The bytes are not all in the pool.
     fn load(&self, offset: u64, into: &mut [u64]) -> Result<()>;
 
-    /// As [`Source::load`], of bytes.
+    /// Same as [`Source::load`], for bytes.
     ///
     /// # Errors
     ///
-    /// As [`Source::load`].
+    /// Same as [`Source::load`].
     fn load_bytes(&self, offset: u64, into: &mut [u8]) -> Result<()>;
 
-    /// One word.
+    /// Returns one word.
     ///
     /// # Errors
     ///
-    /// As [`Source::load`].
+    /// Same as [`Source::load`].
     #[inline]
     fn word(&self, offset: u64) -> Result<u64> {
         let [word] = self.words(offset)?;
         Ok(word)
     }
 
-    /// A few words.
+    /// Returns a few words.
     ///
     /// # Errors
     ///
-    /// As [`Source::load`].
+    /// Same as [`Source::load`].
     #[inline]
     fn words<const N: usize>(&self, offset: u64) -> Result<[u64; N]> {
         let mut words = [0; N];
@@ -49,11 +49,11 @@ pub(crate) trait Source {
         Ok(words)
     }
 
-    /// Plain data.
+    /// Returns plain data.
     ///
     /// # Errors
     ///
-    /// As [`Source::load`].
+    /// Same as [`Source::load`].
     #[inline]
     fn get<T: Pod>(&self, offset: u64) -> Result<T> {
         let mut value = T::zeroed();
@@ -61,73 +61,73 @@ pub(crate) trait Source {
         Ok(value)
     }
 
-    /// Whether these bytes lie there, filled with zeros to a whole word.
+    /// Returns whether `bytes`, filled with zeros to a whole word, lie at an offset.
     ///
     /// # Errors
     ///
-    /// As [`Source::load`].
+    /// Same as [`Source::load`].
     fn equal(&self, offset: u64, bytes: &[u8]) -> Result<bool> {
         let mut found = vec![0; bytes.len()];
         self.load_bytes(offset, &mut found)?;
         Ok(found == bytes)
     }
 
-    /// These bytes are going to be read soon. They need not lie in the pool.
+    /// Hints that these bytes are read soon. They need not lie in the pool.
     fn prefetch(&self, offset: u64, len: u64);
 
-    /// Bytes of the pool.
+    /// Returns the bytes of the pool.
     fn bytes(&self) -> u64;
 }
 
-/// Where a container writes, too. Everything that one sink was given happens together or not at all.
+/// A sink for changes. All changes given to one sink happen together or not at all.
 pub(crate) trait Sink: Source {
     /// Changes a word.
     ///
     /// # Errors
     ///
-    /// It is not in the pool.
+    /// The word is not in the pool.
     fn set(&mut self, at: u64, word: u64) -> Result<()>;
 
-    /// Changes words that follow each other.
+    /// Changes a run of words.
     ///
     /// # Errors
     ///
-    /// They are not all in the pool.
+    /// The bytes are not all in the pool.
     fn write(&mut self, at: u64, words: &[u64]) -> Result<()>;
 
-    /// Fills bytes of an object at which nobody looks before all that this sink was given has
-    /// happened. Each part is filled with zeros to a whole word.
+    /// Fills bytes of an object that are not read before all changes of this sink have happened. Each
+    /// part is filled with zeros to a whole word.
     ///
     /// # Errors
     ///
-    /// They are not all in the pool, or a fence failed.
+    /// The bytes are not all in the pool, or a fence failed.
     fn fill(&mut self, at: u64, parts: &[&[u8]]) -> Result<()>;
 
-    /// Makes an object that nobody can reach yet; says at which offset.
+    /// Makes an object to which nothing points yet; returns its offset.
     ///
     /// # Errors
     ///
-    /// There is no room, or a fence failed.
+    /// The pool is full, or a fence failed.
     fn make(&mut self, contents: &Contents) -> Result<u64>;
 
     /// Frees an object.
     ///
     /// # Errors
     ///
-    /// There is none at this offset.
+    /// No object begins at this offset.
     fn free(&mut self, object: u64) -> Result<()>;
 }
 
-/// What a new object holds.
+/// The contents of a new object.
 pub(crate) enum Contents<'a> {
-    /// These, one after the other, each filled with zeros to a whole word.
+    /// These parts, one after the other, each filled with zeros to a whole word.
     Parts(&'a [&'a [u8]]),
-    /// So many zeros.
+    /// A number of zeros.
     Zeros(u64),
 }
 
 impl Contents<'_> {
-    /// Their bytes, a multiple of 8.
+    /// Returns the bytes of the contents, a multiple of 8.
     pub fn bytes(&self) -> u64 {
         match self {
             Contents::Parts(parts) => padded_len(parts),
@@ -136,7 +136,7 @@ impl Contents<'_> {
     }
 }
 
-/// Bytes of parts of which each is filled to a whole word.
+/// Returns the bytes of parts, each filled to a whole word.
 #[inline]
 pub(crate) fn padded_len(parts: &[&[u8]]) -> u64 {
     let padded = |part: &&[u8]| part.len().next_multiple_of(8) as u64;

@@ -253,7 +253,7 @@ fn what_is_something_else_is_refused() {
     );
     refused(
         Queue::<u64, _>::open(&heap, "vector").err(),
-        "is of something else",
+        "has another type",
     );
     let tree = BTreeMap::<u32, [u64; 2], _>::open(&heap, "tree").unwrap();
     refused(
@@ -262,13 +262,13 @@ fn what_is_something_else_is_refused() {
     );
     refused(
         BTreeMap::<u64, u64, _>::open(&heap, "queue").err(),
-        "is of something else",
+        "has another type",
     );
     let within = heap.transaction(|_| tree.insert(&1, &[1; 2]));
     refused(within.err(), "has a transaction of the heap under way");
     refused(
         Vector::<u64, _>::open(&heap, "map").err(),
-        "is of something else",
+        "has another type",
     );
 }
 

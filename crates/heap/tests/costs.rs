@@ -32,7 +32,7 @@ fn cost(heap: &TestHeap, work: impl FnOnce()) -> (u64, u64) {
     (lines - 2, fences - 1)
 }
 
-/// Of a call that waits itself for what operations before it have changed.
+/// A call that itself waits for the changes of earlier operations.
 fn cost_alone(heap: &TestHeap, work: impl FnOnce()) -> (u64, u64) {
     let before = heap.counts();
     work();
@@ -127,7 +127,7 @@ fn words_and_transactions() {
     assert_eq!(cost(&heap, || set(0)), (0, 0));
 }
 
-/// Those in one line are flushed together, by transactions and alone.
+/// Words in one line are flushed together, in transactions and outside.
 #[test]
 fn words_side_by_side() {
     let heap = heap();
@@ -185,8 +185,8 @@ fn values_that_are_replaced() {
     }
 }
 
-/// Of 1024 stripes one's last operation is nearly always long past, so that a put costs what it does
-/// alone.
+/// With 1024 stripes, the last operation of a stripe is nearly always long past, so a put costs the same
+/// as alone.
 #[test]
 fn puts_of_two_lanes() {
     let heap = heap();

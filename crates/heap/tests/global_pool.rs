@@ -56,7 +56,7 @@ fn a_program_lives_on_what_a_pool_has_left() {
     assert!(rows.iter().zip(0..).all(|(row, key)| *row == [key; 40]));
     assert_eq!(map.len(), Ok(200));
 
-    // The pool is durable as it is, and nobody else's as long as the program lives on it.
+    // The pool is durable as it is, and stays locked as long as the program lives on it.
     drop(map);
     heap.close().unwrap();
     rows.truncate(10);

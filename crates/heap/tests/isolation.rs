@@ -1,5 +1,5 @@
-//! What a transaction holds, nobody else gets before it has ended; and past it, its own thread gets
-//! nothing either.
+//! No other thread gets what a transaction holds before it has ended; its own thread gets it only through
+//! the transaction.
 
 use std::sync::mpsc;
 use std::thread;

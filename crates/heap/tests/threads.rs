@@ -178,7 +178,7 @@ fn capacity_is_another_room_in_the_same_pool() {
     for (bytes, memory) in all {
         assert!(memory.iter().all(|&byte| byte == bytes as u8));
         let memory = std::ptr::NonNull::from(memory).cast();
-        // SAFETY: nobody uses it any more; the second time it is refused.
+        // SAFETY: nothing uses it any more; the second call is refused.
         unsafe {
             heap.capacity_free(memory).unwrap();
             assert!(heap.capacity_free(memory).is_err());

@@ -81,7 +81,7 @@ fn a_part_can_do_nothing_once_the_whole_has_ended() {
     assert_eq!(heap.read(a), Ok(4));
 }
 
-/// Of different heaps they have nothing to do with each other, and end in any order.
+/// Transactions of different heaps are independent, and end in any order.
 #[test]
 fn two_heaps_have_two_transactions() {
     let heaps = [heap(), heap()];
@@ -96,7 +96,7 @@ fn two_heaps_have_two_transactions() {
     assert_eq!((heaps[0].read(a), heaps[1].read(b)), (Ok(1), Ok(2)));
 }
 
-/// Whoever leaks a transaction never ends it, and no later heap takes it for its own.
+/// A leaked transaction never ends, and no later heap takes it for its own.
 #[test]
 fn a_leaked_transaction_is_not_found_again() {
     for _ in 0..20 {

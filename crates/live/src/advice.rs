@@ -1,27 +1,29 @@
-//! Has the kernel fetch pages ahead: `process_madvise(MADV_WILLNEED)`.
+//! Makes the kernel fetch pages ahead: `process_madvise(MADV_WILLNEED)`.
 //!
-//! It reads pages into the swap cache, charged to the program's cgroup; the program's first
-//! touch is then a minor fault. Pages that are neighbours in the swap area become one read.
+//! The kernel reads the pages into the swap cache, charged to the program's cgroup; the program's
+//! first touch is then a minor fault. Neighbours in the swap area become one read.
 
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, OwnedFd};
 
+use rustix::io::Errno;
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use terrace_policy::{PAGE_BYTES, Page, Space};
 
-/// Ranges the kernel takes in one call (`UIO_MAXIOV`).
+/// Ranges that one call can have (`UIO_MAXIOV`).
 const MAX_RANGES: usize = 1024;
 
-/// Advises on the memory of other processes; holds on to the latest.
+/// Advises on the memory of other processes; keeps a pidfd of the latest.
 #[derive(Default)]
 pub struct Advisor {
     latest: Option<(Space, OwnedFd)>,
 }
 
 impl Advisor {
-    /// Has the kernel start to read `pages` of `space`; sorts them to merge neighbours.
+    /// Makes the kernel start to read `pages` of `space`; sorts them to merge neighbours.
     ///
     /// # Errors
-    /// `ESRCH` where the process has ended, `EPERM` without CAP_SYS_NICE.
+    /// `ESRCH` if the process has ended, `EPERM` without CAP_SYS_NICE.
     pub fn will_need(&mut self, space: Space, pages: &mut [Page]) -> io::Result<()> {
         pages.sort_unstable();
         let process = match self.latest.take() {
@@ -48,17 +50,13 @@ fn ranges(pages: &[Page]) -> Vec<libc::iovec> {
 }
 
 fn open_process(space: Space) -> io::Result<OwnedFd> {
-    // SAFETY: pidfd_open takes two integers and touches no memory of ours.
-    let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, space.0 as libc::pid_t, 0) };
-    if fd < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    // SAFETY: the kernel has just given us this descriptor; nobody else owns it.
-    Ok(unsafe { OwnedFd::from_raw_fd(fd as libc::c_int) })
+    let pid = i32::try_from(space.0).ok().and_then(Pid::from_raw);
+    let pid = pid.ok_or(Errno::SRCH)?;
+    Ok(pidfd_open(pid, PidfdFlags::empty())?)
 }
 
-/// Advises on all ranges. One that has been unmapped meanwhile ends a call early; the rest is
-/// tried without it.
+/// Advises on all ranges. A range that was unmapped meanwhile ends a call early; the next call
+/// continues after it.
 fn advise(process: &OwnedFd, mut ranges: &[libc::iovec]) -> io::Result<()> {
     while !ranges.is_empty() {
         // SAFETY: the iovecs are valid for the call; what they point to is memory of the other
@@ -86,7 +84,7 @@ fn advise(process: &OwnedFd, mut ranges: &[libc::iovec]) -> io::Result<()> {
     Ok(())
 }
 
-/// How many ranges `bytes` cover wholly.
+/// Returns how many ranges `bytes` cover completely.
 fn whole_ranges(ranges: &[libc::iovec], bytes: usize) -> usize {
     let mut left = bytes;
     ranges

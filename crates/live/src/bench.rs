@@ -7,68 +7,69 @@ use terrace_policy::prefetch;
 
 use crate::compare::{Request, Results, Step, perform};
 use crate::privilege;
-use crate::program::{self, Exit};
+use crate::program::{self, Invocation};
 use crate::run::{self, Dram};
-use crate::signals::{Signals, Target};
 use crate::suite::{Program, Suite};
 use crate::tier;
-use terrace_base::{Context, Result};
+use terrace_base::{Context, Result, Signals, Target, User};
 
-/// What to run, and how.
+/// A request: programs of a suite, and how to run them.
 pub struct Bench {
     /// The suite.
     pub suite: Suite,
-    /// Those of its programs that are run.
+    /// Programs of the suite that are run.
     pub programs: Vec<Program>,
-    /// The DRAM budgets that each is run with.
+    /// DRAM budgets of each program.
     pub dram: Vec<Dram>,
-    /// How often each way is run.
+    /// Repetitions of each way.
     pub repeat: usize,
-    /// Where the rest goes; none is a swap file in the state directory.
+    /// Tier; `None` is a swap file in the state directory.
     pub tier: Option<tier::Spec>,
-    /// The predictors, a way each.
+    /// Predictors, one way each.
     pub prefetch: Vec<prefetch::Spec>,
+    /// User that the programs run as; `None` is the user of this process.
+    pub user: Option<User>,
 }
 
-/// A program with a DRAM budget, and what came of it.
+/// Result of a program with one DRAM budget.
 pub struct Row<'a> {
     /// The program.
     pub program: &'a Program,
-    /// Its DRAM budget.
+    /// DRAM budget.
     pub dram: Dram,
-    /// What was measured, as far as it got.
+    /// Measurements, as far as they got.
     pub results: Option<Results>,
-    /// Why it failed, if it did.
+    /// Reason of a failure, if any.
     pub failure: Option<String>,
 }
 
-/// What people may want to know while a suite runs.
+/// Events of a suite.
 pub enum Event<'a> {
-    /// A program is made ready.
+    /// A program is being prepared.
     Preparing(&'a Program),
-    /// A program is run with this DRAM budget.
+    /// A program starts with this DRAM budget.
     Beginning(&'a Program, Dram),
-    /// It runs.
+    /// Progress of the runs of a program.
     Running(Step, run::Event<'a>),
-    /// It is done, or failed.
+    /// A program is done, or failed.
     Done(Row<'a>),
 }
 
-/// Is told what goes on; an error of its own ends the suite.
+/// Progress callback; an error that it returns ends the suite.
 pub type Observer<'a> = &'a mut (dyn FnMut(Event) -> Result<()> + Send);
 
 impl Bench {
-    /// Runs it all. Returns the signal by which somebody asked us to end before that, if so.
+    /// Runs the whole request. Returns the signal that ended it early, if one came.
     ///
     /// # Errors
-    /// A failure where the machine or the privileges do not suffice for any row; what concerns
-    /// one row is a failure of that.
+    /// A failure if machine or privileges do not suffice for any row; a failure of one row is part of
+    /// that row.
     pub fn run(&self, observe: Observer) -> Result<Option<i32>> {
         privilege::require()?;
         self.suite.require_packages(&self.programs)?;
         let logs = tempfile::tempdir();
         let logs = logs.or_fail(|| "cannot make a temporary directory".into())?;
-        // A run receives signals by itself; between two of them nobody else would.
+        // Each run receives signals; this receives those between two runs.
         let signals = Signals::receive()?;
         for program in &self.programs {
             let unprepared = self.prepare(program, &signals, &logs, observe)?;
@@ -91,7 +92,7 @@ impl Bench {
         Ok(signals.asked_to_end())
     }
 
-    /// Returns what went wrong.
+    /// Returns the errors.
     fn prepare(
         &self,
         program: &Program,
@@ -103,9 +104,10 @@ impl Bench {
         let Some(invocation) = self.suite.preparation(program, &log) else {
             return Ok(None);
         };
+        let invocation = self.as_user(invocation);
         observe(Event::Preparing(program))?;
         let ended = program::Program::start(&invocation, &[]).and_then(|preparation| {
-            signals.aim(Target::Program(preparation.pid()));
+            signals.aim(Target::program(preparation.pid()));
             signals.pass_on();
             let ended = preparation.wait();
             signals.aim(Target::Nobody);
@@ -114,11 +116,18 @@ impl Bench {
         Ok(match ended {
             Ok(ended) if ended.exit.success() => None,
             Ok(ended) => Some(with_last_words(
-                format!("its preparation {}", in_words(ended.exit)),
+                format!("its preparation {}", ended.exit),
                 &log,
             )),
             Err(error) => Some(error.to_string()),
         })
+    }
+
+    fn as_user(&self, invocation: Invocation) -> Invocation {
+        Invocation {
+            user: self.user.clone(),
+            ..invocation
+        }
     }
 
     fn compare<'a>(
@@ -131,7 +140,7 @@ impl Bench {
         observe(Event::Beginning(program, dram))?;
         let log = logs.path().join(format!("{}.{dram}", program.name));
         let request = Request {
-            command: self.suite.invocation(program, &log),
+            command: self.as_user(self.suite.invocation(program, &log)),
             dram,
             footprint: program.footprint,
             tier: self.tier.clone(),
@@ -140,7 +149,7 @@ impl Bench {
             repeat: self.repeat,
         };
         let results = perform(&request, &mut |step, event| {
-            // What cannot be shown is no reason to stop a run.
+            // A status that cannot be shown is no reason to stop a run.
             let _ = observe(Event::Running(step, event));
         });
         let (results, failure) = match results {
@@ -159,7 +168,7 @@ impl Bench {
     }
 }
 
-/// What is wrong with results, if anything.
+/// Returns what is wrong with results, if anything.
 fn failure(results: &Results, repeat: usize) -> Option<String> {
     for runs in &results.runs {
         let failed = runs.outcomes.iter().find(|o| !o.exit.success());
@@ -168,7 +177,7 @@ fn failure(results: &Results, repeat: usize) -> Option<String> {
                 0 => "",
                 _ => ", as it needed more than its budget and the tier",
             };
-            let (way, end) = (runs.way.name(), in_words(outcome.exit));
+            let (way, end) = (runs.way.name(), outcome.exit);
             return Some(format!("{way}: the program {end}{killed}"));
         }
     }
@@ -176,13 +185,6 @@ fn failure(results: &Results, repeat: usize) -> Option<String> {
     match results.interrupted {
         Some(signal) if !whole => Some(format!("interrupted by signal {signal}")),
         _ => results.left_behind.as_ref().map(ToString::to_string),
-    }
-}
-
-fn in_words(exit: Exit) -> String {
-    match exit {
-        Exit::Code(code) => format!("ended with code {code}"),
-        Exit::Signal(signal) => format!("was ended by signal {signal}"),
     }
 }
 
@@ -210,11 +212,5 @@ mod tests {
             with_last_words("it failed".into(), &log),
             "it failed; its last line: no memory"
         );
-    }
-
-    #[test]
-    fn ends_in_words() {
-        assert_eq!(in_words(Exit::Code(3)), "ended with code 3");
-        assert_eq!(in_words(Exit::Signal(9)), "was ended by signal 9");
     }
 }

@@ -1,5 +1,5 @@
-//! What swapping costs on this machine: a probe of our own, run under a budget, and the device
-//! behind the tier by itself.
+//! Measures the cost of swapping on this machine: by a probe that runs under a budget, and of the
+//! device behind the tier by itself.
 
 use std::ffi::OsString;
 use std::io::{self, Read};
@@ -19,26 +19,26 @@ use crate::tier::Spec;
 
 /// DRAM of the probe.
 const DRAM: Bytes = Bytes(72 << 20);
-/// What of it is left to the probe's pages; the rest is for the kernel's and the program's own.
+/// Share of it for the pages that the probe touches; the rest is for page tables and the program.
 const PAGES: usize = (64 << 20) / PAGE_BYTES as usize;
 
-/// What swapping costs on this machine.
+/// Cost of swapping on this machine.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Calibration {
-    /// The tier, for people.
+    /// Description of the tier for people.
     pub tier: String,
-    /// The kernel's release.
+    /// Release of the kernel.
     pub kernel: String,
-    /// What the probe measured through swap.
+    /// Measurements of the probe, through swap.
     pub swap: Readings,
-    /// The device by itself; none where the tier is not a directory, for a device of its own
-    /// must not be written to, and compressed memory is none.
+    /// The device by itself; `None` unless the tier is a directory: a block device must not be written
+    /// to, and compressed memory has none.
     pub device: Option<Device>,
 }
 
 impl Calibration {
-    /// Of several calibrations of one tier the median of each figure; none of none.
+    /// Returns the median of each figure of several calibrations of one tier; `None` of none.
     pub fn median(calibrations: &[Self]) -> Option<Self> {
         let first = calibrations.first()?;
         let swap: Vec<Readings> = calibrations.iter().map(|one| one.swap).collect();
@@ -54,14 +54,24 @@ impl Calibration {
     }
 }
 
-/// Measures. `probe` is the command that runs [`crate::probe::tell`]; it is given the pages of
-/// DRAM and the descriptor to which it tells.
+/// Measures. `probe` is the command that runs [`crate::probe::tell`]; it gets the number of pages of
+/// DRAM and the descriptor for its results as arguments. Waits for its turn, as a comparison does.
 ///
 /// # Errors
-/// A usage error where the tier cannot be what was asked for, else a failure.
-pub fn calibrate(probe: &[OsString], tier: Option<&Spec>) -> Result<Calibration> {
+/// A usage error if the tier cannot be what was asked for; otherwise a failure.
+pub fn calibrate(
+    probe: &[OsString],
+    tier: Option<&Spec>,
+    observer: &mut dyn FnMut(Event),
+) -> Result<Calibration> {
     let mut session = Session::open()?;
-    let calibration = calibrate_in(&mut session, probe, tier);
+    tier.map_or(Ok(()), Spec::check)?;
+    let turn = session.await_turn(&mut |text| observer(Event::Notice(text)))?;
+    if let Some(signal) = session.asked_to_end() {
+        return Err(interrupted(signal));
+    }
+    let calibration = calibrate_in(&mut session, probe, tier, observer);
+    drop(turn);
     session.close()?;
     calibration
 }
@@ -70,15 +80,16 @@ fn calibrate_in(
     session: &mut Session,
     probe: &[OsString],
     tier: Option<&Spec>,
+    observer: &mut dyn FnMut(Event),
 ) -> Result<Calibration> {
     let device = match tier {
         None => Some(device::measure(&state_directory())?),
         Some(Spec::Directory(directory)) => Some(device::measure(directory)?),
         Some(_) => None,
     };
-    session.prepare_tier(tier, Some(Bytes(4 * DRAM.0)))?;
+    session.prepare_tier(tier, Some(Bytes(4 * DRAM.0)), observer)?;
     Ok(Calibration {
-        tier: session.tier().to_owned(),
+        tier: session.tier(),
         kernel: kernel_release(),
         swap: run_probe(session, probe)?,
         device,
@@ -87,7 +98,7 @@ fn calibrate_in(
 
 fn run_probe(session: &mut Session, probe: &[OsString]) -> Result<Readings> {
     let (mut reader, writer) = io::pipe().or_fail(|| "cannot make a pipe".into())?;
-    // SAFETY: clears a flag of a descriptor that is ours and open, so that the probe gets it.
+    // SAFETY: clears a flag of a descriptor that is ours and open, so that the probe inherits it.
     if unsafe { libc::fcntl(writer.as_raw_fd(), libc::F_SETFD, 0) } != 0 {
         let error = io::Error::last_os_error();
         return Err(error).or_fail(|| "cannot hand a pipe on".into());
@@ -108,7 +119,7 @@ fn run_probe(session: &mut Session, probe: &[OsString]) -> Result<Readings> {
     read.or_fail(|| "cannot read what the probe measured".into())?;
     if !outcome.exit.success() {
         return Err(match session.asked_to_end() {
-            Some(signal) => Error::failure(format!("ended by signal {signal} while measuring")),
+            Some(signal) => interrupted(signal),
             None => Error::failure(
                 "the probe failed; see what it said above, and check with `terrace doctor`",
             ),
@@ -118,12 +129,16 @@ fn run_probe(session: &mut Session, probe: &[OsString]) -> Result<Readings> {
         .map_err(|error| Error::failure(format!("the probe told no readings: {error}")))
 }
 
+fn interrupted(signal: i32) -> Error {
+    Error::failure(format!("ended by signal {signal} while measuring"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::device::Depth;
 
-    /// All figures are `value`; those of the device twice that.
+    /// A calibration whose figures are `value`, and twice that for the device.
     fn calibration(value: f64, with_device: bool) -> Calibration {
         let device = Device {
             read_ns: 2.0 * value,

@@ -4,108 +4,140 @@ use std::ffi::OsString;
 
 use terrace_policy::prefetch;
 
-use crate::budget::Version;
 use crate::dram;
+use crate::hierarchy::Version;
+use crate::input::Inputs;
 use crate::program::Invocation;
 use crate::run::{Dram, Event, Outcome, Session, Way};
 use crate::sysctl;
 use crate::tier::Spec;
 use terrace_base::Bytes;
-use terrace_base::{Error, Result};
+use terrace_base::{Error, Exit, Result};
 
-/// What to run, and on what.
+/// A request: the program, and the machine to run it on.
 #[derive(Clone)]
 pub struct Request {
     /// The program.
     pub command: Invocation,
-    /// Its DRAM.
+    /// DRAM of the program.
     pub dram: Dram,
-    /// All the memory that it uses, where that is known.
+    /// Footprint of the program, if known.
     pub footprint: Option<Bytes>,
-    /// Where the rest goes; none is a swap file in the state directory.
+    /// Tier; `None` is a swap file in the state directory.
     pub tier: Option<Spec>,
-    /// The predictors, a way each; none leaves the kernel alone.
+    /// Predictors, one way each; empty for the kernel alone.
     pub prefetch: Vec<prefetch::Spec>,
-    /// Whether to run it in all ways and not in the first of them.
+    /// Whether to run all ways and not only the first.
     pub compare: bool,
-    /// How often each way is run.
+    /// Repetitions of each way.
     pub repeat: usize,
 }
 
-/// The settings that were in force.
+/// Effective settings.
 #[derive(Clone, Debug)]
 pub struct Effective {
-    /// The DRAM budget.
+    /// DRAM budget.
     pub dram: Bytes,
-    /// The program's footprint, as given or as measured without a limit.
+    /// Footprint of the program, as given or as measured without a limit.
     pub footprint: Option<Bytes>,
-    /// Whether it was measured.
+    /// Whether the footprint was measured.
     pub footprint_measured: bool,
-    /// The tier, for people.
+    /// Description of the tier for people.
     pub tier: String,
-    /// The predictors with their settings.
+    /// Predictors with their settings.
     pub prefetch: Vec<String>,
-    /// `vm.page-cluster` as it was found.
+    /// `vm.page-cluster` before the run.
     pub page_cluster: String,
-    /// The memory cgroup's version.
+    /// Version of the memory cgroup.
     pub cgroup: Version,
-    /// The kernel's release.
+    /// Release of the kernel.
     pub kernel: String,
-    /// The machine's DRAM.
+    /// DRAM of the machine.
     pub machine_memory: Bytes,
-    /// The machine's CPUs that we may use.
+    /// CPUs that this process may use.
     pub cpus: usize,
 }
 
-/// All runs of one way.
+/// Runs of one way.
 #[derive(Clone)]
 pub struct Runs {
     /// The way.
     pub way: Way,
-    /// In the order in which they were run.
+    /// Measurements in the order of the runs.
     pub outcomes: Vec<Outcome>,
 }
 
-/// What came of a request.
+/// Results of a request.
 #[derive(Clone)]
 pub struct Results {
-    /// What was run.
+    /// The program and its arguments.
     pub command: Vec<OsString>,
-    /// How.
+    /// Effective settings.
     pub effective: Effective,
-    /// By way.
+    /// Results by way.
     pub runs: Vec<Runs>,
-    /// The signal by which somebody asked us to end before all runs were done.
+    /// Signal that ended the request before all runs were done.
     pub interrupted: Option<i32>,
-    /// Why something could not be put back, where that is so.
+    /// Reason why a change could not be undone, if any.
     pub left_behind: Option<Error>,
 }
 
-/// Where in a request we are.
+impl Results {
+    /// Returns how the program ended: of `repeat` runs each way, the first that failed, or else the
+    /// signal that ended the request before all were done.
+    pub fn exit(&self, repeat: usize) -> Exit {
+        let outcomes = self.runs.iter().flat_map(|runs| &runs.outcomes);
+        let failed = outcomes.map(|o| o.exit).find(|exit| !exit.success());
+        let unfinished = self.runs.iter().any(|r| r.outcomes.len() < repeat);
+        match (failed, self.interrupted) {
+            (Some(exit), _) => exit,
+            (None, Some(signal)) if unfinished => Exit::Signal(signal),
+            _ => Exit::Code(0),
+        }
+    }
+}
+
+/// Progress of a request.
 #[derive(Clone)]
 pub struct Step {
-    /// The way that runs.
+    /// Way of the present run.
     pub way: Way,
-    /// Counted from 1.
+    /// Number of the present repetition, from 1.
     pub run: usize,
-    /// Of so many.
+    /// Number of repetitions.
     pub of: usize,
 }
 
-/// Carries a request out.
+/// Carries out a request.
 ///
 /// # Errors
-/// A usage error where it cannot be, else a failure of ours or the machine's.
+/// A usage error if the request cannot be carried out; otherwise a failure.
 pub fn perform(
     request: &Request,
     observe: &mut (dyn FnMut(Step, Event) + Send),
 ) -> Result<Results> {
     request.command.find()?;
+    let session = Session::open()?;
+    let ways = ways(request);
+    let step = Step {
+        way: ways[0].clone(),
+        run: 1,
+        of: ways.len() * request.repeat,
+    };
+    let runs = step.of + usize::from(request.is_measured_first());
+    let mut told = |notice: &str| observe(step.clone(), Event::Notice(notice));
+    let _turn = match request.compare {
+        true => session.await_turn(&mut told)?,
+        false => None,
+    };
+    let interrupted = || session.asked_to_end().is_some();
+    let inputs = Inputs::prepare(runs, &interrupted, request.tier.as_ref(), &mut told)?;
     let mut performance = Performance {
-        session: Session::open()?,
+        session,
+        inputs,
         request,
         observe,
-        runs: ways(request)
+        runs: ways
             .into_iter()
             .map(|way| Runs {
                 way,
@@ -113,14 +145,21 @@ pub fn perform(
             })
             .collect(),
         done: 0,
-        of: ways(request).len() * request.repeat,
+        of: step.of,
     };
     let mut results = performance.perform()?;
     results.left_behind = performance.session.close().err();
     Ok(results)
 }
 
-/// In the order in which each repetition runs them.
+impl Request {
+    /// Whether a run without a limit comes first to measure the footprint.
+    fn is_measured_first(&self) -> bool {
+        self.footprint.is_none() && (self.compare || matches!(self.dram, Dram::Share(_)))
+    }
+}
+
+/// Returns the ways in the order in which each repetition runs them.
 fn ways(request: &Request) -> Vec<Way> {
     let mut steered = request.prefetch.iter().cloned().map(Way::Terrace);
     if request.compare {
@@ -135,6 +174,7 @@ fn ways(request: &Request) -> Vec<Way> {
 
 struct Performance<'a> {
     session: Session,
+    inputs: Inputs,
     request: &'a Request,
     observe: &'a mut (dyn FnMut(Step, Event) + Send),
     runs: Vec<Runs>,
@@ -145,25 +185,32 @@ struct Performance<'a> {
 impl Performance<'_> {
     fn perform(&mut self) -> Result<Results> {
         let request = self.request;
-        let measured = match (request.footprint, request.dram) {
-            (None, Dram::Share(_)) => Some(self.measure()?),
-            (None, _) if request.compare => Some(self.measure()?),
-            _ => None,
-        };
-        let footprint = request.footprint.or(measured);
-        let limit = limit(request.dram, footprint)?;
+        let mut measured = None;
+        let mut budget = Bytes(0);
+        // A signal before the first run, as while the input was read, leaves nothing to run.
         if self.session.asked_to_end().is_none() {
+            if request.is_measured_first() {
+                measured = Some(self.measure()?);
+            }
+            budget = limit(request.dram, request.footprint.or(measured))?;
+        }
+        let footprint = request.footprint.or(measured);
+        if self.session.asked_to_end().is_none() {
+            let step = self.step(self.runs[0].way.clone());
+            let observe = &mut *self.observe;
             self.session
-                .prepare_tier(request.tier.as_ref(), footprint)?;
-            self.run_all(limit)?;
+                .prepare_tier(request.tier.as_ref(), footprint, &mut |event| {
+                    observe(step.clone(), event);
+                })?;
+            self.run_all(budget)?;
         }
         Ok(Results {
             command: request.command.words.clone(),
             effective: Effective {
-                dram: limit,
+                dram: budget,
                 footprint,
                 footprint_measured: measured.is_some(),
-                tier: self.session.tier().to_owned(),
+                tier: self.session.tier(),
                 prefetch: request.prefetch.iter().map(ToString::to_string).collect(),
                 page_cluster: sysctl::current().unwrap_or_default(),
                 cgroup: self.session.cgroup_version(),
@@ -177,8 +224,8 @@ impl Performance<'_> {
         })
     }
 
-    /// A first run without a limit tells the footprint. It is none of those compared, for it
-    /// may find memory that was not used for long ([`dram::warm`]).
+    /// Measures the footprint by a first run without a limit. That run is not compared, because it
+    /// may meet memory that was not used for long ([`dram::warm`]).
     fn measure(&mut self) -> Result<Bytes> {
         let notice = "a first run without a limit measures the footprint";
         let step = self.step(Way::AllDram);
@@ -210,10 +257,13 @@ impl Performance<'_> {
     fn run(&mut self, way: Way, limit: Option<Bytes>) -> Result<Outcome> {
         let step = self.step(way.clone());
         let observe = &mut *self.observe;
-        self.session
-            .run(&self.request.command, &way, limit, &mut |event| {
-                observe(step.clone(), event);
-            })
+        let invocation = Invocation {
+            input: self.inputs.next_run(),
+            ..self.request.command.clone()
+        };
+        self.session.run(&invocation, &way, limit, &mut |event| {
+            observe(step.clone(), event);
+        })
     }
 
     fn step(&self, way: Way) -> Step {
@@ -225,13 +275,13 @@ impl Performance<'_> {
     }
 }
 
-/// The least that a share of a footprint may come to.
+/// Smallest budget that a share of a footprint may amount to.
 const SMALLEST_SHARE: Bytes = Bytes(1 << 20);
 
-/// The budget in bytes.
+/// Returns the budget in bytes.
 ///
 /// # Errors
-/// A usage error where a share comes to too little, or is of a footprint that is not known.
+/// A usage error if a share amounts to too little, or the footprint is unknown.
 pub fn limit(dram: Dram, footprint: Option<Bytes>) -> Result<Bytes> {
     match (dram, footprint) {
         (Dram::Bytes(bytes), _) => Ok(bytes),
@@ -240,8 +290,7 @@ pub fn limit(dram: Dram, footprint: Option<Bytes>) -> Result<Bytes> {
             if bytes < SMALLEST_SHARE {
                 return Err(Error::usage(format!(
                     "{bytes} of DRAM, that share of a footprint of {footprint}, are too few to \
-                     run in; give --footprint SIZE if the program was too short to measure, or \
-                     --dram as a size"
+                     run in; give --dram as a size"
                 )));
             }
             Ok(bytes)
@@ -252,7 +301,7 @@ pub fn limit(dram: Dram, footprint: Option<Bytes>) -> Result<Bytes> {
     }
 }
 
-/// The kernel's release, as `uname -r` prints it.
+/// Returns the kernel's release, as `uname -r` prints it.
 pub fn kernel_release() -> String {
     let text = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
     text.trim().to_owned()
@@ -303,6 +352,10 @@ mod tests {
         assert_eq!(limit(Dram::Share(0.25), footprint), Ok(Bytes(4 << 20)));
         let error = limit(Dram::Share(0.01), footprint).unwrap_err().to_string();
         assert!(error.contains("too few to run in"), "{error}");
+        assert!(
+            !error.contains("--footprint"),
+            "validate has no such option: {error}"
+        );
         assert_eq!(limit(Dram::Bytes(Bytes(7)), None), Ok(Bytes(7)));
         assert!(limit(Dram::Share(0.5), None).is_err());
     }

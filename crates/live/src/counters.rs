@@ -1,27 +1,27 @@
-//! What the kernel counts of swapping.
+//! The kernel's counters of swapping.
 
 use std::fs;
 
-/// The kernel's counters of swapping, of the whole machine, since it booted.
+/// Counters of swapping of the whole machine since boot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SwapCounters {
     /// Pages read from swap areas.
     pub read: u64,
-    /// Pages written to them.
+    /// Pages written to swap areas.
     pub written: u64,
-    /// Pages read because their neighbours had faulted.
+    /// Pages read ahead because a neighbour faulted.
     pub readahead: u64,
-    /// Those of them that were then touched.
+    /// Pages read ahead that were then touched.
     pub readahead_hits: u64,
 }
 
 impl SwapCounters {
-    /// Reads them; all zero where the kernel does not say.
+    /// Reads the counters; zero for those that the kernel lacks.
     pub fn read() -> Self {
         Self::parse(&fs::read_to_string("/proc/vmstat").unwrap_or_default())
     }
 
-    /// What has been counted since `earlier`.
+    /// Returns the increase since `earlier`.
     pub fn since(self, earlier: Self) -> Self {
         Self {
             read: self.read.saturating_sub(earlier.read),

@@ -1,60 +1,62 @@
-//! How fast the device behind a directory is, by itself: reads and writes past the page cache.
+//! Measures the device behind a directory by itself: reads and writes past the page cache.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, Write};
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use rand_xoshiro::SplitMix64;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
+use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use serde::{Deserialize, Serialize};
-use terrace_base::{Context, Result};
+use terrace_base::unnamed::unnamed;
+use terrace_base::{Context, Result, median};
 use terrace_policy::PAGE_BYTES;
 
-use crate::probe::{median, shuffled};
+use crate::probe::shuffled;
 
 const PAGE: usize = PAGE_BYTES as usize;
-/// The file that is read and written.
+/// Size of the file that is read and written.
 const FILE: usize = 128 << 20;
-/// Bytes of a contiguous transfer: what most block layers let through as one request.
+/// Bytes of a contiguous transfer, which most block layers pass on as one request.
 const LARGE: usize = 128 << 10;
-/// Requests at a time.
+/// Numbers of requests under way that are measured.
 const DEPTHS: [usize; 6] = [1, 2, 4, 8, 16, 32];
-/// So long each depth is measured.
+/// Time for which each depth is measured.
 const SPAN: Duration = Duration::from_millis(400);
 
-/// What a device was found to do.
+/// Measurements of a device.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Device {
-    /// Latency of a read of 4 KiB, nothing else under way: the mean, in nanoseconds.
+    /// Mean latency of a read of 4 KiB with nothing else under way, in nanoseconds.
     pub read_ns: f64,
-    /// Latency of a write of 4 KiB, likewise.
+    /// Mean latency of a write of 4 KiB with nothing else under way, in nanoseconds.
     pub write_ns: f64,
-    /// Random reads of 4 KiB a second, by how many are under way.
+    /// Throughput of random reads of 4 KiB by the number under way.
     pub reads: Vec<Depth>,
-    /// Bytes a second of contiguous reads of 128 KiB, four at a time.
+    /// Throughput of contiguous reads of 128 KiB, four at a time, in bytes a second.
     pub read_bandwidth: f64,
-    /// Bytes a second of contiguous writes of 128 KiB, four at a time.
+    /// Throughput of contiguous writes of 128 KiB, four at a time, in bytes a second.
     pub write_bandwidth: f64,
 }
 
-/// The throughput at one depth.
+/// Throughput at one depth.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Depth {
     /// Reads under way.
     pub depth: usize,
-    /// Reads that ended in a second.
+    /// Completed reads a second.
     pub per_second: f64,
 }
 
 impl Device {
-    /// Of several measurements the median of each figure; none of none.
+    /// Returns the median of each figure of several measurements; `None` of none.
     pub(crate) fn median(several: &[Self]) -> Option<Self> {
-        let of = |figure: &dyn Fn(&Self) -> f64| median(several.iter().map(figure).collect());
+        let of = |figure: &dyn Fn(&Self) -> f64| median(several.iter().map(figure));
         let reads = several.first()?.reads.iter().enumerate();
         Some(Self {
             read_ns: of(&|one| one.read_ns),
@@ -70,19 +72,18 @@ impl Device {
         })
     }
 
-    /// How many reads it serves at the same time, each as fast as a single one: its throughput,
-    /// at best, times its latency.
+    /// Returns how many reads the device serves at the same time, each as fast as a single one: its best
+    /// throughput times its latency.
     pub fn channels(&self) -> f64 {
         let best = self.reads.iter().map(|depth| depth.per_second);
         (best.fold(0.0, f64::max) * self.read_ns / 1e9).max(1.0)
     }
 }
 
-/// Measures the device on which `directory` lies, with a file that is gone again afterwards,
-/// whatever happens.
+/// Measures the device of `directory`, with an unnamed file that vanishes afterwards in any case.
 ///
 /// # Errors
-/// A failure where there is no room for the file, or it cannot be read past the page cache.
+/// A failure if there is no room for the file, or it cannot be read past the page cache.
 pub fn measure(directory: &Path) -> Result<Device> {
     let why = || {
         format!(
@@ -114,14 +115,17 @@ pub fn measure(directory: &Path) -> Result<Device> {
     })
 }
 
-/// A file full of noise that has no name, so that it ends with us.
+/// Makes an unnamed file, which ends with this process, whose transfers bypass the page cache.
+fn direct(directory: &Path) -> io::Result<File> {
+    let file = unnamed(directory)?;
+    let flags = fcntl_getfl(&file)?;
+    fcntl_setfl(&file, flags | OFlags::DIRECT)?;
+    Ok(file)
+}
+
+/// Makes such a file, full of noise.
 fn scratch(directory: &Path) -> io::Result<File> {
-    let file = OpenOptions::new()
-        .read(true)
-        .write(true)
-        .custom_flags(libc::O_TMPFILE | libc::O_DIRECT)
-        .mode(0o600)
-        .open(directory)?;
+    let file = direct(directory)?;
     let mut block = Aligned::new(1 << 20);
     let mut noise = SplitMix64::seed_from_u64(3);
     for word in block.bytes().as_chunks_mut::<8>().0 {
@@ -146,7 +150,7 @@ struct Throughput {
     latency_ns: f64,
 }
 
-/// Transfers of `size` bytes, `depth` at a time: of a page at random, larger ones in order.
+/// Makes transfers of `size` bytes, `depth` at a time: pages at random, larger ones in order.
 fn throughput(file: &File, depth: usize, size: usize, kind: Kind) -> io::Result<Throughput> {
     let order = match size {
         PAGE => shuffled(FILE / size),
@@ -203,5 +207,22 @@ impl Aligned {
 
     fn bytes(&mut self) -> &mut [u8] {
         &mut self.bytes[self.start..self.start + self.size]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_goes_past_the_page_cache_and_leaves_no_name() {
+        // On a disk: a temporary directory may be DRAM.
+        let directory = tempfile::tempdir_in("/var/tmp").unwrap();
+        let file = direct(directory.path()).expect("a file system with O_DIRECT at /var/tmp");
+        assert!(fcntl_getfl(&file).unwrap().contains(OFlags::DIRECT));
+        assert!(file.write_all_at(&[1], 0).is_err(), "one byte is no block");
+        let mut block = Aligned::new(PAGE);
+        file.write_all_at(block.bytes(), 0).unwrap();
+        assert_eq!(directory.path().read_dir().unwrap().count(), 0);
     }
 }

@@ -1,56 +1,61 @@
-//! What this machine can do, and what is missing, with the fix.
+//! Checks what this machine can do and what is missing, each with the fix.
 
+use std::borrow::Cow;
 use std::path::Path;
 
+use rustix::fs::{Access, AtFlags, CWD};
 use serde::Serialize;
 
-use crate::budget::Hierarchies;
 use crate::compare::kernel_release;
 use crate::faults::FaultStream;
-use crate::journal::{Leftover, state_directory};
+use crate::hierarchy::Hierarchies;
+use crate::journal::leftover::{Cleaned, Found, Leftover};
+use crate::journal::{State, state_directory};
 use crate::pagemap::Pagemap;
-use crate::{advice::Advisor, privilege, tier};
+use crate::{advice::Advisor, cgroup, privilege, sysctl, tier};
 use terrace_base::Bytes;
 use terrace_base::Result;
-use terrace_policy::{Location, Memory, PAGE_BYTES, Page, Residence, Space};
+use terrace_policy::{Location, Memory, Page, Residence, Space};
 
-/// How a check came out.
+/// Outcome of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
-    /// It works.
+    /// Works.
     Ok,
-    /// `terrace run` works without it; something else does not.
+    /// Missing, and not needed by `terrace run`, but by something else.
     Optional,
-    /// `terrace run` does not work without it.
+    /// Missing, and needed by `terrace run`.
     Missing,
 }
 
-/// One thing that was looked at.
+/// One check.
 #[derive(Clone, Debug, Serialize)]
 pub struct Check {
-    /// What.
+    /// Name of what was checked.
     pub name: &'static str,
-    /// How it came out.
+    /// Outcome.
     pub verdict: Verdict,
-    /// What was found.
+    /// Finding, for people.
     pub found: String,
-    /// What to do about it; none where it works.
-    pub fix: Option<&'static str>,
+    /// Remedy; `None` if it works.
+    pub fix: Option<Cow<'static, str>>,
 }
 
 /// The oldest kernel with `process_madvise(MADV_WILLNEED)`.
 const OLDEST_KERNEL: (u32, u32) = (5, 10);
-/// Less free space for a tier than this is worth a word.
+/// Free space for a tier below which a remedy is named.
 const ROOMY: Bytes = Bytes(4 << 30);
 
-/// Looks at everything that `terrace` needs.
+/// Checks everything that `terrace` needs.
 pub fn examine() -> Vec<Check> {
     vec![
         kernel(),
         privileges(),
+        state_is_ours(),
         memory_cgroup(),
         swap(),
+        page_cluster(),
         zram(),
         perf_events(),
         pagemap(),
@@ -67,13 +72,13 @@ fn check(
     works: bool,
     otherwise: Verdict,
     found: impl Into<String>,
-    fix: &'static str,
+    fix: impl Into<Cow<'static, str>>,
 ) -> Check {
     Check {
         name,
         verdict: if works { Verdict::Ok } else { otherwise },
         found: found.into(),
-        fix: (!works).then_some(fix),
+        fix: (!works).then(|| fix.into()),
     }
 }
 
@@ -95,18 +100,34 @@ fn parse_release(release: &str) -> Option<(u32, u32)> {
 }
 
 fn privileges() -> Check {
-    let missing: Vec<_> = privilege::missing().iter().map(|c| c.name).collect();
-    let found = if missing.is_empty() {
-        "all capabilities that are needed".to_owned()
-    } else {
-        format!("{} missing", missing.join(", "))
+    let missing = privilege::missing();
+    let otherwise = match missing.iter().any(|capability| capability.required) {
+        true => Verdict::Missing,
+        false => Verdict::Optional,
     };
+    let found = match missing.as_slice() {
+        [] => "all capabilities that are needed".to_owned(),
+        missing => format!("without {}", privilege::list(missing)),
+    };
+    let fix = match privilege::is_root() {
+        true => "give this root what it lacks, or run where root has it".to_owned(),
+        false => format!("run as root: {}", privilege::as_root()),
+    };
+    check("privileges", missing.is_empty(), otherwise, found, fix)
+}
+
+fn page_cluster() -> Check {
+    let current = sysctl::current().unwrap_or_default();
+    let works = sysctl::may_set();
     check(
-        "privileges",
-        missing.is_empty(),
-        Verdict::Missing,
-        found,
-        "run as root (sudo terrace ...)",
+        "vm.page-cluster",
+        works,
+        Verdict::Optional,
+        match works {
+            true => format!("{current}, and may be set"),
+            false => format!("{current}, and root's alone to set"),
+        },
+        "terrace run leaves the kernel's readahead as it is; --compare, bench and calibrate need root",
     )
 }
 
@@ -128,7 +149,7 @@ fn memory_cgroup() -> Check {
 
 fn swap() -> Check {
     let areas = tier::active_areas();
-    let names: Vec<_> = areas.iter().map(|a| a.display().to_string()).collect();
+    let names: Vec<_> = areas.iter().map(|area| named(area)).collect();
     let found = match names.as_slice() {
         [] => "in the kernel; nothing is swapped to now".to_owned(),
         names => format!("in the kernel; swapping to {} now", names.join(", ")),
@@ -145,6 +166,18 @@ fn swap() -> Check {
         },
         "boot a kernel with CONFIG_SWAP",
     )
+}
+
+/// Describes an area: its path, and its owner if that is known.
+fn named(area: &Path) -> String {
+    let name = area.file_name().unwrap_or_default().to_string_lossy();
+    let of_a_run = name.starts_with(cgroup::PREFIX);
+    let whose = if of_a_run {
+        " (of a run of terrace)"
+    } else {
+        ""
+    };
+    format!("{}{whose}", area.display())
 }
 
 fn zram() -> Check {
@@ -181,13 +214,13 @@ fn perf_events() -> Check {
     )
 }
 
-/// A page of our own that is certainly in memory.
+/// Returns the address of a page of ours that is certainly in memory.
 fn own_page() -> Location {
     static HERE: u8 = 1;
     let address = &raw const HERE as u64;
     // SAFETY: reads a static of our own, so that its page is in memory.
     unsafe { std::ptr::read_volatile(&raw const HERE) };
-    Location::new(Space(std::process::id()), Page(address / PAGE_BYTES))
+    Location::new(Space(std::process::id()), Page::of(address))
 }
 
 fn pagemap() -> Check {
@@ -248,9 +281,31 @@ fn qemu_user() -> Check {
     )
 }
 
+fn state_is_ours() -> Check {
+    let path = state_directory();
+    let found = State::open(&path);
+    // A missing one is made if that is allowed.
+    let there = path.ancestors().find(|directory| directory.exists());
+    let writable = there.is_some_and(|directory| {
+        rustix::fs::accessat(CWD, directory, Access::WRITE_OK, AtFlags::EACCESS).is_ok()
+    });
+    let text = match &found {
+        Ok(_) if writable => format!("{} may be written by us only", path.display()),
+        Ok(_) => format!("{} may not be written", path.display()),
+        Err(e) => e.to_string(),
+    };
+    check(
+        "state directory",
+        found.is_ok() && writable,
+        Verdict::Missing,
+        text,
+        "run as root, or set TERRACE_STATE_DIR to a directory of your own on a disk",
+    )
+}
+
 fn free_space() -> Check {
     let state = state_directory();
-    // The nearest directory that exists is the one whose disk a tier would be on.
+    // A tier would lie on the disk of the nearest directory that exists.
     let existing = state.ancestors().find(|directory| directory.is_dir());
     let free = existing.and_then(|directory| tier::free_space(directory).ok());
     let found = match free {
@@ -267,45 +322,52 @@ fn free_space() -> Check {
 }
 
 fn leftovers() -> Check {
-    let state = state_directory();
-    let found = Leftover::find(&state);
+    let found = look_for_leftovers();
     let text = match &found {
-        Ok(left) if left.is_empty() => "nothing left behind by a killed run".to_owned(),
-        Ok(left) => left
-            .iter()
-            .flat_map(Leftover::changes)
-            .collect::<Vec<_>>()
-            .join(", "),
+        Ok(found) if found.is_empty() => "nothing left behind by a killed run".to_owned(),
+        Ok(found) => {
+            let changes = found.leftovers.iter().flat_map(Leftover::changes);
+            let all: Vec<_> = changes.chain(found.strays.iter().cloned()).collect();
+            all.join("; ")
+        }
         Err(e) => e.to_string(),
     };
-    check(
-        "leftovers",
-        found.is_ok_and(|left| left.is_empty()),
-        Verdict::Optional,
-        text,
-        "terrace doctor --clean",
-    )
+    let fix = match &found {
+        // Cleaning leaves strays alone, and cannot read more than this check could.
+        Ok(found) if found.leftovers.is_empty() => "see to it by hand",
+        Ok(_) => "terrace doctor --clean",
+        Err(_) => "see to it by hand",
+    };
+    let works = found.is_ok_and(|found| found.is_empty());
+    check("leftovers", works, Verdict::Optional, text, fix)
 }
 
-/// Removes what killed runs left behind; says in a line each what it did.
+fn look_for_leftovers() -> Result<Found> {
+    match State::open(&state_directory())? {
+        Some(state) => Found::look(&state),
+        None => Ok(Found::default()),
+    }
+}
+
+/// Removes what killed runs left behind; returns what was removed and what was left.
 ///
 /// # Errors
-/// A failure where something cannot be removed.
-pub fn clean() -> Result<Vec<String>> {
-    let clean = |leftover: Leftover| {
-        let changes = leftover.changes().join(", ");
-        let running = leftover.processes().first().copied();
-        leftover.clean()?;
-        Ok(match running {
-            None => format!("put back: {changes}"),
-            Some(process) => format!(
-                "the program of a killed run still runs (process {process}) and keeps its cgroup \
-                 and tier; clean again when it has ended"
-            ),
-        })
+/// A failure if the state directory cannot be used.
+pub fn clean() -> Result<Cleaned> {
+    let Some(state) = State::open(&state_directory())? else {
+        return Ok(Cleaned::default());
     };
-    let leftovers = Leftover::find(&state_directory())?;
-    leftovers.into_iter().map(clean).collect()
+    let found = Found::look(&state)?;
+    let mut all = Cleaned {
+        done: Vec::new(),
+        left: found.strays,
+    };
+    for leftover in found.leftovers {
+        let cleaned = leftover.clean(&state);
+        all.done.extend(cleaned.done);
+        all.left.extend(cleaned.left);
+    }
+    Ok(all)
 }
 
 #[cfg(test)]

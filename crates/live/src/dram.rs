@@ -1,26 +1,83 @@
-//! The machine's DRAM.
+//! DRAM of the machine, and the part that a program may use.
 
+use std::fmt;
 use std::hint::black_box;
 
-use terrace_base::Bytes;
+use serde::Deserialize;
+use terrace_base::memory::meminfo;
+use terrace_base::{Bytes, Error, Result};
 use terrace_policy::PAGE_BYTES;
 
-/// All of it.
+/// DRAM that a program may use.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(try_from = "String")]
+pub enum Dram {
+    /// A size.
+    Bytes(Bytes),
+    /// A share of its footprint, above 0 and up to 1.
+    Share(f64),
+}
+
+impl Dram {
+    /// Parses a size, or a share as `25%`.
+    ///
+    /// # Errors
+    /// A usage error if it is neither, or larger than the machine's memory.
+    pub fn parse(text: &str) -> Result<Self> {
+        let Some(percent) = text.strip_suffix('%') else {
+            let size = Bytes::parse(text)?;
+            let memory = total();
+            if size > memory {
+                return Err(Error::usage(format!(
+                    "a DRAM budget of {size} is larger than this machine's {memory}; \
+                     name less, or run the program without terrace"
+                )));
+            }
+            return Ok(Self::Bytes(size));
+        };
+        match percent.trim().parse::<f64>() {
+            Ok(percent) if percent > 0.0 && percent <= 100.0 => Ok(Self::Share(percent / 100.0)),
+            _ => Err(Error::usage(format!(
+                "`{text}` is no share of the footprint; name one above 0% and up to 100%"
+            ))),
+        }
+    }
+}
+
+impl fmt::Display for Dram {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Bytes(bytes) => bytes.fmt(f),
+            // 0.07 times 100 must show no more digits than were typed.
+            Self::Share(share) => write!(f, "{}%", (share * 1e8).round() / 1e6),
+        }
+    }
+}
+
+impl TryFrom<String> for Dram {
+    type Error = Error;
+
+    fn try_from(text: String) -> Result<Self> {
+        Self::parse(&text)
+    }
+}
+
+/// Returns the machine's memory.
 pub fn total() -> Bytes {
     meminfo("MemTotal:").unwrap_or(Bytes(u64::MAX))
 }
 
-/// What programs can have without anything being swapped out, as the kernel estimates it.
+/// Returns the memory that programs can have without swapping, as the kernel estimates it.
 pub fn available() -> Bytes {
     meminfo("MemAvailable:").unwrap_or_default()
 }
 
-/// Uses so much of it for a moment, or less where less is available.
+/// Touches this much memory for a moment, or what is available if that is less.
 ///
-/// The host of a virtual machine may take memory back that lies free for some seconds (free page
-/// reporting), and its next user waits for the host: filling 610 MiB was measured to take 1.2 s in
-/// place of 0.1. A program under a budget uses a little memory again and again and hardly meets
-/// that, so with DRAM alone it would seem slower than it is.
+/// The host of a virtual machine may reclaim memory that is free for some seconds (free page
+/// reporting), and its next user waits for the host: filling 610 MiB took 1.2 s instead of 0.1. A
+/// program under a budget reuses a little memory and hardly meets that, so a run with DRAM alone would
+/// seem slower than it is.
 pub fn warm(wanted: Bytes) {
     let bytes = wanted.0.min(available().0 / 10 * 9);
     let mut memory: Vec<u8> = Vec::new();
@@ -32,8 +89,8 @@ pub fn warm(wanted: Bytes) {
     black_box(&memory);
 }
 
-/// Asks for huge pages: what is given back in one piece is what the next who asks for much is
-/// given. Where there are none it is as it is.
+/// Asks for huge pages, so that the memory is freed in large pieces, which the next large allocation
+/// gets. A kernel without huge pages ignores this.
 fn in_huge_pages(memory: &mut Vec<u8>) {
     let room = memory.spare_capacity_mut();
     let page = PAGE_BYTES as usize;
@@ -42,14 +99,6 @@ fn in_huge_pages(memory: &mut Vec<u8>) {
     let whole = room.len() / page * page;
     // SAFETY: the whole pages of memory that is ours. Advice changes nothing that is in it.
     unsafe { libc::madvise(room.as_mut_ptr().cast(), whole, libc::MADV_HUGEPAGE) };
-}
-
-/// A value of `/proc/meminfo`, which has it in KiB.
-fn meminfo(key: &str) -> Option<Bytes> {
-    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
-    let rest = text.lines().find_map(|line| line.strip_prefix(key))?;
-    let kilobytes: u64 = rest.split_whitespace().next()?.parse().ok()?;
-    Some(Bytes(kilobytes * 1024))
 }
 
 #[cfg(test)]
@@ -64,5 +113,26 @@ mod tests {
             warm(Bytes(bytes));
         }
         assert!(available() > Bytes(1 << 20));
+    }
+
+    #[test]
+    fn budgets_as_people_write_them() {
+        assert_eq!(Dram::parse("64M"), Ok(Dram::Bytes(Bytes(64 << 20))));
+        assert_eq!(Dram::parse("25%"), Ok(Dram::Share(0.25)));
+        for text in ["25%", "7%", "12.5%", "64.0 MiB"] {
+            assert_eq!(Dram::parse(text).unwrap().to_string(), text);
+        }
+        for (text, why) in [
+            ("0%", "no share"),
+            ("101%", "no share"),
+            ("-5%", "no share"),
+            ("x%", "no share"),
+            ("NaN%", "no share"),
+            ("1E", "larger than this machine's"),
+            ("0", "zero"),
+        ] {
+            let error = Dram::parse(text).unwrap_err().to_string();
+            assert!(error.contains(why), "{text}: {error}");
+        }
     }
 }

@@ -1,9 +1,9 @@
-//! The fault stream of a whole cgroup, read without a wake-up a fault.
+//! The stream of major faults of a cgroup, read without a wake-up for each fault.
 //!
-//! One perf ring a CPU, so that every process is seen, forks included. Each sample names its
-//! cgroup and those of others are left out here: let the kernel filter them, and it schedules the
+//! There is one perf ring a CPU, so that all processes are seen, forks included. Each sample names
+//! its cgroup, and samples of other groups are dropped here: a filter in the kernel would schedule the
 //! events at every switch to the program and away from it, two of which come with a fault and then
-//! take 3 us more (9.2 us there and back between two processes, 6.2 unwatched, 6.4 watched so).
+//! take 3 us more (9.2 us for both switches with the filter, 6.2 unwatched, 6.4 watched this way).
 //! The event is the *major* fault: first-touch faults, and touches of pages that were fetched
 //! ahead, then cost the program nothing more than without us (a sample costs it about 0.6 us,
 //! a first touch in all 1.5 us). What a major-fault stream cannot show, the first use of
@@ -18,19 +18,19 @@ use perf_event::data::Record;
 use perf_event::events::Software;
 use perf_event::{Builder, SampleFlag, Sampler};
 use rustc_hash::FxHashMap;
-use terrace_policy::{Fault, Location, PAGE_BYTES, Page, Space, Thread};
+use terrace_policy::{Fault, Space, Thread};
 
 use terrace_base::{Context, Error, Result};
 
-/// Bytes of one CPU's ring: room for 6500 samples, a tenth of a second of the densest faulting.
+/// Bytes of one CPU's ring: room for 6500 samples, a tenth of a second of the densest faults.
 const RING_BYTES: usize = 256 * 1024;
 
-/// The major faults of a cgroup and those below it.
+/// The major faults of a cgroup and the groups below it.
 pub struct FaultStream {
     rings: Vec<Sampler>,
     group: Group,
     lost: u64,
-    /// Room for what is delivered, kept: when it happened, by the kernel's clock, and what.
+    /// Buffer of the faults to deliver, each with its time by the kernel's clock; kept for reuse.
     fresh: Vec<(u64, Fault)>,
 }
 
@@ -38,7 +38,7 @@ impl FaultStream {
     /// Opens the stream of the cgroup at `directory` (of the hierarchy that has `perf_event`).
     ///
     /// # Errors
-    /// A failure where the kernel has no such events or the privilege is missing.
+    /// A failure if the kernel has no such events or the privilege is missing.
     pub fn open(directory: &Path) -> Result<Self> {
         let rings = online_cpus()?
             .into_iter()
@@ -58,8 +58,8 @@ impl FaultStream {
         })
     }
 
-    /// Delivers what has happened since the last call, in the order in which it happened: a thread
-    /// moves between CPUs, and its faults with it. Returns how many faults that were.
+    /// Delivers the faults since the last call in the order of time, because a thread moves between
+    /// CPUs. Returns their number.
     pub fn drain(&mut self, deliver: impl FnMut(Fault)) -> usize {
         self.fresh.clear();
         for ring in &mut self.rings {
@@ -82,25 +82,24 @@ impl FaultStream {
         self.fresh.len()
     }
 
-    /// Watches, or does not: then nothing is seen, and the program's faults cost what they do
-    /// without us.
+    /// Switches the events on or off. Switched off, faults cost the program nothing more.
     pub fn watch(&mut self, on: bool) {
         for ring in &mut self.rings {
-            // What cannot be switched goes on as it is.
+            // An event that cannot be switched stays as it is.
             let _ = if on { ring.enable() } else { ring.disable() };
         }
     }
 
-    /// Faults that found the ring full.
+    /// Returns the number of faults that found a ring full.
     pub fn lost(&self) -> u64 {
         self.lost
     }
 }
 
-/// A cgroup and those below it, by the numbers that the kernel knows them by: their inodes.
+/// A cgroup and the groups below it, by the kernel's numbers, which are their inodes.
 struct Group {
     directory: PathBuf,
-    /// Whether the group of a number is one of them.
+    /// Whether the group of a number belongs to them, as far as known.
     known: FxHashMap<u64, bool>,
 }
 
@@ -112,7 +111,7 @@ impl Group {
         }
     }
 
-    /// Whether the group numbered `id` is one of them. Numbers are not used again.
+    /// Whether the group numbered `id` belongs to them. Numbers are never reused.
     fn has(&mut self, id: u64) -> bool {
         if let Some(&known) = self.known.get(&id) {
             return known;
@@ -123,7 +122,7 @@ impl Group {
     }
 }
 
-/// Whether `directory` or one below it has this inode; not where it cannot be read.
+/// Whether `directory` or one below it has this inode; `false` if it cannot be read.
 fn is_below(directory: &Path, inode: u64) -> bool {
     let is_it = fs::metadata(directory).is_ok_and(|it| it.ino() == inode);
     let below = || fs::read_dir(directory).into_iter().flatten().flatten();
@@ -148,14 +147,11 @@ fn ring(cpu: usize) -> io::Result<Sampler> {
 
 fn fault_of(sample: &perf_event::data::Sample) -> Option<Fault> {
     let address = sample.addr()?;
-    Some(Fault {
-        thread: Thread(sample.tid()?),
-        at: Location::new(Space(sample.pid()?), Page(address / PAGE_BYTES)),
-        offset: (address % PAGE_BYTES) as u16,
-    })
+    let (thread, space) = (Thread(sample.tid()?), Space(sample.pid()?));
+    Some(Fault::new(thread, space, address))
 }
 
-/// The CPUs that run now, from the kernel's list (`0-3,6`).
+/// Parses the kernel's list of online CPUs (`0-3,6`).
 fn online_cpus() -> Result<Vec<usize>> {
     let path = "/sys/devices/system/cpu/online";
     let text = fs::read_to_string(path).or_fail(|| format!("cannot read {path}"))?;

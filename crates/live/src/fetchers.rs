@@ -1,7 +1,7 @@
-//! Threads that carry fetches out, so that the one that watches the program never waits.
+//! Threads that carry out fetches, so that the steering thread never waits.
 //!
-//! A fetch makes room in the program's budget first, in the context of whoever fetches: that
-//! takes milliseconds where dirty pages have to be written out.
+//! A fetch first reclaims memory of the program's budget, in the context of the fetching thread, which
+//! takes milliseconds if dirty pages have to be written.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{self, Receiver, Sender};
@@ -13,10 +13,10 @@ use terrace_policy::{Page, Space};
 use crate::advice::Advisor;
 use terrace_base::{Context, Result};
 
-/// Pages of one address space to be fetched together.
+/// Pages of one address space that are fetched together.
 pub type Batch = (Space, Vec<Page>);
 
-/// A few threads that fetch; they end when this is dropped.
+/// A pool of fetching threads; they end when this is dropped.
 pub struct Fetchers {
     batches: Option<Sender<Batch>>,
     shared: Arc<Shared>,
@@ -25,9 +25,9 @@ pub struct Fetchers {
 
 #[derive(Default)]
 struct Shared {
-    /// Batches handed over and not finished.
+    /// Batches handed over and not yet finished.
     busy: AtomicUsize,
-    /// Address spaces found to have ended.
+    /// Address spaces that were found to have ended.
     gone: Mutex<Vec<Space>>,
 }
 
@@ -35,7 +35,7 @@ impl Fetchers {
     /// Starts `count` threads.
     ///
     /// # Errors
-    /// A failure where none can be started.
+    /// A failure if no thread can be started.
     pub fn start(count: usize) -> Result<Self> {
         let (batches, queue) = mpsc::channel();
         let queue = Arc::new(Mutex::new(queue));
@@ -56,8 +56,8 @@ impl Fetchers {
         })
     }
 
-    /// Whether a batch would be begun at once. What cannot is better kept as a hint, which is
-    /// free to cancel.
+    /// Whether a thread is free to start a batch at once. Otherwise a hint should stay in the queue, where
+    /// it can be cancelled for free.
     pub fn is_free(&self) -> bool {
         self.shared.busy.load(Ordering::Acquire) < self.threads.len()
     }
@@ -66,12 +66,12 @@ impl Fetchers {
     pub fn fetch(&self, batch: Batch) {
         self.shared.busy.fetch_add(1, Ordering::AcqRel);
         if let Some(batches) = &self.batches {
-            // The receivers live as long as we do.
+            // The receivers live as long as this.
             let _ = batches.send(batch);
         }
     }
 
-    /// Takes the address spaces that were found to have ended.
+    /// Takes the list of address spaces that were found to have ended.
     pub fn take_gone(&self) -> Vec<Space> {
         std::mem::take(&mut *self.shared.gone.lock().unwrap_or_else(|e| e.into_inner()))
     }

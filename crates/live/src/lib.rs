@@ -3,28 +3,39 @@
 //! The program runs in a memory cgroup ([`budget`]); the kernel moves pages to the slower
 //! tier, a swap area ([`tier`]). Beside it, on another core, [`steer`] reads the program's
 //! major faults ([`faults`]), asks a policy of `terrace-policy` what comes next, and has the
-//! kernel fetch it ([`advice`]). [`run`] puts these together and takes everything back.
+//! kernel fetch it ([`advice`]). [`run`] puts these together and undoes all changes.
 
+pub mod accounts;
 pub mod advice;
 pub mod bench;
 pub mod budget;
 pub mod calibrate;
+pub mod cgroup;
 pub mod compare;
 pub mod counters;
+pub mod delegation;
 pub mod device;
 pub mod doctor;
 pub mod dram;
 pub mod faults;
 pub mod fetchers;
+pub mod footprint;
+mod guardian;
+pub mod hierarchy;
+mod image;
+pub mod input;
 pub mod journal;
+mod lock;
+mod neighbours;
 pub mod pagemap;
 pub mod privilege;
 pub mod probe;
 pub mod program;
 pub mod run;
-pub mod signals;
-mod slots;
+pub mod scope;
+pub mod slots;
 pub mod steer;
 pub mod suite;
 pub mod sysctl;
 pub mod tier;
+pub mod turn;

@@ -1,9 +1,10 @@
-//! Where pages lie, from `/proc/PID/pagemap`.
+//! Residence of pages, from `/proc/PID/pagemap`.
 //!
 //! Linux, Documentation/admin-guide/mm/pagemap.rst: 8 bytes a page, bit 63 present, bit 62
-//! swapped. A page that was fetched into the swap cache still counts as swapped until it is
-//! touched, which is what makes first use visible.
+//! swapped. A page that was fetched into the swap cache counts as swapped until it is touched, which
+//! makes its first use visible.
 
+mod processes;
 mod scan;
 mod table;
 
@@ -13,93 +14,120 @@ use std::fs::{self, File};
 use std::io;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
-use std::path::Path;
 
 use rustc_hash::FxHashMap;
-use terrace_policy::{Location, Memory, PAGE_BYTES, Page, Residence, Slot, Space};
+use terrace_policy::{Location, Memory, Page, Residence, Slot, Space};
 
 use crate::slots::Slots;
+use processes::Processes;
 use table::Table;
 
 const PRESENT: u64 = 1 << 63;
 const SWAPPED: u64 = 1 << 62;
-/// Pages that are read at once: neighbours are mostly asked for together.
+/// Pages that are read together, because neighbours are mostly asked about together.
 const BLOCK: usize = 8;
-/// The same where a table cannot be read at once.
+/// Pages that are read together if a table cannot be read as a whole.
 const WIDE_BLOCK: usize = 64;
-/// Pages that are read at once by a survey.
+/// Pages that a survey reads together.
 const SLICE: u64 = 512;
+/// Pages that can be read in the time of reading the mappings of a process.
+const LISTING: u64 = 1024;
 
-/// Reads the page tables of any number of processes; what it has read it remembers until
+/// Reader of the page tables of any number of processes, with a cache that lasts until
 /// [`Pagemap::refresh`].
 pub struct Pagemap {
-    files: FxHashMap<Space, Option<File>>,
-    /// What has been read, by the number of the table.
+    processes: Processes,
+    /// Cached tables by their numbers.
     tables: FxHashMap<(Space, u64), Table>,
-    /// Whether the kernel reads whole tables at once, as far as we know.
+    /// Whether the kernel can read whole tables (`PAGEMAP_SCAN`), as far as is known.
     scans: bool,
     slots: Slots,
-    /// Whether somebody has asked for places since the survey began its latest round.
+    /// Whether a predictor has asked for places since the latest round of the survey began.
     slots_wanted: bool,
-    /// What a survey still has to read: pages of address spaces.
+    /// Remaining work of the survey: pages of address spaces, and address spaces whose pages are not
+    /// known yet.
     unsurveyed: VecDeque<(Space, Range<u64>)>,
+    unlisted: Vec<Space>,
 }
 
 impl Default for Pagemap {
     fn default() -> Self {
         Self {
-            files: FxHashMap::default(),
+            processes: Processes::default(),
             tables: FxHashMap::default(),
             scans: true,
             slots: Slots::default(),
             slots_wanted: false,
             unsurveyed: VecDeque::new(),
+            unlisted: Vec::new(),
         }
     }
 }
 
 impl Pagemap {
-    /// Forgets what was read: time has passed.
+    /// Empties the cache, because time has passed.
     pub fn refresh(&mut self) {
         self.tables.clear();
     }
 
-    /// Processes that have ended since they were asked about.
-    pub fn ended(&self) -> Vec<Space> {
-        let runs = |space: &Space| Path::new(&format!("/proc/{}", space.0)).exists();
-        self.files.keys().copied().filter(|s| !runs(s)).collect()
+    /// Checks the next `count` known processes in turn; returns those that have ended, and those that
+    /// have replaced their memory since.
+    pub fn gone(&mut self, count: usize) -> Vec<Space> {
+        self.processes.gone(count)
     }
 
-    /// Closes what belongs to a process that has ended.
+    /// Adds a process to those that are checked.
+    pub fn know(&mut self, space: Space) {
+        self.processes.know(space);
+    }
+
+    /// Returns the number of known processes.
+    pub fn processes(&self) -> usize {
+        self.processes.len()
+    }
+
+    /// Whether a process is known.
+    pub fn knows(&self, space: Space) -> bool {
+        self.processes.knows(space)
+    }
+
+    /// Forgets a process that has ended.
     pub fn forget(&mut self, space: Space) {
-        self.files.remove(&space);
+        self.processes.forget(space);
         self.tables.retain(|(of, _), _| *of != space);
         self.unsurveyed.retain(|(of, _)| *of != space);
         self.slots.forget(space);
     }
 
-    /// Goes on to note which page lies where in the tier, for about `pages` pages; round and round.
-    /// Reads nothing where nobody has asked for places.
+    /// Continues the survey of places in the tier by about `pages` pages, in turn over all processes.
+    /// Reads nothing if no predictor has asked for places.
     pub fn survey(&mut self, pages: u64) {
-        if !self.slots_wanted && self.unsurveyed.is_empty() {
-            return;
-        }
-        if self.unsurveyed.is_empty() {
-            // Another round only if somebody asks again meanwhile.
+        self.slots.tidy(pages);
+        if self.unsurveyed.is_empty() && self.unlisted.is_empty() {
+            if !self.slots_wanted {
+                return;
+            }
+            // The next round needs another question of a predictor.
             self.slots_wanted = false;
-            let spaces: Vec<Space> = self.files.keys().copied().collect();
-            let mapped = |space: Space| private(space).into_iter().map(move |range| (space, range));
-            self.unsurveyed = spaces.into_iter().flat_map(mapped).collect();
+            self.unlisted = self.processes.spaces().collect();
         }
         let mut left = pages;
-        while left > 0
-            && let Some((space, range)) = self.unsurveyed.pop_front()
-        {
-            let slice = range.start..range.end.min(range.start + SLICE.min(left));
-            left -= slice.end - slice.start;
-            self.note(space, &slice);
-            if slice.end < range.end {
-                self.unsurveyed.push_front((space, slice.end..range.end));
+        while left > 0 {
+            if let Some((space, range)) = self.unsurveyed.pop_front() {
+                let slice = range.start..range.end.min(range.start + SLICE.min(left));
+                left -= slice.end - slice.start;
+                self.note(space, &slice);
+                if slice.end < range.end {
+                    self.unsurveyed.push_front((space, slice.end..range.end));
+                }
+            } else if let Some(space) = self.unlisted.pop() {
+                left = left.saturating_sub(LISTING);
+                if self.processes.knows(space) {
+                    let mapped = private(space).into_iter().map(|range| (space, range));
+                    self.unsurveyed.extend(mapped);
+                }
+            } else {
+                return;
             }
         }
     }
@@ -107,8 +135,8 @@ impl Pagemap {
     fn note(&mut self, space: Space, pages: &Range<u64>) {
         let mut entries = [0u64; SLICE as usize];
         let entries = &mut entries[..(pages.end - pages.start) as usize];
-        let file = self.files.get(&space).and_then(Option::as_ref);
-        let read = file.and_then(|file| read_entries(file, pages.start, entries));
+        let tables = self.processes.tables(space);
+        let read = tables.and_then(|tables| read_entries(tables, pages.start, entries));
         for (page, entry) in pages.clone().zip(&entries[..read.unwrap_or(0)]) {
             if entry & (PRESENT | SWAPPED) == SWAPPED {
                 let at = Location::new(space, Page(page));
@@ -117,25 +145,25 @@ impl Pagemap {
         }
     }
 
-    /// Reads a few pages of a table; all of it when it is asked about again.
+    /// Reads a few pages of a table; the whole table at the second question.
     fn read(&mut self, (space, number): (Space, u64), page: usize) {
-        let file = self.files.entry(space).or_insert_with(|| open(space));
         let known = self.tables.entry((space, number));
         let again = matches!(known, Entry::Occupied(_));
         let table = known.or_default();
         if again
             && self.scans
-            && let Some(file) = file.as_ref()
+            && let Some(file) = self.processes.tables(space)
         {
             self.scans = scan_table(file, number, table).is_ok();
         }
         if table.residence(page).is_none() {
             let block = if self.scans { BLOCK } else { WIDE_BLOCK };
             let first = page / block * block;
-            if read_pages(file.as_ref(), number, first, block, table).is_none() {
-                // The process has ended, or has replaced its memory by exec: look anew.
-                *file = open(space);
-                read_pages(file.as_ref(), number, first, block, table);
+            let mut read = |processes: &mut Processes| {
+                read_pages(processes.tables(space), number, first, block, table)
+            };
+            if read(&mut self.processes).is_none() && self.processes.renew(space) {
+                read(&mut self.processes);
             }
             table.was_read(first, first + block);
         }
@@ -157,7 +185,7 @@ impl Memory for Pagemap {
 
     fn slot(&mut self, at: Location) -> Option<Slot> {
         self.slots_wanted = true;
-        self.files.entry(at.space).or_insert_with(|| open(at.space));
+        self.processes.know(at.space);
         self.slots.slot(at)
     }
 
@@ -166,27 +194,23 @@ impl Memory for Pagemap {
     }
 }
 
-fn open(space: Space) -> Option<File> {
-    File::open(format!("/proc/{}/pagemap", space.0)).ok()
-}
-
-/// The private mappings of a process that can be written to, as pages: what is swapped lies there.
+/// Returns the private writable mappings of a process as pages: only these are swapped.
 fn private(space: Space) -> Vec<Range<u64>> {
     let maps = fs::read_to_string(format!("/proc/{}/maps", space.0)).unwrap_or_default();
     maps.lines().filter_map(private_mapping).collect()
 }
 
-/// A line of `/proc/PID/maps`: `start-end rwxp offset device inode path`.
+/// Parses a line of `/proc/PID/maps`: `start-end rwxp offset device inode path`.
 fn private_mapping(line: &str) -> Option<Range<u64>> {
     let mut fields = line.split_whitespace();
     let (start, end) = fields.next()?.split_once('-')?;
     let permissions = fields.next()?.as_bytes();
-    let page = |text| Some(u64::from_str_radix(text, 16).ok()? / PAGE_BYTES);
+    let page = |text| Some(Page::of(u64::from_str_radix(text, 16).ok()?).0);
     (permissions.get(1) == Some(&b'w') && permissions.get(3) == Some(&b'p'))
         .then_some(page(start)?..page(end)?)
 }
 
-/// Reads a whole table; an error where the kernel cannot.
+/// Reads a whole table; an error if the kernel cannot.
 fn scan_table(file: &File, number: u64, table: &mut Table) -> io::Result<()> {
     scan::scan(file, number, |first, end, residence| {
         table.found(first, end, residence);
@@ -195,7 +219,7 @@ fn scan_table(file: &File, number: u64, table: &mut Table) -> io::Result<()> {
     Ok(())
 }
 
-/// Reads `count` pages of a table from `first` on; none where there is nothing to be read.
+/// Reads `count` pages of a table from `first` on; `None` if the process has ended.
 fn read_pages(
     file: Option<&File>,
     number: u64,
@@ -218,7 +242,7 @@ fn read_pages(
     Some(())
 }
 
-/// Reads the entries of the pages from `first` on; returns how many there were, at least one.
+/// Reads the entries of the pages from `first` on; returns their number, at least one.
 fn read_entries(file: &File, first: u64, entries: &mut [u64]) -> Option<usize> {
     let mut bytes = [0u8; SLICE as usize * 8];
     let bytes = &mut bytes[..entries.len() * 8];
@@ -233,14 +257,14 @@ fn read_entries(file: &File, first: u64, entries: &mut [u64]) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use terrace_policy::{PAGE_BYTES, Page};
+    use terrace_policy::Page;
 
     #[test]
     fn own_pages_are_in_memory_and_untouched_ones_nowhere() {
         let here = Space(std::process::id());
         let data = vec![1u8; 1 << 20];
         let untouched = vec![0u8; 64 << 20];
-        let page = |address: *const u8| Page((address as u64 + (1 << 19)) / PAGE_BYTES);
+        let page = |address: *const u8| Page::of(address as u64 + (1 << 19));
         let mut pagemap = Pagemap::default();
         assert_eq!(
             pagemap.residence(Location::new(here, page(data.as_ptr()))),
@@ -259,9 +283,9 @@ mod tests {
         assert_eq!(pagemap.residence(nobody), Residence::Nowhere);
         assert_eq!(pagemap.slot(nobody), None);
         pagemap.survey(1000);
-        assert_eq!(pagemap.ended(), [nobody.space]);
+        assert_eq!(pagemap.gone(1), [nobody.space]);
         pagemap.forget(nobody.space);
-        assert_eq!(pagemap.ended(), []);
+        assert_eq!(pagemap.gone(1), []);
         let far = Location::new(Space(std::process::id()), Page(u64::MAX));
         assert_eq!(pagemap.residence(far), Residence::Nowhere);
     }

@@ -1,45 +1,54 @@
-//! What a run needs to be allowed to do, and whether this process is.
+//! The privileges that a run needs, and those that this process has.
 
+use std::borrow::Cow;
+use std::ffi::OsString;
 use std::fs;
 
 use terrace_base::{Error, Result};
 
-/// A Linux capability that something here needs.
+/// A Linux capability that a run needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Capability {
-    /// Its name.
+    /// Name.
     pub name: &'static str,
-    /// Its bit in `CapEff`.
+    /// Bit in `CapEff`.
     bit: u32,
-    /// What it is needed for.
+    /// Purpose, as a verb phrase.
     pub purpose: &'static str,
+    /// Whether every run needs it.
+    pub required: bool,
 }
 
-/// All that `terrace run` needs (linux/capability.h).
+/// All capabilities that `terrace run` needs (linux/capability.h); tested by leaving out each in turn
+/// on Linux 6.18.
 pub const NEEDED: [Capability; 4] = [
     Capability {
         name: "CAP_SYS_ADMIN",
         bit: 21,
-        purpose: "swap areas and perf events of a cgroup",
+        purpose: "to switch swap areas on and off, and to watch the program's faults",
+        required: true,
     },
     Capability {
         name: "CAP_DAC_OVERRIDE",
         bit: 1,
-        purpose: "cgroups and vm.page-cluster",
-    },
-    Capability {
-        name: "CAP_SYS_PTRACE",
-        bit: 19,
-        purpose: "the program's pagemap",
+        purpose: "to make cgroups where they are root's, and a tier of zram or of a device",
+        required: true,
     },
     Capability {
         name: "CAP_SYS_NICE",
         bit: 23,
-        purpose: "process_madvise on the program",
+        purpose: "to have the program's pages fetched",
+        required: true,
+    },
+    Capability {
+        name: "CAP_SYS_PTRACE",
+        bit: 19,
+        purpose: "to foresee a program that becomes another user, or that may not be read",
+        required: false,
     },
 ];
 
-/// The capabilities among [`NEEDED`] that this process lacks.
+/// Returns the capabilities of [`NEEDED`] that this process lacks.
 pub fn missing() -> Vec<Capability> {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     missing_in(&status)
@@ -57,21 +66,76 @@ fn missing_in(status: &str) -> Vec<Capability> {
         .collect()
 }
 
+/// Names capabilities, each with its purpose.
+pub fn list(capabilities: &[Capability]) -> String {
+    let named = capabilities.iter();
+    let all: Vec<_> = named.map(|c| format!("{} {}", c.name, c.purpose)).collect();
+    all.join(", ")
+}
+
 /// # Errors
-/// A failure that says which capabilities are missing.
+/// A failure that names the missing capabilities, and the command line that would have them.
 pub fn require() -> Result<()> {
-    let missing = missing();
+    let mut missing = missing();
+    missing.retain(|capability| capability.required);
     if missing.is_empty() {
         return Ok(());
     }
-    let list: Vec<_> = missing
-        .iter()
-        .map(|c| format!("{} (for {})", c.name, c.purpose))
-        .collect();
-    Err(Error::failure(format!(
-        "not enough privilege: {} missing; run as root (sudo terrace run ...)",
-        list.join(", ")
-    )))
+    let what = match is_root() {
+        // Root of a container, say, for whom sudo changes nothing.
+        true => format!(
+            "this root lacks {}; give it that, or run where root has it",
+            list(&missing)
+        ),
+        false if missing.len() == required() => {
+            format!("this needs root; run: {}", as_root())
+        }
+        false => format!("{} missing; run: {}", list(&missing), as_root()),
+    };
+    Err(Error::failure(what))
+}
+
+fn required() -> usize {
+    NEEDED.iter().filter(|c| c.required).count()
+}
+
+/// Whether this process runs as uid 0.
+pub fn is_root() -> bool {
+    rustix::process::geteuid().is_root()
+}
+
+/// Returns the command line of this process, preceded by `sudo`.
+pub fn as_root() -> String {
+    let state = std::env::var_os("TERRACE_STATE_DIR");
+    let own = std::env::current_exe().unwrap_or_default();
+    line(state, own.into(), std::env::args_os().collect())
+}
+
+/// `sudo` has its own search path and drops most variables, so the line names the file of a command
+/// that was found in `PATH`, and the state directory.
+fn line(state: Option<OsString>, own: OsString, mut words: Vec<OsString>) -> String {
+    if let Some(command) = words.first_mut()
+        && !command.as_encoded_bytes().contains(&b'/')
+    {
+        *command = own;
+    }
+    if let Some(state) = state {
+        let mut variable = OsString::from("TERRACE_STATE_DIR=");
+        variable.push(state);
+        words.insert(0, variable);
+    }
+    words.insert(0, "sudo".into());
+    let quoted: Vec<_> = words.iter().map(|word| quoted(word)).collect();
+    quoted.join(" ")
+}
+
+/// Quotes a word for a shell.
+fn quoted(word: &OsString) -> Cow<'_, str> {
+    match word.to_str() {
+        // No argument has a byte 0, which alone cannot be quoted.
+        Some(text) => shlex::try_quote(text).unwrap_or_default(),
+        None => word.to_string_lossy(),
+    }
 }
 
 #[cfg(test)]
@@ -84,5 +148,21 @@ mod tests {
         assert_eq!(missing_in("CapEff:\t0000000000000000\n").len(), 4);
         let without_nice = format!("CapEff:\t{:016x}\n", !(1u64 << 23));
         assert_eq!(missing_in(&without_nice)[0].name, "CAP_SYS_NICE");
+    }
+
+    #[test]
+    fn the_same_command_line_as_root() {
+        let line = |state: Option<&str>, words: &[&str]| {
+            let words = words.iter().map(OsString::from).collect();
+            line(state.map(Into::into), "/home/me/bin/terrace".into(), words)
+        };
+        assert_eq!(
+            line(None, &["target/release/terrace", "run", "--", "a b", "$c"]),
+            "sudo target/release/terrace run -- 'a b' '$c'"
+        );
+        assert_eq!(
+            line(Some("/my state"), &["terrace", "doctor"]),
+            "sudo 'TERRACE_STATE_DIR=/my state' /home/me/bin/terrace doctor"
+        );
     }
 }

@@ -1,9 +1,9 @@
-//! The program that a calibration runs under a budget: it touches memory in a known order and
-//! says how long that took.
+//! The probe of a calibration: a program that runs under a budget, touches memory in a known order and
+//! reports how long that took.
 //!
-//! It has four times the pages that fit into its DRAM, so that what it writes is more than a
-//! device takes into a cache of its own, and reads them without readahead, so every touch of a page
-//! that is not there is one fault of one page.
+//! It has four times the pages that fit into its DRAM, so that it writes more than the cache of a
+//! device holds, and reads without readahead, so that every touch of a missing page is one fault of
+//! one page.
 
 use std::io::{self, Write};
 use std::ptr::NonNull;
@@ -12,39 +12,38 @@ use std::time::{Duration, Instant};
 use rand_xoshiro::SplitMix64;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use serde::{Deserialize, Serialize};
-use terrace_base::{Context, Error, Result};
+use terrace_base::{Context, Error, Result, median};
 use terrace_policy::{PAGE_BYTES, Page, Space};
 
 use crate::advice::Advisor;
 
-/// What a probe measured; all in nanoseconds for one page.
+/// Measurements of a probe, in nanoseconds a page.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Readings {
     /// First touch of a page while there is room.
     pub first_touch: f64,
-    /// First touch of a page while dirty pages have to go for it, their writes included as far
-    /// as the program waits for them.
+    /// First touch of a page that evicts dirty pages, with their writes as far as the program waits for
+    /// them.
     pub first_touch_evicting: f64,
     /// Major fault, one page read, while there is room.
     pub fault: f64,
-    /// Major fault, one page read, while clean pages have to go for it.
+    /// Major fault, one page read, that evicts clean pages.
     pub fault_evicting: f64,
-    /// Major fault, one page read and changed, while pages that were changed as well have to go
-    /// for it, in no order.
+    /// Major fault, one page read and changed, that evicts changed pages in random order.
     pub fault_evicting_dirty: f64,
     /// Touch of a page that lies in the swap cache.
     pub cached_touch: f64,
     /// `process_madvise(MADV_WILLNEED)`, the call alone, in batches of scattered pages.
     pub advice: f64,
-    /// From the call until a page of the batch can be touched, divided by the pages of the batch.
+    /// Time from the call until a page of the batch can be touched, divided by the pages of the batch.
     pub fetch: f64,
 }
 
 impl Readings {
-    /// The median of each.
+    /// Returns the median of each figure.
     pub(crate) fn median(several: &[Self]) -> Self {
-        let of = |figure: fn(&Self) -> f64| median(several.iter().map(figure).collect());
+        let of = |figure: fn(&Self) -> f64| median(several.iter().map(figure));
         Self {
             first_touch: of(|one| one.first_touch),
             first_touch_evicting: of(|one| one.first_touch_evicting),
@@ -60,17 +59,17 @@ impl Readings {
 
 /// Pages of memory for each page of DRAM.
 const TIMES: usize = 4;
-/// Pages that are advised on together, as many as steering does.
+/// Pages of a batch of advice, as in steering.
 const BATCH: usize = 64;
-/// Batches that are measured.
+/// Number of batches.
 const BATCHES: usize = 12;
-/// By then a batch has arrived.
+/// Time by which a batch has arrived.
 const ARRIVED: Duration = Duration::from_millis(10);
 
 /// Measures with `dram` pages of DRAM and `TIMES` times as many of memory.
 ///
 /// # Errors
-/// A failure where the kernel refuses the memory or the advice.
+/// A failure if the kernel refuses the memory or the advice.
 pub fn measure(dram: usize) -> Result<Readings> {
     let pages = TIMES * dram;
     let mut memory = Memory::new(pages).or_fail(|| "cannot map the probe's memory".into())?;
@@ -82,7 +81,7 @@ pub fn measure(dram: usize) -> Result<Readings> {
     // The first of them still had room.
     readings.first_touch_evicting = mean(&late[dram..]);
 
-    // More pages read than fit: from here all that is in DRAM is clean.
+    // More pages were read than fit: from here all pages in DRAM are clean.
     for page in 0..2 * dram {
         memory.read(page);
     }
@@ -121,7 +120,7 @@ pub fn measure(dram: usize) -> Result<Readings> {
     readings.cached_touch = median(cached);
     readings.fetch = median(fetch);
 
-    // Until all that is in DRAM has been changed, and then as long again.
+    // Until all pages in DRAM have been changed, and then as long again.
     let changing: Vec<f64> = (0..2)
         .flat_map(|_| memory.faults(&mut shuffled(pages), dram, Access::Write))
         .collect();
@@ -129,17 +128,17 @@ pub fn measure(dram: usize) -> Result<Readings> {
     Ok(readings)
 }
 
-/// Measures, and says what as one line of JSON.
+/// Measures, and writes the result as one line of JSON.
 ///
 /// # Errors
-/// See [`measure`]; a failure where nobody reads it.
+/// See [`measure`]; a failure if the line cannot be written.
 pub fn tell(dram: usize, to: &mut dyn Write) -> Result<()> {
     let readings = measure(dram)?;
     serde_json::to_writer(to, &readings)
         .map_err(|error| Error::failure(format!("cannot tell the readings: {error}")))
 }
 
-/// What a touch does.
+/// Kind of a touch.
 #[derive(Clone, Copy)]
 enum Access {
     Read,
@@ -186,7 +185,7 @@ impl Memory {
         unsafe { self.start.as_ptr().add(page * PAGE_BYTES as usize).cast() }
     }
 
-    /// Touches a page for the first time; returns how long that took. Then fills it with noise,
+    /// Touches a page for the first time and returns the time it took; then fills the page with noise,
     /// so that no tier can compress it.
     fn fill(&mut self, page: usize) -> f64 {
         let at = self.at(page);
@@ -201,7 +200,7 @@ impl Memory {
         took
     }
 
-    /// Reads a word of a page; returns how long that took.
+    /// Reads a word of a page; returns the time it took.
     fn read(&self, page: usize) -> f64 {
         let at = self.at(page);
         let begun = Instant::now();
@@ -210,7 +209,7 @@ impl Memory {
         nanos(begun)
     }
 
-    /// Changes a word of a page; returns how long that took.
+    /// Changes a word of a page; returns the time it took.
     fn write(&self, page: usize) -> f64 {
         let at = self.at(page);
         let begun = Instant::now();
@@ -219,8 +218,8 @@ impl Memory {
         nanos(begun)
     }
 
-    /// Touches pages from the end of `order`, which it takes, until `count` of them were major
-    /// faults; returns how long those took.
+    /// Takes pages from the end of `order` and touches them until `count` were major faults; returns
+    /// the times of those.
     fn faults(&self, order: &mut Vec<usize>, count: usize, access: Access) -> Vec<f64> {
         let mut times = Vec::with_capacity(count);
         while times.len() < count
@@ -238,7 +237,7 @@ impl Memory {
         times
     }
 
-    /// The next `count` pages from the end of `order` that are not in memory.
+    /// Takes the next `count` pages that are not in memory from the end of `order`.
     fn absent(&self, order: &mut Vec<usize>, count: usize) -> Vec<usize> {
         let mut pages = Vec::with_capacity(count);
         while pages.len() < count
@@ -276,7 +275,7 @@ impl Memory {
     fn foretell(&self, advisor: &mut Advisor, pages: &[usize]) -> io::Result<()> {
         let mut pages: Vec<Page> = pages
             .iter()
-            .map(|&page| Page(self.at(page) as u64 / PAGE_BYTES))
+            .map(|&page| Page::of(self.at(page) as u64))
             .collect();
         advisor.will_need(Space(std::process::id()), &mut pages)
     }
@@ -289,7 +288,7 @@ impl Drop for Memory {
     }
 }
 
-/// Major faults of this process so far.
+/// Returns the major faults of this process so far.
 fn major_faults() -> i64 {
     // SAFETY: an all-zero rusage is a valid value of it.
     let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
@@ -298,7 +297,7 @@ fn major_faults() -> i64 {
     usage.ru_majflt
 }
 
-/// The numbers below `count` in an order without a pattern, the same every time.
+/// Returns the numbers below `count` in a random order, the same each time.
 pub(crate) fn shuffled(count: usize) -> Vec<usize> {
     let mut order: Vec<usize> = (0..count).collect();
     let mut random = SplitMix64::seed_from_u64(2);
@@ -312,17 +311,10 @@ fn nanos(since: Instant) -> f64 {
     since.elapsed().as_nanos() as f64
 }
 
-/// Reclaim works in batches, and writes now and then wait for the device: what a page costs is a
-/// mean, with its rare and large parts.
+/// Returns the mean. Reclaim works in batches and writes sometimes wait for the device, so the cost of
+/// a page includes rare large parts.
 fn mean(times: &[f64]) -> f64 {
     times.iter().sum::<f64>() / times.len().max(1) as f64
-}
-
-/// The middle one; 0 of none.
-pub(crate) fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    let at = |index: usize| values.get(index).copied().unwrap_or(0.0);
-    f64::midpoint(at(values.len().saturating_sub(1) / 2), at(values.len() / 2))
 }
 
 #[cfg(test)]
@@ -350,9 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn middles() {
-        assert_eq!(median(vec![3.0, 1.0, 2.0]), 2.0);
-        assert_eq!(median(vec![]), 0.0);
+    fn means() {
         assert_eq!(mean(&[1.0, 3.0]), 2.0);
         assert_eq!(mean(&[]), 0.0);
     }

@@ -1,63 +1,49 @@
-//! The program: found, started in its cgroup, waited for.
+//! The program: started in its cgroup, and waited for.
 
-use std::ffi::{OsStr, OsString};
+use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::PermissionsExt;
-use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::PathBuf;
+use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-use terrace_base::{Context, Error, Result};
+use terrace_base::program::{find, is_path};
+use terrace_base::{Context, Error, Exit, Result, User};
 
-/// How a program ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Exit {
-    /// By itself, with this code.
-    Code(i32),
-    /// By this signal.
-    Signal(i32),
-}
-
-impl Exit {
-    fn from_status(status: libc::c_int) -> Self {
-        if libc::WIFSIGNALED(status) {
-            Self::Signal(libc::WTERMSIG(status))
-        } else {
-            Self::Code(libc::WEXITSTATUS(status))
-        }
-    }
-
-    /// Whether it ended well.
-    pub fn success(self) -> bool {
-        self == Self::Code(0)
-    }
-}
+use crate::image::Image;
+use crate::input::Input;
 
 /// What a program used, as `wait4` tells it: of itself and of the children it waited for.
 #[derive(Clone, Copy, Debug)]
 pub struct Ended {
-    /// How it ended.
+    /// End of the program.
     pub exit: Exit,
-    /// From its start to its end.
+    /// Wall time from start to end.
     pub wall: Duration,
-    /// Time on a CPU in its own code.
+    /// CPU time in user mode.
     pub user: Duration,
-    /// Time on a CPU in the kernel.
+    /// CPU time in the kernel.
     pub system: Duration,
 }
 
-/// What to start, and where.
+/// A program to start: its command, directory, input, output and user.
 #[derive(Clone, Debug, Default)]
 pub struct Invocation {
     /// The program and its arguments.
     pub words: Vec<OsString>,
-    /// The directory it is started in; none is the one we are in.
+    /// Working directory; `None` is that of this process.
     pub directory: Option<PathBuf>,
-    /// The file its output is appended to, its input being empty then; without one it has ours.
+    /// Standard input.
+    pub input: Input,
+    /// File to which output is appended, with an empty input; `None` inherits the output of this process.
     pub log: Option<PathBuf>,
+    /// User that the program runs as; `None` is the user of this process.
+    pub user: Option<User>,
+    /// Whether the program may have transparent huge pages. A run allows them if DRAM suffices.
+    pub huge_pages: bool,
 }
 
 impl From<Vec<OsString>> for Invocation {
@@ -70,10 +56,10 @@ impl From<Vec<OsString>> for Invocation {
 }
 
 impl Invocation {
-    /// The file that it names; see [`find`].
+    /// Returns the executable file of the command; see [`find`].
     ///
     /// # Errors
-    /// A usage error where there is none, or it may not be run.
+    /// A usage error if there is no such file, or it may not be executed.
     pub fn find(&self) -> Result<PathBuf> {
         match (&self.directory, self.words.first()) {
             (Some(directory), Some(name)) if is_path(name) => find(&[directory.join(name).into()]),
@@ -82,8 +68,8 @@ impl Invocation {
     }
 
     fn command(&self) -> Result<Command> {
+        // The image is what is executed; std only forks, with these descriptors.
         let mut command = Command::new(self.find()?);
-        command.arg0(&self.words[0]).args(&self.words[1..]);
         if let Some(directory) = &self.directory {
             command.current_dir(directory);
         }
@@ -93,12 +79,38 @@ impl Invocation {
             let errors = log.try_clone();
             let errors = errors.or_fail(|| format!("cannot write {}", path.display()))?;
             command.stdin(Stdio::null()).stdout(log).stderr(errors);
+        } else {
+            let input = self.input.open();
+            command.stdin(input.or_fail(|| "cannot use standard input".into())?);
         }
         Ok(command)
     }
+
+    fn image(&self) -> Result<Image> {
+        let mut environment: BTreeMap<OsString, OsString> = std::env::vars_os().collect();
+        let of_user = self.user.iter().flat_map(User::environment);
+        environment.extend(of_user.map(|(name, value)| (name.into(), value)));
+        Image::new(&self.find()?, &self.words, environment.into_iter())
+            .map_err(|e| Error::usage(format!("cannot run {}: {e}", self.words[0].display())))
+    }
+
+    fn cannot_run(&self, error: &io::Error) -> Error {
+        let name = self.words[0].display();
+        match (error.raw_os_error(), &self.user) {
+            (Some(libc::ENOEXEC), _) => Error::usage(format!(
+                "{name} is no program this machine can run; a script needs a #! line"
+            )),
+            (Some(libc::EACCES), Some(user)) => Error::usage(format!(
+                "the user {} may not run {name}; give that user access to it and to the \
+                 directories above it, or name another user with --user",
+                user.name()
+            )),
+            _ => Error::usage(format!("cannot run {name}: {error}")),
+        }
+    }
 }
 
-/// A program that runs.
+/// A running program.
 #[derive(Debug)]
 pub struct Program {
     pid: libc::pid_t,
@@ -109,7 +121,7 @@ impl Program {
     /// Starts a program in the cgroups whose `cgroup.procs` files are given.
     ///
     /// # Errors
-    /// A usage error where the program cannot be run, a failure where a cgroup refuses it.
+    /// A usage error if the program cannot be run, a failure if a cgroup refuses it.
     pub fn start(invocation: &Invocation, entrances: &[PathBuf]) -> Result<Self> {
         let mut child = invocation.command()?;
         let doors: Vec<File> = entrances
@@ -122,30 +134,39 @@ impl Program {
             })
             .collect::<Result<_>>()?;
         let descriptors: Vec<_> = doors.iter().map(AsRawFd::as_raw_fd).collect();
-        // SAFETY: between fork and exec the closure only calls write(2) on descriptors opened
-        // before, which is async-signal-safe; it allocates nothing.
+        let user = invocation.user.clone();
+        let image = invocation.image()?;
+        let huge_pages = invocation.huge_pages;
+        // SAFETY: between fork and exec the closure only makes system calls, with what was made
+        // ready before; it allocates nothing. The cgroup comes before root is given up.
         unsafe {
-            child.pre_exec(move || descriptors.iter().try_for_each(|&door| enter(door)));
+            child.pre_exec(move || {
+                descriptors.iter().try_for_each(|&door| enter(door))?;
+                if !huge_pages {
+                    // Its children inherit this. A kernel without huge pages ignores it.
+                    libc::prctl(libc::PR_SET_THP_DISABLE, 1, 0, 0, 0);
+                }
+                user.as_ref().map_or(Ok(()), User::assume)?;
+                Err(image.execute())
+            });
         }
         let started = Instant::now();
-        let child = child
-            .spawn()
-            .map_err(|e| cannot_run(&invocation.words[0], &e))?;
+        let child = child.spawn().map_err(|e| invocation.cannot_run(&e))?;
         Ok(Self {
             pid: child.id() as libc::pid_t,
             started,
         })
     }
 
-    /// Its process id.
+    /// Returns the process id.
     pub fn pid(&self) -> u32 {
         self.pid as u32
     }
 
-    /// Waits until it has ended.
+    /// Waits for the end of the program.
     ///
     /// # Errors
-    /// A failure where the kernel does not let us wait.
+    /// A failure if the kernel refuses the wait.
     pub fn wait(self) -> Result<Ended> {
         let mut status = 0;
         // SAFETY: an all-zero rusage is a valid value of it.
@@ -162,7 +183,7 @@ impl Program {
             }
         }
         Ok(Ended {
-            exit: Exit::from_status(status),
+            exit: ExitStatus::from_raw(status).into(),
             wall: self.started.elapsed(),
             user: duration(usage.ru_utime),
             system: duration(usage.ru_stime),
@@ -183,84 +204,10 @@ fn duration(time: libc::timeval) -> Duration {
     Duration::new(time.tv_sec as u64, time.tv_usec as u32 * 1000)
 }
 
-/// The file that `command` names, looked for in `PATH` as a shell does.
-///
-/// # Errors
-/// A usage error where there is none, or it may not be run.
-pub fn find(command: &[OsString]) -> Result<PathBuf> {
-    let Some(name) = command.first() else {
-        return Err(Error::usage(
-            "no program was given; write it behind --, as in: terrace run --dram 4G -- ./program",
-        ));
-    };
-    let candidates: Vec<PathBuf> = if is_path(name) {
-        vec![name.into()]
-    } else {
-        let path = std::env::var_os("PATH").unwrap_or_else(|| "/usr/bin:/bin".into());
-        std::env::split_paths(&path)
-            .map(|directory| directory.join(name))
-            .collect()
-    };
-    if let Some(found) = candidates.iter().find(|path| is_executable(path)) {
-        return Ok(found.clone());
-    }
-    let shown = name.display();
-    Err(match candidates.iter().find(|path| path.exists()) {
-        Some(path) if path.is_dir() => Error::usage(format!(
-            "{shown} is a directory; name the program in it that shall run"
-        )),
-        Some(_) => Error::usage(format!(
-            "the program {shown} may not be run; make it executable (chmod +x)"
-        )),
-        None => Error::usage(format!(
-            "the program {shown} does not exist; check its name, or give its path"
-        )),
-    })
-}
-
-/// Whether a program's name is not looked for in `PATH`.
-fn is_path(name: &OsStr) -> bool {
-    name.as_encoded_bytes().contains(&b'/')
-}
-
-fn is_executable(path: &Path) -> bool {
-    path.metadata()
-        .is_ok_and(|m| m.is_file() && m.permissions().mode() & 0o111 != 0)
-}
-
-fn cannot_run(name: &OsStr, error: &io::Error) -> Error {
-    let name = name.display();
-    if error.raw_os_error() == Some(libc::ENOEXEC) {
-        return Error::usage(format!(
-            "{name} is no program this machine can run; a script needs a #! line"
-        ));
-    }
-    Error::usage(format!("cannot run {name}: {error}"))
-}
-
-/// Ends this process as the program ended: with its code or by its signal.
-pub fn end_like(exit: Exit) -> ! {
-    match exit {
-        Exit::Code(code) => std::process::exit(code),
-        Exit::Signal(signal) => {
-            // SAFETY: all of these take integers, or a limit that lives across the call. The
-            // limit keeps us from leaving a core file beside the program's.
-            unsafe {
-                let none = libc::rlimit {
-                    rlim_cur: 0,
-                    rlim_max: 0,
-                };
-                libc::setrlimit(libc::RLIMIT_CORE, &raw const none);
-                libc::signal(signal, libc::SIG_DFL);
-                libc::raise(signal);
-            }
-            std::process::exit(128 + signal)
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
     use super::*;
 
     fn words(words: &[&str]) -> Invocation {
@@ -282,6 +229,22 @@ mod tests {
                 .to_string();
             assert!(error.contains(why), "{command:?}: {error}");
         }
+    }
+
+    #[test]
+    fn what_the_kernel_does_not_know_is_run_by_no_shell() {
+        let directory = tempfile::tempdir().unwrap();
+        let script = directory.path().join("script");
+        std::fs::write(&script, "touch by-a-shell\n").unwrap();
+        std::fs::set_permissions(&script, PermissionsExt::from_mode(0o755)).unwrap();
+        let invocation = Invocation {
+            words: vec![script.into()],
+            directory: Some(directory.path().to_owned()),
+            ..Invocation::default()
+        };
+        let error = Program::start(&invocation, &[]).unwrap_err().to_string();
+        assert!(error.contains("needs a #! line"), "{error}");
+        assert!(!directory.path().join("by-a-shell").exists());
     }
 
     #[test]

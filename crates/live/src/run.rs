@@ -1,92 +1,44 @@
 //! One program, run one way: with its budget, its tier and its steering, measured.
 
-use std::fmt;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use serde::Deserialize;
-use terrace_policy::PAGE_BYTES;
 use terrace_policy::prefetch::{self, Constituent, Costs, Engine, LifeStory};
 
-use crate::budget::{Budget, Hierarchies, Limits, Usage, Version, directories};
+use crate::accounts::Accounts;
+use crate::budget::{Budget, Limits, Usage};
+use crate::cgroup::processes_in;
 use crate::counters::SwapCounters;
+use crate::delegation::{Leaf, Needed};
 use crate::dram;
 use crate::faults::FaultStream;
+use crate::footprint::Footprint;
+use crate::hierarchy::{Hierarchies, Version};
 use crate::journal::{Change, Journal, state_directory};
+use crate::neighbours;
 use crate::privilege;
-use crate::program::{Ended, Exit, Invocation, Program};
-use crate::signals::{Signals, Target};
+use crate::program::{Ended, Invocation, Program};
+use crate::scope;
 use crate::steer::{Progress, Steering};
-use crate::sysctl::PageCluster;
+use crate::sysctl::{Attempt, PageCluster};
 use crate::tier::{Spec, Tier};
-use terrace_base::Bytes;
-use terrace_base::{Context, Error, Result};
+use crate::turn::{self, Turn, Waiting};
+use terrace_base::{Bytes, Context, Error, Exit, Result, Signals, Target};
 
-/// How often the program's memory is looked at.
-const SAMPLE_EVERY: Duration = Duration::from_millis(50);
-/// What a program started may outlive it so long without a word.
+pub use crate::dram::Dram;
+
+/// Pause between two samples of the program's memory: at first, and at most.
+const SAMPLE_EVERY: (Duration, Duration) = (Duration::from_millis(2), Duration::from_millis(50));
+/// Time that processes may outlive the program before a notice says so.
 const STRAGGLE: Duration = Duration::from_millis(300);
-
-/// The DRAM that a program may use.
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
-#[serde(try_from = "String")]
-pub enum Dram {
-    /// This much.
-    Bytes(Bytes),
-    /// This share of its footprint, above 0 and up to 1.
-    Share(f64),
-}
-
-impl Dram {
-    /// Reads a size, or a share as `25%`.
-    ///
-    /// # Errors
-    /// A usage error where it is neither, or larger than the machine's memory.
-    pub fn parse(text: &str) -> Result<Self> {
-        let Some(percent) = text.strip_suffix('%') else {
-            let size = Bytes::parse(text)?;
-            let memory = dram::total();
-            if size > memory {
-                return Err(Error::usage(format!(
-                    "a DRAM budget of {size} is larger than this machine's {memory}; \
-                     name less, or run the program without terrace"
-                )));
-            }
-            return Ok(Self::Bytes(size));
-        };
-        match percent.trim().parse::<f64>() {
-            Ok(percent) if percent > 0.0 && percent <= 100.0 => Ok(Self::Share(percent / 100.0)),
-            _ => Err(Error::usage(format!(
-                "`{text}` is no share of the footprint; name one above 0% and up to 100%"
-            ))),
-        }
-    }
-}
-
-impl fmt::Display for Dram {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Bytes(bytes) => bytes.fmt(f),
-            // Of 0.07 times 100 no more digits than somebody wrote.
-            Self::Share(share) => write!(f, "{}%", (share * 1e8).round() / 1e6),
-        }
-    }
-}
-
-impl TryFrom<String> for Dram {
-    type Error = Error;
-
-    fn try_from(text: String) -> Result<Self> {
-        Self::parse(&text)
-    }
-}
 
 /// One way to run a program whose memory is larger than its DRAM.
 #[derive(Clone)]
 pub enum Way {
-    /// Without a limit: what it would be with DRAM alone.
+    /// Without a limit: DRAM alone.
     AllDram,
-    /// The kernel's swap as the machine is set.
+    /// The kernel's swap with the machine's settings.
     Kernel,
     /// The kernel's swap without readahead: critical page first.
     KernelCpf,
@@ -95,7 +47,7 @@ pub enum Way {
 }
 
 impl Way {
-    /// Its name in tables and JSON.
+    /// Returns the name in tables and JSON.
     pub fn name(&self) -> &'static str {
         match self {
             Self::AllDram => "all-dram",
@@ -106,143 +58,169 @@ impl Way {
     }
 }
 
-/// How a running program is doing.
+/// State of a running program.
 #[derive(Clone, Copy, Debug)]
 pub struct Status {
-    /// Since it was started.
+    /// Time since the start.
     pub elapsed: Duration,
-    /// Its memory.
+    /// Memory of the program.
     pub usage: Usage,
-    /// Its DRAM budget.
+    /// DRAM budget.
     pub limit: Option<Bytes>,
-    /// What steering has done.
+    /// Figures of steering.
     pub progress: Option<Progress>,
-    /// What the tier has read and written since the program was started.
+    /// Reads and writes of the tier since the start of the program.
     pub tier: SwapCounters,
 }
 
-/// What people may want to know while a program runs.
+/// Events of a run.
 #[derive(Clone, Copy, Debug)]
 pub enum Event<'a> {
-    /// How the program is doing; comes some twenty times a second.
+    /// State of the program, twenty times a second, more often at first.
     Running(&'a Status),
-    /// A sentence about what goes on.
+    /// Notice: a sentence about the run.
     Notice(&'a str),
+    /// Warning of what is destroyed, shown even if quiet output was asked for.
+    Warning(&'a str),
 }
 
-/// Is told what goes on.
+/// Progress callback.
 pub type Observer<'a> = &'a mut (dyn FnMut(Event) + Send);
 
-/// What one run cost.
+/// Measurements of one run.
 #[derive(Clone, Debug)]
 pub struct Outcome {
-    /// How the program ended.
+    /// End of the program.
     pub exit: Exit,
-    /// From its start to its end.
+    /// Wall time from start to end.
     pub wall: Duration,
-    /// Time on a CPU in its own code.
+    /// CPU time in user mode.
     pub user: Duration,
-    /// Time on a CPU in the kernel.
+    /// CPU time in the kernel.
     pub system: Duration,
-    /// Faults that waited for a read.
+    /// Major faults: those that waited for a read.
     pub major_faults: u64,
-    /// Faults that did not.
+    /// Minor faults: those that did not.
     pub minor_faults: u64,
-    /// What became of the predictions, where there were any.
+    /// Life story of the predictions; `None` without a predictor.
     pub prefetch: Option<LifeStory>,
-    /// The same by those of a combination who made them.
+    /// Life story of each constituent of a combination.
     pub constituents: Vec<Constituent>,
-    /// Major faults that steering did not see, because they came too fast.
+    /// Major faults that steering lost because a ring was full.
     pub unseen_faults: u64,
-    /// Bytes read from swap areas, by the whole machine, while it ran.
+    /// Bytes read from swap areas by the whole machine during the run.
     pub tier_read: Bytes,
-    /// Bytes written to them.
+    /// Bytes written to swap areas by the whole machine during the run.
     pub tier_written: Bytes,
-    /// The most DRAM it had charged, page cache included, where the kernel says so.
+    /// Peak of the DRAM charged to the group, page cache included; `None` if the kernel keeps no peak.
     pub peak_resident: Option<Bytes>,
-    /// The most memory it had, in DRAM and tier together (sampled; without page cache).
+    /// Footprint: peak of the memory in DRAM and tier together; see [`crate::footprint`].
     pub footprint: Bytes,
-    /// The most that the kernel had charged to it for itself (sampled).
+    /// Whether the footprint comes from samples alone, because the kernel keeps no peak.
+    pub footprint_sampled: bool,
+    /// Peak of the kernel memory charged to the group (sampled under version 2).
     pub kernel: Bytes,
-    /// The most memory it had in huge pages (sampled).
+    /// Peak of the memory in huge pages (sampled).
     pub huge: Bytes,
-    /// Processes killed for exceeding budget plus tier.
+    /// Processes that the kernel killed because budget and tier were exceeded.
     pub oom_kills: u64,
 }
 
-/// The machine while we use it: everything changed is taken back when this is dropped.
+/// The machine during a run; undoes all changes when dropped.
 pub struct Session {
-    // Fields are dropped in this order: the tier while signals are still held back, and the
-    // journal, which looks whether all is undone, last.
+    // Drop order: the tier while signals are still held back; the journal, which checks that all
+    // changes are undone, last.
     tier: Option<Tier>,
     signals: Signals,
     hierarchies: Hierarchies,
+    callers: Leaf,
     journal: Journal,
     runs: usize,
-    /// The program's, where it is known.
+    /// Footprint of the program, if known.
     footprint: Option<Bytes>,
+    /// Whether a notice has said that `vm.page-cluster` cannot be set.
+    told_of_readahead: bool,
 }
 
 impl Session {
-    /// Makes sure that a run is possible here; changes nothing yet.
+    /// Checks that a run is possible on this machine; changes nothing yet.
     ///
     /// # Errors
-    /// A failure that says what is missing.
+    /// A failure that names what is missing.
     pub fn open() -> Result<Self> {
         privilege::require()?;
         Ok(Self {
             tier: None,
             signals: Signals::receive()?,
             hierarchies: Hierarchies::find()?,
+            callers: Leaf::default(),
             journal: Journal::begin(&state_directory())?,
             runs: 0,
             footprint: None,
+            told_of_readahead: false,
         })
     }
 
-    /// Puts the tier in place: at least twice the footprint, so that clean pages keep their
-    /// copies (the kernel gives a slot up at once when swap is half full); twice the machine's
-    /// memory where the footprint is not known.
+    /// Prepares the tier: at least twice the footprint, so that clean pages keep their copies (the
+    /// kernel frees a slot at once when swap is half full). If the footprint is unknown, the tier
+    /// grows. Reports to `observer` what is about to be destroyed.
     ///
     /// # Errors
     /// See [`Tier::prepare`].
-    pub fn prepare_tier(&mut self, spec: Option<&Spec>, footprint: Option<Bytes>) -> Result<()> {
+    pub fn prepare_tier(
+        &mut self,
+        spec: Option<&Spec>,
+        footprint: Option<Bytes>,
+        observer: &mut dyn FnMut(Event),
+    ) -> Result<()> {
         self.footprint = footprint;
         let needed = footprint.map(|f| Bytes(f.0.saturating_mul(2).max(64 << 20)));
-        let wanted = needed.unwrap_or(Bytes(dram::total().0.saturating_mul(2)));
         let default = Spec::Directory(self.journal.state().to_owned());
         let spec = spec.unwrap_or(&default);
-        self.tier = Some(Tier::prepare(spec, wanted, needed, &mut self.journal)?);
+        self.tier = Some(Tier::prepare(
+            spec,
+            needed,
+            &mut self.journal,
+            &mut |text| {
+                observer(Event::Warning(text));
+            },
+        )?);
         Ok(())
     }
 
-    /// Takes the tier back; dropping a session does so too, but cannot say that it failed.
+    /// Removes the tier, or leaves it to other runs (`neighbours`). Dropping a session does
+    /// the same, but cannot report an error.
     ///
     /// # Errors
-    /// A failure where the kernel cannot take its pages back.
+    /// A failure if the kernel cannot read the pages back.
     pub fn close(mut self) -> Result<()> {
-        self.tier.take().map_or(Ok(()), Tier::remove)
+        self.end_tier()
     }
 
-    /// What the tier is, for people.
-    pub fn tier(&self) -> &str {
-        self.tier.as_ref().map_or("none", |tier| &tier.description)
+    fn end_tier(&mut self) -> Result<()> {
+        let tier = self.tier.take();
+        tier.map_or(Ok(()), |tier| neighbours::settle(tier, &mut self.journal))
     }
 
-    /// The memory cgroup's version.
+    /// Describes the tier for people.
+    pub fn tier(&self) -> String {
+        self.tier.as_ref().map_or("none".into(), Tier::description)
+    }
+
+    /// Version of the memory cgroup.
     pub fn cgroup_version(&self) -> Version {
         self.hierarchies.version
     }
 
-    /// The signal by which somebody asked us to end, if so.
+    /// Returns the signal that asked Terrace to end, if one came.
     pub fn asked_to_end(&self) -> Option<i32> {
         self.signals.asked_to_end()
     }
 
-    /// Runs a program one way, and waits until it and all that it started have ended.
+    /// Runs a program one way, and waits until it and all processes that it started have ended.
     ///
     /// # Errors
-    /// A usage error where the program cannot be run, else a failure of ours or the machine's.
+    /// A usage error if the program cannot be run; otherwise a failure.
     pub fn run(
         &mut self,
         invocation: &Invocation,
@@ -254,10 +232,10 @@ impl Session {
         let budget = self.make_budget(limit)?;
         let engine = self.engine(way, observer)?;
         let readahead = match (way, &engine) {
-            (Way::KernelCpf, _) | (_, Some(_)) => self.take_readahead(way)?,
+            (Way::KernelCpf, _) | (_, Some(_)) => self.take_readahead(way, observer)?,
             _ => None,
         };
-        // Without steering the knob is held here until the program has ended.
+        // Without steering this holds the knob until the program has ended.
         let (steering, _knob) = match engine {
             Some(engine) => {
                 let steering = start_steering(engine, &budget, limit, readahead)?;
@@ -268,10 +246,17 @@ impl Session {
         if let (Way::AllDram, Some(footprint)) = (way, self.footprint) {
             dram::warm(footprint);
         }
+        let _accounts = limit
+            .map(|limit| Accounts::keep(&budget.statistics(), limit))
+            .transpose()?;
         let counted = SwapCounters::read();
-        let program = Program::start(invocation, &budget.entrances())?;
-        self.signals.aim(Target::Program(program.pid()));
-        // What came between the start and here has reached nobody.
+        let invocation = Invocation {
+            huge_pages: invocation.huge_pages || self.suffices(limit),
+            ..invocation.clone()
+        };
+        let program = Program::start(&invocation, &budget.entrances())?;
+        self.signals.aim(Target::program(program.pid()));
+        // A signal between the start and here reached no process.
         self.signals.pass_on();
         let (ended, most) = watch(
             program,
@@ -279,6 +264,7 @@ impl Session {
             steering.as_ref(),
             limit,
             counted,
+            self.tier.as_ref(),
             observer,
         );
         self.await_the_rest(&budget, observer);
@@ -288,26 +274,43 @@ impl Session {
         Ok(outcome(ended, most, &budget, steered, counted))
     }
 
+    /// Whether all memory of the program fits into its DRAM, as far as is known.
+    fn suffices(&self, limit: Option<Bytes>) -> bool {
+        let holds = |limit| self.footprint.is_some_and(|footprint| footprint <= limit);
+        limit.is_none_or(holds)
+    }
+
     fn make_budget(&mut self, limit: Option<Bytes>) -> Result<Budget> {
         self.runs += 1;
+        if self.runs == 1 {
+            self.hierarchies = scope::enter(self.hierarchies.clone())?;
+        }
         let name = format!("{}-{}", self.journal.name(), self.runs);
-        for directory in directories(&self.hierarchies, &name) {
+        let needed = match self.hierarchies.version {
+            Version::V1 => Needed::default(),
+            Version::V2 => Needed::below(&self.hierarchies.memory)?,
+        };
+        if let Some(leaf) = &needed.leaf {
+            self.journal.note(Change::Callers(leaf.clone()))?;
+            self.callers.0.clone_from(&needed.leaf);
+        }
+        for directory in self.hierarchies.directories(&name) {
             self.journal.note(Change::Cgroup(directory))?;
         }
         let tier = self.tier.as_ref().and_then(Tier::size);
         let limits = limit.map(|dram| Limits { dram, tier });
-        Budget::create(&self.hierarchies, &name, limits)
+        Budget::create(&self.hierarchies, &name, limits, &needed)
     }
 
-    /// The engine that steers, unless the way has none or it could win nothing.
+    /// Returns the engine of the way; `None` if it has none, or if fetching cannot pay.
     fn engine(&self, way: &Way, observer: Observer) -> Result<Option<Engine>> {
         let Way::Terrace(spec) = way else {
             return Ok(None);
         };
         let mut engine = spec.engine(None).map_err(Error::usage)?;
         let costs = self.tier.as_ref().map_or(Costs::DISK, Tier::costs);
-        engine.price(costs);
-        if engine.is_in_vain() {
+        engine.set_costs(costs);
+        if engine.cannot_pay() {
             observer(Event::Notice(&format!(
                 "on this tier a fault takes {} us and a fetch {} us, so fetching ahead cannot pay; \
                  the kernel is left alone (--prefetch stream fetches all the same)",
@@ -321,25 +324,59 @@ impl Session {
 
     /// Takes `vm.page-cluster`; sets it to single pages for
     /// [`Way::KernelCpf`].
-    fn take_readahead(&mut self, way: &Way) -> Result<Option<PageCluster>> {
-        let knob = PageCluster::acquire(self.journal.state())?;
-        if let Some(knob) = &knob {
-            let found = knob.found().to_owned();
-            self.journal.note(Change::PageCluster(found))?;
-            knob.set(matches!(way, Way::KernelCpf))
-                .or_fail(|| "cannot set vm.page-cluster".into())?;
-        } else if matches!(way, Way::KernelCpf) {
-            return Err(Error::failure(
-                "another terrace run has vm.page-cluster now; compare when it has ended",
-            ));
-        }
-        Ok(knob)
+    fn take_readahead(&mut self, way: &Way, observer: Observer) -> Result<Option<PageCluster>> {
+        let single = matches!(way, Way::KernelCpf);
+        let attempt = match single {
+            true => self.await_knob(observer)?,
+            false => Some(PageCluster::acquire(self.journal.state())?),
+        };
+        // A signal that came during the wait ends the program, too.
+        let Some(attempt) = attempt else {
+            return Ok(None);
+        };
+        let knob = match attempt {
+            Attempt::Taken(knob) => knob,
+            refused if single => return refused.require_single().map(|()| None),
+            refused => {
+                if let Some(notice) = refused.notice()
+                    && !std::mem::replace(&mut self.told_of_readahead, true)
+                {
+                    observer(Event::Notice(&notice));
+                }
+                return Ok(None);
+            }
+        };
+        let found = knob.found().to_owned();
+        self.journal.note(Change::PageCluster(found))?;
+        knob.set(single)
+            .or_fail(|| "cannot set vm.page-cluster".into())?;
+        Ok(Some(knob))
     }
 
-    /// What the program started may outlive it; its memory is in our tier, so we stay too.
+    fn await_knob(&self, observer: Observer) -> Result<Option<Attempt>> {
+        turn::await_knob(
+            self.journal.state(),
+            &mut Waiting {
+                stop: &|| self.asked_to_end().is_some(),
+                told: &mut |text| observer(Event::Notice(text)),
+            },
+        )
+    }
+
+    /// Waits until no other run compares; `None` if a signal asked to end meanwhile.
+    ///
+    /// # Errors
+    /// See [`Turn::await_ours`].
+    pub fn await_turn(&self, told: &mut dyn FnMut(&str)) -> Result<Option<Turn>> {
+        let stop = || self.asked_to_end().is_some();
+        Turn::await_ours(self.journal.state(), &mut Waiting { stop: &stop, told })
+    }
+
+    /// Waits for processes that outlive the program, because their memory is in the tier.
     fn await_the_rest(&self, budget: &Budget, observer: Observer) {
         let group = budget.directories()[0].clone();
-        self.signals.aim(Target::Group(group));
+        let left = move || processes_in(&group);
+        self.signals.aim(Target::Left(Arc::new(left)));
         self.signals.pass_on();
         let since = Instant::now();
         let mut told = false;
@@ -357,34 +394,42 @@ impl Session {
     }
 }
 
+impl Drop for Session {
+    fn drop(&mut self) {
+        // A change that cannot be undone now stays in the journal for `terrace doctor --clean`.
+        let _ = self.end_tier();
+    }
+}
+
 fn start_steering(
     mut engine: Engine,
     budget: &Budget,
     limit: Option<Bytes>,
     readahead: Option<PageCluster>,
 ) -> Result<Steering> {
-    let pages = limit.unwrap_or_else(dram::total).0 / PAGE_BYTES;
+    let pages = limit.unwrap_or_else(dram::total).pages();
     let window = prefetch::window(pages);
-    engine.limit(window);
+    engine.set_window(window);
     let faults = FaultStream::open(budget.watched())?;
     Steering::start(engine, faults, window as usize, readahead)
 }
 
-/// The most that was seen of a program's memory.
+/// Peaks of the samples of a program's memory.
 #[derive(Clone, Copy, Default)]
 struct Most {
-    footprint: Bytes,
+    footprint: Footprint,
     kernel: Bytes,
     huge: Bytes,
 }
 
-/// Waits for the program while a second thread looks at its memory.
+/// Waits for the program while a second thread samples its memory.
 fn watch(
     program: Program,
     budget: &Budget,
     steering: Option<&Steering>,
     limit: Option<Bytes>,
     counted: SwapCounters,
+    tier: Option<&Tier>,
     observer: &mut (dyn FnMut(Event) + Send),
 ) -> (Result<Ended>, Most) {
     let done = AtomicBool::new(false);
@@ -394,10 +439,12 @@ fn watch(
             let mut most = Most::default();
             while !done.load(Ordering::Relaxed) {
                 let usage = budget.usage();
-                let footprint = Bytes(usage.resident.0 + usage.swapped.0);
-                most.footprint = most.footprint.max(footprint);
+                most.footprint.look(usage.charges);
                 most.kernel = most.kernel.max(usage.kernel);
                 most.huge = most.huge.max(usage.huge);
+                if let Some(notice) = tier.and_then(Tier::notice) {
+                    observer(Event::Notice(&notice));
+                }
                 observer(Event::Running(&Status {
                     elapsed: started.elapsed(),
                     usage,
@@ -405,7 +452,9 @@ fn watch(
                     progress: steering.map(Steering::progress),
                     tier: SwapCounters::read().since(counted),
                 }));
-                std::thread::park_timeout(SAMPLE_EVERY);
+                // A short program is sampled near its end, too.
+                let next = started.elapsed() / 16;
+                std::thread::park_timeout(next.clamp(SAMPLE_EVERY.0, SAMPLE_EVERY.1));
             }
             most
         });
@@ -425,6 +474,8 @@ fn outcome(
 ) -> Outcome {
     let (progress, constituents) = steered.unzip();
     let usage = budget.usage();
+    let kernel = budget.kernel_peak().unwrap_or_default().max(most.kernel);
+    let footprint = most.footprint.finish(usage.charges);
     let tier = SwapCounters::read().since(counted);
     Outcome {
         exit: ended.exit,
@@ -436,38 +487,13 @@ fn outcome(
         prefetch: progress.map(|p| p.story),
         constituents: constituents.unwrap_or_default(),
         unseen_faults: progress.map_or(0, |p| p.unseen_faults),
-        tier_read: Bytes(tier.read * PAGE_BYTES),
-        tier_written: Bytes(tier.written * PAGE_BYTES),
+        tier_read: Bytes::of_pages(tier.read),
+        tier_written: Bytes::of_pages(tier.written),
         peak_resident: budget.peak(),
-        footprint: most.footprint,
-        kernel: most.kernel,
+        footprint: footprint.bytes,
+        footprint_sampled: footprint.sampled,
+        kernel,
         huge: most.huge,
         oom_kills: budget.oom_kills(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn budgets_as_people_write_them() {
-        assert_eq!(Dram::parse("64M"), Ok(Dram::Bytes(Bytes(64 << 20))));
-        assert_eq!(Dram::parse("25%"), Ok(Dram::Share(0.25)));
-        for text in ["25%", "7%", "12.5%", "64.0 MiB"] {
-            assert_eq!(Dram::parse(text).unwrap().to_string(), text);
-        }
-        for (text, why) in [
-            ("0%", "no share"),
-            ("101%", "no share"),
-            ("-5%", "no share"),
-            ("x%", "no share"),
-            ("NaN%", "no share"),
-            ("1E", "larger than this machine's"),
-            ("0", "zero"),
-        ] {
-            let error = Dram::parse(text).unwrap_err().to_string();
-            assert!(error.contains(why), "{text}: {error}");
-        }
     }
 }

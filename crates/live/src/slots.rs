@@ -1,70 +1,114 @@
-//! Which page lies where in the swap areas: the inverse of the page tables, kept as they are read.
+//! The map of swap slots: which page lies where in the swap areas, built from the page tables.
 //!
-//! The kernel says of a swapped page where its copy lies (pagemap: type and offset), but not of a
-//! place who lies there. So the page tables are read round and round, a slice at a time, and every
-//! page whose place has changed is noted both ways. A page that came back into memory keeps its
-//! place here: the kernel mostly keeps the copy, and its neighbours are still its neighbours.
+//! The kernel tells the place of a swapped page (pagemap: type and offset), but not the page of a
+//! place. So the page tables are read in turn, a slice at a time, and each page whose place has changed
+//! is recorded both ways. A page that came back into memory keeps its place here: the kernel mostly
+//! keeps the copy, and its neighbours are still its neighbours.
+//!
+//! Programs are larger than the DRAM available here, and the steering thread, which fills the map, must
+//! not stop: a place names its page in 8 bytes of an array (`places`), a page its place in 6 bytes of
+//! a short sorted leaf (`leaves`), and no long array is ever moved. The entries of an ended process
+//! are cleared a few at a time (`tenants`).
 
-use rustc_hash::FxHashMap;
+mod leaves;
+mod places;
+mod tenants;
+#[cfg(test)]
+mod twin;
+
 use terrace_policy::{Location, Slot, Space};
 
-/// Places, by page and by place.
+use places::{Holder, Places, TYPE_SHIFT};
+use tenants::Tenants;
+
+/// Places by page, and pages by place. A page and its place name each other, or neither does.
 #[derive(Default)]
 pub struct Slots {
-    of: FxHashMap<Location, Slot>,
-    at: FxHashMap<Slot, Location>,
+    places: Places,
+    tenants: Tenants,
 }
 
-/// A pagemap entry's swap type (5 bits) and offset (50 bits).
+/// Swap type (5 bits) and offset (50 bits) of a pagemap entry.
 const TYPE: u64 = 0x1f;
 const OFFSET_SHIFT: u32 = 5;
 const OFFSET: u64 = (1 << 50) - 1;
-/// Types are so far apart as places.
-const TYPE_SHIFT: u32 = 56;
 
 impl Slots {
-    /// The place that the pagemap entry of a swapped page names.
+    /// Returns the place that the pagemap entry of a swapped page names.
     pub fn named(entry: u64) -> Slot {
         let offset = entry >> OFFSET_SHIFT & OFFSET;
         Slot((entry & TYPE) << TYPE_SHIFT | offset)
     }
 
-    /// A page lies in a place.
+    /// Records the place of a page. Ignores what is no place of a swap area, or no page of a program.
     pub fn note(&mut self, at: Location, slot: Slot) {
-        match self.of.insert(at, slot) {
-            Some(before) if before == slot => return,
-            Some(before) if self.at.get(&before) == Some(&at) => {
-                self.at.remove(&before);
-            }
-            _ => {}
+        let Some(tenant) = self.tenants.enter(at.space) else {
+            return;
+        };
+        let Some(holder) = Holder::new(tenant, at.page) else {
+            return;
+        };
+        let Some(cell) = self.places.enter(slot) else {
+            return;
+        };
+        let other = self.places.holder(cell);
+        if other == Some(holder) {
+            return;
         }
-        if let Some(other) = self.at.insert(slot, at)
-            && other != at
-        {
-            self.of.remove(&other);
+        if let Some(other) = other {
+            let leaves = self.tenants.leaves(other.tenant());
+            leaves.remove(other.page());
         }
+        let before = self.tenants.leaves(tenant).insert(at.page, cell);
+        if let Some(before) = before {
+            self.places.clear(before);
+        }
+        self.places.fill(cell, holder);
     }
 
-    /// The place of a page, or where it was last.
+    /// Returns the place of a page, or its last one.
     pub fn slot(&self, at: Location) -> Option<Slot> {
-        self.of.get(&at).copied()
+        let cell = self.tenants.of(at.space)?.get(at.page)?;
+        Some(self.places.slot(cell))
     }
 
-    /// The page in a place.
+    /// Returns the page in a place.
     pub fn page_in(&self, slot: Slot) -> Option<Location> {
-        self.at.get(&slot).copied()
+        let holder = self.places.holder(self.places.find(slot)?)?;
+        let space = self.tenants.space(holder.tenant())?;
+        Some(Location::new(space, holder.page()))
     }
 
-    /// The process has ended.
+    /// Forgets an ended process. Its pages have no place from now on; [`Slots::tidy`] has still to clear
+    /// their entries.
     pub fn forget(&mut self, space: Space) {
-        self.of.retain(|at, _| at.space != space);
-        self.at.retain(|_, at| at.space != space);
+        self.tenants.leave(space);
+    }
+
+    /// Clears about `pages` entries of processes that have ended.
+    pub fn tidy(&mut self, pages: u64) {
+        let mut left = pages;
+        while left > 0
+            && let Some((tenant, leaf)) = self.tenants.next_leaf()
+        {
+            left = left.saturating_sub(1 + leaf.len() as u64);
+            for (page, cell) in leaf {
+                if self.places.holder(cell) == Holder::new(tenant, page) {
+                    self.places.clear(cell);
+                }
+            }
+        }
+    }
+
+    /// Whether no place names a page.
+    #[cfg(test)]
+    fn is_empty(&self) -> bool {
+        self.places.is_empty()
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::*;
     use terrace_policy::Page;
 
     use super::*;
@@ -91,21 +135,30 @@ mod tests {
         assert_eq!(slots.slot(page(1)), None);
         slots.forget(Space(1));
         assert_eq!(slots.slot(page(2)), None);
+        assert_eq!(slots.page_in(Slot(11)), None);
     }
 
-    proptest! {
-        /// Both directions say the same, whatever was noted.
-        #[test]
-        fn both_ways_agree(notes in proptest::collection::vec((0..20u64, 0..20u64), 1..200)) {
-            let mut slots = Slots::default();
-            for (at, slot) in notes {
-                slots.note(page(at), Slot(slot));
-                prop_assert_eq!(slots.slot(page(at)), Some(Slot(slot)));
-                prop_assert_eq!(slots.of.len(), slots.at.len());
-                for (at, slot) in &slots.of {
-                    prop_assert_eq!(slots.page_in(*slot), Some(*at));
-                }
-            }
+    #[test]
+    fn a_number_that_is_used_again_begins_with_nothing() {
+        let mut slots = Slots::default();
+        slots.note(page(1), Slot(10));
+        slots.forget(Space(1));
+        // Nothing has been cleared yet.
+        slots.note(page(2), Slot(11));
+        assert_eq!(slots.slot(page(1)), None);
+        assert_eq!(slots.page_in(Slot(10)), None);
+        slots.tidy(u64::MAX);
+        assert_eq!(slots.page_in(Slot(11)), Some(page(2)));
+    }
+
+    #[test]
+    fn what_no_area_and_no_program_has_is_not_noted() {
+        let mut slots = Slots::default();
+        // An area's header counts its pages in 32 bits; the entry of a migrating page names its frame.
+        for (at, slot) in [(1, 1 << 32), (1 << 44, 1), (u64::MAX, 1), (1, u64::MAX)] {
+            slots.note(page(at), Slot(slot));
+            assert_eq!(slots.slot(page(at)), None);
+            assert_eq!(slots.page_in(Slot(slot)), None);
         }
     }
 }

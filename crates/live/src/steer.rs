@@ -3,7 +3,7 @@
 //! One thread beside the program. It polls, and sleeps between two looks, longer the longer
 //! nothing happens, so that a program that does not fault pays nothing for it.
 
-mod shift;
+mod duty_cycle;
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,51 +21,57 @@ use crate::faults::FaultStream;
 use crate::fetchers::Fetchers;
 use crate::pagemap::Pagemap;
 use crate::sysctl::PageCluster;
-use shift::Shift;
+use duty_cycle::DutyCycle;
 use terrace_base::{Context, Result};
 
 /// Pages in one fetch.
 const BATCH: usize = 64;
-/// Faults of one look that the engine is told of.
+/// Faults of one look that are delivered to the engine.
 const FRESH: usize = 16;
 /// Threads that fetch.
 const FETCHERS: usize = 3;
-/// Between two looks while something is foreseen, and at most while nothing is.
+/// Pause between two looks while pages are predicted, and the longest pause while none are.
 const PAUSE: (Duration, Duration) = (Duration::from_micros(40), Duration::from_millis(4));
-/// The same while it is not watched: then there is little to see.
+/// Pause between two looks while the program is not watched.
 const REST_PAUSE: Duration = Duration::from_millis(20);
-/// How long a page that was foreseen keeps the thread attentive, and how long all of them together
-/// do. Looking often takes time from the program where processors share a core, measured as 20 % of
-/// a program that computes: what saves it 60 us is worth about as much looking.
+/// How long one predicted page keeps the pauses short, and how long all of them together do. Where
+/// processors share a core, frequent looks take time from the program: 20 % of a program that only
+/// computes was measured. A page that saves 60 us is worth about as much looking.
 const ATTENTION: (Duration, Duration) = (Duration::from_micros(60), Duration::from_millis(5));
-/// A page found touched this soon after its fetch went out had not arrived, or just so: about
-/// one read of a fast device.
+/// A page that is found touched within this time after its fetch was issued counts as late: about the
+/// time of one read of a fast device.
 const READ_TIME: Duration = Duration::from_micros(100);
-/// A demand fault on a page whose fetch went out less than this before its end had begun
-/// before the fetch did; after that, the page had been fetched and evicted again.
+/// A demand fault that ends within this time after the fetch of its page was issued began before the
+/// fetch; a later one means that the page was fetched and evicted again.
 const FAULT_TIME: Duration = Duration::from_millis(2);
-/// Between two looks at all fetched pages for those that were touched.
+/// Pause between two sweeps over all fetched pages for those that were touched.
 const SWEEP_EVERY: Duration = Duration::from_millis(1);
-/// Fetched pages looked at in one sweep.
+/// Fetched pages that one sweep looks at.
 const SWEEP_PAGES: usize = 256;
-/// A fetched page that has not been touched while this many windows of others came in was
-/// evicted again, or soon will be.
+/// A fetched page that stays untouched while this many windows of other pages are read counts as
+/// evicted.
 const HORIZON: u64 = 4;
-/// Pages of which is looked where they lie in the tier, at a time.
-const SURVEY_PAGES: u64 = 16 << 10;
-/// That takes at most one in so many parts of the time.
+/// Pages whose places in the tier are read in one step of the survey.
+const SURVEY_PAGES: u64 = 4 << 10;
+/// The survey takes at most this fraction of the time: one part in 30.
 const SURVEY_SHARE: u32 = 30;
-/// Between two looks for processes that have ended.
-const CENSUS_EVERY: Duration = Duration::from_secs(1);
-/// How long the kernel's readahead is measured before it is judged.
+/// Pause between two looks for processes that have ended, and the fraction of the known processes that
+/// each looks at: all of them within about a second, but never more than can be looked at in half a
+/// millisecond.
+const CENSUS_EVERY: Duration = Duration::from_millis(16);
+const CENSUS_SHARE: usize = 64;
+const CENSUS_MOST: usize = 64;
+/// Time that one look may spend on forgetting processes.
+const FORGETTING: Duration = Duration::from_millis(1);
+/// Epoch over which the kernel's readahead is measured before it is judged.
 const EPOCH: Duration = Duration::from_millis(50);
 
-/// What steering has done so far.
+/// Figures of steering so far.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Progress {
-    /// What became of the predictions.
+    /// The life story of the predictions.
     pub story: LifeStory,
-    /// Major faults that were not seen because the ring was full.
+    /// Major faults that were lost because a ring was full.
     pub unseen_faults: u64,
 }
 
@@ -77,11 +83,11 @@ pub struct Steering {
 }
 
 impl Steering {
-    /// Starts to steer: `engine` over `faults`, with at most `window` fetched pages that wait
-    /// to be touched, and the kernel's readahead through `readahead` where it is ours to set.
+    /// Starts a thread that drives `engine` with `faults`, keeps at most `window` fetched pages that
+    /// wait to be touched, and sets the kernel's readahead through `readahead` if the run owns it.
     ///
     /// # Errors
-    /// A failure where no thread can be started.
+    /// A failure if no thread can be started.
     pub fn start(
         engine: Engine,
         faults: FaultStream,
@@ -101,10 +107,11 @@ impl Steering {
             swept: Instant::now(),
             surveyed: (Instant::now(), Duration::ZERO),
             census: Instant::now(),
+            doomed: VecDeque::new(),
             fresh: Vec::new(),
             seen: 0,
             readahead: readahead.map(Epochs::new),
-            shift: Shift::new(),
+            cycle: DutyCycle::new(),
             progress: Arc::clone(&progress),
         };
         let thread = std::thread::Builder::new()
@@ -121,13 +128,13 @@ impl Steering {
         })
     }
 
-    /// What it has done so far.
+    /// Returns the figures so far.
     pub fn progress(&self) -> Progress {
         *self.progress.lock().unwrap_or_else(|e| e.into_inner())
     }
 
-    /// Stops; what was fetched and not used by now was wasted. Returns what it has done, and what
-    /// became of the predictions of each constituent.
+    /// Stops. Pages that were fetched and not used by now count as wasted. Returns the figures, and the
+    /// life story of each constituent.
     pub fn finish(mut self) -> (Progress, Vec<Constituent>) {
         let constituents = self.halt();
         (self.progress(), constituents)
@@ -136,7 +143,7 @@ impl Steering {
     fn halt(&mut self) -> Vec<Constituent> {
         self.stop.store(true, Ordering::Relaxed);
         let thread = self.thread.take();
-        // A panic there has been printed; the program does not need steering to go on.
+        // The panic was printed by its thread; the program goes on without steering.
         thread
             .and_then(|thread| thread.join().ok())
             .unwrap_or_default()
@@ -149,11 +156,11 @@ impl Drop for Steering {
     }
 }
 
-/// When a page was asked for.
+/// The request of a page.
 #[derive(Clone, Copy)]
 struct Issue {
     at: Instant,
-    /// Pages that had come in by then.
+    /// Pages that had been read from the tier when it was issued.
     arrivals: u64,
 }
 
@@ -162,26 +169,28 @@ struct Driver {
     faults: FaultStream,
     memory: Pagemap,
     fetchers: Fetchers,
-    /// Most fetched pages that may wait to be touched.
+    /// The largest number of fetched pages that may wait to be touched.
     window: usize,
-    /// The pages that were asked for and not seen touched since.
+    /// Fetched pages that were not seen touched since.
     issued: FxHashMap<Location, Issue>,
-    /// The same pages, in the order in which they are looked at.
+    /// The same pages, in the order in which sweeps look at them.
     order: VecDeque<Location>,
     swept: Instant,
-    /// When it was looked last where pages lie in the tier, and how long that took.
+    /// Time of the last step of the survey, and its duration.
     surveyed: (Instant, Duration),
     census: Instant,
-    /// Faults since the last look.
+    /// Processes that have ended and are still to be forgotten.
+    doomed: VecDeque<Space>,
+    /// Faults that the last look delivered.
     fresh: Vec<Fault>,
     seen: u64,
     readahead: Option<Epochs>,
-    shift: Shift,
+    cycle: DutyCycle,
     progress: Arc<Mutex<Progress>>,
 }
 
 impl Driver {
-    /// Steers until it is told to stop; returns what became of the predictions of each constituent.
+    /// Steers until `stop` is set; returns the life story of each constituent.
     fn run(mut self, stop: &AtomicBool) -> Vec<Constituent> {
         sleep_exactly();
         let mut attentive_until = Instant::now();
@@ -193,7 +202,7 @@ impl Driver {
                 (attentive_until.max(now) + ATTENTION.0 * foreseen).min(now + ATTENTION.1);
             pause = match now < attentive_until {
                 true => PAUSE.0,
-                false if !self.shift.is_watching() => REST_PAUSE,
+                false if !self.cycle.is_sampling() => REST_PAUSE,
                 false => (pause * 2).min(PAUSE.1),
             };
             std::thread::sleep(pause);
@@ -205,9 +214,9 @@ impl Driver {
         self.engine.constituents()
     }
 
-    /// One look: faults, first uses, fetches. Says how many pages were fetched or reached: a program
-    /// that faults at random is not looked at more often than one that does not fault, and keeps
-    /// the CPU for itself.
+    /// Takes one look: faults, first uses, fetches. Returns the number of pages that were fetched or
+    /// reached, on which the next pause depends: a program with random faults is looked at no more often
+    /// than one without faults.
     fn step(&mut self) -> usize {
         self.memory.refresh();
         self.take_faults();
@@ -223,28 +232,42 @@ impl Driver {
             readahead.tick();
         }
         let story = self.engine.story();
-        if let Some(on) = self.shift.tick(self.seen, story.used + story.late) {
+        if let Some(on) = self.cycle.tick(self.seen, story.used + story.late) {
             self.faults.watch(on);
         }
-        if self.census.elapsed() >= CENSUS_EVERY {
-            self.census = Instant::now();
-            for space in self.memory.ended() {
-                self.forget(space);
-            }
-        }
+        self.bury();
         reached + fetched
     }
 
-    /// Delivers the faults that have happened, when there are many only the latest: the program
-    /// has gone on since, and what the others foretell is past.
+    /// Forgets processes that have ended, a few at a time: a storm of forks leaves thousands.
+    fn bury(&mut self) {
+        self.doomed.extend(self.fetchers.take_gone());
+        if self.census.elapsed() >= CENSUS_EVERY {
+            self.census = Instant::now();
+            let share = self.memory.processes() / CENSUS_SHARE + 1;
+            self.doomed.extend(self.memory.gone(share.min(CENSUS_MOST)));
+        }
+        let begin = Instant::now();
+        while begin.elapsed() < FORGETTING
+            && let Some(space) = self.doomed.pop_front()
+        {
+            // A process may have been reported several times.
+            if self.memory.knows(space) {
+                self.forget(space);
+            }
+        }
+    }
+
+    /// Delivers the faults since the last look; of many only the latest, because the program has passed
+    /// what the earlier ones predict.
     fn take_faults(&mut self) {
         self.fresh.clear();
         let fresh = &mut self.fresh;
         let count = self.faults.drain(|fault| fresh.push(fault));
         self.seen += count as u64;
         for fault in &self.fresh {
-            // The fault has ended by now: a fetch that is younger than it came too late for
-            // it, an older one had been evicted again.
+            // The fault has ended: a fetch that was issued during it came too late, and the page of
+            // an earlier fetch had been evicted again.
             if let Some(issue) = self.issued.remove(&fault.at) {
                 if issue.at.elapsed() < FAULT_TIME {
                     let memory = &mut self.memory;
@@ -256,11 +279,13 @@ impl Driver {
         }
         let stale = self.fresh.len().saturating_sub(FRESH);
         for fault in &self.fresh[stale..] {
+            // Also without predictions: the state that a predictor keeps of a process ends with it.
+            self.memory.know(fault.at.space);
             self.engine.fault(fault, &mut self.memory);
         }
     }
 
-    /// Asks the page table which triggers have been touched.
+    /// Reads from the page table which triggers have been touched.
     fn watch_triggers(&mut self) -> usize {
         let reached: Vec<Location> = self
             .engine
@@ -275,7 +300,8 @@ impl Driver {
         reached.len()
     }
 
-    /// Looks where pages lie in the tier, for predictors that ask, while that takes little time.
+    /// Takes a step of the survey of places in the tier, for predictors that ask, within its share of
+    /// time.
     fn survey(&mut self) {
         let (last, took) = self.surveyed;
         if last.elapsed() >= took * SURVEY_SHARE {
@@ -297,7 +323,7 @@ impl Driver {
         self.engine.touched(at, outcome, &mut self.memory);
     }
 
-    /// Looks at up to `count` fetched pages, those first that were not looked at for longest.
+    /// Looks at up to `count` fetched pages, least recently looked at first.
     fn sweep(&mut self, count: usize) {
         self.swept = Instant::now();
         self.publish();
@@ -323,9 +349,6 @@ impl Driver {
 
     /// Hands the engine's hints to free fetchers, as many as the window has room for.
     fn fetch(&mut self) -> usize {
-        for space in self.fetchers.take_gone() {
-            self.forget(space);
-        }
         let mut fetched = 0;
         while self.fetchers.is_free() {
             let batch = self.next_batch();
@@ -341,12 +364,12 @@ impl Driver {
         fetched
     }
 
-    /// How many more pages may be fetched now.
+    /// Returns how many more pages may be fetched now.
     fn room(&self) -> usize {
         self.window.saturating_sub(self.issued.len())
     }
 
-    /// Pages that have come in from the tier, fetched or on demand.
+    /// Returns the pages that were read from the tier, fetched or on demand.
     fn arrivals(&self) -> u64 {
         self.engine.story().issued + self.seen
     }
@@ -384,7 +407,7 @@ impl Driver {
     }
 }
 
-/// Measures what the kernel's readahead brings, epoch by epoch.
+/// Measures the benefit of the kernel's readahead, epoch by epoch.
 struct Epochs {
     chooser: Chooser,
     knob: PageCluster,
@@ -411,7 +434,7 @@ impl Epochs {
         let before = self.chooser.current();
         let after = self.chooser.epoch(epoch.readahead, epoch.readahead_hits);
         if after != before {
-            // A knob that cannot be written stays as it is; the program runs on all the same.
+            // A knob that cannot be written stays as it is; the program goes on.
             let _ = self.knob.set(after == Readahead::Off);
         }
         self.counted = counted;
@@ -419,7 +442,7 @@ impl Epochs {
     }
 }
 
-/// Lets short sleeps be short: by default Linux adds up to 50 us to each.
+/// Makes short sleeps short: by default Linux adds up to 50 us to each.
 fn sleep_exactly() {
     // SAFETY: PR_SET_TIMERSLACK takes an integer and concerns this thread alone.
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1) };

@@ -1,8 +1,9 @@
-//! Suites of programs to measure: a folder with `suite.toml` and what its commands need. Those
-//! under `benches/` are built in, and unpacked where they run.
+//! Suites of programs to measure: a folder with `suite.toml` and the files that its commands need.
+//! Suites under `benches/` are built in, and unpacked to a temporary folder.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -14,20 +15,20 @@ use crate::program::Invocation;
 use crate::run::Dram;
 use terrace_base::{Bytes, Context, Error, Result};
 
-/// What describes a suite in its folder.
+/// Name of the description in a suite's folder.
 const DESCRIPTION: &str = "suite.toml";
 
-/// A suite that is part of this program.
+/// A built-in suite.
 pub struct BuiltIn {
-    /// Its name.
+    /// Name.
     pub name: &'static str,
-    /// What it is, in a line.
+    /// Description in a line.
     pub summary: &'static str,
     description: &'static str,
     programs: Dir<'static>,
 }
 
-/// The suites there are. In `benches/NAME` is what is known of each.
+/// The built-in suites; `benches/NAME` documents each.
 pub const BUILT_IN: [BuiltIn; 2] = [
     BuiltIn {
         name: "live",
@@ -43,30 +44,30 @@ pub const BUILT_IN: [BuiltIn; 2] = [
     },
 ];
 
-/// A suite in a folder.
+/// A suite with its folder.
 #[derive(Debug)]
 pub struct Suite {
-    /// Its name, or its folder's.
+    /// Name of the suite, or of its folder.
     pub name: String,
-    /// What it says.
+    /// Description.
     pub description: Description,
     directory: PathBuf,
-    /// Goes away with the suite, if it is a built-in one.
+    /// Temporary folder of a built-in suite.
     _unpacked: Option<TempDir>,
 }
 
-/// What is in `suite.toml`.
+/// Contents of `suite.toml`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Description {
-    /// The DRAM budgets that each program is run with.
+    /// DRAM budgets of each program.
     pub dram: Vec<Dram>,
-    /// How often each way is run.
+    /// Repetitions of each way.
     pub repeat: usize,
-    /// By Debian package, a command that succeeds where it is there.
+    /// By Debian package, a command that succeeds if the package is installed.
     #[serde(default)]
     packages: BTreeMap<String, Vec<String>>,
-    /// The programs.
+    /// Programs.
     #[serde(rename = "program")]
     pub programs: Vec<Program>,
 }
@@ -75,30 +76,30 @@ pub struct Description {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Program {
-    /// Its name, unlike all others of the suite.
+    /// Name, unique in the suite.
     pub name: String,
-    /// What it does, in a line.
+    /// Description in a line.
     pub description: String,
-    /// The Debian packages that it needs.
+    /// Debian packages that it needs.
     #[serde(default)]
     pub needs: Vec<String>,
-    /// Makes ready what it needs, once; it is not measured.
+    /// Command that prepares its inputs, run once and not measured.
     prepare: Option<Vec<String>>,
     command: Vec<String>,
-    /// All memory that it uses; where it is not given, a first run measures it.
+    /// Footprint; if it is not given, a first run measures it.
     #[serde(default, deserialize_with = "size")]
     pub footprint: Option<Bytes>,
-    /// What can be known of its next page, in a word.
+    /// Predictability of its next page, in a word.
     pub expect: Option<String>,
-    /// How many times as fast as the better kernel way it must be, at least.
+    /// Smallest required speed-up against the better kernel way.
     pub bar: Option<f64>,
 }
 
 impl Suite {
-    /// The built-in suite of this name, or the suite in this folder.
+    /// Opens the built-in suite of this name, or the suite in this folder.
     ///
     /// # Errors
-    /// A usage error where there is none, or it is wrong.
+    /// A usage error if there is none, or its description is wrong.
     pub fn open(name: &str) -> Result<Self> {
         match BUILT_IN.iter().find(|suite| suite.name == name) {
             Some(suite) => Self::unpack(suite),
@@ -107,7 +108,11 @@ impl Suite {
     }
 
     fn unpack(suite: &BuiltIn) -> Result<Self> {
-        let unpacked = tempfile::Builder::new().prefix("terrace-suite-").tempdir();
+        // Programs may run as another user.
+        let unpacked = tempfile::Builder::new()
+            .prefix("terrace-suite-")
+            .permissions(fs::Permissions::from_mode(0o755))
+            .tempdir();
         let unpacked = unpacked.or_fail(|| "cannot make a temporary directory".into())?;
         let programs = unpacked.path().join("programs");
         fs::create_dir(&programs)
@@ -144,10 +149,10 @@ impl Suite {
         })
     }
 
-    /// The programs of these names, or all of them where none is given, in the suite's order.
+    /// Returns the programs of these names, or all if none is given, in the suite's order.
     ///
     /// # Errors
-    /// A usage error that says which name no program has.
+    /// A usage error that names the unknown program.
     pub fn select(&self, only: &[String]) -> Result<Vec<Program>> {
         let programs = &self.description.programs;
         if let Some(name) = only.iter().find(|&o| programs.iter().all(|p| p.name != *o)) {
@@ -162,10 +167,10 @@ impl Suite {
         Ok(programs.iter().filter(wanted).cloned().collect())
     }
 
-    /// Makes sure that the Debian packages which these programs need are there.
+    /// Checks that the Debian packages which these programs need are installed.
     ///
     /// # Errors
-    /// A failure that says how to install those that are not.
+    /// A failure that says how to install missing packages.
     pub fn require_packages(&self, programs: &[Program]) -> Result<()> {
         let needed: BTreeSet<_> = programs.iter().flat_map(|p| &p.needs).collect();
         let missing: Vec<_> = needed
@@ -183,12 +188,12 @@ impl Suite {
         )))
     }
 
-    /// How a program is run, with its output in `log`.
+    /// Returns how a program is run, with its output in `log`.
     pub fn invocation(&self, program: &Program, log: &Path) -> Invocation {
         self.in_folder(&program.command, log)
     }
 
-    /// How a program is made ready, if it needs that.
+    /// Returns how a program is prepared, if it needs that.
     pub fn preparation(&self, program: &Program, log: &Path) -> Option<Invocation> {
         let words = program.prepare.as_ref()?;
         Some(self.in_folder(words, log))
@@ -199,12 +204,13 @@ impl Suite {
             words: words.iter().map(Into::into).collect(),
             directory: Some(self.directory.clone()),
             log: Some(log.to_owned()),
+            ..Invocation::default()
         }
     }
 }
 
 impl Description {
-    /// Reads a description; `file` names it in errors.
+    /// Parses a description; `file` names it in errors.
     fn parse(text: &str, file: &str) -> Result<Self> {
         let description: Self = toml::from_str(text).map_err(|e| {
             let before = &text.as_bytes()[..e.span().map_or(0, |s| s.start).min(text.len())];
@@ -217,7 +223,7 @@ impl Description {
         }
     }
 
-    /// What is wrong with it that its types do not tell.
+    /// Checks what its types do not guarantee.
     fn fault(&self) -> Option<String> {
         if self.dram.is_empty() || self.repeat == 0 || self.programs.is_empty() {
             return Some("a suite needs a dram, a repeat above 0 and a program".to_owned());
@@ -250,7 +256,7 @@ fn size<'de, D: Deserializer<'de>>(from: D) -> std::result::Result<Option<Bytes>
     Bytes::parse(&text).map(Some).map_err(de::Error::custom)
 }
 
-/// Whether a command can be run and ends well.
+/// Whether a command can be run and succeeds.
 fn succeeds(command: &[String]) -> bool {
     let Some((program, arguments)) = command.split_first() else {
         return true;

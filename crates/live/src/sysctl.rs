@@ -1,150 +1,239 @@
 //! `vm.page-cluster`: how many neighbours in the swap area the kernel reads with a page (2^n).
 //!
-//! One knob for the whole machine. One run at a time owns it, by a lock; others leave it alone.
+//! The knob is one for the whole machine. One run at a time owns it, by a lock; others leave it alone.
+//! Only uid 0 may write it, whatever capabilities a user has; in a container it may be read-only.
 
 use std::fs::{self, File};
-use std::io::{self, Read, Write};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use terrace_base::{Context, Result};
+use crate::guardian::Guardian;
+use crate::journal::state::distrust;
+use crate::privilege;
+use terrace_base::{Context, Error, Result};
 
 const KNOB: &str = "/proc/sys/vm/page-cluster";
-/// For files that do not outlive the system.
+/// Directory for files that do not outlive a boot.
 const RUN: &str = "/run";
 
-/// The knob, ours until dropped, and then set as it was found.
+/// Ownership of the knob, which is restored when dropped.
 #[derive(Debug)]
 pub struct PageCluster {
     knob: PathBuf,
     found: String,
-    /// Locked while we own the knob; holds the value to put back, for whoever comes after a
-    /// `kill -9`.
+    /// Locked while this process owns the knob; contains the value to restore after a `kill -9`, and
+    /// the number of this process.
     lock: File,
+    guardian: Option<Guardian>,
+}
+
+/// Result of the attempt to take the knob.
+#[derive(Debug)]
+pub enum Attempt {
+    /// This process owns it.
+    Taken(PageCluster),
+    /// Another run owns it: this process, if known.
+    Another(Option<u32>),
+    /// This process may not write it.
+    Forbidden,
 }
 
 impl PageCluster {
-    /// Takes the knob, unless another run has it. The lock is one file for the machine, whatever
-    /// the state directories of its runs: two owners would each put back what the other had set.
-    /// Where there is no directory for that, it is in `state`.
+    /// Takes the knob, unless another run owns it. The lock is one file for the machine, whatever the
+    /// state directories of its runs: two owners would each restore the other's value. If the machine
+    /// has no directory for it, it is in `state`.
     ///
     /// # Errors
-    /// A failure where the knob or the lock cannot be read or written.
-    pub fn acquire(state: &Path) -> Result<Option<Self>> {
-        let run = Path::new(RUN);
-        let directory = if run.is_dir() { run } else { state };
-        Self::acquire_knob(Path::new(KNOB), directory)
+    /// A failure if the knob cannot be read, or the lock cannot be used.
+    pub fn acquire(state: &Path) -> Result<Attempt> {
+        Self::acquire_knob(Path::new(KNOB), &directory(state))
     }
 
-    fn acquire_knob(knob: &Path, directory: &Path) -> Result<Option<Self>> {
+    /// Same as [`PageCluster::acquire`], with a guardian that restores the knob when this process cannot.
+    fn acquire_knob(knob: &Path, directory: &Path) -> Result<Attempt> {
+        let mut attempt = Self::take(knob, directory)?;
+        if let Attempt::Taken(taken) = &mut attempt {
+            let guardian = Guardian::start(knob, &taken.found, &taken.lock);
+            let what = || "cannot start the process that guards vm.page-cluster".into();
+            taken.guardian = Some(guardian.or_fail(what)?);
+        }
+        Ok(attempt)
+    }
+
+    fn take(knob: &Path, directory: &Path) -> Result<Attempt> {
+        match File::options().write(true).open(knob) {
+            Err(e) if is_forbidden(&e) => return Ok(Attempt::Forbidden),
+            opened => opened.or_fail(|| format!("cannot write {}", knob.display()))?,
+        };
         let path = directory.join("terrace-page-cluster.lock");
         let what = || format!("cannot use {}", path.display());
-        let mut lock = File::options()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .open(&path)
-            .or_fail(what)?;
+        let mut lock = open_lock(&path)?;
+        let mut text = String::new();
+        lock.read_to_string(&mut text).or_fail(what)?;
+        let mut words = text.split_whitespace();
+        let (found, owner) = (words.next(), words.next());
         if lock.try_lock().is_err() {
-            return Ok(None);
+            return Ok(Attempt::Another(owner.and_then(|pid| pid.parse().ok())));
         }
-        let mut found = String::new();
-        lock.read_to_string(&mut found).or_fail(what)?;
-        if found.is_empty() {
-            let now = fs::read_to_string(knob);
-            let now = now.or_fail(|| format!("cannot read {}", knob.display()))?;
-            found = now.trim().to_owned();
-            lock.write_all(found.as_bytes()).or_fail(what)?;
-        }
-        Ok(Some(Self {
+        let found = match found.filter(|found| found.parse::<u32>().is_ok()) {
+            Some(found) => found.to_owned(),
+            None => read(knob)?,
+        };
+        let ours = format!("{found} {}", std::process::id());
+        lock.set_len(0)
+            .and_then(|()| lock.seek(SeekFrom::Start(0)))
+            .and_then(|_| lock.write_all(ours.as_bytes()))
+            .or_fail(what)?;
+        Ok(Attempt::Taken(Self {
             knob: knob.to_owned(),
             found,
             lock,
+            guardian: None,
         }))
     }
 
-    /// As it was found.
+    /// Returns the value found.
     pub fn found(&self) -> &str {
         &self.found
     }
 
-    /// One page a fault if `single`, else as it was found.
+    /// Sets one page a fault if `single`, else the value found.
     ///
     /// # Errors
-    /// The kernel's, where the knob cannot be written.
+    /// The kernel's error if the knob cannot be written.
     pub fn set(&self, single: bool) -> io::Result<()> {
+        if let Some(guardian) = &self.guardian {
+            guardian.want(single);
+        }
         fs::write(&self.knob, if single { "0" } else { &self.found })
     }
 }
 
 impl Drop for PageCluster {
     fn drop(&mut self) {
+        // Before the lock is released: it would restore the knob of another owner.
+        self.guardian = None;
         if self.set(false).is_ok() {
             let _ = self.lock.set_len(0);
         }
-        // Closing would do, but for a child that is between fork and exec.
+        // Closing would not suffice while a child is between fork and exec.
         let _ = self.lock.unlock();
     }
 }
 
-/// Puts back what a killed run found, unless a run that lives has the knob: that one will.
-///
-/// # Errors
-/// A failure where the lock cannot be used.
-pub fn restore(state: &Path) -> Result<()> {
-    PageCluster::acquire(state).map(drop)
+impl Attempt {
+    /// Returns why this process does not own the knob; `None` if it does.
+    fn refusal(&self) -> Option<String> {
+        match self {
+            Self::Taken(_) => None,
+            Self::Another(owner) => {
+                let process = owner.map_or(String::new(), |pid| format!(" (process {pid})"));
+                Some(format!(
+                    "another run of terrace{process} has vm.page-cluster, one knob for the whole \
+                     machine"
+                ))
+            }
+            Self::Forbidden => Some(format!(
+                "vm.page-cluster, which is {} here, is root's alone to set",
+                current().unwrap_or_default()
+            )),
+        }
+    }
+
+    /// Returns a sentence on what a run does without the knob, unless the machine is set that way.
+    pub fn notice(&self) -> Option<String> {
+        let why = matches!(self, Self::Forbidden).then(|| self.refusal())??;
+        Some(format!("{why}; the kernel's readahead stays as it is"))
+    }
+
+    /// Checks that faults read single pages or can be made to, for measurements that need it.
+    ///
+    /// # Errors
+    /// A failure that names the obstacle.
+    pub fn require_single(&self) -> Result<()> {
+        let advice = match self {
+            Self::Another(_) => "try again when it has ended",
+            Self::Forbidden if !is_single() => {
+                "and single pages are to be measured; run as root, or have root set it to 0 \
+                 (sysctl vm.page-cluster=0)"
+            }
+            Self::Taken(_) | Self::Forbidden => return Ok(()),
+        };
+        let why = self.refusal().unwrap_or_default();
+        Err(Error::failure(format!("{why}; {advice}")))
+    }
 }
 
-/// What the knob is set to.
+/// Returns the directory of locks for the whole machine: only root's, for root trusts no other user's.
+pub(crate) fn directory(state: &Path) -> PathBuf {
+    let run = Path::new(RUN);
+    let ours = run.is_dir() && privilege::is_root();
+    let directory = if ours { run } else { state };
+    directory.to_owned()
+}
+
+/// Opens the lock, if only root or the caller can have written it.
+pub(crate) fn open_lock(path: &Path) -> Result<File> {
+    let what = || format!("cannot use {}", path.display());
+    let lock = File::options()
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .mode(0o600)
+        .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK)
+        .open(path)
+        .or_fail(what)?;
+    let found = rustix::fs::fstat(&lock).map_err(io::Error::from);
+    match distrust(&found.or_fail(what)?) {
+        Some(why) => Err(Error::failure(format!(
+            "{} {why}, so its value of vm.page-cluster is not trusted; remove it",
+            path.display()
+        ))),
+        None => Ok(lock),
+    }
+}
+
+fn is_forbidden(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem
+    )
+}
+
+fn read(knob: &Path) -> Result<String> {
+    let text = fs::read_to_string(knob);
+    let text = text.or_fail(|| format!("cannot read {}", knob.display()))?;
+    Ok(text.trim().to_owned())
+}
+
+/// Restores the value that a killed run found, unless a living run owns the knob, which will.
+///
+/// # Errors
+/// A failure if the lock cannot be used or the knob cannot be written.
+pub fn restore(state: &Path) -> Result<()> {
+    let attempt = PageCluster::take(Path::new(KNOB), &directory(state))?;
+    match attempt.notice() {
+        Some(why) => Err(Error::failure(why)),
+        None => Ok(()),
+    }
+}
+
+/// Whether this process may set the knob.
+pub fn may_set() -> bool {
+    File::options().write(true).open(KNOB).is_ok()
+}
+
+/// Whether the kernel reads single pages now.
+fn is_single() -> bool {
+    current().as_deref() == Some("0")
+}
+
+/// Reads the knob.
 pub fn current() -> Option<String> {
-    Some(fs::read_to_string(KNOB).ok()?.trim().to_owned())
+    read(Path::new(KNOB)).ok()
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn one_owner_at_a_time_and_put_back() {
-        let state = tempfile::tempdir().unwrap();
-        let knob = state.path().join("knob");
-        fs::write(&knob, "3\n").unwrap();
-        let read = || fs::read_to_string(&knob).unwrap();
-
-        let owner = PageCluster::acquire_knob(&knob, state.path())
-            .unwrap()
-            .expect("free");
-        assert!(
-            PageCluster::acquire_knob(&knob, state.path())
-                .unwrap()
-                .is_none()
-        );
-        owner.set(true).unwrap();
-        assert_eq!(read(), "0");
-        drop(owner);
-        assert_eq!(read(), "3");
-        assert!(
-            PageCluster::acquire_knob(&knob, state.path())
-                .unwrap()
-                .is_some()
-        );
-    }
-
-    #[test]
-    fn after_a_kill_the_next_owner_knows_what_to_put_back() {
-        let state = tempfile::tempdir().unwrap();
-        let knob = state.path().join("knob");
-        fs::write(&knob, "3\n").unwrap();
-        let acquire = || PageCluster::acquire_knob(&knob, state.path()).unwrap();
-
-        let killed = acquire().expect("free");
-        killed.set(true).unwrap();
-        // A kill ends the lock and runs no destructor.
-        killed.lock.unlock().unwrap();
-        std::mem::forget(killed);
-        let next = acquire().expect("the lock went with its owner");
-        assert_eq!(next.found(), "3");
-        drop(next);
-        assert_eq!(fs::read_to_string(&knob).unwrap(), "3");
-    }
-}
+mod tests;

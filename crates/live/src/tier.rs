@@ -1,43 +1,60 @@
-//! The slower tier: a swap area that the kernel moves pages to.
+//! The slower tier: one or several swap areas to which the kernel moves pages.
 
-mod area;
+pub(crate) mod area;
+mod content;
+mod device;
+mod file;
+mod growth;
+mod header;
+pub(crate) mod identity;
+pub(crate) mod swaps;
+mod uses;
+mod zram;
 
-use std::fs;
+use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use terrace_base::{Bytes, Error, Result};
 use terrace_policy::prefetch::Costs;
+use uuid::Uuid;
 
+use crate::dram;
 use crate::journal::{Change, Journal};
-use terrace_base::Bytes;
-use terrace_base::{Context, Error, Result};
 
-pub use area::{Area, active_areas};
-use area::{SMALLEST, c_path};
+pub use area::Area;
+use area::SMALLEST;
+pub use file::free_space;
+use growth::Growth;
+use header::Header;
+pub use identity::{Identity, Node};
+pub(crate) use swaps::NEGLIGIBLE;
 
-/// What `--tier` names.
+/// A tier as `--tier` names it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Spec {
-    /// A swap file is made in this directory.
+    /// A swap file in this directory.
     Directory(PathBuf),
-    /// A whole block device, blank or prepared for swap.
-    Device(PathBuf),
-    /// Compressed memory.
+    /// A whole block device.
+    Device {
+        /// Path of the device.
+        path: PathBuf,
+        /// Whether its data may be destroyed; never while it is in use.
+        force: bool,
+    },
+    /// Compressed memory (zram).
     Zram,
-    /// What the machine swaps to already.
+    /// The machine's own swap.
     Existing,
 }
 
-/// File systems that live in memory: a swap file there would be no second tier.
-const IN_MEMORY: [libc::c_long; 2] = [0x0102_1994, 0x8584_58f6u32 as libc::c_long];
-
 impl Spec {
-    /// Reads `zram`, `existing`, or the path of a directory or block device.
+    /// Parses `zram`, `existing`, or the path of a directory or a blank block device.
     ///
     /// # Errors
-    /// A usage error where the path is missing or is something else.
+    /// A usage error if the path is missing or is something else.
     pub fn parse(text: &str) -> Result<Self> {
         match text {
             "zram" => return Ok(Self::Zram),
@@ -55,7 +72,7 @@ impl Spec {
         if kind.is_dir() {
             Ok(Self::Directory(path))
         } else if kind.file_type().is_block_device() {
-            Ok(Self::Device(path))
+            Ok(Self::Device { path, force: false })
         } else {
             Err(Error::usage(format!(
                 "the tier {text} is neither a directory nor a block device; \
@@ -63,78 +80,138 @@ impl Spec {
             )))
         }
     }
+
+    /// Checks that a directory can be a tier; other kinds are checked when they are used.
+    ///
+    /// # Errors
+    /// A usage error if it cannot.
+    pub fn check(&self) -> Result<()> {
+        match self {
+            Self::Directory(directory) => file::room(directory).map(drop),
+            _ => Ok(()),
+        }
+    }
+
+    /// Returns the block device, if it is one.
+    pub fn device(&self) -> Option<&Path> {
+        match self {
+            Self::Device { path, .. } => Some(path),
+            _ => None,
+        }
+    }
+
+    /// Returns the same tier, whose data on a device may be destroyed if `force` is set.
+    pub fn forced(self, force: bool) -> Self {
+        match self {
+            Self::Device { path, .. } => Self::Device { path, force },
+            other => other,
+        }
+    }
 }
 
-/// Block devices that are memory themselves: compressed, persistent, or set aside.
+/// Prefixes of block devices that are memory: compressed, persistent, or RAM disks.
 const MEMORY_DEVICES: [&str; 3] = ["/dev/zram", "/dev/pmem", "/dev/ram"];
 
-/// What fetches cost on compressed memory, measured on Linux 6.18: a fault decompresses the page
-/// on the spot, and so does a fetch, on another processor.
+/// Costs of fetches on compressed memory, measured on Linux 6.18: a fault decompresses the page itself,
+/// as does a fetch, on another processor.
 const MEMORY_COSTS: Costs = Costs {
     demand: Duration::from_micros(10),
     first_use: Duration::from_nanos(2_600),
     fetch: Duration::from_micros(8),
 };
 
-/// A swap area in use; taken back when dropped.
-#[derive(Debug)]
+/// Swap areas in use; removed when dropped.
+#[derive(Debug, Default)]
 pub struct Tier {
-    area: Option<Area>,
-    /// What it is, for people.
-    pub description: String,
+    // Dropped before the areas are removed, so that nothing grows then.
+    growth: Option<Growth>,
+    /// Areas of the run, including those still to be made; empty for the machine's own swap.
+    areas: Vec<(Area, Identity)>,
 }
 
 impl Tier {
-    /// Puts the tier in place. `wanted` is the size of a swap file or zram device; `needed`,
-    /// where it is known, is the least that will do.
+    /// Prepares the tier. `needed` is the size that it has to hold; if that is unknown, the tier grows
+    /// with its use up to twice the machine's memory. Notices go to `say`.
     ///
     /// # Errors
-    /// A usage error where the tier cannot be what was asked for, else a failure.
+    /// A usage error if the tier cannot be what was asked for; otherwise a failure.
     pub fn prepare(
         spec: &Spec,
-        wanted: Bytes,
         needed: Option<Bytes>,
         journal: &mut Journal,
+        say: &mut dyn FnMut(&str),
     ) -> Result<Self> {
         if !Path::new("/proc/swaps").exists() {
             return Err(Error::failure(
                 "this kernel has no swap (CONFIG_SWAP is off); boot one that has",
             ));
         }
-        let area = match spec {
-            Spec::Existing => return existing(),
+        match spec {
+            Spec::Existing => existing(),
             Spec::Directory(directory) => {
-                let size = size_that_fits(directory, wanted, needed)?;
-                Area::File(journal.path_for(directory, "swap"), size)
+                Self::begin(files(directory, needed, journal)?, journal, Area::make)
             }
-            Spec::Device(path) => Area::device(path, needed.unwrap_or(SMALLEST))?,
-            Spec::Zram => Area::zram(wanted)?,
-        };
-        journal.note(Change::Tier(area.clone()))?;
-        if let Err(error) = area.make() {
-            // A file that could not be made is not ours to remove.
-            if !matches!(area, Area::File(..)) {
-                let _ = area.remove();
+            Spec::Device { path, force } => {
+                let claim = device::claim(path, needed.unwrap_or(SMALLEST), *force)?;
+                if let Some(what) = &claim.destroys {
+                    let name = path.display();
+                    say(&format!("--force: what {name} holds ({what}) is destroyed"));
+                }
+                let area = Area::Device(claim.path.clone());
+                Self::begin(vec![area], journal, |_, uuid| claim.prepare(uuid))
             }
-            return Err(error);
+            Spec::Zram => {
+                let (number, added) = zram::take()?;
+                let area = Area::Zram(number, needed.unwrap_or_else(most), added);
+                Self::begin(vec![area], journal, Area::make).inspect_err(|_| {
+                    let _ = zram::remove(number, added);
+                })
+            }
         }
-        let tier = Self {
-            description: area.to_string(),
-            area: Some(area.clone()),
+    }
+
+    /// Makes the first of these areas and switches it on. The others follow when they are needed; all
+    /// are recorded in the journal first.
+    fn begin(
+        areas: Vec<Area>,
+        journal: &mut Journal,
+        make: impl FnOnce(&Area, Uuid) -> Result<()>,
+    ) -> Result<Self> {
+        let with_identity = areas.into_iter().map(|area| (area, Identity::fresh()));
+        let mut areas: Vec<_> = with_identity.collect();
+        for (area, identity) in &areas {
+            journal.note(Change::Tier(area.clone(), identity.clone()))?;
+        }
+        let (first, identity) = &mut areas[0];
+        // An area that could not be made was removed again, or never was ours.
+        make(first, identity.uuid)?;
+        *identity = identity.clone().located(&first.path())?;
+        journal.note(Change::Tier(first.clone(), identity.clone()))?;
+        let mut tier = Self {
+            growth: None,
+            areas,
         };
-        area.switch_on()?;
+        tier.areas[0].0.switch_on()?;
+        tier.growth = (tier.areas.len() > 1).then(|| Growth::start(&tier.areas));
         Ok(tier)
     }
 
-    /// How much it holds; none where it is the machine's own swap, which others use too.
+    /// Returns its largest size; `None` for the machine's own swap, which others use too.
     pub fn size(&self) -> Option<Bytes> {
-        self.area.as_ref()?.active_size()
+        match self.areas.as_slice() {
+            [] => None,
+            [(one, _)] => Some(swaps::find(&one.path())?.size),
+            all => {
+                let sizes = all.iter().filter_map(|(area, _)| area.size());
+                Some(Bytes(sizes.map(|size| size.0).sum()))
+            }
+        }
     }
 
-    /// What fetches cost on it.
+    /// Returns the costs of fetches.
     pub fn costs(&self) -> Costs {
-        let areas = match &self.area {
-            Some(area) => vec![area.path()],
+        let areas = match self.areas.first() {
+            Some((area, _)) => vec![area.path()],
             None => active_areas(),
         };
         let is_memory = |area: &PathBuf| {
@@ -147,85 +224,130 @@ impl Tier {
         }
     }
 
-    /// Switches the area off and removes it.
+    /// Returns a notice about the tier that was not returned before, if any.
+    pub fn notice(&self) -> Option<String> {
+        self.growth.as_ref()?.problem()
+    }
+
+    /// Describes its present state for people.
+    pub fn description(&self) -> String {
+        let Some((first, _)) = self.areas.first() else {
+            let names = active_areas();
+            let names: Vec<_> = names.iter().map(|a| a.display().to_string()).collect();
+            return format!("existing swap ({})", names.join(", "));
+        };
+        let Some(most) = self.size().filter(|_| self.areas.len() > 1) else {
+            return first.to_string();
+        };
+        let on = self
+            .areas
+            .iter()
+            .filter_map(|(area, _)| swaps::find(&area.path()));
+        let now = Bytes(on.map(|swap| swap.size.0).sum());
+        let place = first.path();
+        let place = place.parent().unwrap_or(&place).display();
+        format!("swap files of {now} in {place}, which may grow to {most}")
+    }
+
+    /// Switches the areas off and removes them.
     ///
     /// # Errors
-    /// A failure where the kernel cannot take its pages back.
+    /// A failure if the kernel cannot read the pages back.
     pub fn remove(mut self) -> Result<()> {
-        self.area.take().map_or(Ok(()), |area| area.remove())
+        self.take_back()
+    }
+
+    /// Removes the areas without pages of other programs, and leaves the others on.
+    ///
+    /// # Errors
+    /// Same as for [`Self::remove`].
+    pub(crate) fn remove_all_but_used(mut self) -> Result<()> {
+        self.growth = None;
+        self.areas.retain(|(area, _)| area.used() <= NEGLIGIBLE);
+        self.take_back()
+    }
+
+    fn take_back(&mut self) -> Result<()> {
+        self.growth = None;
+        let areas = std::mem::take(&mut self.areas);
+        // Each is tried, even if another one failed.
+        let removed = areas
+            .iter()
+            .rev()
+            .map(|(area, identity)| area.remove(identity, false));
+        let removed: Vec<_> = removed.collect();
+        removed.into_iter().collect()
     }
 }
 
 impl Drop for Tier {
     fn drop(&mut self) {
-        if let Some(area) = self.area.take() {
-            // What cannot be removed now stays in the journal for `terrace doctor --clean`.
-            let _ = area.remove();
-        }
+        // An area that cannot be removed now stays in the journal for `terrace doctor --clean`.
+        let _ = self.take_back();
     }
 }
 
+/// Describes the swap areas in use.
+pub fn active_areas() -> Vec<PathBuf> {
+    swaps::active().into_iter().map(|swap| swap.path).collect()
+}
+
+/// Returns the machine's swap areas without those that other runs have made.
 fn existing() -> Result<Tier> {
+    let is_a_run_s = |path: &PathBuf| {
+        let header = File::open(path).and_then(|file| Header::read(&file));
+        header.is_ok_and(|header| header.is_some_and(|header| header.is_ours()))
+    };
     let areas = active_areas();
-    if areas.is_empty() {
-        return Err(Error::usage(
-            "the machine swaps to nothing, so there is no existing tier; \
-             leave --tier out, or switch a swap area on (swapon)",
-        ));
+    if areas.iter().any(|area| !is_a_run_s(area)) {
+        return Ok(Tier::default());
     }
-    let names: Vec<_> = areas.iter().map(|a| a.display().to_string()).collect();
-    Ok(Tier {
-        area: None,
-        description: format!("existing swap ({})", names.join(", ")),
-    })
+    let found = match areas.len() {
+        0 => "the machine swaps to nothing",
+        _ => "the machine swaps only to what other runs of terrace have made for themselves",
+    };
+    Err(Error::usage(format!(
+        "{found}, so there is no existing tier; leave --tier out, or switch a swap area on (swapon)"
+    )))
 }
 
-/// Free bytes for an unprivileged writer in the file system of `directory`.
-///
-/// # Errors
-/// The kernel's.
-pub fn free_space(directory: &Path) -> io::Result<Bytes> {
-    Ok(file_system(directory)?.free)
+/// Returns the largest useful size for a program of unknown footprint.
+fn most() -> Bytes {
+    Bytes(dram::total().0.saturating_mul(2))
 }
 
-struct FileSystem {
-    kind: libc::c_long,
-    free: Bytes,
+/// Returns the swap files of a run in `directory`, in the order in which they are made.
+fn files(directory: &Path, needed: Option<Bytes>, journal: &Journal) -> Result<Vec<Area>> {
+    let sizes = sizes(directory, needed)?.into_iter().zip(1..);
+    let file = |(size, number)| {
+        let name = match number {
+            1 => "swap".to_owned(),
+            _ => format!("{number}.swap"),
+        };
+        Area::File(journal.path_for(directory, &name), size)
+    };
+    Ok(sizes.map(file).collect())
 }
 
-fn file_system(directory: &Path) -> io::Result<FileSystem> {
-    let path = c_path(directory)?;
-    // SAFETY: an all-zero statfs is a valid value of it.
-    let mut stat: libc::statfs = unsafe { std::mem::zeroed() };
-    // SAFETY: `path` ends in NUL, `stat` is ours to write.
-    if unsafe { libc::statfs(path.as_ptr(), &raw mut stat) } != 0 {
-        return Err(io::Error::last_os_error());
-    }
-    Ok(FileSystem {
-        kind: stat.f_type,
-        free: Bytes(stat.f_bavail * stat.f_bsize as u64),
-    })
-}
-
-/// As much of `wanted` as leaves the disk some room; where `needed` does not fit, an error.
-fn size_that_fits(directory: &Path, wanted: Bytes, needed: Option<Bytes>) -> Result<Bytes> {
-    let name = directory.display();
-    let found = file_system(directory).or_fail(|| format!("cannot look at the tier {name}"))?;
-    if IN_MEMORY.contains(&found.kind) {
+/// Returns the sizes of the swap files in `directory`, in the order in which they are made: one of
+/// the `needed` size, or those of a tier that grows.
+fn sizes(directory: &Path, needed: Option<Bytes>) -> Result<Vec<Bytes>> {
+    let free = file::room(directory)?;
+    let (room, least) = match needed {
+        Some(needed) => (free.0 / 10 * 9, needed),
+        None => (free.0 / 4 * 3, SMALLEST),
+    };
+    if room < least.0 {
         return Err(Error::usage(format!(
-            "the tier {name} is on tmpfs, which is DRAM itself; name a directory on a disk"
-        )));
-    }
-    let least = needed.unwrap_or(SMALLEST);
-    let size = Bytes(wanted.0.min(found.free.0 / 10 * 9));
-    if size < least {
-        return Err(Error::usage(format!(
-            "the tier {name} has {} free and {least} are needed; \
+            "the tier {} has {free} free and {least} are needed; \
              free some space or name another directory",
-            found.free
+            directory.display()
         )));
     }
-    Ok(size)
+    Ok(match needed {
+        Some(needed) => vec![needed],
+        None => growth::plan(most().min(Bytes(room))),
+    })
 }
 
 #[cfg(test)]
@@ -249,15 +371,24 @@ mod tests {
     #[test]
     fn tmpfs_is_no_second_tier() {
         let shm = Path::new("/dev/shm");
-        let error = size_that_fits(shm, SMALLEST, None).unwrap_err().to_string();
+        let error = sizes(shm, Some(SMALLEST)).unwrap_err().to_string();
         assert!(error.contains("tmpfs"), "{error}");
     }
 
     #[test]
     fn a_full_disk_is_named_with_what_is_needed() {
-        let here = tempfile::tempdir().unwrap();
         let needed = Bytes(1 << 60);
-        let error = size_that_fits(here.path(), needed, Some(needed)).unwrap_err();
+        let error = sizes(Path::new(env!("CARGO_MANIFEST_DIR")), Some(needed)).unwrap_err();
         assert!(error.to_string().contains("1.00 EiB are needed"), "{error}");
+    }
+
+    #[test]
+    fn a_tier_of_unknown_size_begins_small_and_leaves_the_disk_room() {
+        let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let free = file::room(here).unwrap();
+        let sizes = sizes(here, None).unwrap();
+        assert!(sizes[0] <= Bytes(1 << 30));
+        let all: u64 = sizes.iter().map(|size| size.0).sum();
+        assert!(all <= most().0 && all <= free.0 / 4 * 3 + SMALLEST.0);
     }
 }

@@ -11,7 +11,9 @@ mod common;
 
 use std::time::Duration;
 
-use common::{SplitMix64, wanted};
+use common::{unit, wanted};
+use rand_xoshiro::SplitMix64;
+use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use terrace_policy::prefetch::{Entry, Make, Outcome, Params, Predictor, REGISTRY};
 use terrace_policy::{Fault, Location, Memory, Page, Residence, Slot, Space, Thread};
 
@@ -30,9 +32,9 @@ fn strides() -> Vec<u64> {
 
 /// By Zipf's law: the page of rank r with a probability that goes nearly as 1 / r.
 fn zipf() -> Vec<u64> {
-    let mut random = SplitMix64(SEED);
+    let mut random = SplitMix64::seed_from_u64(SEED);
     let mut page = |_| {
-        let rank = ((PAGES as f64).powf(random.unit()) as u64).min(PAGES - 1);
+        let rank = ((PAGES as f64).powf(unit(&mut random)) as u64).min(PAGES - 1);
         // Hot pages do not lie side by side: the factor has no divisor in common with PAGES.
         rank * 618_033 % PAGES
     };
@@ -41,10 +43,10 @@ fn zipf() -> Vec<u64> {
 
 /// The same random walk over all pages of a chain, again and again.
 fn chase() -> Vec<u64> {
-    let mut random = SplitMix64(SEED);
+    let mut random = SplitMix64::seed_from_u64(SEED);
     let mut chain: Vec<u64> = (0..CHAIN as u64).collect();
     for last in (1..CHAIN).rev() {
-        chain.swap(last, (random.next() % (last as u64 + 1)) as usize);
+        chain.swap(last, (random.next_u64() % (last as u64 + 1)) as usize);
     }
     chain.iter().copied().cycle().take(FAULTS).collect()
 }

@@ -9,8 +9,10 @@ mod common;
 
 use std::time::Instant;
 
-use common::{SplitMix64, wanted};
-use terrace_policy::replacement::{Entry, Make, PageId, REGISTRY, Replacement, Touch};
+use common::{unit, wanted};
+use rand_xoshiro::SplitMix64;
+use rand_xoshiro::rand_core::{Rng, SeedableRng};
+use terrace_policy::replacement::{Entry, PageId, REGISTRY, Replacement, Spec, Touch};
 
 const PAGES: u64 = 1_000_000;
 const TOUCHES: usize = 20_000_000;
@@ -26,32 +28,28 @@ fn zipf() -> Vec<Touch> {
         sum
     });
     let cumulative: Vec<f64> = weights.collect();
-    let mut random = SplitMix64(SEED);
+    let mut random = SplitMix64::seed_from_u64(SEED);
     let mut touch = |_| {
-        let mark = random.unit() * sum;
+        let mark = unit(&mut random) * sum;
         let rank = cumulative.partition_point(|&weight| weight <= mark) as u64;
         // Hot pages do not lie side by side: the factor has no divisor in common with PAGES.
         let page = rank.min(PAGES - 1) * 618_033 % PAGES;
         Touch {
             page: PageId(page as u32),
-            write: random.next().is_multiple_of(4),
+            write: random.next_u64().is_multiple_of(4),
         }
     };
     (0..TOUCHES).map(&mut touch).collect()
 }
 
-fn make(entry: &Entry, touches: &[Touch]) -> Box<dyn Replacement> {
-    match entry.make {
-        Make::Online(make) => make(DRAM, SEED),
-        Make::Offline(make) => {
-            let future: Vec<_> = touches.iter().map(|touch| touch.page).collect();
-            make(DRAM, &future)
-        }
-    }
+fn make(entry: &'static Entry, touches: &[Touch]) -> Box<dyn Replacement> {
+    let future: Vec<_> = touches.iter().map(|touch| touch.page).collect();
+    let policy = Spec::from(entry).policy(DRAM, SEED, Some(&future));
+    policy.expect("defaults are among the allowed values")
 }
 
 /// One run: million touches a second, and the miss ratio. Making the policy is not timed.
-fn run(entry: &Entry, touches: &[Touch]) -> (f64, f64) {
+fn run(entry: &'static Entry, touches: &[Touch]) -> (f64, f64) {
     let mut policy = make(entry, touches);
     let start = Instant::now();
     let misses = policy.replay(touches);

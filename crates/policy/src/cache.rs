@@ -1,8 +1,7 @@
-//! A word to the processor's cache.
+//! Prefetch hints to the processor's cache.
 
-/// Has the processor fetch `values[index]`, if there is such a value, while other work goes on.
-/// Tables of a value a page are larger than its caches, and a driver knows what will be touched
-/// next.
+/// Prefetches `values[index]`, if it exists, into the processor's cache. Tables with a value for
+/// each page are larger than the caches, and a driver knows which page is touched next.
 #[inline]
 pub fn prefetch<T>(values: &[T], index: usize) {
     #[cfg(target_arch = "x86_64")]

@@ -1,9 +1,4 @@
-//! What to fetch, what to keep, what to write: policies as plain state machines.
-//!
-//! Nothing here has a clock, a thread, I/O or a system call. A driver tells a
-//! policy what happened and carries out what it answers: the live driver on the
-//! wall clock (`terrace-live`), the simulator in virtual time. Both run the same
-//! code, so what one says can be checked with the other.
+#![doc = include_str!("../README.md")]
 
 pub mod cache;
 pub mod llc;
@@ -11,6 +6,7 @@ pub mod page;
 pub mod page_cluster;
 pub mod params;
 pub mod prefetch;
+pub mod registry;
 pub mod replacement;
 
 pub use page::{Fault, Location, Memory, PAGE_BYTES, Page, Residence, Slot, Space, Thread};

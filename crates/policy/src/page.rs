@@ -1,4 +1,4 @@
-//! The words every policy shares: pages, address spaces, faults, and where a page lies.
+//! The types that every policy shares: pages, address spaces, faults, and residence.
 
 /// Bytes in a page (x86-64 base pages).
 pub const PAGE_BYTES: u64 = 4096;
@@ -8,13 +8,23 @@ pub const PAGE_BYTES: u64 = 4096;
 pub struct Page(pub u64);
 
 impl Page {
-    /// How many pages it lies behind `other`; below zero, before it. Any two pages are taken to be
-    /// less than 2^63 apart, as those of one address space are.
+    /// Returns the page of a byte address.
+    pub const fn of(address: u64) -> Self {
+        Self(address / PAGE_BYTES)
+    }
+
+    /// Returns the address of the first byte. Pages that no address has, from 2^52 on, wrap around.
+    pub const fn start(self) -> u64 {
+        self.0.wrapping_mul(PAGE_BYTES)
+    }
+
+    /// Returns the distance in pages from `other`, negative if this page lies before it. The two
+    /// pages must be less than 2^63 apart, as those of one address space are.
     pub fn distance_from(self, other: Self) -> i64 {
         self.0.wrapping_sub(other.0) as i64
     }
 
-    /// The page so many pages on, or back below zero, if there is one.
+    /// Returns the page at `distance` pages from this one, if there is one.
     pub fn at_distance(self, distance: i64) -> Option<Self> {
         self.0.checked_add_signed(distance).map(Self)
     }
@@ -24,7 +34,7 @@ impl Page {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Space(pub u32);
 
-/// A thread of execution; its numbers are unique over all spaces.
+/// A thread of execution, with a number that is unique over all address spaces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Thread(pub u32);
 
@@ -38,7 +48,7 @@ pub struct Location {
 }
 
 impl Location {
-    /// The page `page` of `space`.
+    /// Makes the location of `page` in `space`.
     pub fn new(space: Space, page: Page) -> Self {
         Self { space, page }
     }
@@ -47,50 +57,58 @@ impl Location {
 /// A demand fault on a page that lay in the slower tier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fault {
-    /// Who waits for the page.
+    /// Thread that waits for the page.
     pub thread: Thread,
-    /// The page.
+    /// Faulted page.
     pub at: Location,
-    /// The byte within the page that was touched, 0 where the driver does not know it.
-    /// It tells a stride of 17.3 pages from one of 17.
+    /// Byte within the page that was touched, 0 if the driver does not know it. It distinguishes a
+    /// stride of 17.3 pages from one of 17.
     pub offset: u16,
 }
 
 impl Fault {
-    /// The byte address that faulted. Pages that no address has, from 2^52 on, wrap around.
+    /// Describes a fault of `thread` on the byte `address` of `space`.
+    pub fn new(thread: Thread, space: Space, address: u64) -> Self {
+        Self {
+            thread,
+            at: Location::new(space, Page::of(address)),
+            offset: (address % PAGE_BYTES) as u16,
+        }
+    }
+
+    /// Returns the byte address that faulted. Pages that no address has, from 2^52 on, wrap around.
     pub fn address(&self) -> u64 {
-        let start = self.at.page.0.wrapping_mul(PAGE_BYTES);
-        start.wrapping_add(u64::from(self.offset))
+        self.at.page.start().wrapping_add(u64::from(self.offset))
     }
 }
 
-/// Where a page lies.
+/// Residence of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Residence {
     /// In DRAM and mapped: a touch costs nothing.
     InMemory,
     /// In the slower tier, or fetched from it and not touched since.
     InTier,
-    /// Nowhere yet: never touched, or not part of the address space.
+    /// Nowhere: never touched, or not part of the address space.
     Nowhere,
 }
 
-/// A place in the tier that holds a page. The places of one area are numbered in their order;
-/// those of different areas are far apart.
+/// A slot of the tier that holds a page. The slots of one area are numbered in their order; those
+/// of different areas are far apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Slot(pub u64);
 
-/// What a policy may ask its driver about memory.
+/// Queries of a policy to its driver about memory.
 pub trait Memory {
-    /// Where `at` lies now.
+    /// Returns the residence of a page.
     fn residence(&mut self, at: Location) -> Residence;
 
-    /// The place of the page's copy in the tier, if it has one and the driver knows it.
+    /// Returns the slot of the page's copy in the tier, if it has one and the driver knows it.
     fn slot(&mut self, _at: Location) -> Option<Slot> {
         None
     }
 
-    /// The page whose copy lies in a place of the tier, if the driver knows one.
+    /// Returns the page whose copy lies in a slot of the tier, if the driver knows it.
     fn page_in(&mut self, _slot: Slot) -> Option<Location> {
         None
     }

@@ -1,35 +1,35 @@
-//! When the kernel's own readahead costs more than it brings.
+//! Decides whether the kernel's own readahead pays.
 //!
-//! Linux reads swap in blocks (`vm.page-cluster`): a gain where neighbours in the swap area are
-//! wanted together, a loss elsewhere (Fedorov 2016, 5.4.1: turning it off won up to 6 %). The
-//! kernel counts the pages that it reads ahead and those of them that are used, so which it is
-//! can be measured. While it brings more than it costs, the faults it foresees are left to it.
+//! Linux reads swap in blocks (`vm.page-cluster`), which pays if neighbours in the swap area are
+//! needed together, and costs otherwise (Fedorov 2016, 5.4.1: turning it off gained up to 6 %). The
+//! kernel counts the pages that it reads ahead and those of them that are used, so the effect can
+//! be measured. While readahead pays, the faults that it predicts are left to it.
 
-/// The two ways the kernel can answer a fault from swap.
+/// Ways of the kernel to serve a fault from swap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Readahead {
     /// As the machine is set.
     Kernel,
-    /// Only the page that faulted: critical page first.
+    /// Only the faulted page is read.
     Off,
 }
 
-/// Chooses between the two, epoch by epoch.
+/// Chooses between the two ways, epoch by epoch.
 #[derive(Clone, Debug)]
 pub struct Chooser {
     current: Readahead,
     /// Epochs until readahead is tried again.
     left: u32,
-    /// How many that will be the next time.
+    /// Epochs without readahead the next time that it is turned off.
     pause: u32,
 }
 
 /// Pages read ahead in an epoch that are enough to judge by.
 const ENOUGH: u64 = 64;
-/// A page read ahead costs about this share of the demand fault that it saves when it is used:
-/// 5 us of transfer and 4 us of making room, against 62 us.
+/// Cost of a page read ahead, as a share of the demand fault that its use saves: 5 us of transfer
+/// and 4 us of making room, against 62 us.
 const COST: f64 = 0.15;
-/// Epochs without readahead before it is tried again: at first, and at most.
+/// Epochs without readahead before it is tried again: initially, and at most.
 const PAUSE: (u32, u32) = (8, 256);
 
 impl Default for Chooser {
@@ -43,13 +43,13 @@ impl Default for Chooser {
 }
 
 impl Chooser {
-    /// What is in force now.
+    /// Returns the way in force.
     pub fn current(&self) -> Readahead {
         self.current
     }
 
-    /// Ends an epoch in which the kernel read `read` pages ahead and `hits` pages that it had
-    /// read ahead were used; answers what shall be in force in the next.
+    /// Ends an epoch in which the kernel read `read` pages ahead and `hits` pages read ahead were
+    /// used; returns the way for the next epoch.
     pub fn epoch(&mut self, read: u64, hits: u64) -> Readahead {
         match self.current {
             Readahead::Kernel if read >= ENOUGH => {

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use proptest::prelude::*;
 use terrace_policy::prefetch::{
-    Engine, LifeStory, Make, Order, Outcome, Params, Prediction, Predictor, Settings, Source,
-    Trigger, by_name,
+    Engine, EngineSettings, Entry, LifeStory, Make, Order, Outcome, Params, Prediction, Predictor,
+    Source, Trigger,
 };
 use terrace_policy::{Fault, Location, Memory, Page, Residence, Space, Thread};
 
@@ -39,7 +39,7 @@ struct Next {
     source: Source,
     degree: u64,
     last: u64,
-    futile: std::sync::Arc<std::sync::atomic::AtomicUsize>,
+    exhausted: std::sync::Arc<std::sync::atomic::AtomicUsize>,
 }
 
 impl Next {
@@ -48,7 +48,7 @@ impl Next {
             source: Source(0),
             degree,
             last: 0,
-            futile: Default::default(),
+            exhausted: Default::default(),
         })
     }
 
@@ -75,8 +75,8 @@ impl Predictor for Next {
         self.predict()
     }
 
-    fn futile(&mut self, _: Source) {
-        self.futile
+    fn on_exhausted(&mut self, _: Source) {
+        self.exhausted
             .fetch_add(1, std::sync::atomic::Ordering::Relaxed);
     }
 
@@ -95,7 +95,7 @@ fn issued(engine: &mut Engine, memory: &mut Map) -> Vec<u64> {
 
 #[test]
 fn best_first_and_the_newest_fault_before_older_ones() {
-    let mut engine = Engine::new(Next::boxed(3), Settings::default());
+    let mut engine = Engine::new(Next::boxed(3), EngineSettings::default());
     let mut memory = Map::default();
     engine.fault(&fault(10), &mut memory);
     engine.fault(&fault(50), &mut memory);
@@ -105,12 +105,12 @@ fn best_first_and_the_newest_fault_before_older_ones() {
 /// A source that names pages anew at every fault, as most predictors do, is no stream.
 #[test]
 fn the_newest_fault_goes_first_even_where_all_are_of_one_source() {
-    let spatial = by_name("spatial").unwrap();
+    let spatial = Entry::by_name("spatial").unwrap();
     let Make::Online(make) = spatial.make else {
         panic!("it does not know the future");
     };
     let predictor = make(&mut Params::parse("degree=3").unwrap()).unwrap();
-    let mut engine = Engine::new(predictor, Settings::default());
+    let mut engine = Engine::new(predictor, EngineSettings::default());
     let mut memory = Map::default();
     engine.fault(&fault(10), &mut memory);
     engine.fault(&fault(50), &mut memory);
@@ -119,7 +119,7 @@ fn the_newest_fault_goes_first_even_where_all_are_of_one_source() {
 
 #[test]
 fn what_is_in_memory_or_nowhere_or_foretold_already_is_filtered() {
-    let mut engine = Engine::new(Next::boxed(4), Settings::default());
+    let mut engine = Engine::new(Next::boxed(4), EngineSettings::default());
     let mut memory = Map::default();
     memory.0.insert(12, Residence::Nowhere);
     engine.fault(&fault(10), &mut memory); // 11 13 14
@@ -130,7 +130,7 @@ fn what_is_in_memory_or_nowhere_or_foretold_already_is_filtered() {
 
 #[test]
 fn what_came_into_memory_while_it_waited_is_not_fetched() {
-    let mut engine = Engine::new(Next::boxed(2), Settings::default());
+    let mut engine = Engine::new(Next::boxed(2), EngineSettings::default());
     let mut memory = Map::default();
     engine.fault(&fault(1), &mut memory);
     memory.0.insert(2, Residence::InMemory);
@@ -140,7 +140,7 @@ fn what_came_into_memory_while_it_waited_is_not_fetched() {
 
 #[test]
 fn pages_in_memory_are_looked_past() {
-    let mut engine = Engine::new(Next::boxed(2), Settings::default());
+    let mut engine = Engine::new(Next::boxed(2), EngineSettings::default());
     let mut memory = Map::default();
     for page in 2..=5 {
         memory.0.insert(page, Residence::InMemory);
@@ -152,17 +152,17 @@ fn pages_in_memory_are_looked_past() {
 #[test]
 fn a_prediction_of_nothing_but_memory_is_futile() {
     let next = Next::boxed(2);
-    let futile = next.futile.clone();
-    let mut engine = Engine::new(next, Settings::default());
+    let exhausted = next.exhausted.clone();
+    let mut engine = Engine::new(next, EngineSettings::default());
     let mut memory = Map((0..1000).map(|page| (page, Residence::InMemory)).collect());
     engine.fault(&fault(1), &mut memory);
-    assert_eq!(futile.load(std::sync::atomic::Ordering::Relaxed), 1);
+    assert_eq!(exhausted.load(std::sync::atomic::Ordering::Relaxed), 1);
     assert_eq!(issued(&mut engine, &mut memory), []);
 }
 
 #[test]
 fn the_first_page_of_a_prediction_asks_for_the_next() {
-    let mut engine = Engine::new(Next::boxed(2), Settings::default());
+    let mut engine = Engine::new(Next::boxed(2), EngineSettings::default());
     let mut memory = Map::default();
     engine.fault(&fault(1), &mut memory);
     assert_eq!(issued(&mut engine, &mut memory), [2, 3]);
@@ -177,10 +177,10 @@ fn the_first_page_of_a_prediction_asks_for_the_next() {
 #[test]
 fn in_a_fifo_the_oldest_fault_goes_first() {
     for order in [Order::Fifo, Order::Direct] {
-        let settings = Settings {
+        let settings = EngineSettings {
             order,
             hints: 5,
-            ..Settings::default()
+            ..EngineSettings::default()
         };
         let mut engine = Engine::new(Next::boxed(3), settings);
         let mut memory = Map::default();
@@ -194,9 +194,9 @@ fn in_a_fifo_the_oldest_fault_goes_first() {
 
 #[test]
 fn the_first_use_of_a_fetched_page_may_count_as_a_fault() {
-    let settings = Settings {
+    let settings = EngineSettings {
         trigger: Trigger::FirstUse,
-        ..Settings::default()
+        ..EngineSettings::default()
     };
     let mut engine = Engine::new(Next::boxed(2), settings);
     let mut memory = Map::default();
@@ -209,7 +209,7 @@ fn the_first_use_of_a_fetched_page_may_count_as_a_fault() {
 
 #[test]
 fn what_was_fetched_with_an_evicted_page_may_be_predicted_anew() {
-    let mut engine = Engine::new(Next::boxed(3), Settings::default());
+    let mut engine = Engine::new(Next::boxed(3), EngineSettings::default());
     let mut memory = Map::default();
     engine.fault(&fault(1), &mut memory);
     issued(&mut engine, &mut memory);
@@ -226,7 +226,7 @@ fn what_was_fetched_with_an_evicted_page_may_be_predicted_anew() {
 
 #[test]
 fn an_address_space_that_ends_takes_its_hints_along() {
-    let mut engine = Engine::new(Next::boxed(3), Settings::default());
+    let mut engine = Engine::new(Next::boxed(3), EngineSettings::default());
     let mut memory = Map::default();
     engine.fault(&fault(1), &mut memory);
     engine.next(&mut memory);
@@ -237,7 +237,7 @@ fn an_address_space_that_ends_takes_its_hints_along() {
 
 #[test]
 fn what_constituents_name_is_told_apart() {
-    let mut engine = Engine::new(Next::boxed(2), Settings::default());
+    let mut engine = Engine::new(Next::boxed(2), EngineSettings::default());
     let mut memory = Map::default();
     for (page, outcome) in [
         (30, Outcome::Used),
@@ -311,7 +311,7 @@ proptest! {
         order in prop_oneof![Just(Order::Lifo), Just(Order::Fifo), Just(Order::Direct)],
         trigger in prop_oneof![Just(Trigger::Faults), Just(Trigger::FirstUse)],
     ) {
-        let mut engine = Engine::new(Next::boxed(degree), Settings { hints: queue, rounds: 3, order, trigger });
+        let mut engine = Engine::new(Next::boxed(degree), EngineSettings { hints: queue, rounds: 3, order, trigger });
         let mut memory = Map::default();
         let mut outstanding = std::collections::HashSet::new();
         for event in events {

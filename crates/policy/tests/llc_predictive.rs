@@ -36,7 +36,7 @@ fn twin(spec: &str, geometry: Geometry) -> Cache {
     let (_, make) = TWINS.iter().find(|(twin, _)| *twin == name).unwrap();
     let mut params = Params::parse(params).unwrap();
     let policy: Box<dyn LlcPolicy> = make(geometry, &mut params);
-    params.finish("those of the policy").unwrap();
+    params.finish().unwrap();
     Cache::new(geometry, policy)
 }
 

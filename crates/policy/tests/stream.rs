@@ -11,9 +11,9 @@ const PAGE: u64 = 4096;
 
 fn model() -> Model {
     // A depth that suits a DRAM this small.
-    let settings = stream::Settings {
+    let settings = stream::StreamSettings {
         depth: 128,
-        ..stream::Settings::default()
+        ..stream::StreamSettings::default()
     };
     let mut model = Model::new(Box::new(stream::Stream::new(settings)), DRAM, 4);
     model.populate(0..PAGES);

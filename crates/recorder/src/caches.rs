@@ -1,10 +1,10 @@
-//! The private caches of a core: only what they miss and write back goes on.
+//! The private caches of a core: only their misses and write-backs are recorded.
 //!
 //! A first level of 32 KiB and a second of 256 KiB, both of 8 ways and 64-byte lines, least
 //! recently used, write-back, write-allocate, neither inclusive nor exclusive: a line that misses
-//! enters both, a dirty line that leaves the first enters the second. The sizes are those of a
-//! core of the years of the papers (ARI: Fedorov 2016, ch. 2). What is dirty when the program
-//! ends stays there.
+//! enters both, a dirty line that leaves the first enters the second. The sizes are typical of a
+//! core at the time of the papers (ARI: Fedorov 2016, ch. 2). Lines that are dirty when the program
+//! ends are not written back.
 
 /// The binary logarithm of the bytes of a line.
 pub const LINE_SHIFT: u32 = 6;
@@ -12,7 +12,7 @@ const WAYS: usize = 8;
 const FIRST_SETS: usize = (32 << 10) / (WAYS << LINE_SHIFT);
 const SECOND_SETS: usize = (256 << 10) / (WAYS << LINE_SHIFT);
 
-/// No line: a line number has fewer bits.
+/// Marks an empty way: a line number has fewer bits.
 const EMPTY: u64 = u64::MAX;
 
 /// Both levels of one core.
@@ -32,8 +32,8 @@ impl Default for Caches {
 }
 
 impl Caches {
-    /// Touches a line. What the next level sees goes to `below`: the line and whether it is
-    /// written, reads before what they displace.
+    /// Touches a line. Calls `below` with each request to the next level: the line and whether it is
+    /// written; a read precedes the write-back of its victim.
     #[inline]
     pub fn touch(&mut self, line: u64, write: bool, mut below: impl FnMut(u64, bool)) {
         if self.first.hit(line, write) {
@@ -56,8 +56,8 @@ impl Caches {
     }
 }
 
-/// One level: of each set its ways, the most recently used first. A way is the line's number
-/// doubled, plus 1 where it is dirty.
+/// One level: the ways of each set, the most recently used first. A way is the line's number
+/// doubled, plus 1 where the line is dirty.
 #[derive(Clone, Debug)]
 struct Cache {
     sets: Vec<[u64; WAYS]>,
@@ -75,7 +75,7 @@ impl Cache {
         &mut self.sets[index]
     }
 
-    /// Whether the line is there; if so it is the most recently used, dirty if `write`.
+    /// Returns whether the line is present, and makes it the most recently used, dirty if `write`.
     #[inline(always)]
     fn hit(&mut self, line: u64, write: bool) -> bool {
         let set = self.set(line);
@@ -88,7 +88,7 @@ impl Cache {
         true
     }
 
-    /// Puts a line in that is not there; the line that it displaces, if that is dirty.
+    /// Inserts a line that is not present, and returns its victim if that is dirty.
     fn fill(&mut self, line: u64, write: bool) -> Option<u64> {
         let set = self.set(line);
         let victim = set[WAYS - 1];
@@ -103,14 +103,14 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// A cache as a list of all lines that it ever saw: line, dirty, when it was used last.
+    /// A cache as a list of all lines that it ever held: line, dirty, time of last use.
     struct Slow {
         sets: u64,
         lines: Vec<(u64, bool, usize)>,
     }
 
     impl Slow {
-        /// Uses a line; whether it was there.
+        /// Uses a line, and returns whether it was present.
         fn hit(&mut self, line: u64, write: bool, now: usize) -> bool {
             let found = self.lines.iter_mut().find(|(there, ..)| *there == line);
             found.is_some_and(|(_, dirty, used)| {
@@ -120,7 +120,7 @@ mod tests {
             })
         }
 
-        /// Puts a line in; what it displaces, if dirty.
+        /// Inserts a line, and returns its victim if dirty.
         fn fill(&mut self, line: u64, write: bool, now: usize) -> Option<u64> {
             let same_set = |other: u64| other % self.sets == line % self.sets;
             let in_set = self.lines.iter().filter(|(l, ..)| same_set(*l)).count();

@@ -1,9 +1,9 @@
-//! A program that starts another: it is followed into the emulator where that can be, and noted
-//! as departed where not.
+//! A program that starts another: the other is started in the emulator if possible, and noted as
+//! departed if not.
 //!
-//! `execve` would leave the emulator. So the plug-in, which is told of it beforehand, does what
-//! the kernel would, with the emulator in front: the new program is recorded as a process of its
-//! own. Only if that cannot be, or fails, is the system call carried out as it stands.
+//! `execve` would leave the emulator. So the plug-in, which is called before the system call, does
+//! what the kernel would, with the emulator in front: the new program is recorded as a process of its
+//! own. If that is impossible or fails, the system call is carried out unchanged.
 
 use std::ffi::{CString, OsStr, OsString, c_char, c_void};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -11,24 +11,24 @@ use std::path::{Path, PathBuf};
 
 use crate::program::{ARGUMENT, Emulator, Program};
 
-/// More bytes has no argument or path (`MAX_ARG_STRLEN`).
+/// The most bytes of an argument or path (`MAX_ARG_STRLEN`).
 const LONGEST: usize = 128 << 10;
-/// More arguments are not followed.
+/// The most arguments of a program that is followed.
 const MOST: usize = 1 << 20;
 const PAGE: u64 = 4096;
 
-/// What a system call asks to be executed; the addresses are the program's.
+/// A request to execute a program; the addresses are the emulated program's.
 #[derive(Clone, Copy, Debug)]
 pub struct Request {
     path: u64,
     arguments: u64,
     environment: u64,
-    /// Whether the path is looked up as a path alone.
+    /// Whether the path is looked up without a directory descriptor.
     plain: bool,
 }
 
 impl Request {
-    /// What system call `number` asks for; none where it is not `execve` or `execveat`.
+    /// Returns the request of system call `number`; none unless it is `execve` or `execveat`.
     pub fn of(number: i64, arguments: [u64; 5]) -> Option<Self> {
         let [a, b, c, d, e] = arguments;
         match number {
@@ -48,13 +48,13 @@ impl Request {
         }
     }
 
-    /// The path; empty where it cannot be read.
+    /// Returns the path; empty where it cannot be read.
     pub fn path(&self) -> Vec<u8> {
         Memory::of_the_program().text(self.path).unwrap_or_default()
     }
 }
 
-/// How this process was started, to start others alike.
+/// How this process was started, to start others in the same way.
 #[derive(Debug)]
 pub struct Follower {
     emulator: Emulator,
@@ -62,19 +62,19 @@ pub struct Follower {
 }
 
 impl Follower {
-    /// None where this process was not started by `terrace record`.
+    /// Returns none where this process was not started by `terrace record`.
     pub fn of_this_process() -> Option<Self> {
         let (emulator, program) = Emulator::of_this_process()?;
         Some(Self { emulator, program })
     }
 
-    /// Turns this process into the program that is asked for, in the emulator. Returns where
-    /// that cannot be.
+    /// Turns this process into the requested program, in the emulator. Returns only where that is
+    /// impossible.
     pub fn follow(&self, request: &Request) {
         let Some(path) = self.meant(Path::new(OsStr::from_bytes(&request.path()))) else {
             return;
         };
-        // A search through PATH asks for many files that are not there.
+        // A search through PATH tries many files that do not exist.
         if !request.plain || !may(&path, libc::X_OK) || !self.may_record() {
             return;
         }
@@ -92,8 +92,8 @@ impl Follower {
         }
     }
 
-    /// The file that `path` names to the program. By its own name, as by a descriptor's, the
-    /// emulator would be found, or nothing, for it may be closed by then.
+    /// Returns the file that `path` names to the program. `/proc/self/exe` would name the emulator,
+    /// and a descriptor may be closed by then.
     fn meant(&self, path: &Path) -> Option<PathBuf> {
         let process = format!("/proc/{}", std::process::id());
         let own = ["/proc/self", &process].map(Path::new);
@@ -107,7 +107,7 @@ impl Follower {
         }
     }
 
-    /// Whether the pool can be opened: not after the program has given up its user's rights.
+    /// Whether the pool can be opened; not after the program has dropped its user's rights.
     fn may_record(&self) -> bool {
         let plugin = self.emulator.plugin.as_bytes();
         let argument = format!(",{ARGUMENT}").into_bytes();
@@ -127,7 +127,7 @@ fn may(path: &Path, mode: i32) -> bool {
     unsafe { libc::faccessat(libc::AT_FDCWD, path.as_ptr(), mode, libc::AT_EACCESS) == 0 }
 }
 
-/// Returns only where it fails; the caller then does what was asked for, and fails for itself.
+/// Returns only where it fails; the caller then makes the system call unchanged, which fails by itself.
 fn execute(file: OsString, arguments: Vec<OsString>, environment: Vec<Vec<u8>>) {
     let terminated = |texts: Vec<Vec<u8>>| -> Option<Vec<CString>> {
         texts
@@ -158,9 +158,9 @@ fn execute(file: OsString, arguments: Vec<OsString>, environment: Vec<Vec<u8>>) 
     };
 }
 
-/// The memory of the emulated program, which may name addresses that are not there.
+/// The memory of the emulated program, which may pass addresses that are not mapped.
 struct Memory {
-    /// Where its address 0 lies in this process.
+    /// The address in this process of the program's address 0.
     base: u64,
 }
 
@@ -176,7 +176,8 @@ impl Memory {
         }
     }
 
-    /// Reads up to the end of `buffer` or of the page; how many bytes, 0 where there are none.
+    /// Reads up to the end of `buffer` or of the page, and returns the number of bytes, 0 where none
+    /// is mapped.
     fn read(&self, address: u64, buffer: &mut [u8]) -> usize {
         let in_page = (PAGE - address % PAGE) as usize;
         let length = buffer.len().min(in_page);
@@ -196,7 +197,7 @@ impl Memory {
         usize::try_from(read).unwrap_or(0)
     }
 
-    /// The bytes up to a zero.
+    /// Returns the bytes up to a zero.
     fn text(&self, address: u64) -> Option<Vec<u8>> {
         let mut text = Vec::new();
         while text.len() < LONGEST {
@@ -223,7 +224,7 @@ impl Memory {
         whole.then(|| u64::from_le_bytes(bytes))
     }
 
-    /// The texts whose addresses stand in an array up to a zero; none where there is no array.
+    /// Returns the texts whose addresses are in an array up to a zero; none where there is no array.
     fn texts(&self, address: u64) -> Option<Vec<Vec<u8>>> {
         if address == 0 {
             return Some(Vec::new());

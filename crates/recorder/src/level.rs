@@ -1,6 +1,6 @@
-//! What is one row of the trace.
+//! The level of a trace: what one row is.
 
-/// What is one row of the trace.
+/// What one row of a trace is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Level {
@@ -14,7 +14,19 @@ pub enum Level {
 }
 
 impl Level {
-    /// The level with this number.
+    /// Every level, from fine to coarse.
+    pub const ALL: [Self; 3] = [Self::Accesses, Self::Lines, Self::Pages];
+
+    /// Returns the name in options and traces.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Accesses => "accesses",
+            Self::Lines => "lines",
+            Self::Pages => "pages",
+        }
+    }
+
+    /// Returns the level with this number.
     pub fn of(number: u32) -> Self {
         match number {
             1 => Self::Lines,
@@ -23,7 +35,7 @@ impl Level {
         }
     }
 
-    /// The binary logarithm of the bytes within which accesses are joined; 0 where none are.
+    /// Returns the binary logarithm of the bytes within which accesses are joined; 0: none are joined.
     pub const fn shift(self) -> u32 {
         match self {
             Self::Accesses => 0,
@@ -33,8 +45,8 @@ impl Level {
     }
 }
 
-/// Cuts `bytes` from `address` on where a unit of 2^`shift` bytes ends: address and bytes of
-/// each piece. What touches no byte is one piece.
+/// Cuts `bytes` from `address` on where units of 2^`shift` bytes end, and calls `each` with address and
+/// bytes of each piece. An access to no byte is one piece.
 #[inline(always)]
 pub fn pieces(address: u64, bytes: u32, shift: u32, mut each: impl FnMut(u64, u32)) {
     let mut address = address;

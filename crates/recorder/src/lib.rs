@@ -2,9 +2,9 @@
 //!
 //! `qemu-x86_64` loads this library and calls [`plugin`] for every instruction that it
 //! translates and every access that the program makes. A thread's accesses pass the private
-//! [`caches`] (where they are wanted), are joined into runs ([`level`]), and go as [`record`]s
-//! into a chunk of the shared [`pool`], which `terrace-trace` reads. That crate uses this one as
-//! a Rust library, for the pool's layout.
+//! [`caches`] (if filtering is on), are joined into runs ([`level`]), and go as [`record`]s into a
+//! chunk of the shared [`pool`], which `terrace-trace` reads. That crate uses this one as a Rust
+//! library, for the pool's layout.
 
 pub mod caches;
 mod exec;

@@ -1,16 +1,16 @@
-//! What QEMU calls.
+//! The callbacks that QEMU calls.
 //!
-//! A vCPU is a thread of the program; QEMU numbers those that live. Each has a [`Vcpu`] in one
-//! table, which only its own thread touches, so nothing is locked.
+//! A vCPU is a thread of the program; QEMU numbers the living ones. Each has a `Vcpu` in one table,
+//! which only its own thread touches, so there are no locks.
 //!
 //! # How instructions are counted
 //!
-//! A thread's count goes up by a block's length when the block begins; an access carries how far
-//! it stands from the block's end. A block that is left early, by a fault or a signal, counts
-//! whole, until the next begins, and a repeated string instruction (`rep movsb`) counts once a
-//! repetition, for so QEMU executes it. While a process has one thread, QEMU adds to the count in
-//! the code it generates; with the first further thread it translates everything anew, and from
-//! then on it calls [`on_block`].
+//! A thread's count grows by a block's length when the block begins; an access carries its distance
+//! from the block's end. A block that is left early, by a fault or a signal, counts whole until the
+//! next begins, and a repeated string instruction (`rep movsb`) counts once for each repetition,
+//! because QEMU executes it so. While a process has one thread, QEMU adds to the count in the code
+//! that it generates; when the second thread starts, QEMU translates everything again, and from then
+//! on it calls `on_block`.
 
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::io::Write;
@@ -26,17 +26,17 @@ use crate::qemu::{self, MemCallback};
 use crate::record::Kind;
 use crate::stream::{Origin, Stream};
 
-/// QEMU looks for it to learn which interface the plug-in wants.
+/// The version of the plug-in interface, which QEMU looks up by this name.
 #[unsafe(no_mangle)]
 pub static qemu_plugin_version: c_int = qemu::VERSION;
 
-/// What the process records with.
+/// The state of recording in this process.
 struct Recorder {
     pool: &'static Pool,
     on_access: MemCallback,
-    /// One per vCPU.
+    /// One entry for each vCPU.
     table: *mut Vcpu,
-    /// Takes programs that this one starts along.
+    /// Starts the programs that this one executes in the emulator, too.
     follower: Option<Follower>,
 }
 
@@ -48,30 +48,30 @@ unsafe impl Sync for Recorder {}
 /// A thread of the program.
 #[repr(align(128))]
 struct Vcpu {
-    /// Instructions up to the end of the block it executes.
+    /// Instructions up to the end of the block that it executes.
     executed: u64,
     stream: Stream<'static>,
-    /// It is about to become another program.
+    /// The departure that is noted while it is about to become another program.
     departing: Option<Departed>,
 }
 
-/// Linux has no more threads than that (`PID_MAX_LIMIT`).
+/// The most threads of Linux (`PID_MAX_LIMIT`).
 const VCPUS: usize = 1 << 22;
 
 static RECORDER: OnceLock<Recorder> = OnceLock::new();
-/// The number of this process; forked children take their own.
+/// The number of this process; a forked child takes a new one.
 static PROCESS: AtomicU32 = AtomicU32::new(0);
-/// One above the highest vCPU that has been seen.
+/// One more than the highest vCPU so far.
 static SEEN: AtomicU32 = AtomicU32::new(0);
-/// Whether there has been more than one thread.
+/// Whether a second thread was started, or is about to be.
 static THREADED: AtomicBool = AtomicBool::new(false);
-/// The [`Kind`] that belongs to each [`qemu::MemInfo`]; 0 where nobody has asked yet.
+/// The [`Kind`] of each [`qemu::MemInfo`]; 0 where it is not known yet.
 static KINDS: [AtomicU16; 1 << 18] = [const { AtomicU16::new(0) }; 1 << 18];
 
-/// Called by QEMU when it has loaded the plug-in. The one argument is `pool=PATH`.
+/// Installs the plug-in. QEMU calls this once after loading; the only argument is `pool=PATH`.
 ///
 /// # Safety
-/// Only QEMU calls it, with `count` strings at `arguments`, before the program's first
+/// Must only be called by QEMU, with `count` strings at `arguments`, before the program's first
 /// instruction.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn qemu_plugin_install(
@@ -121,7 +121,7 @@ fn install<'a>(mut arguments: impl Iterator<Item = &'a str>) -> Result<(), Strin
     }
 }
 
-/// Room for every vCPU there can be; only what is touched takes memory.
+/// Maps room for the most vCPUs; only pages that are touched take memory.
 fn reserve_table() -> std::io::Result<*mut Vcpu> {
     // SAFETY: a new mapping, which touches no memory of ours.
     let address = unsafe {
@@ -152,7 +152,7 @@ fn register(id: qemu::Id) {
     }
 }
 
-/// The memory callback for what the pool's reader wants.
+/// Returns the memory callback for the level and the filter that the pool asks for.
 fn on_access_of(pool: &Pool) -> MemCallback {
     let settings = pool.settings();
     match (settings.filtered, settings.level) {
@@ -166,8 +166,8 @@ fn on_access_of(pool: &Pool) -> MemCallback {
 }
 
 /// # Safety
-/// Only from a callback of vCPU `index` after its [`on_thread`], and not while a reference from
-/// an earlier call lives.
+/// Must only be called from a callback of vCPU `index` after its `on_thread`, and not while a
+/// reference from an earlier call lives.
 #[inline(always)]
 unsafe fn vcpu(index: c_uint) -> Option<&'static mut Vcpu> {
     let recorder = RECORDER.get()?;
@@ -176,7 +176,7 @@ unsafe fn vcpu(index: c_uint) -> Option<&'static mut Vcpu> {
     Some(unsafe { &mut *recorder.table.add(index as usize) })
 }
 
-/// Makes vCPU `index` a thread that has done nothing.
+/// Resets vCPU `index` to a thread without accesses.
 fn begin(index: c_uint) {
     if let Some(recorder) = RECORDER.get() {
         let fresh = Vcpu {
@@ -184,8 +184,8 @@ fn begin(index: c_uint) {
             stream: Stream::new(recorder.pool, PROCESS.load(Ordering::Relaxed)),
             departing: None,
         };
-        // SAFETY: the table has an entry for every vCPU. What was there is forgotten, for it may
-        // be nothing; a thread that ended has left nothing to drop but its caches.
+        // SAFETY: the table has an entry for every vCPU. The old entry is not dropped, as it may be
+        // uninitialised; of a thread that ended only the caches are left.
         unsafe { recorder.table.add(index as usize).write(fresh) };
     }
 }
@@ -204,7 +204,7 @@ unsafe extern "C" fn on_thread_end(_id: qemu::Id, index: c_uint) {
     }
 }
 
-/// In a forked child, where only the thread that forked lives on: all begin anew.
+/// Starts recording anew in a forked child, where only the thread that forked lives on.
 unsafe extern "C" fn on_forked() {
     if let Some(recorder) = RECORDER.get() {
         PROCESS.store(recorder.pool.enter(), Ordering::Relaxed);
@@ -246,8 +246,8 @@ unsafe extern "C" fn on_translate(_id: qemu::Id, tb: *mut qemu::Tb) {
     }
 }
 
-/// Where an instruction stands: its address in the low 48 bits, and above how many instructions
-/// its block has from it on.
+/// The site of an instruction: its address in the low 48 bits, and above them the number of
+/// instructions of its block from it on.
 #[derive(Clone, Copy)]
 struct Site(u64);
 
@@ -293,7 +293,7 @@ unsafe extern "C" fn on_access<const SHIFT: u32, const FILTER: bool>(
     }
 }
 
-/// What kind of access `info` tells of. QEMU is asked once for each.
+/// Returns the kind of access that `info` describes. QEMU is asked once for each.
 #[inline(always)]
 fn kind(info: qemu::MemInfo) -> Kind {
     let known = KINDS.get(info as usize);
@@ -306,7 +306,7 @@ fn kind(info: qemu::MemInfo) -> Kind {
 #[cold]
 #[inline(never)]
 fn ask_kind(info: qemu::MemInfo, slot: Option<&AtomicU16>) -> Kind {
-    // SAFETY: both only look at the number that QEMU gave us.
+    // SAFETY: both only look at the number that QEMU passed.
     let kind = unsafe {
         let bytes = 1 << qemu::qemu_plugin_mem_size_shift(info);
         Kind::new(bytes, qemu::qemu_plugin_mem_is_store(info))
@@ -315,6 +315,13 @@ fn ask_kind(info: qemu::MemInfo, slot: Option<&AtomicU16>) -> Kind {
         slot.store(kind.to_bits(), Ordering::Relaxed);
     }
     kind
+}
+
+/// Whether `clone` with this first argument starts a thread. QEMU refuses `clone3`, and treats `vfork`
+/// as a fork.
+fn starts_thread(number: i64, flags: u64) -> bool {
+    let (vm, vfork) = (libc::CLONE_VM as u64, libc::CLONE_VFORK as u64);
+    number == libc::SYS_clone && flags & (vm | vfork) == vm
 }
 
 unsafe extern "C" fn on_syscall(
@@ -330,6 +337,12 @@ unsafe extern "C" fn on_syscall(
     _: u64,
     _: u64,
 ) {
+    if starts_thread(number, a) {
+        // Before QEMU lets the thread run, and before it translates everything anew: `on_thread` is
+        // called only when the thread runs, and what was translated until then would have all
+        // threads add to the count of the first.
+        THREADED.store(true, Ordering::Relaxed);
+    }
     let Some(request) = exec::Request::of(number, [a, b, c, d, e]) else {
         return;
     };
@@ -360,13 +373,28 @@ unsafe extern "C" fn on_syscall_return(_id: qemu::Id, index: c_uint, number: i64
     }
 }
 
-/// The process exits by itself. With one thread all is said; what other threads hold, they may
-/// still write to, and the reader collects it.
+/// Publishes what is left when the process exits by itself. With one thread that is everything; chunks
+/// of other threads, which may still write, are collected by the reader.
 unsafe extern "C" fn on_exit(_id: qemu::Id, _data: *mut c_void) {
     if !THREADED.load(Ordering::Relaxed) {
         // SAFETY: the one vCPU there is executes nothing any more.
         if let Some(vcpu) = unsafe { vcpu(0) } {
             vcpu.stream.publish();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_is_known_before_it_runs() {
+        let (vm, vfork) = (libc::CLONE_VM as u64, libc::CLONE_VFORK as u64);
+        // As glibc starts threads, and as `posix_spawn` and `fork` start processes.
+        assert!(starts_thread(libc::SYS_clone, 0x3d_0f00));
+        assert!(!starts_thread(libc::SYS_clone, vm | vfork));
+        assert!(!starts_thread(libc::SYS_clone, libc::SIGCHLD as u64));
+        assert!(!starts_thread(libc::SYS_read, vm));
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! The kernel looks at a file's first bytes and runs either the file or, where it begins with
 //! `#!`, the interpreter named there. The emulator runs only the first kind, so this is done
-//! here, by who starts a recording and by the plug-in whenever the program starts another.
+//! here, when a recording starts and when the recorded program starts another.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -11,9 +11,9 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// As many bytes of a file does the kernel look at (`BINPRM_BUF_SIZE`).
+/// Bytes of a file that the kernel looks at (`BINPRM_BUF_SIZE`).
 const LOOKED_AT: u64 = 256;
-/// So often may an interpreter be a script itself.
+/// How many times in a row an interpreter may be a script itself.
 const INTERPRETERS: usize = 5;
 
 const SET_USER_OR_GROUP: u32 = libc::S_ISUID | libc::S_ISGID;
@@ -31,26 +31,26 @@ pub struct Program {
     pub arguments: Vec<OsString>,
 }
 
-/// Why it cannot run a program.
+/// Why the emulator cannot run a program.
 #[derive(Debug)]
 pub enum Refusal {
     /// The file cannot be read.
     Unreadable(PathBuf, io::Error),
-    /// It is a program of another machine, or of 32 bits.
+    /// The file is a program of another machine, or of 32 bits.
     Foreign(PathBuf),
-    /// It is no program and has no `#!` line.
+    /// The file is no program and has no `#!` line.
     NoProgram(PathBuf),
-    /// It runs with the rights of its owner or group, which the emulator cannot give it.
+    /// The file runs with the rights of its owner or group, which the emulator cannot give it.
     Privileged(PathBuf),
-    /// Interpreters of interpreters without an end.
+    /// The interpreters are scripts without end.
     TooDeep(PathBuf),
 }
 
 impl Program {
-    /// What runs when `file` is started with `arguments`.
+    /// Returns the program that runs when `file` is started with `arguments`.
     ///
     /// # Errors
-    /// Where the emulator cannot run it.
+    /// A refusal where the emulator cannot run it.
     pub fn of(file: &Path, arguments: &[OsString]) -> Result<Self, Refusal> {
         let mut program = Self {
             file: file.to_owned(),
@@ -79,7 +79,7 @@ impl Program {
         Err(Refusal::TooDeep(file.to_owned()))
     }
 
-    /// The interpreter, with the script as its argument.
+    /// Returns the interpreter, with the script as its argument.
     fn by(self, interpreter: Vec<OsString>) -> Self {
         let file = PathBuf::from(&interpreter[0]);
         let mut arguments = interpreter;
@@ -89,7 +89,7 @@ impl Program {
     }
 }
 
-/// The first bytes of a file, and its mode.
+/// Returns the first bytes of a file, and its mode.
 fn head(file: &Path) -> io::Result<(Vec<u8>, u32)> {
     let file = File::open(file)?;
     let mode = file.metadata()?.mode();
@@ -103,7 +103,7 @@ fn is_x86_64(head: &[u8]) -> bool {
     head.get(ELF_CLASS) == Some(&CLASS_64) && machine == Some(&MACHINE_X86_64.to_le_bytes())
 }
 
-/// What a `#!` line names: the interpreter, and at most one argument, which may have blanks.
+/// Parses a `#!` line: the interpreter, and at most one argument, which may have blanks.
 fn interpreter(head: &[u8]) -> Option<Vec<OsString>> {
     let line = head.strip_prefix(b"#!")?.split(|&b| b == b'\n').next()?;
     let line = line.trim_ascii();
@@ -117,17 +117,17 @@ fn interpreter(head: &[u8]) -> Option<Vec<OsString>> {
     (!words.is_empty()).then_some(words)
 }
 
-/// The emulator with our plug-in, and how it is told what to run.
+/// The emulator with the plug-in, and its command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Emulator {
     /// `qemu-x86_64`.
     pub file: PathBuf,
-    /// What follows `-plugin`: [`Emulator::plugin`].
+    /// The value of `-plugin`, from [`Emulator::plugin`].
     pub plugin: OsString,
 }
 
 impl Emulator {
-    /// What follows `-plugin`: the library, and the pool it writes to.
+    /// Returns the value of `-plugin`: the library, and the pool that it writes to.
     pub fn plugin(library: &Path, pool: &str) -> OsString {
         // A comma ends a value; a double one stands for itself.
         let mut text = Vec::new();
@@ -138,7 +138,7 @@ impl Emulator {
         OsString::from_vec(text)
     }
 
-    /// Its arguments to run `program`, beginning with its own name.
+    /// Returns the arguments that run `program`, beginning with the emulator's name.
     pub fn arguments(&self, program: &Program) -> Vec<OsString> {
         let file = program.file.as_os_str();
         let name = program.arguments.first().map_or(file, OsString::as_os_str);
@@ -151,7 +151,7 @@ impl Emulator {
         ]
         .map(OsStr::to_owned)
         .into();
-        // What begins with a dash would be taken for an option.
+        // A name that begins with a dash would be taken for an option.
         arguments.push(match file.as_bytes().first() {
             Some(b'-') => Path::new(".").join(file).into(),
             _ => file.to_owned(),
@@ -160,8 +160,8 @@ impl Emulator {
         arguments
     }
 
-    /// The emulator that runs this process, and the file of the program that it runs, from what
-    /// [`Emulator::arguments`] has put there. None where it was started in another way.
+    /// Returns the emulator that runs this process, and the file of the program that it runs, from the
+    /// command line of [`Emulator::arguments`]; none where it was started in another way.
     pub fn of_this_process() -> Option<(Self, PathBuf)> {
         let line = std::fs::read("/proc/self/cmdline").ok()?;
         let words: Vec<&OsStr> = line.split(|&b| b == 0).map(OsStr::from_bytes).collect();

@@ -1,4 +1,4 @@
-//! One access, as the plug-in writes it: 16 bytes.
+//! The record of one access, as the plug-in writes it: 16 bytes.
 //!
 //! | bits | of `what` | of `whence` |
 //! |---|---|---|
@@ -7,8 +7,8 @@
 //! | 60 | whether it stores | |
 //! | 63 | no access: `whence` is the count of instructions, all 64 bits of it | |
 //!
-//! A mark of the last kind stands where more instructions lie between two accesses than 16 bits
-//! can say. The first record of a chunk counts from
+//! A mark of the last kind is written where the instructions between two accesses do not fit into 16
+//! bits. The first record of a chunk counts from
 //! [`Chunk::instruction`](crate::pool::Chunk::instruction).
 
 /// Addresses have 48 bits, of which the last is the sign: x86-64 with four levels of page tables.
@@ -17,17 +17,17 @@ const ADDRESS: u64 = (1 << ADDRESS_BITS) - 1;
 const STORE: u64 = 1 << 60;
 const MARK: u64 = 1 << 63;
 
-/// The most bytes that one record can say.
+/// The most bytes of one record.
 pub const MAX_BYTES: u32 = (1 << 12) - 1;
 /// The most instructions that may lie between two records.
 pub const MAX_STEP: u64 = u16::MAX as u64;
 
-/// Bytes touched, and whether it stores, where they stand in a record.
+/// Bytes touched and whether they are stored, at their place in a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Kind(u16);
 
 impl Kind {
-    /// Of an access of `bytes`, at most [`MAX_BYTES`].
+    /// Returns the kind of an access of `bytes`, at most [`MAX_BYTES`].
     pub const fn new(bytes: u32, write: bool) -> Self {
         Self((bytes & MAX_BYTES) as u16 | (write as u16) << 12)
     }
@@ -37,12 +37,12 @@ impl Kind {
         self.0 as u32 & MAX_BYTES
     }
 
-    /// As a number; never 0 where bytes are touched.
+    /// Returns the kind as a number, which is not 0 where bytes are touched.
     pub const fn to_bits(self) -> u16 {
         self.0
     }
 
-    /// From that number.
+    /// Returns the kind of that number.
     pub const fn from_bits(bits: u16) -> Self {
         Self(bits)
     }
@@ -61,7 +61,7 @@ pub struct Record {
     whence: u64,
 }
 
-/// What a record says.
+/// The meaning of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Said {
     /// An access.
@@ -75,12 +75,12 @@ pub enum Said {
         /// Instructions since the record before it.
         step: u64,
     },
-    /// So many instructions were executed before the next access, less its step.
+    /// The number of instructions executed before the next access, less its step.
     Instruction(u64),
 }
 
 impl Record {
-    /// An access. `step`, at most [`MAX_STEP`], counts from the record before it.
+    /// Records an access. `step`, at most [`MAX_STEP`], counts from the record before it.
     #[inline]
     pub const fn access(address: u64, kind: Kind, ip: u64, step: u64) -> Self {
         Self {
@@ -97,7 +97,7 @@ impl Record {
         }
     }
 
-    /// The same access, a store.
+    /// Returns the same access as a store.
     #[inline]
     pub const fn stored(self) -> Self {
         Self {
@@ -106,19 +106,19 @@ impl Record {
         }
     }
 
-    /// Its two words.
+    /// Returns the two words.
     #[inline]
     pub const fn words(self) -> [u64; 2] {
         [self.what, self.whence]
     }
 
-    /// From its two words.
+    /// Makes a record of two words.
     #[inline]
     pub const fn of([what, whence]: [u64; 2]) -> Self {
         Self { what, whence }
     }
 
-    /// What it says.
+    /// Returns the meaning.
     #[inline]
     pub const fn said(self) -> Said {
         if self.what & MARK != 0 {
@@ -133,7 +133,7 @@ impl Record {
     }
 }
 
-/// The address in the low bits of `word`.
+/// Returns the address in the low bits of `word`.
 const fn extended(word: u64) -> u64 {
     ((word << (64 - ADDRESS_BITS)) as i64 >> (64 - ADDRESS_BITS)) as u64
 }

@@ -1,14 +1,14 @@
-//! The accesses of one thread, on their way into the pool.
+//! The stream of one thread's accesses into the pool.
 
 use crate::caches::{Caches, LINE_SHIFT};
 use crate::level::pieces;
 use crate::pool::{Chunk, Owner, Pool};
 use crate::record::{Kind, MAX_STEP, Record};
 
-/// No line and no page has this number.
+/// A number that no line and no page has.
 const NO_UNIT: u64 = u64::MAX;
 
-/// Who made an access, and when.
+/// The instruction that made an access, and its time.
 #[derive(Clone, Copy, Debug)]
 pub struct Origin {
     /// The instruction's address.
@@ -22,7 +22,7 @@ pub struct Stream<'a> {
     pool: &'a Pool,
     chunk: &'a Chunk,
     process: u32,
-    /// None before the first access.
+    /// The number of the thread; none before its first access.
     thread: Option<u32>,
     /// The instruction of the last record.
     instruction: u64,
@@ -33,7 +33,7 @@ pub struct Stream<'a> {
 }
 
 impl<'a> Stream<'a> {
-    /// A thread of `process` that has made no access.
+    /// Begins the stream of a new thread of `process`.
     pub fn new(pool: &'a Pool, process: u32) -> Self {
         let filtered = pool.settings().filtered;
         Self {
@@ -48,7 +48,7 @@ impl<'a> Stream<'a> {
         }
     }
 
-    /// An access is a row.
+    /// Records an access as a row.
     #[inline(always)]
     pub fn keep(&mut self, address: u64, kind: Kind, origin: Origin) {
         let step = origin.instruction.wrapping_sub(self.instruction);
@@ -60,7 +60,7 @@ impl<'a> Stream<'a> {
         }
     }
 
-    /// The same where the chunk is full, or the step too long for a record.
+    /// Same as [`Stream::keep`] where the chunk is full, or the step too long for a record.
     #[cold]
     #[inline(never)]
     fn keep_far(&mut self, address: u64, kind: Kind, origin: Origin) {
@@ -83,7 +83,7 @@ impl<'a> Stream<'a> {
         }
     }
 
-    /// A run of accesses to one unit of 2^`SHIFT` bytes is a row.
+    /// Records a run of accesses to one unit of 2^`SHIFT` bytes as a row.
     #[inline(always)]
     pub fn join<const SHIFT: u32>(&mut self, address: u64, kind: Kind, origin: Origin) {
         pieces(address, kind.bytes(), SHIFT, |address, bytes| {
@@ -99,7 +99,8 @@ impl<'a> Stream<'a> {
         });
     }
 
-    /// What the private caches let through goes on to [`Stream::keep`] or [`Stream::join`].
+    /// Sends an access through the private caches, and their requests to [`Stream::keep`] or
+    /// [`Stream::join`].
     #[inline(always)]
     pub fn filter<const SHIFT: u32>(&mut self, address: u64, kind: Kind, origin: Origin) {
         let Some(mut caches) = self.caches.take() else {
@@ -115,7 +116,7 @@ impl<'a> Stream<'a> {
         self.caches = Some(caches);
     }
 
-    /// [`Stream::keep`] or [`Stream::join`].
+    /// Records by [`Stream::keep`] or [`Stream::join`].
     #[inline(always)]
     pub fn row<const SHIFT: u32>(&mut self, address: u64, kind: Kind, origin: Origin) {
         if SHIFT == 0 {
@@ -125,13 +126,13 @@ impl<'a> Stream<'a> {
         }
     }
 
-    /// Hands what there is to the reader.
+    /// Hands the chunk to the reader.
     pub fn publish(&mut self) {
         self.pool.publish(self.chunk);
         self.abandon();
     }
 
-    /// Leaves what there is to whom it belongs: after a fork, the parent.
+    /// Gives the chunk up to its owner: after a fork, the parent.
     pub fn abandon(&mut self) {
         self.chunk = self.pool.none();
         self.unit = NO_UNIT;
@@ -184,7 +185,7 @@ mod tests {
         Pool::create(Settings { level, filtered }).unwrap()
     }
 
-    /// Takes everything that is ready.
+    /// Takes all chunks that are ready.
     fn drained(pool: &Pool) -> Vec<Row> {
         let mut rows = Vec::new();
         for index in pool.ready() {

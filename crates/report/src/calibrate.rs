@@ -1,26 +1,31 @@
-//! What `terrace calibrate` says, and its JSON: schema `terrace.calibrate/1`.
+//! Results of `terrace calibrate`: tables, and the JSON of schema `terrace.calibrate/1`.
 
+use comfy_table::Table;
+use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 use terrace_base::{Bytes, Nanos};
 use terrace_live::calibrate::Calibration;
 use terrace_sim::pages::Machine;
 
-use crate::json::pretty;
+use crate::document::Document;
+use crate::html::{Axis, Page, Plot, Unit};
+use crate::rows::Rows;
 use crate::table::table;
+use crate::text::Text;
 
 const SCHEMA: &str = "terrace.calibrate/1";
 
-/// The whole document; every figure is measured.
+/// The JSON of `terrace calibrate --json`. All figures are measured.
 #[derive(Serialize, Deserialize)]
-pub struct Document {
+pub struct CalibrationDocument {
     /// `terrace.calibrate/1`. Fields may be added under this name; none changes its meaning.
     pub schema: String,
     /// The readings: nanoseconds a page, device figures by the second.
     pub calibration: Calibration,
 }
 
-impl Document {
-    /// The document of a calibration.
+impl CalibrationDocument {
+    /// Returns the document of a calibration.
     pub fn new(calibration: Calibration) -> Self {
         Self {
             schema: SCHEMA.to_owned(),
@@ -28,17 +33,12 @@ impl Document {
         }
     }
 
-    /// As text.
-    pub fn to_json(&self) -> String {
-        pretty(self)
-    }
-
-    /// The calibration in a document.
+    /// Reads the calibration in a document.
     ///
     /// # Errors
-    /// Why it is none.
+    /// The reason why the text is no such document.
     pub fn parse(text: &str) -> Result<Calibration, String> {
-        let document: Self = serde_json::from_str(text).map_err(|error| error.to_string())?;
+        let document: Self = serde_json::from_str(text).map_err(|e| crate::document::reason(&e))?;
         match document.schema == SCHEMA {
             true => Ok(document.calibration),
             false => Err(format!("its schema is {}, not {SCHEMA}", document.schema)),
@@ -46,20 +46,57 @@ impl Document {
     }
 }
 
-/// The tables: what was measured, and what the simulator is told of it.
-pub fn text(calibration: &Calibration, machine: &Machine) -> String {
-    format!(
-        "{}\n{}{}",
-        measured(calibration),
-        told(machine),
-        format_args!("Linux {}; {}\n", calibration.kernel, calibration.tier)
-    )
+impl Document for CalibrationDocument {
+    fn rows(&self) -> Rows {
+        Rows::flat([&self.calibration])
+    }
+
+    fn page(&self) -> Page {
+        let costs = costs(&self.calibration);
+        let names = Axis::names("", costs.map(|(name, _)| name));
+        let time = Axis::new("time a page", Unit::Nanos).log();
+        let page = Page::new("terrace calibrate").plot(
+            Plot::bars("What a page costs", names, time)
+                .note("Measured by a program that touches pages in a known order.")
+                .values("time", costs.map(|(_, nanos)| nanos)),
+        );
+        let page = match &self.calibration.device {
+            Some(device) => page.plot(
+                Plot::lines(
+                    "Random reads of the device",
+                    Axis::new("reads at a time", Unit::Count),
+                    Axis::new("reads a second", Unit::Count),
+                )
+                .note("Reads of 4 KiB, by how many are under way together.")
+                .series(
+                    "reads",
+                    device
+                        .reads
+                        .iter()
+                        .map(|at| (at.depth as f64, at.per_second)),
+                ),
+            ),
+            None => page,
+        };
+        let (tier, kernel) = (&self.calibration.tier, &self.calibration.kernel);
+        page.settings("", &IndexMap::from([("tier", tier), ("kernel", kernel)]))
+    }
 }
 
-fn measured(calibration: &Calibration) -> String {
+/// Returns the tables: readings, and the settings of the simulator that follow from them.
+pub fn text(calibration: &Calibration, machine: &Machine) -> Text {
+    let machine_line = format!("Linux {}; {}\n", calibration.kernel, calibration.tier);
+    Text::default()
+        .table(measured(calibration))
+        .prose("\n")
+        .table(told(machine))
+        .prose(machine_line)
+}
+
+/// Returns the costs of a page in nanoseconds, by name.
+fn costs(calibration: &Calibration) -> [(&'static str, f64); 8] {
     let swap = &calibration.swap;
-    let mut table = table(&["measured, a page", ""]);
-    for (name, value) in [
+    [
         ("first touch", swap.first_touch),
         (
             "first touch, a dirty page evicted",
@@ -74,11 +111,16 @@ fn measured(calibration: &Calibration) -> String {
         ),
         ("MADV_WILLNEED, the call", swap.advice),
         ("MADV_WILLNEED, until touched", swap.fetch),
-    ] {
+    ]
+}
+
+fn measured(calibration: &Calibration) -> Table {
+    let mut table = table(&["measured, a page", ""]);
+    for (name, value) in costs(calibration) {
         table.add_row([name.to_owned(), micros(value)]);
     }
     let Some(device) = &calibration.device else {
-        return format!("{table}\n");
+        return table;
     };
     let mut row = |name: String, value: String| {
         table.add_row([name, value]);
@@ -100,10 +142,10 @@ fn measured(calibration: &Calibration) -> String {
         "device: contiguous writes".into(),
         rate(device.write_bandwidth),
     );
-    format!("{table}\n")
+    table
 }
 
-fn told(machine: &Machine) -> String {
+fn told(machine: &Machine) -> Table {
     let (fault, tier) = (&machine.fault, &machine.tier);
     let mut table = table(&["told to the simulator", ""]);
     for (name, time) in [
@@ -124,7 +166,7 @@ fn told(machine: &Machine) -> String {
         "bandwidth".to_owned(),
         format!("{}/s", Bytes(tier.bandwidth)),
     ]);
-    format!("{table}\n")
+    table
 }
 
 fn micros(nanos: f64) -> String {
@@ -144,9 +186,13 @@ mod tests {
             swap: Readings::default(),
             device: None,
         };
-        let text = Document::new(calibration.clone()).to_json();
-        assert_eq!(Document::parse(&text), Ok(calibration));
+        let text = CalibrationDocument::new(calibration.clone()).to_json();
+        assert_eq!(CalibrationDocument::parse(&text), Ok(calibration));
         let other = text.replace("calibrate/1", "run/1");
-        assert!(Document::parse(&other).unwrap_err().contains("run/1"));
+        assert!(
+            CalibrationDocument::parse(&other)
+                .unwrap_err()
+                .contains("run/1")
+        );
     }
 }

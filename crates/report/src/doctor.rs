@@ -1,58 +1,68 @@
-//! What `terrace doctor` found, for people and machines.
+//! Results of `terrace doctor`: text, and the JSON of schema `terrace.doctor/1`.
 
 use std::fmt::Write;
 
 use serde::Serialize;
 use terrace_live::doctor::{Check, Verdict};
 
+use crate::document::Document;
+use crate::html::Page;
+use crate::rows::Rows;
+use crate::text::Text;
+
 /// The JSON of `terrace doctor --json`: schema `terrace.doctor/1`.
 #[derive(Serialize)]
-struct Document<'a> {
+pub struct DoctorDocument<'a> {
     /// `terrace.doctor/1`.
     schema: &'static str,
     /// Whether `terrace run` works here.
-    ready: bool,
+    pub ready: bool,
     /// Each check: its name, `ok`, `optional` or `missing`, what was found, and the fix or null.
     checks: &'a [Check],
 }
 
-/// Whether `terrace run` works here.
-pub fn ready(checks: &[Check]) -> bool {
-    checks.iter().all(|c| c.verdict != Verdict::Missing)
-}
-
-/// A line a check, with the fix behind it where one is needed.
-pub fn lines(checks: &[Check]) -> String {
-    let width = checks.iter().map(|c| c.name.len()).max().unwrap_or(0);
-    let mut text = String::new();
-    for check in checks {
-        let mark = match check.verdict {
-            Verdict::Ok => "ok",
-            Verdict::Optional => "--",
-            Verdict::Missing => "NO",
-        };
-        let _ = write!(text, "{mark}  {:width$}  {}", check.name, check.found);
-        if let Some(fix) = check.fix {
-            let _ = write!(text, " -> {fix}");
+impl<'a> DoctorDocument<'a> {
+    /// Returns the document of these checks.
+    pub fn of(checks: &'a [Check]) -> Self {
+        Self {
+            schema: "terrace.doctor/1",
+            ready: checks.iter().all(|c| c.verdict != Verdict::Missing),
+            checks,
         }
-        text.push('\n');
     }
-    let verdict = if ready(checks) {
-        "terrace run works here"
-    } else {
-        "terrace run does not work here yet: see the lines marked NO"
-    };
-    let _ = writeln!(text, "{verdict}");
-    text
+
+    /// Returns a line for each check, with the fix at its end where one is needed.
+    pub fn text(&self) -> Text {
+        let width = self.checks.iter().map(|c| c.name.len()).max().unwrap_or(0);
+        let mut text = String::new();
+        for check in self.checks {
+            let mark = match check.verdict {
+                Verdict::Ok => "ok",
+                Verdict::Optional => "--",
+                Verdict::Missing => "NO",
+            };
+            let _ = write!(text, "{mark}  {:width$}  {}", check.name, check.found);
+            if let Some(fix) = &check.fix {
+                let _ = write!(text, " -> {fix}");
+            }
+            text.push('\n');
+        }
+        text.push_str(match self.ready {
+            true => "terrace run works here\n",
+            false => "terrace run does not work here yet: see the lines marked NO\n",
+        });
+        Text::default().prose(text)
+    }
 }
 
-/// As JSON.
-pub fn json(checks: &[Check]) -> String {
-    crate::json::pretty(&Document {
-        schema: "terrace.doctor/1",
-        ready: ready(checks),
-        checks,
-    })
+impl Document for DoctorDocument<'_> {
+    fn rows(&self) -> Rows {
+        Rows::flat(self.checks)
+    }
+
+    fn page(&self) -> Page {
+        Page::new("terrace doctor")
+    }
 }
 
 #[cfg(test)]
@@ -61,20 +71,23 @@ mod tests {
 
     #[test]
     fn what_is_missing_is_shown_with_its_fix() {
-        let check = |name, verdict, fix| Check {
+        let check = |name, verdict, fix: Option<&'static str>| Check {
             name,
             verdict,
             found: "this".into(),
-            fix,
+            fix: fix.map(Into::into),
         };
         let checks = [
             check("swap", Verdict::Ok, None),
             check("qemu-user", Verdict::Optional, Some("install it")),
         ];
-        assert!(ready(&checks));
-        assert!(lines(&checks).contains("--  qemu-user  this -> install it\n"));
+        let document = DoctorDocument::of(&checks);
+        assert!(document.ready);
+        let text = document.text().to_string();
+        assert!(text.contains("--  qemu-user  this -> install it\n"));
         let checks = [check("swap", Verdict::Missing, Some("boot"))];
-        assert!(!ready(&checks));
-        assert!(json(&checks).contains(r#""verdict": "missing""#));
+        let document = DoctorDocument::of(&checks);
+        assert!(!document.ready);
+        assert!(document.to_json().contains(r#""verdict": "missing""#));
     }
 }

@@ -1,5 +1,6 @@
-//! What `terrace heap` says of a pool.
+//! Results of `terrace heap`: tables, and JSON of the schemas `terrace.heap.*/1`.
 
+use comfy_table::Table;
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 use terrace_base::Bytes;
@@ -8,9 +9,12 @@ use terrace_heap::check::Finding;
 use terrace_heap::dump::{Field, Item, hex};
 use terrace_heap::info::Info;
 
-use crate::json::pretty;
+use crate::document::Document;
+use crate::html::{Axis, Page, Plot, Unit};
+use crate::rows::Rows;
 use crate::run::count;
 use crate::table::table;
+use crate::text::Text;
 
 /// The JSON of `terrace heap info --json`: schema `terrace.heap.info/1`.
 #[derive(Debug, Serialize)]
@@ -19,29 +23,29 @@ pub struct InfoDocument {
     pub schema: &'static str,
     /// The file, as it was named.
     pub file: String,
-    /// Of the format.
+    /// Version of the format.
     pub version: u64,
     /// Bytes of the pool.
     pub bytes: u64,
     /// Bytes of a chunk.
     pub chunk_bytes: u64,
-    /// How many threads can work at the same time.
+    /// Lanes: threads that can work at the same time.
     pub lanes: u16,
     /// Chunks, by what they are used for.
     pub chunks: Chunks,
     /// Objects in use.
     pub objects: u64,
-    /// Objects of whole chunks, which are some of them.
+    /// Objects of whole chunks, which `objects` includes.
     pub large_objects: u64,
-    /// Bytes that were asked for, each object rounded up to 16.
+    /// Bytes that programs asked for, each object rounded up to 16.
     pub object_bytes: u64,
-    /// Bytes of the slots and chunks that they have.
+    /// Bytes of the slots and chunks of these objects.
     pub slot_bytes: u64,
-    /// Objects that share chunks, by size class; classes without a chunk are left out.
+    /// Size classes of objects that share chunks; classes without a chunk are left out.
     pub classes: Vec<Class>,
     /// Places of the log of object records, and how many of them hold one.
     pub records: Fill,
-    /// Lanes whose last operations opening the pool makes certain; none, if it was closed.
+    /// Lanes whose last operations become durable when the pool is opened; empty if it was closed.
     pub unsettled: Vec<Unsettled>,
     /// Roots, by name.
     pub roots: Vec<Root>,
@@ -50,21 +54,21 @@ pub struct InfoDocument {
 /// Chunks, by what they are used for.
 #[derive(Debug, Serialize)]
 pub struct Chunks {
-    /// Tables of words about the others.
+    /// Chunks of the tables that describe all chunks.
     pub tables: u64,
-    /// Intents: what is under way.
+    /// Chunks of lanes and their intents.
     pub lanes: u64,
-    /// Roots.
+    /// Chunks of roots.
     pub roots: u64,
-    /// Records of objects.
+    /// Chunks of records of objects.
     pub records: u64,
-    /// Objects that share chunks.
+    /// Chunks that objects share.
     pub runs: u64,
-    /// Objects of whole chunks.
+    /// Chunks of large objects.
     pub large: u64,
-    /// Nothing.
+    /// Free chunks.
     pub free: u64,
-    /// The most free ones in a row.
+    /// Longest run of free chunks.
     pub longest_free: u64,
 }
 
@@ -90,14 +94,14 @@ pub struct Fill {
     pub used: u64,
 }
 
-/// A lane that was not settled.
+/// A lane whose last operations are not durable.
 #[derive(Debug, Serialize)]
 pub struct Unsettled {
-    /// Which.
+    /// Number of the lane.
     pub lane: u64,
-    /// Operations that are made certain.
+    /// Operations that become durable.
     pub operations: u64,
-    /// Bytes that their commits have in the transaction log, without data.
+    /// Bytes of their commits in the transaction log, without data.
     pub log_bytes: u64,
 }
 
@@ -106,18 +110,18 @@ pub struct Unsettled {
 pub struct Root {
     /// Its name.
     pub name: String,
-    /// Where it lies.
+    /// Offset of the root.
     pub offset: u64,
-    /// The pointer; 0 if there is none.
+    /// Offset of the object that the root points to; 0 if there is none.
     pub pointer: u64,
-    /// Bytes of what it points to.
+    /// Bytes of that object.
     pub bytes: u32,
-    /// What it is, as the program numbers such things.
+    /// Kind, a number that the program chose.
     pub kind: u16,
 }
 
 impl InfoDocument {
-    /// The document of a file.
+    /// Returns the document of a file.
     pub fn of(file: &str, info: &Info) -> Self {
         let class = |class: &terrace_heap::info::Class| Class {
             slot_bytes: class.slot,
@@ -161,14 +165,9 @@ impl InfoDocument {
         }
     }
 
-    /// As JSON.
-    pub fn to_json(&self) -> String {
-        pretty(self)
-    }
-
-    /// For people.
-    pub fn to_text(&self) -> String {
-        let mut text = format!(
+    /// Returns the text for people.
+    pub fn to_text(&self) -> Text {
+        let head = format!(
             "{}: {}, {} chunks of {}; format version {}, {} lanes\n{}\n\n",
             self.file,
             Bytes(self.bytes),
@@ -178,11 +177,19 @@ impl InfoDocument {
             self.lanes,
             self.state()
         );
-        text += &self.chunks_table();
-        text += &self.classes_table();
-        text += &self.fragmentation();
-        text += &self.roots_table();
-        text
+        let text = Text::default()
+            .prose(head)
+            .table(self.chunks_table())
+            .prose("\n");
+        let text = match self.classes.is_empty() {
+            true => text,
+            false => text.table(self.classes_table()).prose("\n"),
+        };
+        let text = text.prose(self.fragmentation());
+        match self.roots.is_empty() {
+            true => text.prose("no roots\n"),
+            false => text.prose("\n").table(self.roots_table()),
+        }
     }
 
     fn state(&self) -> String {
@@ -199,28 +206,16 @@ impl InfoDocument {
         }
     }
 
-    fn chunks_table(&self) -> String {
+    fn chunks_table(&self) -> Table {
         let mut table = table(&["used for", "chunks", "bytes"]);
-        let chunks = &self.chunks;
-        for (what, number) in [
-            ("objects that share chunks", chunks.runs),
-            ("large objects", chunks.large),
-            ("records of objects", chunks.records),
-            ("roots", chunks.roots),
-            ("lanes", chunks.lanes),
-            ("tables", chunks.tables),
-            ("free", chunks.free),
-        ] {
+        for (what, number) in self.chunks.uses() {
             let bytes = Bytes(number * self.chunk_bytes).to_string();
             table.add_row([what.to_owned(), count(number), bytes]);
         }
-        format!("{table}\n\n")
+        table
     }
 
-    fn classes_table(&self) -> String {
-        if self.classes.is_empty() {
-            return String::new();
-        }
+    fn classes_table(&self) -> Table {
         let mut table = table(&["slot", "chunks", "objects", "free", "in use"]);
         for class in &self.classes {
             table.add_row([
@@ -231,7 +226,7 @@ impl InfoDocument {
                 share(class.objects, class.objects + class.free),
             ]);
         }
-        format!("{table}\n\n")
+        table
     }
 
     fn fragmentation(&self) -> String {
@@ -252,10 +247,7 @@ impl InfoDocument {
         )
     }
 
-    fn roots_table(&self) -> String {
-        if self.roots.is_empty() {
-            return "no roots\n".to_owned();
-        }
+    fn roots_table(&self) -> Table {
         let mut table = table(&["root", "at", "points to", "bytes", "kind"]);
         for root in &self.roots {
             table.add_row([
@@ -269,7 +261,57 @@ impl InfoDocument {
                 root.kind.to_string(),
             ]);
         }
-        format!("\n{table}\n")
+        table
+    }
+}
+
+impl Document for InfoDocument {
+    fn rows(&self) -> Rows {
+        Rows::flat(&self.classes)
+    }
+
+    fn page(&self) -> Page {
+        let classes = || self.classes.iter();
+        let slots = Axis::names(
+            "bytes of a slot",
+            classes().map(|class| class.slot_bytes.to_string()),
+        );
+        let bytes = |get: fn(&Class) -> u64| {
+            classes().map(move |class| (get(class) * class.slot_bytes) as f64)
+        };
+        let uses = self.chunks.uses();
+        let used = Plot::bars(
+            "Chunks by use",
+            Axis::names("", uses.map(|(name, _)| name)),
+            Axis::new("bytes", Unit::Bytes),
+        )
+        .note("What the chunks of the pool are used for.")
+        .values(
+            "chunks",
+            uses.map(|(_, chunks)| (chunks * self.chunk_bytes) as f64),
+        );
+        let filled = Plot::stacked("Fill by size class", slots, Axis::new("bytes", Unit::Bytes))
+            .note("Slots in use and free slots of the chunks that objects of one size class share.")
+            .values("in use", bytes(|class| class.objects))
+            .values("free", bytes(|class| class.free));
+        Page::new(format!("terrace heap info: {}", self.file))
+            .plot(used)
+            .plot(filled)
+    }
+}
+
+impl Chunks {
+    /// Returns the number of chunks for each use.
+    fn uses(&self) -> [(&'static str, u64); 7] {
+        [
+            ("objects that share chunks", self.runs),
+            ("large objects", self.large),
+            ("records of objects", self.records),
+            ("roots", self.roots),
+            ("lanes", self.lanes),
+            ("tables", self.tables),
+            ("free", self.free),
+        ]
     }
 }
 
@@ -285,7 +327,7 @@ impl Root {
     }
 }
 
-/// A share in percent; of nothing, all.
+/// Returns a share in percent; 100 % of nothing.
 fn share(part: u64, all: u64) -> String {
     match all {
         0 => "100 %".to_owned(),
@@ -305,23 +347,23 @@ pub struct CheckDocument {
     pub schema: &'static str,
     /// The file, as it was named.
     pub file: String,
-    /// Whether nothing is wrong.
+    /// Whether there is no finding.
     pub sound: bool,
-    /// What is wrong.
+    /// Damage that was found.
     pub findings: Vec<Wrong>,
 }
 
-/// Something that is wrong.
+/// A finding.
 #[derive(Debug, Serialize)]
 pub struct Wrong {
-    /// Where, in bytes from the beginning of the pool.
+    /// Offset of the damage in bytes from the beginning of the pool.
     pub offset: u64,
-    /// What.
+    /// Damage, as a sentence.
     pub what: String,
 }
 
 impl CheckDocument {
-    /// The document of a file.
+    /// Returns the document of a file.
     pub fn of(file: &str, findings: &[Finding]) -> Self {
         let wrong = |finding: &Finding| Wrong {
             offset: finding.offset,
@@ -335,19 +377,24 @@ impl CheckDocument {
         }
     }
 
-    /// As JSON.
-    pub fn to_json(&self) -> String {
-        pretty(self)
-    }
-
-    /// For people: a line for each finding.
-    pub fn to_text(&self) -> String {
+    /// Returns a line for each finding.
+    pub fn to_text(&self) -> Text {
         let line =
             |wrong: &Wrong| format!("{}: at byte {}, {}\n", self.file, wrong.offset, wrong.what);
-        match self.sound {
+        Text::default().prose(match self.sound {
             true => format!("{}: nothing is wrong\n", self.file),
             false => self.findings.iter().map(line).collect(),
-        }
+        })
+    }
+}
+
+impl Document for CheckDocument {
+    fn rows(&self) -> Rows {
+        Rows::flat(&self.findings)
+    }
+
+    fn page(&self) -> Page {
+        Page::new(format!("terrace heap check: {}", self.file))
     }
 }
 
@@ -356,12 +403,12 @@ impl CheckDocument {
 pub struct ItemDocument<'i>(&'i Item);
 
 impl<'i> ItemDocument<'i> {
-    /// The document of an item.
+    /// Returns the document of an item.
     pub fn of(item: &'i Item) -> Self {
         Self(item)
     }
 
-    /// As a line of JSON.
+    /// Returns the line of JSON.
     pub fn to_json_line(&self) -> String {
         serde_json::to_string(self).expect("plain data serializes") + "\n"
     }
@@ -382,21 +429,56 @@ impl Serialize for ItemDocument<'_> {
     }
 }
 
+/// All that `terrace heap dump` tells of a pool: as JSON a line for each item.
+#[derive(Serialize)]
+pub struct DumpDocument<'i> {
+    file: &'i str,
+    items: Vec<ItemDocument<'i>>,
+}
+
+impl<'i> DumpDocument<'i> {
+    /// Returns the document of a file.
+    pub fn of(file: &'i str, items: &'i [Item]) -> Self {
+        let items = items.iter().map(ItemDocument::of).collect();
+        Self { file, items }
+    }
+
+    /// Returns a line for each item.
+    pub fn to_text(&self) -> Text {
+        let lines = self.items.iter().map(|item| format!("{}\n", item.0));
+        Text::default().prose(lines.collect::<String>())
+    }
+}
+
+impl Document for DumpDocument<'_> {
+    fn rows(&self) -> Rows {
+        Rows::flat(&self.items)
+    }
+
+    fn page(&self) -> Page {
+        Page::new(format!("terrace heap dump: {}", self.file))
+    }
+
+    fn to_json(&self) -> String {
+        self.items.iter().map(ItemDocument::to_json_line).collect()
+    }
+}
+
 /// The JSON of `terrace heap dump --object --json`: schema `terrace.heap.object/1`.
 #[derive(Debug, Serialize)]
 pub struct ObjectDocument<'i> {
     /// `terrace.heap.object/1`.
     pub schema: &'static str,
-    /// Its record, as in the dump.
+    /// Record of the object, as in the dump.
     pub record: ItemDocument<'i>,
-    /// Its bytes, each two digits.
+    /// Bytes of the object, two hexadecimal digits each.
     pub hex: String,
     #[serde(skip)]
     text: String,
 }
 
 impl<'i> ObjectDocument<'i> {
-    /// The document of an object.
+    /// Returns the document of an object.
     pub fn of(record: &'i Item, bytes: &[u8]) -> Self {
         let object = record.fields.iter().find(|(name, _)| *name == "object");
         let offset = match object {
@@ -411,14 +493,19 @@ impl<'i> ObjectDocument<'i> {
         }
     }
 
-    /// As JSON.
-    pub fn to_json(&self) -> String {
-        pretty(self)
+    /// Returns the text for people.
+    pub fn to_text(&self) -> Text {
+        Text::default().prose(self.text.clone())
+    }
+}
+
+impl Document for ObjectDocument<'_> {
+    fn rows(&self) -> Rows {
+        Rows::flat([self])
     }
 
-    /// For people.
-    pub fn to_text(&self) -> String {
-        self.text.clone()
+    fn page(&self) -> Page {
+        Page::new("terrace heap dump --object")
     }
 }
 
@@ -434,7 +521,7 @@ pub struct CompactDocument {
 }
 
 impl CompactDocument {
-    /// The document of a file.
+    /// Returns the document of a file.
     pub fn of(file: &str, bytes_freed: u64) -> Self {
         Self {
             schema: "terrace.heap.compact/1",
@@ -443,19 +530,24 @@ impl CompactDocument {
         }
     }
 
-    /// As JSON.
-    pub fn to_json(&self) -> String {
-        pretty(self)
-    }
-
-    /// For people.
-    pub fn to_text(&self) -> String {
-        match self.bytes_freed {
+    /// Returns the text for people.
+    pub fn to_text(&self) -> Text {
+        Text::default().prose(match self.bytes_freed {
             0 => format!(
                 "{}: the records of objects need the chunks that they have\n",
                 self.file
             ),
             bytes => format!("{}: {} became free\n", self.file, Bytes(bytes)),
-        }
+        })
+    }
+}
+
+impl Document for CompactDocument {
+    fn rows(&self) -> Rows {
+        Rows::flat([self])
+    }
+
+    fn page(&self) -> Page {
+        Page::new(format!("terrace heap compact: {}", self.file))
     }
 }

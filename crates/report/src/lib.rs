@@ -1,19 +1,24 @@
-//! Results as tables, one status line, and JSON with a documented schema.
+//! Results as tables, one status line, JSON with a documented schema, CSV, Parquet and HTML.
 
 pub mod bench;
 pub mod calibrate;
 mod constituent;
 pub mod doctor;
+pub mod document;
+mod flat;
 pub mod heap;
-mod json;
+pub mod html;
+pub mod known;
 pub mod lifetime;
 pub mod llc;
+pub mod rows;
 pub mod run;
 pub mod schema;
 pub mod sim;
 pub mod status;
 pub mod sweep;
 mod table;
+pub mod text;
 pub mod timeline;
 pub mod trace;
 pub mod validate;

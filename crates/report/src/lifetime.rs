@@ -1,4 +1,4 @@
-//! How long a device lasts at a rate of writing.
+//! Lifetime of a device at a rate of writes.
 
 use std::time::Duration;
 
@@ -6,15 +6,16 @@ use terrace_base::{Bytes, Error, Result};
 
 const SECONDS_A_YEAR: f64 = 365.25 * 86400.0;
 
-/// What a device's maker says may be written to it in all.
+/// Endurance: total number of bytes that may be written to a device, as its manufacturer states it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Endurance(Bytes);
 
 impl Endurance {
-    /// Reads `600TBW` or `1.2PBW`: terabytes or petabytes written, decimal as makers count.
+    /// Reads `600TBW` or `1.2PBW`: terabytes or petabytes written, in decimal units as
+    /// manufacturers use.
     ///
     /// # Errors
-    /// A usage error where the text is something else.
+    /// A usage error where the text has another form.
     pub fn parse(text: &str) -> Result<Self> {
         let upper = text.trim().to_ascii_uppercase();
         let number = upper.trim_end_matches(|c: char| c.is_ascii_alphabetic());
@@ -34,27 +35,28 @@ impl Endurance {
         }
     }
 
-    /// In bytes.
+    /// Returns the number of bytes.
     pub fn bytes(self) -> Bytes {
         self.0
     }
 
-    /// Years until it is used up when `written` bytes are written every `wall`; none where
-    /// nothing is written.
+    /// Returns the years until the endurance is used up if `written` bytes are written in each
+    /// period `wall`; `None` if nothing is written.
     pub fn years(self, written: Bytes, wall: Duration) -> Option<f64> {
         let rate = written.0 as f64 / wall.as_secs_f64();
         (rate > 0.0).then(|| self.0.0 as f64 / rate / SECONDS_A_YEAR)
     }
 }
 
-/// Years, as people say them.
+/// Returns years in words, rounded: `7 years`, `20 months`, `9 hours`.
 pub fn in_words(years: f64) -> String {
     match years {
         y if y >= 1000.0 => "over 1000 years".into(),
         y if y >= 2.0 => format!("{y:.0} years"),
         y if y >= 1.0 / 6.0 => format!("{:.0} months", y * 12.0),
         y if y * 365.25 >= 1.0 => format!("{:.0} days", y * 365.25),
-        y => format!("{:.0} hours", y * 365.25 * 24.0),
+        y if y * 365.25 * 24.0 >= 1.0 => format!("{:.0} hours", y * 365.25 * 24.0),
+        _ => "under an hour".into(),
     }
 }
 
@@ -88,5 +90,6 @@ mod tests {
         assert_eq!(in_words(7.4), "7 years");
         assert_eq!(in_words(0.1), "37 days");
         assert_eq!(in_words(0.001), "9 hours");
+        assert_eq!(in_words(1e-6), "under an hour");
     }
 }

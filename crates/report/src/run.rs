@@ -3,19 +3,21 @@
 use std::fmt::Write;
 use std::time::Duration;
 
-use terrace_base::Bytes;
+use terrace_base::{Bytes, median};
 use terrace_live::compare::{Results, Runs};
-use terrace_live::program::Exit;
 use terrace_live::run::Outcome;
 
-use crate::lifetime::{Endurance, in_words};
-use crate::schema::{median, typical};
-use crate::table::table;
+use terrace_policy::prefetch::LifeStory;
 
-/// The table of a program that was run one way.
-pub fn single(results: &Results, endurance: Option<Endurance>) -> String {
+use crate::lifetime::{Endurance, in_words};
+use crate::schema::{names, typical};
+use crate::table::table;
+use crate::text::Text;
+
+/// Returns the table of a program that was run one way.
+pub fn single(results: &Results, endurance: Option<Endurance>) -> Text {
     let Some(runs) = results.runs.first().filter(|r| !r.outcomes.is_empty()) else {
-        return String::new();
+        return Text::default();
     };
     let outcome = typical(runs);
     let mut table = table(&["terrace run", ""]);
@@ -47,74 +49,84 @@ pub fn single(results: &Results, endurance: Option<Endurance>) -> String {
             format!("{peak} of {}", results.effective.dram),
         );
     }
-    row("footprint", outcome.footprint.to_string());
+    row("footprint", footprint(outcome));
     if let Some(text) = lifetime(outcome, endurance) {
         row("device lifetime at this rate", text);
     }
-    format!("{table}\n{}", settings(results))
+    Text::default().table(table).prose(settings(results))
 }
 
-/// The table of a program that was run several ways.
-pub fn comparison(results: &Results, endurance: Option<Endurance>) -> String {
-    let mut head = vec![
-        "way",
-        "wall s",
-        "vs all-dram",
-        "vs kernel",
-        "won back",
-        "major faults",
-        "prefetched",
-        "used",
-        "late",
-        "wasted",
-        "tier read",
-        "tier written",
-    ];
-    if endurance.is_some() {
-        head.push("lifetime");
-    }
-    let mut table = table(&head);
+/// Returns the table of a program that was run several ways, with at most 100 characters a line
+/// unless it is `wide`.
+pub fn comparison(results: &Results, endurance: Option<Endurance>, wide: bool) -> Text {
     let reference = Reference::of(results);
-    for runs in results.runs.iter().filter(|r| !r.outcomes.is_empty()) {
-        let outcome = typical(runs);
-        let wall = wall(runs);
-        let mut row = vec![
-            runs.way.name().to_owned(),
-            seconds(runs),
-            ratio(reference.all_dram.map(|base| wall / base)),
-            ratio(reference.kernel.map(|base| base / wall)),
-            reference.won_back(runs),
-            count(outcome.major_faults),
-        ];
-        row.extend(match outcome.prefetch {
-            Some(story) => [
-                count(story.issued),
-                share(story.used, story.issued),
-                share(story.late, story.issued),
-                share(story.wasted, story.issued),
-            ],
-            None => [const { String::new() }; 4],
-        });
-        row.push(outcome.tier_read.to_string());
-        row.push(outcome.tier_written.to_string());
-        if endurance.is_some() {
-            row.push(lifetime(outcome, endurance).unwrap_or_default());
-        }
-        table.add_row(row);
+    let measured = results.runs.iter().filter(|r| !r.outcomes.is_empty());
+    let mut rows = measured.map(|runs| row(runs, &reference, endurance, wide));
+    let Some(first) = rows.next() else {
+        return Text::default();
+    };
+    let mut table = table(&first.iter().map(|(name, _)| *name).collect::<Vec<_>>());
+    for row in [first].into_iter().chain(rows) {
+        table.add_row(row.into_iter().map(|(_, value)| value));
     }
-    let mut text = format!("{table}\n{}", settings(results));
-    text.push_str(
-        "vs all-dram: how many times the wall time. vs kernel: speed-up against the better of \
-         the two kernel ways.\nwon back: share of the time lost by the better kernel way \
-         against all-dram.\n",
-    );
-    text
+    Text::default().table(table).prose(settings(results)).prose(
+        "vs all-dram: how many times the wall time.\n\
+         vs kernel: speed-up against the better of the two kernel ways.\n\
+         won back: share of the time lost by the better kernel way against all-dram.\n",
+    )
 }
 
-/// The median wall times that the others are held against, in seconds.
+/// Returns the cells of a way with the names of their columns.
+fn row(
+    runs: &Runs,
+    reference: &Reference,
+    endurance: Option<Endurance>,
+    wide: bool,
+) -> Vec<(&'static str, String)> {
+    let outcome = typical(runs);
+    let wall = wall(runs);
+    let story = |of: fn(&LifeStory) -> u64| match &outcome.prefetch {
+        Some(story) => share(of(story), story.issued),
+        None => String::new(),
+    };
+    let mut row = vec![
+        ("way", runs.way.name().to_owned()),
+        ("wall s", if wide { seconds(runs) } else { brief(runs) }),
+        (
+            "vs all-dram",
+            ratio(reference.all_dram.map(|base| wall / base)),
+        ),
+        ("vs kernel", ratio(reference.kernel.map(|base| base / wall))),
+        ("won back", reference.won_back(runs)),
+        ("major faults", count(outcome.major_faults)),
+    ];
+    if wide {
+        let issued = outcome.prefetch.map(|story| count(story.issued));
+        row.push(("prefetched", issued.unwrap_or_default()));
+    }
+    if wide || endurance.is_none() {
+        row.push(("used", story(|story| story.used)));
+    }
+    if wide {
+        row.push(("late", story(|story| story.late)));
+        row.push(("wasted", story(|story| story.wasted)));
+    }
+    if wide || endurance.is_none() {
+        row.push(("tier read", outcome.tier_read.to_string()));
+    }
+    if wide {
+        row.push(("tier written", outcome.tier_written.to_string()));
+    }
+    if endurance.is_some() {
+        row.push(("lifetime", lifetime(outcome, endurance).unwrap_or_default()));
+    }
+    row
+}
+
+/// Median wall times that other ways are compared with, in seconds.
 struct Reference {
     all_dram: Option<f64>,
-    /// Of the better kernel way.
+    /// Time of the better kernel way.
     kernel: Option<f64>,
 }
 
@@ -153,7 +165,7 @@ fn wall(runs: &Runs) -> f64 {
     median(runs.outcomes.iter().map(|o| o.wall.as_secs_f64()))
 }
 
-/// The median wall time, with the spread where there is one.
+/// Returns the median wall time, with the range if there are several runs.
 fn seconds(runs: &Runs) -> String {
     let walls = runs.outcomes.iter().map(|o| o.wall);
     let middle = wall(runs);
@@ -164,6 +176,29 @@ fn seconds(runs: &Runs) -> String {
             most.as_secs_f64()
         ),
         _ => format!("{middle:.2} s"),
+    }
+}
+
+/// Returns the footprint and how it was found. Page cache is not part of it: the kernel can drop it.
+fn footprint(outcome: &Outcome) -> String {
+    let known = match outcome.footprint_sampled {
+        true => "sampled",
+        false => "peak",
+    };
+    format!("{} ({known}, without files)", outcome.footprint)
+}
+
+/// Returns the median wall time, with half of the range in percent if there are several runs.
+fn brief(runs: &Runs) -> String {
+    let middle = wall(runs);
+    let digits = if middle < 1000.0 { 2 } else { 0 };
+    let walls = runs.outcomes.iter().map(|o| o.wall);
+    match (walls.clone().min(), walls.max()) {
+        (Some(least), Some(most)) if runs.outcomes.len() > 1 => {
+            let spread = (most - least).as_secs_f64() / 2.0 / middle * 100.0;
+            format!("{middle:.digits$} ±{spread:.0}%")
+        }
+        _ => format!("{middle:.digits$}"),
     }
 }
 
@@ -198,34 +233,24 @@ fn settings(results: &Results) -> String {
     line
 }
 
-/// The predictors' names, or that there was none.
-pub(crate) fn names(predictors: &[String]) -> String {
-    match predictors {
-        [] => "off".to_owned(),
-        _ => predictors.join(", "),
-    }
-}
-
-/// What people should know beside the table: a program that failed or was killed.
+/// Returns remarks that do not fit into the table: programs that failed or were killed.
 pub fn remarks(results: &Results) -> Vec<String> {
     let mut remarks = Vec::new();
     for runs in &results.runs {
-        let way = runs.way.name();
+        // Not as the first word: behind `terrace: ` the way `terrace` would read as a repetition.
+        let program = match results.runs.len() {
+            1 => "the program".to_owned(),
+            _ => format!("the program, run as {},", runs.way.name()),
+        };
         for outcome in &runs.outcomes {
             if outcome.oom_kills > 0 {
                 remarks.push(format!(
-                    "{way}: the kernel killed the program because it needed more than its DRAM \
-                     budget of {} plus the tier ({}); raise --dram, or name a larger tier or \
-                     --footprint",
+                    "the kernel killed {program} because it needed more than its DRAM budget of {} \
+                     plus the tier ({}); raise --dram, or name a larger tier or --footprint",
                     results.effective.dram, results.effective.tier
                 ));
             } else if results.runs.len() > 1 && !outcome.exit.success() {
-                remarks.push(match outcome.exit {
-                    Exit::Code(code) => format!("{way}: the program ended with code {code}"),
-                    Exit::Signal(signal) => {
-                        format!("{way}: the program was ended by signal {signal}")
-                    }
-                });
+                remarks.push(format!("{program} {}", outcome.exit));
             }
         }
     }
@@ -240,7 +265,7 @@ fn ratio(value: Option<f64>) -> String {
     value.map_or(String::new(), |ratio| format!("{ratio:.2}x"))
 }
 
-/// `93 % (1,234)`, or just the count where there is no whole.
+/// Returns a share as `93 %`, or the count if the whole is 0.
 fn share(part: u64, whole: u64) -> String {
     if whole == 0 {
         return count(part);
@@ -248,7 +273,7 @@ fn share(part: u64, whole: u64) -> String {
     format!("{:.0} %", part as f64 / whole as f64 * 100.0)
 }
 
-/// Thousands apart: `1,234,567`.
+/// Returns a number with its thousands separated: `1,234,567`.
 pub(crate) fn count(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
@@ -261,7 +286,7 @@ pub(crate) fn count(number: u64) -> String {
     text
 }
 
-/// A rate of bytes: `85.0 MiB/s`.
+/// Returns a rate of bytes: `85.0 MiB/s`.
 pub(crate) fn rate(bytes: Bytes, time: Duration) -> String {
     let per_second = bytes.0 as f64 / time.as_secs_f64().max(1e-9);
     format!("{}/s", Bytes(per_second as u64))
@@ -269,7 +294,75 @@ pub(crate) fn rate(bytes: Bytes, time: Duration) -> String {
 
 #[cfg(test)]
 mod tests {
+    use terrace_base::Exit;
+
     use super::*;
+    use terrace_live::run::Way;
+
+    fn runs(way: Way, walls: &[u64]) -> Runs {
+        let outcome = |wall: &u64| Outcome {
+            exit: Exit::Code(0),
+            wall: Duration::from_millis(*wall),
+            user: Duration::ZERO,
+            system: Duration::ZERO,
+            major_faults: 123_456_789,
+            minor_faults: 0,
+            prefetch: Some(LifeStory {
+                issued: 1_000_000,
+                used: 1_000_000,
+                ..LifeStory::default()
+            }),
+            constituents: Vec::new(),
+            unseen_faults: 0,
+            tier_read: Bytes(1023 << 30),
+            tier_written: Bytes(1023 << 30),
+            peak_resident: None,
+            footprint: Bytes(1 << 30),
+            footprint_sampled: false,
+            kernel: Bytes(0),
+            huge: Bytes(0),
+            oom_kills: 0,
+        };
+        Runs {
+            way,
+            outcomes: walls.iter().map(outcome).collect(),
+        }
+    }
+
+    #[test]
+    fn a_comparison_fits_100_columns_unless_it_is_to_be_wide() {
+        let runs = [
+            runs(Way::AllDram, &[90_000, 100_000, 110_000]),
+            runs(Way::KernelCpf, &[900_000, 999_990, 1_090_000]),
+        ];
+        let reference = Reference {
+            all_dram: Some(100.0),
+            kernel: Some(99_999.0),
+        };
+        let widest = |endurance, wide| {
+            let rows: Vec<_> = runs
+                .iter()
+                .map(|r| row(r, &reference, endurance, wide))
+                .collect();
+            let mut table = table(&rows[0].iter().map(|(name, _)| *name).collect::<Vec<_>>());
+            rows.into_iter().for_each(|row| {
+                table.add_row(row.into_iter().map(|(_, value)| value));
+            });
+            let text = table.to_string();
+            text.lines().map(|line| line.chars().count()).max().unwrap()
+        };
+        let endurance = Endurance::parse("600TBW").ok();
+        assert!(endurance.is_some());
+        assert!(widest(None, false) <= 100, "{}", widest(None, false));
+        assert!(
+            widest(endurance, false) <= 100,
+            "{}",
+            widest(endurance, false)
+        );
+        assert!(widest(endurance, true) > 100);
+        assert_eq!(brief(&runs[0]), "100.00 ±10%");
+        assert_eq!(seconds(&runs[0]), "100.00 (90.00 to 110.00)");
+    }
 
     #[test]
     fn thousands_apart() {

@@ -1,39 +1,42 @@
 //! The JSON of `terrace run --json`: schema `terrace.run/1`. Every field is documented here.
 
 use serde::{Deserialize, Serialize};
+use terrace_base::{Exit, median};
 use terrace_live::compare::{Effective, Results, Runs};
-use terrace_live::program::Exit;
 use terrace_live::run::Outcome;
+use terrace_policy::prefetch::LifeStory;
 
 use crate::constituent::Constituent;
+use crate::document::Document;
+use crate::html::{Axis, Page, Plot, Unit, life_story};
 use crate::lifetime::Endurance;
-use crate::run::names;
+use crate::rows::Rows;
 
-/// The whole document.
+/// The JSON of `terrace run --json`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Document {
+pub struct RunDocument {
     /// `terrace.run/1`. Fields may be added under this name; none changes its meaning.
     pub schema: String,
     /// The program and its arguments.
     pub command: Vec<String>,
-    /// The settings that were in force.
-    pub settings: Settings,
-    /// One entry a way, in the order in which each repetition ran them.
+    /// Effective settings.
+    pub settings: RunSettings,
+    /// Ways in the order in which each repetition ran them.
     pub runs: Vec<Way>,
     /// The signal that ended the runs before all were done, or null.
     pub interrupted: Option<i32>,
 }
 
-/// The settings that were in force, and the machine. All figures of a document are measured.
+/// Effective settings and machine. All figures of the document are measured.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Settings {
+pub struct RunSettings {
     /// The DRAM budget in bytes.
     pub dram_bytes: u64,
     /// The program's footprint in bytes, or null where it was neither given nor measured.
     pub footprint_bytes: Option<u64>,
-    /// Whether it was measured, by a run without a limit.
+    /// Whether the footprint was measured by a run without a limit.
     pub footprint_measured: bool,
-    /// What the tier was, for people.
+    /// Tier, described for people.
     pub tier: String,
     /// The predictor with its settings, or `off`; of several, a list with commas.
     pub prefetch: String,
@@ -79,8 +82,13 @@ pub struct Way {
     /// The most DRAM charged to the cgroup, page cache included; null where the kernel does
     /// not say.
     pub peak_resident_bytes: Option<u64>,
-    /// The most memory in DRAM and tier together, without page cache, sampled.
+    /// The most memory in DRAM and tier together: the kernel's own peak of what was charged to the
+    /// cgroup, less the page cache of files and the kernel's memory.
     pub footprint_bytes: u64,
+    /// Whether the footprint is what samples have seen, as this kernel keeps no such peak; left out of
+    /// results from before the peak was asked for, whose footprints were all sampled.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub footprint_sampled: Option<bool>,
     /// Years that the device would last at this rate of writing; null without an endurance or
     /// without writes.
     pub lifetime_years: Option<f64>,
@@ -94,22 +102,9 @@ pub struct Way {
 /// + `issued` and what still waited at the end; `issued` is `used` + `late` + `wasted`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Prefetch {
-    /// Pages that the predictor named.
-    pub predicted: u64,
-    /// Dropped at once: in memory, in flight, or not in the tier.
-    pub filtered: u64,
-    /// Pushed out of the secondary queue by newer predictions.
-    pub wiped: u64,
-    /// Found in memory when their turn came.
-    pub in_memory: u64,
-    /// Fetched.
-    pub issued: u64,
-    /// Fetched, and touched after they had arrived.
-    pub used: u64,
-    /// Fetched, and touched before they had arrived.
-    pub late: u64,
-    /// Fetched, and evicted or left untouched, or not seen touched before the program ended.
-    pub wasted: u64,
+    /// The counts.
+    #[serde(flatten)]
+    pub story: LifeStory,
     /// Major faults that the predictor did not see, because they came too fast; null in results
     /// from before they were counted.
     pub unseen_faults: Option<u64>,
@@ -129,8 +124,8 @@ pub enum End {
     Signal(i32),
 }
 
-impl Document {
-    /// The document of these results.
+impl RunDocument {
+    /// Returns the document of results.
     pub fn of(results: &Results, endurance: Option<Endurance>) -> Self {
         Self {
             schema: "terrace.run/1".to_owned(),
@@ -139,7 +134,7 @@ impl Document {
                 .iter()
                 .map(|word| word.to_string_lossy().into_owned())
                 .collect(),
-            settings: Settings::of(&results.effective, endurance),
+            settings: RunSettings::of(&results.effective, endurance),
             runs: results
                 .runs
                 .iter()
@@ -149,14 +144,40 @@ impl Document {
             interrupted: results.interrupted,
         }
     }
+}
 
-    /// As text.
-    pub fn to_json(&self) -> String {
-        crate::json::pretty(self)
+impl Document for RunDocument {
+    fn rows(&self) -> Rows {
+        Rows::flat(&self.runs)
+    }
+
+    fn page(&self) -> Page {
+        let ways = || Axis::names("", self.runs.iter().map(Way::name));
+        let stories = self.runs.iter().filter_map(|way| {
+            let prefetch = way.prefetch.as_ref()?;
+            Some((way.name(), prefetch.story))
+        });
+        let faults = self.runs.iter().map(|way| way.major_faults as f64);
+        let wall = Plot::bars("Wall time", ways(), Axis::new("seconds", Unit::Seconds));
+        let faulted = Plot::bars("Major faults", ways(), Axis::new("faults", Unit::Count));
+        Page::new(format!("terrace run: {}", self.command.join(" ")))
+            .plot(
+                wall.note(
+                    "The median of the runs; whiskers reach from the fastest to the slowest.",
+                )
+                .spread("wall time", self.runs.iter().map(Way::wall)),
+            )
+            .plot(
+                faulted
+                    .note("Faults that waited for a read of the tier.")
+                    .values("major faults", faults),
+            )
+            .plot(life_story(stories))
+            .settings("", &self.settings)
     }
 }
 
-impl Settings {
+impl RunSettings {
     fn of(effective: &Effective, endurance: Option<Endurance>) -> Self {
         Self {
             dram_bytes: effective.dram.0,
@@ -176,6 +197,21 @@ impl Settings {
 }
 
 impl Way {
+    /// The way, with its predictor where it has one.
+    pub(crate) fn name(&self) -> String {
+        match &self.predictor {
+            Some(predictor) => format!("{} {predictor}", self.way),
+            None => self.way.clone(),
+        }
+    }
+
+    /// The median wall time, the least and the most, in seconds.
+    pub(crate) fn wall(&self) -> (f64, f64, f64) {
+        let least = self.wall_s.iter().copied().fold(f64::INFINITY, f64::min);
+        let most = self.wall_s.iter().copied().fold(0.0, f64::max);
+        (median(self.wall_s.iter().copied()), least, most)
+    }
+
     fn of(runs: &Runs, endurance: Option<Endurance>) -> Self {
         let middle = |figure: fn(&Outcome) -> u64| median_count(&runs.outcomes, figure);
         let outcomes = &runs.outcomes;
@@ -196,10 +232,19 @@ impl Way {
             tier_written_bytes: middle(|o| o.tier_written.0),
             peak_resident_bytes: typical.peak_resident.map(|p| p.0),
             footprint_bytes: middle(|o| o.footprint.0),
+            footprint_sampled: Some(outcomes.iter().any(|o| o.footprint_sampled)),
             lifetime_years: endurance.and_then(|e| e.years(typical.tier_written, typical.wall)),
             oom_kills: outcomes.iter().map(|o| o.oom_kills).sum(),
             exit: end(outcomes),
         }
+    }
+}
+
+/// Returns the names of predictors, or `off` if there is none.
+pub(crate) fn names(predictors: &[String]) -> String {
+    match predictors {
+        [] => "off".to_owned(),
+        _ => predictors.join(", "),
     }
 }
 
@@ -214,14 +259,7 @@ pub(crate) fn typical(runs: &Runs) -> &Outcome {
 fn prefetch(outcome: &Outcome) -> Option<Prefetch> {
     let story = outcome.prefetch?;
     Some(Prefetch {
-        predicted: story.predicted,
-        filtered: story.filtered,
-        wiped: story.wiped,
-        in_memory: story.in_memory,
-        issued: story.issued,
-        used: story.used,
-        late: story.late,
-        wasted: story.wasted,
+        story,
         unseen_faults: Some(outcome.unseen_faults),
         constituents: outcome.constituents.iter().map(Constituent::from).collect(),
     })
@@ -236,17 +274,6 @@ fn end(outcomes: &[Outcome]) -> End {
     }
 }
 
-/// The median; of an even number of values, the mean of the middle two. 0 of none.
-pub fn median(values: impl Iterator<Item = f64>) -> f64 {
-    let mut sorted: Vec<f64> = values.collect();
-    sorted.sort_by(f64::total_cmp);
-    match sorted.len() {
-        0 => 0.0,
-        n if n % 2 == 1 => sorted[n / 2],
-        n => f64::midpoint(sorted[n / 2 - 1], sorted[n / 2]),
-    }
-}
-
 fn median_count(outcomes: &[Outcome], figure: fn(&Outcome) -> u64) -> u64 {
     median(outcomes.iter().map(|o| figure(o) as f64)).round() as u64
 }
@@ -254,13 +281,6 @@ fn median_count(outcomes: &[Outcome], figure: fn(&Outcome) -> u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn medians() {
-        assert_eq!(median([3.0, 1.0, 2.0].into_iter()), 2.0);
-        assert_eq!(median([4.0, 1.0].into_iter()), 2.5);
-        assert_eq!(median(std::iter::empty()), 0.0);
-    }
 
     #[test]
     fn ends_as_in_the_schema() {

@@ -1,22 +1,22 @@
-//! The line that shows a running program on a terminal.
+//! Status line of a running program.
 
 use std::time::Duration;
 
 use terrace_base::Bytes;
 use terrace_live::compare::Step;
 use terrace_live::run::Status;
-use terrace_policy::PAGE_BYTES;
 
 use crate::run::{count, rate};
 
-/// Makes one line of each status; remembers the last for the rates.
+/// Makes a line of each status, with rates since the one before.
 #[derive(Default)]
 pub struct StatusLine {
     last: Option<Status>,
 }
 
 impl StatusLine {
-    /// The line: resident of budget, faults a second, share of prefetches used, tier traffic.
+    /// Returns the line: resident memory of the budget, major faults a second, traffic of the tier, and
+    /// the share of prefetches that were used.
     pub fn line(&mut self, step: Step, status: &Status) -> String {
         let last = self
             .last
@@ -40,8 +40,8 @@ impl StatusLine {
             let tier = status.tier.since(last.tier);
             parts.push(format!(
                 "tier read {} written {}",
-                rate(Bytes(tier.read * PAGE_BYTES), time),
-                rate(Bytes(tier.written * PAGE_BYTES), time)
+                rate(Bytes::of_pages(tier.read), time),
+                rate(Bytes::of_pages(tier.written), time)
             ));
         }
         if let Some(story) = status.progress.map(|p| p.story) {

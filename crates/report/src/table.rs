@@ -1,8 +1,9 @@
-//! How our tables look.
+//! Layout of tables.
 
 use comfy_table::{Cell, CellAlignment, Table, presets};
 
-/// An empty table with this head; all columns but the first are numbers.
+/// Returns an empty table with this head. The first column is aligned to the left, all others, which
+/// hold numbers, to the right.
 pub(crate) fn table(head: &[&str]) -> Table {
     let mut table = Table::new();
     table.load_preset(presets::ASCII_MARKDOWN);

@@ -1,14 +1,11 @@
-//! How prefetching went in the course of simulations, as CSV: a row an epoch and machine.
+//! Timeline of prefetching in simulations as CSV, a row for each epoch and machine.
 
 use terrace_base::{Error, Result};
-use terrace_policy::prefetch::LifeStory;
-use terrace_sim::pages::Point;
+use terrace_sim::pages::{Point, Simulated};
 
-use crate::sim::Simulated;
-
-/// The columns. `machine` counts from 1 in the order of the results; `accesses`, `time_ns` and
-/// `prefetches` are since the start, the others of the epoch alone, which ends there. `accuracy` is
-/// the share touched of those pages whose end came in the epoch; nothing where none did.
+/// Columns. `machine` counts from 1 in the order of the results. `accesses`, `time_ns` and
+/// `prefetches` count from the start to the end of the epoch, all other columns the epoch alone.
+/// `accuracy` is the accuracy of the pages that ended in the epoch, empty if none did.
 const COLUMNS: [&str; 12] = [
     "machine",
     "dram",
@@ -24,7 +21,7 @@ const COLUMNS: [&str; 12] = [
     "accuracy",
 ];
 
-/// The table with a head, of machines and the ends of their epochs.
+/// Returns the CSV of machines and the ends of their epochs.
 ///
 /// # Errors
 /// A failure where there is no memory for it.
@@ -49,23 +46,16 @@ pub fn csv(machines: &[(Simulated, Vec<Point>)]) -> Result<Vec<u8>> {
 }
 
 fn row(number: usize, machine: &Simulated, before: &Point, point: &Point) -> [String; 12] {
-    let epoch = LifeStory {
-        issued: point.issued - before.issued,
-        used: point.used - before.used,
-        late: point.late - before.late,
-        wasted: point.wasted - before.wasted,
-        ..LifeStory::default()
-    };
-    let settings = &machine.run.settings;
+    let epoch = point.story - before.story;
     let accuracy = epoch.accuracy();
     [
         number.to_string(),
         machine.dram.to_string(),
-        settings.replacement.to_owned(),
-        settings.prefetch.clone(),
+        machine.machine.replacement.to_string(),
+        machine.machine.prefetch.to_string(),
         point.accesses.to_string(),
         point.time_ns.0.to_string(),
-        point.issued.to_string(),
+        point.story.issued.to_string(),
         epoch.issued.to_string(),
         epoch.used.to_string(),
         epoch.late.to_string(),

@@ -1,45 +1,52 @@
-//! What `terrace trace info` says of a trace.
+//! Results of `terrace trace info`: tables, and the JSON of schema `terrace.trace/1`.
 
+use comfy_table::Table;
+use indexmap::IndexMap;
 use serde::Serialize;
 use terrace_base::Bytes;
-use terrace_trace::info::{LINE_BYTES, PAGE_BYTES};
+use terrace_base::bytes::PAGE_BYTES;
+use terrace_trace::info::LINE_BYTES;
 use terrace_trace::reuse::Bin;
 use terrace_trace::{Info, Meta};
 
+use crate::document::Document;
+use crate::html::{Axis, Page, Plot, Unit};
+use crate::rows::Rows;
 use crate::run::count;
 use crate::table::table;
+use crate::text::Text;
 
 /// Columns of the longest bar.
 const BAR: u64 = 40;
 
-/// Shares of the footprint that an LRU DRAM is given, in tenths of a percent.
+/// Sizes of the LRU DRAM as shares of the footprint, in tenths of a percent.
 const SHARES: [u64; 3] = [125, 250, 500];
 
 /// The JSON of `terrace trace info --json`: schema `terrace.trace/1`.
 #[derive(Debug, Serialize)]
-pub struct Document {
+pub struct TraceDocument {
     /// `terrace.trace/1`.
     pub schema: &'static str,
     /// The file, as it was named.
     pub file: String,
     /// The format's name.
     pub format: String,
-    /// What the file says of itself, in its order.
+    /// Metadata of the file, in its order.
     pub about: Vec<About>,
     /// Loads and stores.
     pub accesses: u64,
-    /// Those that do not store.
+    /// Accesses that load.
     pub reads: u64,
-    /// Those that store.
+    /// Accesses that store.
     pub writes: u64,
     /// Instructions up to the last access of each thread, added up; null where the trace does not
     /// count them.
     pub instructions: Option<u64>,
-    /// Different addresses of instructions; 0 where the trace does not have them.
+    /// Distinct addresses of instructions; 0 if the trace has none.
     pub instruction_addresses: u64,
-    /// Different processes.
+    /// Distinct processes.
     pub processes: u64,
-    /// Different threads.
+    /// Distinct threads.
     pub threads: u64,
     /// Accesses of each size, the smallest first.
     pub sizes: Vec<Size>,
@@ -54,16 +61,16 @@ pub struct Document {
     /// The other touches, by the number of other pages touched since the last touch of the page:
     /// 0, 1, 2 to 3, 4 to 7 and so on.
     pub reuse: Vec<Reuse>,
-    /// What an LRU DRAM of 12.5, 25 and 50 % of the pages would do, empty at first.
+    /// Misses of an LRU DRAM of 12.5, 25 and 50 % of the pages, empty at first.
     pub lru: Vec<Lru>,
 }
 
-/// A remark that stands in the file.
+/// An entry of the metadata.
 #[derive(Debug, Serialize)]
 pub struct About {
-    /// What it is about.
+    /// Key.
     pub key: String,
-    /// What it says.
+    /// Value.
     pub value: String,
 }
 
@@ -87,7 +94,7 @@ pub struct Reuse {
     pub touches: u64,
 }
 
-/// What an LRU DRAM would do.
+/// Misses of an LRU DRAM.
 #[derive(Debug, Serialize)]
 pub struct Lru {
     /// Its share of the pages touched.
@@ -100,8 +107,8 @@ pub struct Lru {
     pub miss_ratio: Option<f64>,
 }
 
-impl Document {
-    /// Of the trace in `file`.
+impl TraceDocument {
+    /// Returns the document of the trace in `file`.
     pub fn of(file: &str, meta: &Meta, info: &Info) -> Self {
         let touches = info.reuse.touches();
         let lru = |share: u64| {
@@ -143,13 +150,8 @@ impl Document {
         }
     }
 
-    /// As JSON.
-    pub fn to_json(&self) -> String {
-        crate::json::pretty(self)
-    }
-
-    /// As a table, with the reuse distances as bars below it.
-    pub fn to_text(&self) -> String {
+    /// Returns a table, and one of the reuse distances with bars.
+    pub fn to_text(&self) -> Text {
         let mut table = table(&[&self.file, ""]);
         let mut row = |name: &str, value: String| {
             table.add_row([name.to_owned(), value]);
@@ -184,10 +186,10 @@ impl Document {
                 part(lru.misses, self.page_touches),
             );
         }
-        format!("{table}\n\n{}", self.bars())
+        Text::default().table(table).prose("\n").table(self.bars())
     }
 
-    fn bars(&self) -> String {
+    fn bars(&self) -> Table {
         let mut head = table(&["other pages between touches", "page touches", "share", ""]);
         if let Some(bars) = head.column_mut(3) {
             bars.set_cell_alignment(comfy_table::CellAlignment::Left);
@@ -211,7 +213,50 @@ impl Document {
             row(range, bin.touches);
         }
         row("first touch".into(), self.cold);
-        format!("{head}\n")
+        head
+    }
+}
+
+impl Document for TraceDocument {
+    fn rows(&self) -> Rows {
+        Rows::flat(&self.reuse)
+    }
+
+    fn page(&self) -> Page {
+        let touches = self.page_touches.max(1) as f64;
+        let mut missed = self.page_touches;
+        // A DRAM of one page more than the largest distance holds what is touched again so soon.
+        let curve = self.reuse.iter().map(|bin| {
+            missed -= bin.touches;
+            (
+                (bin.to + 1).saturating_mul(PAGE_BYTES) as f64,
+                missed as f64 / touches,
+            )
+        });
+        let dram = Axis::new("DRAM", Unit::Bytes).log();
+        let lru = Plot::lines("Misses of LRU over DRAM", dram, Axis::new("missed page touches", Unit::Share))
+            .note("The share of page touches that an LRU DRAM of this size misses, empty at first; first touches are misses at any size.")
+            .series("LRU", curve);
+        let sizes = self.sizes.iter().filter(|size| size.bytes > 0);
+        let (names, sizes): (Vec<_>, Vec<_>) = sizes
+            .map(|size| (format!("{} B", size.bytes), size.accesses as f64))
+            .unzip();
+        let sizes = Plot::bars(
+            "Accesses by size",
+            Axis::names("", names),
+            Axis::new("accesses", Unit::Count),
+        )
+        .note("Bytes that one access touches.")
+        .values("accesses", sizes);
+        let about: IndexMap<_, _> = self
+            .about
+            .iter()
+            .map(|about| (&about.key, &about.value))
+            .collect();
+        Page::new(format!("terrace trace info: {}", self.file))
+            .plot(lru)
+            .plot(sizes)
+            .settings("", &about)
     }
 }
 
@@ -229,7 +274,7 @@ fn amount(units: u64, bytes: u64) -> String {
     format!("{} ({})", count(units), Bytes(units.saturating_mul(bytes)))
 }
 
-/// A bar as long as its part of `most`; whatever is not zero can be seen.
+/// Returns a bar as long as its part of `most`, of at least one character if `part` is not 0.
 fn bar(part: u64, most: u64) -> String {
     let length = u128::from(part) * u128::from(BAR);
     "#".repeat(length.div_ceil(u128::from(most.max(1))) as usize)
@@ -239,7 +284,7 @@ fn bar(part: u64, most: u64) -> String {
 mod tests {
     use super::*;
 
-    fn document() -> Document {
+    fn document() -> TraceDocument {
         let meta = Meta {
             format: "native".into(),
             about: vec![("kind".into(), "zipf".into())],
@@ -260,7 +305,7 @@ mod tests {
                 distances: vec![40, 20, 0, 0, 10, 0, 0, 0, 0, 20],
             },
         };
-        Document::of("a.parquet", &meta, &info)
+        TraceDocument::of("a.parquet", &meta, &info)
     }
 
     #[test]
@@ -273,7 +318,7 @@ mod tests {
 
     #[test]
     fn the_table_says_it_and_the_bars_show_it() {
-        let text = document().to_text();
+        let text = document().to_text().to_string();
         // Columns are as wide as their contents: what counts is what is in them.
         let rows: Vec<String> = text
             .lines()
@@ -297,9 +342,9 @@ mod tests {
 
     #[test]
     fn an_empty_trace_has_no_ratio() {
-        let document = Document::of("x", &Meta::default(), &Info::default());
+        let document = TraceDocument::of("x", &Meta::default(), &Info::default());
         assert!(document.to_json().contains(r#""miss_ratio": null"#));
-        assert!(document.to_text().contains("0 (0.0 %)"));
+        assert!(document.to_text().to_string().contains("0 (0.0 %)"));
     }
 
     #[test]

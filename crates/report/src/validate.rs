@@ -1,34 +1,36 @@
-//! What `terrace validate` says, and its JSON: schema `terrace.validate/1`.
+//! Results of `terrace validate`: a table, and the JSON of schema `terrace.validate/1`.
 
+use indexmap::IndexMap;
 use serde::Serialize;
-use terrace_base::Bytes;
+use terrace_base::{Bytes, median};
 use terrace_live::calibrate::Calibration;
 use terrace_live::run::Outcome;
-use terrace_policy::PAGE_BYTES;
 use terrace_policy::prefetch::LifeStory;
 use terrace_sim::pages::{FaultCost, Times};
 use terrace_validate::machine::machine;
 use terrace_validate::perform::Results;
 
-use crate::json::pretty;
+use crate::document::Document;
+use crate::html::{Axis, Page, Plot, Unit};
+use crate::rows::Rows;
 use crate::run::count;
-use crate::schema::median;
 use crate::table::table;
+use crate::text::Text;
 
-/// The whole document.
+/// The JSON of `terrace validate --json`.
 #[derive(Serialize)]
-pub struct Document {
+pub struct ValidationDocument {
     /// `terrace.validate/1`. Fields may be added under this name; none changes its meaning.
     pub schema: &'static str,
     /// The program and its arguments.
     pub command: Vec<String>,
-    /// What was fetched ahead.
+    /// Prefetcher.
     pub prefetch: String,
     /// The DRAM budget in bytes.
     pub dram_bytes: u64,
     /// The program's footprint in bytes, measured, without page cache.
     pub footprint_bytes: u64,
-    /// What the kernel had charged to the program for itself, in bytes, measured.
+    /// Kernel memory charged to the program, in bytes, measured.
     pub kernel_bytes: u64,
     /// The most memory in huge pages with all the DRAM, in bytes, measured. The simulator knows
     /// none.
@@ -47,20 +49,19 @@ pub struct Document {
     pub all_dram_s: Vec<f64>,
     /// Seconds under the budget, likewise.
     pub limited_s: Vec<f64>,
-    /// Whether somebody else swapped on the machine meanwhile: times and pages are then not the
-    /// program's own.
+    /// Whether other programs swapped meanwhile; times and pages are then not the program's alone.
     pub disturbed: bool,
-    /// Both sides, figure by figure. The live one is the median.
+    /// Figures of both sides. The live one is the median of the runs.
     pub figures: Vec<Figure>,
-    /// What was measured of the machine.
+    /// Readings of the machine.
     pub calibration: Calibration,
-    /// What of a fault's cost the simulator was told.
+    /// Costs of a fault in the simulation.
     pub fault: FaultCost,
     /// Where the simulated time went, in nanoseconds.
     pub times_ns: Times,
 }
 
-/// What recording took.
+/// Extent of a recording.
 #[derive(Serialize)]
 pub struct Recorded {
     /// Touches of pages.
@@ -78,7 +79,7 @@ pub struct Figure {
     pub live: f64,
     /// Simulated.
     pub simulated: f64,
-    /// How far the simulated one is above the live one, in percent of it; null where that is 0.
+    /// Difference of the simulated from the live value, in percent of the live one; null if that is 0.
     pub error_percent: Option<f64>,
 }
 
@@ -94,8 +95,8 @@ impl Figure {
     }
 }
 
-impl Document {
-    /// The document of a validation.
+impl ValidationDocument {
+    /// Returns the document of a validation.
     pub fn of(results: &Results) -> Self {
         let (live, predicted) = (&results.live, &results.predicted);
         let seconds = |outcomes: &[Outcome]| {
@@ -130,11 +131,6 @@ impl Document {
             times_ns: predicted.outcome.times,
         }
     }
-
-    /// As text.
-    pub fn to_json(&self) -> String {
-        pretty(self)
-    }
 }
 
 fn figures(results: &Results) -> Vec<Figure> {
@@ -144,7 +140,7 @@ fn figures(results: &Results) -> Vec<Figure> {
     let all_dram = median(results.live.all_dram.iter().map(|o| o.wall.as_secs_f64()));
     let paced = outcome.programs.first();
     let paced = paced.map_or(0.0, |program| program.all_dram_ns.seconds());
-    let pages = |bytes: Bytes| (bytes.0 / PAGE_BYTES) as f64;
+    let pages = |bytes: Bytes| bytes.pages() as f64;
     let mut figures = vec![
         Figure::new(ALL_DRAM, all_dram, paced),
         Figure::new(
@@ -179,22 +175,22 @@ fn figures(results: &Results) -> Vec<Figure> {
             Figure::new(
                 "prefetches issued",
                 live(|story: LifeStory| story.issued),
-                counts.prefetches as f64,
+                outcome.story.issued as f64,
             ),
             Figure::new(
                 "- used in time",
                 live(|story: LifeStory| story.used),
-                counts.prefetches_used as f64,
+                outcome.story.used as f64,
             ),
             Figure::new(
                 "- late",
                 live(|story: LifeStory| story.late),
-                counts.prefetches_late as f64,
+                outcome.story.late as f64,
             ),
             Figure::new(
                 "- wasted",
                 live(|story: LifeStory| story.wasted),
-                counts.prefetches_wasted as f64,
+                outcome.story.wasted as f64,
             ),
         ]);
     }
@@ -204,8 +200,8 @@ fn figures(results: &Results) -> Vec<Figure> {
 const ALL_DRAM: &str = "time, all DRAM (s)";
 const TIME: &str = "time (s)";
 
-/// The table.
-pub fn text(document: &Document) -> String {
+/// Returns the table and the settings.
+pub fn text(document: &ValidationDocument) -> Text {
     let mut table = table(&["terrace validate", "live", "simulated", "error"]);
     for figure in &document.figures {
         let shown = |value: f64| match figure.name {
@@ -245,12 +241,12 @@ pub fn text(document: &Document) -> String {
     let disturbed = match document.disturbed {
         false => "",
         true => {
-            "Somebody else swapped on this machine meanwhile: times, and pages read and written, are \
-             not the program's own.\n"
+            "Other programs swapped on this machine meanwhile: times, and pages read and written, are \
+             not the program's alone.\n"
         }
     };
-    format!(
-        "{table}\nDRAM {} of {}, {} pages without what the kernel takes; the trace touches {} \
+    let settings = format!(
+        "DRAM {} of {}, {} pages without what the kernel takes; the trace touches {} \
          pages{recorded}.\nprefetch: {}; tier: {}; {} ps an instruction, the only figure taken \
          from this program.\n{huge}{disturbed}",
         Bytes(document.dram_bytes),
@@ -260,7 +256,40 @@ pub fn text(document: &Document) -> String {
         document.prefetch,
         document.calibration.tier,
         document.instruction_ps,
-    )
+    );
+    Text::default().table(table).prose(settings)
+}
+
+impl Document for ValidationDocument {
+    fn rows(&self) -> Rows {
+        Rows::flat(&self.figures)
+    }
+
+    fn page(&self) -> Page {
+        let figures = || self.figures.iter().filter(|figure| figure.live > 0.0);
+        let names = Axis::names("", figures().map(|figure| figure.name));
+        let compared = Plot::bars(
+            "Simulated against measured",
+            names,
+            Axis::new("times what was measured", Unit::Times),
+        )
+        .note("1 is a prediction that is exactly right.")
+        .values(
+            "simulated",
+            figures().map(|figure| figure.simulated / figure.live),
+        );
+        let settings = [
+            ("DRAM", Bytes(self.dram_bytes).to_string()),
+            ("footprint", Bytes(self.footprint_bytes).to_string()),
+            ("prefetch", self.prefetch.clone()),
+            ("tier", self.calibration.tier.clone()),
+            ("ps an instruction", self.instruction_ps.to_string()),
+        ];
+        Page::new(format!("terrace validate: {}", self.command.join(" ")))
+            .plot(compared)
+            .settings("", &IndexMap::from(settings))
+            .settings("fault", &self.fault)
+    }
 }
 
 #[cfg(test)]

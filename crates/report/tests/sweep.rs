@@ -6,56 +6,37 @@ use bytes::Bytes;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::Field;
 use proptest::prelude::*;
-use terrace_base::Nanos;
-use terrace_device::{Catalogue, Order};
-use terrace_policy::replacement;
-use terrace_report::sim::Run;
-use terrace_report::sweep::{COLUMNS, Row, csv, parquet};
-use terrace_sim::pages::names::Picos;
-use terrace_sim::pages::{self, FaultCost, Inclusion, Prefetch, Work};
-use terrace_sim::pages::{Dram, Grid};
+use terrace_device::Catalogue;
+use terrace_report::sweep::{Row, parquet, table};
+use terrace_sim::pages::{self, Grid, Simulated};
 use terrace_sim::workload::Workload;
 use terrace_trace::generate::{self, Sequential};
 
 /// What is found on a machine with this memory, whose energy is known for some.
 fn row(memory: &str) -> Row {
-    let grid = Grid {
-        measured: None,
-        dram: vec![Dram::Pages(8)],
-        memory: vec![memory.to_owned()],
-        read: vec![],
-        write: vec![],
-        channels: vec![],
-        devices: vec![1],
-        order: vec![Order::Plain],
-        capacity: vec![],
-        replacement: vec![replacement::by_name("lru").unwrap()],
-        prefetch: vec![Prefetch::Off],
-        prefetch_cache: vec![0],
-        work: vec![Work::Asynchronous],
-        inclusion: vec![Inclusion::Inclusive],
-        eviction_buffer: vec![4],
-        fault: vec![FaultCost::linux()],
-        shootdown: vec![],
-        threads: vec![],
-        instruction: vec![Picos(500)],
-        access: vec![Nanos(100)],
-        warmup: vec![0],
-        seed: vec![1],
-    };
+    let grid = Grid::parse(&[
+        ("dram", "8p"),
+        ("memory", memory),
+        ("order", "plain"),
+        ("eviction-buffer", "4"),
+    ]);
+    let grid = grid.unwrap();
     let choice = grid.machines(&Catalogue::builtin()).unwrap().remove(0);
-    let settings = choice.settings(0).unwrap();
+    let machine = choice.machine(0).unwrap();
     let trace = Sequential { writes: 50 }.source(&generate::Settings {
         accesses: 20_000,
         footprint: terrace_base::Bytes(64 << 10),
         seed: 1,
     });
     let workload = Workload::new(vec![trace.unwrap()], None).unwrap();
-    let outcomes = pages::run(workload, vec![settings.clone()], None, |_| {}).unwrap();
+    let outcomes = pages::run(workload, vec![machine.clone()], None, |_| {}).unwrap();
     Row {
         trace: "a.parquet".to_owned(),
-        dram: choice.dram().to_string(),
-        run: Run::of(&settings, &outcomes[0]),
+        simulated: Simulated {
+            dram: choice.dram(),
+            machine,
+            outcome: outcomes[0].clone(),
+        },
     }
 }
 
@@ -99,7 +80,7 @@ fn read_csv(bytes: &[u8]) -> (Vec<String>, Vec<Vec<String>>) {
 
 /// The value of a row in the CSV.
 fn value(row: &Row, name: &str) -> String {
-    let (names, rows) = read_csv(&csv(std::slice::from_ref(row)).unwrap());
+    let (names, rows) = read_csv(&table(std::slice::from_ref(row)).csv().unwrap());
     rows[0][names.iter().position(|one| one == name).expect(name)].clone()
 }
 
@@ -116,31 +97,44 @@ fn each_figure_stands_in_its_column() {
         ("fault_kernel_ns", "6000".to_owned()),
         ("threads", String::new()),
         ("accesses", "20000".to_owned()),
-        ("writebacks", flash.run.writebacks.to_string()),
-        ("wait_read_ns", flash.run.times_ns.read.0.to_string()),
+        (
+            "writebacks",
+            flash.simulated.outcome.counts.writebacks.to_string(),
+        ),
+        (
+            "wait_read_ns",
+            flash.simulated.outcome.times.read.0.to_string(),
+        ),
         ("program_threads", "1".to_owned()),
         ("energy_read_j", String::new()),
     ] {
         assert_eq!(value(&flash, name), figure, "{name}");
     }
-    let years = flash.run.lifetime_years.expect("flash wears out");
+    let years = flash
+        .simulated
+        .outcome
+        .lifetime
+        .levelled
+        .expect("flash wears out");
     assert_eq!(value(&flash, "lifetime_years"), format!("{years:?}"));
-    let energy = pcm.run.energy.expect("the powers are known");
+    let energy = pcm.simulated.outcome.energy.expect("the powers are known");
     assert_eq!(value(&pcm, "energy_read_j"), format!("{:?}", energy.read_j));
 }
 
 #[test]
 fn columns_have_names_of_their_own() {
-    let names: HashSet<_> = COLUMNS.iter().map(|column| column.name).collect();
-    assert_eq!(names.len(), COLUMNS.len());
-    assert!(COLUMNS.iter().all(|column| !column.doc.is_empty()));
+    let columns = table(&[]).columns;
+    let names: HashSet<_> = columns.iter().map(|column| &column.name).collect();
+    assert_eq!(names.len(), columns.len());
+    assert!(columns.iter().all(|column| !column.help.is_empty()));
 }
 
 #[test]
 fn no_row_is_a_table_as_well() {
-    let (names, rows) = read_parquet(parquet(&[]).unwrap());
-    assert_eq!((names.len(), rows.len()), (COLUMNS.len(), 0));
-    assert_eq!(read_csv(&csv(&[]).unwrap()), (names, rows));
+    let none = table(&[]);
+    let (names, rows) = read_parquet(parquet(&none, "options").unwrap());
+    assert_eq!((names.len(), rows.len()), (none.columns.len(), 0));
+    assert_eq!(read_csv(&none.csv().unwrap()), (names, rows));
 }
 
 proptest! {
@@ -153,26 +147,25 @@ proptest! {
                 any::<u64>(),
                 prop::option::of(any::<u64>()),
                 prop::option::of(prop::num::f64::ANY),
-                prop::option::of("[ -~\n]{1,20}"),
                 any::<bool>(),
             ),
             1..20,
         ),
     ) {
         let usual = row("pcm");
-        let rows = found.into_iter().map(|(trace, seed, reads, full, years, warning, flag)| {
+        let rows = found.into_iter().map(|(trace, seed, reads, full, years, flag)| {
             let mut row = usual.clone();
             row.trace = trace;
-            row.run.settings.seed = seed;
-            row.run.reads = reads;
-            row.run.dram_full_at = full;
-            row.run.lifetime.levelled = years;
-            row.run.slowdown = years.unwrap_or(f64::INFINITY);
-            row.run.warning = warning;
-            row.run.settings.fault.shootdown_on_map = flag;
+            let Simulated { machine, outcome, .. } = &mut row.simulated;
+            machine.seed = seed;
+            machine.fault.shootdown_on_map = flag;
+            outcome.counts.reads = reads;
+            outcome.full_at = full;
+            outcome.lifetime.levelled = years;
             row
         });
         let rows: Vec<Row> = rows.collect();
-        prop_assert_eq!(read_parquet(parquet(&rows).unwrap()), read_csv(&csv(&rows).unwrap()));
+        let rows = table(&rows);
+        prop_assert_eq!(read_parquet(parquet(&rows, "options").unwrap()), read_csv(&rows.csv().unwrap()));
     }
 }

@@ -9,9 +9,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
-use terrace_base::{Bytes, Result};
+use terrace_base::{Bytes, Result, median};
 use terrace_policy::llc::Spec;
-use terrace_sim::llc::{Mix, Open, Settings, Sinks, run};
+use terrace_sim::llc::{LlcMachine, Mix, Open, Sinks, run};
 use terrace_trace::generate::{self, Matmul};
 use terrace_trace::{Block, Columns, Meta, Selection, Source, open};
 
@@ -88,18 +88,16 @@ fn time(meta: &Meta, blocks: &Arc<Vec<Block>>, policies: &[&str]) -> Result<(f64
         let specs = policies
             .iter()
             .map(|policy| Spec::parse(policy).expect("a policy"));
-        let settings = Settings::table_2_1(1, specs.collect());
+        let settings = LlcMachine::table_2_1(1, specs.collect());
         let begin = (Instant::now(), processor_seconds());
         run(&settings, mix, Sinks::default(), |_| {})?;
         let processor = processor_seconds() - begin.1;
         times.push((begin.0.elapsed().as_secs_f64(), processor));
     }
-    let median = |of: fn(&(f64, f64)) -> f64| {
-        let mut seconds: Vec<_> = times.iter().map(of).collect();
-        seconds.sort_by(f64::total_cmp);
-        seconds[REPEATS / 2]
-    };
-    Ok((median(|time| time.0), median(|time| time.1)))
+    Ok((
+        median(times.iter().map(|time| time.0)),
+        median(times.iter().map(|time| time.1)),
+    ))
 }
 
 /// The processor time of all threads of this process, as Linux counts it: what other programs on

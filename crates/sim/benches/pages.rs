@@ -6,10 +6,10 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use terrace_base::{Bytes, Nanos, Result};
+use terrace_base::{Bytes, Nanos, Result, median};
 use terrace_device::Catalogue;
 use terrace_policy::replacement::{self, Entry, Make};
-use terrace_sim::pages::{FaultCost, Inclusion, Prefetch, Settings, Tier, Work, run};
+use terrace_sim::pages::{FaultCost, PageMachine, Tier, run};
 use terrace_sim::workload::Workload;
 use terrace_trace::generate::{self, Zipf};
 use terrace_trace::{Block, Meta, Source};
@@ -88,7 +88,7 @@ fn main() -> Result<()> {
 fn compare_passes(trace: &Trace) -> Result<()> {
     let eight: Vec<_> = PASS
         .iter()
-        .filter_map(|name| replacement::by_name(name))
+        .filter_map(|name| Entry::by_name(name))
         .collect();
     let together = time(trace, &eight)?.processor;
     let mut apart = 0.0;
@@ -117,14 +117,9 @@ fn time(trace: &Trace, entries: &[&'static Entry]) -> Result<Time> {
             processor_seconds() - begin.1,
         ));
     }
-    let median = |of: fn(&(f64, f64)) -> f64| {
-        let mut seconds: Vec<_> = times.iter().map(of).collect();
-        seconds.sort_by(f64::total_cmp);
-        seconds[REPEATS / 2]
-    };
     Ok(Time {
-        wall: median(|time| time.0),
-        processor: median(|time| time.1),
+        wall: median(times.iter().map(|time| time.0)),
+        processor: median(times.iter().map(|time| time.1)),
     })
 }
 
@@ -167,30 +162,22 @@ fn zipf() -> Result<Trace> {
     }
 }
 
-fn settings(replacement: &'static Entry) -> Result<Settings> {
+fn settings(replacement: &'static Entry) -> Result<PageMachine> {
     let catalogue = Catalogue::builtin();
     let technology = catalogue.get("pcm")?;
-    Ok(Settings {
+    Ok(PageMachine {
         dram_pages: DRAM_PAGES,
-        prefetch_cache: 0,
         tier: Tier {
             name: technology.name.clone(),
             timing: technology.timing()?,
-            devices: 1,
-            energy: None,
-            endurance: None,
-            pages: None,
+            ..Tier::default()
         },
-        replacement,
-        prefetch: Prefetch::Off,
-        work: Work::Asynchronous,
-        inclusion: Inclusion::Inclusive,
+        replacement: replacement.into(),
         eviction_buffer: 64,
         fault: FaultCost::linux(),
-        threads: None,
         instruction_ps: 500,
         access: Nanos(100),
-        warmup: 0,
         seed: 1,
+        ..PageMachine::default()
     })
 }

@@ -10,24 +10,24 @@ use terrace_policy::cache::prefetch;
 use terrace_policy::replacement::PageId;
 use terrace_policy::{Location, Page, Space};
 
-/// Pages in one leaf: few enough that a page which is alone in its leaf, as objects of an object
-/// trace are, costs no more than 512 bytes.
+/// Pages in one leaf: a page that is alone in its leaf, like an object of an object trace, costs no
+/// more than 512 bytes.
 const LEAF_PAGES: u64 = 128;
-/// Leaves that are found without hashing.
+/// Leaves found without hashing.
 const RECENT: usize = 1 << 14;
-/// Pages whose places are looked up before the first of their numbers is read.
+/// Pages whose places are looked up before the first number is read.
 const GROUP: usize = 64;
-/// A page that has no number.
+/// The mark of a page without a number.
 const NONE: u32 = u32::MAX;
 
-/// Address spaces are numbered below this.
+/// The number of address spaces.
 pub const MAX_SPACES: u32 = 1 << 19;
 
-/// Bits of a page number, divided by [`LEAF_PAGES`].
+/// Bits of a page number divided by `LEAF_PAGES`.
 const LEAF_BITS: u32 = 45;
 
-/// Which leaf: the address space, and the page number divided by [`LEAF_PAGES`], which has 45 bits
-/// at most, for an address has 64.
+/// The key of a leaf: the address space, and the page number divided by `LEAF_PAGES`, which has at most
+/// 45 bits, as an address has 64.
 type LeafKey = u64;
 
 fn leaf_key(at: Location) -> LeafKey {
@@ -35,12 +35,12 @@ fn leaf_key(at: Location) -> LeafKey {
     (u64::from(at.space.0) << LEAF_BITS) | (at.page.0 / LEAF_PAGES)
 }
 
-/// From pages to their numbers and back.
+/// The numbers of pages, and the pages of numbers.
 pub struct PageTable {
     leaves: FxHashMap<LeafKey, u32>,
-    /// The leaves, one behind the other.
+    /// The leaves, one after the other.
     numbers: Vec<u32>,
-    /// Leaves found last, by the low bits of their key.
+    /// The leaves found last, by the low bits of their keys.
     recent: Vec<(LeafKey, u32)>,
     /// The page of each number.
     locations: Vec<Location>,
@@ -53,7 +53,7 @@ impl Default for PageTable {
 }
 
 impl PageTable {
-    /// An empty table.
+    /// Makes an empty table.
     pub fn new() -> Self {
         Self {
             leaves: FxHashMap::default(),
@@ -63,8 +63,8 @@ impl PageTable {
         }
     }
 
-    /// The numbers of pages of one space, new ones where they have none yet. Many at a time, that
-    /// the processor need not wait for each.
+    /// Appends the numbers of pages of one space, with new numbers for new pages. Takes many pages at a
+    /// time, so that the processor loads their places in parallel.
     ///
     /// # Errors
     /// A failure where there are more pages than can be simulated: 2^32 - 1, or fewer where they
@@ -91,7 +91,7 @@ impl PageTable {
         Ok(())
     }
 
-    /// Gives the page at a place the next number.
+    /// Gives the next number to the page at a place.
     #[cold]
     fn number(&mut self, place: usize, at: Location) -> Result<()> {
         self.numbers[place] = u32::try_from(self.locations.len())
@@ -102,7 +102,7 @@ impl PageTable {
         Ok(())
     }
 
-    /// The number of a page, if it has one.
+    /// Returns the number of a page, if it has one.
     pub fn find(&self, at: Location) -> Option<PageId> {
         // A prediction may lie beyond all addresses.
         if (at.page.0 / LEAF_PAGES) >> LEAF_BITS != 0 {
@@ -113,17 +113,17 @@ impl PageTable {
         (number != NONE).then_some(PageId(number))
     }
 
-    /// The page of a number that [`PageTable::intern`] gave.
+    /// Returns the page of a number from [`PageTable::intern`].
     pub fn location(&self, page: PageId) -> Location {
         self.locations[page.index()]
     }
 
-    /// The page of each number.
+    /// Returns the page of each number.
     pub fn locations(&self) -> &[Location] {
         &self.locations
     }
 
-    /// How many pages have a number.
+    /// Returns the number of pages that have a number.
     pub fn len(&self) -> usize {
         self.locations.len()
     }
@@ -133,7 +133,7 @@ impl PageTable {
         self.locations.is_empty()
     }
 
-    /// Where the number of a page is; makes its leaf where there is none.
+    /// Returns the place of a page's number, and makes its leaf where there is none.
     #[inline]
     fn place(&mut self, at: Location) -> Result<usize> {
         let key = leaf_key(at);
@@ -171,7 +171,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Against a plain map, with pages that share leaves and places among the recent ones.
+        /// Compares with a plain map, for pages that share leaves and places among the recent ones.
         #[test]
         fn numbers_are_dense_and_stay(
             runs in prop::collection::vec((0u32..3, prop::collection::vec(0u64..1 << 24, 0..150)), 0..9),

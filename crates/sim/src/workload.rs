@@ -1,18 +1,20 @@
-//! What is simulated: the programs, their traces, and their threads.
+//! The programs of a simulation: their traces and their threads.
+
+use std::path::PathBuf;
 
 use rustc_hash::FxHashMap;
 use terrace_base::{Error, Result};
 use terrace_policy::replacement::PageId;
 use terrace_policy::{PAGE_BYTES, Page, Space};
-use terrace_trace::{Block, Source};
+use terrace_trace::{Block, Columns, Format, Source, ahead, open_in};
 
 use crate::intern::{MAX_SPACES, PageTable};
 
-/// Programs on one machine; each has as many processes as 16 bits can name.
+/// The most programs of one machine; each has up to 65536 processes.
 const MAX_PROGRAMS: usize = (MAX_SPACES >> 16) as usize;
 
-/// Touches of a batch, about: enough that what simulations in one pass keep in the processor's
-/// caches is worth loading, few enough that a batch stays there as well.
+/// Touches of a batch, approximately: enough to make it worth loading each simulation's state into the
+/// processor's caches, few enough that the batch stays there, too.
 const BATCH: usize = 1 << 17;
 
 /// One touch of a page by a thread, in 64 bits:
@@ -20,57 +22,56 @@ const BATCH: usize = 1 << 17;
 /// | bits | what |
 /// |---|---|
 /// | 0-31 | the page's number |
-/// | 32-62 | instructions since the thread's touch before |
-/// | 63 | whether it is written to |
+/// | 32-62 | instructions since the thread's previous touch |
+/// | 63 | whether the page is written |
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reference(u64);
 
-/// The most instructions that fit between two touches; a longer pause is cut to it (a second of
-/// a processor).
+/// The most instructions between two touches, to which a longer pause is cut (a second of a processor).
 const MAX_INSTRUCTIONS: u64 = (1 << 31) - 1;
 
 impl Reference {
-    /// A touch `instructions` after the one before, of page 0.
+    /// Makes a touch of page 0, `instructions` after the previous one.
     #[inline]
     pub fn new(instructions: u64, write: bool) -> Self {
         Self((instructions.min(MAX_INSTRUCTIONS) << 32) | (u64::from(write) << 63))
     }
 
-    /// The same touch, of `page`.
+    /// Returns the same touch of `page`.
     #[inline]
     pub fn of(self, page: PageId) -> Self {
         Self((self.0 & !u64::from(u32::MAX)) | u64::from(page.0))
     }
 
-    /// The page.
+    /// Returns the page.
     #[inline]
     pub fn page(self) -> PageId {
         PageId(self.0 as u32)
     }
 
-    /// Instructions since the thread's touch before.
+    /// Returns the instructions since the thread's previous touch.
     #[inline]
     pub fn instructions(self) -> u64 {
         self.0 >> 32 & MAX_INSTRUCTIONS
     }
 
-    /// Whether it is written to.
+    /// Whether the page is written.
     #[inline]
     pub fn write(self) -> bool {
         self.0 >> 63 != 0
     }
 }
 
-/// Touches of several threads, as they came from a trace.
+/// Touches of several threads, in the order of a trace.
 #[derive(Debug, Default)]
 pub struct Batch {
     /// The touches.
     pub references: Vec<Reference>,
-    /// Whose they are: a thread and where its run of touches ends.
+    /// The runs of touches by one thread each.
     pub runs: Vec<Run>,
 }
 
-/// A run of touches of one thread within a batch; it begins where the one before ends.
+/// A run of touches of one thread within a batch, which begins at the end of the previous run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Run {
     /// The thread, numbered densely within its program.
@@ -84,19 +85,19 @@ pub struct Run {
 /// A thread of a trace.
 #[derive(Clone, Copy)]
 struct Thread {
-    /// Its number within the program.
+    /// The number within the program.
     number: u32,
     space: Space,
-    /// The instruction of its last access.
+    /// The instruction count at the last access.
     instruction: u64,
 }
 
-/// One program: a trace, and what is known of its threads.
+/// One program: a trace and its threads.
 struct Program {
     source: Box<dyn Source>,
-    /// How many more accesses of it are wanted.
+    /// Accesses left to read.
     left: u64,
-    /// By process and thread.
+    /// Threads by process and thread of the trace.
     threads: FxHashMap<(u16, u16), Thread>,
 }
 
@@ -111,10 +112,10 @@ pub struct Workload {
 }
 
 impl Workload {
-    /// These traces, a program each; of each at most `limit` accesses.
+    /// Makes a workload of traces, a program each, with at most `limit` accesses of each.
     ///
     /// # Errors
-    /// A usage error where there is none, or more than 8.
+    /// A usage error where there is no trace, or more than 8.
     pub fn new(sources: Vec<Box<dyn Source>>, limit: Option<u64>) -> Result<Self> {
         if sources.is_empty() {
             return Err(Error::usage("there is no trace to simulate; name one"));
@@ -139,17 +140,37 @@ impl Workload {
         })
     }
 
-    /// How many programs there are.
+    /// Opens trace files, a program each, with at most `limit` accesses of each.
+    ///
+    /// # Errors
+    /// Errors of [`Workload::new`], and of files that cannot be read.
+    pub fn open(paths: &[PathBuf], format: Option<Format>, limit: Option<u64>) -> Result<Self> {
+        let sources = paths
+            .iter()
+            .map(|path| open_in(path, format, Columns::PAGES).map(ahead));
+        Self::new(sources.collect::<Result<_>>()?, limit)
+    }
+
+    /// Returns the accesses that are left of all programs, where the traces say.
+    pub fn accesses(&self) -> Option<u64> {
+        let left = |program: &Program| {
+            let accesses = program.source.meta().accesses?;
+            Some(accesses.min(program.left))
+        };
+        self.programs.iter().map(left).sum()
+    }
+
+    /// Returns the number of programs.
     pub fn programs(&self) -> usize {
         self.programs.len()
     }
 
-    /// The pages of all programs so far.
+    /// Returns the pages of all programs so far.
     pub fn pages(&self) -> &PageTable {
         &self.pages
     }
 
-    /// How many threads of a program have been seen.
+    /// Returns the number of threads of a program so far.
     pub fn threads(&self, program: usize) -> usize {
         self.programs[program].threads.len()
     }
@@ -160,10 +181,10 @@ impl Workload {
         self.programs.iter().map(counts).collect()
     }
 
-    /// The next touches of a program, none at its end.
+    /// Reads the next touches of a program; none at its end.
     ///
     /// # Errors
-    /// The trace's, where it is corrupt.
+    /// A failure where the trace is corrupt.
     pub fn read(&mut self, program: usize) -> Result<Option<Batch>> {
         let mut batch = Batch::default();
         batch.references.reserve(BATCH + BATCH / 2);
@@ -171,7 +192,7 @@ impl Workload {
         Ok((!batch.references.is_empty()).then_some(batch))
     }
 
-    /// Appends the next block of a program's trace; returns whether there was one.
+    /// Appends the next block of a program's trace, and returns whether there was one.
     fn append_block(&mut self, owner: usize, batch: &mut Batch) -> Result<bool> {
         let program = &mut self.programs[owner];
         if program.left == 0 {
@@ -186,8 +207,7 @@ impl Workload {
         };
         let mut begin = 0;
         while begin < accesses {
-            let end = run_end(&self.block.thread, begin, accesses);
-            let end = run_end(&self.block.process, begin, end);
+            let end = thread_run(&self.block, begin, accesses);
             self.convert(owner, begin, end, batch)?;
             begin = end;
         }
@@ -208,15 +228,15 @@ impl Workload {
             };
             let write = self.block.write[index];
             let address = self.block.address[index];
-            let page = address / PAGE_BYTES;
-            self.touched.push(Page(page));
+            let page = Page::of(address);
+            self.touched.push(page);
             batch.references.push(Reference::new(instructions, write));
             let size = self.block.size.get(index).copied().unwrap_or(0);
             if address % PAGE_BYTES + u64::from(size) > PAGE_BYTES {
-                let last = address.saturating_add(u64::from(size) - 1) / PAGE_BYTES;
-                let more = (page + 1..=last).map(Page);
+                let last = Page::of(address.saturating_add(u64::from(size) - 1));
+                let more = (page.0 + 1..=last.0).map(Page);
                 self.touched.extend(more);
-                let touches = batch.references.len() + (last - page) as usize;
+                let touches = batch.references.len() + last.distance_from(page) as usize;
                 batch.references.resize(touches, Reference::new(0, write));
             }
         }
@@ -235,8 +255,8 @@ impl Workload {
         Ok(())
     }
 
-    /// A thread of a program by its process and name in the trace; a new one begins with its access `index`
-    /// of the block.
+    /// Returns a thread of a program by process and thread of the trace; a new one begins with access
+    /// `index` of the block.
     fn thread(&self, owner: usize, name: (u16, u16), index: usize) -> Thread {
         let program = &self.programs[owner];
         if let Some(thread) = program.threads.get(&name) {
@@ -250,15 +270,16 @@ impl Workload {
     }
 }
 
-/// Where the run of equal names that begins at `begin` ends.
-fn run_end(names: &[u16], begin: usize, end: usize) -> usize {
-    match names.get(begin) {
-        Some(name) => names[begin..end]
-            .iter()
-            .position(|other| other != name)
-            .map_or(end, |length| begin + length),
+/// Returns the end of the accesses from `begin` on, before `end`, that one thread of a process makes.
+pub(crate) fn thread_run(block: &Block, begin: usize, end: usize) -> usize {
+    let run_end = |names: &[u16], end| match names.get(begin..end) {
+        Some(names) => {
+            let other = names.iter().position(|name| *name != names[0]);
+            other.map_or(end, |length| begin + length)
+        }
         None => end,
-    }
+    };
+    run_end(&block.process, run_end(&block.thread, end))
 }
 
 #[cfg(test)]

@@ -48,13 +48,10 @@ fn main() -> Result<()> {
 fn measure(name: &str, make: impl Fn() -> Result<Box<dyn Source>>) -> Result<()> {
     let generate = median(&make, |source| {
         let (mut block, mut total) = (Block::default(), 0);
-        loop {
-            source.read(&mut block)?;
-            if block.is_empty() {
-                return Ok(total);
-            }
+        while source.next_block(&mut block)? {
             total += block.len() as u64;
         }
+        Ok(total)
     })?;
     let both = median(&make, |source| {
         Info::of(source, |_| ()).map(|info| info.accesses)
@@ -80,8 +77,7 @@ fn median(
         let accesses = work(&mut *source)?;
         speeds.push(accesses as f64 / 1e6 / (processor_seconds()? - start));
     }
-    speeds.sort_by(f64::total_cmp);
-    Ok(speeds[REPEATS / 2])
+    Ok(terrace_base::median(speeds))
 }
 
 /// What this thread has run; other programs on the machine do not count.

@@ -64,8 +64,7 @@ fn median(mut run: impl FnMut() -> terrace_base::Result<()>) -> terrace_base::Re
         run()?;
         speeds.push(ACCESSES as f64 / (processor_time() - begin).as_secs_f64());
     }
-    speeds.sort_by(f64::total_cmp);
-    Ok(speeds[REPEATS / 2])
+    Ok(terrace_base::median(speeds))
 }
 
 fn write(path: &Path, trace: &[Block]) -> terrace_base::Result<()> {
@@ -78,11 +77,7 @@ fn read(path: &Path, columns: Columns) -> terrace_base::Result<()> {
     let mut source = open(path, columns)?;
     let mut block = Block::default();
     let mut accesses = 0;
-    loop {
-        source.read(&mut block)?;
-        if block.is_empty() {
-            break;
-        }
+    while source.next_block(&mut block)? {
         accesses += std::hint::black_box(&block).len();
     }
     assert_eq!(accesses, ACCESSES);

@@ -1,26 +1,26 @@
-//! One access of a program to memory, and many of them at once.
+//! An access of a program to memory, and a block of many accesses.
 
 /// One load or store.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Access {
-    /// Instructions that the thread had executed before this one; 0 throughout where the format
-    /// does not say. Never decreases within a thread.
+    /// Instructions that the thread had executed before this one; 0 throughout if the format does
+    /// not say. Never decreases within a thread.
     pub instruction: u64,
     /// The byte address, virtual within its process.
     pub address: u64,
-    /// The address of the instruction, 0 where the format does not say.
+    /// The address of the instruction, 0 if the format does not say.
     pub ip: u64,
     /// The process, numbered from 0 in the order of appearance.
     pub process: u16,
     /// The thread; its numbers are unique over all processes of the trace.
     pub thread: u16,
-    /// Bytes touched, 0 where the format does not say; an access may cross a line or a page.
+    /// Bytes touched, 0 if the format does not say; an access may cross a line or a page.
     pub size: u32,
     /// Whether it stores; a read-modify-write does.
     pub write: bool,
 }
 
-/// The columns of a trace that a reader is asked for; the others it may leave empty.
+/// The columns that a reader has to fill; it may leave the others empty.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Columns {
     /// Whether [`Block::instruction`] is wanted.
@@ -34,21 +34,21 @@ pub struct Columns {
 }
 
 impl Columns {
-    /// Every column.
+    /// All columns.
     pub const ALL: Self = Self {
         instruction: true,
         ip: true,
         thread: true,
         size: true,
     };
-    /// What a simulation of pages needs.
+    /// The columns that a simulation of pages needs.
     pub const PAGES: Self = Self {
         instruction: true,
         ip: false,
         thread: true,
         size: true,
     };
-    /// Addresses, and whether they were stored to: always there.
+    /// Addresses and whether they are written, which every trace has.
     pub const ADDRESSES: Self = Self {
         instruction: false,
         ip: false,
@@ -77,17 +77,17 @@ pub struct Block {
 }
 
 impl Block {
-    /// How many accesses there are.
+    /// Returns the number of accesses.
     pub fn len(&self) -> usize {
         self.address.len()
     }
 
-    /// Whether there is none.
+    /// Returns whether there is no access.
     pub fn is_empty(&self) -> bool {
         self.address.is_empty()
     }
 
-    /// Forgets all accesses, keeps the room.
+    /// Removes all accesses and keeps the allocations.
     pub fn clear(&mut self) {
         self.instruction.clear();
         self.address.clear();
@@ -109,10 +109,10 @@ impl Block {
         self.write.truncate(len);
     }
 
-    /// Takes the first `count` accesses out of every column.
+    /// Removes the first `count` accesses.
     ///
     /// # Panics
-    /// Where there are fewer.
+    /// Panics if there are fewer.
     pub fn drain_front(&mut self, count: usize) {
         self.address.drain(..count);
         self.write.drain(..count);
@@ -134,10 +134,15 @@ impl Block {
         self.write.push(access.write);
     }
 
-    /// The access at `index`; fields of columns that were not read are 0.
+    /// Returns the accesses one by one.
+    pub fn iter(&self) -> impl Iterator<Item = Access> {
+        (0..self.len()).map(|index| self.get(index))
+    }
+
+    /// Returns the access at `index`; fields of columns that were not read are 0.
     ///
     /// # Panics
-    /// Where `index` is not below [`Block::len`].
+    /// Panics if `index` is not below [`Block::len`].
     pub fn get(&self, index: usize) -> Access {
         Access {
             instruction: self.instruction.get(index).copied().unwrap_or_default(),

@@ -1,4 +1,4 @@
-//! Reading and decoding on a thread of its own, while the accesses before are worked on.
+//! Reading ahead: a trace is read and decoded on a thread of its own.
 
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
@@ -8,10 +8,10 @@ use terrace_base::{Error, Result};
 use crate::access::Block;
 use crate::source::{Meta, Source};
 
-/// Blocks that are decoded before they are asked for.
+/// Blocks that are decoded ahead of the reader.
 const BLOCKS: usize = 2;
 
-/// The same trace, read ahead. Blocks and errors come in the same order.
+/// Returns the same trace, read ahead. Blocks and errors come in the same order.
 pub fn ahead(source: Box<dyn Source>) -> Box<dyn Source> {
     let (to_reader, full) = sync_channel(BLOCKS);
     let (empty, from_reader) = sync_channel(BLOCKS + 1);
@@ -26,7 +26,7 @@ pub fn ahead(source: Box<dyn Source>) -> Box<dyn Source> {
     })
 }
 
-/// Fills blocks until the end, an error, or nobody wants them.
+/// Fills blocks until the end, an error, or the reader is dropped.
 fn decode(mut source: Box<dyn Source>, full: &SyncSender<Result<Block>>, empty: &Receiver<Block>) {
     loop {
         let mut block = empty.try_recv().unwrap_or_default();
@@ -68,7 +68,7 @@ impl Source for Ahead {
 mod tests {
     use super::*;
 
-    /// So many blocks of one access each, then an error or the end.
+    /// A number of blocks of one access each, then an error or the end.
     struct Counting {
         meta: Meta,
         next: u64,

@@ -1,4 +1,4 @@
-//! A trace that is read while it is written: what goes in on one thread comes out on another.
+//! A trace that one thread reads while another one writes it.
 
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
@@ -7,10 +7,10 @@ use terrace_base::{Error, Result};
 use crate::access::Block;
 use crate::source::{Meta, Sink, Source};
 
-/// Blocks between the two ends: who is behind waits for the other.
+/// Blocks between the two ends; the faster end waits for the slower one.
 const BLOCKS: usize = 16;
 
-/// The two ends. What is known of the trace as a whole is `meta`. When the writing end is finished
+/// Returns the two ends of a trace described by `meta`. When the writing end is finished
 /// or dropped, the trace has ended; when the reading end is dropped, writing fails.
 pub fn channel(meta: Meta) -> (Box<dyn Sink>, Box<dyn Source>) {
     let (to_reader, full) = sync_channel(BLOCKS);
@@ -29,13 +29,13 @@ pub fn channel(meta: Meta) -> (Box<dyn Sink>, Box<dyn Source>) {
 
 struct Writer {
     full: SyncSender<Block>,
-    /// Blocks that have been read, for their room.
+    /// Blocks that have been read, whose allocations are reused.
     used: Receiver<Block>,
 }
 
 impl Sink for Writer {
     fn write(&mut self, block: &Block) -> Result<()> {
-        // An empty block would be the end.
+        // An empty block would mean the end.
         if block.is_empty() {
             return Ok(());
         }

@@ -1,4 +1,4 @@
-//! What trace files are packed with: gzip, xz and zstd.
+//! Compression of trace files: gzip, xz and zstd.
 
 use std::fmt;
 use std::io::{self, BufWriter, Read, Write};
@@ -8,9 +8,7 @@ use flate2::read::MultiGzDecoder;
 use flate2::write::GzEncoder;
 use liblzma::read::XzDecoder;
 use liblzma::write::XzEncoder;
-use terrace_base::{Context, Result};
-
-use crate::output::Output;
+use terrace_base::{Error, Output, Result, output};
 
 /// The level of xz: 3 packed the ChampSim records of a real trace 17 times as fast as 6, and into
 /// fewer bytes.
@@ -27,31 +25,35 @@ pub(crate) enum Compression {
     Zstd,
 }
 
+/// Each compression with its first bytes and the ending of file names.
+const ALL: [(Compression, &[u8], &str); 3] = [
+    (Compression::Gzip, b"\x1f\x8b", "gz"),
+    (Compression::Xz, b"\xfd7zXZ\0", "xz"),
+    (Compression::Zstd, b"\x28\xb5\x2f\xfd", "zst"),
+];
+
 impl Compression {
-    /// What the first bytes of a file say.
-    pub(crate) fn by_magic(magic: &[u8]) -> Option<Self> {
-        let magics: [(&[u8], Self); 3] = [
-            (b"\x1f\x8b", Self::Gzip),
-            (b"\xfd7zXZ\0", Self::Xz),
-            (b"\x28\xb5\x2f\xfd", Self::Zstd),
-        ];
-        magics
-            .into_iter()
-            .find(|(begin, _)| magic.starts_with(begin))
-            .map(|(_, compression)| compression)
+    /// Returns the compression of a file that begins with `head`.
+    pub(crate) fn by_magic(head: &[u8]) -> Option<Self> {
+        let found = ALL.iter().find(|(_, magic, _)| head.starts_with(magic));
+        found.map(|(compression, ..)| *compression)
     }
 
-    /// What the ending of a file's name says.
+    /// Returns the compression that the ending of a file name says.
     pub(crate) fn by_name(path: &Path) -> Option<Self> {
-        match path.extension()?.to_str()? {
-            "gz" => Some(Self::Gzip),
-            "xz" => Some(Self::Xz),
-            "zst" => Some(Self::Zstd),
-            _ => None,
-        }
+        let name = path.extension()?;
+        let found = ALL.iter().find(|(.., ending)| name == *ending);
+        found.map(|(compression, ..)| *compression)
     }
 
-    /// What `packed` holds. Streams one after the other are one; a cut one is an error.
+    /// Returns `name` without the ending of a compression.
+    pub(crate) fn strip(name: &str) -> &str {
+        let strip = |ending: &str| name.strip_suffix(ending)?.strip_suffix('.');
+        let stripped = ALL.iter().find_map(|(.., ending)| strip(ending));
+        stripped.unwrap_or(name)
+    }
+
+    /// Unpacks `packed`. Concatenated streams are read as one; a cut stream is an error.
     pub(crate) fn unpack(
         self,
         packed: impl Read + Send + 'static,
@@ -74,7 +76,7 @@ impl fmt::Display for Compression {
     }
 }
 
-/// A file that is packed as its name says.
+/// An output file, packed as its name says.
 pub(crate) enum Packed {
     Plain(BufWriter<Output>),
     Gzip(GzEncoder<BufWriter<Output>>),
@@ -85,23 +87,23 @@ pub(crate) enum Packed {
 impl Packed {
     /// Begins the file `path`.
     pub(crate) fn create(path: &Path) -> Result<Self> {
-        let output = BufWriter::with_capacity(1 << 16, Output::create(path)?);
+        let file = BufWriter::with_capacity(1 << 16, Output::create(path)?);
         Ok(match Compression::by_name(path) {
-            None => Self::Plain(output),
+            None => Self::Plain(file),
             Some(Compression::Gzip) => {
-                Self::Gzip(GzEncoder::new(output, flate2::Compression::fast()))
+                Self::Gzip(GzEncoder::new(file, flate2::Compression::fast()))
             }
-            Some(Compression::Xz) => Self::Xz(XzEncoder::new(output, XZ_LEVEL)),
+            Some(Compression::Xz) => Self::Xz(XzEncoder::new(file, XZ_LEVEL)),
             Some(Compression::Zstd) => Self::Zstd(
-                zstd::Encoder::new(output, 1)
-                    .or_fail(|| format!("cannot pack the trace `{}`", path.display()))?,
+                zstd::Encoder::new(file, 1)
+                    .map_err(|e| output::failed(&path.display().to_string(), &e))?,
             ),
         })
     }
 
     /// Ends the stream and gives the file its name.
     pub(crate) fn complete(self) -> Result<()> {
-        let path = self.output().path().to_owned();
+        let path = self.output().path().display().to_string();
         let ended = match self {
             Self::Plain(output) => Ok(output),
             Self::Gzip(packer) => packer.finish(),
@@ -109,14 +111,14 @@ impl Packed {
             Self::Zstd(packer) => packer.finish(),
         };
         ended
-            .and_then(|output| output.into_inner().map_err(io::Error::from))
-            .or_fail(|| format!("cannot write the trace `{}`", path.display()))?
+            .and_then(|file| file.into_inner().map_err(io::Error::from))
+            .map_err(|e| output::failed(&path, &e))?
             .complete()
     }
 
-    /// The file's name.
-    pub(crate) fn path(&self) -> &Path {
-        self.output().path()
+    /// Returns the failure of a write.
+    pub(crate) fn failed(&self, error: &io::Error) -> Error {
+        output::failed(&self.output().path().display().to_string(), error)
     }
 
     fn output(&self) -> &Output {

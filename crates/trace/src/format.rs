@@ -1,122 +1,57 @@
-//! The formats: their names, and how a file shows which it is.
+//! What a trace format is: the constant that each file in [`crate::formats`] declares.
 
 use std::fmt;
 use std::path::Path;
 
-use terrace_base::{Error, Result};
+use terrace_base::Result;
 
+use crate::access::Columns;
 use crate::input::Input;
-use crate::{caffeine, champsim, csv, lackey, oracle_general};
+use crate::source::{Sink, Source};
 
-/// A trace format.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Format {
-    /// Our own, a Parquet file: [`crate::native`].
-    Native,
-    /// [`crate::champsim`].
-    ChampSim,
-    /// [`crate::lackey`].
-    Lackey,
-    /// [`crate::oracle_general`].
-    OracleGeneral,
-    /// [`crate::caffeine`].
-    Caffeine,
-    /// [`crate::csv`].
-    Csv,
+/// A trace format, by reference to its declaration.
+#[derive(Clone, Copy)]
+pub struct Format(&'static Declaration);
+
+/// What the file of a format says of it.
+pub(crate) struct Declaration {
+    /// Name in options and messages.
+    pub name: &'static str,
+    /// One line of help.
+    pub help: &'static str,
+    /// Endings of file names, the usual one first; upper and lower case are the same.
+    pub endings: &'static [&'static str],
+    /// How the content shows the format.
+    pub content: Content,
+    /// Opens a trace.
+    pub open: fn(Input, Columns) -> Result<Box<dyn Source>>,
+    /// Begins a trace with keys and values about it, if the format can be written.
+    pub create: Option<Create>,
 }
 
-impl Format {
-    /// Every format.
-    pub const ALL: [Self; 6] = [
-        Self::Native,
-        Self::ChampSim,
-        Self::Lackey,
-        Self::OracleGeneral,
-        Self::Caffeine,
-        Self::Csv,
-    ];
+/// Begins a trace at a path, with keys and values about it.
+pub(crate) type Create = fn(&Path, &[(String, String)]) -> Result<Box<dyn Sink>>;
 
-    /// Its name, as options and messages have it.
-    pub fn name(self) -> &'static str {
+/// How the first bytes of a file show its format.
+pub(crate) enum Content {
+    /// These bytes, with which files of no other format begin.
+    Magic(&'static [u8]),
+    /// Binary records of a fixed size, if the function finds the first bytes plausible.
+    Records(fn(&[u8]) -> bool),
+    /// Text, if the function finds the first line plausible.
+    Text(fn(&[u8]) -> bool),
+}
+
+impl Content {
+    /// Returns whether a file that begins with `head` may be of this format.
+    pub(crate) fn fits(&self, head: &[u8]) -> bool {
+        // Records of a fixed size always contain zeros, texts never do.
+        let binary = head.contains(&0);
         match self {
-            Self::Native => "native",
-            Self::ChampSim => "champsim",
-            Self::Lackey => "lackey",
-            Self::OracleGeneral => "oracle-general",
-            Self::Caffeine => "caffeine",
-            Self::Csv => "csv",
+            Self::Magic(magic) => head.starts_with(magic),
+            Self::Records(plausible) => binary && plausible(head),
+            Self::Text(plausible) => !binary && plausible(first_line(head)),
         }
-    }
-
-    /// The format called `name`.
-    ///
-    /// # Errors
-    /// A usage error that lists the names there are.
-    pub fn parse(name: &str) -> Result<Self> {
-        Self::ALL
-            .into_iter()
-            .find(|format| format.name() == name)
-            .ok_or_else(|| {
-                let names = Self::ALL.map(Self::name).join(", ");
-                Error::usage(format!("`{name}` is no trace format; there are {names}"))
-            })
-    }
-
-    /// What `input`, the beginning of the file `path`, is. Its content tells; only where that
-    /// may be several formats, its name does.
-    ///
-    /// # Errors
-    /// A usage error where it cannot be told.
-    pub(crate) fn detect(path: &Path, input: &Input) -> Result<Self> {
-        let head = input.head();
-        let named = Self::by_name(path);
-        if head.starts_with(b"PAR1") {
-            return Ok(Self::Native);
-        }
-        // Records of fixed size always have zeros in them, texts never.
-        if head.contains(&0) {
-            let formats = (champsim::plausible(head), oracle_general::plausible(head));
-            return match formats {
-                (true, false) => Ok(Self::ChampSim),
-                (false, true) => Ok(Self::OracleGeneral),
-                // The name may still be right where the file is damaged: its reader says how.
-                _ => named.ok_or_else(|| cannot_tell(path)),
-            };
-        }
-        let line = first_line(head);
-        let texts = [
-            (Self::Lackey, lackey::plausible(line)),
-            (Self::Caffeine, caffeine::plausible(line)),
-            (Self::Csv, csv::plausible(line)),
-        ];
-        texts
-            .into_iter()
-            .find_map(|(format, plausible)| plausible.then_some(format))
-            .or(named)
-            .ok_or_else(|| cannot_tell(path))
-    }
-
-    /// What the ending of a file's name says, that of a compression aside.
-    pub(crate) fn by_name(path: &Path) -> Option<Self> {
-        let name = path.file_name()?.to_str()?.to_ascii_lowercase();
-        let compressions = [".gz", ".xz", ".zst"];
-        let name = compressions
-            .iter()
-            .find_map(|ending| name.strip_suffix(ending))
-            .unwrap_or(&name);
-        let endings = [
-            (".parquet", Self::Native),
-            (".champsim", Self::ChampSim),
-            (".champsimtrace", Self::ChampSim),
-            (".lackey", Self::Lackey),
-            (".oraclegeneral", Self::OracleGeneral),
-            (".oraclegeneral.bin", Self::OracleGeneral),
-            (".csv", Self::Csv),
-        ];
-        endings
-            .into_iter()
-            .find(|(ending, _)| name.ends_with(ending))
-            .map(|(_, format)| format)
     }
 }
 
@@ -125,12 +60,49 @@ fn first_line(head: &[u8]) -> &[u8] {
     line.strip_suffix(b"\r").unwrap_or(line)
 }
 
-fn cannot_tell(path: &Path) -> Error {
-    let names = Format::ALL.map(Format::name).join(", ");
-    Error::usage(format!(
-        "the format of the trace `{}` shows neither in it nor in its name; say which it is: {names}",
-        path.display()
-    ))
+impl Format {
+    /// Makes a format of its declaration.
+    pub(crate) const fn new(declaration: &'static Declaration) -> Self {
+        Self(declaration)
+    }
+
+    pub(crate) fn declaration(self) -> &'static Declaration {
+        self.0
+    }
+
+    /// Returns the name, as options and messages have it.
+    pub fn name(self) -> &'static str {
+        self.0.name
+    }
+
+    /// Returns one line of help.
+    pub fn help(self) -> &'static str {
+        self.0.help
+    }
+
+    /// Returns the endings of file names, the usual one first.
+    pub fn endings(self) -> &'static [&'static str] {
+        self.0.endings
+    }
+
+    /// Returns whether traces of this format can be written.
+    pub fn is_written(self) -> bool {
+        self.0.create.is_some()
+    }
+}
+
+impl PartialEq for Format {
+    fn eq(&self, other: &Self) -> bool {
+        self.name() == other.name()
+    }
+}
+
+impl Eq for Format {}
+
+impl fmt::Debug for Format {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
 }
 
 impl fmt::Display for Format {

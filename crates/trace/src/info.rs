@@ -1,9 +1,10 @@
-//! What can be said of a trace after one pass over it.
+//! Statistics of a trace from one pass over it.
 
 use std::collections::BTreeMap;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use terrace_base::Result;
+use terrace_base::bytes::PAGE_BYTES;
 
 use crate::access::{Block, Columns};
 use crate::reuse::{Distances, Reuse};
@@ -11,8 +12,6 @@ use crate::source::Source;
 
 /// Bytes of a line.
 pub const LINE_BYTES: u64 = 64;
-/// Bytes of a page.
-pub const PAGE_BYTES: u64 = 4096;
 /// The columns that the statistics are made of.
 pub const COLUMNS: Columns = Columns::ALL;
 
@@ -21,9 +20,9 @@ pub const COLUMNS: Columns = Columns::ALL;
 pub struct Info {
     /// Loads and stores.
     pub accesses: u64,
-    /// Those that store.
+    /// Accesses that store.
     pub writes: u64,
-    /// How many accesses there are of each size in bytes; 0 where the format does not say.
+    /// Number of accesses of each size in bytes; size 0 if the format does not say.
     pub sizes: BTreeMap<u32, u64>,
     /// Different lines of 64 bytes that were touched.
     pub lines: u64,
@@ -33,29 +32,26 @@ pub struct Info {
     pub processes: u64,
     /// Different threads.
     pub threads: u64,
-    /// Instructions up to the last access of each thread, added up; none where the trace does not
+    /// Instructions up to the last access of each thread, added up; `None` if the trace does not
     /// count them.
     pub instructions: Option<u64>,
-    /// Different addresses of instructions; 0 where the trace does not have them.
+    /// Different addresses of instructions; 0 if the trace does not have them.
     pub ips: u64,
     /// Reuse distances in pages. An access that crosses into another page touches both.
     pub reuse: Reuse,
 }
 
 impl Info {
-    /// Reads `source` to its end. `progress` is told now and then how many accesses were read.
+    /// Reads `source` to its end. `progress` is called now and then with the number of accesses
+    /// read.
     ///
     /// # Errors
-    /// The source's.
+    /// Returns the errors of the source.
     pub fn of(source: &mut dyn Source, mut progress: impl FnMut(u64)) -> Result<Self> {
         let counts_instructions = source.meta().counts_instructions;
         let mut gathering = Gathering::default();
         let mut block = Block::default();
-        loop {
-            source.read(&mut block)?;
-            if block.is_empty() {
-                break;
-            }
+        while source.next_block(&mut block)? {
             gathering.add(&block);
             progress(gathering.info.accesses);
         }
@@ -66,7 +62,7 @@ impl Info {
 /// Sizes below this are counted in an array.
 const SMALL: usize = 32;
 
-/// Visits that are followed up together.
+/// Visits that are processed together.
 const BATCH: usize = 4096;
 
 #[derive(Debug, Default)]
@@ -88,7 +84,7 @@ struct Gathering {
 }
 
 impl Gathering {
-    /// Columns are gone through one by one: each loop keeps its own tables close.
+    /// Processes column after column, so that the tables of each loop stay in the cache.
     fn add(&mut self, block: &Block) {
         self.info.accesses += block.len() as u64;
         self.info.writes += block.write.iter().filter(|write| **write).count() as u64;
@@ -155,8 +151,8 @@ impl Gathering {
         }
     }
 
-    /// Follows the visits of the batch up. One table is gone through after the other, so that the
-    /// processor need not wait for an entry before it asks for the next.
+    /// Processes the visits of the batch, table after table, so that the processor does not wait
+    /// for an entry before it requests the next.
     fn follow(&mut self) {
         let Batch { pages, lines } = &mut self.batch;
         self.pages.mark(pages, lines);
@@ -175,7 +171,7 @@ impl Gathering {
         info.sizes.extend(small.filter(|(_, count)| *count > 0));
         info.pages = info.reuse.cold;
         info.lines = self.pages.lines();
-        // A trace that does not say whose its accesses are has one process with one thread.
+        // A trace without processes and threads counts as one process with one thread.
         let least = u64::from(info.accesses > 0);
         info.processes = least.max(self.processes.len() as u64);
         info.threads = least.max(self.threads.len() as u64);
@@ -192,7 +188,7 @@ fn add_runs<T: Copy + Eq + std::hash::Hash>(set: &mut FxHashSet<T>, values: &[T]
     }
 }
 
-/// Visits of pages, each of touches that follow each other, that are not followed up yet.
+/// Visits of pages, each of consecutive touches, that are not processed yet.
 #[derive(Debug, Default)]
 struct Batch {
     /// The number of the page of each.
@@ -212,7 +208,7 @@ fn lines(first: u64, last: u64) -> u64 {
 /// bits.
 const GROUP: u32 = 4;
 
-/// Numbers pages, and knows which of their lines were touched.
+/// Numbers of pages, and which of their lines were touched.
 #[derive(Debug, Default)]
 struct Pages {
     /// The number of each group of pages.
@@ -222,7 +218,7 @@ struct Pages {
 }
 
 impl Pages {
-    /// The number of a page.
+    /// Returns the number of a page.
     fn number(&mut self, process: u16, page: u64) -> u32 {
         let key = (page >> GROUP << 16) | u64::from(process);
         let fresh = self.groups.len() as u32;

@@ -1,4 +1,4 @@
-//! The bytes of a trace file, unwrapped where it is compressed, that know where they are.
+//! The bytes of a trace file, unpacked if it is compressed, with their offset.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Cursor, Read};
@@ -8,21 +8,23 @@ use terrace_base::{Context, Error, Result};
 
 use crate::compression::Compression;
 
-/// Bytes that are looked at to tell a format.
+/// First bytes, by which the format is detected.
 const HEAD: u64 = 1 << 16;
-/// The longest line of a text; longer ones are no trace.
+/// Longest line of a text; a longer line means that it is no trace.
 const LONGEST_LINE: u64 = 1 << 12;
 
-/// A trace file that is read from its beginning to its end.
+/// A trace file that is read from beginning to end.
 pub(crate) struct Input {
     path: PathBuf,
     compression: Option<Compression>,
-    /// The file's length, where the bytes are those of the file.
+    /// Length of the file, if it is a regular file and not compressed.
     bytes: Option<u64>,
     head: Vec<u8>,
     rest: BufReader<Box<dyn Read + Send>>,
     position: u64,
     last: Option<u8>,
+    /// Whether the bytes read so far end within quotes.
+    within_quotes: bool,
     line: Vec<u8>,
 }
 
@@ -57,6 +59,7 @@ impl Input {
             rest: BufReader::with_capacity(HEAD as usize, reader),
             position: 0,
             last: None,
+            within_quotes: false,
             line: Vec::new(),
         };
         input.look_ahead()?;
@@ -78,27 +81,32 @@ impl Input {
         Ok(())
     }
 
-    /// The first bytes, however many have been read.
+    /// Returns the first bytes, at any position.
     pub(crate) fn head(&self) -> &[u8] {
         &self.head
     }
 
-    /// How it is compressed.
+    /// Returns the path of the file.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Returns the compression.
     pub(crate) fn compression(&self) -> Option<Compression> {
         self.compression
     }
 
-    /// How many bytes there are, where that is known beforehand.
+    /// Returns the number of bytes, if it is known beforehand.
     pub(crate) fn bytes(&self) -> Option<u64> {
         self.bytes
     }
 
-    /// The offset of the next byte, in what was unpacked.
+    /// Returns the offset of the next byte in the unpacked bytes.
     pub(crate) fn position(&self) -> u64 {
         self.position
     }
 
-    /// The next `N` bytes, or `None` at the end; fewer are an error.
+    /// Returns the next `N` bytes, or `None` at the end; fewer bytes are an error.
     pub(crate) fn record<const N: usize>(&mut self) -> Result<Option<[u8; N]>> {
         let mut record = [0; N];
         let mut filled = 0;
@@ -121,8 +129,7 @@ impl Input {
         Ok(Some(record))
     }
 
-    /// The next line without its line break, and the offset at which it begins; `None` at the
-    /// end.
+    /// Returns the next line without its line break, and its offset; `None` at the end.
     pub(crate) fn line(&mut self) -> Result<Option<(u64, &[u8])>> {
         let begin = self.position;
         self.line.clear();
@@ -148,12 +155,17 @@ impl Input {
         Ok(Some((begin, line.strip_suffix(b"\r").unwrap_or(line))))
     }
 
-    /// Whether the last byte that was read ended a line.
+    /// Returns whether the last byte read ended a line.
     pub(crate) fn ended_line(&self) -> bool {
         matches!(self.last, None | Some(b'\n'))
     }
 
-    /// What is wrong at `offset`.
+    /// Returns whether the bytes read so far end within quotes; a quote within quotes is doubled.
+    pub(crate) fn within_quotes(&self) -> bool {
+        self.within_quotes
+    }
+
+    /// Returns the failure that says what is wrong at `offset`.
     pub(crate) fn corrupt(&self, offset: u64, what: &str) -> Error {
         let stream = self.compression.map_or(String::new(), |compression| {
             format!(" of the unpacked {compression} stream")
@@ -164,7 +176,7 @@ impl Input {
         ))
     }
 
-    /// What the system, or the unpacking, says of the bytes at `offset`.
+    /// Returns the failure for an error of the system, or of unpacking, at `offset`.
     pub(crate) fn failed(&self, offset: u64, error: &io::Error) -> Error {
         if error.kind() == io::ErrorKind::UnexpectedEof {
             return self.corrupt(offset, "the file ends too early; it was cut short");
@@ -173,7 +185,7 @@ impl Input {
     }
 }
 
-/// Why a text that does not end with a line break is not read.
+/// Why a text without a final line break is not read.
 pub(crate) const NO_LINE_BREAK: &str =
     "the last line has no line break; it was cut short, or wants one added";
 
@@ -182,6 +194,8 @@ impl Read for Input {
         let read = self.rest.read(into)?;
         self.position += read as u64;
         self.last = into[..read].last().copied().or(self.last);
+        let quotes = into[..read].iter().filter(|byte| **byte == b'"').count();
+        self.within_quotes ^= quotes % 2 == 1;
         Ok(read)
     }
 }

@@ -6,10 +6,10 @@ use terrace_base::Result;
 use crate::access::Block;
 use crate::source::{Meta, Source};
 
-/// What comes after the first `skip` accesses of `source`.
+/// Returns the trace without the first `skip` accesses of `source`.
 ///
-/// Each thread's instructions are counted from its last access before that, or from its beginning
-/// where it had none: what came earlier is no part of this trace.
+/// The instructions of each thread are counted from its last skipped access, or from its beginning
+/// if there is none: what came earlier is not part of this trace.
 pub fn rest(source: Box<dyn Source>, skip: u64) -> Box<dyn Source> {
     let mut meta = source.meta().clone();
     meta.accesses = meta.accesses.map(|accesses| accesses.saturating_sub(skip));
@@ -25,9 +25,9 @@ pub fn rest(source: Box<dyn Source>, skip: u64) -> Box<dyn Source> {
 struct Rest {
     source: Box<dyn Source>,
     meta: Meta,
-    /// Accesses that are still to be left out.
+    /// Accesses still to skip.
     left: u64,
-    /// By thread: instructions done with its last access that was left out.
+    /// By thread: instructions executed with its last skipped access.
     before: FxHashMap<u16, u64>,
 }
 
@@ -51,7 +51,7 @@ impl Source for Rest {
 }
 
 impl Rest {
-    /// Takes the first `count` accesses out of `block`; those behind count from there.
+    /// Removes the first `count` accesses of `block`; instructions of the others count from there.
     fn leave_out(&mut self, block: &mut Block, count: usize) {
         self.left -= count as u64;
         if self.meta.counts_instructions {
@@ -62,7 +62,7 @@ impl Rest {
         }
         block.drain_front(count);
         for (thread, instruction) in block.thread.iter().zip(&mut block.instruction) {
-            // The instruction that made the last access left out may have made this one as well.
+            // The instruction of the last skipped access may have made this access as well.
             *instruction =
                 instruction.saturating_sub(self.before.get(thread).copied().unwrap_or(0));
         }

@@ -1,10 +1,10 @@
-//! Reuse distances: how many other pages a program touches before it comes back to one.
+//! Reuse distances: the number of other pages that a program touches between two touches of a page.
 //!
 //! An LRU memory of n pages hits exactly the touches whose distance is below n (Mattson, Gecsei,
 //! Slutz and Traiger, Evaluation techniques for storage hierarchies, IBM Systems Journal 9(2),
 //! 1970), so one pass over a trace tells the misses of every size of memory.
 
-/// How many bits of the timeline one word holds.
+/// Bits of the timeline in a word.
 const WORD: usize = 64;
 
 /// The exact LRU stack distance of each touch, in the footprint's logarithm of time.
@@ -16,7 +16,7 @@ const WORD: usize = 64;
 /// memory, goes with the number of pages and not with the number of touches.
 #[derive(Debug, Default)]
 pub(crate) struct Distances {
-    /// Where each page has its mark; [`UNTOUCHED`] for those that have none.
+    /// Time of the mark of each page; [`UNTOUCHED`] for pages without a mark.
     marks: Vec<u32>,
     timeline: Timeline,
     pages: u32,
@@ -25,8 +25,8 @@ pub(crate) struct Distances {
 const UNTOUCHED: u32 = u32::MAX;
 
 impl Distances {
-    /// Notes a touch of a page. Says how many other pages were touched since its last one; none at
-    /// the first. Pages are numbered from 0, with not too many left out.
+    /// Notes a touch of a page. Returns the number of other pages touched since its last touch;
+    /// `None` for the first. Pages are numbered from 0, nearly without gaps.
     pub(crate) fn touch(&mut self, page: u32) -> Option<u32> {
         if page as usize >= self.marks.len() {
             self.marks.resize(page as usize + 1, UNTOUCHED);
@@ -53,7 +53,7 @@ impl Distances {
 const AHEAD: usize = 16;
 
 impl Distances {
-    /// Notes touches of all these pages, and appends what [`Distances::touch`] answers.
+    /// Notes touches of all these pages, and appends what [`Distances::touch`] returns.
     pub(crate) fn touch_all(&mut self, pages: &[u32], answers: &mut Vec<Option<u32>>) {
         for pages in pages.chunks(AHEAD) {
             // The processor waits once for all of their marks, and not for each.
@@ -67,7 +67,7 @@ impl Distances {
 /// Marks in the order of time.
 #[derive(Debug, Default)]
 struct Timeline {
-    /// Whose mark was made at each time.
+    /// The page whose mark was made at each time.
     owners: Vec<u32>,
     capacity: usize,
     /// A bit a time: whether the mark still stands.
@@ -106,7 +106,7 @@ impl Timeline {
         }
     }
 
-    /// How many marks there are at `time` and before.
+    /// Returns the number of marks up to `time`.
     fn up_to(&self, time: u32) -> u32 {
         let (mut word, bit) = (time as usize / WORD, time as usize % WORD);
         let within = self.bits[word] & (u64::MAX >> (WORD - 1 - bit));
@@ -152,7 +152,7 @@ fn ones(count: usize, word: usize) -> u64 {
     }
 }
 
-/// How often each reuse distance occurred.
+/// Histogram of reuse distances.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reuse {
     /// First touches of a page.
@@ -162,7 +162,7 @@ pub struct Reuse {
 }
 
 impl Reuse {
-    /// Notes a touch as [`Distances::touch`] answered.
+    /// Notes a touch of a distance that [`Distances::touch`] returned.
     pub(crate) fn add(&mut self, distance: Option<u32>) {
         let Some(distance) = distance else {
             self.cold += 1;
@@ -183,19 +183,18 @@ impl Reuse {
         }
     }
 
-    /// All touches.
+    /// Returns the number of touches.
     pub fn touches(&self) -> u64 {
         self.cold + self.distances.iter().sum::<u64>()
     }
 
-    /// The touches that miss in an LRU memory of so many pages that is empty at first.
+    /// Returns the number of misses of an LRU memory of `pages` pages that is empty at first.
     pub fn misses(&self, pages: u64) -> u64 {
         let hits = usize::try_from(pages).unwrap_or(usize::MAX);
         self.cold + self.distances.iter().skip(hits).sum::<u64>()
     }
 
-    /// The touches of distance 0, of 1, of 2 to 3, of 4 to 7 and so on, up to the largest that
-    /// occurred.
+    /// Returns the touches of distance 0, 1, 2 to 3, 4 to 7 and so on, up to the largest distance.
     pub fn by_powers_of_two(&self) -> Vec<Bin> {
         let mut bins = Vec::new();
         let mut start = 0;
@@ -219,7 +218,7 @@ pub struct Bin {
     pub from: u64,
     /// The largest distance, in pages.
     pub to: u64,
-    /// How many touches.
+    /// Number of touches.
     pub touches: u64,
 }
 

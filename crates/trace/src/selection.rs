@@ -6,61 +6,27 @@ use crate::access::{Access, Block};
 use crate::rest::rest;
 use crate::source::{Meta, Source};
 
-/// What is one row of a trace.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Level {
-    /// Every access.
-    #[default]
-    Accesses,
-    /// A run of accesses of one thread to one line of 64 bytes.
-    Lines,
-    /// A run of accesses of one thread to one page of 4 KiB.
-    Pages,
-}
+pub use terrace_recorder::level::Level;
 
-impl Level {
-    /// Every level, from fine to coarse.
-    pub const ALL: [Self; 3] = [Self::Accesses, Self::Lines, Self::Pages];
-
-    /// Its name, as options have it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Accesses => "accesses",
-            Self::Lines => "lines",
-            Self::Pages => "pages",
-        }
-    }
-
-    /// The binary logarithm of the bytes within which accesses are joined; none where they are
-    /// not.
-    fn shift(self) -> Option<u32> {
-        match self {
-            Self::Accesses => None,
-            Self::Lines => Some(6),
-            Self::Pages => Some(12),
-        }
-    }
-}
-
-/// Which accesses of a trace, and how they are joined.
+/// A selection of accesses of a trace, and how they are joined.
 ///
 /// An access that crosses into another line or page is cut there. The row of a run has the address,
 /// size, instruction and ip of its first access, and is a write if any was. Rows come in the order in
 /// which runs end, which within a thread is that in which they began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Selection {
-    /// Without the first so many accesses of the trace.
+    /// Number of first accesses to leave out.
     pub skip: u64,
-    /// Of this thread only.
+    /// The only thread to keep, if any.
     pub thread: Option<u16>,
-    /// What is one row.
+    /// Unit of a row.
     pub level: Level,
-    /// At most so many rows.
+    /// Largest number of rows, if there is a limit.
     pub limit: Option<u64>,
 }
 
 impl Selection {
-    /// What is selected of `source`, with all columns.
+    /// Returns the selected part of `source`, with all columns.
     pub fn of(self, source: Box<dyn Source>) -> Box<dyn Source> {
         let source = match self.skip {
             0 => source,
@@ -92,7 +58,7 @@ struct Selected {
     source: Box<dyn Source>,
     meta: Meta,
     selection: Selection,
-    /// Rows that may still be handed out.
+    /// Rows that may still be returned.
     left: u64,
     input: Block,
     runs: Runs,
@@ -129,14 +95,14 @@ impl Selected {
                 continue;
             }
             match self.selection.level.shift() {
-                None => block.push(access),
-                Some(shift) => pieces(access, shift, |piece| self.runs.join(piece, shift, block)),
+                0 => block.push(access),
+                shift => pieces(access, shift, |piece| self.runs.join(piece, shift, block)),
             }
         }
     }
 }
 
-/// By thread: the row of the run that goes on.
+/// Row of the current run, by thread.
 #[derive(Debug, Default)]
 struct Runs(Vec<Option<Access>>);
 
@@ -175,7 +141,7 @@ fn pieces(mut access: Access, shift: u32, mut each: impl FnMut(Access)) {
             size: room as u32,
             ..access
         });
-        // What would go beyond the last address does not exist.
+        // Bytes beyond the last address do not exist.
         let Some(next) = access.address.checked_add(room) else {
             return;
         };

@@ -1,53 +1,86 @@
-//! Where accesses come from and go to.
+//! Traces that are read and traces that are written.
 
 use terrace_base::Result;
 
 use crate::access::Block;
 
-/// What is known of a trace as a whole.
+/// Metadata of a trace.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Meta {
     /// The format's name, as `terrace trace info` shows it.
     pub format: String,
-    /// How many accesses there are, where the format says so beforehand.
+    /// Number of accesses, if the format says it beforehand.
     pub accesses: Option<u64>,
-    /// Whether [`crate::Access::instruction`] counts instructions; where it does not, it is 0.
+    /// Whether [`crate::Access::instruction`] counts instructions; otherwise it is 0.
     pub counts_instructions: bool,
-    /// What was recorded, how and on what: keys and values, in the file's order.
+    /// Keys and values that say what was recorded, how and on what, in the order of the file.
     pub about: Vec<(String, String)>,
 }
 
-/// A trace that is read from its beginning to its end.
+/// A trace that is read from beginning to end.
 pub trait Source: Send {
-    /// What is known of it as a whole.
+    /// Returns the metadata.
     fn meta(&self) -> &Meta;
 
-    /// Replaces what is in `block` by the next accesses; leaves it empty at the end.
+    /// Replaces the content of `block` by the next accesses; leaves it empty at the end.
     ///
     /// # Errors
-    /// A failure that names the file, the offset and what is wrong there.
+    /// Returns a failure that names the file, the offset and what is wrong there.
     fn read(&mut self, block: &mut Block) -> Result<()>;
+
+    /// Reads the next accesses; returns false at the end.
+    ///
+    /// # Errors
+    /// Returns the errors of [`Source::read`].
+    fn next_block(&mut self, block: &mut Block) -> Result<bool> {
+        self.read(block)?;
+        Ok(!block.is_empty())
+    }
 }
 
 /// A trace that is written.
 pub trait Sink: Send {
-    /// Appends accesses; every column is there.
+    /// Appends accesses; no column may be empty.
     ///
     /// # Errors
-    /// A failure that names the file.
+    /// Returns a failure that names the file.
     fn write(&mut self, block: &Block) -> Result<()>;
 
-    /// Adds to what is known of the trace as a whole, where the format keeps that.
+    /// Adds to the metadata, if the format keeps it.
     fn note(&mut self, _key: &str, _value: &str) {}
 
-    /// Bytes written so far, where the format says.
+    /// Returns the bytes written so far, or 0 if the format does not count them.
     fn bytes(&self) -> u64 {
         0
     }
 
-    /// Completes the file. Without it the file is not to be relied on.
+    /// Returns what the format could not keep of the accesses so far, as parts of a sentence.
+    fn lost(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// Completes the file. Until then it does not have its name.
     ///
     /// # Errors
-    /// A failure that names the file.
+    /// Returns a failure that names the file.
     fn finish(self: Box<Self>) -> Result<()>;
+}
+
+/// Copies all accesses; the sink is not finished. `progress` is called with the number of accesses
+/// copied so far. Returns that number.
+///
+/// # Errors
+/// Returns the errors of the source and of the sink.
+pub fn copy(
+    source: &mut dyn Source,
+    sink: &mut dyn Sink,
+    mut progress: impl FnMut(u64),
+) -> Result<u64> {
+    let (mut block, mut accesses) = (Block::default(), 0);
+    while source.next_block(&mut block)? {
+        sink.write(&block)?;
+        accesses += block.len() as u64;
+        progress(accesses);
+    }
+    Ok(accesses)
 }

@@ -1,16 +1,16 @@
-//! What the formats that are a stream of records have in common.
+//! Formats that are a stream of records.
 
 use terrace_base::Result;
 
 use crate::access::Block;
 use crate::source::{Meta, Source};
 
-/// Accesses handed out at once, at least, while there are more.
+/// Least number of accesses in a block before the end.
 const BLOCK: usize = 1 << 14;
 
-/// Records that stand for accesses.
+/// A reader of records.
 pub(crate) trait Records: Send {
-    /// Appends the accesses of the next record, however many; false at the end.
+    /// Appends the accesses of the next record, any number; returns false at the end.
     fn next(&mut self, block: &mut Block) -> Result<bool>;
 }
 

@@ -1,15 +1,25 @@
-//! What tests share: traces in memory.
+//! Traces in memory, for tests.
 
 use terrace_base::Result;
 
 use crate::access::{Access, Block};
 use crate::source::{Meta, Source};
 
-/// A trace of these accesses, handed out a few at a time.
+/// Returns a trace of these accesses, which says how many there are and hands out a few at a time.
 pub(crate) fn listed(accesses: Vec<Access>) -> Box<dyn Source> {
+    let count = Some(accesses.len() as u64);
+    listed_as(count, accesses)
+}
+
+/// Returns the same, which does not say how many there are.
+pub(crate) fn uncounted(accesses: Vec<Access>) -> Box<dyn Source> {
+    listed_as(None, accesses)
+}
+
+fn listed_as(count: Option<u64>, accesses: Vec<Access>) -> Box<dyn Source> {
     let meta = Meta {
         format: "listed".into(),
-        accesses: Some(accesses.len() as u64),
+        accesses: count,
         counts_instructions: true,
         about: Vec::new(),
     };
@@ -30,15 +40,15 @@ impl Source for Listed {
     }
 }
 
-/// All accesses of a trace that does not fail.
+/// Returns all accesses of a trace that does not fail.
 pub(crate) fn accesses(mut source: Box<dyn Source>) -> Vec<Access> {
     let mut all = Vec::new();
     let mut block = Block::default();
-    loop {
-        source.read(&mut block).expect("the source does not fail");
-        if block.is_empty() {
-            return all;
-        }
-        all.extend((0..block.len()).map(|index| block.get(index)));
+    while source
+        .next_block(&mut block)
+        .expect("the source does not fail")
+    {
+        all.extend(block.iter());
     }
+    all
 }

@@ -1,16 +1,16 @@
 //! Numbers in text formats.
 
-/// A number of hexadecimal digits, and nothing else, that fits.
+/// Parses a hexadecimal number of 64 bits without prefix or sign.
 pub(crate) fn hexadecimal(digits: &[u8]) -> Option<u64> {
     number(digits, 16)
 }
 
-/// A number of decimal digits, and nothing else, that fits.
+/// Parses a decimal number of 64 bits without sign.
 pub(crate) fn decimal(digits: &[u8]) -> Option<u64> {
     number(digits, 10)
 }
 
-/// A decimal number, or a hexadecimal one after `0x`.
+/// Parses a decimal number, or a hexadecimal one after `0x`.
 pub(crate) fn either(digits: &[u8]) -> Option<u64> {
     match digits {
         [b'0', b'x' | b'X', digits @ ..] => hexadecimal(digits),
@@ -30,7 +30,7 @@ fn number(digits: &[u8], base: u32) -> Option<u64> {
     })
 }
 
-/// The beginning of what stands there, for a message.
+/// Quotes the beginning of a text for a message.
 pub(crate) fn quote(bytes: &[u8]) -> String {
     const SHOWN: usize = 40;
     let shown = &bytes[..bytes.len().min(SHOWN)];

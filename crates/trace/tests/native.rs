@@ -6,12 +6,15 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-use common::{block, read_as, write};
+use common::{block, read_as, sound, write};
+use parquet::basic::Compression;
 use parquet::data_type::Int64Type;
+use parquet::file::properties::WriterProperties;
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::parser::parse_message_type;
 use proptest::prelude::*;
-use terrace_trace::{Access, Block, Columns, Format, create, open};
+use terrace_trace::formats::native;
+use terrace_trace::{Access, Block, Columns, create, open};
 
 /// Accesses whose fields have so few bits as the trace's own shift leaves, some of them repeated.
 fn accesses(most: usize) -> impl Strategy<Value = Vec<Access>> {
@@ -37,14 +40,14 @@ fn accesses(most: usize) -> impl Strategy<Value = Vec<Access>> {
             };
             vec![access; times]
         };
-        accesses.into_iter().flat_map(access).collect()
+        sound(accesses.into_iter().flat_map(access).collect())
     })
 }
 
 /// A trace with jumps, runs and constants, larger than a row group.
 fn long(count: u64) -> Vec<Access> {
     let access = |index: u64| Access {
-        instruction: index * 3 + index % 7,
+        instruction: index * 9 + index % 7,
         address: if index % 50_000 < 30_000 {
             0x7f00_0000_0000 + index * 8
         } else {
@@ -64,7 +67,7 @@ proptest! {
     fn what_is_written_is_read(accesses in accesses(300), piece in 1usize..500) {
         let directory = tempfile::tempdir().unwrap();
         let path = write(directory.path(), "a.parquet", &accesses, piece).unwrap();
-        let (meta, read) = read_as(&path, Format::Native).unwrap();
+        let (meta, read) = read_as(&path, native::FORMAT).unwrap();
         prop_assert_eq!(meta.accesses, Some(accesses.len() as u64));
         prop_assert_eq!(read, accesses);
     }
@@ -81,8 +84,28 @@ proptest! {
         let place = place.index(bytes.len());
         bytes[place] ^= flip;
         fs::write(&path, &bytes).unwrap();
-        if let Ok((_, read)) = read_as(&path, Format::Native) {
+        if let Ok((_, read)) = read_as(&path, native::FORMAT) {
             prop_assert_eq!(read, accesses, "byte {} of {}", place, bytes.len());
+        }
+    }
+}
+
+/// The bits that turned one encoding, codec or offset into another without notice before these were held
+/// against what the writer writes: no checksum covers a page's header and the description at the end.
+#[test]
+fn a_damaged_header_or_description_is_an_error_or_no_matter() {
+    let directory = tempfile::tempdir().unwrap();
+    let accesses = sound(long(3));
+    let path = write(directory.path(), "a.parquet", &accesses, 10).unwrap();
+    let whole = fs::read(&path).unwrap();
+    for place in 0..whole.len() {
+        for flip in [1, 2, 10, 12, 24, 82, 108] {
+            let mut bytes = whole.clone();
+            bytes[place] ^= flip;
+            fs::write(&path, &bytes).unwrap();
+            if let Ok((_, read)) = read_as(&path, native::FORMAT) {
+                assert_eq!(read, accesses, "byte {place} of {}, {flip}", bytes.len());
+            }
         }
     }
 }
@@ -92,15 +115,11 @@ fn traces_of_several_row_groups_and_only_some_columns() {
     let directory = tempfile::tempdir().unwrap();
     let accesses = long((1 << 20) + 12_345);
     let path = write(directory.path(), "a.parquet", &accesses, 70_001).unwrap();
-    assert!(read_as(&path, Format::Native).unwrap().1 == accesses);
+    assert!(read_as(&path, native::FORMAT).unwrap().1 == accesses);
     let mut source = open(&path, Columns::ADDRESSES).unwrap();
     let mut block = Block::default();
     let mut expected = accesses.iter();
-    loop {
-        source.read(&mut block).unwrap();
-        if block.is_empty() {
-            break;
-        }
+    while source.next_block(&mut block).unwrap() {
         assert!(block.ip.is_empty() && block.thread.is_empty() && block.size.is_empty());
         for index in 0..block.len() {
             let access = expected.next().unwrap();
@@ -132,7 +151,7 @@ fn zeros_cost_nearly_nothing() {
     let mut accesses = long(1 << 20);
     let full = write(directory.path(), "full.parquet", &accesses, 1 << 16).unwrap();
     assert!(
-        read_as(&full, Format::Native)
+        read_as(&full, native::FORMAT)
             .unwrap()
             .0
             .counts_instructions
@@ -145,7 +164,7 @@ fn zeros_cost_nearly_nothing() {
     });
     let path = write(directory.path(), "a.parquet", &accesses, 1 << 16).unwrap();
     assert!(
-        !read_as(&path, Format::Native)
+        !read_as(&path, native::FORMAT)
             .unwrap()
             .0
             .counts_instructions
@@ -163,7 +182,7 @@ fn what_is_cut_anywhere_is_an_error_that_names_the_file() {
     let whole = fs::read(&path).unwrap();
     for length in 0..whole.len() {
         fs::write(&path, &whole[..length]).unwrap();
-        let error = read_as(&path, Format::Native).unwrap_err().to_string();
+        let error = read_as(&path, native::FORMAT).unwrap_err().to_string();
         assert!(error.contains("a.parquet"), "cut to {length}: {error}");
     }
 }
@@ -180,13 +199,22 @@ fn a_file_that_is_not_finished_is_not_there() {
 
 /// Writes a Parquet file that is not ours: optional columns, all of 64 bits.
 fn write_foreign(path: &Path, columns: &[(&str, &[Option<i64>])]) {
+    write_packed(path, columns, Compression::UNCOMPRESSED);
+}
+
+/// The same, packed.
+fn write_packed(path: &Path, columns: &[(&str, &[Option<i64>])], compression: Compression) {
     let fields: String = columns
         .iter()
         .map(|(name, _)| format!("optional int64 {name};"))
         .collect();
     let schema = parse_message_type(&format!("message schema {{ {fields} }}")).unwrap();
     let file = fs::File::create(path).unwrap();
-    let mut writer = SerializedFileWriter::new(file, Arc::new(schema), Arc::default()).unwrap();
+    let properties = WriterProperties::builder()
+        .set_compression(compression)
+        .build();
+    let mut writer =
+        SerializedFileWriter::new(file, Arc::new(schema), Arc::new(properties)).unwrap();
     let mut group = writer.next_row_group().unwrap();
     for (_, column) in columns {
         let values: Vec<i64> = column.iter().copied().flatten().collect();
@@ -205,12 +233,64 @@ fn write_foreign(path: &Path, columns: &[(&str, &[Option<i64>])]) {
     writer.close().unwrap();
 }
 
+/// As pandas, polars, DuckDB and Spark pack them.
+#[test]
+fn files_of_others_are_read_however_they_are_packed() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("a.parquet");
+    let values: Vec<_> = (0..1000).map(|index| Some(index * 64)).collect();
+    for compression in [
+        Compression::GZIP(Default::default()),
+        Compression::BROTLI(Default::default()),
+        Compression::LZ4,
+        Compression::LZ4_RAW,
+        Compression::SNAPPY,
+        Compression::ZSTD(Default::default()),
+    ] {
+        write_packed(&path, &[("address", &values)], compression);
+        let (_, read) = read_as(&path, native::FORMAT).unwrap();
+        assert_eq!(read.len(), 1000, "{compression:?}");
+        assert_eq!(read[999].address, 999 * 64, "{compression:?}");
+    }
+}
+
+/// What the parquet crate says of damage is of its own parts: people are told where it is.
+#[test]
+fn damage_is_said_in_our_own_words() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = write(directory.path(), "a.parquet", &long(20_000), 5000).unwrap();
+    let whole = fs::read(&path).unwrap();
+    let damage = |bytes: &[u8]| {
+        fs::write(&path, bytes).unwrap();
+        let error = read_as(&path, native::FORMAT).unwrap_err().to_string();
+        assert!(error.contains(" offset "), "{error}");
+        for raw in [
+            "failed to fill",
+            "Size is",
+            "Disabled",
+            "Parquet error",
+            "EOF",
+            "External",
+        ] {
+            assert!(!error.contains(raw), "{error}");
+        }
+    };
+    for cut in [12, whole.len() / 2, whole.len() - 1] {
+        damage(&whole[..cut]);
+    }
+    for place in [4, 40, 400, whole.len() / 2] {
+        let mut bytes = whole.clone();
+        bytes[place..place + 8].fill(0xff);
+        damage(&bytes);
+    }
+}
+
 #[test]
 fn files_of_others_are_traces_as_far_as_their_columns_have_the_names() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("a.parquet");
     let address = [Some(-1), Some(4096)];
-    let read = || read_as(&path, Format::Native).map_err(|error| error.to_string());
+    let read = || read_as(&path, native::FORMAT).map_err(|error| error.to_string());
     write_foreign(
         &path,
         &[("thread", &[Some(1), Some(65535)]), ("address", &address)],

@@ -1,8 +1,8 @@
-//! Holds the two drivers against each other: one program, run live and simulated, on the same
-//! machine with the same DRAM.
+//! Compares the two drivers: one program, run live and simulated, on the same machine with the same
+//! DRAM.
 //!
-//! [`machine`] turns what was measured of a machine into what the simulator is told;
-//! [`live`] measures, [`record`] and [`predict`] foretell; [`perform`] puts them together.
+//! [`machine`] turns a calibration into a machine of the simulator; [`live`] measures the program,
+//! [`record`] and [`predict`] predict it; [`perform`] does all of it.
 
 pub mod live;
 pub mod machine;

@@ -1,34 +1,33 @@
-//! The live half: the program with all the DRAM it wants, and under its budget, in turn.
-
-use std::ffi::OsString;
+//! The live half: the program alternately with all the DRAM it wants and under its budget.
 
 use terrace_base::{Bytes, Error, Result};
 use terrace_live::compare;
+use terrace_live::input::Inputs;
 use terrace_live::program::Invocation;
 use terrace_live::run::{Dram, Event, Outcome, Session, Way};
 use terrace_live::tier;
 use terrace_sim::pages::Prefetch;
 
-/// What is run.
+/// What is measured.
 pub struct Plan<'a> {
-    /// The program and its arguments.
-    pub command: &'a [OsString],
+    /// The program.
+    pub command: &'a Invocation,
     /// Its DRAM.
     pub dram: Dram,
-    /// Its footprint, without page cache; none measures it by a run that does not count.
+    /// Its footprint, without page cache; none: it is measured by a run of its own.
     pub footprint: Option<Bytes>,
-    /// Where the rest goes.
+    /// The tier for the rest; none: the default.
     pub tier: Option<&'a tier::Spec>,
-    /// What is fetched ahead.
+    /// How pages are fetched ahead.
     pub prefetch: &'a Prefetch,
 }
 
 /// What was measured.
 #[derive(Clone)]
 pub struct Measured {
-    /// With all the DRAM it wants.
+    /// Runs with all the DRAM that the program wants.
     pub all_dram: Vec<Outcome>,
-    /// Under its budget.
+    /// Runs under the budget.
     pub limited: Vec<Outcome>,
     /// The budget.
     pub limit: Bytes,
@@ -37,12 +36,12 @@ pub struct Measured {
 }
 
 impl Measured {
-    /// The most memory in huge pages with all the DRAM.
+    /// Returns the most memory in huge pages, with all the DRAM.
     pub fn huge(&self) -> Bytes {
         self.most(|outcome| outcome.huge)
     }
 
-    /// The most that the kernel had charged to the program for itself, with all the DRAM.
+    /// Returns the most memory that the kernel charged to the program for itself, with all the DRAM.
     pub fn kernel(&self) -> Bytes {
         self.most(|outcome| outcome.kernel)
     }
@@ -51,14 +50,14 @@ impl Measured {
         self.all_dram.iter().map(of).max().unwrap_or_default()
     }
 
-    /// Adds what was measured later of the same program under the same budget.
+    /// Adds later measurements of the same program under the same budget.
     pub fn extend(&mut self, later: Self) {
         self.all_dram.extend(later.all_dram);
         self.limited.extend(later.limited);
     }
 }
 
-/// The way in which the kernel and we fetch ahead.
+/// Returns the way of running that fetches ahead so.
 pub fn way(prefetch: &Prefetch) -> Way {
     match prefetch {
         Prefetch::Off => Way::KernelCpf,
@@ -67,34 +66,51 @@ pub fn way(prefetch: &Prefetch) -> Way {
     }
 }
 
-/// Runs it once each way. `told` is told what goes on.
+/// Runs the program once each way, each run with the next of `inputs`; `progress` is called with
+/// events.
 ///
 /// # Errors
-/// A failure where the program fails, or the machine does.
-pub fn measure(plan: &Plan, told: &mut dyn FnMut(&str)) -> Result<Measured> {
+/// A failure of the program or the machine.
+pub fn measure(
+    plan: &Plan,
+    inputs: &mut Inputs,
+    progress: &mut dyn FnMut(Event),
+) -> Result<Measured> {
     let mut session = Session::open()?;
-    let measured = measure_in(&mut session, plan, told);
+    let measured = measure_in(&mut session, plan, inputs, progress);
     session.close()?;
     measured
 }
 
-fn measure_in(session: &mut Session, plan: &Plan, told: &mut dyn FnMut(&str)) -> Result<Measured> {
+fn measure_in(
+    session: &mut Session,
+    plan: &Plan,
+    inputs: &mut Inputs,
+    progress: &mut dyn FnMut(Event),
+) -> Result<Measured> {
+    let mut run = |session: &mut Session, way: &Way, limit| {
+        let program = Invocation {
+            input: inputs.next_run(),
+            ..plan.command.clone()
+        };
+        run(session, &program, way, limit)
+    };
     let footprint = match plan.footprint {
         Some(footprint) => footprint,
         None => {
-            told("running it, to know its footprint");
-            run(session, plan, &Way::AllDram, None)?.footprint
+            progress(Event::Notice("running it, to know its footprint"));
+            run(session, &Way::AllDram, None)?.footprint
         }
     };
     let limit = compare::limit(plan.dram, Some(footprint))?;
     // Samples miss a peak, and a tier more than half full makes the kernel give up clean copies,
     // which then are written again: a difference between tiers, not between the two halves.
     let roomy = Bytes(footprint.0.saturating_mul(2));
-    session.prepare_tier(plan.tier, Some(roomy))?;
-    told("running it with all the DRAM it wants");
-    let all_dram = run(session, plan, &Way::AllDram, None)?;
-    told(&format!("running it with {limit} of DRAM"));
-    let limited = run(session, plan, &way(plan.prefetch), Some(limit))?;
+    session.prepare_tier(plan.tier, Some(roomy), progress)?;
+    progress(Event::Notice("running it with all the DRAM it wants"));
+    let all_dram = run(session, &Way::AllDram, None)?;
+    progress(Event::Notice(&format!("running it with {limit} of DRAM")));
+    let limited = run(session, &way(plan.prefetch), Some(limit))?;
     Ok(Measured {
         all_dram: vec![all_dram],
         limited: vec![limited],
@@ -103,9 +119,13 @@ fn measure_in(session: &mut Session, plan: &Plan, told: &mut dyn FnMut(&str)) ->
     })
 }
 
-fn run(session: &mut Session, plan: &Plan, way: &Way, limit: Option<Bytes>) -> Result<Outcome> {
-    let program = Invocation::from(plan.command.to_vec());
-    let outcome = session.run(&program, way, limit, &mut |_: Event| {})?;
+fn run(
+    session: &mut Session,
+    program: &Invocation,
+    way: &Way,
+    limit: Option<Bytes>,
+) -> Result<Outcome> {
+    let outcome = session.run(program, way, limit, &mut |_: Event| {})?;
     if let Some(signal) = session.asked_to_end() {
         return Err(Error::failure(format!(
             "ended by signal {signal} before all was measured"

@@ -1,13 +1,13 @@
-//! What the simulator is told of a machine that was measured.
+//! The simulator's machine from a calibration of the real one.
 
 use terrace_base::Nanos;
 use terrace_live::calibrate::Calibration;
 use terrace_policy::PAGE_BYTES;
 use terrace_sim::pages::{FaultCost, Machine, Measured, Shootdown};
 
-/// The machine of a calibration. The sums are measured: a first touch, the touch of a page in
-/// the swap cache, a fault with and without an eviction, an eviction that writes. How the touch
-/// of a cached page splits into trap and map is not seen, and makes no difference.
+/// Returns the machine of a calibration. The sums are measured: a first touch, the touch of a page in
+/// the swap cache, a fault with and without an eviction, an eviction that writes. The split of a cached
+/// page's touch into trap and map is not measured, and makes no difference.
 pub fn machine(calibration: &Calibration) -> Machine {
     let swap = &calibration.swap;
     let cached = swap.cached_touch.min(swap.first_touch);
@@ -37,9 +37,9 @@ pub fn machine(calibration: &Calibration) -> Machine {
     }
 }
 
-/// Pages fetched together come in parallel: as many channels as make that pace of the latency.
-/// The kernel writes neighbours in one request, so a write holds a channel only as long as the
-/// bandwidth makes it.
+/// Returns the tier. Pages fetched together are read in parallel: the number of channels follows from
+/// pace and latency. The kernel writes neighbours in one request, so a write occupies a channel only
+/// for as long as the bandwidth says.
 fn tier(calibration: &Calibration, read: f64) -> Measured {
     let page = PAGE_BYTES as f64;
     let channels = match &calibration.device {
@@ -60,7 +60,7 @@ fn tier(calibration: &Calibration, read: f64) -> Measured {
     }
 }
 
-/// Whole nanoseconds; what noise makes negative is nothing.
+/// Returns whole nanoseconds; 0 where noise makes a time negative.
 fn nanos(time: f64) -> Nanos {
     Nanos(time.max(0.0).round() as u64)
 }

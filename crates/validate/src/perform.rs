@@ -1,51 +1,54 @@
-//! A validation from its beginning to its end.
+//! A validation from beginning to end.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::time::Duration;
 
-use terrace_base::{Bytes, Context, Error, Nanos, Result};
+use terrace_base::{Bytes, Error, Nanos, Result, median};
 use terrace_live::calibrate::{Calibration, calibrate};
-use terrace_live::run::{Dram, Outcome};
-use terrace_live::{privilege, program, tier};
-use terrace_policy::PAGE_BYTES;
-use terrace_sim::pages::Prefetch;
+use terrace_live::input::Inputs;
+use terrace_live::program::Invocation;
+use terrace_live::run::{Dram, Event, Outcome, Session};
+use terrace_live::{privilege, sysctl, tier};
+use terrace_sim::pages::{Prefetch, names};
 use terrace_trace::record::Tools;
 
 use crate::live::{Measured, Plan, measure};
 use crate::machine::machine;
 use crate::predict::{Predicted, predict};
-use crate::record::{Recorded, record};
+use crate::record::{Recorded, check_program, record};
+
+/// The `vm.page-cluster` of a machine that does not tell it: the kernel's default.
+const PAGE_CLUSTER: u32 = 3;
 
 /// What is validated.
 pub struct Request {
-    /// The program and its arguments.
-    pub command: Vec<OsString>,
+    /// The program. Its standard input is that of this process.
+    pub command: Invocation,
     /// Its DRAM.
     pub dram: Dram,
-    /// Where the rest goes; none is a swap file in the state directory.
+    /// The tier for the rest; none: a swap file in the state directory.
     pub tier: Option<tier::Spec>,
-    /// What is fetched ahead.
+    /// How pages are fetched ahead.
     pub prefetch: Prefetch,
     /// How often each way is run live.
     pub repeat: usize,
-    /// What was measured of the machine before; none measures it now.
+    /// An earlier calibration of the machine; none: it is measured.
     pub calibration: Option<Calibration>,
-    /// What was recorded of the program before; none records it now.
+    /// An earlier trace of the program; none: it is recorded.
     pub trace: Option<PathBuf>,
     /// The command of the probe, see [`calibrate`].
     pub probe: Vec<OsString>,
 }
 
-/// Both halves.
+/// The results of both halves.
 pub struct Results {
     /// What was run.
     pub command: Vec<OsString>,
-    /// What was fetched ahead.
+    /// How pages were fetched ahead.
     pub prefetch: Prefetch,
     /// The machine.
     pub calibration: Calibration,
-    /// What the recording took; none where it was given.
+    /// What the recording took; none where a trace was given.
     pub recorded: Option<Recorded>,
     /// What was measured.
     pub live: Measured,
@@ -54,56 +57,100 @@ pub struct Results {
 }
 
 impl Results {
-    /// Whether the machine swapped while the program had all the DRAM it wants: somebody else's
-    /// pages then, and their reads and writes delay ours.
+    /// Whether the machine swapped while the program had all the DRAM it wants: pages of other
+    /// programs, whose reads and writes delay those of this one.
     pub fn is_disturbed(&self) -> bool {
         let swapped = |outcome: &Outcome| outcome.tier_read.0 + outcome.tier_written.0 > 0;
         self.live.all_dram.iter().any(swapped)
     }
 }
 
-/// Carries a request out; `told` is told what goes on.
+/// Parses a way to fetch ahead; `readahead` is the kernel's, with this machine's setting.
 ///
 /// # Errors
-/// A usage error where it cannot be, else a failure of ours or the machine's.
-pub fn perform(request: Request, told: &mut dyn FnMut(&str)) -> Result<Results> {
-    program::find(&request.command)?;
+/// A usage error where there is no such way.
+pub fn parse_prefetch(text: &str) -> Result<Prefetch> {
+    let cluster = sysctl::current().and_then(|text| text.parse().ok());
+    names::parse_prefetch(text, cluster.unwrap_or(PAGE_CLUSTER))
+}
+
+/// Carries a request out; `progress` is called with events.
+///
+/// # Errors
+/// A usage error where the request cannot be carried out; otherwise a failure of a run or the machine.
+pub fn perform(request: Request, progress: &mut dyn FnMut(Event)) -> Result<Results> {
+    if let Some(trace) = &request.trace {
+        check_program(trace, &request.command.words)?;
+    }
+    request.command.find()?;
     privilege::require()?;
     let tools = match request.trace {
         Some(_) => None,
         None => Some(Tools::find()?),
     };
-    let (live, calibration) = observe(&request, told)?;
-    let folder = tempfile::tempdir().or_fail(|| "cannot make a directory for the trace".into())?;
-    let mut recorded = None;
-    let trace = request
-        .trace
-        .unwrap_or_else(|| folder.path().join("trace.parquet"));
-    if let Some(tools) = &tools {
-        told("recording it, many times slower than it runs");
-        recorded = Some(record(tools, &request.command, &trace, &mut |_| {})?);
-    }
-    told("simulating it");
+    let mut inputs = inputs(&request, progress)?;
+    let (live, calibration) = observe(&request, &mut inputs, progress)?;
+    let recording = match &tools {
+        Some(tools) => {
+            progress(Event::Notice(
+                "recording it, many times slower than it runs",
+            ));
+            let command = Invocation {
+                input: inputs.next_run(),
+                ..request.command.clone()
+            };
+            Some(record(tools, &command)?)
+        }
+        None => None,
+    };
+    let trace = match &recording {
+        Some((_, trace)) => trace.path(),
+        None => request.trace.unwrap_or_default(),
+    };
+    progress(Event::Notice("simulating it"));
     let predicted = predict(
         &trace,
         &machine(&calibration),
         pages_left(live.limit, live.kernel()),
         &request.prefetch,
-        nanos(median(&live.all_dram)),
+        Nanos(median(live.all_dram.iter().map(|o| o.wall.as_nanos() as f64)) as u64),
     )?;
     Ok(Results {
-        command: request.command,
+        command: request.command.words,
         prefetch: request.prefetch,
         calibration,
-        recorded,
+        recorded: recording.map(|(recorded, _)| recorded),
         live,
         predicted,
     })
 }
 
-/// Runs the program, and measures the machine before each time: a device that others use as well
-/// is now faster, now slower.
-fn observe(request: &Request, told: &mut dyn FnMut(&str)) -> Result<(Measured, Calibration)> {
+/// Prepares the standard input of all runs: the run for the footprint, the measured and the recorded
+/// runs.
+fn inputs(request: &Request, progress: &mut dyn FnMut(Event)) -> Result<Inputs> {
+    let session = Session::open()?;
+    let runs = 1 + 2 * request.repeat.max(1) + usize::from(request.trace.is_none());
+    let interrupted = || session.asked_to_end().is_some();
+    let inputs = Inputs::prepare(runs, &interrupted, request.tier.as_ref(), &mut |text| {
+        progress(Event::Notice(text));
+    })?;
+    let asked_to_end = session.asked_to_end();
+    session.close()?;
+    match asked_to_end {
+        Some(signal) => Err(Error::failure(format!(
+            "ended by signal {signal} before anything was measured"
+        ))),
+        None => Ok(inputs),
+    }
+}
+
+/// Runs the program, and measures the machine before each run: a device that is shared varies in
+/// speed.
+fn observe(
+    request: &Request,
+    inputs: &mut Inputs,
+    progress: &mut dyn FnMut(Event),
+) -> Result<(Measured, Calibration)> {
     let mut plan = Plan {
         command: &request.command,
         dram: request.dram,
@@ -115,10 +162,12 @@ fn observe(request: &Request, told: &mut dyn FnMut(&str)) -> Result<(Measured, C
     let mut all: Option<Measured> = None;
     for _ in 0..request.repeat.max(1) {
         if request.calibration.is_none() {
-            told("measuring what swapping costs on this machine");
-            calibrations.push(calibrate(&request.probe, plan.tier)?);
+            progress(Event::Notice(
+                "measuring what swapping costs on this machine",
+            ));
+            calibrations.push(calibrate(&request.probe, plan.tier, progress)?);
         }
-        let measured = measure(&plan, told)?;
+        let measured = measure(&plan, inputs, progress)?;
         (plan.dram, plan.footprint) = (Dram::Bytes(measured.limit), Some(measured.footprint));
         match &mut all {
             Some(all) => all.extend(measured),
@@ -129,19 +178,7 @@ fn observe(request: &Request, told: &mut dyn FnMut(&str)) -> Result<(Measured, C
         .ok_or_else(|| Error::failure("nothing was measured"))
 }
 
-/// Pages that a budget leaves to the program: the kernel charges its own to it as well.
+/// Returns the pages of a budget that are left to the program: the kernel charges its own memory, too.
 fn pages_left(limit: Bytes, kernel: Bytes) -> usize {
-    (limit.0.saturating_sub(kernel.0) / PAGE_BYTES) as usize
-}
-
-fn nanos(time: Duration) -> Nanos {
-    Nanos(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX))
-}
-
-/// The median of the run times; there is at least one.
-fn median(outcomes: &[Outcome]) -> Duration {
-    let mut walls: Vec<Duration> = outcomes.iter().map(|outcome| outcome.wall).collect();
-    walls.sort();
-    let (low, high) = ((walls.len() - 1) / 2, walls.len() / 2);
-    (walls[low] + walls[high]) / 2
+    Bytes(limit.0.saturating_sub(kernel.0)).pages() as usize
 }

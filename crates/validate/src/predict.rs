@@ -4,34 +4,33 @@ use std::path::Path;
 
 use terrace_base::{Error, Nanos, Result};
 use terrace_policy::replacement;
-use terrace_sim::pages::{Inclusion, Machine, Outcome, Prefetch, Settings, Work, run};
+use terrace_sim::pages::{Machine, Outcome, PageMachine, Prefetch, run};
 use terrace_sim::workload::Workload;
-use terrace_trace::{Columns, ahead, open_in};
 
-/// How the kernel replaces: one choice for all programs.
+/// The kernel's replacement policy, the same for all programs.
 const REPLACEMENT: &str = "linux";
-/// Pages on their way out beside DRAM: the kernel reclaims 32 at a time (`SWAP_CLUSTER_MAX`), of
-/// which it starts to write as many as are dirty.
+/// Pages of the eviction buffer: the kernel reclaims 32 at a time (`SWAP_CLUSTER_MAX`), and starts to
+/// write the dirty ones.
 const EVICTION_BUFFER: usize = 64;
-/// Two paces of instructions between which the program's own is found, in picoseconds.
+/// Two times of an instruction, in picoseconds, from which the program's own is interpolated.
 const PACES: [u64; 2] = [100, 1_100];
 
-/// What a program is predicted to do.
+/// The prediction for a program.
 #[derive(Clone, Debug)]
 pub struct Predicted {
-    /// What the simulation found.
+    /// The result of the simulation.
     pub outcome: Outcome,
     /// Pages of DRAM.
     pub dram_pages: usize,
-    /// The pace of the program's instructions, in picoseconds: with it, the program takes as long
-    /// with all the DRAM it wants as it was measured to.
+    /// The time of an instruction, in picoseconds, with which the program takes the measured time with
+    /// all the DRAM it wants.
     pub instruction_ps: u64,
 }
 
-/// Simulates the program of `trace`, which takes `all_dram` with all the DRAM it wants.
+/// Simulates the program of `trace`, which was measured to take `all_dram` with all the DRAM it wants.
 ///
 /// # Errors
-/// The trace's, where it is corrupt or empty.
+/// A failure where the trace is corrupt or empty.
 pub fn predict(
     trace: &Path,
     machine: &Machine,
@@ -39,23 +38,19 @@ pub fn predict(
     prefetch: &Prefetch,
     all_dram: Nanos,
 ) -> Result<Predicted> {
-    let settings = |instruction_ps| Settings {
+    let settings = |instruction_ps| PageMachine {
         dram_pages: dram_pages.max(1),
         tier: machine.tier(),
-        replacement: replacement::by_name(REPLACEMENT).expect("it is there"),
+        replacement: replacement::Spec::parse(REPLACEMENT).expect("it is there"),
         prefetch: prefetch.clone(),
-        work: Work::Asynchronous,
-        inclusion: Inclusion::Inclusive,
-        prefetch_cache: 0,
         eviction_buffer: EVICTION_BUFFER,
         fault: machine.fault.clone(),
-        threads: None,
         instruction_ps,
-        access: Nanos::ZERO,
-        warmup: 0,
         seed: 1,
+        ..PageMachine::default()
     };
-    let simulate = |machines| run(workload(trace)?, machines, None, |_| {});
+    let traces = [trace.to_owned()];
+    let simulate = |machines| run(Workload::open(&traces, None, None)?, machines, None, |_| {});
     let paced = simulate(PACES.map(settings).into())?;
     let instruction_ps = match &paced[..] {
         [slow, fast] => pace([time(slow)?, time(fast)?], all_dram),
@@ -69,12 +64,7 @@ pub fn predict(
     })
 }
 
-fn workload(trace: &Path) -> Result<Workload> {
-    let source = open_in(trace, None, Columns::PAGES).map(ahead)?;
-    Workload::new(vec![source], None)
-}
-
-/// The run time with all the DRAM the program wants.
+/// Returns the run time with all the DRAM that the program wants.
 fn time(outcome: &Outcome) -> Result<Nanos> {
     let program = outcome.programs.first();
     program
@@ -82,8 +72,8 @@ fn time(outcome: &Outcome) -> Result<Nanos> {
         .ok_or_else(|| Error::failure("there is no access in the trace"))
 }
 
-/// The pace at which a program takes `wanted`, if at [`PACES`] it takes `times`: its time is a
-/// part that grows with the pace, and first touches.
+/// Returns the time of an instruction at which a program takes `wanted`, if at [`PACES`] it takes
+/// `times`: a part grows with it, first touches do not.
 fn pace(times: [Nanos; 2], wanted: Nanos) -> u64 {
     let [first, second] = times.map(|time| time.0 as f64);
     let [from, to] = PACES.map(|pace| pace as f64);

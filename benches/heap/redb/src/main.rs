@@ -7,11 +7,11 @@
 //! Operations: put, delete; get (a transaction a get), get-batched (one for a thousand); iterate, scan (a
 //! hundred entries from a key on); open and open-killed; die (nothing is closed).
 
-#[path = "../../../../crates/heap/examples/side_by_side/measure.rs"]
+#[path = "../../programs/src/bin/side_by_side/measure.rs"]
 mod measure;
-#[path = "../../../../crates/heap/examples/side_by_side/options.rs"]
+#[path = "../../programs/src/bin/side_by_side/options.rs"]
 mod options;
-#[path = "../../../../crates/heap/examples/side_by_side/pair.rs"]
+#[path = "../../programs/src/bin/side_by_side/pair.rs"]
 mod pair;
 mod table;
 

@@ -1,21 +1,22 @@
-//! What can be written after `terrace bench`.
+//! Options of `terrace bench`.
 
 use std::path::PathBuf;
 
 use clap::Args;
 use terrace_live::run::Dram;
-use terrace_live::tier;
 use terrace_policy::prefetch::Spec;
 
-use super::prefetch;
+use super::run::live_predictor;
+use super::{AsUser, Results, Tier};
+use terrace_base::count::whole;
 
-/// Run a suite of real programs with a DRAM budget, all ways, and compare them
+/// Run a suite of real programs in all ways, and compare the ways
 ///
-/// Each program is run all in DRAM, with the kernel's swap, with that without readahead
-/// (kernel-cpf), and with terrace once for each --prefetch; these take turns, as often as
-/// --repeat says. Each checks its own result. Everything changed on the machine is put back.
+/// Each program runs all in DRAM, with the kernel's swap, with the kernel's swap without readahead
+/// (kernel-cpf), and with terrace once for each --prefetch. The ways take turns, --repeat times. Each
+/// program checks its own result. All changes of the machine are undone.
 #[derive(Args)]
-#[command(after_help = "\
+#[command(after_long_help = "\
 Examples:
   terrace bench --list
   terrace bench live --json live.json
@@ -27,49 +28,56 @@ A suite of your own is a folder with a suite.toml, as those of benches/ in terra
 Generated inputs are kept in the directory that BENCH_DATA names (default: terrace-bench in the
 temporary directory).
 
+A file of --json is written anew after each program and budget.
+
 Exit code: 1 if a program failed; a bar that is missed is for the reader to judge.
 Needs root, or the capabilities that `terrace doctor` names, and an otherwise idle machine.")]
 pub struct Bench {
-    /// A suite that is built in (see --list), or a folder with a suite.toml
+    /// Built-in suite (see --list), or a folder with a suite.toml
     #[arg(value_name = "SUITE", required_unless_present_any = ["list", "table"])]
     pub suite: Option<String>,
 
-    /// Run only this program (may be given again)
+    /// Run only this program (repeatable)
     #[arg(long, value_name = "NAME")]
     pub only: Vec<String>,
 
-    /// DRAM budget in place of the suite's, as a size or a share of the footprint (may be given
-    /// again)
+    /// DRAM budget instead of the suite's (repeatable)
+    ///
+    /// A size, or a share of the footprint.
     #[arg(long, value_name = "SIZE", value_parser = Dram::parse, allow_hyphen_values = true)]
     pub dram: Vec<Dram>,
 
-    /// Run each way this often in place of the suite's, and take the median
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    /// Repetitions of each way instead of the suite's
+    ///
+    /// Results are medians.
+    #[arg(long, value_name = "N", value_parser = whole(1..=1000_u32))]
     pub repeat: Option<u32>,
 
-    /// Where the rest goes, as in `terrace run`
-    #[arg(long, value_name = "TIER", value_parser = tier::Spec::parse)]
-    pub tier: Option<tier::Spec>,
+    #[command(flatten)]
+    pub tier: Tier,
 
-    /// How pages are fetched ahead (may be given again, each a way of its own): see the list below
-    #[arg(long, value_name = "NAME[:KEY=VALUE,..]", value_parser = Spec::parse,
-          default_value = "auto",
-          long_help = prefetch::help("How pages are fetched ahead (may be given again):", &[]))]
+    /// Predictor of the pages to fetch (repeatable)
+    ///
+    /// Each is a way of its own. `terrace list predictors` lists predictors, and
+    /// `terrace explain NAME` their settings.
+    #[arg(long, value_name = "NAME", value_parser = live_predictor, default_value = "auto")]
     pub prefetch: Vec<Spec>,
 
-    /// Write the results to FILE, after each program and budget anew
-    #[arg(long, value_name = "FILE")]
-    pub json: Option<PathBuf>,
+    #[command(flatten)]
+    pub user: AsUser,
+
+    #[command(flatten)]
+    pub results: Results,
 
     /// List the suites, or the programs of one
     #[arg(long)]
     pub list: bool,
 
-    /// Only print the table of a file that --json has written
-    #[arg(long, value_name = "FILE", exclusive = true)]
+    /// Show the results in a file of --json instead of running programs
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["suite", "only", "dram", "list"])]
     pub table: Option<PathBuf>,
 
-    /// No word about what goes on, only the table
+    /// Print only errors and the table: no status, no notices
     #[arg(short, long)]
     pub quiet: bool,
 }

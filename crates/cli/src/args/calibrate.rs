@@ -1,42 +1,46 @@
-//! What can be written after `terrace calibrate`.
+//! Options of `terrace calibrate`.
 
 use std::path::PathBuf;
 
 use clap::Args;
-use terrace_live::tier;
 
-/// Measure what swapping costs on this machine, for the simulator
+use super::{Results, Tier};
+
+use terrace_base::count::whole;
+
+/// Measure the costs of swapping on this machine, for the simulator
 ///
-/// A program of ours runs under a budget for some seconds and touches memory in a known order.
+/// A probe runs under a DRAM budget for some seconds and touches memory in a known order.
 #[derive(Args)]
-#[command(after_help = "\
+#[command(after_long_help = "\
 Examples:
   terrace calibrate
   terrace calibrate --tier /mnt/nvme --machine nvme.toml
   terrace sim pages --machine nvme.toml --dram 25% trace.parquet
+  terrace calibrate --json readings.json
+  terrace validate --calibration readings.json -- ./program
 
 Needs root, or the capabilities that `terrace doctor` names.")]
 pub struct Calibrate {
-    /// Where pages go: a directory, a blank block device, `zram`, or `existing` [default: the
-    /// state directory]
-    #[arg(long, value_name = "TIER", value_parser = tier::Spec::parse)]
-    pub tier: Option<tier::Spec>,
+    #[command(flatten)]
+    pub tier: Tier,
 
-    /// Write what the simulator is told to FILE, for its option --machine
+    /// Write the costs to FILE, for `terrace sim pages --machine`
     #[arg(long, value_name = "FILE")]
     pub machine: Option<PathBuf>,
 
-    /// Write the readings to FILE as JSON, for `terrace validate --calibration`
-    #[arg(long, value_name = "FILE")]
-    pub json: Option<PathBuf>,
+    #[command(flatten)]
+    pub results: Results,
 }
 
-/// The program that a calibration runs
+/// Run the probe of a calibration
 #[derive(Args)]
 pub struct Probe {
     /// Pages of DRAM
+    #[arg(value_parser = whole(0..=usize::MAX))]
     pub pages: usize,
 
-    /// The descriptor to tell to
+    /// Descriptor to which the readings are written
+    #[arg(value_parser = whole(0..=i32::MAX))]
     pub descriptor: i32,
 }

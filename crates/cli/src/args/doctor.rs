@@ -1,15 +1,21 @@
-//! What can be written after `terrace doctor`.
+//! Options of `terrace doctor`.
 
 use clap::Args;
 
-/// Say what this machine can do, and what is missing
-#[derive(Args)]
-pub struct Doctor {
-    /// For machines
-    #[arg(long)]
-    pub json: bool,
+use super::Results;
 
-    /// Find and remove what a killed run left behind: its cgroup, its swap area, its sysctl
+/// Check what this machine can do, and what is missing
+#[derive(Args)]
+#[command(after_long_help = "\
+Examples:
+  terrace doctor
+  sudo terrace doctor --clean
+  terrace doctor --json | jq .ready")]
+pub struct Doctor {
+    #[command(flatten)]
+    pub results: Results,
+
+    /// Undo changes that a killed run left behind: its cgroup, swap area and sysctl
     #[arg(long)]
     pub clean: bool,
 }

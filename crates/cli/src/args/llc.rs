@@ -1,23 +1,21 @@
-//! What can be written after `terrace sim llc`.
+//! Arguments of `terrace sim llc`.
 
 mod flush;
 mod pages;
 
 use std::ffi::OsString;
-use std::fs::File;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 use terrace_base::{Bytes, Error, Result};
 use terrace_device::Catalogue;
-use terrace_policy::llc::{Geometry, REGISTRY, Spec};
-use terrace_policy::params::split_list;
-use terrace_sim::llc::{Backing, Chips, Flushes, Llc as Cache, Placement, Settings, Size, Warmup};
+use terrace_policy::llc::Spec;
+use terrace_sim::llc::{Flushes, Grid, Memories, Placement, Size, WarmupChoice};
 use terrace_trace::Format;
 
-use super::count::parse_count;
+use super::{Results, format};
 use flush::{Flush, FlushIp};
+use terrace_base::count::{parse_count, whole};
 
 /// Simulate last-level caches under policies, and the memory behind them
 ///
@@ -27,13 +25,13 @@ use flush::{Flush, FlushIp};
 /// for a memory behind it: bandwidth, instructions a cycle, energy, lifetime. Private levels are
 /// simulated once for any number of policies and sizes.
 #[derive(Args)]
-#[command(after_help = "\
+#[command(after_long_help = "\
 Examples:
   terrace sim llc --policy lru,nhm:n=4,nhm:n=4,insert=lh bzip2.parquet
   terrace sim llc --policy lru,nhm --memory dram,pcm-row,dram/pcm-row -- ./program --its --options
   terrace sim llc --policy lru --llc 1M,2M,4M --ways 8,16 --warmup 10% mcf.parquet
   terrace sim llc --cores 8 --policy lru,nhm mcf.parquet gcc.parquet
-  terrace sim llc --policy lru --epoch 25000 --json - gcc.parquet | jq '.runs[0].epochs'
+  terrace sim llc --policy lru --epoch 25000 --json=- gcc.parquet | jq '.runs[0].epochs'
 
 What the private levels ask can be kept, and simulated without them later:
   terrace sim llc --requests llc.parquet -- ./program
@@ -52,29 +50,33 @@ pub struct Llc {
     #[arg(value_name = "TRACE")]
     pub traces: Vec<PathBuf>,
 
-    /// The traces' format, where neither content nor name tells
-    #[arg(long, value_name = "FORMAT", value_parser = Format::parse)]
+    /// The traces' format, where nothing else tells
+    #[arg(long, value_name = "FORMAT", value_parser = format::READ, hide_short_help = true)]
     pub format: Option<Format>,
 
-    /// Simulate only the first accesses of each trace, or of the program, which is ended then
-    #[arg(long, value_name = "N", value_parser = parse_count,
-          allow_negative_numbers = true)]
+    /// Simulate only the first accesses of each trace
+    ///
+    /// Or of the program, which is ended then.
+    #[arg(long, value_name = "N", value_parser = parse_count, hide_short_help = true)]
     pub limit: Option<u64>,
 
-    /// What is kept and where new lines are put, a list: see below
-    #[arg(long, value_name = "NAME[:KEY=VALUE,..]", default_value = "lru",
-          long_help = policy_help())]
+    /// What is kept and where new lines are put, a list
+    ///
+    /// Policies are listed by `terrace list policies`. Settings go behind a name, as
+    /// nhm:n=8,insert=lh; `terrace explain nhm` tells which. A cache has at most 64 ways.
+    #[arg(long, value_name = "NAME", default_value = "lru")]
     pub policy: String,
 
-    /// Requests to the last level before figures are taken, or a share of the traces' accesses, as
-    /// 10%
-    #[arg(long, value_name = "N", value_parser = Before::parse, default_value = "0",
-          allow_hyphen_values = true)]
-    pub warmup: Before,
+    /// Requests before figures are taken, or a share, as 10%
+    ///
+    /// Requests to the last level, or a share of the traces' accesses.
+    #[arg(long, value_name = "N", value_parser = WarmupChoice::parse, default_value = "0",
+          allow_hyphen_values = true, hide_short_help = true)]
+    pub warmup: WarmupChoice,
 
-    /// Note what there was after every so many requests to the last level, in the JSON
-    #[arg(long, value_name = "N", requires = "json",
-          value_parser = parse_count, allow_negative_numbers = true)]
+    /// Write the counts after each N requests to the last level into the results
+    #[arg(long, value_name = "N", requires = "Results",
+          value_parser = parse_count, hide_short_help = true)]
     pub epoch: Option<u64>,
 
     /// For what a policy leaves to chance
@@ -82,28 +84,33 @@ pub struct Llc {
         long,
         value_name = "N",
         default_value_t = 1,
-        allow_negative_numbers = true
-    )]
+        value_parser = whole(0..=u64::MAX), hide_short_help = true)]
     pub seed: u64,
 
     /// Write what the private levels ask of the last as a trace
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
     pub requests: Option<PathBuf>,
 
     /// Write what the last level asks of memory as a trace; of a single policy and size
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
     pub traffic: Option<PathBuf>,
 
-    /// Write results and effective settings to FILE as JSON, schema terrace.sim.llc/1; - for
-    /// standard output, in place of the table
-    #[arg(long, value_name = "FILE")]
-    pub json: Option<PathBuf>,
+    #[command(flatten)]
+    pub results: Results,
 
-    /// No progress bar, and of a program no table
+    /// Run the program as this user [default: the caller]
+    ///
+    /// Under sudo the caller is the user who called sudo.
+    #[arg(long, value_name = "NAME", requires = "program")]
+    pub user: Option<String>,
+
+    /// Only errors: no progress bar, and of a program no table
     #[arg(short, long)]
     pub quiet: bool,
 
-    /// A program and its arguments, behind --: it is recorded and simulated at the same time
+    /// A program and its arguments, behind --
+    ///
+    /// It is recorded and simulated at the same time.
     #[arg(
         last = true,
         value_name = "PROGRAM",
@@ -123,20 +130,20 @@ pub struct Llc {
 #[derive(Args)]
 #[command(next_help_heading = "Hierarchy")]
 pub struct Hierarchy {
-    /// Cores, to be shared evenly by the traces [default: one a trace; those that made it for a
-    /// trace of requests]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256),
-          allow_negative_numbers = true)]
+    /// Cores, shared evenly by the traces [default: one a trace]
+    ///
+    /// For a trace of requests, those that made it.
+    #[arg(long, value_name = "N", value_parser = whole(1..=256_u16))]
     pub cores: Option<u16>,
 
     /// The first private level of each core, and its ways, or off
     #[arg(long, value_name = "SIZE[:WAYS]", default_value = "64K:2", value_parser = Private::parse,
-          allow_hyphen_values = true)]
+          allow_hyphen_values = true, hide_short_help = true)]
     pub l1: Private,
 
     /// The second
     #[arg(long, value_name = "SIZE[:WAYS]", default_value = "256K:8", value_parser = Private::parse,
-          allow_hyphen_values = true)]
+          allow_hyphen_values = true, hide_short_help = true)]
     pub l2: Private,
 
     /// The last level, shared by all cores, a list [default: 2M a core]
@@ -150,22 +157,24 @@ pub struct Hierarchy {
         value_name = "N",
         value_delimiter = ',',
         default_value = "16",
-        allow_negative_numbers = true
-    )]
+        value_parser = whole(0..=usize::MAX), hide_short_help = true)]
     pub ways: Vec<usize>,
 
-    /// Which frames of memory pages get when they are first touched: see below
-    #[arg(long, value_name = "NAME[:KEY=VALUE,..]", default_value = "virtual",
-          value_parser = pages::parse_placement, long_help = pages::placement_help())]
+    /// Which frames of memory pages get when they are first touched
+    ///
+    /// Listed by `terrace list placements`. Free memory lies in runs of contiguous frames in random
+    /// order, of 16 unless said otherwise.
+    #[arg(long, value_name = "NAME", default_value = "virtual",
+          value_parser = pages::parse_placement, hide_short_help = true, hide_short_help = true)]
     pub pages: Placement,
 
     /// Of each trace in turn the address of an instruction whose accesses are flushes of their line, or
     /// off, a list
-    #[arg(long, value_name = "ADDRESS", value_delimiter = ',', value_parser = FlushIp::parse)]
+    #[arg(long, value_name = "ADDRESS", value_delimiter = ',', value_parser = FlushIp::parse, hide_short_help = true)]
     pub flush_ip: Vec<FlushIp>,
 
     /// What a flush does beyond writing a dirty line to memory
-    #[arg(long, value_name = "NAME", value_enum, default_value_t = Flush::Clflush)]
+    #[arg(long, value_name = "NAME", value_enum, default_value_t = Flush::Clflush, hide_short_help = true)]
     pub flush: Flush,
 
     /// Bytes of a line, in all levels
@@ -173,8 +182,7 @@ pub struct Hierarchy {
         long,
         value_name = "BYTES",
         default_value_t = 64,
-        allow_negative_numbers = true
-    )]
+        value_parser = whole(0..=u64::MAX), hide_short_help = true)]
     pub line: u64,
 }
 
@@ -182,28 +190,35 @@ pub struct Hierarchy {
 #[derive(Args)]
 #[command(next_help_heading = "Memory")]
 pub struct Memory {
-    /// What is behind the last level, a list: see below
-    #[arg(long, value_name = "NAME", value_delimiter = ',', default_value = "dram",
-          long_help = memory_help())]
+    /// What is behind the last level, a list
+    ///
+    /// Memories are listed by `terrace list memories`; dram/NAME is a cache of DRAM, and NAME behind
+    /// that.
+    #[arg(
+        long,
+        value_name = "NAME",
+        value_delimiter = ',',
+        default_value = "dram"
+    )]
     pub memory: Vec<String>,
 
     /// Its capacity
     #[arg(long, value_name = "SIZE", default_value = "4G", value_parser = Bytes::parse,
-          allow_hyphen_values = true)]
+          allow_hyphen_values = true, hide_short_help = true)]
     pub memory_size: Bytes,
 
     /// The capacity of the DRAM cache of `dram/NAME`
     #[arg(long, value_name = "SIZE", default_value = "256M", value_parser = Bytes::parse,
-          allow_hyphen_values = true)]
+          allow_hyphen_values = true, hide_short_help = true)]
     pub dram_cache: Bytes,
 
-    /// Lines that wait to be written, before whoever writes one more waits
+    /// Lines that wait to be written; a core that writes one more waits
     #[arg(long, value_name = "LINES", default_value_t = 32,
-          value_parser = clap::value_parser!(u16).range(0..=4096), allow_negative_numbers = true)]
+          value_parser = whole(0..=4096_u16), hide_short_help = true)]
     pub write_buffer: u16,
 
     /// A TOML file of memories of your own
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
     pub memories: Option<PathBuf>,
 }
 
@@ -225,245 +240,75 @@ impl Private {
     }
 }
 
-/// What comes before figures are taken.
-#[derive(Clone, Copy)]
-pub enum Before {
-    /// Requests to the last level.
-    Requests(u64),
-    /// A share of the accesses, 0 to 1.
-    Share(f64),
-}
-
-impl Before {
-    fn parse(text: &str) -> Result<Self> {
-        let no = || {
-            Error::usage(format!(
-                "`{text}` is no warm-up; write it as 1000000, 1M, or 10%"
-            ))
-        };
-        match text.strip_suffix('%') {
-            None if text == "0" => Ok(Self::Requests(0)),
-            None => parse_count(text).map(Self::Requests).map_err(|_| no()),
-            Some(share) => match share.parse::<f64>() {
-                Ok(share) if (0.0..100.0).contains(&share) => Ok(Self::Share(share / 100.0)),
-                _ => Err(no()),
-            },
-        }
-    }
-
-    /// Before so many accesses, where that is known.
-    pub fn warmup(self, accesses: Option<u64>) -> Result<Warmup> {
-        match (self, accesses) {
-            (Self::Requests(requests), _) => Ok(Warmup::Requests(requests)),
-            (Self::Share(share), Some(accesses)) => {
-                Ok(Warmup::Accesses((share * accesses as f64) as u64))
-            }
-            (Self::Share(_), None) => Err(Error::usage(
-                "a share of what is not known beforehand cannot be the warm-up; give --warmup as a number of requests",
-            )),
-        }
-    }
-}
-
 impl Llc {
-    /// What is simulated on so many cores, but for the warm-up, which may depend on the traces.
+    /// Returns the values of all settings.
     ///
     /// # Errors
-    /// A usage error that says what cannot be simulated.
-    pub fn settings(&self, cores: usize) -> Result<Settings> {
-        let settings = Settings {
+    /// A usage error where a policy is not known.
+    pub fn grid(&self) -> Result<Grid> {
+        Ok(Grid {
             line: self.hierarchy.line,
             private: [self.hierarchy.l1.0, self.hierarchy.l2.0],
-            llcs: self.llcs(cores)?,
-            memories: self.memory.backings()?,
-            warmup: Warmup::Requests(0),
+            llc: self.hierarchy.llc.clone(),
+            ways: self.hierarchy.ways.clone(),
+            policies: Spec::parse_list(&self.policy).map_err(Error::usage)?,
+            memories: Memories {
+                names: self.memory.memory.clone(),
+                capacity: self.memory.memory_size,
+                dram_cache: self.memory.dram_cache,
+                write_buffer: self.memory.write_buffer.into(),
+            },
+            warmup: self.warmup,
             epoch: self.epoch,
             seed: self.seed,
             traffic: self.traffic.is_some(),
             placement: self.hierarchy.pages.clone(),
-            flushes: self.flushes()?,
-        };
-        if self.traffic.is_some() && settings.llcs.len() > 1 {
-            return Err(Error::usage(
-                "--traffic is that of one cache; give one policy and one size",
-            ));
-        }
-        settings.check()?;
-        Ok(settings)
-    }
-
-    /// Which accesses are flushes; a program that is started here is one trace.
-    fn flushes(&self) -> Result<Flushes> {
-        let (given, traces) = (self.hierarchy.flush_ip.len(), self.traces.len().max(1));
-        if given != 0 && given != traces {
-            return Err(Error::usage(format!(
-                "--flush-ip names {given} instructions for {traces} traces; give one for each, or off"
-            )));
-        }
-        Ok(Flushes {
-            ips: self.hierarchy.flush_ip.iter().map(|ip| ip.0).collect(),
-            keeps: self.hierarchy.flush == Flush::Clwb,
+            flushes: Flushes {
+                ips: self.hierarchy.flush_ip.iter().map(|ip| ip.0).collect(),
+                keeps: self.hierarchy.flush == Flush::Clwb,
+            },
         })
     }
 
-    /// How many cores were asked for.
+    /// Returns the memories that can be named.
+    ///
+    /// # Errors
+    /// A failure where the file of --memories cannot be read.
+    pub fn catalogue(&self) -> Result<Catalogue> {
+        match &self.memory.memories {
+            Some(path) => Catalogue::load(path),
+            None => Ok(Catalogue::builtin()),
+        }
+    }
+
+    /// Returns the number of cores that was asked for.
     pub fn cores(&self) -> Option<usize> {
         self.hierarchy.cores.map(usize::from)
     }
-
-    /// Every policy with every size.
-    fn llcs(&self, cores: usize) -> Result<Vec<Cache>> {
-        let specs = split_list(&self.policy);
-        let specs = specs
-            .iter()
-            .map(|spec| Spec::parse(spec).map_err(Error::usage));
-        let policies: Vec<Spec> = specs.collect::<Result<_>>()?;
-        let sizes = match &self.hierarchy.llc[..] {
-            [] => vec![Bytes((2 << 20) * cores as u64)],
-            sizes => sizes.to_vec(),
-        };
-        let mut llcs = Vec::new();
-        for bytes in sizes {
-            for &ways in &self.hierarchy.ways {
-                let size = Size { bytes, ways };
-                llcs.extend(policies.iter().map(|policy| Cache {
-                    size,
-                    policy: policy.clone(),
-                }));
-            }
-        }
-        Ok(llcs)
-    }
 }
 
-/// Files, by the options that name them.
+/// Files with the options that name them.
 type Files<'a> = Vec<(&'static str, &'a Path)>;
 
 impl Llc {
-    fn outputs(&self) -> Files<'_> {
-        let json = self.json.as_deref().filter(|path| path.as_os_str() != "-");
+    /// Returns the traces that are written.
+    pub fn outputs(&self) -> Files<'_> {
         let files = [
             ("--requests", self.requests.as_deref()),
             ("--traffic", self.traffic.as_deref()),
-            ("--json", json),
         ];
         let named = |(option, path): (_, Option<_>)| path.map(|path| (option, path));
         files.into_iter().filter_map(named).collect()
     }
 
-    fn inputs(&self) -> Files<'_> {
+    /// Returns the files that are read.
+    pub fn inputs(&self) -> Files<'_> {
         let traces = self.traces.iter().map(|path| ("TRACE", &**path));
         let memories = self.memory.memories.iter();
         traces
             .chain(memories.map(|path| ("--memories", &**path)))
             .collect()
     }
-
-    /// Nothing that is read shall be overwritten, nor anything twice; no trace is a program.
-    ///
-    /// # Errors
-    /// A usage error that names the file.
-    pub fn check_files(&self) -> Result<()> {
-        let (outputs, inputs) = (self.outputs(), self.inputs());
-        for (index, (option, path)) in outputs.iter().enumerate() {
-            let mut others = inputs.iter().chain(&outputs[..index]);
-            if let Some((other, _)) = others.find(|(_, other)| place(other) == place(path)) {
-                return Err(Error::usage(format!(
-                    "{option} would overwrite {}, which {other} names; name another file",
-                    path.display()
-                )));
-            }
-        }
-        match self.traces.iter().find(|path| is_program(path)) {
-            Some(path) => Err(Error::usage(format!(
-                "{} is a program and no trace; to run it and simulate what it does, write it behind --",
-                path.display()
-            ))),
-            None => Ok(()),
-        }
-    }
-}
-
-/// Where a file is, or would be.
-fn place(path: &Path) -> PathBuf {
-    let there = || path.canonicalize().ok();
-    let name = path.file_name().unwrap_or_default();
-    let parent = path
-        .parent()
-        .map(|parent| match parent.as_os_str().is_empty() {
-            true => Path::new("."),
-            false => parent,
-        });
-    let would_be = || Some(parent?.canonicalize().ok()?.join(name));
-    there().or_else(would_be).unwrap_or_else(|| path.to_owned())
-}
-
-/// Whether a file begins as those do that the kernel executes.
-fn is_program(path: &Path) -> bool {
-    let mut head = [0; 4];
-    let is_file = path.is_file();
-    let mut read = || File::open(path)?.read_exact(&mut head);
-    is_file && read().is_ok() && (head == *b"\x7fELF" || head.starts_with(b"#!"))
-}
-
-/// What stands before the name of a memory that has a DRAM cache.
-const CACHED: &str = "dram/";
-
-impl Memory {
-    fn backings(&self) -> Result<Vec<Backing>> {
-        let catalogue = match &self.memories {
-            Some(path) => Catalogue::load(path)?,
-            None => Catalogue::builtin(),
-        };
-        let chips = |name: &str, capacity| {
-            Ok(Chips {
-                technology: catalogue.get(name)?.clone(),
-                capacity,
-                write_buffer: self.write_buffer.into(),
-            })
-        };
-        let backing = |name: &String| {
-            let behind = name.strip_prefix(CACHED);
-            let cache = behind.map(|_| chips("dram", self.dram_cache)).transpose()?;
-            Ok(Backing {
-                name: name.clone(),
-                memory: chips(behind.unwrap_or(name), self.memory_size)?,
-                cache,
-            })
-        };
-        self.memory.iter().map(backing).collect()
-    }
-}
-
-fn policy_help() -> String {
-    let mut text = String::from("What is kept and where new lines are put, a list:");
-    for entry in REGISTRY {
-        text.push_str(&format!("\n- {}: {}", entry.name, entry.summary));
-        if !entry.keys.is_empty() {
-            text.push_str(&format!(" [{}]", entry.keys));
-        }
-        if entry.needs_ip {
-            text.push_str("; needs a trace with instruction addresses");
-        }
-    }
-    text.push_str(&format!(
-        "\nSettings go behind a name, as nhm:n=8,insert=lh; at most {} ways.",
-        Geometry::MOST_WAYS
-    ));
-    text
-}
-
-fn memory_help() -> String {
-    let catalogue = Catalogue::builtin();
-    let mut text = String::from("What is behind the last level, a list:");
-    let known = catalogue
-        .iter()
-        .filter(|technology| technology.line_read.is_some() && technology.line_write.is_some());
-    for technology in known {
-        text.push_str(&format!("\n- {}: {}", technology.name, technology.summary));
-    }
-    text.push_str("\n- dram/NAME: a cache of DRAM, and NAME behind that");
-    text
 }
 
 #[cfg(test)]
@@ -485,19 +330,6 @@ mod tests {
         assert_eq!(of("off"), Ok(None));
         for text in ["", "64K:", "64K:x", "-64K:2", "on"] {
             assert!(of(text).is_err(), "{text}");
-        }
-    }
-
-    #[test]
-    fn a_warm_up_as_people_write_it() {
-        let of = |text, accesses| Before::parse(text).and_then(|before| before.warmup(accesses));
-        assert_eq!(of("0", None), Ok(Warmup::Requests(0)));
-        assert_eq!(of("1000", None), Ok(Warmup::Requests(1000)));
-        assert_eq!(of("2M", None), Ok(Warmup::Requests(2_000_000)));
-        assert_eq!(of("10%", Some(500)), Ok(Warmup::Accesses(50)));
-        assert!(of("10%", None).is_err());
-        for text in ["", "100%", "-1%", "x", "-5", "nan%"] {
-            assert!(of(text, Some(1)).is_err(), "{text}");
         }
     }
 }

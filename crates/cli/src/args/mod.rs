@@ -1,35 +1,44 @@
-//! What can be written on the command line, a file a command.
+//! The command line, one file a command.
 
 mod bench;
 mod calibrate;
-mod count;
 mod doctor;
+mod explain;
+mod format;
 pub mod heap;
 pub mod llc;
 pub mod machines;
-mod prefetch;
+mod manual;
 mod record;
+pub mod results;
 mod run;
 pub mod sim;
 mod sweep;
+mod tier;
 pub mod trace;
+mod user;
 mod validate;
 
 pub use bench::Bench;
 pub use calibrate::{Calibrate, Probe};
 pub use doctor::Doctor;
+pub use explain::{Explain, List};
 pub use heap::Heap;
+pub use manual::Manual;
 pub use record::{Filter, Record};
+pub use results::Results;
 pub use run::Run;
 pub use sim::Sim;
 pub use sweep::Sweep;
+pub use tier::Tier;
 pub use trace::Trace;
+pub use user::AsUser;
 pub use validate::Validate;
 
 use clap::{Parser, Subcommand};
 
 #[derive(Parser)]
-#[command(name = "terrace", version, about, max_term_width = 100)]
+#[command(name = "terrace", version, about, max_term_width = 80)]
 pub struct Terrace {
     #[command(subcommand)]
     pub command: Command,
@@ -47,17 +56,10 @@ pub enum Command {
     Validate(Box<Validate>),
     Heap(Heap),
     Doctor(Doctor),
+    List(List),
+    Explain(Explain),
     #[command(hide = true)]
     Probe(Probe),
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use clap::CommandFactory;
-
-    #[test]
-    fn the_command_line_is_consistent() {
-        Terrace::command().debug_assert();
-    }
+    #[command(hide = true)]
+    Manual(Manual),
 }

@@ -1,20 +1,21 @@
-//! What can be written after `terrace record`.
+//! Arguments of `terrace record`.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use super::AsUser;
 use clap::{Args, ValueEnum};
 use terrace_trace::record;
 
-use super::count::parse_count;
+use terrace_base::count::parse_count;
 
 /// Record every memory access of a program
 ///
-/// The program runs unmodified in qemu-user with a plug-in of ours; its input, output and exit
-/// code are its own. Threads, forked processes and programs that it starts are recorded with it.
-/// The kernel's own accesses are not seen.
+/// The program runs unmodified in qemu-user with a plug-in; input, output and exit code are the
+/// program's own. Threads, forked processes and programs that it starts are recorded, too. Accesses of
+/// the kernel are not.
 #[derive(Args)]
-#[command(after_help = "\
+#[command(after_long_help = "\
 Examples:
   terrace record -- ./program --its --options
   terrace record -o page.parquet --level pages -- python3 job.py
@@ -23,11 +24,11 @@ Examples:
 Exit code: the program's own, 0 where --limit ended it; 2 for wrong usage; 1 where terrace failed.
 Needs qemu-user (Debian: apt-get install qemu-user).")]
 pub struct Record {
-    /// The trace: a Parquet file, one row an access
+    /// The trace: a Parquet file with one row for each access
     #[arg(short, long, value_name = "FILE", default_value = "trace.parquet")]
     pub output: PathBuf,
 
-    /// What is one row
+    /// What one row is
     #[arg(long, value_enum, default_value_t)]
     pub level: Level,
 
@@ -39,7 +40,10 @@ pub struct Record {
     #[arg(long, value_name = "N", value_parser = parse_count)]
     pub limit: Option<u64>,
 
-    /// No status line, no summary
+    #[command(flatten)]
+    pub user: AsUser,
+
+    /// Print errors only: no status, no notices, no summary
     #[arg(short, long)]
     pub quiet: bool,
 
@@ -48,7 +52,7 @@ pub struct Record {
     pub program: Vec<OsString>,
 }
 
-/// What is one row.
+/// What one row is.
 #[derive(Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub enum Level {
     /// An access
@@ -56,7 +60,7 @@ pub enum Level {
     Accesses,
     /// A run of accesses of one thread to one line of 64 bytes; it stores if any does
     Lines,
-    /// The same for a page of 4 KiB
+    /// A run of accesses of one thread to one page of 4 KiB; it stores if any does
     Pages,
 }
 
@@ -73,10 +77,10 @@ impl From<Level> for record::Level {
 /// Which accesses are kept.
 #[derive(Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub enum Filter {
-    /// All
+    /// All accesses
     #[default]
     None,
-    /// Of each thread what private caches (32 KiB, then 256 KiB, 8 ways, LRU, write-back) miss
-    /// and write back
+    /// The misses and write-backs of private caches of each thread (32 KiB and 256 KiB, 8 ways, LRU,
+    /// write-back)
     L1l2,
 }

@@ -1,73 +1,97 @@
-//! What can be written after `terrace run`.
+//! Options of `terrace run`.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
 
 use clap::Args;
 use terrace_base::Bytes;
 use terrace_live::run::Dram;
-use terrace_live::tier;
-use terrace_policy::prefetch::Spec;
+use terrace_policy::prefetch::{Entry, REGISTRY, Spec};
 use terrace_report::lifetime::Endurance;
 
-use super::prefetch;
+use super::{AsUser, Results, Tier};
+use terrace_base::count::whole;
 
-/// Run a program with a DRAM budget, the rest of its memory in a slower tier
+/// Run a program with a DRAM budget, and a slower tier for the rest
 ///
 /// The program runs in a memory cgroup. Beyond its budget the kernel moves pages to the tier;
-/// terrace watches the faults from another core, foresees what comes next and has it fetched
-/// ahead. At the end a table says what it cost. Everything changed on the machine is put back.
+/// terrace watches the faults from another core, predicts the next pages and has the kernel fetch
+/// them ahead. A table at the end shows the costs. All changes of the machine are undone.
 #[derive(Args)]
-#[command(after_help = "\
+#[command(after_long_help = "\
 Examples:
   terrace run --dram 4G -- ./program --its --options
   terrace run --dram 25% --compare --repeat 3 -- python3 job.py
-  terrace run --dram 2G --tier /mnt/nvme --endurance 600TBW --json cost.json -- ./program
+  terrace run --dram 2G --tier /mnt/nvme --json cost.json -- ./program
 
 Exit code: the program's own; 2 for wrong usage; 1 where terrace failed.
 Needs root, or the capabilities that `terrace doctor` names.")]
 pub struct Run {
-    /// DRAM that the program may use: 4G, 512MiB, bytes, or 25% of its footprint
+    /// DRAM that the program may use: 4G, or 25% of its footprint
+    ///
+    /// Also 512MiB, or plain bytes.
     #[arg(long, value_name = "SIZE", value_parser = Dram::parse, allow_hyphen_values = true)]
     pub dram: Dram,
 
-    /// All memory that the program uses; without it, a share is measured by a first run
+    /// Footprint of the program: all memory that it uses
+    ///
+    /// Without it, and if --dram is a share, a first run measures the footprint.
     #[arg(long, value_name = "SIZE", value_parser = Bytes::parse, allow_hyphen_values = true)]
     pub footprint: Option<Bytes>,
 
-    /// Where the rest goes: a directory (a swap file is made there), a blank block device,
-    /// `zram`, or `existing` (what the machine swaps to) [default: a swap file in the state
-    /// directory]
-    #[arg(long, value_name = "TIER", value_parser = tier::Spec::parse)]
-    pub tier: Option<tier::Spec>,
+    #[command(flatten)]
+    pub tier: Tier,
 
-    /// How pages are fetched ahead: see the list below
-    #[arg(long, value_name = "NAME[:KEY=VALUE,..]", value_parser = parse_prefetch,
-          default_value = "auto", long_help = prefetch_help())]
+    /// Predictor of the pages to fetch ahead, or off
+    ///
+    /// `off` leaves the kernel as it is. `terrace list predictors` lists predictors. Settings follow the
+    /// name, as stream:depth=64,queue=fifo; `terrace explain stream` lists them.
+    #[arg(long, value_name = "NAME", value_parser = parse_prefetch, default_value = "auto")]
     pub prefetch: Prefetch,
 
-    /// Run the program in all ways (all-dram, kernel, kernel-cpf, terrace) and compare them
+    /// Run the program in all ways and compare them
+    ///
+    /// The ways are unlimited DRAM (all-dram), the kernel's swap (kernel), the kernel's swap without
+    /// readahead (kernel-cpf), and terrace.
     #[arg(long)]
     pub compare: bool,
 
-    /// Run each way this often, interleaved, and take the median
+    /// Repetitions of each way; results are medians
+    ///
+    /// The ways take turns.
     #[arg(long, value_name = "N", default_value_t = 1,
-          value_parser = clap::value_parser!(u32).range(1..=1000))]
+          value_parser = whole(1..=1000_u32))]
     pub repeat: u32,
 
-    /// What the tier's device may have written to it, as 600TBW: says how long it would last
+    /// Show all columns of the table of --compare
+    ///
+    /// Without it, lines have at most 100 characters.
+    #[arg(long, requires = "compare", hide_short_help = true)]
+    pub wide: bool,
+
+    /// Endurance of the device, as 600TBW
+    ///
+    /// The table then shows the lifetime of the device at the rate of writing.
     #[arg(long, value_name = "TBW", value_parser = Endurance::parse, allow_hyphen_values = true)]
     pub endurance: Option<Endurance>,
 
-    /// Write the results and the effective settings to FILE as JSON
-    #[arg(long, value_name = "FILE")]
-    pub json: Option<PathBuf>,
+    #[command(flatten)]
+    pub results: Results,
 
-    /// No status line, no table
+    #[command(flatten)]
+    pub user: AsUser,
+
+    /// Let the program have huge pages under a budget
+    ///
+    /// By default it has none if its DRAM is less than its footprint: a huge page needs the room of 512
+    /// pages at once, and is moved to the tier as a whole.
+    #[arg(long, hide_short_help = true)]
+    pub huge_pages: bool,
+
+    /// Print only errors: no status, no notices, no table
     #[arg(short, long)]
     pub quiet: bool,
 
-    /// The program and its arguments, behind --
+    /// Program and its arguments, behind --
     #[arg(last = true, value_name = "PROGRAM")]
     pub program: Vec<OsString>,
 }
@@ -77,15 +101,32 @@ pub struct Run {
 pub struct Prefetch(pub Option<Spec>);
 
 fn parse_prefetch(name: &str) -> Result<Prefetch, String> {
-    if name == "off" {
-        return Ok(Prefetch(None));
+    match name {
+        "off" => Ok(Prefetch(None)),
+        _ => live(name, "off, ").map(|spec| Prefetch(Some(spec))),
     }
-    Spec::parse(name).map(|spec| Prefetch(Some(spec)))
 }
 
-fn prefetch_help() -> String {
-    prefetch::help(
-        "How pages are fetched ahead:",
-        &[("off", "the kernel as it is")],
-    )
+/// Parses a predictor that can run live, without knowledge of the future.
+pub fn live_predictor(text: &str) -> Result<Spec, String> {
+    live(text, "")
+}
+
+/// Same as [`live_predictor`]; `others` are further names for the message.
+pub fn live(text: &str, others: &str) -> Result<Spec, String> {
+    let name = text.split(':').next().unwrap_or_default();
+    match Entry::by_name(name) {
+        Some(entry) if entry.knows_future() => Err(format!(
+            "`{name}` knows what is to come, which only simulations do; use it with `terrace sim pages`"
+        )),
+        Some(_) => Spec::parse(text),
+        None => {
+            let live = REGISTRY.iter().filter(|entry| !entry.knows_future());
+            let names: Vec<_> = live.map(|entry| entry.name).collect();
+            let names = names.join(", ");
+            Err(format!(
+                "there is no predictor `{name}` that runs live; there are: {others}{names}"
+            ))
+        }
+    }
 }

@@ -7,8 +7,10 @@ use terrace_trace::Format;
 
 use super::llc::Llc;
 use super::machines::Machines;
+use super::{Results, format};
+use terrace_base::count::{parse_count, whole};
 
-/// Say beforehand, by simulation, what a memory and a policy would do to programs
+/// Say beforehand what a memory and a policy would do to programs
 #[derive(Args)]
 pub struct Sim {
     #[command(subcommand)]
@@ -29,12 +31,12 @@ pub enum Command {
 /// slower memory would last. Where options have several values, all combinations are simulated in
 /// one pass.
 #[derive(Args)]
-#[command(after_help = "\
+#[command(after_long_help = "\
 Examples:
   terrace sim pages --dram 25% gcc.parquet
   terrace sim pages --dram 12.5%,25%,50% --memory pcm,flash gcc.parquet
   terrace sim pages --dram 100000p --replacement fifo,lru,arc,s3fifo,belady zipf.parquet
-  terrace sim pages --dram 25% --fault-cost 700,1400,2800,13000,55000 --json gcc.parquet
+  terrace sim pages --dram 25% --fault-cost 700,1400,2800,13000,55000 gcc.parquet --html costs.html
 
 All figures are simulated. `terrace record` makes traces of programs, `terrace trace gen` of
 well-known patterns.")]
@@ -43,26 +45,27 @@ pub struct Pages {
     #[arg(value_name = "TRACE", required = true)]
     pub traces: Vec<PathBuf>,
 
-    /// The traces' format, where neither content nor name tells
-    #[arg(long, value_name = "FORMAT", value_parser = Format::parse)]
+    /// The traces' format, where nothing else tells
+    #[arg(long, value_name = "FORMAT", value_parser = format::READ, hide_short_help = true)]
     pub format: Option<Format>,
 
     /// Simulate only the first accesses of each trace
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = parse_count)]
     pub limit: Option<u64>,
 
-    /// Results and effective settings for machines: schema terrace.sim.pages/1
-    #[arg(long)]
-    pub json: bool,
+    #[command(flatten)]
+    pub results: Results,
 
-    /// How prefetching went, in epochs, as CSV: how many pages were fetched, used, late and wasted,
-    /// and their accuracy, a row an epoch and machine
+    /// How prefetching went, in epochs, as CSV
+    ///
+    /// How many pages were fetched, used, late and wasted, and their accuracy, a row an epoch and
+    /// machine.
     #[arg(long, value_name = "FILE")]
     pub timeline: Option<PathBuf>,
 
     /// Pages fetched ahead in an epoch of --timeline
-    #[arg(long, value_name = "N", default_value_t = 1000, requires = "timeline",
-          value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 1000, requires = "timeline", hide_short_help = true,
+          value_parser = whole(1..=u64::MAX))]
     pub timeline_epoch: u64,
 
     /// No progress bar

@@ -3,10 +3,11 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use terrace_report::sweep::COLUMNS;
 use terrace_trace::Format;
 
 use super::machines::Machines;
+use super::{Results, format};
+use terrace_base::count::parse_count;
 
 /// Simulate each of several traces on many machines, into one table
 ///
@@ -15,23 +16,27 @@ use super::machines::Machines;
 /// trace, in the order of the combinations. A sweep that is stopped goes on where it was: give the
 /// same command again.
 #[derive(Args)]
-#[command(after_help = EXAMPLES, after_long_help = long_help())]
+#[command(after_long_help = EXAMPLES)]
 pub struct Sweep {
     /// Traces, each simulated alone
     #[arg(value_name = "TRACE", required = true)]
     pub traces: Vec<PathBuf>,
 
-    /// Where results go: NAME.parquet and NAME.csv; into a directory as sweep.parquet and
-    /// sweep.csv
+    /// Where results go: NAME.parquet and NAME.csv
+    ///
+    /// Into a directory as sweep.parquet and sweep.csv.
     #[arg(short, long, value_name = "NAME")]
     pub output: PathBuf,
 
-    /// The traces' format, where neither content nor name tells
-    #[arg(long, value_name = "FORMAT", value_parser = Format::parse)]
+    #[command(flatten)]
+    pub results: Results,
+
+    /// The traces' format, where nothing else tells
+    #[arg(long, value_name = "FORMAT", value_parser = format::READ)]
     pub format: Option<Format>,
 
     /// Simulate only the first accesses of each trace
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = parse_count)]
     pub limit: Option<u64>,
 
     /// No progress bar, and no word at the end
@@ -48,12 +53,5 @@ Examples:
   terrace sweep --dram 25% --memory pcm,flash --fault-cost 700,1400,2800 *.parquet -o costs
 
 All figures are simulated. What is finished is kept in NAME.partial.jsonl until all is. All
-processors are used; RAYON_NUM_THREADS=N uses fewer.";
-
-/// The examples, and what the columns are.
-fn long_help() -> String {
-    let columns = COLUMNS
-        .iter()
-        .map(|column| format!("\n  {}: {}", column.name, column.doc));
-    format!("{EXAMPLES}\n\nColumns:{}", columns.collect::<String>())
-}
+processors are used; RAYON_NUM_THREADS=N uses fewer. The columns are listed by
+`terrace list columns`.";

@@ -1,21 +1,22 @@
-//! What can be written after `terrace validate`.
+//! Arguments of `terrace validate`.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::Args;
 use terrace_live::run::Dram;
-use terrace_live::tier;
 
-use super::prefetch;
+use super::run::live;
+use super::{AsUser, Results, Tier};
+use terrace_base::count::whole;
 
-/// Run a program, simulate it, and hold the two against each other
+/// Run a program, simulate it, and compare the two
 ///
-/// The machine is measured, the program run live with all the DRAM it wants and under the budget,
-/// recorded, and simulated. The simulator is told the costs that were measured of the machine, and
-/// of the program its time with all the DRAM; everything else it predicts.
+/// The machine is measured; the program is run live with all the DRAM it wants and under the budget,
+/// then recorded and simulated. The simulator is given the measured costs of the machine and the
+/// program's time with all the DRAM; it predicts everything else.
 #[derive(Args)]
-#[command(after_help = "\
+#[command(after_long_help = "\
 Examples:
   terrace validate -- ./program --its --options
   terrace validate --dram 50% --prefetch stream --repeat 5 -- python3 job.py
@@ -29,34 +30,38 @@ pub struct Validate {
           allow_hyphen_values = true)]
     pub dram: Dram,
 
-    /// Where the rest goes: a directory, a blank block device, `zram`, or `existing` [default: the
-    /// state directory]
-    #[arg(long, value_name = "TIER", value_parser = tier::Spec::parse)]
-    pub tier: Option<tier::Spec>,
+    #[command(flatten)]
+    pub tier: Tier,
 
-    /// How pages are fetched ahead: see the list below
-    #[arg(long, value_name = "NAME[:KEY=VALUE,..]", default_value = "off",
-          long_help = prefetch_help())]
+    /// How pages are fetched ahead
+    ///
+    /// `off` reads single pages on demand, `readahead` is the kernel's with the machine's setting.
+    /// Predictors are listed by `terrace list predictors`.
+    #[arg(long, value_name = "NAME", value_parser = prefetch, default_value = "off")]
     pub prefetch: String,
 
-    /// Run it this often live, and take the median
+    /// Run each way N times, and take the median
     #[arg(long, value_name = "N", default_value_t = 3,
-          value_parser = clap::value_parser!(u32).range(1..=100))]
+          value_parser = whole(1..=100_u32))]
     pub repeat: u32,
 
-    /// Readings that `terrace calibrate --json` wrote, instead of measuring
+    /// Use the readings of `terrace calibrate --json` instead of measuring
     #[arg(long, value_name = "FILE")]
     pub calibration: Option<PathBuf>,
 
-    /// A trace of this very program, instead of recording: `terrace record --level pages`
+    /// Use a trace of this program instead of recording
+    ///
+    /// Made by `terrace record --level pages`.
     #[arg(long, value_name = "FILE")]
     pub trace: Option<PathBuf>,
 
-    /// Write both sides to FILE as JSON
-    #[arg(long, value_name = "FILE")]
-    pub json: Option<PathBuf>,
+    #[command(flatten)]
+    pub results: Results,
 
-    /// No word on what goes on
+    #[command(flatten)]
+    pub user: AsUser,
+
+    /// Print errors only: no notices, no table
     #[arg(short, long)]
     pub quiet: bool,
 
@@ -65,12 +70,10 @@ pub struct Validate {
     pub program: Vec<OsString>,
 }
 
-fn prefetch_help() -> String {
-    prefetch::help(
-        "How pages are fetched ahead:",
-        &[
-            ("off", "nothing: single pages, on demand"),
-            ("readahead", "the kernel's readahead, as the machine is set"),
-        ],
-    )
+/// Parses a way to fetch ahead that both drivers have.
+fn prefetch(text: &str) -> Result<String, String> {
+    if !matches!(text, "off" | "readahead") {
+        live(text, "off, readahead, ")?;
+    }
+    Ok(text.to_owned())
 }

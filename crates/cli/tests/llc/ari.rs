@@ -5,7 +5,7 @@ use terrace_policy::llc::Sampled;
 
 use crate::slow::{Cache, Counts, Found, Request, Rule, Shape};
 
-const EPOCH: usize = 30_000;
+pub const EPOCH: usize = 25_000;
 const SAMPLED: usize = 32;
 const SEED: u64 = 1;
 
@@ -49,22 +49,22 @@ pub fn last_level(requests: &[Request], shape: Shape) -> (Counts, Vec<InForce>) 
 }
 
 /// All partitions in steps of about two ways from LRU to none kept, with insertion at MRU and then
-/// all with insertion behind what is kept, of written lines too.
+/// all with insertion behind what is kept, but of written lines.
 fn rules(ways: usize) -> impl Iterator<Item = Rule> {
     let steps = (ways / 2).max(1);
     let of = move |low| {
         (0..=steps).rev().map(move |step| Rule {
             high: step * ways / steps,
             low,
-            dirty_low: low,
+            dirty_low: false,
         })
     };
     of(false).chain(of(true))
 }
 
-/// A tag in 12 bits: its groups of 12, XORed.
+/// A tag in 6 bits: its groups of 6, XORed.
 fn fold(tag: u64) -> u64 {
-    (0..6).fold(0, |folded, group| folded ^ (tag >> (12 * group) & 0xfff))
+    (0..11).fold(0, |folded, group| folded ^ (tag >> (6 * group) & 0x3f))
 }
 
 impl Trial {

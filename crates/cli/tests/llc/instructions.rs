@@ -25,7 +25,7 @@ fn trace(directory: &TempDir, name: &str, accesses: u64, first: u64) -> String {
     file
 }
 
-/// Holds that every policy that learns by instructions is refused, and which trace is to blame.
+/// Checks that every policy that learns by instructions is refused, and which trace is to blame.
 fn refused(options: &[&str], trace: &str) {
     for policy in LEARNING {
         // Beside others it is refused as well.

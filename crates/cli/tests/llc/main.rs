@@ -2,6 +2,8 @@
 
 mod ari;
 mod command;
+#[path = "../common/mod.rs"]
+mod common;
 mod instructions;
 mod real;
 mod runs;

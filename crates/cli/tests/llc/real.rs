@@ -1,9 +1,7 @@
 //! Real traces through the whole of `terrace sim llc`, against the slow models: a small program,
 //! recorded here, and the traces in shared/data, where they are.
 
-use std::io::Write;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::Path;
 
 use serde_json::Value;
 use tempfile::TempDir;
@@ -11,6 +9,7 @@ use terrace_trace::{Access, Block, Columns};
 
 use crate::ari;
 use crate::command::{file, number, simulate, terrace, text};
+use crate::common::{needs, shared_data};
 use crate::slow::{Counts, Level, Private, Rule, Shape, last_level, lru};
 
 /// A hierarchy: the options that make it, and its parts.
@@ -78,13 +77,10 @@ fn rules(ways: usize) -> Vec<(String, Rule)> {
 fn rows(trace: &Path) -> Vec<Access> {
     let mut source = terrace_trace::open(trace, Columns::ALL).unwrap();
     let (mut block, mut rows) = (Block::default(), Vec::new());
-    loop {
-        source.read(&mut block).unwrap();
-        if block.is_empty() {
-            return rows;
-        }
-        rows.extend((0..block.len()).map(|index| block.get(index)));
+    while source.next_block(&mut block).unwrap() {
+        rows.extend(block.iter());
     }
+    rows
 }
 
 fn level(found: &Value) -> Level {
@@ -128,7 +124,7 @@ fn in_force(run: &Value) -> Vec<ari::InForce> {
         .collect()
 }
 
-/// Holds that both find the same in every hierarchy.
+/// Checks that both find the same in every hierarchy.
 fn agree(trace: &Path) {
     let rows = rows(trace);
     let name = trace.to_str().unwrap();
@@ -147,7 +143,8 @@ fn agree(trace: &Path) {
             .chain(["ari"])
             .collect();
         let policies = policies.join(",");
-        let options = ["--policy", &policies, "--epoch=30000", name];
+        let epoch = format!("--epoch={}", ari::EPOCH);
+        let options = ["--policy", &policies, &epoch, name];
         let found = simulate(&[hierarchy.options, &options].concat());
         assert_eq!(number(&found, "accesses"), rows.len() as f64);
 
@@ -174,14 +171,7 @@ fn agree(trace: &Path) {
 /// gzip packs, and sort sorts what comes out, as two processes.
 #[test]
 fn a_program_that_was_recorded() {
-    if Command::new("qemu-x86_64")
-        .arg("--version")
-        .output()
-        .is_err()
-    {
-        let _ = writeln!(std::io::stderr(), "SKIPPED: there is no qemu-x86_64 here");
-        return;
-    }
+    needs("qemu-x86_64");
     let directory = TempDir::new().unwrap();
     let (input, trace) = (file(&directory, "input"), file(&directory, "trace.parquet"));
     let binary = std::fs::read(env!("CARGO_BIN_EXE_terrace")).unwrap();
@@ -193,19 +183,9 @@ fn a_program_that_was_recorded() {
 }
 
 #[test]
-fn traces_of_other_people() {
-    let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");
-    let data = std::env::var_os("TERRACE_DATA").map_or(beside, PathBuf::from);
+#[ignore = "needs the traces of other people; run by make test-data"]
+fn shared_data_traces() {
     for name in ["gcc", "gzip", "mcf"] {
-        let trace = data.join(format!("address_{name}.trace.gz"));
-        if trace.exists() {
-            agree(&trace);
-        } else {
-            let trace = trace.display();
-            let _ = writeln!(
-                std::io::stderr(),
-                "SKIPPED: there is no {trace} (TERRACE_DATA)"
-            );
-        }
+        agree(&shared_data(&format!("address_{name}.trace.gz")));
     }
 }

@@ -1,6 +1,5 @@
 //! Traces and programs through the binary.
 
-use std::path::Path;
 use std::process::Command;
 
 use serde_json::Value;
@@ -140,7 +139,7 @@ fn requests_and_traffic_are_traces() {
     ] {
         assert_eq!(direct[key], later[key], "{key}");
     }
-    let info = terrace(&["trace", "info", "--json", &traffic]);
+    let info = terrace(&["trace", "info", "--json=-", &traffic]);
     let info: Value = serde_json::from_slice(&info.stdout).unwrap();
     assert_eq!(
         number(&info, "accesses"),
@@ -207,10 +206,7 @@ fn a_share_of_the_accesses_can_be_the_warm_up() {
 /// A program is recorded and simulated at once; its output and exit code are its own.
 #[test]
 fn a_program_is_simulated_while_it_runs() {
-    if !Path::new("/usr/bin/qemu-x86_64").exists() {
-        eprintln!("SKIPPED: a_program_is_simulated_while_it_runs needs qemu-user");
-        return;
-    }
+    crate::common::needs("qemu-x86_64");
     let directory = TempDir::new().unwrap();
     let json = file(&directory, "found.json");
     let program = ["sh", "-c", "echo said; exit 3"];

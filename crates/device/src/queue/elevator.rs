@@ -5,14 +5,14 @@
 //! up to 16 in one. When a batch is full, or nothing lies further up, reads are next, unless writes
 //! have been passed over twice. The next batch goes on upwards if the last one was of its kind and
 //! none of that kind has expired, after 500 ms (reads) or 5 s (writes); else it begins with the
-//! oldest of its kind. Who waits for a request counts for nothing.
+//! oldest of its kind. The priority class of a request has no effect.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
 
 use terrace_base::Nanos;
 
-use super::{Kind, Request};
+use super::request::{Kind, Request};
 
 const KINDS: usize = 2;
 const READ: usize = Kind::Read as usize;
@@ -25,20 +25,20 @@ const STARVED: u32 = 2;
 /// `write_expire`).
 const EXPIRY: [Nanos; KINDS] = [Nanos(500_000_000), Nanos(5_000_000_000)];
 
-/// Where a request lies; ids tell those apart that lie at the same place.
+/// Position of a request; ids distinguish requests at the same position.
 type Position = (u64, u64);
 
 /// An entry of the table of those that wait, and when it was submitted.
 pub(super) type Oldest = Option<(u32, Nanos)>;
 
-/// The requests that wait, sorted, and where the sweep is.
+/// The waiting requests, sorted, and the position of the sweep.
 #[derive(Debug, Default)]
 pub(super) struct Elevator {
     sorted: [BTreeMap<Position, u32>; KINDS],
     /// The request that went last.
     last: Position,
     kind: usize,
-    /// How many of the batch have gone.
+    /// Requests of the batch that have been served.
     batch: u32,
     /// Batches of reads since writes have waited.
     starved: u32,
@@ -53,14 +53,14 @@ impl Elevator {
         self.sorted[request.kind as usize].remove(&position(request));
     }
 
-    /// The request has gone that was chosen.
+    /// Notes that the chosen request was served.
     pub(super) fn went(&mut self, request: &Request) {
         self.kind = request.kind as usize;
         self.last = position(request);
         self.batch += 1;
     }
 
-    /// The entry that goes next; `oldest` are the oldest read and the oldest write.
+    /// Returns the next entry; `oldest` are the oldest read and the oldest write.
     pub(super) fn choose(&mut self, now: Nanos, oldest: [Oldest; KINDS]) -> Option<u32> {
         let above = (Bound::Excluded(self.last), Bound::Unbounded);
         let next = self.sorted[self.kind]
@@ -78,7 +78,7 @@ impl Elevator {
         Some(goes_on.unwrap_or(first))
     }
 
-    /// The kind of the next batch.
+    /// Returns the kind of the next batch.
     fn next_kind(&mut self, oldest: [Oldest; KINDS]) -> Option<usize> {
         let writes_wait = oldest[WRITE].is_some();
         let starved = writes_wait && self.starved >= STARVED;

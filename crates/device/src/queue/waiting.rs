@@ -9,7 +9,7 @@ use std::hash::{BuildHasherDefault, Hasher};
 use terrace_base::Nanos;
 
 use super::elevator::{Elevator, Oldest};
-use super::{Class, Kind, Request};
+use super::request::{Class, Kind, Request};
 use crate::timing::{Deadlines, Order};
 
 /// No entry.
@@ -24,7 +24,7 @@ const BACKGROUND: usize = Class::Background as usize;
 pub(super) struct Waiting {
     order: Order,
     lists: [List; CLASSES],
-    /// In that order alone, the same requests sorted.
+    /// For the elevator only: the same requests, sorted.
     elevator: Option<Elevator>,
     entries: Vec<Entry>,
     /// Entries that hold no request.
@@ -33,7 +33,7 @@ pub(super) struct Waiting {
     demand: usize,
     /// The list served last.
     last: usize,
-    /// Whether that was for its deadline.
+    /// Whether it was served for its deadline.
     last_overdue: bool,
 }
 
@@ -103,7 +103,7 @@ impl Waiting {
         }
     }
 
-    /// A request goes at once, for none waits and a channel is idle.
+    /// Notes that a request starts at once, since none waits and a channel is idle.
     pub(super) fn pass(&mut self, request: Request, now: Nanos) {
         if self.elevator.is_some() {
             self.push(request, now);
@@ -111,7 +111,7 @@ impl Waiting {
         }
     }
 
-    /// The request that goes next at `now`, and when it was submitted.
+    /// Removes and returns the next request at `now`, and its time of submission.
     pub(super) fn take(&mut self, now: Nanos) -> Option<(Request, Nanos)> {
         let oldest = [Kind::Read, Kind::Write].map(|kind| self.oldest(kind as usize));
         let at = match &mut self.elevator {
@@ -155,14 +155,14 @@ impl Waiting {
         Some(self.withdraw(at).0)
     }
 
-    /// The list whose front goes next.
+    /// Returns the list whose front is next.
     fn choose(&mut self, now: Nanos) -> Option<usize> {
         let waits = |list: &usize| self.lists[*list].front != NONE;
         let overdue = match self.order {
             Order::Deadline(deadlines) => self.overdue(now, deadlines),
             _ => None,
         };
-        // A flood of late prefetches must not lock demand out.
+        // A flood of late prefetches must not starve demand.
         let yields = self.last_overdue && waits(&DEMAND);
         let overdue = overdue.filter(|_| !yields);
         let list = overdue.or_else(|| match self.order {
@@ -176,7 +176,7 @@ impl Waiting {
         Some(list)
     }
 
-    /// The list whose front is past its deadline, for the longer time where both are.
+    /// Returns the list whose front is past its deadline, the later one if both are.
     fn overdue(&self, now: Nanos, deadlines: Deadlines) -> Option<usize> {
         [
             (PREFETCH, deadlines.prefetch),
@@ -243,7 +243,7 @@ impl Waiting {
     }
 }
 
-/// Spreads ids, which are numbers that count up; nobody chooses them to collide.
+/// Hashes ids, which are consecutive numbers and not chosen by an adversary.
 #[derive(Default)]
 struct IdHasher(u64);
 

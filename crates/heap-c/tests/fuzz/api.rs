@@ -1,16 +1,15 @@
 //! The functions of the API, each with arguments of any kind.
 
 use crate::calls::{Program, heap_bytes, hint, len, number, size, status, string, work};
-use crate::cursor::*;
+use crate::cursors::*;
 use crate::error::nvm_error_status;
 use crate::handle::*;
-use crate::hash::*;
 use crate::input::Input;
+use crate::maps::*;
 use crate::memory::*;
 use crate::queue::*;
 use crate::statistics::*;
 use crate::transaction::*;
-use crate::tree::*;
 
 /// `nvm_heap *`.
 pub type Heap = *mut Handle;

@@ -28,7 +28,7 @@ pub struct Program {
     _folder: TempDir,
     heaps: Vec<Heap>,
     pointers: Vec<*mut c_void>,
-    /// Of containers and cursors.
+    /// Handles of containers and cursors.
     handles: Vec<*mut c_void>,
     names: Vec<CString>,
     paths: Vec<CString>,
@@ -193,7 +193,7 @@ pub fn size(input: &mut Input) -> usize {
     input.size() as usize
 }
 
-/// As many bytes as there are, or so many that there cannot be.
+/// As many bytes as there are, or an impossible number.
 pub fn len(input: &mut Input) -> usize {
     match size(input) {
         size if size <= BUFFER_BYTES || isize::try_from(size).is_err() => size,
@@ -201,7 +201,7 @@ pub fn len(input: &mut Input) -> usize {
     }
 }
 
-/// Bytes of a heap: few, or so many that there cannot be.
+/// Bytes of a heap: few, or an impossible number.
 pub fn heap_bytes(input: &mut Input) -> u64 {
     match input.size() {
         bytes @ 0..200 => bytes << 15,

@@ -1,15 +1,18 @@
-// The library's modules, at the root of who includes this: a library for C alone cannot be linked from here.
+// The library's modules, at the root of the program that includes this: a library for C alone cannot be
+// linked from here.
 
 #[path = "../../src/container.rs"]
 mod container;
 #[path = "../../src/cursor.rs"]
 mod cursor;
+#[path = "../../src/cursors.rs"]
+mod cursors;
 #[path = "../../src/error.rs"]
 mod error;
 #[path = "../../src/handle.rs"]
 mod handle;
-#[path = "../../src/hash.rs"]
-mod hash;
+#[path = "../../src/maps.rs"]
+mod maps;
 #[path = "../../src/memory.rs"]
 mod memory;
 #[path = "../../src/queue.rs"]
@@ -24,5 +27,3 @@ mod statistics;
 mod text;
 #[path = "../../src/transaction.rs"]
 mod transaction;
-#[path = "../../src/tree.rs"]
-mod tree;

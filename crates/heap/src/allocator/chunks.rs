@@ -1,4 +1,4 @@
-//! The first level of allocation: which chunks are free, and what the others are used for.
+//! The first level of allocation: free chunks, and the uses of the others.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -20,9 +20,9 @@ pub(crate) struct Chunks {
 /// Chunks that were taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Taken {
-    /// The first one.
+    /// The first chunk.
     pub chunk: u64,
-    /// Whether none of them was ever used, so that all are zeros.
+    /// Whether none of them was ever used before, so that all are zeros.
     pub fresh: bool,
 }
 
@@ -31,13 +31,13 @@ pub(crate) struct Taken {
 struct Extents(BTreeMap<u64, u64>);
 
 impl Chunks {
-    /// Takes `count` chunks in a row, and says in the pool what they are used for, durably.
+    /// Takes `count` chunks in a row, and stores their use in the pool, durably.
     ///
-    /// `of` is [`Use::Free`] for what need not be known after the program's end.
+    /// `of` is [`Use::Free`] for a use that ends with the program.
     ///
     /// # Errors
     ///
-    /// There are none, or a fence failed.
+    /// There are not that many in a row, or a fence failed.
     pub fn take<M: Medium>(&self, pool: &Pool<M>, count: u64, of: Use) -> Result<Taken> {
         let mut free = lock(&self.free);
         let chunk = free.take(count).ok_or_else(|| full(pool, count))?;
@@ -53,11 +53,12 @@ impl Chunks {
         pool.medium.prepare(offset, bytes, purpose);
         let fresh = chunk >= old;
         if matches!(of, Use::Records | Use::Roots | Use::Headers) && !fresh {
-            // Nothing of an earlier life may come back.
+            // Zeros, so that nothing of an earlier use is taken for valid.
             pool.zero(offset, bytes);
             pool.medium.fence()?;
         }
-        // A crash may have kept the word of a chunk that was being taken, and nothing else of it.
+        // A crash may have kept the word of a chunk that was being taken, but nothing else of that
+        // operation.
         let torn = (old.max(chunk)..end).filter(|&chunk| pool.use_of(chunk) != Ok(Use::Free));
         torn.for_each(|chunk| pool.set_use(chunk, Use::Free));
         if of != Use::Free {
@@ -70,18 +71,18 @@ impl Chunks {
         Ok(Taken { chunk, fresh })
     }
 
-    /// Gives chunks back. If their word stands for something by itself (records), it is made free
+    /// Gives chunks back. If their word has a meaning by itself (records), the caller has made it free
     /// before, durably.
     pub fn give<M: Medium>(&self, pool: &Pool<M>, chunk: u64, count: u64) {
         lock(&self.free).give(&pool.geometry, chunk, count);
     }
 
-    /// How many chunks are free.
+    /// Returns how many chunks are free.
     pub fn count(&self) -> u64 {
         lock(&self.free).0.values().sum()
     }
 
-    /// The most free chunks in a row.
+    /// Returns the length of the longest row of free chunks.
     pub fn longest(&self) -> u64 {
         lock(&self.free).0.values().max().copied().unwrap_or(0)
     }
@@ -92,7 +93,7 @@ fn full<M: Medium>(pool: &Pool<M>, count: u64) -> Error {
         pool.geometry.chunk_bytes(),
         pool.geometry.offset_of(pool.chunks()),
     );
-    // More than there can be may be asked for.
+    // The request may be larger than any pool.
     let wanted = u128::from(count) * u128::from(chunk);
     let most = pool.geometry.region_chunks() - 1;
     if count > most.min(MAX_CHUNKS) {
@@ -107,7 +108,7 @@ fn full<M: Medium>(pool: &Pool<M>, count: u64) -> Error {
 }
 
 impl Extents {
-    /// The first place where so many fit.
+    /// Takes `count` chunks at the first place where they fit.
     fn take(&mut self, count: u64) -> Option<u64> {
         let (&chunk, &len) = self.0.iter().find(|&(_, &len)| len >= count)?;
         self.0.remove(&chunk);
@@ -117,7 +118,7 @@ impl Extents {
         Some(chunk)
     }
 
-    /// Tables of regions divide extents: they are never free.
+    /// Gives chunks back. Tables of regions are never free, so they divide extents.
     fn give(&mut self, geometry: &Geometry, chunk: u64, count: u64) {
         let (mut first, mut len) = (chunk, count);
         if let Some((&before, &long)) = self.0.range(..chunk).next_back() {

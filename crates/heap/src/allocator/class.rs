@@ -1,16 +1,16 @@
-//! Size classes: multiples of 16 bytes up to 256, then four for each doubling, so that at most a
-//! fifth of a slot is wasted. By arithmetic alone, as a global allocator needs it.
+//! Size classes: multiples of 16 bytes up to 256, then four for each doubling, so that at most a fifth of
+//! a slot is wasted. Computed by arithmetic alone, because a global allocator needs it.
 
-/// Slots are multiples of this.
+/// Sizes of slots are multiples of this.
 const UNIT: u64 = 16;
-/// Up to here each multiple is a class.
+/// Up to this size each multiple is a class.
 const FINE: u64 = 256;
 const FINE_CLASSES: usize = (FINE / UNIT) as usize;
 
-/// The most classes: of chunks of 16 MiB.
+/// The largest number of classes, which chunks of 16 MiB have.
 pub(crate) const MAX_CLASSES: usize = 76;
 
-/// The smallest class with room for so many bytes.
+/// Returns the smallest class with room for a number of bytes.
 #[inline]
 pub(crate) fn class_of(bytes: u64) -> usize {
     if bytes <= FINE {
@@ -22,7 +22,7 @@ pub(crate) fn class_of(bytes: u64) -> usize {
     FINE_CLASSES + (doubling - FINE.ilog2()) as usize * 4 + quarter as usize
 }
 
-/// Bytes of a slot of a class.
+/// Returns the bytes of a slot of a class.
 #[inline]
 pub(crate) fn slot_of(class: usize) -> u64 {
     let Some(coarse) = class.checked_sub(FINE_CLASSES) else {
@@ -31,14 +31,14 @@ pub(crate) fn slot_of(class: usize) -> u64 {
     (5 + coarse as u64 % 4) << (FINE.ilog2() as usize + coarse / 4 - 2)
 }
 
-/// The classes of a pool: those of which a chunk has room for at least two slots.
+/// The classes of a pool: those with at least two slots in a chunk.
 #[derive(Clone, Copy)]
 pub(crate) struct Classes {
     largest: u64,
 }
 
 impl Classes {
-    /// Of chunks of so many bytes, a power of two of at least 512.
+    /// Returns the classes for chunks of `chunk_bytes`, a power of two of at least 512.
     pub fn new(chunk_bytes: u64) -> Self {
         let largest = chunk_bytes / 2;
         Self { largest }
@@ -48,13 +48,13 @@ impl Classes {
         class_of(self.largest) + 1
     }
 
-    /// The smallest class that has room; `None` if a slot would need chunks of its own.
+    /// Returns the smallest class with room; `None` if a slot would need chunks of its own.
     #[inline]
     pub fn of(&self, bytes: u64) -> Option<usize> {
         (bytes <= self.largest).then(|| class_of(bytes))
     }
 
-    /// Whether slots of a class have so many bytes.
+    /// Returns whether a class has slots of this size.
     pub fn has(&self, slot: u64) -> bool {
         slot > 0 && slot <= self.largest && slot_of(class_of(slot)) == slot
     }

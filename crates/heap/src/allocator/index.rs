@@ -1,10 +1,10 @@
-//! From an offset to its run, without a lock, and what each chunk may be used for.
+//! The index: finds the run of an offset without a lock, and tells what each chunk may hold.
 //!
-//! A run is looked up only by a thread that holds a lane (or before any other thread knows the heap),
-//! and is freed only when every lane has been given back since it was forgotten
-//! ([`Lanes::pass_by`](crate::lane::Lanes::pass_by)). So whoever finds a run can use it until the lane
-//! is given back. The same makes it certain that what was checked against a chunk's [`Holds`] and then
-//! stored there was stored before the chunk is used for something else.
+//! A run is looked up only by a thread that holds a lane (or before any other thread knows the heap), and
+//! is freed only when every lane has been given back since the run was forgotten
+//! ([`Lanes::pass_by`](crate::lane::Lanes::pass_by)). So a run that was found can be used until the lane
+//! is given back. The same guarantees that what was checked against a chunk's [`Holds`] and then stored
+//! there was stored before the chunk is used for something else.
 
 use std::sync::atomic::{AtomicPtr, AtomicU8, AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock};
@@ -12,21 +12,21 @@ use std::sync::{Mutex, OnceLock};
 use super::run::Run;
 use crate::lock::lock;
 
-/// Chunks of a leaf.
+/// Chunks covered by a leaf.
 const LEAF: u64 = 1 << 10;
-/// So many runs that were forgotten are kept until their memory is worth a look at all lanes.
+/// Forgotten runs are kept until there are this many: then freeing them is worth waiting for all lanes.
 const MANY: usize = 256;
 
-/// What is in a chunk, for those who are about to read or change some of it.
+/// What a chunk holds, as checked before it is read or changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Holds {
-    /// Nothing, or what only the heap itself may change.
+    /// Nothing, or data that only the heap itself may change.
     Own = 0,
     /// Persistent objects.
     Objects = 1,
     /// Roots.
     Roots = 2,
-    /// Memory that a program was given and may change at any time by itself.
+    /// Memory that was handed to the program, which may change it at any time.
     Capacity = 3,
 }
 
@@ -38,14 +38,14 @@ struct Leaf {
 /// The runs of a pool by chunk.
 pub(crate) struct Index {
     leaves: Box<[OnceLock<Box<Leaf>>]>,
-    /// Runs that nobody finds any more, and that somebody may still be using where they are.
+    /// Runs that are no longer found, but that a thread may still be using.
     #[expect(clippy::vec_box)]
     forgotten: Mutex<Vec<Box<Run>>>,
     forgotten_count: AtomicUsize,
 }
 
 impl Index {
-    /// For a pool of at most so many chunks.
+    /// Returns the index of a pool of at most `chunks` chunks.
     pub fn new(max_chunks: u64) -> Self {
         let leaves = max_chunks.div_ceil(LEAF).max(1);
         Self {
@@ -55,17 +55,17 @@ impl Index {
         }
     }
 
-    /// The run in which a chunk lies. The caller holds a lane as long as it uses it.
+    /// Returns the run in which a chunk lies. The caller holds a lane as long as it uses the run.
     #[inline]
     pub fn get(&self, chunk: u64) -> Option<&Run> {
         let leaf = self.leaf(chunk)?;
         let run = leaf.runs[(chunk % LEAF) as usize].load(Ordering::SeqCst);
-        // SAFETY: it was a box, and is freed only when all who may have found it have given the lane
-        // back under which they did.
+        // SAFETY: it was a box, and is freed only after every thread that may have found it has given
+        // back the lane under which it did.
         unsafe { run.as_ref() }
     }
 
-    /// What a chunk holds.
+    /// Returns what a chunk holds.
     #[inline]
     pub fn holds(&self, chunk: u64) -> Holds {
         let leaf = self.leaf(chunk);
@@ -79,7 +79,7 @@ impl Index {
         }
     }
 
-    /// Says what chunks hold.
+    /// Sets what chunks hold.
     pub fn set_holds(&self, chunk: u64, count: u64, holds: Holds) {
         for chunk in chunk..chunk + count {
             let leaf = self.make_leaf(chunk);
@@ -87,7 +87,7 @@ impl Index {
         }
     }
 
-    /// Says which run begins with a chunk and fills so many.
+    /// Enters the run that begins with a chunk and fills `count` chunks.
     pub fn insert(&self, chunk: u64, count: u64, run: Run) -> &Run {
         let new = Box::into_raw(Box::new(run));
         for chunk in chunk..chunk + count {
@@ -99,7 +99,7 @@ impl Index {
         unsafe { &*new }
     }
 
-    /// Says that the run which begins with a chunk fills so many, where that was not said before.
+    /// Enters the run that begins with a chunk under all of its `count` chunks.
     pub fn cover(&self, chunk: u64, count: u64) {
         let first = self.make_leaf(chunk);
         let run = first.runs[(chunk % LEAF) as usize].load(Ordering::Acquire);
@@ -109,7 +109,7 @@ impl Index {
         }
     }
 
-    /// Forgets the run of so many chunks. Nobody has an object in it, nor a slot of it in a cache.
+    /// Forgets the run of `count` chunks. No object lies in it, and no cache has a slot of it.
     pub fn remove(&self, chunk: u64, count: u64) {
         let mut old: *mut Run = std::ptr::null_mut();
         for chunk in chunk..chunk + count {
@@ -120,7 +120,7 @@ impl Index {
             leaf.holds[(chunk % LEAF) as usize].store(Holds::Own as u8, Ordering::SeqCst);
         }
         if !old.is_null() {
-            // SAFETY: `insert` made it from a box, and the swaps have made it ours alone.
+            // SAFETY: `insert` made it from a box, and after the swaps only this thread has it.
             let run = unsafe { Box::from_raw(old) };
             let mut forgotten = lock(&self.forgotten);
             forgotten.push(run);
@@ -129,14 +129,13 @@ impl Index {
         }
     }
 
-    /// Whether so many runs were forgotten that they should be freed.
+    /// Returns whether enough runs were forgotten to free them.
     #[inline]
     pub fn is_cluttered(&self) -> bool {
         self.forgotten_count.load(Ordering::Relaxed) >= MANY
     }
 
-    /// Takes the runs that were forgotten. Whoever takes them frees them when every lane has been
-    /// given back.
+    /// Takes the forgotten runs. The caller frees them when every lane has been given back.
     #[expect(clippy::vec_box)]
     pub fn take_forgotten(&self) -> Vec<Box<Run>> {
         let mut forgotten = lock(&self.forgotten);
@@ -167,7 +166,7 @@ impl Drop for Index {
             for run in leaf.runs.iter_mut().map(|run| *run.get_mut()) {
                 // The chunks of a run follow each other.
                 if !run.is_null() && run != last {
-                    // SAFETY: `insert` made it from a box, and nobody else is left.
+                    // SAFETY: `insert` made it from a box, and no other user is left.
                     drop(unsafe { Box::from_raw(run) });
                     last = run;
                 }

@@ -1,4 +1,4 @@
-//! Objects of whole chunks: the word about the first chunk is all that the pool has to say of them.
+//! Objects of whole chunks: all that the pool stores about their room is the word about the first chunk.
 
 use super::index::Holds;
 use super::run::Run;
@@ -11,7 +11,7 @@ use crate::medium::Medium;
 ///
 /// # Errors
 ///
-/// There are none, or a fence failed.
+/// There are not that many in a row, or a fence failed.
 pub(super) fn reserve<M: Medium>(space: &Space<M>, bytes: u64) -> Result<Room> {
     let geometry = &space.pool.geometry;
     let chunks = bytes.div_ceil(geometry.chunk_bytes());
@@ -32,7 +32,7 @@ pub(super) fn reserve<M: Medium>(space: &Space<M>, bytes: u64) -> Result<Room> {
     })
 }
 
-/// Gives the chunks of an object back that is no longer in use.
+/// Gives back the chunks of an object that is no longer in use.
 pub(super) fn release<M: Medium>(space: &Space<M>, chunk: u64, bytes: u64) {
     let chunks = space.pool.geometry.chunk_of(bytes);
     space.index.remove(chunk, chunks);

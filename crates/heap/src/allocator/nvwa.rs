@@ -1,6 +1,6 @@
-//! The write-aware allocator (NVWA; Kannan 2013, section 4.2): all that it knows of slots is in DRAM
-//! and follows from the allocation log, so reserving and releasing store nothing in the pool. Only
-//! a new chunk does.
+//! The NVM-write-aware allocator (NVWA; Kannan 2013, section 4.2): its state of slots is in DRAM and
+//! follows from the allocation log, so reserving and releasing store nothing in the pool. Only a new
+//! chunk does.
 
 use std::sync::Mutex;
 use std::sync::atomic::Ordering;
@@ -14,21 +14,21 @@ use crate::layout::chunk::Use;
 use crate::lock::lock;
 use crate::medium::Medium;
 
-/// A lane takes slots of about so many bytes at once, and at most [`MAX_BATCH`].
+/// A lane takes slots of about this many bytes at once, and at most [`MAX_BATCH`] slots.
 const BATCH_BYTES: u64 = 16 << 10;
 const MAX_BATCH: u64 = 64;
 
-/// The allocator.
+/// The NVWA allocator.
 pub(crate) struct Nvwa {
     classes: Classes,
-    /// Whether it hands out room for what is gone when the pool is closed.
+    /// Whether it hands out capacity, which is gone when the pool is closed.
     capacity: bool,
-    /// Of each class, the chunks of its runs with free slots; the last one is used first.
+    /// For each class, the chunks of its runs with free slots; the last one is used first.
     partial: Box<[Mutex<Vec<u64>>]>,
 }
 
 impl Nvwa {
-    /// For objects that records name.
+    /// Returns an allocator for persistent objects.
     pub fn new(chunk_bytes: u64) -> Self {
         let classes = Classes::new(chunk_bytes);
         let partial = (0..classes.len()).map(|_| Mutex::default()).collect();
@@ -39,7 +39,7 @@ impl Nvwa {
         }
     }
 
-    /// For what is gone when the pool is closed: the pool does not say what its chunks are used for.
+    /// Returns an allocator for capacity: the pool does not record the use of its chunks.
     pub fn for_capacity(chunk_bytes: u64) -> Self {
         Self {
             capacity: true,
@@ -47,7 +47,7 @@ impl Nvwa {
         }
     }
 
-    /// How many slots of a class move between its runs and a cache at once.
+    /// Returns how many slots of a class move between its runs and a cache at once.
     fn batch(&self, class: usize) -> usize {
         (BATCH_BYTES / slot_of(class)).clamp(1, MAX_BATCH) as usize
     }
@@ -59,8 +59,8 @@ impl Nvwa {
         &mut cache.slots[class]
     }
 
-    /// Takes a slot of those that there are. `None` if a run is to be added first
-    /// ([`Nvwa::add_run`]), or if there is no class of so many bytes.
+    /// Takes a free slot of an existing run. `None` if a run must be added first ([`Nvwa::add_run`]), or
+    /// if there is no class for `bytes`.
     #[inline]
     pub fn reserve_listed<M: Medium>(
         &self,
@@ -80,15 +80,15 @@ impl Nvwa {
         })
     }
 
-    /// Takes slots of the runs of a class; whether there was one.
+    /// Takes slots of the runs of a class; returns whether there was one.
     fn take_listed<M: Medium>(&self, space: &Space<M>, slots: &mut Vec<u64>, class: usize) -> bool {
         let mut partial = lock(&self.partial[class]);
         while let Some(&chunk) = partial.last() {
             let run = space.index.get(chunk).expect("a listed run is indexed");
             run.take_some(self.batch(class), slots);
             if !slots.is_empty() {
-                // The last is taken next: in the order of addresses, as the processor's prefetchers
-                // like it.
+                // The last is used next: in the order of addresses, which suits the processor's
+                // prefetchers.
                 slots.reverse();
                 return true;
             }
@@ -98,7 +98,7 @@ impl Nvwa {
         false
     }
 
-    /// Cuts a chunk that was taken into slots for so many bytes.
+    /// Cuts a chunk that was taken into slots for `bytes`.
     pub fn add_run<M: Medium>(&self, space: &Space<M>, chunk: u64, bytes: u64) {
         let class = self.classes.of(bytes).expect("runs have a class");
         let geometry = &space.pool.geometry;
@@ -110,7 +110,7 @@ impl Nvwa {
         lock(&self.partial[class]).push(chunk);
     }
 
-    /// Whether objects of so many bytes share chunks.
+    /// Returns whether objects of this size share chunks.
     pub fn shares(&self, bytes: u64) -> bool {
         self.classes.of(bytes).is_some()
     }
@@ -134,7 +134,7 @@ impl Nvwa {
 }
 
 impl<M: Medium> Allocator<M> for Nvwa {
-    /// Of an allocator for objects: for capacity, chunks are taken by who holds no lane.
+    /// Only for objects: for capacity, a caller without a lane takes the chunks.
     #[inline]
     fn reserve(&self, space: &Space<M>, cache: &mut Cache, bytes: u64) -> Result<Room> {
         loop {
@@ -144,8 +144,8 @@ impl<M: Medium> Allocator<M> for Nvwa {
             let Some(class) = self.classes.of(bytes) else {
                 return large::reserve(space, bytes);
             };
-            // Without the lock of the class: whoever waits for one so long goes to sleep, which
-            // takes much longer.
+            // Without the lock of the class: a thread that waited that long for it would go to sleep,
+            // which takes much longer.
             let slot = slot_of(class);
             let taken = space.chunks.take(&space.pool, 1, Use::Run { slot })?;
             space.index.set_holds(taken.chunk, 1, Holds::Objects);
@@ -199,7 +199,7 @@ impl<M: Medium> Allocator<M> for Nvwa {
                 if run.free_slots() < run.slots() {
                     return true;
                 }
-                // Nobody has an object or a slot of it, and the lock of its class keeps others from
+                // No object or cache has a slot of it, and the lock of its class keeps other threads from
                 // taking one.
                 space.index.remove(chunk, 1);
                 space.chunks.give(&space.pool, chunk, 1);

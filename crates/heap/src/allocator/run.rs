@@ -1,5 +1,4 @@
-//! What DRAM knows of a run: a chunk of slots of one size, or of a large object, which is a run of
-//! one slot.
+//! Runs in DRAM: a chunk of slots of one size, or a large object, which is a run of one slot.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -9,25 +8,24 @@ pub(crate) struct Run {
     slot: u64,
     /// Whether it is one large object of whole chunks.
     pub large: bool,
-    /// Whether what is in it is gone when the pool is closed. Then its records are not in the pool:
-    /// they say only that a slot is in use.
+    /// Whether it is capacity. Then its records are not in the pool, and only tell that a slot is in use.
     pub capacity: bool,
-    /// Of each slot, where the record of its object lies; 0 if there is none.
+    /// For each slot, the offset of the record of its object; 0 if there is none.
     records: Box<[AtomicU64]>,
-    /// A bit for each slot that is neither in use nor in a lane's cache. Changed under the lock of
+    /// A bit for each slot, 1 if it is neither in use nor in a lane's cache. Changed under the lock of
     /// the class, or by recovery.
     free: Box<[AtomicU64]>,
-    /// Whether its class has it in its list of runs with free slots.
+    /// Whether it is in the class's list of runs with free slots.
     pub listed: AtomicBool,
 }
 
 impl Run {
-    /// A run of slots that are all free.
+    /// Returns a run of slots that are all free.
     pub fn of_slots(first: u64, slot: u64, chunk_bytes: u64) -> Self {
         Self::new(first, slot, chunk_bytes / slot, false)
     }
 
-    /// A large object.
+    /// Returns a large object.
     pub fn large(first: u64, bytes: u64) -> Self {
         Self::new(first, bytes, 1, true)
     }
@@ -50,7 +48,7 @@ impl Run {
         }
     }
 
-    /// Whether any slot is in use.
+    /// Returns whether any slot is in use.
     pub fn has_records(&self) -> bool {
         (0..self.slots()).any(|slot| self.record(slot) != 0)
     }
@@ -59,7 +57,7 @@ impl Run {
         self.slot
     }
 
-    /// The slot in which all of these bytes lie.
+    /// Returns the slot in which all of these bytes lie.
     pub fn slot_with(&self, offset: u64, len: u64) -> Option<usize> {
         let within = offset.checked_sub(self.first)?;
         let slot = within / self.slot;
@@ -67,7 +65,7 @@ impl Run {
         (fits && slot < self.records.len() as u64).then_some(slot as usize)
     }
 
-    /// Which slot begins at an offset.
+    /// Returns the slot that begins at an offset.
     #[inline]
     pub fn slot_at(&self, offset: u64) -> Option<usize> {
         let within = offset.checked_sub(self.first)?;
@@ -77,7 +75,7 @@ impl Run {
         if self.large {
             return None;
         }
-        // Offsets within a run of several slots fit 32 bits, which are divided faster.
+        // Offsets within a run of several slots fit 32 bits, whose division is faster.
         let (within, slot) = (u32::try_from(within).ok()?, self.slot as u32);
         let number = (within / slot) as usize;
         (number * slot as usize == within as usize && number < self.records.len()).then_some(number)
@@ -101,10 +99,10 @@ impl Run {
         self.records[slot].store(record, Ordering::Release);
     }
 
-    /// Says where the record of a slot's object lies, if nobody has said so; otherwise what was said.
-    /// Of two threads that do so at the same moment both may believe that they were the first:
-    /// [`Run::take_claimed`] finds one less than was claimed. A locked instruction for each object
-    /// would cost more than all else that opening does with it.
+    /// Claims a slot for the record of its object; fails with the other record's offset if the slot was
+    /// claimed already. Two threads that claim a slot at the same moment may both succeed:
+    /// [`Run::take_claimed`] then finds fewer slots than were claimed. A locked instruction for each
+    /// object would cost more than all else that opening does with it.
     #[inline]
     pub fn claim(&self, slot: usize, record: u64) -> Result<(), u64> {
         match self.record(slot) {
@@ -116,7 +114,7 @@ impl Run {
         }
     }
 
-    /// Takes the slots that were claimed, where none was taken before; says how many they are.
+    /// Takes the slots that were claimed, where none was taken before; returns their number.
     pub fn take_claimed(&self) -> u64 {
         let words = self.records.chunks(64).zip(&self.free);
         let taken = words.map(|(records, free)| {
@@ -130,7 +128,7 @@ impl Run {
         taken.sum()
     }
 
-    /// Forgets what was claimed and taken.
+    /// Forgets all claims and takes.
     pub fn forget_claims(&self) {
         for slot in 0..self.slots() {
             self.set_record(slot, 0);
@@ -138,7 +136,7 @@ impl Run {
         }
     }
 
-    /// Takes one slot; whether it was free.
+    /// Takes one slot; returns whether it was free.
     pub fn take(&self, slot: usize) -> bool {
         let bit = 1 << (slot % 64);
         self.free[slot / 64].fetch_and(!bit, Ordering::AcqRel) & bit != 0
@@ -149,7 +147,7 @@ impl Run {
         self.free[slot / 64].fetch_or(1 << (slot % 64), Ordering::AcqRel);
     }
 
-    /// Takes at most `limit` slots, the first ones, and pushes their offsets.
+    /// Takes the first free slots, at most `limit`, and pushes their offsets.
     pub fn take_some(&self, limit: usize, into: &mut Vec<u64>) {
         let mut left = limit;
         for (i, word) in self.free.iter().enumerate() {
@@ -166,7 +164,7 @@ impl Run {
         }
     }
 
-    /// Whether a slot is free.
+    /// Returns whether a slot is free.
     #[cfg(any(test, feature = "experiments"))]
     pub fn is_free(&self, slot: usize) -> bool {
         self.free[slot / 64].load(Ordering::Relaxed) >> (slot % 64) & 1 != 0

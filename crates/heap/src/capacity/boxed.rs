@@ -1,4 +1,4 @@
-//! Typed capacity.
+//! `CapacityBox`: typed capacity.
 
 use std::alloc::Layout;
 use std::marker::PhantomData;
@@ -11,8 +11,9 @@ use crate::error::{Error, Result};
 use crate::heap::Heap;
 use crate::medium::{Mapped, Medium};
 
-/// A value in a pool's capacity, as `Box` has one in DRAM. Dropped, it frees its memory; it keeps
-/// the heap open. It is not there in children of this process: who reaches for it ends with SIGSEGV.
+/// A value in a pool's capacity, as a `Box` has one in DRAM. Dropping it frees its memory; it keeps the
+/// heap open. The memory does not exist in children of this process: access to it there ends with
+/// SIGSEGV.
 ///
 /// ```
 /// use terrace_heap::{Heap, Result};
@@ -46,20 +47,20 @@ impl<M: Medium> Heap<M> {
     pub fn capacity_box<T>(&self, value: T) -> Result<CapacityBox<T, M>> {
         let bytes = slot(Layout::new::<T>())?;
         let memory = self.capacity_alloc(bytes)?.cast::<T>();
-        // SAFETY: ours, as large and as aligned as a `T`.
+        // SAFETY: allocated here, as large and as aligned as a `T`.
         unsafe { memory.write(value) };
         Ok(CapacityBox::of(memory, self))
     }
 
-    /// So many values, all zeros, in capacity.
+    /// Makes a slice of `count` values, all zeros, in capacity.
     ///
     /// # Errors
     ///
-    /// As [`Heap::capacity_box`].
+    /// Same as [`Heap::capacity_box`].
     pub fn capacity_slice<T: Pod>(&self, len: usize) -> Result<CapacityBox<[T], M>> {
         let bytes = slot(array::<T>(len)?)?;
         let memory = self.capacity_alloc(bytes)?.cast::<T>();
-        // SAFETY: ours, as large and as aligned as so many `T`, of which zeros are valid.
+        // SAFETY: allocated here, as large and as aligned as that many `T`, for which zeros are valid.
         unsafe { memory.write_bytes(0, len) };
         Ok(CapacityBox::of(
             NonNull::slice_from_raw_parts(memory, len),
@@ -68,12 +69,13 @@ impl<M: Medium> Heap<M> {
     }
 }
 
-/// Alignment of all capacity.
+/// Alignment of all capacity memory.
 const UNIT: usize = 16;
-/// Chunks have at least so many bytes, and begin at a multiple of that.
+/// Chunks have at least this many bytes, and begin at a multiple of them.
 const MAX_ALIGN: usize = 4096;
 
-/// Bytes to ask for, so that they are aligned: slots of a power of two lie at multiples of it.
+/// Returns the bytes to request so that the memory is aligned: slots of a power of two lie at multiples
+/// of it.
 fn slot(layout: Layout) -> Result<usize> {
     match layout.align() {
         0..=UNIT => Ok(layout.size()),
@@ -95,18 +97,18 @@ impl<T: ?Sized, M: Medium> CapacityBox<T, M> {
 }
 
 impl<T: Pod, M: Medium> CapacityBox<[T], M> {
-    /// Makes the slice longer, with zeros, or shorter.
+    /// Changes the length of the slice; new values are zeros.
     ///
     /// # Errors
     ///
-    /// There is no room; the slice is as it was.
+    /// The pool is full; the slice is as it was.
     pub fn resize(&mut self, len: usize) -> Result<()> {
         let (bytes, old) = (slot(array::<T>(len)?)?, self.value.len());
-        // SAFETY: it was allocated so, and is known to nobody else.
+        // SAFETY: it was allocated as such, and nothing else refers to it.
         let memory = unsafe { self.heap.capacity_resize(self.value.cast(), bytes)? };
         let memory = memory.cast::<T>();
         if len > old {
-            // SAFETY: behind the old values there is room for so many.
+            // SAFETY: there is room for that many behind the old values.
             unsafe { memory.add(old).write_bytes(0, len - old) };
         }
         self.value = NonNull::slice_from_raw_parts(memory, len);
@@ -138,7 +140,7 @@ impl<T: ?Sized, M: Medium> DerefMut for CapacityBox<T, M> {
 impl<T: ?Sized, M: Medium> Drop for CapacityBox<T, M> {
     fn drop(&mut self) {
         if self.heap.expect_not_child().is_err() {
-            // Neither the value nor its memory is there.
+            // In a child neither the value nor its memory exists.
             return;
         }
         // SAFETY: the value is dropped once, and its memory was allocated by this heap.

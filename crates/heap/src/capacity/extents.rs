@@ -4,7 +4,7 @@
 use super::span::{Span, What};
 use super::spans::{link, unlink};
 
-/// The free chunks: extents in a list, and all behind the last one that is in use.
+/// The free chunks: extents in a list, and all behind the last chunk in use.
 pub(super) struct Extents {
     first: u32,
     /// Chunks from this one on are free, and in no extent.
@@ -12,12 +12,12 @@ pub(super) struct Extents {
 }
 
 impl Extents {
-    /// All but chunk 0 are free.
+    /// Returns the state in which all chunks but chunk 0 are free.
     pub const fn new() -> Self {
         Self { first: 0, end: 1 }
     }
 
-    /// None of so many chunks is free.
+    /// Returns the state in which none of `count` chunks is free.
     pub const fn none(chunks: usize) -> Self {
         Self {
             first: 0,
@@ -25,7 +25,7 @@ impl Extents {
         }
     }
 
-    /// Takes so many chunks in a row: of the first extent in the list that has them.
+    /// Takes `count` chunks in a row from the first extent in the list that has them.
     pub fn take(&mut self, spans: &[Span], count: usize) -> Option<usize> {
         let mut at = self.first as usize;
         while at != 0 {

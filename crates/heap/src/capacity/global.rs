@@ -1,4 +1,4 @@
-//! A program's whole heap as capacity.
+//! `CapacityAllocator`: a program's whole heap as capacity.
 
 use std::alloc::{GlobalAlloc, Layout};
 use std::ffi::CStr;
@@ -13,7 +13,7 @@ use crate::contiguity::Backing;
 use crate::error::{Error, Result};
 use crate::heap::Heap;
 
-/// An allocator for all of a program's memory: what `malloc` would do, over memory that is mapped at
+/// A global allocator for all of a program's memory: what `malloc` does, over memory that is mapped at
 /// once and used as it is needed.
 ///
 /// ```no_run
@@ -23,9 +23,9 @@ use crate::heap::Heap;
 /// static HEAP: CapacityAllocator = CapacityAllocator::in_directory(c"/mnt/pmem", 16 << 30);
 /// ```
 ///
-/// Any thread may free what any other has allocated. It never allocates for itself by way of Rust's
-/// allocator. With a directory or a pool, the memory is shared with children that are forked and do not
-/// execute another program: a program that does so cannot use it.
+/// Any thread may free what another has allocated. The allocator never calls Rust's allocator for itself.
+/// With a directory or a pool, the memory is shared with forked children that do not execute another
+/// program: a program that forks such children cannot use it.
 ///
 /// A program that has a pool open can live on the same memory as its persistent data
 /// ([`CapacityAllocator::take_from`]), as in Kannan 2013 (section 2).
@@ -40,15 +40,15 @@ pub struct CapacityAllocator {
 }
 
 impl CapacityAllocator {
-    /// Of anonymous memory, as much as there is.
+    /// Returns an allocator of anonymous memory, as much as there is.
     #[allow(clippy::new_without_default, reason = "a default is not constant")]
     pub const fn new() -> Self {
         Self::with(None, 0)
     }
 
-    /// Of at most `bytes` of a file in a directory, on whatever its file system lies: persistent
-    /// memory, a file system in memory, a disk behind the page cache. The file has no name, and is
-    /// gone when the program ends.
+    /// Returns an allocator of at most `bytes` of a file in a directory, on whatever medium its file
+    /// system lies: persistent memory, a file system in memory, a disk behind the page cache. The file
+    /// has no name, and is gone when the program ends.
     pub const fn in_directory(directory: &'static CStr, bytes: usize) -> Self {
         Self::with(Some(directory), bytes)
     }
@@ -65,18 +65,18 @@ impl CapacityAllocator {
         }
     }
 
-    /// The same, with its pages asked of the kernel in another way than one by one.
+    /// Sets how pages are requested from the kernel, which is one by one by default.
     #[must_use]
     pub const fn backed(mut self, backing: Backing) -> Self {
         self.backing = backing;
         self
     }
 
-    /// Has the program's memory come from a pool from now on, `bytes` of it; what does not fit comes from
-    /// where it did before. Called again for the same heap, it takes as much more.
+    /// Takes the program's memory from a pool from now on, `bytes` of it; what does not fit comes from
+    /// where it did before. A second call for the same heap takes as much more.
     ///
-    /// It is part of the pool's room until the program ends, and free when the pool is opened next. Until
-    /// then the pool is kept from other programs, also when the heap was closed.
+    /// The memory is part of the pool's room until the program ends, and free when the pool is opened
+    /// next. Until then the pool stays locked against other programs, also after the heap was closed.
     ///
     /// ```no_run
     /// use terrace_heap::{CapacityAllocator, Heap, Result};
@@ -94,7 +94,8 @@ impl CapacityAllocator {
     ///
     /// # Errors
     ///
-    /// The pool has less room; it has memory of another pool already; the heap was closed; a fence failed.
+    /// The pool has less room; the allocator has memory of another pool already; the heap was closed; or
+    /// a fence failed.
     pub fn take_from(&self, heap: &Heap, bytes: u64) -> Result<()> {
         let pool = match self.pool.get() {
             Some(pool) => pool,
@@ -112,12 +113,12 @@ impl CapacityAllocator {
         }
     }
 
-    /// Bytes in use, with what is lost by rounding to slots and chunks.
+    /// Returns the bytes in use, with what is lost by rounding to slots and chunks.
     pub fn bytes(&self) -> usize {
         self.spans.bytes() + self.pooled.bytes()
     }
 
-    /// Whether the allocator has memory of its own, and this address lies there.
+    /// Returns whether this address lies in memory that the allocator has besides a pool.
     pub fn holds(&self, memory: *const u8) -> bool {
         let Some(memory) = NonNull::new(memory.cast_mut()) else {
             return false;
@@ -127,7 +128,7 @@ impl CapacityAllocator {
         in_region || self.pool_of(memory).is_some()
     }
 
-    /// The pool, if this was allocated in it.
+    /// Returns the pool, if this memory was allocated in it.
     #[inline]
     fn pool_of(&self, memory: NonNull<u8>) -> Option<&Pooled> {
         let pool = self.pool.get()?;
@@ -141,17 +142,17 @@ impl CapacityAllocator {
         self.pooled.alloc(pool, layout.size(), layout.align()).ok()
     }
 
-    /// Moves what lies in the pool, which is full, to other memory of another size.
+    /// Moves memory out of the pool, which is full, to other memory of another size.
     ///
     /// # Safety
     ///
-    /// As of `realloc`.
+    /// Same as for `realloc`.
     #[cold]
     unsafe fn move_out(&self, memory: *mut u8, layout: Layout, bytes: usize) -> *mut u8 {
         let Ok(new) = Layout::from_size_align(bytes, layout.align()) else {
             return ptr::null_mut();
         };
-        // SAFETY: the caller's; both have so many bytes, and the new memory is another one.
+        // SAFETY: the caller's; both have that many bytes, and the new memory is another one.
         unsafe {
             let new = self.alloc(new);
             if !new.is_null() {
@@ -175,7 +176,7 @@ impl CapacityAllocator {
     }
 }
 
-/// Says why there is no memory, without allocating any.
+/// Writes why there is no memory to standard error, without allocating.
 fn complain(directory: Option<&CStr>, reason: &io::Error) {
     let place = directory.map_or(&b"anonymous memory"[..], CStr::to_bytes);
     let mut code = [0; 12];
@@ -187,12 +188,12 @@ fn complain(directory: Option<&CStr>, reason: &io::Error) {
         code,
         b"\n",
     ] {
-        // SAFETY: plain bytes. What cannot be said is not said.
+        // SAFETY: plain bytes. A failure is ignored.
         unsafe { libc::write(2, part.as_ptr().cast(), part.len()) };
     }
 }
 
-/// A number of at most 10 digits.
+/// Writes a number of at most 10 digits.
 fn decimal(number: i32, into: &mut [u8; 12]) -> &[u8] {
     let (mut left, mut at) = (number.unsigned_abs(), into.len());
     loop {
@@ -205,9 +206,9 @@ fn decimal(number: i32, into: &mut [u8; 12]) -> &[u8] {
     }
 }
 
-// SAFETY: memory of one allocation is nobody else's until it is freed (`Spans`), is as large and as
-// aligned as was asked for, and nothing here unwinds or allocates by way of Rust's allocator: locks
-// and the once-cell are futexes, and the thread's number needs no set-up.
+// SAFETY: memory of one allocation has no other owner until it is freed (`Spans`), is as large and as
+// aligned as was requested, and nothing here unwinds or calls Rust's allocator: locks and the once-cell
+// are futexes, and the thread's number needs no set-up.
 unsafe impl GlobalAlloc for CapacityAllocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         if let Some(memory) = self.alloc_pooled(layout) {

@@ -1,5 +1,5 @@
-//! Memory that is gone when the heap is closed (`NVMCap` of Kannan 2013): from the same pool and by
-//! the same size classes, but nothing about it is logged or flushed.
+//! Capacity of a pool (`NVMCap` of Kannan 2013): from the same pool and by the same size classes as
+//! objects, but nothing about it is logged or flushed.
 
 use std::ptr::NonNull;
 
@@ -13,16 +13,16 @@ use crate::layout::chunk::Use;
 use crate::medium::Medium;
 use crate::operation::Core;
 
-/// What stands in a run's DRAM for the record of such memory.
+/// Stands for the record of capacity in the DRAM of a run.
 const IN_USE: u64 = 1;
 
 impl<M: Medium> Core<M> {
-    /// Takes chunks of the pool for what is gone when it is closed; says the first. From now on nobody
-    /// reads or changes what lies there by way of the heap. The caller holds no lane.
+    /// Takes chunks of the pool for capacity; returns the first. From now on the heap neither reads nor
+    /// changes what lies there. The caller holds no lane.
     ///
     /// # Errors
     ///
-    /// There are none, or a fence failed.
+    /// There are not that many in a row, or a fence failed.
     pub fn take_capacity(&self, count: u64) -> Result<u64> {
         let space = &self.space;
         let take = || space.chunks.take(&space.pool, count, Use::Free);
@@ -35,20 +35,20 @@ impl<M: Medium> Core<M> {
         };
         space.index.set_holds(taken.chunk, count, Holds::Capacity);
         if !taken.fresh {
-            // An operation that has looked before may be about to store there.
+            // An operation that checked before may be about to store there.
             self.free_runs();
         }
         Ok(taken.chunk)
     }
 
-    /// Gives such chunks back.
+    /// Gives chunks of capacity back.
     pub fn give_capacity(&self, chunk: u64, count: u64) {
         let space = &self.space;
         space.index.set_holds(chunk, count, Holds::Own);
         space.chunks.give(&space.pool, chunk, count);
     }
 
-    /// Room for so many bytes, in use from now on.
+    /// Takes room for `bytes`, in use from now on.
     fn reserve_capacity(&self, bytes: u64) -> Result<Room> {
         let geometry = &self.space.pool.geometry;
         if !self.capacity.shares(bytes) {
@@ -83,13 +83,13 @@ impl<M: Medium> Core<M> {
 }
 
 impl<M: Medium> Heap<M> {
-    /// Memory of at least so many bytes, a multiple of 16, aligned to 16. It holds anything, and is
-    /// valid until it is freed or the last handle of the heap is dropped; after a crash it is free. It
-    /// is not there in children of this process.
+    /// Allocates at least `bytes` of capacity, a multiple of 16, aligned to 16. The contents are
+    /// undefined. The memory is valid until it is freed or the last handle of the heap is dropped; after
+    /// a crash it is free. It does not exist in children of this process.
     ///
     /// # Errors
     ///
-    /// There is no room, or a fence failed.
+    /// The pool is full, or a fence failed.
     pub fn capacity_alloc(&self, bytes: usize) -> Result<NonNull<[u8]>> {
         self.expect_open()?;
         let room = self.core().reserve_capacity(bytes as u64)?;
@@ -99,15 +99,15 @@ impl<M: Medium> Heap<M> {
         Ok(NonNull::slice_from_raw_parts(memory, room.bytes as usize))
     }
 
-    /// Frees such memory.
+    /// Frees memory of [`Heap::capacity_alloc`].
     ///
     /// # Safety
     ///
-    /// Nobody uses it any more.
+    /// Nothing uses the memory any more.
     ///
     /// # Errors
     ///
-    /// It is not the beginning of such memory, or was freed already.
+    /// The address is not the beginning of such memory, or was freed already.
     pub unsafe fn capacity_free(&self, memory: NonNull<u8>) -> Result<()> {
         self.expect_not_child()?;
         let core = self.core();
@@ -119,16 +119,16 @@ impl<M: Medium> Heap<M> {
         Ok(())
     }
 
-    /// Makes such memory larger or smaller. It holds the same, as far as that fits, and may lie
-    /// elsewhere.
+    /// Changes the size of memory of [`Heap::capacity_alloc`], which may move. The contents are kept as
+    /// far as they fit.
     ///
     /// # Safety
     ///
-    /// Nobody else uses it.
+    /// Nothing else uses the memory.
     ///
     /// # Errors
     ///
-    /// As [`Heap::capacity_alloc`] and [`Heap::capacity_free`]; then the old memory is still there.
+    /// Same as [`Heap::capacity_alloc`] and [`Heap::capacity_free`]; the old memory is still valid.
     pub unsafe fn capacity_resize(
         &self,
         memory: NonNull<u8>,
@@ -149,7 +149,7 @@ impl<M: Medium> Heap<M> {
         Ok(new)
     }
 
-    /// The offset and the bytes of such memory.
+    /// Returns the offset and the bytes of capacity memory.
     fn capacity_at(&self, _: &Held, memory: NonNull<u8>) -> Result<(u64, usize)> {
         let space = &self.core().space;
         let base = self.base().addr();

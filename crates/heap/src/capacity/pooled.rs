@@ -1,4 +1,4 @@
-//! A part of a pool as memory for a whole program.
+//! A part of a pool as the memory of a whole program.
 
 use std::io;
 use std::ptr::NonNull;
@@ -12,17 +12,17 @@ use crate::heap::Heap;
 use crate::lock::lock;
 use crate::medium::Medium;
 
-/// Chunks that a pool has given away. It is asked for them beforehand and never meanwhile: the heap
-/// allocates while it holds its own locks.
+/// Chunks that a pool has given away, all in advance: the heap itself allocates while it holds its own
+/// locks, so it cannot be asked then.
 pub(super) struct Pooled {
-    /// Keeps the memory mapped, and others out of the pool.
+    /// Keeps the memory mapped, and the pool locked.
     heap: Heap,
     table: Table,
     free: Mutex<Extents>,
 }
 
 impl Pooled {
-    /// None of the chunks of a heap.
+    /// Returns an empty part of a heap.
     ///
     /// # Errors
     ///
@@ -36,16 +36,16 @@ impl Pooled {
         })
     }
 
-    /// Whether this is a part of the same pool.
+    /// Returns whether this is a part of the same pool.
     pub fn is_of(&self, heap: &Heap) -> bool {
         self.heap.id() == heap.id()
     }
 
-    /// Takes so many bytes of the pool more, in as few pieces as there are.
+    /// Takes `bytes` more of the pool, in as few pieces as possible.
     ///
     /// # Errors
     ///
-    /// There are not as many, and none is taken; a fence failed.
+    /// The pool has less room, and nothing is taken; or a fence failed.
     pub fn extend(&self, bytes: u64) -> Result<()> {
         let shift = self.heap.shift();
         let rows = self.heap.take_chunks(bytes.div_ceil(1 << shift))?;
@@ -99,12 +99,12 @@ impl Heap {
         self.core().space.pool.geometry.shift
     }
 
-    /// Takes chunks of the pool, of which the heap knows nothing from now on: the first
-    /// and the count of each row.
+    /// Takes chunks of the pool, which the heap does not touch from now on; returns the first and the
+    /// count of each row.
     ///
     /// # Errors
     ///
-    /// There are not as many, and none is taken; a fence failed.
+    /// The pool has less room, and nothing is taken; or a fence failed.
     fn take_chunks(&self, chunks: u64) -> Result<Vec<(u64, u64)>> {
         self.expect_open()?;
         let core = self.core();

@@ -1,4 +1,4 @@
-//! The memory of a whole program: address space, of which chunks are used as they are needed.
+//! The memory of a whole program: address space whose chunks are used as they are needed.
 
 use std::ffi::CStr;
 use std::io;
@@ -15,13 +15,13 @@ use crate::medium::reservation::{HUGE_BYTES, Reservation};
 
 /// A chunk has 64 KiB.
 const SHIFT: u32 = 16;
-/// What can be asked for: a huge page, to which reservations are aligned.
+/// The largest alignment: a huge page, to which reservations are aligned.
 const ALIGN: usize = HUGE_BYTES as usize;
-/// Address space to look for first; it costs nothing.
+/// Address space to request first; it costs nothing.
 const MOST_BYTES: usize = 1 << 40;
-/// With less than that nothing works.
+/// The least address space with which the allocator works.
 const LEAST_BYTES: usize = 64 << 20;
-/// Memory of so many chunks goes back to the kernel when it is freed: 1 MiB.
+/// Memory of at least this many chunks goes back to the kernel when it is freed: 1 MiB.
 const LARGE: usize = 16;
 
 /// Memory without a file, or of a file that has no name.
@@ -34,7 +34,7 @@ pub(super) struct Region {
 }
 
 impl Region {
-    /// Anonymous memory, as much as there is address space.
+    /// Reserves anonymous memory, as much as there is address space.
     pub fn anonymous(backing: Backing) -> io::Result<Self> {
         let mut bytes = MOST_BYTES;
         loop {
@@ -45,7 +45,7 @@ impl Region {
         }
     }
 
-    /// Memory of a file in a directory; it is gone when the program ends, however it does.
+    /// Reserves memory of an unnamed file in a directory, which is gone when the program ends.
     pub fn in_directory(directory: &CStr, bytes: usize, backing: Backing) -> io::Result<Self> {
         let flags = libc::O_TMPFILE | libc::O_RDWR | libc::O_CLOEXEC;
         // SAFETY: a string that ends with a zero.
@@ -53,7 +53,7 @@ impl Region {
         if file < 0 {
             return Err(io::Error::last_os_error());
         }
-        // SAFETY: it was just opened, and is nobody else's.
+        // SAFETY: it was just opened, and has no other owner.
         let file = unsafe { OwnedFd::from_raw_fd(file) };
         let bytes = bytes.next_multiple_of(1 << SHIFT) + (1 << SHIFT);
         // SAFETY: an open file.
@@ -107,7 +107,7 @@ impl Region {
             None => libc::MADV_DONTNEED,
         };
         let range = (chunk << SHIFT) as u64..((chunk + count) << SHIFT) as u64;
-        // SAFETY: nothing is in use there. If it fails, the memory is kept.
+        // SAFETY: nothing is in use there. On failure the memory is kept.
         let _ = unsafe { self.memory.advise(range, how) };
     }
 }

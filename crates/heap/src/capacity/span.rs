@@ -1,26 +1,26 @@
-//! What is known of a chunk, and the table of that.
+//! Spans: the state of each chunk, and the table of them.
 
 use std::io;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use crate::medium::reservation::{PAGE_BYTES, Reservation};
 
-/// What is known of one chunk; of several that belong together, of the first.
+/// The state of one chunk, or of several that belong together under the first.
 ///
-/// Zeros are a chunk of which nothing is known. Who may change what is said with each field; that
-/// they are atomic costs nothing and needs no `unsafe`.
+/// All zeros for an unknown chunk. Each field says who may change it; being atomic costs nothing and
+/// needs no `unsafe`.
 #[derive(Default)]
 #[repr(C)]
 pub(super) struct Span {
-    /// What the chunk is, packed. Changed by whoever owns the chunk: it is stable as long as
-    /// somebody has memory in it.
+    /// What the chunk is, packed. Changed by the owner of the chunk, and stable while memory in it is
+    /// allocated.
     what: AtomicU32,
     /// Slots in use (under the lock of its shard). Of the last chunk of a free extent: its length
     /// (under the lock of the extents).
     pub used: Field,
     /// The slot that was freed last, plus 1; it names the next one. Under the lock of its shard.
     pub free: Field,
-    /// Slots from this one on were never used. Under the lock of its shard.
+    /// The first slot that was never used. Under the lock of its shard.
     pub fresh: Field,
     /// Neighbours in a list: of spans with room, or of free extents. 0 is none.
     pub next: Field,
@@ -30,7 +30,7 @@ pub(super) struct Span {
     _filled: u32,
 }
 
-/// A number that others change only under the same lock.
+/// A number that is changed only under the same lock.
 #[derive(Default)]
 #[repr(transparent)]
 pub(super) struct Field(AtomicU32);
@@ -45,10 +45,10 @@ impl Field {
     }
 }
 
-/// What a chunk is.
+/// Kinds of chunks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum What {
-    /// None of ours, or not the first or last of anything.
+    /// Unknown, or neither the first nor the last chunk of anything.
     Nothing,
     /// Slots of one class; the shard is that of the thread that took the chunk.
     Small { class: usize, shard: usize },
@@ -84,14 +84,14 @@ impl Span {
     }
 }
 
-/// A span for each chunk. Pages of it come when they are touched.
+/// A span for each chunk. Pages of the table get memory when they are touched.
 pub(super) struct Table {
     memory: Reservation,
     spans: usize,
 }
 
 impl Table {
-    /// For so many chunks.
+    /// Returns a table for `count` chunks.
     pub fn new(chunks: usize) -> io::Result<Self> {
         let len = (chunks * size_of::<Span>()) as u64;
         let memory = Reservation::new(len.next_multiple_of(PAGE_BYTES))?;
@@ -105,7 +105,7 @@ impl Table {
     #[inline]
     pub fn spans(&self) -> &[Span] {
         let first = self.memory.base().cast::<Span>();
-        // SAFETY: mapped for so many, all zeros, which are valid; all fields are atomic.
+        // SAFETY: mapped for that many spans, all zeros, which are valid; all fields are atomic.
         unsafe { std::slice::from_raw_parts(first, self.spans) }
     }
 }

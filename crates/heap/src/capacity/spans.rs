@@ -1,8 +1,8 @@
 //! The allocator: slots of one size in a chunk, or chunks of their own for what is large.
 //!
-//! A chunk belongs to the shard of the thread that took it, and goes back there whoever frees its
-//! slots, so that memory which one thread allocates and another frees does not pile up. A chunk
-//! without a slot in use is given back at once.
+//! A chunk belongs to the shard of the thread that took it; its slots go back there whichever thread
+//! frees them, so memory that one thread allocates and another frees does not pile up. A chunk without a
+//! slot in use is given back at once.
 
 use std::cell::Cell;
 use std::ptr::NonNull;
@@ -13,50 +13,50 @@ use super::span::{Span, What};
 use crate::allocator::class::{MAX_CLASSES, class_of, slot_of};
 use crate::lock::lock;
 
-/// Threads share so many locks.
+/// Number of shards, each with a lock.
 const SHARDS: usize = 8;
-/// Every allocation is aligned at least so.
+/// Alignment of every allocation.
 const UNIT: usize = 16;
 
-/// Where chunks come from.
+/// A source of chunks.
 pub(super) trait Chunks {
-    /// Why there are none.
+    /// Why no chunks are left.
     type Error;
 
-    /// The first byte of chunk 0, aligned to [`align`](Chunks::align).
+    /// Returns the first byte of chunk 0, aligned to [`align`](Chunks::align).
     fn base(&self) -> NonNull<u8>;
 
-    /// The largest alignment that can be asked for.
+    /// Returns the largest alignment that can be requested.
     fn align(&self) -> usize;
 
-    /// A chunk has `1 << shift` bytes.
+    /// Returns the logarithm of the bytes of a chunk.
     fn shift(&self) -> u32;
 
-    /// A span for each chunk.
+    /// Returns a span for each chunk.
     fn spans(&self) -> &[Span];
 
-    /// Takes so many chunks in a row, never chunk 0; says the first.
+    /// Takes `count` chunks in a row, never chunk 0; returns the first.
     fn take(&self, count: usize) -> Result<usize, Self::Error>;
 
-    /// Gives chunks back, of which nothing is known any more.
+    /// Gives chunks back, whose spans are reset.
     fn give(&self, chunk: usize, count: usize);
 }
 
-/// All shards.
+/// The shards.
 pub(super) struct Spans {
     shards: [Mutex<Shard>; SHARDS],
     /// Bytes of chunks that were taken and not given back.
     bytes: AtomicUsize,
 }
 
-/// Of each class, a chunk with a free slot, the first in a list; 0 is none.
+/// For each class, the first chunk in a list of chunks with a free slot; 0 for none.
 #[repr(align(128))]
 struct Shard([u32; MAX_CLASSES]);
 
-/// Where an address lies.
+/// The chunk and the slot in which an address lies.
 struct Place {
     chunk: usize,
-    /// Bytes of what was allocated there.
+    /// Bytes of the allocation.
     bytes: usize,
     what: What,
     slot: usize,
@@ -70,12 +70,12 @@ impl Spans {
         }
     }
 
-    /// Bytes of all chunks in use.
+    /// Returns the bytes of all chunks in use.
     pub fn bytes(&self) -> usize {
         self.bytes.load(Ordering::Relaxed)
     }
 
-    /// Memory of at least `bytes`, whatever it holds; `align` is a power of two that the chunks
+    /// Allocates at least `bytes`, with undefined contents; `align` is a power of two that the chunks
     /// allow.
     pub fn alloc<C: Chunks>(
         &self,
@@ -123,7 +123,7 @@ impl Spans {
             }
             freed => {
                 let link = address(chunks, chunk, (freed - 1) as usize * slot_bytes);
-                // SAFETY: the slot is free and ours by the lock; `free` has written its link.
+                // SAFETY: the slot is free and owned through the lock; `free` has written its link.
                 span.free.set(unsafe { link.cast::<u32>().read() });
                 freed - 1
             }
@@ -135,7 +135,7 @@ impl Spans {
         Ok(address(chunks, chunk, slot as usize * slot_bytes))
     }
 
-    /// `align` in chunks.
+    /// Allocates whole chunks; `align` in chunks.
     #[cold]
     fn alloc_large<C: Chunks>(
         &self,
@@ -164,7 +164,7 @@ impl Spans {
     ///
     /// # Safety
     ///
-    /// It was allocated here, was not freed, and nobody uses it any more.
+    /// The memory was allocated here, was not freed, and nothing uses it any more.
     pub unsafe fn free<C: Chunks>(&self, chunks: &C, memory: NonNull<u8>) {
         let Some(place) = place_of(chunks, memory) else {
             return;
@@ -176,7 +176,7 @@ impl Spans {
         };
         let mut heads = lock(&self.shards[shard]);
         let head = &mut heads.0[class];
-        // SAFETY: nobody uses the slot any more, and it has at least 16 bytes.
+        // SAFETY: nothing uses the slot any more, and it has at least 16 bytes.
         unsafe { memory.cast::<u32>().write(span.free.get()) };
         span.free.set(place.slot as u32 + 1);
         let slots = (1 << chunks.shift()) / place.bytes;
@@ -191,12 +191,12 @@ impl Spans {
         }
     }
 
-    /// Memory of another size, with the same contents as far as they fit. Where there is none, the
-    /// old memory stays as it is.
+    /// Changes the size of memory, which may move; the contents are kept as far as they fit. On failure
+    /// the old memory stays as it is.
     ///
     /// # Safety
     ///
-    /// As [`Spans::free`].
+    /// Same as [`Spans::free`].
     pub unsafe fn resize<C: Chunks>(
         &self,
         chunks: &C,
@@ -210,14 +210,14 @@ impl Spans {
             return Ok(memory);
         }
         let new = self.alloc(chunks, bytes, align)?;
-        // SAFETY: both have so many bytes, and the new memory is another one.
+        // SAFETY: both have that many bytes, and the new memory is another one.
         unsafe { new.copy_from_nonoverlapping(memory, old.min(bytes)) };
         // SAFETY: the caller's.
         unsafe { self.free(chunks, memory) };
         Ok(new)
     }
 
-    /// Whether memory can stay where it is if it needs fewer bytes: at most half of it is wasted.
+    /// Returns whether memory can stay in place for fewer bytes: at most half of it is wasted.
     fn shrink<C: Chunks>(&self, chunks: &C, memory: NonNull<u8>, bytes: usize) -> bool {
         let Some(place) = place_of(chunks, memory) else {
             return false;
@@ -235,7 +235,7 @@ impl Spans {
         true
     }
 
-    /// Bytes of the allocation that begins there; `None` if none does.
+    /// Returns the bytes of the allocation that begins there; `None` if none does.
     pub fn size_of<C: Chunks>(&self, chunks: &C, memory: NonNull<u8>) -> Option<usize> {
         let place = place_of(chunks, memory)?;
         let begins = address(chunks, place.chunk, place.slot * place.bytes) == memory;
@@ -262,7 +262,7 @@ fn address<C: Chunks>(chunks: &C, chunk: usize, within: usize) -> NonNull<u8> {
     unsafe { chunks.base().add((chunk << chunks.shift()) + within) }
 }
 
-/// Where memory of ours lies.
+/// Returns where an address of this allocator lies.
 #[inline]
 fn place_of<C: Chunks>(chunks: &C, memory: NonNull<u8>) -> Option<Place> {
     let offset = memory
@@ -310,7 +310,7 @@ pub(super) fn unlink(spans: &[Span], head: &mut u32, chunk: usize) {
     }
 }
 
-/// The shard of this thread. Neither allocates nor is it ever torn down.
+/// Returns the shard of this thread. Its thread-local state neither allocates nor is ever torn down.
 fn this_shard() -> usize {
     static NEXT: AtomicUsize = AtomicUsize::new(1);
     thread_local! {

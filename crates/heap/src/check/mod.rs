@@ -1,11 +1,11 @@
-//! Whether a pool is sound: everything that the format protects is looked at, and everything that is
-//! wrong is said, each in a sentence with its place.
+//! Checking a pool: everything that the format protects is read, and each problem is reported in a
+//! sentence with its place.
 //!
-//! First the pool is read as it lies there (`survey`). Then it is recovered as when it is opened, on the
-//! medium that was given (a private mapping or a copy), and its roots are followed.
+//! First the pool is read as it is (`survey`). Then it is recovered on the medium that was passed (a
+//! private mapping or a copy), as when it is opened, and its roots are followed.
 //!
-//! What cannot be found: the contents of objects have no checksum once they may have been changed,
-//! and an intent that was damaged looks as if it had been torn.
+//! Not found are changes of the contents of objects, which have no checksum once they may have been
+//! changed, and damage to an intent, which looks like a torn one.
 
 use crate::allocator::Space;
 use crate::error::Result;
@@ -17,11 +17,11 @@ use crate::survey::{self, All, Report};
 
 pub use crate::survey::Finding;
 
-/// All that is wrong with the pool on a medium, in the order in which it was found; nothing, if it is
+/// Returns all findings about the pool on a medium, in the order in which they were found; none if it is
 /// sound.
 ///
-/// The medium is recovered: give a private mapping ([`Mode::Private`](crate::Mode::Private)) or a copy.
-/// Nobody else stores to it meanwhile.
+/// The pool is recovered, so pass a private mapping ([`Mode::Private`](crate::Mode::Private)) or a copy.
+/// Nothing else stores to it meanwhile.
 ///
 /// ```no_run
 /// use terrace_heap::check::check;
@@ -36,7 +36,7 @@ pub use crate::survey::Finding;
 /// ```
 pub fn check<M: Medium>(medium: M) -> Vec<Finding> {
     let all = All::default();
-    // Only a fence could fail, and what is looked at is private.
+    // Only a fence could fail, and the medium is private.
     if let Err(error) = look(medium, &all) {
         let _ = all.error(0, error);
     }
@@ -69,16 +69,16 @@ fn as_it_lies_there<M: Medium>(space: &Space<M>, all: &All) -> Result<()> {
 
 /// Opens the pool as programs do.
 fn recovered<M: Medium>(medium: M, all: &All) -> Result<()> {
-    match Pool::open(medium).and_then(Heap::open_pool) {
+    match survey::open(medium).and_then(Heap::open_pool) {
         Ok(heap) => follow_roots(&heap, all),
-        // What keeps it from being opened has been found already, and is said better there.
+        // The survey has reported already, and better, what keeps it from being opened.
         Err(error) if all.is_empty() => all.error(0, error),
         Err(_) => Ok(()),
     }
 }
 
-/// What nobody reads who opens the pool: the headers of regions, and chunks that were never used, which are
-/// taken for zeros by those who use them first.
+/// Checks what opening a pool does not read: the headers of regions, and the chunks that were never used,
+/// which their first use takes for zeros.
 fn check_tables<M: Medium>(pool: &Pool<M>, all: &All) -> Result<()> {
     let geometry = &pool.geometry;
     for chunk in 1..pool.chunks() {
@@ -104,7 +104,7 @@ fn check_tables<M: Medium>(pool: &Pool<M>, all: &All) -> Result<()> {
     Ok(())
 }
 
-/// Whether roots point to objects that are in use.
+/// Checks that roots point to objects in use.
 fn follow_roots<M: Medium>(heap: &Heap<M>, all: &All) -> Result<()> {
     let objects = heap.objects()?;
     for root in heap.roots()?.iter().filter(|root| !root.pointer.is_null()) {

@@ -1,5 +1,4 @@
-//! Pools in which something is false whose checks are right: what chance never makes, a mistake of
-//! ours could.
+//! Pools with false data under right checks: chance never makes them, but a mistake in this crate could.
 
 use std::sync::{Arc, LazyLock};
 
@@ -41,9 +40,9 @@ fn simulated(bytes: &[u8]) -> Arc<Simulated> {
     Arc::new(Simulated::from_bytes(bytes, Granule::Line))
 }
 
-/// The pool with some of its words made others.
+/// Returns the pool with some of its words made others.
 fn forged(forgeries: &[Forgery]) -> Vec<u8> {
-    let pool = Pool::open(simulated(&POOL)).unwrap();
+    let pool = survey::open(simulated(&POOL)).unwrap();
     forgeries.iter().for_each(|forgery| forgery.put(&pool));
     pool.medium.medium().bytes()
 }
@@ -100,9 +99,9 @@ impl Forgery {
     }
 }
 
-/// The record of the first object, which others are made of.
+/// Returns the record of the first object, which others are made of.
 fn record() -> Record {
-    let pool = Pool::open(simulated(&POOL)).unwrap();
+    let pool = survey::open(simulated(&POOL)).unwrap();
     let at = pool.geometry.offset_of(RECORDS);
     Record::decode(at, pool.load_words(at)).unwrap()
 }
@@ -159,7 +158,7 @@ fn false_records() {
     ] {
         let of = |at, what| format!("at byte {at}, the record of an object {what}");
         let found = found(Forgery::Record(20, record));
-        // Of two that name the same object either is said, and the other one with it.
+        // Of two records that name the same object either is reported, with the other one.
         let both = format!(
             "names the object at {}, which the record at {at} names as well",
             first.object
@@ -229,7 +228,7 @@ fn false_intents() {
         count: 1,
         records: 0,
     };
-    let what = "at byte 4160, an operation that may have to be done again changes a word at 98304, which \
+    let what = "at byte 4160, an operation that may have to be repeated changes a word at 98304, which \
                 is not in the pool";
     assert_eq!(found(Forgery::Intent(0, 0, 5, words(CHUNKS << 12))), [what]);
     assert_eq!(

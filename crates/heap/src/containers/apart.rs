@@ -1,20 +1,20 @@
-//! Values that lie apart from their entry, because they are long: up to as many bytes as a pool has.
+//! Long values, which lie apart from their entry: up to as many bytes as a pool has.
 //!
-//! A value of at most [`part_bytes`] is an object of its own; a longer one is a list of such objects,
-//! one pointer after the other. Which of both it is, its length says.
+//! A value of at most [`part_bytes`] is an object of its own; a longer one is a list of pointers to such
+//! objects. The length tells which.
 
 use crate::error::Result;
 use crate::layout::Geometry;
 use crate::medium::WORD_BYTES;
 use crate::sink::{Contents, Sink, Source};
 
-/// Bytes of each part of a value but the last: 15 chunks, whose contents a record can still vouch for
-/// where chunks have 64 KiB, and which a pool in pieces has room for.
+/// Returns the bytes of each part of a value but the last: 15 chunks, whose contents a record can still
+/// cover where chunks have 64 KiB, and for which a fragmented pool has room.
 pub(super) fn part_bytes(geometry: &Geometry) -> u64 {
     geometry.offset_of(15).min(geometry.max_object())
 }
 
-/// A value that lies apart: where, and how long it is.
+/// A value that lies apart: its offset and its length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Apart {
     pub at: u64,
@@ -24,11 +24,11 @@ pub(super) struct Apart {
 }
 
 impl Apart {
-    /// Stores a value.
+    /// Stores a value apart.
     ///
     /// # Errors
     ///
-    /// There is no room, or a fence failed.
+    /// The pool is full, or a fence failed.
     pub fn store<S: Sink>(sink: &mut S, bytes: &[u8], part: u64) -> Result<Self> {
         let len = bytes.len() as u64;
         if len <= part {
@@ -43,11 +43,11 @@ impl Apart {
         Ok(Self { at, len, part })
     }
 
-    /// Reads as many bytes as it has.
+    /// Reads the value.
     ///
     /// # Errors
     ///
-    /// A part of it is not in the pool.
+    /// A part of the value is not in the pool.
     pub fn load(&self, source: &impl Source, into: &mut [u8]) -> Result<()> {
         if self.len <= self.part {
             return source.load_bytes(self.at, into);
@@ -57,18 +57,18 @@ impl Apart {
         pieces.try_for_each(|(at, piece)| source.load_bytes(source.word(at)?, piece))
     }
 
-    /// Frees it.
+    /// Frees the value.
     ///
     /// # Errors
     ///
-    /// A part of it is no object.
+    /// A part of the value is no object.
     pub fn free<S: Sink>(&self, sink: &mut S) -> Result<()> {
         self.objects(sink)?
             .into_iter()
             .try_for_each(|at| sink.free(at))
     }
 
-    /// The offset of each object of which it is made.
+    /// Returns the offset of each object of the value.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! What containers hold: how keys, values and elements become bytes, and come back.
+//! Keys, values and elements of containers: how they become bytes, and are read again.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -7,11 +7,11 @@ use bytemuck::Pod;
 
 use crate::error::{Error, Result};
 
-/// Something that a container holds as a value, or as an element.
+/// A type that a container holds as a value or as an element.
 ///
 /// Plain data (`bytemuck::Pod`: numbers, arrays of them, structures that derive it) lie in the pool as
-/// they lie in memory. `str` and `[u8]` have any length. With the feature `serde`, `Serde<T>` holds
-/// any type that serde knows.
+/// they lie in memory. `str` and `[u8]` have any length. With the feature `serde`, `Serde<T>` holds any
+/// type that serde supports.
 ///
 /// ```
 /// use terrace_heap::containers::HashMap;
@@ -28,49 +28,49 @@ use crate::error::{Error, Result};
 /// }
 /// ```
 pub trait Value {
-    /// What reading returns: the type itself, or what owns one of any length.
+    /// The type that reading returns: the type itself, or an owned one for types of any length.
     type Owned;
-    /// What a cursor lends, which is valid until it moves on.
+    /// The type that a cursor lends, valid until the cursor moves.
     type View<'v>;
 
-    /// Bytes of every value, if all have as many.
+    /// Bytes of every value, if all values have the same size.
     const BYTES: Option<u64>;
 
-    /// The bytes of a value.
+    /// Returns the bytes of a value.
     ///
     /// # Errors
     ///
-    /// It has no bytes: serde refuses it.
+    /// Serde cannot serialize the value.
     fn encode(&self) -> Result<Cow<'_, [u8]>>;
 
-    /// A value of `len` bytes, which `fill` reads.
+    /// Reads a value of `len` bytes by `fill`.
     ///
     /// # Errors
     ///
-    /// What `fill` returns; the bytes are no value.
+    /// What `fill` returns; the bytes are not a valid value.
     fn read(len: usize, fill: impl FnOnce(&mut [u8]) -> Result<()>) -> Result<Self::Owned>;
 
-    /// A value that lies in memory.
+    /// Returns a view of a value in memory.
     ///
     /// # Errors
     ///
-    /// The bytes are no value.
+    /// The bytes are not a valid value.
     fn view(bytes: &[u8]) -> Result<Self::View<'_>>;
 }
 
-/// Something that an ordered map holds as a key.
+/// A type that an ordered map holds as a key.
 pub trait Key: Value {
-    /// Whether keys are in the order of their bytes.
+    /// Whether the order of keys is that of their bytes.
     const BYTEWISE: bool = false;
 
-    /// The order of two keys, given as bytes. Bytes that are no key, as a damaged pool may hold, may
-    /// have any order.
+    /// Compares two keys, passed as bytes. Invalid bytes, which a damaged pool may hold, may have any
+    /// order.
     fn compare(a: &[u8], b: &[u8]) -> Ordering;
 }
 
-/// Keys in the order of their bytes, of any length, so that some begin as others do.
+/// Keys of any length in the order of their bytes, which can be looked up by prefix.
 pub trait Bytewise: Key {
-    /// The bytes of a key.
+    /// Returns the bytes of a key.
     fn as_key_bytes(&self) -> &[u8];
 }
 
@@ -184,10 +184,10 @@ impl Key for str {
     }
 }
 
-/// A value of any type that serde knows, as [postcard](https://docs.rs/postcard) writes it.
+/// A value of any type that serde supports, in the format of [postcard](https://docs.rs/postcard).
 ///
-/// A map finds a key by its bytes, so of two keys that are equal the bytes must be the same. In an
-/// ordered map keys have the order of `T`.
+/// A map finds a key by its bytes, so equal keys must have equal bytes. In an ordered map keys have the
+/// order of `T`.
 ///
 /// ```
 /// use serde::{Deserialize, Serialize};
@@ -245,21 +245,21 @@ impl<T: serde::Serialize + serde::de::DeserializeOwned + Ord> Key for Serde<T> {
     }
 }
 
-/// How the table of a container says that values have any length.
+/// Stands in the table of a container for values of any length.
 pub(super) const ANY: u32 = u32::MAX;
 
-/// How the table of a container says how many bytes values have.
+/// Returns the number that stands in the table of a container for the size of its values.
 ///
 /// # Errors
 ///
-/// They are too many to be said.
+/// The size does not fit the table.
 pub(super) fn said_bytes<V: Value + ?Sized>() -> Result<u32> {
     let bytes = V::BYTES.map_or(Ok(ANY), u32::try_from).ok();
     let bytes = bytes.filter(|&bytes| V::BYTES.is_none() || bytes != ANY);
     bytes.ok_or_else(|| Error::usage("keys and values of one size have less than 4 GiB"))
 }
 
-/// A container is of other keys and values than it is opened for.
+/// Returns the error for a container with keys and values of other sizes than it is opened for.
 pub(super) fn other_sizes(what: &str, name: &str, key: u32, value: u32) -> Error {
     let say = |bytes| match bytes {
         ANY => "any number of".to_owned(),

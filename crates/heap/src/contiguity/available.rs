@@ -1,14 +1,14 @@
-//! How much memory is available, as the kernel estimates it. Allocates nothing.
+//! Available memory, as the kernel estimates it. Allocates nothing.
 
 use std::ffi::CStr;
 use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// What was read is good for so many milliseconds.
+/// For how many milliseconds a reading is used.
 const FRESH_MILLIS: u64 = 100;
 
-/// Bytes that programs can have without swapping (`MemAvailable`), at most 100 ms ago. Where the
-/// kernel does not say, there is enough.
+/// Returns the bytes available to programs without swapping (`MemAvailable`), at most 100 ms ago; the
+/// maximum if the kernel does not tell.
 pub(super) fn available() -> u64 {
     static BYTES: AtomicU64 = AtomicU64::new(u64::MAX);
     static READ_AT: AtomicU64 = AtomicU64::new(0);
@@ -20,10 +20,10 @@ pub(super) fn available() -> u64 {
     BYTES.load(Relaxed)
 }
 
-/// Since some moment; never 0 twice.
+/// Returns milliseconds since some moment.
 fn millis() -> u64 {
     let mut now = MaybeUninit::<libc::timespec>::zeroed();
-    // SAFETY: it fills what is ours; zeros are a time, too, should it fail.
+    // SAFETY: it fills a local variable; zeros are a valid time should it fail.
     let now = unsafe {
         libc::clock_gettime(libc::CLOCK_MONOTONIC_COARSE, now.as_mut_ptr());
         now.assume_init()
@@ -36,7 +36,7 @@ fn read() -> Option<u64> {
     parse(read_file(c"/proc/meminfo", &mut text)?)
 }
 
-/// The beginning of a file of the kernel's.
+/// Returns the beginning of a file of the kernel's.
 pub(super) fn read_file<'a>(path: &CStr, into: &'a mut [u8]) -> Option<&'a [u8]> {
     // SAFETY: a string with a zero at its end; the file is closed again.
     let len = unsafe {
@@ -51,7 +51,7 @@ pub(super) fn read_file<'a>(path: &CStr, into: &'a mut [u8]) -> Option<&'a [u8]>
     into.get(..usize::try_from(len).ok()?)
 }
 
-/// The figure behind `MemAvailable:`, in kibibytes there.
+/// Returns the figure behind `MemAvailable:`, in kibibytes there.
 fn parse(text: &[u8]) -> Option<u64> {
     let mut lines = text.split(|&byte| byte == b'\n');
     let rest = lines.find_map(|line| line.strip_prefix(b"MemAvailable:"))?;

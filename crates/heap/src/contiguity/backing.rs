@@ -1,4 +1,4 @@
-//! What a mapping's pages are asked of the kernel.
+//! How the pages of a mapping are requested from the kernel.
 
 use std::io;
 
@@ -6,30 +6,30 @@ use super::available::available;
 use super::folios;
 use crate::medium::reservation::PAGE_BYTES;
 
-/// When, and how many at a time, the pages of a mapping get frames.
+/// When the pages of a mapping get frames, and how many at a time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Backing {
-    /// Each page when it is first touched, as the kernel does it: the paper's JIT.
+    /// Each page at its first touch, as the kernel does by default: the paper's JIT.
     #[default]
     OnTouch,
-    /// So many pages together, before the first of them is used: the paper's CAA. As long as there
-    /// is memory enough.
+    /// Several pages together, before the first of them is used, while enough memory is available: the
+    /// paper's CAA.
     Batches {
         /// Pages of a batch: 4 and 16 in the paper.
         pages: u32,
-        /// When to stop.
+        /// The watermarks of available memory at which batches stop.
         watermarks: Watermarks,
     },
-    /// Huge pages, where there are some.
+    /// Huge pages, where the kernel has some.
     Huge,
 }
 
 /// Bytes of available memory below which contiguity costs too much.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Watermarks {
-    /// Below, batches are for capacity only.
+    /// Below this, only capacity gets batches.
     pub high: u64,
-    /// Below, there are none.
+    /// Below this, nothing gets batches.
     pub low: u64,
 }
 
@@ -46,7 +46,7 @@ impl Watermarks {
         low: 256 << 20,
     };
 
-    /// Whether there are batches for a purpose with so much available memory.
+    /// Returns whether a purpose gets batches with this much available memory.
     fn allow(self, purpose: Purpose, available: u64) -> bool {
         available
             >= match purpose {
@@ -56,7 +56,8 @@ impl Watermarks {
     }
 }
 
-/// What memory is for: the one that is denied batches first is the one that flushes (`NVMPersist`).
+/// The purpose of memory. Persistent memory (`NVMPersist`), which flushes, is the first to get no
+/// batches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
     /// Objects that survive.
@@ -66,7 +67,7 @@ pub enum Purpose {
 }
 
 impl Backing {
-    /// Batches of so many pages, with the default watermarks.
+    /// Returns batches of `pages` pages with the default watermarks.
     pub const fn batches(pages: u32) -> Self {
         Self::Batches {
             pages,
@@ -74,11 +75,11 @@ impl Backing {
         }
     }
 
-    /// Says once for a mapping what it is to be made of.
+    /// Advises the kernel once about a new mapping.
     ///
     /// # Errors
     ///
-    /// The kernel has no huge pages for it.
+    /// The kernel has no huge pages for the mapping.
     ///
     /// # Safety
     ///
@@ -96,12 +97,12 @@ impl Backing {
         unsafe { advise(base, len, libc::MADV_HUGEPAGE) }
     }
 
-    /// Makes pages that are there already huge, as far as the kernel can; the others stay as they
-    /// are. That copies them.
+    /// Turns existing pages into huge ones, which copies them, as far as the kernel can; the others stay
+    /// as they are.
     ///
     /// # Safety
     ///
-    /// As [`Backing::apply`].
+    /// Same as [`Backing::apply`].
     pub(crate) unsafe fn collapse(self, base: *mut u8, len: u64) {
         if self == Self::Huge {
             // SAFETY: the caller's; what is there does not change.
@@ -109,12 +110,12 @@ impl Backing {
         }
     }
 
-    /// Bytes of a mapping of `len` are going to be used, from `offset` on, for the first time for
-    /// all that is known: has them populated, each batch in one call.
+    /// Announces the first use of bytes of a mapping of `len` bytes, from `offset` on: populates them,
+    /// each batch in one call.
     ///
     /// # Safety
     ///
-    /// As [`Backing::apply`], and it can be written.
+    /// Same as [`Backing::apply`], and the mapping can be written.
     pub(crate) unsafe fn prepare(
         self,
         base: *mut u8,
@@ -133,7 +134,7 @@ impl Backing {
                 return;
             }
             let end = (at + batch).min(len);
-            // SAFETY: the caller's. Where it fails, pages come when they are touched.
+            // SAFETY: the caller's. Where it fails, pages get frames when they are touched.
             unsafe {
                 let _ = advise(base.add(at as usize), end - at, libc::MADV_POPULATE_WRITE);
             }
@@ -156,7 +157,6 @@ unsafe fn advise(base: *mut u8, len: u64, advice: i32) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::contiguity::frames::present;
     use crate::medium::{Mapped, Medium};
 
     #[test]
@@ -179,9 +179,15 @@ mod tests {
         let prepare = |backing: Backing, offset: u64, bytes: u64| {
             // SAFETY: all of the pool.
             unsafe { backing.prepare(pool.base(), pool.len(), (offset, bytes), Purpose::Capacity) };
-            let all = present(pool.base(), pool.len()).unwrap();
-            all.iter()
-                .map(|&there| if there { '#' } else { '.' })
+            let mut pages = [0u8; 10];
+            // SAFETY: all of the pool, and a byte for each of its pages.
+            let done = unsafe {
+                libc::mincore(pool.base().cast(), pool.len() as usize, pages.as_mut_ptr())
+            };
+            assert_eq!(done, 0);
+            pages
+                .map(|page| if page & 1 == 1 { '#' } else { '.' })
+                .iter()
                 .collect::<String>()
         };
         let none = Watermarks {

@@ -1,11 +1,12 @@
-//! Which batches the kernel itself gives, since Linux 6.8: folios of several pages at a fault
+//! The batches that the kernel itself gives since Linux 6.8: folios of several pages at a fault
 //! (Documentation/admin-guide/mm/transhuge.rst, "multi-size THP"). Allocates nothing.
 
 use std::ffi::CStr;
 
 use super::available::read_file;
 
-/// Whether memory that asks for huge pages gets folios of so many pages. The administrator decides.
+/// Returns whether memory that requests huge pages gets folios of `pages` pages, which the administrator
+/// decides.
 pub(super) fn enabled(pages: u32) -> bool {
     let mut text = [0; 64];
     let setting = path(pages).and_then(|path| read_file(path, &mut text));
@@ -25,7 +26,7 @@ fn path(pages: u32) -> Option<&'static CStr> {
     })
 }
 
-/// The setting that holds stands in brackets.
+/// Returns the active setting, which stands in brackets.
 fn allows(setting: &[u8]) -> bool {
     let has = |choice: &[u8]| setting.windows(choice.len()).any(|part| part == choice);
     has(b"[always]") || has(b"[madvise]")

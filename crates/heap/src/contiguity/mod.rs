@@ -1,5 +1,4 @@
-//! How contiguous the frames behind a mapping are, and how to ask for more of it (Kannan 2013,
-//! section 4.1).
+//! Requesting contiguous frames for a mapping (Kannan 2013, section 4.1).
 //!
 //! The paper changes the kernel: at a page fault it reserves a batch of contiguous frames for the
 //! program (contiguity-aware allocation, CAA-4 and CAA-16), so that two programs that share a cache
@@ -23,22 +22,12 @@
 //!   change nothing; huge pages are collapsed from what is there. In the page cache of a plain file
 //!   the kernel decides. On persistent memory the file system does: a frame is a place on the device.
 //!
-//! Whether it helped is measured ([`Contiguity`]), which needs the privilege to see frame numbers.
+//! `benches/heap/programs` measures whether it helped.
 
 mod available;
 mod backing;
 mod folios;
-#[cfg(feature = "experiments")]
-mod frames;
-#[cfg(feature = "experiments")]
-mod report;
-#[cfg(feature = "experiments")]
-mod trial;
 
 #[cfg(feature = "experiments")]
 pub use backing::Watermarks;
 pub use backing::{Backing, Purpose};
-#[cfg(feature = "experiments")]
-pub use report::Contiguity;
-#[cfg(feature = "experiments")]
-pub use trial::trial;

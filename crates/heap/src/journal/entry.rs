@@ -1,7 +1,7 @@
-//! What one fence makes durable: lines, wherever they belong, side by side.
+//! Entries of the journal: the lines that one fence makes durable, side by side.
 //!
 //! An entry is one word with the number of words between it and the last; for each run of lines its
-//! offset, its bytes and what they are to hold; and a check of all that.
+//! offset, its bytes and its contents; and a check of all that.
 
 use std::ops::Range;
 
@@ -10,13 +10,12 @@ use crate::error::{Error, Result};
 use crate::medium::{LINE_BYTES, Medium, WORD_BYTES};
 
 const LINE_WORDS: usize = (LINE_BYTES / WORD_BYTES) as usize;
-/// Words of a run besides its lines.
+/// Words of a run of lines besides the lines.
 const RUN_WORDS: u64 = 2;
 /// The first word and the last.
 const FRAME_WORDS: u64 = 2;
 
-/// The place of an entry and the generation of the journal, by which it is told from what lay there
-/// before.
+/// The place of an entry and the generation of the journal, which tells it from what lay there before.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Place {
     pub offset: u64,
@@ -32,7 +31,7 @@ impl Place {
     }
 }
 
-/// Lines in ascending order as runs that do not touch each other.
+/// Groups lines in ascending order into runs that do not touch each other.
 pub(super) fn merge(mut lines: Vec<Range<u64>>) -> Vec<Range<u64>> {
     lines.sort_unstable_by_key(|run| run.start);
     let mut merged: Vec<Range<u64>> = Vec::with_capacity(lines.len());
@@ -45,13 +44,13 @@ pub(super) fn merge(mut lines: Vec<Range<u64>>) -> Vec<Range<u64>> {
     merged
 }
 
-/// Bytes of an entry with these runs of lines.
+/// Returns the bytes of an entry with these runs of lines.
 pub(super) fn bytes_of(runs: &[Range<u64>]) -> u64 {
     let lines = |run: &Range<u64>| RUN_WORDS * WORD_BYTES + (run.end - run.start) * LINE_BYTES;
     FRAME_WORDS * WORD_BYTES + runs.iter().map(lines).sum::<u64>()
 }
 
-/// The words of an entry: these lines as they are now.
+/// Returns the words of an entry with the current contents of these lines.
 pub(super) fn encode<M: Medium>(medium: &M, place: Place, runs: &[Range<u64>]) -> Vec<u64> {
     let count = bytes_of(runs) / WORD_BYTES;
     let mut words = Vec::with_capacity(count as usize);
@@ -67,7 +66,8 @@ pub(super) fn encode<M: Medium>(medium: &M, place: Place, runs: &[Range<u64>]) -
     words
 }
 
-/// A line as it was at one moment, while others may store to it: read twice alike.
+/// Returns a line as it was at one moment, while other threads may store to it: read until two readings
+/// agree.
 fn snapshot<M: Medium>(medium: &M, offset: u64) -> [u64; LINE_WORDS] {
     let read = || std::array::from_fn(|i| medium.load_word(offset + i as u64 * WORD_BYTES));
     let mut line = read();
@@ -80,7 +80,7 @@ fn snapshot<M: Medium>(medium: &M, offset: u64) -> [u64; LINE_WORDS] {
     }
 }
 
-/// The words between the first and the last of an entry; `None` if there is none that ends at `end`
+/// Returns the words between the first and the last of an entry; `None` if there is none that ends at `end`
 /// at most.
 pub(super) fn decode<M: Medium>(medium: &M, place: Place, end: u64) -> Option<Vec<u64>> {
     let most = end.checked_sub(place.offset)? / WORD_BYTES;
@@ -101,7 +101,7 @@ pub(super) fn decode<M: Medium>(medium: &M, place: Place, end: u64) -> Option<Ve
 ///
 /// # Errors
 ///
-/// They belong where there is no pool.
+/// A line lies outside of the pool.
 pub(super) fn replay<M: Medium>(medium: &M, mut words: &[u64]) -> Result<()> {
     while let [offset, len, rest @ ..] = words {
         let whole = offset.is_multiple_of(LINE_BYTES) && len.is_multiple_of(LINE_BYTES);

@@ -2,74 +2,54 @@
 //! file): the lines that were flushed are written side by side, and their own pages when the journal
 //! is full.
 //!
-//! A fence so writes one page, or few in a row, where it would have written one for each line: with
-//! an operation of three pages that takes a fifth of the time, and with 100 pages a seventieth.
+//! So a fence writes one page, or a few in a row, where it would have written one for each line: an
+//! operation of three pages takes a fifth of the time, one of 100 pages a seventieth.
 //!
-//! What is in the journal is stored again by whoever opens the pool after a crash. That is right
-//! because nothing here depends on it that a line is durable only when it was fenced: the lines'
-//! own pages may be written at any time, and what a line is set back to, it held at its last fence
-//! or later.
+//! When the pool is opened after a crash, the contents of the journal are stored again. That is right
+//! because nothing in this crate relies on a line not being durable before it was fenced: the lines' own
+//! pages may be written at any time, and the contents restored to a line are those of its last fence or
+//! later.
 
 mod entry;
+mod numbers;
 mod writer;
 
 use std::ops::Range;
 use std::sync::OnceLock;
 
-use crate::allocator::Space;
 use crate::contiguity::Purpose;
-use crate::error::{Cause, Error, Result};
+use crate::error::{Error, Result};
 use crate::layout::chunk::Use;
 use crate::layout::{Geometry, header};
 use crate::medium::reservation::HUGE_BYTES;
 use crate::medium::{Counts, Kind, Medium, WORD_BYTES};
 
 use entry::Place;
+use numbers::{number, set_number};
 use writer::Writer;
 
-/// The most bytes of a journal: what replaying it adds to opening a pool is a tenth of a second.
+/// The most bytes of a journal: replaying it adds a tenth of a second to opening a pool.
 const MAX_BYTES: u64 = 64 << 20;
-/// A journal of so many bytes uses only whole huge pages.
+/// A journal of at least this many bytes uses only whole huge pages.
 const LARGE_BYTES: u64 = 4 * HUGE_BYTES;
-/// A journal has at most one of so many chunks of the pool.
+/// A journal takes up at most one in this many chunks of the pool.
 const PART: u64 = 32;
 
-/// A medium with a journal, once it is begun; until then nothing but the medium.
+/// Returns how many chunks the journal of a pool of `chunks` chunks takes up; 0 if it has none.
+pub(crate) fn chunks_for(geometry: &Geometry, chunks: u64) -> u64 {
+    (chunks / PART).min(geometry.chunk_of(MAX_BYTES).max(1))
+}
+
+/// A medium with a journal. Until the journal is begun, all calls go to the medium.
 pub(crate) struct Journaled<M> {
     medium: M,
     writer: OnceLock<Writer>,
-    /// Why a fence failed, if one has.
+    /// The error of the first fence that failed, if one has.
     failure: OnceLock<Error>,
 }
 
-/// Has flushed lines written to a journal from now on where that is faster, if there is room for one.
-/// What was flushed is durable, and nobody else stores meanwhile.
-///
-/// # Errors
-///
-/// A fence failed.
-pub(crate) fn begin<M: Medium>(space: &Space<M>) -> Result<()> {
-    let pool = &space.pool;
-    let geometry = &pool.geometry;
-    let chunks = (pool.chunks() / PART).min(geometry.chunk_of(MAX_BYTES).max(1));
-    if chunks == 0 || !pool.medium.writes_pages() {
-        return Ok(());
-    }
-    let taken = match space.chunks.take(pool, chunks, Use::Journal { chunks }) {
-        Err(error) if error.cause() == Cause::Full => return Ok(()),
-        taken => taken?,
-    };
-    if taken.fresh {
-        // Blocks of a file that were never written take longer the first time.
-        let at = geometry.offset_of(taken.chunk);
-        pool.zero(at, geometry.offset_of(chunks));
-        pool.medium.fence()?;
-    }
-    pool.medium.begin(geometry, taken.chunk, chunks)
-}
-
 impl<M: Medium> Journaled<M> {
-    /// A medium without a journal.
+    /// Returns a medium without a journal.
     pub fn new(medium: M) -> Self {
         let (writer, failure) = (OnceLock::new(), OnceLock::new());
         Self {
@@ -84,11 +64,11 @@ impl<M: Medium> Journaled<M> {
         let _ = self.failure.set(error.clone());
     }
 
-    /// Whether all fences went well.
+    /// Checks that no fence has failed.
     ///
     /// # Errors
     ///
-    /// What the first one returned that did not.
+    /// The error of the first fence that failed.
     #[inline]
     pub fn outcome(&self) -> Result<()> {
         match self.failure.get() {
@@ -97,33 +77,38 @@ impl<M: Medium> Journaled<M> {
         }
     }
 
-    /// The medium below.
+    /// Returns the medium below.
     pub fn medium(&self) -> &M {
         &self.medium
     }
 
-    /// The medium below, for who has the pool alone.
+    /// Returns the medium below, for the only owner of the pool.
     pub fn medium_mut(&mut self) -> &mut M {
         &mut self.medium
     }
 
-    /// The medium below, as it is.
+    /// Returns the medium below, as it is.
     pub fn into_medium(self) -> M {
         self.medium
     }
 
-    /// Writes a journal from now on, into chunks that nobody else uses.
-    fn begin(&self, geometry: &Geometry, chunk: u64, chunks: u64) -> Result<()> {
+    /// Writes a journal from now on, into chunks that nothing else uses. Everything that was flushed is
+    /// durable, and no other thread stores meanwhile.
+    ///
+    /// # Errors
+    ///
+    /// A fence failed.
+    pub fn begin(&self, geometry: &Geometry, chunk: u64, chunks: u64) -> Result<()> {
         let generation = number(&self.medium, header::GENERATION_AT)?;
         let writer = Writer::new(bytes_of(geometry, chunk, chunks), generation);
         writer.renew(&self.medium)?;
         set_number(&self.medium, header::JOURNAL_AT, chunk)?;
-        // There is one, if any, that was begun before.
+        // If there is one already, it was begun before.
         let _ = self.writer.set(writer);
         Ok(())
     }
 
-    /// Makes everything durable where it belongs, and says that there is no journal.
+    /// Makes everything durable in its own place, and stores that there is no journal.
     ///
     /// # Errors
     ///
@@ -137,12 +122,12 @@ impl<M: Medium> Journaled<M> {
     }
 }
 
-/// Stores again what the journal of a pool holds, if there is one, durably, and says that there is none.
-/// That can itself be interrupted, and done again.
+/// Stores the contents of a pool's journal again, durably, if there is one, and stores that there is
+/// none. This can be interrupted and repeated.
 ///
 /// # Errors
 ///
-/// What the header or the journal says cannot be, or a fence failed.
+/// The header or the journal is damaged, or a fence failed.
 pub(crate) fn replay<M: Medium>(medium: &M, geometry: &Geometry) -> Result<()> {
     let chunk = number(medium, header::JOURNAL_AT)?;
     if chunk == 0 {
@@ -160,7 +145,7 @@ pub(crate) fn replay<M: Medium>(medium: &M, geometry: &Geometry) -> Result<()> {
     set_number(medium, header::JOURNAL_AT, 0)
 }
 
-/// How many chunks a journal has, as the word about its first chunk says.
+/// Returns the number of chunks of a journal, by the word about its first chunk.
 fn chunks_from<M: Medium>(medium: &M, geometry: &Geometry, chunk: u64) -> Result<u64> {
     let there = geometry.chunk_of(medium.len());
     if chunk < there && !geometry.is_table(chunk) {
@@ -176,8 +161,8 @@ fn chunks_from<M: Medium>(medium: &M, geometry: &Geometry, chunk: u64) -> Result
     )))
 }
 
-/// The bytes of a journal's chunks that it uses. A large one shares no huge page with anything else:
-/// the kernel writes all of a page of which a part was changed through a mapping.
+/// Returns the range of bytes that a journal uses of its chunks. A large one shares no huge page with
+/// anything else: the kernel writes all of a page of which a part was changed through a mapping.
 fn bytes_of(geometry: &Geometry, chunk: u64, chunks: u64) -> Range<u64> {
     let (start, end) = (
         geometry.offset_of(chunk),
@@ -187,27 +172,6 @@ fn bytes_of(geometry: &Geometry, chunk: u64, chunks: u64) -> Range<u64> {
         true => start.next_multiple_of(HUGE_BYTES)..end / HUGE_BYTES * HUGE_BYTES,
         false => start..end,
     }
-}
-
-/// A number of the header that changes: the journal's first chunk, or its generation.
-///
-/// # Errors
-///
-/// Its check is wrong.
-fn number<M: Medium>(medium: &M, at: u64) -> Result<u64> {
-    match medium.load_word(at) {
-        0 => Ok(0),
-        word => header::decode_count(at, word),
-    }
-}
-
-/// Stores such a number, durably.
-fn set_number<M: Medium>(medium: &M, at: u64, number: u64) -> Result<()> {
-    let word = match number {
-        0 => 0,
-        _ => header::encode_count(at, number),
-    };
-    medium.write_through(at, &word.to_le_bytes())
 }
 
 // SAFETY: the memory is the medium's.

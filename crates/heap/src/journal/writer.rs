@@ -1,11 +1,11 @@
-//! Appends to the journal, for all threads that wait.
+//! The writer of the journal: one thread appends for all that wait.
 
 use std::ops::Range;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::entry::{self, Place};
-use super::set_number;
+use super::numbers::set_number;
 use crate::error::Result;
 use crate::layout::header;
 use crate::lock::lock;
@@ -13,13 +13,13 @@ use crate::medium::lines::lines;
 use crate::medium::syncs::Syncs;
 use crate::medium::{Counts, Medium};
 
-/// The journal of a medium that is in use.
+/// The journal of a medium in use.
 pub(super) struct Writer {
-    /// Its bytes of the pool.
+    /// Its range of bytes of the pool.
     bytes: Range<u64>,
-    /// Lines that were flushed and are in no entry yet.
+    /// Lines that were flushed but are in no entry yet.
     flushed: Mutex<Vec<Range<u64>>>,
-    /// At most one thread writes at a time, for all that wait.
+    /// The state of writing: at most one thread writes at a time, for all that wait.
     writes: Syncs,
     next: Mutex<Place>,
     lines: AtomicU64,
@@ -27,7 +27,7 @@ pub(super) struct Writer {
 }
 
 impl Writer {
-    /// A journal whose last generation was this.
+    /// Returns a journal that follows the given generation.
     pub fn new(bytes: Range<u64>, generation: u64) -> Self {
         let offset = bytes.start;
         Self {
@@ -40,7 +40,7 @@ impl Writer {
         }
     }
 
-    /// The next fence is to make these bytes durable.
+    /// Notes bytes that the next fence must make durable.
     pub fn flush(&self, offset: u64, len: u64) {
         let lines = lines(offset, len);
         self.lines
@@ -54,17 +54,17 @@ impl Writer {
     ///
     /// # Errors
     ///
-    /// The medium could not; nothing can be made durable after that.
+    /// The medium failed; nothing can be made durable after that.
     pub fn fence<M: Medium>(&self, medium: &M) -> Result<()> {
         self.fences.fetch_add(1, Ordering::Relaxed);
-        // In this order: what another thread has taken to write, it has begun to write before.
+        // The order matters: lines that another thread has taken, it has begun to write before.
         if lock(&self.flushed).is_empty() && !self.writes.under_way() {
             return self.writes.outcome();
         }
         self.writes.sync(|| self.write(medium)).map(drop)
     }
 
-    /// Lines and fences that were asked for.
+    /// Returns the counts of lines and fences that were requested.
     pub fn counts(&self) -> Counts {
         Counts {
             lines: self.lines.load(Ordering::Relaxed),
@@ -90,13 +90,13 @@ impl Writer {
         Ok(())
     }
 
-    /// Writes everything to where it belongs, so that the journal begins anew.
+    /// Makes everything durable in its own place, so that the journal can begin anew.
     fn checkpoint<M: Medium>(&self, medium: &M) -> Result<()> {
         medium.sync()?;
         self.renew(medium)
     }
 
-    /// Begins anew: what is in the journal is of no generation that counts.
+    /// Begins a new generation, so that the contents of the journal no longer count.
     pub fn renew<M: Medium>(&self, medium: &M) -> Result<()> {
         let mut next = lock(&self.next);
         next.generation += 1;

@@ -1,19 +1,19 @@
-//! What an operation changes: gathered by whoever carries it out, logged by its lane.
+//! The changes of an operation: gathered while it is carried out, and logged by its lane.
 
 use crate::medium::WORD_BYTES;
 
 use super::window::Range;
 
-/// What an operation changes.
+/// The changes of an operation.
 #[derive(Default)]
 pub(crate) struct Changes {
     /// Single words and their new values, each at most once.
     pub words: Vec<(u64, u64)>,
     /// Runs of words and their new contents; none of them is among the single words.
     pub runs: Vec<(u64, Vec<u64>)>,
-    /// Bytes at which nobody looks before the operation, already stored and flushed, and their check.
+    /// Bytes that are not read before the operation, already stored and flushed, and their check.
     pub fills: Vec<(Range, u32)>,
-    /// Objects that nobody can reach before the operation, already stored.
+    /// Objects to which nothing points before the operation, already stored.
     pub new: Vec<New>,
     /// Objects that are no longer in use after it.
     pub freed: Vec<Object>,
@@ -26,22 +26,22 @@ pub(crate) struct New {
     /// Its bytes, a multiple of 16.
     pub len: u64,
     pub check: Check,
-    /// Where its record will be.
+    /// Place of its record.
     pub place: u64,
 }
 
-/// What the record of a new object says of its contents.
+/// The check of a new object's contents in its record.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Check {
-    /// Their check.
+    /// This check.
     Known(u32),
-    /// Their check, which is still to be made.
+    /// A check that is still to be computed.
     ToBeMade,
-    /// Nothing: they are durable before the record is stored.
+    /// No check: the contents are durable before the record is stored.
     Durable,
-    /// Nothing: they are flushed, and fenced before the record is stored.
+    /// No check: the contents are flushed, and will be fenced before the record is stored.
     Flushed,
-    /// Nothing: they are flushed and fenced before the record is stored.
+    /// No check: the contents are flushed and fenced before the record is stored.
     ToBeFenced,
 }
 
@@ -51,7 +51,7 @@ pub(crate) struct Object {
     pub offset: u64,
     /// Bytes of its slot.
     pub bytes: u64,
-    /// Where its record is.
+    /// Place of its record.
     pub record: u64,
 }
 
@@ -79,7 +79,7 @@ impl Changes {
         words && self.new.is_empty() && self.freed.is_empty()
     }
 
-    /// Forgets everything, and keeps the room for more.
+    /// Forgets everything, but keeps the memory.
     #[inline]
     pub fn clear(&mut self) {
         self.words.clear();
@@ -89,7 +89,7 @@ impl Changes {
         self.freed.clear();
     }
 
-    /// What is changed where others may have changed it before.
+    /// Returns the ranges that are changed where other operations may have changed them before.
     pub fn changed(&self) -> impl Iterator<Item = Range> + Clone {
         let words = self.words.iter().map(|&(offset, _)| Range::word(offset));
         let runs = self.runs.iter().map(|(offset, words)| Range {
@@ -99,7 +99,7 @@ impl Changes {
         words.chain(runs)
     }
 
-    /// All that the operation names until it is settled.
+    /// Returns all ranges that the operation names until it is settled.
     pub fn named(&self) -> impl Iterator<Item = Range> + Clone {
         let new = self.new.iter().map(New::range);
         let fills = self.fills.iter().map(|(range, _)| *range);

@@ -1,7 +1,7 @@
 //! A lane's transaction log: words, objects and data apart from each other.
 //!
-//! Entries are appended until the log is full; then all operations of the lane are settled and it
-//! begins anew. That is the truncation of Kannan 2013, section 4.3, at the bound of the processor's
+//! Entries are appended until the log is full; then all operations of the lane are settled and the log
+//! begins anew. That is the truncation of Kannan 2013, section 4.3, at the size of the processor's
 //! last-level cache, [`MAX_CHUNKS`] chunks unless one transaction alone needs more.
 
 use crate::allocator::Space;
@@ -14,19 +14,19 @@ use crate::medium::{Medium, WORD_BYTES};
 use super::Held;
 use super::changes::Changes;
 
-/// Up to so many chunks the log grows before it is truncated: 1 MiB.
+/// The log grows up to this many chunks before it is truncated: 1 MiB.
 const MAX_CHUNKS: u64 = 16;
 /// Bytes of an entry of the word log: offset, value.
 pub(crate) const WORD_ENTRY: u64 = 16;
 /// Bytes of an entry of the object log: offset, length, offset of its data.
 pub(crate) const OBJECT_ENTRY: u64 = 24;
 
-/// Where a lane's log lies, and how far it is filled.
+/// The place of a lane's log, and how far it is filled.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Log {
     first: u64,
     chunks: u64,
-    /// Offset of the first byte of each part that is not filled.
+    /// Offset of the first free byte of each part.
     words: u64,
     objects: u64,
     data: u64,
@@ -34,7 +34,7 @@ pub(crate) struct Log {
     ends: [u64; 3],
 }
 
-/// How much room changes need in each part, in bytes.
+/// Bytes that changes need in each part.
 #[derive(Clone, Copy)]
 struct Need {
     words: u64,
@@ -56,7 +56,7 @@ impl Need {
 }
 
 impl Log {
-    /// A quarter for words, a quarter for objects, half for data.
+    /// Returns a log of these chunks: a quarter for words, a quarter for objects, half for data.
     fn of(first: u64, chunks: u64, shift: u32) -> Self {
         let (begin, bytes) = (first << shift, chunks << shift);
         Self {
@@ -69,7 +69,7 @@ impl Log {
         }
     }
 
-    /// Whether there is so much room.
+    /// Returns whether there is room for this.
     fn has(&self, need: Need) -> bool {
         let room = |at: u64, end: u64, need: u64| end - at >= need;
         room(self.words, self.ends[0], need.words)
@@ -79,7 +79,7 @@ impl Log {
 }
 
 impl Held<'_> {
-    /// Sees to it that the log has room for changes. It may settle all operations for that; then it
+    /// Makes room in the log for changes, if need be by settling all operations of the lane, so that it
     /// begins anew.
     ///
     /// # Errors
@@ -106,7 +106,7 @@ impl Held<'_> {
                     .take(&space.pool, chunks, Use::Log { lane, chunks });
                 taken.map(|taken| (taken.chunk, chunks))
             };
-            // A log that could be larger serves as well.
+            // A smaller log will do as well.
             let (first, chunks) = take(wanted).or_else(|error| match old.chunks >= needed {
                 true => Ok((old.first, old.chunks)),
                 false => take(needed).map_err(|_| error),
@@ -164,7 +164,7 @@ impl Held<'_> {
     }
 }
 
-/// The entries of a commit, once its check has been found right.
+/// The entries of a commit whose check is right.
 pub(crate) struct Entries {
     /// Offsets of words and their new values.
     pub words: Vec<(u64, u64)>,
@@ -172,11 +172,11 @@ pub(crate) struct Entries {
     pub objects: Vec<[u64; 3]>,
 }
 
-/// What a commit changes.
+/// Reads the entries of a commit.
 ///
 /// # Errors
 ///
-/// It names bytes that are not in the pool, or its check is wrong.
+/// The commit names bytes that are not in the pool, or its check is wrong.
 pub(crate) fn entries<M: Medium>(space: &Space<M>, commit: &Commit) -> Result<Entries> {
     if check(space, commit) != Some(commit.log) {
         return Err(Error::damaged(format!(
@@ -195,7 +195,7 @@ pub(crate) fn entries<M: Medium>(space: &Space<M>, commit: &Commit) -> Result<En
     Ok(Entries { words, objects })
 }
 
-/// The check of a commit's entries and data; `None` if they are not all in the pool.
+/// Returns the check of a commit's entries and data; `None` if they are not all in the pool.
 fn check<M: Medium>(space: &Space<M>, commit: &Commit) -> Option<u64> {
     let pool = &space.pool;
     let within = |at: u64, count: u64, entry: u64| {

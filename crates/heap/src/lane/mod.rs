@@ -1,9 +1,9 @@
-//! Lanes: threads that work at the same time each hold one, and share nothing else that they write.
-//! What may be changed by one after another is `own`'s affair.
+//! Lanes: each thread that works on the heap holds one, and threads share nothing else that they write.
+//! `own` decides what one lane may change after another.
 //!
-//! Order of locks: whatever protects the user's data, then the state of one lane, then one of those
-//! that are held for moments only: a window's, an allocator's, the free chunks'. A thread that holds a
-//! lane waits neither for another one nor for a lock of the user's data.
+//! Order of locks: first the locks of the user's data, then the state of one lane, then one of the locks
+//! that are held for moments only: that of a window, of an allocator, of the free chunks. A thread that
+//! holds a lane waits neither for another lane nor for a lock of the user's data.
 
 pub(crate) mod changes;
 pub(crate) mod log;
@@ -28,7 +28,7 @@ use log::Log;
 use own::Stamp;
 use window::Window;
 
-/// A lane with more free places for records than this lets others have some.
+/// A lane with more free places for records than this shares some with other lanes.
 const MAX_SPARE: usize = 8192;
 
 /// All lanes of a heap.
@@ -44,27 +44,27 @@ pub(crate) struct Lane {
     state: Mutex<State>,
 }
 
-/// What only the thread that holds a lane looks at.
+/// The state of a lane that only its holder accesses.
 pub(crate) struct State {
     /// The last operation that passed its fence.
     pub fenced: u64,
-    /// Of each lane, an operation up to which none is done again: the last that was seen.
+    /// For each lane, an operation up to which none is repeated, as last seen.
     past: Box<[u64]>,
-    /// The thread that did it.
+    /// The thread that carried it out.
     thread: u64,
-    /// Words that it has changed, of each line one, and that are still to be flushed.
+    /// Words that it has changed and that are still to be flushed, one for each line.
     unflushed: Vec<u64>,
     /// Slots for objects.
     pub cache: Cache,
-    /// Slots for what is gone when the pool is closed.
+    /// Slots for capacity.
     pub capacity: Cache,
-    /// Places for records; the last one is taken next.
+    /// Free places for records; the last one is used next.
     pub records: Vec<u64>,
-    /// What was freed and may still be freed again after a crash, oldest first.
+    /// Freed objects whose operation may still be repeated after a crash, oldest first.
     freed: VecDeque<Freed>,
-    /// Intents that were written since the pool was opened.
+    /// Number of intents written since the pool was opened.
     pub intents: u64,
-    /// Room for what the next operation changes.
+    /// Reusable memory for the changes of the next operation.
     pub scratch: Option<Box<Changes>>,
     /// The transaction log.
     pub log: Log,
@@ -76,12 +76,12 @@ pub(crate) struct Freed {
     /// The operation that freed it.
     pub sequence: u64,
     pub object: u64,
-    /// Where its record was.
+    /// Place of its record.
     pub record: u64,
 }
 
 impl Lanes {
-    /// Lanes by the sequence up to which each is settled.
+    /// Returns the lanes, by the sequence up to which each is settled.
     pub fn new(settled: impl IntoIterator<Item = u64>) -> Self {
         let settled: Box<[u64]> = settled.into_iter().collect();
         let lane = |&own: &u64| Lane::new(own, settled.clone());
@@ -91,7 +91,7 @@ impl Lanes {
         }
     }
 
-    /// Holds the lane of this thread, or another one that nobody holds.
+    /// Holds the lane of this thread, or another one that is free.
     #[inline]
     pub fn hold(&self) -> Held<'_> {
         let (thread, own) = this_thread();
@@ -101,7 +101,7 @@ impl Lanes {
             None => self.hold_any(own),
         };
         if index >= self.used.load(Ordering::Relaxed) {
-            // Before anything is looked up under it: `pass_by` must not miss it.
+            // Before anything is looked up under the lane: `pass_by` must not miss it.
             self.used.fetch_max(index + 1, Ordering::SeqCst);
         }
         let lane = &self.lanes[index];
@@ -170,14 +170,15 @@ impl Lanes {
 }
 
 impl State {
-    /// All that was freed. Every operation is settled.
+    /// Returns all freed objects. Every operation is settled.
     pub fn take_freed(&mut self) -> VecDeque<Freed> {
         mem::take(&mut self.freed)
     }
 }
 
 impl Lane {
-    /// A lane that has settled all its operations, up to this one, as have the others.
+    /// Returns the state of a lane whose operations are settled up to this one, as are those of the other
+    /// lanes.
     fn new(settled: u64, past: Box<[u64]>) -> Self {
         Self {
             window: Window::new(settled),
@@ -208,23 +209,23 @@ pub(crate) struct Held<'l> {
 }
 
 impl Held<'_> {
-    /// The sequence of the next operation.
+    /// Returns the sequence of the next operation.
     pub fn next(&self) -> u64 {
         self.state.fenced + 1
     }
 
-    /// The lane's last operation.
+    /// Returns the lane's last operation.
     #[inline]
     pub fn last(&self) -> Stamp {
         Stamp::new(self.index, self.state.fenced)
     }
 
-    /// What was flushed becomes durable, and with it the next operation, which is going to make these
-    /// changes in place.
+    /// Fences, so that what was flushed becomes durable, and with it the next operation, which will make
+    /// these changes in place.
     ///
     /// # Errors
     ///
-    /// The fence failed.
+    /// A fence failed.
     #[inline]
     pub fn fence<M: Medium>(&mut self, space: &Space<M>, changes: &Changes) -> Result<()> {
         self.fence_effects(space)?;
@@ -233,16 +234,16 @@ impl Held<'_> {
         Ok(())
     }
 
-    /// Makes durable what the last operations have changed, and whatever else was flushed.
+    /// Makes durable what the last operations have changed, and all else that was flushed.
     ///
     /// # Errors
     ///
-    /// The fence failed.
+    /// A fence failed.
     #[inline]
     pub fn fence_effects<M: Medium>(&mut self, space: &Space<M>) -> Result<()> {
         let state = &mut *self.state;
         if state.thread != self.thread {
-            // Another thread's flushes are not this one's to wait for.
+            // A fence does not wait for flushes of other threads.
             self.lane.window.flush(&space.pool);
             state.thread = self.thread;
         } else {
@@ -254,9 +255,9 @@ impl Held<'_> {
         space.pool.medium.fence()
     }
 
-    /// Changes words in place, as the operation says that has just passed its fence. They are flushed
-    /// before the lane's next fence: a line that is on its way is waited for by every locked
-    /// instruction, and so by whoever lets go of a lock.
+    /// Changes words in place, as described by the operation that has just passed its fence. They are
+    /// flushed just before the lane's next fence: every locked instruction, such as releasing a lock,
+    /// waits for a line that is on its way.
     #[inline]
     pub fn set_words<M: Medium>(&mut self, space: &Space<M>, words: &[(u64, u64)]) {
         for &(offset, value) in words {
@@ -272,8 +273,7 @@ impl Held<'_> {
         }
     }
 
-    /// Sees to it that no operation of this lane is ever done again, so that its log can be
-    /// overwritten.
+    /// Settles all operations of this lane, so that none is repeated and its log can be overwritten.
     ///
     /// # Errors
     ///
@@ -284,7 +284,7 @@ impl Held<'_> {
         self.lane.window.settle_all(&space.pool, at)
     }
 
-    /// An object is free from the operation that is under way on.
+    /// Notes an object that the operation under way frees.
     #[inline]
     pub fn free_later(&mut self, object: u64, record: u64) {
         let sequence = self.state.fenced;
@@ -295,7 +295,7 @@ impl Held<'_> {
         });
     }
 
-    /// An object that was freed so long ago that nothing will free it again.
+    /// Returns an object that was freed by an operation that is never repeated.
     #[inline]
     pub fn next_freed(&mut self) -> Option<Freed> {
         let past = self.lane.window.past();
@@ -305,11 +305,11 @@ impl Held<'_> {
         }
     }
 
-    /// A place for a record.
+    /// Takes a place for a record.
     ///
     /// # Errors
     ///
-    /// There is no room for another chunk of records, or a fence failed.
+    /// The pool has no room for another chunk of records, or a fence failed.
     #[inline]
     pub fn take_record<M: Medium>(&mut self, space: &Space<M>) -> Result<u64> {
         if let Some(record) = self.state.records.pop() {
@@ -334,7 +334,7 @@ impl Held<'_> {
         Ok(self.state.records.pop().expect("a chunk has records"))
     }
 
-    /// A place for a record is free again.
+    /// Gives a place for a record back.
     #[inline]
     pub fn give_record<M: Medium>(&mut self, space: &Space<M>, place: u64) {
         self.state.records.push(place);
@@ -345,7 +345,7 @@ impl Held<'_> {
     }
 }
 
-/// This thread's number, and the lane that it would like.
+/// This thread's number, and its preferred lane.
 fn this_thread() -> (u64, usize) {
     static NEXT: AtomicU64 = AtomicU64::new(1);
     thread_local! {
@@ -360,7 +360,7 @@ thread_local! {
     static LANE: Cell<Option<usize>> = const { Cell::new(None) };
 }
 
-/// Has the calling thread use the lane of this number, modulo their count, in every heap: for
+/// Makes the calling thread use the lane of this number, modulo the count of lanes, in every heap: for
 /// programs that know their threads, and for tests.
 pub fn use_lane(number: usize) {
     LANE.with(|lane| lane.set(Some(number)));
@@ -374,10 +374,10 @@ mod tests {
 
     use super::*;
 
-    /// How long the other thread is given to do what it must not.
+    /// How long the other thread has to do what it must not.
     const PATIENCE: Duration = Duration::from_millis(50);
 
-    /// Once, who held its lane next waited for itself for ever.
+    /// Once, the next holder of the lane waited for itself for ever.
     #[test]
     fn a_lane_is_held_again_after_a_panic() {
         let lanes = Lanes::new([0]);

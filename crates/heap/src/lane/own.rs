@@ -1,11 +1,11 @@
 //! The one rule under which persistent data are changed: *own them first*.
 //!
-//! A crash has the last two operations of each lane repeated, F - 1 and F, and what they say they
-//! changed they change again (`FORMAT.md`, "Why recovery is right"). So a lane owns some bytes, and may
-//! change them by its next operation, if of all *other* lanes no operation names any of them that may
-//! be repeated. Its own may: they are repeated first, in their order. Where bytes are changed before
-//! the operation that says so has passed its fence (a slot is filled at which nobody looks), the
-//! lane's own last operation must not name them either.
+//! After a crash the last two operations of each lane, F - 1 and F, are repeated, and make their changes
+//! again (`FORMAT.md`, "Why recovery is right"). So a lane owns bytes, and may change them by its next
+//! operation, if no operation of any *other* lane that may be repeated names any of them. Its own may:
+//! they are repeated first, in their order. Where bytes are changed before the operation that describes
+//! it has passed its fence (a slot is filled that is not read yet), the lane's own last operation must
+//! not name them either.
 //!
 //! Two ways lead to owning. A *guard*, the lock of a container's data, keeps with it the [`Stamp`] of
 //! the last operation that changed anything under it, and of all lanes but that one's no operation
@@ -13,8 +13,8 @@
 //! guard, all lanes that were ever used are looked at. In both cases what stands against owning is
 //! settled: its effects are made durable, and then its lane says so.
 //!
-//! Whoever changes data holds off all others that would change the same, by a guard or by whatever
-//! else protects them. So what is found here about them is over, and does not change.
+//! A thread that changes data holds a guard, or whatever else protects them, against all others that
+//! would change the same. So the operations found here about the data are over, and do not change.
 
 use std::num::NonZeroU64;
 
@@ -28,12 +28,12 @@ use super::window::Range;
 /// Bits of a sequence: more operations than a pool lives to see.
 const SEQUENCE_BITS: u32 = 56;
 
-/// An operation of a lane, in one word.
+/// An operation of a lane, packed in one word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Stamp(NonZeroU64);
 
 impl Stamp {
-    /// The operation of this sequence, from 1 on, of a lane.
+    /// Returns the stamp of a lane's operation with this sequence, from 1 on.
     #[inline]
     pub fn new(lane: usize, sequence: u64) -> Self {
         debug_assert!(lane < 256 && (1..1 << SEQUENCE_BITS).contains(&sequence));
@@ -53,7 +53,7 @@ impl Stamp {
 }
 
 impl Held<'_> {
-    /// Owns all that is under a guard whose last operation was this one.
+    /// Owns all data under a guard whose last operation was this one.
     ///
     /// # Errors
     ///
@@ -66,7 +66,7 @@ impl Held<'_> {
         Ok(())
     }
 
-    /// As [`Held::own_guarded`] where the other lane has to be looked at.
+    /// Same as [`Held::own_guarded`], where the other lane has to be looked at.
     #[inline(never)]
     fn own_recent<M: Medium>(&mut self, space: &Space<M>, last: Stamp) -> Result<()> {
         let window = &self.lanes.lanes[last.lane()].window;
@@ -93,8 +93,8 @@ impl Held<'_> {
         Ok(())
     }
 
-    /// Owns bytes that were, or are going to be, changed by no operation at all: of no lane, this one
-    /// included, any operation that names them is repeated.
+    /// Owns bytes that are changed without an operation: no operation of any lane, this one included,
+    /// that names them will be repeated.
     ///
     /// # Errors
     ///
@@ -105,14 +105,14 @@ impl Held<'_> {
         self.lane.window.settle_for(&space.pool, at, &[range])
     }
 
-    /// Whether this lane's last operation names any of these bytes, so that they must not be changed
-    /// before the next one's fence.
+    /// Returns whether this lane's last operation names any of these bytes, so that they must not be
+    /// changed before the fence of the next one.
     #[inline]
     pub fn last_names(&self, range: Range) -> bool {
         self.lane.window.last_names(range)
     }
 
-    /// Whether this lane owns these bytes: the rule itself, as tests hold every operation to it.
+    /// Returns whether this lane owns these bytes: the rule itself, as tests hold every operation to it.
     pub fn owns(&self, ranges: &[Range]) -> bool {
         let others = self.lanes.used().iter().enumerate();
         others

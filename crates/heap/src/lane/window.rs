@@ -1,8 +1,9 @@
-//! What a lane's last operations change, for other lanes that are about to change the same (`own`).
+//! Windows: the changes of a lane's last operations, for other lanes that are about to change the same
+//! (`own`).
 //!
-//! Let F be the last operation of a lane that passed its fence. A crash may have F - 1, F and, if it
-//! is under way, F + 1 carried out again. Whoever changes data holds off all others that would; so what
-//! is found here that concerns its data is F - 1 or F, never F + 1.
+//! Let F be the last operation of a lane that passed its fence. After a crash F - 1, F and, if it is
+//! under way, F + 1 may be repeated. A thread that changes data holds off all others that would; so what
+//! is found here about its data is F - 1 or F, never F + 1.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,14 +16,14 @@ use crate::pool::Pool;
 
 /// Operations of which the ranges are kept: F - 1, F and F + 1.
 const KEPT: usize = 3;
-/// Ranges of an operation that fit here; others are kept under the lock.
+/// Number of ranges of an operation that fit here; others are kept under the lock.
 const RANGES: usize = 2;
 /// Stands for ranges that are kept under the lock.
 const WIDE: u64 = u64::MAX;
 /// Bits of a packed range's length, in words.
 const LEN_BITS: u32 = 19;
 
-/// Some bytes of the pool, whole words.
+/// A range of the pool, in whole words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Range {
     pub offset: u64,
@@ -30,7 +31,7 @@ pub(crate) struct Range {
 }
 
 impl Range {
-    /// One word.
+    /// Returns one word.
     pub fn word(offset: u64) -> Self {
         let len = WORD_BYTES;
         Self { offset, len }
@@ -41,7 +42,7 @@ impl Range {
         self.offset < other.offset + other.len && other.offset < self.offset + self.len
     }
 
-    /// As one word, if it fits.
+    /// Returns the range as one word, if it fits.
     #[inline]
     fn pack(self) -> Option<u64> {
         let (start, words) = (self.offset / WORD_BYTES, self.len / WORD_BYTES);
@@ -58,21 +59,22 @@ impl Range {
     }
 }
 
-/// What a lane writes and others read: all that they look at often is in its first cache line.
+/// The part of a lane that its holder writes and other lanes read; what is read often is in its first
+/// cache line.
 #[repr(align(64))]
 pub(crate) struct Window {
-    /// F.
+    /// The sequence of F.
     fenced: AtomicU64,
-    /// What needs not be done again.
+    /// The sequence up to which operations are settled.
     settled: AtomicU64,
-    /// Of each operation that is kept, by its sequence modulo [`KEPT`].
+    /// The ranges of each operation that is kept, by its sequence modulo [`KEPT`].
     ranges: [[AtomicU64; RANGES]; KEPT],
-    /// The ranges of those that did not fit; held by whoever settles.
+    /// The ranges that did not fit; held while settling.
     wide: Mutex<[Vec<Range>; KEPT]>,
 }
 
 impl Window {
-    /// Of a lane whose operations up to `settled` are settled.
+    /// Returns the window of a lane whose operations up to `settled` are settled.
     pub fn new(settled: u64) -> Self {
         Self {
             fenced: AtomicU64::new(settled),
@@ -86,14 +88,14 @@ impl Window {
         self.settled.load(Ordering::Acquire)
     }
 
-    /// The operation up to which none is ever done again.
+    /// Returns the operation up to which none is ever repeated.
     #[inline]
     pub fn past(&self) -> u64 {
         let fenced = self.fenced.load(Ordering::Acquire);
         fenced.saturating_sub(2).max(self.settled())
     }
 
-    /// An operation has passed its fence and is going to change these.
+    /// Notes that an operation has passed its fence and is going to change these ranges.
     #[inline]
     pub fn enter(&self, sequence: u64, ranges: impl Iterator<Item = Range> + Clone) {
         let kept = &self.ranges[sequence as usize % KEPT];
@@ -116,14 +118,15 @@ impl Window {
         self.ranges[slot][0].store(WIDE, Ordering::Relaxed);
     }
 
-    /// Whether one of the last two operations names any of these bytes and is not settled.
+    /// Returns whether one of the last two operations names any of these bytes and is not settled.
     pub fn names(&self, ranges: &[Range]) -> bool {
         let wide = lock(&self.wide);
         let (fenced, settled) = (self.fenced.load(Ordering::Acquire), self.settled());
         self.last_naming(&wide, fenced, settled, ranges).is_some()
     }
 
-    /// The last of the two operations up to `fenced` and above `settled` that names any of these.
+    /// Returns the later of the two operations up to `fenced` and above `settled` that names any of these
+    /// ranges.
     fn last_naming(
         &self,
         wide: &[Vec<Range>; KEPT],
@@ -140,7 +143,7 @@ impl Window {
         last.into_iter().find(names)
     }
 
-    /// Whether one of the last two operations may have to do with these ranges.
+    /// Returns whether one of the last two operations may name any of these ranges.
     #[inline]
     fn may_concern(&self, ranges: &[Range]) -> bool {
         let fenced = self.fenced.load(Ordering::Acquire);
@@ -158,7 +161,7 @@ impl Window {
         })
     }
 
-    /// Whether the last operation, if it is not settled, names any of these bytes.
+    /// Returns whether the last operation, if it is not settled, names any of these bytes.
     #[inline]
     pub fn last_names(&self, range: Range) -> bool {
         let fenced = self.fenced.load(Ordering::Acquire);
@@ -180,8 +183,8 @@ impl Window {
         }
     }
 
-    /// Makes certain that nothing that concerns these ranges is ever done again. The caller holds
-    /// off all others that would change them. `at` is where the pool says what is settled.
+    /// Settles every operation that names any of these ranges. The caller holds off all others that would
+    /// change them. `at` is the offset of the lane's settled word.
     ///
     /// # Errors
     ///
@@ -205,8 +208,8 @@ impl Window {
         }
     }
 
-    /// Makes certain that no operation up to this one, which is over, is ever done again. `at` is
-    /// where the pool says what is settled.
+    /// Settles all operations up to this one, which is over. `at` is the offset of the lane's settled
+    /// word.
     ///
     /// # Errors
     ///
@@ -220,7 +223,7 @@ impl Window {
         }
     }
 
-    /// Flushes what the last operations up to this one have changed, and settles them.
+    /// Flushes the changes of the last operations up to this one, and settles them.
     fn settle_kept<M: Medium>(
         &self,
         pool: &Pool<M>,
@@ -239,8 +242,8 @@ impl Window {
         self.store_settled(pool, at, target)
     }
 
-    /// Flushes all that the last two operations have changed, for a thread that fences after
-    /// another one of the same lane.
+    /// Flushes the changes of the last two operations, for a thread that fences after another one of the
+    /// same lane.
     pub fn flush<M: Medium>(&self, pool: &Pool<M>) {
         let wide = lock(&self.wide);
         let fenced = self.fenced.load(Ordering::Acquire);

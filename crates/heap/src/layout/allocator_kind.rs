@@ -1,12 +1,13 @@
-//! Which allocator a pool has.
+//! The kinds of allocators.
 
-/// Who finds room for the objects of a pool.
+/// The allocator of a pool's objects.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum AllocatorKind {
-    /// The write-aware one: runs and bitmaps in DRAM, in the pool only the allocation log.
+    /// NVWA, the NVM-write-aware allocator: runs and bitmaps in DRAM, only the allocation log in the
+    /// pool.
     #[default]
     Nvwa,
-    /// The one that the paper compares with: all that it knows is in the pool, and each change is
-    /// logged, flushed and fenced. For measurements.
+    /// The naive allocator with which the paper compares: all its state is in the pool, and each change
+    /// is logged, flushed and fenced. For measurements.
     Naive,
 }

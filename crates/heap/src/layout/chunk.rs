@@ -3,35 +3,35 @@
 use crate::checksum::checksum;
 use crate::error::{Error, Result};
 
-/// What a chunk is used for.
+/// The use of a chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Use {
-    /// For nothing.
+    /// Free.
     Free,
     /// Objects of one size.
     Run {
         /// Bytes of a slot, a multiple of 16.
         slot: u64,
     },
-    /// One object, of this chunk and those behind it.
+    /// One object, in this chunk and those behind it.
     Large {
-        /// How many, this one included.
+        /// Number of chunks, including this one.
         chunks: u64,
     },
     /// Records of objects.
     Records,
     /// The transaction log of a lane.
     Log {
-        /// Whose.
+        /// Number of the lane.
         lane: u16,
-        /// How many chunks, this one included.
+        /// Number of chunks, including this one.
         chunks: u64,
     },
     /// Roots.
     Roots,
     /// The lanes.
     Lanes {
-        /// How many chunks, this one included.
+        /// Number of chunks, including this one.
         chunks: u64,
     },
     /// The naive allocator's bins.
@@ -40,7 +40,7 @@ pub(crate) enum Use {
     Headers,
     /// The journal.
     Journal {
-        /// How many chunks, this one included.
+        /// Number of chunks, including this one.
         chunks: u64,
     },
 }
@@ -51,11 +51,11 @@ const LENGTH_AT: u32 = 24;
 const CHECK_AT: u32 = 48;
 /// The most chunks that a use can have.
 pub(crate) const MAX_CHUNKS: u64 = (1 << 24) - 1;
-/// Slots are multiples of this.
+/// Sizes of slots are multiples of this.
 const UNIT: u64 = 16;
 
 impl Use {
-    /// The word, which lies at `at`.
+    /// Returns the word, which lies at `at`.
     pub fn encode(self, at: u64) -> u64 {
         let (kind, owner, length) = match self {
             Use::Free => return 0,
@@ -73,7 +73,7 @@ impl Use {
         fields | checksum(at, &[fields]) << CHECK_AT
     }
 
-    /// What the word at `at` says.
+    /// Decodes the word at `at`.
     ///
     /// # Errors
     ///
@@ -96,7 +96,7 @@ impl Use {
             8 => Use::Headers,
             _ => Use::Journal { chunks },
         };
-        // What decodes to anything else than it was encoded from is damaged, whatever it says.
+        // A word that does not encode to itself again is damaged.
         if decoded.encode(at) != word || chunks == 0 && word != 0 {
             return Err(Error::damaged(format!(
                 "the word about a chunk, at byte {at}, is damaged"

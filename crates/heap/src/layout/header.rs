@@ -8,21 +8,21 @@ use crate::error::{Error, Result};
 const MAGIC: u64 = u64::from_le_bytes(*b"TERRHEAP");
 /// "TERRREGN".
 const REGION_MAGIC: u64 = u64::from_le_bytes(*b"TERRREGN");
-/// Of the format. Version 1 had no journal, version 2 no seed and other B-trees and queues; a pool of
-/// either becomes one of version 3 when it is opened. Others are refused.
+/// Version of the format. Version 1 had no journal; version 2 had no seed, and other B-trees and queues.
+/// Pools of both become version 3 when they are opened. Other versions are refused.
 pub(crate) const VERSION: u64 = 3;
-/// The oldest that is known.
+/// The oldest known version.
 const OLDEST: u64 = 1;
 
 /// Words of the part that never changes.
 pub(crate) const WORDS: usize = 8;
-/// Where the word lies that says how many chunks the pool has.
+/// Offset of the number of chunks of the pool.
 pub(crate) const CHUNKS_AT: u64 = 64;
-/// Where the word lies that says how many chunks were ever used.
+/// Offset of the number of chunks that were ever used.
 pub(crate) const USED_AT: u64 = 72;
-/// Where the word lies that says with which chunk the journal begins; in a line that no journal holds.
+/// Offset of the journal's first chunk; in a line that no journal holds.
 pub(crate) const JOURNAL_AT: u64 = 128;
-/// Where the word lies that tells the journal from those before it.
+/// Offset of the generation of the journal, which tells it from earlier ones.
 pub(crate) const GENERATION_AT: u64 = 136;
 /// Bytes in which all words of the header lie.
 pub(crate) const BYTES: u64 = 144;
@@ -32,7 +32,7 @@ const SHIFT_AT: u32 = 32;
 const LANES_AT: u32 = 40;
 const INTENTS_AT: u32 = 56;
 
-/// The words that never change.
+/// Encodes the words that never change.
 pub(crate) fn encode(geometry: &Geometry) -> [u64; WORDS] {
     let mut words = [0; WORDS];
     words[0] = MAGIC;
@@ -49,8 +49,8 @@ pub(crate) fn encode(geometry: &Geometry) -> [u64; WORDS] {
     words
 }
 
-/// Of the format, as a pool's first words say. If they were about to say another one when the program
-/// ended (the version is stored, and the checksum is not), it is the one that they said before.
+/// Returns the version of the format by a pool's first words. If the program ended while a new version
+/// was being stored (the version is stored, and the checksum is not), returns the old one.
 pub(crate) fn version(words: &[u64; WORDS]) -> u64 {
     let said = u64::from(words[1] as u32);
     let fits = |version: &u64| checksum(0, &with_version(words, *version)[..7]) == words[7];
@@ -67,11 +67,11 @@ fn with_version(words: &[u64; WORDS], version: u64) -> [u64; WORDS] {
     words
 }
 
-/// What a pool's first words say, whichever of the known versions they are of.
+/// Decodes a pool's first words, of any known version.
 ///
 /// # Errors
 ///
-/// It is no pool, of another version, or damaged.
+/// The words are those of no pool, of another version, or damaged.
 pub(crate) fn decode(words: &[u64; WORDS]) -> Result<Geometry> {
     if words[0] != MAGIC {
         return Err(Error::damaged(
@@ -106,22 +106,22 @@ pub(crate) fn decode(words: &[u64; WORDS]) -> Result<Geometry> {
     Ok(geometry)
 }
 
-/// What `shift` can be: a chunk holds a region's header, and a chunk number fits its field.
+/// Valid values of `shift`: a chunk holds a region's header, and a chunk number fits its field.
 pub(crate) const SHIFTS: std::ops::RangeInclusive<u32> = 12..=24;
-/// Intents of two operations that may have to be repeated, of one that is under way, of undo twice.
+/// Least number of intents: for two operations that may be repeated, one under way, and two of undo.
 pub(crate) const MIN_INTENTS: u8 = 5;
 
-/// The first words of a region that is not the pool's first.
+/// Returns the first words of a region that is not the pool's first.
 pub(crate) fn region(number: u64) -> [u64; 2] {
     [REGION_MAGIC, number]
 }
 
-/// A number that changes, as it is stored at `at`.
+/// Encodes a number that changes, for offset `at`.
 pub(crate) fn encode_count(at: u64, count: u64) -> u64 {
     checked(at, count)
 }
 
-/// Such a number.
+/// Decodes such a number.
 ///
 /// # Errors
 ///

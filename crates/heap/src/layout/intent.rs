@@ -10,7 +10,7 @@ pub(crate) const MAX_PAIRS: usize = 3;
 /// The most objects that belong to an intent without a log.
 pub(crate) const MAX_RECORDS: u64 = 255;
 
-/// The most words by which a slot that an intent fills comes to be seen.
+/// The most words that make a slot filled by an intent visible.
 pub(crate) const MAX_SLOT_PAIRS: usize = 2;
 
 /// Bits of the fields of the first word.
@@ -18,66 +18,66 @@ const KIND_AT: u32 = FIELD_BITS;
 const PAIRS_AT: u32 = FIELD_BITS + 4;
 const RECORDS_AT: u32 = FIELD_BITS + 8;
 
-/// What an operation will change.
+/// The changes of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Intent {
     /// A few words.
     Words {
-        /// Offsets and new values, the first `count` of them.
+        /// Offsets and new values; the first `count` count.
         pairs: [(u64, u64); MAX_PAIRS],
-        /// How many.
+        /// Number of valid pairs.
         count: usize,
-        /// Objects that become used with it.
+        /// Number of objects that come into use with it.
         records: u64,
     },
-    /// What a transaction log says.
+    /// The entries of a transaction log.
     Commit(Commit),
-    /// Objects are changed in place; their old contents are in the object log from here on.
+    /// Objects are changed in place; the object log holds their old contents from here on.
     Undo {
         /// Offset of the first entry.
         entries: u64,
     },
-    /// A slot was filled where nobody looks, and a few words change by which it is seen.
+    /// A slot was filled that was not visible, and a few words change that make it visible.
     Slot {
-        /// What it was filled with.
+        /// The contents of the slot.
         filled: Filled,
-        /// Offsets and new values, the first `count` of them.
+        /// Offsets and new values; the first `count` count.
         pairs: [(u64, u64); MAX_SLOT_PAIRS],
-        /// How many.
+        /// Number of valid pairs.
         count: usize,
     },
 }
 
-/// What a slot was filled with.
+/// A filled slot with the check of its contents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Filled {
     /// Offset of the slot.
     pub offset: u64,
     /// Bytes, a multiple of 8.
     pub len: u32,
-    /// Their check.
+    /// This check.
     pub check: u32,
 }
 
-/// Where in a lane's transaction log the changes lie.
+/// The place of a commit's entries in the lane's transaction log.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Commit {
     /// Offset of the first entry of the word log.
     pub words: u64,
-    /// Its entries.
+    /// Number of its entries.
     pub word_count: u64,
     /// Offset of the first entry of the object log.
     pub objects: u64,
-    /// Its entries.
+    /// Number of its entries.
     pub object_count: u64,
-    /// Objects that become used with it.
+    /// Number of objects that come into use with it.
     pub records: u64,
     /// Check of entries and data.
     pub log: u64,
 }
 
 impl Intent {
-    /// The words, which lie at `at`.
+    /// Returns the words, which lie at `at`.
     pub fn encode(&self, at: u64, sequence: u64) -> [u64; INTENT_WORDS] {
         let mut words = [0; INTENT_WORDS];
         let (kind, count, few) = match self {
@@ -124,7 +124,7 @@ impl Intent {
         words
     }
 
-    /// The intent at `at` and its sequence; `None` if there is none, or a torn one.
+    /// Returns the intent at `at` and its sequence; `None` if there is none, or a torn one.
     pub fn decode(at: u64, words: [u64; INTENT_WORDS]) -> Option<(u64, Self)> {
         if checksum(at, &words[..7]) != words[7] {
             return None;

@@ -1,5 +1,5 @@
-//! What lies where in a pool, as `FORMAT.md` draws it: one file a structure, plain encoding and
-//! decoding without access to any medium.
+//! The layout of a pool, as `FORMAT.md` draws it: one file for each structure, plain encoding and
+//! decoding without access to a medium.
 
 mod allocator_kind;
 pub(crate) mod chunk;
@@ -15,12 +15,12 @@ pub use allocator_kind::AllocatorKind;
 
 /// Bytes of the header of a region, at the beginning of its table chunk.
 pub(crate) const REGION_HEADER_BYTES: u64 = 512;
-/// Offsets, sequences and sizes have this many bits where they share a word.
+/// Bits of offsets, sequences and sizes where they share a word.
 pub(crate) const FIELD_BITS: u32 = 48;
 /// The largest such number.
 pub(crate) const FIELD_MAX: u64 = (1 << FIELD_BITS) - 1;
 
-/// What is chosen when a pool is created and decides where things lie.
+/// The parameters of a pool, chosen when it is created, that determine where things lie.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Geometry {
     /// A chunk has `1 << shift` bytes.
@@ -31,7 +31,7 @@ pub(crate) struct Geometry {
     pub intents: u8,
     /// Who finds room for objects.
     pub allocator: AllocatorKind,
-    /// With which the hashes of new hash maps begin; 0 in pools of versions 1 and 2.
+    /// The seed of the hashes of new hash maps; 0 in pools of versions 1 and 2.
     pub seed: u64,
 }
 
@@ -40,7 +40,7 @@ impl Geometry {
         1 << self.shift
     }
 
-    /// Chunks of a region, its table included.
+    /// Returns the number of chunks of a region, including its table.
     pub fn region_chunks(&self) -> u64 {
         (self.chunk_bytes() - REGION_HEADER_BYTES) / 8 + 1
     }
@@ -53,29 +53,29 @@ impl Geometry {
         offset >> self.shift
     }
 
-    /// Whether the chunk holds a region's table.
+    /// Returns whether the chunk holds the table of a region.
     pub fn is_table(&self, chunk: u64) -> bool {
         chunk.is_multiple_of(self.region_chunks())
     }
 
-    /// Where the word about a chunk lies that is no table.
+    /// Returns the offset of the word about a chunk, which is no table.
     pub fn word_of(&self, chunk: u64) -> u64 {
         debug_assert!(!self.is_table(chunk));
         let (region, within) = (chunk / self.region_chunks(), chunk % self.region_chunks());
         self.offset_of(region * self.region_chunks()) + REGION_HEADER_BYTES + (within - 1) * 8
     }
 
-    /// Bytes of the largest object: a region without its table.
+    /// Returns the bytes of the largest object: a region without its table.
     pub fn max_object(&self) -> u64 {
         self.offset_of((self.region_chunks() - 1).min(chunk::MAX_CHUNKS))
     }
 
-    /// Chunks that the lanes fill, from chunk 1 on.
+    /// Returns the number of chunks that the lanes fill, from chunk 1 on.
     pub fn lane_chunks(&self) -> u64 {
         (u64::from(self.lanes) * self.lane_bytes()).div_ceil(self.chunk_bytes())
     }
 
-    /// The chunk of the naive allocator's bins, behind the lanes, if the pool has them.
+    /// Returns the chunk of the naive allocator's bins, behind the lanes, if the pool has them.
     pub fn bins(&self) -> Option<u64> {
         (self.allocator == AllocatorKind::Naive).then(|| 1 + self.lane_chunks())
     }
@@ -84,23 +84,23 @@ impl Geometry {
         (1 + u64::from(self.intents)) * LINE_BYTES
     }
 
-    /// Where the word lies up to which a lane's operations are settled.
+    /// Returns the offset of the word that says up to which operation a lane is settled.
     pub fn settled_of(&self, lane: usize) -> u64 {
         self.offset_of(1) + lane as u64 * self.lane_bytes()
     }
 
-    /// Where a line of a lane's ring of intents lies.
+    /// Returns the offset of a line of a lane's ring of intents.
     pub fn intent_of(&self, lane: usize, number: u64) -> u64 {
         self.settled_of(lane) + (1 + number % u64::from(self.intents)) * LINE_BYTES
     }
 }
 
-/// A number of 48 bits with a check of 16, for words that are changed in place.
+/// Encodes a number of 48 bits with a check of 16, for words that are changed in place.
 pub(crate) fn checked(at: u64, number: u64) -> u64 {
     number | checksum(at, &[number]) << FIELD_BITS
 }
 
-/// The number in such a word; `None` if its check is wrong.
+/// Decodes such a word; `None` if its check is wrong.
 pub(crate) fn unchecked(at: u64, word: u64) -> Option<u64> {
     let number = word & FIELD_MAX;
     (checked(at, number) == word).then_some(number)

@@ -7,11 +7,11 @@ use crate::checksum::checksum;
 pub(crate) const RECORD_BYTES: u64 = 32;
 /// Words of a record.
 pub(crate) const RECORD_WORDS: usize = 4;
-/// Where in a record the word lies that makes it none when it is 0.
+/// Position in a record of the word that is 0 where there is no record.
 pub(crate) const CHECK_AT: u64 = 24;
-/// Lengths of objects are counted in these.
+/// Unit of the lengths of objects.
 pub(crate) const UNIT: u64 = 16;
-/// The length of objects that are longer than can be said.
+/// Stands for the length of objects that are longer than the field can hold.
 const LONG: u64 = 0xffff;
 /// The longest object whose length and contents a record can name.
 pub(crate) const MAX_BYTES: u64 = (LONG - 1) * UNIT;
@@ -21,7 +21,7 @@ const OF_INTENT: u64 = 1;
 const CHECKED: u64 = 2;
 const FLAGS: u64 = 7;
 
-/// An object is in use, and who points to it.
+/// A record: an object is in use, and this is the word that points to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Record {
     /// Offset of the object, a multiple of 16.
@@ -30,27 +30,27 @@ pub(crate) struct Record {
     pub upper: u16,
     /// Offset of the word that holds the pointer, or 0 if an intent says where pointers go.
     pub destination: u64,
-    /// Of which lane's operations this is part of one.
+    /// The lane of the operation to which the record belongs.
     pub lane: u8,
-    /// What the object is, as its owner numbers such things.
+    /// Kind of the object, a number of its owner's choice.
     pub kind: u8,
-    /// The number of that operation in its lane.
+    /// The sequence of that operation in its lane.
     pub sequence: u64,
     /// Bytes of the object, a multiple of 16; `None` if they are more than [`MAX_BYTES`].
     pub bytes: Option<u64>,
-    /// It is valid only together with the intent of that operation.
+    /// Whether it is valid only together with the intent of that operation.
     pub of_intent: bool,
     /// Check of the object as it was published, if its contents were part of that.
     pub contents: Option<u32>,
 }
 
 impl Record {
-    /// The pointer to the object.
+    /// Returns the pointer to the object.
     pub fn pointer(&self) -> u64 {
         self.object | u64::from(self.upper) << FIELD_BITS
     }
 
-    /// The words, which lie at `at`.
+    /// Returns the words, which lie at `at`.
     #[inline]
     pub fn encode(&self, at: u64) -> [u64; RECORD_WORDS] {
         let flags =
@@ -68,7 +68,7 @@ impl Record {
         words
     }
 
-    /// The record at `at`; `None` if there is none, or a torn one.
+    /// Returns the record at `at`; `None` if there is none, or a torn one.
     #[inline]
     pub fn decode(at: u64, words: [u64; RECORD_WORDS]) -> Option<Self> {
         let contents = words[3] >> 32;
@@ -91,7 +91,8 @@ impl Record {
     }
 }
 
-/// Of the first three words and what is said of the contents; never 0, which is no record.
+/// Computes the check of the first three words and of the contents' check; never 0, which means no
+/// record.
 #[inline]
 fn check(at: u64, words: &[u64; RECORD_WORDS], contents: u64) -> u64 {
     let sum = checksum(at, &[words[0], words[1], words[2], contents]);

@@ -7,26 +7,26 @@ use crate::error::{Error, Result};
 pub(crate) const ROOT_BYTES: u64 = 128;
 /// Words of a root; the first is the pointer.
 pub(crate) const ROOT_WORDS: usize = 16;
-/// Where its check is.
+/// Position of the check in a root.
 pub(crate) const ROOT_CHECK_AT: u64 = ROOT_BYTES - 8;
 /// The longest name.
 pub(crate) const MAX_NAME: usize = 104;
 
-/// What a root is called, and what it points to.
+/// A root: its name, and the type to which it points.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Root {
     /// Its name.
     pub name: String,
-    /// Bytes of what it points to.
+    /// Bytes of the type.
     pub size: u32,
-    /// How that is aligned.
+    /// Alignment of the type.
     pub align: u16,
-    /// What it is, as its owner numbers such things.
+    /// Kind of the root, a number of its owner's choice.
     pub kind: u16,
 }
 
 impl Root {
-    /// All words behind the pointer, which lies at `at`.
+    /// Encodes all words behind the pointer, which lies at `at`.
     ///
     /// # Errors
     ///
@@ -46,7 +46,7 @@ impl Root {
         Ok(words)
     }
 
-    /// The root at `at`; `None` if there is none, or a torn one.
+    /// Returns the root at `at`; `None` if there is none, or a torn one.
     pub fn decode(at: u64, words: &[u64; ROOT_WORDS]) -> Option<Self> {
         if checksum(at, &words[1..15]) != words[15] {
             return None;

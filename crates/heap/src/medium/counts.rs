@@ -1,18 +1,18 @@
-//! What was done to a medium: lines, fences, syncs and bytes, counted by each thread for itself.
+//! Counts of what was done to a medium: lines, fences, syncs and bytes. Each thread counts by itself.
 
 use std::ops::{Add, Sub};
 
-/// What was done to a medium.
+/// Counts of what was done to a medium.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Counts {
-    /// Cache lines that were flushed, each time.
+    /// Flushes of cache lines.
     pub lines: u64,
     /// Fences.
     pub fences: u64,
-    /// Times the kernel was asked to write to the device and did.
+    /// Successful requests to the kernel to write to the device.
     pub syncs: u64,
-    /// Bytes that were stored.
+    /// Stored bytes.
     pub bytes: u64,
 }
 
@@ -32,7 +32,7 @@ impl Add for Counts {
 impl Sub for Counts {
     type Output = Self;
 
-    /// What was done between two moments.
+    /// Returns the difference of two counts.
     fn sub(self, earlier: Self) -> Self {
         Self {
             lines: self.lines - earlier.lines,

@@ -1,7 +1,7 @@
-//! The processor's part: one cache line written back, a copy past the caches, a fence.
+//! Instructions of the processor: writing one cache line back, copying past the caches, and fences.
 //!
-//! Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2, CLWB, CLFLUSHOPT,
-//! CLFLUSH, MOVNTI, PREFETCHh, SFENCE and CPUID. A processor of another kind has no [`Instruction`] here: what
+//! Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2, CLWB, CLFLUSHOPT, CLFLUSH,
+//! MOVNTI, PREFETCHh, SFENCE and CPUID. A processor of another kind has no [`Instruction`] here: what
 //! becomes durable there does so through the kernel.
 
 use super::Instruction;
@@ -22,13 +22,13 @@ mod x86_64 {
     use super::Instruction;
 
     impl Instruction {
-        /// The best that this processor has. `None` if what it would write back is not durable, or
-        /// not known to be.
+        /// Returns the best instruction of this processor; `None` if a written-back line is not durable,
+        /// or not known to be.
         pub fn detect() -> Option<Self> {
             Self::all_detected().into_iter().next()
         }
 
-        /// All that this processor has, best first.
+        /// Returns all instructions that this processor has, best first.
         pub(in crate::medium) fn all_detected() -> Vec<Self> {
             let (first, extended) = features();
             let has = [
@@ -41,7 +41,7 @@ mod x86_64 {
         }
     }
 
-    /// What CPUID says: leaf 1 in EDX, leaf 7 in EBX.
+    /// Returns CPUID leaf 1, EDX, and leaf 7, EBX.
     #[allow(unused_unsafe, reason = "newer compilers take these for safe")]
     fn features() -> (u32, u32) {
         // SAFETY: every x86-64 has CPUID, and each leaf is asked for only if there is one.
@@ -54,7 +54,7 @@ mod x86_64 {
         }
     }
 
-    /// Begins to write back the cache line in which `address` lies.
+    /// Begins to write back the cache line of `address`.
     ///
     /// # Safety
     ///
@@ -93,7 +93,7 @@ mod x86_64 {
         }
     }
 
-    /// Begins to fetch the line in which an address lies. Where nothing lies nothing happens.
+    /// Begins to fetch the line of an address. Does nothing for an invalid address.
     #[inline]
     pub fn prefetch_line(address: *const u8) {
         // SAFETY: every x86-64 has it, and it takes any address.
@@ -122,17 +122,17 @@ mod portable {
     use crate::medium::words::store_words;
 
     impl Instruction {
-        /// `None`: this processor has none that is known here.
+        /// Returns `None`: no instruction of this processor is known here.
         pub fn detect() -> Option<Self> {
             None
         }
     }
 
-    /// Nothing is written back: who would call it needs an [`Instruction`], and finds none.
+    /// Never called: its callers need an [`Instruction`], and there is none.
     ///
     /// # Safety
     ///
-    /// None.
+    /// Returns no instructions.
     pub unsafe fn flush_line(_: Instruction, _: *const u8) {}
 
     /// Stores one line.
@@ -146,10 +146,10 @@ mod portable {
         unsafe { store_words(line, 0, bytes) };
     }
 
-    /// Nothing is fetched before it is read.
+    /// Does nothing.
     pub fn prefetch_line(_: *const u8) {}
 
-    /// Orders stores; nothing becomes durable by it.
+    /// Orders stores, but makes nothing durable.
     pub fn fence() {
         atomic::fence(Ordering::SeqCst);
     }

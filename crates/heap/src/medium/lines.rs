@@ -1,10 +1,10 @@
-//! From a range of bytes to the cache lines in which it lies: plain arithmetic, above every flush.
+//! The cache lines of a range of bytes: plain arithmetic, used by every flush.
 
 use std::ops::Range;
 
 use super::LINE_BYTES;
 
-/// The numbers of the cache lines in which `len` bytes at `offset` lie; none if there are no bytes.
+/// Returns the numbers of the cache lines in which `len` bytes at `offset` lie; none for no bytes.
 ///
 /// The end of the range must not be more than 2^64 - 1.
 #[inline]
@@ -12,7 +12,7 @@ pub fn lines(offset: u64, len: u64) -> Range<u64> {
     pieces(offset, len, LINE_BYTES)
 }
 
-/// The numbers of the pieces of `size` bytes in which `len` bytes at `offset` lie.
+/// Returns the numbers of the pieces of `size` bytes in which `len` bytes at `offset` lie.
 #[inline]
 pub(super) fn pieces(offset: u64, len: u64, size: u64) -> Range<u64> {
     if len == 0 {

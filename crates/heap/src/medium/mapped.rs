@@ -1,11 +1,10 @@
-//! Memory that is really there: a file, or no file at all.
+//! Mapped memory: of a file, or without one.
 //!
-//! What a file is, is found out, said ([`Mapped::kind`](super::Medium::kind)), and can be forced
-//! ([`Mode`]). The file is locked while it is open, its bytes are allocated on the device (in memory
-//! as huge pages, where there are some), and address space is reserved behind it so that it can grow
-//! where it lies. If another program makes the file shorter meanwhile, or takes a snapshot of it on a
-//! file system that then copies what is written and has no room, this one ends with SIGBUS; a lock
-//! cannot prevent that.
+//! What a file lies on is detected, reported ([`Mapped::kind`](super::Medium::kind)), and can be forced
+//! ([`Mode`]). The file is locked while it is open, its bytes are allocated on the device (in memory as
+//! huge pages, where there are some), and address space is reserved behind it so that it can grow in
+//! place. If another program shortens the file meanwhile, or takes a snapshot of it on a file system that
+//! then copies written blocks and has no room, this program ends with SIGBUS; a lock cannot prevent that.
 
 mod copied;
 mod file;
@@ -30,34 +29,35 @@ use crate::error::{Error, Result};
 use file::{DAX, PoolFile};
 use tally::Tally;
 
-/// Address space for a pool to grow into, if there is as much: it costs nothing.
+/// Address space for a pool to grow into, if that much is free: it costs nothing.
 const RESERVED_BYTES: u64 = 1 << 40;
 
-/// What a file is to be taken for.
+/// How a file is to be treated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Mode {
-    /// What it is: persistent memory if the file system maps it with `MAP_SYNC`; taken for
-    /// persistent memory if it lies in memory (tmpfs); otherwise a plain file.
+    /// As detected: persistent memory if the file system maps it with `MAP_SYNC`; taken for persistent
+    /// memory if it lies in memory (tmpfs); otherwise a plain file.
     #[default]
     Detected,
-    /// Persistent memory: lines are flushed, even where that does not make them durable.
+    /// As persistent memory: lines are flushed, even where that does not make them durable.
     Lines,
-    /// A plain file: fences sync it.
+    /// As a plain file: fences sync it.
     Synced,
-    /// Something to look at: changes are this process's own and are gone when it is closed. The
-    /// file need not be writable, and others may look at the same time.
+    /// As a private copy for inspection: changes are visible to this process alone and are gone when the
+    /// file is closed. The file need not be writable, and several processes may inspect it at the same
+    /// time.
     Private,
 }
 
-/// Memory of a file, or without one.
+/// Mapped memory of a file, or without one.
 pub struct Mapped {
-    /// Given up before the file, and with it the lock; never in a child, where it is not there.
+    /// Unmapped before the file is closed and unlocked; never in a child, where it is not mapped.
     space: ManuallyDrop<Reservation>,
     file: Option<PoolFile>,
-    /// If the file is shared with children.
+    /// Whether the file is shared with children.
     life: Option<Life>,
-    /// How pages of the file are shared: flags of mmap.
+    /// Flags of mmap by which pages of the file are shared.
     sharing: i32,
     kind: Kind,
     backing: Backing,
@@ -68,11 +68,11 @@ pub struct Mapped {
 }
 
 impl Mapped {
-    /// A new file of at least `len` bytes, all zeros. It has no name before [`Mapped::name`].
+    /// Creates a file of at least `len` bytes, all zeros. It has no name before [`Mapped::name`].
     ///
     /// # Errors
     ///
-    /// The file is there already, there is no room, `len` is zero, or `mode` cannot be.
+    /// The file exists, there is no room, `len` is zero, or `mode` is impossible.
     pub fn create(path: &Path, len: u64, mode: Mode) -> Result<Self> {
         let len = whole_pages(len)?;
         if mode == Mode::Private {
@@ -87,30 +87,30 @@ impl Mapped {
         Ok(pool)
     }
 
-    /// Gives a new file the name with which it was created, durably: what it holds is whole.
+    /// Gives a new file the name with which it was created, durably, because its contents are complete.
     ///
     /// # Errors
     ///
-    /// Something has the name by now, or the folder cannot be written.
+    /// A file has this name by now, or the folder cannot be written.
     pub fn name(&mut self) -> Result<()> {
         self.sync_file()?;
         self.file.as_mut().map_or(Ok(()), PoolFile::name)
     }
 
-    /// A file that is there. How long it should be its header says: of the file's own length as
-    /// many bytes are used as are whole pages.
+    /// Opens an existing file. Its header says how long it should be; of the file's own length the whole
+    /// pages are used.
     ///
     /// # Errors
     ///
     /// The file is missing, empty, shorter than a page, not a regular file, not writable, or open
-    /// already; or `mode` cannot be.
+    /// already; or `mode` is impossible.
     pub fn open(path: &Path, mode: Mode) -> Result<Self> {
         let (file, len) = PoolFile::open(path, mode != Mode::Private)?;
         Self::of(file, len, mode)
     }
 
-    /// Bytes of the file that have no room on its device yet, as a copy with holes: to open it as a heap
-    /// takes room for them.
+    /// Returns the bytes of the file that are not allocated on its device yet, as in a copy with holes:
+    /// opening it as a heap allocates them.
     ///
     /// # Errors
     ///
@@ -119,16 +119,16 @@ impl Mapped {
         self.file.as_ref().map_or(Ok(0), PoolFile::missing)
     }
 
-    /// Bytes that are free on the file's device, if there is a file and the device says.
+    /// Returns the free bytes on the file's device, if there is a file and the device tells.
     pub fn free(&self) -> Option<u64> {
         self.file.as_ref().and_then(PoolFile::free)
     }
 
-    /// Memory without a file, at least `len` bytes, all zeros: capacity only.
+    /// Maps at least `len` bytes of memory without a file, all zeros: capacity only.
     ///
     /// # Errors
     ///
-    /// There is not as much memory, or `len` is zero.
+    /// There is not enough memory, or `len` is zero.
     pub fn anonymous(len: u64) -> Result<Self> {
         let len = whole_pages(len)?;
         let space = reserve(len)?;
@@ -137,12 +137,12 @@ impl Mapped {
         Ok(Self::with(space, None, 0, Kind::Volatile, len))
     }
 
-    /// The same memory, with its pages asked of the kernel in this way from now on. What is there
-    /// already may become huge pages.
+    /// Sets how its pages are requested from the kernel from now on. Existing pages may become huge
+    /// pages.
     ///
     /// # Errors
     ///
-    /// The kernel has no huge pages for it.
+    /// The kernel has no huge pages for the mapping.
     pub fn with_backing(mut self, backing: Backing) -> Result<Self> {
         self.backing = backing;
         self.apply_backing(0..self.len())?;
@@ -174,14 +174,14 @@ impl Mapped {
         Ok(pool)
     }
 
-    /// A child of this process does not have these pages: it would write what its parent writes.
+    /// Unmaps these pages in children of this process, which would share them with their parent.
     fn keep_from_children(&self, range: Range<u64>) -> Result<()> {
-        // SAFETY: what is taken away is taken from children.
+        // SAFETY: the advice only affects children.
         let done = unsafe { self.space.advise(range, libc::MADV_DONTFORK) };
         done.map_err(|reason| Error::system("a pool cannot be kept from children", reason))
     }
 
-    /// A child of this process shares these pages with it.
+    /// Shares these pages with children of this process.
     pub(crate) fn leave_to_children(&self, range: Range<u64>) -> Result<()> {
         // SAFETY: nothing is taken away.
         let done = unsafe { self.space.advise(range, libc::MADV_DOFORK) };
@@ -209,7 +209,7 @@ impl Mapped {
         }
     }
 
-    /// Makes the file's length and contents durable, as far as they are to be.
+    /// Makes the file's length and contents durable, if its mode requires that.
     fn sync_file(&self) -> Result<()> {
         match (&self.file, self.kind) {
             (Some(file), Kind::Dax(_) | Kind::Synced) => file.sync(),
@@ -217,11 +217,11 @@ impl Mapped {
         }
     }
 
-    /// One fdatasync for all that was flushed, and for all threads that wait. A fence after stores
-    /// to 3 pages apart from each other, and to 60, took on ext4 (the fastest of 4 runs on a busy
-    /// machine, which varied by a factor of 3 and more): fdatasync 0.32 and 1.7 ms; msync of each
-    /// range 0.49 and 9.0 ms, for each waits for the device by itself. To start writing each page
-    /// with sync_file_range first (0.25 and 1.5 ms) is not told apart from the noise.
+    /// One fdatasync for all flushed lines, and for all waiting threads. A fence after stores to 3 pages
+    /// apart from each other, and to 60, took on ext4 (the fastest of 4 runs on a busy machine, which
+    /// varied by a factor of 3 and more): fdatasync 0.32 and 1.7 ms; msync of each range 0.49 and 9.0 ms,
+    /// because each waits for the device by itself. Starting the write of each page with sync_file_range
+    /// first (0.25 and 1.5 ms) does not differ from the noise.
     fn sync_once(&self) -> Result<()> {
         let Some(pool) = &self.file else {
             return Ok(());
@@ -233,10 +233,10 @@ impl Mapped {
     }
 }
 
-/// How a file is mapped to be looked at: few of its pages are changed, so none is set aside for others.
+/// Flags for a private mapping: few of its pages are changed, so no memory is reserved for the others.
 const PRIVATE: i32 = libc::MAP_PRIVATE | libc::MAP_NORESERVE;
 
-/// Reserves what there is, at least `len` bytes.
+/// Reserves as much address space as possible, at least `len` bytes.
 fn reserve(len: u64) -> Result<Reservation> {
     let mut bytes = RESERVED_BYTES;
     while bytes > len {
@@ -257,7 +257,7 @@ fn lost(reason: std::io::Error) -> Error {
     Error::system(what, reason)
 }
 
-/// Maps a file as `mode` says; says what it is then, and with which flags it is mapped.
+/// Maps a file in a mode; returns its kind, and the flags of the mapping.
 fn map(space: &Reservation, pool: &PoolFile, len: u64, mode: Mode) -> Result<(Kind, i32)> {
     let lines = matches!(mode, Mode::Detected | Mode::Lines);
     let instruction = Instruction::detect().filter(|_| lines);

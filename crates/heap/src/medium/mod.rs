@@ -1,9 +1,9 @@
-//! What lies under a heap.
+//! Media: what a heap lies on.
 //!
-//! A medium is bytes that loads see at once and that become durable when they are flushed and
-//! fenced. What is stored and not yet fenced may be durable all the same, line by line: of the
-//! stores to one line any prefix, of two lines each independently of the other. A heap that is
-//! right under `simulated::Simulated` (feature `simulated`), which has just these freedoms, is right on all.
+//! A medium is bytes that loads see at once and that become durable when they are flushed and fenced.
+//! Stores before the fence may become durable too, line by line: of the stores to one line any prefix, of
+//! two lines each independently of the other. `simulated::Simulated` (feature `simulated`) has exactly
+//! these freedoms, so a heap that is right on it is right on all media.
 
 mod counts;
 mod flush;
@@ -27,33 +27,34 @@ pub use counts::Counts;
 pub use mapped::Mapped;
 use words::{check_words, word_at};
 
-/// Bytes of a cache line: what one flush writes back.
+/// Bytes of a cache line, which one flush writes back.
 pub const LINE_BYTES: u64 = 64;
-/// Bytes of a word: what one store changes wholly or not at all.
+/// Bytes of a word, which one store changes wholly or not at all.
 pub const WORD_BYTES: u64 = 8;
 
 /// Bytes that loads see at once and that become durable when they are flushed and fenced.
 ///
-/// Offsets count bytes from the beginning of the pool. All methods panic where a range does not
-/// lie within [`len`](Medium::len), or where an offset that has to be is not a multiple of
-/// [`WORD_BYTES`]: whoever reads an offset from a pool checks it first.
+/// Offsets count bytes from the beginning of the pool. All methods panic where a range does not lie
+/// within [`len`](Medium::len), or where an offset that must be a multiple of [`WORD_BYTES`] is not:
+/// offsets that were read from a pool are checked first.
 ///
 /// # Safety
 ///
-/// From `base`, `max_len` bytes of address space belong to the medium as long as it lives; the
+/// The `max_len` bytes of address space from `base` on belong to the medium as long as it lives; the
 /// first `len` can be read and written, and `len` never shrinks. `base` is a multiple of 4096.
 pub unsafe trait Medium: Send + Sync {
-    /// The first byte of the pool in this process. It never moves while the medium lives.
+    /// Returns the address of the pool's first byte in this process, which never changes while the medium
+    /// lives.
     fn base(&self) -> *mut u8;
 
-    /// Bytes that can be used now: a multiple of 4096.
+    /// Returns the number of bytes that can be used now, a multiple of 4096.
     fn len(&self) -> u64;
 
-    /// Bytes to which the pool can grow: a multiple of 4096.
+    /// Returns the number of bytes to which the pool can grow, a multiple of 4096.
     fn max_len(&self) -> u64;
 
-    /// Has room for everything that is going to be stored; before, nothing of it may have been taken.
-    /// Called once for a medium that is known to hold a pool, before the first store.
+    /// Allocates room for everything that will be stored. Called once for a medium that is known to hold
+    /// a pool, before the first store.
     ///
     /// # Errors
     ///
@@ -62,21 +63,21 @@ pub unsafe trait Medium: Send + Sync {
         Ok(())
     }
 
-    /// Makes the pool at least `len` bytes long, durably; what is new reads as zeros.
+    /// Grows the pool to at least `len` bytes, durably; new bytes read as zeros.
     ///
     /// # Errors
     ///
     /// `len` is more than `max_len`, or there is no room.
     fn grow(&self, len: u64) -> Result<()>;
 
-    /// Stores bytes as words in ascending order: of one line the first words are durable before
-    /// the last. `offset` is a multiple of [`WORD_BYTES`]; where the last word is not filled, its
-    /// other bytes stay what they were (they are read and stored again).
+    /// Stores bytes as words in ascending order: the first words of a line are durable before the last.
+    /// `offset` is a multiple of [`WORD_BYTES`]; the other bytes of a last word that is not filled stay
+    /// as they were (they are read and stored again).
     fn store(&self, offset: u64, bytes: &[u8]);
 
-    /// Stores bytes past the caches, for large copies, and flushes them: only a fence is still
-    /// needed. Until then words may become durable, and visible to other threads, in any order and
-    /// after later stores. Else as [`store`](Medium::store).
+    /// Stores bytes past the caches, for large copies, and flushes them, so that only a fence is needed.
+    /// Until then words may become durable, and visible to other threads, in any order and after later
+    /// stores. Otherwise the same as [`store`](Medium::store).
     fn store_streaming(&self, offset: u64, bytes: &[u8]) {
         self.store(offset, bytes);
         self.flush(offset, bytes.len() as u64);
@@ -85,18 +86,18 @@ pub unsafe trait Medium: Send + Sync {
     /// Stores one word, wholly or not at all, after all stores before it.
     fn store_word(&self, offset: u64, word: u64);
 
-    /// Begins to write the lines back in which these bytes lie, as they are now.
+    /// Begins to write back the lines of these bytes, as they are now.
     fn flush(&self, offset: u64, len: u64);
 
-    /// Waits until all that this thread has flushed is durable.
+    /// Waits until everything that this thread has flushed is durable.
     ///
     /// # Errors
     ///
-    /// The machine could not write; what was flushed may be lost, and every later fence fails too.
+    /// The machine failed to write; flushed data may be lost, and every later fence fails too.
     fn fence(&self) -> Result<()>;
 
-    /// Stores bytes and makes them durable, at once; what else was flushed need not be. Nobody loads
-    /// them meanwhile. `offset` is a multiple of [`WORD_BYTES`].
+    /// Stores bytes and makes them durable at once; other flushed bytes need not become durable. No
+    /// thread loads them meanwhile. `offset` is a multiple of [`WORD_BYTES`].
     ///
     /// # Errors
     ///
@@ -107,7 +108,7 @@ pub unsafe trait Medium: Send + Sync {
         self.fence()
     }
 
-    /// Makes everything durable that was stored.
+    /// Makes all stores durable.
     ///
     /// # Errors
     ///
@@ -117,34 +118,36 @@ pub unsafe trait Medium: Send + Sync {
         self.fence()
     }
 
-    /// Whether a fence writes whole pages wherever they lie, so that it is faster to write the
-    /// lines side by side first.
+    /// Returns whether a fence writes whole pages wherever they lie, so that writing the lines side by
+    /// side first is faster.
     fn writes_pages(&self) -> bool {
         false
     }
 
-    /// Bytes are going to be used for something new: the medium may have memory put there.
+    /// Announces that these bytes are going to be used for something new, so that the medium can get
+    /// memory for them.
     fn prepare(&self, _offset: u64, _len: u64, _purpose: Purpose) {}
 
-    /// Bytes are going to be read or written soon: the processor may begin to fetch them. They need
-    /// not lie within the pool.
+    /// Announces that these bytes are going to be read or written soon, so that the processor can begin
+    /// to fetch them. They need not lie within the pool.
     #[inline]
     fn prefetch(&self, _offset: u64, _len: u64) {}
 
-    /// What was done since the medium was opened, by all threads together. While others work,
-    /// their latest may be missing.
+    /// Returns the counts since the medium was opened, of all threads together. The latest counts of
+    /// threads at work may be missing.
     fn counts(&self) -> Counts;
 
-    /// What this is.
+    /// Returns the kind of the medium.
     fn kind(&self) -> Kind;
 
-    /// Whether this process is a child of the one that opened the pool, and has not got its bytes.
+    /// Returns whether this process is a child of the one that opened the pool, where the pool's bytes
+    /// are not mapped.
     #[inline]
     fn is_child(&self) -> bool {
         false
     }
 
-    /// Whether the pool has no bytes.
+    /// Returns whether the pool has no bytes.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -189,14 +192,14 @@ pub unsafe trait Medium: Send + Sync {
     }
 }
 
-/// What a medium is, and so what a fence on it is worth.
+/// The kind of a medium, which tells what a fence on it guarantees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Kind {
     /// A file on persistent memory (`MAP_SYNC`): lines are flushed.
     Dax(Instruction),
-    /// A file that is taken for persistent memory, as on tmpfs: lines are flushed, and what is
-    /// flushed survives the program but not the machine.
+    /// A file that is taken for persistent memory, as on tmpfs: lines are flushed, and flushed data
+    /// survive the program but not the machine.
     Assumed(Instruction),
     /// A file in the page cache: a fence writes it to its device.
     Synced,

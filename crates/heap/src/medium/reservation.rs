@@ -1,4 +1,4 @@
-//! Address space, and memory that is put there: all that this crate asks of mmap.
+//! Reservations: address space, and memory mapped into it. All uses of mmap in this crate.
 //!
 //! Nothing here allocates, not even for an error: a program's global allocator may lie on it.
 
@@ -12,8 +12,9 @@ pub(crate) use interpreted::Reservation;
 #[cfg(not(miri))]
 pub(crate) use mapped::Reservation;
 
-/// Bytes of a page: what memory is mapped by.
+/// Bytes of a page, the unit of mappings.
 pub(crate) const PAGE_BYTES: u64 = 4096;
 
-/// Reservations begin at a multiple of that, so that huge pages, of memory or of a file, fit.
+/// Bytes of a huge page. Reservations begin at a multiple of them, so that huge pages of memory or of a
+/// file fit.
 pub(crate) const HUGE_BYTES: u64 = 2 << 20;

@@ -1,8 +1,8 @@
 //! A persistent memory that can crash in every way in which a real one can, for tests.
 //!
-//! A crash leaves of each granule (a cache line; a sector or a page of a plain file) what was
-//! fenced, and of the stores since then any prefix, whatever other granules keep. All memories that
-//! a crash could leave are looked at one after the other:
+//! A crash leaves of each granule (a cache line; a sector or a page of a plain file) what was fenced, and
+//! of the stores since then any prefix, independently of other granules. All memories that a crash could
+//! leave are visited one after the other:
 //!
 //! ```
 //! use terrace_heap::medium::simulated::{Granule, Simulated};
@@ -22,9 +22,9 @@
 //! # Ok::<(), terrace_heap::Error>(())
 //! ```
 //!
-//! It is enough to look before each fence ([`Simulated::at_fence`]) and when an operation returns:
-//! only a fence takes images away, so whatever a crash between two of these moments could leave
-//! can be left by a crash at the later one as well.
+//! It suffices to look before each fence ([`Simulated::at_fence`]) and when an operation returns: only a
+//! fence removes images, so an image that a crash between two of these moments could leave can be left by
+//! a crash at the later one as well.
 //!
 //! A fence here makes durable what any thread has flushed, not only the one that fences.
 
@@ -42,10 +42,10 @@ use crate::error::{Error, Result};
 pub use images::Images;
 use memory::Memory;
 
-/// Address space of a pool; under Miri as much as there is.
+/// Address space of a pool; less under Miri, which allocates all of it.
 const RESERVED_BYTES: u64 = if cfg!(miri) { 16 << 20 } else { 1 << 30 };
 
-/// What a crash keeps or loses by itself.
+/// The unit that a crash keeps or loses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Granule {
     /// A cache line, 64 bytes: persistent memory.
@@ -77,7 +77,7 @@ pub struct Simulated {
     writes_pages: bool,
     memory: Mutex<Memory>,
     at_fence: Mutex<Option<AtFence>>,
-    /// Where the memory goes when this is dropped, if it is an image.
+    /// Where the memory of an image goes when this is dropped.
     home: Option<Home>,
 }
 
@@ -90,7 +90,7 @@ unsafe impl Send for Simulated {}
 unsafe impl Sync for Simulated {}
 
 impl Simulated {
-    /// A memory of at least `len` bytes, all zeros and durable.
+    /// Returns a memory of at least `len` bytes, all zeros and durable.
     ///
     /// # Panics
     ///
@@ -101,11 +101,11 @@ impl Simulated {
         Self::of(memory, granule, None)
     }
 
-    /// A memory that holds these bytes, durable, and zeros up to a whole page.
+    /// Returns a memory that holds these bytes, durable, and zeros up to a whole page.
     ///
     /// # Panics
     ///
-    /// As [`Simulated::new`].
+    /// Same as [`Simulated::new`].
     pub fn from_bytes(bytes: &[u8], granule: Granule) -> Self {
         let simulated = Self::new(bytes.len() as u64, granule);
         simulated.memory().fill(bytes);
@@ -124,30 +124,31 @@ impl Simulated {
         }
     }
 
-    /// The same memory, but whoever keeps a journal for plain files keeps one here, and in its images.
+    /// Returns the memory with [`Medium::writes_pages`] true, so that a heap keeps a journal on it and on
+    /// its images.
     pub fn writing_pages(mut self) -> Self {
         self.writes_pages = true;
         self
     }
 
-    /// What loads see now.
+    /// Returns the bytes that loads see now.
     pub fn bytes(&self) -> Vec<u8> {
         self.memory().bytes()
     }
 
-    /// Every memory that a crash could leave now, if they are at most `limit`; otherwise a sample
-    /// of `limit`: nothing kept, all kept, then half of them with one granule unlike all others,
-    /// half at random. The same stores and the same `seed` give the same images in the same order.
+    /// Returns every memory that a crash could leave now, if they are at most `limit`; otherwise a sample
+    /// of `limit`: nothing kept, all kept, then half of them with one granule unlike all others, half at
+    /// random. The same stores and the same `seed` give the same images in the same order.
     ///
-    /// An image is a memory of its own, all of it durable. Dropped before the next is asked for, as
-    /// it is in a loop, it costs only what differs from one to the next.
+    /// An image is a memory of its own, all of it durable. If it is dropped before the next is requested,
+    /// as in a loop, it costs only the differences from one to the next.
     pub fn crash_images(&self, limit: u64, seed: u64) -> Images {
         Images::new(self, limit, seed)
     }
 
-    /// Has `look` called at each fence before it takes effect, when a crash could still lose all
-    /// that it is to make durable; usually to try [`Simulated::crash_images`]. It replaces the one
-    /// before. Images do not inherit it.
+    /// Calls `look` at each fence before it takes effect, when a crash could still lose all that it will
+    /// make durable; usually to try [`Simulated::crash_images`]. It replaces an earlier `look`. Images do
+    /// not inherit it.
     pub fn at_fence(&self, look: impl FnMut(&Simulated) + Send + 'static) {
         *lock(&self.at_fence) = Some(Box::new(look));
     }
@@ -157,7 +158,7 @@ impl Simulated {
     }
 
     fn call_at_fence(&self) {
-        // Nothing is locked meanwhile: what is called may do with this memory what it likes.
+        // Nothing is locked meanwhile, so `look` may use this memory freely.
         let look = lock(&self.at_fence).take();
         if let Some(mut look) = look {
             look(self);
@@ -201,7 +202,7 @@ unsafe impl Medium for Simulated {
         }
     }
 
-    /// Words become durable in any order: here the last first, which is what nobody expects.
+    /// Words become durable in any order: here the last first, the least expected.
     fn store_streaming(&self, offset: u64, bytes: &[u8]) {
         check_words(offset, bytes.len() as u64, self.len());
         let mut memory = self.memory();
@@ -249,7 +250,7 @@ impl Drop for Simulated {
     }
 }
 
-/// A test that panics at a crash has found what it looked for; others go on.
+/// After a panic in `look` the memory can still be used.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

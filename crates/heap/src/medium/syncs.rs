@@ -15,17 +15,17 @@ pub(crate) struct Syncs {
 struct State {
     started: u64,
     finished: u64,
-    /// The kernel tells of a write that failed only once, and forgets what it was to write: after
-    /// that nothing is known to be durable any more.
+    /// The kernel reports a failed write only once, and forgets the data: after that nothing is known to
+    /// be durable any more.
     failure: Option<Error>,
 }
 
 impl Syncs {
-    /// Returns when a sync has succeeded that began after this call did; says whether it was done
-    /// here, or by another thread.
+    /// Waits until a sync has succeeded that began after this call; returns whether this thread carried
+    /// it out.
     pub fn sync(&self, sync: impl FnOnce() -> Result<()>) -> Result<bool> {
         let mut state = self.state();
-        // One that is under way may have begun before what this thread has stored.
+        // A sync under way may have begun before this thread's stores.
         let enough = state.started + 1;
         loop {
             if let Some(failure) = &state.failure {
@@ -51,12 +51,12 @@ impl Syncs {
         self.outcome().map(|()| true)
     }
 
-    /// How the last one ended.
+    /// The result of the last sync.
     pub fn outcome(&self) -> Result<()> {
         self.state().failure.clone().map_or(Ok(()), Err)
     }
 
-    /// Whether one is under way.
+    /// Returns whether a sync is under way.
     pub fn under_way(&self) -> bool {
         let state = self.state();
         state.finished != state.started
@@ -67,7 +67,7 @@ impl Syncs {
     }
 }
 
-/// A sync that is under way; nobody waits for it any longer when it is gone, even by a panic.
+/// A sync under way; dropping it, even by a panic, releases the waiting threads.
 struct UnderWay<'s> {
     syncs: &'s Syncs,
     result: Result<()>,

@@ -1,10 +1,10 @@
-//! A pool's words: where they may lie, and how bytes are stored in them.
+//! The words of a pool: their bounds, and how bytes are stored in them.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::WORD_BYTES;
 
-/// Panics where bytes do not lie within a pool.
+/// Panics if bytes do not lie within a pool.
 #[inline]
 pub(super) fn check(offset: u64, len: u64, pool: u64) {
     if offset.checked_add(len).is_none_or(|end| end > pool) {
@@ -12,7 +12,7 @@ pub(super) fn check(offset: u64, len: u64, pool: u64) {
     }
 }
 
-/// Panics where words do not lie within a pool, or not on word boundaries.
+/// Panics if words do not lie within a pool, or not on word boundaries.
 #[inline]
 pub(super) fn check_words(offset: u64, len: u64, pool: u64) {
     check(offset, len, pool);
@@ -21,7 +21,7 @@ pub(super) fn check_words(offset: u64, len: u64, pool: u64) {
     }
 }
 
-/// Apart, and with its arguments by value: where it is called they can stay in registers.
+/// Not inlined, with its arguments by value, so that they stay in registers at the call.
 #[cold]
 #[inline(never)]
 fn outside(offset: u64, len: u64, pool: u64) -> ! {
@@ -34,7 +34,7 @@ fn unaligned(offset: u64) -> ! {
     panic!("no word begins at {offset}");
 }
 
-/// A word of a pool.
+/// Returns a word of a pool.
 ///
 /// # Safety
 ///

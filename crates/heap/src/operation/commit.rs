@@ -1,5 +1,5 @@
-//! The commit of an operation: how it is said what it changes, the fence with which it has happened,
-//! and the changes themselves.
+//! The commit of an operation: the description of its changes, the fence with which it has happened, and
+//! the changes themselves.
 
 use crate::allocator::Space;
 use crate::allocator::index::Holds;
@@ -16,16 +16,16 @@ use crate::medium::{LINE_BYTES, Medium, WORD_BYTES};
 
 use super::Core;
 
-/// How an operation is said, the cheapest way first.
+/// How the changes of an operation are described, the cheapest way first.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Said {
-    /// The record of its only object names the only word that changes.
+    /// By the record of its only object, which names the only word that changes.
     Record,
-    /// An intent has the words.
+    /// By an intent with the words.
     Words,
-    /// An intent has the words and the check of what was filled.
+    /// By an intent with the words and the check of the filled slot.
     Slot,
-    /// An intent says where in the log everything is.
+    /// By an intent with the place of the entries in the log.
     Log,
 }
 
@@ -58,12 +58,12 @@ impl Said {
 }
 
 impl<M: Medium> Core<M> {
-    /// Carries changes out as the next operation of a lane, which owns them, and says which one it is,
-    /// if there are any. If there was no room the changes are as they were.
+    /// Carries out changes as the next operation of a lane, which owns their ranges; returns its stamp,
+    /// if there are any changes. If there was no room the changes are left as they were.
     ///
     /// # Errors
     ///
-    /// There is no room for records or the log; what is to be changed is no object; a fence failed.
+    /// There is no room for records or the log, the changes lie in no object, or a fence failed.
     #[inline]
     pub fn commit(&self, held: &mut Held, changes: &mut Changes) -> Result<Option<Stamp>> {
         if changes.is_empty() {
@@ -100,12 +100,12 @@ impl<M: Medium> Core<M> {
         Ok(Some(held.last()))
     }
 
-    /// Whether all of a range is objects' or roots', which programs may change; memory that a program
-    /// was given as capacity is not, whatever a damaged pool says.
+    /// Checks that a range lies in objects or roots, which programs may change; capacity that a program
+    /// was given does not count, whatever a damaged pool says.
     ///
     /// # Errors
     ///
-    /// It is not.
+    /// The range lies elsewhere.
     #[inline]
     pub fn expect_objects(&self, range: Range) -> Result<()> {
         let geometry = &self.space.pool.geometry;
@@ -121,7 +121,7 @@ impl<M: Medium> Core<M> {
         Ok(())
     }
 
-    /// An operation that changes nothing: what the one before has changed is durable after it.
+    /// Carries out an operation that changes nothing: after it the changes of the one before are durable.
     ///
     /// # Errors
     ///
@@ -133,7 +133,7 @@ impl<M: Medium> Core<M> {
         held.fence(&self.space, &nothing)
     }
 
-    /// Places for the records of new objects; all of them, or none.
+    /// Takes places for the records of all new objects, or none.
     #[inline]
     fn take_places(&self, held: &mut Held, changes: &mut Changes) -> Result<()> {
         for i in 0..changes.new.len() {
@@ -149,12 +149,12 @@ impl<M: Medium> Core<M> {
         Ok(())
     }
 
-    /// Says durably what is going to change: when this returns it has happened.
+    /// Stores the description of the changes, durably: when this returns the operation has happened.
     #[inline]
     fn say(&self, held: &mut Held, changes: &mut Changes, said: Said) -> Result<()> {
         if said == Said::Log {
             held.make_room(&self.space, changes)?;
-            // Words of one line follow each other, so that it is flushed once.
+            // Words of one line are stored together, so that it is flushed once.
             changes.words.sort_unstable();
         }
         self.store_new(held, changes, said)?;
@@ -182,7 +182,7 @@ impl<M: Medium> Core<M> {
             fenced &= !matches!(new.check, Check::Flushed | Check::ToBeFenced);
         }
         if !fenced {
-            // Their records cannot vouch for them.
+            // Their records have no check of them.
             pool.medium.fence()?;
         }
         let (destination, pointer) = match said {
@@ -231,7 +231,7 @@ impl<M: Medium> Core<M> {
         pool.medium.flush(at, LINE_BYTES);
     }
 
-    /// Makes the changes in place, as the operation says that has just passed its fence.
+    /// Makes the changes in place, as described by the operation that has just passed its fence.
     #[inline]
     fn apply(&self, held: &mut Held, changes: &Changes) {
         let pool = &self.space.pool;
@@ -284,8 +284,8 @@ fn slot_intent(changes: &Changes) -> Intent {
     }
 }
 
-/// The check of an object or slot as a record or intent has it: of `bytes` bytes, a multiple of 8, at
-/// `offset`.
+/// Returns the check that a record or intent has of an object or slot: of `bytes` bytes, a multiple of 8,
+/// at `offset`.
 pub(crate) fn check_of<M: Medium>(space: &Space<M>, offset: u64, bytes: u64) -> u32 {
     let mut sum = Checksum::new(offset);
     for at in (offset..offset + bytes).step_by(8) {

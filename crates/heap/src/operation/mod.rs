@@ -1,7 +1,7 @@
 //! Operations: what changes a pool durably, wholly or not at all, with one fence (`FORMAT.md`, "Why
 //! recovery is right"). Every change of an object or a root goes through [`Core::commit`].
 
-mod commit;
+pub(crate) mod commit;
 
 use std::mem::ManuallyDrop;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,22 +18,20 @@ use crate::layout::record::{MAX_BYTES, UNIT};
 use crate::medium::{Medium, WORD_BYTES};
 use crate::sink::{Contents, Sink, Source, padded_len};
 
-pub(crate) use commit::check_of;
-
 /// A pool with all that works on it.
 pub(crate) struct Core<M> {
     pub space: Space<M>,
     pub allocator: Box<dyn Allocator<M>>,
-    /// Finds room for what is gone when the pool is closed.
+    /// The allocator of capacity.
     pub capacity: Nvwa,
     pub lanes: Lanes,
-    /// From now on nothing changes the pool.
+    /// Whether the pool was closed: nothing changes it any more.
     pub closed: AtomicBool,
 }
 
 impl<M: Medium> Core<M> {
-    /// Does something once more if the pool was full and compaction has made room. The caller holds
-    /// no lane.
+    /// Calls `work`, and calls it once more if the pool was full and compaction has made room. The caller
+    /// holds no lane.
     ///
     /// # Errors
     ///
@@ -42,8 +40,8 @@ impl<M: Medium> Core<M> {
     pub fn with_room<R>(&self, mut work: impl FnMut() -> Result<R>) -> Result<R> {
         match work() {
             Err(error) if error.cause() == Cause::Full => {
-                // Even if no chunk of records became free, what lanes have freed and could not yet give
-                // back is free now.
+                // Even if no chunk of records became free, room that lanes have freed and could not yet
+                // give back is free now.
                 self.compact()?;
                 work()
             }
@@ -51,12 +49,11 @@ impl<M: Medium> Core<M> {
         }
     }
 
-    /// Makes all effects durable, and says that none needs to be done again. Nothing changes the pool
-    /// after that.
+    /// Makes all effects durable, and settles all operations. Nothing changes the pool after that.
     ///
     /// # Errors
     ///
-    /// It was closed already, or a fence failed.
+    /// The pool was closed already, or a fence failed.
     pub fn close(&self) -> Result<()> {
         let _all = self.lanes.hold_all();
         if self.closed.swap(true, Ordering::AcqRel) {
@@ -71,9 +68,9 @@ impl<M: Medium> Core<M> {
         self.closed.load(Ordering::Acquire)
     }
 
-    /// Same as [`Core::hold`], for who is going to change the pool. Nobody does after a fence that failed:
-    /// the kernel may yet write what the operation that failed has stored, and another one that took its
-    /// place would have stored over a part of that.
+    /// Same as [`Core::hold`], for changing the pool. That is refused after a failed fence: the kernel
+    /// may yet write the stores of the operation that failed, and a new operation in its place would have
+    /// stored over a part of them.
     ///
     /// # Errors
     ///
@@ -88,7 +85,7 @@ impl<M: Medium> Core<M> {
         Ok(held)
     }
 
-    /// Holds a lane, with everything that may be used again given back.
+    /// Holds a lane, after giving back all that it has freed and may be used again.
     #[inline]
     pub fn hold(&self) -> Held<'_> {
         if self.space.index.is_cluttered() {
@@ -110,11 +107,11 @@ impl<M: Medium> Core<M> {
         drop(runs);
     }
 
-    /// Room for an object; where there is none, what is free but was not given back is looked for.
+    /// Takes room for an object; if there is none, first gives back what is free but was kept.
     ///
     /// # Errors
     ///
-    /// There is no room, or a fence failed.
+    /// The pool is full, or a fence failed.
     #[inline]
     fn reserve(&self, held: &mut Held, bytes: u64) -> Result<Room> {
         let cache = &mut held.state.cache;
@@ -127,18 +124,18 @@ impl<M: Medium> Core<M> {
         }
     }
 
-    /// Gives chunks back of which nothing is in use.
+    /// Gives back chunks of which nothing is in use.
     pub fn reclaim(&self) {
         self.allocator.reclaim(&self.space);
         self.capacity.reclaim(&self.space);
     }
 
-    /// Makes an object that nobody can reach. A commit makes it durable, or [`Core::unmake`] takes it
-    /// back.
+    /// Makes an object to which nothing points yet. A commit makes it durable, or [`Core::unmake`] takes
+    /// it back.
     ///
     /// # Errors
     ///
-    /// There is no room, or a fence failed.
+    /// The pool is full, or a fence failed.
     #[inline]
     pub fn make(&self, held: &mut Held, contents: &Contents) -> Result<New> {
         let len = contents.bytes().max(1).next_multiple_of(UNIT);
@@ -155,7 +152,7 @@ impl<M: Medium> Core<M> {
         })
     }
 
-    /// Takes an object back that nobody could reach.
+    /// Takes back an object to which nothing points.
     pub fn unmake(&self, held: &mut Held, object: u64) {
         let cache = &mut held.state.cache;
         self.allocator.release(&self.space, cache, object);
@@ -169,13 +166,13 @@ impl<M: Medium> Core<M> {
         Check::Flushed
     }
 
-    /// Stores what a new object of `len` bytes holds. Of what is too long for a check in a record only
-    /// a fence can tell whether it is whole.
+    /// Stores the contents of a new object of `len` bytes. Contents that are too long for a check in a
+    /// record are fenced.
     #[inline]
     fn store_parts(&self, room: &Room, len: u64, parts: &[&[u8]]) -> Check {
         let mut sum = Checksum::new(room.offset);
         let mut at = self.store(room.offset, parts, &mut sum);
-        // One word at most, but for an object of no bytes.
+        // At most one word, except for an object of no bytes.
         while at < room.offset + len {
             self.space.pool.store_words(at, &[0]);
             sum.word(padded(&[]));
@@ -188,7 +185,7 @@ impl<M: Medium> Core<M> {
         }
     }
 
-    /// Stores parts one after the other, and says where they end.
+    /// Stores parts one after the other; returns the offset of their end.
     #[inline]
     fn store(&self, mut at: u64, parts: &[&[u8]], sum: &mut Checksum) -> u64 {
         for part in parts {
@@ -199,7 +196,7 @@ impl<M: Medium> Core<M> {
         at
     }
 
-    /// Remembers where the record of an object is; 0 if it has none.
+    /// Notes the place of an object's record; 0 for none.
     #[inline]
     pub fn set_record(&self, object: u64, place: u64) {
         let chunk = self.space.pool.geometry.chunk_of(object);
@@ -210,7 +207,7 @@ impl<M: Medium> Core<M> {
         }
     }
 
-    /// The object that begins at an offset. Where its record lies is certain while the lane is held:
+    /// Returns the object that begins at an offset. Where its record lies is certain while the lane is held:
     /// compaction holds all.
     ///
     /// # Errors
@@ -233,17 +230,17 @@ impl<M: Medium> Core<M> {
     }
 }
 
-/// An operation of a lane that is under way. If it is dropped nothing has happened.
+/// An operation of a lane under way. Dropped before its commit, it has changed nothing.
 pub(crate) struct Operation<'c, M: Medium> {
     core: &'c Core<M>,
     held: Held<'c>,
-    /// The lane's, which gets it back. Boxed, so that lending it moves one word: after a fence more
-    /// would wait for the fence.
+    /// Lent by the lane. Boxed, so that lending it moves one word: moving more after a fence would wait
+    /// for the fence.
     changes: ManuallyDrop<Box<Changes>>,
 }
 
 impl<'c, M: Medium> Operation<'c, M> {
-    /// Begins an operation that changes what is under guards of which these were the last operations.
+    /// Begins an operation that changes data under guards whose last operations are these.
     ///
     /// # Errors
     ///
@@ -271,7 +268,7 @@ impl<'c, M: Medium> Operation<'c, M> {
         self.held.own(&self.core.space, ranges)
     }
 
-    /// The object that begins at an offset.
+    /// Returns the object that begins at an offset.
     ///
     /// # Errors
     ///
@@ -280,17 +277,17 @@ impl<'c, M: Medium> Operation<'c, M> {
         self.core.object(&self.held, offset)
     }
 
-    /// The pool, and the lane that is held.
+    /// Returns the pool, and the lane that is held.
     pub fn parts(&self) -> (&'c Core<M>, &Held<'c>) {
         (self.core, &self.held)
     }
 
-    /// Carries the changes out, and says by which operation, if there are any.
+    /// Carries out the changes; returns the operation's stamp, if there are any.
     ///
     /// # Errors
     ///
-    /// There is no room for the log, what is to be changed is no object, or a fence failed. Then
-    /// nothing has happened.
+    /// There is no room for the log, the changes lie in no object, or a fence failed. Then nothing has
+    /// happened.
     #[inline]
     pub fn commit(mut self) -> Result<Option<Stamp>> {
         let done = self.core.commit(&mut self.held, &mut self.changes)?;
@@ -306,7 +303,7 @@ impl<M: Medium> Drop for Operation<'_, M> {
             self.core.unmake(&mut self.held, new.offset);
         }
         self.changes.clear();
-        // SAFETY: nobody looks at it again: the operation is being dropped.
+        // SAFETY: not used again: the operation is being dropped.
         self.held.state.scratch = Some(unsafe { ManuallyDrop::take(&mut self.changes) });
     }
 }
@@ -354,13 +351,13 @@ impl<M: Medium> Source for Operation<'_, M> {
 }
 
 impl<M: Medium> Operation<'_, M> {
-    /// Whether anything was changed so far where something else was read before.
+    /// Returns whether any change so far is to words that exist already.
     #[inline]
     fn has_changed(&self) -> bool {
         !self.changes.words.is_empty() || !self.changes.runs.is_empty()
     }
 
-    /// Puts what was changed so far over words that were loaded. They are few.
+    /// Overlays the changes so far, which are few, on words that were loaded.
     #[cold]
     fn overlay(&self, offset: u64, loaded: &mut [u64]) {
         let len = loaded.len() as u64;
@@ -453,14 +450,14 @@ impl<M: Medium> Sink for Operation<'_, M> {
 }
 
 impl<M: Medium> Operation<'_, M> {
-    /// Whether bytes lie in an object that this operation has made.
+    /// Returns whether bytes lie in an object that this operation has made.
     #[inline]
     fn is_new(&self, range: Range) -> bool {
         let new = &self.changes.new;
         new.iter().any(|new| new.range().overlaps(range))
     }
 
-    /// Stores at once what lies in an object that this operation has made.
+    /// Stores words in an object that this operation has made, at once.
     #[cold]
     fn fill_new(&mut self, at: u64, parts: &[&[u8]]) -> Result<()> {
         let mut sum = Checksum::new(at);

@@ -1,4 +1,4 @@
-//! What each lane did last, and doing it once more.
+//! The last operations of each lane, and repeating them.
 
 use crate::allocator::Space;
 use crate::error::{Error, Result};
@@ -8,15 +8,15 @@ use crate::layout::chunk::Use;
 use crate::layout::intent::{Commit, Filled, Intent};
 use crate::layout::record::{CHECK_AT, RECORD_BYTES, Record};
 use crate::medium::{Medium, WORD_BYTES};
-use crate::operation::check_of;
+use crate::operation::commit::check_of;
 use crate::survey::records::Last;
 use crate::survey::{self, First};
 
 use super::undo;
 
-/// What recovery of the lanes has left.
+/// The result of recovering the lanes.
 pub(super) struct Recovered {
-    /// Of each lane, the operation up to which everything is settled.
+    /// For each lane, the operation up to which everything is settled.
     pub settled: Vec<u64>,
     /// Places that hold no record any more.
     pub places: Vec<u64>,
@@ -30,8 +30,8 @@ struct Lane<'l> {
     last: &'l Last,
 }
 
-/// Takes back what did not happen, and does once more what may not have been finished. That can
-/// itself be interrupted, and done again.
+/// Undoes operations that did not happen, and repeats those that may not have been finished. This can be
+/// interrupted and repeated.
 ///
 /// # Errors
 ///
@@ -80,14 +80,14 @@ impl<'l> Lane<'l> {
         }
     }
 
-    /// The last operation of which anything can be seen.
+    /// Returns the last operation with a visible record or intent.
     fn top(&self) -> u64 {
         let records = self.last.records.iter().map(|(_, record)| record.sequence);
         let intents = self.intents.iter().map(|&(sequence, _)| sequence);
         records.chain(intents).fold(self.settled, u64::max)
     }
 
-    /// What an operation was to change. A commit stands above the undo that it ends.
+    /// Returns the changes of an operation. A commit supersedes the undo that it ends.
     fn intent(&self, sequence: u64) -> Option<&Intent> {
         let of = self.intents_of(sequence);
         of.min_by_key(|intent| matches!(intent, Intent::Undo { .. }))
@@ -109,8 +109,8 @@ impl<'l> Lane<'l> {
             return Ok(());
         }
         let happened = self.happened(space, top);
-        // What changed objects in place made the effects of the operation before durable first, and may
-        // have changed the same (`undo`).
+        // An operation that changed objects in place first made the effects of the operation before it
+        // durable, and may have changed the same bytes (`undo`).
         let over = happened && self.undo_of(top).is_some();
         if top - 1 > self.settled && !over {
             self.repeat(space, top - 1, places)?;
@@ -129,7 +129,7 @@ impl<'l> Lane<'l> {
         Ok(())
     }
 
-    /// Where the old contents are of what an operation has changed in place.
+    /// Returns the place of the old contents of objects that an operation has changed in place.
     fn undo_of(&self, sequence: u64) -> Option<u64> {
         self.intents_of(sequence).find_map(|intent| match intent {
             Intent::Undo { entries } => Some(*entries),
@@ -137,7 +137,8 @@ impl<'l> Lane<'l> {
         })
     }
 
-    /// Whether the last operation is complete: all that it was to make durable before its fence is.
+    /// Returns whether the last operation is complete: everything that it stores before its fence is
+    /// valid.
     fn happened<M: Medium>(&self, space: &Space<M>, top: u64) -> bool {
         let records = self.records(top).count() as u64;
         let whole = self.records(top).all(|(_, record)| match record.contents {
@@ -161,7 +162,7 @@ impl<'l> Lane<'l> {
         whole && fits && records == expected
     }
 
-    /// Changes again what an operation has changed, and flushes it.
+    /// Repeats the changes of an operation, and flushes them.
     fn repeat<M: Medium>(
         &self,
         space: &Space<M>,
@@ -187,7 +188,7 @@ impl<'l> Lane<'l> {
     }
 }
 
-/// Whether a slot holds what it was filled with.
+/// Returns whether the contents of a filled slot are complete.
 fn is_filled<M: Medium>(space: &Space<M>, filled: &Filled) -> bool {
     let len = u64::from(filled.len);
     let within = len.is_multiple_of(WORD_BYTES) && space.pool.holds(filled.offset, len);
@@ -213,7 +214,7 @@ fn repeat_commit<M: Medium>(
     Ok(())
 }
 
-/// Sets one word again. If that makes a record none, its object is free.
+/// Sets one word again. If that erases a record, its object is free.
 fn set<M: Medium>(space: &Space<M>, offset: u64, value: u64, places: &mut Vec<u64>) -> Result<()> {
     let pool = &space.pool;
     pool.check(offset, WORD_BYTES, "an operation that was interrupted")?;
@@ -231,7 +232,7 @@ fn set<M: Medium>(space: &Space<M>, offset: u64, value: u64, places: &mut Vec<u6
     Ok(())
 }
 
-/// An object is not in use after all.
+/// Notes that an object is not in use after all.
 fn forget<M: Medium>(
     space: &Space<M>,
     place: u64,

@@ -1,5 +1,5 @@
-//! Opens a pool that was closed, or not: finds what is in use, and carries out the last operations
-//! of each lane once more (`FORMAT.md`, "Why recovery is right").
+//! Recovery: opens a pool, whether or not it was closed, finds what is in use, and repeats the last
+//! operations of each lane (`FORMAT.md`, "Why recovery is right").
 
 mod lanes;
 mod undo;
@@ -22,7 +22,7 @@ use crate::operation::Core;
 use crate::pool::Pool;
 use crate::survey::{self, First};
 
-/// Recovers a pool; says its chunks of roots, too.
+/// Recovers a pool; returns it with its chunks of roots.
 ///
 /// # Errors
 ///
@@ -49,11 +49,11 @@ pub(crate) fn recover<M: Medium>(pool: Pool<M>) -> Result<(Core<M>, Vec<u64>)> {
     Ok((core, chunks.roots))
 }
 
-/// The allocator of a pool, which knows nothing yet.
+/// Returns the allocator of a pool, in its initial state.
 ///
 /// # Errors
 ///
-/// This program has it not.
+/// The program was built without this allocator.
 fn allocator_of<M: Medium>(geometry: &Geometry) -> Result<Box<dyn Allocator<M>>> {
     match geometry.allocator {
         AllocatorKind::Nvwa => Ok(Box::new(Nvwa::new(geometry.chunk_bytes()))),
@@ -67,7 +67,7 @@ fn allocator_of<M: Medium>(geometry: &Geometry) -> Result<Box<dyn Allocator<M>>>
     }
 }
 
-/// Says what is free: chunks, places for records. What is left are the runs in use.
+/// Enters free chunks and free places for records; returns the runs in use.
 fn give_back<M: Medium>(
     space: &Space<M>,
     chunks: &survey::chunks::Chunks,
@@ -101,7 +101,7 @@ fn give_back<M: Medium>(
     Ok(runs)
 }
 
-/// Makes chunks of records free that have none, and says which; the places of the others are spare.
+/// Frees chunks of records that hold none, and returns them; the free places of the others are spare.
 fn free_records<M: Medium>(space: &Space<M>, places: Vec<Vec<u64>>) -> Result<Vec<u64>> {
     let geometry = &space.pool.geometry;
     let all = geometry.chunk_bytes() / RECORD_BYTES;
@@ -122,7 +122,7 @@ fn free_records<M: Medium>(space: &Space<M>, places: Vec<Vec<u64>>) -> Result<Ve
     Ok(empty)
 }
 
-/// Gives all chunks of a pool back, from `first` to before `end`, that are not in use, nor tables.
+/// Gives back all chunks of a pool, from `first` to before `end`, that are neither in use nor tables.
 pub(crate) fn free_between<M: Medium>(
     space: &Space<M>,
     first: u64,

@@ -1,11 +1,10 @@
-//! Transactions of format versions 1 and 2 that changed objects in place: what they had not committed is
-//! put back.
+//! Undo of transactions of format versions 1 and 2 that changed objects in place and had not committed.
 //!
 //! Each change was preceded by an entry in the lane's object log, {offset, length, data, sequence, check
 //! of the entry and its data}, of 40 bytes, and a fence, with which the effects of the lane's operation
 //! before were made durable, too. At the commit the objects were fenced, then an intent of the same
-//! operation was stored that has no part in what was changed in place. So where that has happened, the
-//! operation before must not be repeated: it may have changed the same.
+//! operation was stored, which does not name what was changed in place. So the operation before a
+//! committed one must not be repeated: it may have changed the same bytes.
 
 use crate::allocator::Space;
 use crate::checksum::Checksum;
@@ -14,7 +13,7 @@ use crate::medium::Medium;
 /// Bytes of an entry.
 const ENTRY: u64 = 40;
 
-/// Puts back what the entries from an offset on say, if they are of this operation, and flushes it.
+/// Restores and flushes the old contents in the entries from an offset on, if they are of this operation.
 pub(super) fn undo<M: Medium>(space: &Space<M>, entries: u64, sequence: u64) {
     let pool = &space.pool;
     let mut found = Vec::new();
@@ -40,7 +39,7 @@ pub(super) fn undo<M: Medium>(space: &Space<M>, entries: u64, sequence: u64) {
     }
 }
 
-/// The check of an entry, and of its data.
+/// Returns the check of an entry, and of its data.
 fn check_of_entry<M: Medium>(space: &Space<M>, at: u64, entry: [u64; 4]) -> u64 {
     let [_, len, data, _] = entry;
     let mut sum = Checksum::new(at);

@@ -9,7 +9,7 @@ use crate::layout::chunk::Use;
 use crate::medium::Medium;
 use crate::pool::Pool;
 
-use super::records::{on_each, threads_for};
+use super::threads::{on_each, threads_for};
 
 /// What chunks are used for.
 #[derive(Default)]
@@ -20,8 +20,8 @@ pub(crate) struct Chunks {
     pub roots: Vec<u64>,
     /// Chunks of the naive allocator's headers.
     pub headers: Vec<u64>,
-    /// Chunks with which a run or a large object begins. They are in the index, with all their slots
-    /// free as yet, and only under their first chunk: those of which nothing is in use may overlap.
+    /// First chunks of runs and large objects. The index has them with all slots still free, and only
+    /// under their first chunk: runs of which nothing is in use may overlap.
     pub runs: Vec<u64>,
 }
 
@@ -66,7 +66,7 @@ pub(crate) fn read<M: Medium>(space: &Space<M>, report: &impl Report) -> Result<
 }
 
 impl Chunks {
-    /// Adds a chunk, or says what is wrong with its use.
+    /// Adds a chunk, or returns what is wrong with its use.
     fn add<M: Medium>(
         &mut self,
         pool: &Pool<M>,
@@ -114,7 +114,7 @@ impl Chunks {
     }
 }
 
-/// Whether the lanes and bins are said to be where they are, and nowhere else.
+/// Checks that the words about the lanes and bins name their places, and no others do.
 fn expect_wanted<M: Medium>(
     pool: &Pool<M>,
     chunk: u64,
@@ -137,8 +137,8 @@ fn expect_wanted<M: Medium>(
     }
 }
 
-/// Whether chunks that are needed are needed for one thing only; says them in their order, each with how
-/// many belong to it. Words about runs without an object say nothing.
+/// Checks that each chunk in use has one use only; returns the chunks in use in their order, each with
+/// the number of chunks that belong to it. Words about runs without an object are ignored.
 ///
 /// # Errors
 ///

@@ -7,9 +7,8 @@ use crate::layout::header;
 use crate::medium::Medium;
 use crate::pool::Pool;
 
-/// The pool on a medium, with what its journal holds where it belongs; none, if it has so little of one
-/// that nothing else can be looked at. Where counts of chunks are wrong, all chunks that are there are
-/// looked at.
+/// Opens the pool on a medium after replaying its journal; `None` if the header is too damaged to look at
+/// anything else. If the counts of chunks are wrong, all existing chunks are counted.
 ///
 /// # Errors
 ///
@@ -26,7 +25,7 @@ pub(crate) fn open<M: Medium>(medium: M, report: &impl Report) -> Result<Option<
         Err(error) => return report.error(0, error).map(|()| None),
     };
     medium.secure()?;
-    // All else may be older than what the journal holds of it.
+    // All else may be older than its copy in the journal.
     if let Err(error) = journal::replay(&medium, &geometry) {
         report.error(header::JOURNAL_AT, error)?;
     }

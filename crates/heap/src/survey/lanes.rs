@@ -1,4 +1,4 @@
-//! Lanes: what was done last, and may have to be done again.
+//! The lanes: their last operations, which may have to be repeated.
 
 use super::Report;
 use crate::allocator::Space;
@@ -13,7 +13,7 @@ pub(crate) struct Lane {
     pub number: usize,
     /// Operations up to this one are never done again.
     pub settled: u64,
-    /// Intents of those behind it, in no order: where they are, the operation, and what it changes.
+    /// Intents of the operations behind it, in no order: offset, sequence, and changes.
     pub intents: Vec<(u64, u64, Intent)>,
 }
 
@@ -39,11 +39,11 @@ fn read_lane<M: Medium>(space: &Space<M>, number: usize, report: &impl Report) -
     if settled.is_none() {
         report.wrong(at, format!("the state of lane {number} is damaged"))?;
     }
-    // Of a lane whose state is damaged nobody knows what is settled.
+    // It is unknown what is settled of a lane whose state is damaged.
     let settled = settled.unwrap_or(u64::MAX);
     let places = (0..u64::from(geometry.intents)).map(|i| geometry.intent_of(number, i));
     let intents = places.filter_map(|at| {
-        // A torn one stays until it is overwritten.
+        // A torn intent stays until it is overwritten.
         let (sequence, intent) = Intent::decode(at, pool.load_words(at))?;
         (sequence > settled).then_some((at, sequence, intent))
     });
@@ -54,8 +54,8 @@ fn read_lane<M: Medium>(space: &Space<M>, number: usize, report: &impl Report) -
     })
 }
 
-/// Whether the last two operations of each lane can be done again, of which `top` is the last. That one
-/// may not have happened.
+/// Checks that the last two operations of each lane can be repeated; `top` is the last, which may not
+/// have happened.
 ///
 /// # Errors
 ///
@@ -70,14 +70,14 @@ pub(crate) fn check<M: Medium>(
         if sequence + 1 >= top
             && let Err(what) = check_intent(space, intent, *sequence < top)
         {
-            let what = format!("an operation that may have to be done again {what}");
+            let what = format!("an operation that may have to be repeated {what}");
             report.wrong(*at, what)?;
         }
     }
     Ok(())
 }
 
-/// `happened` says that the operation has passed its fence for certain.
+/// `happened` tells whether the operation has certainly passed its fence.
 fn check_intent<M: Medium>(
     space: &Space<M>,
     intent: &Intent,

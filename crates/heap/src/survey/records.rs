@@ -1,13 +1,13 @@
-//! The records of objects, the second level of the allocation log, on all processors: which objects are in
-//! use, and what each lane did last.
+//! The records of objects, the second level of the allocation log: which objects are in use, and what
+//! each lane did last. Read on all processors.
 
-use std::num::NonZero;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::thread;
 
 use super::Report;
 use super::chunks::Chunks;
+use super::threads::{on_each, threads_for};
 use crate::allocator::Space;
 use crate::allocator::run::Run;
 use crate::error::Result;
@@ -15,17 +15,14 @@ use crate::layout::record::{CHECK_AT, MAX_BYTES, RECORD_BYTES, Record};
 use crate::lock::lock;
 use crate::medium::{Medium, WORD_BYTES};
 
-/// So many chunks are worth a thread.
-const CHUNKS_A_THREAD: usize = 8;
-
-/// What the records say.
+/// The result of reading the records.
 #[derive(Default)]
 pub(crate) struct Found {
-    /// Of each lane, the records of its last operations.
+    /// For each lane, the records of its last operations.
     pub last: Vec<Last>,
     /// Places that hold no record, by chunk.
     pub places: Vec<Vec<u64>>,
-    /// Some of them that hold what another record says as well.
+    /// Places among them that hold a copy of another record.
     doubles: Vec<u64>,
     /// Objects whose slots were claimed.
     objects: u64,
@@ -34,7 +31,7 @@ pub(crate) struct Found {
 /// The records of a lane's last two operations that have any.
 #[derive(Clone, Default)]
 pub(crate) struct Last {
-    /// Places and what is there, at most one less than the largest sequence.
+    /// Places and records, of the largest sequence and the one before.
     pub records: Vec<(u64, Record)>,
     largest: u64,
 }
@@ -53,8 +50,8 @@ impl Last {
     }
 }
 
-/// Reads all records, and takes the slots of their objects. Records that say what another one says, as an
-/// interrupted compaction leaves them, are made none; the next fence makes that durable.
+/// Reads all records, and takes the slots of their objects. Copies of other records, which an interrupted
+/// compaction leaves, are erased; the next fence makes that durable.
 ///
 /// # Errors
 ///
@@ -71,14 +68,14 @@ pub(crate) fn read<M: Medium>(
         report,
     )?;
     if take_claimed(space, &chunks.runs) != found.objects {
-        // Two threads have claimed a slot at the same moment; one alone sees who comes second.
+        // Two threads have claimed a slot at the same moment; one thread alone sees which came second.
         for &chunk in &chunks.runs {
             run_of(space, chunk).forget_claims();
         }
         found = claim(space, &chunks.records, 1, report)?;
         take_claimed(space, &chunks.runs);
     }
-    // By this thread, whose next fence makes it durable, and not by those that have read them.
+    // By this thread, whose next fence makes it durable, not by the threads that read them.
     for place in &found.doubles {
         space.pool.medium.store_word(place + CHECK_AT, 0);
         space.pool.medium.flush(place + CHECK_AT, WORD_BYTES);
@@ -117,7 +114,7 @@ fn claim<M: Medium>(
     all.into_inner().unwrap_or_else(|e| e.into_inner())
 }
 
-/// Takes the slots that were claimed, and says how many they are.
+/// Takes the slots that were claimed, and returns their number.
 fn take_claimed<M: Medium>(space: &Space<M>, runs: &[u64]) -> u64 {
     let taken = AtomicU64::new(0);
     on_each(runs, threads_for(runs.len()), |&chunk| {
@@ -155,8 +152,8 @@ impl Found {
     }
 }
 
-/// Reads one chunk of records, the last one first: it is most likely a lane's newest, so that hardly
-/// any other has to be kept.
+/// Reads one chunk of records from the last to the first: the last is most likely a lane's newest, so
+/// that hardly any other has to be kept.
 fn read_chunk<M: Medium>(
     space: &Space<M>,
     chunk: u64,
@@ -173,7 +170,7 @@ fn read_chunk<M: Medium>(
             places.push(place);
             continue;
         }
-        // The last word is stored last, so what has one is not torn.
+        // The last word is stored last, so a record that has one is not torn.
         let Some(record) = Record::decode(place, words) else {
             report.wrong(place, "the record of an object is damaged".into())?;
             continue;
@@ -196,8 +193,8 @@ fn read_chunk<M: Medium>(
     Ok(())
 }
 
-/// Claims the slot of a record's object; whether no other record has. What lies at the destination may
-/// be something else by now.
+/// Claims the slot of a record's object; returns whether no other record had claimed it. The destination
+/// may hold something else by now.
 fn check<M: Medium>(
     space: &Space<M>,
     place: u64,
@@ -232,28 +229,4 @@ fn check<M: Medium>(
             "names the object at {object}, which the record at {other} names as well"
         )),
     }
-}
-
-/// How many threads to have work on so many chunks.
-pub(super) fn threads_for(chunks: usize) -> usize {
-    match chunks.div_ceil(CHUNKS_A_THREAD) {
-        0 | 1 => 1,
-        enough => thread::available_parallelism().map_or(1, |n| enough.min(NonZero::get(n))),
-    }
-}
-
-/// Has so many threads, this one among them, work on each item.
-pub(super) fn on_each<T: Sync>(items: &[T], threads: usize, work: impl Fn(&T) + Sync) {
-    let next = AtomicUsize::new(0);
-    let all = || {
-        while let Some(item) = items.get(next.fetch_add(1, Ordering::Relaxed)) {
-            work(item);
-        }
-    };
-    thread::scope(|scope| {
-        for _ in 1..threads {
-            scope.spawn(all);
-        }
-        all();
-    });
 }

@@ -8,7 +8,7 @@ use crate::layout::root::{ROOT_BYTES, Root};
 use crate::medium::Medium;
 use crate::pool::Pool;
 
-/// Where the roots of a chunk lie.
+/// Returns the offsets of the roots of a chunk.
 pub(crate) fn places<M: Medium>(
     pool: &Pool<M>,
     chunk: u64,
@@ -18,8 +18,8 @@ pub(crate) fn places<M: Medium>(
     (0..geometry.chunk_bytes() / ROOT_BYTES).map(move |i| first + i * ROOT_BYTES)
 }
 
-/// Reads the roots in these chunks: where each lies, and what it is, if it is one. One that was not made
-/// wholly is none: it has never pointed to anything; nor is one that was removed, as it was null.
+/// Reads the roots in these chunks: the offset of each, and the root if there is one. A root that was not
+/// completed is none, because it has never pointed to anything; nor is a removed one, which was null.
 ///
 /// # Errors
 ///

@@ -1,4 +1,4 @@
-//! How transactions begin and end, and become part of each other.
+//! Beginning, ending and nesting of transactions.
 
 use std::cell::RefCell;
 use std::mem;
@@ -13,7 +13,7 @@ use crate::medium::Medium;
 use super::held::Guarded;
 use super::{Shared, Transaction, ended};
 
-/// A transaction of this thread that is no part of another.
+/// An outermost transaction of this thread.
 struct Active {
     heap: u64,
     age: Age,
@@ -26,13 +26,13 @@ thread_local! {
 }
 
 impl<M: Medium> Heap<M> {
-    /// Begins a transaction of this thread: what is changed through it happens at
-    /// [`Transaction::commit`], durably, wholly or not at all, with one fence for all. Dropped before,
-    /// it has changed nothing. [`Heap::transaction`] does all this around a closure, and is what most
-    /// programs want.
+    /// Begins a transaction of this thread: changes through it happen at [`Transaction::commit`],
+    /// durably, wholly or not at all, with one fence for all. Dropped before, it has changed nothing.
+    /// [`Heap::transaction`] does all this around a closure, which suits most programs.
     ///
-    /// If this thread has one of the same heap under way, the new one is part of it and ends with it:
-    /// committed, it happens when the other one does; dropped before, it has that one fail, too.
+    /// If this thread has a transaction of the same heap under way, the new one is part of it and ends
+    /// with it: committed, it happens with the outer one; dropped before, it makes the outer one fail,
+    /// too.
     ///
     /// ```
     /// use terrace_heap::{Heap, Result};
@@ -59,18 +59,18 @@ impl<M: Medium> Heap<M> {
     ///
     /// # Errors
     ///
-    /// The heap was closed, or this is a child of the process that opened it.
+    /// The heap was closed, or this is a child of the process that opened the heap.
     pub fn begin(&self) -> Result<Transaction<'_, M>> {
         self.expect_open()?;
         Ok(self.join().unwrap_or_else(|| self.start(Age::now())))
     }
 
-    /// Has `work` change things, durably, wholly or not at all: if it fails or panics, nothing has
-    /// happened. One fence, whatever it changes.
+    /// Carries out the changes of `work` durably, wholly or not at all: if it fails or panics, nothing
+    /// has changed. One fence for all changes.
     ///
-    /// What it opens with [`Transaction::open`] no other thread sees or changes until the end. Two
-    /// transactions that want what the other one has are put in order: the younger one is given up, and
-    /// `work` is called once more for it. So it should do nothing else that must happen only once.
+    /// No other thread sees or changes what it opens with [`Transaction::open`] until the end. Of two
+    /// transactions that each want what the other one holds, the younger is given up and `work` is called
+    /// again. So `work` should do nothing else that must happen only once.
     ///
     /// ```
     /// use terrace_heap::containers::{HashMap, Queue};
@@ -89,15 +89,16 @@ impl<M: Medium> Heap<M> {
     /// }
     /// ```
     ///
-    /// Within `work` a transaction of the same heap is part of this one; if it fails, all fails. The
-    /// heap's containers are only used through the transaction meanwhile: by themselves they refuse.
+    /// Within `work` a transaction of the same heap is part of this one; if it fails, all fails.
+    /// Meanwhile the heap's containers can be used only through the transaction, and refuse direct calls.
     ///
     /// # Errors
     ///
-    /// What `work` returns; a nested transaction failed; a change of a container broke off half way, for want
-    /// of room, and `work` went on without it; an older transaction holds what this one wants,
-    /// and this thread is within one of another heap ([`Cause::Again`](crate::Cause::Again)), which has to
-    /// be dropped and begun again; there is no room for the log, or a fence failed.
+    /// What `work` returns; a nested transaction failed; a change of a container broke off half-way
+    /// because the pool was full, and `work` went on; an older transaction holds a lock that this one
+    /// needs while this thread is within a transaction of another heap
+    /// ([`Cause::Again`](crate::Cause::Again)), which must be dropped and begun again; there is no room
+    /// for the log, or a fence failed.
     pub fn transaction<R, E: From<Error>>(
         &self,
         mut work: impl FnMut(&Transaction<M>) -> std::result::Result<R, E>,
@@ -114,7 +115,8 @@ impl<M: Medium> Heap<M> {
             if let Some((of, number)) = refused {
                 drop(tx);
                 if guard::has_transaction() {
-                    // That holds guards of another heap, for which the older one may be waiting.
+                    // That transaction holds guards of another heap, for which the older one may be
+                    // waiting.
                     return Err(Error::again().into());
                 }
                 of.guard(number).wait_until_free();
@@ -126,16 +128,18 @@ impl<M: Medium> Heap<M> {
         }
     }
 
-    /// Whether this thread is within a transaction of this heap.
+    /// Returns whether this thread is within a transaction of this heap.
     pub fn in_transaction(&self) -> bool {
         guard::has_transaction() && self.active().is_some()
     }
 
-    /// Refuses to do past a transaction what can be done through it.
+    /// Checks that this thread is not within a transaction of this heap, through which it would have to
+    /// work.
     ///
     /// # Errors
     ///
-    /// This thread has one under way; the heap was closed, or is the parent's of this process.
+    /// This thread is within a transaction of the heap; the heap was closed, or belongs to the parent of
+    /// this process.
     #[inline]
     pub(crate) fn expect_alone(&self) -> Result<()> {
         self.expect_open()?;
@@ -163,10 +167,10 @@ impl<M: Medium> Heap<M> {
         })
     }
 
-    /// A part of the transaction of this heap that this thread has under way.
+    /// Returns a nested part of this thread's transaction of this heap, if there is one.
     fn join(&self) -> Option<Transaction<'_, M>> {
         let shared = self.active()?.cast::<Shared<M>>();
-        // SAFETY: no other heap has this one's number, and what is listed is not freed: it is taken
+        // SAFETY: no other heap has this one's number, and a listed transaction is not freed: it is taken
         // off the list when it ends, and if it is leaked it never ends.
         let shared = unsafe {
             Rc::increment_strong_count(shared);
@@ -203,14 +207,14 @@ impl<M: Medium> Heap<M> {
 }
 
 impl<M: Medium> Transaction<'_, M> {
-    /// Has everything happen, durably. A part of another transaction happens with that one.
+    /// Carries out all changes, durably. A part of another transaction happens with that one.
     ///
     /// # Errors
     ///
-    /// A part of it was dropped, or has not ended; it is a part of one that has ended; a change of a
-    /// container broke off half way; an older
-    /// transaction held what it wanted ([`Cause::Again`](crate::Cause::Again)); what is freed is no
-    /// object, there is no room for the log, or a fence failed. Then nothing has happened.
+    /// A nested part was dropped, or has not ended; it is itself a part of a transaction that has ended;
+    /// a change of a container broke off half-way; an older transaction held a lock that it needed
+    /// ([`Cause::Again`](crate::Cause::Again)); an object to be freed does not exist, there is no room
+    /// for the log, or a fence failed. Then nothing has changed.
     pub fn commit(mut self) -> Result<()> {
         match self.nested {
             false => {
@@ -224,7 +228,7 @@ impl<M: Medium> Transaction<'_, M> {
         Ok(())
     }
 
-    /// Whether all parts have ended well.
+    /// Checks that all nested parts have committed.
     fn expect_whole(&self) -> Result<()> {
         if self.shared.guards.borrow().was_refused() {
             return Err(Error::again());
@@ -250,7 +254,7 @@ impl<M: Medium> Transaction<'_, M> {
         Ok(done)
     }
 
-    /// Takes back all that was not committed.
+    /// Takes back everything that was not committed.
     fn undo(&self) {
         let state = mem::take(&mut *self.shared.state.borrow_mut());
         let core = self.heap.core();
@@ -266,15 +270,15 @@ impl<M: Medium> Transaction<'_, M> {
     ///
     /// # Errors
     ///
-    /// It has ended; an older transaction holds the guard.
+    /// The transaction has ended, or an older transaction holds the guard.
     pub(crate) fn hold(&self, of: &Arc<dyn Guarded<M>>, number: usize) -> Result<()> {
         drop(self.state()?);
         let shared = &self.shared;
         shared.guards.borrow_mut().hold(shared.age, of, number)
     }
 
-    /// Carries out a change of a container, of which a half must not happen: if it breaks off after it has
-    /// changed anything, all of the transaction fails.
+    /// Carries out a change of a container, which must not happen by half: if it fails after it has
+    /// changed anything, the whole transaction fails.
     ///
     /// # Errors
     ///
@@ -290,7 +294,7 @@ impl<M: Medium> Transaction<'_, M> {
 }
 
 impl<M: Medium> Drop for Transaction<'_, M> {
-    /// Undoes what was not committed.
+    /// Undoes everything that was not committed.
     fn drop(&mut self) {
         let shared = &self.shared;
         if self.nested {

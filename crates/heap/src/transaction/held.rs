@@ -1,4 +1,4 @@
-//! The guards that a transaction holds, until it has ended.
+//! The guards that a transaction holds until it has ended.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,13 +11,14 @@ use crate::medium::Medium;
 
 /// A container's state in DRAM, which all its handles share.
 pub(crate) trait Guarded<M: Medium>: Send + Sync {
-    /// One of its guards.
+    /// Returns one of its guards.
     fn guard(&self, number: usize) -> &Guard;
 
-    /// A transaction has changed the container, and still holds its guards.
+    /// Called when a transaction has changed the container, and still holds its guards.
     fn touch(&self) {}
 
-    /// A transaction that held this guard, and perhaps others, has changed the container and let go.
+    /// Called when a transaction that held this guard, and perhaps others, has changed the container and
+    /// released them.
     fn changed(&self, heap: &Heap<M>, number: usize);
 }
 
@@ -25,16 +26,16 @@ pub(crate) trait Guarded<M: Medium>: Send + Sync {
 struct Part<M: Medium> {
     of: Arc<dyn Guarded<M>>,
     number: usize,
-    /// Elements that came under it by the transaction, less those that went.
+    /// Elements added by the transaction minus elements removed.
     came: i64,
 }
 
-/// The guards that a transaction holds. Dropped, it lets go of them.
+/// The guards that a transaction holds. Dropping it releases them.
 pub(super) struct Guards<M: Medium> {
     parts: Vec<Part<M>>,
-    /// Where each lies among them.
+    /// The index of each guard.
     places: HashMap<*const Guard, usize>,
-    /// The one for which the transaction did not wait.
+    /// The guard for which the transaction did not wait.
     refused: Option<(Arc<dyn Guarded<M>>, usize)>,
 }
 
@@ -53,7 +54,7 @@ impl<M: Medium> Guards<M> {
     ///
     /// # Errors
     ///
-    /// An older transaction holds it.
+    /// An older transaction holds the guard.
     pub fn hold(&mut self, age: Age, of: &Arc<dyn Guarded<M>>, number: usize) -> Result<()> {
         let guard = of.guard(number);
         if self.places.contains_key(&std::ptr::from_ref(guard)) {
@@ -73,19 +74,20 @@ impl<M: Medium> Guards<M> {
         Ok(())
     }
 
-    /// Counts elements that come under a guard that is held, or go.
+    /// Counts elements added under a guard that is held, or removed.
     pub fn count(&mut self, guard: &Guard, came: i64) {
         let place = self.places[&std::ptr::from_ref(guard)];
         self.parts[place].came += came;
     }
 
-    /// Elements that came under a guard that is held, less those that went, since the heap was opened.
+    /// Returns the elements added under a guard that is held, minus those removed, since the heap was
+    /// opened.
     pub fn came(&self, guard: &Guard) -> i64 {
         let place = self.places[&std::ptr::from_ref(guard)];
         self.inside(&self.parts[place]).came + self.parts[place].came
     }
 
-    /// The last operations under the guards, of each lane the last.
+    /// Returns the last operations under the guards, the latest of each lane.
     pub fn last(&self) -> Vec<Stamp> {
         let last = self.parts.iter().map(|part| self.inside(part).last);
         let mut last: Vec<Stamp> = last.flatten().collect();
@@ -99,7 +101,7 @@ impl<M: Medium> Guards<M> {
         unsafe { part.of.guard(part.number).held() }
     }
 
-    /// The guard that was refused, if one was.
+    /// Returns the guard that was refused, if one was.
     pub fn take_refused(&mut self) -> Option<(Arc<dyn Guarded<M>>, usize)> {
         self.refused.take()
     }
@@ -108,12 +110,12 @@ impl<M: Medium> Guards<M> {
         self.refused.is_some()
     }
 
-    /// Lets go of all guards. What was under them has been changed by this operation last.
+    /// Releases all guards; `last` is the last operation that changed the data under them.
     pub fn release_changed(mut self, heap: &Heap<M>, last: Stamp) {
         let parts = std::mem::take(&mut self.parts);
         for part in &parts {
             part.of.touch();
-            // SAFETY: a part is a guard that is held, and it is none any more.
+            // SAFETY: a part is a guard that is held, and it is removed from the parts.
             unsafe {
                 part.of.guard(part.number).release(|inside| {
                     inside.last = Some(last);
@@ -128,10 +130,10 @@ impl<M: Medium> Guards<M> {
 }
 
 impl<M: Medium> Drop for Guards<M> {
-    /// Nothing was changed.
+    /// Releases all guards; nothing was changed.
     fn drop(&mut self) {
         for part in &self.parts {
-            // SAFETY: a part is a guard that is held, and it is none any more.
+            // SAFETY: a part is a guard that is held, and it is removed from the parts.
             unsafe { part.of.guard(part.number).release(|_| {}) };
         }
     }

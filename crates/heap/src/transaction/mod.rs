@@ -1,12 +1,12 @@
 //! Transactions: changes that happen wholly or not at all.
 //!
-//! What is written is kept in DRAM and reaches the pool at the commit, through the lane's log (redo),
-//! with one fence for all of it. Single words and whole objects go into logs apart from each other
-//! (the hybrid log of Kannan 2013, section 4.3). What is opened through a transaction is locked until
-//! it has ended.
+//! Writes are kept in DRAM and reach the pool at the commit, through the lane's log (redo), with one
+//! fence for all. Single words and whole objects go into logs apart from each other (the hybrid log of
+//! Kannan 2013, section 4.3). What is opened through a transaction is locked until it has ended.
 
 mod begin;
 pub(crate) mod held;
+mod sink;
 mod write_set;
 
 use std::cell::{Cell, RefCell, RefMut};
@@ -15,7 +15,6 @@ use std::rc::Rc;
 
 use bytemuck::Pod;
 
-use crate::containers::Container;
 use crate::error::{Error, Result};
 use crate::guard::{Age, Guard};
 use crate::heap::Heap;
@@ -25,28 +24,29 @@ use crate::layout::record::MAX_BYTES;
 use crate::medium::{Medium, WORD_BYTES};
 use crate::pool::Pool;
 use crate::ptr::Ptr;
-use crate::sink::{Contents, Sink, Source};
+use crate::sink::Contents;
 
 use held::Guards;
 use write_set::WriteSet;
 
-/// In which log a change goes.
+/// The log for a change.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Hint {
-    /// By its size: up to 8 bytes are a word, more an object.
+    /// Chosen by size: up to 8 bytes are a word, more are an object.
     #[default]
     BySize,
-    /// Word by word, and only those that differ: for few changes of a large object.
+    /// The word log, for the words that differ: for few changes of a large object.
     Words,
-    /// As a whole.
+    /// The object log, as a whole.
     Object,
 }
 
-/// A transaction that is under way; see [`Heap::transaction`] and [`Heap::begin`].
+/// A transaction under way; see [`Heap::transaction`] and [`Heap::begin`].
 ///
-/// It belongs to the thread that has begun it. Of what it opens ([`Transaction::open`]) it holds off all
-/// other threads until it has ended; of objects that it changes by their pointers the program does.
+/// It belongs to the thread that began it. It holds off all other threads from what it opens
+/// ([`Transaction::open`]) until it has ended; objects that it changes by their pointers the program
+/// itself must protect.
 ///
 /// ```
 /// use terrace_heap::containers::HashMap;
@@ -69,34 +69,34 @@ pub enum Hint {
 pub struct Transaction<'h, M: Medium> {
     heap: &'h Heap<M>,
     shared: Rc<Shared<M>>,
-    /// It is part of another one, and ends with that.
+    /// Whether it is part of another transaction, and ends with that.
     nested: bool,
     committed: bool,
 }
 
-/// What a transaction shares with those that are part of it.
+/// The state that a transaction shares with its nested parts.
 struct Shared<M: Medium> {
     age: Age,
     state: RefCell<State>,
     guards: RefCell<Guards<M>>,
-    /// How many that are part of it have not ended.
+    /// Number of nested parts that have not ended.
     parts: Cell<usize>,
-    /// A part has failed, so nothing of it all may happen.
+    /// Whether a part has failed, so that all must fail.
     doomed: Cell<bool>,
-    /// A change of a container broke off half way, so nothing more can be done.
+    /// Whether a change of a container broke off half-way, so that nothing more can be done.
     broken: Cell<bool>,
-    /// Nothing can be done any more.
+    /// Whether it has ended.
     ended: Cell<bool>,
-    /// Counts changes, so that who follows a structure sees that it is no longer the same.
+    /// Counts changes, so that cursors notice that their copies are out of date.
     changes: Cell<u64>,
 }
 
 #[derive(Default)]
 struct State {
     writes: WriteSet,
-    /// Objects that nobody can reach yet: where they are, and their bytes, a multiple of 16.
+    /// Objects to which nothing points yet: their offsets, and their bytes, a multiple of 16.
     new: BTreeMap<u64, u64>,
-    /// Whether new objects may be changed directly, so that their records cannot vouch for them.
+    /// Whether new objects may be changed directly, so that their records have no check of them.
     direct: bool,
     /// Objects to be freed at the commit.
     freed: BTreeSet<u64>,
@@ -118,43 +118,22 @@ impl<M: Medium> Shared<M> {
 }
 
 impl<'h, M: Medium> Transaction<'h, M> {
-    /// A container within this transaction: what is done through it happens with the transaction, and
-    /// reads see it before. No other thread uses the container, or the part of it that was used, until
-    /// the transaction has ended.
+    /// Returns the value at a pointer, with this transaction's changes.
     ///
     /// # Errors
     ///
-    /// The container is of another heap; the transaction has ended; an older transaction holds the
-    /// container ([`Cause::Again`](crate::Cause::Again)), and [`Heap::transaction`] tries again by
-    /// itself when the closure returns.
-    pub fn open<'t, C: Container<M>>(&'t self, container: &'t C) -> Result<C::Opened<'t>>
-    where
-        'h: 't,
-    {
-        if container.heap().id() != self.heap.id() {
-            return Err(Error::usage(
-                "a transaction opens containers of its own heap, and this one is of another",
-            ));
-        }
-        container.open_in(self)
-    }
-
-    /// What lies there, with what this transaction has changed.
-    ///
-    /// # Errors
-    ///
-    /// It is null, or not wholly in the pool.
+    /// The pointer is null, or the value is not wholly in the pool.
     pub fn read<T: Pod>(&self, at: Ptr<T>) -> Result<T> {
         let mut value = T::zeroed();
         self.read_bytes(at.offset(), bytemuck::bytes_of_mut(&mut value))?;
         Ok(value)
     }
 
-    /// Same as [`Transaction::read`], of bytes.
+    /// Same as [`Transaction::read`], for bytes.
     ///
     /// # Errors
     ///
-    /// As [`Transaction::read`].
+    /// Same as [`Transaction::read`].
     pub fn read_bytes(&self, offset: u64, into: &mut [u8]) -> Result<()> {
         let (first, words) = self.words_of(offset, into.len())?;
         let all: &[u8] = bytemuck::cast_slice(&words);
@@ -162,7 +141,7 @@ impl<'h, M: Medium> Transaction<'h, M> {
         Ok(())
     }
 
-    /// The words in which bytes lie, and the offset of the first one.
+    /// Returns the words in which bytes lie, and the offset of the first one.
     fn words_of(&self, offset: u64, len: usize) -> Result<(u64, Vec<u64>)> {
         if offset == 0 {
             return Err(Error::usage("a null pointer points to nothing"));
@@ -180,11 +159,11 @@ impl<'h, M: Medium> Transaction<'h, M> {
         Ok((first, words))
     }
 
-    /// Changes one word; a hint that it is one.
+    /// Changes one word, through the word log.
     ///
     /// # Errors
     ///
-    /// It does not lie in an object or root.
+    /// The word does not lie in an object or root.
     pub fn set(&self, at: Ptr<u64>, value: u64) -> Result<()> {
         self.write_with(at, &value, Hint::Words)
     }
@@ -193,16 +172,16 @@ impl<'h, M: Medium> Transaction<'h, M> {
     ///
     /// # Errors
     ///
-    /// It does not lie in an object.
+    /// The bytes do not lie in an object.
     pub fn write<T: Pod>(&self, at: Ptr<T>, value: &T) -> Result<()> {
         self.write_with(at, value, Hint::BySize)
     }
 
-    /// Same as [`Transaction::write`], into the log that is meant.
+    /// Same as [`Transaction::write`], with a hint for the log.
     ///
     /// # Errors
     ///
-    /// As [`Transaction::write`].
+    /// Same as [`Transaction::write`].
     pub fn write_with<T: Pod>(&self, at: Ptr<T>, value: &T, hint: Hint) -> Result<()> {
         self.write_bytes(at.offset(), bytemuck::bytes_of(value), hint)
     }
@@ -211,7 +190,7 @@ impl<'h, M: Medium> Transaction<'h, M> {
     ///
     /// # Errors
     ///
-    /// As [`Transaction::write`].
+    /// Same as [`Transaction::write`].
     pub fn write_bytes(&self, offset: u64, bytes: &[u8], hint: Hint) -> Result<()> {
         if bytes.is_empty() {
             return Ok(());
@@ -245,22 +224,22 @@ impl<'h, M: Medium> Transaction<'h, M> {
         Ok(())
     }
 
-    /// Makes an object. Nobody else can reach it before the commit, and there is none if the
-    /// transaction fails.
+    /// Makes an object, which no other thread can reach before the commit, and which does not exist if
+    /// the transaction fails.
     ///
     /// # Errors
     ///
-    /// There is no room, or a fence failed.
+    /// The pool is full, or a fence failed.
     pub fn alloc<T: Pod>(&self, value: &T) -> Result<Ptr<T>> {
         let at = self.alloc_bytes(bytemuck::bytes_of(value))?;
         Ok(Ptr::at(at))
     }
 
-    /// Makes an object that holds these bytes, filled with zeros to 16; says at which offset.
+    /// Makes an object with these bytes, filled with zeros to a multiple of 16; returns its offset.
     ///
     /// # Errors
     ///
-    /// As [`Transaction::alloc`].
+    /// Same as [`Transaction::alloc`].
     pub fn alloc_bytes(&self, bytes: &[u8]) -> Result<u64> {
         self.make_object(&Contents::Parts(&[bytes]))
     }
@@ -278,7 +257,7 @@ impl<'h, M: Medium> Transaction<'h, M> {
     ///
     /// # Errors
     ///
-    /// There is none, or it was freed by this transaction already.
+    /// There is no such object, or this transaction has freed it already.
     pub fn free<T>(&self, at: Ptr<T>) -> Result<()> {
         let core = self.heap.core();
         let mut state = self.state()?;
@@ -296,11 +275,11 @@ impl<'h, M: Medium> Transaction<'h, M> {
         Ok(())
     }
 
-    /// Bytes of the slot of an object, or of one that this transaction has made.
+    /// Returns the bytes of an object's slot, also of an object that this transaction has made.
     ///
     /// # Errors
     ///
-    /// There is none, or this transaction has freed it.
+    /// There is no such object, or this transaction has freed it.
     pub fn bytes_of<T>(&self, at: Ptr<T>) -> Result<u64> {
         let state = self.state()?;
         if let Some(&bytes) = state.new.get(&at.offset()) {
@@ -312,8 +291,8 @@ impl<'h, M: Medium> Transaction<'h, M> {
         self.heap.object(at).map(|object| object.bytes)
     }
 
-    /// New objects of this transaction may be changed directly, before the commit and afterwards
-    /// ([`Heap::persist`]): one more fence.
+    /// Allows new objects of this transaction to be changed directly, before the commit and afterwards
+    /// ([`Heap::persist`]), at the price of one more fence.
     ///
     /// # Errors
     ///
@@ -327,17 +306,17 @@ impl<'h, M: Medium> Transaction<'h, M> {
         self.heap
     }
 
-    /// Counts elements that come under a guard, or go.
+    /// Counts elements added under a guard, or removed.
     pub(crate) fn count(&self, guard: &Guard, came: i64) {
         self.shared.guards.borrow_mut().count(guard, came);
     }
 
-    /// Elements that came under a guard since the heap was opened, as this transaction sees it.
+    /// Returns the elements added under a guard since the heap was opened, as this transaction sees it.
     pub(crate) fn came(&self, guard: &Guard) -> i64 {
         self.shared.guards.borrow().came(guard)
     }
 
-    /// How often anything was changed by it.
+    /// Returns the number of its changes.
     pub(crate) fn changes(&self) -> u64 {
         self.shared.changes.get()
     }
@@ -346,12 +325,12 @@ impl<'h, M: Medium> Transaction<'h, M> {
         self.shared.changes.set(self.shared.changes.get() + 1);
     }
 
-    /// What it has done so far.
+    /// Returns its state.
     ///
     /// # Errors
     ///
-    /// It has ended, as one of which it is a part has; a change of a container broke off; or this is a
-    /// child of the process that opened the heap.
+    /// The transaction, or the one of which it is a part, has ended; a change of a container broke off;
+    /// or this is a child of the process that opened the heap.
     fn state(&self) -> Result<RefMut<'_, State>> {
         self.heap.expect_not_child()?;
         match (self.shared.ended.get(), self.shared.broken.get()) {
@@ -365,7 +344,7 @@ impl<'h, M: Medium> Transaction<'h, M> {
         &self.heap.core().space.pool
     }
 
-    /// Carries out what was done so far. If that fails, it can still be undone.
+    /// Carries out all changes. After a failure they can still be undone.
     fn carry_out(&self) -> Result<()> {
         self.heap.expect_open()?;
         let core = self.heap.core();
@@ -400,7 +379,7 @@ fn freed(object: u64) -> Error {
 }
 
 fn ended() -> Error {
-    Error::usage("the transaction has ended, as the one of which it is a part has")
+    Error::usage("the transaction has ended, because the one of which it is a part has ended")
 }
 
 fn broken() -> Error {
@@ -408,7 +387,7 @@ fn broken() -> Error {
 }
 
 impl State {
-    /// What is to be changed, but for what is freed.
+    /// Returns the changes, without freed objects.
     fn changes(&mut self) -> Changes {
         let direct = self.direct;
         let new = |(&offset, &len): (&u64, &u64)| New {
@@ -426,93 +405,9 @@ impl State {
         }
     }
 
-    /// Whether bytes lie within an object that nobody can reach yet.
+    /// Returns whether bytes lie within an object to which nothing points yet.
     fn is_new(&self, offset: u64, len: u64) -> bool {
         let before = self.new.range(..=offset).next_back();
         before.is_some_and(|(&object, &bytes)| offset + len <= object + bytes)
-    }
-}
-
-impl<M: Medium> Source for Transaction<'_, M> {
-    fn load(&self, offset: u64, into: &mut [u64]) -> Result<()> {
-        let state = self.state()?;
-        self.pool().load(offset, into)?;
-        state.writes.overlay(offset, into);
-        Ok(())
-    }
-
-    fn load_bytes(&self, offset: u64, into: &mut [u8]) -> Result<()> {
-        let mut words = vec![0; into.len().div_ceil(8)];
-        self.load(offset, &mut words)?;
-        into.copy_from_slice(&bytemuck::cast_slice(&words)[..into.len()]);
-        Ok(())
-    }
-
-    fn prefetch(&self, offset: u64, len: u64) {
-        self.pool().prefetch(offset, len);
-    }
-
-    fn bytes(&self) -> u64 {
-        self.pool().bytes()
-    }
-}
-
-impl<M: Medium> Source for &Transaction<'_, M> {
-    fn load(&self, offset: u64, into: &mut [u64]) -> Result<()> {
-        (**self).load(offset, into)
-    }
-
-    fn load_bytes(&self, offset: u64, into: &mut [u8]) -> Result<()> {
-        (**self).load_bytes(offset, into)
-    }
-
-    fn prefetch(&self, offset: u64, len: u64) {
-        (**self).prefetch(offset, len);
-    }
-
-    fn bytes(&self) -> u64 {
-        (**self).bytes()
-    }
-}
-
-impl<M: Medium> Sink for &Transaction<'_, M> {
-    fn set(&mut self, at: u64, word: u64) -> Result<()> {
-        self.pool().check(at, WORD_BYTES, "a transaction")?;
-        self.touch();
-        let mut state = self.state()?;
-        match state.is_new(at, WORD_BYTES) {
-            true => self.pool().store_words(at, &[word]),
-            false => state.writes.set(at, word),
-        }
-        Ok(())
-    }
-
-    fn write(&mut self, at: u64, words: &[u64]) -> Result<()> {
-        let len = words.len() as u64 * WORD_BYTES;
-        self.pool().check(at, len, "a transaction")?;
-        self.touch();
-        let mut state = self.state()?;
-        match state.is_new(at, len) {
-            true => self.pool().store_words(at, words),
-            false if words.len() == 1 => state.writes.set(at, words[0]),
-            false => state.writes.write(at, words),
-        }
-        Ok(())
-    }
-
-    fn fill(&mut self, at: u64, parts: &[&[u8]]) -> Result<()> {
-        let mut words = Vec::new();
-        for part in parts {
-            words.extend(part.chunks(8).map(crate::checksum::padded));
-        }
-        self.write(at, &words)
-    }
-
-    fn make(&mut self, contents: &Contents) -> Result<u64> {
-        self.make_object(contents)
-    }
-
-    fn free(&mut self, object: u64) -> Result<()> {
-        Transaction::free(self, Ptr::<u8>::at(object))
     }
 }

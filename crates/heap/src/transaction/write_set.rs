@@ -1,5 +1,5 @@
-//! What a transaction has written and not yet committed: single words apart from runs of words, as
-//! the two logs are. No word is in both.
+//! The uncommitted writes of a transaction: single words and runs of words apart, like the two logs. No
+//! word is in both.
 
 use std::collections::BTreeMap;
 
@@ -26,7 +26,7 @@ impl WriteSet {
         }
     }
 
-    /// The word of an object in which `offset` lies.
+    /// Returns the word at `offset` of the run in which it lies.
     fn object_with(&mut self, offset: u64) -> Option<&mut u64> {
         let (first, words) = self.objects.range_mut(..=offset).next_back()?;
         words.get_mut(((offset - first) / WORD) as usize)
@@ -57,8 +57,8 @@ impl WriteSet {
         self.objects.insert(first, all);
     }
 
-    /// Appends to a run that ends where these words begin, if nothing else was written there; whether it
-    /// could. So what is written piece by piece, as elements of a queue, becomes one run.
+    /// Appends to a run that ends where these words begin, if nothing else was written there; returns
+    /// whether it could. So data that are written piece by piece, as elements of a queue, become one run.
     fn extend(&mut self, offset: u64, end: u64, new: &[u64]) -> bool {
         let free = self.words.range(offset..end).next().is_none()
             && self.objects.range(offset..end).next().is_none();
@@ -71,7 +71,7 @@ impl WriteSet {
         }
     }
 
-    /// Takes out an object that has words between two offsets.
+    /// Takes out a run that has words between two offsets.
     fn take_overlapping(&mut self, offset: u64, end: u64) -> Option<(u64, Vec<u64>)> {
         let (&first, words) = self.objects.range(..end).next_back()?;
         if first + words.len() as u64 * WORD <= offset {
@@ -80,7 +80,7 @@ impl WriteSet {
         self.objects.remove_entry(&first)
     }
 
-    /// Puts what was written over words that were loaded from `offset` on.
+    /// Overlays the writes on words that were loaded from `offset` on.
     pub fn overlay(&self, offset: u64, loaded: &mut [u64]) {
         let end = offset + loaded.len() as u64 * WORD;
         let before = self.objects.range(..offset).next_back();
@@ -100,7 +100,7 @@ impl WriteSet {
         }
     }
 
-    /// All single words, and all runs of words, as changes.
+    /// Returns all single words, and all runs of words, as changes.
     pub fn into_changes(self) -> Changes {
         Changes {
             words: self.words.into_iter().collect(),
@@ -109,14 +109,14 @@ impl WriteSet {
         }
     }
 
-    /// Forgets what was written between two offsets: it is no longer wanted.
+    /// Forgets all writes between two offsets.
     pub fn forget(&mut self, offset: u64, end: u64) {
         self.words.retain(|at, _| !(offset..end).contains(at));
         self.objects.retain(|at, _| !(offset..end).contains(at));
     }
 }
 
-/// Old words with new ones over them.
+/// Overlays new words on old ones.
 fn union(begin: u64, old: Vec<u64>, offset: u64, new: Vec<u64>) -> (u64, Vec<u64>) {
     let first = begin.min(offset);
     let end = (begin + old.len() as u64 * WORD).max(offset + new.len() as u64 * WORD);

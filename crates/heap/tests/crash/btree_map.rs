@@ -19,14 +19,14 @@ enum Op {
 }
 use Op::{Batch, Insert, Remove};
 
-/// Of many lengths, and some begin as others do.
+/// Keys of many lengths, some of which are prefixes of others.
 fn key(number: u64) -> Vec<u8> {
     let mut key = (number / 3).to_be_bytes()[6..].to_vec();
     key.extend(vec![b'k'; number as usize % 3 * 20]);
     key
 }
 
-/// Of many lengths: some lie apart, and some of these in several parts.
+/// Values of many lengths: some lie apart, and some of these in several parts.
 fn value(number: u64) -> Vec<u8> {
     let len = match number % 50 {
         49 => 70_000,

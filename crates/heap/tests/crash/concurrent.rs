@@ -16,7 +16,7 @@ use crate::oracle::registers::{Registers, work};
 
 /// Operations of all threads together.
 const OPS: usize = 160;
-/// One of so many fences a crash interrupts.
+/// A crash interrupts one fence in this many.
 const FENCES: u64 = 12;
 /// Memories that are looked at of each crash.
 const IMAGES: u64 = 3;

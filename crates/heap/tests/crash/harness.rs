@@ -56,7 +56,7 @@ pub trait Subject: Sized {
 pub struct Effort {
     /// Bytes of the pool.
     pub pool: u64,
-    /// Who finds room for objects.
+    /// The allocator of the pool.
     pub allocator: AllocatorKind,
     /// What a crash keeps or loses by itself.
     pub granule: Granule,
@@ -66,7 +66,7 @@ pub struct Effort {
     pub images: u64,
     /// The most memories that an interrupted recovery of each leaves.
     pub again: u64,
-    /// Of samples.
+    /// The seed of samples.
     pub seed: u64,
     /// Whether only a sample of the moments is looked at.
     pub sparse: bool,
@@ -128,13 +128,13 @@ pub fn run<S: Subject + 'static>(ops: &[(usize, S::Op)], effort: Effort) -> Look
     run_in_smallest::<S>(ops, effort)
 }
 
-/// As [`run`], in the first geometry alone: for sizes that mean something there.
+/// Same as [`run`], in the first geometry alone: for sizes that are significant there.
 pub fn run_in_smallest<S: Subject + 'static>(ops: &[(usize, S::Op)], effort: Effort) -> Looked {
     run_in::<S>(ops, GEOMETRIES[0], effort)
 }
 
-/// As [`run`], with chunks of so many bytes and so many lanes; the pool has as many chunks as one of the
-/// effort's bytes has in the first geometry.
+/// Same as [`run`], with given chunks and lanes; the pool has as many chunks as one of the effort's bytes
+/// has in the first geometry.
 pub fn run_in<S: Subject + 'static>(
     ops: &[(usize, S::Op)],
     (chunk, lanes): (u64, u16),

@@ -11,7 +11,7 @@ use crate::harness::{Effort, SimulatedHeap, Subject, random, run};
 
 type Map<const WORDS: usize> = HashMap<u64, [u64; WORDS], Memory>;
 
-/// A map that begins with room for so many entries, of values of so many words.
+/// A map that begins with room for a number of entries, with values of a number of words.
 pub struct Entries<const CAPACITY: u64, const WORDS: usize = 3> {
     heap: SimulatedHeap,
     /// It is always there, but while it is opened again.

@@ -121,7 +121,7 @@ fn a_stale_read_is_found() {
     };
     expect(&log(Some(1)), &[(1, 1)], true);
     expect(&log(None), &[(1, 1)], false);
-    // Nobody has ever written it.
+    // It was never written.
     expect(&log(Some(7)), &[(1, 1)], false);
 }
 

@@ -6,7 +6,7 @@ use terrace_heap::{AllocatorKind, Place, Ptr};
 use crate::common::Memory;
 use crate::harness::{Effort, SimulatedHeap, Subject, random, run};
 
-/// Of 80 bytes, so that it lies in two lines.
+/// An object of 80 bytes, which lies in two lines.
 type Value = [u64; 10];
 
 /// Places for objects, and a word.

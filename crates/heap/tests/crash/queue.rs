@@ -15,7 +15,7 @@ struct Elements(Queue<Value, Memory>, SimulatedHeap);
 enum Op {
     Push(u64),
     Pop,
-    /// So many go, and these come, together.
+    /// This many are popped and these are pushed, together.
     Batch(usize, Vec<u64>),
 }
 use Op::{Batch, Pop, Push};

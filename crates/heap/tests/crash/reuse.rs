@@ -12,7 +12,7 @@ use terrace_heap::{Hint, Place, Ptr};
 use crate::common::Memory;
 use crate::harness::{Effort, SimulatedHeap, Subject, run};
 
-/// Of a whole chunk: its room goes back to all lanes at once.
+/// An object of a whole chunk, whose room goes back to all lanes at once.
 const WORDS: usize = 512;
 
 struct Chunks {
@@ -51,7 +51,7 @@ impl Subject for Chunks {
     fn apply(&mut self, op: &Op) {
         let tx = self.heap.begin().unwrap();
         match *op {
-            // By an operation of its own, which does not ask who else has named the room.
+            // By an operation of its own, which does not check which others have named the room.
             Publish(i, value) => {
                 drop(tx);
                 let published = self.heap.publish_bytes(self.places[i], &contents(value));

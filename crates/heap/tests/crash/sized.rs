@@ -31,7 +31,7 @@ impl Sized {
 
 impl Subject for Sized {
     type Op = Op;
-    /// Of each root that is there, what it points to.
+    /// Returns for each existing root what it points to.
     type State = [Option<Option<Vec<u64>>>; 3];
 
     fn open(heap: &SimulatedHeap, _: &Memory) -> Self {
@@ -142,7 +142,7 @@ fn crashes_of_recovery_and_larger_granules() {
     }
 }
 
-/// Of whole chunks, in which their neighbours' records come to lie.
+/// Objects of whole chunks, in which their neighbours' records come to lie.
 #[test]
 fn crashes_of_large_objects() {
     let ops = [

@@ -202,7 +202,7 @@ fn crashes_of_recovery_and_larger_granules() {
     }
 }
 
-/// So many that each log is truncated, in a pool in which it is one chunk.
+/// Enough that each log is truncated, in a pool in which it is one chunk.
 #[test]
 fn logs_are_truncated() {
     let ops: Vec<_> = (0..120)

@@ -7,7 +7,7 @@ use terrace_heap::medium::simulated::Granule;
 use crate::common::Memory;
 use crate::harness::{Effort, SimulatedHeap, Subject, random, run};
 
-/// Of 72 bytes, so that it lies in two lines.
+/// An element of 72 bytes, which lies in two lines.
 type Value = [u64; 9];
 
 struct Elements(Vector<Value, Memory>, SimulatedHeap);

@@ -2,8 +2,8 @@
 //! acknowledged is there.
 //!
 //! A process that is killed loses less than `crash` shows, as the page cache survives it; but all of it
-//! is real. Power cuts (`power`) lose the page cache, too; they need root, and say so where it is
-//! missing.
+//! is real. Power cuts (`power`) lose the page cache, too; they need root, and are run by `make
+//! test-root`.
 
 #[path = "../common/mod.rs"]
 mod common;

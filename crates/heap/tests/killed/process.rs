@@ -25,13 +25,12 @@ pub struct Process {
     reader: Option<JoinHandle<()>>,
 }
 
-/// Not a test: what the processes do that are started here.
+/// The body of the processes that the tests start; no test by itself.
 #[test]
-fn play() {
-    let (Ok(role), Ok(pool)) = (env::var(ROLE), env::var(POOL)) else {
-        return;
-    };
-    let pool = PathBuf::from(pool);
+#[ignore = "started by other tests"]
+fn plays_in_another_process() {
+    let told = |name| env::var(name).expect("started by another test");
+    let (role, pool) = (told(ROLE), PathBuf::from(told(POOL)));
     let words: Vec<&str> = role.split(' ').collect();
     match words[..] {
         ["mix", seed] => work::mix(&pool, seed.parse().unwrap()),
@@ -45,8 +44,8 @@ fn play() {
     }
 }
 
-/// Says one line, in one write, so that it is there wholly or not at all. A process to which nobody
-/// listens any more ends.
+/// Writes one line, in one write, so that it appears wholly or not at all. The process ends if no reader
+/// is left.
 pub fn say(line: &str) {
     let mut out = std::io::stderr();
     if out.write_all(format!("{line}\n").as_bytes()).is_err() {
@@ -67,7 +66,8 @@ impl Process {
     /// If that is not `first`.
     pub fn start(role: &str, pool: &Path, first: &str) -> Self {
         let mut command = Command::new(env::current_exe().unwrap());
-        command.args(["--exact", "process::play", "--nocapture"]);
+        command.args(["--ignored", "--exact", "process::plays_in_another_process"]);
+        command.arg("--nocapture");
         command.env(ROLE, role).env(POOL, pool);
         command.stdin(Stdio::piped()).stdout(Stdio::null());
         let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
@@ -77,7 +77,7 @@ impl Process {
             let more: Vec<_> = lines.map_while(Result::ok).collect();
             panic!("{role}: {said}\n{}", more.join("\n"));
         }
-        // It would stand still if nobody read.
+        // It would block if nothing read its output.
         let all = Arc::<Mutex<Vec<String>>>::default();
         let said = Arc::clone(&all);
         let reader = thread::spawn(move || {
@@ -124,7 +124,7 @@ impl Process {
 }
 
 impl Drop for Process {
-    /// Of a test that fails nothing goes on.
+    /// Ends the process when a test fails.
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();

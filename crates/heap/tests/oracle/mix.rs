@@ -54,7 +54,7 @@ pub enum Step {
 pub struct Part {
     /// They are a transaction of their own, within the other one.
     pub nested: bool,
-    /// It fails when they are done; of a nested one nobody looks at the error.
+    /// It fails when they are done; the error of a nested one is ignored.
     pub fails: bool,
     pub steps: Vec<Step>,
 }

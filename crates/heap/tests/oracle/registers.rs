@@ -14,7 +14,7 @@ const REGISTERS: u64 = 16;
 const ACCOUNTS: u64 = 6;
 /// What is in each account at first.
 const MONEY: u64 = 1000;
-/// A value is an amount of money above so many bits, and a number below that no other one has.
+/// A value is an amount of money above this many bits, and a unique number below.
 const NUMBER_BITS: u32 = 40;
 /// Numbers of a thread.
 const THREAD_BITS: u32 = 32;

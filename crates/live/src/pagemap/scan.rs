@@ -1,8 +1,8 @@
-//! `PAGEMAP_SCAN` (Linux 6.7): what lies where in a range of pages, run by run.
+//! `PAGEMAP_SCAN` (Linux 6.7): residence of a range of pages, run by run.
 //!
-//! Linux, `include/uapi/linux/fs.h` and Documentation/admin-guide/mm/pagemap.rst. Of 512 pages of
-//! which every third run differs it takes 6 us here where reading their entries takes 20: the
-//! kernel need not find out who else maps each page.
+//! Linux, `include/uapi/linux/fs.h` and Documentation/admin-guide/mm/pagemap.rst. For 512 pages of
+//! which every third differs it took 6 us, where reading their entries took 20: the kernel need not
+//! find out which other processes map each page.
 
 use std::fs::File;
 use std::io;
@@ -45,11 +45,11 @@ struct Arguments {
 const PAGEMAP_SCAN: libc::Ioctl =
     (0b11 << 30 | (size_of::<Arguments>() << 16) | (b'f' as usize) << 8 | 16) as libc::Ioctl;
 
-/// Says of each run of pages in a table where it lies, `table` being its number; what is nowhere
-/// is left out.
+/// Reports the residence of each run of pages in the table numbered `table`; leaves out pages that are
+/// nowhere.
 ///
 /// # Errors
-/// `ENOTTY` or `EINVAL` where the kernel does not know the call; `ESRCH` where the process has ended.
+/// `ENOTTY` or `EINVAL` if the kernel does not know the call; `ESRCH` if the process has ended.
 pub fn scan(
     pagemap: &File,
     table: u64,

@@ -1,4 +1,4 @@
-//! What has been read of one page table: 512 pages, each in memory, in the tier, or nowhere.
+//! Cache of one page table: 512 pages, each in memory, in the tier, or nowhere.
 
 use terrace_policy::Residence;
 
@@ -6,7 +6,7 @@ use terrace_policy::Residence;
 pub const PAGES: usize = 512;
 const WORDS: usize = PAGES / 64;
 
-/// A bit a page.
+/// A bitmap with a bit a page.
 #[derive(Clone, Copy, Default)]
 struct Bits([u64; WORDS]);
 
@@ -27,7 +27,7 @@ impl Bits {
     }
 }
 
-/// What has been read of one table.
+/// Cache of one table.
 #[derive(Clone, Copy, Default)]
 pub struct Table {
     read: Bits,
@@ -36,7 +36,7 @@ pub struct Table {
 }
 
 impl Table {
-    /// Where a page lies, if that has been read.
+    /// Returns the residence of a page, if it has been read.
     pub fn residence(&self, page: usize) -> Option<Residence> {
         let found = match (self.in_memory.get(page), self.in_tier.get(page)) {
             (true, _) => Residence::InMemory,
@@ -46,13 +46,13 @@ impl Table {
         self.read.get(page).then_some(found)
     }
 
-    /// Notes that the pages from `first` to before `end` have been read; they are nowhere unless
-    /// [`Table::found`] says otherwise.
+    /// Records that the pages from `first` to before `end` have been read; they are nowhere unless
+    /// [`Table::found`] records otherwise.
     pub fn was_read(&mut self, first: usize, end: usize) {
         self.read.set(first, end);
     }
 
-    /// Notes where the pages from `first` to before `end` lie.
+    /// Records the residence of the pages from `first` to before `end`.
     pub fn found(&mut self, first: usize, end: usize, residence: Residence) {
         match residence {
             Residence::InMemory => self.in_memory.set(first, end),

@@ -1,18 +1,17 @@
 //! `ari`: adaptive replacement and insertion (Fedorov 2016, ch. 2; Fedorov et al., "ARI: Adaptive
 //! LLC-memory traffic management", ACM TACO 10(4), 2013).
 //!
-//! A line that is missed costs a read, one that leaves the cache dirty a write. ARI tries static
+//! A line that misses costs a read, a line that leaves the cache dirty a write. ARI tries static
 //! partitionings (those of `nhm`) from 0Hm to mHm, which is LRU, each with both insertions, on a
-//! few sampled sets (`samples`), and counts misses and write-backs of each. After every epoch that
-//! with the lowest sum is put in force for the whole cache, evictions and insertions alike, unless
-//! it misses too often (`decision`).
+//! few sampled sets (`samples`), and counts the misses and write-backs of each. After every epoch
+//! the partitioning with the lowest sum comes into force for the whole cache, for evictions and
+//! insertions alike, unless it misses too often (`decision`).
 //!
-//! What the chapter leaves open, and how it is here: all requests count towards an epoch; a line that
-//! is written back and is not there is no miss, for nothing is read from memory, and goes where
-//! those go that are read (`dirty`); ARI begins as LRU; among equals the one in force stays, or else
-//! the first of the `plan` is taken, LRU before all; empty ways are part of the LRU order, and the
-//! first is filled. Shadow tags have 12 bits and are not hashed to 6 (`tag`, where the reason
-//! stands).
+//! The chapter leaves open what follows. All requests count towards an epoch. A line that is
+//! written back and is not in the cache is no miss, because nothing is read from memory, and goes
+//! to MRU, because the chapter inserts only clean data low (`dirty`). ARI starts as LRU. Among
+//! equals the partitioning in force stays, or else the first of the `plan` is taken, with LRU
+//! before all. Empty ways are part of the LRU order, and the first is filled.
 
 mod decision;
 mod partitioning;
@@ -21,38 +20,47 @@ mod samples;
 mod settings;
 mod shadow;
 
-pub use settings::{Eviction, Insertions, Settings};
+pub use settings::{AriSettings, Eviction, Insertions};
 
-use super::{Choice, Geometry, InForce, LlcPolicy, Place, Recency, Request};
+use super::{Choice, Entry, Geometry, InForce, LlcPolicy, Make, Place, Recency, Request};
 use crate::params::Params;
 use decision::Decision;
 use partitioning::Partitioning;
 use plan::{Counts, Plan};
 use samples::Samples;
 
-/// The policy.
+/// The registry's entry.
+pub const ENTRY: Entry = Entry {
+    name: "ari",
+    summary: "the static partitioning that sampled sets show to cause the least traffic (Fedorov 2016, ch. 2)",
+    paper: "Fedorov 2016, ch. 2; Fedorov et al., ACM TACO 10(4), 2013",
+    when: "Memories whose writes are slow: it counts write-backs beside misses, and follows phases.",
+    make: Make::ByLine(|geometry, params, seed| Ok(Box::new(Ari::new(geometry, params, seed)?))),
+};
+
+/// The `ari` policy.
 pub struct Ari {
-    settings: Settings,
+    settings: AriSettings,
     recency: Recency,
     samples: Samples,
     plan: Plan,
     decision: Decision,
-    /// In force in all sets but live samples.
+    /// Partitioning in force in all sets but live samples.
     chosen: Partitioning,
     phase: usize,
-    /// Requests to come in this phase.
+    /// Requests left in this phase.
     left: u64,
-    /// What the past phases of this epoch have shown of each candidate.
+    /// Counts of each candidate in the past phases of this epoch.
     epoch: Vec<Counts>,
 }
 
 impl Ari {
-    /// For a cache of this shape; the same seed samples the same sets.
+    /// Makes the policy for a cache of this shape; the same seed samples the same sets.
     ///
     /// # Errors
-    /// A sentence where a setting is out of range.
+    /// Returns a message if a setting has a wrong value.
     pub fn new(geometry: Geometry, params: &mut Params, seed: u64) -> Result<Self, String> {
-        let settings = Settings::new(geometry, params)?;
+        let settings = AriSettings::take(params, geometry)?;
         let plan = Plan::new(&settings);
         let candidates = plan.candidates.len();
         Ok(Self {
@@ -91,8 +99,8 @@ impl Ari {
         }
     }
 
-    /// The `p + 1` scheme (2.5.3): the last candidate becomes the best of the others with the
-    /// other insertion. Of its past nothing is known: it has that of the one it is the flip of.
+    /// The `p + 1` scheme (2.5.3): the last candidate becomes the best of the others with the other
+    /// insertion. It has no past of its own, and inherits that of the candidate it is flipped from.
     fn flip(&mut self) {
         let last = self.settings.partitions;
         let best = self.decision.best(last, None);
@@ -103,7 +111,7 @@ impl Ari {
         }
     }
 
-    /// What holds in a set.
+    /// Returns the partitioning of a set.
     #[inline]
     fn of(&self, set: usize) -> Partitioning {
         self.samples.followed_live(set).unwrap_or(self.chosen)

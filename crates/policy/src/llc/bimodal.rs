@@ -1,10 +1,10 @@
-//! What is done once in a long while: the throttle of bimodal insertion (Qureshi et al., ISCA
-//! 2007, section 4.2). They draw it by chance; here it is every nth time, as hardware counts it
-//! (Jaleel et al., ISCA 2010, section 4.2).
+//! The throttle of bimodal insertion (Qureshi et al., ISCA 2007, section 4.2): an event that is
+//! rare. The paper draws it at random; here it is every nth time, as hardware counts it (Jaleel et
+//! al., ISCA 2010, section 4.2).
 
 use crate::params::Params;
 
-/// Counts to the next time.
+/// Counter of the throttle.
 #[derive(Clone, Debug)]
 pub struct Bimodal {
     every: u32,
@@ -12,16 +12,17 @@ pub struct Bimodal {
 }
 
 impl Bimodal {
-    /// The setting that it reads, with its default.
+    /// Takes the setting `every`.
     ///
     /// # Errors
-    /// A sentence where it is out of range.
+    /// Returns a message if it has a wrong value.
     pub fn new(params: &mut Params) -> Result<Self, String> {
-        let every = params.number("every", 32, 1..=u32::MAX)?;
+        let help = "one new line in so many is kept like a common one";
+        let every = params.take("every", help, 32, 1..=u32::MAX)?;
         Ok(Self { every, count: 0 })
     }
 
-    /// Whether this is the time.
+    /// Counts, and returns whether this is the nth time.
     #[inline]
     pub fn is_due(&mut self) -> bool {
         self.count = (self.count + 1) % self.every;

@@ -1,4 +1,4 @@
-//! A cache: its lines, under a policy.
+//! A cache: its lines under a policy.
 
 use super::{Geometry, LlcPolicy, Request, Tags};
 
@@ -8,34 +8,34 @@ pub struct Cache {
     policy: Box<dyn LlcPolicy>,
 }
 
-/// A line that had to go.
+/// An evicted line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Evicted {
     /// The line.
     pub line: u64,
-    /// Whether it has to be written to memory.
+    /// Whether the line has to be written to memory.
     pub dirty: bool,
 }
 
-/// What became of a request.
+/// Outcome of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// The line was there, behind so many others of its set, if the policy keeps an order.
+    /// The line was in the cache.
     Hit {
         /// [`LlcPolicy::position`] before the hit.
         position: Option<usize>,
     },
-    /// It was not, and is now.
+    /// The line was not in the cache and is now.
     Miss {
-        /// Who had to go; none while there is room.
+        /// The evicted line; `None` while there is room.
         evicted: Option<Evicted>,
     },
-    /// It was not, and is not now. What was to be written goes to memory.
+    /// The line was not in the cache and is not now. A write-back goes to memory.
     Bypassed,
 }
 
 impl Cache {
-    /// An empty one.
+    /// Makes an empty cache.
     pub fn new(geometry: Geometry, policy: Box<dyn LlcPolicy>) -> Self {
         Self {
             tags: Tags::new(geometry),
@@ -48,33 +48,32 @@ impl Cache {
         self.tags.access(&mut *self.policy, request)
     }
 
-    /// Serves requests in their order, and appends what became of each. That is faster than one by
-    /// one.
+    /// Serves requests in order, and appends the outcome of each. This is faster than one by one.
     pub fn serve(&mut self, requests: &[Request], outcomes: &mut Vec<Outcome>) {
         self.policy.serve(&mut self.tags, requests, outcomes);
     }
 
-    /// A program flushes a line: see [`Tags::flush`]. The policy is not asked.
+    /// Flushes a line for a program: see [`Tags::flush`]. The policy is not asked.
     pub fn flush(&mut self, line: u64, dirty_above: bool, invalidates: bool) -> bool {
         self.tags.flush(line, dirty_above, invalidates)
     }
 
-    /// Its policy.
+    /// Returns the policy.
     pub fn policy(&self) -> &dyn LlcPolicy {
         &*self.policy
     }
 
-    /// Its lines.
+    /// Returns the lines.
     pub fn tags(&self) -> &Tags {
         &self.tags
     }
 
-    /// How many of its lines are dirty now.
+    /// Number of dirty lines.
     pub fn dirty_lines(&self) -> u64 {
         self.tags.dirty_lines()
     }
 
-    /// Its shape.
+    /// Returns the shape of the cache.
     pub fn geometry(&self) -> Geometry {
         self.tags.geometry()
     }

@@ -1,4 +1,4 @@
-//! What is counted of a cache.
+//! Event counts of a cache.
 
 use std::ops::Sub;
 
@@ -6,56 +6,56 @@ use super::{Kind, Outcome};
 
 /// Events of a last-level cache.
 ///
-/// Each request is one of three kinds and has one of three ends. Of what is read, a miss costs a
-/// read of memory; a write-back that misses does not, for it brings the whole line. So `misses`
-/// are those of loads and stores alone (as gem5 counts, with which the paper was measured), and
-/// `misses` plus `writebacks` are the lines that go over the memory bus.
+/// Each request is of one of three kinds and has one of three ends. A load or store that misses
+/// costs a read of memory; a write-back that misses does not, because it brings the whole line. So
+/// `misses` counts loads and stores alone (as gem5, with which the paper was measured), and
+/// `misses` plus `writebacks` are the lines that cross the memory bus.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Loads that hit, missed and were filled, missed and were not.
+    /// Ends of loads.
     pub loads: Ends,
-    /// The same of stores.
+    /// Ends of stores.
     pub stores: Ends,
-    /// The same of write-backs of the level above.
+    /// Ends of write-backs of the level above.
     pub from_above: Ends,
-    /// Clean lines that had to go.
+    /// Clean lines evicted.
     pub clean_evictions: u64,
-    /// Dirty ones.
+    /// Dirty lines evicted.
     pub dirty_evictions: u64,
-    /// Write-backs of the level above to a line that was not dirty here, and flushes of a line that
-    /// was dirty only above.
+    /// Write-backs of the level above to a line that was clean here, and flushes of a line that was
+    /// dirty only above.
     pub dirtied: u64,
-    /// Lines that programs flushed, each time.
+    /// Lines flushed by programs, each time.
     pub flushes: u64,
-    /// Those of them that were dirty, here or above, and so were written to memory.
+    /// Flushed lines that were dirty, here or above, and so were written to memory.
     pub flush_writes: u64,
 }
 
-/// How requests of one kind ended.
+/// Ends of requests of one kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ends {
-    /// The line was there.
+    /// Requests for a line in the cache.
     pub hits: u64,
-    /// It was not, and is now.
+    /// Requests that brought the line in.
     pub fills: u64,
-    /// It was not, and is not now.
+    /// Requests that bypassed the cache.
     pub bypasses: u64,
 }
 
 impl Ends {
-    /// All requests.
+    /// Number of requests.
     pub fn all(self) -> u64 {
         self.hits + self.misses()
     }
 
-    /// Those for a line that was not there.
+    /// Number of requests for a line that was not in the cache.
     pub fn misses(self) -> u64 {
         self.fills + self.bypasses
     }
 }
 
 impl Counts {
-    /// Counts a request. What the cache alone knows is left out: [`Counts::dirtied`].
+    /// Counts a request, but not [`Counts::dirtied`], which only the cache knows.
     pub fn note(&mut self, kind: Kind, outcome: &Outcome) {
         let ends = self.of(kind);
         match outcome {
@@ -71,7 +71,7 @@ impl Counts {
         }
     }
 
-    /// Those of requests of a kind.
+    /// Returns the ends of requests of a kind.
     #[inline]
     pub(super) fn of(&mut self, kind: Kind) -> &mut Ends {
         match kind {
@@ -81,33 +81,33 @@ impl Counts {
         }
     }
 
-    /// Requests.
+    /// Number of requests.
     pub fn accesses(&self) -> u64 {
         self.loads.all() + self.stores.all() + self.from_above.all()
     }
 
-    /// Requests for a line that was there.
+    /// Number of requests for a line in the cache.
     pub fn hits(&self) -> u64 {
         self.loads.hits + self.stores.hits + self.from_above.hits
     }
 
-    /// Loads and stores of a line that was not there: reads of memory.
+    /// Number of loads and stores of a line that was not in the cache: reads of memory.
     pub fn misses(&self) -> u64 {
         self.loads.misses() + self.stores.misses()
     }
 
-    /// Write-backs of the level above for a line that was not there.
+    /// Number of write-backs of the level above for a line that was not in the cache.
     pub fn writeback_misses(&self) -> u64 {
         self.from_above.misses()
     }
 
-    /// Requests for which the policy kept the cache as it was.
+    /// Number of requests that bypassed the cache.
     pub fn bypasses(&self) -> u64 {
         self.loads.bypasses + self.stores.bypasses + self.from_above.bypasses
     }
 
-    /// Lines written to memory: dirty ones that had to go or were flushed, and write-backs that passed
-    /// by.
+    /// Number of lines written to memory: dirty lines evicted or flushed, and write-backs that
+    /// bypassed the cache.
     pub fn writebacks(&self) -> u64 {
         self.dirty_evictions + self.from_above.bypasses + self.flush_writes
     }

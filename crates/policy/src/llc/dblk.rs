@@ -1,21 +1,21 @@
-//! `dblk`: evicts lines that the last instruction to touch them leaves dead.
+//! `dblk`: evicts lines that are dead after the last instruction that touched them.
 //!
-//! Sampling dead block prediction (Khan, Tian and Jimenez, MICRO 2010). A sampler keeps partial tags
-//! of a few sets. When one of its entries is touched again, the instruction that touched it before
-//! did not leave it dead; when one is evicted, it did. Three skewed tables of counters learn that,
-//! and an instruction whose counters come to the threshold leaves lines dead. The cache itself is
-//! LRU: of a set's dead lines the least recent is evicted, and the least recent of all if none is
-//! dead. A line that would be dead on arrival passes a full set by.
+//! Sampling dead block prediction (Khan, Tian and Jimenez, MICRO 2010). A sampler keeps partial
+//! tags of a few sets. When one of its entries is touched again, the instruction that touched it
+//! before did not leave it dead; when one is evicted, it did. Three skewed tables of counters learn
+//! from that, and an instruction whose counters reach the threshold leaves lines dead. The cache
+//! itself is LRU: of a set's dead lines the least recent is evicted, and the least recent of all if
+//! none is dead. A line that would be dead on arrival bypasses a full set.
 //!
-//! The paper's: 32 sampled sets with 12 entries, tags and instructions in 15 bits each, three tables
-//! of 4096 counters of 2 bits, a threshold of 8. Its sets lie at equal distances, these do not quite
-//! (`sampled.rs`). How it hashes, which of several dead lines it evicts, and whether counters go down
-//! by one, as here, could not be checked; the authors' entry to the championship of 2010 evicts the
-//! first and halves the counters of every other table.
+//! From the paper: 32 sampled sets with 12 entries, tags and instructions of 15 bits each, three
+//! tables of 4096 counters of 2 bits, a threshold of 8. Its sets lie at equal distances, these
+//! nearly so (`spread.rs`). The following could not be checked: the hash, which of several dead
+//! lines is evicted, and whether counters go down by one, as here; the authors' entry to the
+//! championship of 2010 evicts the first dead line and halves the counters of every other table.
 //!
 //! Write-backs have no instruction: they do not touch the sampler, always fill, as lines that are
-//! not dead, and move a line to the front of the LRU order like any hit, but one that was dead
-//! stays so. Loads and stores are treated alike.
+//! not dead, and move a line to the front of the LRU order like any hit, but a dead line stays
+//! dead. Loads and stores are treated alike.
 
 mod predictor;
 mod sampler;
@@ -24,17 +24,41 @@ use self::predictor::Predictor;
 use self::sampler::Sampler;
 use super::signature::signature;
 use super::spread::Spread;
-use super::{Choice, Geometry, LlcPolicy, Place, Recency, Request};
-use crate::params::Params;
+use super::{Choice, Entry, Geometry, LlcPolicy, Make, Place, Recency, Request};
+use crate::params::{ON_OFF, Params};
+use crate::settings;
 
-/// Bits of an instruction.
+/// The registry's entry.
+pub const ENTRY: Entry = Entry {
+    name: "dblk",
+    summary: "sampling dead block prediction: evicts and bypasses what an instruction leaves dead (Khan et al. 2010)",
+    paper: "Khan, Tian and Jimenez, Sampling Dead Block Prediction, MICRO 2010",
+    when: "Programs whose instructions distinguish dead lines from live ones; as a peer of ARI in Fedorov 2016, ch. 2.",
+    make: Make::ByInstruction(|geometry, params, _| Ok(Box::new(Dblk::new(geometry, params)?))),
+};
+
+/// Bits of an instruction's signature.
 const SIGNATURE_BITS: u32 = 15;
 
-/// The policy.
+settings! {
+    /// Settings of `dblk`.
+    pub struct DblkSettings {
+        /// sampled sets
+        sampled: usize = 32, 1..=usize::MAX;
+        /// entries of a sampled set
+        entries: usize = 12, 1..=64;
+        /// sum of counters from which a line is taken for dead
+        threshold: u8 = 8, 1..=Predictor::MOST;
+        /// whether lines that would be dead on arrival pass by
+        bypass: bool = true, ON_OFF;
+    }
+}
+
+/// The `dblk` policy.
 pub struct Dblk {
     geometry: Geometry,
     recency: Recency,
-    /// The dead ways of each set, as bits.
+    /// Dead ways of each set, as bits.
     dead: Vec<u64>,
     sampled: Spread,
     sampler: Sampler,
@@ -43,26 +67,25 @@ pub struct Dblk {
 }
 
 impl Dblk {
-    /// For a cache of this shape.
+    /// Makes the policy for a cache of this shape.
     ///
     /// # Errors
-    /// A sentence where a setting is out of range.
+    /// Returns a message if a setting has a wrong value.
     pub fn new(geometry: Geometry, params: &mut Params) -> Result<Self, String> {
-        let sampled = params.number("sampled", 32, 1..=usize::MAX)?;
-        let sampled = Spread::new(geometry.sets, sampled);
-        let entries = params.number("entries", 12, 1..=64)?;
+        let settings = DblkSettings::take(params)?;
+        let sampled = Spread::new(geometry.sets, settings.sampled);
         Ok(Self {
             geometry,
             recency: Recency::new(geometry),
             dead: vec![0; geometry.sets],
-            sampler: Sampler::new(sampled.count(), entries),
-            predictor: Predictor::new(params.number("threshold", 8, 1..=Predictor::MOST)?),
-            bypass: params.choice("bypass", true, &[("on", true), ("off", false)])?,
+            sampler: Sampler::new(sampled.count(), settings.entries),
+            predictor: Predictor::new(settings.threshold),
+            bypass: settings.bypass,
             sampled,
         })
     }
 
-    /// A line is touched: it is dead from now on, or not.
+    /// Touches a line, which is dead or alive from now on.
     fn touch(&mut self, place: Place, dead: bool) {
         self.recency.promote(place);
         let bit = 1 << place.way;
@@ -72,7 +95,7 @@ impl Dblk {
         }
     }
 
-    /// Whether the line that is asked for is dead once that is served.
+    /// Whether the requested line is dead after the request.
     fn leaves_dead(&self, request: &Request) -> bool {
         !request.kind.writes() && self.predictor.dead(instruction(request))
     }
@@ -120,7 +143,7 @@ impl LlcPolicy for Dblk {
         Some(self.recency.position(place))
     }
 
-    /// The tables, the sampler, and a bit a line.
+    /// The tables, the sampler, and one bit for each line.
     fn storage_bits(&self) -> u64 {
         let sampler = self.sampler.storage_bits(SIGNATURE_BITS);
         self.predictor.storage_bits() + sampler + self.geometry.lines() as u64

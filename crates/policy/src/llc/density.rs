@@ -1,65 +1,90 @@
-//! `density`: evicts the line that saves the least traffic for the time that it lies there.
+//! `density`: evicts the line that saves the least traffic for the time that it occupies its place.
 //! Terrace's own: a line that stays until it is read saves a read of memory, a dirty one that stays
-//! until it is written saves a write, and both are weighed by the place that they take meanwhile.
-//! It needs no instructions.
+//! until it is written saves a write, and both are weighed by the time that they take. It needs no
+//! instructions.
 //!
-//! Each line has an age, which is how many requests its set has had since it was touched last, and
-//! a class: whether that touch read or wrote it, and after how long, if it was there before
-//! (`class`). A few sampled sets keep a history of what was touched, whether it stayed or not
-//! (`history`), and thereby count for each class at which ages its lines are read, written, or not
-//! seen again (`reuse`). When an epoch of touches is over, a value is worked out for each class and
-//! age, for a clean line and for a dirty one: what its next touch is expected to save, if that
-//! comes before some horizon, divided by the time that the line is expected to lie there until the
-//! touch or the horizon; of all horizons that with the highest value. A miss counts as one, a
-//! write-back as `wwb`. A dirty line that is read saves besides the read the write-back of the
-//! write that may follow: the chance of that is added up along the chain of classes. The line with
-//! the lowest value goes, among equals the oldest. What is read and would have a lower value than
-//! all others passes by, what is written never does. Counts lose an eighth with each epoch.
+//! Each line has an age, the number of requests to its set since it was last touched, and a class:
+//! whether that touch read or wrote it, and after how long, if the line was in the cache before
+//! (`class`). A few sampled sets keep a history of touches, whether the lines stayed or not
+//! (`history`), and count for each class at which ages its lines are read, written, or not seen
+//! again (`reuse`). At the end of an epoch of touches a value is computed for each class and age,
+//! for clean and for dirty lines: the expected saving of the next touch, if that comes before some
+//! horizon, divided by the expected time until the touch or the horizon; the horizon with the
+//! highest value counts. A miss counts as one, a write-back as `wwb`. A read of a dirty line saves,
+//! besides the read, the write-back of a write that may follow; its probability is summed along the
+//! chain of classes. The line with the lowest value is evicted, among equals the oldest. A read
+//! line with a lower value than all others bypasses the cache, a written one never does. Counts
+//! lose an eighth with each epoch.
 //!
-//! Where it comes from: to rank lines by what they give for the place that they take, with chances
-//! by age and class, is EVA (Beckmann and Sanchez, "Maximizing cache performance under
-//! uncertainty", HPCA 2017) and LHD (Beckmann, Chen and Cidon, NSDI 2018), and classes by the age
-//! at the last hit are LHD's too. Those count hits alone, and learn from lines in the cache, whose
-//! horizon is where such lines were evicted so far. The best of all horizons is the index of
-//! Gittins ("Bandit processes and dynamic allocation indices", Journal of the Royal Statistical
-//! Society B 41(2), 1979). That write-backs count beside misses, and for as much, is ARI (Fedorov
-//! 2016, ch. 2). Histories of sampled sets longer than the cache holds lines are Hawkeye's and
-//! Mockingjay's (Jain and Lin, ISCA 2016; Shah, Jain and Lin, HPCA 2022), passing by is
-//! Mockingjay's.
+//! Sources: ranking lines by their gain for the place that they take, with probabilities by age and
+//! class, is from EVA (Beckmann and Sanchez, "Maximizing cache performance under uncertainty", HPCA
+//! 2017) and LHD (Beckmann, Chen and Cidon, NSDI 2018); classes by the age at the last hit are
+//! LHD's too. Both count hits alone, and learn from lines in the cache, whose horizon is the age of
+//! past evictions. The best of all horizons is the index of Gittins ("Bandit processes and dynamic
+//! allocation indices", Journal of the Royal Statistical Society B 41(2), 1979). Counting
+//! write-backs like misses is from ARI (Fedorov 2016, ch. 2). Histories of sampled sets longer than
+//! the cache holds lines are from Hawkeye and Mockingjay (Jain and Lin, ISCA 2016; Shah, Jain and
+//! Lin, HPCA 2022), bypassing from Mockingjay.
 //!
 //! A unit of age is a quarter of the ways in requests to the set, and there are 64 ages, so lines
 //! are followed through 16 times as many requests as there are ways. At 2 MB and 16 ways hardware
 //! would need 582,480 bits, 71 kB: 10 a line for age and class, 2 a set, 32 histories of 256
-//! touches with tags of 16 bits, and counts and values of 12 classes. That is five times what ARI
-//! takes. An epoch comes every 130,000 requests and ends with some 50,000 steps of arithmetic.
+//! touches with tags of 16 bits, and counts and values of 12 classes. That is ten times the storage
+//! of ARI. An epoch takes 130,000 requests and ends with about 50,000 steps of arithmetic.
 //!
-//! `sets` are the sampled ones, `epoch` is in touches of theirs, `bypass=off` lets nothing pass by,
-//! and a higher `wwb` has fewer write-backs at the price of misses.
+//! `sets` is the number of sampled sets, `epoch` is in touches of these, `bypass=off` forbids
+//! bypassing, and a higher `wwb` trades write-backs for misses.
 //!
-//! It is not good where only instructions tell lines apart, for all lines of a class are alike to
-//! it: bzip2 misses a seventh more often than under Hawkeye, gnugo a tenth, and in 4 MB bzip2
-//! misses a seventh more often than under LRU. Nor does it follow what changes within an epoch or
-//! two, or see reuse after more than 16 times as many requests as there are ways.
+//! The policy does badly if only instructions distinguish lines, because all lines of a class are
+//! alike to it: bzip2 misses a seventh more often than under Hawkeye, gnugo a twelfth, and in 4 MB
+//! minisat misses a fifth more often than under LRU. It does not follow changes within an epoch or
+//! two either, or see reuse after more than 16 times as many requests as there are ways.
 
 mod class;
 mod history;
 mod reuse;
 
-use super::{Choice, Geometry, LlcPolicy, Place, Request, Sampled};
-use crate::params::Params;
-use class::Class;
+use super::{Choice, Entry, Geometry, LlcPolicy, Make, Place, Request, Sampled};
+use crate::params::{ON_OFF, Params};
+use crate::settings;
+use class::{AGES, Class};
 use history::History;
-use reuse::{AGES, Reuse};
+use reuse::Reuse;
 
-/// The policy.
+/// The registry's entry.
+pub const ENTRY: Entry = Entry {
+    name: "density",
+    summary: "evicts the line that saves the least traffic for its time, write-backs counted; needs no instruction",
+    paper: "Terrace's own, after EVA (Beckmann and Sanchez, HPCA 2017) and LHD (Beckmann et al., NSDI 2018)",
+    when: "Traces without addresses of instructions, where a write-back costs as much as a miss; it takes ten times the storage of `ari`.",
+    make: Make::ByLine(|geometry, params, seed| {
+        Ok(Box::new(Density::new(geometry, params, seed)?))
+    }),
+};
+
+settings! {
+    /// Settings of `density`.
+    pub struct DensitySettings(geometry: Geometry) {
+        /// sampled sets
+        sets: usize = geometry.sets.min(32), 1..=geometry.sets;
+        /// touches of sampled sets between updates
+        epoch: u64 = 2048, 1..=1 << 13;
+        /// weight of a write-back, that of a miss being 1
+        writeback_weight as "wwb": f64 = 1.0, 0.0..=4.0;
+        /// whether lines that are worth less than all others pass by
+        bypass: bool = true, ON_OFF;
+    }
+}
+
+/// The `density` policy.
 pub struct Density {
     geometry: Geometry,
     bypass: bool,
-    /// Requests to a set that make its lines older by one.
+    /// Requests to a set that age its lines by one.
     unit: u8,
     /// Requests to each set, modulo the unit.
     requests: Vec<u8>,
-    /// Of the line in each place: units since it was touched last.
+    /// Age of each line: units since its last touch.
     ages: Vec<u8>,
     classes: Vec<Class>,
     sampled: Sampled,
@@ -68,25 +93,23 @@ pub struct Density {
 }
 
 impl Density {
-    /// For a cache of this shape; the same seed samples the same sets.
+    /// Makes the policy for a cache of this shape; the same seed samples the same sets.
     ///
     /// # Errors
-    /// A sentence where a setting is out of range.
+    /// Returns a message if a setting has a wrong value.
     pub fn new(geometry: Geometry, params: &mut Params, seed: u64) -> Result<Self, String> {
-        let sets = params.number("sets", geometry.sets.min(32), 1..=geometry.sets)?;
-        let epoch = params.number("epoch", 2048, 1..=1 << 13)?;
-        let writeback = params.number("wwb", 1.0, 0.0..=4.0)?;
+        let settings = DensitySettings::take(params, geometry)?;
         let unit = (geometry.ways / 4).max(1);
         Ok(Self {
             geometry,
-            bypass: params.choice("bypass", true, &[("on", true), ("off", false)])?,
+            bypass: settings.bypass,
             unit: unit as u8,
             requests: vec![0; geometry.sets],
             ages: vec![0; geometry.lines()],
             classes: vec![Class::default(); geometry.lines()],
-            sampled: Sampled::new(geometry.sets, sets, seed),
-            histories: vec![History::new(geometry, unit); sets],
-            reuse: Reuse::new(epoch, writeback),
+            sampled: Sampled::new(geometry.sets, settings.sets, seed),
+            histories: vec![History::new(geometry, unit); settings.sets],
+            reuse: Reuse::new(settings.epoch, settings.writeback_weight),
         })
     }
 
@@ -103,7 +126,7 @@ impl Density {
         }
     }
 
-    /// A sampled set remembers what the request has made of its line.
+    /// Records the request in the history of a sampled set.
     #[inline]
     fn learn(&mut self, set: usize, request: &Request, class: Class) {
         if let Some(number) = self.sampled.number(set) {
@@ -161,7 +184,7 @@ impl LlcPolicy for Density {
         self.put(place, request, Class::new(request));
     }
 
-    /// Age and class of each line, the requests of each set, and what is learnt.
+    /// Age and class of each line, the requests of each set, and the learned state.
     fn storage_bits(&self) -> u64 {
         let bits = |values: usize| u64::from(values.next_power_of_two().ilog2());
         let lines = self.ages.len() as u64 * (bits(AGES) + bits(Class::COUNT));

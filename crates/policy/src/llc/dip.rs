@@ -1,16 +1,25 @@
 //! `dip`: dynamic insertion policy (Qureshi et al., "Adaptive insertion policies for high
 //! performance caching", ISCA 2007).
 //!
-//! LRU that puts new lines at MRU duels with one that puts nearly all of them at LRU (bimodal
-//! insertion, BIP): there a working set larger than the cache keeps at least part of itself. 32
-//! leader sets each, a counter of 10 bits, every 32nd line of BIP at MRU. A line that the level
-//! above writes back is treated as one that is read: inserted alike, promoted alike, and its miss
-//! counts.
+//! LRU with insertion at MRU duels with LRU that inserts nearly all new lines at LRU (bimodal
+//! insertion, BIP), which keeps a part of a working set larger than the cache. Each has 32 leader
+//! sets, the counter has 10 bits, and every 32nd line of BIP is inserted at MRU. A line that the
+//! level above writes back is treated like one that is read: it is inserted and promoted alike, and
+//! its miss counts.
 
-use super::{Bimodal, Choice, Duel, Geometry, LlcPolicy, Place, Recency, Request};
+use super::{Bimodal, Choice, Duel, Entry, Geometry, LlcPolicy, Make, Place, Recency, Request};
 use crate::params::Params;
 
-/// The policy.
+/// The registry's entry.
+pub const ENTRY: Entry = Entry {
+    name: "dip",
+    summary: "LRU, or nearly all new lines at LRU: sets duel (Qureshi et al., ISCA 2007)",
+    paper: "Qureshi et al., Adaptive insertion policies, ISCA 2007",
+    when: "Working sets larger than the cache that are walked over again and again.",
+    make: Make::ByLine(|geometry, params, seed| Ok(Box::new(Dip::new(geometry, params, seed)?))),
+};
+
+/// The `dip` policy.
 pub struct Dip {
     recency: Recency,
     last: usize,
@@ -19,10 +28,10 @@ pub struct Dip {
 }
 
 impl Dip {
-    /// For a cache of this shape.
+    /// Makes the policy for a cache of this shape.
     ///
     /// # Errors
-    /// A sentence where a setting is out of range.
+    /// Returns a message if a setting has a wrong value.
     pub fn new(geometry: Geometry, params: &mut Params, seed: u64) -> Result<Self, String> {
         Ok(Self {
             recency: Recency::new(geometry),

@@ -2,31 +2,42 @@
 //! replacement using re-reference interval prediction (RRIP)", ISCA 2010).
 //!
 //! Each line has a predicted re-reference interval of 2 bits. A hit makes it 0 (hit priority); the
-//! first way whose interval is the longest is evicted, and where none is, all grow until one is.
-//! Static RRIP, which inserts with the longest but one, duels with bimodal RRIP, which inserts
-//! with the longest and every 32nd line with the longest but one. A line that the level above
-//! writes back is treated as one that is read: inserted alike, promoted alike, and its miss counts.
+//! first way with the longest interval is evicted, and if there is none, all intervals grow until
+//! there is. Static RRIP, which inserts with the longest interval but one, duels with bimodal RRIP,
+//! which inserts with the longest, and every 32nd line with the longest but one. A line that the
+//! level above writes back is treated like one that is read: it is inserted and promoted alike, and
+//! its miss counts.
 
-use super::{Bimodal, Choice, Duel, Geometry, LlcPolicy, Place, Request};
+use super::{Bimodal, Choice, Duel, Entry, Geometry, LlcPolicy, Make, Place, Request};
 use crate::params::Params;
 
-/// The policy.
+/// The registry's entry.
+pub const ENTRY: Entry = Entry {
+    name: "drrip",
+    summary: "evicts the line predicted to be reused last, in 2 bits: sets duel (Jaleel et al., ISCA 2010)",
+    paper: "Jaleel et al., RRIP, ISCA 2010",
+    when: "Scans mixed with lines that are used again, without addresses of instructions.",
+    make: Make::ByLine(|geometry, params, seed| Ok(Box::new(Drrip::new(geometry, params, seed)?))),
+};
+
+/// The `drrip` policy.
 pub struct Drrip {
     geometry: Geometry,
     longest: u8,
-    /// The predicted interval of the line in each place.
+    /// Predicted interval of the line in each place.
     intervals: Vec<u8>,
     duel: Duel,
     bimodal: Bimodal,
 }
 
 impl Drrip {
-    /// For a cache of this shape.
+    /// Makes the policy for a cache of this shape.
     ///
     /// # Errors
-    /// A sentence where a setting is out of range.
+    /// Returns a message if a setting has a wrong value.
     pub fn new(geometry: Geometry, params: &mut Params, seed: u64) -> Result<Self, String> {
-        let longest = u8::MAX >> (8 - params.number("bits", 2, 1..=8)?);
+        let longest = u8::MAX
+            >> (8 - params.take("bits", "bits of a line's predicted interval", 2, 1..=8)?);
         Ok(Self {
             geometry,
             longest,
@@ -59,7 +70,7 @@ impl LlcPolicy for Drrip {
         self.intervals[place.index(self.geometry)] = self.longest - u8::from(!distant);
     }
 
-    /// Those of the duel: the intervals take the place of the LRU order.
+    /// Only the duel counts: the intervals take the place of the LRU order.
     fn storage_bits(&self) -> u64 {
         self.duel.storage_bits() + self.bimodal.storage_bits()
     }

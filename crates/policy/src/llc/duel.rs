@@ -1,15 +1,26 @@
-//! Set duelling: two policies compete in a few leader sets each, and all others follow the one
-//! that misses less (Qureshi et al., "Adaptive insertion policies for high performance caching",
-//! ISCA 2007, section 5.2).
+//! Set duelling: two policies compete in a few leader sets each, and all other sets follow the
+//! policy with fewer misses (Qureshi et al., "Adaptive insertion policies for high performance
+//! caching", ISCA 2007, section 5.2).
 //!
-//! The leader sets are drawn by chance, so that any number of sets will do. A saturating counter
-//! goes up at each miss of the first policy's leaders, down at each of the second's; its highest
-//! bit says whom to follow. It starts just below, with the first policy.
+//! The leader sets are drawn at random, so that any number of sets is possible. A saturating
+//! counter goes up at each miss of the first policy's leaders and down at each of the second's; its
+//! highest bit selects the policy. It starts just below, with the first policy.
 
 use super::{Geometry, Sampled};
 use crate::params::Params;
+use crate::settings;
 
-/// The competition.
+settings! {
+    /// Settings of a duel.
+    pub struct DuelSettings(geometry: Geometry) {
+        /// leader sets of each of the two policies that duel
+        leaders: usize = (geometry.sets / 2).min(32), 0..=geometry.sets / 2;
+        /// bits of the counter that says who wins
+        bits as "psel": u32 = 10, 1..=31;
+    }
+}
+
+/// State of a duel.
 #[derive(Clone, Debug)]
 pub struct Duel {
     leaders: Sampled,
@@ -18,14 +29,12 @@ pub struct Duel {
 }
 
 impl Duel {
-    /// The settings that it reads, with their defaults.
+    /// Takes the settings, and draws the leader sets.
     ///
     /// # Errors
-    /// A sentence where a setting is out of range.
+    /// Returns a message if a setting has a wrong value.
     pub fn new(geometry: Geometry, params: &mut Params, seed: u64) -> Result<Self, String> {
-        let most = geometry.sets / 2;
-        let leaders = params.number("leaders", most.min(32), 0..=most)?;
-        let bits = params.number("psel", 10, 1..=31)?;
+        let DuelSettings { leaders, bits, .. } = DuelSettings::take(params, geometry)?;
         Ok(Self {
             leaders: Sampled::new(geometry.sets, 2 * leaders, seed),
             selector: (1 << (bits - 1)) - 1,
@@ -33,8 +42,7 @@ impl Duel {
         })
     }
 
-    /// A miss in a set: keeps the score where it is a leader's. Whether the set follows the second
-    /// policy.
+    /// Counts a miss if the set is a leader; returns whether the set follows the second policy.
     #[inline]
     pub fn missed(&mut self, set: usize) -> bool {
         match self.leaders.number(set) {

@@ -3,22 +3,23 @@
 /// Sets and ways of a cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Geometry {
-    /// How many sets there are, at least one.
+    /// Number of sets, at least one.
     pub sets: usize,
-    /// Lines of a set, from 1 to 64; need not be a power of two.
+    /// Ways of a set, from 1 to 64; not necessarily a power of two.
     pub ways: usize,
 }
 
 impl Geometry {
-    /// Most ways: a set's dirty bits are one word.
+    /// Most ways: the dirty bits of a set are one word.
     pub const MOST_WAYS: usize = 64;
     /// Most lines: their numbers take 2 GiB.
     pub const MOST_LINES: u64 = 1 << 28;
 
-    /// A cache of `bytes` in lines of `line` bytes.
+    /// Returns the shape of a cache of `bytes` bytes in lines of `line` bytes.
     ///
     /// # Errors
-    /// A sentence where that is no whole number of sets, or ways or lines are none or too many.
+    /// Returns a message if that is no whole number of sets, or the ways or lines are zero or too
+    /// many.
     pub fn of(bytes: u64, ways: usize, line: u64) -> Result<Self, String> {
         if !(1..=Self::MOST_WAYS).contains(&ways) {
             let most = Self::MOST_WAYS;
@@ -43,7 +44,8 @@ impl Geometry {
         Ok(Self { sets, ways })
     }
 
-    /// The set of a line: the lowest bits, or the rest where sets are no power of two.
+    /// Returns the set of a line: the lowest bits, or the remainder if the number of sets is no
+    /// power of two.
     #[inline]
     pub fn set_of(self, line: u64) -> usize {
         if self.sets.is_power_of_two() {
@@ -53,23 +55,23 @@ impl Geometry {
         }
     }
 
-    /// Lines that it holds.
+    /// Number of lines.
     pub fn lines(self) -> usize {
         self.sets * self.ways
     }
 }
 
-/// Where a line lies.
+/// Place of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Place {
-    /// The set.
+    /// Set of the cache.
     pub set: usize,
-    /// The way of the set.
+    /// Way of the set.
     pub way: usize,
 }
 
 impl Place {
-    /// As an index into a table of a value a line.
+    /// Returns the index of the place in a table with a value for each line.
     #[inline]
     pub fn index(self, geometry: Geometry) -> usize {
         self.set * geometry.ways + self.way

@@ -1,19 +1,20 @@
-//! `hawkeye`: learns from what Belady's optimum would have done.
+//! `hawkeye`: learns from the decisions of Belady's optimum.
 //!
-//! Hawkeye (Jain and Lin, ISCA 2016). On sampled sets `OPTgen` tells, each time that a line is
-//! asked for again, whether OPT would have kept it. The instruction that asked before is trained
-//! with that: its counter says whether it is friendly to the cache or averse. Lines have ages from 0
-//! to 7. What an averse instruction touches has 7 and goes first; what a friendly one touches has 0,
-//! and where that line is new the other friendly ones grow older, to 6 at most. If nobody is averse
-//! the oldest goes, the first of several, and the instruction that touched it last was wrong: on
-//! sampled sets its counter goes down.
+//! Hawkeye (Jain and Lin, ISCA 2016). On sampled sets `OPTgen` determines, each time that a line is
+//! requested again, whether OPT would have kept it. The instruction of the previous request is
+//! trained with the result: its counter says whether it is cache-friendly or averse. Lines have
+//! ages from 0 to 7. A line touched by an averse instruction gets 7 and is evicted first; one
+//! touched by a friendly instruction gets 0, and if it is new the other friendly lines grow older,
+//! to 6 at most. If there is no averse line the oldest is evicted, the first of several, and the
+//! instruction that touched it last was wrong: on sampled sets its counter goes down.
 //!
-//! The paper's: 64 sampled sets, a history of eight times the ways, ages of 3 bits, and counters of
-//! 3 bits for 13 bits of a hashed instruction; those last two could not be checked. Counters start at
-//! friendly, as those of the authors' entry to the championship of 2017 do; that entry holds back two
-//! ways from OPT, which is not done here. The paper's sampler has fewer entries than its history (all
-//! is 16 kB but the ages); how it is organised could not be checked. Here each sampled set remembers
-//! its own lines, as many as its history is long, which takes more; fewer with `lines`.
+//! From the paper: 64 sampled sets, a history of eight times the ways, ages of 3 bits, and counters
+//! of 3 bits for 13 bits of a hashed instruction; the last two could not be checked. Counters start
+//! as friendly, like those of the authors' entry to the championship of 2017; that entry withholds
+//! two ways from OPT, which is not done here. The paper's sampler has fewer entries than its
+//! history (all but the ages takes 16 kB); its organisation could not be checked. Here each sampled
+//! set remembers its own lines, as many as its history is long, which takes more; fewer with
+//! `lines`.
 //!
 //! Write-backs have no instruction: they train nothing and leave ages as they are, and a line that
 //! they bring in is averse, as in that entry. Loads and stores are treated alike.
@@ -23,17 +24,43 @@ mod optgen;
 use self::optgen::OptGen;
 use super::signature::signature;
 use super::spread::Spread;
-use super::{Choice, Geometry, LlcPolicy, Place, Request};
+use super::{Choice, Entry, Geometry, LlcPolicy, Make, Place, Request};
 use crate::params::Params;
+use crate::settings;
+
+/// The registry's entry.
+pub const ENTRY: Entry = Entry {
+    name: "hawkeye",
+    summary: "learns by instruction what Belady's optimum would have kept (Jain and Lin 2016)",
+    paper: "Jain and Lin, Hawkeye, ISCA 2016",
+    when: "Programs in which each instruction uses its lines in one way.",
+    make: Make::ByInstruction(|geometry, params, _| Ok(Box::new(Hawkeye::new(geometry, params)?))),
+};
 
 /// Bits of an age.
 const AGE_BITS: u32 = 3;
-/// The age of lines that an averse instruction touched last.
+/// Age of lines that an averse instruction touched last.
 const AVERSE: u8 = (1 << AGE_BITS) - 1;
-/// Bits of a partial tag in the sampler, for its storage: tags are whole here.
+/// Bits of a partial tag in the sampler, for the storage only: tags are whole here.
 const TAG_BITS: u32 = 16;
 
-/// The policy.
+settings! {
+    /// Settings of `hawkeye`.
+    pub struct HawkeyeSettings(geometry: Geometry) {
+        /// sampled sets
+        sampled: usize = 64, 1..=usize::MAX;
+        /// requests that a sampled set looks back over, in times the ways
+        history: usize = 8, 1..=64;
+        /// lines that a sampled set remembers
+        lines: usize = geometry.ways * history, 1..=4096;
+        /// bits of a hashed instruction
+        signature: u32 = 13, 1..=16;
+        /// bits of its counter
+        counter: u32 = 3, 1..=7;
+    }
+}
+
+/// The `hawkeye` policy.
 pub struct Hawkeye {
     geometry: Geometry,
     sampled: Spread,
@@ -41,13 +68,14 @@ pub struct Hawkeye {
     remembered: usize,
     sets: Vec<OptGen>,
     predictor: Predictor,
-    /// Of each line.
+    /// Age of each line.
     ages: Vec<u8>,
-    /// Who touched each line of the sampled sets last; nobody if a write-back brought it in.
+    /// Signature of the last touch of each line of the sampled sets; `None` if a write-back brought
+    /// it in.
     touched: Vec<Option<u16>>,
 }
 
-/// Which instructions are friendly to the cache.
+/// Counters by instruction: whether it is cache-friendly.
 struct Predictor {
     signature_bits: u32,
     counter_bits: u32,
@@ -67,7 +95,7 @@ impl Predictor {
         signature(request, self.signature_bits) as u16
     }
 
-    /// The highest bit of the counter.
+    /// Whether the highest bit of the counter is set.
     fn friendly(&self, signature: u16) -> bool {
         self.counters[usize::from(signature)] >> (self.counter_bits - 1) != 0
     }
@@ -83,23 +111,21 @@ impl Predictor {
 }
 
 impl Hawkeye {
-    /// For a cache of this shape.
+    /// Makes the policy for a cache of this shape.
     ///
     /// # Errors
-    /// A sentence where a setting is out of range.
+    /// Returns a message if a setting has a wrong value.
     pub fn new(geometry: Geometry, params: &mut Params) -> Result<Self, String> {
-        let sampled = params.number("sampled", 64, 1..=usize::MAX)?;
-        let sampled = Spread::new(geometry.sets, sampled);
-        let history = geometry.ways * params.number("history", 8, 1..=64)?;
-        let remembered = params.number("lines", history, 1..=4096)?;
+        let settings = HawkeyeSettings::take(params, geometry)?;
+        let sampled = Spread::new(geometry.sets, settings.sampled);
+        let (history, remembered) = (geometry.ways * settings.history, settings.lines);
         let set = |_| OptGen::new(geometry.ways, history, remembered);
-        let signature_bits = params.number("signature", 13, 1..=16)?;
         Ok(Self {
             geometry,
             history,
             remembered,
             sets: (0..sampled.count()).map(set).collect(),
-            predictor: Predictor::new(signature_bits, params.number("counter", 3, 1..=7)?),
+            predictor: Predictor::new(settings.signature, settings.counter),
             ages: vec![AVERSE; geometry.lines()],
             touched: vec![None; sampled.count() * geometry.ways],
             sampled,
@@ -112,7 +138,7 @@ impl Hawkeye {
             .get_mut(sample * self.geometry.ways + place.way)
     }
 
-    /// A line is touched by an instruction; the friendly ones of its set grow older if it is new.
+    /// Touches a line; if it is new and friendly, the other friendly lines of its set grow older.
     fn touch(&mut self, place: Place, request: &Request, new: bool) {
         let signature = self.predictor.signature(request);
         let friendly = self.predictor.friendly(signature);
@@ -174,8 +200,8 @@ impl LlcPolicy for Hawkeye {
         }
     }
 
-    /// Ages, counters, and for each sampled set its occupancies, its remembered lines with tag, time
-    /// and instruction, and the instruction of each line that it holds.
+    /// Ages, counters, and for each sampled set its occupancies, its remembered lines with tag,
+    /// time and instruction, and the instruction of each line that it holds.
     fn storage_bits(&self) -> u64 {
         let ages = self.ages.len() as u64 * u64::from(AGE_BITS);
         let Predictor {
@@ -185,7 +211,7 @@ impl LlcPolicy for Hawkeye {
         } = self.predictor;
         let counters = self.predictor.counters.len() as u64 * u64::from(counter_bits);
         let occupancy = u64::from(self.geometry.ways.ilog2() + 1);
-        // Times up to twice the history tell what is within it.
+        // Times up to twice the history suffice to tell what is within it.
         let time = (2 * self.history).next_power_of_two().ilog2();
         let seen = u64::from(TAG_BITS + time + signature_bits);
         let set = self.history as u64 * occupancy + self.remembered as u64 * seen;

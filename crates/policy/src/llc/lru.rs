@@ -1,12 +1,21 @@
 //! `lru`: evicts the line of the set that was used least recently.
 
-use super::{Choice, Geometry, LlcPolicy, Place, Recency, Request};
+use super::{Choice, Entry, Geometry, LlcPolicy, Make, Place, Recency, Request};
 
-/// The policy.
+/// The registry's entry.
+pub const ENTRY: Entry = Entry {
+    name: "lru",
+    summary: "least recently used",
+    paper: "Mattson et al., IBM Systems Journal 9(2), 1970",
+    when: "The baseline and the default.",
+    make: Make::ByLine(|geometry, _, _| Ok(Box::new(Lru::new(geometry)))),
+};
+
+/// The `lru` policy.
 pub struct Lru(Recency);
 
 impl Lru {
-    /// For a cache of this shape.
+    /// Makes the policy for a cache of this shape.
     pub fn new(geometry: Geometry) -> Self {
         Self(Recency::new(geometry))
     }

@@ -1,24 +1,24 @@
-//! `mockingjay`: evicts the line whose next use is the furthest away.
+//! `mockingjay`: evicts the line whose predicted next use is farthest away.
 //!
-//! Mockingjay (Shah, Jain and Lin, HPCA 2022). A sampled cache of a few sets measures after how many
-//! requests to its set a line is used again, and a table keeps that by instruction. When a line is
-//! touched it gets the distance of its instruction as its estimated time remaining (ETR), in units
-//! of eight requests; with every eighth request to a set the ETRs of its other lines go down,
-//! below 0 too. The line with the highest absolute ETR goes: the one furthest in the future, or
-//! overdue the longest, which is preferred. A line passes by if its instruction's lines are not used
-//! again, or later than all of the set.
+//! Mockingjay (Shah, Jain and Lin, HPCA 2022). A sampled cache of a few sets measures after how
+//! many requests to its set a line is used again, and a table stores that by instruction. A touched
+//! line gets the distance of its instruction as its estimated time remaining (ETR), in units of
+//! eight requests; every eighth request to a set decrements the ETRs of its other lines, below 0
+//! too. The line with the highest absolute ETR is evicted: the one farthest in the future, or
+//! overdue the longest, which is preferred. A line bypasses the cache if its instruction's lines
+//! are not used again, or later than all lines of the set.
 //!
 //! The constants are those of the authors' published code, read in ports of it: distances up to
 //! eight times the ways less one (127), of which those over 105 count as never; a sampled cache of
 //! 16 sets of 5 ways for each sampled set, with tags of 10 bits; one of 64 sets sampled at 2 MB, or
-//! one line of 1024; signatures of 11 bits there, one more each time that the cache doubles;
-//! lessons move a distance by one. What they have for 16 ways is scaled to others. Instructions that
-//! hit have another signature than those that miss, as in their configuration for one core; the core
-//! goes in as well, as in the one for many.
+//! one line of 1024; signatures of 11 bits there, one more each time that the cache doubles; a
+//! lesson changes a distance by one. Values for 16 ways are scaled to other caches. Instructions
+//! that hit have another signature than those that miss, as in their configuration for one core;
+//! the core is part of the signature, as in the one for many.
 //!
-//! Write-backs have no instruction. One that hits changes nothing, one that misses always fills, with
-//! the ETR of a line that is the longest overdue; neither counts as a request. Loads and stores are
-//! treated alike.
+//! Write-backs have no instruction. One that hits changes nothing, one that misses always fills,
+//! with the ETR of a line that is overdue the longest; neither counts as a request. Loads and
+//! stores are treated alike.
 
 mod distances;
 mod sampler;
@@ -27,53 +27,72 @@ use self::distances::Distances;
 use self::sampler::Sampler;
 use super::signature::signature;
 use super::spread::Spread;
-use super::{Choice, Geometry, LlcPolicy, Place, Request};
-use crate::params::Params;
+use super::{Choice, Entry, Geometry, LlcPolicy, Make, Place, Request};
+use crate::params::{ON_OFF, Params};
+use crate::settings;
+
+/// The registry's entry.
+pub const ENTRY: Entry = Entry {
+    name: "mockingjay",
+    summary: "evicts the line whose predicted next use is farthest away (Shah, Jain and Lin 2022)",
+    paper: "Shah, Jain and Lin, Mockingjay, HPCA 2022",
+    when: "Traces with addresses of instructions, which differ in how soon their lines are used again.",
+    make: Make::ByInstruction(|geometry, params, _| {
+        Ok(Box::new(Mockingjay::new(geometry, params)?))
+    }),
+};
 
 /// Requests to a set for one step of its lines' remaining time.
 const GRANULARITY: u32 = 8;
-/// Distances are measured up to so many times the ways.
+/// Longest measured distance, as a multiple of the ways.
 const HISTORY: u32 = 8;
 
-/// The policy.
+settings! {
+    /// Settings of `mockingjay`.
+    pub struct MockingjaySettings(lines: usize) {
+        /// sampled sets
+        sampled: usize = (lines / 1024).max(1), 1..=usize::MAX;
+        /// bits of a hashed instruction
+        signature: u32 = lines.ilog2().saturating_sub(4).clamp(11, 16), 1..=16;
+        /// whether lines that are not used again soon pass by
+        bypass: bool = true, ON_OFF;
+    }
+}
+
+/// The `mockingjay` policy.
 pub struct Mockingjay {
     geometry: Geometry,
     sampled: Spread,
     sampler: Sampler,
     distances: Distances,
-    signature_bits: u32,
-    bypass: bool,
+    settings: MockingjaySettings,
     /// Distances above this count as never.
     most: u32,
-    /// The ETR of a line that is not used again; its negative is the longest overdue.
+    /// ETR of a line that is not used again; its negative is the longest overdue.
     never: i8,
-    /// Of each line.
+    /// ETR of each line.
     etrs: Vec<i8>,
-    /// Requests to each set since its lines' time last went down.
+    /// Requests to each set since its ETRs last went down.
     clocks: Vec<u8>,
 }
 
 impl Mockingjay {
-    /// For a cache of this shape.
+    /// Makes the policy for a cache of this shape.
     ///
     /// # Errors
-    /// A sentence where a setting is out of range.
+    /// Returns a message if a setting has a wrong value.
     pub fn new(geometry: Geometry, params: &mut Params) -> Result<Self, String> {
         let lines = geometry.lines();
-        let sampled = params.number("sampled", (lines / 1024).max(1), 1..=usize::MAX)?;
-        let sampled = Spread::new(geometry.sets, sampled);
-        // 11 bits at 32768 lines, and no fewer.
-        let signature_bits = lines.ilog2().saturating_sub(4).clamp(11, 16);
-        let signature_bits = params.number("signature", signature_bits, 1..=16)?;
+        let settings = MockingjaySettings::take(params, lines)?;
+        let sampled = Spread::new(geometry.sets, settings.sampled);
         let ways = geometry.ways as u32;
         let furthest = ways * HISTORY - 1;
         Ok(Self {
             geometry,
             sampler: Sampler::new(sampled.count(), furthest),
             sampled,
-            distances: Distances::new(signature_bits, furthest),
-            signature_bits,
-            bypass: params.choice("bypass", true, &[("on", true), ("off", false)])?,
+            distances: Distances::new(settings.signature, furthest),
+            settings,
             most: furthest - 22 * ways / 16,
             never: (furthest / GRANULARITY) as i8,
             etrs: vec![0; lines],
@@ -82,12 +101,13 @@ impl Mockingjay {
     }
 
     fn signature(&self, request: &Request, hit: bool) -> u16 {
-        // Addresses have their highest bit to spare.
+        // The highest bit of an address is free.
         let ip = request.ip ^ u64::from(hit) << 63;
-        signature(&Request { ip, ..*request }, self.signature_bits) as u16
+        signature(&Request { ip, ..*request }, self.settings.signature) as u16
     }
 
-    /// A load or store: the sampled cache learns, and the set's time goes by for all but this way.
+    /// Handles a load or store: teaches the sampled cache, and ages the set's lines except this
+    /// way.
     fn pass(&mut self, set: usize, way: Option<usize>, signature: u16, request: &Request) {
         if let Some(sample) = self.sampled.index(set) {
             let tag = request.line / self.geometry.sets as u64;
@@ -105,7 +125,7 @@ impl Mockingjay {
         }
     }
 
-    /// A load or store of a line that is, or will be, in this place.
+    /// Sets the ETR of a line that is, or will be, in this place.
     fn touch(&mut self, place: Place, hit: bool, request: &Request) {
         let signature = self.signature(request, hit);
         self.pass(place.set, Some(place.way), signature, request);
@@ -116,11 +136,11 @@ impl Mockingjay {
         };
     }
 
-    /// The way with the highest absolute ETR, overdue ones first, and that ETR.
+    /// Returns the way with the highest absolute ETR, overdue ones first, and that ETR.
     fn furthest(&self, set: usize) -> (usize, u8) {
         let ways = self.geometry.ways;
         let etrs = &self.etrs[set * ways..][..ways];
-        // Twice as much, so that one more tells the overdue from the others.
+        // Doubled, so that adding one ranks overdue lines first.
         let rank = |etr: i8| 2 * u16::from(etr.unsigned_abs()) + u16::from(etr < 0);
         let mut way = 0;
         for other in 1..ways {
@@ -141,7 +161,7 @@ impl LlcPolicy for Mockingjay {
 
     fn choose(&mut self, set: usize, _: u64, request: &Request) -> Choice {
         let (way, furthest) = self.furthest(set);
-        if self.bypass && !request.kind.writes() {
+        if self.settings.bypass && !request.kind.writes() {
             let signature = self.signature(request, false);
             let passes = |distance: u32| {
                 distance > self.most || distance / GRANULARITY > u32::from(furthest)
@@ -166,7 +186,7 @@ impl LlcPolicy for Mockingjay {
         let etr = u64::from(self.never.checked_ilog2().unwrap_or(0) + 2);
         let etrs = self.etrs.len() as u64 * etr;
         let clocks = self.clocks.len() as u64 * u64::from(GRANULARITY.ilog2());
-        let sampler = self.sampler.storage_bits(self.signature_bits);
+        let sampler = self.sampler.storage_bits(self.settings.signature);
         etrs + clocks + sampler + self.distances.storage_bits()
     }
 }

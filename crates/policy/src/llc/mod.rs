@@ -1,9 +1,9 @@
 //! Last-level caches: which lines stay, and where new ones are put.
 //!
 //! An [`LlcPolicy`] decides over the lines of one set-associative cache. A [`Cache`] holds the
-//! lines themselves: it looks a [`Request`] up, tells the policy of hits and fills, and asks it
-//! whom to evict where a set is full. Lines are written back, and allocated on writes; a line that
-//! the level above writes back is dirty here until it is evicted, and no read makes it clean.
+//! lines: it looks a [`Request`] up, tells the policy of hits and fills, and asks it for a victim
+//! if a set is full. Lines are written back, and allocated on writes; a line that the level above
+//! writes back is dirty here until it is evicted, and no read makes it clean.
 //!
 //! To add a policy: copy [`lru`], name it in [`REGISTRY`], and give it a slow twin in
 //! `tests/llc/slow`.
@@ -20,6 +20,7 @@ mod duel;
 mod geometry;
 pub mod hawkeye;
 pub mod lru;
+mod make;
 pub mod mockingjay;
 pub mod nhm;
 pub mod nru;
@@ -30,8 +31,6 @@ pub mod rlr;
 mod sampled;
 pub mod ship;
 mod signature;
-mod spec;
-mod splitmix;
 mod spread;
 mod tags;
 #[cfg(test)]
@@ -42,57 +41,56 @@ pub use cache::{Cache, Evicted, Outcome};
 pub use counts::{Counts, Ends};
 pub use duel::Duel;
 pub use geometry::{Geometry, Place};
+pub use make::{Entry, Made, Make, Spec};
 pub use recency::Recency;
-pub use registry::{Entry, Made, REGISTRY, by_name};
+pub use registry::REGISTRY;
 pub use sampled::Sampled;
-pub use spec::Spec;
-pub use splitmix::SplitMix64;
 pub use tags::Tags;
 
-/// Bytes of a line where nothing else is said.
+/// Default size of a line in bytes.
 pub const LINE_BYTES: u64 = 64;
 
-/// Why a line is asked for.
+/// Kind of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A load missed in the level above: the line is read.
     Load,
     /// A store missed in the level above: the line is read, and will be dirty there.
     Store,
-    /// The level above throws a dirty line out: it is written.
+    /// The level above evicts a dirty line: it is written.
     WriteBack,
 }
 
 impl Kind {
-    /// Whether the line is written here.
+    /// Whether the request writes the line here.
     pub fn writes(self) -> bool {
         self == Self::WriteBack
     }
 }
 
-/// What the level above asks of the cache.
+/// A request of the level above.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// The line: its address divided by the bytes of a line, unique over all processes.
+    /// Line: its address divided by the size of a line, unique over all processes.
     pub line: u64,
-    /// The address of the instruction; 0 where it is not known, as for a [`Kind::WriteBack`].
+    /// Address of the instruction; 0 if it is not known, as for a [`Kind::WriteBack`].
     pub ip: u64,
-    /// The core that it comes from.
+    /// Core that makes the request.
     pub core: u8,
-    /// Why.
+    /// Kind of the request.
     pub kind: Kind,
 }
 
-/// Whom to evict for a line that is not there.
+/// Choice of a victim for a line that missed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Choice {
-    /// The line in this way.
+    /// Evicts the line in this way.
     Evict(usize),
-    /// Nobody: the line passes the cache by. A [`Kind::WriteBack`] then goes to memory.
+    /// Evicts nothing: the line bypasses the cache. A [`Kind::WriteBack`] then goes to memory.
     Bypass,
 }
 
-/// How lines are kept and inserted in the next while, by those policies that change it.
+/// Partitioning in force, for policies that change it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InForce {
     /// Ways of the high-hit partition: the n of nHm (Fedorov 2016, 2.2).
@@ -103,41 +101,41 @@ pub struct InForce {
 
 /// Decides over the lines of one cache.
 ///
-/// For each request the cache calls [`LlcPolicy::request`], and then [`LlcPolicy::hit`]; or, where
-/// the line is not there, [`LlcPolicy::choose`] unless the set has a free way, and
-/// [`LlcPolicy::fill`] unless it was bypassed.
+/// For each request the cache calls [`LlcPolicy::request`], and then [`LlcPolicy::hit`]; or on a
+/// miss [`LlcPolicy::choose`] unless the set has a free way, and [`LlcPolicy::fill`] unless the
+/// line bypasses the cache.
 pub trait LlcPolicy: Send {
-    /// Serves requests to the lines of its cache, and appends what became of each. Every policy has
-    /// this for itself, as it stands here: so that it is called once for many requests, and not
-    /// several times for each.
+    /// Serves requests to the lines of the cache, and appends the outcome of each. Every policy
+    /// compiles this default for itself, so that one virtual call serves many requests.
     fn serve(&mut self, tags: &mut Tags, requests: &[Request], outcomes: &mut Vec<Outcome>) {
         tags.serve(self, requests, outcomes);
     }
 
-    /// A request has come, and it is not known yet whether it hits: for policies that sample sets.
+    /// Called for each request before the look-up, for policies that sample sets.
     fn request(&mut self, _set: usize, _request: &Request) {}
 
-    /// It has hit.
+    /// Called when the request has hit the line in `place`.
     fn hit(&mut self, place: Place, request: &Request);
 
-    /// It has missed, and no way of the set is free. Bit w of `dirty` is set where way w is dirty.
+    /// Returns the victim for a request that missed in a full set. Bit w of `dirty` is set if way w
+    /// is dirty.
     fn choose(&mut self, set: usize, dirty: u64, request: &Request) -> Choice;
 
-    /// Its line is in this place from now on; what was there is gone.
+    /// Called when the line of the request has been put in `place`.
     fn fill(&mut self, place: Place, request: &Request);
 
-    /// How many lines of its set were used more recently than this one, for policies that keep
-    /// such an order.
+    /// Returns the number of lines of the set used more recently than that in `place`, for policies
+    /// that keep such an order.
     fn position(&self, _place: Place) -> Option<usize> {
         None
     }
 
-    /// How lines are kept now, for policies that change it.
+    /// Returns the partitioning in force, for policies that change it.
     fn in_force(&self) -> Option<InForce> {
         None
     }
 
-    /// Bits that it stores beyond the tags, the dirty bits and the LRU order of the cache.
+    /// Returns the bits stored beyond the tags, the dirty bits and the LRU order of the cache.
     fn storage_bits(&self) -> u64 {
         0
     }

@@ -1,14 +1,24 @@
 //! `nhm`: a static partitioning of the LRU stack (Fedorov 2016, 2.2).
 //!
 //! The n most recently used lines of a set are its high-hit partition and are kept. Of the others
-//! the least recent clean one is evicted, for that costs no write-back; if all are dirty, the least
-//! recent. Written nHm, with m ways: 16H16 is LRU. New lines are put at MRU, or at the top of the
-//! low-hit partition (LH, 2.2.2), where they do not disturb those that are kept.
+//! the least recent clean one is evicted, because that costs no write-back; if all are dirty, the
+//! least recent. The partitioning is written nHm, with m ways: 16H16 is LRU. New lines are put at
+//! MRU, or at the top of the low-hit partition (LH, 2.2.2), where they do not displace kept lines.
 
-use super::{Choice, Geometry, InForce, LlcPolicy, Place, Recency, Request};
+use super::{Choice, Entry, Geometry, InForce, LlcPolicy, Make, Place, Recency, Request};
 use crate::params::Params;
+use crate::settings;
 
-/// Where a new line is put.
+/// The registry's entry.
+pub const ENTRY: Entry = Entry {
+    name: "nhm",
+    summary: "a static partitioning nHm: of all but the n most recent the least recent clean line (Fedorov 2016, 2.2)",
+    paper: "Fedorov 2016, 2.2",
+    when: "To see what one partitioning does, which `ari` would choose from.",
+    make: Make::ByLine(|geometry, params, _| Ok(Box::new(Nhm::new(geometry, params)?))),
+};
+
+/// Position of new lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Insertion {
     /// Before all others.
@@ -18,10 +28,11 @@ pub enum Insertion {
 }
 
 impl Insertion {
-    /// As they are written.
-    pub const CHOICES: &[(&str, Self)] = &[("mru", Self::Mru), ("lh", Self::Low)];
+    /// Names of the insertions.
+    pub const NAMES: [(&str, Self); 2] = [("mru", Self::Mru), ("lh", Self::Low)];
 
-    /// Behind how many lines of a set that is, with `high` ways in the high-hit partition.
+    /// Returns the number of lines of the set before a new line, with `high` ways in the high-hit
+    /// partition.
     #[inline]
     pub fn position(self, high: usize) -> usize {
         match self {
@@ -31,28 +42,33 @@ impl Insertion {
     }
 }
 
-/// The policy.
+settings! {
+    /// Settings of `nhm`.
+    pub struct NhmSettings(geometry: Geometry) {
+        /// most recent lines of a set that are kept, written nHm
+        high as "n": usize = geometry.ways / 4, 0..=geometry.ways;
+        /// where new lines go: at MRU, or at the top of the low-hit partition
+        clean as "insert": Insertion = Insertion::Mru, Insertion::NAMES;
+        /// where lines go that are written back and were not there
+        dirty: Insertion = Insertion::Mru, Insertion::NAMES;
+    }
+}
+
+/// The `nhm` policy.
 pub struct Nhm {
     recency: Recency,
-    high: usize,
-    /// For lines that are read.
-    clean: Insertion,
-    /// For lines that the level above writes back.
-    dirty: Insertion,
+    settings: NhmSettings,
 }
 
 impl Nhm {
-    /// For a cache of this shape.
+    /// Makes the policy for a cache of this shape.
     ///
     /// # Errors
-    /// A sentence where a setting is out of range.
+    /// Returns a message if a setting has a wrong value.
     pub fn new(geometry: Geometry, params: &mut Params) -> Result<Self, String> {
-        let quarter = geometry.ways / 4;
         Ok(Self {
             recency: Recency::new(geometry),
-            high: params.number("n", quarter, 0..=geometry.ways)?,
-            clean: params.choice("insert", Insertion::Mru, Insertion::CHOICES)?,
-            dirty: params.choice("dirty", Insertion::Mru, Insertion::CHOICES)?,
+            settings: NhmSettings::take(params, geometry)?,
         })
     }
 }
@@ -65,16 +81,17 @@ impl LlcPolicy for Nhm {
 
     #[inline]
     fn choose(&mut self, set: usize, dirty: u64, _: &Request) -> Choice {
-        Choice::Evict(self.recency.victim(set, self.high, dirty))
+        Choice::Evict(self.recency.victim(set, self.settings.high, dirty))
     }
 
     #[inline]
     fn fill(&mut self, place: Place, request: &Request) {
         let insertion = match request.kind.writes() {
-            true => self.dirty,
-            false => self.clean,
+            true => self.settings.dirty,
+            false => self.settings.clean,
         };
-        self.recency.put(place, insertion.position(self.high));
+        self.recency
+            .put(place, insertion.position(self.settings.high));
     }
 
     #[inline]
@@ -84,8 +101,8 @@ impl LlcPolicy for Nhm {
 
     fn in_force(&self) -> Option<InForce> {
         Some(InForce {
-            high: self.high,
-            low_insertion: self.clean == Insertion::Low,
+            high: self.settings.high,
+            low_insertion: self.settings.clean == Insertion::Low,
         })
     }
 }

@@ -1,19 +1,28 @@
-//! `nru`: evicts the first line of the set that was not referenced of late.
+//! `nru`: evicts the first line of the set that was not referenced recently.
 //!
-//! One bit a line says that it was referenced. Where all are, those of the others are cleared, as
-//! processors do in place of LRU (Jaleel et al., ISCA 2010, section 3).
+//! One bit for each line marks it as referenced. When all lines of a set are, the bits of the
+//! others are cleared, as processors do in place of LRU (Jaleel et al., ISCA 2010, section 3).
 
-use super::{Choice, Geometry, LlcPolicy, Place, Request};
+use super::{Choice, Entry, Geometry, LlcPolicy, Make, Place, Request};
 
-/// The policy.
+/// The registry's entry.
+pub const ENTRY: Entry = Entry {
+    name: "nru",
+    summary: "not recently used: one bit for each line in place of an order",
+    paper: "Jaleel et al., RRIP, ISCA 2010, section 3",
+    when: "To model processors, which use it in place of LRU.",
+    make: Make::ByLine(|geometry, _, _| Ok(Box::new(Nru::new(geometry)))),
+};
+
+/// The `nru` policy.
 pub struct Nru {
     ways: usize,
-    /// The referenced ways of each set, as bits.
+    /// Referenced ways of each set, as bits.
     referenced: Vec<u64>,
 }
 
 impl Nru {
-    /// For a cache of this shape.
+    /// Makes the policy for a cache of this shape.
     pub fn new(geometry: Geometry) -> Self {
         Self {
             ways: geometry.ways,
@@ -39,7 +48,7 @@ impl LlcPolicy for Nru {
 
     #[inline]
     fn choose(&mut self, set: usize, _: u64, _: &Request) -> Choice {
-        // With a single way that one stays referenced.
+        // A single way stays referenced.
         let way = self.referenced[set].trailing_ones() as usize;
         Choice::Evict(way.min(self.ways - 1))
     }

@@ -1,19 +1,31 @@
-//! `random`: evicts any line of the set, by chance.
+//! `random`: evicts any line of the set at random.
 
-use super::{Choice, Geometry, LlcPolicy, Place, Request, SplitMix64};
+use rand_xoshiro::SplitMix64;
+use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
-/// The policy.
+use super::{Choice, Entry, Geometry, LlcPolicy, Make, Place, Request};
+
+/// The registry's entry.
+pub const ENTRY: Entry = Entry {
+    name: "random",
+    summary: "any line, at random",
+    paper: "Belady, IBM Systems Journal 5(2), 1966",
+    when: "A baseline without any record of use.",
+    make: Make::ByLine(|geometry, _, seed| Ok(Box::new(Random::new(geometry, seed)))),
+};
+
+/// The `random` policy.
 pub struct Random {
-    ways: usize,
+    ways: u64,
     chance: SplitMix64,
 }
 
 impl Random {
-    /// For a cache of this shape; the same seed makes the same choices.
+    /// Makes the policy for a cache of this shape; the same seed makes the same choices.
     pub fn new(geometry: Geometry, seed: u64) -> Self {
         Self {
-            ways: geometry.ways,
-            chance: SplitMix64::new(seed),
+            ways: geometry.ways as u64,
+            chance: SplitMix64::seed_from_u64(seed),
         }
     }
 }
@@ -24,7 +36,7 @@ impl LlcPolicy for Random {
 
     #[inline]
     fn choose(&mut self, _: usize, _: u64, _: &Request) -> Choice {
-        Choice::Evict(self.chance.below(self.ways))
+        Choice::Evict((self.chance.next_u64() % self.ways) as usize)
     }
 
     #[inline]

@@ -1,4 +1,4 @@
-//! The order in which the lines of each set were used: the LRU stack.
+//! Order in which the lines of each set were used: the LRU stack.
 
 mod stack;
 
@@ -12,17 +12,17 @@ pub struct Recency {
     order: Order,
 }
 
-/// The orders of all sets.
+/// Orders of all sets.
 #[derive(Clone, Debug)]
 enum Order {
-    /// A word a set.
+    /// One word for each set.
     Words(Vec<Stack>),
-    /// A byte a way, where a set has more of them than a word can hold.
+    /// One byte for each way, if a set has more ways than fit into a word.
     Bytes(Vec<u8>),
 }
 
 impl Recency {
-    /// Of all sets of a cache; way 0 is the most recent of each at first.
+    /// Makes the orders of all sets of a cache; way 0 is the most recent of each at first.
     pub fn new(geometry: Geometry) -> Self {
         let order = match geometry.ways {
             ..=MOST => Order::Words(vec![Stack::ORDERED; geometry.sets]),
@@ -37,13 +37,13 @@ impl Recency {
         }
     }
 
-    /// The ways of a set, most recently used first.
+    /// Returns the ways of a set, most recently used first.
     #[inline]
     pub fn of(&self, set: usize) -> impl DoubleEndedIterator<Item = usize> {
         (0..self.ways).map(move |position| self.at(set, position))
     }
 
-    /// The way at a position of a set.
+    /// Returns the way at a position of a set.
     #[inline(always)]
     fn at(&self, set: usize, position: usize) -> usize {
         match &self.order {
@@ -52,7 +52,7 @@ impl Recency {
         }
     }
 
-    /// How many ways of its set come before this one.
+    /// Number of ways of the set that come before this one.
     #[inline(always)]
     pub fn position(&self, place: Place) -> usize {
         match &self.order {
@@ -65,13 +65,13 @@ impl Recency {
         }
     }
 
-    /// Makes it the most recently used of its set.
+    /// Makes a line the most recently used of its set.
     #[inline]
     pub fn promote(&mut self, place: Place) {
         self.put(place, 0);
     }
 
-    /// Puts it behind `position` others of its set, at most behind all.
+    /// Puts a line behind `position` others of its set, at most behind all.
     #[inline(always)]
     pub fn put(&mut self, place: Place, position: usize) {
         let to = position.min(self.ways - 1);
@@ -90,15 +90,15 @@ impl Recency {
         }
     }
 
-    /// The least recently used way of a set.
+    /// Returns the least recently used way of a set.
     #[inline]
     pub fn last(&self, set: usize) -> usize {
         self.at(set, self.ways - 1)
     }
 
-    /// Whom a static partitioning evicts (Fedorov 2016, 2.2): of the ways behind the `high` most
-    /// recent ones the least recent that is clean, or the least recent of all if none is. Bit w
-    /// of `dirty` says that way w is.
+    /// Returns the victim of a static partitioning (Fedorov 2016, 2.2): of the ways behind the
+    /// `high` most recent ones the least recent clean one, or the least recent of all if none is
+    /// clean. Bit w of `dirty` is set if way w is dirty.
     #[inline(always)]
     pub fn victim(&self, set: usize, high: usize, dirty: u64) -> usize {
         let low = (high..self.ways)

@@ -1,46 +1,56 @@
-//! `rlr`: keeps lines until they are older than lines are when they are used again.
+//! `rlr`: keeps lines until they are older than lines usually are at their next use.
 //!
 //! Reinforcement learned replacement (Sethumurugan, Yin and Sartori, HPCA 2021): rules that the
-//! authors read off a trained network, without instructions. A line has an age since it was touched
-//! last, and bits for the kind of that touch and for whether it was ever hit. The reuse distance RD
-//! is twice the average age at which the last 32 demand hits found their lines. A line's priority is
-//! 8 P_age + P_type + P_hit: P_age is 1 until the line is older than RD, P_type is 0 after a
-//! prefetch, P_hit is 1 after a hit. The lowest goes, the most recent of several (they leave room
-//! for older ones to be used again), and the first way of those.
+//! authors derived from a trained network, without instructions. A line has an age since its last
+//! touch, and bits for the kind of that touch and for whether it was ever hit. The reuse distance
+//! RD is twice the average age at which the last 32 demand hits found their lines. A line's
+//! priority is 8 P_age + P_type + P_hit: P_age is 1 until the line is older than RD, P_type is 0
+//! after a prefetch, P_hit is 1 after a hit. The line of lowest priority is evicted, the most
+//! recent of several (older ones may be used again), and the first way of these.
 //!
-//! This is the paper's cheaper variant: ages of 2 bits that count 8 misses of the set and stay at
-//! their highest value; what is recent is known by age alone. Four bits a line and three a set are
-//! the 16.75 kB for 2 MB that its abstract names. Whether RD is one for the cache (as that sum says)
-//! or one a set (as in public reproductions), whether a line at RD itself is older, and what
-//! write-backs do could not be checked against the paper.
+//! This is the paper's cheaper variant: ages of 2 bits that count 8 misses of the set and saturate;
+//! recency is known by age alone. Four bits a line and three a set are the 16.75 kB for 2 MB that
+//! its abstract names. The following could not be checked against the paper: whether there is one
+//! RD for the cache (as that sum suggests) or one for each set (as in public reproductions),
+//! whether a line at RD itself is older, and what write-backs do.
 //!
-//! A write-back is a touch: the age starts anew. It is no demand hit: neither RD nor the hit bit
-//! learn from it. Its kind counts as demand, and as prefetch with `wb=prefetch`, so that lines that
-//! were only written go first; there are no prefetches otherwise. Loads and stores are treated
+//! A write-back is a touch and resets the age. It is no demand hit: neither RD nor the hit bit
+//! learn from it. Its kind counts as demand, or as prefetch with `wb=prefetch`, so that lines that
+//! were only written are evicted first; there are no other prefetches. Loads and stores are treated
 //! alike.
 
-use super::{Choice, Geometry, LlcPolicy, Place, Request};
+use super::{Choice, Entry, Geometry, LlcPolicy, Make, Place, Request};
 use crate::params::Params;
+use crate::settings;
 
-/// Demand hits that are averaged.
+/// The registry's entry.
+pub const ENTRY: Entry = Entry {
+    name: "rlr",
+    summary: "keeps lines until they are older than lines at their next use; needs no instruction (Sethumurugan 2021)",
+    paper: "Sethumurugan, Yin and Sartori, HPCA 2021: the cheaper variant",
+    when: "Lines whose ages at reuse are alike, without addresses of instructions.",
+    make: Make::ByLine(|geometry, params, _| Ok(Box::new(Rlr::new(geometry, params)?))),
+};
+
+/// Number of demand hits averaged.
 const HITS: u32 = 32;
 
-/// The policy.
+/// The `rlr` policy.
 pub struct Rlr {
     geometry: Geometry,
-    /// Ages stay here.
+    /// Highest age.
     oldest: u8,
-    /// Misses of a set that make its lines older.
+    /// Misses of a set that age its lines by one.
     period: u8,
-    /// Whether a line that is written counts as a prefetched one.
+    /// Whether a written line counts as prefetched.
     write_is_prefetch: bool,
     lines: Vec<Line>,
-    /// Of each set, since its lines grew older.
+    /// Misses of each set since its lines aged.
     misses: Vec<u8>,
     reuse: Reuse,
 }
 
-/// What is known of a line.
+/// State of a line.
 #[derive(Clone, Copy, Default)]
 struct Line {
     age: u8,
@@ -69,22 +79,30 @@ impl Reuse {
     }
 }
 
+settings! {
+    /// Settings of `rlr`.
+    pub struct RlrSettings {
+        /// bits of a line's age
+        age: u32 = 2, 1..=8;
+        /// misses of a set that make a unit of age
+        misses: u8 = 8, 1..=128;
+        /// whether a write-back counts as a demand or as a prefetch
+        write_is_prefetch as "wb": bool = false, [("demand", false), ("prefetch", true)];
+    }
+}
+
 impl Rlr {
-    /// For a cache of this shape.
+    /// Makes the policy for a cache of this shape.
     ///
     /// # Errors
-    /// A sentence where a setting is out of range.
+    /// Returns a message if a setting has a wrong value.
     pub fn new(geometry: Geometry, params: &mut Params) -> Result<Self, String> {
-        let age_bits = params.number("age", 2, 1..=8)?;
+        let settings = RlrSettings::take(params)?;
         Ok(Self {
             geometry,
-            oldest: u8::MAX >> (8 - age_bits),
-            period: params.number("misses", 8, 1..=128)?,
-            write_is_prefetch: params.choice(
-                "wb",
-                false,
-                &[("demand", false), ("prefetch", true)],
-            )?,
+            oldest: u8::MAX >> (8 - settings.age),
+            period: settings.misses,
+            write_is_prefetch: settings.write_is_prefetch,
             lines: vec![Line::default(); geometry.lines()],
             misses: vec![0; geometry.sets],
             reuse: Reuse::default(),
@@ -99,7 +117,7 @@ impl Rlr {
         !(request.kind.writes() && self.write_is_prefetch)
     }
 
-    /// A set has missed: its lines grow older now and then.
+    /// Counts a miss of a set, and ages its lines each `period` misses.
     fn miss(&mut self, set: usize) {
         self.misses[set] += 1;
         if self.misses[set] == self.period {
@@ -145,8 +163,8 @@ impl LlcPolicy for Rlr {
         };
     }
 
-    /// Age, kind and hit of each line, and the misses of each set; the few counters of the reuse
-    /// distance are left out, as in the paper's sum.
+    /// Age, kind and hit bits of each line, and the misses of each set; the few counters of the
+    /// reuse distance are left out, as in the paper's sum.
     fn storage_bits(&self) -> u64 {
         let age = u64::from(self.oldest.count_ones());
         let misses = u64::from(self.period.next_power_of_two().ilog2());

@@ -1,24 +1,26 @@
-//! A few sets of a cache, chosen by chance, from which a policy learns for all of them.
+//! Randomly chosen sets of a cache, from which a policy learns for all sets.
 
-use super::SplitMix64;
+use rand_xoshiro::SplitMix64;
+use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
-/// Sets that are told from the others at the price of a bit.
+/// Sets marked by one bit each.
 #[derive(Clone, Debug)]
 pub struct Sampled {
-    /// Bit s of it all: whether set s is among them.
+    /// Bit s of all words: whether set s is sampled.
     bits: Vec<u64>,
-    /// The sets in rising order, each with its number in the order of the draw.
+    /// Sampled sets in rising order, each with its number in the order of the draw.
     numbers: Vec<(usize, usize)>,
 }
 
 impl Sampled {
-    /// Draws `count` different ones of `sets` sets, at most all; the same seed draws the same.
+    /// Draws `count` different ones of `sets` sets, at most all; the same seed draws the same sets.
     pub fn new(sets: usize, count: usize, seed: u64) -> Self {
         let count = count.min(sets);
-        let mut chance = SplitMix64::new(seed);
+        let mut chance = SplitMix64::seed_from_u64(seed);
         let mut deck: Vec<usize> = (0..sets).collect();
         for drawn in 0..count {
-            deck.swap(drawn, drawn + chance.below(sets - drawn));
+            let left = (sets - drawn) as u64;
+            deck.swap(drawn, drawn + (chance.next_u64() % left) as usize);
         }
         let mut bits = vec![0; sets.div_ceil(64)];
         let mut numbers = Vec::with_capacity(count);
@@ -30,7 +32,7 @@ impl Sampled {
         Self { bits, numbers }
     }
 
-    /// The number of a set among them, from 0, if it is one.
+    /// Returns the number of a sampled set, from 0, or `None` for another set.
     #[inline]
     pub fn number(&self, set: usize) -> Option<usize> {
         let is_one = self.bits[set / 64] >> (set % 64) & 1 == 1;
@@ -43,12 +45,12 @@ impl Sampled {
         at.ok().map(|at| self.numbers[at].1)
     }
 
-    /// How many there are.
+    /// Number of sampled sets.
     pub fn len(&self) -> usize {
         self.numbers.len()
     }
 
-    /// Whether there is none.
+    /// Whether no set is sampled.
     pub fn is_empty(&self) -> bool {
         self.numbers.is_empty()
     }

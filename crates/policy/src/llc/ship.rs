@@ -1,16 +1,16 @@
-//! `ship`: foresees by the instruction whether a line will be used again.
+//! `ship`: predicts by the instruction whether a line will be used again.
 //!
-//! SHiP-PC (Wu et al., MICRO 2011). Each line remembers the signature of the instruction
-//! that brought it in, and whether it was used since. A table of saturating counters, the SHCT,
-//! goes up by one when a line of its signature is used again, and down when one is evicted unused.
-//! Below it lies SRRIP (Jaleel et al., ISCA 2010): a hit makes a line's re-reference prediction
-//! value (RRPV) 0, the first line with the highest value is evicted, and while there is none all
-//! values rise. A new line gets the highest value where its counter is 0, and one less otherwise.
+//! SHiP-PC (Wu et al., MICRO 2011). Each line stores the signature of the instruction that brought
+//! it in, and whether it was used since. A table of saturating counters, the SHCT, counts up when a
+//! line of its signature is used again, and down when one is evicted unused. The replacement below
+//! is SRRIP (Jaleel et al., ISCA 2010): a hit sets a line's re-reference prediction value (RRPV) to
+//! 0, the first line with the highest value is evicted, and while there is none all values rise. A
+//! new line gets the highest value if its counter is 0, and one less otherwise.
 //!
 //! Signatures of 14 bits, 16 K counters of 3 bits and RRPVs of 2 bits are the paper's (`ChampSim`
 //! has the same). With `sampled` fewer sets teach the table (the paper's SHiP-S), with `counter=2`
-//! counters are smaller (SHiP-R2). What counters start from could not be checked: here it is 1, so
-//! that an instruction is trusted until it is proven wrong once.
+//! counters are smaller (SHiP-R2). The initial value of the counters could not be checked: here it
+//! is 1, so that an instruction is trusted until it is proven wrong once.
 //!
 //! Write-backs have no instruction. One that hits leaves the line's RRPV and its outcome as they
 //! are; one that misses fills with the highest value less one and teaches nothing, as in `ChampSim`.
@@ -18,25 +18,47 @@
 
 use super::signature::signature;
 use super::spread::Spread;
-use super::{Choice, Geometry, LlcPolicy, Place, Request};
+use super::{Choice, Entry, Geometry, LlcPolicy, Make, Place, Request};
 use crate::params::Params;
+use crate::settings;
 
-/// The policy.
+/// The registry's entry.
+pub const ENTRY: Entry = Entry {
+    name: "ship",
+    summary: "SHiP-PC: predicts by instruction whether a line will be used again (Wu et al. 2011)",
+    paper: "Wu et al., SHiP, MICRO 2011",
+    when: "Programs in which some instructions stream and others reuse their lines.",
+    make: Make::ByInstruction(|geometry, params, _| Ok(Box::new(Ship::new(geometry, params)?))),
+};
+
+settings! {
+    /// Settings of `ship`.
+    pub struct ShipSettings(geometry: Geometry) {
+        /// sets that teach
+        sampled: usize = geometry.sets, 1..=usize::MAX;
+        /// bits of a hashed instruction
+        signature: u32 = 14, 1..=16;
+        /// bits of a line's predicted interval
+        rrpv: u32 = 2, 1..=7;
+        /// bits of an instruction's counter
+        counter: u32 = 3, 1..=7;
+    }
+}
+
+/// The `ship` policy.
 pub struct Ship {
     geometry: Geometry,
     sampled: Spread,
-    signature_bits: u32,
-    counter_bits: u32,
-    rrpv_bits: u32,
-    /// By signature.
+    settings: ShipSettings,
+    /// Signature history counters, by signature.
     shct: Vec<u8>,
-    /// Of each line.
+    /// Re-reference prediction value of each line.
     rrpvs: Vec<u8>,
-    /// How each line of the sampled sets came in; none if by a write-back.
+    /// Fill of each line of the sampled sets; `None` if it was by a write-back.
     fills: Vec<Option<Fill>>,
 }
 
-/// How a line came in, and its outcome.
+/// Fill of a line, and its outcome.
 #[derive(Clone, Copy)]
 struct Fill {
     signature: u16,
@@ -44,30 +66,26 @@ struct Fill {
 }
 
 impl Ship {
-    /// For a cache of this shape.
+    /// Makes the policy for a cache of this shape.
     ///
     /// # Errors
-    /// A sentence where a setting is out of range.
+    /// Returns a message if a setting has a wrong value.
     pub fn new(geometry: Geometry, params: &mut Params) -> Result<Self, String> {
-        let sampled = params.number("sampled", geometry.sets, 1..=usize::MAX)?;
-        let sampled = Spread::new(geometry.sets, sampled);
-        let signature_bits = params.number("signature", 14, 1..=16)?;
-        let rrpv_bits = params.number("rrpv", 2, 1..=7)?;
+        let settings = ShipSettings::take(params, geometry)?;
+        let sampled = Spread::new(geometry.sets, settings.sampled);
         Ok(Self {
             geometry,
-            signature_bits,
-            counter_bits: params.number("counter", 3, 1..=7)?,
-            rrpv_bits,
-            shct: vec![1; 1 << signature_bits],
+            settings,
+            shct: vec![1; 1 << settings.signature],
             rrpvs: vec![0; geometry.lines()],
             fills: vec![None; sampled.count() * geometry.ways],
             sampled,
         })
     }
 
-    /// The highest RRPV: a line that is not expected to be used again.
+    /// Returns the highest RRPV, of a line that is not expected to be used again.
     fn distant(&self) -> u8 {
-        (1 << self.rrpv_bits) - 1
+        (1 << self.settings.rrpv) - 1
     }
 
     #[inline]
@@ -76,7 +94,7 @@ impl Ship {
         self.fills.get_mut(sample * self.geometry.ways + place.way)
     }
 
-    /// The line that was there is gone, and another is: the table learns from the outcome.
+    /// Replaces the fill of a place: the table learns from the outcome of the old line.
     fn replace(&mut self, place: Place, new: Option<Fill>) {
         let Some(fill) = self.fill_of(place) else {
             return;
@@ -99,7 +117,7 @@ impl LlcPolicy for Ship {
         if let Some(Some(fill)) = self.fill_of(place) {
             fill.used = true;
             let signature = usize::from(fill.signature);
-            let most = (1 << self.counter_bits) - 1;
+            let most = (1 << self.settings.counter) - 1;
             self.shct[signature] = most.min(self.shct[signature] + 1);
         }
     }
@@ -114,7 +132,7 @@ impl LlcPolicy for Ship {
                 victim = way;
             }
         }
-        // All rise until the highest one is distant.
+        // All values rise until the highest one is distant.
         let rise = distant - rrpvs[victim];
         for rrpv in rrpvs {
             *rrpv += rise;
@@ -124,7 +142,7 @@ impl LlcPolicy for Ship {
 
     fn fill(&mut self, place: Place, request: &Request) {
         let by_write_back = request.kind.writes();
-        let signature = signature(request, self.signature_bits);
+        let signature = signature(request, self.settings.signature);
         let fill = Fill {
             signature: signature as u16,
             used: false,
@@ -134,11 +152,12 @@ impl LlcPolicy for Ship {
         self.rrpvs[place.index(self.geometry)] = self.distant() - u8::from(!unused);
     }
 
-    /// The table, an RRPV a line, and the signature and outcome of the lines of sampled sets.
+    /// The table, an RRPV for each line, and the signature and outcome of the lines of sampled
+    /// sets.
     fn storage_bits(&self) -> u64 {
-        let table = self.shct.len() as u64 * u64::from(self.counter_bits);
-        let rrpvs = self.rrpvs.len() as u64 * u64::from(self.rrpv_bits);
-        table + rrpvs + self.fills.len() as u64 * u64::from(self.signature_bits + 1)
+        let table = self.shct.len() as u64 * u64::from(self.settings.counter);
+        let rrpvs = self.rrpvs.len() as u64 * u64::from(self.settings.rrpv);
+        table + rrpvs + self.fills.len() as u64 * u64::from(self.settings.signature + 1)
     }
 }
 

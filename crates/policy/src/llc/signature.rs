@@ -1,18 +1,18 @@
-//! Instructions as small numbers, to index the tables of predictors.
+//! Signatures: instructions as small numbers, to index the tables of predictors.
 
 use super::Request;
 
-/// The instruction of a request in `bits` bits.
+/// Returns the instruction of a request in `bits` bits.
 ///
-/// Papers hash the program counter without saying how. The core goes in as well: two programs have
-/// different instructions at the same address.
+/// Papers hash the program counter without saying how. The core is part of the hash, because two
+/// programs have different instructions at the same address.
 #[inline]
 pub fn signature(request: &Request, bits: u32) -> usize {
     (mix(request.ip ^ u64::from(request.core) << 56) >> (64 - bits)) as usize
 }
 
-/// Spreads a number over 64 bits, all of which depend on all of its own: the last steps of
-/// `SplitMix64` (Steele, Lea and Flood, OOPSLA 2014).
+/// Mixes a number into 64 bits that all depend on all of its bits: the last steps of `SplitMix64`
+/// (Steele, Lea and Flood, OOPSLA 2014).
 #[inline]
 pub fn mix(number: u64) -> u64 {
     let z = (number ^ (number >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);

@@ -1,13 +1,13 @@
-//! The sets that a policy learns from, in place of all.
+//! Evenly spread sets of a cache, from which a policy learns for all sets.
 
-/// A part of a cache's sets, spread evenly.
+/// Evenly spread sampled sets.
 ///
-/// The sets are cut into groups of equal length, one for each sampled set. Of group g it is set
-/// g mod length that is sampled: a program that goes through memory in strides of a power of two
-/// would pass by sets that lie at equal distances.
+/// The sets are divided into groups of equal length, one for each sampled set. Of group g the set g
+/// mod length is sampled: a program that goes through memory in strides of a power of two would
+/// miss sets at equal distances.
 #[derive(Clone, Debug)]
 pub struct Spread {
-    /// For each set which sample it is, or [`NONE`].
+    /// Sample number of each set, or [`NONE`].
     samples: Vec<u32>,
     count: usize,
 }
@@ -16,7 +16,7 @@ pub struct Spread {
 const NONE: u32 = u32::MAX;
 
 impl Spread {
-    /// `count` of `sets` sets, or all if there are no more.
+    /// Samples `count` of `sets` sets, or all if there are no more.
     pub fn new(sets: usize, count: usize) -> Self {
         let count = count.min(sets);
         let group = sets / count;
@@ -27,14 +27,14 @@ impl Spread {
         Self { samples, count }
     }
 
-    /// Which of the sampled sets this set is, if it is one.
+    /// Returns the sample number of a set, if it is sampled.
     #[inline]
     pub fn index(&self, set: usize) -> Option<usize> {
         let sample = self.samples[set];
         (sample != NONE).then_some(sample as usize)
     }
 
-    /// How many sets are sampled.
+    /// Number of sampled sets.
     pub fn count(&self) -> usize {
         self.count
     }

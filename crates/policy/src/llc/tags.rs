@@ -1,4 +1,4 @@
-//! Which lines are in a cache, and which of them are dirty.
+//! The lines in a cache, and which of them are dirty.
 
 mod flush;
 
@@ -8,7 +8,7 @@ use crate::cache::prefetch;
 
 /// No line: the highest addresses are the kernel's.
 const NONE: u64 = u64::MAX;
-/// Requests by which the words of a set are fetched ahead of their use.
+/// Number of requests by which the words of a set are prefetched ahead of their use.
 const AHEAD: usize = 8;
 /// Ways whose hashes share a word.
 const WORD: usize = 8;
@@ -18,29 +18,29 @@ const HIGHEST: u64 = LOWEST << 7;
 
 /// The places of a cache, and the line in each.
 ///
-/// A look-up compares a byte of a hash of each line, eight at a time, and then whole lines where
-/// that is alike: of 16 ways one in 17 is, by chance.
+/// A look-up compares one byte of a hash of each line, eight lines at a time, and then whole lines
+/// where the bytes agree: by chance one of 17 look-ups in 16 ways.
 pub struct Tags {
     geometry: Geometry,
-    /// Which line is in each place.
+    /// Line in each place.
     lines: Vec<u64>,
-    /// Words of a set.
+    /// Words of hashes of a set.
     words: usize,
-    /// The hashes of the lines of each set, a byte a way.
+    /// Hashes of the lines of each set, one byte a way.
     hashes: Vec<u64>,
-    /// The dirty ways of each set, as bits.
+    /// Dirty ways of each set, as bits.
     dirty: Vec<u64>,
-    /// How many ways of each set are filled: the first ones, unless lines were flushed away.
+    /// Number of filled ways of each set: the first ones, unless lines were flushed away.
     filled: Vec<u8>,
-    /// How many of all.
+    /// Number of filled ways of all sets.
     held: usize,
     counts: Counts,
-    /// Hits by the position of the line, of policies that know it.
+    /// Hits by the position of the line, for policies that know it.
     positions: Vec<u64>,
 }
 
 impl Tags {
-    /// Those of an empty cache.
+    /// Makes the tags of an empty cache.
     pub fn new(geometry: Geometry) -> Self {
         let words = geometry.ways.div_ceil(WORD);
         Self {
@@ -56,7 +56,7 @@ impl Tags {
         }
     }
 
-    /// Serves requests under a policy, and appends what became of each.
+    /// Serves requests under a policy, and appends the outcome of each.
     #[inline]
     pub fn serve<P: LlcPolicy + ?Sized>(
         &mut self,
@@ -77,7 +77,7 @@ impl Tags {
         let set = self.geometry.set_of(line);
         prefetch(&self.hashes, set * self.words);
         prefetch(&self.dirty, set);
-        // Of 16 lines' numbers, all.
+        // The first cache line of the numbers of 16 lines suffices.
         prefetch(&self.lines, set * self.geometry.ways);
         prefetch(&self.lines, set * self.geometry.ways + WORD);
     }
@@ -138,7 +138,7 @@ impl Tags {
 
     fn bypass(&mut self, request: &Request) -> Outcome {
         self.counts.of(request.kind).bypasses += 1;
-        // Dirty for a moment: what is to be written goes on to memory.
+        // The line is dirty for a moment, until it is written to memory.
         self.counts.dirtied += u64::from(request.kind.writes());
         Outcome::Bypassed
     }
@@ -190,27 +190,27 @@ impl Tags {
         None
     }
 
-    /// The shape of the cache.
+    /// Returns the shape of the cache.
     pub fn geometry(&self) -> Geometry {
         self.geometry
     }
 
-    /// How many lines there are now.
+    /// Number of lines in the cache.
     pub fn filled(&self) -> usize {
         self.held
     }
 
-    /// What became of all requests.
+    /// Returns the counts of all requests.
     pub fn counts(&self) -> &Counts {
         &self.counts
     }
 
-    /// Hits by how many lines of the set were used more recently; of policies that know it.
+    /// Hits by the number of lines of the set used more recently, for policies that know it.
     pub fn positions(&self) -> &[u64] {
         &self.positions
     }
 
-    /// How many lines are dirty now.
+    /// Number of dirty lines.
     pub fn dirty_lines(&self) -> u64 {
         self.dirty
             .iter()
@@ -219,14 +219,14 @@ impl Tags {
     }
 }
 
-/// A byte that depends on all bits of a line, for those of a set differ in the upper ones
-/// (multiplicative hashing: Knuth, The Art of Computer Programming, 6.4).
+/// Returns a byte that depends on all bits of a line, because the lines of a set differ in the
+/// upper ones (multiplicative hashing: Knuth, The Art of Computer Programming, 6.4).
 #[inline]
 fn hash(line: u64) -> u64 {
     line.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 56
 }
 
-/// The highest bits of the bytes that are 0, and perhaps of bytes above one that is.
+/// Returns the highest bits of the bytes that are 0, and perhaps of bytes above one that is.
 #[inline]
 fn zeros(word: u64) -> u64 {
     word.wrapping_sub(LOWEST) & !word & HIGHEST

@@ -1,17 +1,17 @@
-//! How many of the fetched pages were used, of late.
+//! Accuracy of the latest fetches.
 
 use super::Outcome;
 
-/// Share of fetched pages that were used, in time or not: 0 to 1. An average that decays: the
-/// latest outcomes weigh most.
+/// Share of fetched pages that were used, in time or late, from 0 to 1: a decaying average in which
+/// the latest outcomes weigh most.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Accuracy(f64);
 
-/// Weight of one outcome: what is 64 outcomes old counts a little more than a third.
+/// Weight of one outcome: an outcome that is 64 outcomes old counts a little more than a third.
 const NEWEST: f64 = 1.0 / 64.0;
 
 impl Accuracy {
-    /// What is assumed before there are outcomes.
+    /// Starts with an assumed accuracy.
     pub(super) fn assumed(share: f64) -> Self {
         Self(share)
     }

@@ -1,21 +1,21 @@
-//! The pages of one answer as they are found.
+//! Collects the pages of one answer.
 
 use super::{Prediction, Source};
 use crate::page::{Fault, Location, Page};
 
-/// Pages of the address space that faulted, best first: none twice, not the one that faulted, and
-/// no more than so many.
+/// Pages of the faulting address space, best first: distinct, without the faulting page, and at
+/// most as many as the degree.
 pub(super) struct Answer {
     fault: Location,
     pages: Vec<Location>,
     degree: usize,
 }
 
-/// Room for so many pages is made at once.
+/// Initial capacity in pages.
 const USUAL: usize = 16;
 
 impl Answer {
-    /// An empty answer of at most `degree` pages.
+    /// Makes an empty answer of at most `degree` pages.
     pub(super) fn new(fault: &Fault, degree: usize) -> Self {
         Self {
             fault: fault.at,
@@ -24,7 +24,8 @@ impl Answer {
         }
     }
 
-    /// Adds the next best page, if it is one and there is room; whether there is room for more.
+    /// Adds the next best page, if there is one and it fits; returns whether there is room for
+    /// more.
     pub(super) fn add(&mut self, page: Option<Page>) -> bool {
         let at = page.map(|page| Location::new(self.fault.space, page));
         let is_new = |at: &Location| *at != self.fault && !self.pages.contains(at);
@@ -39,7 +40,7 @@ impl Answer {
         self.pages.len() < self.degree
     }
 
-    /// The prediction, if there is a page in it.
+    /// Returns the prediction, or `None` if it has no page.
     pub(super) fn of(self, source: Source) -> Option<Prediction> {
         (!self.pages.is_empty()).then_some(Prediction {
             source,

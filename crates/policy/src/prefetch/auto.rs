@@ -1,76 +1,88 @@
-//! `auto`: fetches by whichever predictors pay, and not at all where none does.
+//! `auto`: fetches with the predictors that pay, and not at all if none does.
 //!
-//! The first predictor leads: it is trusted until its fetches have lost more time than they won,
-//! and then again after a while, a longer one each time. The others are on trial: what they name
-//! is noted and not fetched, and a page that faults soon after it was named counts for them, so a
-//! trial costs the program nothing. One whose hits would have won time is hired; one that is far
-//! from it, or was hired and lost, is not even asked for a while, and then tried anew.
+//! The first predictor leads: it is active until its fetches have lost more time than they saved,
+//! and becomes active again after a pause that grows each time. The others start as shadows: their
+//! predictions are recorded and not fetched, and a fault on a page soon after it was named counts
+//! as a hit, so a shadow costs the program nothing. A shadow whose hits would have saved time
+//! becomes active; one that is far from it, or was active and lost, pauses and then starts as a
+//! shadow again.
 //!
-//! Time won and lost is that of [`Costs`]. Fedorov 2016, 5.4.4.5 weighs predictors by their
-//! observed accuracy; Awad 2016, 5.3 leaves turning prefetching on and off by its use to others.
+//! Time saved and lost is that of [`Costs`]. Fedorov 2016, 5.4.4.5 weighs predictors by their
+//! observed accuracy; Awad 2016, 5.3 leaves turning prefetching on and off to others.
 
-mod trial;
+mod shadow;
 
-use super::{Costs, Made, Outcome, Params, Prediction, Predictor, Source, Spec};
+use super::make::PREDICTORS;
+use super::{Costs, Entry, Made, Make, Outcome, Params, Prediction, Predictor, Source, Spec};
 use crate::page::{Fault, Location, Memory, Space};
-use trial::Trial;
+use shadow::Shadow;
 
-/// What `of` is where it is not given.
+/// The registry's entry.
+pub const ENTRY: Entry = Entry {
+    name: "auto",
+    summary: "the predictors that pay, by the time that they save and lose; nothing if none does",
+    paper: "Terrace's own; that predictors are weighed by their record is Fedorov 2016, 5.4.4.5",
+    when: "The default of `terrace run`. If no predictor pays it leaves the kernel alone, so it is safe for unknown programs.",
+    make: Make::Online(Auto::make),
+};
+
+/// Default of the setting `of`.
 const CHILDREN: &str = "stream+temporal";
-/// Fetched pages whose end is known before a predictor that fetches is judged. It is many times what
-/// a stream may fetch past its end: that alone is no reason to give up foreseeing the next one.
+/// Ended fetches after which an active predictor is judged. It is many times what a stream may
+/// fetch past its end: that alone is no reason to give up predicting the next one.
 const PERIOD: u64 = 4096;
-/// Faults for which a predictor that lost, or failed on trial, is left alone at least. It is as many
-/// as it took to find out, if those are more, and doubles each time, up to so often.
+/// Shortest pause in faults of a predictor that lost, or failed as a shadow. The pause is as long
+/// as it took to find out, if that is longer, and doubles each time, at most [`DOUBLINGS`] times.
 const PROBATION: u64 = 1024;
 const DOUBLINGS: u32 = 5;
-/// Where a child's number stands in a source.
+/// Bit position of a child's number in a source.
 const CHILD_SHIFT: u32 = 56;
 
-/// The predictor.
+/// The `auto` predictor.
 pub struct Auto {
     costs: Costs,
     children: Vec<Child>,
-    trial: Trial,
-    /// Faults so far.
+    shadow: Shadow,
+    /// Number of faults so far.
     faults: u64,
 }
 
-/// One predictor among several.
+/// One of the predictors.
 struct Child {
     predictor: Box<dyn Predictor>,
-    /// Whether its pages are fetched.
-    hired: bool,
-    /// Fetched pages of this period that were touched, and that were not.
+    /// Whether its predictions are fetched.
+    active: bool,
+    /// Fetched pages of this period that were touched, and those that were not.
     used: u64,
     wasted: u64,
-    /// Faults when this period began.
+    /// Number of faults when this period began.
     since: u64,
-    /// It is not hired before so many faults.
+    /// Number of faults until which it stays inactive.
     until: u64,
-    /// How often it has lost.
+    /// Number of periods lost.
     losses: u32,
 }
 
 impl Auto {
-    /// Takes its settings and makes the predictors that it chooses from.
+    /// Takes the settings and makes the predictors.
     ///
     /// # Errors
-    /// A sentence where one is out of range, or there is no such predictor.
+    /// Returns a message if a setting has a wrong value.
     pub fn make(params: &mut Params) -> Made {
-        let of = params.text("of").unwrap_or_else(|| CHILDREN.to_owned());
+        let meaning = "predictors to choose from; the first is active from the start";
+        let of = params.text("of", meaning, CHILDREN, PREDICTORS);
         let children = Spec::parse_sum(&of)?;
         if children.iter().any(|spec| spec.entry().name == "auto") {
             return Err(format!("of={of}: `auto` does not choose itself"));
         }
-        let predictors = children.iter().map(|spec| spec.predictor(None));
+        let predictors = children.iter().map(Spec::predictor);
         Ok(Box::new(Self::new(predictors.collect::<Result<_, _>>()?)))
     }
 
     fn new(predictors: Vec<Box<dyn Predictor>>) -> Self {
         let child = |(index, predictor)| Child {
             predictor,
-            hired: index == 0,
+            active: index == 0,
             used: 0,
             wasted: 0,
             since: 0,
@@ -80,40 +92,41 @@ impl Auto {
         let children: Vec<Child> = predictors.into_iter().enumerate().map(child).collect();
         Self {
             costs: Costs::DISK,
-            trial: Trial::new(children.len()),
+            shadow: Shadow::new(children.len()),
             children,
             faults: 0,
         }
     }
 
-    /// The child that a source belongs to, and the source as the child knows it.
+    /// Returns the child that a source belongs to, and the child's own source.
     fn child(&mut self, source: Source) -> Option<(&mut Child, Source)> {
         let child = self.children.get_mut((source.0 >> CHILD_SHIFT) as usize)?;
         Some((child, Source(source.0 & ((1 << CHILD_SHIFT) - 1))))
     }
 
-    /// Hires whoever has proved on trial that it pays; the leader needs no proof, for what runs
-    /// ahead of the program cannot be judged by faults alone.
-    fn hire(&mut self) {
+    /// Activates children that have proved as shadows that they pay. The leader needs no proof,
+    /// because a predictor that runs ahead of the program cannot be judged by faults alone.
+    fn activate(&mut self) {
         let enough = self.costs.break_even();
         for (index, child) in self.children.iter_mut().enumerate() {
-            if child.hired || self.faults < child.until {
+            if child.active || self.faults < child.until {
                 continue;
             }
-            match self.trial.accuracy(index) {
-                _ if index == 0 => child.hired = true,
-                Some(accuracy) if accuracy > enough => child.hired = true,
-                Some(accuracy) if accuracy < enough / 2.0 => child.dismiss(self.faults),
+            match self.shadow.accuracy(index) {
+                _ if index == 0 => child.active = true,
+                Some(accuracy) if accuracy > enough => child.active = true,
+                Some(accuracy) if accuracy < enough / 2.0 => child.deactivate(self.faults),
                 _ => continue,
             }
             child.since = self.faults;
-            self.trial.begin(index);
+            self.shadow.begin(index);
         }
     }
 }
 
 impl Child {
-    /// Counts the end of a fetched page; sends it home where a period ends in which it lost.
+    /// Counts the end of a fetched page; deactivates the child at the end of a period in which it
+    /// lost.
     fn judge(&mut self, outcome: Outcome, costs: &Costs, now: u64) {
         match outcome {
             Outcome::Used | Outcome::Late => self.used += 1,
@@ -125,17 +138,17 @@ impl Child {
         let won = costs.saved().as_secs_f64() * self.used as f64;
         let lost = costs.lost().as_secs_f64() * self.wasted as f64;
         (self.used, self.wasted) = (0, 0);
-        if lost > won && self.hired {
-            self.dismiss(now);
+        if lost > won && self.active {
+            self.deactivate(now);
         } else if lost <= won {
             self.losses = self.losses.saturating_sub(1);
         }
         self.since = now;
     }
 
-    /// Its pages are fetched no more, for a while.
-    fn dismiss(&mut self, now: u64) {
-        self.hired = false;
+    /// Stops fetching the child's predictions for a while.
+    fn deactivate(&mut self, now: u64) {
+        self.active = false;
         let took = PROBATION.max(now - self.since);
         self.until = now + (took << self.losses.min(DOUBLINGS));
         self.losses += 1;
@@ -145,15 +158,15 @@ impl Child {
 impl Predictor for Auto {
     fn fault(&mut self, fault: &Fault, memory: &mut dyn Memory, predictions: &mut Vec<Prediction>) {
         self.faults += 1;
-        self.trial.faulted(fault.at);
-        self.hire();
+        self.shadow.faulted(fault.at);
+        self.activate();
         for (index, child) in self.children.iter_mut().enumerate() {
             if index > 0 && self.faults < child.until {
                 continue;
             }
             let before = predictions.len();
             child.predictor.fault(fault, memory, predictions);
-            if child.hired {
+            if child.active {
                 let (earlier, own) = predictions.split_at_mut(before);
                 for prediction in own {
                     prediction.source.0 |= (index as u64) << CHILD_SHIFT;
@@ -162,7 +175,7 @@ impl Predictor for Auto {
                     prediction.pages.retain(|at| !known(at));
                 }
             } else {
-                self.trial.note(index, &predictions[before..], memory);
+                self.shadow.note(index, &predictions[before..], memory);
                 predictions.truncate(before);
             }
         }
@@ -170,7 +183,7 @@ impl Predictor for Auto {
 
     fn advance(&mut self, source: Source, reached: Option<Location>) -> Option<Prediction> {
         let (child, own) = self.child(source)?;
-        if !child.hired {
+        if !child.active {
             return None;
         }
         let mut prediction = child.predictor.advance(own, reached)?;
@@ -178,9 +191,9 @@ impl Predictor for Auto {
         Some(prediction)
     }
 
-    fn futile(&mut self, source: Source) {
+    fn on_exhausted(&mut self, source: Source) {
         if let Some((child, own)) = self.child(source) {
-            child.predictor.futile(own);
+            child.predictor.on_exhausted(own);
         }
     }
 
@@ -190,32 +203,32 @@ impl Predictor for Auto {
             return;
         };
         child.predictor.outcome(own, outcome);
-        let was_hired = child.hired;
+        let was_active = child.active;
         child.judge(outcome, &costs, now);
-        if was_hired && !child.hired {
-            self.trial.begin((source.0 >> CHILD_SHIFT) as usize);
+        if was_active && !child.active {
+            self.shadow.begin((source.0 >> CHILD_SHIFT) as usize);
         }
     }
 
-    fn price(&mut self, costs: Costs) {
+    fn set_costs(&mut self, costs: Costs) {
         self.costs = costs;
         for child in &mut self.children {
-            child.predictor.price(costs);
+            child.predictor.set_costs(costs);
         }
     }
 
-    fn limit(&mut self, window: u64) {
+    fn set_window(&mut self, window: u64) {
         for child in &mut self.children {
-            child.predictor.limit(window);
+            child.predictor.set_window(window);
         }
     }
 
-    fn is_in_vain(&self) -> bool {
+    fn cannot_pay(&self) -> bool {
         !self.costs.can_pay()
     }
 
     fn forget(&mut self, space: Space) {
-        self.trial.forget(space);
+        self.shadow.forget(space);
         for child in &mut self.children {
             child.predictor.forget(space);
         }
@@ -252,7 +265,7 @@ mod tests {
 
     /// Of faults that go backwards by one `stride` proves right every time.
     #[test]
-    fn who_proves_right_on_trial_is_hired() {
+    fn a_shadow_that_proves_right_becomes_active() {
         let mut auto = Auto::new(vec![
             Box::new(Spatial::new(&mut Params::parse("degree=2").unwrap()).unwrap()),
             Box::new(Stride::new(&mut Params::parse("degree=1").unwrap()).unwrap()),
@@ -269,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn faults_at_random_hire_nobody() {
+    fn random_faults_activate_nothing() {
         let mut auto = spatial_then_temporal();
         for k in 0..20_000u64 {
             let page = k.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 20;
@@ -279,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn a_leader_that_loses_time_is_dismissed_for_a_while() {
+    fn a_leader_that_loses_time_is_deactivated_for_a_while() {
         let spatial = Spatial::new(&mut Params::default()).unwrap();
         let mut auto = Auto::new(vec![Box::new(spatial)]);
         let spatial = source(&mut auto, 10);
@@ -336,14 +349,14 @@ mod tests {
     }
 
     #[test]
-    fn where_fetches_cost_as_much_as_faults_all_is_in_vain() {
+    fn where_fetches_cost_as_much_as_faults_all_cannot_pay() {
         let mut auto = spatial_then_temporal();
-        assert!(!auto.is_in_vain());
-        auto.price(Costs {
+        assert!(!auto.cannot_pay());
+        auto.set_costs(Costs {
             demand: Duration::from_micros(8),
             first_use: Duration::from_micros(3),
             fetch: Duration::from_micros(6),
         });
-        assert!(auto.is_in_vain());
+        assert!(auto.cannot_pay());
     }
 }

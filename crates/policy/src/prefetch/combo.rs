@@ -1,20 +1,20 @@
-//! `combo`: several predictors at once, those weighed more that have served better.
+//! `combo`: several predictors at once, weighted by their accuracy.
 //!
-//! Fedorov 2016, 5.4.4.5. Pages that several children name go first: those that most name before
-//! others. Of `degree` pages what is then left, n, is shared by what the children name alone, and
-//! the more accurate a child is, the earlier its pages go ([`shares`] has the equations).
+//! Fedorov 2016, 5.4.4.5. Pages that several children name go first, those that most children name
+//! before others. The rest of `degree`, n pages, is shared by the pages that single children name;
+//! pages of more accurate children go earlier (`combo/shares.rs` has the equations).
 //!
-//! Accuracy is an average over the outcomes of the pages that a child named, alone or with others;
-//! it decays, so it is that of the preceding period. All begin with the same.
+//! Accuracy is a decaying average over the outcomes of the pages that a child named, alone or with
+//! others. All children start with the same accuracy.
 //!
-//! A child's prediction that goes on is never cut, for the child would not name again what was
-//! cut; it has its own bound and takes no part of n. Where others agree on some of it, what is left
-//! of it goes on, or if nothing is left, the last part that they agree on.
+//! A child's prediction that goes on is never cut, because the child would not name again what was
+//! cut; it has its own bound and takes no part of n. If other children agree on some of its pages,
+//! the remaining pages go on, or if none remain, the last part that they agree on.
 //!
-//! In `of=spatial+temporal` names stand with a `+` between them, of which the longest that fits is
-//! taken: `stride+markov` is one child, `markov+stride` are two. Children have their default
-//! settings. What knows the future cannot be a child, nor can a combination: both would need the
-//! upper half of a [`Source`](super::Source), where the children's part is kept.
+//! In `of=spatial+temporal` names are joined by `+`, and the longest name that fits is taken:
+//! `stride+markov` is one child, `markov+stride` are two. Children have their default settings. A
+//! predictor that knows the future cannot be a child, nor can a combination: both need the upper
+//! half of a [`Source`], which holds the children's part.
 
 mod shares;
 mod tag;
@@ -23,33 +23,56 @@ use std::cmp::Reverse;
 use std::ops::Range;
 
 use super::accuracy::Accuracy;
+use super::make::PREDICTORS;
 use super::sketch::Sketch;
-use super::{Costs, Outcome, Params, Prediction, Predictor, Source, Spec};
+use super::{Costs, Entry, Make, Outcome, Params, Prediction, Predictor, Source, Spec};
 use crate::page::{Fault, Location, Memory, Space};
+use crate::settings;
 use shares::shares;
 use tag::Tag;
 
-/// The most children.
+/// The registry's entry.
+pub const ENTRY: Entry = Entry {
+    name: "combo",
+    summary: "several at once: pages that they agree on first, the rest weighed by accuracy (Fedorov 2016, 5.4.4.5)",
+    paper: "Fedorov 2016, 5.4.4.5",
+    when: "Programs in which several kinds of locality are mixed. It fetches more than `auto`, which only uses predictors that pay.",
+    make: Make::Online(|params| Ok(Box::new(Combo::new(params)?))),
+};
+
+settings! {
+    /// Settings of `combo` besides its predictors.
+    pub struct ComboSettings {
+        /// pages that are named at a fault, at most
+        degree: usize = 16, 1..=512;
+        /// percent of the others' shares that goes to the most accurate one
+        overweight: f64 = 10.0, 0.0..=100.0;
+    }
+}
+
+/// Default of the setting `of`.
+const CHILDREN: &str = "spatial+temporal";
+/// Most children.
 const MOST_CHILDREN: usize = 8;
-/// Accuracy before anything is known.
+/// Accuracy of a child before any outcome is known.
 const ASSUMED: f64 = 0.5;
-/// Room for so many pages is made at once.
+/// Initial capacity of a prediction, in pages.
 const USUAL: usize = 16;
-/// The names of predictors that are made of others.
+/// Names of predictors that are made of others.
 const COMBINATIONS: [&str; 2] = ["auto", "combo"];
 
-/// The predictor.
+/// The `combo` predictor.
 pub struct Combo {
-    /// Most pages after a fault, without those of predictions that go on.
+    /// Most pages named after a fault, apart from predictions that go on.
     degree: usize,
-    /// This part of the others' shares goes to the most accurate child.
+    /// Share of the other children's pages that goes to the most accurate child.
     overweight: f64,
     children: Vec<Child>,
-    /// Room for what is made at one fault, kept: what children said, what that comes to, and our
-    /// own answer.
+    /// Buffers for one fault: the children's predictions, the distinct pages in them, and the
+    /// answer.
     heard: Vec<Prediction>,
     named: Vec<Named>,
-    /// Where in `named` those pages are that several named.
+    /// Indices in `named` of the pages that several children named.
     agreed: Vec<usize>,
     answer: Vec<Prediction>,
 }
@@ -58,30 +81,31 @@ struct Child {
     name: &'static str,
     predictor: Box<dyn Predictor>,
     accuracy: Accuracy,
-    /// Where in `named` those pages are that it named first.
+    /// Range in `named` of the pages that this child named first.
     first: Range<usize>,
 }
 
-/// A page that a child named, or several.
+/// A page that one or several children named.
 #[derive(Clone, Copy)]
 struct Named {
     at: Location,
     tag: Tag,
-    /// Whether the prediction goes on that its owner named it in.
+    /// Whether the owner's prediction of the page goes on.
     goes_on: bool,
 }
 
 impl Combo {
-    /// Takes its settings.
+    /// Makes a predictor with the given settings.
     ///
     /// # Errors
-    /// A sentence where one is out of range, or children cannot be combined.
+    /// Returns a message if a setting has a wrong value, or children cannot be combined.
     pub fn new(params: &mut Params) -> Result<Self, String> {
-        let of = params.text("of");
-        let children = children(of.as_deref().unwrap_or("spatial+temporal"))?;
+        let meaning = "predictors that are asked, each with its default settings";
+        let children = children(&params.text("of", meaning, CHILDREN, PREDICTORS))?;
+        let settings = ComboSettings::take(params)?;
         Ok(Self {
-            degree: params.number("degree", 16, 1..=512)?,
-            overweight: params.number("overweight", 10.0, 0.0..=100.0)? / 100.0,
+            degree: settings.degree,
+            overweight: settings.overweight / 100.0,
             children,
             heard: Vec::new(),
             named: Vec::new(),
@@ -90,7 +114,7 @@ impl Combo {
         })
     }
 
-    /// Asks all children; a page that several name is noted once.
+    /// Asks all children, and records each page once.
     fn ask(&mut self, fault: &Fault, memory: &mut dyn Memory) {
         let named = &mut self.named;
         named.clear();
@@ -116,7 +140,8 @@ impl Combo {
         }
     }
 
-    /// Answers with what several named, within the degree; returns how many more pages there may be.
+    /// Adds the pages that several children named to the answer, at most `degree`; returns the room
+    /// left.
     fn agreed(&mut self) -> usize {
         let (named, agreed) = (&self.named, &mut self.agreed);
         agreed.clear();
@@ -138,7 +163,7 @@ impl Combo {
         room
     }
 
-    /// Answers with what children named alone: `room` pages, and all of what goes on.
+    /// Adds the pages that single children named to the answer: `room` pages, and all that go on.
     fn rest(&mut self, room: usize) {
         let mut available = [0; MOST_CHILDREN];
         let mut accuracies = [0.0; MOST_CHILDREN];
@@ -165,12 +190,12 @@ impl Combo {
     }
 }
 
-/// Looks for pages among those that earlier children named.
+/// Index of the pages that earlier children named.
 struct Known {
     sketch: Sketch,
-    /// How many those are.
+    /// Number of pages that earlier children named.
     count: usize,
-    /// The place after that of the last page that was found.
+    /// Index after that of the last page found.
     next: usize,
 }
 
@@ -185,8 +210,8 @@ impl Known {
         }
     }
 
-    /// Where a page is. Children often name the same pages in the same order, so the next one is
-    /// looked at before all others.
+    /// Returns the index of a page. Children often name the same pages in the same order, so the
+    /// next page is compared first.
     fn place(&mut self, named: &[Named], at: Location) -> Option<usize> {
         if !self.sketch.may_have(at.page.0) {
             return None;
@@ -202,8 +227,8 @@ impl Known {
 }
 
 impl Named {
-    /// Another child names the page too. It is the owner's whose prediction goes on, so that it is
-    /// told what became of it, else the first's.
+    /// Records that another child names the page too. The owner, which is told of outcomes, is the
+    /// child whose prediction goes on, or else the first child.
     fn agree(&mut self, tag: Tag, goes_on: bool) {
         self.tag = match goes_on && !self.goes_on {
             true => tag.with(self.tag),
@@ -216,7 +241,7 @@ impl Named {
         !self.tag.is_shared() && !self.goes_on
     }
 
-    /// Adds the page to the last prediction, if that is of the same source, or to a new one.
+    /// Adds the page to the last prediction if that has the same source, or to a new prediction.
     fn append_to(&self, predictions: &mut Vec<Prediction>) {
         let source = self.tag.source();
         match predictions.last_mut() {
@@ -234,7 +259,7 @@ impl Named {
     }
 }
 
-/// Of a prediction that was split, the last part alone goes on.
+/// Lets only the last part of a split prediction go on.
 fn go_on_once(predictions: &mut [Prediction]) {
     for index in 1..predictions.len() {
         let (earlier, rest) = predictions.split_at_mut(index);
@@ -245,7 +270,7 @@ fn go_on_once(predictions: &mut [Prediction]) {
     }
 }
 
-/// The children called so.
+/// Makes the children named in `of`.
 fn children(of: &str) -> Result<Vec<Child>, String> {
     let specs = Spec::parse_sum(of).map_err(|problem| format!("of={of}: {problem}"))?;
     let names: Vec<&str> = specs.iter().map(|spec| spec.entry().name).collect();
@@ -275,7 +300,7 @@ fn child(spec: &Spec) -> Result<Child, String> {
     }
     Ok(Child {
         name: entry.name,
-        predictor: spec.predictor(None)?,
+        predictor: spec.predictor()?,
         accuracy: Accuracy::assumed(ASSUMED),
         first: 0..0,
     })
@@ -301,10 +326,10 @@ impl Predictor for Combo {
         })
     }
 
-    fn futile(&mut self, source: Source) {
+    fn on_exhausted(&mut self, source: Source) {
         let tag = Tag::from(source);
         if let Some(child) = self.children.get_mut(tag.owner()) {
-            child.predictor.futile(tag.own());
+            child.predictor.on_exhausted(tag.own());
         }
     }
 
@@ -320,15 +345,15 @@ impl Predictor for Combo {
         }
     }
 
-    fn price(&mut self, costs: Costs) {
+    fn set_costs(&mut self, costs: Costs) {
         for child in &mut self.children {
-            child.predictor.price(costs);
+            child.predictor.set_costs(costs);
         }
     }
 
-    fn limit(&mut self, window: u64) {
+    fn set_window(&mut self, window: u64) {
         for child in &mut self.children {
-            child.predictor.limit(window);
+            child.predictor.set_window(window);
         }
     }
 

@@ -1,40 +1,40 @@
-//! What a fetch can win, and what it can lose.
+//! Gain and loss of a fetch.
 
 use std::time::Duration;
 
-/// What a driver has measured, or was told, of its machine; each for one page.
+/// Costs on the driver's machine, measured or given, for one page each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Costs {
-    /// What a demand fault takes the program, waiting for the device included.
+    /// Time that a demand fault takes the program, with the wait for the device.
     pub demand: Duration,
-    /// What the first touch of a page takes it that was fetched ahead and has arrived.
+    /// Time that the first touch of a fetched page takes the program, once the page has arrived.
     pub first_use: Duration,
-    /// What a fetch takes whoever fetches, waiting for the device left out.
+    /// Processor time of a fetch, without the wait for the device.
     pub fetch: Duration,
 }
 
 impl Costs {
-    /// A virtual machine with a disk of 53 us a read, measured on Linux 6.18; where nothing else
-    /// is known.
+    /// Costs of a virtual machine with a disk of 53 us a read, measured on Linux 6.18; used where
+    /// nothing else is known.
     pub const DISK: Self = Self {
         demand: Duration::from_micros(62),
         first_use: Duration::from_nanos(2_600),
         fetch: Duration::from_micros(4),
     };
 
-    /// What a fetched page that is used saves the program.
+    /// Time that a used fetch saves the program.
     pub fn saved(&self) -> Duration {
         self.demand.saturating_sub(self.first_use)
     }
 
-    /// What one that is not used costs: the fetch, and a demand fault on the page that had to go
-    /// for it. That page is wanted again nearly always: of GNU sort 16,000 fetched pages were used,
-    /// 17,000 were not, and it had as many faults as without them.
+    /// Time that an unused fetch costs: the fetch, and a demand fault on the page that was evicted
+    /// for it. That page is nearly always needed again: with GNU sort 16,000 fetched pages were
+    /// used, 17,000 were not, and there were as many faults as without prefetching.
     pub fn lost(&self) -> Duration {
         self.fetch + self.demand
     }
 
-    /// The accuracy from which on fetching wins more than it loses, 0 to 1.
+    /// Returns the accuracy, from 0 to 1, above which fetching saves more time than it costs.
     pub fn break_even(&self) -> f64 {
         let (saved, lost) = (self.saved().as_secs_f64(), self.lost().as_secs_f64());
         match saved + lost {
@@ -43,9 +43,9 @@ impl Costs {
         }
     }
 
-    /// Whether fetching can win at all. Of a device as fast as memory a page is read in about the
-    /// time that it takes to ask for it from outside, and another processor is kept busy: it must
-    /// save twice what the fetch takes.
+    /// Whether fetching can pay at all. A device as fast as memory reads a page in about the time
+    /// that it takes to request it from outside, and another processor is kept busy: a used fetch
+    /// must save twice the processor time of a fetch.
     pub fn can_pay(&self) -> bool {
         self.saved() > self.fetch * 2
     }

@@ -1,10 +1,10 @@
-//! The framework around a predictor: filter, secondary queue, life story.
+//! The engine around a predictor: filter, secondary queue, life story.
 //!
-//! Fedorov 2016, section 5.4.3: the demand page goes first and is the driver's business;
-//! predictions are hints that wait in a secondary queue and are issued, newest first, only
-//! when the driver says that no demand request waits. Of a prediction that goes on, the first
-//! page that is fetched is its *trigger*: when the program touches it, the predictor is asked
-//! for what comes after, so a foreseen stream goes on without a single demand fault.
+//! Fedorov 2016, section 5.4.3: the driver serves the demand page first; predictions are hints that
+//! wait in a secondary queue and are issued, newest first, only when the driver reports that no
+//! demand request waits. The first fetched page of a prediction that goes on is its *trigger*: when
+//! the program touches it, the predictor is asked for the continuation, so that a predicted stream
+//! continues without a demand fault.
 
 use std::collections::hash_map::Entry;
 
@@ -12,112 +12,67 @@ use rustc_hash::FxHashMap;
 
 use super::story::Stories;
 use super::{
-    Constituent, Costs, LifeStory, Outcome, Prediction, Predictor, SecondaryQueue, Source,
+    Constituent, Costs, EngineSettings, LifeStory, Order, Outcome, Prediction, Predictor,
+    SecondaryQueue, Source, Trigger,
 };
 use crate::page::{Fault, Location, Memory, Residence, Space, Thread};
 
-/// Which hint goes next, and before what.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Order {
-    /// The newest (Fedorov 2016, 5.4.3); of a full queue the oldest are dropped.
-    Lifo,
-    /// The oldest; what finds no room is dropped.
-    Fifo,
-    /// None waits: all go into the device's main queue at once, as if demanded (CORP, Fedorov
-    /// 2016, 5.5.2).
-    Direct,
-}
-
-/// What the predictor is told of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Trigger {
-    /// Demand faults (Fedorov 2016; Awad 2016).
-    Faults,
-    /// The first use of a fetched page as well, as if it had been a fault of the thread that it
-    /// was fetched for (Oskin & Loh 2015, V.C).
-    FirstUse,
-}
-
-/// How the engine works around any predictor.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Settings {
-    /// Which hint goes next.
-    pub order: Order,
-    /// Hints the secondary queue holds.
-    pub hints: usize,
-    /// What the predictor is told of.
-    pub trigger: Trigger,
-    /// How often a prediction that goes on is prolonged in a row when much of it is filtered.
-    pub rounds: usize,
-}
-
-impl Default for Settings {
-    fn default() -> Self {
-        Self {
-            order: Order::Lifo,
-            hints: 2048,
-            trigger: Trigger::Faults,
-            rounds: 8,
-        }
-    }
-}
-
-/// One predicted page between its prediction and its end.
+/// A predicted page between its prediction and its end.
 #[derive(Clone, Copy, Debug)]
 struct Hint {
     source: Source,
-    /// Who is expected to touch it.
+    /// Thread that is expected to touch the page.
     thread: Thread,
-    /// Its use asks for what comes after.
+    /// Whether the use of the page asks the predictor for a continuation.
     trigger: bool,
-    /// How many pages had been handed out when it was; none while it waits.
+    /// Number of pages issued before this one; `None` while the hint waits.
     issued: Option<u64>,
 }
 
-/// Sources of whose evicted pages is remembered that there were some.
-const DOUBTS: usize = 4096;
+/// Capacity of [`Engine::suspect_sources`].
+const SUSPECT_SOURCES: usize = 4096;
 
-/// Runs one predictor; a driver delivers faults and first uses, and carries out fetches.
+/// Runs one predictor. A driver reports faults and first uses, and carries out the fetches.
 pub struct Engine {
     predictor: Box<dyn Predictor>,
-    settings: Settings,
+    settings: EngineSettings,
     queue: SecondaryQueue<Location>,
     hints: FxHashMap<Location, Hint>,
     triggers: Vec<Location>,
-    /// Of these sources something fetched was evicted unused when so many pages had been handed
-    /// out: what was handed out before may be gone too.
-    doubts: FxHashMap<Source, u64>,
-    /// The source of a trigger that came into memory before it could be issued: its next page
-    /// takes its place.
-    heirless: Option<Source>,
+    /// Sources with a fetched page that was evicted unused, and the number of pages issued by then:
+    /// pages of the source that were issued earlier may be evicted too.
+    suspect_sources: FxHashMap<Source, u64>,
+    /// Source of a trigger that came into memory before it could be issued; the next page of the
+    /// source becomes the trigger.
+    orphaned_trigger: Option<Source>,
     stories: Stories,
-    /// Room for the predictions of one fault, kept.
+    /// Buffer for the predictions of one fault.
     predictions: Vec<Prediction>,
 }
 
 impl Engine {
-    /// An engine around `predictor`.
-    pub fn new(predictor: Box<dyn Predictor>, settings: Settings) -> Self {
+    /// Makes an engine around `predictor`.
+    pub fn new(predictor: Box<dyn Predictor>, settings: EngineSettings) -> Self {
         Self {
             predictor,
             queue: SecondaryQueue::new(settings.hints),
             hints: FxHashMap::default(),
             triggers: Vec::new(),
-            doubts: FxHashMap::default(),
-            heirless: None,
+            suspect_sources: FxHashMap::default(),
+            orphaned_trigger: None,
             stories: Stories::default(),
             predictions: Vec::new(),
             settings,
         }
     }
 
-    /// A demand fault. If the page had been fetched, tell its end by [`Engine::touched`] or
-    /// [`Engine::evicted`] first.
+    /// Handles a demand fault. If the page had been fetched, report its end by [`Engine::touched`]
+    /// or [`Engine::evicted`] first.
     pub fn fault(&mut self, fault: &Fault, memory: &mut dyn Memory) {
         let mut predictions = std::mem::take(&mut self.predictions);
         self.predictor.fault(fault, memory, &mut predictions);
         match self.settings.order {
-            // The last to come in is the first to go.
+            // The queue issues the newest hint first, so the best prediction goes in last.
             Order::Lifo => predictions.reverse(),
             Order::Fifo | Order::Direct => {}
         }
@@ -127,40 +82,40 @@ impl Engine {
         self.predictions = predictions;
     }
 
-    /// What fetches cost on this machine; to be said before the first fault.
-    pub fn price(&mut self, costs: Costs) {
-        self.predictor.price(costs);
+    /// Sets the costs of faults and fetches on this machine, before the first fault.
+    pub fn set_costs(&mut self, costs: Costs) {
+        self.predictor.set_costs(costs);
     }
 
-    /// So many fetched pages may wait to be touched; to be said before the first fault.
-    pub fn limit(&mut self, window: u64) {
-        self.predictor.limit(window);
+    /// Sets the number of fetched pages that may wait to be used, before the first fault.
+    pub fn set_window(&mut self, window: u64) {
+        self.predictor.set_window(window);
     }
 
-    /// Whether nothing will ever be fetched, so that nobody need watch for faults.
-    pub fn is_in_vain(&self) -> bool {
-        self.predictor.is_in_vain()
+    /// Whether prefetching cannot pay on this machine, so that no driver need watch for faults.
+    pub fn cannot_pay(&self) -> bool {
+        self.predictor.cannot_pay()
     }
 
-    /// A thread has made so many touches, as only a simulation knows. Tell it before anything else
-    /// that the thread does.
-    pub fn made(&mut self, thread: Thread, touches: u64) {
-        self.predictor.made(thread, touches);
+    /// Sets the number of touches that a thread has made, which only a simulation knows, before any
+    /// other event of the thread.
+    pub fn advance_clock(&mut self, thread: Thread, touches: u64) {
+        self.predictor.advance_clock(thread, touches);
     }
 
-    /// Whether hints go into the device's main queue, whatever waits there.
+    /// Whether hints go into the device's main queue even while demand requests wait there.
     pub fn is_direct(&self) -> bool {
         self.settings.order == Order::Direct
     }
 
-    /// The next page to fetch; unless the engine is direct, call it only when no demand request
-    /// waits.
+    /// Returns the next page to fetch. Unless the engine is direct, call it only when no demand
+    /// request waits.
     pub fn next(&mut self, memory: &mut dyn Memory) -> Option<Location> {
         self.next_of(memory, |_| true)
     }
 
-    /// As [`Engine::next`], of those pages that `can` be fetched now: where the tier has several
-    /// devices, those of the idle ones. Looks at those that cannot, each time.
+    /// Same as [`Engine::next`] among the pages that `can` be fetched now, such as those on idle
+    /// devices of the tier. Each call looks again at the pages that cannot.
     pub fn next_of(
         &mut self,
         memory: &mut dyn Memory,
@@ -175,7 +130,7 @@ impl Engine {
             };
             let hint = entry.get_mut();
             hint.trigger |= self
-                .heirless
+                .orphaned_trigger
                 .take_if(|source| *source == hint.source)
                 .is_some();
             if memory.residence(at) == Residence::InTier {
@@ -188,7 +143,7 @@ impl Engine {
                 return Some(at);
             }
             if hint.trigger {
-                self.heirless = Some(hint.source);
+                self.orphaned_trigger = Some(hint.source);
             }
             let by = self.predictor.named_by(hint.source);
             entry.remove();
@@ -197,21 +152,21 @@ impl Engine {
         None
     }
 
-    /// Issued pages whose first use makes the predictor go on. A driver that cannot see every
+    /// Issued pages whose first use makes the predictor continue. A driver that cannot see every
     /// first use watches these.
     pub fn triggers(&self) -> &[Location] {
         &self.triggers
     }
 
-    /// Whether `at` was issued and its end is not known.
+    /// Whether `at` was issued and has not ended.
     pub fn is_outstanding(&self, at: Location) -> bool {
         self.hints
             .get(&at)
             .is_some_and(|hint| hint.issued.is_some())
     }
 
-    /// The program touched a fetched page for the first time, in time or too early for it. No
-    /// effect on any other page.
+    /// Handles the first touch of a fetched page, after or before its arrival. No effect on any
+    /// other page.
     pub fn touched(&mut self, at: Location, outcome: Outcome, memory: &mut dyn Memory) {
         let Some(hint) = self.settle(at, outcome) else {
             return;
@@ -228,26 +183,27 @@ impl Engine {
         }
     }
 
-    /// A fetched page ended unused, or its end shall have no consequences. No effect on a page
-    /// that is not outstanding.
+    /// Ends a fetched page without consequences for its prediction. No effect on a page that is not
+    /// outstanding.
     pub fn end(&mut self, at: Location, outcome: Outcome) {
         self.settle(at, outcome);
     }
 
-    /// A fetched page was evicted before its use. What else its source has outstanding may be
-    /// gone too: it may be predicted anew.
+    /// Handles the eviction of a fetched page before its use. Other outstanding pages of its source
+    /// may be evicted too, so they can be predicted again.
     pub fn evicted(&mut self, at: Location) {
         let Some(gone) = self.settle(at, Outcome::Wasted) else {
             return;
         };
-        if self.doubts.len() >= DOUBTS {
-            // Sources that have ended are not known here.
-            self.doubts.clear();
+        if self.suspect_sources.len() >= SUSPECT_SOURCES {
+            // The engine does not know which sources have ended.
+            self.suspect_sources.clear();
         }
-        self.doubts.insert(gone.source, self.stories.all.issued);
+        self.suspect_sources
+            .insert(gone.source, self.stories.all.issued);
     }
 
-    /// The address space is gone.
+    /// Forgets an address space that has ended.
     pub fn forget(&mut self, space: Space) {
         let (hints, predictor) = (&mut self.hints, &self.predictor);
         let stories = &mut self.stories;
@@ -263,25 +219,25 @@ impl Engine {
         self.predictor.forget(space);
     }
 
-    /// The program ended: whatever is outstanding was wasted.
+    /// Ends all outstanding pages as wasted, when the program ends.
     pub fn finish(&mut self) {
         self.end_all(|_, _| true);
     }
 
-    /// What became of all predictions so far.
+    /// Returns the life story of all predictions so far.
     pub fn story(&self) -> &LifeStory {
         &self.stories.all
     }
 
-    /// Of a predictor made of others: what became of the pages that each named alone, and that
-    /// several named.
+    /// Returns the life story by constituents, for a predictor made of others: of the pages that
+    /// each constituent predicted alone, and of those that several predicted.
     pub fn constituents(&self) -> Vec<Constituent> {
         self.stories.parts(&self.predictor.constituents())
     }
 
-    /// Takes a prediction's pages that are worth fetching into the secondary queue. Where the
-    /// source goes on, it is asked for more instead of those that are in memory already, so that
-    /// as much is under way in the end as it wanted.
+    /// Queues the pages of a prediction that are worth fetching. If the source goes on, it is asked
+    /// for further pages in place of those in memory, so that as many pages as it wanted are under
+    /// way.
     fn accept(&mut self, prediction: Prediction, thread: Thread, memory: &mut dyn Memory) {
         let (source, goes_on) = (prediction.source, prediction.goes_on);
         let mut wanted = prediction.pages.len();
@@ -302,14 +258,14 @@ impl Engine {
         }
         match group.first().and_then(|first| self.hints.get_mut(first)) {
             Some(hint) => hint.trigger = goes_on,
-            None if under_way == 0 => self.predictor.futile(source),
+            None if under_way == 0 => self.predictor.on_exhausted(source),
             None => {}
         }
         self.enqueue(group, goes_on.then_some(source));
     }
 
-    /// Adds to `group` those of the named pages that lie in the tier and are not hints yet;
-    /// returns how many are in memory and how many are hints.
+    /// Adds to `group` the named pages that lie in the tier and are not hints yet; returns how many
+    /// are in memory and how many are hints.
     fn filter(
         &mut self,
         named: &Prediction,
@@ -335,11 +291,11 @@ impl Engine {
         (in_memory, known)
     }
 
-    /// Notes a page as predicted, unless it is already. A doubtful fetch ends with that: it was
-    /// in vain, or will be found to need no second one.
+    /// Registers a page as predicted, unless it is already. A suspect fetch of the page ends as
+    /// wasted.
     fn register(&mut self, at: Location, source: Source, thread: Thread) -> bool {
         if let Some(known) = self.hints.get(&at).copied() {
-            if !self.is_doubtful(&known) {
+            if !self.is_suspect(&known) {
                 return false;
             }
             self.tell(known.source, |story| story.count(Outcome::Wasted));
@@ -355,13 +311,13 @@ impl Engine {
         true
     }
 
-    /// Whether something was evicted of the same source that was handed out when it was, or after.
-    fn is_doubtful(&self, hint: &Hint) -> bool {
-        let doubt = self.doubts.get(&hint.source);
-        matches!((hint.issued, doubt), (Some(issued), Some(since)) if issued < *since)
+    /// Whether a page of the same source was evicted unused that was issued with or after this one.
+    fn is_suspect(&self, hint: &Hint) -> bool {
+        let suspect = self.suspect_sources.get(&hint.source);
+        matches!((hint.issued, suspect), (Some(issued), Some(since)) if issued < *since)
     }
 
-    /// Queues hints; of a source that goes on, behind those of it that wait.
+    /// Queues hints. Those of a source that goes on come behind its waiting hints.
     fn enqueue(&mut self, group: Vec<Location>, goes_on: Option<Source>) {
         let hints = &self.hints;
         let kin = |at: &Location| {
@@ -378,7 +334,7 @@ impl Engine {
             };
             self.tell(hint.source, |story| story.wiped += 1);
             if hint.trigger {
-                self.predictor.futile(hint.source);
+                self.predictor.on_exhausted(hint.source);
             }
         }
     }
@@ -396,7 +352,7 @@ impl Engine {
         Some(hint)
     }
 
-    /// Goes on with the story of what a source named.
+    /// Records an event in the life story of a source's predictions.
     fn tell(&mut self, source: Source, event: impl Fn(&mut LifeStory)) {
         self.stories.tell(self.predictor.named_by(source), event);
     }

@@ -1,4 +1,4 @@
-//! `leap`: the distance that most of the latest faults keep, if there is one.
+//! `leap`: the distance that the majority of the latest faults keep, if there is one.
 //!
 //! Al Maruf & Chowdhury, "Effectively Prefetching Remote Memory with Leap", USENIX ATC 2020.
 //! Taken from it: the trend is the distance that has the majority (Boyer & Moore's vote) of the
@@ -20,52 +20,67 @@ use std::collections::VecDeque;
 
 use super::answer::Answer;
 use super::threads::Threads;
-use super::{Outcome, Params, Prediction, Predictor, Source};
+use super::{Entry, Make, Outcome, Params, Prediction, Predictor, Source};
 use crate::page::{Fault, Memory, Page, Space, Thread};
+use crate::settings;
 
-/// The predictor.
+/// The registry's entry.
+pub const ENTRY: Entry = Entry {
+    name: "leap",
+    summary: "the distance that most of a thread's latest faults keep (Al Maruf & Chowdhury, ATC 2020)",
+    paper: "Al Maruf & Chowdhury, Effectively Prefetching Remote Memory with Leap, USENIX ATC 2020",
+    when: "Programs with one stride at a time for each thread, with noise in between. Interleaved strides are better with `stream`.",
+    make: Make::Online(|params| Ok(Box::new(Leap::new(params)?))),
+};
+
+settings! {
+    /// Settings of `leap`.
+    pub struct LeapSettings {
+        /// distances between faults that are remembered, for each thread
+        history: usize = 32, 1..=1024;
+        /// the trend is sought in this part of the history first
+        split: usize = 4, 1..=1024;
+        /// pages that are named at a fault, at most
+        window: usize = 16, 1..=512;
+    }
+}
+
+/// The `leap` predictor.
 pub struct Leap {
-    /// Distances remembered of a thread.
-    history: usize,
-    /// This part of them is looked at first.
-    split: usize,
-    /// Most pages after a fault.
-    window: usize,
+    settings: LeapSettings,
     threads: Threads<State>,
 }
 
-/// What is known of one thread.
+/// State of one thread.
 #[derive(Default)]
 struct State {
     last: Option<Page>,
-    /// Distances between its faults, the latest first.
+    /// Distances between faults, the latest first.
     distances: VecDeque<i64>,
     trend: Option<i64>,
-    /// Where the window that lay ahead of the last fault goes on.
+    /// Page after the window that lay ahead of the last fault.
     behind_window: Option<Page>,
     /// Pages in the last window.
     window: usize,
-    /// Fetched pages that were used since.
+    /// Fetched pages used since the last fault.
     used: usize,
 }
 
 impl Leap {
-    /// Takes its settings.
+    /// Makes a predictor with the given settings.
     ///
     /// # Errors
-    /// A sentence where one is out of range.
+    /// Returns a message if a setting has a wrong value.
     pub fn new(params: &mut Params) -> Result<Self, String> {
         Ok(Self {
-            history: params.number("history", 32, 1..=1024)?,
-            split: params.number("split", 4, 1..=1024)?,
-            window: params.number("window", 16, 1..=512)?,
+            settings: LeapSettings::take(params)?,
             threads: Threads::new(),
         })
     }
 }
 
 impl State {
-    /// Notes a fault; returns its distance from the last one, 0 where there is none.
+    /// Records a fault; returns its distance from the last fault, or 0 for the first.
     fn note(&mut self, page: Page, most: usize) -> i64 {
         let last = self.last.replace(page).unwrap_or(page);
         let distance = match self.trend {
@@ -79,7 +94,7 @@ impl State {
         distance
     }
 
-    /// How many pages to ask for.
+    /// Returns the number of pages to predict.
     fn widen(&mut self, follows: bool, most: usize) -> usize {
         let used = std::mem::take(&mut self.used);
         let wanted = match used {
@@ -91,8 +106,8 @@ impl State {
     }
 }
 
-/// The majority in the first `first` of these distances, or in twice as many, and so on up to
-/// `most`. Of fewer than are looked at there is none.
+/// Returns the majority of the first `first` distances, or of twice as many, and so on up to
+/// `most`; `None` if there are fewer distances than are examined.
 fn majority(distances: &VecDeque<i64>, first: usize, most: usize) -> Option<i64> {
     let (mut candidate, mut votes) = (0, 0);
     let mut counted = 0;
@@ -121,13 +136,13 @@ impl Predictor for Leap {
     fn fault(&mut self, fault: &Fault, _: &mut dyn Memory, predictions: &mut Vec<Prediction>) {
         let page = fault.at.page;
         let state = self.threads.of(fault);
-        let distance = state.note(page, self.history);
-        let first = (self.history / self.split).max(1);
-        let majority = majority(&state.distances, first, self.history);
+        let distance = state.note(page, self.settings.history);
+        let first = (self.settings.history / self.settings.split).max(1);
+        let majority = majority(&state.distances, first, self.settings.history);
         state.trend = majority.or(state.trend);
         state.behind_window = None;
         let follows = state.trend == Some(distance);
-        let window = state.widen(follows, self.window);
+        let window = state.widen(follows, self.settings.window);
         let Some(trend) = state.trend else {
             return;
         };

@@ -1,8 +1,8 @@
-//! A bounded map that makes room by dropping what was used least recently.
+//! A bounded map that evicts the least recently used entry.
 //!
-//! The entries lie in one array and are linked by their places in it; the index holds nothing but
-//! places. So nothing is allocated for an entry of its own, no key is kept twice, and the index of
-//! a large map stays in the processor's cache.
+//! The entries lie in one array and are linked by their places in it; the index holds only places.
+//! So no entry is allocated by itself, no key is stored twice, and the index of a large map stays
+//! in the processor's cache.
 
 use std::hash::{BuildHasher, Hash};
 
@@ -12,7 +12,7 @@ use rustc_hash::FxBuildHasher;
 /// No place.
 const NONE: u32 = u32::MAX;
 
-/// The map. Adding and [`Lru::touch`] are use, looking is not.
+/// The map. Inserting and [`Lru::touch`] count as use, peeking does not.
 pub(super) struct Lru<K, V> {
     places: HashTable<u32>,
     entries: Vec<Entry<K, V>>,
@@ -29,7 +29,7 @@ struct Entry<K, V> {
 }
 
 impl<K: Copy + Eq + Hash, V> Lru<K, V> {
-    /// An empty map of at most `capacity` entries, and at least one.
+    /// Makes an empty map of at most `capacity` entries, at least one.
     pub(super) fn new(capacity: usize) -> Self {
         Self {
             places: HashTable::new(),
@@ -40,26 +40,26 @@ impl<K: Copy + Eq + Hash, V> Lru<K, V> {
         }
     }
 
-    /// The value of `key`, which stays as old as it is.
+    /// Returns the value of `key` without using it.
     pub(super) fn peek(&self, key: &K) -> Option<&V> {
         let place = self.place(key)?;
         Some(&self.entries[place as usize].value)
     }
 
-    /// The value of `key` to be changed; it stays as old as it is.
+    /// Returns the value of `key` to be changed, without using it.
     pub(super) fn peek_mut(&mut self, key: &K) -> Option<&mut V> {
         let place = self.place(key)?;
         Some(&mut self.entries[place as usize].value)
     }
 
-    /// The value of `key`, which becomes the newest.
+    /// Returns the value of `key` and makes it the newest.
     pub(super) fn touch(&mut self, key: &K) -> Option<&mut V> {
         let place = self.place(key)?;
         self.renew(place);
         Some(&mut self.entries[place as usize].value)
     }
 
-    /// The value of `key`, where there is none the one that `make` makes; it becomes the newest.
+    /// Returns the value of `key`, inserted by `make` if there is none, and makes it the newest.
     pub(super) fn touch_or_insert(&mut self, key: K, make: impl FnOnce() -> V) -> &mut V {
         let place = match self.place(&key) {
             Some(place) => {
@@ -71,9 +71,10 @@ impl<K: Copy + Eq + Hash, V> Lru<K, V> {
         &mut self.entries[place as usize].value
     }
 
-    /// Keeps the entries that are to be kept.
+    /// Keeps the entries that satisfy `keep`.
     pub(super) fn retain(&mut self, keep: impl Fn(&K, &V) -> bool) {
-        // From the back, so that what takes the place of a removed entry has been looked at.
+        // Goes from the back, so that the entry that takes the place of a removed one was checked
+        // already.
         for place in (0..self.entries.len()).rev() {
             let entry = &self.entries[place];
             if !keep(&entry.key, &entry.value) {
@@ -87,7 +88,7 @@ impl<K: Copy + Eq + Hash, V> Lru<K, V> {
         self.places.find(hash(key), is).copied()
     }
 
-    /// Adds an entry that is not there; returns its place.
+    /// Inserts an entry whose key is not in the map; returns its place.
     fn insert(&mut self, key: K, value: V) -> u32 {
         let place = if self.entries.len() < self.capacity {
             self.entries.push(Entry {
@@ -126,7 +127,7 @@ impl<K: Copy + Eq + Hash, V> Lru<K, V> {
         }
     }
 
-    /// Puts an unlinked entry before the newest.
+    /// Links an unlinked entry before the newest.
     fn link(&mut self, place: u32) {
         let entry = &mut self.entries[place as usize];
         (entry.newer, entry.older) = (NONE, self.newest);
@@ -157,7 +158,7 @@ impl<K: Copy + Eq + Hash, V> Lru<K, V> {
         }
     }
 
-    /// Removes an entry; the last one takes its place.
+    /// Removes an entry; the last entry takes its place.
     fn remove(&mut self, place: u32) {
         self.unlink(place);
         self.drop_from_index(place);

@@ -1,21 +1,31 @@
-//! `markov`: the pages that were missed right after this one before.
+//! `markov`: the pages that were missed right after this page before.
 //!
 //! Oskin & Loh 2015, V.B and V.D, after Joseph & Grunwald, "Prefetching using Markov Predictors",
 //! ISCA 1997. Every missed page is a state, and its edges lead to the pages that its thread missed
-//! next, the most recently followed first. One hop only: the paper found no use in more. The state
-//! that was visited least recently makes room. As with `stride`, misses follow each other within a
-//! thread, and the threads of an address space share its states.
+//! next, the most recently followed first. Predictions follow one edge only: the paper found no use
+//! in more. The state visited least recently is evicted. As in `stride`, misses follow each other
+//! within a thread, and the threads of an address space share its states.
 
 use super::answer::Answer;
 use super::lru::Lru;
 use super::threads::Threads;
-use super::{Params, Prediction, Predictor, Source};
+use super::{Entry, Make, Params, Prediction, Predictor, Source};
 use crate::page::{Fault, Location, Memory, Page, Space};
+use crate::settings;
 
-/// The most edges of a state.
+/// The registry's entry.
+pub const ENTRY: Entry = Entry {
+    name: "markov",
+    summary: "the pages that were missed right after this one before (Oskin & Loh 2015, V.B)",
+    paper: "Oskin & Loh 2015, V.B and V.D; Joseph & Grunwald, ISCA 1997",
+    when: "Programs that repeat the same irregular walk, as over linked structures. It learns in the first walk, and predicts from the second on.",
+    make: Make::Online(|params| Ok(Box::new(Markov::new(params)?))),
+};
+
+/// Most edges of a state.
 const MOST_EDGES: usize = 8;
 
-/// Where a state's edges lead to, the most recently followed first.
+/// Targets of a state's edges, the most recently followed first.
 #[derive(Clone, Copy)]
 struct Edges {
     pages: [Page; MOST_EDGES],
@@ -32,7 +42,8 @@ impl Edges {
         &self.pages[..self.len]
     }
 
-    /// The edge to `page` was followed; of more than `most` the one followed longest ago goes.
+    /// Follows the edge to `page`; if there are more than `most`, the edge followed longest ago
+    /// goes.
     fn follow(&mut self, page: Page, most: usize) {
         let known = self.pages().iter().position(|other| *other == page);
         let place = known.unwrap_or_else(|| {
@@ -44,9 +55,20 @@ impl Edges {
     }
 }
 
-/// The predictor. A state takes 96 bytes and up to 10 in the index: with the default of 262144
-/// states, 28 MB when all are in use.
+settings! {
+    /// Settings of `markov`.
+    pub struct MarkovSettings {
+        /// pages that are named at a fault, at most: successors of each state
+        edges: usize = 4, 1..=MOST_EDGES;
+        /// missed pages that are remembered
+        states: usize = 1 << 18, 1..=1 << 24;
+    }
+}
+
+/// The `markov` predictor. A state takes 96 bytes and up to 10 in the index: with the default of
+/// 262144 states, 28 MB when all are in use.
 pub struct Markov {
+    /// Most edges of a state.
     edges: usize,
     /// The page that each thread missed last.
     threads: Threads<Option<Page>>,
@@ -54,15 +76,16 @@ pub struct Markov {
 }
 
 impl Markov {
-    /// Takes its settings.
+    /// Makes a predictor with the given settings.
     ///
     /// # Errors
-    /// A sentence where one is out of range.
+    /// Returns a message if a setting has a wrong value.
     pub fn new(params: &mut Params) -> Result<Self, String> {
+        let settings = MarkovSettings::take(params)?;
         Ok(Self {
-            edges: params.number("edges", 4, 1..=MOST_EDGES)?,
+            edges: settings.edges,
             threads: Threads::new(),
-            states: Lru::new(params.number("states", 1 << 18, 1..=1 << 24)?),
+            states: Lru::new(settings.states),
         })
     }
 }

@@ -1,8 +1,8 @@
 //! Prefetching: predictors, and the engine that both drivers run them in.
 //!
-//! A [`Predictor`] answers a fault with pages, best first. The [`Engine`] filters them,
-//! keeps them as hints in a secondary queue until no demand request waits, and keeps the
-//! life story of every prediction (Fedorov 2016, sections 5.4.3 and 5.5.3).
+//! A [`Predictor`] answers a fault with pages, best first. The [`Engine`] filters them, keeps them
+//! as hints in a secondary queue while demand requests wait, and records the life story of every
+//! prediction (Fedorov 2016, sections 5.4.3 and 5.5.3).
 //!
 //! To add a predictor: copy [`spatial`], and name it in [`REGISTRY`].
 
@@ -14,14 +14,15 @@ mod costs;
 mod engine;
 pub mod leap;
 mod lru;
+mod make;
 pub mod markov;
 pub mod oracle;
 mod queue;
 pub mod readahead;
 mod registry;
+mod settings;
 mod sketch;
 pub mod spatial;
-mod spec;
 mod story;
 pub mod stream;
 pub mod stride;
@@ -34,96 +35,107 @@ pub mod vldp;
 
 pub use crate::params::Params;
 pub use costs::Costs;
-pub use engine::{Engine, Order, Settings, Trigger};
+pub use engine::Engine;
+pub use make::{Entry, Future, Made, Make, Spec};
 pub use queue::SecondaryQueue;
-pub use registry::{Entry, Future, Made, Make, REGISTRY, by_name};
-pub use spec::{ENGINE_KEYS, Spec};
-pub use story::{Constituent, LifeStory};
+pub use registry::REGISTRY;
+pub use settings::{EngineSettings, Order, Trigger};
+pub use story::{Constituent, Count, LifeStory};
 
 use crate::page::{Fault, Location, Memory, Space, Thread};
 
-/// What became of a page that was fetched ahead.
+/// End of a fetched page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// Touched after it had arrived.
+    /// The page was touched after it had arrived.
     Used,
-    /// Touched before it had arrived: the program waited, though less than for a demand fetch.
+    /// The page was touched before it had arrived: the program waited, though less than for a
+    /// demand fetch.
     Late,
-    /// Evicted, or its program ended, before it was touched.
+    /// The page was evicted, or its program ended, before it was touched.
     Wasted,
 }
 
-/// Names, for its predictor, the stream, table entry or state that a prediction came from.
-/// The engine hands it back with the outcome and looks no further into it. The upper half is for
-/// predictors that are made of others.
+/// Identifies, within a predictor, the stream, table entry or state that made a prediction. The
+/// engine passes it back with the outcome and does not interpret it. The upper half is reserved for
+/// predictors made of other predictors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Source(pub u64);
 
 /// Pages that one source expects to be touched soon.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Prediction {
-    /// Where it came from.
+    /// Source of the prediction.
     pub source: Source,
-    /// The pages, best first.
+    /// Predicted pages, best first.
     pub pages: Vec<Location>,
-    /// Whether the source has more to say when the first page that is fetched of this is used:
-    /// [`Predictor::advance`] is called then.
+    /// Whether the source can continue: [`Predictor::advance`] is called when the first fetched
+    /// page of this prediction is used.
     pub goes_on: bool,
 }
 
-/// How many fetched pages may wait to be touched where a program has so many pages of DRAM: a
-/// sixteenth of them, but some tens, and no more than a device needs to be kept busy.
+/// Returns the number of fetched pages that may wait to be used, for a DRAM of `dram_pages` pages:
+/// a sixteenth of DRAM, at least 64, at most 2048, which is enough to keep a device busy.
 pub fn window(dram_pages: u64) -> u64 {
     (dram_pages / 16).clamp(64, 2048)
 }
 
-/// Foresees pages from the stream of faults.
+/// Predicts pages from the stream of demand faults.
 ///
-/// It has no clock and does no I/O. It need not know which of its pages are in memory, the
-/// engine filters; it may look at memory around a fault to understand it.
+/// A predictor has no clock and does no I/O. It need not know which of its pages are in memory,
+/// because the engine filters them; it can query memory around a fault to interpret the fault.
 pub trait Predictor: Send {
-    /// A demand fault happened: what will be touched next? Adds to `predictions`, best first.
+    /// Returns the engine's settings that suit the predictor, for those that users do not give.
+    fn engine(&self) -> EngineSettings {
+        EngineSettings::default()
+    }
+
+    /// Handles a demand fault: appends predictions of the next touches to `predictions`, best
+    /// first.
     fn fault(&mut self, fault: &Fault, memory: &mut dyn Memory, predictions: &mut Vec<Prediction>);
 
-    /// The program has reached the page that opened an earlier prediction of `source` that goes
-    /// on, or, where `reached` is none, part of that prediction was in memory already: what comes
-    /// after it?
+    /// Continues an earlier prediction of `source` that goes on. `reached` is the first fetched
+    /// page of that prediction, which the program has touched; it is `None` if part of the
+    /// prediction was in memory already.
     fn advance(&mut self, _source: Source, _reached: Option<Location>) -> Option<Prediction> {
         None
     }
 
-    /// Nothing of what `source` predicted will be fetched: all of it was filtered, or the page
-    /// that would have called [`Predictor::advance`] was pushed out of the queue.
-    fn futile(&mut self, _source: Source) {}
+    /// Called when nothing that `source` predicted will be fetched: all of it was filtered, or the
+    /// page that would have called [`Predictor::advance`] was pushed out of the queue.
+    fn on_exhausted(&mut self, _source: Source) {}
 
-    /// What became of one fetched page of `source`.
+    /// Called at the end of a fetched page of `source`.
     fn outcome(&mut self, _source: Source, _outcome: Outcome) {}
 
-    /// The thread has made so many touches; only a simulator knows, and only the oracle asks.
-    fn made(&mut self, _thread: Thread, _touches: u64) {}
+    /// Sets the number of touches that a thread has made. Only a simulator knows it, and only the
+    /// oracle uses it.
+    fn advance_clock(&mut self, _thread: Thread, _touches: u64) {}
 
-    /// What fetches cost on this machine; a driver that knows says so before the first fault.
-    fn price(&mut self, _costs: Costs) {}
+    /// Sets the costs of faults and fetches on this machine, before the first fault.
+    fn set_costs(&mut self, _costs: Costs) {}
 
-    /// So many fetched pages may wait to be touched without pushing out what is needed; said once,
-    /// before the first fault, by [`window`] of the pages of DRAM.
-    fn limit(&mut self, _window: u64) {}
+    /// Sets the number of fetched pages that may wait to be used without displacing needed pages,
+    /// as [`window`] returns it, before the first fault.
+    fn set_window(&mut self, _window: u64) {}
 
-    /// Whether nothing will ever be predicted, so that nobody need watch for faults.
-    fn is_in_vain(&self) -> bool {
+    /// Whether prefetching cannot pay on this machine, so that no driver need watch for faults.
+    fn cannot_pay(&self) -> bool {
         false
     }
 
-    /// The names of the predictors that it is made of, at most eight; of a simple one, none.
+    /// Returns the names of the predictors that this one is made of, at most eight; none for a
+    /// simple predictor.
     fn constituents(&self) -> Vec<&'static str> {
         Vec::new()
     }
 
-    /// Which of these named the pages of `source`: a bit for each, the first the lowest.
+    /// Returns the constituents that predicted the pages of `source`, one bit each, lowest bit
+    /// first.
     fn named_by(&self, _source: Source) -> u8 {
         0
     }
 
-    /// The address space is gone; forget what concerns it.
+    /// Forgets everything about an address space that has ended.
     fn forget(&mut self, _space: Space) {}
 }

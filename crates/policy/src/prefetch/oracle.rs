@@ -1,71 +1,89 @@
-//! `oracle`: what each thread will need next, for it knows; the most that a predictor could win.
+//! `oracle`: the pages that each thread will need next, read from the future.
 //!
-//! No predictor of a paper: a bound for them. It keeps the next pages of the thread's future that
-//! are not in memory under way, in the order in which they are needed: it looks further at each
-//! first use of a fetched page, and anew from where the thread is at each fault, for then something
-//! was lost that had been in memory. Where fetched pages are evicted before they are needed it
-//! looks less far ahead. It knows nothing of time, of replacement, and of the order of threads, so
-//! it bounds what predicting can win, not what fetching could.
+//! A bound for what predictors can gain, and not from a paper. It keeps the next pages of the
+//! thread's future that are not in memory under way, in the order in which they are needed: at each
+//! first use of a fetched page it looks further, and at each fault it looks again from the thread's
+//! position, because a page that was in memory has been evicted. It looks less far ahead if fetched
+//! pages are evicted before they are needed. It knows nothing of time, replacement and the order of
+//! threads, so it bounds what predicting can gain, not what fetching could.
 //!
-//! It holds all touches ([`Future`]): 4 bytes each, and 16 a page. It looks at no more than
-//! [`STEPS`] of them for each that is made.
+//! It holds all touches ([`Future`]): 4 bytes each, and 16 bytes a page. It looks at no more than
+//! 64 touches for each that is made.
 
 use std::sync::Arc;
 
-use super::{Future, Outcome, Params, Prediction, Predictor, Source};
+use super::{
+    EngineSettings, Entry, Future, Make, Order, Outcome, Params, Prediction, Predictor, Source,
+    Trigger,
+};
 use crate::page::{Fault, Memory, Residence, Thread};
 use crate::replacement::PageId;
 
-/// Touches looked at for each that is made, at most.
+/// The registry's entry.
+pub const ENTRY: Entry = Entry {
+    name: "oracle",
+    summary: "the pages that each thread will need next, from the future: a bound for all predictors",
+    paper: "none: a bound for the predictors of papers",
+    when: "In simulations only (`sim pages`, `sweep`), to see how much a better predictor could gain. A live run has no future to read.",
+    make: Make::Offline(|params, future| Ok(Box::new(Oracle::new(params, Arc::clone(future))?))),
+};
+
+/// Most touches looked at for each touch made.
 const STEPS: usize = 64;
-/// How much further it looks after a page that was used: a part of how far it does.
+/// Fraction of the reach, as a divisor, by which the reach grows after a used page.
 const GROWTH: usize = 64;
 
-/// The predictor.
+/// The `oracle` predictor.
 pub struct Oracle {
     future: Arc<Future>,
-    /// Pages that are under way for each thread.
+    /// Pages kept under way for each thread.
     degree: usize,
     threads: Vec<Ahead>,
-    /// Predictions so far, each a source of its own.
+    /// Number of predictions so far; each is a source of its own.
     named: u32,
 }
 
-/// How far a thread has come, and what is under way for it.
+/// Position of a thread, and the pages under way for it.
 #[derive(Clone, Debug, Default)]
 struct Ahead {
-    /// Touches that it has made.
+    /// Touches that the thread has made.
     made: usize,
-    /// The touch up to which nothing is to be fetched, unless it was lost since.
+    /// Touch up to which all pages have been named.
     next: usize,
-    /// Touches that may be looked at.
+    /// Touches that may still be looked at.
     steps: usize,
-    /// Pages that were named and whose end is not known.
+    /// Pages that were named and have not ended.
     under_way: Vec<(Source, PageId)>,
-    /// How many touches ahead pages are fetched; none while none was evicted unused.
+    /// Number of touches ahead within which pages are fetched; `None` until a page was evicted
+    /// unused.
     reach: Option<usize>,
-    /// Whether that was cut since the thread was last heard of.
+    /// Whether the reach was reduced since the thread last advanced.
     cut: bool,
-    /// The touches made when one of its pages was last used: who calls then is no fault.
+    /// Touches made when one of the thread's pages was last used: a call at that time is no fault.
     used: Option<usize>,
 }
 
 impl Oracle {
-    /// Takes its settings, and the future.
+    /// Makes an oracle with the given settings that knows `future`.
     ///
     /// # Errors
-    /// A sentence where one is out of range.
+    /// Returns a message if a setting has a wrong value.
     pub fn new(params: &mut Params, future: Arc<Future>) -> Result<Self, String> {
         Ok(Self {
-            degree: params.number("degree", 16, 1..=512)?,
+            degree: params.take(
+                "degree",
+                "pages that are named at a fault, at most",
+                16,
+                1..=512,
+            )?,
             threads: vec![Ahead::default(); future.touches.len()],
             future,
             named: 0,
         })
     }
 
-    /// The next source of a thread, which can be told from it. Sources come again after 2^32 by the
-    /// number of threads, which is more than are ever under way.
+    /// Returns a new source, from which the thread can be told. Sources repeat after 2^32 divided
+    /// by the number of threads, more than are ever under way.
     fn source(&mut self, thread: usize) -> Source {
         let threads = self.threads.len() as u32;
         self.named = (self.named + 1) % (u32::MAX / threads);
@@ -79,8 +97,8 @@ impl Oracle {
 }
 
 impl Ahead {
-    /// The pages to fetch that are needed from touch `from` on, as many as `room`, of which those
-    /// under way take part if `anew`.
+    /// Returns the next `room` pages needed from touch `from` on that are not in memory; pages
+    /// under way count toward `room` if `anew`.
     fn look(
         &mut self,
         touches: &[PageId],
@@ -91,7 +109,8 @@ impl Ahead {
     ) -> Vec<PageId> {
         let mut pages: Vec<PageId> = Vec::new();
         let (mut at, mut found) = (from, 0);
-        // The first is named however far away it is: its use is the next occasion to look.
+        // The first page is named however far away it is, because its use is the next occasion to
+        // look.
         let reach = self.reach.unwrap_or(usize::MAX);
         let near = self.made.saturating_add(reach);
         while at < touches.len() && found < room && self.steps > 0 {
@@ -118,6 +137,14 @@ impl Ahead {
 }
 
 impl Predictor for Oracle {
+    fn engine(&self) -> EngineSettings {
+        EngineSettings {
+            order: Order::Fifo,
+            trigger: Trigger::FirstUse,
+            ..EngineSettings::default()
+        }
+    }
+
     fn fault(&mut self, fault: &Fault, memory: &mut dyn Memory, predictions: &mut Vec<Prediction>) {
         let future = Arc::clone(&self.future);
         let thread = fault.thread.0 as usize;
@@ -146,14 +173,14 @@ impl Predictor for Oracle {
         }
     }
 
-    fn futile(&mut self, source: Source) {
+    fn on_exhausted(&mut self, source: Source) {
         if let Some(ahead) = self.thread(source) {
             ahead.under_way.retain(|(known, _)| *known != source);
         }
     }
 
     fn outcome(&mut self, source: Source, outcome: Outcome) {
-        self.futile(source);
+        self.on_exhausted(source);
         let Some(ahead) = self.thread(source) else {
             return;
         };
@@ -172,7 +199,7 @@ impl Predictor for Oracle {
         }
     }
 
-    fn made(&mut self, thread: Thread, touches: u64) {
+    fn advance_clock(&mut self, thread: Thread, touches: u64) {
         let Some(ahead) = self.threads.get_mut(thread.0 as usize) else {
             return;
         };
@@ -228,21 +255,21 @@ mod tests {
     #[test]
     fn what_comes_next_and_is_not_in_memory_each_once() {
         let mut oracle = oracle(&[9, 5, 5, 1, 2, 1, 7, 2, 3, 4], "degree=4");
-        oracle.made(Thread(0), 1);
+        oracle.advance_clock(Thread(0), 1);
         assert_eq!(pages(&mut oracle, &mut Holds(vec![5])), [1, 2, 7, 3]);
     }
 
     #[test]
     fn it_goes_on_as_pages_are_used_and_steps_back_for_what_was_lost() {
         let mut oracle = oracle(&[0, 1, 2, 3, 4, 5, 6, 7], "degree=2");
-        oracle.made(Thread(0), 1);
+        oracle.advance_clock(Thread(0), 1);
         let first = named(&mut oracle, &mut Holds(vec![3]));
         assert_eq!((first[0].1, first[1].1), (1, 2));
-        oracle.made(Thread(0), 2);
+        oracle.advance_clock(Thread(0), 2);
         oracle.outcome(first[0].0, Outcome::Used);
         assert_eq!(pages(&mut oracle, &mut Holds(vec![1, 3])), [4]);
         // Page 3, which was in memory, is not any more.
-        oracle.made(Thread(0), 3);
+        oracle.advance_clock(Thread(0), 3);
         oracle.outcome(first[1].0, Outcome::Late);
         assert_eq!(pages(&mut oracle, &mut Holds(vec![1, 2])), [3]);
     }
@@ -251,13 +278,13 @@ mod tests {
     fn it_looks_less_far_ahead_where_pages_are_lost() {
         let touches: Vec<u32> = (0..100).collect();
         let mut oracle = oracle(&touches, "degree=16");
-        oracle.made(Thread(0), 1);
+        oracle.advance_clock(Thread(0), 1);
         let first = named(&mut oracle, &mut Everywhere);
         assert_eq!(first.len(), 16);
         for (source, _) in first {
             oracle.outcome(source, Outcome::Wasted);
         }
-        oracle.made(Thread(0), 2);
+        oracle.advance_clock(Thread(0), 2);
         assert_eq!(
             pages(&mut oracle, &mut Everywhere),
             [2, 3, 4, 5, 6, 7, 8, 9, 10]
@@ -267,9 +294,9 @@ mod tests {
     #[test]
     fn another_thread_or_the_end_is_nothing() {
         let mut oracle = oracle(&[0, 1], "");
-        oracle.made(Thread(0), 2);
+        oracle.advance_clock(Thread(0), 2);
         assert!(pages(&mut oracle, &mut Everywhere).is_empty());
-        oracle.made(Thread(7), 2);
+        oracle.advance_clock(Thread(7), 2);
         let mut predictions = Vec::new();
         oracle.fault(&fault(7, 0), &mut Everywhere, &mut predictions);
         assert!(predictions.is_empty());

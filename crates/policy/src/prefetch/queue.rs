@@ -1,12 +1,12 @@
-//! The secondary queue: hints that wait until no demand request does.
+//! The secondary queue of hints that wait while demand requests do.
 //!
-//! Bounded, and free to cancel: an entry holds no memory and no slot of the device's queue until
-//! it is issued. The newest goes first (Fedorov 2016, section 5.4.3), or, for comparison, the
-//! oldest.
+//! The queue is bounded, and cancelling is free: an entry holds no memory and no slot of the
+//! device's queue until it is issued. The newest hint goes first (Fedorov 2016, section 5.4.3), or
+//! the oldest for comparison.
 
 use std::collections::VecDeque;
 
-/// A bounded queue of hints, the oldest at its front.
+/// A bounded queue of hints, oldest at its front.
 #[derive(Debug)]
 pub struct SecondaryQueue<T> {
     entries: VecDeque<T>,
@@ -14,7 +14,7 @@ pub struct SecondaryQueue<T> {
 }
 
 impl<T> SecondaryQueue<T> {
-    /// An empty queue of at most `capacity` entries.
+    /// Makes an empty queue of at most `capacity` entries.
     ///
     /// # Panics
     /// If `capacity` is 0.
@@ -26,9 +26,9 @@ impl<T> SecondaryQueue<T> {
         }
     }
 
-    /// Adds one group of hints, best first, so that its best is the next to be issued; but what
-    /// `kin` names on top of the queue, an earlier part of the same stream, stays before it.
-    /// Returns the entries that had no room: the oldest, or the worst of the group itself.
+    /// Adds a group of hints, best first, so that its best is issued next; entries on top of the
+    /// queue that satisfy `kin`, an earlier part of the same stream, stay ahead of it. Returns the
+    /// entries that had no room: the oldest, or the worst of the group itself.
     pub fn push_newest(&mut self, mut group: Vec<T>, kin: impl Fn(&T) -> bool) -> Vec<T> {
         let mut wiped = group.split_off(group.len().min(self.capacity));
         let excess = (self.entries.len() + group.len()).saturating_sub(self.capacity);
@@ -40,8 +40,7 @@ impl<T> SecondaryQueue<T> {
         wiped
     }
 
-    /// Adds one group of hints behind all others, best first. Returns those of it that had no
-    /// room.
+    /// Adds a group of hints behind all others, best first. Returns the hints that had no room.
     pub fn push_behind(&mut self, mut group: Vec<T>) -> Vec<T> {
         let room = self.capacity - self.entries.len();
         let wiped = group.split_off(group.len().min(room));
@@ -49,26 +48,26 @@ impl<T> SecondaryQueue<T> {
         wiped
     }
 
-    /// Takes the newest hint of those that `can` go.
+    /// Removes and returns the newest hint that satisfies `can`.
     pub fn pop_newest(&mut self, can: impl FnMut(&T) -> bool) -> Option<T> {
         let index = self.entries.iter().rposition(can)?;
         self.entries.remove(index)
     }
 
-    /// Takes the oldest hint of those that `can` go.
+    /// Removes and returns the oldest hint that satisfies `can`.
     pub fn pop_oldest(&mut self, can: impl FnMut(&T) -> bool) -> Option<T> {
         let index = self.entries.iter().position(can)?;
         self.entries.remove(index)
     }
 
-    /// Cancels every hint that `doomed` names; returns how many those were.
+    /// Cancels every hint that satisfies `doomed`; returns their number.
     pub fn cancel(&mut self, mut doomed: impl FnMut(&T) -> bool) -> usize {
         let before = self.entries.len();
         self.entries.retain(|entry| !doomed(entry));
         before - self.entries.len()
     }
 
-    /// Hints that wait.
+    /// Number of waiting hints.
     pub fn len(&self) -> usize {
         self.entries.len()
     }

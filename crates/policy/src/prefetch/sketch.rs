@@ -1,6 +1,6 @@
-//! A guess, in one word, whether a number is among a few.
+//! A one-word approximate set of numbers.
 
-/// A Bloom filter of 64 bits and one hash: what it does not have was not added.
+/// A Bloom filter of 64 bits and one hash: a number that it does not contain was not added.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Sketch(u64);
 
@@ -13,8 +13,8 @@ impl Sketch {
         self.0 & Self::bit(number) != 0
     }
 
-    /// By the highest bits of a product with 2^64 over the golden ratio, which neighbours do not
-    /// share.
+    /// Takes the highest bits of the product with 2^64 over the golden ratio, which differ for
+    /// neighbouring numbers.
     fn bit(number: u64) -> u64 {
         1 << (number.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 58)
     }

@@ -1,25 +1,34 @@
-//! `spatial`: the pages behind the one that faulted, in the order of addresses.
+//! `spatial`: the pages behind the faulted one, in address order.
 //!
 //! Fedorov 2016, 5.4.4.3: after a fault on page A, the pages A+1 to A+8.
 
-use super::{Params, Prediction, Predictor, Source};
+use super::{Entry, Make, Params, Prediction, Predictor, Source};
 use crate::page::{Fault, Location, Memory, Page};
 
-/// The predictor.
+/// The registry's entry.
+pub const ENTRY: Entry = Entry {
+    name: "spatial",
+    summary: "the next pages in address order (Fedorov 2016, 5.4.4.3)",
+    paper: "Fedorov 2016, 5.4.4.3",
+    when: "Programs that walk through arrays from the front to the back, and nothing else.",
+    make: Make::Online(|params| Ok(Box::new(Spatial::new(params)?))),
+};
+
+/// The `spatial` predictor.
 #[derive(Clone, Copy, Debug)]
 pub struct Spatial {
-    /// Pages after each fault.
+    /// Pages named after each fault.
     degree: u64,
 }
 
 impl Spatial {
-    /// Takes its settings.
+    /// Makes a predictor with the given settings.
     ///
     /// # Errors
-    /// A sentence where one is out of range.
+    /// Returns a message if a setting has a wrong value.
     pub fn new(params: &mut Params) -> Result<Self, String> {
         Ok(Self {
-            degree: params.number("degree", 8, 1..=512)?,
+            degree: params.take("degree", "pages behind the one that faulted", 8, 1..=512)?,
         })
     }
 }

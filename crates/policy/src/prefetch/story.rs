@@ -1,51 +1,116 @@
-//! The life story of predictions: what became of each (Fedorov 2016, figures 5.12 and 5.13), and by
-//! which part of a combination it was named (figure 5.10).
+//! The life story of predictions (Fedorov 2016, figures 5.12 and 5.13), in total and for each
+//! constituent of a combination (figure 5.10). [`LifeStory`] is the only definition of the counts
+//! and of coverage, accuracy and timeliness; simulator, live driver and reports use it.
 
 use std::ops::Sub;
 
 use super::Outcome;
 
-/// How many predictions ended which way. Every prediction is counted in `predicted` once
-/// and in exactly one of the ends; `queued` and `outstanding` are those that have not ended.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct LifeStory {
-    /// Pages that predictors named.
-    pub predicted: u64,
-    /// Dropped before the queue: in memory, in flight, or not in the tier.
-    pub filtered: u64,
-    /// Pushed out of the secondary queue by newer ones, or their space ended.
-    pub wiped: u64,
-    /// Found in memory when their turn came.
-    pub in_memory: u64,
-    /// Handed to the driver to fetch.
-    pub issued: u64,
-    /// Fetched and touched after they had arrived.
-    pub used: u64,
-    /// Touched before they had arrived.
-    pub late: u64,
-    /// Evicted, or their program ended, before they were touched.
-    pub wasted: u64,
+/// Declares [`LifeStory`] and the operations that treat all of its counts alike.
+macro_rules! life_story {
+    ($(#[$doc:meta])* struct $name:ident {
+        $(#[doc = $help:literal] $field:ident, $end:literal;)*
+    }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+        #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+        pub struct $name {
+            $(#[doc = $help] pub $field: u64,)*
+        }
+
+        impl $name {
+            /// All counts.
+            pub const COUNTS: &[Count] = &[$(Count {
+                name: stringify!($field),
+                help: $help,
+                end: $end,
+                get: |story| story.$field,
+            },)*];
+        }
+
+        impl Sub for $name {
+            type Output = Self;
+
+            /// Returns what was counted since `earlier`.
+            fn sub(self, earlier: Self) -> Self {
+                Self { $($field: self.$field - earlier.$field,)* }
+            }
+        }
+    };
 }
 
-/// The life story of the pages that certain constituents of a combination named, and no others.
+life_story! {
+    /// Numbers of predicted pages by what became of them.
+    ///
+    /// Each prediction is counted once in `predicted`. It is then filtered, wiped, found in memory
+    /// or issued, or still waits in the queue ([`LifeStory::queued`]). An issued page ends as used,
+    /// late or wasted, or is outstanding ([`LifeStory::outstanding`]).
+    struct LifeStory {
+        /// pages that predictors named
+        predicted, "";
+        /// predictions dropped before the queue: in memory, in flight, or not in the tier
+        filtered, "filtered before the queue";
+        /// predictions pushed out of the secondary queue by newer ones, or whose address space ended
+        wiped, "wiped from the queue";
+        /// predictions found in memory when their turn came
+        in_memory, "in memory at their turn";
+        /// pages fetched ahead
+        issued, "";
+        /// fetched pages that were touched after they had arrived
+        used, "used";
+        /// fetched pages that were touched before they had arrived
+        late, "late";
+        /// fetched pages that were evicted, or whose program ended, before they were touched
+        wasted, "wasted";
+    }
+}
+
+/// A count of [`LifeStory`], for reports.
+#[derive(Debug)]
+pub struct Count {
+    /// Name of the field.
+    pub name: &'static str,
+    /// Meaning, as part of a sentence.
+    pub help: &'static str,
+    /// What became of the pages that it counts, for tables; empty where that is counted in parts.
+    pub end: &'static str,
+    /// Returns the count.
+    pub get: fn(&LifeStory) -> u64,
+}
+
+/// The life story of the pages that exactly these constituents of a combination named.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Constituent {
-    /// Their names, with `+` between them: `spatial`, `spatial+temporal`.
+    /// Names of the constituents with `+` between them: `spatial`, `spatial+temporal`.
     pub names: String,
-    /// What became of these pages.
+    /// Life story of the pages. A page that was named again because it may have been evicted is
+    /// counted again.
     pub story: LifeStory,
 }
 
-/// The story of all predictions, and those of the constituents that named them.
+impl Constituent {
+    /// Returns what was counted since `earlier`, a state of all constituents.
+    pub fn since(&self, earlier: &[Self]) -> Self {
+        let before = earlier.iter().find(|one| one.names == self.names);
+        let before = before.map(|one| one.story).unwrap_or_default();
+        Self {
+            names: self.names.clone(),
+            story: self.story - before,
+        }
+    }
+}
+
+/// The life story of all predictions, and of those of each set of constituents.
 #[derive(Debug, Default)]
 pub(super) struct Stories {
     pub(super) all: LifeStory,
-    /// By the constituents, as bits; where there are none, nothing.
+    /// Stories by set of constituents, a bit each; empty for a predictor without constituents.
     parts: Vec<(u8, LifeStory)>,
 }
 
 impl Stories {
-    /// Goes on with the story, and that of these constituents.
+    /// Records an event in the total story and in that of the constituents `by`.
     pub(super) fn tell(&mut self, by: u8, event: impl Fn(&mut LifeStory)) {
         event(&mut self.all);
         if by == 0 {
@@ -61,8 +126,8 @@ impl Stories {
         }
     }
 
-    /// Of each set of constituents that named a page, in the order of `names`: one alone before
-    /// several.
+    /// Returns the story of each set of constituents that named a page: single constituents in the
+    /// order of `names`, then larger sets.
     pub(super) fn parts(&self, names: &[&str]) -> Vec<Constituent> {
         let mut parts = self.parts.clone();
         parts.sort_by_key(|(by, _)| (by.count_ones(), *by));
@@ -78,24 +143,6 @@ impl Stories {
     }
 }
 
-impl Sub for LifeStory {
-    type Output = Self;
-
-    /// What was added since `earlier`.
-    fn sub(self, earlier: Self) -> Self {
-        Self {
-            predicted: self.predicted - earlier.predicted,
-            filtered: self.filtered - earlier.filtered,
-            wiped: self.wiped - earlier.wiped,
-            in_memory: self.in_memory - earlier.in_memory,
-            issued: self.issued - earlier.issued,
-            used: self.used - earlier.used,
-            late: self.late - earlier.late,
-            wasted: self.wasted - earlier.wasted,
-        }
-    }
-}
-
 impl LifeStory {
     /// Counts the end of one fetched page.
     pub fn count(&mut self, outcome: Outcome) {
@@ -106,19 +153,21 @@ impl LifeStory {
         }
     }
 
-    /// The share of the fetched pages whose end is known that were touched; none where there is
-    /// no such page.
+    /// Accuracy: the share of the fetched pages with a known end that were touched,
+    /// `(used + late) / (used + late + wasted)`. `None` if no fetched page has ended.
     pub fn accuracy(&self) -> Option<f64> {
         share(self.used + self.late, self.wasted)
     }
 
-    /// The share of the misses that there would have been that were foreseen, where `missed` were
-    /// not, nor were under way.
+    /// Coverage: the share of the misses without prefetching that were predicted,
+    /// `(used + late) / (used + late + missed)`, where `missed` full misses remained. `None` if
+    /// there were none of either.
     pub fn coverage(&self, missed: u64) -> Option<f64> {
         share(self.used + self.late, missed)
     }
 
-    /// The share of the touched pages that had arrived by then.
+    /// Timeliness: the share of the touched fetched pages that had arrived before the touch,
+    /// `used / (used + late)`. `None` if no fetched page was touched.
     pub fn timeliness(&self) -> Option<f64> {
         share(self.used, self.late)
     }
@@ -128,13 +177,13 @@ impl LifeStory {
         self.issued - self.used - self.late - self.wasted
     }
 
-    /// Hints that still wait in the secondary queue.
+    /// Predictions that still wait in the secondary queue.
     pub fn queued(&self) -> u64 {
         self.predicted - self.filtered - self.wiped - self.in_memory - self.issued
     }
 }
 
-/// `part` of `part` and `rest` together.
+/// Returns `part / (part + rest)`.
 fn share(part: u64, rest: u64) -> Option<f64> {
     let all = part + rest;
     (all > 0).then(|| part as f64 / all as f64)

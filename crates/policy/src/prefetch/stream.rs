@@ -1,15 +1,14 @@
 //! `stream`: runs ahead of several interleaved constant-stride streams.
 //!
-//! Three faults of one thread at equal distances make a stream: of any distance, forwards or
-//! backwards, other faults in between. Distances are kept in bytes, because the rows of real
-//! matrices are seldom whole pages. A stream asks for pages in predictions of `depth` pages;
-//! when the program touches the first page of one, the next is asked for. The depth doubles
-//! with each prediction that is reached or comes too late, and is bounded by how much of what
-//! was fetched for the thread of late has been used.
+//! Three faults of one thread at equal distances start a stream: at any distance, forwards or
+//! backwards, with other faults between them. Distances are kept in bytes, because the rows of real
+//! matrices are seldom whole pages. A stream predicts `depth` pages at a time; when the program
+//! touches the first page of a prediction, the next one is made. The depth doubles with each
+//! prediction that is reached or comes too late, and is bounded by the accuracy of the thread's
+//! latest fetches.
 //!
-//! The shape, a window that opens as it is consumed, is that of Linux's file readahead; the
-//! trigger on first use is Oskin & Loh 2015, V.B; Fedorov 2016, 5.4.4.3 has the case of
-//! stride one.
+//! The window that opens as it is consumed is that of Linux's file readahead; the trigger on first
+//! use is from Oskin & Loh 2015, V.B; Fedorov 2016, 5.4.4.3 has the case of stride one.
 
 mod record;
 mod thread;
@@ -17,74 +16,58 @@ mod track;
 
 use rustc_hash::FxHashMap;
 
-use super::{Outcome, Params, Prediction, Predictor, Source};
+use super::{Entry, Make, Outcome, Prediction, Predictor, Source};
 use crate::page::{Fault, Location, Memory, PAGE_BYTES, Space, Thread};
+use crate::settings;
 use record::Record;
 use thread::ThreadState;
 use track::Track;
 
-/// How far and how boldly `stream` predicts.
-#[derive(Clone, Copy, Debug)]
-pub struct Settings {
-    /// Pages in a stream's first prediction.
-    pub first: u64,
-    /// Most pages in one prediction.
-    pub depth: u64,
-    /// Streams followed at once, over all threads.
-    pub streams: usize,
-    /// Faults of a thread that a new stream may be made of.
-    pub history: usize,
-}
+/// The registry's entry.
+pub const ENTRY: Entry = Entry {
+    name: "stream",
+    summary: "runs ahead of interleaved constant-stride streams, further the more it is right",
+    paper: "Terrace's own; triggers on first use are Oskin & Loh 2015, V.B, the case of stride one Fedorov 2016, 5.4.4.3",
+    when: "Programs that walk over matrices and arrays, several at once, in any direction and with any stride. `auto` asks it first.",
+    make: Make::Online(|params| Ok(Box::new(Stream::new(StreamSettings::take(params)?)))),
+};
 
-impl Default for Settings {
-    fn default() -> Self {
-        Self {
-            first: 8,
-            depth: 256,
-            streams: 24,
-            history: 16,
-        }
+settings! {
+    /// Settings of `stream`: how far and how soon it predicts.
+    pub struct StreamSettings {
+        /// pages of a stream's first prediction
+        first: u64 = 8, 1..=4096;
+        /// pages of one prediction, at most
+        depth: u64 = 256, 1..=4096;
+        /// streams that are followed at once, over all threads
+        streams: usize = 24, 1..=4096;
+        /// latest faults of a thread that a new stream may be made of
+        history: usize = 16, 2..=4096;
     }
 }
 
-impl Settings {
-    /// Takes them from what was written behind the name.
-    ///
-    /// # Errors
-    /// A sentence where one is out of range.
-    pub fn take(params: &mut Params) -> Result<Self, String> {
-        let default = Self::default();
-        Ok(Self {
-            first: params.number("first", default.first, 1..=4096)?,
-            depth: params.number("depth", default.depth, 1..=4096)?,
-            streams: params.number("streams", default.streams, 1..=4096)?,
-            history: params.number("history", default.history, 2..=4096)?,
-        })
-    }
-}
-
-/// The predictor.
+/// The `stream` predictor.
 pub struct Stream {
-    settings: Settings,
-    /// Most recently active last.
+    settings: StreamSettings,
+    /// Streams, the most recently active last.
     tracks: Vec<Track>,
     threads: FxHashMap<Thread, ThreadState>,
     sources: u32,
 }
 
-/// A thread that has touched this many pages up to its fault, and faulted among them before,
-/// goes page by page. The kernel's readahead, which fetches blocks, may hide the faults between.
+/// Number of touched pages up to a fault, with faults among them, from which a thread is taken to
+/// walk page by page. The kernel's readahead, which fetches blocks, may hide faults between them.
 const DENSE: u64 = 16;
-/// Strides of so many bytes do not come about by chance among the faults of a dense walk.
+/// Least stride in bytes that does not occur by chance among the faults of a dense walk.
 const WIDE: u64 = 8 * PAGE_BYTES;
-/// Threads remembered.
+/// Most threads remembered.
 const THREADS: usize = 4096;
-/// A known stride is looked for over at most this many of its steps.
+/// Most steps over which a known stride is looked for.
 const STEPS: u64 = 64;
 
 impl Stream {
-    /// A predictor that knows nothing yet.
-    pub fn new(settings: Settings) -> Self {
+    /// Makes a predictor without any history.
+    pub fn new(settings: StreamSettings) -> Self {
         Self {
             settings,
             tracks: Vec::new(),
@@ -93,13 +76,13 @@ impl Stream {
         }
     }
 
-    /// What became of what was fetched for a thread with a stride.
+    /// Returns the record of fetches for a thread with a stride.
     fn record(&self, thread: Thread, stride: i64) -> Record {
         let state = self.threads.get(&thread);
         state.map_or(Record::UNKNOWN, |state| state.record_of(stride))
     }
 
-    /// Follows an existing stream that the fault belongs to.
+    /// Continues an existing stream that the fault belongs to.
     fn follow(&mut self, fault: &Fault, memory: &mut dyn Memory) -> Option<Option<Prediction>> {
         let (index, element) = self
             .tracks
@@ -129,13 +112,13 @@ impl Stream {
         Some(prediction)
     }
 
-    /// Notes a fault of its thread; tells which way that goes if it goes page by page.
+    /// Records a fault of its thread; returns the direction of a thread that walks page by page.
     fn note(&mut self, fault: &Fault, memory: &mut dyn Memory) -> Option<i64> {
         let history = self.settings.history;
         let known = self.threads.get(&fault.thread);
         if known.is_none_or(|state| state.space != fault.at.space) {
             if self.threads.len() >= THREADS {
-                // Threads that have ended cannot be told from idle ones; all begin anew.
+                // Threads that have ended cannot be told from idle ones, so all of them start anew.
                 self.threads.clear();
             }
             let new = ThreadState::new(fault.at.space);
@@ -147,15 +130,16 @@ impl Stream {
         dense
     }
 
-    /// The kernel's readahead lets a dense walk fault at every eighth page only, which looks
-    /// like one stream of eight pages or several of more. What claims such a fault is wrong.
+    /// Drops streams that match the faults of a dense walk by accident. The kernel's readahead lets
+    /// such a walk fault at every eighth page only, which looks like one stream of eight pages or
+    /// several streams of larger strides.
     fn forget_impostors(&mut self, fault: &Fault) {
         self.tracks.retain(|track| {
             track.stride.unsigned_abs() == PAGE_BYTES || track.element_of(fault).is_none()
         });
     }
 
-    /// Makes a new stream of this fault and two earlier ones.
+    /// Starts a new stream from this fault and two earlier ones.
     fn discover(&mut self, fault: &Fault, dense: Option<i64>) -> Option<Prediction> {
         let state = self.threads.get_mut(&fault.thread)?;
         let stride = dense
@@ -188,8 +172,8 @@ impl Stream {
         prediction
     }
 
-    /// How deep the thread's latest stream of this stride ran: a walk that begins anew, as
-    /// over the next column of a matrix, need not prove itself again.
+    /// Returns the depth of the thread's latest stream with this stride: a walk that starts anew,
+    /// as over the next column of a matrix, need not prove itself again.
     fn depth_of_kin(&self, fault: &Fault, stride: i64) -> Option<u64> {
         self.tracks
             .iter()
@@ -224,20 +208,20 @@ impl Predictor for Stream {
         let limit = record.limit(&self.settings);
         let track = self.track_mut(source)?;
         if let Some(at) = reached {
-            let element = track.element_on(at.page, at.page.0.wrapping_mul(PAGE_BYTES));
+            let element = track.element_on(at.page, at.page.start());
             track.position = track.position.max(element.unwrap_or(0));
             track.deepen(limit);
         }
         track.predict()
     }
 
-    /// One stream takes a quarter of the window at most with one prediction.
-    fn limit(&mut self, window: u64) {
+    /// Limits one prediction to a quarter of the window.
+    fn set_window(&mut self, window: u64) {
         let most = (window / 4).max(self.settings.first);
         self.settings.depth = self.settings.depth.min(most);
     }
 
-    fn futile(&mut self, source: Source) {
+    fn on_exhausted(&mut self, source: Source) {
         if let Some(track) = self.track_mut(source) {
             track.retreat();
         }

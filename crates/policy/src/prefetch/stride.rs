@@ -1,73 +1,87 @@
-//! `stride`: the distances between misses that were seen last, added to the latest misses.
+//! `stride`: the latest distances between misses, added to the latest misses.
 //!
-//! Oskin & Loh 2015, V.B and V.D, and Awad 2016, 5.3, in one; they differ in their settings.
-//! Oskin & Loh keep strides in the order of their last use, add multiples of them (`depth`) to
-//! the last misses (`history`), and found `history=1,strides=4,depth=1` to be best: the default.
-//! Awad's is `strides=8,occurrences=5` with some `depth`: a stride serves from the fifth time on
-//! that it is seen, the one that recorded it included, until seven others have been seen since.
+//! Oskin & Loh 2015, V.B and V.D, and Awad 2016, 5.3, which differ in their settings. Oskin & Loh
+//! keep strides in the order of their last use, add multiples of them (`depth`) to the last misses
+//! (`history`), and found `history=1,strides=4,depth=1` to be best: the default. Awad's predictor
+//! is `strides=8,occurrences=5` with some `depth`: a stride is used from its fifth occurrence on,
+//! until seven other strides have been seen since.
 //!
-//! What the papers leave open: a stride is the distance between two misses of one thread that
-//! follow each other. Between those of different threads lies nothing that comes again, and Oskin
-//! & Loh's figure 7(b), in which nothing but the last miss is worth building on, would look
-//! different. The threads of an address space share its strides. Nearer strides come first: all of
-//! multiple 1 before those of multiple 2; of one multiple, those from the latest miss first; from
-//! one miss, the stride that was seen last.
+//! The papers leave open what follows. A stride is the distance between two consecutive misses of
+//! one thread: distances between misses of different threads do not recur, and Oskin & Loh's figure
+//! 7(b), in which only the last miss is worth building on, would look different. The threads of an
+//! address space share its strides. Nearer predictions come first: all of multiple 1 before those
+//! of multiple 2; for one multiple, those from the latest miss; from one miss, the stride seen
+//! last.
 
 use std::collections::VecDeque;
 
 use super::answer::Answer;
 use super::lru::Lru;
 use super::threads::Threads;
-use super::{Params, Prediction, Predictor, Source};
+use super::{Entry, Make, Params, Prediction, Predictor, Source};
 use crate::page::{Fault, Memory, Page, Space};
+use crate::settings;
+
+/// The registry's entry.
+pub const ENTRY: Entry = Entry {
+    name: "stride",
+    summary: "the distances between misses seen last, nearest first (Oskin & Loh 2015, V.B; Awad 2016, 5.3)",
+    paper: "Oskin & Loh 2015, V.B and V.D; Awad 2016, 5.3 (strides=8,occurrences=5)",
+    when: "To repeat the two papers. For live programs `stream` is better, which distinguishes streams.",
+    make: Make::Online(|params| Ok(Box::new(Stride::new(params)?))),
+};
 
 /// Address spaces whose strides are remembered.
 const SPACES: usize = 1024;
 
-/// The strides of one address space and how often each was seen, the latest first.
+/// The strides of an address space with their numbers of occurrences, the latest first.
 type Strides = Vec<(i64, u32)>;
 
-/// The predictor.
+settings! {
+    /// Settings of `stride`.
+    pub struct StrideSettings {
+        /// latest misses that strides are added to
+        history: usize = 1, 1..=16;
+        /// strides that are remembered, by their last use
+        strides: usize = 4, 1..=64;
+        /// how often a stride must have been seen before it serves
+        occurrences: u32 = 1, 1..=1 << 20;
+        /// multiples of each stride that are added
+        depth: i64 = 1, 1..=64;
+        /// pages that are named at a fault, at most
+        degree: usize = 16, 1..=512;
+    }
+}
+
+/// The `stride` predictor.
 pub struct Stride {
-    /// Misses of a thread that strides are added to.
-    history: usize,
-    /// Strides of an address space.
-    strides: usize,
-    /// A stride that was seen so often is believed.
-    occurrences: u32,
-    /// Multiples of each stride.
-    depth: i64,
-    /// Most pages after a fault.
-    degree: usize,
-    /// The latest misses of each thread, the last first.
+    settings: StrideSettings,
+    /// Latest misses of each thread, the latest first.
     threads: Threads<VecDeque<Page>>,
+    /// Strides of each address space.
     spaces: Lru<Space, Strides>,
 }
 
 impl Stride {
-    /// Takes its settings.
+    /// Makes a predictor with the given settings.
     ///
     /// # Errors
-    /// A sentence where one is out of range.
+    /// Returns a message if a setting has a wrong value.
     pub fn new(params: &mut Params) -> Result<Self, String> {
         Ok(Self {
-            history: params.number("history", 1, 1..=16)?,
-            strides: params.number("strides", 4, 1..=64)?,
-            occurrences: params.number("occurrences", 1, 1..=1 << 20)?,
-            depth: params.number("depth", 1, 1..=64)?,
-            degree: params.number("degree", 16, 1..=512)?,
+            settings: StrideSettings::take(params)?,
             threads: Threads::new(),
             spaces: Lru::new(SPACES),
         })
     }
 
-    /// Most pages after a fault.
+    /// Most pages named after a fault.
     pub(super) fn degree(&self) -> usize {
-        self.degree
+        self.settings.degree
     }
 }
 
-/// Makes `stride` the latest of at most `most`.
+/// Makes `stride` the latest of at most `most` strides.
 fn record(strides: &mut Strides, stride: i64, most: usize) {
     let known = strides.iter().position(|(known, _)| *known == stride);
     let place = known.unwrap_or_else(|| {
@@ -88,19 +102,19 @@ impl Predictor for Stride {
             Some(0) => {}
             distance => {
                 if let Some(stride) = distance {
-                    record(strides, stride, self.strides);
+                    record(strides, stride, self.settings.strides);
                 }
-                misses.truncate(self.history - 1);
+                misses.truncate(self.settings.history - 1);
                 misses.push_front(page);
             }
         }
-        let mut answer = Answer::new(fault, self.degree);
-        'full: for k in 1..=self.depth {
+        let mut answer = Answer::new(fault, self.settings.degree);
+        'full: for k in 1..=self.settings.depth {
             for miss in &*misses {
                 for (stride, seen) in &*strides {
                     let distance = stride.checked_mul(k);
                     let next = || miss.at_distance(distance?);
-                    if *seen >= self.occurrences && !answer.add(next()) {
+                    if *seen >= self.settings.occurrences && !answer.add(next()) {
                         break 'full;
                     }
                 }

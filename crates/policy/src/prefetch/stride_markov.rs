@@ -1,30 +1,39 @@
-//! `stride+markov`: what followed the page before, then what lies at known distances.
+//! `stride+markov`: the successors of the page, then the pages at known distances.
 //!
-//! Oskin & Loh 2015, V.B: a Markov state is tagged with its page, so where one is found its edges
-//! say more than strides do, which fit any page. [`markov`](super::markov) and
-//! [`stride`](super::stride) as they are; no page twice, and both together stay within `degree`.
+//! Oskin & Loh 2015, V.B: a Markov state is tagged with its page, so its edges are more specific
+//! than strides, which fit any page. [`markov`](super::markov) and [`stride`](super::stride) are
+//! used unchanged; no page is named twice, and both together stay within `degree`.
 
 use super::markov::Markov;
 use super::stride::Stride;
-use super::{Params, Prediction, Predictor, Source};
+use super::{Entry, Make, Params, Prediction, Predictor, Source};
 use crate::page::{Fault, Location, Memory, Space};
 
-/// The predictor.
+/// The registry's entry.
+pub const ENTRY: Entry = Entry {
+    name: "stride+markov",
+    summary: "both: the edges of markov before strides (Oskin & Loh 2015, V.B)",
+    paper: "Oskin & Loh 2015, V.B",
+    when: "To repeat the paper, and for programs that mix walks over arrays with irregular walks that recur.",
+    make: Make::Online(|params| Ok(Box::new(StrideMarkov::new(params)?))),
+};
+
+/// The `stride+markov` predictor.
 pub struct StrideMarkov {
-    /// Most pages after a fault.
+    /// Most pages named after a fault.
     degree: usize,
     markov: Markov,
     stride: Stride,
 }
 
-/// What the strides foretold; what the edges did is 0.
+/// Source of the pages predicted by strides; 0 is that of the edges.
 const STRIDE: Source = Source(1);
 
 impl StrideMarkov {
-    /// Takes the settings of both.
+    /// Makes a predictor with the settings of both.
     ///
     /// # Errors
-    /// A sentence where one is out of range.
+    /// Returns a message if a setting has a wrong value.
     pub fn new(params: &mut Params) -> Result<Self, String> {
         let markov = Markov::new(params)?;
         let stride = Stride::new(params)?;

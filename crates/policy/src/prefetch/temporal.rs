@@ -1,27 +1,41 @@
-//! `temporal`: the pages that lie next to the faulted one in the tier.
+//! `temporal`: the neighbours of the faulted page in the tier.
 //!
-//! Fedorov 2016, 5.4.4.2: pages that were swapped out together were likely used together, and
-//! will be again. The nearest go first, a later one before an earlier one: pages are swapped out
-//! in the order in which they were used.
+//! Fedorov 2016, 5.4.4.2: pages that were swapped out together were likely used together, and will
+//! be again. The nearest neighbours go first, and of two equally near ones the later, because pages
+//! are swapped out in the order of their use.
 
-use super::{Params, Prediction, Predictor, Source};
+use super::{Entry, Make, Params, Prediction, Predictor, Source};
 use crate::page::{Fault, Memory, Slot};
 
-/// The predictor.
+/// The registry's entry.
+pub const ENTRY: Entry = Entry {
+    name: "temporal",
+    summary: "the neighbours in the tier, which were swapped out together (Fedorov 2016, 5.4.4.2)",
+    paper: "Fedorov 2016, 5.4.4.2",
+    when: "Programs that use the same data together time and again, wherever they lie, such as interpreters and object graphs.",
+    make: Make::Online(|params| Ok(Box::new(Temporal::new(params)?))),
+};
+
+/// The `temporal` predictor.
 #[derive(Clone, Copy, Debug)]
 pub struct Temporal {
-    /// Pages around each fault.
+    /// Pages named around each fault.
     degree: u64,
 }
 
 impl Temporal {
-    /// Takes its settings.
+    /// Makes a predictor with the given settings.
     ///
     /// # Errors
-    /// A sentence where one is out of range.
+    /// Returns a message if a setting has a wrong value.
     pub fn new(params: &mut Params) -> Result<Self, String> {
         Ok(Self {
-            degree: params.number("degree", 16, 1..=512)?,
+            degree: params.take(
+                "degree",
+                "neighbours in the tier that are named at a fault, at most",
+                16,
+                1..=512,
+            )?,
         })
     }
 }

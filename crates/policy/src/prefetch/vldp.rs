@@ -1,44 +1,53 @@
-//! `vldp`: the longest known pattern of distances between faults says which comes next.
+//! `vldp`: the longest known pattern of distances between faults predicts the next distance.
 //!
 //! Shevgoor et al., "Efficiently Prefetching Complex Address Patterns", MICRO 2015, as Fedorov
-//! 2016, 5.4.4.4, uses it: on page faults, and looking ahead. A thread's faults make a history of
-//! distances, in pages. There is a table for every length of a pattern; what followed a pattern
-//! last is in it, and the longest pattern that ends the history wins. The distance foretold is put
-//! behind a copy of the history, which is looked up again: that gives the page after, and so on.
-//! Each such step is discounted by the accuracy observed (it is taken for 1 before anything is
-//! observed), and below the threshold none is made; the first is, so that there is something to
-//! observe.
+//! 2016, 5.4.4.4, uses it: on page faults, and looking ahead. The faults of a thread make a history
+//! of distances in pages. A table for each pattern length holds what followed each pattern last,
+//! and the longest pattern that ends the history is used. The predicted distance is appended to a
+//! copy of the history, which is looked up again for the page after that, and so on. Each such step
+//! is discounted by the observed accuracy (1 before any observation), and no step is made below the
+//! threshold, except the first, so that there is something to observe.
 //!
-//! Learning: the pattern that foretold gains confidence by being right and loses it by being
-//! wrong, and takes over the new distance when it has none left. Where it was wrong, the pattern
-//! longer by one distance learns the new one; where no pattern was known, that of one distance.
-//! The tables are shared by the threads of an address space.
+//! Learning: a pattern gains confidence with each right prediction and loses it with each wrong
+//! one, and takes over the new distance when it has none left. After a wrong prediction the pattern
+//! that is longer by one distance learns the new distance; if no pattern was known, the pattern of
+//! one distance does. The threads of an address space share the tables.
 //!
-//! The paper's three tables and counters of two bits are kept. Its sizes are those of hardware:
-//! tables of 64 entries, the histories of 16 physical pages, a table of 64 first offsets, four lines
-//! ahead (as in github.com/bakhshalipour/Bingo, `prefetcher/vldp.llc_pref`; the authors' entry in the
-//! second Data Prefetching Championship has four tables, 128 pages and counters up to 4). Memory
-//! costs a pager little, so tables have 4096 entries. The histories by physical page (our pages are
-//! what its lines are, and an address space what its pages are) and the first offsets stay behind;
-//! so does its rule that steps after the first need a pattern of two distances, in place of which
-//! the chapter has the threshold.
+//! The paper's three tables and two-bit counters are kept. Its sizes are those of hardware: tables
+//! of 64 entries, the histories of 16 physical pages, a table of 64 first offsets, four lines ahead
+//! (as in github.com/bakhshalipour/Bingo, `prefetcher/vldp.llc_pref`; the authors' entry in the
+//! second Data Prefetching Championship has four tables, 128 pages and counters up to 4). Memory is
+//! cheap for a pager, so tables have 4096 entries. Omitted are histories by physical page (pages
+//! here correspond to its lines, and address spaces to its pages), the first offsets, and the rule
+//! that steps after the first need a pattern of two distances, which the chapter replaces by the
+//! threshold.
 
 use super::accuracy::Accuracy;
 use super::answer::Answer;
 use super::lru::Lru;
 use super::threads::Threads;
-use super::{Outcome, Params, Prediction, Predictor, Source};
+use super::{Entry, Make, Outcome, Params, Prediction, Predictor, Source};
 use crate::page::{Fault, Memory, Page, Space};
+use crate::settings;
 
-/// The longest pattern there may be.
+/// The registry's entry.
+pub const ENTRY: Entry = Entry {
+    name: "vldp",
+    summary: "the longest known pattern of distances between faults predicts the next (Fedorov 2016, 5.4.4.4)",
+    paper: "Shevgoor et al., MICRO 2015; on page faults: Fedorov 2016, 5.4.4.4",
+    when: "Programs with patterns of several distances that alternate, where one stride is not enough.",
+    make: Make::Online(|params| Ok(Box::new(Vldp::new(params)?))),
+};
+
+/// Most distances in a pattern.
 const LONGEST: usize = 4;
-/// So confident a pattern can be (a counter of two bits, as in the paper).
+/// Most confidence of a pattern (a counter of two bits, as in the paper).
 const CONFIDENT: u8 = 3;
 
-/// Distances, the latest first; behind those that are known it is 0, which is no distance.
+/// Distances, the latest first; unknown distances at the end are 0.
 type Distances = [i64; LONGEST];
 
-/// What is known of one thread.
+/// State of one thread.
 #[derive(Default)]
 struct History {
     last: Option<Page>,
@@ -57,36 +66,46 @@ struct Next {
     confidence: u8,
 }
 
-/// The predictor. With its default settings it takes up to some 1.2 MB.
+settings! {
+    /// Settings of `vldp`.
+    pub struct VldpSettings {
+        /// distances of the longest pattern
+        tables: usize = 3, 1..=LONGEST;
+        /// patterns of each length that are remembered
+        entries: usize = 4096, 1..=1 << 20;
+        /// pages that are named at a fault, at most
+        degree: usize = 16, 1..=512;
+        /// accuracy below which it looks no further ahead
+        threshold: f64 = 0.1, 0.0..=1.0;
+    }
+}
+
+/// The `vldp` predictor. With its default settings it takes up to some 1.2 MB.
 pub struct Vldp {
-    /// Most pages after a fault.
-    degree: usize,
-    /// Steps of less value are not made.
-    threshold: f64,
+    settings: VldpSettings,
     threads: Threads<History>,
-    /// By the length of their patterns, from 1 on.
+    /// Tables by pattern length, from 1 on.
     tables: Vec<Lru<Pattern, Next>>,
     accuracy: Accuracy,
 }
 
 impl Vldp {
-    /// Takes its settings.
+    /// Makes a predictor with the given settings.
     ///
     /// # Errors
-    /// A sentence where one is out of range.
+    /// Returns a message if a setting has a wrong value.
     pub fn new(params: &mut Params) -> Result<Self, String> {
-        let tables = params.number("tables", 3, 1..=LONGEST)?;
-        let entries = params.number("entries", 4096, 1..=1 << 20)?;
+        let settings = VldpSettings::take(params)?;
+        let table = |_| Lru::new(settings.entries);
         Ok(Self {
-            degree: params.number("degree", 16, 1..=512)?,
-            threshold: params.number("threshold", 0.1, 0.0..=1.0)?,
+            settings,
             threads: Threads::new(),
-            tables: (0..tables).map(|_| Lru::new(entries)).collect(),
+            tables: (0..settings.tables).map(table).collect(),
             accuracy: Accuracy::assumed(1.0),
         })
     }
 
-    /// Notes the fault in its thread's history, and learns what followed what.
+    /// Records the fault in its thread's history, and learns from it.
     fn note(&mut self, fault: &Fault) -> Distances {
         let page = fault.at.page;
         let history = self.threads.of(fault);
@@ -123,7 +142,8 @@ impl Vldp {
         }
     }
 
-    /// Tells a known pattern what has followed; whether it had foretold that.
+    /// Updates a known pattern with the distance that followed; returns whether it had predicted
+    /// it.
     fn correct(&mut self, length: usize, pattern: Option<Pattern>, distance: i64) -> bool {
         let Some(next) = pattern.and_then(|pattern| self.tables[length - 1].touch(&pattern)) else {
             return false;
@@ -137,7 +157,8 @@ impl Vldp {
         right
     }
 
-    /// The longest known pattern that ends a history: its length, and what follows it.
+    /// Returns the length of the longest known pattern that ends a history, and the predicted
+    /// distance.
     fn longest(&self, space: Space, distances: Distances) -> Option<(usize, i64)> {
         (1..=self.tables.len()).rev().find_map(|length| {
             let pattern = pattern(space, distances, length)?;
@@ -147,7 +168,7 @@ impl Vldp {
     }
 }
 
-/// The latest `length` distances, if there are so many.
+/// Returns the pattern of the latest `length` distances, if there are as many.
 fn pattern(space: Space, mut distances: Distances, length: usize) -> Option<Pattern> {
     if length > LONGEST || distances[length - 1] == 0 {
         return None;
@@ -165,10 +186,10 @@ fn followed_by(mut distances: Distances, distance: i64) -> Distances {
 impl Predictor for Vldp {
     fn fault(&mut self, fault: &Fault, _: &mut dyn Memory, predictions: &mut Vec<Prediction>) {
         let mut distances = self.note(fault);
-        let mut answer = Answer::new(fault, self.degree);
+        let mut answer = Answer::new(fault, self.settings.degree);
         let mut page = fault.at.page;
         let mut value = 1.0;
-        for _ in 0..self.degree {
+        for _ in 0..self.settings.degree {
             let Some((_, distance)) = self.longest(fault.at.space, distances) else {
                 break;
             };
@@ -179,7 +200,7 @@ impl Predictor for Vldp {
             answer.add(Some(page));
             distances = followed_by(distances, distance);
             value *= self.accuracy.share();
-            if value < self.threshold {
+            if value < self.settings.threshold {
                 break;
             }
         }

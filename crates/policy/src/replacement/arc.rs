@@ -1,26 +1,35 @@
 //! ARC, the adaptive replacement cache: divides DRAM between pages touched once and pages touched
-//! more often, and learns the division from the pages it misses.
+//! more often, and adapts the division to the misses.
 //!
 //! Megiddo and Modha, "ARC: A self-tuning, low overhead replacement cache", FAST 2003, figure 4.
-//! `T1` holds pages touched once of late, `T2` pages touched at least twice; `B1` and `B2` remember
-//! those that went from each. A miss on a remembered page says which of the two was too small, and
-//! moves `p`, the pages that T1 is to have. All four are LRU. p is a real number, as the paper's
-//! quotients are.
+//! `T1` holds pages touched once recently, `T2` pages touched at least twice; `B1` and `B2`
+//! remember the pages evicted from each. A miss on a remembered page shows which of the two was too
+//! small, and moves `p`, the target size of T1. All four are LRU lists. p is a real number, as the
+//! paper's quotients are.
 //!
-//! A prefetched page comes into T1 and its first touch leaves it there, for it has been touched
-//! once then. If it goes before that, it is not remembered; nor is p moved by a prefetch.
+//! A prefetched page comes into T1 and its first touch leaves it there, because it has then been
+//! touched once. If it is evicted before, it is not remembered; a prefetch does not move p.
 
 use super::list::{Links, List};
 use super::table::Table;
-use super::{Answer, PageId, Replacement, Touch};
+use super::{Answer, Entry, Make, PageId, Replacement, Touch};
+
+/// The registry's entry.
+pub const ENTRY: Entry = Entry {
+    name: "arc",
+    summary: "divides DRAM between pages touched once and more often, and adapts (Megiddo 2003)",
+    paper: "Megiddo and Modha, ARC, FAST 2003, figure 4",
+    when: "Programs whose mix of recency and frequency changes: a good default where LRU is not enough.",
+    make: Make::Online(|capacity, _, _| Ok(Box::new(Arc::new(capacity)))),
+};
 
 /// The adaptive replacement cache.
 pub struct Arc {
     capacity: usize,
-    /// Pages that T1 is to have, from 0 to the capacity.
+    /// Target size of T1, from 0 to the capacity.
     p: f64,
     links: Links,
-    /// Each of the four has its most recently used page at the front.
+    /// The most recently used page of each list is at its front.
     t1: List,
     t2: List,
     b1: List,
@@ -28,7 +37,7 @@ pub struct Arc {
     places: Table<Place>,
 }
 
-/// Where a page is.
+/// List that a page is in.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Place {
     #[default]
@@ -42,7 +51,7 @@ enum Place {
 }
 
 impl Arc {
-    /// A DRAM of `capacity` pages, empty.
+    /// Makes an empty DRAM of `capacity` pages.
     pub fn new(capacity: usize) -> Self {
         Self {
             capacity,
@@ -90,7 +99,7 @@ impl Arc {
         self.places.set(page, Place::T2);
     }
 
-    /// Case IV: a page that is not remembered comes into T1.
+    /// Case IV: brings a page that is not remembered into T1.
     fn admit(&mut self, page: PageId, place: Place) -> Option<PageId> {
         let evicted = self.make_room();
         self.t1.push_front(&mut self.links, page);
@@ -98,8 +107,8 @@ impl Arc {
         evicted
     }
 
-    /// Room for a new page, in DRAM and in what is remembered: T1 and B1 have as many pages as
-    /// DRAM at most, all four twice as many.
+    /// Makes room for a new page, in DRAM and among the remembered pages: T1 and B1 together have
+    /// at most as many pages as DRAM, all four lists twice as many.
     fn make_room(&mut self) -> Option<PageId> {
         let seen_once = self.t1.len() + self.b1.len();
         let seen_often = self.t2.len() + self.b2.len();
@@ -119,8 +128,8 @@ impl Arc {
         self.replace(false)
     }
 
-    /// The paper's REPLACE: the least recently used page of T1 or of T2 goes, so that T1 comes
-    /// nearer to p. No effect while there is room.
+    /// The paper's REPLACE: evicts the least recently used page of T1 or T2, so that the size of T1
+    /// approaches p. No effect while there is room.
     fn replace(&mut self, touched_is_in_b2: bool) -> Option<PageId> {
         if self.resident() < self.capacity {
             return None;

@@ -1,36 +1,46 @@
-//! Belady's MIN, the optimum: the page whose next touch is farthest away goes.
+//! Belady's MIN, the optimum: evicts the page whose next touch is farthest away.
 //!
-//! Belady, "A study of replacement algorithms for a virtual-storage computer", IBM Systems
-//! Journal 5(2), 1966. It is given all touches to come, and of those no policy misses fewer. Here
-//! every page that is touched comes in, as in all policies, even if another one will be touched
-//! sooner. Pages that are never touched again go before all others, the highest page number first.
+//! Belady, "A study of replacement algorithms for a virtual-storage computer", IBM Systems Journal
+//! 5(2), 1966. It knows all touches to come, and no policy has fewer misses on them. As in all
+//! policies here, every touched page comes in, even if another page will be touched sooner. Pages
+//! that are never touched again are evicted before all others, the highest page number first.
 //!
-//! A page is ranked by when it is touched next, and the ranks of the resident pages are a set of
-//! bits. So whether touch n hits is bit n, and the page to go is the highest bit. Bits of the past
-//! are left as they are: every other is higher. It costs 12 bytes and a bit for every touch.
+//! The rank of a page is the index of its next touch, and the ranks of the resident pages form a
+//! bit set. So touch n hits if bit n is set, and the page to evict is the highest bit. Bits of past
+//! touches are not cleared, because all others are higher. The policy takes 12 bytes and a bit for
+//! every touch.
 
 use super::bitset::BitSet;
-use super::{Answer, PageId, Replacement, Touch};
+use super::{Answer, Entry, Make, PageId, Replacement, Touch};
+
+/// The registry's entry.
+pub const ENTRY: Entry = Entry {
+    name: "belady",
+    summary: "the optimum: knows the future (Belady 1966)",
+    paper: "Belady, IBM Systems Journal 5(2), 1966",
+    when: "To see how far from the fewest misses a policy is. It needs the whole trace, and takes 12 bytes a touch.",
+    make: Make::Offline(|capacity, _, future| Ok(Box::new(Belady::new(capacity, future)))),
+};
 
 /// The offline optimum.
 pub struct Belady {
     capacity: usize,
     future: Vec<PageId>,
-    /// The rank of the page of every touch after that touch.
+    /// Rank of the touched page after each touch.
     next_ranks: Vec<usize>,
-    /// Touches that have been.
+    /// Number of touches so far.
     now: usize,
-    /// When each page is touched next, as an index of `future`; past its end, by page number, if
-    /// it is not.
+    /// Rank of each page: the index of its next touch in `future`, or its page number past the end
+    /// of `future` if there is none.
     ranks: Vec<usize>,
-    /// The ranks of the resident pages, and some below `now` that mean nothing.
+    /// Ranks of the resident pages, and some below `now` without a meaning.
     ranked: BitSet,
     resident: usize,
 }
 
 impl Belady {
-    /// A DRAM of `capacity` pages, empty, and all touches to come, in order. Touches that come in
-    /// another order are answered as well as can be, but not by an optimum.
+    /// Makes an empty DRAM of `capacity` pages for the touches of `future`, in order. Touches in
+    /// another order are answered, but not optimally.
     pub fn new(capacity: usize, future: &[PageId]) -> Self {
         let end = future.len();
         let pages = future.iter().map(|page| page.index() + 1).max();

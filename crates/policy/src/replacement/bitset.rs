@@ -1,10 +1,10 @@
-//! A set of numbers whose largest is found fast: bits, and above them bits that say in which
-//! words of the level below some are set.
+//! A set of numbers with fast access to the largest: a bit set, and above it levels whose bits say
+//! which words of the level below are not zero.
 
 /// A set of numbers below a bound that grows as needed.
 #[derive(Debug, Default)]
 pub(super) struct BitSet {
-    /// The lowest level first; the highest has one word at most.
+    /// Levels, the lowest first; the highest has at most one word.
     levels: Vec<Vec<u64>>,
 }
 
@@ -36,7 +36,7 @@ impl BitSet {
         word.is_some_and(|word| word & bit(number) != 0)
     }
 
-    /// Puts a number in that there is room for.
+    /// Inserts a number below the bound.
     #[inline]
     pub(super) fn insert(&mut self, mut number: usize) {
         for level in &mut self.levels {
@@ -61,7 +61,7 @@ impl BitSet {
         }
     }
 
-    /// The largest number in the set.
+    /// Returns the largest number in the set.
     pub(super) fn last(&self) -> Option<usize> {
         let mut number = 0;
         for level in self.levels.iter().rev() {
@@ -72,12 +72,12 @@ impl BitSet {
     }
 }
 
-/// The bit of a number in its word.
+/// Returns the bit of a number in its word.
 fn bit(number: usize) -> u64 {
     1 << (number % 64)
 }
 
-/// The next higher level: a bit for every word.
+/// Returns the next higher level: one bit for each word.
 fn words_in_use(words: &[u64]) -> Vec<u64> {
     let in_use = |words: &[u64]| {
         let bits = words.iter().enumerate();

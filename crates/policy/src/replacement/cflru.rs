@@ -1,18 +1,38 @@
-//! CFLRU: least recently used, but of the pages that were not used for long, clean ones first,
-//! for they cost the slower memory no write.
+//! CFLRU: LRU that evicts clean pages first among those not used for long, because they need not be
+//! written to the slower memory.
 //!
 //! Park, Jung, Kang, Kim and Lee, "CFLRU: a replacement algorithm for flash memory", CASES 2006,
-//! section 3. The pages in the order of their last use are the working region, and, from a
-//! certain page on, the clean-first region, whose size is called the window. The least recently
-//! used clean page of the clean-first region goes; where all are dirty, the least recently used
-//! page. The paper's best window depends on the program and on what a write costs compared to a
-//! read; half the pages are the default here.
+//! section 3. In the order of last use, recent pages are the working region, and the others the
+//! clean-first region, whose size is the window. The least recently used clean page of the
+//! clean-first region is evicted; if all of them are dirty, the least recently used page. The
+//! paper's best window depends on the program and on the cost of a write relative to a read; the
+//! default here is half of the pages.
 
 use std::collections::BTreeSet;
 
 use super::list::{Links, List};
 use super::table::Table;
-use super::{Answer, PageId, Replacement, Touch};
+use super::{Answer, Entry, Make, PageId, Replacement, Touch};
+use crate::settings;
+
+/// The registry's entry.
+pub const ENTRY: Entry = Entry {
+    name: "cflru",
+    summary: "LRU that prefers clean victims in its older half (Park 2006)",
+    paper: "Park et al., CFLRU, CASES 2006, section 3",
+    when: "Memories whose writes are slow or wear them out, with programs that write to few of their pages.",
+    make: Make::Online(|capacity, params, _| {
+        Ok(Box::new(Cflru::new(capacity, CflruSettings::take(params)?)))
+    }),
+};
+
+settings! {
+    /// Settings of `cflru`.
+    pub struct CflruSettings {
+        /// share of the pages from which clean ones go first, those not used for the longest time
+        window: f64 = 0.5, 0.0..=1.0;
+    }
+}
 
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 enum Region {
@@ -26,7 +46,7 @@ enum Region {
 struct State {
     region: Region,
     dirty: bool,
-    /// When it was used last, in calls of this policy.
+    /// Number of the call in which the page was last used.
     used: u64,
 }
 
@@ -35,28 +55,23 @@ pub struct Cflru {
     capacity: usize,
     window: usize,
     links: Links,
-    /// The most recently used page is at the front; what falls off the back comes to the front
-    /// of the clean-first region.
+    /// Pages of the working region, the most recently used at the front. A page that falls off the
+    /// back moves to the front of the clean-first region.
     working: List,
     clean_first: List,
-    /// The clean pages of the clean-first region, least recently used first. Not a list: a page
-    /// that is cleaned comes in between the others.
+    /// Clean pages of the clean-first region, least recently used first. Not a list, because a page
+    /// that becomes clean comes in between others.
     clean: BTreeSet<(u64, PageId)>,
     states: Table<State>,
     now: u64,
 }
 
 impl Cflru {
-    /// A DRAM of `capacity` pages, empty, with a window of half of them.
-    pub fn new(capacity: usize) -> Self {
-        Self::with_window(capacity, capacity.div_ceil(2))
-    }
-
-    /// A DRAM of `capacity` pages, empty, of which up to `window` are the clean-first region.
-    pub fn with_window(capacity: usize, window: usize) -> Self {
+    /// Makes an empty DRAM of `capacity` pages.
+    pub fn new(capacity: usize, settings: CflruSettings) -> Self {
         Self {
             capacity,
-            window: window.min(capacity),
+            window: (settings.window * capacity as f64).ceil() as usize,
             links: Links::default(),
             working: List::default(),
             clean_first: List::default(),
@@ -66,7 +81,7 @@ impl Cflru {
         }
     }
 
-    /// Puts a page that is in neither region to the front of the working region.
+    /// Puts a page that is in neither region at the front of the working region.
     fn enter(&mut self, page: PageId, dirty: bool) {
         self.now += 1;
         let state = State {
@@ -172,7 +187,7 @@ mod tests {
     /// The paper's example (section 3): eight pages of which P1 was used last, a window of
     /// four, P5 and P7 clean, P6 and P8 dirty.
     fn example() -> Cflru {
-        let mut cflru = Cflru::with_window(8, 4);
+        let mut cflru = Cflru::new(8, CflruSettings { window: 0.5 });
         for page in (1..=8).rev() {
             cflru.touch(touch(page, page != 5 && page != 7));
         }

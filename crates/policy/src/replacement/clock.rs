@@ -1,111 +1,63 @@
 //! CLOCK, or second chance: first in, first out, but a page whose reference bit is set when its
 //! turn comes loses the bit instead of its place.
 //!
-//! Corbató, "A paging experiment with the Multics system", MIT Project MAC report MAC-M-384,
-//! 1968. A hand goes round over the pages in the order in which they came; a page that comes in
-//! takes its place right behind the hand, where the victim was. That circle is the queue below,
-//! cut open at the hand. The touch that brings a page in leaves its bit clear, and so does the
-//! first touch of a page that was prefetched: it takes a second touch to earn the second chance.
+//! Corbató, "A paging experiment with the Multics system", MIT Project MAC report MAC-M-384, 1968.
+//! A hand goes round over the pages in the order of their arrival; a new page takes the place right
+//! behind the hand, where the victim was. The circle is the queue below, cut open at the hand. The
+//! touch that brings a page in leaves its bit clear, and so does the first touch of a prefetched
+//! page: the second touch earns the second chance.
 
-use super::list::{Links, List};
-use super::table::Table;
-use super::{Answer, PageId, Replacement, Touch};
+use super::queue::{Queue, Queued, Use};
+use super::{Entry, Make, PageId};
 
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-enum State {
-    #[default]
-    Absent,
-    /// Prefetched and not touched since.
-    Fetched,
-    /// Touched, with the reference bit clear.
-    Clear,
-    /// Touched, with the reference bit set.
-    Referenced,
-}
+/// The registry's entry.
+pub const ENTRY: Entry = Entry {
+    name: "clock",
+    summary: "second chance: first in, first out, past pages referenced since",
+    paper: "Corbato, Multics, Project MAC M-384, 1968",
+    when: "Systems that have only reference bits: close to LRU at a fraction of its cost.",
+    make: Make::Online(|capacity, _, _| Ok(Box::new(Clock::new(capacity)))),
+};
 
-/// CLOCK with one reference bit a page.
+/// CLOCK with one reference bit for each page.
 pub struct Clock {
-    capacity: usize,
-    links: Links,
-    /// The page under the hand is at the back, the one that it passed last at the front.
-    circle: List,
-    states: Table<State>,
+    queue: Queue,
 }
 
 impl Clock {
-    /// A DRAM of `capacity` pages, empty.
+    /// Makes an empty DRAM of `capacity` pages.
     pub fn new(capacity: usize) -> Self {
         Self {
-            capacity,
-            links: Links::default(),
-            circle: List::default(),
-            states: Table::default(),
+            queue: Queue::new(capacity),
         }
-    }
-
-    fn admit(&mut self, page: PageId, state: State) -> Option<PageId> {
-        let full = self.circle.len() >= self.capacity;
-        let evicted = full.then(|| self.evict()).flatten();
-        self.circle.push_front(&mut self.links, page);
-        self.states.set(page, state);
-        evicted
-    }
-
-    fn evict(&mut self) -> Option<PageId> {
-        while let Some(page) = self.circle.back() {
-            if self.states.get(page) != State::Referenced {
-                self.remove(page);
-                return Some(page);
-            }
-            self.states.set(page, State::Clear);
-            self.circle.move_to_front(&mut self.links, page);
-        }
-        None
     }
 }
 
-impl Replacement for Clock {
-    fn touch(&mut self, touch: Touch) -> Answer {
-        match self.states.get(touch.page) {
-            State::Absent => {
-                let evicted = self.admit(touch.page, State::Clear);
-                return Answer::Miss { evicted };
+impl Queued for Clock {
+    const LINKS: bool = true;
+
+    fn queue(&self) -> &Queue {
+        &self.queue
+    }
+
+    fn queue_mut(&mut self) -> &mut Queue {
+        &mut self.queue
+    }
+
+    fn evict(&mut self) -> Option<PageId> {
+        while let Some(page) = self.queue.pages.back() {
+            if self.queue.uses.get(page) != Use::Referenced {
+                self.queue.remove(page);
+                return Some(page);
             }
-            State::Fetched => self.states.set(touch.page, State::Clear),
-            State::Clear | State::Referenced => self.states.set(touch.page, State::Referenced),
+            self.queue.uses.set(page, Use::Clear);
+            self.queue.move_to_front(page);
         }
-        Answer::Hit
+        None
     }
 
-    fn prefetch(&mut self, page: PageId) -> Option<PageId> {
-        if self.contains(page) {
-            return None;
-        }
-        self.admit(page, State::Fetched)
-    }
-
-    fn remove(&mut self, page: PageId) {
-        if self.contains(page) {
-            self.circle.remove(&mut self.links, page);
-            self.states.set(page, State::Absent);
-        }
-    }
-
-    fn expect(&self, pages: &[PageId]) {
-        self.states.expect(pages);
-        self.links.expect(pages);
-    }
-
-    fn next_victim(&self) -> Option<PageId> {
-        self.circle.back()
-    }
-
-    fn contains(&self, page: PageId) -> bool {
-        self.states.get(page) != State::Absent
-    }
-
-    fn resident(&self) -> usize {
-        self.circle.len()
+    fn next(&self) -> Option<PageId> {
+        self.queue.pages.back()
     }
 }
 
@@ -113,6 +65,7 @@ impl Replacement for Clock {
 mod tests {
     use super::super::example::evictions;
     use super::*;
+    use crate::replacement::Replacement as _;
 
     #[test]
     fn a_referenced_page_gets_a_second_chance() {

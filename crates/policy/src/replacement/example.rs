@@ -1,8 +1,8 @@
-//! Worked examples in the tests of policies.
+//! Helper for worked examples in the tests of policies.
 
 use super::{Answer, PageId, Replacement, Touch};
 
-/// The pages that go while `pages` are read one after another.
+/// Reads `pages` one after another and returns the evicted pages.
 pub(super) fn evictions(policy: &mut dyn Replacement, pages: &[u32]) -> Vec<u32> {
     let mut evictions = Vec::new();
     for &page in pages {

@@ -1,84 +1,47 @@
-//! First in, first out: the page that came in first goes first, touched since or not.
+//! First in, first out: evicts the page that came in first, touched since or not.
 //!
 //! Belady, "A study of replacement algorithms for a virtual-storage computer", IBM Systems
 //! Journal 5(2), 1966.
 
-use super::list::{Links, List};
-use super::table::Table;
-use super::{Answer, PageId, Replacement, Touch};
+use super::queue::{Queue, Queued};
+use super::{Entry, Make, PageId};
+
+/// The registry's entry.
+pub const ENTRY: Entry = Entry {
+    name: "fifo",
+    summary: "first in, first out",
+    paper: "Belady, IBM Systems Journal 5(2), 1966",
+    when: "A baseline: it keeps no record of use.",
+    make: Make::Online(|capacity, _, _| Ok(Box::new(Fifo::new(capacity)))),
+};
 
 /// First in, first out.
 pub struct Fifo {
-    capacity: usize,
-    links: Links,
-    /// The page that came in last is at the front.
-    queue: List,
-    resident: Table<bool>,
+    queue: Queue,
 }
 
 impl Fifo {
-    /// A DRAM of `capacity` pages, empty.
+    /// Makes an empty DRAM of `capacity` pages.
     pub fn new(capacity: usize) -> Self {
         Self {
-            capacity,
-            links: Links::default(),
-            queue: List::default(),
-            resident: Table::default(),
+            queue: Queue::new(capacity),
         }
-    }
-
-    fn admit(&mut self, page: PageId) -> Option<PageId> {
-        let full = self.queue.len() >= self.capacity;
-        let evicted = full.then(|| self.evict()).flatten();
-        self.queue.push_front(&mut self.links, page);
-        self.resident.set(page, true);
-        evicted
-    }
-
-    fn evict(&mut self) -> Option<PageId> {
-        let victim = self.queue.pop_back(&mut self.links)?;
-        self.resident.set(victim, false);
-        Some(victim)
     }
 }
 
-impl Replacement for Fifo {
-    fn touch(&mut self, touch: Touch) -> Answer {
-        if self.contains(touch.page) {
-            return Answer::Hit;
-        }
-        let evicted = self.admit(touch.page);
-        Answer::Miss { evicted }
+impl Queued for Fifo {
+    fn queue(&self) -> &Queue {
+        &self.queue
     }
 
-    fn prefetch(&mut self, page: PageId) -> Option<PageId> {
-        if self.contains(page) {
-            return None;
-        }
-        self.admit(page)
+    fn queue_mut(&mut self) -> &mut Queue {
+        &mut self.queue
     }
 
-    fn remove(&mut self, page: PageId) {
-        if self.contains(page) {
-            self.queue.remove(&mut self.links, page);
-            self.resident.set(page, false);
-        }
-    }
+    fn hit(&mut self, _: PageId) {}
 
-    fn expect(&self, pages: &[PageId]) {
-        self.resident.expect(pages);
-    }
-
-    fn next_victim(&self) -> Option<PageId> {
-        self.queue.back()
-    }
-
-    fn contains(&self, page: PageId) -> bool {
-        self.resident.get(page)
-    }
-
-    fn resident(&self) -> usize {
-        self.queue.len()
+    fn next(&self) -> Option<PageId> {
+        self.queue.pages.back()
     }
 }
 

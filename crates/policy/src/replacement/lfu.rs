@@ -1,28 +1,37 @@
-//! Least frequently used: the page that was touched least often since it came in goes; among
-//! equals the one that was not touched for the longest time.
+//! Least frequently used: evicts the page with the fewest touches since it came in; among equals
+//! the least recently used.
 //!
-//! A count lasts as long as its page is resident: this is in-cache LFU, not the perfect LFU that
-//! remembers the counts of pages that went. A prefetched page has a count of 0 until it is
-//! touched. Pages of one count share a bucket, and the buckets are linked in the order of their
-//! counts, so that a touch moves a page by one bucket: Shah, Mitra and Matani, "An O(1) algorithm
-//! for implementing the LFU cache eviction scheme", 2010.
+//! A count lasts as long as its page is resident: this is in-cache LFU, not perfect LFU, which
+//! remembers the counts of evicted pages. A prefetched page has a count of 0 until it is touched.
+//! Pages of one count share a bucket, and the buckets are linked in the order of their counts, so
+//! that a touch moves a page by one bucket: Shah, Mitra and Matani, "An O(1) algorithm for
+//! implementing the LFU cache eviction scheme", 2010.
 
 use super::list::{Links, List};
 use super::table::Table;
-use super::{Answer, PageId, Replacement, Touch};
+use super::{Answer, Entry, Make, PageId, Replacement, Touch};
+
+/// The registry's entry.
+pub const ENTRY: Entry = Entry {
+    name: "lfu",
+    summary: "least frequently used",
+    paper: "Shah, Mitra and Matani, An O(1) algorithm for LFU, 2010",
+    when: "Popularity that does not change, as of items in a cache of objects. Pages that were hot once stay for long.",
+    make: Make::Online(|capacity, _, _| Ok(Box::new(Lfu::new(capacity)))),
+};
 
 /// Least frequently used.
 pub struct Lfu {
     capacity: usize,
     resident: usize,
     links: Links,
-    /// The bucket of each page, [`NONE`] if it is not resident.
+    /// Bucket of each page, [`NONE`] if the page is not resident.
     bucket_of: Table<u32>,
     buckets: Buckets,
 }
 
 impl Lfu {
-    /// A DRAM of `capacity` pages, empty.
+    /// Makes an empty DRAM of `capacity` pages.
     pub fn new(capacity: usize) -> Self {
         Self {
             capacity,
@@ -122,23 +131,22 @@ impl Replacement for Lfu {
     }
 }
 
-/// The bucket that never has a page: it closes the circle between the highest count and the
-/// lowest.
+/// The bucket that never has a page and closes the circle between the highest and the lowest count.
 const NONE: u32 = 0;
 
-/// The pages that were touched equally often.
+/// Pages with the same number of touches.
 struct Bucket {
-    /// Touches of each.
+    /// Touches of each page.
     count: u64,
-    /// The most recently used page is at the front.
+    /// Pages, the most recently used at the front.
     pages: List,
-    /// The bucket of the next lower count.
+    /// Bucket of the next lower count.
     lower: u32,
-    /// The bucket of the next higher count.
+    /// Bucket of the next higher count.
     higher: u32,
 }
 
-/// The buckets, in a circle of rising counts; but for [`NONE`], none is empty between two calls.
+/// All buckets, in a circle of rising counts; between calls none but [`NONE`] is empty.
 struct Buckets {
     all: Vec<Bucket>,
     free: Vec<u32>,
@@ -166,7 +174,7 @@ impl Buckets {
         self.at(NONE).higher
     }
 
-    /// The bucket of a count of 0 or 1, made if it is not there.
+    /// Returns the bucket of a count of 0 or 1, made if necessary.
     fn low(&mut self, count: u64) -> u32 {
         let lowest = self.lowest();
         if self.at(lowest).count < count {
@@ -176,7 +184,7 @@ impl Buckets {
         self.between(NONE, lowest, count)
     }
 
-    /// The bucket of `count`, which is `higher` or is made between `lower` and it.
+    /// Returns the bucket of `count`, which is `higher` or is made between `lower` and it.
     #[inline]
     fn between(&mut self, lower: u32, higher: u32, count: u64) -> u32 {
         if self.at(higher).count == count {
@@ -200,7 +208,7 @@ impl Buckets {
             return free;
         }
         self.all.push(bucket);
-        // There are no more buckets than pages, whose numbers are of 32 bits.
+        // There are no more buckets than pages, which have numbers of 32 bits.
         (self.all.len() - 1) as u32
     }
 

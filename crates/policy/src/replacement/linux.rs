@@ -1,28 +1,37 @@
-//! Linux: two queues, active and inactive, and reference bits that are looked at only when a
-//! page's turn comes; what is used again and again while inactive becomes active.
+//! Linux: two queues, active and inactive, with reference bits that are read only when a page's
+//! turn comes; an inactive page that is used repeatedly becomes active.
 //!
 //! The classic page reclaim of Linux (without the multi-generational LRU), as it treats mapped
 //! anonymous memory since 5.9. Kernel documentation: `admin-guide/mm/concepts.rst`, section
-//! Reclaim, and the opening comment of `mm/workingset.c`, which explains refaults. The functions
-//! followed here are `folio_check_references`, `inactive_is_low` and `shrink_active_list` of
-//! `mm/vmscan.c`, and `workingset_refault`.
+//! Reclaim, and the opening comment of `mm/workingset.c`, which explains refaults. The model
+//! follows `folio_check_references`, `inactive_is_low` and `shrink_active_list` of `mm/vmscan.c`,
+//! and `workingset_refault`.
 //!
-//! A page comes in inactive. When its turn comes it goes, unless the processor has set its
-//! accessed bit: then the bit is cleared, and the page is spared for another round if this is
-//! the first time, active otherwise. While the inactive queue is small compared to the active
-//! one, active pages become inactive in their turn, accessed or not. A page that comes back after
-//! no more pages went than are active would have been kept if the active queue had been shorter:
-//! it is active at once.
+//! A page comes in inactive. When its turn comes it is evicted, unless the processor has set its
+//! accessed bit: then the bit is cleared, and the page stays for another round the first time, and
+//! becomes active the second time. While the inactive queue is small compared to the active one,
+//! active pages become inactive in their turn, accessed or not. A page that comes back after at
+//! most as many evictions as there are active pages would have stayed with a shorter active queue:
+//! it becomes active at once.
 //!
-//! Simpler than the kernel: one page at a time instead of 32, memory is reclaimed when it is full
-//! and not by watermarks, there are neither files nor zones, and a dirty page goes like a clean
-//! one.
+//! Differences from the kernel: one page at a time instead of 32; memory is reclaimed when it is
+//! full and not by watermarks; there are neither files nor zones; a dirty page is treated like a
+//! clean one.
 
 use super::list::{Links, List};
 use super::table::Table;
-use super::{Answer, PageId, Replacement, Touch};
+use super::{Answer, Entry, Make, PageId, Replacement, Touch};
 
-/// Pages in a GiB, by whose number the kernel sizes the inactive queue.
+/// The registry's entry.
+pub const ENTRY: Entry = Entry {
+    name: "linux",
+    summary: "the kernel's active and inactive queues with refaults",
+    paper: "Linux, mm/workingset.c and admin-guide/mm/concepts.rst, since 5.9",
+    when: "To predict what the kernel would do, as `terrace validate` does.",
+    make: Make::Online(|capacity, _, _| Ok(Box::new(Linux::new(capacity)))),
+};
+
+/// Pages in a GiB, the unit by which the kernel sizes the inactive queue.
 const GIB: usize = 1 << 18;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -45,20 +54,20 @@ struct State {
 /// Linux's active and inactive queues.
 pub struct Linux {
     capacity: usize,
-    /// As many times as many pages as are inactive may be active.
+    /// Most active pages for each inactive page.
     inactive_ratio: usize,
     links: Links,
     inactive: List,
     active: List,
     states: Table<State>,
-    /// Pages that went or became active so far: the kernel's nonresident age.
+    /// Number of pages evicted or activated so far: the kernel's nonresident age.
     age: u64,
-    /// The age at which a page went, its shadow entry.
+    /// Age at the eviction of each page: its shadow entry.
     shadows: Table<Option<u64>>,
 }
 
 impl Linux {
-    /// A DRAM of `capacity` pages of 4 KiB, empty.
+    /// Makes an empty DRAM of `capacity` pages of 4 KiB.
     pub fn new(capacity: usize) -> Self {
         Self {
             capacity,
@@ -108,7 +117,7 @@ impl Linux {
         None
     }
 
-    /// Makes active pages inactive while there are too few of those.
+    /// Deactivates active pages while there are too few inactive ones.
     fn shrink_active(&mut self) {
         while self.inactive.len() * self.inactive_ratio < self.active.len()
             && let Some(page) = self.active.pop_back(&mut self.links)

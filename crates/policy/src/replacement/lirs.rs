@@ -1,44 +1,69 @@
 //! LIRS: ranks pages by the distance between their last two touches (the inter-reference recency),
-//! not by the time since the last one.
+//! not by the time since the last touch.
 //!
 //! Jiang and Zhang, "LIRS: An efficient low inter-reference recency set replacement policy to
 //! improve buffer cache performance", SIGMETRICS 2002, section 3.3. Pages of low inter-reference
-//! recency (LIR) have nearly all of DRAM and never go directly; the others (HIR) have 1 % of it,
-//! at least one page, in the queue `Q`, whose front goes. The stack `S` has all pages, also some
-//! that went, that were touched since the LIR page at its bottom was: a HIR page touched while it
-//! is in S has a lower inter-reference recency than that LIR page's recency, and takes its place.
+//! recency (LIR) have nearly all of DRAM and are never evicted directly; the others (HIR) have 1 %
+//! of it, at least one page, in the queue `Q`, whose front is evicted. The stack `S` has all pages
+//! touched since the LIR page at its bottom, evicted ones too: a HIR page touched while it is in S
+//! has a lower inter-reference recency than that LIR page's recency, and takes its place.
 //!
-//! The paper leaves the size of S open; here S has at most twice as many pages as DRAM, and the
-//! page that went first is forgotten first. A prefetched page comes into Q and leaves S as it is:
-//! S is an order of touches.
+//! The paper leaves the size of S open; here S has at most twice as many pages as DRAM (`stack`),
+//! and forgets the page that was evicted first. A prefetched page comes into Q and leaves S as it
+//! is, because S is an order of touches.
 //!
-//! libCacheSim differs in one thing. When a resident HIR page is touched that is not in S, it makes
-//! the LIR page at the bottom of S HIR as well, which the paper does not. On its trace
-//! cloudPhysicsIO it misses 0.51532 with 20,000 pages of DRAM, the paper's LIRS 0.51525.
+//! libCacheSim differs in one point: when a resident HIR page that is not in S is touched, it also
+//! makes the LIR page at the bottom of S HIR, which the paper does not. On its trace cloudPhysicsIO
+//! its miss ratio is 0.51532 with 20,000 pages of DRAM, that of the paper's LIRS 0.51525.
 
 use super::list::{Links, List};
+use super::make::pages;
 use super::table::Table;
-use super::{Answer, PageId, Replacement, Touch};
+use super::{Answer, Entry, Make, PageId, Replacement, Touch};
+use crate::settings;
+
+/// The registry's entry.
+pub const ENTRY: Entry = Entry {
+    name: "lirs",
+    summary: "keeps pages whose last two touches were close together (Jiang 2002)",
+    paper: "Jiang and Zhang, LIRS, SIGMETRICS 2002, section 3.3",
+    when: "Loops and scans larger than DRAM, where LRU keeps nothing.",
+    make: Make::Online(|capacity, params, _| {
+        Ok(Box::new(Lirs::new(capacity, LirsSettings::take(params)?)))
+    }),
+};
+
+settings! {
+    /// Settings of `lirs`.
+    pub struct LirsSettings {
+        /// share of the pages that HIR pages have, at least one page
+        hirs: f64 = 0.01, 0.0..=1.0;
+        /// most pages of the stack S, as a multiple of those of DRAM
+        stack: f64 = 2.0, 1.0..=16.0;
+    }
+}
 
 /// Low inter-reference recency set.
 pub struct Lirs {
     capacity: usize,
-    /// LIR pages at most, and now.
+    /// Most pages of S.
+    stack_limit: usize,
+    /// Most LIR pages, and their present number.
     lir_limit: usize,
     lirs: usize,
     stack_links: Links,
     /// S: the most recently used page is at the front. Its back, the paper's bottom, is a LIR page.
     stack: List,
-    /// For `queue` and `gone`.
+    /// Links of `queue` and `gone`.
     queue_links: Links,
-    /// Q: the page to go next is at the back.
+    /// Q: the next page to be evicted is at the back.
     queue: List,
-    /// The pages of S that are not resident; the one that went last is at the front.
+    /// Pages of S that are not resident; the last to be evicted is at the front.
     gone: List,
     places: Table<Place>,
 }
 
-/// Where a page is.
+/// Lists that a page is in.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 enum Place {
     #[default]
@@ -54,12 +79,13 @@ enum Place {
 }
 
 impl Lirs {
-    /// A DRAM of `capacity` pages, empty.
-    pub fn new(capacity: usize) -> Self {
-        let hir_share = (capacity / 100).max(1);
+    /// Makes an empty DRAM of `capacity` pages.
+    pub fn new(capacity: usize, settings: LirsSettings) -> Self {
+        let hirs = pages(settings.hirs, capacity).max(1);
         Self {
             capacity,
-            lir_limit: capacity.saturating_sub(hir_share),
+            stack_limit: pages(settings.stack, capacity),
+            lir_limit: capacity.saturating_sub(hirs),
             lirs: 0,
             stack_links: Links::default(),
             stack: List::default(),
@@ -70,7 +96,7 @@ impl Lirs {
         }
     }
 
-    /// The LIR page at the bottom of S is touched: another one gets there.
+    /// Touches the LIR page at the bottom of S, so that another page gets there.
     #[cold]
     fn touch_bottom(&mut self, page: PageId) {
         self.stack.move_to_front(&mut self.stack_links, page);
@@ -93,8 +119,8 @@ impl Lirs {
         evicted
     }
 
-    /// A page that is in no queue goes to the top of S, as LIR if it was in S or if there are too
-    /// few of those, otherwise as HIR.
+    /// Puts a page that is in no queue on top of S: as LIR if it was in S or there are too few LIR
+    /// pages, otherwise as HIR.
     fn place_touched(&mut self, page: PageId) {
         let was_in_stack = matches!(self.places.get(page), Place::StackAndQueue | Place::Gone);
         if was_in_stack {
@@ -115,7 +141,7 @@ impl Lirs {
         self.limit_stack();
     }
 
-    /// The LIR page at the bottom of S becomes HIR.
+    /// Makes the LIR page at the bottom of S HIR.
     fn demote_bottom(&mut self) {
         if let Some(bottom) = self.stack.pop_back(&mut self.stack_links) {
             self.lirs -= 1;
@@ -124,7 +150,7 @@ impl Lirs {
         }
     }
 
-    /// Takes pages from the bottom of S until a LIR page is there.
+    /// Removes pages from the bottom of S until a LIR page is there.
     fn prune(&mut self) {
         while let Some(bottom) = self.stack.back() {
             match self.places.get(bottom) {
@@ -139,14 +165,14 @@ impl Lirs {
     }
 
     fn limit_stack(&mut self) {
-        while self.stack.len() > 2 * self.capacity
+        while self.stack.len() > self.stack_limit
             && let Some(oldest) = self.gone.back()
         {
             self.forget(oldest);
         }
     }
 
-    /// Takes a page that is not resident out of S.
+    /// Removes a page that is not resident from S.
     fn forget(&mut self, page: PageId) {
         self.stack.remove(&mut self.stack_links, page);
         self.gone.remove(&mut self.queue_links, page);
@@ -257,7 +283,7 @@ mod tests {
     /// The paper's example (section 3.3, figure 3) with two LIR pages and one HIR page: A and B
     /// are LIR, E is HIR and resident, and D is remembered.
     fn state_a() -> Lirs {
-        let mut lirs = Lirs::new(3);
+        let mut lirs = Lirs::new(3, LirsSettings::default());
         assert_eq!(evictions(&mut lirs, &[A, B, D, A, E]), [D]);
         let expected = (vec![E, A, D, B], vec![E]);
         assert_eq!(stack_and_queue(&lirs), expected);
@@ -294,7 +320,7 @@ mod tests {
 
     #[test]
     fn the_stack_is_bounded() {
-        let mut lirs = Lirs::new(3);
+        let mut lirs = Lirs::new(3, LirsSettings::default());
         assert_eq!(evictions(&mut lirs, &[0, 1, 2, 3, 4, 5]), [2, 3, 4]);
         assert_eq!(lirs.stack.len(), 6);
         // 2 went first and is forgotten: a touch of it does not make it LIR.

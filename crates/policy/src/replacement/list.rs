@@ -1,4 +1,4 @@
-//! Doubly linked lists of pages, in arrays: a page is in at most one list of a [`Links`].
+//! Doubly linked lists of pages in arrays. A page is in at most one list of a [`Links`].
 
 use super::PageId;
 use crate::cache::prefetch;
@@ -9,11 +9,11 @@ const NONE: u32 = u32::MAX;
 /// The links of all pages, shared by the lists of one policy.
 #[derive(Debug, Default)]
 pub(super) struct Links {
-    /// Before and after each page, [`NONE`] at the ends.
+    /// Neighbours before and after each page, [`NONE`] at the ends.
     pages: Vec<(u32, u32)>,
 }
 
-/// One list; its front is by convention where pages come in.
+/// A list; pages come in at its front by convention.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct List {
     front: u32,
@@ -32,7 +32,7 @@ impl Default for List {
 }
 
 impl Links {
-    /// Has the links of these pages fetched into the processor's cache.
+    /// Prefetches the links of these pages into the processor's cache.
     pub(super) fn expect(&self, pages: &[PageId]) {
         for page in pages {
             prefetch(&self.pages, page.index());
@@ -57,7 +57,7 @@ impl List {
         (self.back != NONE).then_some(PageId(self.back))
     }
 
-    /// The page before `page`, towards the front.
+    /// Returns the page before `page`, towards the front.
     pub(super) fn before(&self, links: &Links, page: PageId) -> Option<PageId> {
         let (before, _) = links.pages[page.index()];
         (before != NONE).then_some(PageId(before))
@@ -75,7 +75,7 @@ impl List {
         self.len += 1;
     }
 
-    /// Takes a page out that is in this list.
+    /// Removes a page that is in this list.
     #[inline]
     pub(super) fn remove(&mut self, links: &mut Links, page: PageId) {
         let (before, after) = links.pages[page.index()];
@@ -93,7 +93,7 @@ impl List {
     pub(super) fn pop_back(&mut self, links: &mut Links) -> Option<PageId> {
         let page = self.back()?;
         self.remove(links, page);
-        // The next to go, most likely.
+        // This page is most likely removed next.
         if let Some(next) = self.back() {
             links.expect(&[next]);
         }

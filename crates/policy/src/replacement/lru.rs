@@ -1,86 +1,51 @@
-//! Least recently used: the page that was not touched for the longest time goes.
+//! Least recently used: evicts the page with the longest time since its last touch.
 //!
 //! Mattson, Gecsei, Slutz and Traiger, "Evaluation techniques for storage hierarchies", IBM
 //! Systems Journal 9(2), 1970.
 
-use super::list::{Links, List};
-use super::table::Table;
-use super::{Answer, PageId, Replacement, Touch};
+use super::queue::{Queue, Queued};
+use super::{Entry, Make, PageId};
+
+/// The registry's entry.
+pub const ENTRY: Entry = Entry {
+    name: "lru",
+    summary: "least recently used",
+    paper: "Mattson et al., IBM Systems Journal 9(2), 1970",
+    when: "The baseline of most papers, and the default.",
+    make: Make::Online(|capacity, _, _| Ok(Box::new(Lru::new(capacity)))),
+};
 
 /// Least recently used.
 pub struct Lru {
-    capacity: usize,
-    links: Links,
-    /// The most recently used page is at the front.
-    pages: List,
-    resident: Table<bool>,
+    queue: Queue,
 }
 
 impl Lru {
-    /// A DRAM of `capacity` pages, empty.
+    /// Makes an empty DRAM of `capacity` pages.
     pub fn new(capacity: usize) -> Self {
         Self {
-            capacity,
-            links: Links::default(),
-            pages: List::default(),
-            resident: Table::default(),
+            queue: Queue::new(capacity),
         }
-    }
-
-    fn admit(&mut self, page: PageId) -> Option<PageId> {
-        let full = self.pages.len() >= self.capacity;
-        let evicted = full.then(|| self.evict()).flatten();
-        self.pages.push_front(&mut self.links, page);
-        self.resident.set(page, true);
-        evicted
-    }
-
-    fn evict(&mut self) -> Option<PageId> {
-        let victim = self.pages.pop_back(&mut self.links)?;
-        self.resident.set(victim, false);
-        Some(victim)
     }
 }
 
-impl Replacement for Lru {
-    fn touch(&mut self, touch: Touch) -> Answer {
-        if self.contains(touch.page) {
-            self.pages.move_to_front(&mut self.links, touch.page);
-            return Answer::Hit;
-        }
-        let evicted = self.admit(touch.page);
-        Answer::Miss { evicted }
+impl Queued for Lru {
+    const LINKS: bool = true;
+
+    fn queue(&self) -> &Queue {
+        &self.queue
     }
 
-    fn prefetch(&mut self, page: PageId) -> Option<PageId> {
-        if self.contains(page) {
-            return None;
-        }
-        self.admit(page)
+    fn queue_mut(&mut self) -> &mut Queue {
+        &mut self.queue
     }
 
-    fn remove(&mut self, page: PageId) {
-        if self.contains(page) {
-            self.pages.remove(&mut self.links, page);
-            self.resident.set(page, false);
-        }
+    fn hit(&mut self, page: PageId) {
+        self.queue.move_to_front(page);
     }
 
-    fn expect(&self, pages: &[PageId]) {
-        self.resident.expect(pages);
-        self.links.expect(pages);
-    }
-
-    fn next_victim(&self) -> Option<PageId> {
-        self.pages.back()
-    }
-
-    fn contains(&self, page: PageId) -> bool {
-        self.resident.get(page)
-    }
-
-    fn resident(&self) -> usize {
-        self.pages.len()
+    fn next(&self) -> Option<PageId> {
+        self.queue.pages.back()
     }
 }
 

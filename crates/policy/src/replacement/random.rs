@@ -1,40 +1,42 @@
-//! Random: any page may go, all with the same probability.
+//! Random replacement: evicts any page, all with the same probability.
 //!
-//! Belady, "A study of replacement algorithms for a virtual-storage computer", IBM Systems
-//! Journal 5(2), 1966. What a policy must beat: it keeps no record of use at all.
+//! Belady, "A study of replacement algorithms for a virtual-storage computer", IBM Systems Journal
+//! 5(2), 1966. A baseline that keeps no record of use.
+
+use rand_xoshiro::SplitMix64;
+use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
 use super::table::Table;
-use super::{Answer, PageId, Replacement, Touch};
+use super::{Answer, Entry, Make, PageId, Replacement, Touch};
+
+/// The registry's entry.
+pub const ENTRY: Entry = Entry {
+    name: "random",
+    summary: "any page, at random",
+    paper: "Belady, IBM Systems Journal 5(2), 1966",
+    when: "A baseline without any record of use.",
+    make: Make::Online(|capacity, _, seed| Ok(Box::new(Random::new(capacity, seed)))),
+};
 
 /// Random replacement.
 pub struct Random {
     capacity: usize,
-    /// The resident pages, in no order.
+    /// Resident pages, in no order.
     pages: Vec<PageId>,
-    /// Where a page is among them.
+    /// Index of each page in `pages`.
     places: Table<Option<u32>>,
-    state: u64,
+    chance: SplitMix64,
 }
 
 impl Random {
-    /// A DRAM of `capacity` pages, empty. The same seed makes the same choices.
+    /// Makes an empty DRAM of `capacity` pages. The same seed makes the same choices.
     pub fn new(capacity: usize, seed: u64) -> Self {
         Self {
             capacity,
             pages: Vec::new(),
             places: Table::default(),
-            state: seed,
+            chance: SplitMix64::seed_from_u64(seed),
         }
-    }
-
-    /// A number below `bound`, by SplitMix64 (Steele, Lea and Flood, "Fast splittable
-    /// pseudorandom number generators", OOPSLA 2014).
-    fn below(&mut self, bound: usize) -> usize {
-        self.state = self.state.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mixed = (self.state ^ (self.state >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        let mixed = mixed ^ (mixed >> 31);
-        ((u128::from(mixed) * bound as u128) >> 64) as usize
     }
 
     fn admit(&mut self, page: PageId) -> Option<PageId> {
@@ -46,7 +48,9 @@ impl Random {
     }
 
     fn evict(&mut self) -> Option<PageId> {
-        let choice = self.below(self.pages.len());
+        // The upper half of the product is a draw below the number of pages.
+        let draw = u128::from(self.chance.next_u64()) * self.pages.len() as u128;
+        let choice = (draw >> 64) as usize;
         let victim = self.pages.get(choice).copied()?;
         self.remove(victim);
         Some(victim)

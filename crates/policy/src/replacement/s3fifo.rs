@@ -1,28 +1,53 @@
-//! S3-FIFO: a small queue from which pages that are used once leave soon, a main queue for those
-//! that are used more, and a queue of ghosts that tells which page left too soon.
+//! S3-FIFO: a small queue that pages used once leave soon, a main queue for pages used more, and a
+//! queue of ghosts that shows which pages left too soon.
 //!
-//! Yang, Zhang, Qiu, Yue and Rashmi, "FIFO queues are all you need for cache eviction", SOSP
-//! 2023, section 4. The small queue has a tenth of the pages. A page that was touched twice in
-//! it moves on to the main queue when its turn comes; any other goes and becomes a ghost. The
-//! main queue is a CLOCK with two-bit counters. A page that is touched while it is a ghost comes
-//! into the main queue at once.
+//! Yang, Zhang, Qiu, Yue and Rashmi, "FIFO queues are all you need for cache eviction", SOSP 2023,
+//! section 4. The small queue has a tenth of the pages (`small`). A page that was touched twice in
+//! it (`touches`) moves to the main queue when its turn comes; any other is evicted and becomes a
+//! ghost. The main queue is a CLOCK with two-bit counters. A page that is touched while it is a
+//! ghost comes into the main queue at once.
 //!
-//! There are as many ghosts as pages in the main queue. While there is room, all pages come into
-//! the small queue, as in the paper; libCacheSim's later versions turn to the main queue once the
-//! small one is full, and miss less where DRAM is nearly large enough.
+//! There are as many ghosts as pages in the main queue (`ghosts`). While there is room, all pages
+//! come into the small queue, as in the paper; libCacheSim's later versions use the main queue once
+//! the small one is full, and have fewer misses if DRAM is nearly large enough.
 //!
-//! A page that is prefetched comes into the small queue even if it is a ghost. Its first touch is
-//! not counted, like the touch that brings a page in; without one it does not become a ghost.
+//! A prefetched page comes into the small queue even if it is a ghost. Its first touch is not
+//! counted, like the touch that brings a page in; without a touch it does not become a ghost.
 
 use super::list::{Links, List};
+use super::make::pages;
 use super::table::Table;
-use super::{Answer, PageId, Replacement, Touch};
+use super::{Answer, Entry, Make, PageId, Replacement, Touch};
+use crate::settings;
 
-/// The counter of touches stops here.
+/// The registry's entry.
+pub const ENTRY: Entry = Entry {
+    name: "s3fifo",
+    summary: "small, main and ghost queue (Yang 2023)",
+    paper: "Yang et al., FIFO queues are all you need for cache eviction, SOSP 2023, section 4",
+    when: "Many pages that are used only once, as in caches of objects.",
+    make: Make::Online(|capacity, params, _| {
+        Ok(Box::new(S3Fifo::new(
+            capacity,
+            S3FifoSettings::take(params)?,
+        )))
+    }),
+};
+
+/// Bound of the counter of touches.
 const MAX_TOUCHES: u8 = 3;
 
-/// A page with so many touches in the small queue is worth keeping.
-const WORTH_KEEPING: u8 = 2;
+settings! {
+    /// Settings of `s3fifo`.
+    pub struct S3FifoSettings {
+        /// share of the pages that the small queue has
+        small: f64 = 0.1, 0.0..=1.0;
+        /// pages that are remembered, as a share of those of the main queue
+        ghosts: f64 = 1.0, 0.0..=16.0;
+        /// touches in the small queue that make a page worth keeping
+        touches: u8 = 2, 1..=MAX_TOUCHES;
+    }
+}
 
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 enum Queue {
@@ -45,6 +70,12 @@ struct State {
 /// S3-FIFO.
 pub struct S3Fifo {
     capacity: usize,
+    /// Most pages in the main queue; the others are in the small queue.
+    main_capacity: usize,
+    /// Most ghosts.
+    ghost_capacity: usize,
+    /// Touches in the small queue that make a page worth keeping.
+    worth_keeping: u8,
     links: Links,
     small: List,
     main: List,
@@ -53,22 +84,21 @@ pub struct S3Fifo {
 }
 
 impl S3Fifo {
-    /// A DRAM of `capacity` pages, empty.
-    pub fn new(capacity: usize) -> Self {
+    /// Makes an empty DRAM of `capacity` pages.
+    pub fn new(capacity: usize, settings: S3FifoSettings) -> Self {
+        let small = pages(settings.small, capacity).max(1);
+        let main_capacity = capacity.saturating_sub(small);
         Self {
             capacity,
+            main_capacity,
+            ghost_capacity: pages(settings.ghosts, main_capacity),
+            worth_keeping: settings.touches,
             links: Links::default(),
             small: List::default(),
             main: List::default(),
             ghosts: List::default(),
             states: Table::default(),
         }
-    }
-
-    /// Pages in the main queue, and ghosts; the others are in the small queue.
-    fn main_capacity(&self) -> usize {
-        let small = (self.capacity / 10).max(1);
-        self.capacity.saturating_sub(small)
     }
 
     fn enter(&mut self, queue: Queue, page: PageId) {
@@ -100,10 +130,10 @@ impl S3Fifo {
     }
 
     fn evict(&mut self) -> Option<PageId> {
-        if self.main.len() > self.main_capacity() {
+        if self.main.len() > self.main_capacity {
             return self.evict_from_main();
         }
-        // The small queue may have moved on to the main queue as a whole.
+        // All pages of the small queue may have moved to the main queue.
         self.evict_from_small().or_else(|| self.evict_from_main())
     }
 
@@ -111,7 +141,7 @@ impl S3Fifo {
         while let Some(page) = self.small.back() {
             let State { queue, touches } = self.states.get(page);
             self.leave(page);
-            if touches >= WORTH_KEEPING {
+            if touches >= self.worth_keeping {
                 self.enter(Queue::Main, page);
                 continue;
             }
@@ -138,7 +168,7 @@ impl S3Fifo {
 
     fn remember(&mut self, page: PageId) {
         self.enter(Queue::Ghost, page);
-        if self.ghosts.len() > self.main_capacity()
+        if self.ghosts.len() > self.ghost_capacity
             && let Some(oldest) = self.ghosts.back()
         {
             self.leave(oldest);
@@ -201,7 +231,7 @@ mod tests {
 
     /// Ten pages in the small queue.
     fn full() -> S3Fifo {
-        let mut s3fifo = S3Fifo::new(10);
+        let mut s3fifo = S3Fifo::new(10, S3FifoSettings::default());
         assert_eq!(evictions(&mut s3fifo, &FULL), []);
         s3fifo
     }

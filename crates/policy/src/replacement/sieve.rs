@@ -1,111 +1,68 @@
-//! SIEVE: a hand goes from the oldest page to the newest, again and again, and takes the first
-//! page that was not visited since it last came by; pages that it spares keep their places.
+//! SIEVE: a hand goes from the oldest page to the newest, again and again, and evicts the first
+//! page not visited since it last passed; pages that it spares keep their places.
 //!
 //! Zhang, Yang, Yue, Vigfusson and Rashmi, "SIEVE is simpler than LRU: an efficient turn-key
 //! eviction algorithm for web caches", NSDI 2024, section 3. It differs from
 //! [`clock`](super::clock) in where pages come in: always at the newest end of the queue, not
-//! behind the hand. So what the hand spared stays together, and newcomers are sifted out soon.
-//! The first touch of a page that was prefetched is no visit, like the touch that brings one in.
+//! behind the hand. So the pages that the hand spared stay together, and new pages are sifted out
+//! soon. The first touch of a prefetched page is no visit, like the touch that brings a page in.
 
-use super::list::{Links, List};
-use super::table::Table;
-use super::{Answer, PageId, Replacement, Touch};
+use super::queue::{Queue, Queued, Use};
+use super::{Entry, Make, PageId};
 
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-enum State {
-    #[default]
-    Absent,
-    /// Prefetched and not touched since.
-    Fetched,
-    Unvisited,
-    Visited,
-}
+/// The registry's entry.
+pub const ENTRY: Entry = Entry {
+    name: "sieve",
+    summary: "the first page not visited since the hand passed (Zhang 2024)",
+    paper: "Zhang et al., SIEVE, NSDI 2024, section 3",
+    when: "Skewed popularity, as of the web; it does not help against scans.",
+    make: Make::Online(|capacity, _, _| Ok(Box::new(Sieve::new(capacity)))),
+};
 
 /// SIEVE.
 pub struct Sieve {
-    capacity: usize,
-    links: Links,
-    /// The newest page is at the front.
-    queue: List,
-    states: Table<State>,
-    /// Where the search for a victim goes on; at the oldest page if none.
+    queue: Queue,
+    /// Page at which the search for a victim continues; the oldest page if `None`.
     hand: Option<PageId>,
 }
 
 impl Sieve {
-    /// A DRAM of `capacity` pages, empty.
+    /// Makes an empty DRAM of `capacity` pages.
     pub fn new(capacity: usize) -> Self {
         Self {
-            capacity,
-            links: Links::default(),
-            queue: List::default(),
-            states: Table::default(),
+            queue: Queue::new(capacity),
             hand: None,
         }
     }
+}
 
-    fn admit(&mut self, page: PageId, state: State) -> Option<PageId> {
-        let full = self.queue.len() >= self.capacity;
-        let evicted = full.then(|| self.evict()).flatten();
-        self.queue.push_front(&mut self.links, page);
-        self.states.set(page, state);
-        evicted
+impl Queued for Sieve {
+    fn queue(&self) -> &Queue {
+        &self.queue
+    }
+
+    fn queue_mut(&mut self) -> &mut Queue {
+        &mut self.queue
     }
 
     fn evict(&mut self) -> Option<PageId> {
-        while let Some(page) = self.hand.or(self.queue.back()) {
-            if self.states.get(page) != State::Visited {
+        while let Some(page) = self.hand.or(self.queue.pages.back()) {
+            if self.queue.uses.get(page) != Use::Referenced {
                 self.hand = Some(page);
-                self.remove(page);
+                self.leave(page);
                 return Some(page);
             }
-            self.states.set(page, State::Unvisited);
-            self.hand = self.queue.before(&self.links, page);
+            self.queue.uses.set(page, Use::Clear);
+            self.hand = self.queue.pages.before(&self.queue.links, page);
         }
         None
     }
-}
 
-impl Replacement for Sieve {
-    fn touch(&mut self, touch: Touch) -> Answer {
-        match self.states.get(touch.page) {
-            State::Absent => {
-                let evicted = self.admit(touch.page, State::Unvisited);
-                return Answer::Miss { evicted };
-            }
-            State::Fetched => self.states.set(touch.page, State::Unvisited),
-            State::Unvisited | State::Visited => self.states.set(touch.page, State::Visited),
+    fn leave(&mut self, page: PageId) {
+        if self.hand == Some(page) {
+            self.hand = self.queue.pages.before(&self.queue.links, page);
         }
-        Answer::Hit
-    }
-
-    fn prefetch(&mut self, page: PageId) -> Option<PageId> {
-        if self.contains(page) {
-            return None;
-        }
-        self.admit(page, State::Fetched)
-    }
-
-    fn remove(&mut self, page: PageId) {
-        if self.contains(page) {
-            if self.hand == Some(page) {
-                self.hand = self.queue.before(&self.links, page);
-            }
-            self.queue.remove(&mut self.links, page);
-            self.states.set(page, State::Absent);
-        }
-    }
-
-    fn expect(&self, pages: &[PageId]) {
-        self.states.expect(pages);
-    }
-
-    fn contains(&self, page: PageId) -> bool {
-        self.states.get(page) != State::Absent
-    }
-
-    fn resident(&self) -> usize {
-        self.queue.len()
+        self.queue.remove(page);
     }
 }
 
@@ -113,6 +70,7 @@ impl Replacement for Sieve {
 mod tests {
     use super::super::example::evictions;
     use super::*;
+    use crate::replacement::Replacement as _;
 
     #[test]
     fn the_hand_goes_on_where_it_was_and_spared_pages_keep_their_places() {

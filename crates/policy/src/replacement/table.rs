@@ -1,26 +1,26 @@
-//! A value for every page, in an array.
+//! An array with a value for every page.
 
 use super::PageId;
 use crate::cache::prefetch;
 
-/// What a policy knows of each page: the default value until another is set.
+/// Values of pages; a page has the default value until another is set.
 #[derive(Debug, Default)]
 pub(super) struct Table<T>(Vec<T>);
 
 impl<T: Copy + Default> Table<T> {
-    /// The value of `page`.
+    /// Returns the value of `page`.
     pub(super) fn get(&self, page: PageId) -> T {
         self.0.get(page.index()).copied().unwrap_or_default()
     }
 
-    /// Has the values of these pages fetched into the processor's cache.
+    /// Prefetches the values of these pages into the processor's cache.
     pub(super) fn expect(&self, pages: &[PageId]) {
         for page in pages {
             prefetch(&self.0, page.index());
         }
     }
 
-    /// The value of `page`, to be changed.
+    /// Returns the value of `page` to be changed.
     pub(super) fn at(&mut self, page: PageId) -> &mut T {
         if page.index() >= self.0.len() {
             self.grow(page);

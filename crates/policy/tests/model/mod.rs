@@ -3,7 +3,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use terrace_policy::prefetch::{Engine, LifeStory, Outcome, Predictor, Settings};
+use terrace_policy::prefetch::{Engine, EngineSettings, LifeStory, Outcome, Predictor};
 use terrace_policy::{Fault, Location, Memory, Page, Residence, Space, Thread};
 
 /// What lies where, with LRU eviction.
@@ -59,7 +59,7 @@ impl Model {
     /// A DRAM of `capacity` pages; between two accesses the device fetches `fetches` pages.
     pub fn new(predictor: Box<dyn Predictor>, capacity: usize, fetches: usize) -> Self {
         Self {
-            engine: Engine::new(predictor, Settings::default()),
+            engine: Engine::new(predictor, EngineSettings::default()),
             memory: Lru {
                 capacity,
                 ..Lru::default()

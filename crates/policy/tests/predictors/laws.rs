@@ -4,19 +4,20 @@ use std::collections::HashSet;
 
 use proptest::prelude::*;
 use terrace_policy::Fault;
-use terrace_policy::prefetch::{Entry, Make, Params, Prediction, Predictor, REGISTRY, by_name};
+use terrace_policy::prefetch::{Entry, Make, Params, Prediction, Predictor, REGISTRY};
 
 use crate::steps::{Sources, Step, steps};
 
 /// The most pages that it may answer a fault with, with its default settings.
 fn most(entry: &Entry) -> usize {
     let setting = |key: &str| {
-        let mut keys = Params::parse(entry.keys).unwrap();
-        keys.number(key, 0, 0..=usize::MAX).unwrap()
+        let settings = entry.settings();
+        let found = settings.iter().find(|setting| setting.key == key);
+        found.map_or(0, |setting| setting.default.parse().unwrap())
     };
     match entry.name {
         "auto" => ["stream", "temporal"]
-            .map(|name| most(by_name(name).unwrap()))
+            .map(|name| most(Entry::by_name(name).unwrap()))
             .iter()
             .sum(),
         "corp" => (1 << setting("cluster")) - 1,

@@ -10,7 +10,7 @@ pub enum Step {
     /// Of the source that was named so many predictions ago.
     Outcome(usize, Outcome),
     Advance(usize),
-    Futile(usize),
+    Exhausted(usize),
     Forget(Space),
 }
 
@@ -34,7 +34,7 @@ pub fn steps() -> impl Strategy<Value = Vec<Step>> {
         30 => fault,
         20 => (0..4usize, outcome).prop_map(|(ago, outcome)| Step::Outcome(ago, outcome)),
         4 => (0..4usize).prop_map(Step::Advance),
-        2 => (0..4usize).prop_map(Step::Futile),
+        2 => (0..4usize).prop_map(Step::Exhausted),
         1 => (0..2u32).prop_map(|space| Step::Forget(Space(space))),
     ];
     proptest::collection::vec(step, 1..200)
@@ -57,7 +57,7 @@ impl Sources {
                     .for_each(|s| predictor.outcome(s, outcome));
             }
             Step::Advance(n) => answer.extend(ago(n).and_then(|s| predictor.advance(s, None))),
-            Step::Futile(n) => ago(n).into_iter().for_each(|s| predictor.futile(s)),
+            Step::Exhausted(n) => ago(n).into_iter().for_each(|s| predictor.on_exhausted(s)),
             Step::Forget(space) => predictor.forget(space),
         }
         self.0

@@ -1,7 +1,7 @@
 //! A predictor and its slow twin answer alike after every step.
 
 use proptest::prelude::*;
-use terrace_policy::prefetch::{Make, Params, by_name};
+use terrace_policy::prefetch::{Entry, Make, Params};
 
 use crate::slow::TWINS;
 use crate::steps::{Sources, steps};
@@ -43,7 +43,7 @@ proptest! {
         for &(name, settings) in SETTINGS {
             for setting in settings {
                 let params = || Params::parse(setting).unwrap();
-                let Make::Online(make) = by_name(name).unwrap().make else {
+                let Make::Online(make) = Entry::by_name(name).unwrap().make else {
                     panic!("{name} is online");
                 };
                 let (_, twin) = TWINS.iter().find(|(twin, _)| *twin == name).unwrap();

@@ -1,10 +1,9 @@
 //! Miss ratios of a real trace against those of libCacheSim, to the last digit it prints.
 
 use std::collections::HashMap;
-use std::io::Write;
 use std::path::PathBuf;
 
-use terrace_policy::replacement::{Make, PageId, Touch, by_name};
+use terrace_policy::replacement::{PageId, Spec, Touch};
 
 const TRACE: &str = "cloudPhysicsIO.oracleGeneral.bin";
 const RATIOS: &str = "cloudPhysicsIO.miss-ratios.csv";
@@ -24,17 +23,13 @@ const POLICIES: &[(&str, &str, f64)] = &[
     ("sieve", "Sieve", 0.0),
 ];
 
-/// A file of the shared data, or None, loudly, where there is none.
-fn data(name: &str) -> Option<Vec<u8>> {
+/// Reads a file of the shared data.
+fn data(name: &str) -> Vec<u8> {
     let here = || PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data"));
     let folder = std::env::var_os("TERRACE_DATA").map_or_else(here, PathBuf::from);
     let path = folder.join(name);
-    let bytes = std::fs::read(&path).ok();
-    if bytes.is_none() {
-        let path = path.display();
-        writeln!(std::io::stderr(), "SKIPPED: there is no {path}").expect("stderr is open");
-    }
-    bytes
+    let why = |error| panic!("this test needs {} (TERRACE_DATA): {error}", path.display());
+    std::fs::read(&path).unwrap_or_else(why)
 }
 
 /// The touches of a trace in libCacheSim's oracleGeneral format: records of 24 bytes, in which
@@ -50,23 +45,17 @@ fn touches(trace: &[u8]) -> Vec<Touch> {
 }
 
 fn miss_ratio(policy: &str, capacity: usize, touches: &[Touch]) -> f64 {
-    let mut policy = match by_name(policy).expect("in the registry").make {
-        Make::Online(make) => make(capacity, 1),
-        Make::Offline(make) => {
-            let future: Vec<_> = touches.iter().map(|touch| touch.page).collect();
-            make(capacity, &future)
-        }
-    };
+    let future: Vec<_> = touches.iter().map(|touch| touch.page).collect();
+    let spec = Spec::parse(policy).expect("in the registry");
+    let mut policy = spec.policy(capacity, 1, Some(&future)).unwrap();
     policy.replay(touches) as f64 / touches.len() as f64
 }
 
 #[test]
-fn miss_ratios_are_those_of_libcachesim() {
-    let (Some(trace), Some(ratios)) = (data(TRACE), data(RATIOS)) else {
-        return;
-    };
-    let touches = touches(&trace);
-    let ratios = String::from_utf8(ratios).expect("the figures are text");
+#[ignore = "needs the traces of other people; run by make test-data"]
+fn shared_data_misses_are_those_of_libcachesim() {
+    let touches = touches(&data(TRACE));
+    let ratios = String::from_utf8(data(RATIOS)).expect("the figures are text");
     let mut compared = 0;
     for row in ratios.lines().skip(1) {
         let fields: Vec<_> = row.split(',').collect();

@@ -1,6 +1,7 @@
 //! What a driver may do to a policy, at random.
 
 use proptest::prelude::*;
+use terrace_policy::params::Params;
 use terrace_policy::replacement::{Answer, Make, PageId, Replacement, Touch};
 
 /// Pages of a random run are below this, so that a set of them is a u64.
@@ -53,16 +54,29 @@ pub fn touches(steps: &[Step]) -> Vec<Touch> {
     steps.iter().filter_map(touch).collect()
 }
 
-/// Makes a policy for a run of `steps`.
+/// Makes a policy with its default settings for a run of `steps`.
 pub fn make(make: Make, capacity: usize, seed: u64, steps: &[Step]) -> Box<dyn Replacement> {
-    match make {
-        Make::Online(make) => make(capacity, seed),
+    make_with(make, capacity, "", seed, steps)
+}
+
+/// Makes a policy with these settings for a run of `steps`.
+pub fn make_with(
+    make: Make,
+    capacity: usize,
+    settings: &str,
+    seed: u64,
+    steps: &[Step],
+) -> Box<dyn Replacement> {
+    let params = &mut Params::parse(settings).unwrap();
+    let made = match make {
+        Make::Online(make) => make(capacity, params, seed),
         Make::Offline(make) => {
             let future = touches(steps);
             let pages: Vec<_> = future.iter().map(|touch| touch.page).collect();
-            make(capacity, &pages)
+            make(capacity, params, &pages)
         }
-    }
+    };
+    made.unwrap()
 }
 
 /// Some pages more often than others, so that there are hits at every capacity.

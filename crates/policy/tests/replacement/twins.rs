@@ -1,10 +1,10 @@
 //! Every policy and its slow twin answer alike after every step.
 
 use proptest::prelude::*;
-use terrace_policy::replacement::{PageId, REGISTRY, Replacement, by_name};
+use terrace_policy::replacement::{Entry, PageId, REGISTRY, Replacement};
 
 use crate::slow::TWINS;
-use crate::steps::{PAGES, make, steps};
+use crate::steps::{PAGES, make_with, steps};
 
 #[test]
 fn every_policy_has_a_twin() {
@@ -20,18 +20,38 @@ fn contents(policy: &dyn Replacement) -> (u64, usize) {
     ((0..PAGES).map(bit).sum(), policy.resident())
 }
 
+/// Settings beside the defaults, the bounds among them.
+const SETTINGS: &[(&str, &[&str])] = &[
+    ("2q", &["kin=1,kout=0", "kin=0,kout=2", "kin=0.6,kout=0.3"]),
+    ("age", &["turns=1", "turns=3"]),
+    ("cflru", &["window=0", "window=0.3", "window=1"]),
+    ("lirs", &["hirs=1", "hirs=0.3,stack=1", "hirs=0.5,stack=3"]),
+    (
+        "s3fifo",
+        &[
+            "small=1",
+            "small=0.4,ghosts=0,touches=1",
+            "ghosts=2,touches=3",
+        ],
+    ),
+];
+
 proptest! {
     #[test]
     fn policy_and_twin_agree(capacity in 1..=20usize, seed: u64, steps in steps()) {
         for &(name, twin) in TWINS {
-            let entry = by_name(name).expect("a twin has the name of a policy");
-            let mut fast = make(entry.make, capacity, seed, &steps);
-            let mut slow = make(twin, capacity, seed, &steps);
-            for (at, step) in steps.iter().enumerate() {
-                let (ours, theirs) = (step.apply(&mut *fast), step.apply(&mut *slow));
-                prop_assert_eq!(ours, theirs, "{} at step {}: {:?}", name, at, step);
-                let (ours, theirs) = (contents(&*fast), contents(&*slow));
-                prop_assert_eq!(ours, theirs, "{} after step {}: {:?}", name, at, step);
+            let entry = Entry::by_name(name).expect("a twin has the name of a policy");
+            let others = SETTINGS.iter().filter(|(known, _)| *known == name);
+            let others = others.flat_map(|(_, settings)| settings.iter());
+            for settings in [""].iter().chain(others) {
+                let mut fast = make_with(entry.make, capacity, settings, seed, &steps);
+                let mut slow = make_with(twin, capacity, settings, seed, &steps);
+                for (at, step) in steps.iter().enumerate() {
+                    let (ours, theirs) = (step.apply(&mut *fast), step.apply(&mut *slow));
+                    prop_assert_eq!(ours, theirs, "{}:{} at step {}: {:?}", name, settings, at, step);
+                    let (ours, theirs) = (contents(&*fast), contents(&*slow));
+                    prop_assert_eq!(ours, theirs, "{}:{} after step {}: {:?}", name, settings, at, step);
+                }
             }
         }
     }

@@ -1,8 +1,8 @@
-//! The memory that the recorded processes share with who records them.
+//! The memory that recorded processes share with the recorder.
 //!
 //! One anonymous file, mapped by all. Every thread fills a chunk of its own; a full one is made
 //! *ready*, and the reader hands it back *free*. What a chunk holds is in shared memory from the
-//! first record on, its length with it: a process that is killed loses nothing.
+//! first record on, its length included: a process that is killed loses nothing.
 //!
 //! # The layout
 //!
@@ -12,7 +12,7 @@
 //! |---|---|---|
 //! | 0 | u64 | [`MAGIC`]: both sides agree on this layout |
 //! | 8 | u32 | the reader's process id |
-//! | 12 | u32 | [`Level`](crate::level::Level): 0 accesses, 1 lines, 2 pages |
+//! | 12 | u32 | `Level`: 0 accesses, 1 lines, 2 pages |
 //! | 16 | u32 | whether private caches filter the accesses |
 //! | 64 | u32 | not 0: the recording has ended, nothing is to be written any more |
 //! | 128 | u32 | processes seen so far: the next one's number |
@@ -37,7 +37,7 @@
 //! | 0 | u32 | records in it, written after the record itself |
 //! | 4 | u32 | the process |
 //! | 8 | u32 | the thread |
-//! | 12 | u32 | the process id of who holds it; 0 while it has not signed |
+//! | 12 | u32 | the process id of its holder; 0 until the holder has signed |
 //! | 16 | u64 | its place in the order, once it is ready |
 //! | 24 | u64 | instructions that the thread had executed before the first record, less its step |
 //! | 64 | 16380 × 16 | [`Record`]s |
@@ -47,8 +47,8 @@
 //! A chunk's state says whose it is. Free to held is a compare-and-swap by the thread that wants
 //! it; held to ready a store by that thread; ready to free a store by the reader. Only while it
 //! holds a chunk does a thread write to it, and the reader reads it when it is ready, or when its
-//! holder is dead or the recording has ended. No step leaves anything half done that somebody
-//! else waits for, so a process may be killed between any two.
+//! holder is dead or the recording has ended. No other process waits for the second half of a step,
+//! so a process may be killed between any two.
 //!
 //! The file has holes where nothing was written: of its 2 GiB only the chunks in use take memory,
 //! and the lowest free chunk is taken first.
@@ -69,20 +69,20 @@ pub use writer::{Departed, Owner};
 use crate::level::Level;
 use crate::record::Record;
 
-/// Begins the pool: a name and the layout's number.
+/// The pool's first bytes: a name and the layout's number.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"terrace\x01");
-/// How many chunks there are: as many threads can write at a time.
+/// Chunks, and so threads that can write at the same time.
 pub const CHUNKS: usize = 8192;
-/// How many records a chunk holds.
+/// Records in a chunk.
 pub const RECORDS: usize = (CHUNK_BYTES - 64) / size_of::<Record>();
-/// How many processes have their process id kept.
+/// Processes whose process id is kept.
 pub const PROCESSES: usize = 1 << 16;
-/// How many paths of programs that leave the emulator are kept.
+/// Paths of programs that leave the emulator that are kept.
 pub const DEPARTURES: usize = 64;
 
 const CHUNK_BYTES: usize = 1 << 18;
 const PATH_BYTES: usize = 508;
-/// A writer waits while so many chunks are ready: 16 MiB.
+/// Ready chunks at which a writer waits: 16 MiB.
 const READY_CHUNKS: u32 = 64;
 
 const FREE: u32 = 0;
@@ -165,7 +165,8 @@ pub struct Chunk {
 }
 
 impl Chunk {
-    /// Appends a record; false where there is no room. Only who holds the chunk may call this.
+    /// Appends a record, and returns false where there is no room. Only the holder of the chunk may
+    /// call this.
     #[inline(always)]
     pub fn push(&self, record: Record) -> bool {
         let length = self.length.load(Ordering::Relaxed);
@@ -179,7 +180,7 @@ impl Chunk {
         true
     }
 
-    /// Makes the last record a store. Only who holds the chunk may call this.
+    /// Makes the last record a store. Only the holder of the chunk may call this.
     pub fn last_stores(&self) {
         let length = self.length.load(Ordering::Relaxed) as usize;
         if let Some(slot) = length.checked_sub(1).and_then(|i| self.records.0.get(i)) {
@@ -189,7 +190,7 @@ impl Chunk {
         }
     }
 
-    /// What is in it.
+    /// Returns the records.
     pub fn records(&self) -> impl Iterator<Item = Record> {
         let length = self.length.load(Ordering::Acquire) as usize;
         self.records.0[..length.min(RECORDS)]
@@ -197,46 +198,46 @@ impl Chunk {
             .map(|slot| Record::of(slot.each_ref().map(|word| word.load(Ordering::Relaxed))))
     }
 
-    /// How many records are in it.
+    /// Returns the number of records.
     pub fn len(&self) -> usize {
         (self.length.load(Ordering::Acquire) as usize).min(RECORDS)
     }
 
-    /// Whether there is none.
+    /// Whether there is no record.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The process, as numbered by [`Pool::enter`].
+    /// Returns the process, as numbered by [`Pool::enter`].
     pub fn process(&self) -> u32 {
         self.process.load(Ordering::Relaxed)
     }
 
-    /// The thread, as numbered by [`Pool::new_thread`].
+    /// Returns the thread, as numbered by [`Pool::new_thread`].
     pub fn thread(&self) -> u32 {
         self.thread.load(Ordering::Relaxed)
     }
 
-    /// Instructions executed before the first record, less its step.
+    /// Returns the instructions executed before the first record, less its step.
     pub fn instruction(&self) -> u64 {
         self.instruction.load(Ordering::Relaxed)
     }
 }
 
-/// How a process is to record.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// How processes record.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Settings {
-    /// What is one row.
+    /// What one row is.
     pub level: Level,
     /// Whether private caches filter the accesses.
     pub filtered: bool,
 }
 
-/// The memory, mapped.
+/// The mapped pool.
 #[derive(Debug)]
 pub struct Pool {
     layout: NonNull<Layout>,
-    /// Only with the reader: a recorded program shall not find it among its descriptors.
+    /// The file, in the reader only: a recorded program must not find it among its descriptors.
     file: Option<File>,
 }
 
@@ -252,7 +253,7 @@ impl Drop for Pool {
     }
 }
 
-/// Both sides.
+/// What both sides do.
 impl Pool {
     fn map(file: &File) -> io::Result<NonNull<Layout>> {
         // SAFETY: a new mapping of a file that is open; it touches no memory of ours.
@@ -278,7 +279,7 @@ impl Pool {
         unsafe { self.layout.as_ref() }
     }
 
-    /// How it is recorded; the reader's wish.
+    /// Returns how processes record, as the reader has asked.
     pub fn settings(&self) -> Settings {
         Settings {
             level: Level::of(self.layout().level.load(Ordering::Relaxed)),
@@ -286,7 +287,7 @@ impl Pool {
         }
     }
 
-    /// Ends the recording: from now on nothing is written.
+    /// Ends the recording; nothing is written afterwards.
     pub fn end(&self) {
         self.layout().ended.0.store(1, Ordering::Release);
         system::wake(&self.layout().drained.0);

@@ -1,4 +1,4 @@
-//! The side that reads.
+//! The reader's side of the pool.
 
 use std::fs::File;
 use std::io;
@@ -11,10 +11,10 @@ use super::system::{is_alive, wait, wake};
 use super::{Chunk, FREE, HELD, Layout, MAGIC, Pool, READY, RECORDS, Settings};
 
 impl Pool {
-    /// A new one.
+    /// Creates a pool.
     ///
     /// # Errors
-    /// Where the system refuses the file or the mapping.
+    /// The error of the system, which refused the file or the mapping.
     pub fn create(settings: Settings) -> io::Result<Self> {
         // SAFETY: a name that ends in zero, and flags.
         let fd = unsafe { libc::memfd_create(c"terrace-record".as_ptr(), libc::MFD_CLOEXEC) };
@@ -37,15 +37,20 @@ impl Pool {
         Ok(pool)
     }
 
-    /// Where other processes of this user [open](Self::open) it while the reader lives; none
-    /// where this is not the reader's.
+    /// Returns the path at which other processes of this user [open](Self::open) the pool while the
+    /// reader lives; none unless this is the reader's.
     pub fn path(&self) -> Option<String> {
         let descriptor = self.file.as_ref()?.as_raw_fd();
         Some(format!("/proc/{}/fd/{descriptor}", std::process::id()))
     }
 
-    /// Waits until more chunks were published than `seen`, or `at_most` has passed; how many
-    /// were published by now, modulo 2^32.
+    /// Returns the file of the pool; none unless this is the reader's.
+    pub fn file(&self) -> Option<&File> {
+        self.file.as_ref()
+    }
+
+    /// Waits until more chunks were published than `seen`, or `at_most` has passed, and returns the
+    /// number of chunks published so far, modulo 2^32.
     pub fn wait(&self, seen: u32, at_most: Duration) -> u32 {
         let published = &self.layout().published.0;
         published.awaited.store(1, Ordering::SeqCst);
@@ -56,15 +61,14 @@ impl Pool {
         published.count.load(Ordering::Relaxed)
     }
 
-    /// The chunks that are ready, in their order.
+    /// Returns the chunks that are ready, in their order.
     pub fn ready(&self) -> Vec<usize> {
         let mut ready = self.in_state(READY);
         ready.sort_unstable_by_key(|&i| self.chunk(i).place.load(Ordering::Relaxed));
         ready
     }
 
-    /// The chunks held by processes that are dead; all that are held once the recording has
-    /// ended.
+    /// Returns the chunks held by dead processes, or all held chunks once the recording has ended.
     pub fn abandoned(&self) -> Vec<usize> {
         let mut held = self.in_state(HELD);
         if !self.has_ended() {
@@ -84,23 +88,23 @@ impl Pool {
             .collect()
     }
 
-    /// One of [`Pool::ready`] or [`Pool::abandoned`].
+    /// Returns a chunk of [`Pool::ready`] or [`Pool::abandoned`].
     ///
     /// # Panics
-    /// Where `index` is not below [`CHUNKS`].
+    /// Panics where `index` is not below `CHUNKS`.
     pub fn chunk(&self, index: usize) -> &Chunk {
         &self.layout().chunks[index]
     }
 
-    /// Hands a chunk back that was read.
+    /// Hands back a chunk that was read.
     ///
     /// # Panics
-    /// Where `index` is not below [`CHUNKS`].
+    /// Panics where `index` is not below `CHUNKS`.
     pub fn release(&self, index: usize) {
         let layout = self.layout();
         let chunk = self.chunk(index);
         chunk.length.store(0, Ordering::Relaxed);
-        // Who takes it next holds it before it has signed; until then nobody must find it dead.
+        // The next holder takes it before signing; until then it must not be found dead.
         chunk.pid.store(0, Ordering::Relaxed);
         let was = layout.states[index].swap(FREE, Ordering::Release);
         if was == READY {
@@ -109,26 +113,26 @@ impl Pool {
         }
     }
 
-    /// How many processes have been recorded.
+    /// Returns the number of processes recorded so far.
     pub fn processes(&self) -> u32 {
         let numbers = &self.layout().numbers.0;
         numbers.processes.load(Ordering::Relaxed)
     }
 
-    /// How many threads.
+    /// Returns the number of threads recorded so far.
     pub fn threads(&self) -> u32 {
         let numbers = &self.layout().numbers.0;
         numbers.threads.load(Ordering::Relaxed)
     }
 
-    /// How many records found no chunk.
+    /// Returns the number of records that found no chunk.
     pub fn dropped(&self) -> u64 {
         let numbers = &self.layout().numbers.0;
         numbers.dropped.load(Ordering::Relaxed)
     }
 
-    /// The process ids of the recorded processes that live. One that has become a program beyond
-    /// our sight is none of them.
+    /// Returns the process ids of the living recorded processes, without processes that have left the
+    /// emulator.
     pub fn living(&self) -> Vec<u32> {
         let pids = &self.layout().pids.0;
         let seen = self.processes() as usize;
@@ -139,8 +143,7 @@ impl Pool {
             .collect()
     }
 
-    /// Whether the process maps this pool. The system may have given the number of one that has
-    /// ended to somebody else.
+    /// Whether the process maps this pool. The process id of one that has ended may be in use again.
     fn is_mapped_by(&self, pid: u32) -> bool {
         let Some(Ok(metadata)) = self.file.as_ref().map(File::metadata) else {
             return false;
@@ -154,7 +157,7 @@ impl Pool {
         })
     }
 
-    /// How often a process became a program beyond our sight, and some of the programs' paths.
+    /// Returns how many times a process left the emulator, and the paths of some of those programs.
     pub fn departures(&self) -> (u32, Vec<Vec<u8>>) {
         let layout = self.layout();
         let taken = layout

@@ -1,4 +1,4 @@
-//! What both sides ask of the system.
+//! System calls of both sides.
 
 use std::io;
 use std::sync::atomic::AtomicU32;
@@ -6,7 +6,7 @@ use std::time::Duration;
 
 /// Whether the process runs: a zombie does not.
 pub fn is_alive(pid: u32) -> bool {
-    // SAFETY: signal 0 is sent to nobody; it only asks.
+    // SAFETY: signal 0 is not delivered; the call only checks.
     let answer = unsafe { libc::kill(pid as libc::pid_t, 0) };
     if answer != 0 && io::Error::last_os_error().raw_os_error() == Some(libc::ESRCH) {
         return false;
@@ -37,7 +37,7 @@ pub fn wait(futex: &AtomicU32, seen: u32, at_most: Duration) {
     };
 }
 
-/// Wakes all who wait for `futex`.
+/// Wakes all waiters of `futex`.
 pub fn wake(futex: &AtomicU32) {
     // SAFETY: the futex lives across the call.
     unsafe { libc::syscall(libc::SYS_futex, futex.as_ptr(), libc::FUTEX_WAKE, i32::MAX) };

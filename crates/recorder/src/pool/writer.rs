@@ -1,4 +1,4 @@
-//! The side that is recorded.
+//! The recorded process's side of the pool.
 
 use std::fs::File;
 use std::io;
@@ -8,29 +8,29 @@ use std::time::Duration;
 use super::system::{is_alive, wait, wake};
 use super::{CHUNK_BYTES, Chunk, FREE, HELD, Layout, MAGIC, PATH_BYTES, Pool, READY, READY_CHUNKS};
 
-/// Who waits for the reader looks this often whether it is still there.
+/// How often a writer that waits checks that the reader is alive.
 const LOOK_AFTER: Duration = Duration::from_secs(1);
 
-/// Whose records a chunk is for.
+/// The owner of the records in a chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Owner {
     /// The process, from [`Pool::enter`].
     pub process: u32,
     /// The thread, from [`Pool::new_thread`].
     pub thread: u32,
-    /// Instructions that the thread had executed when the chunk begins.
+    /// Instructions that the thread had executed when the chunk began.
     pub instruction: u64,
 }
 
-/// A program that a process turned into, beyond the emulator's sight; to take back if it fails.
+/// A process's departure from the emulator, to be taken back if it fails.
 #[derive(Debug)]
 pub struct Departed(Option<usize>);
 
 impl Pool {
-    /// The one at `path`, as [`Pool::path`] names it.
+    /// Opens the pool at `path`, from [`Pool::path`].
     ///
     /// # Errors
-    /// Where it cannot be opened or is of another layout.
+    /// An error where it cannot be opened or has another layout.
     pub fn open(path: &str) -> io::Result<Self> {
         let file = File::options().read(true).write(true).open(path)?;
         if file.metadata()?.len() != size_of::<Layout>() as u64 {
@@ -44,7 +44,7 @@ impl Pool {
         Ok(pool)
     }
 
-    /// This process is to be recorded from now on; its number.
+    /// Adds this process to the recording, and returns its number.
     pub fn enter(&self) -> u32 {
         let numbers = &self.layout().numbers.0;
         let process = numbers.processes.fetch_add(1, Ordering::Relaxed);
@@ -54,15 +54,15 @@ impl Pool {
         process
     }
 
-    /// A thread is to be recorded from now on; its number.
+    /// Adds a thread to the recording, and returns its number.
     pub fn new_thread(&self) -> u32 {
         let numbers = &self.layout().numbers.0;
         numbers.threads.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// A chunk for `owner` alone, empty. None where all are held by other threads (one more
-    /// record is counted as dropped), or the recording has ended. Waits for the reader where it
-    /// is behind.
+    /// Takes an empty chunk for `owner` alone; none where all are held by other threads (one more
+    /// record is counted as dropped), or the recording has ended. Waits while too many chunks are
+    /// ready.
     pub fn take(&self, owner: Owner) -> Option<&Chunk> {
         self.wait_for_the_reader();
         if self.has_ended() {
@@ -89,7 +89,7 @@ impl Pool {
         Some(chunk)
     }
 
-    /// The chunk that takes no record, of which nobody is the owner.
+    /// Returns the chunk without room and without an owner.
     pub fn none(&self) -> &Chunk {
         &self.layout().none
     }
@@ -98,7 +98,7 @@ impl Pool {
     pub fn publish(&self, chunk: &Chunk) {
         let layout = self.layout();
         let Some(state) = self.index(chunk).and_then(|i| layout.states.get(i)) else {
-            return; // the chunk that nobody owns
+            return; // the chunk without an owner
         };
         let place = layout.order.0.fetch_add(1, Ordering::Relaxed);
         chunk.place.store(place, Ordering::Relaxed);
@@ -119,7 +119,7 @@ impl Pool {
             .map(|bytes| bytes / CHUNK_BYTES)
     }
 
-    /// Until fewer than [`READY_CHUNKS`] are ready, or the reader has ended, or died.
+    /// Waits until fewer than [`READY_CHUNKS`] are ready, or the reader has ended or died.
     fn wait_for_the_reader(&self) {
         let layout = self.layout();
         loop {
@@ -136,7 +136,7 @@ impl Pool {
         }
     }
 
-    /// Notes that this process is about to become the program at `path`, beyond our sight.
+    /// Notes that this process is about to become the program at `path` outside the emulator.
     pub fn depart(&self, path: &[u8]) -> Departed {
         let layout = self.layout();
         let departed = &layout.numbers.0.departed;
@@ -156,7 +156,7 @@ impl Pool {
         Departed(free)
     }
 
-    /// It did not: the program could not be started.
+    /// Takes a departure back whose program could not be started.
     pub fn stay(&self, departed: Departed) {
         let layout = self.layout();
         if let Some(departure) = departed.0.and_then(|i| layout.departures.get(i)) {

@@ -8,6 +8,9 @@ use terrace_live::bench;
 use terrace_live::compare::kernel_release;
 use terrace_live::dram;
 
+use crate::document::Document;
+use crate::html::{Axis, Page, Plot, Unit};
+use crate::rows::Rows;
 use crate::schema::{self, End, Way};
 
 /// `terrace.bench/1`. Fields may be added under this name; none changes its meaning.
@@ -15,19 +18,19 @@ const SCHEMA: &str = "terrace.bench/1";
 
 /// The whole document.
 #[derive(Debug, Serialize, Deserialize)]
-pub struct Document {
+pub struct BenchDocument {
     /// `terrace.bench/1`.
     pub schema: String,
     /// The suite's name, or its folder's.
     pub suite: String,
-    /// What it was run on.
+    /// Machine.
     pub machine: Machine,
     /// One entry a program and DRAM budget, in the order in which they were run. A suite that was
     /// interrupted has as many as it got to.
     pub rows: Vec<Row>,
 }
 
-/// What a suite was run on.
+/// Machine on which a suite was run.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Machine {
     /// The kernel's release.
@@ -43,20 +46,20 @@ pub struct Machine {
 pub struct Row {
     /// The program's name in the suite.
     pub name: String,
-    /// What can be known of its next page, as the suite says, or null.
+    /// Predictability of the program's next page according to the suite, or null.
     pub expect: Option<String>,
-    /// How many times as fast as the better kernel way it is to be, or null.
+    /// Speed-up over the better kernel way that the suite expects, or null.
     pub bar: Option<f64>,
     /// The DRAM budget, as a size or as a share of the footprint.
     pub dram: String,
     /// Why the program failed, or null.
     pub error: Option<String>,
-    /// What was measured, a document of schema `terrace.run/1`; null where nothing was.
-    pub comparison: Option<schema::Document>,
+    /// Measured results, a document of schema `terrace.run/1`; null if there are none.
+    pub comparison: Option<schema::RunDocument>,
 }
 
-impl Document {
-    /// A document of this suite, without rows yet.
+impl BenchDocument {
+    /// Returns the document of a suite, without rows yet.
     pub fn new(suite: &str) -> Self {
         Self {
             schema: SCHEMA.to_owned(),
@@ -76,7 +79,10 @@ impl Document {
     /// A usage error where the text is none.
     pub fn parse(text: &str, file: &str) -> Result<Self> {
         let document: Self = serde_json::from_str(text).map_err(|e| {
-            Error::usage(format!("{file} is no file of `terrace bench --json`: {e}"))
+            let why = crate::document::reason(&e);
+            Error::usage(format!(
+                "{file} is no file of `terrace bench --json`: {why}"
+            ))
         })?;
         if document.schema != SCHEMA {
             return Err(Error::usage(format!(
@@ -87,19 +93,91 @@ impl Document {
         Ok(document)
     }
 
-    /// As text.
-    pub fn to_json(&self) -> String {
-        crate::json::pretty(self)
-    }
-
-    /// Whether a program failed.
+    /// Returns whether a program failed.
     pub fn failed(&self) -> bool {
         self.rows.iter().any(|row| row.failure().is_some())
     }
 }
 
+/// A way of a program, as a row of the CSV and Parquet files.
+#[derive(Serialize)]
+struct Flat<'r> {
+    program: &'r str,
+    dram: &'r str,
+    bar: Option<f64>,
+    error: Option<&'r str>,
+    #[serde(flatten)]
+    way: Option<&'r Way>,
+}
+
+impl Document for BenchDocument {
+    fn rows(&self) -> Rows {
+        Rows::flat(self.rows.iter().flat_map(|row| {
+            let flat = |way| Flat {
+                program: &row.name,
+                dram: &row.dram,
+                bar: row.bar,
+                error: row.error.as_deref(),
+                way,
+            };
+            let failed = row.ways().next().is_none().then(|| flat(None));
+            row.ways().map(move |way| flat(Some(way))).chain(failed)
+        }))
+    }
+
+    fn page(&self) -> Page {
+        let names = self
+            .rows
+            .iter()
+            .map(|row| format!("{} {}", row.name, row.dram));
+        let programs = || Axis::names("", names.clone());
+        let mut ways: Vec<String> = self
+            .rows
+            .iter()
+            .flat_map(Row::ways)
+            .map(Way::name)
+            .collect();
+        let mut seen = std::collections::HashSet::new();
+        ways.retain(|way| seen.insert(way.clone()));
+        let mut wall = Plot::bars(
+            "Wall time",
+            programs(),
+            Axis::new("seconds", Unit::Seconds).log(),
+        )
+        .note("Medians; whiskers reach from the fastest to the slowest run.");
+        let mut faults = Plot::bars(
+            "Major faults",
+            programs(),
+            Axis::new("faults", Unit::Count).log(),
+        )
+        .note("Faults that waited for a read of the tier.");
+        for name in &ways {
+            let of = |row: &Row| row.ways().find(|way| way.name() == *name).cloned();
+            let found: Vec<Option<Way>> = self.rows.iter().map(of).collect();
+            let time = |way: &Option<Way>| way.as_ref().map_or((0.0, 0.0, 0.0), Way::wall);
+            wall = wall.spread(name, found.iter().map(time));
+            let count = |way: &Option<Way>| way.as_ref().map_or(0.0, |way| way.major_faults as f64);
+            faults = faults.values(name, found.iter().map(count));
+        }
+        let page = Page::new(format!("terrace bench {}", self.suite))
+            .plot(wall)
+            .plot(faults);
+        let measured = self
+            .rows
+            .iter()
+            .filter_map(|row| Some((row, row.comparison.as_ref()?)));
+        let page = measured.fold(page, |page, (row, comparison)| {
+            page.settings(&format!("{} {}", row.name, row.dram), &comparison.settings)
+        });
+        match self.rows.iter().any(|row| row.comparison.is_some()) {
+            true => page,
+            false => page.settings("", &self.machine),
+        }
+    }
+}
+
 impl Row {
-    /// What came of a program.
+    /// Returns the row of a program.
     pub fn of(row: &bench::Row) -> Self {
         let results = row.results.as_ref();
         Self {
@@ -108,11 +186,11 @@ impl Row {
             bar: row.program.bar,
             dram: row.dram.to_string(),
             error: row.failure.clone(),
-            comparison: results.map(|results| schema::Document::of(results, None)),
+            comparison: results.map(|results| schema::RunDocument::of(results, None)),
         }
     }
 
-    /// What is wrong with it, whoever wrote it.
+    /// Returns why the program failed, whether this or another version of terrace wrote the row.
     fn failure(&self) -> Option<String> {
         if self.error.is_some() {
             return self.error.clone();
@@ -150,14 +228,14 @@ mod tests {
                 "has the schema `terrace.run/1`",
             ),
         ] {
-            let error = Document::parse(text, "it").unwrap_err().to_string();
+            let error = BenchDocument::parse(text, "it").unwrap_err().to_string();
             assert!(error.contains(why), "{text}: {error}");
         }
     }
 
     #[test]
     fn a_document_reads_what_it_wrote() {
-        let mut document = Document::new("live");
+        let mut document = BenchDocument::new("live");
         document.rows.push(Row {
             name: "one".into(),
             expect: None,
@@ -167,7 +245,7 @@ mod tests {
             comparison: None,
         });
         let text = document.to_json();
-        let again = Document::parse(&text, "it").unwrap();
+        let again = BenchDocument::parse(&text, "it").unwrap();
         assert_eq!(again.to_json(), text);
         assert!(again.failed());
     }
@@ -175,7 +253,7 @@ mod tests {
     #[test]
     fn the_results_in_the_repository_can_be_read() {
         let text = include_str!("../../../../benches/live/results.json");
-        let document = Document::parse(text, "results.json").unwrap();
+        let document = BenchDocument::parse(text, "results.json").unwrap();
         assert!(!document.failed());
         assert_eq!(document.rows.len(), 22);
         assert_eq!(document.to_json(), text);

@@ -1,8 +1,9 @@
 //! The table of `terrace bench`.
 
-use super::{Document, Row};
-use crate::schema::{Way, median};
+use super::{BenchDocument, Row};
+use crate::schema::Way;
 use crate::table::table;
+use crate::text::Text;
 
 const HEAD: [&str; 17] = [
     "program",
@@ -33,9 +34,9 @@ are geometric, over the programs that did not fail, and what is won back is of t
 /// Below this share of the kernel's time, what it loses is noise, of which nothing can be won back.
 const LEAST_LOSS: f64 = 0.05;
 
-impl Document {
+impl BenchDocument {
     /// A line for each row and predictor, and the means of those that did not fail.
-    pub fn table(&self) -> String {
+    pub fn table(&self) -> Text {
         let mut table = table(&HEAD);
         for row in &self.rows {
             match row.failure() {
@@ -46,7 +47,7 @@ impl Document {
         let sound = self.rows.iter().filter(|row| row.failure().is_none());
         let lines: Vec<Line> = sound.flat_map(lines).collect();
         table.add_rows(means(&lines));
-        format!("{table}\n{LEGEND}")
+        Text::default().table(table).prose(LEGEND)
     }
 }
 
@@ -109,7 +110,8 @@ impl Line<'_> {
         cells.push(spread(self.terrace));
         cells.push(format!("{} {}", self.kernel.way, spread(self.kernel)));
         cells.extend(match &self.terrace.prefetch {
-            Some(story) => {
+            Some(prefetch) => {
+                let story = &prefetch.story;
                 [story.issued, story.used, story.late, story.wasted].map(|n| n.to_string())
             }
             None => [const { String::new() }; 4],
@@ -215,13 +217,12 @@ fn verdict(speed_up: f64, bar: f64) -> String {
 }
 
 fn wall(way: &Way) -> f64 {
-    median(way.wall_s.iter().copied())
+    way.wall().0
 }
 
 /// The shortest and the longest wall time.
 fn spread(way: &Way) -> String {
-    let least = way.wall_s.iter().copied().fold(f64::INFINITY, f64::min);
-    let most = way.wall_s.iter().copied().fold(0.0, f64::max);
+    let (_, least, most) = way.wall();
     format!("{least:.2} to {most:.2}")
 }
 
@@ -261,9 +262,9 @@ mod tests {
 
     /// The cells of a table's lines.
     fn cells(rows: Vec<Row>) -> Vec<Vec<String>> {
-        let mut document = Document::new("a suite");
+        let mut document = BenchDocument::new("a suite");
         document.rows = rows;
-        let table = document.table();
+        let table = document.table().to_string();
         let lines = table.lines().filter(|line| line.starts_with('|')).skip(2);
         let cells = lines.map(|line| {
             line.trim_matches('|')

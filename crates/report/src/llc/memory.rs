@@ -1,77 +1,78 @@
-//! What a memory behind a last-level cache came to.
+//! Results of a memory behind a last-level cache.
 
 use serde::Serialize;
 use terrace_base::Nanos;
 use terrace_device::Consumed;
 use terrace_sim::llc::{Found, Transfers};
 
-/// A memory behind a cache.
+/// Results of a memory behind a cache.
 #[derive(Clone, Debug, Serialize)]
 pub struct Memory {
-    /// As it was asked for: a technology, or `dram/` and one.
+    /// Memory as it was named: a technology, or `dram/` and a technology.
     pub memory: String,
-    /// Virtual time, in nanoseconds: of the core that took longest.
+    /// Virtual time of the slowest core, in nanoseconds.
     pub time_ns: Nanos,
-    /// Instructions a cycle, added up over the cores; null where a trace does not count them.
+    /// Instructions per cycle, summed over the cores; null where a trace does not count them.
     pub ipc: Option<f64>,
-    /// Each core.
+    /// Results of each core.
     pub cores: Vec<Core>,
-    /// Lines that the memory transferred. Writes that waited when the warm-up ended are among them.
+    /// Lines that the memory transferred, including writes that were waiting at the end of the
+    /// warm-up.
     pub lines: Lines,
-    /// Lines that the DRAM cache before it transferred; null where there is none.
+    /// Lines that the DRAM cache in front of the memory transferred; null where there is none.
     pub dram_cache: Option<Lines>,
-    /// Bytes a second between the last level and what is behind it, both ways.
+    /// Bytes per second between the last level and the memory, in both directions.
     pub bandwidth: f64,
-    /// What memory and DRAM cache consumed, in joules; null where no powers are known.
+    /// Energy of memory and DRAM cache, in joules; null where no powers are known.
     pub energy: Option<Energy>,
-    /// Years until cells wear out, were the memory written at this rate with all cells evenly
-    /// (Fedorov 2016, 2.4.5); null where nothing is written or no endurance known.
+    /// Years until cells wear out at this rate of writes with all cells written evenly (Fedorov
+    /// 2016, 2.4.5); null where nothing is written or no endurance is known.
     pub lifetime_years: Option<f64>,
 }
 
-/// How far a core came.
+/// Progress of a core.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Core {
     /// Instructions; estimated where the trace does not count them.
     pub instructions: u64,
-    /// Its virtual time, in nanoseconds.
+    /// Virtual time, in nanoseconds.
     pub time_ns: Nanos,
-    /// Instructions a cycle; null where they are not counted, or none were executed.
+    /// Instructions per cycle; null where they are not counted, or none were executed.
     pub ipc: Option<f64>,
 }
 
-/// Lines that were transferred.
+/// Transferred lines.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Lines {
-    /// Read.
+    /// Lines read.
     pub reads: u64,
-    /// Those of them that were in the open row.
+    /// Lines read from the open row.
     pub reads_in_open_row: u64,
-    /// Written.
+    /// Lines written.
     pub writes: u64,
-    /// Those of them that were in the open row.
+    /// Lines written to the open row.
     pub writes_in_open_row: u64,
 }
 
-/// Where energy went, in joules.
+/// Energy by cause, in joules.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Energy {
-    /// Reads.
+    /// Energy of reads.
     pub read: f64,
-    /// Writes.
+    /// Energy of writes.
     pub write: f64,
-    /// Opening rows.
+    /// Energy of row activations.
     pub activate: f64,
-    /// Being there.
+    /// Standby energy.
     pub standby: f64,
-    /// Refreshing.
+    /// Refresh energy.
     pub refresh: f64,
-    /// All of it.
+    /// Sum of all causes.
     pub total: f64,
 }
 
 impl Memory {
-    /// What was found of one behind a cache that transferred so many bytes.
+    /// Returns the results of a memory behind a cache that transferred `bytes` bytes.
     pub fn of(found: &Found, bytes: u64, counts_instructions: bool) -> Self {
         let ipc = |instructions: u64, time: Nanos| {
             let cycles = Found::cycles(time);

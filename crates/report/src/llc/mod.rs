@@ -1,8 +1,8 @@
 //! Simulations of last-level caches: as a table, and as JSON of the schema `terrace.sim.llc/1`.
 //! Every field is documented here.
 //!
-//! All times are virtual: what a machine of these settings would take by a simple model, not what one
-//! has taken. Figures leave the warm-up out, unless they say otherwise.
+//! All times are virtual: a simple model predicts them for a machine of these settings; they are
+//! not measured. Figures exclude the warm-up unless stated otherwise.
 
 mod memory;
 mod run;
@@ -10,62 +10,61 @@ mod settings;
 mod table;
 
 pub use memory::Memory;
-pub use run::Run;
-pub use settings::{Effective, hierarchy};
+pub use run::{Epoch, Run};
+pub use settings::Effective;
 pub use table::text;
 
 use serde::Serialize;
-use terrace_sim::llc::{Faults, LevelCounts, Pass, Settings};
+use terrace_sim::llc::{Faults, LevelCounts, LlcMachine, Pass};
 
-use crate::json::pretty;
-
-/// The schema of the document; the number grows with every change that breaks readers.
+/// Schema of the document; the number increases with every change that breaks readers.
 const SCHEMA: &str = "terrace.sim.llc/1";
 
 /// Simulations of the same requests.
 #[derive(Debug, Serialize)]
-pub struct Document {
+pub struct LlcDocument {
     /// `terrace.sim.llc/1`.
     pub schema: &'static str,
-    /// The traces, a program each, as they were named; null where a program was run.
+    /// Traces as they were named, one per program; null where a program was run.
     pub traces: Option<Vec<String>>,
-    /// The program that was run, with its arguments; null where traces were read.
+    /// Program that was run, with its arguments; null where traces were read.
     pub program: Option<Vec<String>>,
-    /// The settings, with everything that was not asked for filled in.
+    /// Effective settings, with defaults filled in.
     pub settings: Effective,
-    /// Accesses that were simulated, warm-up included.
+    /// Simulated accesses, warm-up included.
     pub accesses: u64,
-    /// Instructions of all cores, warm-up included; estimated, at three an access, where a trace does
-    /// not count them.
+    /// Instructions of all cores, warm-up included; estimated at three per access where a trace
+    /// does not count them.
     pub instructions: u64,
     /// Whether all traces count instructions.
     pub counts_instructions: bool,
-    /// What the first private levels of all cores did together, warm-up included; null where there is
-    /// none.
+    /// Counts of the first private levels of all cores together, warm-up included; null where the
+    /// level is off.
     pub l1: Option<LevelCounts>,
-    /// The same of the second.
+    /// Counts of the second private levels, in the same way.
     pub l2: Option<LevelCounts>,
     /// First touches of pages by each program; null where addresses stay virtual.
     pub pages: Option<Vec<Pages>>,
-    /// One for each last-level cache.
+    /// Results of each last-level cache.
     pub runs: Vec<Run>,
 }
 
-/// A program's first touches of pages.
+/// First touches of pages by a program.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Pages {
-    /// Pages that it touched.
+    /// Pages that the program touched.
     pub touched: u64,
-    /// Those whose frame does not follow that of the page touched first before (Kannan 2013, 4.1).
+    /// Touched pages whose frame does not follow the frame of the page touched first before (Kannan
+    /// 2013, 4.1).
     pub contiguity_misses: u64,
 }
 
-/// What was simulated.
+/// Source of the simulated accesses.
 #[derive(Clone, Debug)]
 pub enum Input {
-    /// Traces, by name.
+    /// Names of traces.
     Traces(Vec<String>),
-    /// A program and its arguments.
+    /// Program and its arguments.
     Program(Vec<String>),
 }
 
@@ -78,9 +77,9 @@ impl Pages {
     }
 }
 
-impl Document {
-    /// Of what was found in a pass.
-    pub fn of(settings: &Settings, input: &Input, pass: &Pass) -> Self {
+impl LlcDocument {
+    /// Returns the document of a pass.
+    pub fn of(settings: &LlcMachine, input: &Input, pass: &Pass) -> Self {
         let (traces, program) = match input {
             Input::Traces(traces) => (Some(traces.clone()), None),
             Input::Program(program) => (None, Some(program.clone())),
@@ -102,10 +101,5 @@ impl Document {
                 .map(|outcome| Run::of(outcome, settings, pass))
                 .collect(),
         }
-    }
-
-    /// As indented JSON with a line end.
-    pub fn to_json(&self) -> String {
-        pretty(self)
     }
 }

@@ -1,37 +1,37 @@
-//! What one last-level cache came to.
+//! Results of one last-level cache.
 
 use serde::Serialize;
 use terrace_policy::llc::InForce;
-use terrace_sim::llc::{Counts, Ends, Outcome, Pass, Point, Settings, Warmup};
+use terrace_sim::llc::{Counts, Ends, LlcMachine, Outcome, Pass, Point, Warmup};
 
 use super::memory::Memory;
 use super::settings::Shape;
 
-/// What became of requests to one last-level cache.
+/// Results of one last-level cache.
 ///
 /// `hits` + `misses` + `writeback_misses` = `accesses`, and `dirtied` + `dirty_at_begin` =
 /// `writebacks` + `dirty_at_end`.
 #[derive(Clone, Debug, Serialize)]
 pub struct Run {
-    /// The policy as it was asked for.
+    /// Policy as it was named.
     pub policy: String,
-    /// The cache.
+    /// Shape of the cache.
     pub llc: Shape,
     /// Bits that the policy stores beyond tags, dirty bits and LRU order.
     pub storage_bits: u64,
     /// Requests of the private levels.
     pub accesses: u64,
-    /// Requests for a line that was there.
+    /// Requests for a line that was present.
     pub hits: u64,
-    /// Loads and stores of a line that was not, bypassed ones among them: reads of memory.
+    /// Loads and stores of a line that was absent, including bypassed ones: reads of memory.
     pub misses: u64,
-    /// Lines written to memory: dirty ones that had to go or were flushed, and write-backs that passed
-    /// the cache by.
+    /// Lines written to memory: dirty lines that were evicted or flushed, and write-backs that
+    /// bypassed the cache.
     pub writebacks: u64,
-    /// `misses` for each load and store, 0 to 1; null where there is none.
+    /// `misses` per load or store, 0 to 1; null where there are none.
     pub miss_ratio: Option<f64>,
-    /// `misses` for each 1000 instructions; null where a trace does not count them, or nothing was
-    /// simulated in time.
+    /// `misses` per 1000 instructions; null where a trace does not count instructions, no memory
+    /// was simulated, or no instructions were executed.
     pub mpki: Option<f64>,
     /// Loads.
     pub loads: Requests,
@@ -39,75 +39,76 @@ pub struct Run {
     pub stores: Requests,
     /// Write-backs of the private levels.
     pub from_above: Requests,
-    /// Write-backs of the private levels for a line that was not there; they read no memory.
+    /// Write-backs of the private levels for a line that was absent; they do not read memory.
     pub writeback_misses: u64,
-    /// Requests for which the policy kept the cache as it was.
+    /// Requests for which the policy left the cache unchanged.
     pub bypasses: u64,
-    /// Clean lines that had to go.
+    /// Clean lines that were evicted.
     pub evictions_clean: u64,
-    /// Dirty lines that had to go.
+    /// Dirty lines that were evicted.
     pub evictions_dirty: u64,
     /// Lines that programs flushed.
     pub flushes: u64,
-    /// Those of them that were dirty in any level, and so were written to memory.
+    /// Flushed lines that were dirty in any level and were written to memory.
     pub flush_writes: u64,
-    /// Write-backs of the private levels to a line that was not dirty, bypassed ones among them, and
-    /// flushes of lines that were dirty only there.
+    /// Write-backs of the private levels to a clean line, including bypassed ones, and flushes of
+    /// lines that were dirty only in the private levels.
     pub dirtied: u64,
-    /// Lines that were dirty when the warm-up ended.
+    /// Lines that were dirty at the end of the warm-up.
     pub dirty_at_begin: u64,
-    /// Lines that were left dirty at the end.
+    /// Lines that were dirty at the end.
     pub dirty_at_end: u64,
-    /// Hits by how many lines of the set had been used more recently, the most recent first (Fedorov
-    /// 2016, figure 2.1); null where the policy keeps no such order.
+    /// Hits by the number of lines of the set that were used more recently, from 0 (Fedorov 2016,
+    /// figure 2.1); null where the policy keeps no such order.
     pub hits_by_position: Option<Vec<u64>>,
-    /// The warm-up; null where the trace ended before, and all figures are of the whole.
+    /// Counts of the warm-up; null where the trace ended before it did, and all figures cover the
+    /// whole trace.
     pub warmup: Option<Before>,
-    /// Requests, warm-up included, after which the cache was full; null where it never was.
+    /// Requests, warm-up included, until the cache was full; null where it never was.
     pub full_at: Option<u64>,
-    /// Lines that it held at the end.
+    /// Lines that the cache held at the end.
     pub filled_lines: usize,
-    /// What the requests of each core came to; null where there is one core.
+    /// Results of the requests of each core; null where there is one core.
     pub cores: Option<Vec<Core>>,
-    /// The memories behind it, each for itself.
+    /// Results of the memories behind the cache, each simulated independently.
     pub memories: Vec<Memory>,
     /// Epochs, warm-up included; null where none were asked for.
     pub epochs: Option<Vec<Epoch>>,
-    /// Why the figures are not to be taken as those of a steady state; null where they may be.
+    /// Reason why the figures may not be those of a steady state; null where there is none.
     pub warning: Option<String>,
 }
 
-/// What the requests of one core came to.
+/// Results of the requests of one core.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Core {
-    /// Instructions that it executed, warm-up included.
+    /// Instructions that the core executed, warm-up included.
     pub instructions: u64,
-    /// Requests of its private levels.
+    /// Requests of the private levels of the core.
     pub accesses: u64,
-    /// Loads and stores of a line that was not there.
+    /// Loads and stores of a line that was absent.
     pub misses: u64,
-    /// Lines written to memory to make room for it, and those that it flushed.
+    /// Lines written to memory to make room for lines of the core, and lines that it flushed.
     pub writebacks: u64,
-    /// Lines that it flushed.
+    /// Lines that the core flushed.
     pub flushes: u64,
-    /// Those of them that were dirty.
+    /// Flushed lines that were dirty.
     pub flush_writes: u64,
 }
 
-/// Requests of one kind.
+/// Counts of requests of one kind.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Requests {
-    /// All.
+    /// All requests.
     pub all: u64,
-    /// The line was there.
+    /// Requests for a line that was present.
     pub hits: u64,
-    /// It was not.
+    /// Requests for a line that was absent.
     pub misses: u64,
-    /// It was not, and was not taken in.
+    /// Requests for a line that was absent and was not allocated.
     pub bypasses: u64,
 }
 
-/// What was counted before figures were taken.
+/// Counts of the warm-up.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Before {
     /// Requests.
@@ -118,34 +119,36 @@ pub struct Before {
     pub writebacks: u64,
 }
 
-/// Some requests that follow each other.
+/// Counts of consecutive requests.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Epoch {
-    /// Requests until its end, since the beginning of the trace.
+    /// Requests from the beginning of the trace to the end of the epoch.
     pub end: u64,
-    /// Requests.
+    /// Requests of the epoch.
     pub accesses: u64,
-    /// Requests for a line that was there.
+    /// Requests for a line that was present.
     pub hits: u64,
     /// Reads of memory.
     pub misses: u64,
     /// Lines written to memory.
     pub writebacks: u64,
-    /// Clean lines that had to go.
+    /// Clean lines that were evicted.
     pub evictions_clean: u64,
-    /// Dirty lines that had to go.
+    /// Dirty lines that were evicted.
     pub evictions_dirty: u64,
-    /// Requests for which the policy kept the cache as it was.
+    /// Requests for which the policy left the cache unchanged.
     pub bypasses: u64,
-    /// Ways of the high-hit partition at its end, n of nHm; null where the policy has none.
+    /// Ways of the high-hit partition at the end of the epoch, n of nHm; null where the policy has
+    /// none.
     pub high: Option<usize>,
-    /// Whether new lines are put at the top of the low-hit partition, at its end; null likewise.
+    /// Whether new lines are put at the top of the low-hit partition at the end of the epoch; null
+    /// where the policy has none.
     pub low_insertion: Option<bool>,
 }
 
 impl Run {
-    /// What was found of a cache.
-    pub fn of(outcome: &Outcome, settings: &Settings, pass: &Pass) -> Self {
+    /// Returns the results of a cache.
+    pub fn of(outcome: &Outcome, settings: &LlcMachine, pass: &Pass) -> Self {
         let counts = outcome.counts;
         let memory_bytes = (counts.misses() + counts.writebacks()) * settings.line;
         let demand = counts.loads.all() + counts.stores.all();
@@ -218,7 +221,7 @@ fn cores(outcome: &Outcome, pass: &Pass) -> Option<Vec<Core>> {
     (!outcome.by_core.is_empty()).then(|| cores.map(core).collect())
 }
 
-/// One divided by the other.
+/// Returns `part` divided by `whole`; `None` if `whole` is zero.
 fn share(part: u64, whole: u64) -> Option<f64> {
     (whole > 0).then(|| part as f64 / whole as f64)
 }
@@ -230,7 +233,7 @@ fn mpki(outcome: &Outcome, pass: &Pass) -> Option<f64> {
     pass.counts_instructions.then_some(1000.0 * each)
 }
 
-/// What happened between the ends of epochs.
+/// Returns the counts between the ends of epochs.
 fn epochs(points: &[Point]) -> Vec<Epoch> {
     let begins = std::iter::once(Counts::default()).chain(points.iter().map(|point| point.counts));
     let epochs = points.iter().zip(begins);
@@ -255,8 +258,8 @@ fn epoch(end: &Point, begin: Counts) -> Epoch {
     }
 }
 
-/// Why figures are not to be taken for those of a steady state, in a sentence.
-fn warning(outcome: &Outcome, settings: &Settings) -> Option<String> {
+/// Returns the reason why figures may not be those of a steady state, as a sentence.
+fn warning(outcome: &Outcome, settings: &LlcMachine) -> Option<String> {
     let Some(warmup) = outcome.warmup else {
         let asked = match settings.warmup {
             Warmup::Requests(requests) => format!("{requests} requests"),
@@ -268,7 +271,7 @@ fn warning(outcome: &Outcome, settings: &Settings) -> Option<String> {
     };
     let (measured, lines) = (outcome.counts.accesses(), outcome.geometry.lines() as u64);
     match outcome.full_at {
-        // What is flushed makes room again and again.
+        // Flushes make room again and again.
         None if outcome.counts.flushes > 0 => None,
         None => Some("the last level never filled: everything fitted".to_owned()),
         Some(full) if full > warmup.accesses() => Some(format!(

@@ -1,106 +1,107 @@
-//! The settings of a simulation of last-level caches with everything filled in.
+//! Effective settings of a simulation of last-level caches.
 
 use serde::Serialize;
-use terrace_base::Bytes;
 use terrace_policy::llc::Geometry;
-use terrace_sim::llc::{Backing, Pass, Settings, Warmup, model};
+use terrace_sim::llc::{Backing, LlcMachine, Pass, Warmup, model};
 
-/// The effective settings.
+/// Effective settings.
 #[derive(Clone, Debug, Serialize)]
 pub struct Effective {
-    /// Cores; each has private levels of its own.
+    /// Number of cores; each has its own private levels.
     pub cores: usize,
-    /// Bytes of a line.
+    /// Bytes per line.
     pub line_bytes: u64,
-    /// The first private level of each core; null where it is off.
+    /// First private level of each core; null where it is off.
     pub l1: Option<Shape>,
-    /// The second.
+    /// Second private level of each core; null where it is off.
     pub l2: Option<Shape>,
     /// Requests to the last level before figures were taken; null where accesses were counted.
     pub warmup_requests: Option<u64>,
     /// Accesses of the traces before figures were taken; null where requests were counted.
     pub warmup_accesses: Option<u64>,
-    /// Requests of an epoch; null where none were asked for.
+    /// Requests per epoch; null where none were asked for.
     pub epoch: Option<u64>,
-    /// For what policies and the placement of pages leave to chance.
+    /// Seed of the random choices of policies and of the placement of pages.
     pub seed: u64,
-    /// Which frames pages get, its settings filled in.
+    /// Placement of pages in frames, with its settings filled in.
     pub pages: String,
-    /// Of each program the address of the instruction that flushes; null where nothing does.
+    /// Address of the flushing instruction of each program; null where no program flushes.
     pub flush_ips: Option<Vec<Option<u64>>>,
-    /// Whether flushed lines stay in the caches, clean; null where nothing flushes.
+    /// Whether flushed lines stay in the caches, clean; null where no program flushes.
     pub flush_keeps: Option<bool>,
-    /// The memories behind each cache.
+    /// Memories behind each cache.
     pub memories: Vec<Behind>,
-    /// The model of a core.
+    /// Model of a core.
     pub core: Core,
-    /// The model of a memory.
+    /// Model of a memory.
     pub memory: Bus,
 }
 
-/// The shape of a cache.
+/// Shape of a cache.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Shape {
-    /// Its capacity.
+    /// Capacity in bytes.
     pub bytes: u64,
-    /// Lines of a set.
+    /// Lines per set.
     pub ways: usize,
-    /// Sets.
+    /// Number of sets.
     pub sets: usize,
 }
 
-/// A memory behind the last level.
+/// Settings of a memory behind the last level.
 #[derive(Clone, Debug, Serialize)]
 pub struct Behind {
-    /// As it was asked for: a technology, or `dram/` and one.
+    /// Memory as it was named: a technology, or `dram/` and a technology.
     pub memory: String,
-    /// Its capacity.
+    /// Capacity in bytes.
     pub bytes: u64,
-    /// That of the DRAM cache before it; null where there is none.
+    /// Capacity in bytes of the DRAM cache in front of the memory; null where there is none.
     pub dram_cache_bytes: Option<u64>,
-    /// Ways of the DRAM cache.
+    /// Ways of the DRAM cache; null where there is none.
     pub dram_cache_ways: Option<usize>,
-    /// Lines that wait to be written.
+    /// Number of lines that can wait to be written.
     pub write_buffer: usize,
-    /// Latency of a line in a row that is not open, in nanoseconds: read.
+    /// Read latency of a line in a row that is not open, in nanoseconds; null where no source
+    /// states it.
     pub read_ns: Option<u64>,
-    /// The same: write.
+    /// Write latency of a line in a row that is not open, in nanoseconds; null where no source
+    /// states it.
     pub write_ns: Option<u64>,
-    /// Latency of a line in the open row.
+    /// Latency of a line in the open row, in nanoseconds; null where no source states it.
     pub same_row_ns: Option<u64>,
-    /// Writes that a cell sustains; null where no source says.
+    /// Writes that a cell sustains; null where no source states it.
     pub endurance: Option<f64>,
 }
 
-/// The model of a core, all of it assumed.
+/// Model of a core; all its figures are assumed.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Core {
-    /// Cycles a second.
+    /// Cycles per second.
     pub clock_hz: u64,
-    /// Instructions a cycle while nothing goes beyond the private levels.
+    /// Instructions per cycle while no request goes beyond the private levels.
     pub issue: u64,
     /// Instructions that may follow a load that has not completed.
     pub window: u64,
-    /// Loads and stores that may be under way beyond the private levels.
+    /// Loads and stores that may be in progress beyond the private levels.
     pub outstanding: usize,
     /// Cycles of a look-up in the last level.
     pub lookup_cycles: u64,
 }
 
-/// The model of a memory on the bus.
+/// Model of a memory on the bus.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Bus {
-    /// Bytes a second.
+    /// Bytes per second.
     pub bandwidth: u64,
-    /// Banks, each with an open row.
+    /// Number of banks, each with an open row.
     pub banks: usize,
-    /// Bytes of a row.
+    /// Bytes per row.
     pub row_bytes: u64,
 }
 
 impl Effective {
-    /// Those of a pass.
-    pub fn of(settings: &Settings, pass: &Pass) -> Self {
+    /// Returns the effective settings of a pass.
+    pub fn of(settings: &LlcMachine, pass: &Pass) -> Self {
         let levels = settings.levels().unwrap_or_default();
         let shape = |level: Option<Geometry>| level.map(|level| Shape::of(level, settings.line));
         let (warmup_requests, warmup_accesses) = match settings.warmup {
@@ -138,7 +139,7 @@ impl Effective {
 }
 
 impl Shape {
-    /// In lines of `line` bytes.
+    /// Returns the shape of a cache with lines of `line` bytes.
     pub fn of(geometry: Geometry, line: u64) -> Self {
         Self {
             bytes: geometry.lines() as u64 * line,
@@ -167,18 +168,4 @@ impl Behind {
             endurance: technology.endurance.as_ref().map(|figure| figure.value),
         }
     }
-}
-
-/// The private levels in words: `L1 64.0 KiB 2-way, L2 256 KiB 8-way, lines of 64 bytes`.
-pub fn hierarchy(settings: &Settings) -> String {
-    let level = |number: usize| match settings.private[number] {
-        None => format!("L{} off", number + 1),
-        Some(size) => format!("L{} {} {}-way", number + 1, size.bytes, size.ways),
-    };
-    format!(
-        "{}, {}, lines of {}",
-        level(0),
-        level(1),
-        Bytes(settings.line)
-    )
 }

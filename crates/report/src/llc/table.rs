@@ -1,39 +1,41 @@
-//! Last-level caches as a table for people.
+//! Results of last-level caches as tables.
 
+use comfy_table::Table;
 use terrace_base::Bytes;
-use terrace_sim::llc::{Outcome, Pass, Settings};
+use terrace_sim::llc::{LlcMachine, Outcome, Pass};
 
 use super::memory::Memory;
 use super::run::Run;
-use super::settings::hierarchy;
-use crate::sim::years;
 use crate::table::table;
+use crate::text::Text;
+use terrace_base::schema::years;
 
-/// The effective configuration in two lines, a row for each cache, and one for each memory behind
-/// it; notes on what to be careful about.
-pub fn text(settings: &Settings, pass: &Pass) -> String {
+/// Returns the effective settings in two lines, a row for each cache, a table for each memory
+/// behind the caches, and notes that warn of unreliable figures.
+pub fn text(settings: &LlcMachine, pass: &Pass) -> Text {
     let runs: Vec<Run> = pass
         .outcomes
         .iter()
         .map(|outcome| Run::of(outcome, settings, pass))
         .collect();
-    let mut text = head(settings, pass, &runs);
-    text.push_str(&caches(&runs));
+    let mut text = Text::default()
+        .prose(head(settings, pass, &runs))
+        .table(caches(&runs));
     for (index, memory) in settings.memories.iter().enumerate() {
         let behind: Vec<(&Run, &Memory)> =
             runs.iter().map(|run| (run, &run.memories[index])).collect();
-        text.push('\n');
-        text.push_str(&memories(&memory.name, &behind));
+        text = text.prose("\n").table(memories(&memory.name, &behind));
     }
-    if let [only] = &runs[..] {
-        text.push_str(&positions(only));
+    if let [only] = &runs[..]
+        && let Some(positions) = positions(only)
+    {
+        text = text.prose("\n").table(positions);
     }
-    text.push_str(&notes(&pass.outcomes, &runs));
-    text
+    text.prose(notes(&pass.outcomes, &runs))
 }
 
-/// What was simulated, and on what.
-fn head(settings: &Settings, pass: &Pass, runs: &[Run]) -> String {
+/// Returns the lines that say what was simulated and with which settings.
+fn head(settings: &LlcMachine, pass: &Pass, runs: &[Run]) -> String {
     let accesses = pass.accesses;
     let cores = match pass.instructions.len() {
         1 => "1 core".to_owned(),
@@ -50,7 +52,7 @@ fn head(settings: &Settings, pass: &Pass, runs: &[Run]) -> String {
     let requests = runs.first().map_or(0, |run| run.accesses);
     format!(
         "{accesses} accesses on {cores}, simulated; {requests} requests to the last level after {warmup} of warm-up\n{}{sizes}\n\n",
-        hierarchy(settings),
+        settings.hierarchy(),
     )
 }
 
@@ -59,7 +61,7 @@ fn same_size(runs: &[Run]) -> bool {
     runs.iter().all(|run| size(run) == size(&runs[0]))
 }
 
-/// The name of a cache: its policy, and its size where they differ.
+/// Returns the name of a cache: its policy, and its size if the sizes differ.
 fn name(run: &Run, runs_differ: bool) -> String {
     match runs_differ {
         true => format!(
@@ -72,8 +74,9 @@ fn name(run: &Run, runs_differ: bool) -> String {
     }
 }
 
-/// What the caches counted; where there are several of a size, beside the first of them.
-fn caches(runs: &[Run]) -> String {
+/// Returns the table of the counts of the caches; several caches of a size are compared with the
+/// first of that size.
+fn caches(runs: &[Run]) -> Table {
     let mut head = vec![
         "policy",
         "misses",
@@ -83,7 +86,7 @@ fn caches(runs: &[Run]) -> String {
     ];
     let compared = runs.len() > 1;
     if compared {
-        head.extend(["misses", "write-backs", "both"]);
+        head.extend(["by misses", "by write-backs", "by both"]);
     }
     let mut table = table(&head);
     for run in runs {
@@ -106,16 +109,16 @@ fn caches(runs: &[Run]) -> String {
         }
         table.add_row(row);
     }
-    format!("{table}\n")
+    table
 }
 
-/// What a run is compared with: the first of its size.
+/// Returns the run that a run is compared with: the first of its size.
 fn base<'a>(run: &'a Run, runs: &'a [Run]) -> &'a Run {
     let same = |other: &&Run| (other.llc.bytes, other.llc.ways) == (run.llc.bytes, run.llc.ways);
     runs.iter().find(same).unwrap_or(run)
 }
 
-/// By how much a figure differs from that of the first.
+/// Returns the difference of a figure from that of the first run.
 fn change(figure: u64, base: u64) -> String {
     match base {
         0 => "-".to_owned(),
@@ -123,8 +126,8 @@ fn change(figure: u64, base: u64) -> String {
     }
 }
 
-/// What one memory behind all caches came to.
-fn memories(name_of: &str, behind: &[(&Run, &Memory)]) -> String {
+/// Returns the table of the results of one memory behind all caches.
+fn memories(name_of: &str, behind: &[(&Run, &Memory)]) -> Table {
     let title = format!("behind it {name_of}");
     let mut table = table(&[&title, "time", "IPC", "bandwidth", "energy", "lifetime"]);
     let first = behind[0].0;
@@ -146,10 +149,10 @@ fn memories(name_of: &str, behind: &[(&Run, &Memory)]) -> String {
             or_dash(memory.lifetime_years.map(lifetime)),
         ]);
     }
-    format!("{table}\n")
+    table
 }
 
-/// Years, as far as anybody wants to know.
+/// Returns a lifetime as text, at most `over 1000 years`.
 fn lifetime(of: f64) -> String {
     match of {
         of if of > 1000.0 => "over 1000 years".to_owned(),
@@ -157,11 +160,9 @@ fn lifetime(of: f64) -> String {
     }
 }
 
-/// Hits by stack position of a single cache, where its policy keeps an order.
-fn positions(run: &Run) -> String {
-    let Some(positions) = &run.hits_by_position else {
-        return String::new();
-    };
+/// Returns the table of hits by stack position of a single cache, if its policy keeps an order.
+fn positions(run: &Run) -> Option<Table> {
+    let positions = run.hits_by_position.as_ref()?;
     let mut table = table(&["lines used more recently", "hits", "share"]);
     for (position, hits) in positions.iter().enumerate() {
         let share = 100.0 * *hits as f64 / run.hits.max(1) as f64;
@@ -171,10 +172,10 @@ fn positions(run: &Run) -> String {
             format!("{share:.1} %"),
         ]);
     }
-    format!("\n{table}\n")
+    Some(table)
 }
 
-/// The first warning of each kind.
+/// Returns the warnings, the first of each kind.
 fn notes(outcomes: &[Outcome], runs: &[Run]) -> String {
     let mut warnings: Vec<String> = Vec::new();
     for (outcome, run) in outcomes.iter().zip(runs) {

@@ -1,101 +1,49 @@
 //! The table as a Parquet file.
 
-use std::sync::Arc;
+use std::fs::File;
+use std::path::Path;
 
-use parquet::basic::Compression;
-use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, DoubleType, Int64Type};
-use parquet::errors::{ParquetError, Result};
-use parquet::file::metadata::KeyValue;
-use parquet::file::properties::WriterProperties;
-use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
-use parquet::schema::parser::parse_message_type;
+use parquet::file::reader::{FileReader, SerializedFileReader};
 use terrace_base::Error;
 
-use super::{COLUMNS, Column, Get, Row, Values, signed};
+use crate::rows::Rows;
 
 /// The schema of the table, in the file's metadata; the number grows with every change that
 /// breaks readers.
 const SCHEMA: (&str, &str) = ("terrace.schema", "terrace.sweep/1");
 
-/// The table as a Parquet file of one row group.
+/// Of which options the results are, in the file's metadata.
+const OPTIONS: &str = "terrace.options";
+
+/// Returns the table as a Parquet file that says to which options it belongs.
 ///
 /// # Errors
-/// A failure where it cannot be made.
-pub fn parquet(rows: &[Row]) -> terrace_base::Result<Vec<u8>> {
-    write(rows).map_err(|e| Error::failure(format!("cannot make the Parquet file: {e}")))
+/// A failure if it cannot be made.
+pub fn parquet(table: &Rows, options: &str) -> terrace_base::Result<Vec<u8>> {
+    table.parquet("sweep", &[SCHEMA, (OPTIONS, options)])
 }
 
-fn write(rows: &[Row]) -> Result<Vec<u8>> {
-    let schema = Arc::new(parse_message_type(&schema())?);
-    let metadata = KeyValue::new(SCHEMA.0.to_owned(), SCHEMA.1.to_owned());
-    let properties = WriterProperties::builder()
-        .set_compression(Compression::SNAPPY)
-        .set_key_value_metadata(Some(vec![metadata]))
-        .build();
-    let mut file = SerializedFileWriter::new(Vec::new(), schema, Arc::new(properties))?;
-    let mut group = file.next_row_group()?;
-    for column in COLUMNS {
-        let mut writer = group
-            .next_column()?
-            .ok_or_else(|| ParquetError::General("a column is missing".to_owned()))?;
-        column.write(rows, &mut writer)?;
-        writer.close()?;
-    }
-    group.close()?;
-    file.into_inner()
+/// Checks that neither file is there, or that both are results of a sweep with these options.
+///
+/// # Errors
+/// A usage error that names the file.
+pub fn may_replace(parquet: &Path, csv: &Path, options: &str) -> terrace_base::Result<()> {
+    let found = match (parquet.exists(), csv.exists()) {
+        (false, false) => return Ok(()),
+        (false, true) => csv,
+        (true, _) if options_of(parquet).as_deref() == Some(options) => return Ok(()),
+        (true, _) => parquet,
+    };
+    Err(Error::usage(format!(
+        "`{}` is there and is not the result of a sweep with these options; give another -o, or remove it",
+        found.display()
+    )))
 }
 
-/// The columns as Parquet declares them.
-fn schema() -> String {
-    let fields = COLUMNS.iter().map(Column::field);
-    format!("message sweep {{ {} }}", fields.collect::<String>())
-}
-
-impl Column {
-    fn field(&self) -> String {
-        let (repetition, kind, annotation) = match &self.values {
-            Values::Text(get) => (get.repetition(), "binary", "(STRING)"),
-            Values::Integer(get) => (get.repetition(), "int64", ""),
-            Values::Unsigned(get) => (get.repetition(), "int64", "(INTEGER(64, false))"),
-            Values::Float(get) => (get.repetition(), "double", ""),
-            Values::Flag(get) => (get.repetition(), "boolean", ""),
-        };
-        format!("{repetition} {kind} {} {annotation};", self.name)
-    }
-
-    fn write(&self, rows: &[Row], into: &mut SerializedColumnWriter) -> Result<()> {
-        match &self.values {
-            Values::Text(get) => {
-                get.write::<ByteArrayType>(rows, |text| ByteArray::from(text.into_bytes()), into)
-            }
-            Values::Integer(get) => get.write::<Int64Type>(rows, signed, into),
-            Values::Unsigned(get) => get.write::<Int64Type>(rows, u64::cast_signed, into),
-            Values::Float(get) => get.write::<DoubleType>(rows, |value| value, into),
-            Values::Flag(get) => get.write::<BoolType>(rows, |value| value, into),
-        }
-    }
-}
-
-impl<T> Get<T> {
-    fn repetition(&self) -> &'static str {
-        match self {
-            Self::Always(_) => "required",
-            Self::Maybe(_) => "optional",
-        }
-    }
-
-    /// Writes the values there are; levels say which rows have none.
-    fn write<P: DataType>(
-        &self,
-        rows: &[Row],
-        convert: impl Fn(T) -> P::T,
-        into: &mut SerializedColumnWriter,
-    ) -> Result<()> {
-        let values: Vec<Option<T>> = rows.iter().map(|row| self.of(row)).collect();
-        let levels: Vec<i16> = values.iter().map(|v| i16::from(v.is_some())).collect();
-        let levels = matches!(self, Self::Maybe(_)).then_some(&*levels);
-        let values: Vec<P::T> = values.into_iter().flatten().map(convert).collect();
-        into.typed::<P>().write_batch(&values, levels, None)?;
-        Ok(())
-    }
+/// Of which options a file of results is; none where it is something else.
+fn options_of(path: &Path) -> Option<String> {
+    let file = SerializedFileReader::new(File::open(path).ok()?).ok()?;
+    let metadata = file.metadata().file_metadata().key_value_metadata()?;
+    let options = metadata.iter().find(|entry| entry.key == OPTIONS)?;
+    options.value.clone()
 }

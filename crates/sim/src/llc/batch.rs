@@ -1,4 +1,4 @@
-//! What private levels ask of the last one, many requests at once.
+//! Batches of requests of the private levels to the last level.
 
 use std::ops::Range;
 
@@ -6,30 +6,30 @@ use terrace_policy::llc::Request;
 
 use super::flush::Flushed;
 
-/// One request, and when it comes.
+/// A request, and its time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Asked {
     /// The request.
     pub request: Request,
-    /// Instructions that its core had executed.
+    /// Instructions that its core had executed before it.
     pub instruction: u64,
 }
 
-/// Requests in the order in which they come.
+/// Requests in the order of their arrival.
 #[derive(Clone, Debug, Default)]
 pub struct Batch {
     requests: Vec<Request>,
-    /// When each comes: [`Asked::instruction`].
+    /// The time of each request: [`Asked::instruction`].
     instructions: Vec<u64>,
-    /// The request with which the warm-up is over, where it is among these; their number, where
-    /// it is over after the last.
+    /// The first request after the warm-up, if the warm-up ends in this batch; the number of requests,
+    /// if it ends after the last.
     pub measured_from: Option<usize>,
-    /// Lines that programs flush meanwhile, in the order in which they do.
+    /// Lines that programs flush meanwhile, in order.
     pub flushed: Vec<Flushed>,
 }
 
 impl Batch {
-    /// Forgets all requests, keeps the room.
+    /// Removes all requests, and keeps the memory.
     pub fn clear(&mut self) {
         self.requests.clear();
         self.instructions.clear();
@@ -37,24 +37,24 @@ impl Batch {
         self.flushed.clear();
     }
 
-    /// How many requests there are.
+    /// Returns the number of requests.
     pub fn len(&self) -> usize {
         self.requests.len()
     }
 
-    /// One more.
+    /// Appends a request.
     #[inline]
     pub fn push(&mut self, asked: Asked) {
         self.requests.push(asked.request);
         self.instructions.push(asked.instruction);
     }
 
-    /// The requests by themselves.
+    /// Returns the requests without their times.
     pub fn requests(&self) -> &[Request] {
         &self.requests
     }
 
-    /// Some of the requests, and when they come.
+    /// Returns a range of the requests with their times.
     pub fn asked(&self, range: Range<usize>) -> impl Iterator<Item = Asked> {
         let requests = self.requests[range.clone()].iter();
         let asked = requests.zip(&self.instructions[range]);

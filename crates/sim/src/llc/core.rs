@@ -1,13 +1,13 @@
-//! How far a core has come in time: a simple model of it.
+//! A simple model of a core's time.
 //!
-//! What hits in the private levels is part of the core's pace: [`ISSUE`] instructions a cycle. A
-//! load that goes further holds the core up when [`WINDOW`] instructions have followed it and it has
-//! not completed, as in a reorder buffer; until then it overlaps with what follows. A store
-//! does not, but at most [`OUTSTANDING`] loads and stores are under way: one more waits for the
-//! oldest. Nobody waits for write-backs, unless the memory's write buffer is full.
+//! Hits in the private levels are part of the core's pace of [`ISSUE`] instructions a cycle. A load
+//! beyond them stalls the core when [`WINDOW`] instructions have followed it and it has not completed,
+//! as in a reorder buffer; until then it overlaps with those instructions. A store does not stall, but
+//! at most [`OUTSTANDING`] loads and stores are in flight: one more waits for the oldest. The core waits
+//! for write-backs only if the memory's write buffer is full.
 //!
-//! The figures are assumed, for a small core as in Fedorov 2016, 2.4.1 (dual issue, out of order).
-//! Which load needs the value of which is not in a trace, so none waits for another.
+//! The figures are assumed, for a small core as in Fedorov 2016, 2.4.1 (dual issue, out of order). A
+//! trace does not hold the dependences between loads, so no load waits for another.
 
 /// Picoseconds of a cycle: 2 GHz.
 pub const CYCLE: u64 = 500;
@@ -15,12 +15,12 @@ pub const CYCLE: u64 = 500;
 pub const ISSUE: u64 = 2;
 /// Instructions that may follow a load that has not completed.
 pub const WINDOW: u64 = 32;
-/// Loads and stores that may be under way beyond the private levels.
+/// Loads and stores that may be in flight beyond the private levels.
 pub const OUTSTANDING: usize = 8;
 /// Cycles of a look-up in the last level.
 pub const LOOKUP: u64 = 20;
 
-/// A load or store that is under way.
+/// A load or store in flight.
 #[derive(Clone, Copy, Debug, Default)]
 struct Wait {
     instruction: u64,
@@ -33,23 +33,23 @@ struct Wait {
 pub struct Core {
     now: u64,
     instruction: u64,
-    /// What is under way, the oldest first.
+    /// Loads and stores in flight, the oldest first.
     waits: [Wait; OUTSTANDING],
     under_way: usize,
 }
 
 impl Core {
-    /// What time it is.
+    /// Returns the core's time.
     pub fn now(&self) -> u64 {
         self.now
     }
 
-    /// Instructions executed.
+    /// Returns the instructions executed.
     pub fn instruction(&self) -> u64 {
         self.instruction
     }
 
-    /// Goes on to an instruction; loads that are due hold it up.
+    /// Advances to an instruction; loads whose window ends before it stall the core.
     pub fn advance(&mut self, instruction: u64) {
         let mut index = 0;
         while index < self.under_way {
@@ -65,14 +65,14 @@ impl Core {
         self.forget();
     }
 
-    /// Goes on undisturbed.
+    /// Advances to an instruction without stalls.
     fn step(&mut self, instruction: u64) {
         let instructions = instruction.saturating_sub(self.instruction);
         self.now += instructions * CYCLE / ISSUE;
         self.instruction += instructions;
     }
 
-    /// Forgets what has completed.
+    /// Removes completed loads and stores.
     fn forget(&mut self) {
         let mut kept = 0;
         for index in 0..self.under_way {
@@ -84,20 +84,20 @@ impl Core {
         self.under_way = kept;
     }
 
-    /// Makes room for one more under way.
+    /// Waits until one more may be in flight.
     pub fn make_room(&mut self) {
         if self.under_way == OUTSTANDING {
             self.wait_until(self.waits[0].done);
         }
     }
 
-    /// Stands still until then.
+    /// Stalls until a moment.
     pub fn wait_until(&mut self, moment: u64) {
         self.now = self.now.max(moment);
         self.forget();
     }
 
-    /// Something is under way from now on; there is room.
+    /// Adds a load or store in flight; there must be room.
     pub fn start(&mut self, done: u64, load: bool) {
         self.waits[self.under_way] = Wait {
             instruction: self.instruction,

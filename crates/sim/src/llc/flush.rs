@@ -1,25 +1,25 @@
-//! Lines that programs flush, to make them durable.
+//! Flushes of lines, by which programs make data durable.
 //!
-//! Traces hold loads and stores. Of a program that is made to be recorded, one load is to be taken
-//! for a flush of its line, and it is told by the address of its instruction (`terrace sim llc
-//! --flush-ip`). As Kannan 2013, section 3.1, has it: the line leaves all caches, and is written to
-//! memory if it was dirty in one.
+//! Traces hold loads and stores only. A program that is written to be recorded marks a flush by a load
+//! of the line, which the simulation knows by the address of its instruction (`terrace sim llc
+//! --flush-ip`). The flush follows Kannan 2013, section 3.1: the line leaves all caches, and is written
+//! to memory if it was dirty in one.
 
 use std::ops::Range;
 
-/// Which instructions flush, and what becomes of the lines.
+/// The instructions that flush, and the effect of a flush.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Flushes {
-    /// Of each program, in their order, the address of the instruction that flushes; none of those
-    /// that flush nothing.
+    /// The address of the flushing instruction of each program, in their order; none for programs that
+    /// do not flush.
     pub ips: Vec<Option<u64>>,
-    /// Whether lines stay in the caches, clean, as after `clwb`; they leave otherwise, as after
+    /// Whether lines stay in the caches, clean, as after `clwb`, rather than leave them, as after
     /// `clflush`.
     pub keeps: bool,
 }
 
 impl Flushes {
-    /// The instruction of a program that flushes.
+    /// Returns the flushing instruction of a program.
     pub fn of(&self, program: usize) -> Option<u64> {
         self.ips.get(program).copied().flatten()
     }
@@ -38,21 +38,21 @@ pub struct Flushed {
     pub dirty: bool,
     /// Whether it leaves the last level.
     pub invalidates: bool,
-    /// The request of its batch before which it happened.
+    /// The request of its batch that follows it.
     pub before: usize,
 }
 
-/// Accesses of a run, and the flush behind them.
+/// Accesses of a run, and the flush after them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Piece {
     /// Accesses, none of which flushes.
     pub touched: Range<usize>,
-    /// The access that does; none behind the last ones.
+    /// The access that flushes; none after the last piece.
     pub flush: Option<usize>,
 }
 
-/// Cuts a run of accesses at those of the instruction that flushes. `ips` are those of the block; it
-/// may be empty.
+/// Cuts a run of accesses at the accesses of the flushing instruction. `ips` are the instruction
+/// addresses of the block, and may be empty.
 pub fn pieces(ips: &[u64], run: Range<usize>, flushes: Option<u64>) -> impl Iterator<Item = Piece> {
     let mut next = run.start;
     let mut ended = false;
@@ -92,7 +92,7 @@ mod tests {
     }
 
     proptest! {
-        /// Against looking at one access after the other.
+        /// Compares with a search of one access after the other.
         #[test]
         fn every_access_touches_or_flushes(
             ips in prop::collection::vec(0u64..3, 1..40), from in 0usize..40, len in 0usize..40,

@@ -1,22 +1,24 @@
-//! Physical memory: which frame each page has got.
+//! Physical memory: the frame of each page.
 
 use std::ops::Range;
 
+use rand_xoshiro::SplitMix64;
+use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use rustc_hash::FxHashMap;
-use terrace_base::{Error, Result};
-use terrace_policy::llc::SplitMix64;
+use terrace_base::bytes::PAGE_BYTES;
+use terrace_base::{Bytes, Error, Result, memory};
 
 use super::flush::Flushes;
 use super::lines::{Lines, Space};
-use super::placement::{Batches, Coloured, PAGE_BYTES, Placement};
+use super::placement::{Batches, Coloured, Placement};
 
-/// What came of one program's first touches of pages.
+/// Counts of one program's first touches of pages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Faults {
     /// Pages that it touched.
     pub pages: u64,
-    /// Those of them whose frame does not follow that of the page it had touched first before: the
-    /// paper's page contiguity misses.
+    /// First touches whose frame does not follow the frame of the first touch before: the paper's page
+    /// contiguity misses.
     pub contiguity_misses: u64,
 }
 
@@ -25,7 +27,7 @@ pub struct Frames {
     /// The binary logarithm of the lines of a page.
     shift: u32,
     frames: FxHashMap<u64, u64>,
-    /// The page that was asked for last, and its frame.
+    /// The page of the last look-up, and its frame.
     last: (u64, u64),
     programs: Vec<Program>,
     pool: Pool,
@@ -34,24 +36,24 @@ pub struct Frames {
 #[derive(Default)]
 struct Program {
     flushes: bool,
-    /// Frames that are reserved for it.
+    /// Frames reserved for the program.
     bucket: Range<u64>,
-    /// The frame that would be contiguous.
+    /// The frame that would be contiguous to its last one.
     next: Option<u64>,
     faults: Faults,
 }
 
-/// Frames that are free.
+/// Free frames.
 enum Pool {
     Runs(Runs),
     Colours(Colours),
 }
 
 impl Frames {
-    /// Of so many programs; none where addresses stay virtual.
+    /// Makes the free frames for `programs`; none where addresses stay virtual.
     ///
     /// # Errors
-    /// A usage error where the placement is not one of so many programs.
+    /// A usage error where the placement is for another number of programs.
     pub fn new(
         placement: &Placement,
         lines: Lines,
@@ -61,7 +63,7 @@ impl Frames {
     ) -> Result<Option<Self>> {
         let pool = match placement {
             Placement::Virtual => return Ok(None),
-            Placement::Batches(batches) => Pool::Runs(Runs::new(batches, seed)),
+            Placement::Batches(batches) => Pool::Runs(Runs::new(batches, seed)?),
             Placement::Coloured(coloured) => Pool::Colours(Colours::new(coloured, programs, seed)?),
         };
         let program = |program| Program {
@@ -77,7 +79,7 @@ impl Frames {
         }))
     }
 
-    /// The line in memory where a program's process has the line that begins at `address >> shift`.
+    /// Returns the physical line of a program's virtual line at `address >> shift`.
     ///
     /// # Errors
     /// A usage error where no frame is free for it.
@@ -117,7 +119,7 @@ impl Frames {
         Ok(frame)
     }
 
-    /// What came of each program's first touches.
+    /// Returns the counts of each program's first touches.
     pub fn faults(&self) -> Vec<Faults> {
         self.programs.iter().map(|program| program.faults).collect()
     }
@@ -126,28 +128,30 @@ impl Frames {
 /// Runs of contiguous free frames, in random order.
 struct Runs {
     settings: Batches,
-    /// Numbers of runs, the next one last.
+    /// Numbers of runs, the next last.
     runs: Vec<u64>,
-    /// What is left of the run that is taken from: contiguous.
+    /// The rest of the current run, contiguous frames.
     open: Range<u64>,
-    /// Frames that were left over: the paper's non-contiguous list.
+    /// Frames left over from runs: the paper's non-contiguous list.
     single: Vec<u64>,
     free: u64,
 }
 
 impl Runs {
-    fn new(settings: &Batches, seed: u64) -> Self {
-        let runs = settings.memory.0 / PAGE_BYTES / settings.run;
-        Self {
+    fn new(settings: &Batches, seed: u64) -> Result<Self> {
+        let runs = settings.memory.pages() / settings.run;
+        let bytes = Bytes(runs * size_of::<u64>() as u64);
+        memory::require(bytes, "the free frames of --pages")?;
+        Ok(Self {
             settings: settings.clone(),
             runs: shuffled(runs, seed),
             open: 0..0,
             single: Vec::new(),
             free: runs * settings.run,
-        }
+        })
     }
 
-    /// A frame for a program: from its bucket, which is filled with a batch when it is empty.
+    /// Takes a frame for a program from its bucket, which is filled with a batch when it is empty.
     fn take(&mut self, program: &mut Program) -> Option<u64> {
         if let Some(frame) = program.bucket.next() {
             return Some(frame);
@@ -156,14 +160,14 @@ impl Runs {
             batch, high, low, ..
         } = self.settings;
         let mark = if program.flushes { high } else { low };
-        if batch == 1 || self.free * PAGE_BYTES < mark.0 {
+        if batch == 1 || Bytes::of_pages(self.free) < mark {
             return self.take_single();
         }
         program.bucket = self.take_batch(batch)?;
         program.bucket.next()
     }
 
-    /// Those left over first.
+    /// Takes a single frame, from the list of frames left over first.
     fn take_single(&mut self) -> Option<u64> {
         let frame = match self.single.pop() {
             Some(frame) => frame,
@@ -173,7 +177,7 @@ impl Runs {
         Some(frame)
     }
 
-    /// Contiguous frames, as many as are asked for if a run has them.
+    /// Takes contiguous frames, `batch` if a run has so many.
     fn take_batch(&mut self, batch: u64) -> Option<Range<u64>> {
         let batch = batch.min(self.settings.run);
         if self.open.end - self.open.start < batch {
@@ -194,10 +198,10 @@ impl Runs {
     }
 }
 
-/// Frames by their colours: those whose numbers have the same remainder.
+/// Frames by colour: frames whose numbers have the same remainder have one colour.
 struct Colours {
     colours: u64,
-    /// The first colour of each program, and how many it has.
+    /// The first colour and the number of colours of each program.
     shares: Vec<(u64, u64)>,
     /// Groups of one frame of each colour, in random order.
     groups: Vec<u64>,
@@ -220,11 +224,11 @@ impl Colours {
             shares: (0..programs)
                 .map(|program| (first(program), shares[program]))
                 .collect(),
-            groups: shuffled(coloured.memory.0 / PAGE_BYTES / colours, seed),
+            groups: shuffled(coloured.memory.pages() / colours, seed),
         })
     }
 
-    /// The frame of a program's next page, when it has so many.
+    /// Returns the frame of a program's next page after `pages`.
     fn take(&self, program: usize, pages: u64) -> Option<u64> {
         let (first, count) = self.shares[program];
         let group = self.groups.get(usize::try_from(pages / count).ok()?)?;
@@ -232,12 +236,12 @@ impl Colours {
     }
 }
 
-/// The numbers below `count`, in an order that the seed repeats.
+/// Returns the numbers below `count` in the random order of a seed.
 fn shuffled(count: u64, seed: u64) -> Vec<u64> {
     let mut numbers: Vec<u64> = (0..count).collect();
-    let mut random = SplitMix64::new(seed);
+    let mut random = SplitMix64::seed_from_u64(seed);
     for last in (1..numbers.len()).rev() {
-        numbers.swap(last, random.below(last + 1));
+        numbers.swap(last, (random.next_u64() % (last as u64 + 1)) as usize);
     }
     numbers
 }
@@ -260,14 +264,14 @@ mod tests {
         made.unwrap().unwrap()
     }
 
-    /// The frame of a page of a program's own space.
+    /// Returns the frame of a page of a program's own address space.
     fn frame(frames: &mut Frames, program: usize, page: u64) -> u64 {
         let space = Space::new(program, 2, 0).unwrap();
         let line = frames.line(program, Lines::new(64).unwrap(), space, page * 64);
         line.unwrap() / 64
     }
 
-    /// Two programs that touch new pages in turn; contiguity misses of the first.
+    /// Returns the contiguity misses of the first of two programs that touch new pages alternately.
     fn misses(placement: &str) -> u64 {
         let mut frames = frames(placement, 2, &[]);
         for page in 0..64 {
@@ -332,7 +336,7 @@ mod tests {
     }
 
     proptest! {
-        /// Against a map that is asked again: a page keeps its frame, and no two share one.
+        /// Checks that a page keeps its frame, and that no two pages share one.
         #[test]
         fn a_frame_is_one_page_s(
             touches in prop::collection::vec((0usize..2, 0u64..200), 1..400),

@@ -2,33 +2,33 @@
 
 use terrace_policy::llc::Geometry;
 
-/// No line: all bits but that of dirty ones.
+/// An empty way: all bits but the dirty bit.
 const EMPTY: u64 = u64::MAX - 1;
 
-/// What had to go for a line: nothing, or a line and whether it is dirty.
+/// The victim of an insertion: none, or a line and whether it is dirty.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Victim(u64);
 
 impl Victim {
-    /// The line, where it has to be written to the level below.
+    /// Returns the line, if it must be written to the level below.
     #[inline]
     pub fn dirty(self) -> Option<u64> {
         (self.0 & 1 != 0).then_some(self.0 >> 1)
     }
 }
 
-/// A level. Of each set it keeps the ways, the most recently used first; a way is the line's
-/// number doubled, plus 1 where it is dirty.
+/// A level: the ways of each set, the most recently used first. A way is the line's number doubled,
+/// plus 1 where the line is dirty.
 #[derive(Clone, Debug)]
 pub struct Level {
     geometry: Geometry,
-    /// Sets less one, where they are a power of two; else 0.
+    /// The number of sets less one, if it is a power of two; otherwise 0.
     mask: u64,
     ways: Vec<u64>,
 }
 
 impl Level {
-    /// An empty one.
+    /// Makes an empty level.
     pub fn new(geometry: Geometry) -> Self {
         let sets = geometry.sets as u64;
         Self {
@@ -38,7 +38,7 @@ impl Level {
         }
     }
 
-    /// Where the set of a line begins: there is its most recently used way.
+    /// Returns the index of a line's set in `ways`, which is its most recently used way.
     #[inline]
     pub fn first_of(&self, line: u64) -> usize {
         let set = match self.mask {
@@ -48,14 +48,13 @@ impl Level {
         set * self.geometry.ways
     }
 
-    /// Makes the most recently used way that begins a set dirty, if `write`.
+    /// Makes the most recently used way of a set dirty, if `write`.
     #[inline]
     pub fn again(&mut self, first: usize, write: bool) {
         self.ways[first] |= u64::from(write);
     }
 
-    /// Makes a line clean that a program flushes; with `invalidates` it leaves. Answers whether it
-    /// was dirty.
+    /// Flushes a line: makes it clean, or removes it with `invalidates`. Returns whether it was dirty.
     pub fn flush(&mut self, line: u64, invalidates: bool) -> bool {
         let first = self.first_of(line);
         let set = &mut self.ways[first..first + self.geometry.ways];
@@ -65,15 +64,15 @@ impl Level {
         let dirty = set[way] & 1 != 0;
         set[way] &= !1;
         if invalidates {
-            // The free way is the one that is used next.
+            // The free way is the next to be used.
             set[way..].rotate_left(1);
             set[self.geometry.ways - 1] = EMPTY;
         }
         dirty
     }
 
-    /// Makes a line the most recently used of its set, dirty if `write`, whether it was there
-    /// (none) or not (what had to go).
+    /// Makes a line the most recently used of its set, dirty if `write`. Returns none if the line was
+    /// present, and otherwise its victim.
     #[inline]
     pub fn touch(&mut self, line: u64, write: bool) -> Option<Victim> {
         let first = self.first_of(line);
@@ -83,7 +82,7 @@ impl Level {
             set[0] |= write;
             return None;
         }
-        // Those before it move back by one; if it is not there, all do and the last falls out.
+        // The ways before it move back by one; if it is not present, all do and the last is evicted.
         let mut moved = std::mem::replace(&mut set[0], key | write);
         for way in &mut set[1..] {
             std::mem::swap(way, &mut moved);

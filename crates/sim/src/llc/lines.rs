@@ -1,17 +1,17 @@
-//! From addresses to lines of caches, and back.
+//! Numbers of cache lines from addresses, and back.
 
 use terrace_base::{Error, Result};
 
-/// Bits of a line within its process; those of the process are above.
+/// Bits of a line within its process; the bits above number the process.
 const LINE_BITS: u32 = 45;
-/// Bits of a process: a line's number has 63, so that a cache can keep a dirty bit beside it.
+/// Bits of a process: a line's number has 63 bits, which leaves a cache one for a dirty bit.
 const SPACE_BITS: u32 = 18;
 
-/// How addresses are cut into lines.
+/// The division of addresses into lines.
 ///
-/// A line's number is that of its address, which is virtual, with the number of the process
-/// above its 45 bits: processes never share a line, and pages that the kernel would let them share
-/// are several. The address is sign-extended, so the kernel's half fits as well.
+/// A line's number is 45 bits of its virtual address with the number of the process above them:
+/// processes never share a line, not even of a page that the kernel would share. Addresses are
+/// sign-extended, so the kernel's half fits, too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lines {
     shift: u32,
@@ -22,7 +22,7 @@ pub struct Lines {
 pub struct Space(u64);
 
 impl Lines {
-    /// Lines of `bytes`.
+    /// Divides addresses into lines of `bytes`.
     ///
     /// # Errors
     /// A usage error where that is no power of two from 8 to 4096.
@@ -36,31 +36,31 @@ impl Lines {
         Ok(Self { shift })
     }
 
-    /// Bytes of a line.
+    /// Returns the bytes of a line.
     pub fn bytes(self) -> u64 {
         1 << self.shift
     }
 
-    /// The binary logarithm of the bytes of a line.
+    /// Returns the binary logarithm of the bytes of a line.
     #[inline]
     pub fn shift(self) -> u32 {
         self.shift
     }
 
-    /// The line of the process `space` that begins at `address >> shift`.
+    /// Returns the line of the process `space` at `address >> shift`.
     #[inline]
     pub fn of(self, space: Space, shifted: u64) -> u64 {
         shifted & ((1 << LINE_BITS) - 1) | space.0
     }
 
-    /// Whether the address is told from all others by the bits that a line has for it.
+    /// Whether the bits of a line distinguish the address from all others.
     #[inline]
     pub fn fits(self, address: u64) -> bool {
         let unused = 64 - LINE_BITS - self.shift;
         (address << unused).cast_signed() >> unused == address.cast_signed()
     }
 
-    /// The address at which a line begins, virtual in its process.
+    /// Returns the virtual address at which a line begins.
     pub fn address(self, line: u64) -> u64 {
         let unused = 64 - LINE_BITS;
         let shifted = (line << unused).cast_signed() >> unused;
@@ -69,13 +69,13 @@ impl Lines {
 }
 
 impl Space {
-    /// That of the process `process` of the program `program` of so many.
+    /// Returns the address space of a process of the program `program`, of `programs`.
     ///
     /// # Errors
-    /// A usage error where there are too many to tell apart.
+    /// A usage error where there are too many programs or processes.
     pub fn new(program: usize, programs: usize, process: u16) -> Result<Self> {
         let number = program + programs * usize::from(process);
-        // The last is left out: no line has all bits set.
+        // The last number is left out: no line has all bits set.
         if number >= (1 << SPACE_BITS) - 1 {
             return Err(Error::usage(format!(
                 "process {process} of {programs} programs is one too many to tell apart; simulate fewer traces together"
@@ -84,7 +84,7 @@ impl Space {
         Ok(Self((number as u64) << LINE_BITS))
     }
 
-    /// Its number, which a line shows.
+    /// Returns the number of the process that a line belongs to.
     pub fn of_line(line: u64) -> u64 {
         line >> LINE_BITS
     }

@@ -1,13 +1,12 @@
 //! A memory on the bus: banks with an open row each, and a write buffer.
 //!
-//! Reads are served as they come. Writes wait in the buffer and are made while their bank and the
-//! bus have nothing else to do; where it is full, whoever writes waits until the first of them is
-//! made (Fedorov 2016, 2.4.4). A row stays open until another of its bank is needed. Which bank
-//! holds a row is mixed from the row's number, that a line and the one it displaces do not meet
-//! in one (Zhang et al., MICRO 2000).
+//! Reads are served in the order of their arrival. Writes wait in the buffer until their bank and the
+//! bus are idle; a write to a full buffer waits until the oldest write is done (Fedorov 2016, 2.4.4). A
+//! row stays open until another row of its bank is needed. The bank of a row is a hash of its number,
+//! so that a line and its victim are rarely in one bank (Zhang et al., MICRO 2000).
 //!
-//! A read that finds its line in the write buffer is made all the same, and writes are not merged:
-//! there are as many reads as misses and as many writes as write-backs.
+//! A read of a line in the write buffer goes to memory all the same, and writes are not merged: there
+//! are as many reads as misses and as many writes as write-backs.
 
 use std::collections::VecDeque;
 use std::ops::Sub;
@@ -15,21 +14,21 @@ use std::ops::Sub;
 use terrace_base::{Bytes, Error, Nanos, Result};
 use terrace_device::{Consumed, Energy, Technology, Unit, lifetime};
 
-/// Bytes of a row: that of a DDR3 module.
+/// Bytes of a row, as in a DDR3 module.
 pub const ROW_BYTES: u64 = 8192;
-/// Banks: those of a DDR3 rank.
+/// Banks, as in a DDR3 rank.
 pub const BANKS: usize = 8;
-/// Bytes a second over the bus: DDR3-1333 (Fedorov 2016, table 2.1), whatever memory is on it.
+/// Bytes a second over the bus of any memory: DDR3-1333 (Fedorov 2016, table 2.1).
 pub const BANDWIDTH: u64 = 10_667_000_000;
 
-/// What a memory is made of.
+/// The chips of a memory.
 #[derive(Clone, Debug)]
 pub struct Chips {
     /// Its technology.
     pub technology: Technology,
     /// Its capacity.
     pub capacity: Bytes,
-    /// Writes that the buffer before it holds.
+    /// Writes that the write buffer holds.
     pub write_buffer: usize,
 }
 
@@ -41,7 +40,7 @@ struct Latencies {
     same_row: u64,
 }
 
-/// Lines that were transferred.
+/// Lines transferred.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Transfers {
     /// Reads in a row that was not open.
@@ -55,12 +54,12 @@ pub struct Transfers {
 }
 
 impl Transfers {
-    /// All reads.
+    /// Returns all reads.
     pub fn all_reads(self) -> u64 {
         self.reads + self.reads_in_row
     }
 
-    /// All writes.
+    /// Returns all writes.
     pub fn all_writes(self) -> u64 {
         self.writes + self.writes_in_row
     }
@@ -88,12 +87,12 @@ struct Bank {
 #[derive(Clone, Debug)]
 pub struct Memory {
     latencies: Latencies,
-    /// How long the bus carries a line.
+    /// The time of a line on the bus.
     transfer: u64,
     lines_a_row: u64,
     banks: [Bank; BANKS],
     bus_free: u64,
-    /// The last moment at which somebody asked.
+    /// The time of the latest request.
     now: u64,
     buffer: VecDeque<(u64, u64)>,
     write_buffer: usize,
@@ -101,10 +100,10 @@ pub struct Memory {
 }
 
 impl Chips {
-    /// An idle memory of these chips, in lines of `line` bytes.
+    /// Returns an idle memory of these chips, in lines of `line` bytes.
     ///
     /// # Errors
-    /// A usage error where nothing says how long a line takes.
+    /// A usage error where the technology has no latency of a line.
     pub fn memory(&self, line: u64) -> Result<Memory> {
         Ok(Memory {
             latencies: self.latencies()?,
@@ -143,7 +142,8 @@ impl Chips {
         })
     }
 
-    /// What these transfers and this time took, in joules; none where no powers are known.
+    /// Returns the energy of these transfers and this time, in joules; none where the technology has no
+    /// powers.
     pub fn consumed(&self, transfers: Transfers, elapsed: Nanos) -> Option<Consumed> {
         let row = Energy::of(&self.technology, Unit::Line)?;
         let in_row = Energy::of(&self.technology, Unit::LineInRow)?;
@@ -152,8 +152,8 @@ impl Chips {
         Some(rows + in_row.consumed(reads, writes, Bytes(0), Nanos::ZERO))
     }
 
-    /// Years until cells wear out that are written evenly at this rate (Fedorov 2016, 2.4.5);
-    /// none where nothing is written or no endurance known.
+    /// Returns the years until the cells wear out, if they are written evenly at this rate (Fedorov
+    /// 2016, 2.4.5); none where nothing is written or the endurance is not known.
     pub fn lifetime(&self, writes: u64, line: u64, elapsed: Nanos) -> Option<f64> {
         let endurance = self.technology.endurance.as_ref()?.value;
         let writes_a_cell = (writes * line) as f64 / self.capacity.0 as f64;
@@ -162,14 +162,15 @@ impl Chips {
 }
 
 impl Memory {
-    /// Reads a line for somebody whose clock is at `at`; answers when it is there.
+    /// Reads a line for a core whose clock is at `at`, and returns the time of completion.
     pub fn read(&mut self, line: u64, at: u64) -> u64 {
         self.arrive(at);
         let done = self.transfer(line, self.now, false);
         at + (done - self.now)
     }
 
-    /// Writes a line for somebody whose clock is at `at`; answers when there was room for it.
+    /// Writes a line for a core whose clock is at `at`, and returns the time at which the write buffer
+    /// has room for it.
     pub fn write(&mut self, line: u64, at: u64) -> u64 {
         self.arrive(at);
         let mut until = self.now;
@@ -185,7 +186,8 @@ impl Memory {
         at + until.saturating_sub(self.now)
     }
 
-    /// Somebody asks. Clocks of several cores differ; those behind are taken to ask now.
+    /// Advances to the time of a request. The clocks of cores differ; a request of a core that lags
+    /// counts as one at the latest time.
     fn arrive(&mut self, at: u64) {
         self.now = self.now.max(at);
         while let Some(&(line, since)) = self.buffer.front() {
@@ -198,14 +200,14 @@ impl Memory {
         }
     }
 
-    /// Makes all writes that still wait.
+    /// Does all waiting writes.
     pub fn flush(&mut self) {
         while let Some((line, since)) = self.buffer.pop_front() {
             self.transfer(line, since, true);
         }
     }
 
-    /// The bank and the row of a line.
+    /// Returns bank and row of a line.
     #[inline]
     fn bank(&self, line: u64) -> (usize, u64) {
         let row = line / self.lines_a_row;
@@ -213,7 +215,7 @@ impl Memory {
         ((mixed % BANKS as u64) as usize, row)
     }
 
-    /// Transfers a line as soon as its bank is free; answers when that is done.
+    /// Transfers a line as soon as its bank is free, and returns the time of completion.
     fn transfer(&mut self, line: u64, earliest: u64, write: bool) -> u64 {
         let (index, row) = self.bank(line);
         let bank = &mut self.banks[index];
@@ -237,7 +239,7 @@ impl Memory {
         done
     }
 
-    /// Lines transferred so far.
+    /// Returns the lines transferred so far.
     pub fn transfers(&self) -> Transfers {
         self.transfers
     }
@@ -298,7 +300,7 @@ mod tests {
     #[test]
     fn who_finds_the_buffer_full_waits() {
         let mut pcm = memory("pcm-row", 2);
-        // Lines of one bank's rows: the rows' numbers agree in all that is mixed.
+        // Lines of rows of one bank: the hashed bits of their numbers are equal.
         let line = |n: u64| n << 40;
         for n in 0..3 {
             assert_eq!(pcm.write(line(n), 0), if n < 2 { 0 } else { 150_000 });

@@ -1,31 +1,35 @@
-//! The programs that run together, and whose turn it is.
+//! Programs that run together, and their turns.
+
+use std::path::PathBuf;
 
 use terrace_base::{Error, Result};
+use terrace_trace::{Format, Source};
 
+use super::grid::Extent;
 use super::origin;
-use super::program::{Open, Program, Run};
+use super::program::{Open, Program, Run, file, once, require_trace};
 
-/// A core is told by a byte.
+/// The most cores: a core is numbered by a byte.
 const MOST_CORES: usize = 256;
 
-/// Instructions, about, for which a program goes on before the one furthest behind has its turn.
+/// Instructions, approximately, of a turn, after which the program with the fewest has the next.
 const TURN: u64 = 1000;
 
 /// Programs that share a last-level cache, each on cores of its own.
 ///
-/// They take turns by the instructions that they have executed, so all come equally far. One that
-/// ends begins anew, as is usual for mixes, until all have run once; what it does then counts
-/// as well, for it is what the others ran beside.
+/// They take turns by the instructions that they have executed, so all progress equally. A program that
+/// ends begins again until all have run once, as is usual for mixes; its repeated accesses count, too,
+/// because the others run beside them.
 pub struct Mix<'a> {
     programs: Vec<Program<'a>>,
 }
 
 impl<'a> Mix<'a> {
-    /// These traces, by name, on so many cores together, or on one each; a trace of requests has as
-    /// many as it was made with. Of each run through a trace at most `limit` accesses.
+    /// Makes a mix of traces, by name, on `cores` in all, or on one core each; a trace of requests has
+    /// as many as it was made with. Each run through a trace has at most `limit` accesses.
     ///
     /// # Errors
-    /// The traces'; a usage error where cores cannot be shared evenly.
+    /// Errors of the traces; a usage error where the cores cannot be shared evenly.
     pub fn new(
         traces: Vec<(String, Open<'a>)>,
         cores: Option<usize>,
@@ -42,7 +46,42 @@ impl<'a> Mix<'a> {
         Ok(Self { programs })
     }
 
-    /// Cores, of all programs together.
+    /// Opens trace files, a program each, as [`Mix::new`] does.
+    ///
+    /// # Errors
+    /// Errors of [`Mix::new`]; a usage error where a file is a program and no trace.
+    pub fn open(
+        paths: &[PathBuf],
+        format: Option<Format>,
+        cores: Option<usize>,
+        limit: Option<u64>,
+    ) -> Result<Self> {
+        paths.iter().try_for_each(|path| require_trace(path))?;
+        let traces = paths.iter().map(|path| {
+            let name = path.display().to_string();
+            (name, file(path.clone(), format))
+        });
+        Mix::new(traces.collect(), cores, limit)
+    }
+
+    /// Takes a single program that can be read only once, as while it is recorded.
+    ///
+    /// # Errors
+    /// Errors of [`Mix::new`].
+    pub fn single(name: String, source: Box<dyn Source>, cores: usize) -> Result<Self> {
+        Mix::new(vec![(name, once(source))], Some(cores), None)
+    }
+
+    /// Returns what is known of the programs before they are simulated.
+    pub fn extent(&self) -> Extent {
+        Extent {
+            programs: self.programs.len(),
+            cores: self.cores(),
+            accesses: self.accesses(),
+        }
+    }
+
+    /// Returns the cores of all programs.
     pub fn cores(&self) -> usize {
         self.programs
             .iter()
@@ -50,15 +89,15 @@ impl<'a> Mix<'a> {
             .sum()
     }
 
-    /// The programs.
+    /// Returns the programs.
     pub fn programs(&self) -> &[Program<'a>] {
         &self.programs
     }
 
-    /// The first of them whose accesses do not say which instructions made them.
+    /// Returns the first program whose trace has no instruction addresses.
     ///
     /// # Errors
-    /// The traces'.
+    /// Errors of the traces.
     pub fn without_ips(&mut self) -> Result<Option<&Program<'a>>> {
         for program in &mut self.programs {
             if !program.has_ips()? {
@@ -68,15 +107,15 @@ impl<'a> Mix<'a> {
         Ok(None)
     }
 
-    /// Accesses until each has run once, where that is known beforehand.
+    /// Returns the accesses until every program has run once, where the traces say.
     pub fn accesses(&self) -> Option<u64> {
         self.programs.iter().map(Program::accesses).sum()
     }
 
-    /// The next run of accesses, at most `most`, and whose it is; none when all have run once.
+    /// Returns the next run of at most `most` accesses, with its program; none when all have run once.
     ///
     /// # Errors
-    /// The traces'.
+    /// Errors of the traces.
     pub fn next(&mut self, most: u64) -> Result<Option<(usize, Run)>> {
         for program in &mut self.programs {
             program.prepare()?;
@@ -90,7 +129,7 @@ impl<'a> Mix<'a> {
         Ok(Some((turn, program.run(most, instructions))))
     }
 
-    /// The program that is furthest behind, and how many instructions it may go on.
+    /// Returns the program with the fewest instructions, and the instructions of its turn.
     fn turn(&self) -> (usize, u64) {
         let position = |index: usize| self.programs[index].position();
         let behind = |&index: &usize| (position(index), index);
@@ -105,7 +144,7 @@ impl<'a> Mix<'a> {
     }
 }
 
-/// How many cores each program has.
+/// Returns the cores of each program.
 fn each(programs: &[Program], cores: Option<usize>) -> Result<usize> {
     let count = programs.len();
     if count == 0 {
@@ -141,7 +180,7 @@ mod tests {
 
     use super::*;
 
-    /// So many accesses, an instruction each.
+    /// A trace of accesses, one instruction each.
     struct Counting {
         meta: Meta,
         block: Block,

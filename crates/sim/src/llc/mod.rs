@@ -1,67 +1,70 @@
-//! Simulation of last-level caches: which policy misses and writes back how much, and what that
-//! costs with a slow memory behind.
+//! Simulation of last-level caches: how often each policy misses and writes back, and what that costs
+//! with a slow memory.
 //!
-//! Private levels of each core (`private`) filter the accesses of the traces; what they ask goes
-//! to any number of last-level caches (`shared`), each with memories behind it (`behind`), in one
-//! pass ([`run`]).
+//! The core side (`core_side`) filters the accesses of the traces by the private levels of each core
+//! (`private`). Their requests go to any number of last-level caches (`shared`), each with one or more
+//! memory sides (`memory_side`), in one pass ([`run`]).
 //!
-//! The rules, which are those of Fedorov 2016, chapter 2, as far as it gives them:
+//! The rules follow Fedorov 2016, chapter 2, as far as it gives them:
 //!
 //! - All levels are write-back and write-allocate, and neither inclusive nor exclusive.
-//! - The private levels are LRU. A line that misses is looked up in the next level, and comes into
-//!   all private levels; a dirty line that has to go is written to the next level and allocates
-//!   there, a clean one is dropped. What is asked for comes before what it displaces.
+//! - The private levels are LRU. A line that misses is looked up in the next level, and is put into
+//!   all private levels; a dirty victim is written to the next level and allocates there, a clean
+//!   victim is dropped. The request for a line precedes the write-back of its victim.
 //! - A store that misses reads the line from below, where it stays clean; it is dirty above.
 //! - A write-back is a use: it moves the line to the front of an LRU order, in every level.
 //! - An access to two lines touches both, one after the other.
 //! - Instructions are not fetched: traces hold loads and stores.
-//! - A line that a program flushes is written to memory if it is dirty in any level, and leaves all
-//!   levels or stays there clean (`flush`).
+//! - A flushed line is written to memory if it is dirty in any level, and leaves all levels or stays
+//!   there clean (`flush`).
 //! - Addresses are virtual unless pages are given frames (`placement`, `frames`), and processes share
-//!   nothing (`lines`). Cores do not take lines from
-//!   each other: where threads on two cores use a line, each keeps a copy, and both write it back
-//!   when they have written to it.
-//! - Banks of the last level are not told apart, as lines are spread over them by their sets.
+//!   nothing (`lines`). Cores do not take lines from each other: where threads on two cores use a
+//!   line, each keeps a copy, and each that has written to it writes it back.
+//! - The banks of the last level are not modelled.
 
 mod batch;
-mod behind;
 mod core;
+mod core_side;
 mod flush;
 mod frames;
-mod front;
+mod grid;
 mod level;
 mod lines;
 mod memory;
+mod memory_side;
 mod mix;
 mod origin;
 mod outcome;
+mod outputs;
 mod pass;
-mod placement;
+pub mod placement;
 mod private;
 mod program;
 mod requests;
 mod settings;
 mod shared;
 
-/// The figures of the models of core and memory; each is explained where it is.
+/// Constants of the models of core and memory, each explained where it is defined.
 pub mod model {
-    pub use super::behind::DRAM_CACHE_WAYS;
     pub use super::core::{CYCLE, ISSUE, LOOKUP, OUTSTANDING, WINDOW};
     pub use super::memory::{BANDWIDTH, BANKS, ROW_BYTES};
+    pub use super::memory_side::DRAM_CACHE_WAYS;
     pub use super::program::INSTRUCTIONS_AN_ACCESS;
 }
 
-pub use behind::{Backing, Found};
 pub use flush::Flushes;
 pub use frames::Faults;
+pub use grid::{Extent, Grid, LLC_PER_CORE, Memories, WarmupChoice};
 pub use memory::{Chips, Transfers};
+pub use memory_side::{Backing, Found};
 pub use mix::Mix;
-pub use origin::{CORES, MARK};
+pub use origin::MARK;
 pub use outcome::{Outcome, Pass};
+pub use outputs::{Outputs, simulate};
 pub use pass::{Sinks, run};
 pub use placement::Placement;
 pub use private::LevelCounts;
 pub use program::Open;
-pub use settings::{Llc, Settings, Size, Warmup};
+pub use settings::{Llc, LlcMachine, Size, Warmup};
 pub use shared::Point;
 pub use terrace_policy::llc::{Counts, Ends};

@@ -1,43 +1,54 @@
-//! How a trace was made, and whether a hierarchy can be simulated on it.
+//! The origin of a trace, and whether a hierarchy can be simulated on it.
 
 use terrace_base::{Error, Result};
-use terrace_trace::{Format, Meta};
+use terrace_trace::formats::oracle_general;
+use terrace_trace::{Meta, record};
 
 use super::program::Program;
 use super::requests::Rows;
-use super::settings::Settings;
+use super::settings::LlcMachine;
 
-/// The mark of a trace of requests, among what is known of it; its value is the bytes of a line.
+/// The key that marks a trace of requests; its value is the bytes of a line.
 pub const MARK: &str = "terrace.llc.requests";
-/// How many cores made the requests of such a trace.
-pub const CORES: &str = "terrace.llc.cores";
+/// The key of the number of cores that made such a trace.
+const CORES: &str = "terrace.llc.cores";
 
-/// What `terrace record --filter l1l2` says of its traces: they have passed private levels too, but
-/// do not tell stores from loads.
-const FILTERED: (&str, &str) = ("recorded.filter", "l1l2");
-/// What one row is, as recordings and as parts of traces have it: accesses, lines or pages.
-const LEVELS: [&str; 2] = ["recorded.level", "level"];
-/// Bytes of the lines that a trace of lines has.
+/// What a trace of `terrace record --filter l1l2` says: it has passed private levels, too, but does not
+/// distinguish the misses of stores from those of loads.
+const FILTERED: (&str, &str) = (record::FILTER, record::PRIVATE_CACHES);
+/// The keys of the level (accesses, lines or pages) in recordings and in parts of traces.
+const LEVELS: [&str; 2] = [record::LEVEL, "level"];
+/// Bytes of a line in a trace of lines.
 const LINE: u64 = 64;
 
-/// The number that a trace has with a key.
+/// Returns what a trace of requests says of itself: the mark, the cores and the private levels.
+pub fn about(settings: &LlcMachine, cores: usize) -> [(String, String); 3] {
+    [
+        (MARK, settings.line.to_string()),
+        (CORES, cores.to_string()),
+        ("terrace.llc.hierarchy", settings.hierarchy()),
+    ]
+    .map(|(key, value)| (key.to_owned(), value))
+}
+
+/// Returns the number under a key of a trace.
 fn number(meta: &Meta, key: &str) -> Option<u64> {
     let known = meta.about.iter().rev().find(|(known, _)| known == key);
     known.and_then(|(_, value)| value.parse().ok())
 }
 
-/// Whether a trace says of one of the keys that it is this.
+/// Whether a trace has the value under one of the keys.
 fn is(meta: &Meta, keys: &[&str], value: &str) -> bool {
     let says = |(key, known): &(String, String)| keys.contains(&&**key) && known == value;
     meta.about.iter().any(says)
 }
 
-/// How many cores made the requests, if the rows are such.
+/// Returns the number of cores that made a trace of requests; none for other traces.
 pub fn cores(meta: &Meta) -> Option<usize> {
     number(meta, CORES).and_then(|cores| usize::try_from(cores).ok())
 }
 
-/// What the rows are.
+/// Returns the kind of a trace's rows.
 fn rows(meta: &Meta) -> Rows {
     if meta.about.iter().any(|(key, _)| key == MARK) {
         Rows::Requests
@@ -48,11 +59,11 @@ fn rows(meta: &Meta) -> Rows {
     }
 }
 
-/// What the rows of the traces are, if a hierarchy can be simulated on them.
+/// Returns the kind of all traces' rows.
 ///
 /// # Errors
-/// A usage error that says what cannot.
-pub fn rows_of(programs: &[Program], settings: &Settings) -> Result<Rows> {
+/// A usage error where the hierarchy cannot be simulated on them.
+pub fn rows_of(programs: &[Program], settings: &LlcMachine) -> Result<Rows> {
     let first = programs
         .first()
         .map_or(Rows::Accesses, |program| rows(program.meta()));
@@ -70,9 +81,9 @@ pub fn rows_of(programs: &[Program], settings: &Settings) -> Result<Rows> {
     Ok(first)
 }
 
-/// Why a hierarchy cannot be simulated on a trace: what is said of it.
-fn cannot(meta: &Meta, rows: Rows, settings: &Settings) -> Option<String> {
-    if meta.format == Format::OracleGeneral.to_string() || is(meta, &LEVELS, "pages") {
+/// Returns why a hierarchy cannot be simulated on a trace, as the end of a sentence.
+fn cannot(meta: &Meta, rows: Rows, settings: &LlcMachine) -> Option<String> {
+    if meta.format == oracle_general::FORMAT.name() || is(meta, &LEVELS, "pages") {
         return Some(
             "is a trace of pages, which does not say what lines are used; simulate it with terrace sim pages".to_owned(),
         );
@@ -106,12 +117,12 @@ mod tests {
         }
     }
 
-    fn settings(line: u64, private: bool) -> Settings {
+    fn settings(line: u64, private: bool) -> LlcMachine {
         let (bytes, ways) = (Bytes(64 << 10), 2);
-        Settings {
+        LlcMachine {
             line,
             private: [private.then_some(Size { bytes, ways }), None],
-            ..Settings::table_2_1(1, Vec::new())
+            ..LlcMachine::table_2_1(1, Vec::new())
         }
     }
 
@@ -145,7 +156,7 @@ mod tests {
             assert!(found.contains(says.unwrap_or_default()), "{found}");
         }
         let objects = Meta {
-            format: Format::OracleGeneral.to_string(),
+            format: oracle_general::FORMAT.name().into(),
             ..Meta::default()
         };
         assert!(cannot(&objects, Rows::Accesses, &settings(64, true)).is_some());

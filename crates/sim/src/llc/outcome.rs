@@ -1,49 +1,48 @@
-//! What was found in a pass.
+//! Results of a pass.
 
 use terrace_policy::llc::{Counts, Geometry};
 
-use super::behind::Found;
 use super::frames::Faults;
+use super::memory_side::{Found, MemorySide};
 use super::private::LevelCounts;
 use super::settings::Llc;
 use super::shared::{Point, Shared};
 
-/// What was found of one last-level cache. Figures leave the warm-up out, unless they say
-/// otherwise.
+/// Results of one last-level cache. Figures exclude the warm-up unless stated otherwise.
 #[derive(Clone, Debug)]
 pub struct Outcome {
-    /// The cache as it was asked for.
+    /// Settings of the cache.
     pub llc: Llc,
-    /// Its shape.
+    /// Shape of the cache.
     pub geometry: Geometry,
-    /// Bits that its policy stores.
+    /// Bits that the policy stores.
     pub storage_bits: u64,
-    /// Everything counted.
+    /// Counts after the warm-up.
     pub counts: Counts,
-    /// The requests of each core; none where there is one core.
+    /// Counts of the requests of each core; empty where there is one core.
     pub by_core: Vec<Counts>,
-    /// Everything counted in the warm-up; none: the trace ended before, and the figures are of
-    /// the whole.
+    /// Counts of the warm-up; `None` if the trace ended before it did, and the figures cover the
+    /// whole trace.
     pub warmup: Option<Counts>,
-    /// Lines that were dirty when figures were first taken.
+    /// Lines that were dirty at the end of the warm-up.
     pub dirty_at_begin: u64,
     /// Lines that are dirty at the end.
     pub dirty_at_end: u64,
-    /// Hits by how many lines of the set were used more recently; none where the policy keeps no
-    /// such order.
+    /// Hits by the number of lines of the set that were used more recently; `None` where the policy
+    /// keeps no such order.
     pub positions: Option<Vec<u64>>,
-    /// What there was at the ends of epochs, warm-up included.
+    /// Counts at the ends of epochs, warm-up included.
     pub points: Vec<Point>,
-    /// Requests, warm-up included, after which no place was free any more; none if some was.
+    /// Requests, warm-up included, until no place was free; `None` if some place never filled.
     pub full_at: Option<u64>,
     /// Lines that were filled at the end.
     pub filled: usize,
-    /// What was found of the memories behind it.
+    /// Results of the memories behind the cache.
     pub memories: Vec<Found>,
 }
 
 impl Outcome {
-    /// What a cache has come to.
+    /// Returns the results of a cache.
     pub(super) fn of(llc: Llc, shared: &Shared) -> Self {
         let counts = shared.counts();
         let begin = shared.begin();
@@ -62,15 +61,15 @@ impl Outcome {
             full_at: shared.full_at(),
             filled: cache.tags().filled(),
             memories: shared
-                .behind()
+                .memory_sides()
                 .iter()
-                .map(|behind| behind.found())
+                .map(MemorySide::found)
                 .collect(),
         }
     }
 }
 
-/// Since figures are taken.
+/// Returns the counts of each core after the warm-up.
 fn by_core(shared: &Shared) -> Vec<Counts> {
     let now = shared.by_core().iter().copied();
     match shared.begin() {
@@ -82,20 +81,20 @@ fn by_core(shared: &Shared) -> Vec<Counts> {
     }
 }
 
-/// What was found in a pass.
+/// Results of a pass.
 #[derive(Clone, Debug)]
 pub struct Pass {
     /// Accesses of all programs, warm-up included.
     pub accesses: u64,
     /// Instructions of each core, warm-up included.
     pub instructions: Vec<u64>,
-    /// Whether the traces count instructions; where one does not, they are estimated.
+    /// Whether all traces count instructions; where one does not, they are estimated.
     pub counts_instructions: bool,
-    /// What the private levels of all cores did together, the first before the second, warm-up
-    /// included; none for one that is missing.
+    /// Counts of the private levels, summed over all cores, first and second, warm-up included;
+    /// `None` for a level that is absent.
     pub private: [Option<LevelCounts>; 2],
-    /// The pages of each program; none where addresses stay virtual.
+    /// First touches of pages by each program; empty where addresses stay virtual.
     pub pages: Vec<Faults>,
-    /// What was found of each last-level cache.
+    /// Results of each last-level cache.
     pub outcomes: Vec<Outcome>,
 }

@@ -1,4 +1,4 @@
-//! Simulates a hierarchy with any number of last-level caches in one pass over the traces.
+//! One pass over the traces, with any number of last-level caches.
 
 use rayon::prelude::*;
 use terrace_base::{Error, Result};
@@ -6,33 +6,33 @@ use terrace_policy::llc::Cache;
 use terrace_trace::{Block, Sink};
 
 use super::batch::Batch;
-use super::front::Front;
+use super::core_side::CoreSide;
 use super::mix::Mix;
 use super::origin;
 use super::outcome::{Outcome, Pass};
 use super::program::Program;
-use super::settings::{Llc, Settings};
+use super::settings::{Llc, LlcMachine};
 use super::shared::{Shared, rows};
 
-/// Where requests and traffic go, as rows of a trace.
+/// Sinks for requests and traffic, as rows of a trace.
 #[derive(Default)]
 pub struct Sinks<'a> {
-    /// What the private levels ask of the last.
+    /// Requests of the private levels to the last.
     pub requests: Option<&'a mut dyn Sink>,
-    /// What the last level asks of memory; there is one such cache, told to keep it
-    /// ([`Settings::traffic`]).
+    /// Requests of the last level to memory, of the only cache, which keeps them by
+    /// [`LlcMachine::traffic`].
     pub traffic: Option<&'a mut dyn Sink>,
 }
 
-/// Runs the programs through the private levels once, and all last-level caches on what these ask.
+/// Simulates the private levels of all programs once, and all last-level caches on their requests.
 ///
-/// Caches are served in parallel, and the next requests are made meanwhile; what comes out is the same
-/// on any number of processors. `progress` is told now and then how many accesses were made.
+/// Caches are simulated in parallel, while the next requests are made; the results are the same on any
+/// number of processors. `progress` is called with the number of accesses after every batch.
 ///
 /// # Errors
-/// The traces' and the sinks'; a usage error where something cannot be as it was asked for.
+/// Errors of the traces and the sinks; a usage error where the settings cannot be simulated.
 pub fn run(
-    settings: &Settings,
+    settings: &LlcMachine,
     mut mix: Mix,
     mut sinks: Sinks,
     mut progress: impl FnMut(u64),
@@ -40,7 +40,7 @@ pub fn run(
     let lines = settings.lines()?;
     let rows_are = origin::rows_of(mix.programs(), settings)?;
     let learns = settings.llcs.iter().map(|llc| &llc.policy);
-    let mut learns = learns.filter(|policy| policy.entry().needs_ip);
+    let mut learns = learns.filter(|policy| policy.entry().make.needs_ip());
     if let Some(policy) = learns.next()
         && let Some(without) = mix.without_ips()?
     {
@@ -56,14 +56,14 @@ pub fn run(
         .map(|llc| shared(settings, llc, cores))
         .collect::<Result<Vec<_>>>()?;
     let counts_instructions = mix.programs().iter().all(Program::counts_instructions);
-    let mut front = Front::new(mix, settings, rows_are)?;
+    let mut core_side = CoreSide::new(mix, settings, rows_are)?;
 
     let (mut batch, mut next, mut block) = (Batch::default(), Batch::default(), Block::default());
-    let mut more = front.fill(&mut batch)?;
+    let mut more = core_side.fill(&mut batch)?;
     while more {
         let serve = |shared: &mut Shared| shared.serve(&batch);
         let (filled, ()) = rayon::join(
-            || front.fill(&mut next),
+            || core_side.fill(&mut next),
             || match &mut caches[..] {
                 [only] => serve(only),
                 many => many.par_iter_mut().for_each(serve),
@@ -80,41 +80,41 @@ pub fn run(
             traffic.clear();
         }
         more = filled?;
-        progress(front.accesses());
+        progress(core_side.accesses());
         std::mem::swap(&mut batch, &mut next);
     }
-    let instructions = front.instructions();
+    let instructions = core_side.instructions();
     caches
         .iter_mut()
         .for_each(|shared| shared.end(&instructions));
     let found = settings.llcs.iter().cloned().zip(&caches);
     Ok(Pass {
-        accesses: front.accesses(),
+        accesses: core_side.accesses(),
         instructions,
         counts_instructions,
-        private: front.counts(),
-        pages: front.faults(),
+        private: core_side.counts(),
+        pages: core_side.faults(),
         outcomes: found
             .map(|(llc, shared)| Outcome::of(llc, shared))
             .collect(),
     })
 }
 
-/// A last-level cache that is empty yet.
-fn shared(settings: &Settings, llc: &Llc, cores: usize) -> Result<Shared> {
+/// Makes an empty last-level cache.
+fn shared(settings: &LlcMachine, llc: &Llc, cores: usize) -> Result<Shared> {
     let geometry = llc.size.geometry(settings.line)?;
     let policy = llc
         .policy
         .policy(geometry, settings.seed)
         .map_err(Error::usage)?;
-    let behind = settings
+    let memory_sides = settings
         .memories
         .iter()
-        .map(|memory| memory.behind(settings.line, cores));
+        .map(|memory| memory.memory_side(settings.line, cores));
     Ok(Shared::new(
         Cache::new(geometry, policy),
         settings.lines()?,
-        behind.collect::<Result<_>>()?,
+        memory_sides.collect::<Result<_>>()?,
         settings.epoch,
         settings.traffic,
         cores,

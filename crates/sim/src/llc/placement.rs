@@ -1,12 +1,10 @@
-//! How pages get their frames, as people write it: `jit`, `caa:batch=4`, `coloured:shares=24/8`.
+//! Placements of pages in frames, as options name them: `jit`, `caa:batch=4`, `coloured:shares=24/8`.
 
 use std::fmt;
 
 use terrace_base::Bytes;
-use terrace_policy::params::Params;
-
-/// Bytes of a page, and of a frame.
-pub const PAGE_BYTES: u64 = 4096;
+use terrace_policy::params::{Params, Values};
+use terrace_policy::registry::{Entry, Kind, Spec};
 
 /// Contiguous free frames, where nothing else is said: 64 KiB. Assumed; the paper says nothing of how
 /// broken up its free memory was.
@@ -18,13 +16,13 @@ const MEMORY: Bytes = Bytes(4 << 30);
 const HIGH: Bytes = Bytes(512 << 20);
 const LOW: Bytes = Bytes(256 << 20);
 
-/// Which frame of memory a page gets when it is first touched (Kannan 2013, section 4.1).
+/// The choice of a frame for a page at its first touch (Kannan 2013, section 4.1).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Placement {
-    /// None: caches are indexed by virtual addresses.
+    /// No frames: caches are indexed by virtual addresses.
     #[default]
     Virtual,
-    /// The next free ones, a batch at a time reserved for a program.
+    /// The next free frames, of which a batch at a time is reserved for a program.
     Batches(Batches),
     /// Only frames of certain colours: a program's lines fall into its own sets.
     Coloured(Coloured),
@@ -39,9 +37,9 @@ pub struct Batches {
     pub run: u64,
     /// All memory, free at first.
     pub memory: Bytes,
-    /// With less free memory, programs that flush get single frames.
+    /// The free memory below which programs that flush get single frames.
     pub high: Bytes,
-    /// With less, all do.
+    /// The free memory below which all programs do.
     pub low: Bytes,
 }
 
@@ -50,72 +48,91 @@ pub struct Batches {
 pub struct Coloured {
     /// Colours: the sets of the cache by the lines of a page.
     pub colours: u64,
-    /// How many of them each program has, in their order.
+    /// The colours of each program, in their order.
     pub shares: Vec<u64>,
     /// All memory, free at first.
     pub memory: Bytes,
 }
 
-impl Placement {
-    /// The ways, each with its settings and a sentence.
-    pub const WAYS: [(&str, &str, &str); 4] = [
-        ("virtual", "", "caches are indexed by virtual addresses"),
-        ("jit", "run, memory", "one free frame at a time"),
-        (
-            "caa",
-            "batch, run, memory, high, low",
-            "contiguity-aware: a batch of contiguous frames is reserved for the program (Kannan 2013)",
-        ),
-        (
-            "coloured",
-            "colours, shares, memory",
-            "each program has the frames of some colours, and so some sets of the cache: 24/8 of 32",
-        ),
+/// Makes a placement of its settings.
+#[derive(Clone, Copy, Debug)]
+pub struct Make(fn(&mut Params) -> Result<Placement, String>);
+
+impl Kind for Make {
+    const NOUN: &'static str = "placement of pages";
+    const ENTRIES: &'static [Entry<Self>] = &[
+        Entry {
+            name: "virtual",
+            summary: "caches are indexed by virtual addresses",
+            paper: "none: the usual simplification",
+            when: "The default; where the operating system's choice of frames is not the question.",
+            make: Self(|_| Ok(Placement::Virtual)),
+        },
+        Entry {
+            name: "jit",
+            summary: "one free frame at a time",
+            paper: "Kannan 2013, the baseline",
+            when: "To compare with `caa`: frames as an operating system hands them out.",
+            make: Self(|params| Ok(Placement::Batches(Batches::take(1, params)?))),
+        },
+        Entry {
+            name: "caa",
+            summary: "contiguity-aware: a batch of contiguous frames is reserved for the program (Kannan 2013)",
+            paper: "Kannan 2013, contiguity-aware allocation",
+            when: "Programs that share a cache, one of which keeps persistent data.",
+            make: Self(contiguity_aware),
+        },
+        Entry {
+            name: "coloured",
+            summary: "each program has the frames of some colours, and so some sets of the cache: 24/8 of 32",
+            paper: "Kannan 2013, page colouring",
+            when: "To give each program its own part of a shared cache. Its shares must be given.",
+            make: Self(|params| Ok(Placement::Coloured(Coloured::take(params)?))),
+        },
     ];
 
-    /// Reads `name` or `name:key=value,...`.
-    ///
-    /// # Errors
-    /// A sentence that says what is wrong.
-    pub fn parse(text: &str) -> Result<Self, String> {
-        let (name, params) = text.split_once(':').unwrap_or((text, ""));
-        let Some((_, keys, _)) = Self::WAYS.iter().find(|(known, ..)| *known == name) else {
-            let names = Self::WAYS.map(|(name, ..)| name).join(", ");
-            return Err(format!("pages are not placed `{name}`; there are: {names}"));
-        };
-        let of = |problem| format!("{name}: {problem}");
-        let mut params = Params::parse(params).map_err(of)?;
-        let placement = Self::of(name, &mut params).map_err(of)?;
-        params.finish(keys).map_err(of)?;
-        Ok(placement)
-    }
-
-    fn of(name: &str, params: &mut Params) -> Result<Self, String> {
-        Ok(match name {
-            "jit" => Self::Batches(Batches::of(1, params)?),
-            "caa" => {
-                let batch = params.number("batch", 4, 2..=1 << 20)?;
-                let watermarks = (bytes(params, "high", HIGH)?, bytes(params, "low", LOW)?);
-                let (high, low) = watermarks;
-                let batches = Batches::of(batch, params)?;
-                Self::Batches(Batches {
-                    high,
-                    low,
-                    ..batches
-                })
-            }
-            "coloured" => Self::Coloured(Coloured::of(params)?),
-            _ => Self::Virtual,
-        })
+    fn declare(&self, params: &mut Params) -> Result<(), String> {
+        self.0(params).map(drop)
     }
 }
 
+impl Placement {
+    /// Reads `name` or `name:key=value,...`.
+    ///
+    /// # Errors
+    /// Returns a message that says what is wrong.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        Spec::<Make>::parse(text)?.make(|make, params| make.0(params))
+    }
+}
+
+fn contiguity_aware(params: &mut Params) -> Result<Placement, String> {
+    let reserved = "contiguous frames that are reserved at once";
+    let batch = params.take("batch", reserved, 4, 2..=1 << 20)?;
+    let flushing = "with less free memory, programs that flush get single frames";
+    let high = params.take("high", flushing, HIGH, Sizes)?;
+    let all = "with less free memory, all programs get single frames";
+    let low = params.take("low", all, LOW, Sizes)?;
+    let batches = Batches::take(batch, params)?;
+    Ok(Placement::Batches(Batches {
+        high,
+        low,
+        ..batches
+    }))
+}
+
+/// The memory of the machine.
+fn memory(params: &mut Params) -> Result<Bytes, String> {
+    params.take("memory", "memory that there is", MEMORY, Sizes)
+}
+
 impl Batches {
-    fn of(batch: u64, params: &mut Params) -> Result<Self, String> {
+    fn take(batch: u64, params: &mut Params) -> Result<Self, String> {
+        let run = "contiguous frames of free memory";
         Ok(Self {
             batch,
-            run: params.number("run", RUN, 1..=1 << 20)?,
-            memory: bytes(params, "memory", MEMORY)?,
+            run: params.take("run", run, RUN, 1..=1 << 20)?,
+            memory: memory(params)?,
             high: HIGH,
             low: LOW,
         })
@@ -123,9 +140,11 @@ impl Batches {
 }
 
 impl Coloured {
-    fn of(params: &mut Params) -> Result<Self, String> {
-        let colours = params.number("colours", COLOURS, 1..=1 << 20)?;
-        let text = params.text("shares").unwrap_or_default();
+    fn take(params: &mut Params) -> Result<Self, String> {
+        let colours = params.take("colours", "colours that there are", COLOURS, 1..=1 << 20)?;
+        let memory = memory(params)?;
+        let meaning = "colours of each program, all of them together";
+        let text = params.text("shares", meaning, "", "numbers with / between them");
         let shares: Option<Vec<u64>> = text.split('/').map(|share| share.parse().ok()).collect();
         let shares = shares.filter(|shares| !shares.contains(&0) && sum(shares) == Some(colours));
         let shares = shares.ok_or_else(|| {
@@ -134,8 +153,29 @@ impl Coloured {
         Ok(Self {
             colours,
             shares,
-            memory: bytes(params, "memory", MEMORY)?,
+            memory,
         })
+    }
+}
+
+/// Any size.
+struct Sizes;
+
+impl Values<Bytes> for Sizes {
+    fn read(&self, text: &str) -> Option<Bytes> {
+        Bytes::parse(text).ok()
+    }
+
+    fn write(&self, value: &Bytes) -> String {
+        value.to_string()
+    }
+
+    fn describe(&self) -> String {
+        "a size".to_owned()
+    }
+
+    fn expected(&self) -> String {
+        "a size, as 4G".to_owned()
     }
 }
 
@@ -143,13 +183,6 @@ fn sum(shares: &[u64]) -> Option<u64> {
     shares
         .iter()
         .try_fold(0u64, |sum, share| sum.checked_add(*share))
-}
-
-fn bytes(params: &mut Params, key: &str, default: Bytes) -> Result<Bytes, String> {
-    match params.text(key) {
-        None => Ok(default),
-        Some(text) => Bytes::parse(&text).map_err(|problem| format!("{key}={text}: {problem}")),
-    }
 }
 
 impl fmt::Display for Placement {

@@ -5,15 +5,15 @@ use terrace_policy::llc::{Geometry, Kind};
 
 use super::level::Level;
 
-/// What a private level did, warm-up included.
+/// Counts of a private level, warm-up included.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LevelCounts {
-    /// Lines asked for by the level above, write-backs aside; of the first level, an access to
-    /// two lines counts twice.
+    /// Lines requested by the level above, without write-backs; in the first level, an access to two
+    /// lines counts twice.
     pub accesses: u64,
-    /// Those of them that were not there.
+    /// Requested lines that were not present.
     pub misses: u64,
-    /// Dirty lines that were written to the level below.
+    /// Dirty lines written to the level below.
     pub writebacks: u64,
 }
 
@@ -28,7 +28,7 @@ impl std::ops::Add for LevelCounts {
     }
 }
 
-/// First and second level of a core, each of which may be missing.
+/// First and second level of a core, each of which may be absent.
 #[derive(Clone, Debug)]
 pub struct Private {
     first: Option<Level>,
@@ -37,7 +37,7 @@ pub struct Private {
 }
 
 impl Private {
-    /// Empty ones of these shapes.
+    /// Makes empty levels of these shapes.
     pub fn new(first: Option<Geometry>, second: Option<Geometry>) -> Self {
         Self {
             first: first.map(Level::new),
@@ -51,19 +51,19 @@ impl Private {
         self.first.is_some() || self.second.is_some()
     }
 
-    /// The level that the core asks.
+    /// Returns the level that the core accesses.
     #[inline]
     fn top(&mut self) -> Option<&mut Level> {
         self.first.as_mut().or(self.second.as_mut())
     }
 
-    /// Where the set of a line begins in the level that the core asks.
+    /// Returns the index of a line's set in the level that the core accesses.
     #[inline]
     pub fn first_of(&mut self, line: u64) -> usize {
         self.top().map_or(0, |level| level.first_of(line))
     }
 
-    /// Touches the line once more that was touched last, whose set begins at `first`.
+    /// Touches again the line that was touched last, whose set is at `first`.
     #[inline]
     pub fn again(&mut self, first: usize, write: bool) {
         if let Some(level) = self.top() {
@@ -77,7 +77,7 @@ impl Private {
         self.counts[top].accesses += lines;
     }
 
-    /// What both levels did; none where one is missing.
+    /// Returns the counts of both levels; none for an absent one.
     pub fn counts(&self) -> [Option<LevelCounts>; 2] {
         [
             self.first.as_ref().map(|_| self.counts[0]),
@@ -85,7 +85,7 @@ impl Private {
         ]
     }
 
-    /// Touches a line. What is asked of the next level goes to `below`.
+    /// Touches a line, and calls `below` with each request to the next level.
     #[inline]
     pub fn touch(&mut self, line: u64, write: bool, below: &mut impl FnMut(Kind, u64)) {
         let Some(first) = &mut self.first else {
@@ -103,8 +103,8 @@ impl Private {
         }
     }
 
-    /// Makes a line clean that a program flushes; with `invalidates` it leaves. Answers whether it
-    /// was dirty in a level.
+    /// Flushes a line: makes it clean, or removes it with `invalidates`. Returns whether it was dirty in
+    /// a level.
     pub fn flush(&mut self, line: u64, invalidates: bool) -> bool {
         let levels = [&mut self.first, &mut self.second];
         let flushed = levels.map(|level| {
@@ -114,10 +114,10 @@ impl Private {
         flushed.contains(&true)
     }
 
-    /// The second level is the first that the core asks, or there is none.
+    /// Touches a line where there is no first level, and perhaps no second.
     fn touch_second(&mut self, line: u64, write: bool, below: &mut impl FnMut(Kind, u64)) {
         let Some(second) = &mut self.second else {
-            // Nobody above keeps what is written.
+            // No private level keeps the written line.
             return below(if write { Kind::WriteBack } else { Kind::Load }, line);
         };
         if let Some(victim) = second.touch(line, write) {
@@ -127,7 +127,7 @@ impl Private {
         }
     }
 
-    /// The first level misses a line.
+    /// Reads a line that the first level misses.
     fn read_second(&mut self, line: u64, demand: Kind, below: &mut impl FnMut(Kind, u64)) {
         let Some(second) = &mut self.second else {
             return below(demand, line);
@@ -140,7 +140,7 @@ impl Private {
         }
     }
 
-    /// The first level throws a dirty line out.
+    /// Writes a dirty victim of the first level.
     fn write_second(&mut self, line: u64, below: &mut impl FnMut(Kind, u64)) {
         let Some(second) = &mut self.second else {
             return below(Kind::WriteBack, line);
@@ -162,7 +162,7 @@ impl Private {
 mod tests {
     use super::*;
 
-    /// One set of one line each: every other line displaces.
+    /// Returns the requests of levels with one set of one line.
     fn asked(private: &mut Private, touches: &[(u64, bool)]) -> Vec<(Kind, u64)> {
         let mut asked = Vec::new();
         for &(line, write) in touches {

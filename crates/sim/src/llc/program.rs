@@ -1,17 +1,53 @@
-//! One program of a mix: its trace, its threads, and how far it has come.
+//! One program of a mix: its trace, its threads, and its progress.
 
+use std::fs::File;
+use std::io::Read;
 use std::ops::Range;
+use std::path::{Path, PathBuf};
 
 use rustc_hash::FxHashMap;
 use terrace_base::{Error, Result};
-use terrace_trace::{Block, Meta, Source};
+use terrace_trace::{Block, Columns, Format, Meta, Source, ahead, open_in};
 
-/// Instructions for each access of a trace that does not count them: about one of three accesses
-/// memory.
+use crate::workload::thread_run;
+
+/// Instructions for each access of a trace that does not count them: about one instruction in three
+/// accesses memory.
 pub const INSTRUCTIONS_AN_ACCESS: u64 = 3;
 
-/// Opens a trace at its beginning, as often as it is asked.
+/// Opens a trace at its beginning, each time that it is called.
 pub type Open<'a> = Box<dyn FnMut() -> Result<Box<dyn Source>> + Send + 'a>;
+
+/// Opens a trace file, with all columns: a policy may learn by the instructions that access memory.
+pub fn file(path: PathBuf, format: Option<Format>) -> Open<'static> {
+    Box::new(move || open_in(&path, format, Columns::ALL).map(ahead))
+}
+
+/// Opens a trace that can be read only once.
+pub fn once(source: Box<dyn Source>) -> Open<'static> {
+    let mut source = Some(source);
+    Box::new(move || {
+        let source = source.take();
+        source.ok_or_else(|| Error::failure("a program cannot be read twice"))
+    })
+}
+
+/// Checks that a file is not an executable given in place of a trace.
+///
+/// # Errors
+/// A usage error that says how to run it.
+pub fn require_trace(path: &Path) -> Result<()> {
+    let mut head = [0; 4];
+    let is_file = path.is_file();
+    let mut read = || File::open(path)?.read_exact(&mut head);
+    match is_file && read().is_ok() && (head == *b"\x7fELF" || head.starts_with(b"#!")) {
+        false => Ok(()),
+        true => Err(Error::usage(format!(
+            "{} is a program and no trace; to run it and simulate what it does, write it behind --",
+            path.display()
+        ))),
+    }
+}
 
 /// A program of a mix.
 pub struct Program<'a> {
@@ -21,42 +57,41 @@ pub struct Program<'a> {
     counts_instructions: bool,
     /// Accesses of each run through the trace.
     limit: u64,
-    /// Those that this run may still have.
+    /// Accesses left of this run.
     left: u64,
     block: Block,
-    /// The first access of the block that has not been made.
+    /// The next access of the block.
     next: usize,
-    /// What each thread's last access says of its instructions, in this run.
+    /// The instruction count at each thread's last access in this run.
     threads: FxHashMap<u16, u64>,
-    /// Its cores.
+    /// The program's cores.
     pub cores: Range<usize>,
     /// Instructions of all its threads.
     instructions: u64,
-    /// Whether the trace has been run through.
+    /// Whether the trace has been read to its end once.
     done: bool,
 }
 
-/// Accesses that follow each other, all of one thread.
+/// Consecutive accesses of one thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Run {
-    /// Which of the block.
+    /// Their range in the block.
     pub range: Range<usize>,
     /// Their process.
     pub process: u16,
     /// Their core.
     pub core: usize,
-    /// What is taken from the instruction count of the trace for the instructions since the
-    /// thread's access before this run.
+    /// The trace's instruction count at the thread's access before this run.
     pub since: u64,
     /// Instructions of the run.
     pub instructions: u64,
 }
 
 impl<'a> Program<'a> {
-    /// The first run through a trace, of `limit` accesses at most; its cores are to be told.
+    /// Begins the first run through a trace, of at most `limit` accesses, on one core.
     ///
     /// # Errors
-    /// The trace's; a failure where there is no access in it.
+    /// Errors of the trace; a failure where there is no access in it.
     pub fn new(name: String, mut open: Open<'a>, limit: Option<u64>) -> Result<Self> {
         let source = open()?;
         let counts_instructions = source.meta().counts_instructions;
@@ -85,7 +120,7 @@ impl<'a> Program<'a> {
         Ok(program)
     }
 
-    /// Accesses of a run through the trace, where that is known beforehand.
+    /// Returns the accesses of a run through the trace, where the trace says.
     pub fn accesses(&self) -> Option<u64> {
         self.source
             .meta()
@@ -93,26 +128,26 @@ impl<'a> Program<'a> {
             .map(|accesses| accesses.min(self.limit))
     }
 
-    /// What is known of its trace.
+    /// Returns what is known of the trace.
     pub fn meta(&self) -> &Meta {
         self.source.meta()
     }
 
-    /// Its name, for people.
+    /// Returns the name.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Whether its trace counts instructions.
+    /// Whether the trace counts instructions.
     pub fn counts_instructions(&self) -> bool {
         self.counts_instructions
     }
 
-    /// Whether any of its accesses says which instruction made it. Where the first ones do not, the
-    /// trace is read until one does, beside this run through it.
+    /// Whether any access has an instruction address. Where the first block has none, the trace is read
+    /// a second time, until an access has one.
     ///
     /// # Errors
-    /// The trace's.
+    /// Errors of the trace.
     pub fn has_ips(&mut self) -> Result<bool> {
         let says = |block: &Block| block.ip.iter().any(|ip| *ip != 0);
         if says(&self.block) {
@@ -130,22 +165,22 @@ impl<'a> Program<'a> {
         Ok(says(&block))
     }
 
-    /// Whether its trace has been run through once.
+    /// Whether the trace has been read to its end once.
     pub fn done(&self) -> bool {
         self.done
     }
 
-    /// How far it has come: instructions of all its cores.
+    /// Returns the instructions executed on all its cores.
     pub fn position(&self) -> u64 {
         self.instructions
     }
 
-    /// The accesses that have been read last.
+    /// Returns the block that was read last.
     pub fn block(&self) -> &Block {
         &self.block
     }
 
-    /// Reads on; answers whether there was anything, or the trace has ended.
+    /// Reads the next block, and returns false at the end of the trace.
     fn read(&mut self) -> Result<bool> {
         self.next = 0;
         if self.left == 0 {
@@ -160,10 +195,10 @@ impl<'a> Program<'a> {
         Ok(!self.block.is_empty())
     }
 
-    /// Makes sure that there are accesses, unless the trace has ended.
+    /// Reads the next block if all accesses were made.
     ///
     /// # Errors
-    /// The trace's.
+    /// Errors of the trace.
     pub fn prepare(&mut self) -> Result<()> {
         if !self.done && self.next == self.block.len() && !self.read()? {
             self.done = true;
@@ -171,10 +206,10 @@ impl<'a> Program<'a> {
         Ok(())
     }
 
-    /// Begins again if it has ended.
+    /// Begins again if the trace has ended.
     ///
     /// # Errors
-    /// The trace's.
+    /// Errors of the trace.
     pub fn go_on(&mut self) -> Result<()> {
         if self.next < self.block.len() || self.read()? {
             return Ok(());
@@ -191,14 +226,13 @@ impl<'a> Program<'a> {
         }
     }
 
-    /// Takes the next run of accesses of one thread, at most `most`, and up to about so many
-    /// `instructions`; there is one.
+    /// Takes the next run of at most `most` accesses of one thread, up to about `instructions`; there
+    /// must be an access.
     pub fn run(&mut self, most: u64, instructions: u64) -> Run {
         let begin = self.next;
         let most = usize::try_from(most).unwrap_or(usize::MAX);
         let end = self.block.len().min(begin.saturating_add(most));
-        let end = run_end(&self.block.thread, begin, end);
-        let end = run_end(&self.block.process, begin, end);
+        let end = thread_run(&self.block, begin, end);
         let thread = self.block.thread.get(begin).copied().unwrap_or(0);
         let (end, since, spent) = match self.counts_instructions {
             true => self.counted(thread, begin..end, instructions),
@@ -210,7 +244,7 @@ impl<'a> Program<'a> {
             }
         };
         self.next = end;
-        // One that begins anew at every access comes further as well.
+        // A count that begins again at every access must not stop the program.
         self.instructions = self.instructions.saturating_add(spent.max(1));
         Run {
             range: begin..end,
@@ -221,8 +255,8 @@ impl<'a> Program<'a> {
         }
     }
 
-    /// Where a run of a thread ends that is to have so many instructions, from which count it
-    /// begins, and how many it has.
+    /// Returns the end of a thread's run of about `instructions`, the count before it, and its
+    /// instructions.
     fn counted(
         &mut self,
         thread: u16,
@@ -237,16 +271,5 @@ impl<'a> Program<'a> {
         let now = counts[length - 1].max(before);
         self.threads.insert(thread, now);
         (range.start + length, before, now - before)
-    }
-}
-
-/// Where the run of equal names that begins at `begin` ends.
-fn run_end(names: &[u16], begin: usize, end: usize) -> usize {
-    match names.get(begin) {
-        Some(name) => names[begin..end]
-            .iter()
-            .position(|other| other != name)
-            .map_or(end, |length| begin + length),
-        None => end,
     }
 }

@@ -1,9 +1,9 @@
-//! What is asked of a last-level cache, and what it asks of memory, as rows of a trace.
+//! Requests to a last-level cache and to memory, as rows of a trace.
 //!
-//! A row has the address of the line in its process, the line's size, and as its thread the core.
-//! A write-back is a row that writes, and knows no instruction address. A store miss reads: its
-//! row differs from that of a load in that its size is 0. Without that, and without the mark in the
-//! file that tells it, simulators other than this one read it right as well.
+//! A row has the address of the line in its process, the line's size, and the core as its thread. A
+//! write-back is a row that writes, without an instruction address. A store miss reads; its row differs
+//! from the row of a load by a size of 0. Simulators that know neither this nor the mark in the file
+//! read such a trace correctly, too.
 
 use terrace_policy::llc::{Kind, Request};
 use terrace_trace::Access;
@@ -11,19 +11,19 @@ use terrace_trace::Access;
 use super::batch::Asked;
 use super::lines::{Lines, Space};
 
-/// What the rows of a trace are.
+/// The kind of a trace's rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rows {
     /// Accesses of a program.
     Accesses,
-    /// Accesses that private levels missed, and what they wrote back.
+    /// Misses and write-backs of private levels.
     Filtered,
     /// Requests to a last-level cache.
     Requests,
 }
 
 impl Rows {
-    /// What a row asks of a last-level cache without levels above it.
+    /// Returns the request of a row to a last-level cache without private levels.
     pub fn kind(self, access: &Access) -> Kind {
         match (self, access.write, access.size) {
             (_, true, _) => Kind::WriteBack,
@@ -33,7 +33,7 @@ impl Rows {
     }
 }
 
-/// The row of a request.
+/// Returns the row of a request.
 pub fn row(lines: Lines, asked: &Asked) -> Access {
     let Request {
         line,

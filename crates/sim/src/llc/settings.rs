@@ -1,78 +1,80 @@
-//! What is simulated: the hierarchy, and the last-level caches that share what it asks.
+//! Settings of a simulation: the private levels, and the last-level caches that serve their
+//! requests.
 
 use terrace_base::{Bytes, Error, Result};
 use terrace_policy::llc::{Geometry, LINE_BYTES, Spec};
 
-use super::behind::Backing;
 use super::flush::Flushes;
 use super::lines::Lines;
+use super::memory_side::Backing;
 use super::placement::Placement;
 
-/// When figures are taken.
+/// End of the warm-up, after which figures are taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Warmup {
-    /// After so many requests to the last level.
+    /// Number of requests to the last level.
     Requests(u64),
-    /// After so many accesses of the traces.
+    /// Number of accesses of the traces.
     Accesses(u64),
 }
 
-/// The size of a cache, and how many lines a set has.
+/// Size of a cache and number of lines per set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Size {
-    /// Its capacity.
+    /// Capacity.
     pub bytes: Bytes,
-    /// Its associativity.
+    /// Associativity.
     pub ways: usize,
 }
 
 impl Size {
-    /// In lines of `line` bytes.
+    /// Returns the shape of the cache with lines of `line` bytes.
     ///
     /// # Errors
-    /// A usage error where that is no whole number of sets.
+    /// A usage error where the size is not a whole number of sets.
     pub fn geometry(self, line: u64) -> Result<Geometry> {
         Geometry::of(self.bytes.0, self.ways, line).map_err(Error::usage)
     }
 }
 
-/// A last-level cache.
+/// Last-level cache.
 #[derive(Clone, Debug)]
 pub struct Llc {
-    /// Its size.
+    /// Size of the cache.
     pub size: Size,
-    /// Its policy.
+    /// Policy of the cache.
     pub policy: Spec,
 }
 
-/// Everything that is simulated in one pass.
+/// Settings of one pass.
 #[derive(Clone, Debug)]
-pub struct Settings {
-    /// Bytes of a line, of all levels.
+pub struct LlcMachine {
+    /// Bytes per line, in all levels.
     pub line: u64,
-    /// The private levels of each core, the first before the second; none for one that is missing.
+    /// Private levels of each core, first and second; `None` for a level that is absent.
     pub private: [Option<Size>; 2],
-    /// Last-level caches, each for itself.
+    /// Last-level caches, each simulated independently.
     pub llcs: Vec<Llc>,
-    /// Memories behind each of them, each for itself.
+    /// Memories behind each last-level cache, each simulated independently.
     pub memories: Vec<Backing>,
-    /// When figures are taken.
+    /// End of the warm-up.
     pub warmup: Warmup,
-    /// Requests of an epoch; none: nothing is noted between begin and end.
+    /// Requests per epoch; `None` if no epochs are recorded.
     pub epoch: Option<u64>,
-    /// For what policies leave to chance.
+    /// Seed of the random choices of policies.
     pub seed: u64,
-    /// Whether what the last level asks of memory is kept.
+    /// Whether the requests of the last level to memory are kept.
     pub traffic: bool,
-    /// Which frames pages get.
+    /// Placement of pages in frames.
     pub placement: Placement,
-    /// Which accesses are flushes.
+    /// Accesses that are flushes.
     pub flushes: Flushes,
 }
 
-impl Settings {
-    /// The hierarchy of Fedorov 2016, table 2.1, for so many cores: private levels of 64 KB in 2
-    /// ways and 256 KB in 8, a last level of 2 MB a core in 16, lines of 64 bytes.
+impl LlcMachine {
+    /// Returns the hierarchy of Fedorov 2016, table 2.1, for `cores` cores: private levels of 64 KB
+    /// with 2 ways and 256 KB with 8 ways, a last level of 2 MB per core with 16 ways, lines of 64
+    /// bytes.
     pub fn table_2_1(cores: usize, policies: Vec<Spec>) -> Self {
         let size = |kib, ways| Size {
             bytes: Bytes(kib << 10),
@@ -96,10 +98,10 @@ impl Settings {
         }
     }
 
-    /// Makes everything once, to see whether it can be.
+    /// Checks that all caches, policies and memories can be built.
     ///
     /// # Errors
-    /// A usage error that says what cannot.
+    /// A usage error that names what cannot be built.
     pub fn check(&self) -> Result<()> {
         self.lines()?;
         self.levels()?;
@@ -109,7 +111,7 @@ impl Settings {
             policy.map(drop).map_err(Error::usage)?;
         }
         for memory in &self.memories {
-            memory.behind(self.line, 1)?;
+            memory.memory_side(self.line, 1)?;
         }
         let largest = self.llcs.iter().map(|llc| llc.size.bytes).max();
         let memories = self.memories.iter().map(|backing| backing.memory.capacity);
@@ -121,18 +123,28 @@ impl Settings {
         }
     }
 
-    /// How addresses are cut into lines.
+    /// Returns the private levels in words: `L1 64.0 KiB 2-way, L2 256 KiB 8-way, lines of 64 bytes`.
+    pub fn hierarchy(&self) -> String {
+        let level = |number: usize| match self.private[number] {
+            None => format!("L{} off", number + 1),
+            Some(size) => format!("L{} {} {}-way", number + 1, size.bytes, size.ways),
+        };
+        let line = Bytes(self.line);
+        format!("{}, {}, lines of {line}", level(0), level(1))
+    }
+
+    /// Returns the division of addresses into lines.
     ///
     /// # Errors
-    /// A usage error where there is no such line.
+    /// A usage error where the line size is not valid.
     pub fn lines(&self) -> Result<Lines> {
         Lines::new(self.line)
     }
 
-    /// The shapes of the private levels.
+    /// Returns the shapes of the private levels.
     ///
     /// # Errors
-    /// A usage error where one is no whole number of sets.
+    /// A usage error where a level is not a whole number of sets.
     pub fn levels(&self) -> Result<[Option<Geometry>; 2]> {
         let of = |size: Option<Size>| size.map(|size| size.geometry(self.line)).transpose();
         Ok([of(self.private[0])?, of(self.private[1])?])

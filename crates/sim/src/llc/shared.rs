@@ -1,4 +1,4 @@
-//! A last-level cache that is asked by all cores, with the memories behind it.
+//! A last-level cache that all cores share, with its memory sides.
 
 mod flush;
 
@@ -8,60 +8,60 @@ use terrace_policy::llc::{Cache, Counts, InForce, Kind, Outcome, Request};
 use terrace_trace::{Access, Block};
 
 use super::batch::{Asked, Batch};
-use super::behind::{Asks, Behind};
 use super::lines::Lines;
+use super::memory_side::{Asks, MemorySide};
 use super::requests;
 
-/// Requests that are served together, at most: few enough that what came of them stays in the
+/// The most requests that are served together: few enough that their outcomes stay in the
 /// processor's first cache.
 const PART: usize = 256;
 
-/// What there was at the end of an epoch, since the beginning of the trace.
+/// The counts at the end of an epoch, since the beginning of the trace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Point {
     /// Everything counted.
     pub counts: Counts,
-    /// How the policy kept lines, if it changes that.
+    /// The policy's setting at that time, if it adapts.
     pub in_force: Option<InForce>,
 }
 
-/// A last-level cache at work.
+/// A last-level cache that is simulated.
 pub struct Shared {
     cache: Cache,
     lines: Lines,
-    /// What is counted of the requests of each core; none where there is one core.
+    /// Counts by core; none where there is one core.
     by_core: Vec<Counts>,
-    /// Requests of an epoch, and how many of this one are left.
+    /// Requests of an epoch, and requests left of the current one.
     epoch: Option<(u64, u64)>,
     points: Vec<Point>,
-    /// Requests at which the last free place was filled.
+    /// The number of requests before the last free way was filled.
     full_at: Option<u64>,
-    behind: Vec<Behind>,
+    memory_sides: Vec<MemorySide>,
     traffic: Option<Block>,
-    /// What was there when figures were first taken.
+    /// The state at the end of the warm-up.
     begin: Option<Begin>,
-    /// What came of the requests that are being served.
+    /// The outcomes of the requests that are being served.
     outcomes: Vec<Outcome>,
 }
 
-/// What was there when figures were first taken.
+/// The state at the end of the warm-up.
 #[derive(Clone, Debug)]
 pub struct Begin {
     /// Everything counted until then.
     pub counts: Counts,
-    /// The same by core.
+    /// Counts by core until then.
     pub by_core: Vec<Counts>,
-    /// Lines that were dirty.
+    /// Dirty lines.
     pub dirty: u64,
     positions: Vec<u64>,
 }
 
 impl Shared {
-    /// An empty cache for so many cores; what it asks of memory is kept if `traffic`.
+    /// Makes an empty cache for `cores`, which keeps its requests to memory if `traffic`.
     pub fn new(
         cache: Cache,
         lines: Lines,
-        behind: Vec<Behind>,
+        memory_sides: Vec<MemorySide>,
         epoch: Option<u64>,
         traffic: bool,
         cores: usize,
@@ -73,7 +73,7 @@ impl Shared {
             epoch: epoch.map(|epoch| (epoch, epoch)),
             points: Vec::new(),
             full_at: None,
-            behind,
+            memory_sides,
             traffic: traffic.then(Block::default),
             begin: None,
             outcomes: Vec::with_capacity(PART),
@@ -101,7 +101,8 @@ impl Shared {
         }
     }
 
-    /// Up to where requests can be served together: nothing is looked at meanwhile.
+    /// Returns the end of the requests that can be served together, without an epoch or the end of the
+    /// warm-up among them.
     fn end_of_part(&self, begin: usize, batch: &Batch) -> usize {
         let left = self.epoch.map_or(u64::MAX, |(_, left)| left);
         let most = usize::try_from(left).map_or(PART, |left| left.min(PART));
@@ -129,7 +130,7 @@ impl Shared {
         }
     }
 
-    /// Counts requests for their cores.
+    /// Counts requests by core.
     fn note_cores(&mut self, requests: &[Request]) {
         if self.by_core.is_empty() {
             return;
@@ -139,7 +140,7 @@ impl Shared {
         }
     }
 
-    /// Free places were filled, the last one perhaps; so many requests had come before.
+    /// Notes whether the last free way was filled by requests after the first `before`.
     fn note_filled(&mut self, served: u64) {
         let tags = self.cache.tags();
         if tags.filled() == tags.geometry().lines() && self.full_at.is_none() {
@@ -149,11 +150,11 @@ impl Shared {
         }
     }
 
-    /// Asks the memories for what came of requests.
+    /// Sends the reads and writes of requests to the memory sides.
     fn ask_memory(&mut self, batch: &Batch, range: Range<usize>) {
-        for behind in &mut self.behind {
+        for memory_side in &mut self.memory_sides {
             for (asked, outcome) in batch.asked(range.clone()).zip(&self.outcomes) {
-                behind.serve(&asked, asks(&asked, outcome));
+                memory_side.serve(&asked, asks(&asked, outcome));
             }
         }
         if let Some(traffic) = &mut self.traffic {
@@ -170,7 +171,7 @@ impl Shared {
         });
     }
 
-    /// From now on figures are taken.
+    /// Ends the warm-up.
     fn measure(&mut self) {
         self.begin = Some(Begin {
             counts: self.counts(),
@@ -178,43 +179,42 @@ impl Shared {
             dirty: self.cache.dirty_lines(),
             positions: self.cache.tags().positions().to_vec(),
         });
-        self.behind.iter_mut().for_each(Behind::measure);
+        self.memory_sides.iter_mut().for_each(MemorySide::measure);
     }
 
-    /// Nothing more is asked; so many instructions each core has executed.
+    /// Ends the simulation, after the given instructions of each core.
     pub fn end(&mut self, instructions: &[u64]) {
         if self.epoch.is_some_and(|(epoch, left)| left < epoch) {
             self.note_point();
         }
-        for behind in &mut self.behind {
-            behind.end(instructions);
+        for memory_side in &mut self.memory_sides {
+            memory_side.end(instructions);
         }
     }
 
-    /// Everything counted since the beginning.
+    /// Returns everything counted since the beginning.
     pub fn counts(&self) -> Counts {
         *self.cache.tags().counts()
     }
 
-    /// The requests of each core since the beginning; none where there is one core. A line that had to
-    /// go is counted for whom it made room, and what the cache alone knows ([`Counts::dirtied`]) not
-    /// at all.
+    /// Returns counts by core since the beginning; none where there is one core. A victim counts for the
+    /// core whose line replaced it; [`Counts::dirtied`], which only the cache knows, stays 0.
     pub fn by_core(&self) -> &[Counts] {
         &self.by_core
     }
 
-    /// What was there when figures were first taken, if they were.
+    /// Returns the state at the end of the warm-up, if it is over.
     pub fn begin(&self) -> Option<&Begin> {
         self.begin.as_ref()
     }
 
-    /// The cache.
+    /// Returns the cache.
     pub fn cache(&self) -> &Cache {
         &self.cache
     }
 
-    /// Hits since figures are taken, by how many lines of the set were used more recently; none
-    /// where the policy does not know.
+    /// Returns the hits after the warm-up by stack position: the number of lines of the set that were
+    /// used more recently; none where the policy does not keep that order.
     pub fn positions(&self) -> Option<Vec<u64>> {
         let mut positions = self.cache.tags().positions().to_vec();
         let knows = positions.iter().any(|hits| *hits > 0);
@@ -226,28 +226,28 @@ impl Shared {
         knows.then_some(positions)
     }
 
-    /// The ends of epochs, and of the trace.
+    /// Returns the points at the ends of epochs, and of the trace.
     pub fn points(&self) -> &[Point] {
         &self.points
     }
 
-    /// The number of requests when the last free place was filled.
+    /// Returns the number of requests before the last free way was filled.
     pub fn full_at(&self) -> Option<u64> {
         self.full_at
     }
 
-    /// The memories behind it.
-    pub fn behind(&self) -> &[Behind] {
-        &self.behind
+    /// Returns the memory sides.
+    pub fn memory_sides(&self) -> &[MemorySide] {
+        &self.memory_sides
     }
 
-    /// What was asked of memory since it was forgotten last, if that is kept.
+    /// Returns the requests to memory since they were last cleared, if they are kept.
     pub fn traffic(&mut self) -> Option<&mut Block> {
         self.traffic.as_mut()
     }
 }
 
-/// What is asked of memory for a request that ended so.
+/// Returns what a request with this outcome asks of memory.
 #[inline]
 fn asks(asked: &Asked, outcome: &Outcome) -> Asks {
     let write_back = asked.request.kind == Kind::WriteBack;
@@ -269,7 +269,7 @@ fn asks(asked: &Asked, outcome: &Outcome) -> Asks {
     }
 }
 
-/// Notes what is asked of memory as rows: the line that is read, and the one that is written.
+/// Appends the requests to memory as rows: the line that is read, and the line that is written.
 fn note(traffic: &mut Block, lines: Lines, asked: &Asked, asks: Asks) {
     if asks.read {
         traffic.push(requests::row(lines, asked));
@@ -283,7 +283,7 @@ fn note(traffic: &mut Block, lines: Lines, asked: &Asked, asks: Asks) {
     }
 }
 
-/// A row a request of the batch.
+/// Replaces `block` by one row for each request of the batch.
 pub fn rows(batch: &Batch, lines: Lines, block: &mut Block) {
     block.clear();
     let asked = batch.asked(0..batch.len());

@@ -1,8 +1,9 @@
-//! The eviction buffer: pages that left DRAM's lists and wait to be written (Awad 2016, section 2).
+//! Eviction buffer: pages that left the lists of DRAM and wait to be written (Awad 2016, section
+//! 2).
 //!
-//! It holds a fixed number of pages beside the DRAM of the programs. It is flushed in the
-//! background once it is half full, and at once when a fault waits for room. A page that is
-//! touched while it is in the buffer is rescued: it comes back without the device.
+//! The buffer holds a fixed number of pages beside the DRAM of the programs. It is flushed in the
+//! background once it is half full, and at once when a fault waits for room. A page that is touched
+//! while it is in the buffer is rescued: it returns to DRAM without the device.
 
 use std::collections::VecDeque;
 
@@ -10,12 +11,12 @@ use terrace_policy::replacement::PageId;
 
 use super::store::{Flags, Store};
 
-/// Pages on their way out.
+/// Pages that are being evicted.
 pub(super) struct EvictionBuffer {
     capacity: usize,
-    /// Pages that are not being written yet.
+    /// Pages whose write has not started.
     waiting: VecDeque<PageId>,
-    /// Pages that are being written.
+    /// Number of pages that are being written.
     writing: usize,
 }
 
@@ -28,13 +29,13 @@ impl EvictionBuffer {
         }
     }
 
-    /// An evicted page comes in, whether there is room or not.
+    /// Adds an evicted page, even if there is no room.
     pub(super) fn push(&mut self, page: PageId, store: &mut Store) {
         store.set(page, Flags::WAITING);
         self.waiting.push_back(page);
     }
 
-    /// A page in the buffer is needed again. Where it is being written its room is not free yet.
+    /// Returns a page to DRAM. A page that is being written keeps its room until the write ends.
     pub(super) fn rescue(&mut self, page: PageId, store: &mut Store) {
         if store.flags(page).any(Flags::WAITING) {
             store.clear(page, Flags::WAITING);
@@ -42,8 +43,8 @@ impl EvictionBuffer {
         }
     }
 
-    /// The next page to write, marked as such; none where no flush is due. A page that was
-    /// rescued and evicted again while it is being written has to wait for that.
+    /// Returns the next page to write, marked as such; `None` if no flush is due. A page that was
+    /// rescued and evicted again while it is being written waits for that write.
     pub(super) fn next_to_write(&mut self, urgent: bool, store: &mut Store) -> Option<PageId> {
         if !(urgent || self.is_due()) {
             return None;
@@ -57,13 +58,13 @@ impl EvictionBuffer {
         Some(page)
     }
 
-    /// A page was written.
+    /// Removes a page whose write has ended.
     pub(super) fn written(&mut self, page: PageId, store: &mut Store) {
         store.clear(page, Flags::WRITING);
         self.writing -= 1;
     }
 
-    /// Whether it holds more than it should: whoever evicted has to wait.
+    /// Returns whether the buffer exceeds its size, so that evicting threads have to wait.
     pub(super) fn is_over_full(&self) -> bool {
         self.waiting.len() + self.writing > self.capacity
     }

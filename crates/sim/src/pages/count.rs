@@ -4,22 +4,37 @@ use std::ops::Sub;
 
 use serde::{Deserialize, Serialize};
 use terrace_base::Nanos;
-use terrace_policy::prefetch::{self, LifeStory};
+use terrace_base::schema::{Field, Unit};
 
-/// Declares a struct of figures that only grow, and how to subtract an earlier state.
+/// Declares a struct of figures that only grow, how to subtract an earlier state, and the fields of
+/// results that show them, with the same words as the documentation.
 macro_rules! figures {
-    ($(#[$doc:meta])* $name:ident: $kind:ty { $($(#[$field_doc:meta])* $field:ident,)* }) => {
+    ($(#[$doc:meta])* $name:ident: $kind:ty, $unit:expr; {
+        $($(#[doc = $help:literal])* $field:ident,)*
+    }) => {
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
         pub struct $name {
-            $($(#[$field_doc])* pub $field: $kind,)*
+            $($(#[doc = $help])* pub $field: $kind,)*
         }
 
         impl Sub for $name {
             type Output = Self;
-            /// What was added since `earlier`.
+            /// Returns what was added since `earlier`.
             fn sub(self, earlier: Self) -> Self {
                 Self { $($field: self.$field - earlier.$field,)* }
+            }
+        }
+
+        impl $name {
+            /// Returns the figures as fields of results.
+            pub fn fields() -> Vec<Field<Self>> {
+                vec![$(Field::new(
+                    stringify!($field),
+                    $unit,
+                    concat!($($help),*).trim_ascii(),
+                    |figures: &Self| figures.$field,
+                ),)*]
             }
         }
     };
@@ -27,129 +42,66 @@ macro_rules! figures {
 
 figures! {
     /// Events since the start, or since the warm-up.
-    Counts: u64 {
-        /// Touches of pages; an access that crosses a page border makes two.
+    Counts: u64, Unit::None; {
+        /// touches of pages; an access that crosses a page border makes two
         accesses,
-        /// Those of them that wrote.
+        /// touches that wrote
         writes,
-        /// Touches of a page for the first time: they cost no read.
+        /// first touches of a page, which read nothing
         first_touches,
-        /// Full misses: the page had to be read from the tier.
+        /// misses for which the page had to be read from the tier
         full_misses,
-        /// Partial misses: it was being read already.
+        /// misses on a page that was being read already
         partial_misses,
-        /// Touches of a page in the eviction buffer.
+        /// misses on a page in the eviction buffer, which read nothing
         rescues,
-        /// Pages that left DRAM.
+        /// pages that left DRAM
         evictions,
-        /// Those of them that left for a page fetched ahead: unmapped, and the other processors told,
-        /// by whoever fetches, on a processor of its own; this delays nobody.
+        /// pages that left DRAM for a page fetched ahead, which delayed no thread: they are unmapped on
+        /// a processor of the fetches
         background_evictions,
-        /// Pages written to the tier.
+        /// pages written to the tier
         writebacks,
-        /// Pages read from the tier, on demand or ahead.
+        /// pages read from the tier, on demand or ahead
         reads,
-        /// Pages that a predictor named; with readahead, the others of each block. Each is counted
-        /// once more below, unless it waited to be fetched at the end.
-        predictions,
-        /// Those of them that were in memory, on their way, not in the tier, or named already.
-        predictions_filtered,
-        /// Those pushed out of the secondary queue, or for which readahead had no room.
-        predictions_wiped,
-        /// Those found in memory, or on their way, when their turn came.
-        predictions_in_memory,
-        /// Pages fetched ahead.
-        prefetches,
-        /// Touches of a page that was fetched ahead and had arrived.
-        prefetches_used,
-        /// Touches of a page that was being fetched ahead.
-        prefetches_late,
-        /// Pages fetched ahead and evicted untouched.
-        prefetches_wasted,
-        /// TLB shoot-downs.
+        /// TLB shoot-downs
         shootdowns,
-    }
-}
-
-/// [`LifeStory`] as it is kept in results.
-#[derive(Serialize, Deserialize)]
-#[serde(remote = "LifeStory")]
-struct Story {
-    predicted: u64,
-    filtered: u64,
-    wiped: u64,
-    in_memory: u64,
-    issued: u64,
-    used: u64,
-    late: u64,
-    wasted: u64,
-}
-
-/// A combination's predictors, and what became of the pages that these named and no others.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Constituent {
-    /// Their names, with `+` between them: `spatial`, `spatial+temporal`.
-    pub names: String,
-    /// What became of the pages. Those that were named anew in doubt whether they are still there
-    /// were issued once more.
-    #[serde(with = "Story")]
-    pub story: LifeStory,
-}
-
-impl From<&prefetch::Constituent> for Constituent {
-    fn from(found: &prefetch::Constituent) -> Self {
-        Self {
-            names: found.names.clone(),
-            story: found.story,
-        }
-    }
-}
-
-impl Constituent {
-    /// What was added since `earlier`, where that has the same.
-    pub(super) fn since(&self, earlier: &[Self]) -> Self {
-        let before = earlier.iter().find(|one| one.names == self.names);
-        let before = before.map(|one| one.story).unwrap_or_default();
-        Self {
-            names: self.names.clone(),
-            story: self.story - before,
-        }
     }
 }
 
 figures! {
     /// Where the time of all threads went, added up.
-    Times: Nanos {
-        /// Instructions, or the time between accesses.
+    Times: Nanos, Unit::Nanos; {
+        /// instructions, or the time between accesses
         compute,
-        /// Into the kernel and back.
+        /// into the kernel and back
         trap,
-        /// The kernel's way to the device.
+        /// the kernel's way to the device
         kernel,
-        /// Waiting for pages to be read.
+        /// waiting for pages to be read
         read,
-        /// Moving and clearing pages.
+        /// moving and clearing pages
         copy,
-        /// Mapping pages.
+        /// mapping pages
         map,
-        /// Unmapping evicted pages.
+        /// unmapping evicted pages
         unmap,
-        /// Handing evicted pages to the device.
+        /// handing evicted pages to the device
         write_out,
-        /// TLB shoot-downs.
+        /// TLB shoot-downs
         shootdown,
-        /// Waiting for room in the eviction buffer.
+        /// waiting for room in the eviction buffer
         evict,
-        /// Handing work to the predictor, and waiting for synchronous prefetches.
+        /// handing work to the predictor, and waiting for synchronous prefetches
         prefetch,
-        /// Waiting for other threads, as far as the trace shows it.
+        /// waiting for other threads, as far as the trace shows it
         idle,
     }
 }
 
 figures! {
     /// What waits took, and how many there were.
-    Latencies: u64 {
+    Latencies: u64, Unit::None; {
         /// Faults on pages of the tier that ended: full and partial misses.
         faults,
         /// From the touch to the page being mapped, in nanoseconds, of all of them (Fedorov 2016,
@@ -179,20 +131,6 @@ fn mean(sum: u64, number: u64) -> Option<f64> {
 }
 
 impl Counts {
-    /// What became of predictions.
-    pub fn story(&self) -> LifeStory {
-        LifeStory {
-            predicted: self.predictions,
-            filtered: self.predictions_filtered,
-            wiped: self.predictions_wiped,
-            in_memory: self.predictions_in_memory,
-            issued: self.prefetches,
-            used: self.prefetches_used,
-            late: self.prefetches_late,
-            wasted: self.prefetches_wasted,
-        }
-    }
-
     /// Touches of pages that were not in DRAM.
     pub fn misses(&self) -> u64 {
         self.first_touches + self.full_misses + self.partial_misses + self.rescues

@@ -1,22 +1,21 @@
-//! How much DRAM a machine has, as people write it.
+//! Amount of DRAM of a machine, as given on the command line.
 
 use std::fmt;
 
 use terrace_base::{Bytes, Error, Result};
-use terrace_policy::PAGE_BYTES;
 
 use super::Inclusion;
 
-/// How much DRAM there is.
+/// Amount of DRAM.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Dram {
-    /// So many bytes.
+    /// Number of bytes.
     Bytes(Bytes),
-    /// So many pages.
+    /// Number of pages.
     Pages(u64),
-    /// A share of the tier, in which the footprint lies: the DRAM:NVM ratio of Awad 2016, 5.2. At
-    /// 25 % an inclusive tier holds all of the footprint, and DRAM a quarter of it; an exclusive
-    /// one holds what DRAM does not, and DRAM a fifth.
+    /// Share of the tier, which holds the footprint: the DRAM:NVM ratio of Awad 2016, 5.2. At 25 %
+    /// an inclusive tier holds all of the footprint, and DRAM a quarter of it; an exclusive tier
+    /// holds what DRAM does not, and DRAM a fifth of the footprint.
     Ratio(f64),
 }
 
@@ -24,7 +23,7 @@ impl Dram {
     /// Reads `25%`, `1000p` (pages), or a size as [`Bytes::parse`] does.
     ///
     /// # Errors
-    /// A usage error where it is none of them, or nothing.
+    /// A usage error where the text is none of these, or the amount is zero.
     pub fn parse(text: &str) -> Result<Self> {
         let wrong = || {
             Error::usage(format!(
@@ -49,10 +48,10 @@ impl Dram {
         Bytes::parse(text).map(Self::Bytes)
     }
 
-    /// In pages, at least one.
+    /// Returns the amount in pages, at least one.
     pub(super) fn pages(self, footprint: u64, inclusion: Inclusion) -> u64 {
         let pages = match (self, inclusion) {
-            (Self::Bytes(bytes), _) => bytes.0 / PAGE_BYTES,
+            (Self::Bytes(bytes), _) => bytes.pages(),
             (Self::Pages(pages), _) => pages,
             (Self::Ratio(ratio), Inclusion::Inclusive) => (footprint as f64 * ratio) as u64,
             (Self::Ratio(ratio), Inclusion::Exclusive) => {
@@ -63,12 +62,20 @@ impl Dram {
     }
 }
 
+impl Default for Dram {
+    /// Returns the smallest amount of DRAM.
+    fn default() -> Self {
+        Self::Pages(1)
+    }
+}
+
 impl fmt::Display for Dram {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Bytes(bytes) => bytes.fmt(f),
             Self::Pages(pages) => write!(f, "{pages}p"),
-            Self::Ratio(ratio) => write!(f, "{}%", ratio * 100.0),
+            // Rounds, so that 0.07 times 100 shows no more digits than were written.
+            Self::Ratio(ratio) => write!(f, "{}%", (ratio * 1e8).round() / 1e6),
         }
     }
 }
@@ -76,6 +83,13 @@ impl fmt::Display for Dram {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_share_has_the_digits_that_were_written() {
+        for text in ["7%", "0.1%", "12.5%", "33.333%"] {
+            assert_eq!(Dram::parse(text).unwrap().to_string(), text);
+        }
+    }
 
     #[test]
     fn dram_as_people_write_it() {
@@ -88,7 +102,7 @@ mod tests {
         }
     }
 
-    /// Awad 2016, 5.2: at 25 % up to 20 % (exclusive) or 25 % (inclusive) of the footprint may be
+    /// Awad 2016, 5.2: at 25 %, up to 20 % (exclusive) or 25 % (inclusive) of the footprint may be
     /// in DRAM.
     #[test]
     fn a_ratio_is_of_the_tier() {

@@ -1,6 +1,6 @@
-//! A machine that was measured, as a file: what a fault costs, and how its tier serves.
+//! Measured machine as a file: costs of a fault, and timing of its tier.
 //!
-//! `terrace calibrate --machine FILE` writes it; times are whole nanoseconds.
+//! `terrace calibrate --machine FILE` writes the file; times are whole nanoseconds.
 
 use std::path::Path;
 
@@ -12,37 +12,37 @@ use super::cost::FaultCost;
 use super::names::possible;
 use super::settings::Tier;
 
-/// A machine that was measured.
+/// Measured machine.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Machine {
-    /// What results call its tier.
+    /// Name of its tier in results.
     pub name: String,
-    /// How the tier serves requests.
+    /// Timing of the tier.
     pub tier: Measured,
-    /// What a fault costs beyond that.
+    /// Costs of a fault beyond the tier.
     pub fault: FaultCost,
 }
 
-/// How a tier serves requests of a page; see [`Timing`].
+/// Timing of a tier for requests of one page; see [`Timing`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Measured {
-    /// Latency of a read when nothing else is under way.
+    /// Latency of a read when no other request is in progress.
     pub read: Nanos,
     /// Time for which a write occupies a channel.
     pub write: Nanos,
-    /// Requests served at the same time.
+    /// Number of requests served at the same time.
     pub channels: u32,
-    /// Bytes a second over all channels.
+    /// Bytes per second over all channels.
     pub bandwidth: u64,
 }
 
 impl Machine {
-    /// Reads a file.
+    /// Reads a machine from a file.
     ///
     /// # Errors
-    /// A failure where it cannot be read; a usage error where it describes no machine.
+    /// A failure where the file cannot be read; a usage error where it does not describe a machine.
     pub fn load(path: &Path) -> Result<Self> {
         let name = path.display();
         let text = std::fs::read_to_string(path)
@@ -57,7 +57,7 @@ impl Machine {
         Ok(machine)
     }
 
-    /// Virtual time has an end: no figure may be so large that it is reached.
+    /// Checks that no figure is so large that virtual time could overflow.
     fn check(&self, name: &str) -> Result<()> {
         let FaultCost {
             trap,
@@ -83,16 +83,16 @@ impl Machine {
         Ok(())
     }
 
-    /// As text for a file.
+    /// Returns the machine as text for a file.
     ///
     /// # Errors
-    /// A failure where the figures are beyond what the format can say.
+    /// A failure where the format cannot represent the figures.
     pub fn to_toml(&self) -> Result<String> {
         toml::to_string(self)
             .map_err(|error| Error::failure(format!("cannot write the machine: {error}")))
     }
 
-    /// Its tier.
+    /// Returns the tier of the machine.
     pub fn tier(&self) -> Tier {
         Tier {
             name: self.name.clone(),

@@ -6,30 +6,34 @@
 //! the traces ([`run`]).
 
 mod buffer;
+mod choice;
 mod cost;
 mod count;
 mod devices;
 mod dram;
-mod effective;
 mod grid;
 mod machine;
 pub mod names;
+pub mod options;
 mod outcome;
+pub mod results;
 mod run;
+pub mod setting;
 mod settings;
 mod simulation;
 mod store;
 mod threads;
 mod timeline;
 
+pub use choice::Choice;
 pub use cost::{FaultCost, Shootdown};
-pub use count::{Constituent, Counts, Latencies, Times};
+pub use count::{Counts, Latencies, Times};
 pub use dram::Dram;
-pub use effective::Effective;
-pub use grid::{Choice, Grid};
+pub use grid::{Grid, require_memory};
 pub use machine::{Machine, Measured};
 pub use outcome::{Energy, Lifetime, Outcome, ProgramTime};
+pub use results::Simulated;
 pub use run::{Foresight, Survey, run, watch};
-pub use settings::{Inclusion, Prefetch, Settings, Tier, Work};
+pub use settings::{Inclusion, PageMachine, Prefetch, Tier, Work};
 pub use simulation::Simulation;
 pub use timeline::Point;

@@ -1,24 +1,22 @@
 //! Settings as the command line names them.
 
 use terrace_base::{Error, Nanos, Result};
-use terrace_device::{Deadlines, Order};
 use terrace_policy::prefetch::Spec;
-use terrace_policy::replacement;
 
 use super::Prefetch;
 
-/// Nothing that is simulated takes longer, so that virtual time has no end: 1000 s.
+/// Longest time that can be simulated, so that virtual time cannot overflow: 1000 s.
 const LONGEST: Nanos = Nanos(1_000_000_000_000);
 
-/// Reads a latency, or the time of an access: no more than 1000 s.
+/// Reads a latency or the time of an access, at most 1000 s.
 ///
 /// # Errors
-/// A usage error where it is no such time.
+/// A usage error where the text is not such a time.
 pub fn parse_latency(text: &str) -> Result<Nanos> {
     possible(Nanos::parse(text)?)
 }
 
-/// The same latency, if it can be simulated.
+/// Returns `latency` if it can be simulated.
 ///
 /// # Errors
 /// A usage error where it is longer than 1000 s.
@@ -31,27 +29,11 @@ pub(super) fn possible(latency: Nanos) -> Result<Nanos> {
     }
 }
 
-/// Reads the name of an order in which a device serves requests.
+/// Reads a way of prefetching: `off`, `readahead`, or a predictor with its settings; readahead
+/// reads blocks of `1 << cluster` pages.
 ///
 /// # Errors
-/// A usage error where there is none of this name.
-pub fn parse_order(name: &str) -> Result<Order> {
-    match name {
-        "plain" => Ok(Order::Plain),
-        "round-robin" => Ok(Order::RoundRobin),
-        "elevator" => Ok(Order::Elevator),
-        "deadline" => Ok(Order::Deadline(Deadlines::default())),
-        _ => Err(Error::usage(format!(
-            "there is no order `{name}`; there are: plain, round-robin, elevator, deadline"
-        ))),
-    }
-}
-
-/// Reads a way of prefetching: `off`, `readahead`, or a predictor with its settings; `cluster` is
-/// for readahead.
-///
-/// # Errors
-/// A usage error where there is none of this name.
+/// A usage error where nothing has this name.
 pub fn parse_prefetch(name: &str, cluster: u32) -> Result<Prefetch> {
     match name {
         "off" => Ok(Prefetch::Off),
@@ -62,24 +44,7 @@ pub fn parse_prefetch(name: &str, cluster: u32) -> Result<Prefetch> {
     }
 }
 
-/// Reads the name of a replacement policy.
-///
-/// # Errors
-/// A usage error where there is none of this name.
-pub fn parse_replacement(name: &str) -> Result<&'static replacement::Entry> {
-    replacement::by_name(name).ok_or_else(|| {
-        Error::usage(format!(
-            "there is no replacement policy `{name}`; there are: {}",
-            replacement::REGISTRY
-                .iter()
-                .map(|entry| entry.name)
-                .collect::<Vec<_>>()
-                .join(", ")
-        ))
-    })
-}
-
-/// The time of an instruction: `0.5ns`.
+/// Time of an instruction, as `0.5ns`, in picoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Picos(pub u64);
 
@@ -87,7 +52,7 @@ impl Picos {
     /// Reads nanoseconds with a fraction, with or without `ns`.
     ///
     /// # Errors
-    /// A usage error where it is no such time.
+    /// A usage error where the text is not such a time.
     pub fn parse(text: &str) -> Result<Self> {
         let nanos: Option<f64> = text.trim().trim_end_matches("ns").trim_end().parse().ok();
         match nanos {

@@ -1,43 +1,36 @@
-//! What a simulation found.
+//! Results of a simulation.
 
 use serde::{Deserialize, Serialize};
 use terrace_base::{Bytes, Nanos};
 use terrace_device::{Consumed, lifetime};
-use terrace_policy::PAGE_BYTES;
+use terrace_policy::prefetch::{Constituent, LifeStory};
 
-use super::count::{Constituent, Counts, Latencies, Times};
-use super::settings::Settings;
-use super::threads::Thread;
+use super::count::{Counts, Latencies, Times};
+use super::settings::PageMachine;
 
-/// The clocks of a thread.
+/// Clocks of a thread.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Clock {
-    program: usize,
-    /// On the simulated machine.
+    /// Number of the program that the thread belongs to.
+    pub(super) program: usize,
+    /// Time on the simulated machine.
     pub(super) now: Nanos,
-    /// What all-DRAM would not have needed of it.
+    /// Part of that time that DRAM for everything would not cost.
     pub(super) penalty: Nanos,
 }
 
 impl Clock {
-    pub(super) fn of(thread: &Thread) -> Self {
-        Self {
-            program: thread.program,
-            now: thread.now(),
-            penalty: thread.penalty,
-        }
-    }
-
-    /// With DRAM for everything.
+    /// Returns the time with DRAM for everything.
     pub(super) fn all_dram(&self) -> Nanos {
         self.now.saturating_sub(self.penalty)
     }
 }
 
-/// What all meters say at a moment.
+/// Values of all counters at a moment.
 #[derive(Clone)]
 pub(super) struct Reading {
     pub(super) counts: Counts,
+    pub(super) story: LifeStory,
     pub(super) times: Times,
     pub(super) latencies: Latencies,
     pub(super) constituents: Vec<Constituent>,
@@ -49,8 +42,8 @@ pub(super) struct Reading {
 }
 
 impl Reading {
-    /// How far a program has come: its furthest clocks, on the simulated machine and with DRAM
-    /// for everything.
+    /// Returns the furthest clocks of a program, on the simulated machine and with DRAM for
+    /// everything.
     fn furthest(&self, program: usize) -> (Nanos, Nanos) {
         let own = self.clocks.iter().filter(|clock| clock.program == program);
         own.fold((Nanos::ZERO, Nanos::ZERO), |furthest, clock| {
@@ -59,81 +52,83 @@ impl Reading {
     }
 }
 
-/// The run time of one program.
+/// Run time of one program.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ProgramTime {
-    /// With the simulated memory, in nanoseconds.
+    /// Run time with the simulated memory, in nanoseconds.
     pub time_ns: Nanos,
-    /// With DRAM for everything, in nanoseconds.
+    /// Run time with DRAM for everything, in nanoseconds.
     pub all_dram_ns: Nanos,
-    /// The one divided by the other.
+    /// `time_ns` divided by `all_dram_ns`.
     pub slowdown: f64,
-    /// Its threads.
+    /// Number of threads.
     pub threads: u32,
 }
 
-/// How long the tier lasts at the rate at which it was written, in years; none where nothing was
-/// written, or no endurance is known.
+/// Lifetime of the tier at the rate at which it was written, in years; `None` if nothing was
+/// written or no endurance is known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Lifetime {
-    /// All cells are written evenly (Awad 2016, figures 2 and 9; Fedorov 2016, 2.4.5 with
-    /// randomised levelling says the same).
+    /// All cells are written evenly (Awad 2016, figures 2 and 9; the same as Fedorov 2016, 2.4.5,
+    /// with randomised levelling).
     pub levelled: Option<f64>,
-    /// With start-gap levelling, taken to be even but for its own writes, one in a hundred
-    /// (Qureshi et al. 2009).
+    /// Start-gap levelling, assumed to be even except for its own writes, one in a hundred (Qureshi
+    /// et al. 2009).
     pub start_gap: Option<f64>,
-    /// Without levelling: the cells that are written most end it.
+    /// No levelling: the most written cells end the lifetime.
     pub unlevelled: Option<f64>,
 }
 
-/// Start-gap moves a line every so many writes (Qureshi et al. 2009).
+/// Writes between two moves of a line by start-gap (Qureshi et al. 2009).
 const START_GAP_PERIOD: f64 = 100.0;
 
-/// What a simulation found, after its warm-up.
+/// Results of a simulation after its warm-up.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Outcome {
-    /// Events.
+    /// Counts of events.
     pub counts: Counts,
-    /// Where the time of all threads went, in nanoseconds.
+    /// Fates of predictions. With readahead, the other pages of each block are predicted.
+    pub story: LifeStory,
+    /// Time of all threads by cause, in nanoseconds.
     pub times: Times,
-    /// What waits took.
+    /// Latencies of waits.
     pub latencies: Latencies,
-    /// Pages fetched ahead that were in DRAM, or on their way, and not touched at the end.
+    /// Pages fetched ahead that were in DRAM or on their way, and untouched, at the end.
     pub untouched: u64,
-    /// What became of predictions by those who made them, where the predictor is a combination.
+    /// Fates of predictions by constituent, where the predictor is a combination.
     pub constituents: Vec<Constituent>,
-    /// The run time of each program.
+    /// Run time of each program.
     pub programs: Vec<ProgramTime>,
-    /// The tier's life.
+    /// Lifetime of the tier.
     pub lifetime: Lifetime,
-    /// What the tier consumed, where that is known.
+    /// Energy that the tier consumed, if its powers are known.
     pub energy: Option<Energy>,
     /// Pages that were touched.
     pub footprint_pages: u64,
-    /// Pages of the tier that hold, or held, something.
+    /// Pages of the tier that were ever in use.
     pub tier_pages_used: u64,
-    /// The touch at which DRAM was full and the first page had to go.
+    /// Number of the touch at which DRAM was full and the first page was evicted.
     pub full_at: Option<u64>,
-    /// Touches before the figures were taken; none if the trace ended before.
+    /// Touches of the warm-up; `None` if the trace ended before the warm-up did.
     pub warmup: Option<u64>,
 }
 
-/// What the tier consumed, in joules.
+/// Energy that the tier consumed, in joules.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Energy {
-    /// Reads, and the rows activated for them.
+    /// Energy of reads, and of the rows activated for them.
     pub read_j: f64,
-    /// Writes, and the rows activated for them.
+    /// Energy of writes, and of the rows activated for them.
     pub write_j: f64,
-    /// Standing by, by size and time.
+    /// Standby energy, by size and time.
     pub standby_j: f64,
-    /// Refreshing, by size and time.
+    /// Refresh energy, by size and time.
     pub refresh_j: f64,
 }
 
 impl Outcome {
     pub(super) fn new(
-        settings: &Settings,
+        settings: &PageMachine,
         footprint_pages: u64,
         threads: &[u32],
         warm: Option<&Reading>,
@@ -144,13 +139,14 @@ impl Outcome {
         let programs = programs(threads, warm, &end);
         let elapsed = programs.iter().map(|program| program.time_ns).max();
         let elapsed = elapsed.unwrap_or(Nanos::ZERO);
-        let (counts, times, latencies) = match warm {
+        let (counts, story, times, latencies) = match warm {
             Some(warm) => (
                 end.counts - warm.counts,
+                end.story - warm.story,
                 end.times - warm.times,
                 end.latencies - warm.latencies,
             ),
-            None => (end.counts, end.times, end.latencies),
+            None => (end.counts, end.story, end.times, end.latencies),
         };
         let constituents = match warm {
             Some(warm) => {
@@ -161,7 +157,7 @@ impl Outcome {
         };
         let tier_pages_used = end.places;
         let pages = settings.tier.pages.unwrap_or(footprint_pages).max(1);
-        let capacity = Bytes(pages * PAGE_BYTES);
+        let capacity = Bytes::of_pages(pages);
         let before = warm.map_or(&[][..], |warm| &warm.slot_writes);
         let most = end.slot_writes.iter().enumerate();
         let most = most
@@ -182,6 +178,7 @@ impl Outcome {
                 )
             }),
             counts,
+            story,
             times,
             latencies,
             untouched,
@@ -194,7 +191,7 @@ impl Outcome {
         }
     }
 
-    /// Virtual run time of all programs together, in nanoseconds.
+    /// Returns the virtual run time of all programs together, in nanoseconds.
     pub fn time(&self) -> Nanos {
         self.programs
             .iter()
@@ -203,7 +200,7 @@ impl Outcome {
             .unwrap_or(Nanos::ZERO)
     }
 
-    /// The same with DRAM for everything.
+    /// Returns the run time of all programs together with DRAM for everything, in nanoseconds.
     pub fn all_dram(&self) -> Nanos {
         self.programs
             .iter()
@@ -212,12 +209,12 @@ impl Outcome {
             .unwrap_or(Nanos::ZERO)
     }
 
-    /// Time divided by all-DRAM time; 1 where both are nothing.
+    /// Returns the time divided by the all-DRAM time; 1 where both are zero.
     pub fn slowdown(&self) -> f64 {
         ratio(self.time(), self.all_dram())
     }
 
-    /// Misses a touch.
+    /// Returns the misses per touch.
     pub fn miss_ratio(&self) -> f64 {
         match self.counts.accesses {
             0 => 0.0,
@@ -225,15 +222,15 @@ impl Outcome {
         }
     }
 
-    /// Whether the figures hold much of a DRAM that was still filling: a tenth of the touches and
-    /// more were made before the first page had to go. None where DRAM never filled.
+    /// Returns whether filling DRAM affects the figures: a tenth or more of the touches were made
+    /// before the first eviction. `None` if DRAM never filled.
     pub fn is_cold(&self) -> Option<bool> {
         let cold = self.full_at?.saturating_sub(self.warmup.unwrap_or(0));
-        Some(cold * 10 > self.counts.accesses)
+        Some(cold.saturating_mul(10) > self.counts.accesses)
     }
 }
 
-/// Of nothing to nothing it is 1; all-DRAM counts as a nanosecond at least.
+/// Returns the ratio of two times: 1 where both are zero; an all-DRAM time counts as at least 1 ns.
 fn ratio(time: Nanos, all_dram: Nanos) -> f64 {
     match time.0 {
         0 if all_dram.0 == 0 => 1.0,
@@ -241,7 +238,7 @@ fn ratio(time: Nanos, all_dram: Nanos) -> f64 {
     }
 }
 
-/// The run times: from where each program was at the end of the warm-up to its end.
+/// Returns the run times from the progress of each program at the end of the warm-up to its end.
 fn programs(threads: &[u32], warm: Option<&Reading>, end: &Reading) -> Vec<ProgramTime> {
     let program = |(program, &threads): (usize, &u32)| {
         let from = warm.map_or_else(Default::default, |warm| warm.furthest(program));
@@ -269,7 +266,7 @@ impl Lifetime {
         let Some(endurance) = endurance else {
             return Self::default();
         };
-        let written = Bytes(writes * PAGE_BYTES);
+        let written = Bytes::of_pages(writes);
         let levelled = lifetime::awad(endurance, capacity, written, elapsed);
         Self {
             levelled,

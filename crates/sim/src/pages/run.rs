@@ -1,4 +1,4 @@
-//! Simulates several machines in one pass over the traces.
+//! Simulation of several machines in one pass over the traces.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -7,24 +7,24 @@ use std::time::Duration;
 use rayon::prelude::*;
 use terrace_base::{Error, Nanos, Result};
 use terrace_policy::prefetch::{Costs, Engine, Future, window};
-use terrace_policy::replacement::{Make, Replacement};
+use terrace_policy::replacement::Replacement;
 
-use super::{Outcome, Point, Prefetch, Settings, Simulation};
+use super::{Outcome, PageMachine, Point, Prefetch, Simulation};
 use crate::intern::PageTable;
 use crate::workload::{Batch, Workload};
 
-/// Makes machines of these settings and runs the workload on each of them.
+/// Simulates the workload on a machine of each of these settings.
 ///
-/// All see the same touches; what one finds does not depend on the others, nor on the number of
-/// processors. `progress` is told now and then how many accesses have been read. `future` holds
-/// all touches to come, for policies that know them; a [`Survey`] finds it.
+/// All machines see the same touches; the results of one depend neither on the others nor on the
+/// number of processors. `progress` is a callback that gets the number of accesses read. `future`
+/// holds all touches to come, for policies that need them; a [`Survey`] finds it.
 ///
 /// # Errors
-/// The traces', where one is corrupt; a usage error where a policy needs the future and it is
-/// not given, or is that of several threads and their order matters.
+/// The errors of the traces, where one is corrupt; a usage error where a policy needs the future
+/// and it is not given, or where it needs the order of touches of several threads.
 pub fn run(
     workload: Workload,
-    machines: Vec<Settings>,
+    machines: Vec<PageMachine>,
     future: Option<&Arc<Future>>,
     progress: impl FnMut(u64),
 ) -> Result<Vec<Outcome>> {
@@ -32,14 +32,14 @@ pub fn run(
     Ok(watched.into_iter().map(|(outcome, _)| outcome).collect())
 }
 
-/// As [`run`]; how prefetching went is noted after `every` prefetches, if that is given, and at the
-/// end.
+/// Same as [`run`], with a point of the timeline recorded after every `every` prefetches, if given,
+/// and at the end.
 ///
 /// # Errors
-/// As [`run`].
+/// The errors of [`run`].
 pub fn watch(
     mut workload: Workload,
-    machines: Vec<Settings>,
+    machines: Vec<PageMachine>,
     future: Option<&Arc<Future>>,
     every: Option<u64>,
     mut progress: impl FnMut(u64),
@@ -85,21 +85,21 @@ pub fn watch(
     }
 }
 
-/// What has to be known of the future, the least first.
+/// Knowledge of the future that a policy needs, the least first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Foresight {
-    /// Nothing.
+    /// No knowledge.
     #[default]
     Nothing,
-    /// The touches of each thread, as the oracle does.
+    /// The touches of each thread, as for the oracle.
     Threads,
-    /// The order of all touches, as Belady's replacement does. That of several threads is only
-    /// known afterwards.
+    /// The order of all touches, as for Belady's replacement. The order of several threads is only
+    /// known after a simulation.
     Order,
 }
 
 impl Foresight {
-    /// Whether it can be had of this workload.
+    /// Checks that this knowledge is available for a workload.
     fn check(self, workload: &Workload) -> Result<()> {
         let alone = workload.programs() == 1;
         match self {
@@ -114,27 +114,28 @@ impl Foresight {
     }
 }
 
-/// Why the future of several threads is not known.
+/// Returns the error for the unknown order of several threads.
 fn one_thread() -> Error {
     Error::usage(
         "a replacement policy that knows the future needs one trace with one thread: the order of several is only known afterwards",
     )
 }
 
-/// What is known of a workload after a first pass over it.
+/// Facts about a workload from a first pass over it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Survey {
-    /// Pages that it touches.
+    /// Pages that the workload touches.
     pub footprint_pages: u64,
-    /// All touches, if they were asked for.
+    /// All touches, if `foresight` asked for them.
     pub future: Option<Arc<Future>>,
 }
 
 impl Survey {
-    /// Reads a workload to its end. `foresight` is what has to be known of the future.
+    /// Reads a workload to its end. `foresight` is the knowledge of the future to collect.
     ///
     /// # Errors
-    /// The traces', where one is corrupt; a usage error where the future cannot be known.
+    /// The errors of the traces, where one is corrupt; a usage error where the future cannot be
+    /// known.
     pub fn of(
         mut workload: Workload,
         foresight: Foresight,
@@ -164,7 +165,7 @@ impl Survey {
     }
 }
 
-/// Adds the touches of a batch to those of its threads.
+/// Appends the touches of a batch to the touches of its threads.
 fn note(batch: &Batch, future: &mut Future) {
     let mut begin = 0;
     for run in &batch.runs {
@@ -178,37 +179,39 @@ fn note(batch: &Batch, future: &mut Future) {
     }
 }
 
-/// The replacement policy of a machine, for what prefetches leave it of DRAM.
-fn replacement(settings: &Settings, future: Option<&Arc<Future>>) -> Result<Box<dyn Replacement>> {
+/// Builds the replacement policy of a machine, for the part of DRAM that is not a prefetch cache.
+fn replacement(
+    settings: &PageMachine,
+    future: Option<&Arc<Future>>,
+) -> Result<Box<dyn Replacement>> {
     let pages = settings.main_pages()?;
-    let touches = future.map(|future| &future.touches[..]);
-    match (settings.replacement.make, touches) {
-        (Make::Online(make), _) => Ok(make(pages, settings.seed)),
-        (Make::Offline(make), Some([touches])) => Ok(make(pages, touches)),
-        (Make::Offline(make), Some([])) => Ok(make(pages, &[])),
-        (Make::Offline(_), Some(_)) => Err(one_thread()),
-        (Make::Offline(_), None) => Err(Error::usage(format!(
-            "{} needs to know the future",
-            settings.replacement.name
-        ))),
-    }
+    let spec = &settings.replacement;
+    let touches = match future.map(|future| &future.touches[..]) {
+        None => None,
+        Some([]) => Some(&[][..]),
+        Some([touches]) => Some(&touches[..]),
+        Some(_) if spec.entry().knows_future() => return Err(one_thread()),
+        Some(_) => None,
+    };
+    spec.policy(pages, settings.seed, touches)
+        .map_err(Error::usage)
 }
 
-/// The engine of a machine, if it has one that can win anything.
-fn engine(settings: &Settings, future: Option<&Arc<Future>>) -> Result<Option<Engine>> {
+/// Builds the engine of a machine, if it has one that can gain anything.
+fn engine(settings: &PageMachine, future: Option<&Arc<Future>>) -> Result<Option<Engine>> {
     match &settings.prefetch {
         Prefetch::Predictor(spec) => {
             let mut engine = spec.engine(future).map_err(Error::usage)?;
-            engine.price(costs(settings));
-            engine.limit(window(settings.dram_pages as u64));
-            Ok(Some(engine).filter(|engine| !engine.is_in_vain()))
+            engine.set_costs(costs(settings));
+            engine.set_window(window(settings.dram_pages as u64));
+            Ok(Some(engine).filter(|engine| !engine.cannot_pay()))
         }
         Prefetch::Off | Prefetch::Readahead { .. } => Ok(None),
     }
 }
 
-/// What faults and fetches cost on a machine whose device has nothing else to do.
-fn costs(settings: &Settings) -> Costs {
+/// Returns the costs of faults and fetches on a machine with an idle device.
+fn costs(settings: &PageMachine) -> Costs {
     let fault = &settings.fault;
     let fetch = fault.kernel + fault.copy + fault.prefetch;
     let time = |nanos: Nanos| Duration::from_nanos(nanos.0);
@@ -219,12 +222,12 @@ fn costs(settings: &Settings) -> Costs {
     }
 }
 
-/// A simulation and how far it has read.
+/// A simulation and its position in the traces.
 struct Runner {
     simulation: Simulation,
-    /// Batches read of each program.
+    /// Number of batches read of each program.
     read: Vec<usize>,
-    /// The program of which it needs more; none when it is done.
+    /// Program whose next batch the simulation needs; `None` when it is done.
     wants: Option<usize>,
 }
 
@@ -237,7 +240,7 @@ impl Runner {
         }
     }
 
-    /// Takes the batch that it wants and runs until it wants another.
+    /// Takes the batch that the simulation needs and runs until it needs another.
     fn go_on(&mut self, tapes: &[Tape], pages: &PageTable) {
         if let Some(program) = self.wants {
             let batch = tapes[program].at(self.read[program]);
@@ -248,18 +251,18 @@ impl Runner {
     }
 }
 
-/// The batches of a program that some simulation has not seen yet.
+/// Batches of a program that some simulation has not read yet.
 #[derive(Default)]
 struct Tape {
     batches: VecDeque<Arc<Batch>>,
-    /// How many were forgotten before the first.
+    /// Number of batches dropped before the first.
     forgotten: usize,
     ended: bool,
 }
 
 impl Tape {
-    /// Reads on until batch `index` is known, or the program has ended; returns how many
-    /// accesses were read.
+    /// Reads until batch `index` is known or the program has ended; returns the number of accesses
+    /// read.
     fn reach(&mut self, index: usize, program: usize, workload: &mut Workload) -> Result<u64> {
         let mut accesses = 0;
         while !self.ended && index >= self.forgotten + self.batches.len() {
@@ -274,12 +277,13 @@ impl Tape {
         Ok(accesses)
     }
 
-    /// A batch that was reached, or none: the program has ended.
+    /// Returns a batch that was reached; `None` if the program has ended.
     fn at(&self, index: usize) -> Option<&Arc<Batch>> {
         self.batches.get(index - self.forgotten)
     }
 
-    /// Forgets what all have seen: the furthest behind has seen `seen` batches.
+    /// Drops the batches that all simulations have read: `seen` is the lowest number of batches
+    /// read.
     fn forget(&mut self, seen: Option<usize>) {
         let Some(seen) = seen else { return };
         while self.forgotten < seen && self.batches.pop_front().is_some() {

@@ -1,8 +1,7 @@
-//! What a simulation of pages is told.
+//! The machine that a simulation of pages is about, and how it is driven.
 
 use std::fmt;
 
-use serde::Serialize;
 use terrace_base::{Error, Nanos, Result};
 use terrace_device::{Energy, Timing};
 use terrace_policy::prefetch;
@@ -12,19 +11,20 @@ use super::cost::FaultCost;
 use super::run::Foresight;
 
 /// Whether a page that is fetched keeps its copy in the slower tier (Awad 2016, 5.1.1).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Inclusion {
-    /// It does: a page that was not written to since needs no write when it is evicted.
+    #[default]
+    /// The tier keeps the copy: a page that was not written to since needs no write when it is evicted.
     Inclusive,
-    /// It does not: every eviction writes.
+    /// The tier gives the copy up: every eviction writes.
     Exclusive,
 }
 
 /// How pages are fetched ahead.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub enum Prefetch {
-    /// Not at all.
+    /// Nothing is fetched ahead.
+    #[default]
     Off,
     /// As the kernel does: with each fault the aligned block of `1 << cluster` places of the swap
     /// area around the page is read, in its order, and the program waits for its own page only
@@ -56,17 +56,17 @@ impl fmt::Display for Prefetch {
 }
 
 /// Who waits for prefetches.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Work {
     /// The fault that called for them (Awad 2016, figure 12).
     Synchronous,
     /// Nobody.
+    #[default]
     Asynchronous,
 }
 
 /// The slower tier.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Tier {
     /// The technology's name.
     pub name: String,
@@ -83,7 +83,7 @@ pub struct Tier {
     pub pages: Option<u64>,
 }
 
-impl Settings {
+impl PageMachine {
     /// Pages of DRAM that the prefetch cache leaves.
     ///
     /// # Errors
@@ -100,7 +100,7 @@ impl Settings {
 
     /// What its policies have to know of the future.
     pub fn foresight(&self) -> Foresight {
-        if self.replacement.knows_future() {
+        if self.replacement.entry().knows_future() {
             Foresight::Order
         } else if self.prefetch.knows_future() {
             Foresight::Threads
@@ -110,9 +110,10 @@ impl Settings {
     }
 }
 
-/// A machine, and how it is driven.
-#[derive(Clone, Debug)]
-pub struct Settings {
+/// A machine, and how it is driven. By default it has nothing and costs nothing: [`super::options`]
+/// has the defaults of the command line.
+#[derive(Clone, Debug, Default)]
+pub struct PageMachine {
     /// Pages of DRAM for programs, at least one.
     pub dram_pages: usize,
     /// Those of them that are kept for pages fetched ahead, first in, first out, until they are
@@ -122,7 +123,7 @@ pub struct Settings {
     /// The slower tier.
     pub tier: Tier,
     /// What stays in DRAM.
-    pub replacement: &'static replacement::Entry,
+    pub replacement: replacement::Spec,
     /// What is fetched ahead.
     pub prefetch: Prefetch,
     /// Who waits for that.

@@ -11,15 +11,15 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 use terrace_base::Nanos;
-use terrace_policy::prefetch::Engine;
+use terrace_policy::prefetch::{Constituent, Engine, LifeStory};
 use terrace_policy::replacement::fifo::Fifo;
 use terrace_policy::replacement::{PageId, Replacement};
 
 use super::buffer::EvictionBuffer;
-use super::count::{Constituent, Counts, Latencies, Times};
+use super::count::{Counts, Latencies, Times};
 use super::devices::Devices;
 use super::outcome::{Clock, Outcome, Reading};
-use super::settings::Settings;
+use super::settings::PageMachine;
 use super::store::Store;
 use super::threads::{Mark, NEVER, State, Thread, WINDOW};
 use super::timeline::{Point, Timeline};
@@ -31,8 +31,8 @@ use crate::workload::{Batch, Reference, Run};
 const LOOK_AHEAD: usize = 1 << 22;
 
 /// A thread of which the trace has nothing for longer than this many touches, for each thread of
-/// its program, waited for somebody. The recorder writes the touches of a thread in chunks of some
-/// 16,000, so in shorter pauses there may just be others' chunks.
+/// its program, waited for another thread. The recorder writes the touches of a thread in chunks of some
+/// 16,000, so in shorter pauses there may only be chunks of other threads.
 const ORDER: u64 = 1 << 16;
 
 /// A program, as far as the order of its threads is concerned.
@@ -50,7 +50,7 @@ struct Program {
 
 /// One machine.
 pub struct Simulation {
-    settings: Settings,
+    settings: PageMachine,
     replacement: Box<dyn Replacement>,
     engine: Option<Engine>,
     /// Fetched pages that were not touched, where these are kept apart.
@@ -61,11 +61,13 @@ pub struct Simulation {
     threads: Vec<Thread>,
     programs: Vec<Program>,
     counts: Counts,
+    /// What became of pages that were fetched ahead, and of the other pages of a block of readahead.
+    story: LifeStory,
     times: Times,
     latencies: Latencies,
     /// Names given to runs of touches so far.
     named: Mark,
-    /// Runs that have been made and for which somebody waits, and when they ended.
+    /// Runs that have been made and for which threads wait, and when they ended.
     passed: FxHashMap<Mark, Clock>,
     /// Prefetches that are being read.
     fetching: usize,
@@ -86,9 +88,9 @@ pub(super) struct Marks {
 
 impl Simulation {
     /// A machine on which programs run whose traces count instructions or not. `replacement` is
-    /// made for [`Settings::main_pages`], `engine` of `settings.prefetch`.
+    /// made for [`PageMachine::main_pages`], `engine` of `settings.prefetch`.
     pub fn new(
-        settings: Settings,
+        settings: PageMachine,
         replacement: Box<dyn Replacement>,
         engine: Option<Engine>,
         counts_instructions: &[bool],
@@ -110,6 +112,7 @@ impl Simulation {
             threads: Vec::new(),
             programs: programs.collect(),
             counts: Counts::default(),
+            story: LifeStory::default(),
             times: Times::default(),
             latencies: Latencies::default(),
             named: 0,
@@ -121,7 +124,7 @@ impl Simulation {
         }
     }
 
-    /// Notes how prefetching goes after every so many prefetches, if that is asked for.
+    /// Notes how prefetching goes after each epoch of prefetches, if that is asked for.
     pub fn watch(&mut self, every: Option<u64>) {
         self.timeline = Timeline::new(every);
     }
@@ -129,7 +132,7 @@ impl Simulation {
     /// What was noted, and what there is at the end.
     pub fn timeline(&self) -> Vec<Point> {
         let now = self.threads.iter().map(Thread::now).max();
-        let end = Point::of(&self.counts, now.unwrap_or(Nanos::ZERO));
+        let end = Point::of(&self.counts, &self.story, now.unwrap_or(Nanos::ZERO));
         self.timeline.points(end)
     }
 
@@ -184,12 +187,12 @@ impl Simulation {
         self.named += 1;
         let mark = self.named;
         if self.threads[last].name_end(mark).is_none() {
-            self.passed.insert(mark, Clock::of(&self.threads[last]));
+            self.passed.insert(mark, self.threads[last].clock());
         }
         Some(mark)
     }
 
-    /// The run of this name has been made: who waits for that goes on.
+    /// Wakes the threads that wait for the run of this name, which has been made.
     fn pass(&mut self, mark: Mark, moment: Clock) {
         self.passed.insert(mark, moment);
         let held = |thread: &&mut Thread| thread.state == State::Held(mark);
@@ -278,7 +281,7 @@ impl Simulation {
             return;
         }
         if let Some(mark) = self.threads[index].take_mark() {
-            self.pass(mark, Clock::of(&self.threads[index]));
+            self.pass(mark, self.threads[index].clock());
             // Who waited for that may be the next now.
             return;
         }
@@ -344,33 +347,35 @@ impl Simulation {
         self.programs.iter().all(|program| program.ended) && self.threads.iter().all(asleep)
     }
 
-    /// All events, with those that the engine counts.
-    fn counts(&self) -> Counts {
+    /// Returns the life story of predictions: the engine's, with what became of pages here.
+    fn story(&self) -> LifeStory {
         let Some(engine) = &self.engine else {
-            return self.counts;
+            return self.story;
         };
         let story = engine.story();
-        Counts {
-            predictions: story.predicted,
-            predictions_filtered: story.filtered,
-            predictions_wiped: story.wiped,
-            // The engine counts as issued what it named anew for doubt and was still there.
-            predictions_in_memory: story.in_memory + story.issued - self.counts.prefetches,
-            ..self.counts
+        LifeStory {
+            // The engine counts as issued what it named again for doubt and was still there.
+            in_memory: story.in_memory + story.issued - self.story.issued,
+            issued: self.story.issued,
+            used: self.story.used,
+            late: self.story.late,
+            wasted: self.story.wasted,
+            ..*story
         }
     }
 
-    /// What became of predictions by those of a combination who made them.
+    /// Returns the life stories by the constituents of a combination.
     fn constituents(&self) -> Vec<Constituent> {
-        let found = self.engine.as_ref().map(|engine| engine.constituents());
-        found.iter().flatten().map(Constituent::from).collect()
+        let engine = self.engine.as_ref();
+        engine.map(Engine::constituents).unwrap_or_default()
     }
 
     /// What all meters say now.
     fn reading(&self) -> Reading {
         let computed = self.threads.iter().map(Thread::computed).sum();
         Reading {
-            counts: self.counts(),
+            counts: self.counts,
+            story: self.story(),
             latencies: self.latencies,
             constituents: self.constituents(),
             times: Times {
@@ -379,7 +384,7 @@ impl Simulation {
             },
             slot_writes: self.store.writes().to_vec(),
             places: self.store.places(),
-            clocks: self.threads.iter().map(Clock::of).collect(),
+            clocks: self.threads.iter().map(Thread::clock).collect(),
         }
     }
 

@@ -1,76 +1,77 @@
-//! Where every page lies, and what is true of it.
+//! State and place in the tier of every page.
 
 use terrace_policy::cache::prefetch;
 use terrace_policy::replacement::PageId;
 
-/// What is true of a page; its residence in DRAM is the replacement policy's to say.
+/// Flags of a page. Residence in DRAM is not among them: the replacement policy keeps it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Flags(u8);
 
 impl Flags {
-    /// It was touched: it has contents.
+    /// The page was touched and has contents.
     pub(super) const KNOWN: Self = Self(1);
-    /// It was written to since it was last written out.
+    /// The page was written to since it was last written out.
     pub(super) const DIRTY: Self = Self(1 << 1);
-    /// The tier has a copy, up to date unless the page is dirty.
+    /// The tier has a copy of the page, up to date unless the page is dirty.
     pub(super) const TIER: Self = Self(1 << 2);
-    /// It is being read from the tier.
+    /// The page is being read from the tier.
     pub(super) const FLIGHT: Self = Self(1 << 3);
-    /// It was fetched ahead and not touched since.
+    /// The page was fetched ahead and not touched since.
     pub(super) const AHEAD: Self = Self(1 << 4);
-    /// It waits in the eviction buffer.
+    /// The page waits in the eviction buffer.
     pub(super) const WAITING: Self = Self(1 << 5);
-    /// It is being written to the tier from the eviction buffer.
+    /// The page is being written to the tier from the eviction buffer.
     pub(super) const WRITING: Self = Self(1 << 6);
 
-    /// The read that is under way was not asked for by a fault.
+    /// The read in progress was not requested by a fault.
     pub(super) const FETCH: Self = Self(1 << 7);
 
-    /// All of these.
+    /// Returns the union of two sets of flags.
     pub(super) const fn and(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 
-    /// Whether any of `these` holds.
+    /// Returns whether any of the flags `these` is set.
     #[inline]
     pub(super) fn any(self, these: Self) -> bool {
         self.0 & these.0 != 0
     }
 }
 
-/// The tier has no place for it yet.
+/// Slot number of a page without a place in the tier.
 const NO_SLOT: u32 = u32::MAX;
 
-/// Bits of a place's number within its device, as predictors see it: devices are far apart.
+/// Bits of a slot number within its device, as predictors see it: slots of different devices are
+/// far apart.
 const DEVICE_BITS: u32 = 40;
 
-/// The places of one device.
+/// Allocation state of one device.
 #[derive(Clone, Default)]
 struct Device {
-    /// Places that were ever in use: the first ones.
+    /// Number of places that were ever in use; they are the first of the device.
     used: u32,
-    /// Places that were given up.
+    /// Places that were freed.
     free: Vec<u32>,
 }
 
-/// All pages.
+/// Flags and places of all pages.
 pub(super) struct Store {
     flags: Vec<Flags>,
-    /// The place in the tier of each page.
+    /// Place in the tier of each page.
     slots: Vec<u32>,
-    /// The page at each place in the tier. With `n` devices, place `p` is number `p / n` of device
-    /// `p % n`.
+    /// Page at each place in the tier. With `n` devices, place `p` is number `p / n` of device `p %
+    /// n`.
     pages: Vec<Option<PageId>>,
-    /// What of each device is in use.
+    /// Allocation state of each device.
     devices: Vec<Device>,
-    /// The device that is written to next where a page has no place yet.
+    /// Device that gets the next page without a place.
     turn: usize,
-    /// How often each place was written to.
+    /// Number of writes to each place.
     writes: Vec<u32>,
 }
 
 impl Store {
-    /// No pages, before so many devices.
+    /// Returns an empty store on `devices` devices.
     pub(super) fn new(devices: u32) -> Self {
         Self {
             flags: Vec::new(),
@@ -90,20 +91,20 @@ impl Store {
         }
     }
 
-    /// Has the flags of these pages fetched into the processor's cache.
+    /// Prefetches the flags of these pages into the processor's cache.
     pub(super) fn expect(&self, pages: &[PageId]) {
         for page in pages {
             prefetch(&self.flags, page.index());
         }
     }
 
-    /// This page may be the next to leave.
+    /// Prefetches the state of a page that may be evicted next.
     pub(super) fn expect_leave(&self, page: PageId) {
         prefetch(&self.flags, page.index());
         prefetch(&self.slots, page.index());
     }
 
-    /// This page will be written out.
+    /// Prefetches the state of a page that will be written out.
     pub(super) fn expect_write(&self, page: PageId) {
         prefetch(&self.writes, self.slots[page.index()] as usize);
     }
@@ -122,7 +123,7 @@ impl Store {
         self.flags[page.index()].0 &= !flags.0;
     }
 
-    /// A page is written to its place in the tier, a new one where it has none.
+    /// Records a write of a page to its place in the tier, a new place if it has none.
     pub(super) fn write_out(&mut self, page: PageId) {
         if self.slots[page.index()] == NO_SLOT {
             let slot = self.place();
@@ -135,7 +136,7 @@ impl Store {
         self.clear(page, Flags::DIRTY);
     }
 
-    /// A place that is free, on the device whose turn it is.
+    /// Returns a free place on the next device in turn.
     fn place(&mut self) -> u32 {
         let (turn, devices) = (self.turn, self.devices.len());
         self.turn = (turn + 1) % devices;
@@ -151,7 +152,7 @@ impl Store {
         slot as u32
     }
 
-    /// The tier's copy of a page is given up, and its place.
+    /// Drops the tier's copy of a page and frees its place.
     pub(super) fn give_up(&mut self, page: PageId) {
         self.clear(page, Flags::TIER);
         let slot = std::mem::replace(&mut self.slots[page.index()], NO_SLOT);
@@ -162,7 +163,8 @@ impl Store {
         }
     }
 
-    /// The pages at the aligned block of places of its device around that of `page`, in their order.
+    /// Returns the pages in the aligned block of places around `page` on its device, in order of
+    /// place.
     pub(super) fn neighbours(&self, page: PageId, cluster: u32) -> Vec<PageId> {
         let Some(slot) = self.slot(page) else {
             return Vec::new();
@@ -172,7 +174,7 @@ impl Store {
         block.filter_map(|slot| self.page_in(slot)).collect()
     }
 
-    /// The device with the place of a page, if it has one.
+    /// Returns the device that holds the place of a page, if the page has one.
     pub(super) fn device(&self, page: PageId) -> Option<usize> {
         let slot = Some(self.slots[page.index()]).filter(|slot| *slot != NO_SLOT)?;
         Some(match self.devices.len() {
@@ -181,15 +183,15 @@ impl Store {
         })
     }
 
-    /// The place in the tier of a page, if it has one: those of a device in a row, those of
-    /// different ones far apart.
+    /// Returns the slot of a page in the tier, if it has one: slots of a device are consecutive,
+    /// slots of different devices far apart.
     pub(super) fn slot(&self, page: PageId) -> Option<u64> {
         let slot = Some(self.slots[page.index()]).filter(|slot| *slot != NO_SLOT)?;
         let (slot, devices) = (u64::from(slot), self.devices.len() as u64);
         Some(((slot % devices) << DEVICE_BITS) | (slot / devices))
     }
 
-    /// The page at a place in the tier.
+    /// Returns the page in a slot of the tier.
     pub(super) fn page_in(&self, slot: u64) -> Option<PageId> {
         let devices = self.devices.len() as u64;
         let (device, number) = (slot >> DEVICE_BITS, slot & ((1 << DEVICE_BITS) - 1));
@@ -200,7 +202,7 @@ impl Store {
         self.pages.get(slot).copied().flatten()
     }
 
-    /// How many places were ever in use.
+    /// Returns the number of places that were ever in use.
     pub(super) fn places(&self) -> u64 {
         self.devices
             .iter()
@@ -208,13 +210,13 @@ impl Store {
             .sum()
     }
 
-    /// How many pages were fetched ahead and not touched since.
+    /// Returns the number of pages that were fetched ahead and not touched since.
     pub(super) fn untouched(&self) -> u64 {
         let ahead = |flags: &&Flags| flags.any(Flags::AHEAD);
         self.flags.iter().filter(ahead).count() as u64
     }
 
-    /// How often each place of the tier was written to.
+    /// Returns the number of writes to each place of the tier.
     pub(super) fn writes(&self) -> &[u32] {
         &self.writes
     }

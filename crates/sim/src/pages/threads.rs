@@ -1,4 +1,4 @@
-//! The threads of the programs, each with its own virtual clock.
+//! Threads of the simulated programs, each with its own virtual clock.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -11,106 +11,110 @@ use terrace_policy::replacement::PageId;
 use super::outcome::Clock;
 use crate::workload::{Batch, Reference};
 
-/// No moment that is ever reached.
+/// Moment that is never reached.
 pub(super) const NEVER: Nanos = Nanos(u64::MAX);
 
-/// What a thread does.
+/// State of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum State {
-    /// It has touches to make.
+    /// The thread has touches to make.
     Running,
-    /// It was not there, or slept, until a run before its next in the trace has been made.
+    /// The thread has not begun, or sleeps, until the run of touches before its next run in the
+    /// trace is complete.
     Held(Mark),
-    /// It waits for a page that is being read.
+    /// The thread waits for a page that is being read.
     Reading(PageId),
-    /// It faulted on this page; when the others have come as far, the device is asked.
+    /// The thread faulted on this page; the device is asked once the other threads reach this
+    /// moment.
     Faulting(PageId, Way),
-    /// It faulted on this page, and waits for room in the eviction buffer.
+    /// The thread faulted on this page and waits for room in the eviction buffer.
     Evicting(PageId, Way),
-    /// Its page is there; it waits for all pages that are being fetched ahead.
+    /// The page of the thread has arrived; the thread waits for all pages that are being fetched
+    /// ahead.
     Joining,
-    /// Its trace may say more; nothing is known yet.
+    /// No touch is known that the thread has to make; its trace may hold more.
     Starving,
-    /// So much is known of the program's other threads that it is taken to sleep.
+    /// The thread is taken to be asleep: much was read of the program's other threads, and no touch
+    /// of this one.
     Parked,
 }
 
-/// Names the end of a run of touches for which another thread waits.
+/// Name of the end of a run of touches for which another thread waits.
 pub(super) type Mark = u64;
 
-/// A run of touches of a thread.
+/// Run of touches of a thread.
 struct Stretch {
     batch: Arc<Batch>,
     range: Range<usize>,
-    /// The run that has to be made before it.
+    /// Run that has to complete before this one.
     after: Option<Mark>,
-    /// The name of its end, if somebody waits for that.
+    /// Name of the end of this run, if another thread waits for it.
     mark: Option<Mark>,
 }
 
-/// Where a page comes from.
+/// Source of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Way {
-    /// It is new.
+    /// New page without contents.
     New,
-    /// The eviction buffer.
+    /// Eviction buffer.
     Near,
-    /// The tier.
+    /// Tier.
     Far,
 }
 
 impl State {
-    /// Whether the thread runs on a processor, as far as is known.
+    /// Returns whether the thread runs on a processor, as far as is known.
     pub(super) fn is_awake(self) -> bool {
         !matches!(self, Self::Held(_) | Self::Parked)
     }
 
-    /// Whether the thread can go on by itself once the others have come as far.
+    /// Returns whether the thread can continue by itself once the other threads reach its moment.
     pub(super) fn is_ready(self) -> bool {
         matches!(self, Self::Running | Self::Faulting(..) | Self::Starving)
     }
 }
 
-/// Touches that are foretold at a time, and made without looking up.
+/// Number of touches that are announced at a time, and made without another look-up.
 pub(super) const WINDOW: usize = 32;
 
-/// One thread.
+/// A thread of a program.
 pub(super) struct Thread {
     pub(super) program: usize,
     pub(super) space: Space,
     pub(super) state: State,
-    /// Picoseconds that it computed.
+    /// Computing time, in picoseconds.
     computed_ps: u64,
-    /// Time that it did not compute: faults, and waiting.
+    /// Time without computing: faults and waits.
     stalled: Nanos,
-    /// The batch that it is in.
+    /// Batch that holds the current run.
     batch: Option<Arc<Batch>>,
-    /// Its touches there that were not made yet.
+    /// Touches of the current run that were not made yet.
     left: Range<usize>,
-    /// Up to here it was foretold which these are.
+    /// End of the touches of the current run that were announced.
     foretold: usize,
-    /// The name of their end.
+    /// Name of the end of the current run.
     mark: Option<Mark>,
-    /// Where its touches go on after that.
+    /// Runs after the current one.
     later: VecDeque<Stretch>,
-    /// Where its last known run ends in the trace of its program.
+    /// End of the last known run in the trace of the program.
     pub(super) known_to: u64,
-    /// Whether it has not begun.
+    /// Whether the thread has not begun.
     unborn: bool,
-    /// Picoseconds an instruction, and picoseconds a touch.
+    /// Picoseconds per instruction, and picoseconds per touch.
     pace: (u64, u64),
-    /// Touches that it has made, or that are pending.
+    /// Number of touches made or pending.
     pub(super) made: u64,
-    /// When it faulted last.
+    /// Moment of the last fault.
     pub(super) faulted: Nanos,
-    /// The next touch, if the clock is there already.
+    /// Next touch, if the clock has reached it.
     pub(super) pending: Option<Reference>,
     /// Time spent that a machine with DRAM for everything would not spend.
     pub(super) penalty: Nanos,
 }
 
 impl Thread {
-    /// A thread that has not begun; an instruction and a touch take it so many picoseconds.
+    /// Returns a thread that has not begun; `pace` is picoseconds per instruction and per touch.
     pub(super) fn new(program: usize, space: Space, pace: (u64, u64)) -> Self {
         Self {
             program,
@@ -133,49 +137,58 @@ impl Thread {
         }
     }
 
-    /// Its virtual time.
+    /// Returns the virtual time of the thread.
     #[inline]
     pub(super) fn now(&self) -> Nanos {
         self.computed() + self.stalled
     }
 
-    /// The time that it computed.
+    /// Returns the computing time.
     #[inline]
     pub(super) fn computed(&self) -> Nanos {
         Nanos(self.computed_ps / 1000)
     }
 
-    /// It spends time without computing, as it would with DRAM for everything.
+    /// Spends time without computing that DRAM for everything would cost as well.
     #[inline]
     pub(super) fn stall(&mut self, time: Nanos) {
         self.stalled += time;
     }
 
-    /// It spends time that it would not with DRAM for everything.
+    /// Spends time that DRAM for everything would not cost.
     #[inline]
     pub(super) fn lose(&mut self, time: Nanos) {
         self.stalled += time;
         self.penalty += time;
     }
 
-    /// It loses the time until `moment`; returns how much.
+    /// Loses the time until `moment`; returns the time lost.
     pub(super) fn lose_until(&mut self, moment: Nanos) -> Nanos {
         let lost = moment.saturating_sub(self.now());
         self.lose(lost);
         lost
     }
 
-    /// It sleeps until another thread is as far as `moment`, if that is later, on the simulated
-    /// machine and with DRAM alone; returns for how long, since it began and since `from`.
+    /// Returns the clocks of the thread.
+    pub(super) fn clock(&self) -> Clock {
+        Clock {
+            program: self.program,
+            now: self.now(),
+            penalty: self.penalty,
+        }
+    }
+
+    /// Sleeps until another thread's clock `moment`, if it is later, on the simulated machine and
+    /// with DRAM alone; returns the time slept since the thread began and since `from`.
     fn sleep_until(&mut self, moment: Clock, from: Nanos) -> Nanos {
-        let (before, own) = (self.now(), Clock::of(self).all_dram());
+        let (before, own) = (self.now(), self.clock().all_dram());
         self.stall(moment.now.saturating_sub(before));
         self.penalty = self.now().saturating_sub(own.max(moment.all_dram()));
         let begin = if self.unborn { NEVER } else { before.max(from) };
         self.now().saturating_sub(begin)
     }
 
-    /// More touches are known, `range` of a batch, to be made after a run that has a name.
+    /// Appends the run `range` of a batch, to be made after the run that `after` names.
     pub(super) fn feed(&mut self, batch: &Arc<Batch>, range: Range<usize>, after: Option<Mark>) {
         self.later.push_back(Stretch {
             batch: Arc::clone(batch),
@@ -185,7 +198,8 @@ impl Thread {
         });
     }
 
-    /// Names the end of its last known run. None where that has been made, or there is none.
+    /// Names the end of the last known run. Returns `None` if that run is complete or there is
+    /// none.
     pub(super) fn name_end(&mut self, mark: Mark) -> Option<Mark> {
         let made = self.left.is_empty() && matches!(self.state, State::Starving | State::Parked);
         match self.later.back_mut() {
@@ -196,7 +210,7 @@ impl Thread {
         Some(mark)
     }
 
-    /// The name of the end of a run that it has made just now.
+    /// Takes the name of the end of the current run, if the run is complete.
     pub(super) fn take_mark(&mut self) -> Option<Mark> {
         if self.left.is_empty() {
             self.mark.take()
@@ -205,7 +219,7 @@ impl Thread {
         }
     }
 
-    /// What its next run waits for.
+    /// Returns the name of the end that the next run waits for.
     pub(super) fn waits_for(&self) -> Option<Mark> {
         match self.later.front() {
             Some(next) if self.left.is_empty() => next.after,
@@ -213,8 +227,8 @@ impl Thread {
         }
     }
 
-    /// That has come to pass at `moment`; returns for how long it slept, since it began and since
-    /// `from`.
+    /// Ends the wait of the next run at `moment`; returns the time slept since the thread began and
+    /// since `from`.
     pub(super) fn wake(&mut self, moment: Clock, from: Nanos) -> Nanos {
         if let Some(next) = self.later.front_mut() {
             next.after = None;
@@ -222,14 +236,14 @@ impl Thread {
         self.sleep_until(moment, from)
     }
 
-    /// How many touches are known.
+    /// Returns the number of known touches that were not made.
     pub(super) fn known(&self) -> usize {
         let later: usize = self.later.iter().map(|next| next.range.len()).sum();
         self.left.len() + later
     }
 
-    /// Lends the batch with its next touches; [`Thread::give_back`] takes it. None where no touch
-    /// is known.
+    /// Lends the batch with the next touches; [`Thread::give_back`] takes it back. Returns `None`
+    /// if no touch is known.
     #[inline]
     pub(super) fn take_batch(&mut self) -> Option<Arc<Batch>> {
         if self.left.is_empty() {
@@ -243,13 +257,13 @@ impl Thread {
         self.batch.take()
     }
 
-    /// The next touches in the batch.
+    /// Returns the range of the next touches in the batch.
     #[inline]
     pub(super) fn window(&self) -> Range<usize> {
         self.left.start..self.left.end.min(self.left.start + WINDOW)
     }
 
-    /// Some touches behind the window, each once.
+    /// Returns touches beyond the window to announce; each touch is returned once.
     #[inline]
     pub(super) fn foretell(&mut self) -> Range<usize> {
         let begin = self.foretold;
@@ -259,14 +273,14 @@ impl Thread {
         begin..self.foretold
     }
 
-    /// So many touches of the batch were made.
+    /// Takes the batch back after `made` of its touches were made.
     #[inline]
     pub(super) fn give_back(&mut self, batch: Arc<Batch>, made: usize) {
         self.left.start += made;
         self.batch = Some(batch);
     }
 
-    /// Computes up to a touch.
+    /// Advances the clock by the computing time up to and including a touch.
     #[inline]
     pub(super) fn compute(&mut self, touch: Reference) {
         self.made += 1;

@@ -1,43 +1,35 @@
-//! How prefetching went in the course of a simulation.
+//! Progress of prefetching in the course of a simulation.
 
 use terrace_base::Nanos;
+use terrace_policy::prefetch::LifeStory;
 
 use super::Counts;
 
-/// What there was at a moment, since the start.
+/// Counts from the start to a moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Point {
     /// Touches of pages.
     pub accesses: u64,
     /// Virtual time.
     pub time_ns: Nanos,
-    /// Pages fetched ahead.
-    pub issued: u64,
-    /// Those of them that were touched after they had arrived.
-    pub used: u64,
-    /// Those touched before.
-    pub late: u64,
-    /// Those evicted untouched.
-    pub wasted: u64,
+    /// Fates of pages fetched ahead. Predictions that were not fetched are not counted.
+    pub story: LifeStory,
 }
 
 impl Point {
-    pub(super) fn of(counts: &Counts, now: Nanos) -> Self {
+    pub(super) fn of(counts: &Counts, story: &LifeStory, now: Nanos) -> Self {
         Self {
             accesses: counts.accesses,
             time_ns: now,
-            issued: counts.prefetches,
-            used: counts.prefetches_used,
-            late: counts.prefetches_late,
-            wasted: counts.prefetches_wasted,
+            story: *story,
         }
     }
 }
 
-/// Notes a [`Point`] after every so many prefetches.
+/// Recorder of a [`Point`] after every fixed number of prefetches.
 #[derive(Default)]
 pub(super) struct Timeline {
-    /// None: nothing is noted.
+    /// Prefetches between two points; `None` if no points are recorded.
     every: Option<u64>,
     points: Vec<Point>,
 }
@@ -50,17 +42,17 @@ impl Timeline {
         }
     }
 
-    /// A page was fetched ahead.
-    pub(super) fn fetched(&mut self, counts: &Counts, now: Nanos) {
+    /// Counts a page fetched ahead.
+    pub(super) fn fetched(&mut self, counts: &Counts, story: &LifeStory, now: Nanos) {
         if self
             .every
-            .is_some_and(|every| counts.prefetches.is_multiple_of(every))
+            .is_some_and(|every| story.issued.is_multiple_of(every))
         {
-            self.points.push(Point::of(counts, now));
+            self.points.push(Point::of(counts, story, now));
         }
     }
 
-    /// All points, and what there was at the end.
+    /// Returns all points, the last one at the end.
     pub(super) fn points(&self, end: Point) -> Vec<Point> {
         match self.every {
             Some(_) => self.points.iter().copied().chain([end]).collect(),

@@ -1,6 +1,8 @@
-//! What is finished of a sweep, on disk, so that it can be stopped at any time and go on.
+//! Journal of the finished results of a sweep on disk, so that the sweep can be stopped and
+//! resumed.
 //!
-//! One JSON line a machine and trace. Lines that are torn, or of other sweeps, are passed over.
+//! The first line holds the options of the sweep; each further line is one result as JSON, for one
+//! machine and trace. Torn lines and lines of other traces and machines are skipped.
 
 use std::collections::HashMap;
 use std::fs::{File, OpenOptions, TryLockError};
@@ -10,11 +12,12 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use terrace_base::error::Kind;
 use terrace_base::{Context, Error, Result};
 
 use crate::pages::Outcome;
 
-/// A line of the file.
+/// Line of the journal with a result.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct Entry {
     workload: Value,
@@ -22,23 +25,33 @@ struct Entry {
     outcome: Outcome,
 }
 
-/// What was found, by workload and machine, each as JSON text with sorted keys.
+/// First line of the journal.
+#[derive(Serialize, Deserialize)]
+struct Head {
+    /// Options of the sweep, see [`super::Sweep::options`].
+    options: String,
+}
+
+/// Outcomes by workload and machine, each as JSON text with sorted keys.
 type Found = HashMap<String, HashMap<String, Outcome>>;
 
-/// The journal, locked as long as it lives. An empty one does not stay behind.
+/// Journal of a sweep, locked while it exists. An empty journal is removed when it is dropped.
 #[derive(Debug)]
 pub struct Journal {
     path: PathBuf,
     file: File,
+    /// First line, until it is written.
+    head: Option<String>,
     found: Found,
 }
 
 impl Journal {
-    /// Opens or begins the journal `path`, and reads what was finished.
+    /// Opens or creates the journal `path` of a sweep with these options, and reads its results.
     ///
     /// # Errors
-    /// A failure where another process has it, or where it cannot be written.
-    pub fn open(path: &Path) -> Result<Self> {
+    /// A failure where another process holds the journal, or it cannot be written; a usage error
+    /// where it belongs to other options.
+    pub fn open(path: &Path, options: &str) -> Result<Self> {
         let mut file = lock(path)?;
         let mut text = Vec::new();
         file.read_to_end(&mut text).or_fail(|| cannot(path))?;
@@ -47,55 +60,104 @@ impl Journal {
         if whole < text.len() {
             file.set_len(whole as u64).or_fail(|| cannot(path))?;
         }
+        let text = &text[..whole];
+        let head = match text.split(|byte| *byte == b'\n').next() {
+            Some(line) if !text.is_empty() => {
+                belongs(path, line, options)?;
+                None
+            }
+            _ => Some(json(&Head {
+                options: options.to_owned(),
+            })),
+        };
         Ok(Self {
             path: path.to_owned(),
             file,
-            found: read(&text[..whole]),
+            head,
+            found: read(text),
         })
     }
 
-    /// What is finished of a workload on a machine.
+    /// Returns the outcome of a workload on a machine, if it is finished.
     pub fn outcome(&self, workload: &Value, machine: &Value) -> Option<&Outcome> {
         let machines = self.found.get(&workload.to_string())?;
         machines.get(&machine.to_string())
     }
 
-    /// Some outcome of a workload: its footprint does not depend on the machine.
+    /// Returns any outcome of a workload: its footprint is the same for every machine.
     pub fn any(&self, workload: &Value) -> Option<&Outcome> {
         self.found.get(&workload.to_string())?.values().next()
     }
 
-    /// Adds what was found, on disk when it returns.
+    /// Appends an outcome and waits until it is on disk.
     ///
     /// # Errors
-    /// A failure where it cannot be written.
+    /// A failure where it cannot be written; complete lines are kept if one of them is a result.
     pub fn add(
         &mut self,
         workload: &Value,
         outcomes: impl Iterator<Item = (Value, Outcome)>,
     ) -> Result<()> {
-        let mut lines = String::new();
+        let head = self.head.take().unwrap_or_default();
+        let mut lines = head.clone();
         for (machine, outcome) in outcomes {
             let entry = Entry {
                 workload: workload.clone(),
                 machine,
                 outcome,
             };
-            // JSON has no infinity: what would not be read as it is now is found anew next time.
-            let line = serde_json::to_string(&entry).unwrap_or_default();
+            // JSON has no infinity: an outcome that would read back differently is not written, and is
+            // simulated again by the next run.
+            let line = json(&entry);
             if serde_json::from_str::<Entry>(&line).is_ok_and(|read| read == entry) {
                 lines += &line;
-                lines.push('\n');
             }
             insert(&mut self.found, entry);
         }
+        let before = self.file.metadata().map(|found| found.len());
+        let before = before.or_fail(|| cannot(&self.path))?;
         let written = self.file.write_all(lines.as_bytes());
-        written
-            .and_then(|()| self.file.sync_data())
-            .or_fail(|| cannot(&self.path))
+        let written = written.and_then(|()| self.file.sync_data());
+        written.or_fail(|| cannot(&self.path)).inspect_err(|_| {
+            self.keep_whole(before, lines.as_bytes(), head.len());
+        })
     }
 
-    /// Removes it: everything is where it belongs.
+    /// Truncates the partly written `lines`, whose first `head` bytes are the first line, to
+    /// complete lines; a first line alone is removed too.
+    fn keep_whole(&self, before: u64, lines: &[u8], head: usize) {
+        let Ok(found) = self.file.metadata() else {
+            return;
+        };
+        let written = found.len().saturating_sub(before) as usize;
+        let written = &lines[..written.min(lines.len())];
+        let whole = written.iter().rposition(|byte| *byte == b'\n');
+        let whole = whole.map_or(0, |last| last + 1);
+        let kept = if whole > head { whole } else { 0 };
+        // A torn line that cannot be removed is skipped when the journal is read.
+        let _ = self.file.set_len(before + kept as u64);
+    }
+
+    /// Returns the error that ends a sweep, with the path of the finished results if there are any.
+    pub fn stays(&self, error: &Error) -> Error {
+        let says = match self.is_empty() {
+            true => return error.clone(),
+            false => format!(
+                "{error}; what is finished stays in `{}`, and the same sweep goes on from there",
+                self.path.display()
+            ),
+        };
+        match error.kind {
+            Kind::Usage => Error::usage(says),
+            Kind::Failure => Error::failure(says),
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.file.metadata().is_ok_and(|found| found.len() == 0)
+    }
+
+    /// Removes the journal after all results were written.
     ///
     /// # Errors
     /// A failure where it cannot be removed.
@@ -107,15 +169,16 @@ impl Journal {
 
 impl Drop for Journal {
     fn drop(&mut self) {
-        // One that was removed when all was done is not empty here: the name may be another's.
-        if self.found.is_empty() && self.file.metadata().is_ok_and(|found| found.len() == 0) {
+        // A journal that was removed as complete is not empty here; its name may belong to another
+        // process.
+        if self.is_empty() {
             let _ = std::fs::remove_file(&self.path);
         }
     }
 }
 
-/// Opens and locks the file that has this name, for another may have removed the one that was
-/// opened before it was locked.
+/// Opens and locks the file of this name; opens it again if another process removed the file
+/// between opening and locking.
 fn lock(path: &Path) -> Result<File> {
     loop {
         let mut options = OpenOptions::new();
@@ -137,7 +200,7 @@ fn lock(path: &Path) -> Result<File> {
     }
 }
 
-/// Whether the open file is the one of this name.
+/// Returns whether the open file is the one of this name.
 fn is_at(file: &File, path: &Path) -> io::Result<bool> {
     let open = file.metadata()?;
     match path.metadata() {
@@ -145,6 +208,29 @@ fn is_at(file: &File, path: &Path) -> io::Result<bool> {
         Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(false),
         Err(e) => Err(e),
     }
+}
+
+/// Checks that a journal with this first line belongs to a sweep with these options.
+fn belongs(path: &Path, line: &[u8], options: &str) -> Result<()> {
+    match serde_json::from_slice::<Head>(line) {
+        Ok(head) if head.options == options => Ok(()),
+        Ok(_) => Err(Error::usage(format!(
+            "`{}` is what is finished of a sweep with other options; to go on with that one give its \
+             options again, else give another -o or remove the file",
+            path.display()
+        ))),
+        Err(_) => Err(Error::usage(format!(
+            "`{}` is not what a sweep of this version has left; give another -o, or remove the file",
+            path.display()
+        ))),
+    }
+}
+
+/// Returns a value as one line of JSON.
+fn json(of: &impl Serialize) -> String {
+    let mut line = serde_json::to_string(of).unwrap_or_default();
+    line.push('\n');
+    line
 }
 
 fn read(text: &[u8]) -> Found {
@@ -171,9 +257,12 @@ mod tests {
     use proptest::prelude::*;
     use serde_json::json;
     use terrace_base::Nanos;
+    use terrace_policy::prefetch::LifeStory;
 
     use super::*;
     use crate::pages::{Counts, Latencies, Lifetime, ProgramTime, Times};
+
+    const OPTIONS: &str = "some machines";
 
     fn outcome(reads: u64, slowdown: f64, levelled: Option<f64>) -> Outcome {
         Outcome {
@@ -181,6 +270,7 @@ mod tests {
                 reads,
                 ..Counts::default()
             },
+            story: LifeStory::default(),
             times: Times::default(),
             latencies: Latencies::default(),
             untouched: 0,
@@ -216,16 +306,16 @@ mod tests {
     fn only_one_at_a_time_has_it() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("journal");
-        let journal = Journal::open(&path).unwrap();
-        let error = Journal::open(&path).unwrap_err().to_string();
+        let journal = Journal::open(&path, OPTIONS).unwrap();
+        let error = Journal::open(&path, OPTIONS).unwrap_err().to_string();
         assert!(error.contains("another sweep is writing"), "{error}");
         drop(journal);
         assert!(!path.exists(), "an empty journal stays behind");
-        Journal::open(&path).unwrap();
+        Journal::open(&path, OPTIONS).unwrap();
     }
 
-    /// Who waits at the door while the file is removed must not get in: nobody would find what
-    /// they write.
+    /// A process that waits for the lock of a removed file must not get it: its results would be
+    /// lost.
     #[test]
     fn a_removed_file_is_not_the_journal() {
         let directory = tempfile::tempdir().unwrap();
@@ -243,15 +333,35 @@ mod tests {
     fn what_cannot_be_read_back_is_found_anew() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("journal");
-        let mut journal = Journal::open(&path).unwrap();
+        let mut journal = Journal::open(&path, OPTIONS).unwrap();
         add(&mut journal, 0, outcome(1, f64::INFINITY, None));
         add(&mut journal, 1, outcome(1, 1.0, Some(f64::INFINITY)));
         add(&mut journal, 2, outcome(1, 1.0, None));
         assert!((0..3).all(|machine| found(&journal, machine).is_some()));
         drop(journal);
-        let journal = Journal::open(&path).unwrap();
+        let journal = Journal::open(&path, OPTIONS).unwrap();
         let found = [0, 1, 2].map(|machine| found(&journal, machine).is_some());
         assert_eq!(found, [false, false, true]);
+    }
+
+    #[test]
+    fn what_belongs_to_other_options_is_not_gone_on_with() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("journal");
+        add(
+            &mut Journal::open(&path, "others").unwrap(),
+            0,
+            outcome(1, 1.5, None),
+        );
+        for (text, why) in [
+            (fs::read_to_string(&path).unwrap(), "with other options"),
+            ("notes\n".to_owned(), "is not what a sweep"),
+        ] {
+            fs::write(&path, &text).unwrap();
+            let error = Journal::open(&path, OPTIONS).unwrap_err().to_string();
+            assert!(error.contains(why), "{error}");
+            assert_eq!(fs::read_to_string(&path).unwrap(), text);
+        }
     }
 
     proptest! {
@@ -262,8 +372,8 @@ mod tests {
             let directory = tempfile::tempdir().unwrap();
             let path = directory.path().join("journal");
             let outcome = outcome(reads, slowdown, years.filter(|years| years.is_finite()));
-            add(&mut Journal::open(&path).unwrap(), 0, outcome.clone());
-            let journal = Journal::open(&path).unwrap();
+            add(&mut Journal::open(&path, OPTIONS).unwrap(), 0, outcome.clone());
+            let journal = Journal::open(&path, OPTIONS).unwrap();
             prop_assert_eq!(found(&journal, 0), Some(&outcome));
         }
 
@@ -271,20 +381,21 @@ mod tests {
         fn wherever_it_is_torn_whole_lines_count(count in 1u64..5, cut in 0.0..1.0) {
             let directory = tempfile::tempdir().unwrap();
             let path = directory.path().join("journal");
-            let mut journal = Journal::open(&path).unwrap();
+            let mut journal = Journal::open(&path, OPTIONS).unwrap();
             (0..count).for_each(|machine| add(&mut journal, machine, outcome(machine, 1.5, None)));
             drop(journal);
             let text = fs::read(&path).unwrap();
             let text = &text[..(text.len() as f64 * cut) as usize];
             fs::write(&path, text).unwrap();
             let whole = text.iter().filter(|byte| **byte == b'\n').count() as u64;
-            let mut journal = Journal::open(&path).unwrap();
+            let whole = whole.saturating_sub(1);
+            let mut journal = Journal::open(&path, OPTIONS).unwrap();
             for machine in 0..count {
                 prop_assert_eq!(found(&journal, machine).is_some(), machine < whole);
             }
             (whole..count).for_each(|m| add(&mut journal, m, outcome(m, 1.5, None)));
             drop(journal);
-            let journal = Journal::open(&path).unwrap();
+            let journal = Journal::open(&path, OPTIONS).unwrap();
             for machine in 0..count {
                 prop_assert_eq!(found(&journal, machine), Some(&outcome(machine, 1.5, None)));
             }
@@ -296,14 +407,15 @@ mod tests {
         ) {
             let directory = tempfile::tempdir().unwrap();
             let path = directory.path().join("journal");
-            let mut text = lines.join(&b'\n');
+            let mut text = json(&Head { options: OPTIONS.into() }).into_bytes();
+            text.extend(lines.join(&b'\n'));
             text.push(b'\n');
             fs::write(&path, text).unwrap();
-            let mut journal = Journal::open(&path).unwrap();
+            let mut journal = Journal::open(&path, OPTIONS).unwrap();
             prop_assert_eq!(journal.any(&json!("trace")), None);
             add(&mut journal, 0, outcome(1, 1.5, None));
             drop(journal);
-            prop_assert!(found(&Journal::open(&path).unwrap(), 0).is_some());
+            prop_assert!(found(&Journal::open(&path, OPTIONS).unwrap(), 0).is_some());
         }
     }
 }

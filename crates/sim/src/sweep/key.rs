@@ -1,4 +1,4 @@
-//! What a result depends on: by this it is found again when a sweep goes on.
+//! Keys of results: what a result depends on, by which a resumed sweep finds it in the journal.
 
 use std::fs::Metadata;
 use std::path::{Path, PathBuf};
@@ -6,30 +6,30 @@ use std::time::UNIX_EPOCH;
 
 use serde::Serialize;
 use serde_json::Value;
+use terrace_base::schema::{Field, Tree};
 use terrace_base::{Context, Error, Result};
 use terrace_trace::Format;
 
-use crate::pages::Effective;
-use crate::pages::Settings;
+use crate::pages::PageMachine;
 
-/// Grows with every change after which results in a journal are not to be taken.
-const VERSION: u32 = 3;
+/// Version of the keys; increases with every change that makes results in older journals invalid.
+const VERSION: u32 = 4;
 
-/// A file as it was when it was looked at: another content has another size or another time.
+/// Identity of a file at a moment: changed content shows in another size or modification time.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Stamp {
-    /// Without symbolic links.
+    /// Path without symbolic links.
     path: PathBuf,
     bytes: u64,
-    /// Nanoseconds since 1970 of the last change.
+    /// Modification time in nanoseconds since 1970.
     modified_ns: u64,
 }
 
 impl Stamp {
-    /// Of a trace.
+    /// Returns the stamp of a trace.
     ///
     /// # Errors
-    /// A failure where there is no such file; a usage error where it is not a regular one, for a
+    /// A failure where the file does not exist; a usage error where it is not a regular file, as a
     /// sweep reads its traces many times.
     pub fn of(path: &Path) -> Result<Self> {
         let cannot = || format!("cannot read the trace `{}`", path.display());
@@ -44,8 +44,8 @@ impl Stamp {
         Ok(Self::new(path, &metadata))
     }
 
-    /// Of the program that runs: another build may simulate otherwise. None where the system
-    /// does not say.
+    /// Returns the stamp of the running program, as another build may simulate differently; `None`
+    /// if the system does not tell its path.
     fn of_program() -> Option<Self> {
         let path = std::env::current_exe().ok()?;
         let metadata = path.metadata().ok()?;
@@ -61,14 +61,9 @@ impl Stamp {
             modified_ns: modified.map_or(0, |since| since.as_nanos() as u64),
         }
     }
-
-    /// The file, without symbolic links.
-    pub fn path(&self) -> &Path {
-        &self.path
-    }
 }
 
-/// What is simulated, whatever the machine.
+/// Returns the key of a workload: all that its simulation depends on, except the machine.
 pub fn workload(trace: &Stamp, format: Option<Format>, limit: Option<u64>) -> Value {
     #[derive(Serialize)]
     struct Key<'a> {
@@ -87,17 +82,18 @@ pub fn workload(trace: &Stamp, format: Option<Format>, limit: Option<u64>) -> Va
     })
 }
 
-/// On what: all effective settings, and of the memory what its name does not fix.
-pub fn machine(settings: &Settings) -> Value {
+/// Returns the key of a machine: all effective settings, which are the `fields`, and the properties
+/// of the memory that its name does not determine.
+pub fn machine(fields: &[Field<PageMachine>], settings: &PageMachine) -> Value {
     #[derive(Serialize)]
     struct Key {
-        settings: Effective,
+        settings: Tree,
         endurance: Option<f64>,
-        /// Read, write, activate, standby, refresh.
+        /// Energies: read, write, activate, standby, refresh.
         energy: Option<[f64; 5]>,
     }
     value(&Key {
-        settings: Effective::of(settings),
+        settings: Tree::of(fields, settings),
         endurance: settings.tier.endurance,
         energy: settings
             .tier
@@ -116,41 +112,17 @@ mod tests {
     use std::time::{Duration, SystemTime};
 
     use terrace_base::Nanos;
-    use terrace_device::{Energy, Order, Timing};
+    use terrace_device::{Energy, Order};
     use terrace_policy::{prefetch, replacement};
 
     use super::*;
-    use crate::pages::{FaultCost, Inclusion, Prefetch, Shootdown, Tier, Work};
+    use crate::pages::options::effective;
+    use crate::pages::{FaultCost, Inclusion, Prefetch, Shootdown, Work};
 
-    fn settings() -> Settings {
-        Settings {
+    fn settings() -> PageMachine {
+        PageMachine {
             dram_pages: 1,
-            prefetch_cache: 0,
-            tier: Tier {
-                name: "pcm".to_owned(),
-                timing: Timing {
-                    read: Nanos(1),
-                    write: Nanos(1),
-                    channels: 1,
-                    bandwidth: None,
-                    order: Order::Plain,
-                },
-                devices: 1,
-                energy: None,
-                endurance: None,
-                pages: None,
-            },
-            replacement: &replacement::REGISTRY[0],
-            prefetch: Prefetch::Off,
-            work: Work::Asynchronous,
-            inclusion: Inclusion::Inclusive,
-            eviction_buffer: 0,
-            fault: FaultCost::none(),
-            threads: None,
-            instruction_ps: 0,
-            access: Nanos(0),
-            warmup: 0,
-            seed: 0,
+            ..PageMachine::default()
         }
     }
 
@@ -164,10 +136,10 @@ mod tests {
         })
     }
 
-    /// A setting that is not in the key would give the results of another machine.
+    /// A setting that is missing in the key would return the results of another machine.
     #[test]
     fn every_setting_is_in_the_key() {
-        let changes: Vec<fn(&mut Settings)> = vec![
+        let changes: Vec<fn(&mut PageMachine)> = vec![
             |_| {},
             |s| s.dram_pages = 2,
             |s| s.prefetch_cache = 1,
@@ -182,7 +154,7 @@ mod tests {
             |s| s.tier.endurance = Some(1e7),
             |s| s.tier.pages = Some(1),
             |s| s.tier.devices = 2,
-            |s| s.replacement = &replacement::REGISTRY[1],
+            |s| s.replacement = (&replacement::REGISTRY[1]).into(),
             |s| {
                 s.prefetch =
                     Prefetch::Predictor(prefetch::Spec::parse("stream").expect("it is there"))
@@ -201,13 +173,14 @@ mod tests {
             |s| s.warmup = 1,
             |s| s.seed = 1,
         ];
+        let fields = effective();
         let keys = changes.iter().map(|change| {
             let mut settings = settings();
             change(&mut settings);
-            machine(&settings).to_string()
+            machine(&fields, &settings).to_string()
         });
         assert_eq!(keys.collect::<HashSet<_>>().len(), changes.len());
-        assert_eq!(machine(&settings()), machine(&settings()));
+        assert_eq!(machine(&fields, &settings()), machine(&fields, &settings()));
     }
 
     #[test]
@@ -226,7 +199,7 @@ mod tests {
             workload(&a, None, None),
             workload(&longer, None, None),
             workload(&later, None, None),
-            workload(&a, Some(Format::Csv), None),
+            workload(&a, Some(Format::parse("csv").unwrap()), None),
             workload(&a, None, Some(1)),
         ];
         let keys: HashSet<_> = keys.iter().map(Value::to_string).collect();

@@ -1,86 +1,91 @@
-//! Every trace on every machine: a sweep, which goes on where it was stopped.
+//! Sweep: simulation of every trace on every machine, which can be stopped and resumed.
 //!
-//! Unlike in [`crate::pages::run`], each trace is a workload of its own. What is finished goes to
-//! a [`Journal`] beside the results, and from there to the next run of the same sweep. Results do
-//! not depend on the number of processors, nor on how often a sweep was stopped.
+//! Unlike in [`crate::pages::run`], each trace is a workload of its own. Finished results go to a
+//! [`Journal`] beside the output, where the next run of the same sweep finds them. Results do not
+//! depend on the number of processors, nor on how often a sweep was stopped.
 
 mod journal;
 mod key;
 mod output;
 
 use std::collections::HashSet;
+use std::hash::Hasher;
 use std::panic::resume_unwind;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
 
+use rustc_hash::FxHasher;
 use serde_json::Value;
 use terrace_base::error::Kind;
-use terrace_base::{Error, Result};
+use terrace_base::{self as base, Error, Result};
 use terrace_policy::prefetch::Future;
 use terrace_trace::{Columns, Format, ahead, open_in};
 
 use crate::pages::Choice;
-use crate::pages::{self, Foresight, Outcome, Settings, Survey};
+use crate::pages::options::effective;
+use crate::pages::{self, Foresight, Outcome, PageMachine, Survey};
 use crate::workload::Workload;
 pub use journal::Journal;
 pub use output::Output;
 
-/// The most machines in one pass over a trace: enough that reading it is little of the work (with
-/// 4 it took a sixth more processor time, with 8 to 32 there was no difference), few enough that
-/// not much is lost when the sweep is stopped, and that they fit into memory.
+/// Maximum number of machines in one pass over a trace: large enough that reading the trace is a
+/// small part of the work (4 took a sixth more processor time, 8 to 32 did not differ), small
+/// enough that stopping a sweep loses little and the machines fit into memory.
 const PASS: usize = 16;
 
-/// A trace, and how it is read.
+/// Trace of a sweep.
 #[derive(Clone, Debug)]
 pub struct Trace {
-    /// The file.
+    /// Path of the file.
     pub path: PathBuf,
-    /// Its format, where neither content nor name tells.
+    /// Format of the trace, where neither content nor name determines it.
     pub format: Option<Format>,
-    /// Only its first accesses.
+    /// Number of accesses to read; `None` for all.
     pub limit: Option<u64>,
 }
 
-/// Traces and machines, each trace with each machine, and what is finished of that.
+/// Sweep of traces and machines, with its finished results.
 pub struct Sweep<'a> {
     tasks: Vec<Task<'a>>,
     machines: &'a [Choice],
     output: &'a Output,
+    options: String,
     journal: Mutex<Journal>,
     resumed: usize,
     left: Option<u64>,
 }
 
-/// How far it has come.
+/// Progress of a sweep.
 #[derive(Clone, Copy, Debug)]
 pub struct Progress {
-    /// Accesses simulated since it was opened, on all machines.
+    /// Accesses simulated since the sweep was opened, on all machines.
     pub accesses: u64,
-    /// Machines that are finished, each trace for itself, with those of before.
+    /// Finished pairs of trace and machine, including those of earlier runs.
     pub finished: usize,
 }
 
-/// What a sweep has found. The journal stays, and is locked, until the results are written.
+/// Results of a sweep. The journal stays, and is locked, until the results are written.
 #[derive(Debug)]
 pub struct Results {
-    /// For each trace, each machine in the order in which they were given.
-    pub traces: Vec<Vec<(Settings, Outcome)>>,
+    /// Results of each trace, on each machine in the order in which they were given.
+    pub traces: Vec<Vec<(PageMachine, Outcome)>>,
     output: Output,
     journal: Journal,
 }
 
 impl<'a> Sweep<'a> {
-    /// Opens a sweep, and reads what is finished of it from the journal of `output`.
+    /// Opens a sweep and reads the finished results from the journal of `output`.
     ///
     /// # Errors
-    /// Where a trace cannot be read, or would be replaced by the results; where DRAM is too large;
-    /// where the journal cannot be written, or another sweep writes it.
+    /// An error where a trace cannot be read or would be replaced by the results, where DRAM is too
+    /// large, or where the journal cannot be written or another sweep writes it.
     pub fn open(traces: &'a [Trace], machines: &'a [Choice], output: &'a Output) -> Result<Self> {
-        let tasks = traces.iter().map(|trace| Task::new(trace, output));
+        let tasks = traces.iter().map(Task::new);
         let tasks: Vec<Task> = tasks.collect::<Result<_>>()?;
-        let journal = Journal::open(&output.journal)?;
+        let options = options(&tasks, machines);
+        let journal = Journal::open(&output.journal, &options)?;
         let resumed = tasks.iter().map(|task| task.finished(machines, &journal));
         let resumed: Vec<usize> = resumed.collect::<Result<_>>()?;
         let left = tasks.iter().zip(&resumed);
@@ -91,37 +96,46 @@ impl<'a> Sweep<'a> {
             tasks,
             machines,
             output,
+            options,
             journal: Mutex::new(journal),
         })
     }
 
-    /// All machines, each trace for itself.
+    /// Returns the identity of the results: the traces by name, and the machines. Results of sweeps
+    /// with other options are not replaced.
+    pub fn options(&self) -> &str {
+        &self.options
+    }
+
+    /// Returns the number of pairs of trace and machine.
     pub fn machines(&self) -> usize {
         self.machines.len() * self.tasks.len()
     }
 
-    /// Those that were finished when it was opened.
+    /// Returns the number of pairs that were finished when the sweep was opened.
     pub fn resumed(&self) -> usize {
         self.resumed
     }
 
-    /// Accesses to be simulated, on all machines, where the traces say how long they are.
+    /// Returns the number of accesses to simulate on all machines, if the traces tell their length.
     pub fn left(&self) -> Option<u64> {
         self.left
     }
 
-    /// Simulates what is not finished. `progress` is told now and then how far it has come.
+    /// Simulates all pairs that are not finished. `progress` is a callback that gets the progress.
     ///
     /// # Errors
     /// A failure where a trace is corrupt or the journal cannot be written; a usage error where a
-    /// policy needs the future of several threads. What was finished before stays in the journal.
+    /// policy needs the future of several threads. Results that were finished before stay in the
+    /// journal.
     pub fn run(self, progress: &(dyn Fn(Progress) + Sync)) -> Result<Results> {
         let meter = Meter {
             accesses: AtomicU64::new(0),
             finished: AtomicUsize::new(self.resumed),
             report: progress,
         };
-        self.all(&meter)?;
+        self.all(&meter)
+            .map_err(|error| self.journal().stays(&error))?;
         let journal = self.journal.into_inner();
         let tasks = self.tasks.into_iter();
         Ok(Results {
@@ -133,37 +147,32 @@ impl<'a> Sweep<'a> {
 }
 
 impl Results {
-    /// Writes these bytes to the files of the output, and removes the journal.
+    /// Writes the encoded results to the files of the output, and removes the journal.
     ///
     /// # Errors
-    /// A failure where that cannot be done; the journal stays.
+    /// A failure where a file cannot be written; the journal stays.
     pub fn write(self, parquet: &[u8], csv: &[u8]) -> Result<()> {
-        output::replace(&self.output.parquet, parquet)?;
-        output::replace(&self.output.csv, csv)?;
+        let tables = base::Output::save(&self.output.parquet, parquet)
+            .and_then(|()| base::Output::save(&self.output.csv, csv));
+        tables.map_err(|error| self.journal.stays(&error))?;
         self.journal.remove()
     }
 }
 
-/// A trace with all machines.
+/// A trace with its results on all machines.
 struct Task<'a> {
     trace: &'a Trace,
-    /// What is simulated, as the journal knows it.
+    /// Key of the workload in the journal.
     workload: Value,
-    /// How many accesses there are, where the trace says so.
+    /// Number of accesses, if the trace tells it.
     accesses: Option<u64>,
-    /// What was found, once it is.
-    rows: OnceLock<Vec<(Settings, Outcome)>>,
+    /// Results, once they are found.
+    rows: OnceLock<Vec<(PageMachine, Outcome)>>,
 }
 
 impl<'a> Task<'a> {
-    fn new(trace: &'a Trace, output: &Output) -> Result<Self> {
+    fn new(trace: &'a Trace) -> Result<Self> {
         let stamp = key::Stamp::of(&trace.path)?;
-        if output.is(stamp.path()) {
-            return Err(Error::usage(format!(
-                "the results would replace the trace `{}`; give another -o",
-                trace.path.display()
-            )));
-        }
         Ok(Self {
             trace,
             workload: key::workload(&stamp, trace.format, trace.limit),
@@ -172,19 +181,19 @@ impl<'a> Task<'a> {
         })
     }
 
-    /// Accesses on so many machines.
+    /// Returns the number of accesses to simulate on `machines` machines.
     fn work(&self, machines: usize) -> Option<u64> {
         self.accesses
             .map(|accesses| accesses.saturating_mul(machines as u64))
     }
 
-    /// How many of the machines are finished.
+    /// Returns the number of machines that are finished.
     fn finished(&self, machines: &[Choice], journal: &Journal) -> Result<usize> {
         let Some(known) = journal.any(&self.workload) else {
             return Ok(0);
         };
         let settings = all(machines, known.footprint_pages)?;
-        let keys = settings.iter().map(key::machine);
+        let keys = keys(&settings).into_iter();
         let finished = keys.filter(|key| journal.outcome(&self.workload, key).is_some());
         Ok(finished.count())
     }
@@ -205,21 +214,57 @@ impl Trace {
     }
 }
 
-/// The machines for programs of `footprint` pages.
-fn all(machines: &[Choice], footprint: u64) -> Result<Vec<Settings>> {
-    let settings = machines.iter().map(|machine| machine.settings(footprint));
+/// Returns the settings of the machines for programs of `footprint` pages.
+fn all(machines: &[Choice], footprint: u64) -> Result<Vec<PageMachine>> {
+    let settings = machines.iter().map(|machine| machine.machine(footprint));
     settings.collect()
 }
 
-/// The most that some machine has to know of the future.
+/// Returns the keys of machines, in their order.
+fn keys(settings: &[PageMachine]) -> Vec<Value> {
+    let fields = effective();
+    let keys = settings.iter().map(|one| key::machine(&fields, one));
+    keys.collect()
+}
+
+/// Returns a hash of traces and machines as text. Settings that are a share of the footprint are
+/// taken of the same footprint for every trace.
+fn options(tasks: &[Task], machines: &[Choice]) -> String {
+    const FOOTPRINT: u64 = 1 << 20;
+    let mut hash = FxHasher::default();
+    let mut add = |text: String| hash.write(text.as_bytes());
+    for task in tasks {
+        let Trace {
+            path,
+            format,
+            limit,
+        } = task.trace;
+        let path = path.canonicalize().unwrap_or_else(|_| path.clone());
+        add(format!("{path:?} {format:?} {limit:?};"));
+    }
+    let fields = effective();
+    for machine in machines {
+        let settings = machine
+            .machine(FOOTPRINT)
+            .map(|settings| key::machine(&fields, &settings));
+        add(format!(
+            "{} {};",
+            machine.dram(),
+            settings.unwrap_or_default()
+        ));
+    }
+    format!("{:016x}", hash.finish())
+}
+
+/// Returns the greatest knowledge of the future that any machine needs.
 fn foresight(machines: &[Choice]) -> Foresight {
     let all = machines.iter().map(Choice::foresight);
     all.max().unwrap_or_default()
 }
 
 impl Sweep<'_> {
-    /// Finishes all traces: as many at a time as the machines of one leave processors without
-    /// work, and one more, for while a trace is read its machines wait.
+    /// Simulates all traces, with as many at a time as keep all processors busy, and one more, as
+    /// the machines of a trace wait while it is read.
     fn all(&self, meter: &Meter) -> Result<()> {
         let machines = self.machines.len().clamp(1, PASS);
         let workers = rayon::current_num_threads().div_ceil(machines) + 1;
@@ -241,11 +286,11 @@ impl Sweep<'_> {
         })
     }
 
-    /// Simulates what is not finished of a trace, in passes.
+    /// Simulates the unfinished machines of a trace, in passes.
     fn finish(&self, task: &Task, meter: &Meter) -> Result<()> {
         let mut survey = self.look(task)?;
         let settings = all(self.machines, survey.footprint_pages)?;
-        let keys: Vec<Value> = settings.iter().map(key::machine).collect();
+        let keys = keys(&settings);
         let pending = self.pending(task, &settings, &keys, meter);
         let foresight = pending.iter().map(|(settings, _)| settings.foresight());
         let foresight = foresight.max().unwrap_or_default();
@@ -253,6 +298,7 @@ impl Sweep<'_> {
             survey = task.survey(foresight)?;
         }
         let passes = pending.len().div_ceil(PASS).max(1);
+        pages::require_memory(pending.len().min(PASS), survey.footprint_pages)?;
         for pass in pending.chunks(pending.len().div_ceil(passes).max(1)) {
             self.pass(task, pass, survey.future.as_ref(), meter)?;
         }
@@ -265,7 +311,7 @@ impl Sweep<'_> {
         Ok(())
     }
 
-    /// What is known of the trace before it is simulated: the journal knows a footprint as well.
+    /// Returns the facts about a trace before its simulation; the journal may hold its footprint.
     fn look(&self, task: &Task) -> Result<Survey> {
         let known = self
             .journal()
@@ -283,14 +329,14 @@ impl Sweep<'_> {
         }
     }
 
-    /// The machines that are not finished, those that are the same once.
+    /// Returns the unfinished machines; equal machines are returned once.
     fn pending<'s>(
         &self,
         task: &Task,
-        settings: &'s [Settings],
+        settings: &'s [PageMachine],
         keys: &'s [Value],
         meter: &Meter,
-    ) -> Vec<(&'s Settings, &'s Value)> {
+    ) -> Vec<(&'s PageMachine, &'s Value)> {
         let journal = self.journal();
         let missing = settings.iter().zip(keys);
         let mut missing: Vec<_> = missing
@@ -304,11 +350,11 @@ impl Sweep<'_> {
         missing
     }
 
-    /// Simulates some machines in one pass, and notes what was found.
+    /// Simulates several machines in one pass and stores their outcomes.
     fn pass(
         &self,
         task: &Task,
-        machines: &[(&Settings, &Value)],
+        machines: &[(&PageMachine, &Value)],
         future: Option<&Arc<Future>>,
         meter: &Meter,
     ) -> Result<()> {
@@ -331,7 +377,7 @@ impl Sweep<'_> {
 }
 
 impl Task<'_> {
-    /// A first pass over the trace.
+    /// Surveys the trace in a first pass.
     fn survey(&self, foresight: Foresight) -> Result<Survey> {
         let path = self.trace.path.display();
         let survey = Survey::of(self.trace.open()?, foresight, |_| {});
@@ -346,7 +392,7 @@ impl Task<'_> {
     }
 }
 
-/// Counts what is done.
+/// Counter of finished work.
 struct Meter<'a> {
     accesses: AtomicU64,
     finished: AtomicUsize,

@@ -1,36 +1,44 @@
-//! Where the results of a sweep go.
+//! Files with the results of a sweep.
 
-use std::fs::{self, File};
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use terrace_base::{Context, Error, Result};
+use terrace_base::{self as base, Error, Result};
 
-/// The name of the results in a directory.
+/// Name of the results within a directory.
 const NAME: &str = "sweep";
 
-/// Names of files: `NAME.parquet`, `NAME.csv`, and until they are whole `NAME.partial.jsonl`.
+/// Paths of the results: `NAME.parquet`, `NAME.csv`, and `NAME.partial.jsonl` until they are
+/// complete.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Output {
-    /// The results as a table for programs.
+    /// Results as a Parquet table.
     pub parquet: PathBuf,
-    /// The same as text.
+    /// Results as CSV.
     pub csv: PathBuf,
-    /// What is finished of it.
+    /// Journal of finished results.
     pub journal: PathBuf,
 }
 
 impl Output {
-    /// The files of this name, with or without `.parquet` or `.csv`; in a directory they are
-    /// called `sweep`.
+    /// Returns the files of a name given with or without `.parquet` or `.csv`; in a directory they
+    /// are called `sweep`.
     ///
     /// # Errors
-    /// A usage error where the directory does not exist, or something that is no file has one of
-    /// the names.
+    /// A usage error where the directory does not exist, or where one of the names is in use by
+    /// something other than a regular file.
     pub fn new(name: &Path) -> Result<Self> {
         let name = match name.extension().and_then(|ending| ending.to_str()) {
             _ if name.is_dir() => name.join(NAME),
             Some("parquet" | "csv") => name.with_extension(""),
+            // Something other than a regular file has this name: it is meant, and would not be
+            // written.
+            _ if name.metadata().is_ok_and(|found| !found.is_file()) => {
+                return Err(Error::usage(format!(
+                    "`{}` is neither a directory nor a name for results, which get the endings .parquet and .csv; \
+                     give another -o",
+                    name.display()
+                )));
+            }
             _ => name.to_owned(),
         };
         let named = |ending| {
@@ -66,41 +74,15 @@ impl Output {
                     path.display()
                 )));
             }
+            base::Output::create(path)?;
         }
         Ok(())
     }
 
-    /// Whether one of the files is the file `path`.
-    pub fn is(&self, path: &Path) -> bool {
-        let canonical = |path: &Path| path.canonicalize().ok();
-        canonical(path).is_some_and(|path| {
-            self.all()
-                .iter()
-                .any(|own| canonical(own).as_ref() == Some(&path))
-        })
-    }
-
-    fn all(&self) -> [&Path; 3] {
+    /// Returns the three files.
+    pub fn all(&self) -> [&Path; 3] {
         [&self.parquet, &self.csv, &self.journal]
     }
-}
-
-/// Replaces the file as a whole, so that it is never found half written. Only one process may
-/// do that at a time.
-pub fn replace(path: &Path, bytes: &[u8]) -> Result<()> {
-    let mut unfinished = path.as_os_str().to_owned();
-    unfinished.push(".unfinished");
-    let unfinished = PathBuf::from(unfinished);
-    let written = File::create(&unfinished).and_then(|mut file| {
-        file.write_all(bytes)?;
-        file.sync_all()?;
-        fs::rename(&unfinished, path)
-    });
-    if written.is_err() {
-        // What failed is said below; that this failed too helps nobody.
-        let _ = fs::remove_file(&unfinished);
-    }
-    written.or_fail(|| format!("cannot write `{}`", path.display()))
 }
 
 #[cfg(test)]
@@ -132,24 +114,11 @@ mod tests {
             );
         }
         assert!(Output::new(Path::new("")).is_err());
-        fs::create_dir(directory.path().join("a.csv")).unwrap();
+        std::fs::create_dir(directory.path().join("a.csv")).unwrap();
         let error = Output::new(&directory.path().join("a")).unwrap_err();
         assert!(
             error.to_string().contains("is not a regular file"),
             "{error}"
         );
-    }
-
-    #[test]
-    fn a_file_is_replaced_whole_or_not_at_all() {
-        let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join("a.csv");
-        replace(&path, b"old").unwrap();
-        replace(&path, b"new").unwrap();
-        assert_eq!(fs::read(&path).unwrap(), b"new");
-        let taken = directory.path().join("taken");
-        fs::create_dir(&taken).unwrap();
-        replace(&taken, b"new").unwrap_err();
-        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 2);
     }
 }

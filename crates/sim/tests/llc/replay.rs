@@ -5,7 +5,7 @@ use terrace_base::{Bytes, Result};
 use terrace_device::Catalogue;
 use terrace_policy::llc::Spec;
 use terrace_sim::llc::{
-    Backing, Chips, Flushes, Llc, Mix, Open, Pass, Placement, Settings, Sinks, Size, Warmup, run,
+    Backing, Chips, Flushes, Llc, LlcMachine, Mix, Open, Pass, Placement, Sinks, Size, Warmup, run,
 };
 use terrace_trace::{Access, Block, Meta, Sink, Source};
 
@@ -62,8 +62,7 @@ pub struct Kept(pub Vec<Access>);
 
 impl Sink for Kept {
     fn write(&mut self, block: &Block) -> Result<()> {
-        self.0
-            .extend((0..block.len()).map(|index| block.get(index)));
+        self.0.extend(block.iter());
         Ok(())
     }
 
@@ -79,7 +78,7 @@ pub struct Ran {
     pub traffic: Vec<Access>,
 }
 
-pub fn simulate(settings: &Settings, traces: &[&Replay], cores: usize) -> Ran {
+pub fn simulate(settings: &LlcMachine, traces: &[&Replay], cores: usize) -> Ran {
     let mix = Mix::new(
         traces.iter().map(|trace| trace.open()).collect(),
         Some(cores),
@@ -113,12 +112,12 @@ pub fn settings(
     private: [Option<(usize, usize)>; 2],
     llc: (usize, usize),
     policies: &[&str],
-) -> Settings {
+) -> LlcMachine {
     let of = |policy: &&str| Llc {
         size: size(line, llc),
         policy: Spec::parse(policy).unwrap(),
     };
-    Settings {
+    LlcMachine {
         line,
         private: private.map(|level| level.map(|shape| size(line, shape))),
         llcs: policies.iter().map(of).collect(),

@@ -49,7 +49,7 @@ fn an_inclusive_tier_keeps_copies_an_exclusive_one_does_not() {
     let inclusive = simulate(settings(2), &[touches(&pages)], 7);
     assert_eq!(inclusive.counts.writebacks, 3);
     let exclusive = simulate(
-        terrace_sim::pages::Settings {
+        terrace_sim::pages::PageMachine {
             inclusion: Inclusion::Exclusive,
             ..settings(2)
         },
@@ -110,7 +110,7 @@ fn readahead_reads_the_aligned_block_in_its_order() {
     let program: Vec<_> = pass.chain([touch(0, 200_000, 2, R)]).collect();
     let outcome = simulate(machine.clone(), slice::from_ref(&program), 99);
     assert_eq!(outcome.counts.reads, 4);
-    assert_eq!(outcome.counts.prefetches, 3);
+    assert_eq!(outcome.story.issued, 3);
     let read = outcome.times.read;
     machine.prefetch = Prefetch::Off;
     let alone = simulate(machine, &[program], 99);
@@ -134,7 +134,7 @@ fn several_devices_serve_at_the_same_time_and_readahead_stays_on_one() {
     // 2 with 0, which is read before it; 1 with 3, which is read behind it.
     for (page, waits) in [(2, 200), (1, 100)] {
         let outcome = simulate(machine.clone(), &[blocks(page)], 99);
-        assert_eq!((outcome.counts.reads, outcome.counts.prefetches), (2, 1));
+        assert_eq!((outcome.counts.reads, outcome.story.issued), (2, 1));
         assert_eq!(outcome.times.read, Nanos(waits), "page {page}");
     }
     // Four pages of two devices take as long as two of one; all are foretold at once.
@@ -169,11 +169,7 @@ fn a_prefetch_cache_keeps_fetched_pages_apart() {
         let mut sized = machine.clone();
         sized.dram_pages = 2 + cache.max(2);
         let outcome = simulate(sized, slice::from_ref(&program), 99);
-        (
-            outcome.counts.misses(),
-            outcome.counts.prefetches_used,
-            outcome.time(),
-        )
+        (outcome.counts.misses(), outcome.story.used, outcome.time())
     };
     // 1 was used just before 10: it is there with the cache, and 11 as well.
     let there = after(1, 2);
@@ -202,7 +198,7 @@ fn a_fault_waits_for_prefetches_in_the_main_queue() {
     let mut waited = |prefetch| {
         machine.prefetch = predictor(prefetch);
         let outcome = simulate(machine.clone(), slice::from_ref(&program), 99);
-        assert_eq!(outcome.counts.prefetches, 16, "{prefetch}");
+        assert_eq!(outcome.story.issued, 16, "{prefetch}");
         outcome.times.read.0
     };
     assert_eq!(
@@ -229,11 +225,7 @@ fn a_sequential_pass_is_foreseen() {
     let foreseen = simulate(machine.clone(), slice::from_ref(&program), 100);
     assert_eq!(alone.counts.full_misses, 3 * 2048);
     assert!(foreseen.counts.full_misses < 100, "{:?}", foreseen.counts);
-    assert!(
-        foreseen.counts.prefetches_used > 5500,
-        "{:?}",
-        foreseen.counts
-    );
+    assert!(foreseen.story.used > 5500, "{:?}", foreseen.counts);
     assert!(foreseen.time() < alone.time());
     machine.work = Work::Synchronous;
     let synchronous = simulate(machine, &[program], 100);
@@ -347,7 +339,7 @@ fn every_policy_runs_in_the_simulator() {
     for entry in replacement::REGISTRY {
         if let replacement::Make::Online(_) = entry.make {
             let mut machine = settings(7);
-            machine.replacement = entry;
+            machine.replacement = entry.into();
             let outcome = simulate(machine, &[touches(&pages)], 50);
             assert_eq!(outcome.counts.first_touches, 12, "{}", entry.name);
             assert!(outcome.counts.full_misses > 0, "{}", entry.name);

@@ -3,8 +3,8 @@
 use proptest::prelude::*;
 use terrace_base::Nanos;
 use terrace_device::{Deadlines, Order};
-use terrace_policy::replacement::{self, Make};
-use terrace_sim::pages::{Inclusion, Outcome, Prefetch, Settings, Shootdown, Work, run};
+use terrace_policy::replacement;
+use terrace_sim::pages::{Inclusion, Outcome, PageMachine, Prefetch, Shootdown, Work, run};
 use terrace_sim::workload::Workload;
 use terrace_trace::Access;
 
@@ -24,11 +24,9 @@ fn programs() -> impl Strategy<Value = Vec<Vec<Access>>> {
     prop::collection::vec(program, 1..3)
 }
 
-fn machines() -> impl Strategy<Value = Settings> {
-    let online = replacement::REGISTRY
-        .iter()
-        .filter(|entry| matches!(entry.make, Make::Online(_)));
-    let online: Vec<_> = online.collect();
+fn machines() -> impl Strategy<Value = PageMachine> {
+    let online = replacement::REGISTRY.iter();
+    let online: Vec<_> = online.filter(|entry| !entry.knows_future()).collect();
     let prefetch = prop::sample::select(vec![
         "off",
         "readahead",
@@ -45,7 +43,7 @@ fn machines() -> impl Strategy<Value = Settings> {
         let (inclusive, synchronous, deadline, prefetch) = ways;
         let mut machine = settings(dram);
         machine.prefetch_cache = cache.min(dram - 1);
-        machine.replacement = replacement;
+        machine.replacement = replacement.into();
         machine.eviction_buffer = buffer;
         machine.tier.timing.channels = channels;
         machine.tier.devices = devices;
@@ -99,7 +97,7 @@ fn total(outcome: &Outcome) -> u64 {
 proptest! {
     #[test]
     fn everything_is_accounted_for(machine in machines(), programs in programs(), block in 1usize..80) {
-        let whole = Settings { warmup: 0, ..machine.clone() };
+        let whole = PageMachine { warmup: 0, ..machine.clone() };
         let outcome = simulate(whole, &programs, block);
         let counts = outcome.counts;
         let accesses: usize = programs.iter().map(Vec::len).sum();
@@ -110,15 +108,15 @@ proptest! {
             .flat_map(|(program, accesses)| accesses.iter().map(move |a| (program, a.address / 4096)))
             .collect();
         prop_assert_eq!(counts.first_touches, pages.len() as u64);
-        prop_assert_eq!(counts.reads, counts.full_misses + counts.prefetches);
+        prop_assert_eq!(counts.reads, counts.full_misses + outcome.story.issued);
         prop_assert!(counts.misses() <= counts.accesses);
         prop_assert!(counts.writebacks <= counts.evictions);
-        let settled = counts.prefetches_used + counts.prefetches_late + counts.prefetches_wasted;
-        prop_assert_eq!(settled + outcome.untouched, counts.prefetches);
+        let settled = outcome.story.used + outcome.story.late + outcome.story.wasted;
+        prop_assert_eq!(settled + outcome.untouched, outcome.story.issued);
         if machine.prefetch_cache > 0 {
             prop_assert!(outcome.untouched <= machine.prefetch_cache as u64);
         }
-        let story = counts.story();
+        let story = outcome.story;
         let ended = story.filtered + story.wiped + story.in_memory + story.issued;
         prop_assert!(ended <= story.predicted);
         if matches!(machine.prefetch, Prefetch::Readahead { .. }) {
@@ -137,7 +135,7 @@ proptest! {
             prop_assert_eq!(total(&outcome), outcome.time().0);
         }
         if matches!(machine.prefetch, Prefetch::Off) {
-            prop_assert_eq!(counts.prefetches, 0);
+            prop_assert_eq!(outcome.story.issued, 0);
         }
     }
 
@@ -184,15 +182,14 @@ proptest! {
     #[test]
     fn misses_are_the_policy_s(machine in machines(), programs in programs(), block in 1usize..80) {
         // It also sees what comes back from the eviction buffer dirty.
-        prop_assume!(machine.replacement.name != "cflru");
+        prop_assume!(machine.replacement.entry().name != "cflru");
         let mut accesses = programs[0].clone();
         accesses.iter_mut().enumerate().for_each(|(index, access)| {
             access.thread = 0;
             access.instruction = index as u64;
         });
-        let alone = Settings { prefetch: Prefetch::Off, prefetch_cache: 0, warmup: 0, ..machine };
-        let Make::Online(make) = alone.replacement.make else { unreachable!() };
-        let mut policy = make(alone.dram_pages, alone.seed);
+        let alone = PageMachine { prefetch: Prefetch::Off, prefetch_cache: 0, warmup: 0, ..machine };
+        let mut policy = alone.replacement.policy(alone.dram_pages, alone.seed, None).unwrap();
         let mut numbers = std::collections::HashMap::new();
         let touches: Vec<_> = accesses
             .iter()

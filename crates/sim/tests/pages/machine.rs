@@ -3,10 +3,7 @@
 use terrace_base::{Nanos, Result};
 use terrace_device::{Order, Timing};
 use terrace_policy::{prefetch, replacement};
-use terrace_sim::pages::{
-    FaultCost, Foresight, Inclusion, Outcome, Prefetch, Settings, Shootdown, Survey, Tier, Work,
-    run,
-};
+use terrace_sim::pages::{FaultCost, Foresight, Outcome, PageMachine, Prefetch, Survey, Tier, run};
 use terrace_sim::workload::Workload;
 use terrace_trace::{Access, Block, Meta, Source};
 
@@ -66,10 +63,9 @@ pub fn touches(pages: &[(u64, bool)]) -> Vec<Access> {
 
 /// LRU over `dram` pages; a read takes 100 ns, a write 1000; an instruction 1 ns; a trap 1 ns, the
 /// kernel 2, a copy 4, a map 8, an unmap 16.
-pub fn settings(dram: usize) -> Settings {
-    Settings {
+pub fn settings(dram: usize) -> PageMachine {
+    PageMachine {
         dram_pages: dram,
-        prefetch_cache: 0,
         tier: Tier {
             name: "test".to_owned(),
             timing: Timing {
@@ -80,15 +76,10 @@ pub fn settings(dram: usize) -> Settings {
                 order: Order::Plain,
             },
             devices: 1,
-            energy: None,
             endurance: Some(1e7),
-            pages: None,
+            ..Tier::default()
         },
-        replacement: replacement::by_name("lru").expect("LRU is there"),
-        prefetch: Prefetch::Off,
-        work: Work::Asynchronous,
-        inclusion: Inclusion::Inclusive,
-        eviction_buffer: 0,
+        replacement: replacement::Spec::parse("lru").expect("LRU is there"),
         fault: FaultCost {
             name: "test".to_owned(),
             trap: Nanos(1),
@@ -96,17 +87,12 @@ pub fn settings(dram: usize) -> Settings {
             copy: Nanos(4),
             map: Nanos(8),
             unmap: Nanos(16),
-            write_out: Nanos::ZERO,
-            write_again: Nanos::ZERO,
-            shootdown: Shootdown::Free,
-            shootdown_on_map: false,
-            prefetch: Nanos::ZERO,
+            ..FaultCost::default()
         },
-        threads: None,
         instruction_ps: 1000,
         access: Nanos(50),
-        warmup: 0,
         seed: 1,
+        ..PageMachine::default()
     }
 }
 
@@ -122,7 +108,7 @@ pub fn stream() -> Prefetch {
 }
 
 /// Simulates one machine.
-pub fn simulate(settings: Settings, programs: &[Vec<Access>], block: usize) -> Outcome {
+pub fn simulate(settings: PageMachine, programs: &[Vec<Access>], block: usize) -> Outcome {
     let sources = programs
         .iter()
         .map(|accesses| trace(accesses, block))
@@ -136,7 +122,7 @@ pub fn simulate(settings: Settings, programs: &[Vec<Access>], block: usize) -> O
 }
 
 /// Simulates one machine of which a policy knows the future.
-pub fn simulate_knowing(settings: Settings, program: &[Access]) -> Outcome {
+pub fn simulate_knowing(settings: PageMachine, program: &[Access]) -> Outcome {
     let workload = || Workload::new(vec![trace(program, 99)], None).expect("there is a program");
     let survey = Survey::of(workload(), Foresight::Threads, |_| {}).expect("it is one program");
     let outcomes = run(workload(), vec![settings], survey.future.as_ref(), |_| {});

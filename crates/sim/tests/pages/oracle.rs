@@ -2,7 +2,7 @@
 
 use terrace_base::{Bytes, Nanos};
 use terrace_policy::prefetch::REGISTRY;
-use terrace_sim::pages::{Foresight, Outcome, Prefetch, Settings, Survey, run};
+use terrace_sim::pages::{Foresight, Outcome, PageMachine, Prefetch, Survey, run};
 use terrace_sim::workload::Workload;
 use terrace_trace::Source;
 use terrace_trace::generate::{self, Gups, Sequential, Strided, Zipf};
@@ -59,10 +59,10 @@ fn traces() -> Vec<(&'static str, Make)> {
 }
 
 /// What each way of prefetching makes of a trace.
-fn outcomes(make: &Make, machine: &Settings, ways: &[Prefetch]) -> Vec<Outcome> {
+fn outcomes(make: &Make, machine: &PageMachine, ways: &[Prefetch]) -> Vec<Outcome> {
     let open = || Workload::new(vec![make()], None).unwrap();
     let survey = Survey::of(open(), Foresight::Threads, |_| {}).unwrap();
-    let machines = ways.iter().map(|prefetch| Settings {
+    let machines = ways.iter().map(|prefetch| PageMachine {
         prefetch: prefetch.clone(),
         ..machine.clone()
     });

@@ -1,11 +1,33 @@
 //! Breadth-first searches of a graph like a social network's.
+//!
+//! Searches from one random vertex after another, top down, over an undirected R-MAT graph
+//! (Chakrabarti, Zhan and Faloutsos, SDM 2004) with the parameters of Graph500 (0.57, 0.19, 0.19)
+//! and scrambled vertex numbers, in compressed sparse rows.
+//!
+//! ```text
+//! for (v = 0; v < n; v++) parent[v] = NONE;
+//! parent[root] = root; queue[tail++] = root;
+//! while (head < tail) {
+//!   v = queue[head++];
+//!   for (e = offsets[v]; e < offsets[v + 1]; e++) {
+//!     t = targets[e];
+//!     if (parent[t] == NONE) { parent[t] = v; queue[tail++] = t; }
+//!   }
+//! }
+//! ```
+//!
+//! Offsets are of 8 bytes, the rest of 4; parents are cleared 32 bytes at a time. Two instructions a
+//! clearing store, six a vertex, six an edge, three more an edge that finds a new vertex. The number
+//! of vertices is the largest power of two that fits, so the footprint may be half of what was asked.
 
+#[cfg(feature = "clap")]
+use terrace_base::count::whole;
 use terrace_base::{Error, Result};
 
+use super::kernel::{Kernel, MAX_BUILT, Settings, generated, zeroed};
 use super::log::{Heap, Log, site};
 use super::permutation::Permutation;
 use super::random::Random;
-use super::{Kernel, MAX_BUILT, Settings, generated, zeroed};
 use crate::source::Source;
 
 /// Bytes of an offset into the targets.
@@ -14,42 +36,29 @@ const OFFSET: u64 = 8;
 const VERTEX: u64 = 4;
 /// What one instruction of memset stores.
 const WIDE: u64 = 32;
-/// At least so many vertices that clearing them takes a whole wide store.
+/// Least binary logarithm of the number of vertices: clearing them takes a whole wide store.
 const LEAST_SCALE: u32 = 3;
 /// Vertex numbers and their count fit into 32 bits.
 const MOST_SCALE: u32 = 31;
 const UNSEEN: u32 = u32::MAX;
 
-/// Searches from one random vertex after another, top down, over an undirected R-MAT graph
-/// (Chakrabarti, Zhan and Faloutsos, SDM 2004) with the parameters of Graph500 (0.57, 0.19, 0.19)
-/// and scrambled vertex numbers, in compressed sparse rows.
+/// Breadth-first searches of a graph like a social network's (R-MAT, as in Graph500)
 ///
-/// ```text
-/// for (v = 0; v < n; v++) parent[v] = NONE;
-/// parent[root] = root; queue[tail++] = root;
-/// while (head < tail) {
-///   v = queue[head++];
-///   for (e = offsets[v]; e < offsets[v + 1]; e++) {
-///     t = targets[e];
-///     if (parent[t] == NONE) { parent[t] = v; queue[tail++] = t; }
-///   }
-/// }
-/// ```
-///
-/// Offsets are of 8 bytes, the rest of 4; parents are cleared 32 bytes at a time. Two instructions a
-/// clearing store, six a vertex, six an edge, three more an edge that finds a new vertex. The number
-/// of vertices is the largest power of two that fits, so the footprint may be half of what was asked.
+/// One search after the other, each from another vertex. The graph is really built in memory; its
+/// number of vertices is the largest power of two that fits into the footprint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "clap", derive(clap::Args))]
 pub struct Bfs {
-    /// Edges for each vertex before each is stored in both directions; 16 in Graph500.
+    /// Edges for each vertex, before each is stored in both directions
+    #[cfg_attr(feature = "clap", arg(long, value_name = "N", default_value_t = 16, value_parser = whole(0..=u64::MAX)))]
     pub degree: u64,
 }
 
 impl Bfs {
-    /// The trace.
+    /// Returns the trace.
     ///
     /// # Errors
-    /// A usage error where the degree is absurd or the footprint too small or too large; a failure
+    /// Returns a usage error if the degree is absurd or the footprint too small or too large; a failure
     /// where there is no memory for the graph.
     pub fn source(&self, settings: &Settings) -> Result<Box<dyn Source>> {
         if !(1..=1024).contains(&self.degree) {

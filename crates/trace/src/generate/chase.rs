@@ -1,29 +1,36 @@
 //! A pointer chase: every load needs the one before.
+//!
+//! `for (;;) p = p->next;` over a circular list of all nodes in random order.
+//!
+//! Three instructions a load: the load, and the loop's two.
 
 use terrace_base::{Bytes, Error, Result};
 
+use super::kernel::{Kernel, MAX_FOOTPRINT, Settings, generated};
 use super::log::{Heap, Log, site};
 use super::permutation::Permutation;
 use super::random::Random;
-use super::{Kernel, MAX_FOOTPRINT, Settings, generated};
 use crate::source::Source;
 
 const POINTER: u64 = 8;
 
-/// `for (;;) p = p->next;` over a circular list of all nodes in random order.
+/// A pointer chase over a circular list of all nodes in random order
 ///
-/// Three instructions a load: the load, and the loop's two.
+/// Every load depends on the one before, so nothing overlaps, and only a predictor that remembers
+/// the order can foresee the next node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "clap", derive(clap::Args))]
 pub struct Chase {
-    /// Bytes of a node; its pointer is at its beginning.
+    /// The size of a node, with the pointer at its beginning
+    #[cfg_attr(feature = "clap", arg(long, value_name = "SIZE", default_value = "64", value_parser = Bytes::parse, allow_hyphen_values = true))]
     pub node: Bytes,
 }
 
 impl Chase {
-    /// The trace.
+    /// Returns the trace.
     ///
     /// # Errors
-    /// A usage error where a node holds no pointer, or the footprint holds no node or is absurdly
+    /// Returns a usage error if a node holds no pointer, or the footprint holds no node or is absurdly
     /// large.
     pub fn source(&self, settings: &Settings) -> Result<Box<dyn Source>> {
         settings.check(self.node.0, MAX_FOOTPRINT)?;

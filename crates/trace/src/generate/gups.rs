@@ -1,26 +1,31 @@
 //! Random updates of a table: HPC Challenge's RandomAccess, in giga-updates per second.
+//!
+//! `for (;;) table[random()] ^= random();`
+//!
+//! Ten instructions an update: the load, the store, the exclusive or, and seven for the next random
+//! number and the loop. Unlike the benchmark's, the numbers are independent of each other.
 
 use terrace_base::Result;
 
+use super::kernel::{Kernel, MAX_FOOTPRINT, Settings, generated};
 use super::log::{Heap, Log, site};
 use super::random::Random;
-use super::{Kernel, MAX_FOOTPRINT, Settings, generated};
 use crate::source::Source;
 
 const WORD: u64 = 8;
 
-/// `for (;;) table[random()] ^= random();`
+/// Random updates of a table, as in HPC Challenge's RandomAccess
 ///
-/// Ten instructions an update: the load, the store, the exclusive or, and seven for the next random
-/// number and the loop. Unlike the benchmark's, the numbers are independent of each other.
+/// Each update loads a random word and stores it. Nothing can be foreseen, and every page gets dirty.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "clap", derive(clap::Args))]
 pub struct Gups;
 
 impl Gups {
-    /// The trace.
+    /// Returns the trace.
     ///
     /// # Errors
-    /// A usage error where the footprint is smaller than a word or absurdly large.
+    /// Returns a usage error if the footprint is smaller than a word or absurdly large.
     pub fn source(&self, settings: &Settings) -> Result<Box<dyn Source>> {
         settings.check(WORD, MAX_FOOTPRINT)?;
         let words = settings.footprint.0 / WORD;

@@ -1,11 +1,22 @@
 //! A hash join: a table is built of one relation and probed with another.
+//!
+//! R joined with S without partitioning (Blanas, Li and Patel, Design and evaluation of main memory
+//! hash join algorithms for multi-core CPUs, SIGMOD 2011), the table with open addressing and linear
+//! probing, half full when built. Tuples have a key and a payload of 8 bytes each. R's keys are all
+//! different and in random order; each tuple of S has one partner in R, all equally likely. Both
+//! payloads of every pair are written out.
+//!
+//! Building takes 10 instructions a tuple and 4 a slot looked at; probing 12 and 4. It ends with the
+//! join.
 
+#[cfg(feature = "clap")]
+use terrace_base::count::whole;
 use terrace_base::{Error, Result};
 
+use super::kernel::{Kernel, MAX_BUILT, Settings, generated, zeroed};
 use super::log::{Heap, Log, site};
 use super::permutation::Permutation;
 use super::random::Random;
-use super::{Kernel, MAX_BUILT, Settings, generated, zeroed};
 use crate::source::Source;
 
 const FIELD: u64 = 8;
@@ -14,25 +25,23 @@ const TUPLE: u64 = 2 * FIELD;
 /// The table is half full.
 const SLOTS_A_TUPLE: u64 = 2;
 
-/// R joined with S without partitioning (Blanas, Li and Patel, Design and evaluation of main memory
-/// hash join algorithms for multi-core CPUs, SIGMOD 2011), the table with open addressing and linear
-/// probing, half full when built. Tuples have a key and a payload of 8 bytes each. R's keys are all
-/// different and in random order; each tuple of S has one partner in R, all equally likely. Both
-/// payloads of every pair are written out.
+/// A hash join: a table is built of one relation and probed with another
 ///
-/// Building takes 10 instructions a tuple and 4 a slot looked at; probing 12 and 4. It ends with the
-/// join.
+/// The relations are read and the result is written from end to end, the hash table at random. The
+/// trace ends with the join.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "clap", derive(clap::Args))]
 pub struct Join {
-    /// Tuples of S for each of R.
+    /// Probing tuples for each in the table
+    #[cfg_attr(feature = "clap", arg(long, value_name = "N", default_value_t = 4, value_parser = whole(0..=u64::MAX)))]
     pub probes: u64,
 }
 
 impl Join {
-    /// The trace.
+    /// Returns the trace.
     ///
     /// # Errors
-    /// A usage error where S is empty or the footprint is too small or too large; a failure where
+    /// Returns a usage error if S is empty or the footprint is too small or too large, and a failure if
     /// there is no memory for the table.
     pub fn source(&self, settings: &Settings) -> Result<Box<dyn Source>> {
         if !(1..=1 << 20).contains(&self.probes) {

@@ -1,4 +1,6 @@
-//! Where a kernel notes what it touches.
+//! The log of the accesses of a kernel.
+
+use terrace_base::bytes::PAGE_BYTES;
 
 use crate::access::Block;
 
@@ -6,9 +8,8 @@ use crate::access::Block;
 const HEAP: u64 = 0x1000_0000_0000;
 /// Where the code begins.
 const CODE: u64 = 0x40_1000;
-const PAGE_BYTES: u64 = 4096;
 
-/// The address of the `number`th load or store of a kernel's code.
+/// Returns the address of the `number`th load or store in the code of a kernel.
 pub(super) const fn site(number: u64) -> u64 {
     CODE + 8 * number
 }
@@ -21,13 +22,13 @@ pub(super) struct Log {
 }
 
 impl Log {
-    /// Notes into `block` from now on, from its beginning.
+    /// Logs into `block` from now on, from its beginning.
     pub(super) fn begin(&mut self, block: &mut Block) {
         std::mem::swap(&mut self.block, block);
         self.block.clear();
     }
 
-    /// Gives the block back with at most `most` accesses, and says how many they are.
+    /// Returns the block with at most `most` accesses, and their number.
     pub(super) fn end(&mut self, block: &mut Block, most: u64) -> u64 {
         let len = usize::try_from(most).map_or(self.len(), |most| most.min(self.len()));
         self.block.truncate(len);
@@ -41,17 +42,17 @@ impl Log {
         self.block.len()
     }
 
-    /// An instruction at `ip` that loads `size` bytes.
+    /// Logs an instruction at `ip` that loads `size` bytes.
     pub(super) fn load(&mut self, ip: u64, address: u64, size: u32) {
         self.note(ip, address, size, false);
     }
 
-    /// An instruction at `ip` that stores `size` bytes.
+    /// Logs an instruction at `ip` that stores `size` bytes.
     pub(super) fn store(&mut self, ip: u64, address: u64, size: u32) {
         self.note(ip, address, size, true);
     }
 
-    /// Instructions that touch no memory.
+    /// Counts instructions that touch no memory.
     pub(super) fn work(&mut self, instructions: u64) {
         self.instructions += instructions;
     }
@@ -66,8 +67,8 @@ impl Log {
     }
 }
 
-/// Hands out addresses for arrays, each from a page's beginning, as an allocator does with large
-/// ones.
+/// Allocates addresses of arrays, each at the beginning of a page, as an allocator does with large
+/// arrays.
 #[derive(Debug)]
 pub(super) struct Heap(u64);
 
@@ -76,7 +77,7 @@ impl Heap {
         Self(HEAP)
     }
 
-    /// The address of an array of `bytes`.
+    /// Returns the address of a new array of `bytes`.
     pub(super) fn array(&mut self, bytes: u64) -> u64 {
         let address = self.0;
         self.0 += bytes.next_multiple_of(PAGE_BYTES);

@@ -1,38 +1,47 @@
 //! A blocked product of matrices.
+//!
+//! C += A*B for square matrices of doubles, row by row in memory, blocked as in Lam, Rothberg and
+//! Wolf, The cache performance and optimizations of blocked algorithms, ASPLOS 1991, section 1:
+//! a block of B stays in the cache while all rows of A and C go by.
+//!
+//! ```text
+//! for (kk = 0; kk < n; kk += block) for (jj = 0; jj < n; jj += block)
+//!   for (i = 0; i < n; i++) for (k = kk; k < min(kk + block, n); k++) {
+//!     r = a[i][k];
+//!     for (j = jj; j < min(jj + block, n); j++) c[i][j] += r * b[k][j];
+//!   }
+//! ```
+//!
+//! Six instructions a turn of the inner loop, three of them accesses of 8 bytes; three more for
+//! each a. n is the largest for which the three matrices fit. It ends with the product.
 
+#[cfg(feature = "clap")]
+use terrace_base::count::whole;
 use terrace_base::{Error, Result};
 
+use super::kernel::{Kernel, MAX_FOOTPRINT, Settings, generated};
 use super::log::{Heap, Log, site};
-use super::{Kernel, MAX_FOOTPRINT, Settings, generated};
 use crate::source::Source;
 
 const DOUBLE: u64 = 8;
 
-/// C += A*B for square matrices of doubles, row by row in memory, blocked as in Lam, Rothberg and
-/// Wolf, The cache performance and optimizations of blocked algorithms, ASPLOS 1991, section 1:
-/// a block of B stays in the cache while all rows of A and C go by.
+/// A blocked product of matrices of doubles, C += A*B
 ///
-/// ```text
-/// for (kk = 0; kk < n; kk += block) for (jj = 0; jj < n; jj += block)
-///   for (i = 0; i < n; i++) for (k = kk; k < min(kk + block, n); k++) {
-///     r = a[i][k];
-///     for (j = jj; j < min(jj + block, n); j++) c[i][j] += r * b[k][j];
-///   }
-/// ```
-///
-/// Six instructions a turn of the inner loop, three of them accesses of 8 bytes; three more for
-/// each a. n is the largest for which the three matrices fit. It ends with the product.
+/// The loops are those of Lam, Rothberg and Wolf (ASPLOS 1991). The matrices are the largest of which
+/// three fit into the footprint: 24M is 1024 by 1024. The trace ends with the product.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "clap", derive(clap::Args))]
 pub struct Matmul {
-    /// Rows and columns of a block; n for none.
+    /// Rows and columns of a block; more than the matrix has for no blocking
+    #[cfg_attr(feature = "clap", arg(long, value_name = "N", default_value_t = 64, value_parser = whole(0..=u64::MAX)))]
     pub block: u64,
 }
 
 impl Matmul {
-    /// The trace.
+    /// Returns the trace.
     ///
     /// # Errors
-    /// A usage error where the block is empty, or the footprint is smaller than three doubles or
+    /// Returns a usage error if the block is empty, or the footprint is smaller than three doubles or
     /// absurdly large.
     pub fn source(&self, settings: &Settings) -> Result<Box<dyn Source>> {
         settings.check(3 * DOUBLE, MAX_FOOTPRINT)?;

@@ -20,7 +20,7 @@ pub(super) struct Permutation {
 }
 
 impl Permutation {
-    /// An order of `0..len`; `len` is at least 1 and at most 2^63.
+    /// Draws an order of `0..len`; `len` is at least 1 and at most 2^63.
     pub(super) fn new(len: u64, random: &mut Random) -> Self {
         let mask = len.next_power_of_two() - 1;
         Self {
@@ -31,7 +31,7 @@ impl Permutation {
         }
     }
 
-    /// Where `index`, below `len`, stands in the order.
+    /// Returns the place of `index`, below `len`, in the order.
     pub(super) fn at(&self, index: u64) -> u64 {
         let mut place = self.scramble(index);
         while place >= self.len {

@@ -1,4 +1,4 @@
-//! Random numbers that are the same everywhere and for ever.
+//! Random numbers that are the same on every machine and in every version.
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
@@ -12,23 +12,24 @@ impl Random {
         Self(Xoshiro256PlusPlus::seed_from_u64(seed))
     }
 
-    /// All 64 bits.
+    /// Draws 64 bits.
     pub(super) fn bits(&mut self) -> u64 {
         self.0.next_u64()
     }
 
-    /// Evenly from `0..end`: the upper half of a product (Lemire 2019) without its correction,
+    /// Draws evenly from `0..end`: the upper half of a product (Lemire 2019) without its
+    /// correction,
     /// whose absence makes no number likelier than another by more than `end` in 2^64.
     pub(super) fn below(&mut self, end: u64) -> u64 {
         ((u128::from(self.bits()) * u128::from(end)) >> 64) as u64
     }
 
-    /// Evenly from `0.0..1.0`, of 2^53 steps.
+    /// Draws evenly from `0.0..1.0`, in 2^53 steps.
     pub(super) fn unit(&mut self) -> f64 {
         (self.bits() >> 11) as f64 / (1u64 << 53) as f64
     }
 
-    /// True this often in a hundred.
+    /// Returns true with a probability of `percent` in a hundred.
     pub(super) fn percent(&mut self, percent: u8) -> bool {
         self.below(100) < u64::from(percent)
     }

@@ -1,28 +1,37 @@
 //! A walk over an array from end to end, again and again.
+//!
+//! `for (;;) for (i = 0; i < n; i++) sum += a[i];` or, now and then, `a[i] = sum`.
+//!
+//! Four instructions an access of 8 bytes: the access, an addition, and the loop's two.
 
 use terrace_base::Result;
+#[cfg(feature = "clap")]
+use terrace_base::count::whole;
 
+use super::kernel::{Kernel, MAX_FOOTPRINT, Settings, generated};
 use super::log::{Heap, Log, site};
 use super::random::Random;
-use super::{Kernel, MAX_FOOTPRINT, Settings, generated};
 use crate::source::Source;
 
 const WORD: u64 = 8;
 
-/// `for (;;) for (i = 0; i < n; i++) sum += a[i];` or, now and then, `a[i] = sum`.
+/// A walk over an array from end to end, again and again, 8 bytes at a time
 ///
-/// Four instructions an access of 8 bytes: the access, an addition, and the loop's two.
+/// Every prefetcher foresees it, and LRU keeps it worst: if the array is one byte larger than the
+/// memory, every page is evicted before its next use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "clap", derive(clap::Args))]
 pub struct Sequential {
-    /// How many of a hundred accesses store, drawn at random.
+    /// How many of a hundred accesses store, drawn at random
+    #[cfg_attr(feature = "clap", arg(long, value_name = "PERCENT", default_value_t = 0, value_parser = whole(0..=100_u8)))]
     pub writes: u8,
 }
 
 impl Sequential {
-    /// The trace.
+    /// Returns the trace.
     ///
     /// # Errors
-    /// A usage error where the footprint is smaller than an element or absurdly large.
+    /// Returns a usage error if the footprint is smaller than an element or absurdly large.
     pub fn source(&self, settings: &Settings) -> Result<Box<dyn Source>> {
         settings.check(WORD, MAX_FOOTPRINT)?;
         let words = settings.footprint.0 / WORD;

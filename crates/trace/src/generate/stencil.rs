@@ -1,33 +1,39 @@
 //! Sweeps over a grid, each point from its neighbours.
+//!
+//! The five-point Jacobi iteration on a square grid of doubles, sweep after sweep; in and out
+//! change places (PolyBench's jacobi-2d).
+//!
+//! ```text
+//! for (i = 1; i < n - 1; i++) for (j = 1; j < n - 1; j++)
+//!   out[i][j] = 0.2 * (in[i][j] + in[i][j-1] + in[i][j+1] + in[i+1][j] + in[i-1][j]);
+//! ```
+//!
+//! Thirteen instructions a point, six of them accesses of 8 bytes. n is the largest for which both
+//! grids fit.
 
 use terrace_base::Result;
 
+use super::kernel::{Kernel, MAX_FOOTPRINT, Settings, generated};
 use super::log::{Heap, Log, site};
-use super::{Kernel, MAX_FOOTPRINT, Settings, generated};
 use crate::source::Source;
 
 const DOUBLE: u64 = 8;
 /// The smallest grid with an inner point.
 const LEAST: u64 = 3;
 
-/// The five-point Jacobi iteration on a square grid of doubles, sweep after sweep; in and out
-/// change places (PolyBench's jacobi-2d).
+/// A five-point stencil: sweeps over a grid of doubles, each point from its neighbours
 ///
-/// ```text
-/// for (i = 1; i < n - 1; i++) for (j = 1; j < n - 1; j++)
-///   out[i][j] = 0.2 * (in[i][j] + in[i][j-1] + in[i][j+1] + in[i+1][j] + in[i-1][j]);
-/// ```
-///
-/// Thirteen instructions a point, six of them accesses of 8 bytes. n is the largest for which both
-/// grids fit.
+/// Two grids, read and written in turn (PolyBench's jacobi-2d): five streams of loads and one of
+/// stores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "clap", derive(clap::Args))]
 pub struct Stencil;
 
 impl Stencil {
-    /// The trace.
+    /// Returns the trace.
     ///
     /// # Errors
-    /// A usage error where the footprint holds no two grids of 3 by 3 or is absurdly large.
+    /// Returns a usage error if the footprint holds no two grids of 3 by 3 or is absurdly large.
     pub fn source(&self, settings: &Settings) -> Result<Box<dyn Source>> {
         settings.check(2 * LEAST * LEAST * DOUBLE, MAX_FOOTPRINT)?;
         let n = (settings.footprint.0 / (2 * DOUBLE)).isqrt();

@@ -1,32 +1,42 @@
 //! A walk over an array in equal steps, as over a column of a matrix.
+//!
+//! `for (;;) for (c = 0; c < stride; c += 8) for (i = c; i < size; i += stride) sum += a[i];`
+//!
+//! Each walk begins 8 bytes behind the one before, so that all is touched in the end where the
+//! stride is a multiple of 8. Four instructions an access of 8 bytes, as in
+//! [`super::Sequential`].
 
+#[cfg(feature = "clap")]
+use terrace_base::count::whole;
 use terrace_base::{Bytes, Error, Result};
 
+use super::kernel::{Kernel, MAX_FOOTPRINT, Settings, generated};
 use super::log::{Heap, Log, site};
 use super::random::Random;
-use super::{Kernel, MAX_FOOTPRINT, Settings, generated};
 use crate::source::Source;
 
 const WORD: u64 = 8;
 
-/// `for (;;) for (c = 0; c < stride; c += 8) for (i = c; i < size; i += stride) sum += a[i];`
+/// A walk over an array in equal steps, as over a column of a matrix
 ///
-/// Each walk begins 8 bytes behind the one before, so that all is touched in the end where the
-/// stride is a multiple of 8. Four instructions an access of 8 bytes, as in
-/// [`super::Sequential`].
+/// Each walk begins 8 bytes behind the one before. With a stride of a page or more, every access is
+/// to another page than the one before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "clap", derive(clap::Args))]
 pub struct Strided {
-    /// The step, in bytes.
+    /// The step
+    #[cfg_attr(feature = "clap", arg(long, value_name = "SIZE", default_value = "4K", value_parser = Bytes::parse, allow_hyphen_values = true))]
     pub stride: Bytes,
-    /// How many of a hundred accesses store, drawn at random.
+    /// How many of a hundred accesses store, drawn at random
+    #[cfg_attr(feature = "clap", arg(long, value_name = "PERCENT", default_value_t = 0, value_parser = whole(0..=100_u8)))]
     pub writes: u8,
 }
 
 impl Strided {
-    /// The trace.
+    /// Returns the trace.
     ///
     /// # Errors
-    /// A usage error where the stride is longer than the footprint, or the footprint is too small
+    /// Returns a usage error if the stride is longer than the footprint, or the footprint is too small
     /// or absurdly large.
     pub fn source(&self, settings: &Settings) -> Result<Box<dyn Source>> {
         settings.check(WORD, MAX_FOOTPRINT)?;

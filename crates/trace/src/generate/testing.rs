@@ -1,8 +1,8 @@
-//! What the tests of the kinds share.
+//! Helpers of the tests of kernels.
 
 use terrace_base::Bytes;
 
-use super::Settings;
+use super::kernel::Settings;
 use crate::source::Source;
 pub(super) use crate::testing::accesses;
 
@@ -22,7 +22,7 @@ pub(super) fn touches(source: Box<dyn Source>) -> Vec<Touch> {
     all.iter().map(|a| (a.address, a.size, a.write)).collect()
 }
 
-/// What a naive twin notes.
+/// The log of a naive twin.
 #[derive(Default)]
 pub(super) struct Twin(pub(super) Vec<Touch>);
 
@@ -36,10 +36,10 @@ impl Twin {
     }
 }
 
-/// Where the first array lies.
+/// Address of the first array.
 pub(super) const HEAP: u64 = 0x1000_0000_0000;
 
-/// The array behind one of `bytes` at `address`.
+/// Returns the address of the array behind one of `bytes` at `address`.
 pub(super) fn behind(address: u64, bytes: u64) -> u64 {
     (address + bytes).next_multiple_of(4096)
 }

@@ -1,11 +1,12 @@
-//! What holds for every kind.
+//! Properties of all kernels.
 
 use std::collections::BTreeSet;
 
 use super::testing::{accesses, settings};
 use super::*;
+use crate::{Block, Bytes, Result, Source};
 
-/// A kind by its name, and how to make its trace.
+/// A kernel by its name, and how to make its trace.
 type Entry = (&'static str, fn(&Settings) -> Result<Box<dyn Source>>);
 
 const KINDS: [Entry; 9] = [

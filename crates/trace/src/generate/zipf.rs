@@ -1,36 +1,56 @@
 //! Requests for items of very different popularity.
+//!
+//! Independent requests; the item of rank k is asked for with a probability that goes with
+//! 1/k^exponent. Each touches 8 bytes somewhere in its item.
+//!
+//! Twenty instructions a request, as a program that looks an item up also uses it.
 
+#[cfg(feature = "clap")]
+use terrace_base::count::whole;
 use terrace_base::{Bytes, Error, Result};
 
+use super::kernel::{Kernel, MAX_FOOTPRINT, Settings, generated};
 use super::log::{Heap, Log, site};
 use super::permutation::Permutation;
 use super::random::Random;
-use super::{Kernel, MAX_FOOTPRINT, Settings, generated};
 use crate::source::Source;
 
 const WORD: u64 = 8;
 
-/// Independent requests; the item of rank k is asked for with a probability that goes with
-/// 1/k^exponent. Each touches 8 bytes somewhere in its item.
+/// Independent requests for items of very different popularity
 ///
-/// Twenty instructions a request, for whoever looks an item up has something to do.
+/// The item of rank k is requested with a probability proportional to 1/k^exponent, as in caches of
+/// the web and of databases. Items lie scrambled over the footprint, so that popular ones are not
+/// neighbours, unless --in-order is given. As many items as fit make up the footprint: 4G is a
+/// million pages.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "clap", derive(clap::Args))]
 pub struct Zipf {
-    /// 0 (all alike) to 2; about 1 in caches of the world.
+    /// From 0 (all alike) to 2; web caches have 0.6 to 1.0
+    #[cfg_attr(feature = "clap", arg(long, value_name = "S", default_value_t = 1.0, value_parser = parse_exponent, allow_hyphen_values = true))]
     pub exponent: f64,
-    /// Bytes of an item; with a page, ranks are pages.
+    /// The size of an item; each request touches 8 bytes in it
+    #[cfg_attr(feature = "clap", arg(long, value_name = "SIZE", default_value = "4K", value_parser = Bytes::parse, allow_hyphen_values = true))]
     pub item: Bytes,
-    /// Whether items lie in the order of their ranks; otherwise in a random order.
+    /// Items lie in the order of their ranks
+    #[cfg_attr(feature = "clap", arg(long))]
     pub in_order: bool,
-    /// How many of a hundred requests store, drawn at random.
+    /// How many of a hundred accesses store, drawn at random
+    #[cfg_attr(feature = "clap", arg(long, value_name = "PERCENT", default_value_t = 0, value_parser = whole(0..=100_u8)))]
     pub writes: u8,
 }
 
+#[cfg(feature = "clap")]
+fn parse_exponent(text: &str) -> Result<f64> {
+    let number = text.parse();
+    number.map_err(|_| Error::usage(format!("`{text}` is no number; write it as 0.9")))
+}
+
 impl Zipf {
-    /// The trace.
+    /// Returns the trace.
     ///
     /// # Errors
-    /// A usage error where the exponent is not in 0 to 2, an item is smaller than 8 bytes, or the
+    /// Returns a usage error if the exponent is not in 0 to 2, an item is smaller than 8 bytes, or the
     /// footprint holds no item or is absurdly large.
     pub fn source(&self, settings: &Settings) -> Result<Box<dyn Source>> {
         settings.check(self.item.0, MAX_FOOTPRINT)?;

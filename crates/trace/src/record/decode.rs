@@ -1,14 +1,14 @@
-//! From what the plug-in wrote to rows.
+//! Decodes the plug-in's records into rows.
 
 use terrace_recorder::pool::Chunk;
 use terrace_recorder::record::Said;
 
 use crate::access::Block;
 
-/// Replaces what is in `block` by what is in `chunk`, at most `limit` accesses.
+/// Replaces the accesses of `block` by the first `limit` accesses of `chunk`.
 pub fn decode(chunk: &Chunk, limit: u64, block: &mut Block) {
     let length = chunk.len();
-    // A block that is used again has this length already; what is in it is overwritten.
+    // A block that is reused has this length already; every value is overwritten.
     resize(block, length);
     let mut instruction = chunk.instruction();
     let mut rows = 0;
@@ -46,7 +46,7 @@ pub fn decode(chunk: &Chunk, limit: u64, block: &mut Block) {
     resize(block, rows.min(limit));
 }
 
-/// Makes every column of `block` have `length` accesses, whatever they are.
+/// Gives every column of `block` the length `length`, with any values.
 fn resize(block: &mut Block, length: usize) {
     block.instruction.resize(length, 0);
     block.address.resize(length, 0);
@@ -57,7 +57,7 @@ fn resize(block: &mut Block, length: usize) {
     block.write.resize(length, false);
 }
 
-/// Processes and threads beyond 65535 share the last number.
+/// Cuts a number to 16 bits: processes and threads beyond 65535 share the last number.
 fn saturated(number: u32) -> u16 {
     u16::try_from(number).unwrap_or(u16::MAX)
 }
@@ -86,7 +86,7 @@ mod tests {
         ]
     }
 
-    /// One record after the other.
+    /// Decodes one record after the other.
     fn slow(records: &[Record], owner: Owner, limit: usize) -> Block {
         let mut block = Block::default();
         let mut now = owner.instruction;

@@ -1,21 +1,29 @@
-//! Recording a program: it runs in `qemu-user` with our plug-in, unmodified, and every access
-//! that it makes goes into a trace.
+//! Recording a program: it runs unmodified in `qemu-user` with our plug-in, and every access that it
+//! makes goes into a trace.
 //!
-//! The plug-in (`terrace-recorder`) writes to shared memory, on whatever cores the program's
-//! threads run; this side reads and encodes on its own. Who is behind waits for the other.
+//! A [`Session`] starts the emulator, passes signals on to the program, and writes what the plug-in
+//! reports into a [`Sink`](crate::Sink) until the program ends. The plug-in (`terrace-recorder`) writes
+//! to shared memory on the cores of the program's threads; the session reads and encodes on a core of
+//! its own. The faster side waits for the other.
 //!
-//! What a row is not: the emulator splits an access of 16 bytes and more into several of 8; an
-//! atomic read-modify-write of a program with threads is one row, a store; and the kernel's own
-//! accesses (what `read` puts into a buffer) are not seen.
+//! Limits: the emulator splits an access of 16 bytes or more into several of 8; an atomic
+//! read-modify-write of a program with threads is one row, a store; accesses of the kernel (as `read`
+//! fills a buffer) are not seen.
 //!
-//! Rows of one thread are in its order. Those of several threads take turns by some 16 thousand,
-//! in about the order in which they were made.
+//! Rows of one thread are in its order. Rows of several threads alternate in pieces of about 16
+//! thousand, in about the order in which they were made.
 
 mod decode;
-mod recording;
+mod holder;
+mod recorded;
+mod request;
+mod session;
 mod tools;
+mod watcher;
 
-pub use recording::{Progress, Recorded, Recording, Request};
+pub use recorded::{Progress, Recorded, counted};
+pub use request::{COMMAND, FILTER, LEVEL, PRIVATE_CACHES, Request, command};
+pub use session::Session;
 pub use tools::Tools;
 
 pub use terrace_recorder::level::Level;

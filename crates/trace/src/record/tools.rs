@@ -1,4 +1,4 @@
-//! What recording needs: the emulator and the plug-in.
+//! The tools of recording: the emulator and the plug-in.
 
 use std::path::{Path, PathBuf};
 
@@ -8,10 +8,10 @@ use terrace_base::{Error, Result};
 const EMULATOR: &str = "qemu-x86_64";
 /// The plug-in's name.
 const PLUGIN: &str = "libterrace_recorder.so";
-/// Where the plug-in is instead.
+/// The variable that names the plug-in's file.
 const PLUGIN_VARIABLE: &str = "TERRACE_RECORDER";
 
-/// What recording needs.
+/// The tools of recording.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tools {
     /// `qemu-x86_64`.
@@ -21,8 +21,8 @@ pub struct Tools {
 }
 
 impl Tools {
-    /// Looks for both: the emulator in `PATH`, the plug-in as `$TERRACE_RECORDER`, beside this
-    /// program, or in `../lib/terrace` from there.
+    /// Finds both: the emulator in `PATH`, the plug-in at `$TERRACE_RECORDER`, beside this program, or
+    /// in `../lib/terrace` from there.
     ///
     /// # Errors
     /// A failure that says what to install.
@@ -60,8 +60,8 @@ fn find_plugin() -> Result<PathBuf> {
     }
     let here = std::env::current_exe().unwrap_or_default();
     let here = here.parent().unwrap_or(Path::new("."));
-    // Where Cargo builds terrace alone, it leaves the plug-in in `deps`, and beside terrace
-    // perhaps an older one.
+    // Cargo that builds terrace alone leaves the plug-in in `deps`, and perhaps an older one beside
+    // terrace.
     let places = [
         here.join("deps").join(PLUGIN),
         here.join(PLUGIN),

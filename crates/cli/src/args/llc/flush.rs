@@ -1,17 +1,17 @@
-//! Which accesses are flushes, on the command line.
+//! Command-line options for accesses that are flushes.
 
 use clap::ValueEnum;
 use terrace_base::{Error, Result};
 
-/// An instruction that flushes, or none.
+/// Address of a flushing instruction, or `None` for `off`.
 #[derive(Clone, Copy)]
 pub struct FlushIp(pub Option<u64>);
 
 impl FlushIp {
-    /// Reads it as people write it.
+    /// Reads the address of an instruction in hexadecimal, or `off`.
     ///
     /// # Errors
-    /// A usage error where it is none.
+    /// A usage error where the text is neither.
     pub fn parse(text: &str) -> Result<Self> {
         if text == "off" {
             return Ok(Self(None));

@@ -10,7 +10,7 @@ use crate::pool::Pool;
 /// Words of the log of a bin.
 const LOG_WORDS: usize = 8;
 
-/// A bin, by its offset: what the pool knows of a size class.
+/// A bin, by its offset: the state of a size class in the pool.
 ///
 /// | byte | word |
 /// |---|---|
@@ -24,23 +24,23 @@ impl Bin {
     /// Bytes of a bin with its log.
     const BYTES: u64 = 2 * LINE_BYTES;
 
-    /// The bin of a size class.
+    /// Returns the bin of a size class.
     pub fn of(geometry: &Geometry, class: usize) -> Self {
         let chunk = geometry.bins().expect("a pool of this allocator has bins");
         Self(geometry.offset_of(chunk) + class as u64 * Self::BYTES)
     }
 
-    /// The run that is used first, and how many slots are in use.
+    /// Returns the header of the run that is used first, and the number of slots in use.
     pub fn load<M: Medium>(self, pool: &Pool<M>) -> (Option<Header>, u64) {
         let [current, used] = pool.load_words(self.0);
         ((current != 0).then_some(Header(current)), used)
     }
 
-    /// Says both, durably.
+    /// Stores both, durably.
     ///
     /// # Errors
     ///
-    /// The fence failed.
+    /// A fence failed.
     pub fn store<M: Medium>(
         self,
         pool: &Pool<M>,
@@ -60,7 +60,7 @@ impl Bin {
     ///
     /// # Errors
     ///
-    /// The fence failed.
+    /// A fence failed.
     pub fn clear_log<M: Medium>(self, pool: &Pool<M>) -> Result<()> {
         if pool.load_words::<LOG_WORDS>(self.log_at()) == [0; LOG_WORDS] {
             return Ok(());
@@ -71,11 +71,11 @@ impl Bin {
     }
 }
 
-/// One slot is taken or given back.
+/// The change that takes or gives back one slot.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Change {
     pub header: Header,
-    /// The word of the bitmap: where, and its new value.
+    /// Offset of the bitmap's word, and its new value.
     pub word: (u64, u64),
     /// Free slots of the run.
     pub free: u64,
@@ -123,11 +123,11 @@ impl Change {
         words
     }
 
-    /// Makes the change in the log of a bin once more, if there is one that is not torn.
+    /// Repeats the change in the log of a bin, if the log is valid.
     ///
     /// # Errors
     ///
-    /// It names what is none of `headers`, or a fence failed.
+    /// The log names a header that is none of `headers`, or a fence failed.
     pub fn redo<M: Medium>(pool: &Pool<M>, bin: Bin, headers: &[Header]) -> Result<()> {
         let at = bin.log_at();
         let words: [u64; LOG_WORDS] = pool.load_words(at);

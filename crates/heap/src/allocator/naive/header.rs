@@ -15,11 +15,11 @@ use crate::layout::{Geometry, checked, unchecked};
 use crate::medium::{LINE_BYTES, Medium, WORD_BYTES};
 use crate::pool::Pool;
 
-/// Where the words of a header lie.
+/// Positions of the words of a header.
 const FREE_AT: u64 = 16;
 const BITMAP_AT: u64 = 64;
 
-/// Bytes of a header with its bitmap: of as many bits as the smallest slots need.
+/// Returns the bytes of a header with its bitmap, which has enough bits for the smallest slots.
 pub(super) fn stride(geometry: &Geometry) -> u64 {
     BITMAP_AT + (geometry.chunk_bytes() / 16 / 8).max(LINE_BYTES)
 }
@@ -29,7 +29,7 @@ pub(super) fn stride(geometry: &Geometry) -> u64 {
 pub(super) struct Header(pub u64);
 
 impl Header {
-    /// All that have room in a chunk.
+    /// Returns all headers for which a chunk has room.
     pub fn all_of(geometry: &Geometry, chunk: u64) -> impl DoubleEndedIterator<Item = Self> {
         let (first, stride) = (geometry.offset_of(chunk), stride(geometry));
         (0..geometry.chunk_bytes() / stride).map(move |i| Self(first + i * stride))
@@ -53,17 +53,17 @@ impl Header {
         pool.medium.fence()
     }
 
-    /// Makes it no header; a fence makes that durable.
+    /// Erases the header; a fence makes that durable.
     pub fn end<M: Medium>(self, pool: &Pool<M>) {
         pool.medium.store_word(self.0, 0);
         pool.medium.flush(self.0, WORD_BYTES);
     }
 
-    /// The chunk of the run; `None` if it is no header.
+    /// Returns the chunk of the run; `None` if it is no header.
     ///
     /// # Errors
     ///
-    /// It is damaged.
+    /// The header is damaged.
     pub fn chunk<M: Medium>(self, pool: &Pool<M>) -> Result<Option<u64>> {
         match pool.medium.load_word(self.0) {
             0 => Ok(None),
@@ -74,7 +74,7 @@ impl Header {
         }
     }
 
-    /// Bytes of a slot.
+    /// Returns the bytes of a slot.
     pub fn slot<M: Medium>(self, pool: &Pool<M>) -> u64 {
         pool.medium.load_word(self.0 + WORD_BYTES)
     }
@@ -84,27 +84,27 @@ impl Header {
         pool.medium.load_word(self.free_at())
     }
 
-    /// Where the number of free slots lies.
+    /// Returns where the number of free slots lies.
     pub fn free_at(self) -> u64 {
         self.0 + FREE_AT
     }
 
-    /// Where a word of the bitmap lies.
+    /// Returns where a word of the bitmap lies.
     pub fn word_at(self, word: u64) -> u64 {
         self.0 + BITMAP_AT + word * WORD_BYTES
     }
 
-    /// Whether a word of the bitmap lies there.
+    /// Returns whether a word of the bitmap lies there.
     pub fn has_word(self, at: u64, geometry: &Geometry) -> bool {
         (self.word_at(0)..self.0 + stride(geometry)).contains(&at) && at.is_multiple_of(WORD_BYTES)
     }
 
-    /// Whether a slot is in use.
+    /// Returns whether a slot is in use.
     pub fn is_used<M: Medium>(self, pool: &Pool<M>, slot: u64) -> bool {
         pool.medium.load_word(self.word_at(slot / 64)) >> (slot % 64) & 1 != 0
     }
 
-    /// The first of so many slots that is not in use.
+    /// Returns the first of `slots` slots that is not in use.
     pub fn first_free<M: Medium>(self, pool: &Pool<M>, slots: u64) -> Option<u64> {
         let free_in = |word| {
             let free = !pool.medium.load_word(self.word_at(word));

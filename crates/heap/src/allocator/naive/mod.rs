@@ -36,16 +36,16 @@ use header::Header;
 pub(crate) struct Naive {
     classes: Classes,
     runs: Box<[Mutex<Runs>]>,
-    /// Where there is room for headers; the last is used next. Locked after a class.
+    /// Free places for headers; the last is used next. Locked after a class.
     spare: Mutex<Vec<Header>>,
 }
 
-/// Where the runs of a class are.
+/// The runs of a class.
 #[derive(Default)]
 struct Runs {
-    /// Of each chunk, the header.
+    /// The header of each chunk.
     headers: BTreeMap<u64, Header>,
-    /// Those with free slots that are not used first.
+    /// Runs with free slots besides the one that is used first.
     partial: Vec<Header>,
 }
 
@@ -59,7 +59,7 @@ impl Naive {
         }
     }
 
-    /// The header of a run of a class that has room.
+    /// Returns the header of a run of a class that has room.
     fn run_with_room<M: Medium>(
         &self,
         space: &Space<M>,
@@ -127,7 +127,7 @@ impl Naive {
         change.make(pool, bin)
     }
 
-    /// Reads all headers; says those that are in use by their chunk, and which are not.
+    /// Reads all headers; returns those in use by their chunk, and the free ones.
     fn read<M: Medium>(space: &Space<M>, all: &[Header]) -> Result<(Vec<Header>, Headers)> {
         let (mut spare, mut headers) = (Vec::new(), Headers::new());
         for &header in all {
@@ -143,7 +143,7 @@ impl Naive {
         Ok((spare, headers))
     }
 
-    /// Takes a run over. Slots that were taken for objects that never were are given back.
+    /// Takes a run over. Slots that were taken for objects that were never completed are given back.
     fn adopt<M: Medium>(&self, space: &Space<M>, chunk: u64, header: Header) -> Result<()> {
         let pool = &space.pool;
         let run = space
@@ -171,7 +171,7 @@ impl Naive {
         Ok(())
     }
 
-    /// Counts a class anew after its runs were taken over, and empties its log.
+    /// Counts the slots of a class anew after its runs were taken over, and empties its log.
     fn recount<M: Medium>(&self, space: &Space<M>, class: usize) -> Result<()> {
         let (pool, bin) = (&space.pool, Bin::of(&space.pool.geometry, class));
         let mut runs = lock(&self.runs[class]);
@@ -243,7 +243,7 @@ impl<M: Medium> Allocator<M> for Naive {
         if header.free(&space.pool) == 0 && current != Some(header) {
             runs.partial.push(header);
         }
-        // If a fence fails, so does that of the operation that follows.
+        // If this fence fails, the next operation's fence fails, too.
         let _ = self.clear(space, class, header, slot as u64);
         run.give(slot);
     }
@@ -268,7 +268,7 @@ impl<M: Medium> Allocator<M> for Naive {
         for class in 0..self.classes.len() {
             self.recount(space, class)?;
         }
-        // The logs name them no longer, so they can be used for other runs.
+        // The logs no longer name them, so they can be used for other runs.
         for &header in headers.values() {
             header.end(pool);
         }
@@ -279,7 +279,7 @@ impl<M: Medium> Allocator<M> for Naive {
 
     fn reclaim(&self, space: &Space<M>) {
         for class in 0..self.classes.len() {
-            // What is not given back because a fence failed is found free by the next to open.
+            // What is not given back because a fence failed is found free when the pool is opened next.
             let _ = self.reclaim_class(space, class);
         }
     }
@@ -307,8 +307,8 @@ impl Naive {
             runs.headers.remove(&chunk);
             runs.partial.retain(|&other| other != header);
             lock(&self.spare).push(header);
-            // SAFETY: all its slots are free, so nobody has an object or a slot of it, and the lock
-            // of its class keeps others from taking one.
+            // SAFETY: all its slots are free, so no object or cache uses it, and the lock of its class
+            // keeps other threads from taking one.
             space.index.remove(chunk, 1);
             space.chunks.give(pool, chunk, 1);
         }

@@ -50,7 +50,7 @@ impl Held {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
-    /// Whoever writes to memory of another one is found out by what it is filled with.
+    /// Checks what the memory is filled with, which reveals writes by other owners.
     #[test]
     fn memory_belongs_to_whom_it_was_given(steps in prop::collection::vec(step(), 0..200)) {
         let (region, spans) = (Region::anonymous(Backing::OnTouch).unwrap(), Spans::new());
@@ -126,7 +126,7 @@ fn memory_goes_from_thread_to_thread() {
         scope.spawn(move || {
             for (i, address) in receive.into_iter().enumerate() {
                 let memory = NonNull::with_exposed_provenance(address.try_into().unwrap());
-                // SAFETY: it was just sent, and nobody else has it.
+                // SAFETY: it was just sent, and no other thread has it.
                 unsafe {
                     assert_eq!(memory.read(), i as u8);
                     assert_eq!(memory.add(63).read(), i as u8);

@@ -1,4 +1,4 @@
-//! A place in a map, from which one goes to the next entry or to the one before.
+//! Cursors: a position in a map, which moves to the next or the previous entry.
 
 use crate::error::Result;
 use crate::medium::Medium;
@@ -9,10 +9,10 @@ use super::BTreeMap;
 use super::leaf::{Leaf, Way};
 use super::node::Side;
 
-/// A place in an ordered map: an entry, or before or behind all. It lends keys and values without
+/// A position in an ordered map: at an entry, before all, or behind all. It lends keys and values without
 /// copying them one by one; [`BTreeMap::range`] is easier to use.
 ///
-/// Others can change the map meanwhile: the cursor goes on from the key at which it is.
+/// Other threads can change the map meanwhile: the cursor goes on from its key.
 ///
 /// ```
 /// use terrace_heap::containers::BTreeMap;
@@ -34,7 +34,7 @@ use super::node::Side;
 /// ```
 pub struct Cursor<'m, K: ?Sized, V: ?Sized, M: Medium> {
     map: &'m BTreeMap<K, V, M>,
-    /// If it reads within one.
+    /// The transaction in which it reads, if any.
     tx: Option<&'m Transaction<'m, M>>,
     at: At,
     leaf: Leaf,
@@ -48,7 +48,7 @@ pub type Entry<'c, K, V> = (<K as Value>::View<'c>, <V as Value>::View<'c>);
 /// Where a cursor is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum At {
-    /// Not yet anywhere.
+    /// Not positioned yet.
     Nowhere,
     /// Before the first entry.
     Before,
@@ -69,11 +69,12 @@ impl<'m, K: Key + ?Sized, V: Value + ?Sized, M: Medium> Cursor<'m, K, V, M> {
         }
     }
 
-    /// Goes to the next entry and returns it, at first to the first one; none behind the last.
+    /// Moves to the next entry and returns it, `None` behind the last. A new cursor moves to the first
+    /// entry.
     ///
     /// # Errors
     ///
-    /// This thread is within a transaction of the heap, unless the cursor is that one's; the map is
+    /// This thread is within a transaction of the heap in which the cursor was not opened, or the map is
     /// damaged.
     #[allow(
         clippy::should_implement_trait,
@@ -84,28 +85,29 @@ impl<'m, K: Key + ?Sized, V: Value + ?Sized, M: Medium> Cursor<'m, K, V, M> {
         self.entry()
     }
 
-    /// Goes to the entry before and returns it, at first to the last one; none before the first.
+    /// Moves to the previous entry and returns it, `None` before the first. A new cursor moves to the
+    /// last entry.
     ///
     /// # Errors
     ///
-    /// As [`Cursor::next`].
+    /// Same as [`Cursor::next`].
     pub fn prev(&mut self) -> Result<Option<Entry<'_, K, V>>> {
         self.go(Way::Back)?;
         self.entry()
     }
 
-    /// Goes to the first entry of which the key is not below this one and returns it; none, and the
-    /// cursor is behind the last, if there is no such entry.
+    /// Moves to the first entry whose key is not below `key` and returns it; behind the last entry, and
+    /// `None`, if there is no such entry.
     ///
     /// # Errors
     ///
-    /// As [`Cursor::next`].
+    /// Same as [`Cursor::next`].
     pub fn seek(&mut self, key: &K) -> Result<Option<Entry<'_, K, V>>> {
         self.seek_bytes(&key.encode()?, true, Way::Forth)?;
         self.entry()
     }
 
-    /// Goes one entry on.
+    /// Moves by one entry.
     #[inline]
     pub(super) fn go(&mut self, way: Way) -> Result<()> {
         match (self.at, way) {
@@ -136,7 +138,7 @@ impl<'m, K: Key + ?Sized, V: Value + ?Sized, M: Medium> Cursor<'m, K, V, M> {
         }
     }
 
-    /// Goes forth to the first entry that is above a key (or at it), or back to the last one below it.
+    /// Moves to the first entry above a key (or at it), or to the last one below it (or at it).
     pub(super) fn seek_bytes(&mut self, key: &[u8], or_at: bool, way: Way) -> Result<()> {
         loop {
             if !self.load(Side::Of(key))? {
@@ -160,7 +162,7 @@ impl<'m, K: Key + ?Sized, V: Value + ?Sized, M: Medium> Cursor<'m, K, V, M> {
         }
     }
 
-    /// Goes to the first or the last entry of all.
+    /// Moves to the first or the last entry of the map.
     fn go_to_end(&mut self, side: Side) -> Result<()> {
         let found = self.load(side)?;
         self.at = match (found, side) {
@@ -172,8 +174,8 @@ impl<'m, K: Key + ?Sized, V: Value + ?Sized, M: Medium> Cursor<'m, K, V, M> {
         Ok(())
     }
 
-    /// Goes to the next leaf's nearest entry, or beyond the last one; whether it could, since the map is
-    /// as it was when it came to this leaf.
+    /// Moves to the nearest entry of the next leaf, or beyond the last one; returns whether it could,
+    /// because the map has not changed since it came to this leaf.
     fn step(&mut self, way: Way) -> Result<bool> {
         let Self { map, tx, leaf, .. } = self;
         let tree = &*map.tree;
@@ -211,7 +213,7 @@ impl<'m, K: Key + ?Sized, V: Value + ?Sized, M: Medium> Cursor<'m, K, V, M> {
         }
     }
 
-    /// The bytes of the key of the entry at which the cursor is.
+    /// Returns the bytes of the key at the cursor.
     #[inline]
     pub(super) fn key_bytes(&self) -> Option<&[u8]> {
         match self.at {
@@ -220,11 +222,11 @@ impl<'m, K: Key + ?Sized, V: Value + ?Sized, M: Medium> Cursor<'m, K, V, M> {
         }
     }
 
-    /// The entry at which the cursor is; none before the first, behind the last, and at first.
+    /// Returns the entry at the cursor; `None` before the first, behind the last, and for a new cursor.
     ///
     /// # Errors
     ///
-    /// As [`Cursor::next`].
+    /// Same as [`Cursor::next`].
     pub fn entry(&mut self) -> Result<Option<Entry<'_, K, V>>> {
         let Some((key, value)) = self.entry_bytes()? else {
             return Ok(None);
@@ -232,7 +234,7 @@ impl<'m, K: Key + ?Sized, V: Value + ?Sized, M: Medium> Cursor<'m, K, V, M> {
         Ok(Some((K::view(key)?, V::view(value)?)))
     }
 
-    /// As [`Cursor::entry`], of bytes.
+    /// Same as [`Cursor::entry`], for bytes.
     #[inline]
     pub(super) fn entry_bytes(&mut self) -> Result<Option<(&[u8], &[u8])>> {
         if let At::Entry(entry) = self.at
@@ -247,8 +249,8 @@ impl<'m, K: Key + ?Sized, V: Value + ?Sized, M: Medium> Cursor<'m, K, V, M> {
         Ok(Some((self.leaf.key(entry), value)))
     }
 
-    /// Reads the value of an entry that lies apart. If the map was changed, where it lay may be something
-    /// else by now: then of the entry that has the key, or is behind it.
+    /// Reads a value that lies apart. If the map has changed, its place may hold something else by now:
+    /// then that of the entry that has the key, or follows it.
     fn fetch_apart(&mut self, mut entry: usize) -> Result<()> {
         while self.leaf.value(entry).is_none() && !self.load_apart(entry)? {
             let key = self.leaf.key(entry).to_vec();
@@ -261,8 +263,8 @@ impl<'m, K: Key + ?Sized, V: Value + ?Sized, M: Medium> Cursor<'m, K, V, M> {
         Ok(())
     }
 
-    /// Reads a value that lies apart; whether it could, since the map is as it was when the cursor came
-    /// to the leaf.
+    /// Reads a value that lies apart; returns whether it could, since the map is as it was when the
+    /// cursor came to the leaf.
     fn load_apart(&mut self, entry: usize) -> Result<bool> {
         let Self {
             map,
@@ -295,7 +297,7 @@ impl<'m, K: Key + ?Sized, V: Value + ?Sized, M: Medium> Cursor<'m, K, V, M> {
     }
 }
 
-/// Where a cursor is that went beyond the last entry.
+/// Returns the position beyond the last entry of a direction.
 fn end_of(way: Way) -> At {
     match way {
         Way::Forth => At::Behind,

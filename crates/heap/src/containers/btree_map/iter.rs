@@ -10,18 +10,18 @@ use super::super::data::{Key, Value};
 use super::cursor::Cursor;
 use super::leaf::Way;
 
-/// Entries of a map in ascending order; see [`BTreeMap::range`](super::BTreeMap::range).
+/// An iterator over entries of a map in ascending order; see [`BTreeMap::range`](super::BTreeMap::range).
 pub struct Range<'m, K: ?Sized, V: ?Sized, M: Medium> {
     front: End<'m, K, V, M>,
     back: End<'m, K, V, M>,
     done: bool,
 }
 
-/// One end of what is still to come.
+/// One end of the entries that are still to come.
 struct End<'m, K: ?Sized, V: ?Sized, M: Medium> {
-    /// At what was given last at this end.
+    /// At the last entry returned at this end.
     cursor: Cursor<'m, K, V, M>,
-    /// Where the range ends.
+    /// The bound of the range at this end.
     bound: Bound<Vec<u8>>,
     begun: bool,
 }
@@ -110,7 +110,7 @@ fn owned<T: Value + ?Sized>(bytes: &[u8]) -> Result<T::Owned> {
     })
 }
 
-/// The bytes that are the first above all that begin with these; none if there are none above.
+/// Returns the smallest bytes above everything with a prefix; `None` if nothing is above it.
 pub(super) fn above_all(prefix: &[u8]) -> Option<Vec<u8>> {
     let last = prefix.iter().rposition(|&byte| byte < u8::MAX)?;
     let mut above = prefix[..=last].to_vec();

@@ -1,16 +1,16 @@
-//! Where things lie: the table of a tree, and its nodes.
+//! The layout of a tree: its table, and its nodes.
 //!
 //! The table is an object of 64 bytes: magic; bytes of a key and of a value, all ones if they have any
 //! length; and the root: its offset, and above it the levels of inner nodes; 0 if the tree is empty.
 //!
-//! A node is an object: its *order*, its level and bytes, a word for each of 14 slots, and the entries. An
-//! entry is a key and a value, each filled to whole words; its slot says where in the node it lies, how
-//! long both are, and whether the value lies apart (then its pointer and its length are in its place).
-//! Slots are in no order. The order is one word that says which slots are in use and how they follow each
-//! other, four bits for each (Mao, Kohler and Morris: Cache craftiness for fast multicore key-value
-//! storage, EuroSys 2012, section 4.6.2). So an entry is written where nobody looks, and is there when its
-//! slot and the order are; one is removed by the order alone; and entries are read in the order of their
-//! keys.
+//! A node is an object: its *order*, its level and bytes, a word for each of 14 slots, and the entries.
+//! An entry is a key and a value, each filled to whole words; its slot says where in the node it lies,
+//! how long both are, and whether the value lies apart (then its pointer and its length are in its
+//! place). Slots are in no order. The order is one word that says which slots are in use and how they
+//! follow each other, four bits for each (Mao, Kohler and Morris: Cache craftiness for fast multicore
+//! key-value storage, EuroSys 2012, section 4.6.2). So an entry is written where nothing is read, and is
+//! there when its slot and the order are; one is removed by the order alone; and entries are read in the
+//! order of their keys.
 //!
 //! The values of an inner node are offsets of its children. A child holds the keys from its own on to
 //! before the next one's; what the first one's key is does not matter.
@@ -23,22 +23,22 @@ use crate::medium::WORD_BYTES;
 pub(super) const MAGIC: u64 = u64::from_le_bytes(*b"TERRTRE3");
 /// Words of a table.
 pub(super) const TABLE_WORDS: usize = 8;
-/// Word in which the root is.
+/// Index of the word of the root.
 const ROOT_WORD: u64 = 2;
 
 /// Slots of a node.
 pub(super) const SLOTS: usize = 14;
 /// Words of a node before its entries: two lines.
 pub(super) const HEAD_WORDS: usize = 2 + SLOTS;
-/// Bytes of them.
+/// Bytes of these words.
 pub(super) const HEAD_BYTES: u64 = HEAD_WORDS as u64 * WORD_BYTES;
-/// The longest key.
+/// Bytes of the longest key.
 pub(super) const MAX_KEY: u64 = 16 << 10;
 /// Values of more bytes lie apart.
 pub(super) const MAX_INLINE: u64 = 1024;
-/// Bytes of a value that lies apart in its entry: pointer and length.
+/// Bytes in an entry of a value that lies apart: pointer and length.
 pub(super) const APART_BYTES: usize = 16;
-/// No tree is higher unless it is damaged.
+/// A higher tree is damaged.
 pub(super) const MAX_LEVELS: u16 = 64;
 
 /// The root of a tree.
@@ -50,14 +50,14 @@ pub(super) struct Root {
     pub levels: u16,
 }
 
-/// Which slots of a node are in use, and in which order their keys are.
+/// The slots of a node that are in use, in the order of their keys.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Order(pub u64);
 
-/// Where an entry lies in its node, and how long its parts are.
+/// The place of an entry in its node, and the lengths of its parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Slot {
-    /// The word of the node with which it begins.
+    /// The word of the node at which it begins.
     pub word: u16,
     pub key_len: u16,
     pub value_len: u16,
@@ -99,55 +99,55 @@ impl Root {
     }
 }
 
-/// Where the root of the tree with a table is said.
+/// Returns the offset of the root's word in a tree's table.
 pub(super) fn root_at(table: u64) -> u64 {
     table + ROOT_WORD * WORD_BYTES
 }
 
 impl Order {
-    /// Entries that there are.
+    /// Returns the number of entries.
     #[inline]
     pub fn len(self) -> usize {
         (self.0 & 15) as usize
     }
 
-    /// The slot of an entry.
+    /// Returns the slot of an entry.
     #[inline]
     pub fn slot(self, entry: usize) -> usize {
         (self.0 >> (4 * (entry + 1)) & 15) as usize
     }
 
-    /// A slot that is not in use.
+    /// Returns a slot that is not in use.
     pub fn free_slot(self) -> Option<usize> {
         let used = (0..self.len()).fold(0u32, |used, entry| used | 1 << self.slot(entry));
         Some(used.trailing_ones() as usize).filter(|&slot| slot < SLOTS)
     }
 
-    /// With a slot more, as this entry.
+    /// Returns the order with a slot added at this position.
     pub fn with(self, entry: usize, slot: usize) -> Self {
         let shift = 4 * (entry + 1);
         let (low, high) = (self.0 & ((1 << shift) - 1), self.0 >> shift << shift);
         Self((low | high << 4 | (slot as u64) << shift) + 1)
     }
 
-    /// Without an entry.
+    /// Returns the order without the entry at this position.
     pub fn without(self, entry: usize) -> Self {
         let shift = 4 * (entry + 1);
         let (low, high) = (self.0 & ((1 << shift) - 1), self.0 >> shift >> 4 << shift);
         Self((low | high) - 1)
     }
 
-    /// The first so many entries.
+    /// Returns the order of the first `count` entries.
     pub fn first(self, len: usize) -> Self {
         Self((self.0 & ((1 << (4 * (len + 1))) - 1)) - self.len() as u64 + len as u64)
     }
 
-    /// So many entries in the slots of their numbers.
+    /// Returns the order of `count` entries in the slots of their numbers.
     pub fn of(len: usize) -> Self {
         (0..len).fold(Self(0), |order, slot| order.with(slot, slot))
     }
 
-    /// Whether no slot is there twice, and none that a node has not got.
+    /// Returns whether no slot occurs twice, and all exist.
     fn is_sound(self) -> bool {
         let slots = (0..self.len()).map(|entry| self.slot(entry));
         let mut used = 0u32;
@@ -178,19 +178,19 @@ impl Slot {
         }
     }
 
-    /// Where the key begins, in bytes from the beginning of the node.
+    /// Returns where the key begins, in bytes from the beginning of the node.
     #[inline]
     pub fn key_at(self) -> u64 {
         u64::from(self.word) * WORD_BYTES
     }
 
-    /// Where the value begins.
+    /// Returns where the value begins.
     #[inline]
     pub fn value_at(self) -> u64 {
         self.key_at() + u64::from(self.key_len).next_multiple_of(WORD_BYTES)
     }
 
-    /// Where the entry ends.
+    /// Returns where the entry ends.
     #[inline]
     pub fn end(self) -> u64 {
         self.value_at() + u64::from(self.value_len).next_multiple_of(WORD_BYTES)
@@ -203,12 +203,12 @@ impl Slot {
 }
 
 impl Head {
-    /// What the first words of a node say, which lies at `at` and has so many levels of nodes below it.
-    /// Whether its slots are sound, [`Head::is_sound`] says.
+    /// Decodes the first words of a node at `at`, with `level` levels of nodes below it.
+    /// [`Head::is_sound`] checks its slots.
     ///
     /// # Errors
     ///
-    /// They are of no such node.
+    /// The words are not those of such a node.
     #[inline]
     pub fn decode(at: u64, level: u8, words: &[u64; HEAD_WORDS]) -> Result<Self> {
         let mut slots = [0; 16];
@@ -227,7 +227,7 @@ impl Head {
         }
     }
 
-    /// Whether the slots in use are different ones, and lie within the node.
+    /// Returns whether the slots in use are different, and lie within the node.
     pub fn is_sound(&self) -> bool {
         let fits = |entry| {
             let slot = self.entry(entry);
@@ -236,7 +236,7 @@ impl Head {
         self.order.is_sound() && (0..self.order.len()).all(fits)
     }
 
-    /// The first words of a node of `bytes` bytes, with entries in the slots of their numbers.
+    /// Encodes the first words of a node of `bytes` bytes, with entries in the slots of their numbers.
     pub fn encode(level: u8, bytes: u64, slots: &[Slot]) -> [u64; HEAD_WORDS] {
         let mut words = [0; HEAD_WORDS];
         words[0] = Order::of(slots.len()).0;
@@ -247,25 +247,25 @@ impl Head {
         words
     }
 
-    /// Where an entry lies.
+    /// Returns where an entry lies.
     #[inline]
     pub fn entry(&self, entry: usize) -> Slot {
         Slot::decode(self.slots[self.order.slot(entry)])
     }
 
-    /// Where the word of a slot lies.
+    /// Returns where the word of a slot lies.
     pub fn slot_at(&self, slot: usize) -> u64 {
         self.at + (2 + slot as u64) * WORD_BYTES
     }
 
-    /// Where behind all entries in use there is room, in bytes from the beginning of the node.
+    /// Returns the end of all entries in use, in bytes from the beginning of the node.
     #[inline]
     pub fn room_at(&self) -> u64 {
         let ends = (0..self.order.len()).map(|entry| self.entry(entry).end());
         ends.max().unwrap_or(HEAD_BYTES)
     }
 
-    /// Bytes of all entries in use.
+    /// Returns the bytes of all entries in use.
     pub fn used(&self) -> u64 {
         (0..self.order.len())
             .map(|entry| self.entry(entry).bytes())

@@ -1,4 +1,4 @@
-//! A leaf as it was when a cursor came to it, and the way to its neighbours.
+//! A copy of a leaf for a cursor, and the way to its neighbours.
 
 use std::cmp::Ordering;
 
@@ -12,7 +12,7 @@ use super::layout::{Head, damaged};
 use super::node::{Path, Side};
 use super::tree::Tree;
 
-/// Which way a cursor goes.
+/// The direction in which a cursor moves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Way {
     Forth,
@@ -24,34 +24,34 @@ pub(super) enum Way {
 pub(super) struct Leaf {
     head: Option<Head>,
     path: Path,
-    /// The node, as far as it has entries.
+    /// The bytes of the node, as far as it has entries.
     words: Vec<u64>,
-    /// How often the tree had been changed.
+    /// The tree's count of changes at the time of the copy.
     pub changes: u64,
 }
 
 impl Leaf {
-    /// How many entries it has.
+    /// Returns the number of entries.
     #[inline]
     pub fn len(&self) -> usize {
         self.head.as_ref().map_or(0, |head| head.order.len())
     }
 
-    /// The key of an entry.
+    /// Returns the key of an entry.
     #[inline]
     pub fn key(&self, entry: usize) -> &[u8] {
         let slot = self.head.as_ref().map(|head| head.entry(entry));
         slot.map_or(&[], |slot| self.bytes(slot.key_at(), slot.key_len))
     }
 
-    /// The value of an entry, unless it lies apart.
+    /// Returns the value of an entry, unless it lies apart.
     #[inline]
     pub fn value(&self, entry: usize) -> Option<&[u8]> {
         let slot = self.head.as_ref()?.entry(entry);
         (!slot.apart).then(|| self.bytes(slot.value_at(), slot.value_len))
     }
 
-    /// Where the value of an entry lies that lies apart. The tree was not changed since.
+    /// Returns the place of a value that lies apart. The tree has not changed since.
     ///
     /// # Errors
     ///
@@ -63,7 +63,7 @@ impl Leaf {
         }
     }
 
-    /// How many entries are below a key, or not above it.
+    /// Returns how many entries are below a key, or not above it.
     pub fn count_below<K: Key + ?Sized>(&self, key: &[u8], or_at: bool) -> usize {
         let (mut low, mut high) = (0, self.len());
         while low < high {
@@ -76,7 +76,7 @@ impl Leaf {
         low
     }
 
-    /// Comes to the leaf to which a side leads; whether there is one.
+    /// Copies the leaf on a side; returns whether there is one.
     ///
     /// # Errors
     ///
@@ -98,7 +98,8 @@ impl Leaf {
         Ok(true)
     }
 
-    /// Comes to the next leaf; whether there is one. The tree was not changed since it came to this.
+    /// Copies the next leaf; returns whether there is one. The tree has not changed since this leaf was
+    /// copied.
     ///
     /// # Errors
     ///
@@ -129,7 +130,7 @@ impl Leaf {
         }
         let at = tree.child(source, &above, child)?;
         if way == Way::Forth && child + 1 < above.order.len() {
-            // While the entries of this one are looked at.
+            // Fetched while the entries of this leaf are read.
             let next = tree.child(source, &above, child + 1)?;
             source.prefetch(next, above.bytes.min(16 * LINE_BYTES));
         }
@@ -152,7 +153,7 @@ impl Leaf {
     #[inline]
     fn bytes(&self, at: u64, len: u16) -> &[u8] {
         let all: &[u8] = bytemuck::cast_slice(&self.words);
-        // A damaged slot may say anything.
+        // A damaged slot may contain anything.
         let part = all.get(at as usize..).and_then(|all| all.get(..len.into()));
         part.unwrap_or_default()
     }

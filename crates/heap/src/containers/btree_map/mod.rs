@@ -1,8 +1,9 @@
 //! A persistent ordered map: a B-tree.
 //!
-//! Any number of threads can use a map at the same time; those that change it take turns. `layout` says
-//! where things lie, `tree` how they change.
+//! Any number of threads can use a map at the same time; writers take turns. `layout` describes how it
+//! lies in the pool, `node` and `tree` read it, `change` changes it.
 
+mod change;
 mod cursor;
 mod iter;
 mod layout;
@@ -34,10 +35,10 @@ pub use opened::Opened;
 use layout::TABLE_WORDS;
 use tree::Tree;
 
-/// The kind of a root that is an ordered map's.
+/// The kind of the root of an ordered map.
 const ROOT_KIND: u16 = 4;
 
-/// A persistent map from `K` to `V`, in the order of the keys.
+/// A persistent ordered map from `K` to `V`.
 ///
 /// A clone, or the same name opened again, is another handle of the same map. Within a transaction it is
 /// used through [`Transaction::open`](crate::Transaction::open).
@@ -81,17 +82,17 @@ impl<K: ?Sized, V: ?Sized, M: Medium> Clone for BTreeMap<K, V, M> {
 }
 
 impl<K: Key + ?Sized, V: Value + ?Sized, M: Medium> BTreeMap<K, V, M> {
-    /// Opens the map of this name; it is made if there is none. One of format version 1 or 2 becomes
-    /// one of version 3, for which there must be room beside it.
+    /// Opens the map of this name; makes it if there is none. A map of format version 1 or 2 is converted
+    /// to version 3, for which the pool needs room for both.
     ///
-    /// Of the types only the sizes are kept: a map is always opened with the types with which it was
-    /// made. With others of the same sizes, or others of any length, keys would come to lie where they
+    /// The pool keeps only the sizes of the types: always open a map with the types with which it was
+    /// made. With other types of the same sizes, or others of any length, keys would be stored where they
     /// are not found.
     ///
     /// # Errors
     ///
-    /// The root of this name is something else, or a map of keys or values of other sizes; the map is
-    /// damaged; this thread is within a transaction; there is no room, or a fence failed.
+    /// The root of this name is not a map, or one with keys or values of other sizes; the map is damaged;
+    /// this thread is within a transaction; the pool is full, or a fence failed.
     pub fn open(heap: &Heap<M>, name: &str) -> Result<Self> {
         const { assert!(!matches!(K::BYTES, Some(0)), "keys have bytes") };
         heap.expect_alone()?;
@@ -123,7 +124,7 @@ impl<K: Key + ?Sized, V: Value + ?Sized, M: Medium> BTreeMap<K, V, M> {
         Ok(map)
     }
 
-    /// The value of a key.
+    /// Returns the value of a key.
     ///
     /// # Errors
     ///
@@ -133,22 +134,22 @@ impl<K: Key + ?Sized, V: Value + ?Sized, M: Medium> BTreeMap<K, V, M> {
         self.read(|pool| self.tree.get::<K, V>(pool, &key))
     }
 
-    /// Whether there is a value for a key.
+    /// Returns whether there is a value for a key.
     ///
     /// # Errors
     ///
-    /// As [`BTreeMap::get`].
+    /// Same as [`BTreeMap::get`].
     pub fn contains(&self, key: &K) -> Result<bool> {
         let key = key.encode()?;
         self.read(|pool| self.tree.contains::<K>(pool, &key))
     }
 
-    /// Gives a key a value, durably; returns the one it had. 3 lines besides its own and one fence,
+    /// Sets the value of a key, durably; returns the old value. 3 lines besides its own and one fence,
     /// unless the leaf is full.
     ///
     /// # Errors
     ///
-    /// The key has more than 16 KiB; this thread is within a transaction of the heap; there is no room,
+    /// The key has more than 16 KiB; this thread is within a transaction of the heap; the pool is full,
     /// the map is damaged, or a fence failed.
     pub fn insert(&self, key: &K, value: &V) -> Result<Option<V::Owned>> {
         let (key, value) = (key.encode()?, value.encode()?);
@@ -158,8 +159,8 @@ impl<K: Key + ?Sized, V: Value + ?Sized, M: Medium> BTreeMap<K, V, M> {
         )
     }
 
-    /// Removes a key and its value, durably; returns the value. 2 lines and one fence, unless the leaf
-    /// becomes empty.
+    /// Removes a key, durably, and returns its value. 2 lines and one fence, unless the leaf becomes
+    /// empty.
     ///
     /// # Errors
     ///
@@ -172,37 +173,37 @@ impl<K: Key + ?Sized, V: Value + ?Sized, M: Medium> BTreeMap<K, V, M> {
         )
     }
 
-    /// The entry with the smallest key.
+    /// Returns the entry with the smallest key.
     ///
     /// # Errors
     ///
-    /// As [`BTreeMap::get`].
+    /// Same as [`BTreeMap::get`].
     pub fn first(&self) -> Result<Option<(K::Owned, V::Owned)>> {
         self.iter().next().transpose()
     }
 
-    /// The entry with the largest key.
+    /// Returns the entry with the largest key.
     ///
     /// # Errors
     ///
-    /// As [`BTreeMap::get`].
+    /// Same as [`BTreeMap::get`].
     pub fn last(&self) -> Result<Option<(K::Owned, V::Owned)>> {
         self.iter().next_back().transpose()
     }
 
-    /// All entries in the order of their keys, from either end. Each leaf is read as it is when its
-    /// turn comes, so others can change the map meanwhile.
+    /// Returns an iterator over all entries in the order of their keys, from either end. Each leaf is
+    /// read when its turn comes, so other threads can change the map meanwhile.
     pub fn iter(&self) -> Range<'_, K, V, M> {
         let cursors = [self.cursor(), self.cursor()];
         Range::new(cursors, (Bound::Unbounded, Bound::Unbounded))
     }
 
-    /// The entries of which the keys are in a range, as [`BTreeMap::iter`]; none if it ends before it
-    /// begins.
+    /// Returns an iterator over the entries with keys in a range, like [`BTreeMap::iter`]; empty if the
+    /// range ends before it begins.
     ///
     /// # Errors
     ///
-    /// A key of the range has no bytes: serde refuses it.
+    /// Serde cannot serialize a key of the range.
     pub fn range<Q: Borrow<K>>(&self, range: impl RangeBounds<Q>) -> Result<Range<'_, K, V, M>> {
         Ok(Range::new(
             [self.cursor(), self.cursor()],
@@ -210,7 +211,8 @@ impl<K: Key + ?Sized, V: Value + ?Sized, M: Medium> BTreeMap<K, V, M> {
         ))
     }
 
-    /// The entries of which the keys begin with the bytes of this one, as [`BTreeMap::iter`].
+    /// Returns an iterator over the entries whose keys begin with the bytes of `prefix`, like
+    /// [`BTreeMap::iter`].
     pub fn prefix(&self, prefix: &K) -> Range<'_, K, V, M>
     where
         K: Bytewise,
@@ -218,36 +220,36 @@ impl<K: Key + ?Sized, V: Value + ?Sized, M: Medium> BTreeMap<K, V, M> {
         Range::new([self.cursor(), self.cursor()], bounds_of_prefix(prefix))
     }
 
-    /// A cursor that is nowhere yet.
+    /// Returns a new cursor, which is not positioned yet.
     pub fn cursor(&self) -> Cursor<'_, K, V, M> {
         Cursor::new(self, None)
     }
 
-    /// How many entries there are. The first time they are counted.
+    /// Returns the number of entries, which are counted the first time.
     ///
     /// # Errors
     ///
-    /// As [`BTreeMap::get`].
+    /// Same as [`BTreeMap::get`].
     pub fn len(&self) -> Result<u64> {
         self.heap.expect_alone()?;
         let reading = self.tree.guard.read()?;
         self.tree.len(&self.heap.core().space.pool, reading.came)
     }
 
-    /// Whether there are none.
+    /// Returns whether it is empty.
     ///
     /// # Errors
     ///
-    /// As [`BTreeMap::get`].
+    /// Same as [`BTreeMap::get`].
     pub fn is_empty(&self) -> Result<bool> {
         self.read(|pool| Ok(self.tree.root(pool)?.node == 0))
     }
 
-    /// The offset of each object of the map as often as it is reached, for checks.
+    /// Returns the offset of each object of the map once for each time it is reached, for checks.
     ///
     /// # Errors
     ///
-    /// As [`BTreeMap::get`].
+    /// Same as [`BTreeMap::get`].
     #[doc(hidden)]
     pub fn objects(&self) -> Result<Vec<u64>> {
         self.read(|pool| self.tree.objects(pool))
@@ -261,7 +263,7 @@ impl<K: ?Sized, V: ?Sized, M: Medium> BTreeMap<K, V, M> {
         work(&self.heap.core().space.pool)
     }
 
-    /// Changes the map, after which so many entries more are there.
+    /// Changes the map by `work`; `came` says how many entries were added by it.
     fn write<R>(
         &self,
         work: impl Fn(&mut Operation<M>) -> Result<R>,
@@ -279,7 +281,7 @@ impl<K: ?Sized, V: ?Sized, M: Medium> BTreeMap<K, V, M> {
 /// The first key and the last, as bytes.
 type Bounds = (Bound<Vec<u8>>, Bound<Vec<u8>>);
 
-/// The bounds of a range.
+/// Returns the bounds of a range.
 fn bounds_of<K: Key + ?Sized, Q: Borrow<K>>(range: impl RangeBounds<Q>) -> Result<Bounds> {
     let bytes = |bound: Bound<&Q>| {
         let encode = |key: &Q| Ok(key.borrow().encode()?.into_owned());
@@ -292,7 +294,7 @@ fn bounds_of<K: Key + ?Sized, Q: Borrow<K>>(range: impl RangeBounds<Q>) -> Resul
     Ok((bytes(range.start_bound())?, bytes(range.end_bound())?))
 }
 
-/// The bounds of all keys that begin as this one does.
+/// Returns the bounds of all keys with a prefix.
 fn bounds_of_prefix<K: Bytewise + ?Sized>(prefix: &K) -> Bounds {
     let prefix = prefix.as_key_bytes();
     let end = iter::above_all(prefix).map_or(Bound::Unbounded, Bound::Excluded);

@@ -1,4 +1,4 @@
-//! Reading nodes: the way from the root to a leaf, and entries.
+//! Reading nodes: the path from the root to a leaf, and entries.
 
 use std::cmp::Ordering;
 
@@ -13,38 +13,38 @@ use super::layout::{
 };
 use super::tree::Tree;
 
-/// Bytes of an inner node with short keys: what is to be fetched of one before it is known how long it is.
+/// Bytes of an inner node with short keys, which are fetched before its length is known.
 const INNER_BYTES: u64 = HEAD_BYTES + 16 * SLOTS as u64;
 
-/// Which leaf is meant.
+/// Selects a leaf.
 #[derive(Clone, Copy)]
 pub(super) enum Side<'k> {
-    /// That of the smallest keys.
+    /// The leaf of the smallest keys.
     First,
-    /// That in which a key is, or would be.
+    /// The leaf in which a key is, or would be.
     Of(&'k [u8]),
-    /// That of the largest keys.
+    /// The leaf of the largest keys.
     Last,
 }
 
-/// The way to a leaf.
+/// The path to a leaf.
 #[derive(Clone, Default)]
 pub(super) struct Path {
-    /// Inner nodes from the root on, and which child of each is meant.
+    /// Inner nodes from the root on, each with the number of its child on the path.
     pub steps: Vec<(Head, usize)>,
 }
 
-/// An entry as it is taken out of a node, to go to another one.
+/// An entry that was copied out of a node.
 #[derive(Clone, Debug)]
 pub(super) struct Entry {
     pub key: Vec<u8>,
-    /// Its value, or where that lies apart.
+    /// Its value, or pointer and length of one that lies apart.
     pub value: Vec<u8>,
     pub apart: bool,
 }
 
 impl Entry {
-    /// Bytes that it takes in a node.
+    /// Returns the bytes that the entry takes in a node.
     pub fn bytes(&self) -> u64 {
         (self.key.len().next_multiple_of(8) + self.value.len().next_multiple_of(8)) as u64
     }
@@ -55,12 +55,12 @@ impl Tree {
         Root::decode(source.word(root_at(self.table))?)
     }
 
-    /// A node, with so many levels of nodes below it.
+    /// Reads the head of a node with `level` levels of nodes below it.
     ///
     /// # Errors
     ///
     /// It is damaged.
-    // Not called: its result would be copied through memory at each level.
+    // Always inlined: a call would copy its result through memory at each level.
     #[inline(always)]
     pub fn head(&self, source: &impl Source, at: u64, level: u8) -> Result<Head> {
         let head = Head::decode(at, level, &source.words::<HEAD_WORDS>(at)?)?;
@@ -71,7 +71,7 @@ impl Tree {
         }
     }
 
-    /// The way to a leaf, and the leaf; none in an empty tree.
+    /// Returns the path to a leaf, and the leaf; `None` in an empty tree.
     ///
     /// # Errors
     ///
@@ -102,7 +102,7 @@ impl Tree {
         Ok(Some((Path { steps }, leaf)))
     }
 
-    /// The leaf in which a key is, or would be.
+    /// Returns the leaf in which a key is, or would be.
     ///
     /// # Errors
     ///
@@ -127,19 +127,19 @@ impl Tree {
             }
         }
         let leaf = self.head(source, at, 0)?;
-        // Half of the keys are compared with, one after the other: better to wait for all at once.
+        // Half of the keys are compared one after the other, so all are fetched at once.
         for entry in 0..leaf.order.len() {
             source.prefetch(leaf.at + leaf.entry(entry).key_at(), 8);
         }
         Ok(Some(leaf))
     }
 
-    /// Where the pointer to a child lies.
+    /// Returns the offset of the pointer to a child.
     pub fn child_at(&self, head: &Head, child: usize) -> u64 {
         head.at + head.entry(child).value_at()
     }
 
-    /// The offset of a child.
+    /// Returns the offset of a child.
     ///
     /// # Errors
     ///
@@ -156,7 +156,7 @@ impl Tree {
         }
     }
 
-    /// The child in which a key is: the last of which the key is not above it.
+    /// Returns the child in which a key is: the last one whose first key is not above it.
     #[inline]
     fn child_of<K: Key + ?Sized>(
         &self,
@@ -175,7 +175,7 @@ impl Tree {
         Ok(low - 1)
     }
 
-    /// The entry of a leaf that has a key; otherwise the one before which it would be.
+    /// Returns the entry of a leaf with a key, or as an error the entry before which it would be.
     ///
     /// # Errors
     ///
@@ -199,7 +199,7 @@ impl Tree {
         Ok(Err(low))
     }
 
-    /// How the key of an entry compares with another one.
+    /// Compares the key of an entry with another key.
     #[inline(always)]
     fn compare<K: Key + ?Sized>(
         &self,
@@ -224,7 +224,7 @@ impl Tree {
         Ok(K::compare(&stored, key))
     }
 
-    /// The key of an entry.
+    /// Returns the key of an entry.
     ///
     /// # Errors
     ///
@@ -236,11 +236,11 @@ impl Tree {
         Ok(key)
     }
 
-    /// All entries of a node.
+    /// Returns all entries of a node.
     ///
     /// # Errors
     ///
-    /// They are not in the pool.
+    /// The entries are not in the pool.
     pub fn entries(&self, source: &impl Source, head: &Head) -> Result<Vec<Entry>> {
         let entries = (0..head.order.len()).map(|entry| {
             let slot = head.entry(entry);
@@ -255,7 +255,7 @@ impl Tree {
         entries.collect()
     }
 
-    /// The value of an entry that lies apart.
+    /// Returns the place of the value of an entry, if it lies apart.
     ///
     /// # Errors
     ///
@@ -276,10 +276,10 @@ impl Tree {
     }
 }
 
-/// How bytes of a pool compare with others, in the order of bytes.
+/// Compares bytes of a pool with others, in the order of bytes.
 #[inline(always)]
 fn compare_bytes(source: &impl Source, at: u64, len: usize, key: &[u8]) -> Result<Ordering> {
-    // A stored key is filled with zeros, and what is above another one is so when both are filled.
+    // Both are filled with zeros, which keeps their order.
     let (words, rest) = key.as_chunks::<8>();
     for (at, word) in (at..at + len as u64).step_by(8).zip(words) {
         let (stored, word) = (source.word(at)?.swap_bytes(), u64::from_be_bytes(*word));

@@ -1,4 +1,4 @@
-//! B-trees of format versions 1 and 2, which become ones of version 3 when they are opened.
+//! B-trees of format versions 1 and 2, which are converted to version 3 when they are opened.
 //!
 //! The table is an object of 64 bytes: magic, bytes of a key and of a value, slots of a leaf and
 //! children of an inner node, and the root: its offset, and above it the levels of the tree; 0 if it
@@ -18,7 +18,7 @@ use super::tree::Tree;
 
 /// "TERRTREE".
 const MAGIC: u64 = u64::from_le_bytes(*b"TERRTREE");
-/// Word in which the root is.
+/// Index of the word of the root.
 const ROOT_WORD: usize = 3;
 
 /// An old tree.
@@ -33,16 +33,16 @@ struct Old {
     root: Root,
 }
 
-/// Bytes of a key and of a value of the old tree with a table, as one word, if it is one.
+/// Returns the sizes of keys and values of an old tree, as one word, if the table is that of one.
 pub(super) fn sizes(table: &[u64; TABLE_WORDS]) -> Option<u64> {
     (table[0] == MAGIC).then_some(table[1])
 }
 
-/// Makes a tree with the same entries, and frees the old one; says where its table is.
+/// Makes a tree with the same entries, and frees the old one; returns the offset of the new table.
 ///
 /// # Errors
 ///
-/// The tree is damaged, there is no room, or a fence failed.
+/// The tree is damaged, the pool is full, or a fence failed.
 pub(super) fn convert<K: Key + ?Sized, V: Value + ?Sized, S: Sink>(
     sink: &mut S,
     table: u64,
@@ -95,7 +95,7 @@ impl Old {
         self.key_stride() + self.value_bytes.next_multiple_of(8)
     }
 
-    /// Where in a leaf its slots begin.
+    /// Returns the position of the first slot in a leaf.
     fn slots_at(&self) -> u64 {
         match self.stride().is_multiple_of(LINE_BYTES) {
             true => LINE_BYTES,
@@ -103,7 +103,7 @@ impl Old {
         }
     }
 
-    /// Where the slots of a leaf lie that are in use.
+    /// Returns the offsets of the used slots of a leaf.
     fn used(&self, source: &impl Source, leaf: u64) -> Result<Vec<u64>> {
         let used = source.word(leaf)?;
         if used >> 1 >> (self.slots - 1) != 0 {
@@ -114,7 +114,7 @@ impl Old {
         Ok(slots.map(at).collect())
     }
 
-    /// All inner nodes, and all leaves.
+    /// Returns the inner nodes and the leaves.
     fn nodes(&self, source: &impl Source) -> Result<(Vec<u64>, Vec<u64>)> {
         let mut inner = Vec::new();
         let mut level: Vec<u64> = (self.root.node != 0)

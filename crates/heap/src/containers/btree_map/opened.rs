@@ -10,13 +10,14 @@ use crate::medium::Medium;
 use crate::transaction::Transaction;
 use crate::transaction::held::Guarded;
 
+use super::super::container::{Container, sealed};
 use super::super::data::{Bytewise, Key, Value};
-use super::super::{Container, sealed};
 use super::cursor::Cursor;
 use super::iter::Range;
 use super::{BTreeMap, bounds_of, bounds_of_prefix};
 
-/// An ordered map within a transaction; see [`Transaction::open`]. All of it is closed to others.
+/// An ordered map within a transaction; see [`Transaction::open`]. The transaction holds all of it until
+/// it ends.
 pub struct Opened<'t, K: ?Sized, V: ?Sized, M: Medium> {
     map: &'t BTreeMap<K, V, M>,
     tx: &'t Transaction<'t, M>,
@@ -43,7 +44,7 @@ impl<K: Key + ?Sized, V: Value + ?Sized, M: Medium> Container<M> for BTreeMap<K,
 }
 
 impl<'t, K: Key + ?Sized, V: Value + ?Sized, M: Medium> Opened<'t, K, V, M> {
-    /// The value of a key.
+    /// Returns the value of a key.
     ///
     /// # Errors
     ///
@@ -52,7 +53,7 @@ impl<'t, K: Key + ?Sized, V: Value + ?Sized, M: Medium> Opened<'t, K, V, M> {
         self.map.tree.get::<K, V>(&self.tx, &key.encode()?)
     }
 
-    /// Whether there is a value for a key.
+    /// Returns whether there is a value for a key.
     ///
     /// # Errors
     ///
@@ -61,11 +62,11 @@ impl<'t, K: Key + ?Sized, V: Value + ?Sized, M: Medium> Opened<'t, K, V, M> {
         self.map.tree.contains::<K>(&self.tx, &key.encode()?)
     }
 
-    /// Gives a key a value; returns the one it had.
+    /// Sets the value of a key; returns the old value.
     ///
     /// # Errors
     ///
-    /// The key has more than 16 KiB, there is no room, or the map is damaged.
+    /// The key has more than 16 KiB, the pool is full, or the map is damaged.
     pub fn insert(&self, key: &K, value: &V) -> Result<Option<V::Owned>> {
         let (key, value) = (key.encode()?, value.encode()?);
         let tree = &self.map.tree;
@@ -78,7 +79,7 @@ impl<'t, K: Key + ?Sized, V: Value + ?Sized, M: Medium> Opened<'t, K, V, M> {
         Ok(old)
     }
 
-    /// Removes a key and its value; returns the value.
+    /// Removes a key and returns its value.
     ///
     /// # Errors
     ///
@@ -92,7 +93,7 @@ impl<'t, K: Key + ?Sized, V: Value + ?Sized, M: Medium> Opened<'t, K, V, M> {
         Ok(old)
     }
 
-    /// The entry with the smallest key.
+    /// Returns the entry with the smallest key.
     ///
     /// # Errors
     ///
@@ -101,7 +102,7 @@ impl<'t, K: Key + ?Sized, V: Value + ?Sized, M: Medium> Opened<'t, K, V, M> {
         self.iter().next().transpose()
     }
 
-    /// The entry with the largest key.
+    /// Returns the entry with the largest key.
     ///
     /// # Errors
     ///
@@ -110,17 +111,17 @@ impl<'t, K: Key + ?Sized, V: Value + ?Sized, M: Medium> Opened<'t, K, V, M> {
         self.iter().next_back().transpose()
     }
 
-    /// All entries in the order of their keys, from either end.
+    /// Returns an iterator over all entries in the order of their keys, from either end.
     pub fn iter(&self) -> Range<'t, K, V, M> {
         let cursors = [self.cursor(), self.cursor()];
         Range::new(cursors, (Bound::Unbounded, Bound::Unbounded))
     }
 
-    /// The entries of which the keys are in a range, in their order, from either end.
+    /// Returns an iterator over the entries with keys in a range, in their order, from either end.
     ///
     /// # Errors
     ///
-    /// A key of the range has no bytes: serde refuses it.
+    /// Serde cannot serialize a key of the range.
     pub fn range<Q: Borrow<K>>(&self, range: impl RangeBounds<Q>) -> Result<Range<'t, K, V, M>> {
         Ok(Range::new(
             [self.cursor(), self.cursor()],
@@ -128,7 +129,7 @@ impl<'t, K: Key + ?Sized, V: Value + ?Sized, M: Medium> Opened<'t, K, V, M> {
         ))
     }
 
-    /// The entries of which the keys begin with the bytes of this one, in their order.
+    /// Returns an iterator over the entries whose keys begin with the bytes of `prefix`, in their order.
     pub fn prefix(&self, prefix: &K) -> Range<'t, K, V, M>
     where
         K: Bytewise,
@@ -136,12 +137,12 @@ impl<'t, K: Key + ?Sized, V: Value + ?Sized, M: Medium> Opened<'t, K, V, M> {
         Range::new([self.cursor(), self.cursor()], bounds_of_prefix(prefix))
     }
 
-    /// A cursor that is nowhere yet.
+    /// Returns a new cursor, which is not positioned yet.
     pub fn cursor(&self) -> Cursor<'t, K, V, M> {
         Cursor::new(self.map, Some(self.tx))
     }
 
-    /// How many entries there are. The first time they are counted.
+    /// Returns the number of entries, which are counted the first time.
     ///
     /// # Errors
     ///
@@ -151,7 +152,7 @@ impl<'t, K: Key + ?Sized, V: Value + ?Sized, M: Medium> Opened<'t, K, V, M> {
         tree.len(&self.tx, self.tx.came(&tree.guard))
     }
 
-    /// Whether there are none.
+    /// Returns whether it is empty.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! Looking through a line of a group and those behind it.
+//! Chains: a line of a group, and the overflow lines behind it.
 
 use crate::error::{Error, Result};
 use crate::layout::{FIELD_BITS, FIELD_MAX};
@@ -9,36 +9,36 @@ use super::layout::{SLOTS, tag_of};
 /// The words of a line.
 pub(super) const LINE_WORDS: usize = SLOTS + 1;
 
-/// No chain is that long unless it is damaged: a map grows long before.
+/// A longer chain is damaged: a map grows long before.
 pub(super) const MAX_CHAIN: usize = 1 << 16;
 
-/// Where an entry is, or could be.
+/// The result of looking for an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Search {
-    /// It is there.
+    /// The entry exists.
     Found {
         /// Offset of the slot that points to it.
         slot: u64,
         /// Offset of the entry.
         entry: u64,
     },
-    /// It is not there, and this slot is empty.
+    /// There is no such entry, and this slot is empty.
     Room {
         /// Offset of the slot.
         slot: u64,
     },
-    /// It is not there, and all slots are full.
+    /// There is no such entry, and all slots are full.
     Full {
-        /// Offset of the word that is to point to another line.
+        /// Offset of the word for the pointer to another line.
         link: u64,
     },
 }
 
-/// Looks for the entry of a hash that `is_it`.
+/// Looks for the entry of a hash for which `is_it` returns true.
 ///
-/// Which slots are full is not branched on: it cannot be predicted, so that nothing that follows
-/// would begin before the line is there. The line is loaded to where it stays: the processor waits
-/// long for a copy, two words at a time, of what it has stored a word at a time.
+/// There is no branch on which slots are full: it would be unpredictable, so nothing that follows could
+/// begin before the line has arrived. The line is read from where it lies: copying it, two words at a
+/// time, would wait for its stores, a word at a time, to finish.
 #[inline]
 pub(super) fn search(
     source: &impl Source,
@@ -77,7 +77,7 @@ pub(super) fn search(
     Err(too_long(first))
 }
 
-/// What a line and those behind it hold.
+/// The contents of a line and the lines behind it.
 #[derive(Default)]
 pub(super) struct Chain {
     /// Full slots.
@@ -86,7 +86,7 @@ pub(super) struct Chain {
     pub links: Vec<u64>,
 }
 
-/// How many slots are full in a line and those behind it.
+/// Returns how many slots are full in a line and the lines behind it.
 pub(super) fn count(source: &impl Source, line: u64) -> Result<u64> {
     let (mut at, mut found) = (line, 0);
     for _ in 0..MAX_CHAIN {
@@ -101,7 +101,7 @@ pub(super) fn count(source: &impl Source, line: u64) -> Result<u64> {
 }
 
 impl Chain {
-    /// Adds all that is in a line and behind it.
+    /// Adds the contents of a line and the lines behind it.
     pub fn add(&mut self, source: &impl Source, line: u64) -> Result<()> {
         let mut at = line;
         for _ in 0..MAX_CHAIN {

@@ -1,4 +1,4 @@
-//! Entries: where the key and the value of one lie, and how one is made.
+//! Entries: how their key and value lie, and how they are made and read.
 
 use std::borrow::Cow;
 
@@ -13,10 +13,10 @@ use super::layout::{ANY, Shape};
 /// Set in the length of a value that lies apart.
 const APART: u64 = 1 << 63;
 
-/// How the entries of a table lie.
+/// The layout of a table's entries.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Entries {
-    /// Bytes of a key and of a value, filled to whole words, if all have as many.
+    /// Bytes of a key and of a value, filled to whole words, if all have the same size.
     fixed: Option<(u64, u64)>,
     key_bytes: u64,
     value_bytes: u64,
@@ -32,7 +32,7 @@ pub(super) struct Entry {
     pub key_len: u64,
     value_at: u64,
     pub value_len: u64,
-    /// The value is not in the entry.
+    /// Whether the value lies apart.
     apart: Option<Apart>,
 }
 
@@ -49,7 +49,7 @@ impl Entries {
         }
     }
 
-    /// The entry at an offset.
+    /// Returns the entry at an offset.
     ///
     /// # Errors
     ///
@@ -88,7 +88,7 @@ impl Entries {
         })
     }
 
-    /// Whether the entry at an offset has this key.
+    /// Returns whether the entry at an offset has this key.
     ///
     /// # Errors
     ///
@@ -108,7 +108,7 @@ impl Entries {
     ///
     /// # Errors
     ///
-    /// The key is too long for an object, there is no room, or a fence failed.
+    /// The key is too long for an object, the pool is full, or a fence failed.
     #[inline]
     pub fn make<S: Sink>(&self, sink: &mut S, hash: u64, key: &[u8], value: &[u8]) -> Result<u64> {
         let hash = hash.to_le_bytes();
@@ -141,18 +141,18 @@ impl Entries {
         }
     }
 
-    /// Bytes of an entry that are worth to be fetched before it is looked at.
+    /// Returns how many bytes of an entry are worth prefetching.
     pub fn usual_bytes(&self) -> u64 {
         self.fixed.map_or(128, |(key, value)| 8 + key + value)
     }
 }
 
 impl Entry {
-    /// The key.
+    /// Returns the key.
     ///
     /// # Errors
     ///
-    /// It is not in the pool, or no such key.
+    /// The key is not in the pool, or not valid.
     pub fn key<K: Value + ?Sized>(&self, source: &impl Source) -> Result<K::Owned> {
         self.expect_there(source, self.key_len)?;
         K::read(self.key_len as usize, |into| {
@@ -160,11 +160,11 @@ impl Entry {
         })
     }
 
-    /// The value.
+    /// Returns the value.
     ///
     /// # Errors
     ///
-    /// It is not in the pool, or no such value.
+    /// The value is not in the pool, or not valid.
     #[inline]
     pub fn value<V: Value + ?Sized>(&self, source: &impl Source) -> Result<V::Owned> {
         if V::BYTES.is_none() {
@@ -176,7 +176,7 @@ impl Entry {
         })
     }
 
-    /// Nobody makes room for more than there can be.
+    /// Checked first, so that no room is made for an impossible length.
     fn expect_there(&self, source: &impl Source, len: u64) -> Result<()> {
         match len <= source.bytes() {
             true => Ok(()),
@@ -187,8 +187,7 @@ impl Entry {
         }
     }
 
-    /// Writes another value in place of the one that is there, if it has as many words. Whether it
-    /// could.
+    /// Overwrites a value with as many words in place; returns whether it could.
     ///
     /// # Errors
     ///
@@ -212,7 +211,7 @@ impl Entry {
         Ok(true)
     }
 
-    /// Frees the entry and what belongs to it.
+    /// Frees the entry and its value.
     ///
     /// # Errors
     ///
@@ -224,7 +223,7 @@ impl Entry {
         sink.free(self.at)
     }
 
-    /// The offset of each object of which it is made.
+    /// Returns the offset of each object of the value.
     ///
     /// # Errors
     ///

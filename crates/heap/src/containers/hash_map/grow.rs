@@ -1,5 +1,5 @@
-//! Growth by few groups at a time: linear hashing (Litwin: Linear hashing, a new tool for file and
-//! table addressing, VLDB 1980), so that nobody waits for a rewrite of the whole.
+//! Growth by a few groups at a time: linear hashing (Litwin: Linear hashing, a new tool for file and
+//! table addressing, VLDB 1980), so that no operation waits until the whole table is rewritten.
 
 use crate::error::{Cause, Result};
 use crate::guard::Writing;
@@ -16,28 +16,28 @@ use super::table::Table;
 /// The words of a group.
 const GROUP_WORDS: usize = (GROUP_BYTES / 8) as usize;
 
-/// Groups that are split at once, so that they share a fence, in a table that has several times as
-/// many and began with so many, so that they lie side by side.
+/// Number of groups that are split at once, so that they share a fence. Only in tables several times as
+/// large that began with at least as many, so that the groups lie side by side.
 const BLOCK: u64 = 8;
 
 /// Groups side by side that are split, into groups side by side.
 #[derive(Clone, Copy)]
 struct Block {
-    /// The first one that is split, and the first new one.
+    /// The first group that is split, and the first new one.
     old: u64,
     new: u64,
     count: u64,
-    /// The bit of the hash that tells them apart.
+    /// The bit of the hash that selects the new group.
     bit: u32,
 }
 
 impl Table {
-    /// Splits the next groups; whether it could. It does not while others hold what it needs: they, or
-    /// the next to find the table full, try again.
+    /// Splits the next groups; returns whether it could. It does nothing while other threads hold guards
+    /// that it needs: they, or the next operation that finds the table full, try again.
     ///
     /// # Errors
     ///
-    /// There is no room, the map is damaged, or a fence failed. The map is as it was, and as good.
+    /// The pool is full, the map is damaged, or a fence failed. The map stays as it was, and valid.
     #[cold]
     pub fn grow<M: Medium>(&self, heap: &Heap<M>) -> Result<bool> {
         let Some(mut growth) = self.growth.try_write() else {
@@ -69,8 +69,8 @@ impl Table {
         Ok(true)
     }
 
-    /// Gives a table of which nobody else knows yet, and which is empty, so many groups, or as many as
-    /// there is room for.
+    /// Enlarges a new, empty table that no other thread knows to `groups` groups, or as many as the pool
+    /// has room for.
     ///
     /// # Errors
     ///
@@ -128,7 +128,7 @@ impl Table {
         Ok(())
     }
 
-    /// Has the directory point to a segment.
+    /// Stores the pointer to a segment in the directory.
     fn link_segment<S: Sink>(&self, sink: &mut S, segment: usize, at: u64) -> Result<()> {
         match self.shape.pointer(segment) {
             Pointer::InTable(byte) => sink.set(self.at + byte, at),
@@ -144,7 +144,7 @@ impl Table {
         }
     }
 
-    /// Moves those entries to the new groups whose hash has the bit. Their guards are held.
+    /// Moves the entries whose hash has the bit to the new groups. The guards are held.
     fn split<M: Medium>(&self, heap: &Heap<M>, block: Block, guards: &mut [Writing]) -> Result<()> {
         let last = guards.iter().filter_map(|guard| guard.last);
         let mut sink = Operation::begin(heap.core(), last)?;
@@ -185,7 +185,7 @@ impl Table {
     }
 }
 
-/// A bit of the hash of a slot's entry.
+/// Returns whether the hash of a slot's entry has a bit.
 fn bit_of(source: &impl Source, slot: u64, bit: u32) -> Result<bool> {
     match bit_in_slot(slot, bit) {
         Some(bit) => Ok(bit),
@@ -193,16 +193,16 @@ fn bit_of(source: &impl Source, slot: u64, bit: u32) -> Result<bool> {
     }
 }
 
-/// What does not fit into the lines of two groups, and the lines in which it was.
+/// Slots that do not fit into the lines of two groups, and the overflow lines that held them.
 #[derive(Default)]
 struct Spill {
-    /// Of each slot: of which half, the first word of its line, how many came before, and its word.
+    /// For each slot: its half, the first word of its line, the number of slots before it, and its word.
     slots: Vec<(usize, usize, usize, u64)>,
     freed: Vec<u64>,
 }
 
 impl Spill {
-    /// A line is no longer needed.
+    /// Notes an overflow line that is no longer needed.
     fn free(&mut self, line: u64) -> Result<()> {
         if self.freed.len() >= MAX_CHAIN {
             return Err(too_long(line));
@@ -211,7 +211,8 @@ impl Spill {
         Ok(())
     }
 
-    /// Makes lines for what does not fit, puts them behind those of the halves, and frees the old ones.
+    /// Makes overflow lines for the slots that do not fit, links them to the lines of the halves, and
+    /// frees the old ones.
     fn store<S: Sink>(mut self, sink: &mut S, halves: &mut [Vec<u64>; 2]) -> Result<()> {
         for (half, first, mut line) in self.lines() {
             let link = &mut halves[half][first + SLOTS];
@@ -221,7 +222,7 @@ impl Spill {
         self.freed.into_iter().try_for_each(|line| sink.free(line))
     }
 
-    /// Further lines of 7 slots each: behind which group's line each belongs.
+    /// Overflow lines of 7 slots each, and the line of a group to which each is linked.
     fn lines(&mut self) -> Vec<(usize, usize, [u64; LINE_WORDS])> {
         let mut lines: Vec<(usize, usize, [u64; LINE_WORDS])> = Vec::new();
         self.slots.sort_unstable();

@@ -1,4 +1,4 @@
-//! All entries, group by group.
+//! Iterators over all entries, group by group.
 
 use std::sync::Arc;
 
@@ -14,19 +14,19 @@ use super::chain::Chain;
 use super::layout::{GROUP_BYTES, LINES};
 use super::table::Table;
 
-/// All entries of a map; see [`HashMap::iter`].
+/// An iterator over all entries of a map; see [`HashMap::iter`].
 pub struct Iter<'m, K: Value + ?Sized, V: Value + ?Sized, M: Medium> {
     from: From<'m, K, V, M>,
     table: Arc<Table>,
     /// The next group.
     group: u64,
-    /// What the last group held.
+    /// The contents of the last group.
     chain: Chain,
-    /// Its entries that are still to come, the next one last.
+    /// Its entries that were not returned yet, the next one last.
     entries: Vec<(K::Owned, V::Owned)>,
 }
 
-/// Where entries are read.
+/// The source of the entries.
 enum From<'m, K: ?Sized, V: ?Sized, M: Medium> {
     /// The pool, group by group under its guard.
     Map(&'m HashMap<K, V, M>),
@@ -35,8 +35,8 @@ enum From<'m, K: ?Sized, V: ?Sized, M: Medium> {
 }
 
 impl Table {
-    /// The offset of each object of the map as often as it is reached, for checks. All guards are
-    /// held.
+    /// Returns the offset of each object of the map once for each time it is reached, for checks. All
+    /// guards are held.
     ///
     /// # Errors
     ///
@@ -71,13 +71,13 @@ impl Table {
         Ok(objects)
     }
 
-    /// Adds what the lines of a group hold.
+    /// Adds the contents of a group's lines.
     fn add_group(&self, source: &impl Source, group: u64, found: &mut Chain) -> Result<()> {
         let first = self.group(group);
         (0..LINES).try_for_each(|line| found.add(source, first + line * LINE_BYTES))
     }
 
-    /// Has the processor fetch the entries of a group, as far as can be said without its guard.
+    /// Prefetches the entries of a group, as far as they are known without its guard.
     fn prefetch_entries(&self, source: &impl Source, group: u64) {
         let first = self.group(group);
         for at in (first..first + GROUP_BYTES).step_by(WORD_BYTES as usize) {
@@ -107,7 +107,7 @@ impl<'m, K: Value + ?Sized, V: Value + ?Sized, M: Medium> Iter<'m, K, V, M> {
         }
     }
 
-    /// Reads the next group, while the entries of the one behind it are fetched.
+    /// Reads the next group, and prefetches the entries of the one after it.
     fn read_group(&mut self) -> Result<()> {
         let group = self.group;
         self.group += 1;

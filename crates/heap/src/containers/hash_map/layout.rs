@@ -1,4 +1,4 @@
-//! Where things lie: the table, its groups, and how a hash finds its group (linear hashing).
+//! The layout of a map: the table, its groups, and how a hash selects its group (linear hashing).
 //!
 //! The table is an object of 1 KiB: magic, sizes of key and value, seed, logarithm of the first groups,
 //! number of groups, logarithms of the groups of the largest segment and of the pointers of a page, and
@@ -27,18 +27,18 @@ pub(super) use super::super::data::ANY;
 pub(super) const MAGIC: u64 = u64::from_le_bytes(*b"TERRHASH");
 /// Words of a table.
 pub(super) const TABLE_WORDS: usize = 128;
-/// Word in which the number of groups is.
+/// Index of the word of the number of groups.
 pub(super) const GROUPS_WORD: u64 = 4;
-/// Word with which the directory begins.
+/// Index of the first word of the directory.
 const DIRECTORY_WORD: u64 = 8;
 /// Words of the directory.
 const DIRECTORY: u64 = TABLE_WORDS as u64 - DIRECTORY_WORD;
-/// Of them, those that point to segments where the others point to pages.
+/// Words of the directory that point to segments where the others point to pages.
 const DIRECT: u64 = DIRECTORY / 2;
-/// Logarithm of the most groups of a segment: 4 MiB, so that a pool in pieces has room for one, and
-/// nobody waits long for one to be made.
+/// Logarithm of the most groups of a segment: 4 MiB, so that a fragmented pool has room for one, and
+/// making one is quick.
 const MAX_SEGMENT: u32 = 14;
-/// The same in tables of format versions 1 and 2: 256 MiB.
+/// Logarithm of the most groups of a segment in tables of format versions 1 and 2: 256 MiB.
 const OLD_MAX_SEGMENT: u32 = 20;
 
 /// Lines of a group.
@@ -47,16 +47,16 @@ pub(super) const LINES: u64 = 4;
 pub(super) const GROUP_BYTES: u64 = LINES * LINE_BYTES;
 /// Slots of a line; the word behind them points to another line.
 pub(super) const SLOTS: usize = 7;
-/// Entries in a group, on average, at which the table grows: half of its slots, so that one line of
+/// Average number of entries in a group at which the table grows: half of its slots, so that one line in
 /// ten is full.
 pub(super) const FULL: u64 = 14;
 
 /// The lowest bit of the hash in a slot.
 const TAG_AT: u32 = 12;
-/// The lowest bit that finds the line.
+/// The lowest bit of the hash that selects the line.
 const LINE_AT: u32 = 30;
 
-/// What never changes about a table.
+/// The part of a table that never changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Shape {
     /// Bytes of a key, or [`ANY`].
@@ -72,25 +72,25 @@ pub(super) struct Shape {
     page: Option<u32>,
 }
 
-/// Where a group lies.
+/// The place of a group: its segment, and its position there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Position {
     pub segment: usize,
     pub within: u64,
 }
 
-/// Where the pointer to a segment is.
+/// The place of the pointer to a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Pointer {
-    /// In this byte of the table.
+    /// At this byte of the table.
     InTable(u64),
-    /// In this byte of a page, to which this byte of the table points.
+    /// At byte `at` of a page, whose pointer is at byte `page` of the table.
     InPage { page: u64, within: u64 },
 }
 
 impl Shape {
-    /// For a table that begins with so many groups, a power of two. No segment has more than a
-    /// sixteenth of the largest object.
+    /// Returns the shape of a table that begins with `groups` groups, a power of two. No segment has more
+    /// than a sixteenth of the largest object.
     pub fn new(key_bytes: u32, value_bytes: u32, groups: u64, geometry: &Geometry) -> Self {
         let most = (geometry.max_object() / GROUP_BYTES / 16)
             .ilog2()
@@ -105,7 +105,7 @@ impl Shape {
         }
     }
 
-    /// A table without segments.
+    /// Returns a table without segments.
     pub fn encode(&self) -> [u64; TABLE_WORDS] {
         let mut words = [0; TABLE_WORDS];
         words[0] = MAGIC;
@@ -118,11 +118,11 @@ impl Shape {
         words
     }
 
-    /// What the words of a table say, and how many groups it has.
+    /// Decodes the words of a table; returns its shape and its number of groups.
     ///
     /// # Errors
     ///
-    /// It is damaged, or none.
+    /// The table is damaged, or is none.
     pub fn decode(words: &[u64; TABLE_WORDS]) -> Result<(Self, u64)> {
         let is_old = words[5] == 0 && words[6] == 0;
         let shape = Self {
@@ -148,7 +148,7 @@ impl Shape {
         Ok((shape, groups))
     }
 
-    /// Segments that the directory has room for.
+    /// Returns how many segments the directory has room for.
     pub fn segments(&self) -> usize {
         let all = match self.page {
             Some(page) => DIRECT + ((DIRECTORY - DIRECT) << page),
@@ -157,7 +157,7 @@ impl Shape {
         all as usize
     }
 
-    /// Where the pointer to a segment is that the directory has room for.
+    /// Returns the place of the pointer to a segment, which the directory has room for.
     pub fn pointer(&self, segment: usize) -> Pointer {
         let in_table = |entry: u64| (DIRECTORY_WORD + entry) * 8;
         match (self.page, (segment as u64).checked_sub(DIRECT)) {
@@ -169,18 +169,18 @@ impl Shape {
         }
     }
 
-    /// Bytes of a page of the directory.
+    /// Returns the bytes of a page of the directory.
     pub fn page_bytes(&self) -> u64 {
         8 << self.page.unwrap_or(0)
     }
 
-    /// Groups of a segment.
+    /// Returns the number of groups of a segment.
     pub fn groups_of(&self, segment: usize) -> u64 {
         let doublings = (segment as u32).saturating_sub(1);
         1 << (self.first + doublings).min(self.largest)
     }
 
-    /// Where a group lies.
+    /// Returns where a group lies.
     #[inline]
     pub fn position(&self, group: u64) -> Position {
         if group >> self.first == 0 {
@@ -205,12 +205,12 @@ impl Shape {
     }
 }
 
-/// How many groups have room for about so many entries.
+/// Returns how many groups have room for about `entries` entries.
 pub(super) fn groups_for(entries: u64) -> u64 {
     entries.div_ceil(FULL).clamp(1, 1 << 40).next_power_of_two()
 }
 
-/// The group of a hash in a table of `groups`.
+/// Returns the group of a hash in a table of `groups`.
 #[inline]
 pub(super) fn group_of(hash: u64, groups: u64) -> u64 {
     let level = groups.ilog2();
@@ -222,19 +222,19 @@ pub(super) fn group_of(hash: u64, groups: u64) -> u64 {
     }
 }
 
-/// The line of a hash in its group.
+/// Returns the line of a hash in its group.
 #[inline]
 pub(super) fn line_of(hash: u64) -> u64 {
     (hash >> LINE_AT) % LINES
 }
 
-/// The bits of a hash that are in a slot.
+/// Returns the bits of a hash that are in a slot.
 #[inline]
 pub(super) fn tag_of(hash: u64) -> u16 {
     (hash >> TAG_AT) as u16
 }
 
-/// A bit of the hash of the entry in a slot, if the slot has it.
+/// Returns a bit of the hash of the entry in a slot, if the slot stores that bit.
 pub(super) fn bit_in_slot(slot: u64, bit: u32) -> Option<bool> {
     let within = bit.checked_sub(TAG_AT).filter(|&within| within < 16)?;
     Some(slot >> (FIELD_BITS + within) & 1 == 1)

@@ -1,8 +1,9 @@
 //! A persistent hash map.
 //!
-//! Entries are objects of their own, found through groups of slots; a slot's word is what makes an
-//! entry part of the map. So a new entry costs its own lines, a record and a slot: 5 lines and one
-//! fence with keys and values of 64 bytes. `layout` says where things lie, `grow` how the table grows.
+//! Entries are objects of their own, found through groups of slots; storing the word of a slot makes an
+//! entry part of the map. So a new entry costs its own lines, a record and a slot: 5 lines and one fence
+//! with keys and values of 64 bytes. `layout` describes how a map lies in the pool, `grow` how its table
+//! grows.
 
 mod chain;
 mod entry;
@@ -30,9 +31,9 @@ use chain::Search;
 use layout::{FULL, Shape, TABLE_WORDS, groups_for};
 use table::Table;
 
-/// The kind of a root that is a hash map's.
+/// The kind of the root of a hash map.
 const ROOT_KIND: u16 = 1;
-/// Entries that a map has room for at first, unless it is told otherwise.
+/// Entries for which a new map has room by default.
 const CAPACITY: u64 = 256 * FULL;
 
 /// A persistent hash map from `K` to `V`.
@@ -73,25 +74,25 @@ impl<K: ?Sized, V: ?Sized, M: Medium> Clone for HashMap<K, V, M> {
 }
 
 impl<K: Value + ?Sized, V: Value + ?Sized, M: Medium> HashMap<K, V, M> {
-    /// Opens the map of this name; it is made if there is none.
+    /// Opens the map of this name; makes it if there is none.
     ///
-    /// Of the types only the sizes are kept: a map is always opened with the types with which it was
+    /// The pool keeps only the sizes of the types: always open a map with the types with which it was
     /// made.
     ///
     /// # Errors
     ///
-    /// The root of this name is something else, or a map of keys or values of other sizes; the map is
-    /// damaged; this thread is within a transaction; there is no room, or a fence failed.
+    /// The root of this name is not a map, or one with keys or values of other sizes; the map is damaged;
+    /// this thread is within a transaction; the pool is full, or a fence failed.
     pub fn open(heap: &Heap<M>, name: &str) -> Result<Self> {
         Self::open_with_capacity(heap, name, CAPACITY)
     }
 
-    /// Same as [`HashMap::open`]; a new map has room for about `entries` before it grows, if there is as
-    /// much in the pool, and one lock for each 14 of them, up to 1024.
+    /// Same as [`HashMap::open`]; a new map has room for about `entries` entries before it grows, if the
+    /// pool is large enough, and one lock for each 14 of them, up to 1024.
     ///
     /// # Errors
     ///
-    /// As [`HashMap::open`].
+    /// Same as [`HashMap::open`].
     pub fn open_with_capacity(heap: &Heap<M>, name: &str, entries: u64) -> Result<Self> {
         heap.expect_alone()?;
         let place = heap.root::<[u64; TABLE_WORDS]>(name, ROOT_KIND)?;
@@ -118,7 +119,7 @@ impl<K: Value + ?Sized, V: Value + ?Sized, M: Medium> HashMap<K, V, M> {
         })
     }
 
-    /// The value of a key.
+    /// Returns the value of a key.
     ///
     /// # Errors
     ///
@@ -132,11 +133,11 @@ impl<K: Value + ?Sized, V: Value + ?Sized, M: Medium> HashMap<K, V, M> {
         self.table.get::<V>(self.pool(), hash, &key)
     }
 
-    /// Whether there is a value for a key.
+    /// Returns whether there is a value for a key.
     ///
     /// # Errors
     ///
-    /// As [`HashMap::get`].
+    /// Same as [`HashMap::get`].
     pub fn contains(&self, key: &K) -> Result<bool> {
         self.heap.expect_alone()?;
         let key = key.encode()?;
@@ -147,13 +148,13 @@ impl<K: Value + ?Sized, V: Value + ?Sized, M: Medium> HashMap<K, V, M> {
         Ok(matches!(found, Search::Found { .. }))
     }
 
-    /// Gives a key a value, durably; returns the one it had. With 64 bytes each, 5 lines and one fence
-    /// if the key is new.
+    /// Sets the value of a key, durably; returns the old value. 5 lines and one fence for a new key with
+    /// 64 bytes of key and value each.
     ///
     /// # Errors
     ///
-    /// This thread is within a transaction of the heap; there is no room, the map is damaged, or a
-    /// fence failed.
+    /// This thread is within a transaction of the heap; the pool is full, the map is damaged, or a fence
+    /// failed.
     pub fn insert(&self, key: &K, value: &V) -> Result<Option<V::Owned>> {
         self.heap.expect_alone()?;
         let (key, value) = (key.encode()?, value.encode()?);
@@ -172,7 +173,7 @@ impl<K: Value + ?Sized, V: Value + ?Sized, M: Medium> HashMap<K, V, M> {
         Ok(None)
     }
 
-    /// Removes a key and its value, durably; returns the value. 3 lines and one fence.
+    /// Removes a key, durably, and returns its value. 3 lines and one fence.
     ///
     /// # Errors
     ///
@@ -191,7 +192,7 @@ impl<K: Value + ?Sized, V: Value + ?Sized, M: Medium> HashMap<K, V, M> {
         Ok(old)
     }
 
-    /// How many entries there are. The first time they are counted.
+    /// Returns the number of entries, which are counted the first time.
     ///
     /// # Errors
     ///
@@ -207,26 +208,26 @@ impl<K: Value + ?Sized, V: Value + ?Sized, M: Medium> HashMap<K, V, M> {
         }
     }
 
-    /// Whether there are none.
+    /// Returns whether it is empty.
     ///
     /// # Errors
     ///
-    /// As [`HashMap::len`].
+    /// Same as [`HashMap::len`].
     pub fn is_empty(&self) -> Result<bool> {
         self.len().map(|len| len == 0)
     }
 
-    /// All entries, in no order. Each part of the map is read as it is when its turn comes; while
-    /// others change it, an entry may be shown twice.
+    /// Returns an iterator over all entries, in no order. Each part of the map is read when its turn
+    /// comes; an entry may appear twice if other threads change the map meanwhile.
     pub fn iter(&self) -> Iter<'_, K, V, M> {
         Iter::of_map(self)
     }
 
-    /// The offset of each object of the map as often as it is reached, for checks.
+    /// Returns the offset of each object of the map once for each time it is reached, for checks.
     ///
     /// # Errors
     ///
-    /// As [`HashMap::len`].
+    /// Same as [`HashMap::len`].
     #[doc(hidden)]
     pub fn objects(&self) -> Result<Vec<u64>> {
         self.heap.expect_alone()?;
@@ -236,8 +237,8 @@ impl<K: Value + ?Sized, V: Value + ?Sized, M: Medium> HashMap<K, V, M> {
         }
     }
 
-    /// Has the table grow if a guard is full. What was inserted stays, whether or not it can: a table
-    /// that is too full is slower, and nothing else.
+    /// Grows the table if a guard is full. A failure is ignored: the insertion has succeeded, and a table
+    /// that is too full is only slower.
     #[inline]
     fn grow_if_full(&self, writing: Writing) {
         let full = self.table.is_full(writing.came);

@@ -9,14 +9,14 @@ use crate::medium::Medium;
 use crate::transaction::Transaction;
 use crate::transaction::held::Guarded;
 
+use super::super::container::{Container, sealed};
 use super::super::data::Value;
-use super::super::{Container, sealed};
 use super::HashMap;
 use super::chain::Search;
 use super::iter::Iter;
 
-/// A map within a transaction; see [`Transaction::open`]. Only the entries that are used, and those
-/// that share a lock with them, are closed to others.
+/// A map within a transaction; see [`Transaction::open`]. The transaction holds only the entries that it
+/// uses, and those that share a lock with them.
 pub struct Opened<'t, K: ?Sized, V: ?Sized, M: Medium> {
     map: &'t HashMap<K, V, M>,
     tx: &'t Transaction<'t, M>,
@@ -41,22 +41,22 @@ impl<K: Value + ?Sized, V: Value + ?Sized, M: Medium> Container<M> for HashMap<K
 }
 
 impl<'t, K: Value + ?Sized, V: Value + ?Sized, M: Medium> Opened<'t, K, V, M> {
-    /// The value of a key.
+    /// Returns the value of a key.
     ///
     /// # Errors
     ///
-    /// An older transaction holds it, or the map is damaged.
+    /// An older transaction holds the entry, or the map is damaged.
     pub fn get(&self, key: &K) -> Result<Option<V::Owned>> {
         let key = key.encode()?;
         let (hash, _) = self.hold(&key)?;
         self.map.table.get::<V>(&self.tx, hash, &key)
     }
 
-    /// Whether there is a value for a key.
+    /// Returns whether there is a value for a key.
     ///
     /// # Errors
     ///
-    /// As [`Opened::get`].
+    /// Same as [`Opened::get`].
     pub fn contains(&self, key: &K) -> Result<bool> {
         let key = key.encode()?;
         let (hash, _) = self.hold(&key)?;
@@ -64,11 +64,11 @@ impl<'t, K: Value + ?Sized, V: Value + ?Sized, M: Medium> Opened<'t, K, V, M> {
         Ok(matches!(found, Search::Found { .. }))
     }
 
-    /// Gives a key a value; returns the one it had.
+    /// Sets the value of a key; returns the old value.
     ///
     /// # Errors
     ///
-    /// An older transaction holds it, there is no room, or the map is damaged.
+    /// An older transaction holds the entry, the pool is full, or the map is damaged.
     pub fn insert(&self, key: &K, value: &V) -> Result<Option<V::Owned>> {
         let (key, value) = (key.encode()?, value.encode()?);
         let (hash, guard) = self.hold(&key)?;
@@ -81,11 +81,11 @@ impl<'t, K: Value + ?Sized, V: Value + ?Sized, M: Medium> Opened<'t, K, V, M> {
         Ok(old)
     }
 
-    /// Removes a key and its value; returns the value.
+    /// Removes a key and returns its value.
     ///
     /// # Errors
     ///
-    /// An older transaction holds it, or the map is damaged.
+    /// An older transaction holds the entry, or the map is damaged.
     pub fn remove(&self, key: &K) -> Result<Option<V::Owned>> {
         let key = key.encode()?;
         let (hash, guard) = self.hold(&key)?;
@@ -98,11 +98,11 @@ impl<'t, K: Value + ?Sized, V: Value + ?Sized, M: Medium> Opened<'t, K, V, M> {
         Ok(old)
     }
 
-    /// How many entries there are. The whole map is closed to others from now on.
+    /// Returns the number of entries. The transaction holds the whole map from now on.
     ///
     /// # Errors
     ///
-    /// An older transaction holds a part of the map, or it is damaged.
+    /// An older transaction holds a part of the map, or the map is damaged.
     pub fn len(&self) -> Result<u64> {
         self.hold_all()?;
         let guards = self.map.table.guards();
@@ -110,17 +110,17 @@ impl<'t, K: Value + ?Sized, V: Value + ?Sized, M: Medium> Opened<'t, K, V, M> {
         self.map.table.len(&self.tx, came)
     }
 
-    /// Whether there are none.
+    /// Returns whether it is empty.
     ///
     /// # Errors
     ///
-    /// As [`Opened::len`].
+    /// Same as [`Opened::len`].
     pub fn is_empty(&self) -> Result<bool> {
         self.len().map(|len| len == 0)
     }
 
-    /// All entries, in no order. The whole map is closed to others from now on. What is changed in a
-    /// part that was passed already is not shown.
+    /// Returns an iterator over all entries, in no order. The transaction holds the whole map from now
+    /// on. Changes to a part that was passed already do not appear.
     ///
     /// # Errors
     ///
@@ -130,13 +130,13 @@ impl<'t, K: Value + ?Sized, V: Value + ?Sized, M: Medium> Opened<'t, K, V, M> {
         Ok(Iter::of_transaction(self.tx, &self.map.table))
     }
 
-    /// As [`HashMap::objects`].
+    /// Same as [`HashMap::objects`].
     pub(super) fn objects(&self) -> Result<Vec<u64>> {
         self.hold_all()?;
         self.map.table.objects(&self.tx)
     }
 
-    /// Holds the guard of a key; says its hash as well.
+    /// Holds the guard of a key; returns its hash and the guard.
     fn hold(&self, key: &[u8]) -> Result<(u64, &'t Guard)> {
         let table = &self.map.table;
         let hash = table.hash(key);

@@ -1,4 +1,5 @@
-//! The table of a map: what all its handles share in DRAM, and its operations over any source and sink.
+//! The table of a map: the state in DRAM that all its handles share, and its operations over any source
+//! and sink.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -22,7 +23,7 @@ use super::layout::{
 
 /// The most guards of a map.
 const MAX_GUARDS: u64 = 1024;
-/// Groups that are looked at to guess how many entries a map has.
+/// Groups that are read to estimate how many entries a map has.
 const SAMPLE: u64 = 64;
 /// Segments of a leaf of [`Segments`].
 const LEAF: usize = 1 << 10;
@@ -34,16 +35,16 @@ pub(super) struct Table {
     pub shape: Shape,
     pub entries: Entries,
     segments: Segments,
-    /// Changed only by who grows the map and holds the guards of the groups that are split.
+    /// Changed only by the thread that grows the map and holds the guards of the groups that are split.
     groups: AtomicU64,
-    /// Each is of the groups whose numbers end with the same bits, so that a group and the one that it
-    /// splits off have the same.
+    /// Each protects the groups whose numbers end with the same bits, so a group and the one that it
+    /// splits off have the same guard.
     guards: Box<[Guard]>,
-    /// Of the table itself; held by who grows the map.
+    /// The guard of the table itself, held while the map grows.
     pub growth: Guard,
-    /// About how many entries each guard had when the map was opened.
+    /// Estimated number of entries under each guard when the map was opened.
     guess: i64,
-    /// Entries that there were when the heap was opened.
+    /// Number of entries when the heap was opened.
     base: OnceLock<i64>,
 }
 
@@ -69,11 +70,11 @@ impl Segments {
 }
 
 impl Table {
-    /// Makes a table with its first segment, and says at which offset.
+    /// Makes a table with its first segment; returns its offset.
     ///
     /// # Errors
     ///
-    /// There is no room, or a fence failed.
+    /// The pool is full, or a fence failed.
     pub fn make<S: Sink>(sink: &mut S, shape: &Shape) -> Result<u64> {
         let mut words = shape.encode();
         let first = sink.make(&Contents::Zeros(shape.groups_of(0) * GROUP_BYTES))?;
@@ -84,7 +85,8 @@ impl Table {
         sink.make(&Contents::Parts(&[bytemuck::cast_slice(&words)]))
     }
 
-    /// The table at an offset, which this operation made, if one of this heap did.
+    /// Opens the table at an offset; `made` is the operation that made it, if one since the heap was
+    /// opened did.
     ///
     /// # Errors
     ///
@@ -125,7 +127,7 @@ impl Table {
         Ok(())
     }
 
-    /// The offset of a segment as the directory has it; 0 if it has none.
+    /// Returns the offset of a segment as the directory has it; 0 if it has none.
     pub fn segment_at(&self, source: &impl Source, segment: usize) -> Result<u64> {
         match self.shape.pointer(segment) {
             Pointer::InTable(byte) => source.word(self.at + byte),
@@ -136,12 +138,12 @@ impl Table {
         }
     }
 
-    /// Says where a segment lies from now on.
+    /// Enters the offset of a segment.
     pub fn set_segment(&self, segment: usize, at: u64) {
         self.segments.set(segment, at);
     }
 
-    /// About how many entries a guard has.
+    /// Returns about how many entries are under a guard.
     fn sample(&self, source: &impl Source) -> Result<i64> {
         let groups = self.groups();
         let looked = groups.min(SAMPLE);
@@ -159,7 +161,7 @@ impl Table {
             .sum()
     }
 
-    /// The entry of a key.
+    /// Returns the entry of a key.
     ///
     /// # Errors
     ///
@@ -170,7 +172,7 @@ impl Table {
         search(source, self.line(hash), hash, is_it)
     }
 
-    /// The value of a key.
+    /// Returns the value of a key.
     ///
     /// # Errors
     ///
@@ -192,13 +194,12 @@ impl Table {
         }
     }
 
-    /// Gives a key a value. The one that it had goes to `old`, which is left alone if there was none:
-    /// room for a value that is moved although nothing is in it makes the processor wait for the
-    /// fence.
+    /// Sets the value of a key. The old value goes to `old`, which is left alone if there was none:
+    /// moving room for a value although it is empty makes the processor wait for the fence.
     ///
     /// # Errors
     ///
-    /// There is no room, the map is damaged, or a fence failed.
+    /// The pool is full, the map is damaged, or a fence failed.
     #[inline]
     pub fn put<V: Value + ?Sized, S: Sink>(
         &self,
@@ -221,8 +222,7 @@ impl Table {
         }
     }
 
-    /// Gives an entry another value. It is not a part of `put`, where most of the time it would only
-    /// be in the way.
+    /// Sets the value of an existing entry. Apart from `put`, which is mostly called for new keys.
     #[inline(never)]
     fn replace<S: Sink>(
         &self,
@@ -240,7 +240,7 @@ impl Table {
         entry.free(sink)
     }
 
-    /// Makes an entry behind a line that is full, with a line for it and others.
+    /// Makes an entry behind a full line, in a new overflow line.
     #[inline(never)]
     fn put_behind<S: Sink>(
         &self,
@@ -256,7 +256,7 @@ impl Table {
         sink.set(link, line)
     }
 
-    /// Removes a key and its value, which goes to `old` as with [`Table::put`].
+    /// Removes a key; its value goes to `old` as with [`Table::put`].
     ///
     /// # Errors
     ///
@@ -278,8 +278,8 @@ impl Table {
         entry.free(sink)
     }
 
-    /// How many entries there are, with so many that came since the heap was opened. The first time
-    /// they are counted. All guards are held.
+    /// Returns the number of entries, of which `came` were added since the heap was opened; counts them
+    /// the first time. All guards are held.
     ///
     /// # Errors
     ///
@@ -294,7 +294,7 @@ impl Table {
         Ok(found as u64)
     }
 
-    /// The hash of a key's bytes.
+    /// Returns the hash of a key's bytes.
     #[inline]
     pub fn hash(&self, key: &[u8]) -> u64 {
         let mut sum = Checksum::new(self.shape.seed);
@@ -307,56 +307,56 @@ impl Table {
         self.groups.load(Ordering::Acquire)
     }
 
-    /// There are so many groups from now on. The guards of those that were split are held.
+    /// Sets the number of groups. The guards of the groups that were split are held.
     pub fn set_groups(&self, groups: u64) {
         self.groups.store(groups, Ordering::Release);
     }
 
-    /// Where the line of a hash lies. Its guard is held.
+    /// Returns the offset of the line of a hash. Its guard is held.
     #[inline]
     fn line(&self, hash: u64) -> u64 {
         self.group(group_of(hash, self.groups())) + line_of(hash) * LINE_BYTES
     }
 
-    /// Has the processor fetch the line of a hash, as far as can be said without its guard.
+    /// Prefetches the line of a hash, as far as it is known without its guard.
     #[inline]
     pub fn prefetch(&self, source: &impl Source, hash: u64) {
         source.prefetch(self.line(hash), LINE_BYTES);
     }
 
-    /// Where a group lies.
+    /// Returns where a group lies.
     #[inline]
     pub fn group(&self, group: u64) -> u64 {
         let position = self.shape.position(group);
         self.segments.get(position.segment) + position.within * GROUP_BYTES
     }
 
-    /// The guards of a map: a power of two of them.
+    /// Returns the guards of a map, a power of two in number.
     #[inline]
     pub fn guards(&self) -> &[Guard] {
         &self.guards
     }
 
-    /// Which guard is that of a hash, or of a group's number.
+    /// Returns the number of the guard of a hash or of a group's number.
     #[inline]
     pub fn number(&self, hash: u64) -> usize {
         hash as usize & (self.guards.len() - 1)
     }
 
-    /// Whether the table is to grow, as far as one guard shows.
+    /// Returns whether the table should grow, judged by one guard.
     #[inline]
     pub fn is_full(&self, came: i64) -> bool {
         let entries = (self.guess + came).max(0) as u64;
         entries * self.guards.len() as u64 > self.groups() * FULL
     }
 
-    /// All guards, if nobody who changes anything holds one. Who waits for one holds no other, or is a
-    /// transaction.
+    /// Returns shared holds on all guards, if no writer holds one. A thread that waits for a guard holds
+    /// no other, or is a transaction.
     pub fn try_read_all(&self) -> Option<Vec<Reading<'_>>> {
         self.guards.iter().map(Guard::try_read).collect()
     }
 
-    /// Guards of groups that follow each other, if nobody holds one.
+    /// Returns exclusive holds on the guards of consecutive groups, if all are free.
     pub fn try_write(&self, first: u64, count: u64) -> Option<Vec<Writing<'_>>> {
         let count = count.min(self.guards.len() as u64);
         let guards = (first..first + count).map(|group| &self.guards[self.number(group)]);
@@ -372,7 +372,7 @@ impl<M: Medium> Guarded<M> for Table {
     fn changed(&self, heap: &Heap<M>, number: usize) {
         let came = || self.guards[number].read().map(|inside| inside.came);
         while came().is_ok_and(|came| self.is_full(came)) {
-            // What is there is there, whether or not the table grows.
+            // The entries stay valid whether or not the table grows.
             if !self.grow(heap).unwrap_or(false) {
                 return;
             }
@@ -380,7 +380,7 @@ impl<M: Medium> Guarded<M> for Table {
     }
 }
 
-/// A slot's word.
+/// Returns a slot's word.
 #[inline]
 pub(super) fn slot_word(entry: u64, hash: u64) -> u64 {
     entry | u64::from(tag_of(hash)) << FIELD_BITS

@@ -1,4 +1,4 @@
-//! All elements of a queue.
+//! Iterators over the elements of a queue.
 
 use crate::error::Result;
 use crate::medium::Medium;
@@ -8,13 +8,13 @@ use super::super::data::Value;
 use super::Queue;
 use super::log::Place;
 
-/// All elements of a queue; see [`Queue::iter`].
+/// An iterator over the elements of a queue; see [`Queue::iter`].
 pub struct Iter<'q, T: ?Sized, M: Medium> {
     queue: &'q Queue<T, M>,
-    /// If it is read within one.
+    /// The transaction in which it reads, if any.
     tx: Option<&'q Transaction<'q, M>>,
     next: Option<Place>,
-    /// Nothing follows an error.
+    /// Whether an error was returned: nothing follows one.
     failed: bool,
 }
 

@@ -1,5 +1,5 @@
-//! The elements of a queue: what all its handles share in DRAM, and its operations over any source and
-//! sink.
+//! The elements of a queue: the state in DRAM that all its handles share, and its operations over any
+//! source and sink.
 //!
 //! The head is an object of 64 bytes: magic; bytes of an element, or all ones if they have any length;
 //! how many elements ever went and ever came; where the element at the front lies, and where the next one
@@ -25,10 +25,10 @@ use super::super::data::Value;
 const MAGIC: u64 = u64::from_le_bytes(*b"TERRQUE3");
 /// Words of a head.
 pub(super) const HEAD_WORDS: usize = 8;
-/// Stands for elements of any length.
+/// Stands in the head for elements of any length.
 const ANY: u64 = u64::MAX;
 
-/// Words of the head.
+/// Indices of the words of the head.
 const GONE: u64 = 2;
 const CAME: u64 = 3;
 const FRONT: u64 = 4;
@@ -44,7 +44,7 @@ const SEGMENT_HEAD: u64 = 16;
 const MAX_INLINE: u64 = 2048;
 /// Set in the length of an element that lies apart.
 const APART: u64 = 1 << 63;
-/// In place of an element: it goes on in the next segment.
+/// Stands in place of an element: the queue goes on in the next segment.
 const GOES_ON: u64 = u64::MAX;
 
 /// The elements of a queue.
@@ -67,9 +67,9 @@ struct Element {
 /// A place in a queue.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Place {
-    /// The number of the element, of all that ever came.
+    /// The number of the element among all that were ever pushed.
     pub number: u64,
-    /// Where it lies, or the end of those before it.
+    /// Its offset, or the end of the elements before it.
     at: u64,
     segment: u64,
 }
@@ -82,7 +82,7 @@ impl Element {
         })
     }
 
-    /// Where it ends.
+    /// Returns where it ends.
     fn end(&self) -> u64 {
         let bytes = match self.apart {
             None => self.len.next_multiple_of(WORD_BYTES),
@@ -93,26 +93,26 @@ impl Element {
 }
 
 impl Log {
-    /// The words of the head of a new queue.
+    /// Returns the words of the head of a new queue.
     pub fn new_head<T: Value + ?Sized>() -> [u64; HEAD_WORDS] {
         [MAGIC, T::BYTES.unwrap_or(ANY), 0, 0, 0, 0, 0, 0]
     }
 
-    /// The queue with a head.
+    /// Returns the queue with a head.
     pub fn new(head: u64, geometry: &Geometry, guard: Guard) -> Self {
         let part = part_bytes(geometry);
         Self { head, part, guard }
     }
 
-    /// Whether the head is one, and of such elements.
+    /// Checks that the head is that of a queue with elements of this size.
     ///
     /// # Errors
     ///
-    /// It is damaged, or of other elements.
+    /// The head is damaged, or of other elements.
     pub fn check<T: Value + ?Sized>(&self, source: &impl Source, name: &str) -> Result<()> {
         let head = source.words::<HEAD_WORDS>(self.head)?;
         let (gone, came) = (head[GONE as usize], head[CAME as usize]);
-        // Each takes a word: no more than the pool has room for, so that nothing goes on without end.
+        // Each element takes a word, so a larger count is damage; this bounds all loops.
         if head[0] != MAGIC || gone > came || came - gone > source.bytes() / WORD_BYTES {
             return Err(Error::damaged("a queue's head is damaged"));
         }
@@ -122,7 +122,7 @@ impl Log {
         }
     }
 
-    /// How many elements there are.
+    /// Returns the number of elements.
     ///
     /// # Errors
     ///
@@ -136,7 +136,7 @@ impl Log {
     ///
     /// # Errors
     ///
-    /// There is no room, the queue is damaged, or a fence failed.
+    /// The pool is full, the queue is damaged, or a fence failed.
     pub fn push<S: Sink>(&self, sink: &mut S, bytes: &[u8]) -> Result<()> {
         let came = self.word(sink, CAME)?;
         let (mut len, mut inline) = (bytes.len() as u64, bytes);
@@ -154,10 +154,11 @@ impl Log {
         self.set(sink, CAME, came.checked_add(1).ok_or_else(damaged)?)
     }
 
-    /// Where an element that needs so many bytes goes; in a new segment, if the last one is full.
+    /// Returns the offset for a new element of `bytes` bytes; makes a new segment if the last one is
+    /// full.
     fn place_for<S: Sink>(&self, sink: &mut S, need: u64) -> Result<u64> {
         let (back, last) = (self.word(sink, BACK)?, self.word(sink, LAST)?);
-        // Behind the last element is always room for the word that it goes on.
+        // There is always room behind the last element for the word that the queue goes on.
         let behind = need + WORD_BYTES;
         if last != 0 && back.saturating_add(behind) <= sink.word(last.saturating_add(WORD_BYTES))? {
             return Ok(back);
@@ -179,7 +180,7 @@ impl Log {
         Ok(new + SEGMENT_HEAD)
     }
 
-    /// Removes the element at the front; says what it was.
+    /// Removes the element at the front and returns it.
     ///
     /// # Errors
     ///
@@ -203,7 +204,7 @@ impl Log {
         Ok(Some(value))
     }
 
-    /// The front of the queue.
+    /// Returns the front of the queue.
     ///
     /// # Errors
     ///
@@ -216,8 +217,8 @@ impl Log {
         })
     }
 
-    /// The element at a place, and the place behind it; none behind the last one. If the element there
-    /// has gone, the one at the front.
+    /// Returns the element at a place, and the place behind it; `None` behind the last one. If the
+    /// element there was removed, returns the one at the front.
     ///
     /// # Errors
     ///
@@ -240,7 +241,7 @@ impl Log {
         Ok(Some((element.value::<T>(source)?, next)))
     }
 
-    /// The element at a place, and where it really lies.
+    /// Returns the element at a place, and its offset.
     fn element(&self, source: &impl Source, mut place: Place) -> Result<Option<(Element, Place)>> {
         if place.number >= self.word(source, CAME)? {
             return Ok(None);
@@ -270,7 +271,7 @@ impl Log {
         Ok(Some((Element { at, len, apart }, place)))
     }
 
-    /// The offset of each object of the queue as often as it is reached, for checks.
+    /// Returns the offset of each object of the queue once for each time it is reached, for checks.
     ///
     /// # Errors
     ///
@@ -299,7 +300,7 @@ impl Log {
         Ok(objects)
     }
 
-    /// A word of the head.
+    /// Returns a word of the head.
     fn word(&self, source: &impl Source, word: u64) -> Result<u64> {
         source.word(self.head + word * WORD_BYTES)
     }

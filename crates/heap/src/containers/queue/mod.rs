@@ -1,4 +1,5 @@
-//! A persistent log queue: elements come at the back and go at the front. `log` says where things lie.
+//! A persistent queue: elements are pushed at the back and popped at the front. `log` describes how it
+//! lies in the pool.
 
 mod iter;
 mod log;
@@ -23,14 +24,14 @@ pub use opened::Opened;
 
 use log::{HEAD_WORDS, Log};
 
-/// The kind of a root that is a queue's.
+/// The kind of the root of a queue.
 const ROOT_KIND: u16 = 3;
 
 /// A persistent queue of `T`.
 ///
-/// A clone, or the same name opened again, is another handle of the same queue. Any number of threads
-/// can use one at the same time; those that change it take turns. Within a transaction it is used
-/// through [`Transaction::open`](crate::Transaction::open).
+/// A clone, or the same name opened again, is another handle of the same queue. Any number of threads can
+/// use a queue at the same time; writers take turns. Within a transaction it is used through
+/// [`Transaction::open`](crate::Transaction::open).
 ///
 /// ```
 /// use terrace_heap::containers::Queue;
@@ -63,15 +64,16 @@ impl<T: ?Sized, M: Medium> Clone for Queue<T, M> {
 }
 
 impl<T: Value + ?Sized, M: Medium> Queue<T, M> {
-    /// Opens the queue of this name; it is made if there is none. One of format version 1 or 2 becomes
-    /// one of version 3, for which there must be room beside it.
+    /// Opens the queue of this name; makes it if there is none. A queue of format version 1 or 2 is
+    /// converted to version 3, for which the pool needs room for both.
     ///
-    /// Of the type only the size is kept: a queue is always opened with the type with which it was made.
+    /// The pool keeps only the size of the type: always open a queue with the type with which it was
+    /// made.
     ///
     /// # Errors
     ///
-    /// The root of this name is something else, or a queue of elements of another size; the queue is
-    /// damaged; this thread is within a transaction; there is no room, or a fence failed.
+    /// The root of this name is not a queue, or one with elements of another size; the queue is damaged;
+    /// this thread is within a transaction; the pool is full, or a fence failed.
     pub fn open(heap: &Heap<M>, name: &str) -> Result<Self> {
         heap.expect_alone()?;
         let place = heap.root::<[u64; HEAD_WORDS]>(name, ROOT_KIND)?;
@@ -101,7 +103,7 @@ impl<T: Value + ?Sized, M: Medium> Queue<T, M> {
         Ok(queue)
     }
 
-    /// How many elements there are.
+    /// Returns the number of elements.
     ///
     /// # Errors
     ///
@@ -110,29 +112,29 @@ impl<T: Value + ?Sized, M: Medium> Queue<T, M> {
         self.read(|pool| self.log.len(pool))
     }
 
-    /// Whether there are none.
+    /// Returns whether it is empty.
     ///
     /// # Errors
     ///
-    /// As [`Queue::len`].
+    /// Same as [`Queue::len`].
     pub fn is_empty(&self) -> Result<bool> {
         self.len().map(|len| len == 0)
     }
 
-    /// Adds an element at the back, durably: 2 lines besides its own, one fence; and now and then a
+    /// Adds an element at the back, durably: 2 lines besides its own, one fence; now and then a new
     /// segment.
     ///
     /// # Errors
     ///
-    /// This thread is within a transaction of the heap; there is no room, the queue is damaged, or a
+    /// This thread is within a transaction of the heap; the pool is full, the queue is damaged, or a
     /// fence failed.
     pub fn push(&self, value: &T) -> Result<()> {
         let bytes = value.encode()?;
         self.write(|sink| self.log.push(sink, &bytes))
     }
 
-    /// Removes the element at the front, durably; returns it. 2 lines, one fence; with the first one of
-    /// a segment a few more, as the segment before is freed.
+    /// Removes the element at the front, durably, and returns it. 2 lines, one fence; a few more for the
+    /// first element of a segment, because the segment before is freed.
     ///
     /// # Errors
     ///
@@ -141,7 +143,7 @@ impl<T: Value + ?Sized, M: Medium> Queue<T, M> {
         self.write(|sink| self.log.pop::<T, _>(sink))
     }
 
-    /// The element at the front.
+    /// Returns the element at the front.
     ///
     /// # Errors
     ///
@@ -150,13 +152,13 @@ impl<T: Value + ?Sized, M: Medium> Queue<T, M> {
         self.iter().next().transpose()
     }
 
-    /// All elements from the front to the back. Each is read as it is when its turn comes; those
-    /// that go meanwhile are left out.
+    /// Returns an iterator over the elements from the front to the back. Each is read when its turn
+    /// comes; elements that are popped meanwhile are left out.
     pub fn iter(&self) -> Iter<'_, T, M> {
         Iter::of_queue(self)
     }
 
-    /// The offset of each object of the queue as often as it is reached, for checks.
+    /// Returns the offset of each object of the queue once for each time it is reached, for checks.
     ///
     /// # Errors
     ///

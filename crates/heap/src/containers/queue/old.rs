@@ -1,4 +1,4 @@
-//! Queues of format versions 1 and 2, which become ones of version 3 when they are opened.
+//! Queues of format versions 1 and 2, which are converted to version 3 when they are opened.
 //!
 //! The head is an object of 64 bytes: magic, bytes of an element and elements of a segment, how many
 //! elements ever went and ever came, and pointers to the first and the last segment. A segment is a
@@ -15,16 +15,16 @@ use super::log::{HEAD_WORDS, Log, damaged};
 /// "TERRQUEU".
 const MAGIC: u64 = u64::from_le_bytes(*b"TERRQUEU");
 
-/// Bytes of an element of the old queue with a head, if it is one.
+/// Returns the bytes of an element of an old queue, if the head is that of one.
 pub(super) fn size(head: &[u64; HEAD_WORDS]) -> Option<u64> {
     (head[0] == MAGIC).then_some(u64::from(head[1] as u32))
 }
 
-/// Makes a queue with the same elements, and frees the old one; says where its head is.
+/// Makes a queue with the same elements, and frees the old one; returns the offset of the new head.
 ///
 /// # Errors
 ///
-/// The queue is damaged, there is no room, or a fence failed.
+/// The queue is damaged, the pool is full, or a fence failed.
 pub(super) fn convert<T: Value + ?Sized, S: Sink>(
     sink: &mut S,
     old: u64,
@@ -40,7 +40,7 @@ pub(super) fn convert<T: Value + ?Sized, S: Sink>(
     let head = sink.make(&Contents::Parts(&[bytemuck::cast_slice(&words)]))?;
     let log = new(head);
     let mut segment = first;
-    // The last element of the first segment may have gone, and the segment not.
+    // The last element of the first segment may have been removed, but not yet the segment.
     let mut begun = gone > 0 && gone.is_multiple_of(slots);
     for number in gone..came {
         if begun || number > gone && number.is_multiple_of(slots) {

@@ -8,12 +8,13 @@ use crate::medium::Medium;
 use crate::transaction::Transaction;
 use crate::transaction::held::Guarded;
 
+use super::super::container::{Container, sealed};
 use super::super::data::Value;
-use super::super::{Container, sealed};
 use super::Queue;
 use super::iter::Iter;
 
-/// A queue within a transaction; see [`Transaction::open`]. All of it is closed to others.
+/// A queue within a transaction; see [`Transaction::open`]. The transaction holds all of it until it
+/// ends.
 pub struct Opened<'t, T: ?Sized, M: Medium> {
     queue: &'t Queue<T, M>,
     tx: &'t Transaction<'t, M>,
@@ -40,7 +41,7 @@ impl<T: Value + ?Sized, M: Medium> Container<M> for Queue<T, M> {
 }
 
 impl<'t, T: Value + ?Sized, M: Medium> Opened<'t, T, M> {
-    /// How many elements there are.
+    /// Returns the number of elements.
     ///
     /// # Errors
     ///
@@ -49,7 +50,7 @@ impl<'t, T: Value + ?Sized, M: Medium> Opened<'t, T, M> {
         self.queue.log.len(&self.tx)
     }
 
-    /// Whether there are none.
+    /// Returns whether it is empty.
     ///
     /// # Errors
     ///
@@ -62,13 +63,13 @@ impl<'t, T: Value + ?Sized, M: Medium> Opened<'t, T, M> {
     ///
     /// # Errors
     ///
-    /// There is no room, or the queue is damaged.
+    /// The pool is full, or the queue is damaged.
     pub fn push(&self, value: &T) -> Result<()> {
         let bytes = value.encode()?;
         self.tx.change(|sink| self.queue.log.push(sink, &bytes))
     }
 
-    /// Removes the element at the front; returns it.
+    /// Removes the element at the front and returns it.
     ///
     /// # Errors
     ///
@@ -77,7 +78,7 @@ impl<'t, T: Value + ?Sized, M: Medium> Opened<'t, T, M> {
         self.tx.change(|sink| self.queue.log.pop::<T, _>(sink))
     }
 
-    /// The element at the front.
+    /// Returns the element at the front.
     ///
     /// # Errors
     ///
@@ -86,7 +87,8 @@ impl<'t, T: Value + ?Sized, M: Medium> Opened<'t, T, M> {
         self.iter().next().transpose()
     }
 
-    /// All elements from the front to the back. Each is read when its turn comes.
+    /// Returns an iterator over the elements from the front to the back. Each is read when its turn
+    /// comes.
     pub fn iter(&self) -> Iter<'t, T, M> {
         Iter::of_transaction(self.tx, self.queue)
     }

@@ -1,5 +1,5 @@
-//! The elements of a vector: what all its handles share in DRAM, and its operations over any source and
-//! sink.
+//! The elements of a vector: the state in DRAM that all its handles share, and its operations over any
+//! source and sink.
 
 use bytemuck::Pod;
 
@@ -21,7 +21,7 @@ pub(super) struct Elements {
 }
 
 impl Elements {
-    /// How many there are.
+    /// Returns the number of elements.
     ///
     /// # Errors
     ///
@@ -30,7 +30,7 @@ impl Elements {
         source.word(len_at(self.table))
     }
 
-    /// An element; none beyond the last one.
+    /// Returns an element; `None` beyond the last one.
     ///
     /// # Errors
     ///
@@ -42,7 +42,7 @@ impl Elements {
         }
     }
 
-    /// Gives an element another value.
+    /// Sets the value of an element.
     ///
     /// # Errors
     ///
@@ -51,7 +51,7 @@ impl Elements {
         let len = self.len(sink)?;
         if index >= len {
             return Err(Error::usage(format!(
-                "a vector of {len} elements has none of index {index}"
+                "index {index} is beyond the {len} elements of the vector"
             )));
         }
         let at = self.at(sink, index)?;
@@ -65,7 +65,7 @@ impl Elements {
     ///
     /// # Errors
     ///
-    /// There is no room, the vector is damaged, or a fence failed.
+    /// The pool is full, the vector is damaged, or a fence failed.
     pub fn push<T: Pod, S: Sink>(&self, sink: &mut S, value: &T) -> Result<()> {
         let len = self.len(sink)?;
         if len >= self.shape.capacity() {
@@ -83,7 +83,7 @@ impl Elements {
         sink.set(len_at(self.table), len + 1)
     }
 
-    /// Removes the last element; says what it was. Segments are kept for those that come.
+    /// Removes the last element and returns it. Segments are kept for later elements.
     ///
     /// # Errors
     ///
@@ -97,7 +97,7 @@ impl Elements {
         Ok(value)
     }
 
-    /// Removes all elements from this one on.
+    /// Removes all elements from index `len` on.
     ///
     /// # Errors
     ///
@@ -109,7 +109,7 @@ impl Elements {
         }
     }
 
-    /// The offset of each object of the vector as often as it is reached, for checks.
+    /// Returns the offset of each object of the vector once for each time it is reached, for checks.
     ///
     /// # Errors
     ///
@@ -121,7 +121,7 @@ impl Elements {
         Ok([self.table].into_iter().chain(segments).collect())
     }
 
-    /// Where an element lies of which the segment is there.
+    /// Returns the offset of an element whose segment exists.
     #[inline]
     fn at(&self, source: &impl Source, index: u64) -> Result<u64> {
         let damaged = || Error::damaged("a vector is damaged: a segment is missing");
@@ -145,7 +145,7 @@ impl<M: Medium> Guarded<M> for Elements {
     fn changed(&self, _: &Heap<M>, _: usize) {}
 }
 
-/// The words of a value, the last one filled with zeros.
+/// Returns the words of a value, the last one filled with zeros.
 fn words_of<T: Pod>(value: &T) -> Vec<u64> {
     let bytes = bytemuck::bytes_of(value).chunks(8);
     bytes.map(crate::checksum::padded).collect()

@@ -1,4 +1,4 @@
-//! Where things lie: the table of a vector, and its segments.
+//! The layout of a vector: its table, and its segments.
 //!
 //! The table is an object of 1 KiB: magic, bytes of an element, logarithms of the elements of the
 //! first and of the largest segment, number of elements, and from word 8 on a directory of segments.
@@ -12,28 +12,28 @@ use crate::layout::Geometry;
 const MAGIC: u64 = u64::from_le_bytes(*b"TERRVECT");
 /// Words of a table.
 pub(super) const TABLE_WORDS: usize = 128;
-/// Word in which the number of elements is.
+/// Index of the word of the number of elements.
 const LEN_WORD: u64 = 3;
-/// Word with which the directory begins.
+/// Index of the first word of the directory.
 const DIRECTORY_WORD: u64 = 8;
-/// Segments that a directory has room for.
+/// Number of segments for which a directory has room.
 const SEGMENTS: u64 = TABLE_WORDS as u64 - DIRECTORY_WORD;
 /// Bytes of the first segment, if an element is not larger.
 const FIRST_BYTES: u64 = 256;
 /// The most bytes of a segment.
 const MAX_BYTES: u64 = 256 << 20;
 
-/// What never changes about a table.
+/// The part of a table that never changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Shape {
     pub element_bytes: u32,
     /// Logarithm of the elements of the first segment.
     pub first: u32,
-    /// Logarithm of those of the largest.
+    /// Logarithm of the elements of the largest segments.
     pub largest: u32,
 }
 
-/// Where an element lies.
+/// The place of an element: its segment, and its position there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Position {
     pub segment: u64,
@@ -41,7 +41,7 @@ pub(super) struct Position {
 }
 
 impl Shape {
-    /// For elements of so many bytes.
+    /// Returns the shape for elements of `bytes` bytes.
     pub fn new(element_bytes: usize, geometry: &Geometry) -> Self {
         let stride = element_bytes.next_multiple_of(8) as u64;
         let fit = |bytes: u64| (bytes / stride).max(1).ilog2();
@@ -52,7 +52,7 @@ impl Shape {
         }
     }
 
-    /// A table without segments.
+    /// Returns a table without segments.
     pub fn encode(&self) -> [u64; TABLE_WORDS] {
         let mut words = [0; TABLE_WORDS];
         words[0] = MAGIC;
@@ -61,11 +61,11 @@ impl Shape {
         words
     }
 
-    /// What the words of a table say.
+    /// Decodes the words of a table.
     ///
     /// # Errors
     ///
-    /// It is damaged, or none.
+    /// The table is damaged, or is none.
     pub fn decode(words: &[u64; TABLE_WORDS]) -> Result<Self> {
         let shape = Self {
             element_bytes: words[1] as u32,
@@ -82,24 +82,24 @@ impl Shape {
         Ok(shape)
     }
 
-    /// Bytes from one element to the next.
+    /// Returns the bytes from one element to the next.
     #[inline]
     pub fn stride(&self) -> u64 {
         u64::from(self.element_bytes).next_multiple_of(8)
     }
 
-    /// Elements of a segment.
+    /// Returns the number of elements of a segment.
     #[inline]
     pub fn elements_of(&self, segment: u64) -> u64 {
         1 << (u64::from(self.first) + segment).min(u64::from(self.largest))
     }
 
-    /// Elements that all segments together have room for.
+    /// Returns how many elements all segments have room for.
     pub fn capacity(&self) -> u64 {
         (0..SEGMENTS).map(|segment| self.elements_of(segment)).sum()
     }
 
-    /// Where an element lies.
+    /// Returns where an element lies.
     #[inline]
     pub fn position(&self, index: u64) -> Position {
         // Those before the largest segments: 2^first * (2^n - 1) for n segments.
@@ -120,12 +120,12 @@ impl Shape {
     }
 }
 
-/// Where the number of elements is.
+/// Returns the offset of the number of elements.
 pub(super) fn len_at(table: u64) -> u64 {
     table + LEN_WORD * 8
 }
 
-/// Where the pointer to a segment is.
+/// Returns the offset of the pointer to a segment.
 #[inline]
 pub(super) fn directory_at(table: u64, segment: u64) -> u64 {
     table + (DIRECTORY_WORD + segment) * 8

@@ -1,8 +1,8 @@
 //! A persistent vector.
 //!
-//! Elements lie in segments that double, so that nothing ever moves. A new element is written behind
-//! the last one, where nobody looks, and the number of elements is what makes it part of the vector:
-//! its own lines, an intent and the number, with one fence. `layout` says where things lie.
+//! Elements lie in segments of doubling sizes, so nothing ever moves. A new element is written behind the
+//! last one, where nothing is read, and storing the number of elements makes it part of the vector: its
+//! own lines, an intent and the number, with one fence. `layout` describes how a vector lies in the pool.
 
 mod elements;
 mod layout;
@@ -26,14 +26,14 @@ pub use opened::Opened;
 use elements::Elements;
 use layout::{Shape, TABLE_WORDS};
 
-/// The kind of a root that is a vector's.
+/// The kind of the root of a vector.
 const ROOT_KIND: u16 = 2;
 
 /// A persistent vector of `T`, plain data.
 ///
 /// A clone, or the same name opened again, is another handle of the same vector. Any number of threads
-/// can use one at the same time; those that change it take turns. Within a transaction it is used
-/// through [`Transaction::open`](crate::Transaction::open).
+/// can use a vector at the same time; writers take turns. Within a transaction it is used through
+/// [`Transaction::open`](crate::Transaction::open).
 ///
 /// ```
 /// use terrace_heap::containers::Vector;
@@ -65,15 +65,15 @@ impl<T, M: Medium> Clone for Vector<T, M> {
 }
 
 impl<T: Pod, M: Medium> Vector<T, M> {
-    /// Opens the vector of this name; it is made if there is none.
+    /// Opens the vector of this name; makes it if there is none.
     ///
-    /// Of the type only the size is kept: a vector is always opened with the type with which it was
+    /// The pool keeps only the size of the type: always open a vector with the type with which it was
     /// made.
     ///
     /// # Errors
     ///
-    /// The root of this name is something else, or a vector of elements of another size; the vector is
-    /// damaged; this thread is within a transaction; there is no room, or a fence failed.
+    /// The root of this name is not a vector, or one with elements of another size; the vector is
+    /// damaged; this thread is within a transaction; the pool is full, or a fence failed.
     pub fn open(heap: &Heap<M>, name: &str) -> Result<Self> {
         const { assert!(size_of::<T>() > 0, "elements have bytes") };
         heap.expect_alone()?;
@@ -104,7 +104,7 @@ impl<T: Pod, M: Medium> Vector<T, M> {
         })
     }
 
-    /// How many elements there are.
+    /// Returns the number of elements.
     ///
     /// # Errors
     ///
@@ -113,16 +113,16 @@ impl<T: Pod, M: Medium> Vector<T, M> {
         self.read(|pool| self.elements.len(pool))
     }
 
-    /// Whether there are none.
+    /// Returns whether it is empty.
     ///
     /// # Errors
     ///
-    /// As [`Vector::len`].
+    /// Same as [`Vector::len`].
     pub fn is_empty(&self) -> Result<bool> {
         self.len().map(|len| len == 0)
     }
 
-    /// An element; none beyond the last one.
+    /// Returns an element; `None` beyond the last one.
     ///
     /// # Errors
     ///
@@ -131,8 +131,8 @@ impl<T: Pod, M: Medium> Vector<T, M> {
         self.read(|pool| self.elements.get(pool, index))
     }
 
-    /// Gives an element another value, durably: up to 8 bytes 2 lines and one fence, more through the
-    /// log.
+    /// Sets the value of an element, durably: 2 lines and one fence for up to 8 bytes, through the log
+    /// for more.
     ///
     /// # Errors
     ///
@@ -147,14 +147,14 @@ impl<T: Pod, M: Medium> Vector<T, M> {
     ///
     /// # Errors
     ///
-    /// This thread is within a transaction of the heap; there is no room, the vector is damaged, or a
+    /// This thread is within a transaction of the heap; the pool is full, the vector is damaged, or a
     /// fence failed.
     pub fn push(&self, value: &T) -> Result<()> {
         self.write(|sink| self.elements.push(sink, value))
     }
 
-    /// Removes the last element, durably; returns it. 2 lines, one fence. Segments are kept for those
-    /// that come.
+    /// Removes the last element, durably, and returns it. 2 lines, one fence. Segments are kept for later
+    /// elements.
     ///
     /// # Errors
     ///
@@ -163,7 +163,7 @@ impl<T: Pod, M: Medium> Vector<T, M> {
         self.write(|sink| self.elements.pop(sink))
     }
 
-    /// Removes all elements from this one on, durably: 2 lines, one fence.
+    /// Removes all elements from index `len` on, durably: 2 lines, one fence.
     ///
     /// # Errors
     ///
@@ -172,16 +172,16 @@ impl<T: Pod, M: Medium> Vector<T, M> {
         self.write(|sink| self.elements.truncate(sink, len))
     }
 
-    /// All elements in their order. Each is read as it is when its turn comes.
+    /// Returns an iterator over the elements in their order. Each is read when its turn comes.
     pub fn iter(&self) -> impl Iterator<Item = Result<T>> {
         (0..).map_while(|index| self.get(index).transpose())
     }
 
-    /// The offset of each object of the vector as often as it is reached, for checks.
+    /// Returns the offset of each object of the vector once for each time it is reached, for checks.
     ///
     /// # Errors
     ///
-    /// As [`Vector::len`].
+    /// Same as [`Vector::len`].
     #[doc(hidden)]
     pub fn objects(&self) -> Result<Vec<u64>> {
         self.read(|pool| self.elements.objects(pool))

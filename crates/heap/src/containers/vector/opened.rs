@@ -10,10 +10,11 @@ use crate::medium::Medium;
 use crate::transaction::Transaction;
 use crate::transaction::held::Guarded;
 
-use super::super::{Container, sealed};
+use super::super::container::{Container, sealed};
 use super::Vector;
 
-/// A vector within a transaction; see [`Transaction::open`]. All of it is closed to others.
+/// A vector within a transaction; see [`Transaction::open`]. The transaction holds all of it until it
+/// ends.
 pub struct Opened<'t, T, M: Medium> {
     vector: &'t Vector<T, M>,
     tx: &'t Transaction<'t, M>,
@@ -40,7 +41,7 @@ impl<T: Pod, M: Medium> Container<M> for Vector<T, M> {
 }
 
 impl<T: Pod, M: Medium> Opened<'_, T, M> {
-    /// How many elements there are.
+    /// Returns the number of elements.
     ///
     /// # Errors
     ///
@@ -49,7 +50,7 @@ impl<T: Pod, M: Medium> Opened<'_, T, M> {
         self.vector.elements.len(&self.tx)
     }
 
-    /// Whether there are none.
+    /// Returns whether it is empty.
     ///
     /// # Errors
     ///
@@ -58,7 +59,7 @@ impl<T: Pod, M: Medium> Opened<'_, T, M> {
         self.len().map(|len| len == 0)
     }
 
-    /// An element; none beyond the last one.
+    /// Returns an element; `None` beyond the last one.
     ///
     /// # Errors
     ///
@@ -67,7 +68,7 @@ impl<T: Pod, M: Medium> Opened<'_, T, M> {
         self.vector.elements.get(&self.tx, index)
     }
 
-    /// Gives an element another value.
+    /// Sets the value of an element.
     ///
     /// # Errors
     ///
@@ -81,13 +82,13 @@ impl<T: Pod, M: Medium> Opened<'_, T, M> {
     ///
     /// # Errors
     ///
-    /// There is no room, or the vector is damaged.
+    /// The pool is full, or the vector is damaged.
     pub fn push(&self, value: &T) -> Result<()> {
         let elements = &self.vector.elements;
         self.tx.change(|sink| elements.push(sink, value))
     }
 
-    /// Removes the last element; returns it.
+    /// Removes the last element and returns it.
     ///
     /// # Errors
     ///
@@ -96,7 +97,7 @@ impl<T: Pod, M: Medium> Opened<'_, T, M> {
         self.tx.change(|sink| self.vector.elements.pop(sink))
     }
 
-    /// Removes all elements from this one on.
+    /// Removes all elements from index `len` on.
     ///
     /// # Errors
     ///
@@ -106,7 +107,7 @@ impl<T: Pod, M: Medium> Opened<'_, T, M> {
         self.tx.change(|sink| elements.truncate(sink, len))
     }
 
-    /// All elements in their order. Each is read when its turn comes.
+    /// Returns an iterator over the elements in their order. Each is read when its turn comes.
     pub fn iter(&self) -> impl Iterator<Item = Result<T>> {
         (0..).map_while(|index| self.get(index).transpose())
     }

@@ -18,7 +18,7 @@ extern "C" fn report(_: i32, info: *mut libc::siginfo_t, _: *mut libc::c_void) {
     }
 }
 
-/// The address at which `act` faults in a process of its own; `None` if it does not.
+/// Returns the address at which `act` faults in a process of its own; `None` if it does not.
 pub fn fault_address(act: impl FnOnce()) -> Option<u64> {
     let mut ends = [0; 2];
     // SAFETY: the child only does what may be done between fork and _exit, if `act` does.
@@ -40,12 +40,12 @@ pub fn fault_address(act: impl FnOnce()) -> Option<u64> {
     };
     let mut address = [0; 8];
     let reported = reader.read_exact(&mut address).is_ok();
-    // SAFETY: it is our child, and nobody else waits for it.
+    // SAFETY: it is our child, and nothing else waits for it.
     unsafe { libc::waitpid(child, ptr::null_mut(), 0) };
     reported.then(|| u64::from_ne_bytes(address))
 }
 
-/// A page that nobody may touch.
+/// Returns a page that may not be accessed.
 fn forbidden_page() -> *mut u8 {
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
     // SAFETY: a new mapping.

@@ -1,8 +1,9 @@
-//! Files of which blocks are copied when they are written (btrfs; snapshots and reflinks on XFS).
+//! Files whose blocks are copied when they are written (btrfs; snapshots and reflinks on XFS).
 //!
 //! On a full disk there is no room for the copy, and a store through a mapping ends the program with
-//! SIGBUS, however well the file was allocated. So a new pool is one that is written where it lies,
-//! and what is copied all the same is copied when the pool is opened, or refused with a sentence.
+//! SIGBUS, however well the file was allocated. So a new pool is a file that is written in place, and
+//! blocks that would be copied all the same are copied when the pool is opened, or opening is refused
+//! with a sentence.
 
 use std::fs::File;
 use std::io;
@@ -16,10 +17,10 @@ const FS_NOCOW_FL: libc::c_int = 0x0080_0000;
 const FIEMAP_EXTENT_LAST: u32 = 0x1;
 const FIEMAP_EXTENT_SHARED: u32 = 0x2000;
 const FS_IOC_FIEMAP: libc::c_ulong = 0xc020_660b;
-/// Extents that are asked for at once.
+/// Number of extents per request.
 const EXTENTS: usize = 64;
 
-/// One extent of a file, as the kernel tells it.
+/// One extent of a file, as the kernel reports it.
 #[repr(C)]
 #[derive(Clone, Copy, Default)]
 struct Extent {
@@ -31,7 +32,7 @@ struct Extent {
     more: [u32; 3],
 }
 
-/// What is asked of the kernel, and what it tells.
+/// The request to the kernel, and its answer.
 #[repr(C)]
 struct Fiemap {
     start: u64,
@@ -43,8 +44,7 @@ struct Fiemap {
     extents: [Extent; EXTENTS],
 }
 
-/// Has the blocks of a new, empty file written where they lie, as far as the file system knows of
-/// another way.
+/// Disables copying on write for a new, empty file, where the file system would copy.
 pub(super) fn prevent(file: &File) {
     if let Ok(flags) = flags_of(file) {
         let flags = flags | FS_NOCOW_FL;
@@ -53,11 +53,11 @@ pub(super) fn prevent(file: &File) {
     }
 }
 
-/// Has what is shared with other files copied now.
+/// Copies the blocks that are shared with other files now.
 ///
 /// # Errors
 ///
-/// It cannot be, or all of the file is copied whenever it is written.
+/// Copying failed, or the file system copies every block that is written.
 pub(super) fn undo(file: &File, path: &Path) -> Result<()> {
     let path = path.display();
     let is_btrfs = system_of(file) == Some(libc::BTRFS_SUPER_MAGIC as u64);
@@ -91,7 +91,7 @@ pub(super) fn undo(file: &File, path: &Path) -> Result<()> {
     }
 }
 
-/// Whether any block of a file is another file's as well. Where the file system does not say, none is.
+/// Returns whether a file shares any block with another file; false if the file system does not tell.
 fn is_shared(file: &File) -> bool {
     let mut start = 0;
     loop {
@@ -133,7 +133,7 @@ fn flags_of(file: &File) -> io::Result<libc::c_int> {
     }
 }
 
-/// On what kind of file system a file lies.
+/// Returns the type of the file system of a file.
 pub(super) fn system_of(file: &File) -> Option<u64> {
     // SAFETY: plain data, filled by the call.
     let mut system: libc::statfs = unsafe { std::mem::zeroed() };

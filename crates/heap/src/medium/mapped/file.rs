@@ -1,4 +1,4 @@
-//! A pool's file: made, opened, locked, and all of it really on the device.
+//! The file of a pool: created, opened, locked, and fully allocated on the device.
 //!
 //! A new file has no name until it is whole, so a program that is killed meanwhile leaves nothing.
 
@@ -14,25 +14,25 @@ use super::super::reservation::{HUGE_BYTES, PAGE_BYTES, Reservation};
 use super::{copied, room, unnamed};
 use crate::error::{Error, Result};
 
-/// How a file on persistent memory is mapped; other file systems refuse it. Its metadata is durable
-/// before a page can be written, so that flushing lines is enough.
+/// Flags for a file on persistent memory, which other file systems refuse. Its metadata is durable before
+/// a page can be written, so flushing lines is enough.
 pub(super) const DAX: i32 = libc::MAP_SHARED_VALIDATE | libc::MAP_SYNC;
 
-/// Huge pages that are asked for at once, until there are no more.
+/// Number of huge pages per request.
 const HUGE_PAGES: u64 = 32;
 
-/// A file that nobody else has open as a pool.
+/// A file that no other process has open as a pool.
 pub(super) struct PoolFile {
     pub file: File,
     path: PathBuf,
-    /// What the file is called until it is whole, if it is new and has to be called something.
+    /// The temporary name of a new file, where the file system requires one.
     provisional: Option<PathBuf>,
     /// The process that opened it.
     owner: u32,
 }
 
 impl PoolFile {
-    /// A new file, empty, that has no name yet ([`PoolFile::name`]).
+    /// Creates an empty file that has no name yet ([`PoolFile::name`]).
     pub fn create(path: &Path) -> Result<Self> {
         if path.symlink_metadata().is_ok() {
             return Err(not_created(path, ErrorKind::AlreadyExists.into()));
@@ -56,9 +56,9 @@ impl PoolFile {
         synced.map_err(|e| Error::system(format!("{} cannot be synced", folder.display()), e))
     }
 
-    /// A file that is there, as it is, and how many bytes of it are whole pages.
+    /// Opens an existing file as it is; returns it with the bytes of its whole pages.
     pub fn open(path: &Path, writable: bool) -> Result<(Self, u64)> {
-        // Asked first: to open a pipe would wait for whoever writes to it.
+        // Checked first: opening a pipe would wait for a writer.
         let metadata = fs::metadata(path).map_err(|e| not_opened(path, e))?;
         if !metadata.is_file() {
             return Err(Error::usage(format!(
@@ -88,42 +88,41 @@ impl PoolFile {
         }
     }
 
-    /// Makes the file `len` bytes long and has the file system allocate all of them.
+    /// Makes the file `len` bytes long and allocates all of them.
     pub fn allocate(&self, len: u64) -> Result<()> {
         let old = self.metadata()?.len();
         if old < len && self.is_in_memory() {
-            // What is not huge is allocated below.
+            // Pages that are not huge are allocated below.
             let _ = self.allocate_huge(old, len);
         }
         room::allocate(&self.file, 0..len).map_err(|reason| {
-            // Nothing is left of what was there for a moment; if that fails it is a file with holes.
+            // Undoes the growth; if that fails the file has holes.
             let _ = self.file.set_len(old);
             self.not_allocated(len, reason)
         })
     }
 
-    /// Has room for all that can be stored to a file that is there. A copy may have got holes, or share
-    /// its blocks with what it is a copy of.
+    /// Allocates all of an existing file. A copy may have holes, or share its blocks with the original.
     pub fn secure(&self) -> Result<()> {
         let missing = self.missing()?;
         room::fill(&self.file).map_err(|reason| self.not_allocated(missing, reason))?;
         copied::undo(&self.file, &self.path)
     }
 
-    /// Bytes that have no room on the device yet.
+    /// Returns the bytes that are not allocated on the device yet.
     pub fn missing(&self) -> Result<u64> {
         room::missing(&self.file).map_err(|reason| self.unreadable(reason))
     }
 
-    /// Bytes that are free on the device, if it says.
+    /// Returns the free bytes on the device, if it tells.
     pub fn free(&self) -> Option<u64> {
         room::free(&self.file)
     }
 
-    /// Makes a file in memory longer by huge pages, as long as there are some: then a store takes
-    /// no page fault (1 µs each) and seldom misses the TLB. They are asked for where only the first
-    /// of their small pages is there, so that nothing else is copied: 26 ms for 512 MiB, where
-    /// fallocate takes 120 ms for small pages.
+    /// Grows a file in memory by huge pages, as long as there are some: then a store takes no page fault
+    /// (1 µs each) and seldom misses the TLB. They are requested where only the first of their small
+    /// pages exists, so that nothing else is copied: 26 ms for 512 MiB, where fallocate takes 120 ms for
+    /// small pages.
     fn allocate_huge(&self, old: u64, len: u64) -> io::Result<()> {
         let (first, end) = (
             old.next_multiple_of(HUGE_BYTES),
@@ -146,8 +145,8 @@ impl PoolFile {
         Ok(())
     }
 
-    /// Writes bytes to the device, and nothing else: to store them through the mapping first would
-    /// have all of the page written in which they lie, 2 MiB of it where pages are huge (ext4).
+    /// Writes bytes, and nothing else, to the device: storing them through the mapping first would write
+    /// the whole page in which they lie, 2 MiB of it where pages are huge (ext4).
     pub fn write_through(&self, mut offset: u64, mut bytes: &[u8]) -> io::Result<()> {
         while !bytes.is_empty() {
             let part = libc::iovec {
@@ -184,22 +183,22 @@ impl PoolFile {
         space.map_file(range, sharing, self.file.as_raw_fd())
     }
 
-    /// Whether what is flushed from the caches is durable: whether it can be mapped so. Tried by
-    /// itself, for a mapping that fails may take away what was at its place.
+    /// Returns whether lines flushed from the caches are durable, by trying such a mapping. Tried apart,
+    /// because a failed mapping may remove the one at its place.
     pub fn is_dax(&self) -> bool {
         let (len, file) = (PAGE_BYTES as usize, self.file.as_raw_fd());
-        // SAFETY: a new mapping, wherever there is room: one at a fixed place that fails leaves a hole,
+        // SAFETY: a new mapping, wherever there is room: a failed one at a fixed place leaves a hole,
         // which another thread's mapping may fill before it is given back.
         let page = unsafe { libc::mmap(std::ptr::null_mut(), len, libc::PROT_READ, DAX, file, 0) };
         let mapped = page != libc::MAP_FAILED;
         if mapped {
-            // SAFETY: mapped above, and nobody knows of it.
+            // SAFETY: mapped above, and used by nothing else.
             unsafe { libc::munmap(page, len) };
         }
         mapped
     }
 
-    /// Whether it lies in memory, which a sync does not make any more durable.
+    /// Returns whether the file lies in memory, where a sync does not help.
     pub fn is_in_memory(&self) -> bool {
         const RAMFS_MAGIC: u64 = 0x8584_58f6;
         let system = copied::system_of(&self.file);
@@ -261,17 +260,17 @@ impl PoolFile {
 }
 
 impl Drop for PoolFile {
-    /// Gives the lock back, of which a child that was forked meanwhile has a part; in such a child
-    /// it is left to the parent.
+    /// Releases the lock, which a child that was forked meanwhile shares; in such a child it is left to
+    /// the parent.
     fn drop(&mut self) {
         if self.owner != process::id() {
             return;
         }
         if let Some(provisional) = &self.provisional {
-            // It never became a pool.
+            // The pool was never completed.
             let _ = fs::remove_file(provisional);
         }
-        // If that fails, it ends with the last descriptor.
+        // If that fails, the lock ends with the last descriptor.
         let _ = self.file.unlock();
     }
 }

@@ -1,4 +1,4 @@
-//! Room on the device for all of a file: a store to a hole would end the program with SIGBUS when the
+//! Allocation of a whole file on its device: a store to a hole would end the program with SIGBUS when the
 //! device is full.
 
 use std::fs::File;
@@ -7,7 +7,7 @@ use std::ops::Range;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::MetadataExt;
 
-/// Has the file system allocate a range of a file, and makes the file as long as that.
+/// Allocates a range of a file, and extends the file to its end.
 pub(super) fn allocate(file: &File, range: Range<u64>) -> io::Result<()> {
     let offset = |at| i64::try_from(at).map_err(|_| io::Error::from_raw_os_error(libc::EFBIG));
     let (first, len) = (offset(range.start)?, offset(range.end - range.start)?);
@@ -21,14 +21,14 @@ pub(super) fn allocate(file: &File, range: Range<u64>) -> io::Result<()> {
     }
 }
 
-/// Bytes of a file that have no room on the device. What else the file system keeps of it there may make
-/// them seem less.
+/// Returns the bytes of a file that are not allocated on the device. Metadata that the file system keeps
+/// there may make them seem fewer.
 pub(super) fn missing(file: &File) -> io::Result<u64> {
     let metadata = file.metadata()?;
     Ok(metadata.len().saturating_sub(metadata.blocks() * 512))
 }
 
-/// Bytes that are free on the device for programs without privilege; none if it does not say.
+/// Returns the bytes free on the device for unprivileged programs; `None` if it does not tell.
 pub(super) fn free(file: &File) -> Option<u64> {
     // SAFETY: plain data, filled by the call.
     let mut system: libc::statvfs = unsafe { std::mem::zeroed() };
@@ -38,7 +38,7 @@ pub(super) fn free(file: &File) -> Option<u64> {
     (!failed && system.f_blocks > 0).then(|| system.f_bavail * system.f_frsize)
 }
 
-/// Has the file system allocate the holes of a file. If it fails none of them keeps what it was given.
+/// Allocates the holes of a file. On failure all that was allocated is given back.
 pub(super) fn fill(file: &File) -> io::Result<()> {
     let missing = missing(file)?;
     if missing == 0 {
@@ -57,7 +57,7 @@ pub(super) fn fill(file: &File) -> io::Result<()> {
     Ok(())
 }
 
-/// Where nothing was ever written.
+/// Returns the holes of a file.
 fn holes(file: &File) -> io::Result<Vec<Range<u64>>> {
     let end = file.metadata()?.len();
     let (mut holes, mut at) = (Vec::new(), 0);
@@ -71,7 +71,7 @@ fn holes(file: &File) -> io::Result<Vec<Range<u64>>> {
     Ok(holes)
 }
 
-/// The next place from `at` on where a file is what `whence` says, if there is one.
+/// Returns the next place from `at` on that matches `whence` (data or hole), if there is one.
 fn seek(file: &File, at: u64, whence: libc::c_int) -> io::Result<Option<u64>> {
     // SAFETY: the descriptor is open.
     let found = unsafe { libc::lseek(file.as_raw_fd(), at as libc::off_t, whence) };
@@ -83,7 +83,7 @@ fn seek(file: &File, at: u64, whence: libc::c_int) -> io::Result<Option<u64>> {
     }
 }
 
-/// Gives the room of a hole back; if that fails it stays filled.
+/// Gives the room of a hole back; if that fails it stays allocated.
 fn punch(file: &File, hole: &Range<u64>) {
     let how = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
     let (first, len) = (

@@ -1,4 +1,4 @@
-//! Counts that cost a thread two plain instructions: each has a cell of its own.
+//! Counters that cost a thread two plain instructions: each thread has a cell of its own.
 
 use std::cell;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -10,7 +10,7 @@ use super::super::Counts;
 const OWNED: usize = 256;
 /// The cell that threads share.
 const SHARED: usize = OWNED;
-/// This thread has not counted yet.
+/// Stands for a thread that has not counted yet.
 const UNKNOWN: usize = usize::MAX;
 
 /// The counts of one medium.
@@ -52,7 +52,7 @@ impl Tally {
         }
     }
 
-    /// All threads' counts together.
+    /// Returns all threads' counts together.
     pub fn sum(&self) -> Counts {
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         let counts = |cell: &Cell| Counts {
@@ -89,15 +89,15 @@ impl Mine<'_> {
         self.add(&self.cell.bytes, more);
     }
 
-    /// Notes that something was flushed.
+    /// Notes a flush.
     #[inline]
     pub fn flushed(&self) {
         self.cell.flushed.store(true, Ordering::Relaxed);
     }
 
-    /// Whether this thread may have flushed something since it asked last.
+    /// Returns whether this thread may have flushed since its last call.
     pub fn take_flushed(&self) -> bool {
-        // What one of those who share a cell takes, the others would miss.
+        // In a shared cell, the flag that one thread takes would be missing for the others.
         self.shared || self.cell.flushed.swap(false, Ordering::Relaxed)
     }
 
@@ -106,7 +106,7 @@ impl Mine<'_> {
         if self.shared {
             counter.fetch_add(more, Ordering::Relaxed);
         } else {
-            // Nobody else writes it. A locked instruction would wait for the stores before.
+            // No other thread writes it. A locked instruction would wait for the stores before.
             counter.store(counter.load(Ordering::Relaxed) + more, Ordering::Relaxed);
         }
     }
@@ -115,7 +115,7 @@ impl Mine<'_> {
 /// The indices that no living thread has.
 struct Free {
     returned: Vec<usize>,
-    /// Those from here on were never given away.
+    /// Indices from here on were never used.
     next: usize,
 }
 
@@ -142,7 +142,7 @@ fn thread_index() -> usize {
 
 #[cold]
 fn first_index() -> usize {
-    // A thread that ends, and counts in another destructor after its lease is gone, shares.
+    // A thread that counts in another destructor after its lease is gone uses the shared cell.
     let index = LEASE.try_with(|lease| lease.0).unwrap_or(SHARED);
     INDEX.set(index);
     index

@@ -7,14 +7,14 @@ use tempfile::TempDir;
 use super::*;
 use crate::error::Cause;
 
-/// A folder on a file system in memory, where flushing lines is what `Mode::Detected` finds.
+/// Returns a folder on a file system in memory, where flushing lines is what `Mode::Detected` finds.
 fn folder() -> (TempDir, PathBuf) {
     let folder = tempfile::tempdir_in("/dev/shm").unwrap();
     let path = folder.path().join("pool");
     (folder, path)
 }
 
-/// A new file that has its name.
+/// Returns a new file that has its name.
 fn create(path: &Path, len: u64, mode: Mode) -> Result<Mapped> {
     let mut made = Mapped::create(path, len, mode)?;
     made.name()?;
@@ -45,7 +45,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// What a step does to a pool and to plain bytes, and what has to be counted.
+/// Returns what a step does to a pool and to plain bytes, and what has to be counted.
 fn perform(pool: &Mapped, twin: &mut [u8], step: &Step) -> Counts {
     let mut counts = Counts::default();
     let lines = |offset: u64, len: usize| {
@@ -249,7 +249,7 @@ fn a_pool_that_is_closed_can_be_opened_whoever_was_forked() {
     }
     drop(pool);
     let opened = Mapped::open(&path, Mode::Detected);
-    // SAFETY: it is our child, and nobody else waits for it.
+    // SAFETY: it is our child, and nothing else waits for it.
     unsafe {
         libc::kill(child, libc::SIGKILL);
         libc::waitpid(child, std::ptr::null_mut(), 0);

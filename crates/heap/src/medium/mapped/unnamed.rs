@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 use std::process;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// A new, empty file in the folder of `path`, and the name that it has to have meanwhile where the
-/// file system knows no files without one.
+/// Creates an empty file in the folder of `path`; returns it with its temporary name, where the file
+/// system does not support files without a name.
 pub(super) fn create(path: &Path) -> io::Result<(File, Option<PathBuf>)> {
     let mut options = OpenOptions::new();
     options.read(true).write(true);
@@ -27,7 +27,7 @@ pub(super) fn create(path: &Path) -> io::Result<(File, Option<PathBuf>)> {
     }
 }
 
-/// Names a file of [`create`]. Fails if something has the name already.
+/// Names a file of [`create`]. Fails if the name exists already.
 pub(super) fn name(file: &File, provisional: Option<&Path>, path: &Path) -> io::Result<()> {
     if let Some(provisional) = provisional {
         return rename_to_new(provisional, path);
@@ -44,13 +44,13 @@ pub(super) fn name(file: &File, provisional: Option<&Path>, path: &Path) -> io::
     }
 }
 
-/// The folder in which a file lies.
+/// Returns the folder in which a file lies.
 pub(super) fn folder_of(path: &Path) -> &Path {
     let folder = path.parent().filter(|p| !p.as_os_str().is_empty());
     folder.unwrap_or(Path::new("."))
 }
 
-/// Whether a file system knows no files without a name.
+/// Returns whether an error means that a file system does not support files without a name.
 fn is_unknown(error: &io::Error) -> bool {
     let codes = [libc::EOPNOTSUPP, libc::EISDIR, libc::EINVAL];
     error
@@ -58,7 +58,7 @@ fn is_unknown(error: &io::Error) -> bool {
         .is_some_and(|code| codes.contains(&code))
 }
 
-/// A new file beside the one that it is to become: `.NAME.PROCESS-NUMBER.new`.
+/// Creates a file beside the final name: `.NAME.PROCESS-NUMBER.new`.
 fn create_provisional(path: &Path, options: &OpenOptions) -> io::Result<(File, Option<PathBuf>)> {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     let of = path.file_name().ok_or(ErrorKind::InvalidInput)?;
@@ -72,7 +72,7 @@ fn create_provisional(path: &Path, options: &OpenOptions) -> io::Result<(File, O
     Ok((file, Some(provisional)))
 }
 
-/// Removes what killed processes have left of pools of this name.
+/// Removes what killed processes have left of new pools of this name.
 fn remove_left(path: &Path, of: &[u8]) {
     let Ok(folder) = fs::read_dir(folder_of(path)) else {
         return;
@@ -86,7 +86,7 @@ fn remove_left(path: &Path, of: &[u8]) {
             .and_then(|name| name.strip_suffix(b".new"))
             .and_then(|name| name.split(|&byte| byte == b'-').next());
         let process = number.and_then(|number| std::str::from_utf8(number).ok()?.parse().ok());
-        // Its maker holds a lock on it for as long as it runs.
+        // The process that makes it holds a lock on it while it runs.
         if process.is_some_and(|process: u32| process != process::id())
             && File::open(entry.path()).is_ok_and(|file| file.try_lock().is_ok())
         {

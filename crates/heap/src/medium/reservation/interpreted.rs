@@ -17,8 +17,8 @@ pub(crate) struct Reservation {
     layout: Layout,
 }
 
-// SAFETY: it owns addresses, which are every thread's alike; what is read and written there is the
-// affair of those who do so.
+// SAFETY: it owns addresses, which are the same for every thread; access to the memory there is its
+// users' responsibility.
 unsafe impl Send for Reservation {}
 // SAFETY: as above.
 unsafe impl Sync for Reservation {}
@@ -39,12 +39,12 @@ impl Reservation {
         }
     }
 
-    /// The first byte.
+    /// Returns the address of the first byte.
     pub fn base(&self) -> *mut u8 {
         self.base
     }
 
-    /// Bytes that are reserved.
+    /// Returns the number of reserved bytes.
     pub fn len(&self) -> u64 {
         self.layout.size() as u64
     }
@@ -58,7 +58,7 @@ impl Reservation {
         Ok(())
     }
 
-    /// As [`Reservation::map_anonymous`].
+    /// Same as [`Reservation::map_anonymous`].
     pub fn map_unreserved(&self, range: Range<u64>) -> io::Result<()> {
         self.map_anonymous(range)
     }
@@ -72,7 +72,7 @@ impl Reservation {
     ///
     /// # Safety
     ///
-    /// None.
+    /// Returns no instructions.
     pub unsafe fn advise(&self, _: Range<u64>, _: i32) -> io::Result<()> {
         Ok(())
     }
@@ -80,7 +80,7 @@ impl Reservation {
 
 impl Drop for Reservation {
     fn drop(&mut self) {
-        // SAFETY: it was allocated with this layout, and nobody uses it any more.
+        // SAFETY: it was allocated with this layout, and nothing uses it any more.
         unsafe { dealloc(self.base, self.layout) };
     }
 }

@@ -13,8 +13,8 @@ pub(crate) struct Reservation {
     len: u64,
 }
 
-// SAFETY: it owns addresses, which are every thread's alike; what is read and written there is the
-// affair of those who do so.
+// SAFETY: it owns addresses, which are the same for every thread; access to the memory there is its
+// users' responsibility.
 unsafe impl Send for Reservation {}
 // SAFETY: as above.
 unsafe impl Sync for Reservation {}
@@ -27,7 +27,7 @@ impl Reservation {
         // SAFETY: a new mapping, wherever there is room, that is not accessible.
         let all = unsafe { map(ptr::null_mut(), more, libc::PROT_NONE, flags, -1, 0)? };
         let before = all.addr().next_multiple_of(HUGE_BYTES as usize) - all.addr();
-        // SAFETY: what is before and behind is ours, and nobody knows of it yet.
+        // SAFETY: the parts before and behind belong to this reservation, and nothing uses them yet.
         unsafe {
             let base = all.add(before);
             unmap(all, before);
@@ -36,37 +36,37 @@ impl Reservation {
         }
     }
 
-    /// The first byte.
+    /// Returns the address of the first byte.
     pub fn base(&self) -> *mut u8 {
         self.base
     }
 
-    /// Bytes that are reserved.
+    /// Returns the number of reserved bytes.
     pub fn len(&self) -> u64 {
         self.len
     }
 
-    /// Puts new memory, all zeros, at a range of pages.
+    /// Maps new memory, all zeros, at a range of pages.
     pub fn map_anonymous(&self, range: Range<u64>) -> io::Result<()> {
         self.map(range, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1)
     }
 
-    /// As [`Reservation::map_anonymous`], whether or not the machine has as much memory.
+    /// Same as [`Reservation::map_anonymous`], whether or not the machine has that much memory.
     pub fn map_unreserved(&self, range: Range<u64>) -> io::Result<()> {
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
         self.map(range, flags, -1)
     }
 
-    /// Puts a range of pages of a file at the same range of the reservation.
+    /// Maps a range of pages of a file at the same range of the reservation.
     pub fn map_file(&self, range: Range<u64>, sharing: i32, file: RawFd) -> io::Result<()> {
         self.map(range, sharing, file)
     }
 
-    /// Says how the kernel is to treat a range of pages (madvise).
+    /// Advises the kernel about a range of pages (madvise).
     ///
     /// # Safety
     ///
-    /// Nobody relies on what the advice takes away of what lies there.
+    /// Nothing relies on what the advice may remove.
     pub unsafe fn advise(&self, range: Range<u64>, advice: i32) -> io::Result<()> {
         assert!(range.end <= self.len && range.start.is_multiple_of(PAGE_BYTES));
         let len = (range.end - range.start) as usize;
@@ -96,14 +96,14 @@ impl Reservation {
 
 impl Drop for Reservation {
     fn drop(&mut self) {
-        // SAFETY: the range is ours, and whoever uses it borrows from whoever owns this.
+        // SAFETY: the range belongs to this reservation, and its users borrow from the owner of this.
         unsafe { unmap(self.base, self.len as usize) };
     }
 }
 
 /// # Safety
 ///
-/// Nobody uses what was at these addresses.
+/// Nothing uses what was at these addresses.
 unsafe fn unmap(at: *mut u8, len: usize) {
     if len > 0 {
         // SAFETY: the caller's.
@@ -113,7 +113,7 @@ unsafe fn unmap(at: *mut u8, len: usize) {
 
 /// # Safety
 ///
-/// With `MAP_FIXED`, nobody uses what was at these addresses.
+/// With `MAP_FIXED`, nothing uses what was at these addresses.
 unsafe fn map(
     at: *mut u8,
     len: u64,

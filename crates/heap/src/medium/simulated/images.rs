@@ -1,21 +1,24 @@
-//! All the memories that a crash could leave, each made from the one before by what differs.
+//! Crash images: all memories that a crash could leave, each made from the one before by the differences.
 
 use std::sync::{Arc, Mutex};
+
+use rand_xoshiro::SplitMix64;
+use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
 use super::memory::{Memory, Store};
 use super::{Granule, Home, Simulated, lock};
 
-/// The memories that a crash could leave, as [`Simulated::crash_images`] says.
+/// The memories that a crash could leave; see [`Simulated::crash_images`].
 pub struct Images {
     choices: Vec<Choice>,
     granule: Granule,
     writes_pages: bool,
     total: u128,
-    /// How many have been, and how many are still to come.
+    /// Number of images returned, and number still to come.
     made: u64,
     left: u64,
     random: SplitMix64,
-    /// What loads saw before the crash, for when an image does not come back.
+    /// The bytes that loads saw before the crash, for when an image does not come back.
     bytes: Vec<u8>,
     max_len: u64,
     home: Home,
@@ -42,24 +45,24 @@ impl Images {
             total,
             made: 0,
             left: total.min(u128::from(limit)) as u64,
-            random: SplitMix64(seed),
+            random: SplitMix64::seed_from_u64(seed),
             bytes: memory.bytes(),
             max_len: memory.max_len(),
             home: Arc::new(Mutex::new(None)),
         }
     }
 
-    /// How many memories a crash could leave, 2^128 - 1 if there are more; some may be alike.
+    /// Returns how many memories a crash could leave, 2^128 - 1 if there are more; some may be alike.
     pub fn total(&self) -> u128 {
         self.total
     }
 
-    /// Whether these are all of them, and not a sample.
+    /// Returns whether these are all images, not a sample.
     pub fn is_exhaustive(&self) -> bool {
         self.total == u128::from(self.made + self.left)
     }
 
-    /// The memory of the image before, if it has come back, otherwise a new one.
+    /// Returns the memory of the image before, if it has come back, otherwise a new one.
     fn memory(&mut self) -> Memory {
         if let Some(mut memory) = lock(&self.home).take() {
             memory.reset();
@@ -89,10 +92,10 @@ impl Images {
         }
     }
 
-    /// Nothing kept, all kept, one granule unlike all others (a flush that is missing shows there),
-    /// or anything.
+    /// Nothing kept, all kept, one granule unlike all others (which reveals a missing flush), or
+    /// anything.
     fn sample(&mut self) {
-        let one = self.random.below(self.choices.len());
+        let one = below(&mut self.random, self.choices.len());
         for (i, choice) in self.choices.iter_mut().enumerate() {
             let all = choice.stores.len();
             choice.kept = match (self.made, self.made % 4) {
@@ -100,10 +103,10 @@ impl Images {
                 (1, _) => all,
                 (_, 0) => all * usize::from(i == one),
                 (_, 1) => all * usize::from(i != one),
-                _ => match self.random.below(3) {
+                _ => match below(&mut self.random, 3) {
                     0 => 0,
                     1 => all,
-                    _ => self.random.below(all + 1),
+                    _ => below(&mut self.random, all + 1),
                 },
             };
         }
@@ -145,7 +148,7 @@ impl Choice {
         }
     }
 
-    /// Makes the memory one in which as many stores are present as are kept.
+    /// Changes the memory so that exactly the kept stores are present.
     fn put(&mut self, memory: &mut Memory) {
         while self.present > self.kept {
             self.present -= 1;
@@ -160,21 +163,7 @@ impl Choice {
     }
 }
 
-/// Steele, Lea, Flood: Fast splittable pseudorandom number generators, OOPSLA 2014, figure 17
-/// (with the constants of Stafford's variant 13).
-struct SplitMix64(u64);
-
-impl SplitMix64 {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    /// A number below `bound`, which is not zero.
-    fn below(&mut self, bound: usize) -> usize {
-        ((u128::from(self.next()) * bound as u128) >> 64) as usize
-    }
+/// Draws a number below `bound`, which is not zero.
+fn below(random: &mut SplitMix64, bound: usize) -> usize {
+    ((u128::from(random.next_u64()) * bound as u128) >> 64) as usize
 }

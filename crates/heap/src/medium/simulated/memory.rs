@@ -1,4 +1,4 @@
-//! The bytes that loads see, and what a crash could take back of them.
+//! The bytes that loads see, and the stores that a crash could take back.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -19,12 +19,12 @@ pub(super) struct Store {
     pub new: u64,
 }
 
-/// A granule that a crash could leave as it is not now.
+/// A granule that a crash could leave in another state than it has now.
 #[derive(Default)]
 struct Unfenced {
-    /// Since what is durable for certain, in order.
+    /// The stores since it was durable for certain, in order.
     stores: Vec<Store>,
-    /// How many of them the next fence makes durable.
+    /// Number of stores that the next fence makes durable.
     flushed: usize,
 }
 
@@ -38,7 +38,7 @@ pub(super) struct Memory {
     /// Granules with something flushed.
     flushed: Vec<u64>,
     pub counts: Counts,
-    /// What an image was before it was used: how long, and the words that were changed.
+    /// An image before it was used: its length, and the words that were changed since.
     origin: Option<Origin>,
 }
 
@@ -52,7 +52,7 @@ fn no_memory(reason: io::Error) -> Error {
 }
 
 impl Memory {
-    /// `len` bytes, all zeros, of at most `max_len`; both multiples of a page.
+    /// Returns a memory of `len` bytes, all zeros, of at most `max_len`; both multiples of a page.
     pub fn new(len: u64, max_len: u64) -> Result<Self> {
         let mut memory = Self {
             reservation: Some(Reservation::new(max_len).map_err(no_memory)?),
@@ -75,7 +75,7 @@ impl Memory {
         self.reservation.as_ref().map_or(0, Reservation::len)
     }
 
-    /// Makes it at least `len` bytes long, a multiple of a page; says how long it is then.
+    /// Grows it to at least `len` bytes, a multiple of a page; returns its length.
     pub fn grow(&mut self, len: u64) -> Result<u64> {
         let (Some(reservation), true) = (&self.reservation, len > self.len) else {
             return Ok(self.len);
@@ -108,7 +108,7 @@ impl Memory {
         bytes
     }
 
-    /// What a crash could take back, for each granule in the order of stores.
+    /// Returns the stores that a crash could take back, for each granule in their order.
     pub fn unfenced(&self) -> impl Iterator<Item = &[Store]> {
         self.unfenced.values().map(|unfenced| &unfenced.stores[..])
     }
@@ -119,7 +119,7 @@ impl Memory {
         let mut word = old.to_ne_bytes();
         word[..piece.len()].copy_from_slice(piece);
         let new = u64::from_ne_bytes(word);
-        // What changes nothing leaves no other image.
+        // A store that changes nothing leaves no other image.
         if new == old {
             return;
         }
@@ -159,13 +159,13 @@ impl Memory {
         }
     }
 
-    /// From here on it can be made again what it is.
+    /// Remembers its current state.
     pub fn remember(&mut self) {
         let (len, changed) = (self.len, Vec::new());
         self.origin = Some(Origin { len, changed });
     }
 
-    /// Makes it what it was when it was told to remember.
+    /// Restores the remembered state.
     pub fn reset(&mut self) {
         self.unfenced.clear();
         self.flushed.clear();
@@ -176,12 +176,12 @@ impl Memory {
         for store in origin.changed.drain(..).rev() {
             self.set(store.offset, store.old);
         }
-        // What it had grown by is zeros again; growing anew puts new pages there.
+        // The bytes by which it grew are zeros again; growing anew maps new pages there.
         self.len = origin.len;
         self.origin = Some(origin);
     }
 
-    /// Sets one word, of which a crash knows nothing.
+    /// Sets one word, durably.
     pub fn set(&mut self, offset: u64, word: u64) {
         assert!(offset < self.len);
         // SAFETY: it lies within the pool, on a word's boundary.

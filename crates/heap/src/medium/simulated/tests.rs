@@ -68,7 +68,7 @@ impl Slow {
         }
     }
 
-    /// All that a crash could leave, if that is not too much.
+    /// Returns all that a crash could leave, if that is not too much.
     fn images(&self) -> Option<BTreeSet<Vec<u8>>> {
         let mut images = BTreeSet::from([Vec::new()]);
         for (contents, _) in &self.may_be {

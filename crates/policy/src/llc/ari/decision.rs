@@ -1,12 +1,12 @@
-//! Which static policy the next epoch has: the one that was followed by the least traffic.
+//! Decision on the static policy of the next epoch: the one with the least traffic.
 
 use super::plan::Counts;
-use super::settings::Settings;
+use super::settings::AriSettings;
 
-/// What past epochs have shown of each candidate.
+/// Averages of each candidate over past epochs.
 #[derive(Clone, Debug)]
 pub struct Decision {
-    /// Decaying averages of an epoch's counts.
+    /// Decaying averages of the counts of an epoch.
     averages: Vec<Counts>,
     recent: f64,
     slack: f64,
@@ -15,8 +15,8 @@ pub struct Decision {
 }
 
 impl Decision {
-    /// About so many candidates, of which nothing is known.
-    pub fn new(candidates: usize, settings: &Settings) -> Self {
+    /// Starts with about `candidates` candidates without a past.
+    pub fn new(candidates: usize, settings: &AriSettings) -> Self {
         Self {
             averages: vec![Counts::default(); candidates],
             recent: settings.recent,
@@ -26,17 +26,17 @@ impl Decision {
         }
     }
 
-    /// Takes an epoch's counts into the averages (Fedorov 2016, 2.3).
+    /// Adds an epoch's counts to the averages (Fedorov 2016, 2.3).
     pub fn learn(&mut self, epoch: &[Counts]) {
         for (average, counts) in self.averages.iter_mut().zip(epoch) {
             *average = average.mixed(*counts, self.recent);
         }
     }
 
-    /// The best of the first `among` candidates: the lowest weighted sum of misses and write-backs
-    /// of those whose misses do not exceed by too much those of candidate 0, LRU. Among equals
-    /// `current`, or else the first: so nothing changes where all are alike, or where no sampled
-    /// set was asked.
+    /// Returns the best of the first `among` candidates: the lowest weighted sum of misses and
+    /// write-backs among those whose misses do not exceed those of candidate 0, LRU, by too much.
+    /// Among equals it is `current`, or else the first: nothing changes if all are alike, or no
+    /// sampled set had a request.
     pub fn best(&self, among: usize, current: Option<usize>) -> usize {
         let most = match self.slack {
             f64::INFINITY => f64::INFINITY,
@@ -48,7 +48,7 @@ impl Decision {
         least.unwrap_or_default()
     }
 
-    /// Lets a candidate have the history of another.
+    /// Gives a candidate the averages of another.
     pub fn inherit(&mut self, heir: usize, from: usize) {
         self.averages[heir] = self.averages[from];
     }
@@ -67,7 +67,7 @@ mod tests {
 
     fn decision(text: &str, epochs: &[[(u32, u32); 3]]) -> Decision {
         let geometry = Geometry { sets: 4, ways: 16 };
-        let settings = Settings::new(geometry, &mut Params::parse(text).unwrap()).unwrap();
+        let settings = AriSettings::take(&mut Params::parse(text).unwrap(), geometry).unwrap();
         let mut decision = Decision::new(3, &settings);
         for epoch in epochs {
             decision.learn(&epoch.map(|(misses, writebacks)| Counts {

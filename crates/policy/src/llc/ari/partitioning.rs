@@ -1,4 +1,4 @@
-//! What a set is kept by: one of the static policies that ARI chooses from.
+//! One of the static policies that ARI chooses from.
 
 use crate::llc::InForce;
 use crate::llc::nhm::Insertion;
@@ -8,12 +8,12 @@ use crate::llc::nhm::Insertion;
 pub struct Partitioning {
     /// Ways of the high-hit partition: n.
     pub high: usize,
-    /// Where new lines are put.
+    /// Position of new lines.
     pub insertion: Insertion,
 }
 
 impl Partitioning {
-    /// LRU in a cache of so many ways: mHm with insertion at MRU.
+    /// LRU in a cache of `ways` ways: mHm with insertion at MRU.
     pub fn lru(ways: usize) -> Self {
         Self {
             high: ways,
@@ -21,7 +21,7 @@ impl Partitioning {
         }
     }
 
-    /// The same with the other insertion.
+    /// Returns the partitioning with the other insertion.
     pub fn flipped(self) -> Self {
         let insertion = match self.insertion {
             Insertion::Mru => Insertion::Low,
@@ -30,8 +30,8 @@ impl Partitioning {
         Self { insertion, ..self }
     }
 
-    /// Behind how many lines of the set a new one is put. One that is written back goes to MRU
-    /// where `dirty` says so, and else where those that are read go.
+    /// Returns the number of lines of the set before a new one. A line that is written back goes to
+    /// MRU if `dirty` says so, and otherwise where read lines go.
     #[inline]
     pub fn position(self, dirty: Insertion, writes: bool) -> usize {
         match dirty {

@@ -1,20 +1,20 @@
-//! Which static policies are sampled when, and what that says of those that are not.
+//! The static policies sampled in each phase, and conclusions about those that are not.
 
 use super::partitioning::Partitioning;
-use super::settings::{Insertions, Settings};
+use super::settings::{AriSettings, Insertions};
 use crate::llc::nhm::Insertion;
 
-/// What was counted of a policy, in a phase or in an epoch.
+/// Counts of a policy in a phase or an epoch.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Counts {
-    /// Requests that were not there.
+    /// Misses.
     pub misses: f64,
-    /// Dirty lines that had to go.
+    /// Evictions of dirty lines.
     pub writebacks: f64,
 }
 
 impl Counts {
-    /// The other's share of `weight`, and of this one the rest.
+    /// Returns the average of both, in which the other has this weight.
     pub fn mixed(self, other: Self, weight: f64) -> Self {
         Self {
             misses: (1.0 - weight) * self.misses + weight * other.misses,
@@ -23,21 +23,21 @@ impl Counts {
     }
 }
 
-/// The static policies to choose from, and which of them are sampled in each phase of an epoch.
+/// The static policies to choose from, and those sampled in each phase of an epoch.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// LRU first. Groups of one insertion, from all ways in the high-hit partition down to none;
-    /// of the `p + 1` scheme one group and the flipped policy.
+    /// Candidates, LRU first: groups of one insertion, from all ways in the high-hit partition down
+    /// to none; in the `p + 1` scheme one group and the flipped policy.
     pub candidates: Vec<Partitioning>,
     /// Partitions in a group.
     group: usize,
-    /// Requests of each phase, and which candidate each sample follows.
+    /// Requests of each phase, and the candidate of each sample.
     phases: Vec<(u64, Vec<usize>)>,
 }
 
 impl Plan {
-    /// As the settings say.
-    pub fn new(settings: &Settings) -> Self {
+    /// Makes the plan of these settings.
+    pub fn new(settings: &AriSettings) -> Self {
         let (group, epoch) = (settings.partitions, settings.epoch);
         let candidates = candidates(settings);
         let phases = match settings.half {
@@ -45,7 +45,7 @@ impl Plan {
             true => {
                 let groups = (0..candidates.len()).step_by(group);
                 let even = (0..group).step_by(2);
-                // Of an odd number of partitions the even ones are one more: LRU fills the gap.
+                // Of an odd number of partitions the even ones are one more, so LRU fills the gap.
                 let odd = (0..group % 2).chain((1..group).step_by(2));
                 let first = groups
                     .clone()
@@ -64,23 +64,23 @@ impl Plan {
         }
     }
 
-    /// Phases of an epoch.
+    /// Number of phases in an epoch.
     pub fn phases(&self) -> usize {
         self.phases.len()
     }
 
-    /// Requests of a phase.
+    /// Requests in a phase.
     pub fn length(&self, phase: usize) -> u64 {
         self.phases[phase].0
     }
 
-    /// What each sample follows in a phase.
+    /// Returns the partitioning of each sample in a phase.
     pub fn followed(&self, phase: usize) -> impl Iterator<Item = Partitioning> {
         self.phases[phase].1.iter().map(|&of| self.candidates[of])
     }
 
-    /// Adds what the samples counted in a phase to what is known of every candidate: those that no
-    /// sample followed lie in the middle of their neighbours (Fedorov 2016, 2.5.4, item 5).
+    /// Adds the counts of the samples in a phase to those of every candidate: a candidate that no
+    /// sample followed gets the mean of its neighbours (Fedorov 2016, 2.5.4, item 5).
     pub fn spread(&self, phase: usize, counted: &[Counts], epoch: &mut [Counts]) {
         let followed = &self.phases[phase].1;
         let of = |candidate| {
@@ -109,7 +109,7 @@ fn middle(before: Option<Counts>, after: Option<Counts>) -> Counts {
     }
 }
 
-fn candidates(settings: &Settings) -> Vec<Partitioning> {
+fn candidates(settings: &AriSettings) -> Vec<Partitioning> {
     let group = |insertion: fn(usize) -> Insertion| {
         let (ways, steps) = (settings.geometry.ways, settings.partitions - 1);
         (0..=steps).map(move |step| Partitioning {
@@ -121,7 +121,7 @@ fn candidates(settings: &Settings) -> Vec<Partitioning> {
     match settings.insertions {
         Insertions::Mru => mru.collect(),
         Insertions::Both => mru.chain(group(|_| Insertion::Low)).collect(),
-        // LRU is always sampled: the others are measured by it.
+        // LRU is always sampled, because the others are compared with it.
         Insertions::Low => group(|step| alternately(step != 0)).collect(),
         Insertions::Alternating => {
             let lru = Partitioning::lru(settings.geometry.ways);
@@ -146,7 +146,7 @@ mod tests {
 
     fn plan(ways: usize, text: &str) -> Plan {
         let geometry = Geometry { sets: 64, ways };
-        Plan::new(&Settings::new(geometry, &mut Params::parse(text).unwrap()).unwrap())
+        Plan::new(&AriSettings::take(&mut Params::parse(text).unwrap(), geometry).unwrap())
     }
 
     fn names(followed: impl Iterator<Item = Partitioning>) -> Vec<String> {

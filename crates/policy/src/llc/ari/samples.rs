@@ -1,26 +1,26 @@
-//! The sampled sets, and what is counted there of each static policy that is tried.
+//! The sampled sets, and the counts of each static policy that is tried on them.
 
 use super::partitioning::Partitioning;
 use super::plan::Counts;
-use super::settings::Settings;
+use super::settings::AriSettings;
 use super::shadow::Shadow;
 use crate::llc::{Geometry, Request, Sampled};
 
-/// As many samples as static policies are tried at a time.
+/// One sample for each static policy that is tried at a time.
 pub struct Samples {
     geometry: Geometry,
     sets: Sampled,
-    /// Shadow tags; without them some sets of the cache are sampled live: the nth drawn belongs to
-    /// sample n modulo samples.
+    /// Shadow tags. Without them some sets of the cache are sampled live: the nth set drawn belongs
+    /// to sample n modulo the number of samples.
     shadow: Option<Shadow>,
-    /// What each sample follows.
+    /// Partitioning of each sample.
     follows: Vec<Partitioning>,
     counts: Vec<Counts>,
 }
 
 impl Samples {
-    /// As the settings say; the same seed samples the same sets.
-    pub fn new(settings: &Settings, seed: u64, follows: Vec<Partitioning>) -> Self {
+    /// Draws the sampled sets as the settings say; the same seed samples the same sets.
+    pub fn new(settings: &AriSettings, seed: u64, follows: Vec<Partitioning>) -> Self {
         let geometry = settings.geometry;
         let drawn = match settings.live {
             true => settings.sets * follows.len(),
@@ -35,7 +35,7 @@ impl Samples {
         }
     }
 
-    /// A request comes to the cache: the shadows of its set serve it too.
+    /// Serves a request to the cache in the shadow tags of its set.
     #[inline]
     pub fn request(&mut self, set: usize, request: &Request) {
         if self.shadow.is_some()
@@ -60,7 +60,7 @@ impl Samples {
         }
     }
 
-    /// The sample that a set of the cache is itself.
+    /// Returns the live sample that a set of the cache belongs to.
     #[inline]
     fn live(&self, set: usize) -> Option<usize> {
         match self.shadow {
@@ -69,13 +69,13 @@ impl Samples {
         }
     }
 
-    /// What a set of the cache follows that is a sample itself.
+    /// Returns the partitioning of a live sample.
     #[inline]
     pub fn followed_live(&self, set: usize) -> Option<Partitioning> {
         self.live(set).map(|sample| self.follows[sample])
     }
 
-    /// A line leaves a set of the cache.
+    /// Counts an eviction from a set of the cache.
     #[inline]
     pub fn evicted(&mut self, set: usize, dirty: bool) {
         if let Some(sample) = self.live(set) {
@@ -83,7 +83,7 @@ impl Samples {
         }
     }
 
-    /// A line that is missed in a set of the cache is read from memory.
+    /// Counts a read from memory for a set of the cache.
     #[inline]
     pub fn missed(&mut self, set: usize) {
         if let Some(sample) = self.live(set) {
@@ -91,13 +91,13 @@ impl Samples {
         }
     }
 
-    /// Hands out what was counted of each sample since the last time.
+    /// Returns the counts of each sample since the last call.
     pub fn take(&mut self) -> Vec<Counts> {
         let none = vec![Counts::default(); self.follows.len()];
         std::mem::replace(&mut self.counts, none)
     }
 
-    /// From now on the samples follow these; what they hold stays.
+    /// Sets the partitionings of the samples, which keep their lines.
     pub fn follow(&mut self, follows: impl Iterator<Item = Partitioning>) {
         self.follows.clear();
         self.follows.extend(follows);

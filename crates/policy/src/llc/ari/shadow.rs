@@ -1,26 +1,26 @@
-//! Tags of sampled sets as they would lie under each static policy (Fedorov 2016, 2.2.1 and 2.3).
+//! Shadow tags of sampled sets under each static policy (Fedorov 2016, 2.2.1 and 2.3).
 
 use super::partitioning::Partitioning;
-use super::settings::Settings;
+use super::settings::AriSettings;
 use crate::llc::nhm::Insertion;
 
-/// No tag: one has 30 bits at most.
+/// No tag: a tag has 30 bits at most.
 const EMPTY: u32 = u32::MAX;
 
-/// For each sampled set and each sample one set of tags.
+/// One set of tags for each sampled set and each sample.
 pub struct Shadow {
     ways: usize,
     /// Bits of a tag.
     bits: u32,
-    /// Where lines are put that are written back.
+    /// Position of lines that are written back.
     dirty: Insertion,
-    /// Each set with its most recently used tag first: a tag doubled, plus 1 where it is dirty.
+    /// Tags of each set, most recently used first: a tag doubled, plus 1 if it is dirty.
     tags: Vec<u32>,
 }
 
 impl Shadow {
-    /// Empty ones, as the settings say.
-    pub fn new(settings: &Settings) -> Self {
+    /// Makes empty shadow tags of these settings.
+    pub fn new(settings: &AriSettings) -> Self {
         let (ways, tag_sets) = (settings.geometry.ways, settings.tag_sets() as usize);
         Self {
             ways,
@@ -30,8 +30,8 @@ impl Shadow {
         }
     }
 
-    /// Folds a tag of any length: its groups of bits are XORed. Of the paper's 12 bits the upper
-    /// six fall on the lower six (2.5.4, item 1).
+    /// Folds a tag of any length by XOR of its groups of bits. Of the paper's 12 bits the upper six
+    /// are folded onto the lower six (2.5.4, item 1).
     pub fn fold(&self, mut tag: u64) -> u32 {
         let mut folded = 0;
         while tag != 0 {
@@ -41,8 +41,8 @@ impl Shadow {
         folded
     }
 
-    /// Serves a request for a folded tag under a partitioning. Nothing if it hits; if it misses,
-    /// whether a dirty tag had to go.
+    /// Serves a request for a folded tag under a partitioning. Returns `None` on a hit; on a miss,
+    /// whether a dirty tag was evicted.
     pub fn access(
         &mut self,
         tag_set: usize,
@@ -69,13 +69,14 @@ impl Shadow {
     }
 }
 
-/// Behind the high-hit partition the least recent clean tag, or the least recent if none is clean.
+/// Returns the least recent clean tag behind the high-hit partition, or the least recent if none is
+/// clean.
 fn victim(set: &[u32], high: usize) -> usize {
     let clean = (high..set.len()).rev().find(|&at| set[at] & 1 == 0);
     clean.unwrap_or(set.len() - 1)
 }
 
-/// Takes out what is at `from`, and puts `entry` behind `to` others, at most behind all.
+/// Removes the entry at `from`, and puts `entry` behind `to` others, at most behind all.
 fn replace(set: &mut [u32], from: usize, to: usize, entry: u32) {
     let to = to.min(set.len() - 1);
     if to <= from {
@@ -94,7 +95,7 @@ mod tests {
 
     fn shadow(text: &str) -> Shadow {
         let geometry = Geometry { sets: 1, ways: 16 };
-        Shadow::new(&Settings::new(geometry, &mut Params::parse(text).unwrap()).unwrap())
+        Shadow::new(&AriSettings::take(&mut Params::parse(text).unwrap(), geometry).unwrap())
     }
 
     fn tags(shadow: &Shadow) -> Vec<u32> {

@@ -1,28 +1,28 @@
-//! Whether the instruction that touched a line last leaves it dead.
+//! Prediction whether an instruction leaves the lines that it touches dead.
 
 use crate::llc::signature::mix;
 
-/// Skewed tables of saturating counters: those of one signature lie at different places of each,
-/// so that two signatures that share one counter do not share the others.
+/// Skewed tables of saturating counters: a signature has a different place in each table, so that
+/// two signatures that share one counter do not share the others.
 pub struct Predictor {
     tables: Vec<[u8; TABLES]>,
     threshold: u8,
 }
 
-/// How many tables there are.
+/// Number of tables.
 const TABLES: usize = 3;
-/// A table's counters, as a power of two.
+/// Counters of a table, as a power of two.
 const INDEX_BITS: u32 = 12;
-/// A counter's bits.
+/// Bits of a counter.
 const COUNTER_BITS: u32 = 2;
-/// A counter's highest value.
+/// Highest value of a counter.
 const MOST: u8 = (1 << COUNTER_BITS) - 1;
 
 impl Predictor {
-    /// The most that all counters of a signature come to.
+    /// Highest sum of the counters of a signature.
     pub const MOST: u8 = MOST * TABLES as u8;
 
-    /// One that has seen nothing: all counters are 0.
+    /// Makes a predictor without experience: all counters are 0.
     pub fn new(threshold: u8) -> Self {
         Self {
             tables: vec![[0; TABLES]; 1 << INDEX_BITS],
@@ -30,14 +30,14 @@ impl Predictor {
         }
     }
 
-    /// The counter of a signature in each table.
+    /// Returns the index of a signature's counter in each table.
     #[inline]
     fn places(signature: u16) -> [usize; TABLES] {
         let hash = mix(u64::from(signature)) as usize;
         [hash, hash >> 20, hash >> 40].map(|part| part % (1 << INDEX_BITS))
     }
 
-    /// Whether a line that was touched by it last is dead.
+    /// Whether a line that this signature touched last is dead.
     #[inline]
     pub fn dead(&self, signature: u16) -> bool {
         let [a, b, c] = Self::places(signature);
@@ -45,7 +45,7 @@ impl Predictor {
         sum >= self.threshold
     }
 
-    /// A line that was touched by it last turned out to be dead, or not.
+    /// Learns whether a line that this signature touched last was dead.
     pub fn learn(&mut self, signature: u16, dead: bool) {
         for (table, place) in Self::places(signature).into_iter().enumerate() {
             let counter = &mut self.tables[place][table];

@@ -2,21 +2,21 @@
 
 use super::predictor::Predictor;
 
-/// Tags of the sampled sets, with a replacement of their own: what the cache itself bypasses or
-/// evicts early is seen here all the same.
+/// Tags of the sampled sets, with their own replacement: they also hold lines that the cache itself
+/// bypasses or evicts early.
 pub struct Sampler {
     ways: usize,
-    /// The entries of each sampled set, most recently used first; free ones last.
+    /// Entries of each sampled set, most recently used first, free ones last.
     sets: Vec<Vec<Entry>>,
 }
 
-/// A line that was touched.
+/// A touched line.
 #[derive(Clone, Copy)]
 struct Entry {
     tag: u16,
-    /// Of the instruction that touched it last.
+    /// Signature of the instruction that touched the line last.
     signature: u16,
-    /// What was foreseen then.
+    /// Prediction at that touch.
     dead: bool,
 }
 
@@ -24,7 +24,7 @@ struct Entry {
 const TAG_BITS: u32 = 15;
 
 impl Sampler {
-    /// An empty one.
+    /// Makes an empty sampler.
     pub fn new(sets: usize, ways: usize) -> Self {
         let set = || Vec::with_capacity(ways);
         Self {
@@ -33,10 +33,10 @@ impl Sampler {
         }
     }
 
-    /// A sampled set was asked for the line with this tag.
+    /// Handles a request to a sampled set for the line with this tag.
     ///
-    /// Where it is known, its last instruction did not leave it dead. Where it is not, a line has
-    /// to go, a dead one before the least recent, and its last instruction did.
+    /// If the line is known, its last instruction did not leave it dead. Otherwise an entry is
+    /// evicted, a dead one before the least recent, and its last instruction did leave it dead.
     pub fn touch(&mut self, set: usize, tag: u64, signature: u16, predictor: &mut Predictor) {
         let tag = (tag % (1 << TAG_BITS)) as u16;
         let entries = &mut self.sets[set];
@@ -56,8 +56,8 @@ impl Sampler {
         entries.insert(0, entry);
     }
 
-    /// Bits of all entries: tag, signature, prediction, whether it is used, and its place in the
-    /// order.
+    /// Bits of all entries: tag, signature, prediction, whether the entry is used, and its place in
+    /// the order.
     pub fn storage_bits(&self, signature_bits: u32) -> u64 {
         let order = self.ways.next_power_of_two().ilog2();
         let entry = TAG_BITS + signature_bits + 1 + 1 + order;

@@ -1,27 +1,29 @@
-//! What is known of a line without asking who touched it.
+//! Class of a line, by its last touch and without the instruction.
 
-use super::reuse::AGES;
 use crate::llc::Request;
 
-/// How a line was touched last: whether that read or wrote it, and how long after the touch
-/// before. Lines of one class are taken to have one future.
+/// Number of ages; the highest stands for all above.
+pub const AGES: usize = 64;
+
+/// Kind of the last touch of a line: whether it read or wrote, and how long after the touch before.
+/// The lines of one class are assumed to have the same future.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Class(u8);
 
 impl Class {
-    /// How many there are.
+    /// Number of classes.
     pub const COUNT: usize = 2 * Self::INTERVALS;
 
-    /// New ones, and five classes of ages.
+    /// New lines, and five classes of ages.
     const INTERVALS: usize = 6;
 
-    /// Of a line that was not there.
+    /// Class of a line that was not in the cache.
     #[inline]
     pub fn new(request: &Request) -> Self {
         Self::of(0, request.kind.writes())
     }
 
-    /// Of a line that was there, and had this age.
+    /// Class of a line that was in the cache at this age.
     #[inline]
     pub fn hit(age: usize, writes: bool) -> Self {
         Self::of(1 + Self::octave(age), writes)
@@ -39,7 +41,7 @@ impl Class {
         Self((2 * interval + usize::from(writes)) as u8)
     }
 
-    /// As an index into a table of a value a class.
+    /// Returns the index of the class in a table.
     #[inline]
     pub fn index(self) -> usize {
         usize::from(self.0)

@@ -1,32 +1,33 @@
-//! The recent past of a sampled set: what was touched, whether it lay in the cache or not.
+//! The latest touches of a sampled set, whether the lines were in the cache or not.
 
+use super::class::AGES;
 use super::class::Class;
-use super::reuse::{AGES, Reuse};
+use super::reuse::Reuse;
 use crate::llc::{Geometry, Request};
 
-/// Bits of a tag, to which a line's tag is folded by XOR.
+/// Bits of a tag, to which the tag of a line is folded by XOR.
 pub const TAG_BITS: u32 = 16;
 
-/// A touch that none has followed yet.
+/// A touch that no other touch of its line has followed yet.
 #[derive(Clone, Copy)]
 struct Touch {
     tag: u16,
     class: Class,
 }
 
-/// The last touches of a set, as many as let a line reach the highest age.
+/// The latest touches of a set, enough for a line to reach the highest age.
 #[derive(Clone)]
 pub struct History {
     sets: u64,
     /// Touches of a set in a unit of age.
     unit: usize,
-    /// A ring: the touch at time t is in slot t modulo length.
+    /// Ring of touches: the touch at time t is in slot t modulo the length.
     touches: Vec<Option<Touch>>,
     now: usize,
 }
 
 impl History {
-    /// An empty one, of a set of such a cache.
+    /// Makes the empty history of a set of such a cache.
     pub fn new(geometry: Geometry, unit: usize) -> Self {
         Self {
             sets: geometry.sets as u64,
@@ -36,13 +37,13 @@ impl History {
         }
     }
 
-    /// Time passes: a request has come to the set.
+    /// Advances the time by a request to the set.
     pub fn tick(&mut self) {
         self.now += 1;
     }
 
-    /// The request makes its line one of `class`: counts how the touch before has ended, and the
-    /// one that is forgotten now.
+    /// Records a request that puts its line into `class`: counts the end of the line's touch
+    /// before, and of the touch that is forgotten now.
     pub fn touch(&mut self, request: &Request, class: Class, reuse: &mut Reuse) {
         let (length, tag) = (self.touches.len(), self.tag(request.line));
         let slot = self.now % length;

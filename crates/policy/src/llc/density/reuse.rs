@@ -1,29 +1,27 @@
-//! When lines of a class are touched again, and what a place in the cache is worth to them.
+//! Reuse of the lines of each class, and the value of keeping them.
 
-use super::class::Class;
+use super::class::{AGES, Class};
 
-/// Ages that are told apart; the highest stands for all above.
-pub const AGES: usize = 64;
-
-/// One, of what is counted in fractions.
+/// One, in the unit of fractions.
 const ONE: u64 = 256;
 
-/// What a touch adds to a count: fine enough that an eighth can be taken off.
+/// Weight of a touch in a count: fine enough to subtract an eighth.
 const TOUCH: u64 = 16;
 
-/// Bits of a count: an epoch of 2048 touches adds 2^15 to all together, of which 2^18 pile up.
+/// Bits of a count: an epoch of 2048 touches adds 2^15 to all counts together, which accumulate to
+/// 2^18.
 const COUNT_BITS: u64 = 19;
 
 /// Bits of a value.
 const VALUE_BITS: u64 = u32::BITS as u64;
 
-/// Bits of a chance.
+/// Bits of a probability.
 const CHANCE_BITS: u64 = 9;
 
 /// Binary places of a value.
 const PLACES: u32 = 16;
 
-/// How the touches of a class ended: by age in the next touch, or not while they were remembered.
+/// Ends of the touches of a class: the next touch by age, or none while they were remembered.
 #[derive(Clone, Copy)]
 struct Ends {
     reads: [u64; AGES],
@@ -31,22 +29,22 @@ struct Ends {
     never: u64,
 }
 
-/// Decaying counts of how touches ended, and the values that follow from them.
+/// Decaying counts of the ends of touches, and the values computed from them.
 pub struct Reuse {
     ends: [Ends; Class::COUNT],
-    /// The chance that a line of a class is written again, times [`ONE`].
+    /// Probability that a line of a class is written again, times [`ONE`].
     rewritten: [u64; Class::COUNT],
-    /// What [`Self::value`] answers, of each class and age, clean and dirty.
+    /// Results of [`Self::value`] for each class and age, clean and dirty.
     values: Vec<[u32; 2]>,
-    /// Misses that a write-back counts for, times [`ONE`].
+    /// Number of misses that a write-back counts for, times [`ONE`].
     writeback: u64,
-    /// Touches in an epoch, and how many are left of this one.
+    /// Touches in an epoch, and those left in this one.
     epoch: u64,
     left: u64,
 }
 
 impl Reuse {
-    /// Of which nothing is known: all values are equal.
+    /// Starts without counts: all values are equal.
     pub fn new(epoch: u64, writeback: f64) -> Self {
         let none = Ends {
             reads: [0; AGES],
@@ -63,7 +61,7 @@ impl Reuse {
         }
     }
 
-    /// A line of this class and age was touched.
+    /// Counts the next touch of a line of this class and age.
     pub fn touched(&mut self, class: Class, age: usize, writes: bool) {
         let ends = &mut self.ends[class.index()];
         let counts = match writes {
@@ -73,12 +71,12 @@ impl Reuse {
         counts[age] += TOUCH;
     }
 
-    /// A line of this class was not touched while it was remembered.
+    /// Counts a line of this class that was not touched while it was remembered.
     pub fn ended(&mut self, class: Class) {
         self.ends[class.index()].never += TOUCH;
     }
 
-    /// A touch has been counted: at the end of an epoch values are learnt anew.
+    /// Counts a touch of a sampled set, and computes the values anew at the end of an epoch.
     pub fn count(&mut self) {
         self.left -= 1;
         if self.left == 0 {
@@ -87,8 +85,8 @@ impl Reuse {
         }
     }
 
-    /// What it is worth that a line stays: the misses that it saves in a unit of time, as a number
-    /// that only compares.
+    /// Returns the value of keeping a line: the misses saved in a unit of time, as a number for
+    /// comparison only.
     #[inline]
     pub fn value(&self, class: Class, age: usize, dirty: bool) -> u32 {
         self.values[class.index() * AGES + age][usize::from(dirty)]
@@ -112,7 +110,7 @@ impl Reuse {
         self.ends.iter_mut().for_each(Ends::decay);
     }
 
-    /// Counts, values and chances.
+    /// Counts, values and probabilities.
     pub fn storage_bits(&self) -> u64 {
         let counts = 2 * AGES as u64 * COUNT_BITS + COUNT_BITS;
         let values = 2 * AGES as u64 * VALUE_BITS;
@@ -125,15 +123,16 @@ impl Ends {
         self.reads.iter().chain(&self.writes).sum::<u64>() + self.never
     }
 
-    /// The chance that a line is written again: in the next touch, or after it if that reads.
+    /// Returns the probability that a line is written again: in the next touch, or later if that
+    /// one reads.
     fn rewritten(&self, of: &[u64; Class::COUNT]) -> u64 {
         let later = |(age, reads)| reads * of[Class::hit(age, false).index()];
         let later: u64 = self.reads.into_iter().enumerate().map(later).sum();
         (self.writes.iter().sum::<u64>() * ONE + later) / self.all().max(1)
     }
 
-    /// For each age the highest density that any horizon gives: what the next touch saves, if it
-    /// comes until then, by the time that the line lies there until the touch or the horizon.
+    /// Returns for each age the highest density of any horizon: the saving of the next touch, if it
+    /// comes before the horizon, divided by the time until the touch or the horizon.
     fn values(&self, read: impl Fn(usize) -> u64, write: u64) -> [u32; AGES] {
         let saved = |age| read(age) * self.reads[age] + write * self.writes[age];
         // Later horizons add time and no gain.
@@ -145,7 +144,7 @@ impl Ends {
             waiting[age] = waiting[age + 1] + self.reads[age] + self.writes[age];
         }
         std::array::from_fn(|age| {
-            // In eighths. Half of this age has passed, and with it half of the touches in it.
+            // In eighths: half of this age has passed, and with it half of its touches.
             let mut gain = 4 * saved(age);
             let mut time = waiting[age] + 3 * waiting[age + 1];
             let mut best = (gain, time.max(1));

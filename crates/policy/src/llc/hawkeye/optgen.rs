@@ -1,22 +1,22 @@
-//! `OPTgen`: what Belady's optimum would have done with the requests to a set.
+//! `OPTgen`: Belady's optimum on the requests to one set.
 
-/// The requests to one set of late, as OPT would have served them.
+/// The latest requests to one set, as OPT would have served them.
 ///
-/// Time goes by requests. For each of the last of them the occupancy is how many lines OPT holds
-/// across it. When a line is asked for again, OPT has held it in between if there was room all the
-/// time; and if so it takes that room now.
+/// Time is counted in requests. The occupancy of each of the latest requests is the number of lines
+/// that OPT holds across it. When a line is requested again, OPT has held it in between if there
+/// was room all the time; in that case it takes that room.
 pub struct OptGen {
     ways: u8,
     time: u64,
-    /// By time, modulo its length.
+    /// Occupancy by time, modulo the length.
     occupancy: Vec<u8>,
-    /// How many lines are remembered.
+    /// Most lines remembered.
     most: usize,
-    /// In no order.
+    /// Remembered lines, in no order.
     seen: Vec<Seen>,
 }
 
-/// When a line was asked for last.
+/// Last request of a line.
 #[derive(Clone, Copy)]
 struct Seen {
     line: u64,
@@ -24,17 +24,18 @@ struct Seen {
     signature: u16,
 }
 
-/// What is known of a line that is asked for again.
+/// Result for the previous request of a line that is requested again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Verdict {
-    /// The instruction that asked before.
+    /// Signature of the previous request.
     pub signature: u16,
     /// Whether OPT has kept the line since.
     pub kept: bool,
 }
 
 impl OptGen {
-    /// Of a set that has seen nothing, which looks back over `history` requests and at `most` lines.
+    /// Makes the state of a set without requests, which looks back over `history` requests and at
+    /// `most` lines.
     pub fn new(ways: usize, history: usize, most: usize) -> Self {
         Self {
             ways: ways as u8,
@@ -45,7 +46,8 @@ impl OptGen {
         }
     }
 
-    /// A line is asked for by an instruction: the verdict on the one before, if it is remembered.
+    /// Records a request of a line by an instruction; returns the verdict on the previous one, if
+    /// it is remembered.
     pub fn access(&mut self, line: u64, signature: u16) -> Option<Verdict> {
         let known = self.seen.iter().position(|seen| seen.line == line);
         let verdict = known.map(|at| {
@@ -66,7 +68,7 @@ impl OptGen {
         (time % self.occupancy.len() as u64) as usize
     }
 
-    /// Whether there was room for a line from then on, and takes it.
+    /// Takes room for a line from `since` on, and returns whether there was room.
     fn keep(&mut self, since: u64) -> bool {
         if self.time - since > self.occupancy.len() as u64 {
             return false;

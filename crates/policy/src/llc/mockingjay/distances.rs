@@ -1,20 +1,20 @@
-//! After how many requests to its set an instruction's lines are used again.
+//! Reuse distances by instruction, in requests to the set.
 
 /// The reuse distance predictor.
 pub struct Distances {
-    /// The distance of lines that are not used again.
+    /// Distance of lines that are not used again.
     furthest: u32,
-    /// By signature; [`UNKNOWN`] before the first lesson.
+    /// Distances by signature; [`UNKNOWN`] before the first lesson.
     table: Vec<u16>,
 }
 
 const UNKNOWN: u16 = u16::MAX;
 
-/// A lesson moves a distance by one at most, and by nothing where it is off by less than this.
+/// Difference below which a lesson does not change a distance; above, it changes by one.
 const TOLERANCE: u32 = 16;
 
 impl Distances {
-    /// One that knows nothing.
+    /// Makes a table without lessons.
     pub fn new(signature_bits: u32, furthest: u32) -> Self {
         Self {
             furthest,
@@ -22,14 +22,14 @@ impl Distances {
         }
     }
 
-    /// The distance of an instruction, if there was a lesson.
+    /// Returns the distance of an instruction, if there was a lesson.
     #[inline]
     pub fn of(&self, signature: u16) -> Option<u32> {
         let distance = self.table[usize::from(signature)];
         (distance != UNKNOWN).then_some(u32::from(distance))
     }
 
-    /// A line was used again after so many requests.
+    /// Learns that a line was used again after `distance` requests.
     pub fn used(&mut self, signature: u16, distance: u32) {
         let known = self.of(signature).unwrap_or(distance);
         let near = known.abs_diff(distance) < TOLERANCE;
@@ -41,7 +41,7 @@ impl Distances {
         self.set(signature, next);
     }
 
-    /// A line was not used again.
+    /// Learns that a line was not used again.
     pub fn unused(&mut self, signature: u16) {
         let next = self.of(signature).map_or(self.furthest, |known| known + 1);
         self.set(signature, next);

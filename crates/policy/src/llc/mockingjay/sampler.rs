@@ -1,18 +1,18 @@
-//! When lines of a few sets were asked for, and by whom.
+//! The sampled cache: requests for lines of a few sets.
 
 use super::distances::Distances;
 
-/// The sampled cache: for each sampled set some small sets of its own, by the lowest bits of the tag.
+/// For each sampled set some small sets, by the lowest bits of the tag.
 pub struct Sampler {
-    /// Further back than this a use does not count.
+    /// Distance beyond which a use does not count.
     furthest: u32,
     /// Requests to each sampled set.
     times: Vec<u32>,
-    /// [`SETS`] of [`WAYS`] entries for each sampled set.
+    /// [`SETS`] sets of [`WAYS`] entries for each sampled set.
     entries: Vec<[Option<Entry>; WAYS]>,
 }
 
-/// A line that was asked for.
+/// A requested line.
 #[derive(Clone, Copy)]
 struct Entry {
     tag: u16,
@@ -25,11 +25,11 @@ const SET_BITS: u32 = 4;
 const SETS: usize = 1 << SET_BITS;
 /// Entries of a small set.
 const WAYS: usize = 5;
-/// Bits of a partial tag, without those that name the small set.
+/// Bits of a partial tag, without those that select the small set.
 const TAG_BITS: u32 = 10;
 
 impl Sampler {
-    /// An empty one.
+    /// Makes an empty sampled cache.
     pub fn new(sets: usize, furthest: u32) -> Self {
         Self {
             furthest,
@@ -38,10 +38,10 @@ impl Sampler {
         }
     }
 
-    /// A sampled set was asked for the line with this tag.
+    /// Handles a request to a sampled set for the line with this tag.
     ///
-    /// If the line is known, its last instruction learns how far back that was. It learns that a
-    /// line is not used again when its entry is too old, or has to go for another.
+    /// If the line is known, its last instruction learns the distance. It learns that a line is not
+    /// used again when the entry is too old, or is evicted.
     pub fn touch(&mut self, set: usize, tag: u64, signature: u16, distances: &mut Distances) {
         let now = self.times[set];
         self.times[set] = now.wrapping_add(1);
@@ -77,8 +77,8 @@ impl Sampler {
         }
     }
 
-    /// Bits of all entries with tag, instruction, time and whether they are used, and of the clocks.
-    /// Times up to twice the furthest tell what is too far.
+    /// Bits of all entries with tag, instruction, time and whether they are used, and of the
+    /// clocks. Times up to twice the furthest distance suffice.
     pub fn storage_bits(&self, signature_bits: u32) -> u64 {
         let time = (2 * self.furthest).next_power_of_two().ilog2();
         let entry = TAG_BITS + signature_bits + time + 1;

@@ -1,31 +1,31 @@
-//! The order of at most 16 ways in a word.
+//! Order of at most 16 ways in a word.
 
 /// Most ways.
 pub const MOST: usize = 16;
-/// The lowest bit of each group of four, and the highest.
+/// The lowest and the highest bit of each group of four.
 const LOWEST: u64 = 0x1111_1111_1111_1111;
 const HIGHEST: u64 = LOWEST << 3;
 
-/// The ways of a set, most recently used first: bits 4 p to 4 p + 3 are the way at position p.
-/// All 16 ways are there; those that the set has not got stay behind the others.
+/// The ways of a set, most recently used first: bits 4 p to 4 p + 3 are the way at position p. All
+/// 16 ways are in the word; those that the set does not have stay behind the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stack(u64);
 
 impl Stack {
-    /// Way 0 is the most recent.
+    /// Order with way 0 as the most recent.
     pub const ORDERED: Self = Self(0xfedc_ba98_7654_3210);
 
-    /// The way at a position.
+    /// Returns the way at a position.
     #[inline]
     pub fn at(self, position: usize) -> usize {
         (self.0 >> (4 * position) & 15) as usize
     }
 
-    /// How many ways come before this one.
+    /// Number of ways that come before this one.
     #[inline(always)]
     pub fn position(self, way: usize) -> usize {
         let others = self.0 ^ (LOWEST * way as u64);
-        // The lowest of these bits is that of a group which is 0.
+        // The lowest of these bits belongs to a group that is 0.
         let zero = others.wrapping_sub(LOWEST) & !others & HIGHEST;
         zero.trailing_zeros() as usize / 4
     }

@@ -1,11 +1,11 @@
-//! Lines that a program flushes.
+//! Flushes of lines by programs.
 
 use super::{NONE, Place, Tags};
 
 impl Tags {
-    /// Makes a line clean that a program flushes; with `invalidates` it leaves, and its way is free.
-    /// `dirty_above`: it was dirty in a level above. Answers whether it was dirty here or there, and
-    /// so has to be written to memory.
+    /// Makes a line clean that a program flushes; if it `invalidates` the line, the way becomes
+    /// free. `dirty_above` says that the line was dirty in a level above. Returns whether the line
+    /// was dirty here or above, and so has to be written to memory.
     pub fn flush(&mut self, line: u64, dirty_above: bool, invalidates: bool) -> bool {
         let dirty = self.clean(line, invalidates);
         let written = dirty || dirty_above;
@@ -15,7 +15,7 @@ impl Tags {
         written
     }
 
-    /// Answers whether it was dirty here.
+    /// Cleans a line, and returns whether it was dirty here.
     fn clean(&mut self, line: u64, invalidates: bool) -> bool {
         let set = self.geometry.set_of(line);
         let Some(way) = self.find(set, line) else {

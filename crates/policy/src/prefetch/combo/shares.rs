@@ -1,20 +1,21 @@
-//! How many pages of each child go out.
+//! Division of the pages among the children of a combination.
 
 use super::MOST_CHILDREN;
 
-/// So many pages of a child go out however badly it serves, if there is room: without any, nobody
-/// would see that it has become better.
+/// Least pages of each child, if there is room: without any, an improvement of the child could not
+/// be observed.
 const FEW: usize = 2;
-/// An accuracy that counts as none at all.
+/// Least accuracy, so that no weight is zero.
 const LEAST: f64 = 0.01;
 
-/// Shares `n` pages among children who name so many (`available`).
+/// Shares `n` pages among children that name `available` pages each.
 ///
-/// Fedorov 2016, 5.4.4.5: child i gets W(i) = n p(i) / (p(1) + p(2) + ...) (equations 5.1, 5.2).
-/// If one is more accurate than all others, each other one's share shrinks by the part
-/// `overweight`, and what they lose goes to that one (equations 5.5, 5.6, for two children). Then
-/// each has at least a few, at the expense of the largest share. Parts of pages are rounded so that
-/// the sum is kept, the largest part first. What a child cannot fill goes to the others, the most
+/// Fedorov 2016, 5.4.4.5: child i gets W(i) = n p(i) / (p(1) + p(2) + ...) (equations 5.1, 5.2). If
+/// one child is more accurate than all others, each other child's share shrinks by the part
+/// `overweight`, which goes to the most accurate child (equations 5.5, 5.6, for two children). Then
+/// each child gets a few pages at the expense of the largest share. Fractions of pages are rounded
+/// so that the sum is kept, the largest fraction first. Pages that a child cannot fill go to the
+/// others, the most accurate first.
 /// accurate first.
 pub(super) fn shares(
     n: usize,
@@ -28,7 +29,7 @@ pub(super) fn shares(
     }
 }
 
-/// As [`shares`], where there may not be room for all.
+/// Same as [`shares`] when there may not be room for all.
 fn divide(
     n: usize,
     accuracies: &[f64],
@@ -57,7 +58,7 @@ fn weights(n: usize, accuracies: &[f64], overweight: f64) -> [f64; MOST_CHILDREN
     weights
 }
 
-/// The child that is more accurate than every other.
+/// Returns the child that is more accurate than every other.
 fn most_accurate(accuracies: &[f64]) -> Option<usize> {
     let best = (0..accuracies.len()).max_by(|a, b| accuracies[*a].total_cmp(&accuracies[*b]))?;
     let as_good = accuracies.iter().filter(|p| **p >= accuracies[best]);

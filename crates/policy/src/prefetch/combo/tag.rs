@@ -1,10 +1,10 @@
-//! Which children named a page, in the upper half of a source.
+//! Which children of a combination named a page, in the upper half of a source.
 
 use super::MOST_CHILDREN;
 use crate::prefetch::Source;
 
 /// The owner's own source in the lower half; in the upper half a bit for each child that named the
-/// page, and above those the number of the owner, who hears of the page's story.
+/// page, and above these the number of the owner, which is told of outcomes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Tag(u64);
 
@@ -14,7 +14,7 @@ const OWN: u64 = (1 << BITS) - 1;
 const CHILDREN: u64 = (1 << OWNER) - (1 << BITS);
 
 impl Tag {
-    /// That of what a child named alone.
+    /// Tag of a page that only `child` named.
     pub(super) fn of(child: usize, own: Source) -> Self {
         Self((child as u64) << OWNER | 1 << (BITS as usize + child) | own.0 & OWN)
     }
@@ -27,7 +27,7 @@ impl Tag {
         Source(self.0)
     }
 
-    /// That of the same owner, with the children of `other` as well.
+    /// Tag with the same owner and the children of both tags.
     pub(super) fn with(self, other: Self) -> Self {
         Self(self.0 | other.0 & CHILDREN)
     }
@@ -36,7 +36,7 @@ impl Tag {
         (self.0 >> OWNER) as usize
     }
 
-    /// The owner's own source.
+    /// Returns the owner's own source.
     pub(super) fn own(self) -> Source {
         Source(self.0 & OWN)
     }
@@ -45,7 +45,7 @@ impl Tag {
         self.0 & 1 << (BITS as usize + child) != 0
     }
 
-    /// The children that named the page, the first the lowest bit.
+    /// Returns the children that named the page, one bit each, lowest bit first.
     pub(super) fn by(self) -> u8 {
         (self.0 >> BITS) as u8
     }
@@ -56,12 +56,12 @@ impl Tag {
         children & children.wrapping_sub(1) != 0
     }
 
-    /// How many children named the page.
+    /// Number of children that named the page.
     pub(super) fn children(self) -> usize {
         (self.0 & CHILDREN).count_ones() as usize
     }
 
-    /// Whether both are of one prediction of one child.
+    /// Whether both tags belong to one prediction of one child.
     pub(super) fn is_same_prediction(self, other: Self) -> bool {
         (self.owner(), self.own()) == (other.owner(), other.own())
     }

@@ -1,30 +1,30 @@
-//! How well fetched pages have served, and how far that is to be trusted.
+//! Record of how well fetched pages have served, and the trust that follows from it.
 
-use super::Settings;
+use super::StreamSettings;
 use crate::prefetch::Outcome;
 
-/// What became of fetched pages, lately.
+/// Outcomes of the latest fetched pages.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Record {
-    /// Share of them that were used, the latest weighing most: 0 to 1.
+    /// Share of the pages that were used, from 0 to 1; the latest weigh most.
     accuracy: f64,
-    /// How many that were.
+    /// Number of outcomes.
     outcomes: u32,
 }
 
 /// Weight of one outcome in a record.
 const NEWEST: f64 = 1.0 / 128.0;
-/// Outcomes after which a record says something by itself.
+/// Outcomes after which a record is used by itself.
 const ENOUGH: u32 = 32;
-/// A fetched page that is used saves a fault; one that is not costs a read and pushes another
-/// out ([`crate::prefetch::Costs::break_even`] of a disk). From this accuracy on a stream is
-/// believed at once; each fortieth below it asks for twice as many faults more.
+/// Accuracy from which a stream is trusted at once. A used fetch saves a fault; an unused one costs
+/// a read and evicts another page ([`crate::prefetch::Costs::break_even`] of a disk). Each fortieth
+/// below it doubles the number of further faults that are needed.
 const WORTHWHILE: f64 = 0.53;
-/// A stream that has shown so many faults is one, whatever has been.
+/// Most faults needed to trust a stream, whatever its record.
 const MOST_PROOF: u32 = 32;
-/// Below this accuracy streams stay short of their full depth: they are often overrun.
+/// Accuracy below which streams stay short of their full depth: they are often overrun.
 const RELIABLE: f64 = 0.8;
-/// Below this accuracy streams stay shallow.
+/// Accuracy below which streams stay shallow.
 const DOUBTFUL: f64 = 0.3;
 impl Record {
     pub(super) const UNKNOWN: Self = Self {
@@ -42,12 +42,12 @@ impl Record {
         self.is_telling() && self.accuracy >= WORTHWHILE
     }
 
-    /// Whether it is long enough to say something by itself.
+    /// Whether the record is long enough to be used by itself.
     pub(super) fn is_telling(&self) -> bool {
         self.outcomes >= ENOUGH
     }
 
-    /// How many faults more than three a new stream must show before it is believed.
+    /// Number of faults beyond three that a new stream must show before it is trusted.
     pub(super) fn proof(&self) -> u32 {
         let fortieths = (WORTHWHILE - self.accuracy) * 40.0;
         if fortieths <= 0.0 {
@@ -57,8 +57,8 @@ impl Record {
         }
     }
 
-    /// The deepest prediction that it allows.
-    pub(super) fn limit(&self, settings: &Settings) -> u64 {
+    /// Returns the depth of the deepest prediction that the record allows.
+    pub(super) fn limit(&self, settings: &StreamSettings) -> u64 {
         match self.accuracy {
             a if a < DOUBTFUL => settings.first / 4,
             a if a < WORTHWHILE => settings.first,

@@ -1,27 +1,27 @@
-//! What is known of one thread: its faults, its strides, and how well they served.
+//! State of one thread: its faults, its strides, and their records.
 
 use super::record::Record;
 use super::{DENSE, STEPS, WIDE};
 use crate::page::{Fault, Location, Memory, PAGE_BYTES, Page, Residence, Space};
 use crate::prefetch::Outcome;
 
-/// What is known of one thread.
+/// State of one thread.
 pub(super) struct ThreadState {
     pub(super) space: Space,
-    /// The pages of its latest faults, newest last.
+    /// Pages of the latest faults, newest last.
     recent: Vec<u64>,
-    /// The pages of its latest faults that belonged to no stream, newest last. Numbers that lie side
-    /// by side are compared several at a time.
+    /// Pages of the latest faults that belonged to no stream, newest last, in an array of their own
+    /// so that several are compared at a time.
     stray_pages: Vec<u64>,
-    /// The byte addresses of the same faults.
+    /// Byte addresses of the same faults.
     stray_addresses: Vec<u64>,
-    /// What became of all that was fetched for it.
+    /// Record of everything fetched for the thread.
     record: Record,
-    /// What became of what was fetched for each stride, the latest used first.
+    /// Record of the fetches for each stride, the latest used stride first.
     strides: Vec<(i64, Record)>,
 }
 
-/// Strides remembered a thread.
+/// Strides remembered for a thread.
 const STRIDES: usize = 8;
 impl ThreadState {
     pub(super) fn new(space: Space) -> Self {
@@ -35,18 +35,18 @@ impl ThreadState {
         }
     }
 
-    /// Notes a fault in this address space; keeps the latest `most`.
+    /// Records a fault in this address space; keeps the latest `most`.
     pub(super) fn note(&mut self, fault: &Fault, most: usize) {
         push_bounded(&mut self.recent, fault.at.page.0, most);
     }
 
-    /// Notes a fault that belongs to no stream.
+    /// Records a fault that belongs to no stream.
     pub(super) fn note_stray(&mut self, fault: &Fault, most: usize) {
         push_bounded(&mut self.stray_pages, fault.at.page.0, most);
         push_bounded(&mut self.stray_addresses, fault.address(), most);
     }
 
-    /// Which way the thread goes if it touches page after page: 1 or -1.
+    /// Returns the direction, 1 or -1, of a thread that touches page after page.
     pub(super) fn dense_direction(&self, fault: &Fault, memory: &mut dyn Memory) -> Option<i64> {
         let (below, above) = self.faults_beside(fault.at.page);
         [(1, below), (-1, above)]
@@ -60,9 +60,9 @@ impl ThreadState {
             })
     }
 
-    /// On how many of the pages right below this one the thread has faulted, and right above it.
+    /// Returns the numbers of faulted pages right below this one and right above it.
     fn faults_beside(&self, Page(page): Page) -> (u32, u32) {
-        // A bit a page, from the lowest on; nothing branches on which of the faults are near.
+        // One bit a page, from the lowest on, so that nothing branches on which faults are near.
         let mut pages = 0u64;
         for earlier in &self.recent {
             let place = earlier.wrapping_sub(page).wrapping_add(DENSE);
@@ -73,14 +73,14 @@ impl ThreadState {
         (below.count_ones(), above.count_ones())
     }
 
-    /// A stride that has served this thread, if this fault and an earlier one lie some of its
-    /// steps apart. A walk over the next column of a matrix faults only on rows whose page the
-    /// last one did not touch, so it cannot show its stride by itself.
+    /// Returns a stride that has served this thread, if this fault and an earlier one are some of
+    /// its steps apart. A walk over the next column of a matrix faults only on rows whose page the
+    /// last column did not touch, so it cannot show its stride by itself.
     pub(super) fn stride_again(&self, fault: &Fault) -> Option<i64> {
         self.proven().find(|&stride| {
             self.stray_addresses.iter().any(|stray| {
                 let distance = fault.address().wrapping_sub(*stray) as i64;
-                // Most are too far away, which is told without a division.
+                // Most distances are too large, which is decided without a division.
                 distance.unsigned_abs() / STEPS <= stride.unsigned_abs()
                     && distance % stride == 0
                     && (1..=STEPS as i64).contains(&(distance / stride))
@@ -88,13 +88,13 @@ impl ThreadState {
         })
     }
 
-    /// A multiple of a stride that has served this thread is taken for the stride itself.
+    /// Replaces a multiple of a stride that has served this thread by the stride itself.
     pub(super) fn reduce(&self, stride: i64) -> i64 {
         let whole = |&proven: &i64| stride % proven == 0 && stride.signum() == proven.signum();
         self.proven().find(whole).unwrap_or(stride)
     }
 
-    /// The wide strides that have served this thread.
+    /// Returns the wide strides that have served this thread.
     fn proven(&self) -> impl Iterator<Item = i64> {
         self.strides
             .iter()
@@ -102,7 +102,7 @@ impl ThreadState {
             .map(|(stride, _)| *stride)
     }
 
-    /// The record of a stride; where it is short, that of the thread.
+    /// Returns the record of a stride, or that of the thread if the former is short.
     pub(super) fn record_of(&self, stride: i64) -> Record {
         let own = self.strides.iter().find(|(s, _)| *s == stride);
         own.map(|(_, record)| *record)
@@ -110,7 +110,7 @@ impl ThreadState {
             .unwrap_or(self.record)
     }
 
-    /// Books what became of a page that was fetched for `stride`.
+    /// Records the outcome of a page that was fetched for `stride`.
     pub(super) fn count(&mut self, stride: i64, outcome: Outcome) {
         self.record.count(outcome);
         let place = self.strides.iter().position(|(s, _)| *s == stride);
@@ -123,8 +123,8 @@ impl ThreadState {
         self.strides.insert(0, entry);
     }
 
-    /// The distance in bytes at which this fault and two earlier ones lie, the most recent
-    /// such pair first. Exact in bytes if it can be, else in pages.
+    /// Returns the distance in bytes at which this fault and two earlier ones lie, preferring the
+    /// most recent pair: exact in bytes if possible, otherwise in pages.
     pub(super) fn stride_to(&self, fault: &Fault) -> Option<i64> {
         let in_bytes = regular(&self.stray_addresses, fault.address());
         let in_pages = || regular(&self.stray_pages, fault.at.page.0);
@@ -134,7 +134,7 @@ impl ThreadState {
     }
 }
 
-/// The distance at which `here` and two of `known` lie.
+/// Returns the distance at which `here` and two of `known` lie.
 fn regular(known: &[u64], here: u64) -> Option<i64> {
     known.iter().enumerate().rev().find_map(|(i, &before)| {
         let distance = here.wrapping_sub(before) as i64;
@@ -243,11 +243,7 @@ mod tests {
             3 => (0..40u64, 0..2u64).prop_map(|(k, start)| start * 999 + k * 10 * PAGE_BYTES),
             1 => 0..1u64 << 46,
         ];
-        let fault = address.prop_map(|address| Fault {
-            thread: Thread(1),
-            at: Location::new(SPACE, Page(address / PAGE_BYTES)),
-            offset: (address % PAGE_BYTES) as u16,
-        });
+        let fault = address.prop_map(|address| Fault::new(Thread(1), SPACE, address));
         proptest::collection::vec(fault, 1..80)
     }
 

@@ -1,4 +1,4 @@
-//! One stream: where it is, what belongs to it, what comes next.
+//! One stream: its position, the pages that belong to it, and what comes next.
 
 use std::ops::RangeInclusive;
 
@@ -6,7 +6,7 @@ use super::{DENSE, STEPS, WIDE};
 use crate::page::{Fault, Location, Memory, PAGE_BYTES, Page, Residence, Space, Thread};
 use crate::prefetch::{Prediction, Source};
 
-/// One stream: element `k` lies at `origin + k * stride` bytes.
+/// A stream, whose element `k` lies at `origin + k * stride` bytes.
 #[derive(Clone, Debug)]
 pub(super) struct Track {
     pub(super) source: Source,
@@ -14,21 +14,21 @@ pub(super) struct Track {
     pub(super) thread: Thread,
     pub(super) origin: u64,
     pub(super) stride: i64,
-    /// Bytes that are touched after an element's first one, as far as faults have shown it.
+    /// Bytes touched after the first byte of an element, as far as faults have shown.
     pub(super) reach: u64,
-    /// Faults still to come in it before it is believed.
+    /// Faults still needed before the stream is trusted.
     pub(super) unproven: u32,
-    /// The last element known to be touched.
+    /// Last element known to be touched.
     pub(super) position: u64,
-    /// The first element not predicted yet.
+    /// First element not yet predicted.
     pub(super) frontier: u64,
-    /// Where it was predicted from after a fault last.
+    /// Element from which the stream was last predicted after a fault.
     pub(super) renewed: u64,
     /// Pages in the next prediction.
     pub(super) depth: u64,
 }
 
-/// A program may skip or repeat this many elements without leaving its stream.
+/// Elements that a program may skip or repeat without leaving its stream.
 const SLACK: u64 = 4;
 impl Track {
     fn address(&self, element: u64) -> Option<u64> {
@@ -36,14 +36,14 @@ impl Track {
         self.origin.checked_add_signed(distance)
     }
 
-    /// The pages that element `k` touches.
+    /// Returns the pages that element `k` touches.
     fn pages(&self, element: u64) -> Option<RangeInclusive<u64>> {
         let start = self.address(element)?;
         let end = start.checked_add(self.reach)?;
         Some(start / PAGE_BYTES..=end / PAGE_BYTES)
     }
 
-    /// Which element a fault belongs to, if it is near where the stream is.
+    /// Returns the element that a fault belongs to, if it is near the stream's position.
     #[inline]
     pub(super) fn element_of(&self, fault: &Fault) -> Option<u64> {
         if (self.space, self.thread) != (fault.at.space, fault.thread) {
@@ -66,29 +66,29 @@ impl Track {
             })
     }
 
-    /// Whether no element at such a distance from the origin can be of interest, or no element of a
-    /// wide stride lies there. Most faults are of another stream, and this is told fast: which of
-    /// the reasons holds is as good as random, so nothing branches on one.
+    /// Whether an element at such a distance from the origin is out of the stream's range, or no
+    /// element of a wide stride lies there. Most faults belong to another stream, so this is fast:
+    /// which reason holds is as good as random, so nothing branches on one.
     #[inline]
     fn is_nowhere_near(&self, distance: i64) -> bool {
         let step = self.stride.unsigned_abs();
         let elements = self.frontier + self.depth.max(STEPS) + DENSE;
         let before = ((distance < 0) != (self.stride < 0)) & (distance.unsigned_abs() > step);
         let beyond = distance.unsigned_abs() > step.saturating_mul(elements);
-        // An element touches at most two pages after the one where it starts.
+        // An element touches at most two pages after the page where it starts.
         let nearest = (distance as f64 / self.stride as f64 + 0.5) as i64;
         let off = distance.wrapping_sub(nearest.wrapping_mul(self.stride));
         let between = (step >= WIDE) & (off.unsigned_abs() > 3 * PAGE_BYTES);
         before | beyond | between
     }
 
-    /// Whether a fault lies a whole number of wide steps away, to the byte.
+    /// Whether a fault lies exactly a whole number of wide steps away.
     fn is_exact(&self, fault: &Fault) -> bool {
         let distance = fault.address().wrapping_sub(self.origin) as i64;
         self.stride.unsigned_abs() >= WIDE && distance % self.stride == 0
     }
 
-    /// The element that touches `page`, looked for around byte `address`.
+    /// Returns the element that touches `page`, searched for around byte `address`.
     pub(super) fn element_on(&self, page: Page, address: u64) -> Option<u64> {
         let distance = address as f64 - self.origin as f64;
         let nearest = distance / self.stride as f64 + 0.5;
@@ -106,8 +106,9 @@ impl Track {
         pages.contains(&page.0) || (may_spill && page.0 == pages.end() + 1)
     }
 
-    /// Whether the program has touched what lies between its last known position and `element`.
-    /// A walk leaves nothing out; what does is another that crosses it. A few are looked at.
+    /// Whether the program has touched the elements between its last known position and `element`,
+    /// of which a few are checked. A walk omits none; a fault that skips some belongs to another
+    /// walk that crosses this one.
     pub(super) fn leads_to(&self, element: u64, memory: &mut dyn Memory) -> bool {
         let first = self.position + 1;
         [1, 2, element.saturating_sub(first) / 2]
@@ -117,25 +118,25 @@ impl Track {
             .all(|between| self.has_touched(between, memory))
     }
 
-    /// Whether the program has touched an element, at its first byte.
+    /// Whether the program has touched the first byte of an element.
     fn has_touched(&self, element: u64, memory: &mut dyn Memory) -> bool {
-        let page = self.address(element).map(|start| Page(start / PAGE_BYTES));
+        let page = self.address(element).map(Page::of);
         page.is_some_and(|page| {
             memory.residence(Location::new(self.space, page)) == Residence::InMemory
         })
     }
 
-    /// The program was seen at `element`, by a fault on `page`.
+    /// Sets the position to `element`, where the program faulted on `page`.
     pub(super) fn resume(&mut self, element: u64, page: Page) {
         if let Some(start) = self.address(element) {
-            let spill = page.0.wrapping_mul(PAGE_BYTES).saturating_sub(start);
+            let spill = page.start().saturating_sub(start);
             self.reach = self.reach.max(spill.min(PAGE_BYTES - 1));
         }
         self.position = self.position.max(element);
         self.frontier = self.frontier.max(element + 1);
     }
 
-    /// The next `depth` pages; moves the frontier behind them.
+    /// Predicts the next `depth` pages and moves the frontier behind them.
     pub(super) fn predict(&mut self) -> Option<Prediction> {
         let wanted = self.depth as usize;
         let mut pages: Vec<Location> = Vec::with_capacity(wanted + 1);
@@ -157,14 +158,15 @@ impl Track {
         })
     }
 
-    /// Whether a fault within what was predicted is to be answered anew. It says that the
-    /// prediction failed there: what was in memory then has been evicted since, as the oldest
-    /// pages are. But mostly it is just late, and what follows is on its way.
+    /// Whether a fault within the predicted range needs a new prediction. Such a fault shows that
+    /// the prediction failed there: pages that were in memory have been evicted since, the oldest
+    /// first. But mostly the fetch is only late, and what follows is on its way.
     pub(super) fn is_due_again(&self, element: u64) -> bool {
         element >= self.renewed + self.depth / 2
     }
 
-    /// What was predicted ahead of the program is not there: less of it next time, and anew.
+    /// Shortens the next prediction and moves the frontier back, because pages predicted ahead are
+    /// gone.
     pub(super) fn retreat(&mut self) {
         if self.frontier > self.position + 1 {
             self.frontier = self.position + 1;
@@ -221,11 +223,7 @@ mod tests {
         ) {
             let distance = element * track.stride + aside;
             let address = track.origin.wrapping_add_signed(distance);
-            let fault = Fault {
-                thread: Thread(u32::from(thread > 0)),
-                at: Location::new(Space(1), Page(address / PAGE_BYTES)),
-                offset: (address % PAGE_BYTES) as u16,
-            };
+            let fault = Fault::new(Thread(u32::from(thread > 0)), Space(1), address);
             let slow = track.element_nearby(&fault).filter(|_| fault.thread == track.thread);
             prop_assert_eq!(track.element_of(&fault), slow);
         }

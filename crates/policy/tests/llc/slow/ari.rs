@@ -46,10 +46,8 @@ pub struct Ari {
     weights: Counts,
 }
 
-fn real(params: &mut Params, key: &str, default: f64) -> f64 {
-    params
-        .text(key)
-        .map_or(default, |text| text.parse().unwrap())
+fn real(params: &mut Params, key: &'static str, default: f64) -> f64 {
+    params.take(key, "", default, 0.0..=f64::INFINITY).unwrap()
 }
 
 /// The static policies of a setting of `insert`.
@@ -75,7 +73,7 @@ impl Ari {
     pub fn new(geometry: Geometry, params: &mut Params, seed: u64) -> Self {
         let ways = geometry.ways;
         let partitions = number(params, "p", (ways / 2 + 1).max(2));
-        let insert = params.text("insert").unwrap_or_default();
+        let insert = params.text("insert", "", "", "");
         let half = is(params, "half", "on");
         let live = is(params, "live", "on");
         let table: Vec<_> = statics(&insert, ways, partitions)
@@ -119,12 +117,12 @@ impl Ari {
             requests: 0,
             table,
             partitions,
-            epoch: number(params, "epoch", 30_000),
-            tag: number(params, "tag", 12),
+            epoch: number(params, "epoch", 25_000),
+            tag: number(params, "tag", 6),
             half,
             flips: insert == "p+1",
             evicts_lru: is(params, "evict", "lru"),
-            dirty_low: !is(params, "dirty", "mru"),
+            dirty_low: is(params, "dirty", "lh"),
             live,
             recent: real(params, "recent", 1.0 / 16.0),
             slack: real(params, "slack", 1.0 / 16.0),

@@ -55,8 +55,7 @@ impl Density {
     pub fn new(geometry: Geometry, params: &mut Params, seed: u64) -> Self {
         let sets = number(params, "sets", geometry.sets.min(32));
         let drawn = drawn_sets(geometry.sets, sets, seed).into_iter();
-        let wwb = params.text("wwb");
-        let wwb: f64 = wwb.map_or(1.0, |text| text.parse().unwrap());
+        let wwb: f64 = params.take("wwb", "", 1.0, 0.0..=4.0).unwrap();
         Self {
             ways: geometry.ways,
             unit: (geometry.ways / 4).max(1),

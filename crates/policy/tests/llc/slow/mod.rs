@@ -51,13 +51,11 @@ pub const TWINS: &[(&str, Make)] = &[
 ];
 
 /// The number called `key`, or `default`.
-fn number(params: &mut Params, key: &str, default: usize) -> usize {
-    params
-        .text(key)
-        .map_or(default, |text| text.parse().unwrap())
+fn number(params: &mut Params, key: &'static str, default: usize) -> usize {
+    params.take(key, "", default, 0..=usize::MAX).unwrap()
 }
 
 /// Whether `key` has this value.
-fn is(params: &mut Params, key: &str, value: &str) -> bool {
-    params.text(key).as_deref() == Some(value)
+fn is(params: &mut Params, key: &'static str, value: &str) -> bool {
+    params.text(key, "", "", "") == value
 }

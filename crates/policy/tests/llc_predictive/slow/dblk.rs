@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use terrace_policy::llc::{Choice, Geometry, LlcPolicy, Place, Request};
-use terrace_policy::params::Params;
+use terrace_policy::params::{ON_OFF, Params};
 
 use super::{Instruction, instruction, sampled};
 
@@ -29,15 +29,13 @@ struct Entry {
 
 impl Dblk {
     pub fn new(geometry: Geometry, params: &mut Params) -> Self {
-        let count = params.number("sampled", 32, 1..=64).unwrap();
+        let count = params.take("sampled", "", 32, 1..=64).unwrap();
         Self {
             sets: geometry.sets,
             sampled: sampled(geometry.sets, count),
-            entries: params.number("entries", 12, 1..=64).unwrap(),
-            threshold: params.number("threshold", 8, 1..=9).unwrap(),
-            bypass: params
-                .choice("bypass", true, &[("on", true), ("off", false)])
-                .unwrap(),
+            entries: params.take("entries", "", 12, 1..=64).unwrap(),
+            threshold: params.take("threshold", "", 8, 1..=9).unwrap(),
+            bypass: params.take("bypass", "", true, ON_OFF).unwrap(),
             counters: HashMap::new(),
             sampler: HashMap::new(),
             used: HashMap::new(),

@@ -28,14 +28,14 @@ struct Seen {
 
 impl Hawkeye {
     pub fn new(geometry: Geometry, params: &mut Params) -> Self {
-        let count = params.number("sampled", 64, 1..=64).unwrap();
-        let history = geometry.ways * params.number("history", 8, 1..=64).unwrap();
+        let count = params.take("sampled", "", 64, 1..=64).unwrap();
+        let history = geometry.ways * params.take("history", "", 8, 1..=64).unwrap();
         Self {
             ways: geometry.ways,
             sampled: sampled(geometry.sets, count),
             history,
-            lines: params.number("lines", history, 1..=4096).unwrap(),
-            highest: 2u32.pow(params.number("counter", 3, 1..=7).unwrap()) - 1,
+            lines: params.take("lines", "", history, 1..=4096).unwrap(),
+            highest: 2u32.pow(params.take("counter", "", 3, 1..=7).unwrap()) - 1,
             counters: HashMap::new(),
             seen: HashMap::new(),
             ages: HashMap::new(),

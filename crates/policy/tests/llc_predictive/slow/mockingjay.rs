@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use terrace_policy::llc::{Choice, Geometry, LlcPolicy, Place, Request};
-use terrace_policy::params::Params;
+use terrace_policy::params::{ON_OFF, Params};
 
 use super::{Instruction, first_highest, instruction, sampled};
 
@@ -33,15 +33,13 @@ impl Mockingjay {
     pub fn new(geometry: Geometry, params: &mut Params) -> Self {
         let lines = geometry.sets * geometry.ways;
         let count = params
-            .number("sampled", (lines / 1024).max(1), 1..=64)
+            .take("sampled", "", (lines / 1024).max(1), 1..=64)
             .unwrap();
-        let _ = params.number("signature", 11, 1..=16).unwrap();
+        let _ = params.take("signature", "", 11, 1..=16).unwrap();
         Self {
             geometry,
             sampled: sampled(geometry.sets, count),
-            bypass: params
-                .choice("bypass", true, &[("on", true), ("off", false)])
-                .unwrap(),
+            bypass: params.take("bypass", "", true, ON_OFF).unwrap(),
             furthest: 8 * geometry.ways as i64 - 1,
             distances: HashMap::new(),
             sampler: HashMap::new(),

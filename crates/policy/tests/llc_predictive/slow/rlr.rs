@@ -31,9 +31,9 @@ impl Rlr {
         let wb = [("demand", false), ("prefetch", true)];
         Self {
             ways: geometry.ways,
-            oldest: 2u64.pow(params.number("age", 2, 1..=8).unwrap()) - 1,
-            period: params.number("misses", 8, 1..=128).unwrap(),
-            write_is_prefetch: params.choice("wb", false, &wb).unwrap(),
+            oldest: 2u64.pow(params.take("age", "", 2, 1..=8).unwrap()) - 1,
+            period: params.take("misses", "", 8, 1..=128).unwrap(),
+            write_is_prefetch: params.take("wb", "", false, wb).unwrap(),
             misses: HashMap::new(),
             lines: HashMap::new(),
             hits: Vec::new(),

@@ -25,13 +25,13 @@ struct Line {
 impl Ship {
     pub fn new(geometry: Geometry, params: &mut Params) -> Self {
         let count = params
-            .number("sampled", geometry.sets, 1..=geometry.sets.max(2))
+            .take("sampled", "", geometry.sets, 1..=geometry.sets.max(2))
             .unwrap();
         Self {
             ways: geometry.ways,
             sampled: sampled(geometry.sets, count),
-            highest_counter: 2u32.pow(params.number("counter", 3, 1..=7).unwrap()) - 1,
-            highest_rrpv: 2u32.pow(params.number("rrpv", 2, 1..=7).unwrap()) - 1,
+            highest_counter: 2u32.pow(params.take("counter", "", 3, 1..=7).unwrap()) - 1,
+            highest_rrpv: 2u32.pow(params.take("rrpv", "", 2, 1..=7).unwrap()) - 1,
             counters: HashMap::new(),
             lines: HashMap::new(),
         }

@@ -50,9 +50,9 @@ impl State {
 impl Leap {
     pub fn new(params: &mut Params) -> Self {
         Self {
-            history: params.number("history", 32, 1..=1024).unwrap(),
-            split: params.number("split", 4, 1..=1024).unwrap(),
-            window: params.number("window", 16, 1..=512).unwrap(),
+            history: params.take("history", "", 32, 1..=1024).unwrap(),
+            split: params.take("split", "", 4, 1..=1024).unwrap(),
+            window: params.take("window", "", 16, 1..=512).unwrap(),
             threads: HashMap::new(),
         }
     }

@@ -16,8 +16,8 @@ pub struct Markov {
 impl Markov {
     pub fn new(params: &mut Params) -> Self {
         Self {
-            states: params.number("states", 1 << 18, 1..=1 << 24).unwrap(),
-            edges: params.number("edges", 4, 1..=8).unwrap(),
+            states: params.take("states", "", 1 << 18, 1..=1 << 24).unwrap(),
+            edges: params.take("edges", "", 4, 1..=8).unwrap(),
             history: History::default(),
             model: Vec::new(),
         }

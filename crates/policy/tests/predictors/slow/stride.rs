@@ -17,11 +17,11 @@ pub struct Stride {
 impl Stride {
     pub fn new(params: &mut Params) -> Self {
         Self {
-            misses: params.number("history", 1, 1..=16).unwrap(),
-            strides: params.number("strides", 4, 1..=64).unwrap(),
-            occurrences: params.number("occurrences", 1, 1..=1 << 20).unwrap(),
-            depth: params.number("depth", 1, 1..=64).unwrap(),
-            degree: params.number("degree", 16, 1..=512).unwrap(),
+            misses: params.take("history", "", 1, 1..=16).unwrap(),
+            strides: params.take("strides", "", 4, 1..=64).unwrap(),
+            occurrences: params.take("occurrences", "", 1, 1..=1 << 20).unwrap(),
+            depth: params.take("depth", "", 1, 1..=64).unwrap(),
+            degree: params.take("degree", "", 16, 1..=512).unwrap(),
             history: History::default(),
         }
     }

@@ -25,11 +25,11 @@ pub struct Vldp {
 
 impl Vldp {
     pub fn new(params: &mut Params) -> Self {
-        let tables = params.number("tables", 3, 1..=4).unwrap();
+        let tables = params.take("tables", "", 3, 1..=4).unwrap();
         Self {
-            degree: params.number("degree", 16, 1..=512).unwrap(),
-            entries: params.number("entries", 4096, 1..=1 << 20).unwrap(),
-            threshold: params.number("threshold", 0.1, 0.0..=1.0).unwrap(),
+            degree: params.take("degree", "", 16, 1..=512).unwrap(),
+            entries: params.take("entries", "", 4096, 1..=1 << 20).unwrap(),
+            threshold: params.take("threshold", "", 0.1, 0.0..=1.0).unwrap(),
             history: History::default(),
             outcomes: Vec::new(),
             tables: (0..tables).map(|_| Vec::new()).collect(),

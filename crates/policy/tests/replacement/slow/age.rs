@@ -1,6 +1,9 @@
 //! Age-based replacement: a circle of pages with counters, and a hand.
 
+use terrace_policy::params::Params;
 use terrace_policy::replacement::{Answer, PageId, Replacement, Touch};
+
+use super::number;
 
 #[derive(Clone, Copy)]
 struct Frame {
@@ -13,6 +16,7 @@ struct Frame {
 
 pub struct Age {
     capacity: usize,
+    most: i32,
     /// After the last comes the first.
     circle: Vec<Frame>,
     /// The place that the hand points to.
@@ -20,9 +24,10 @@ pub struct Age {
 }
 
 impl Age {
-    pub fn new(capacity: usize) -> Self {
+    pub fn new(capacity: usize, params: &mut Params) -> Self {
         Self {
             capacity,
+            most: number(params, "turns", 7.0) as i32,
             circle: Vec::new(),
             hand: 0,
         }
@@ -40,7 +45,7 @@ impl Age {
             } else {
                 frame.counter -= 1;
             }
-            frame.counter = frame.counter.min(7);
+            frame.counter = frame.counter.min(self.most);
             frame.referenced = false;
             if frame.counter <= 0 {
                 let victim = frame.page;

@@ -1,17 +1,25 @@
 //! CFLRU: an LRU list with dirty bits, whose end is searched for a clean page.
 
+use terrace_policy::params::Params;
 use terrace_policy::replacement::{Answer, PageId, Replacement, Touch};
+
+use super::number;
 
 pub struct Cflru {
     capacity: usize,
+    window: usize,
     /// Each page with its dirty bit, least recently used first.
     pages: Vec<(PageId, bool)>,
 }
 
 impl Cflru {
-    pub fn new(capacity: usize) -> Self {
-        let pages = Vec::new();
-        Self { capacity, pages }
+    pub fn new(capacity: usize, params: &mut Params) -> Self {
+        let window = number(params, "window", 0.5) * capacity as f64;
+        Self {
+            capacity,
+            window: window.ceil() as usize,
+            pages: Vec::new(),
+        }
     }
 
     fn place(&self, page: PageId) -> Option<usize> {
@@ -19,7 +27,7 @@ impl Cflru {
     }
 
     fn evict(&mut self) -> PageId {
-        let window = &self.pages[..self.capacity.div_ceil(2)];
+        let window = &self.pages[..self.window];
         let clean = window.iter().position(|(_, dirty)| !dirty);
         self.pages.remove(clean.unwrap_or(0)).0
     }

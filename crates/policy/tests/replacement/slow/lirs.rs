@@ -1,11 +1,14 @@
 //! LIRS, by the three cases of section 3.3 of its paper.
 
+use terrace_policy::params::Params;
 use terrace_policy::replacement::{Answer, PageId, Replacement, Touch};
 
-use super::take;
+use super::{number, take};
 
 pub struct Lirs {
     capacity: usize,
+    lirs: usize,
+    most_s: usize,
     /// Bottom first.
     s: Vec<PageId>,
     /// Front first.
@@ -16,9 +19,13 @@ pub struct Lirs {
 }
 
 impl Lirs {
-    pub fn new(capacity: usize) -> Self {
+    pub fn new(capacity: usize, params: &mut Params) -> Self {
+        let hirs = number(params, "hirs", 0.01) * capacity as f64;
+        let most_s = number(params, "stack", 2.0) * capacity as f64;
         Self {
             capacity,
+            lirs: capacity - (hirs as usize).max(1),
+            most_s: most_s as usize,
             s: Vec::new(),
             q: Vec::new(),
             lir: Vec::new(),
@@ -26,26 +33,22 @@ impl Lirs {
         }
     }
 
-    fn lir_share(&self) -> usize {
-        self.capacity - (self.capacity / 100).max(1)
-    }
-
     /// A page that is neither LIR nor in Q was touched.
     fn put_on_top(&mut self, page: PageId) {
         let was_in_s = take(&mut self.s, page);
         self.s.push(page);
-        if was_in_s || self.lir.len() < self.lir_share() {
+        if was_in_s || self.lir.len() < self.lirs {
             self.lir.push(page);
         } else {
             self.q.push(page);
         }
-        if self.lir.len() > self.lir_share() {
+        if self.lir.len() > self.lirs {
             let bottom = self.s[0];
             assert!(take(&mut self.lir, bottom), "the bottom of S is LIR");
             self.q.push(bottom);
         }
         self.prune();
-        while self.s.len() > 2 * self.capacity {
+        while self.s.len() > self.most_s {
             let first = self.gone.remove(0);
             take(&mut self.s, first);
         }

@@ -16,6 +16,7 @@ mod s3fifo;
 mod sieve;
 mod twoq;
 
+use terrace_policy::params::Params;
 use terrace_policy::replacement::{Make, PageId};
 
 /// Takes a page out of a list; whether it was there.
@@ -24,62 +25,67 @@ fn take(list: &mut Vec<PageId>, page: PageId) -> bool {
     at.map(|at| list.remove(at)).is_some()
 }
 
+/// The number called `key`, or `default`.
+fn number(params: &mut Params, key: &'static str, default: f64) -> f64 {
+    params.take(key, "", default, 0.0..=255.0).unwrap()
+}
+
 /// The twin of every policy, by its name in the registry.
 pub const TWINS: &[(&str, Make)] = &[
     (
         "2q",
-        Make::Online(|capacity, _| Box::new(twoq::TwoQ::new(capacity))),
+        Make::Online(|capacity, params, _| Ok(Box::new(twoq::TwoQ::new(capacity, params)))),
     ),
     (
         "age",
-        Make::Online(|capacity, _| Box::new(age::Age::new(capacity))),
+        Make::Online(|capacity, params, _| Ok(Box::new(age::Age::new(capacity, params)))),
     ),
     (
         "arc",
-        Make::Online(|capacity, _| Box::new(arc::Arc::new(capacity))),
+        Make::Online(|capacity, _, _| Ok(Box::new(arc::Arc::new(capacity)))),
     ),
     (
         "belady",
-        Make::Offline(|capacity, future| Box::new(belady::Belady::new(capacity, future))),
+        Make::Offline(|capacity, _, future| Ok(Box::new(belady::Belady::new(capacity, future)))),
     ),
     (
         "cflru",
-        Make::Online(|capacity, _| Box::new(cflru::Cflru::new(capacity))),
+        Make::Online(|capacity, params, _| Ok(Box::new(cflru::Cflru::new(capacity, params)))),
     ),
     (
         "clock",
-        Make::Online(|capacity, _| Box::new(clock::Clock::new(capacity))),
+        Make::Online(|capacity, _, _| Ok(Box::new(clock::Clock::new(capacity)))),
     ),
     (
         "fifo",
-        Make::Online(|capacity, _| Box::new(fifo::Fifo::new(capacity))),
+        Make::Online(|capacity, _, _| Ok(Box::new(fifo::Fifo::new(capacity)))),
     ),
     (
         "lfu",
-        Make::Online(|capacity, _| Box::new(lfu::Lfu::new(capacity))),
+        Make::Online(|capacity, _, _| Ok(Box::new(lfu::Lfu::new(capacity)))),
     ),
     (
         "linux",
-        Make::Online(|capacity, _| Box::new(linux::Linux::new(capacity))),
+        Make::Online(|capacity, _, _| Ok(Box::new(linux::Linux::new(capacity)))),
     ),
     (
         "lirs",
-        Make::Online(|capacity, _| Box::new(lirs::Lirs::new(capacity))),
+        Make::Online(|capacity, params, _| Ok(Box::new(lirs::Lirs::new(capacity, params)))),
     ),
     (
         "lru",
-        Make::Online(|capacity, _| Box::new(lru::Lru::new(capacity))),
+        Make::Online(|capacity, _, _| Ok(Box::new(lru::Lru::new(capacity)))),
     ),
     (
         "random",
-        Make::Online(|capacity, seed| Box::new(random::Random::new(capacity, seed))),
+        Make::Online(|capacity, _, seed| Ok(Box::new(random::Random::new(capacity, seed)))),
     ),
     (
         "s3fifo",
-        Make::Online(|capacity, _| Box::new(s3fifo::S3Fifo::new(capacity))),
+        Make::Online(|capacity, params, _| Ok(Box::new(s3fifo::S3Fifo::new(capacity, params)))),
     ),
     (
         "sieve",
-        Make::Online(|capacity, _| Box::new(sieve::Sieve::new(capacity))),
+        Make::Online(|capacity, _, _| Ok(Box::new(sieve::Sieve::new(capacity)))),
     ),
 ];

@@ -1,9 +1,15 @@
 //! S3-FIFO, after algorithm 1 of the paper.
 
+use terrace_policy::params::Params;
 use terrace_policy::replacement::{Answer, PageId, Replacement, Touch};
+
+use super::number;
 
 pub struct S3Fifo {
     capacity: usize,
+    most_main: usize,
+    most_ghosts: usize,
+    enough: i32,
     /// Each page with its count of touches, -1 for a page that was only prefetched; the next to
     /// go first.
     small: Vec<(PageId, i32)>,
@@ -12,17 +18,19 @@ pub struct S3Fifo {
 }
 
 impl S3Fifo {
-    pub fn new(capacity: usize) -> Self {
+    pub fn new(capacity: usize, params: &mut Params) -> Self {
+        let small = number(params, "small", 0.1) * capacity as f64;
+        let most_main = capacity - (small as usize).max(1);
+        let ghosts = number(params, "ghosts", 1.0) * most_main as f64;
         Self {
             capacity,
+            most_main,
+            most_ghosts: ghosts as usize,
+            enough: number(params, "touches", 2.0) as i32,
             small: Vec::new(),
             main: Vec::new(),
             ghosts: Vec::new(),
         }
-    }
-
-    fn main_capacity(&self) -> usize {
-        self.capacity - usize::max(1, self.capacity / 10)
     }
 
     /// Forgets that a page is a ghost, and makes room for it.
@@ -33,17 +41,17 @@ impl S3Fifo {
     }
 
     fn evict(&mut self) -> PageId {
-        let main_is_over = self.main.len() > self.main_capacity();
+        let main_is_over = self.main.len() > self.most_main;
         while !main_is_over && !self.small.is_empty() {
             let (page, touches) = self.small.remove(0);
-            if touches >= 2 {
+            if touches >= self.enough {
                 self.main.push((page, 0));
                 continue;
             }
             if touches >= 0 {
                 self.ghosts.push(page);
             }
-            if self.ghosts.len() > self.main_capacity() {
+            if self.ghosts.len() > self.most_ghosts {
                 self.ghosts.remove(0);
             }
             return page;

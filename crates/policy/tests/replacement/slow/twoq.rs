@@ -1,11 +1,14 @@
 //! 2Q, the full version.
 
+use terrace_policy::params::Params;
 use terrace_policy::replacement::{Answer, PageId, Replacement, Touch};
 
-use super::take;
+use super::{number, take};
 
 pub struct TwoQ {
     slots: usize,
+    kin: usize,
+    kout: usize,
     /// Each of the three has the page that goes next first.
     a1in: Vec<PageId>,
     a1out: Vec<PageId>,
@@ -15,9 +18,12 @@ pub struct TwoQ {
 }
 
 impl TwoQ {
-    pub fn new(slots: usize) -> Self {
+    pub fn new(slots: usize, params: &mut Params) -> Self {
+        let mut share = |key, default| (number(params, key, default) * slots as f64) as usize;
         Self {
             slots,
+            kin: share("kin", 0.25),
+            kout: share("kout", 0.5),
             a1in: Vec::new(),
             a1out: Vec::new(),
             am: Vec::new(),
@@ -29,13 +35,12 @@ impl TwoQ {
         if self.resident() < self.slots {
             return None;
         }
-        let (kin, kout) = (self.slots / 4, self.slots / 2);
-        if self.a1in.len() > kin {
+        if self.a1in.len() > self.kin || self.am.is_empty() {
             let evicted = self.a1in.remove(0);
             if !take(&mut self.unused, evicted) {
                 self.a1out.push(evicted);
             }
-            if self.a1out.len() > kout {
+            if self.a1out.len() > self.kout {
                 self.a1out.remove(0);
             }
             Some(evicted)

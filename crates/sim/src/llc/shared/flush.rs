@@ -1,14 +1,14 @@
-//! Serving what programs flush.
+//! Flushes of lines by programs.
 
 use terrace_policy::llc::{Kind, Request};
 
 use super::super::batch::Asked;
-use super::super::behind::Asks;
 use super::super::flush::Flushed;
+use super::super::memory_side::Asks;
 use super::{Shared, note};
 
 impl Shared {
-    /// A program flushes a line.
+    /// Flushes a line for a program.
     pub(super) fn flush(&mut self, flushed: &Flushed) {
         let (line, dirty, invalidates) = (flushed.line, flushed.dirty, flushed.invalidates);
         let written = self.cache.flush(line, dirty, invalidates);
@@ -32,8 +32,8 @@ impl Shared {
             read: false,
             write: Some(flushed.line),
         };
-        for behind in &mut self.behind {
-            behind.serve(&asked, asks);
+        for memory_side in &mut self.memory_sides {
+            memory_side.serve(&asked, asks);
         }
         if let Some(traffic) = &mut self.traffic {
             note(traffic, self.lines, &asked, asks);

@@ -1,4 +1,4 @@
-//! A touch of a page, and the fault where the page is not there.
+//! Touch of a page, and the fault where the page is not in DRAM.
 
 use terrace_device::Class;
 use terrace_policy::prefetch::Outcome;
@@ -13,7 +13,7 @@ use crate::intern::PageTable;
 use crate::workload::Reference;
 
 impl Simulation {
-    /// A thread touches a page. Returns whether it has to do something else next.
+    /// Lets a thread touch a page. Returns whether the thread may have left the running state.
     #[inline]
     pub(super) fn touch(&mut self, index: usize, touch: Reference, pages: &PageTable) -> bool {
         let (page, write) = (touch.page(), touch.write());
@@ -26,12 +26,12 @@ impl Simulation {
             self.counts.writes += 1;
             self.store.set(page, Flags::DIRTY);
         }
-        // A page that comes back from the eviction buffer may be dirty already.
+        // A page that returns from the eviction buffer may already be dirty.
         let write = write || flags.any(Flags::DIRTY);
         match self.replacement.touch(Touch { page, write }) {
             Answer::Hit if !flags.any(Flags::FLIGHT.and(Flags::AHEAD)) => return false,
             Answer::Hit => self.touch_fetched(index, page, flags, None, pages),
-            // It was in the prefetch cache.
+            // The page was in the prefetch cache.
             Answer::Miss { evicted } if flags.any(Flags::AHEAD) => {
                 self.touch_fetched(index, page, flags, evicted, pages);
             }
@@ -46,7 +46,7 @@ impl Simulation {
         self.marks.warm = Some(self.reading());
     }
 
-    /// A touch of a page in DRAM that is on its way, or was fetched ahead.
+    /// Touches a page in DRAM that is being read or was fetched ahead.
     fn touch_fetched(
         &mut self,
         index: usize,
@@ -64,7 +64,7 @@ impl Simulation {
             Outcome::Late
         } else {
             if evicted.is_some() {
-                // It waits for room, if there is none, and then maps the page.
+                // The thread waits for room, if there is none, and then maps the page.
                 self.threads[index].state = State::Faulting(page, Way::Near);
             } else {
                 self.map(index, Way::Far);
@@ -76,13 +76,13 @@ impl Simulation {
         }
         self.store.clear(page, Flags::AHEAD);
         match outcome {
-            Outcome::Used => self.counts.prefetches_used += 1,
-            _ => self.counts.prefetches_late += 1,
+            Outcome::Used => self.story.used += 1,
+            _ => self.story.late += 1,
         }
         let at = pages.location(page);
         let mut view = view(&self.store, &*self.replacement, pages);
         if let Some(engine) = &mut self.engine {
-            engine.made(
+            engine.advance_clock(
                 terrace_policy::Thread(index as u32),
                 self.threads[index].made,
             );
@@ -94,7 +94,7 @@ impl Simulation {
         self.issue(self.threads[index].now(), pages);
     }
 
-    /// A touch of a page that is not in DRAM: what comes before the device is asked.
+    /// Starts the fault on a page that is not in DRAM: the part before the device is asked.
     fn fault(
         &mut self,
         index: usize,
@@ -115,7 +115,7 @@ impl Simulation {
         self.spend(index, Part::Trap, way);
         self.unmap(index, evicted, way, pages);
         if flags.any(Flags::FLIGHT) {
-            // It was evicted on its way, and still is on its way.
+            // The page was evicted while it was being read, and is still being read.
             self.join(index, page);
             return;
         }
@@ -134,7 +134,7 @@ impl Simulation {
         self.threads[index].state = State::Faulting(page, way);
     }
 
-    /// A page goes for the one that was touched, if one has to.
+    /// Unmaps the evicted page, if there is one.
     fn unmap(&mut self, index: usize, evicted: Option<PageId>, way: Way, pages: &PageTable) {
         if let Some(evicted) = evicted {
             self.spend(index, Part::Unmap, way);
@@ -147,7 +147,7 @@ impl Simulation {
         }
     }
 
-    /// The rest of a fault, at the moment at which the device is asked.
+    /// Continues a fault at the moment at which the device is asked.
     pub(super) fn fetch(&mut self, index: usize, page: PageId, way: Way, pages: &PageTable) {
         let now = self.threads[index].now();
         self.flush(now);
@@ -170,7 +170,7 @@ impl Simulation {
         }
     }
 
-    /// A thread waits for a page that is being read.
+    /// Lets a thread wait for a page that is being read.
     fn join(&mut self, index: usize, page: PageId) {
         self.counts.partial_misses += 1;
         if let Some(device) = self.store.device(page) {
@@ -186,7 +186,7 @@ impl Simulation {
         }
     }
 
-    /// A thread's page is there.
+    /// Completes the fault of a thread whose page has arrived.
     pub(super) fn arrive(&mut self, index: usize, way: Way) {
         if way != Way::Near {
             self.spend(index, Part::Copy, way);
@@ -206,7 +206,7 @@ impl Simulation {
     }
 }
 
-/// A part of what a fault costs.
+/// Part of the cost of a fault.
 #[derive(Clone, Copy)]
 enum Part {
     Trap,
@@ -220,7 +220,7 @@ enum Part {
 }
 
 impl Simulation {
-    /// A thread spends time on a part of a fault.
+    /// Charges a thread with the time of a part of a fault.
     fn spend(&mut self, index: usize, part: Part, way: Way) {
         let (cost, times) = (&self.settings.fault, &mut self.times);
         let (time, total) = match part {
@@ -235,7 +235,7 @@ impl Simulation {
         };
         *total += time;
         let thread = &mut self.threads[index];
-        // A first touch costs the same where everything is DRAM, but for what it evicts.
+        // With DRAM for everything a first touch costs the same, except for the eviction.
         if way == Way::New && !matches!(part, Part::Unmap | Part::WriteOut | Part::WriteAgain) {
             thread.stall(time);
         } else {
@@ -243,7 +243,7 @@ impl Simulation {
         }
     }
 
-    /// How many threads of a thread's address space run, it among them.
+    /// Returns the number of threads that run in the address space of a thread, including it.
     fn awake_beside(&self, index: usize) -> u32 {
         let own = &self.threads[index];
         let beside = self.programs[own.program].threads.iter().filter(|&&other| {
@@ -253,7 +253,7 @@ impl Simulation {
         beside.count() as u32
     }
 
-    /// A thread tells the other processors of its program of a change to the page table.
+    /// Charges a thread with a TLB shoot-down on the other processors of its program.
     fn shoot_down(&mut self, index: usize) {
         let threads = self
             .settings

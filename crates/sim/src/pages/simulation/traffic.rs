@@ -1,4 +1,4 @@
-//! Pages between DRAM and the tier: reads, on demand and ahead, evictions, and writes.
+//! Transfers of pages between DRAM and the tier: reads on demand and ahead, evictions, and writes.
 
 use terrace_base::Nanos;
 use terrace_device::{Class, Completion, Kind, Request};
@@ -11,40 +11,40 @@ use super::super::threads::{State, Thread, Way};
 use super::Simulation;
 use crate::intern::PageTable;
 
-/// What has to be done for a page that leaves DRAM.
+/// Work due for a page that leaves DRAM.
 #[derive(Clone, Copy)]
 pub(super) enum Departure {
-    /// Nothing: the tier has a copy.
+    /// None: the tier has an up-to-date copy.
     Clean,
-    /// It has to be written, for the first time or because its copy had been given up.
+    /// A write to a new place: the page has no copy in the tier, or its copy was dropped.
     New,
-    /// It has to be written, for its copy is old.
+    /// A write to its old place: the copy in the tier is out of date.
     Again,
 }
 
 impl Simulation {
-    /// Reads the block of the tier around a page, in its order, as the kernel does.
+    /// Reads the block of the tier around a page in order of place, as the kernel does.
     pub(super) fn read_block(&mut self, page: PageId, cluster: u32, now: Nanos, pages: &PageTable) {
         for neighbour in self.store.neighbours(page, cluster) {
             if neighbour == page {
                 self.read(page, Class::Demand, now);
                 continue;
             }
-            self.counts.predictions += 1;
+            self.story.predicted += 1;
             let residence =
                 view(&self.store, &*self.replacement, pages).residence(pages.location(neighbour));
             let ahead = self.store.flags(neighbour).any(Flags::AHEAD);
             if residence != Residence::InTier || ahead {
-                self.counts.predictions_filtered += 1;
+                self.story.filtered += 1;
             } else if self.buffer.is_over_full() {
-                self.counts.predictions_wiped += 1;
+                self.story.wiped += 1;
             } else {
                 self.read_ahead(neighbour, Class::Demand, now, pages);
             }
         }
     }
 
-    /// Tells the predictor of a fault on a page that lay in the tier.
+    /// Reports a fault on a page in the tier to the predictor.
     pub(super) fn foresee(&mut self, index: usize, page: PageId, pages: &PageTable) {
         let Some(engine) = &mut self.engine else {
             return;
@@ -54,13 +54,13 @@ impl Simulation {
             at: pages.location(page),
             offset: 0,
         };
-        engine.made(fault.thread, self.threads[index].made);
+        engine.advance_clock(fault.thread, self.threads[index].made);
         engine.fault(&fault, &mut view(&self.store, &*self.replacement, pages));
     }
 
-    /// Fetches ahead what the predictor hopes for, as long as the device has nothing else to do.
-    /// All of it, if faults wait for it anyway; and if the engine has no queue of its own: then it
-    /// goes among the demand requests, whatever waits there (CORP, Fedorov 2016, 5.5.2).
+    /// Fetches ahead the pages that the predictor proposes while the device is idle. Fetches all of
+    /// them if faults wait for them anyway, and if the engine has no queue of its own: its fetches
+    /// are then demand requests, whatever else waits (CORP, Fedorov 2016, 5.5.2).
     pub(super) fn issue(&mut self, now: Nanos, pages: &PageTable) {
         let Some(engine) = &self.engine else {
             return;
@@ -72,8 +72,8 @@ impl Simulation {
         } else {
             Class::Prefetch
         };
-        // What is fetched ahead needs room, even where it does not wait for the device; faults
-        // that wait for room go first.
+        // Fetching ahead needs room in the buffer even where it does not wait for the device;
+        // faults that wait for room take precedence.
         let waits = |thread: &Thread| matches!(thread.state, State::Evicting(..));
         if self.threads.iter().any(waits) {
             return;
@@ -82,14 +82,14 @@ impl Simulation {
             let Some(page) = self.next_hint(all, pages) else {
                 return;
             };
-            // The engine may ask anew for what it doubts to be still there.
+            // The engine may propose a page again that it suspects to be gone.
             if !self.store.flags(page).any(Flags::AHEAD.and(Flags::FLIGHT)) {
                 self.read_ahead(page, class, now, pages);
             }
         }
     }
 
-    /// The next page to fetch ahead: any, or one whose device is idle.
+    /// Returns the next page to fetch ahead: of any device if `any`, else of an idle one.
     fn next_hint(&mut self, any: bool, pages: &PageTable) -> Option<PageId> {
         let engine = self.engine.as_mut()?;
         let (store, devices) = (&self.store, &self.devices);
@@ -106,8 +106,8 @@ impl Simulation {
     }
 
     fn read_ahead(&mut self, page: PageId, class: Class, now: Nanos, pages: &PageTable) {
-        self.counts.prefetches += 1;
-        self.timeline.fetched(&self.counts, now);
+        self.story.issued += 1;
+        self.timeline.fetched(&self.counts, &self.story, now);
         self.fetching += 1;
         self.store.set(page, Flags::AHEAD.and(Flags::FETCH));
         self.read(page, class, now);
@@ -138,7 +138,7 @@ impl Simulation {
         self.devices.submit(device, now, request);
     }
 
-    /// A page leaves DRAM.
+    /// Evicts a page from DRAM.
     pub(super) fn evict(&mut self, page: PageId, pages: &PageTable) -> Departure {
         self.counts.evictions += 1;
         self.marks.full_at.get_or_insert(self.counts.accesses);
@@ -160,17 +160,17 @@ impl Simulation {
         }
     }
 
-    /// A fetched page goes untouched. From the prefetch cache it need not be written: the tier still
-    /// has its copy.
+    /// Drops a fetched page that was never touched. A page of the prefetch cache need not be
+    /// written: the tier still has its copy.
     fn waste(&mut self, page: PageId, pages: &PageTable) {
         self.store.clear(page, Flags::AHEAD);
-        self.counts.prefetches_wasted += 1;
+        self.story.wasted += 1;
         if let Some(engine) = &mut self.engine {
             engine.evicted(pages.location(page));
         }
     }
 
-    /// A page is touched that may be in the prefetch cache: it moves to DRAM proper.
+    /// Moves a touched page that may be in the prefetch cache to DRAM proper.
     pub(super) fn leave_prefetch_cache(&mut self, page: PageId, flags: Flags) {
         let Some(cache) = &mut self.prefetch_cache else {
             return;
@@ -183,7 +183,7 @@ impl Simulation {
         }
     }
 
-    /// Writes pages of the eviction buffer, if that is due or somebody waits for it.
+    /// Starts writes of the eviction buffer, if a flush is due or a thread waits for one.
     pub(super) fn flush(&mut self, now: Nanos) {
         let urgent = self.buffer.is_over_full();
         while let Some(page) = self.buffer.next_to_write(urgent, &mut self.store) {
@@ -201,7 +201,7 @@ impl Simulation {
         }
     }
 
-    /// Takes the device's next completion.
+    /// Handles the next completion of the devices.
     pub(super) fn complete(&mut self, pages: &PageTable) {
         let Some(completion) = self.devices.complete() else {
             return;
@@ -230,7 +230,7 @@ impl Simulation {
         }
     }
 
-    /// Threads that waited for room go on, those that came first first, as far as there is room.
+    /// Resumes threads that waited for room, in order of their numbers, as long as there is room.
     fn let_evict(&mut self, at: Nanos) {
         for index in 0..self.threads.len() {
             if self.buffer.is_over_full() {
@@ -244,7 +244,7 @@ impl Simulation {
         }
     }
 
-    /// A page has been read: whoever waits for it goes on.
+    /// Handles the end of a read of a page: threads that wait for it resume.
     fn read_completed(&mut self, page: PageId, at: Nanos) {
         self.store.clear(page, Flags::FLIGHT);
         if self.store.flags(page).any(Flags::FETCH) {
@@ -267,17 +267,17 @@ impl Simulation {
     }
 }
 
-/// How the device knows the read of a page.
+/// Returns the identifier of the read of a page on its device.
 pub(super) fn read_id(page: PageId) -> u64 {
     u64::from(page.0)
 }
 
-/// How the device knows the write of a page.
+/// Returns the identifier of the write of a page on its device.
 fn write_id(page: PageId) -> u64 {
     1 << 32 | u64::from(page.0)
 }
 
-/// What a predictor may see.
+/// View of the machine's memory for a predictor.
 pub(super) struct View<'a> {
     store: &'a Store,
     replacement: &'a dyn Replacement,
@@ -314,7 +314,7 @@ impl Memory for View<'_> {
     }
 }
 
-/// What a predictor may see of a machine.
+/// Returns the view of a machine's memory for a predictor.
 pub(super) fn view<'a>(
     store: &'a Store,
     replacement: &'a dyn Replacement,

@@ -1,0 +1,95 @@
+//! Writes results in every form that the options ask for.
+
+use terrace_base::apart::Named;
+use terrace_base::output::print;
+use terrace_base::{Output, Result};
+use terrace_report::document::Document;
+use terrace_report::text::Text;
+
+use crate::args::Results;
+use crate::args::results::{Form, is_standard};
+use crate::screen::say;
+
+/// Destination of the tables for people.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum People {
+    /// Standard output, unless another form of the results goes there.
+    Standard,
+    /// Standard error, as standard output belongs to the program that was run.
+    Error,
+    /// Nowhere.
+    Nobody,
+}
+
+impl People {
+    /// Returns the destination beside a program that was run.
+    pub fn beside_a_program(quiet: bool) -> Self {
+        match quiet {
+            true => Self::Nobody,
+            false => Self::Error,
+        }
+    }
+}
+
+/// Outputs, opened before the work begins, so that hours of work do not end in a path that cannot be
+/// written.
+#[derive(Debug, Default)]
+pub struct Outputs(Vec<(Form, Option<Output>)>);
+
+impl Outputs {
+    /// Opens the outputs of `results`. The command reads `inputs` and writes `others` as well.
+    ///
+    /// # Errors
+    /// A usage error if an output cannot be written, or is an input or another output.
+    pub fn open(results: &Results, inputs: &[Named], others: &[Named]) -> Result<Self> {
+        results.check(inputs, others)?;
+        let given = results.given().into_iter();
+        let opened = given.map(|(form, path)| {
+            let file = match is_standard(path) {
+                true => None,
+                false => Some(Output::create(path)?),
+            };
+            Ok((form, file))
+        });
+        Ok(Self(opened.collect::<Result<_>>()?))
+    }
+
+    /// Writes results in all forms, and the text for people last.
+    ///
+    /// # Errors
+    /// A failure if one of them cannot be written.
+    pub fn say(self, document: &impl Document, text: &Text, people: People) -> Result<()> {
+        let mut printed = false;
+        for (form, file) in self.0 {
+            let bytes = match form {
+                Form::Json => document.to_json().into_bytes(),
+                Form::Csv => document.csv()?,
+                Form::Parquet => document.parquet()?,
+                Form::Html => document.page().html(text, &command_line()).into_bytes(),
+            };
+            match file {
+                Some(file) => file.finish(&bytes)?,
+                None => {
+                    print(bytes)?;
+                    printed = true;
+                }
+            }
+        }
+        match people {
+            People::Standard if !printed => print(text.to_string()),
+            People::Error => {
+                say(&text.to_string());
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Returns the command line as it was given.
+fn command_line() -> String {
+    let words = std::env::args_os().map(|word| word.to_string_lossy().into_owned());
+    let words: Vec<String> = words.collect();
+    let quoted = shlex::try_join(words.iter().map(String::as_str));
+    quoted.unwrap_or_else(|_| words.join(" "))
+}

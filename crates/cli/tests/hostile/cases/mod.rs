@@ -1,0 +1,36 @@
+//! The cases, a file an area; each has one function that gives them.
+
+mod clean;
+mod doctor;
+mod files;
+mod full;
+mod general;
+mod huge;
+mod input;
+mod pages;
+mod run;
+mod same;
+mod tier;
+mod trace;
+mod usage;
+
+use crate::case::Case;
+
+/// Names of areas, and their cases.
+pub fn all() -> Vec<(&'static str, Vec<Case>)> {
+    vec![
+        ("clean", clean::cases()),
+        ("doctor", doctor::cases()),
+        ("files", files::cases()),
+        ("full", full::cases()),
+        ("general", general::cases()),
+        ("huge", huge::cases()),
+        ("pages", pages::cases()),
+        ("same", same::cases()),
+        ("input", input::cases()),
+        ("run", run::cases()),
+        ("tier", tier::cases()),
+        ("trace", trace::cases()),
+        ("usage", usage::cases()),
+    ]
+}

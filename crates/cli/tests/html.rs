@@ -1,0 +1,173 @@
+//! Pages of results: they load nothing, and a real browser draws them without an error.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use tempfile::TempDir;
+use terrace_heap::{Heap, Place, Ptr};
+
+/// Browsers that print a page as it is after its script ran.
+const BROWSERS: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "chrome"];
+
+/// Commands with the plots that their pages have at least.
+const PAGES: [(&str, &[&str]); 9] = [
+    (
+        "sim pages -q --dram 12.5%,25%,50%,75% --replacement lru,arc --prefetch off,stream zipf.parquet",
+        &[
+            "Misses over DRAM",
+            "Slowdown over DRAM",
+            "Time by part",
+            "Life story",
+        ],
+    ),
+    (
+        "sim pages -q --dram 25% --prefetch stream walk.parquet",
+        &["Misses over DRAM", "Time by part", "Life story"],
+    ),
+    (
+        "sim llc -q --l1 off --l2 off --llc 32K --policy lru,nhm --memory pcm-row zipf.parquet",
+        &[
+            "Misses and write-backs",
+            "LLC hits by stack position",
+            "Time with pcm-row behind",
+        ],
+    ),
+    (
+        "sweep -q --dram 25%,50% zipf.parquet walk.parquet -o out",
+        &["Misses over DRAM", "Time by part"],
+    ),
+    ("trace info -q zipf.parquet", &["Misses of LRU over DRAM"]),
+    (
+        "heap info app.pool",
+        &["Chunks by use", "Fill by size class"],
+    ),
+    ("explain lru", &[]),
+    ("doctor --clean", &[]),
+    ("bench --table suite.json", &["Wall time", "Major faults"]),
+];
+
+fn terrace(directory: &Path, line: &str) -> std::process::Output {
+    Command::new(env!("CARGO_BIN_EXE_terrace"))
+        .args(line.split_whitespace())
+        .current_dir(directory)
+        .env("TERRACE_STATE_DIR", directory.join("state"))
+        .stdin(Stdio::null())
+        .output()
+        .expect("terrace runs")
+}
+
+/// Makes a pool with objects of one size class.
+fn fill(file: &Path) -> terrace_heap::Result<()> {
+    let heap = Heap::create(file, 16 << 20)?;
+    let root: Place<[Ptr<[u64; 6]>; 100]> = heap.root("table", 0)?;
+    let table = heap.publish(root, &[Ptr::NULL; 100])?;
+    for index in 0..100 {
+        heap.publish(table.field(index * 8), &[7; 6])?;
+    }
+    heap.close()
+}
+
+/// Returns a directory with the pages of [`PAGES`], named by their numbers.
+fn pages() -> TempDir {
+    let directory = tempfile::tempdir().expect("a directory");
+    let at = directory.path();
+    let suite = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../benches/live/results.json"
+    );
+    fs::copy(suite, at.join("suite.json")).expect("results of a suite");
+    fill(&at.join("app.pool")).expect("a pool");
+    for line in [
+        "trace gen zipf -q --footprint 4M --accesses 200000 -o zipf.parquet",
+        "trace gen sequential -q --footprint 4M --accesses 1200000 -o walk.parquet",
+    ] {
+        assert!(terrace(at, line).status.success(), "{line}");
+    }
+    for (number, (line, _)) in PAGES.iter().enumerate() {
+        terrace(at, &format!("{line} --html {number}.html"));
+        assert!(at.join(format!("{number}.html")).exists(), "{line}");
+    }
+    directory
+}
+
+#[test]
+fn a_page_has_its_plots_and_names_no_other_file() {
+    let directory = pages();
+    for (number, (line, plots)) in PAGES.iter().enumerate() {
+        let page = fs::read_to_string(directory.path().join(format!("{number}.html"))).unwrap();
+        for plot in *plots {
+            assert!(
+                page.contains(&format!("aria-label=\"{plot}")),
+                "{line}: no plot {plot}"
+            );
+        }
+        assert!(page.contains("default-src 'none'"), "{line}");
+        // What a browser would fetch: attributes of elements, imports and addresses of styles.
+        let markup = page.split("<script").next().unwrap();
+        for reference in [
+            "src=", "href=", "<link", "@import", "url(", "<iframe", "<object",
+        ] {
+            assert!(!markup.contains(reference), "{line}: {reference}");
+        }
+    }
+}
+
+/// Returns what is wrong with a page after a browser has drawn it; nothing if all is well.
+fn wrong(browser: &str, page: &Path) -> Option<String> {
+    let profile = tempfile::tempdir().expect("a directory");
+    let output = Command::new(browser)
+        .args([
+            "--headless",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--enable-logging=stderr",
+            "--v=0",
+        ])
+        .arg(format!("--user-data-dir={}", profile.path().display()))
+        .args(["--virtual-time-budget=10000", "--dump-dom"])
+        .arg(format!("file://{}", page.display()))
+        .stdin(Stdio::null())
+        .output()
+        .expect("the browser runs");
+    let logged = String::from_utf8_lossy(&output.stderr).into_owned();
+    if let Some(line) = logged.lines().find(|line| line.contains(":CONSOLE")) {
+        return Some(format!("the console says: {line}"));
+    }
+    let drawn = String::from_utf8_lossy(&output.stdout).into_owned();
+    let canvases = drawn.matches("<canvas ").count();
+    match canvases == 0 || drawn.contains(&format!("data-drawn=\"{canvases}\"")) {
+        true => None,
+        false => Some(format!("not all of {canvases} plots were drawn; {logged}")),
+    }
+}
+
+#[test]
+#[ignore = "needs Chromium; `make test-html` installs it and runs this"]
+fn a_browser_draws_every_page_without_an_error() {
+    let works = |name: &&&str| Command::new(name).arg("--version").output().is_ok();
+    let browser = BROWSERS.iter().find(works);
+    let browser = browser.expect("no browser found; install chromium");
+    let directory = pages();
+    for (number, (line, _)) in PAGES.iter().enumerate() {
+        let page = directory.path().join(format!("{number}.html"));
+        assert_eq!(wrong(browser, &page), None, "{line}");
+    }
+    // The same check sees an error, a plot that is missing and a file that is fetched.
+    let page = fs::read_to_string(directory.path().join("0.html")).unwrap();
+    let broken = directory.path().join("broken.html");
+    for (from, to, seen) in [
+        ("new Chart(", "new Missing(", "the console says"),
+        ("dataset.drawn", "dataset.other", "not all of"),
+        (
+            "<header>",
+            "<header><img src=\"http://127.0.0.1:9/x.png\">",
+            "the console says",
+        ),
+    ] {
+        assert!(page.contains(from), "{from}");
+        fs::write(&broken, page.replacen(from, to, 1)).unwrap();
+        let found = wrong(browser, &broken).unwrap_or_else(|| panic!("`{to}` is not seen"));
+        assert!(found.contains(seen), "{found}");
+    }
+}

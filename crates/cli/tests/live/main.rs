@@ -1,0 +1,240 @@
+//! Real runs: real cgroups, real swap, real signals.
+
+#[path = "../common/mod.rs"]
+mod common;
+mod signals;
+mod tiers;
+
+use std::fs;
+use std::process::{Child, Command, Output, Stdio};
+
+use serde_json::Value;
+
+use common::{Machine, example, machine, text, wait_for};
+
+impl Machine {
+    /// `terrace run --dram 64M --footprint 256M` with these options and program.
+    fn run(&self, options: &[&str], program: &[&str]) -> Output {
+        self.terrace(&Self::arguments(options, program))
+    }
+
+    fn arguments<'a>(options: &[&'a str], program: &[&'a str]) -> Vec<&'a str> {
+        let common = ["run", "--dram", "64M", "--footprint", "256M"];
+        [&common, options, &["--"], program].concat()
+    }
+
+    /// Runs a program and returns the JSON document.
+    fn measure(&self, options: &[&str], program: &[&str]) -> Value {
+        let file = self.state.path().join("result");
+        let file = file.to_str().unwrap();
+        let output = self.run(&[options, &["-q", "--json", file]].concat(), program);
+        assert!(output.status.success(), "{}", text(&output));
+        serde_json::from_str(&fs::read_to_string(file).unwrap()).expect("JSON")
+    }
+
+    /// A program that runs until it is told to end, and what it printed first.
+    fn start_sleeper(&self, script: &str) -> Child {
+        let ready = self.state.path().join("ready");
+        let script = format!("touch {}; {script}", ready.display());
+        let child = self
+            .command(&Self::arguments(&["-q"], &["sh", "-c", &script]))
+            .stdin(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("terrace runs");
+        wait_for("the program to start", || ready.exists());
+        child
+    }
+}
+
+#[test]
+#[ignore = "needs root and swap; run by make test-root"]
+fn a_program_larger_than_its_dram_runs_through_and_is_accounted_for() {
+    let machine = machine();
+    let result = machine.measure(&[], &[&example("walk"), "192", "17", "2"]);
+    assert_eq!(result["schema"], "terrace.run/1");
+    assert_eq!(result["settings"]["dram_bytes"], 64 << 20);
+    let run = &result["runs"][0];
+    assert_eq!(run["way"], "terrace");
+    assert_eq!(run["exit"]["code"], 0);
+    let number = |value: &Value| value.as_u64().unwrap_or_else(|| panic!("{value} in {run}"));
+    assert!(run["wall_s"][0].as_f64().unwrap() > 0.0);
+    assert!(number(&run["tier_written_bytes"]) > 100 << 20, "{run}");
+    assert!(number(&run["tier_read_bytes"]) > 100 << 20, "{run}");
+    assert!(number(&run["peak_resident_bytes"]) <= 64 << 20, "{run}");
+    assert!(number(&run["footprint_bytes"]) > 150 << 20, "{run}");
+    let prefetch = &run["prefetch"];
+    let ends = ["used", "late", "wasted"].map(|end| number(&prefetch[end]));
+    assert_eq!(ends.iter().sum::<u64>(), number(&prefetch["issued"]));
+    // A constant stride over 48 k pages, a third of them resident at most.
+    assert!(ends[0] + ends[1] > 10_000, "{run}");
+    machine.assert_as_found();
+}
+
+#[test]
+#[ignore = "needs root and swap; run by make test-root"]
+fn the_fault_stream_of_forked_processes_is_seen() {
+    let machine = machine();
+    let result = machine.measure(&[], &[&example("walk"), "192", "17", "2", "fork"]);
+    let used = &result["runs"][0]["prefetch"]["used"];
+    assert!(used.as_u64().unwrap() > 10_000, "{result}");
+    machine.assert_as_found();
+}
+
+#[test]
+#[ignore = "needs root and swap; run by make test-root"]
+fn first_touches_cost_no_prefetch() {
+    let machine = machine();
+    let result = machine.measure(&[], &[&example("walk"), "48", "1", "1"]);
+    let run = &result["runs"][0];
+    assert_eq!(run["prefetch"]["issued"], 0, "{run}");
+    // Not nothing: the kernel may put away a few idle pages whatever the budget.
+    assert!(
+        run["tier_written_bytes"].as_u64().unwrap() < 1 << 20,
+        "{run}"
+    );
+    machine.assert_as_found();
+}
+
+#[test]
+#[ignore = "needs root and swap; run by make test-root"]
+fn prefetch_off_is_the_kernel_alone() {
+    let machine = machine();
+    let result = machine.measure(&["--prefetch", "off"], &[&example("walk"), "96", "1", "1"]);
+    assert_eq!(result["runs"][0]["way"], "kernel");
+    assert_eq!(result["runs"][0]["prefetch"], Value::Null);
+    machine.assert_as_found();
+}
+
+#[test]
+#[ignore = "needs root and swap; run by make test-root"]
+fn a_comparison_runs_all_ways_as_often_as_asked() {
+    let machine = machine();
+    let options = ["--compare", "--repeat", "2", "--endurance", "600TBW"];
+    let result = machine.measure(&options, &[&example("walk"), "96", "3", "1"]);
+    let runs = result["runs"].as_array().unwrap();
+    let ways: Vec<_> = runs
+        .iter()
+        .map(|run| run["way"].as_str().unwrap())
+        .collect();
+    assert_eq!(ways, ["all-dram", "kernel", "kernel-cpf", "terrace"]);
+    for run in runs {
+        assert_eq!(run["wall_s"].as_array().unwrap().len(), 2, "{run}");
+    }
+    // The program's own file may have to be read; its memory never.
+    assert_eq!(runs[0]["tier_read_bytes"], 0, "{}", runs[0]);
+    assert!(runs[3]["lifetime_years"].as_f64().unwrap() > 0.0);
+    machine.assert_as_found();
+}
+
+#[test]
+#[ignore = "needs root and swap; run by make test-root"]
+fn a_share_of_the_footprint_is_measured_by_a_first_run() {
+    let machine = machine();
+    let file = machine.state.path().join("result");
+    let output = machine.terrace(&[
+        "run",
+        "--dram",
+        "50%",
+        "-q",
+        "--json",
+        file.to_str().unwrap(),
+        "--",
+        &example("walk"),
+        "128",
+        "1",
+        "20",
+    ]);
+    assert!(output.status.success(), "{}", text(&output));
+    let result: Value = serde_json::from_str(&fs::read_to_string(file).unwrap()).unwrap();
+    let settings = &result["settings"];
+    assert_eq!(settings["footprint_measured"], true);
+    let dram = settings["dram_bytes"].as_f64().unwrap();
+    let footprint = settings["footprint_bytes"].as_f64().unwrap();
+    assert!((dram / footprint - 0.5).abs() < 0.001, "{settings}");
+    assert!((120e6..160e6).contains(&footprint), "{settings}");
+    machine.assert_as_found();
+}
+
+/// Also where there is more swap on the machine: what another run has is its own.
+#[test]
+#[ignore = "needs root and swap; run by make test-root"]
+fn too_little_privilege_is_named() {
+    let machine = machine();
+    let terrace = env!("CARGO_BIN_EXE_terrace");
+    let output = Command::new("setpriv")
+        .args(["--bounding-set=-all", "--inh-caps=-all", terrace])
+        .args(["run", "--dram", "64M", "--", "true"])
+        .output()
+        .expect("setpriv is part of Debian's util-linux");
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output));
+    assert!(text(&output).contains("CAP_SYS_ADMIN"), "{}", text(&output));
+    machine.assert_as_found();
+}
+
+#[test]
+#[ignore = "needs root and swap; run by make test-root"]
+fn a_machine_is_measured_and_a_simulated_run_held_against_a_live_one() {
+    let machine = machine();
+    let path = |name: &str| machine.state.path().join(name).display().to_string();
+    let (readings, measured, trace) = (path("readings"), path("machine"), path("trace.parquet"));
+    let output = machine.terrace(&["calibrate", "--json", &readings, "--machine", &measured]);
+    assert!(output.status.success(), "{}", text(&output));
+    machine.assert_as_found();
+    let document: Value = serde_json::from_str(&fs::read_to_string(&readings).unwrap()).unwrap();
+    let swap = &document["calibration"]["swap"];
+    let cost = |name: &str| swap[name].as_f64().unwrap();
+    assert!(cost("fault") > cost("first_touch"), "{swap}");
+
+    // The same walk as a trace: each pass over more pages than fit misses all of them.
+    let generated = machine.terrace(&[
+        "trace",
+        "gen",
+        "sequential",
+        "--footprint",
+        "64M",
+        "--accesses",
+        "200000",
+        "-o",
+        &trace,
+    ]);
+    assert!(generated.status.success(), "{}", text(&generated));
+    let simulated = machine.terrace(&[
+        "sim",
+        "pages",
+        "--machine",
+        &measured,
+        "--dram",
+        "16M",
+        &trace,
+        "--json",
+    ]);
+    assert!(simulated.status.success(), "{}", text(&simulated));
+
+    let result = path("result");
+    let arguments = [
+        "validate",
+        "-q",
+        "--repeat",
+        "1",
+        "--dram",
+        "32M",
+        "--calibration",
+        &readings,
+        "--trace",
+        &trace,
+        "--json",
+        &result,
+        "--",
+    ];
+    let walk = example("walk");
+    let output = machine.terrace(&[&arguments[..], &[walk.as_str(), "64", "1", "2"]].concat());
+    assert!(output.status.success(), "{}", text(&output));
+    machine.assert_as_found();
+    let document: Value = serde_json::from_str(&fs::read_to_string(&result).unwrap()).unwrap();
+    assert_eq!(document["schema"], "terrace.validate/1");
+    let figures = document["figures"].as_array().unwrap();
+    let faults = figures.iter().find(|f| f["name"] == "major faults");
+    let live = faults.unwrap()["live"].as_f64().unwrap();
+    assert!(live > 10_000.0, "{document}");
+}

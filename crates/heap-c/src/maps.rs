@@ -1,0 +1,118 @@
+//! Maps from bytes to bytes: hash maps and ordered maps, which differ in their names only.
+
+use std::ffi::{c_char, c_int, c_void};
+
+use terrace_heap::containers::{BTreeMap, HashMap};
+
+use crate::container::{Container, Tree};
+use crate::error::{NONE, OK, outcome, pointer, status};
+use crate::handle::Handle;
+use crate::registry::{Opened, find, remove};
+use crate::text::{Buffer, bytes, number};
+
+/// `nvm_hash`.
+pub type Hash = Container<HashMap<[u8], [u8]>>;
+
+/// Defines the calls of one kind of map.
+macro_rules! map_calls {
+    ($Map:ty, $what:literal, $make:expr,
+     $open:ident $close:ident $put:ident $get:ident $remove:ident $count:ident) => {
+        impl Opened for $Map {
+            const WHAT: &'static str = $what;
+        }
+
+        /// # Safety
+        ///
+        /// `name` is null or a string.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $open(heap: *mut Handle, name: *const c_char) -> *mut $Map {
+            // SAFETY: the caller's.
+            pointer(|| unsafe { Container::open(heap, name, $make) })
+        }
+
+        #[unsafe(no_mangle)]
+        pub extern "C" fn $close(map: *mut $Map) -> c_int {
+            status(|| remove(map))
+        }
+
+        /// # Safety
+        ///
+        /// `key` is null, or `key_len` bytes lie there, and so with `value`.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $put(
+            map: *mut $Map,
+            key: *const c_void,
+            key_len: usize,
+            value: *const c_void,
+            value_len: usize,
+        ) -> c_int {
+            status(|| {
+                let map = find(map)?;
+                // SAFETY: the caller's.
+                let (key, value) = unsafe { (bytes(key, key_len)?, bytes(value, value_len)?) };
+                map.either(|map| map.insert(key, value), |map| map.insert(key, value))
+                    .map(drop)
+            })
+        }
+
+        /// # Safety
+        ///
+        /// `key` is null, or `key_len` bytes lie there; as of [`Buffer::new`].
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $get(
+            map: *mut $Map,
+            key: *const c_void,
+            key_len: usize,
+            into: *mut c_void,
+            room: usize,
+            len: *mut usize,
+        ) -> c_int {
+            outcome(|| {
+                let map = find(map)?;
+                // SAFETY: the caller's.
+                let key = unsafe { bytes(key, key_len)? };
+                // SAFETY: the caller's.
+                let buffer = unsafe { Buffer::new(into, room, len)? };
+                let found = map.either(|map| map.get(key), |map| map.get(key))?;
+                Ok(buffer.fill(found.as_deref()))
+            })
+        }
+
+        /// # Safety
+        ///
+        /// `key` is null, or `key_len` bytes lie there.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $remove(
+            map: *mut $Map,
+            key: *const c_void,
+            key_len: usize,
+        ) -> c_int {
+            outcome(|| {
+                let map = find(map)?;
+                // SAFETY: the caller's.
+                let key = unsafe { bytes(key, key_len)? };
+                let old = map.either(|map| map.remove(key), |map| map.remove(key))?;
+                Ok(old.map_or(NONE, |_| OK))
+            })
+        }
+
+        /// # Safety
+        ///
+        /// `count` is null or a number of the caller's.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $count(map: *mut $Map, count: *mut u64) -> c_int {
+            status(|| {
+                let map = find(map)?;
+                // SAFETY: the caller's.
+                let count = unsafe { number(count)? };
+                *count = map.either(|map| map.len(), |map| map.len())?;
+                Ok(())
+            })
+        }
+    };
+}
+
+map_calls!(Hash, "hash map", HashMap::open,
+    nvm_hash_open nvm_hash_close nvm_hash_put nvm_hash_get nvm_hash_remove nvm_hash_count);
+map_calls!(Tree, "ordered map", BTreeMap::open,
+    nvm_tree_open nvm_tree_close nvm_tree_put nvm_tree_get nvm_tree_remove nvm_tree_count);

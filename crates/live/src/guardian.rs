@@ -1,0 +1,261 @@
+//! A small process that restores `vm.page-cluster` while the owner of the knob is stopped (`SIGSTOP`,
+//! Ctrl-Z), sets it again when the owner goes on, and restores it for good when the owner is killed.
+//!
+//! A stopped process runs no code, and only its parent learns of the stop. So the guardian polls the
+//! owner's state, which costs one system call, and learns of its end by a pidfd. It is a fork that
+//! closes all descriptors but the four it needs, so that it keeps no pipe of the owner open, and has a
+//! session of its own, so that the terminal's job control does not stop it too. It shares the owner's
+//! lock of the knob, so that no other run takes the knob between the ends of owner and guardian.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use rustix::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
+use rustix::process::{Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, getsid, pidfd_open};
+use rustix::process::{pidfd_send_signal, waitid};
+
+/// Interval at which the owner's state is polled.
+const LOOK_EVERY_MS: libc::c_int = 50;
+/// Bytes that include the state in `/proc/PID/stat`.
+const STAT_BYTES: usize = 128;
+
+/// A running guardian; ends when dropped.
+#[derive(Debug)]
+pub struct Guardian {
+    process: OwnedFd,
+    wanted: Shared,
+}
+
+/// The value that the guardian shall write.
+struct Orders<'a> {
+    found: &'a [u8],
+    single: &'a AtomicBool,
+}
+
+/// The descriptors that the guardian needs.
+struct Descriptors {
+    /// A pidfd of the owner.
+    owner: RawFd,
+    /// `/proc/PID/stat` of the owner.
+    stat: RawFd,
+    knob: RawFd,
+    /// Empty when nothing is to be restored.
+    lock: RawFd,
+}
+
+impl Guardian {
+    /// Starts a guardian of this process, which restores `knob` to `found` and shares `lock`.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn start(knob: &Path, found: &str, lock: &File) -> io::Result<Self> {
+        let wanted = Shared::new()?;
+        let owner = pidfd_open(rustix::process::getpid(), PidfdFlags::empty())?;
+        let stat = File::open("/proc/self/stat")?;
+        let knob = File::options().write(true).open(knob)?;
+        let descriptors = Descriptors {
+            owner: owner.as_raw_fd(),
+            stat: stat.as_raw_fd(),
+            knob: knob.as_raw_fd(),
+            lock: lock.as_raw_fd(),
+        };
+        let orders = Orders {
+            found: std::ffi::OsStr::new(found).as_bytes(),
+            single: wanted.flag(),
+        };
+        let blocked = Blocked::all();
+        // SAFETY: what the child does until it exits is system calls on values made before, and
+        // allocates nothing; no destructor runs in it.
+        let child = match unsafe { libc::fork() } {
+            0 => guard(&descriptors, &orders),
+            child => child,
+        };
+        let error = io::Error::last_os_error();
+        drop(blocked);
+        let Some(child) = Pid::from_raw(child).filter(|_| child > 0) else {
+            return Err(error);
+        };
+        let process = pidfd_open(child, PidfdFlags::empty())?;
+        // Until it has a session of its own, a stop of our process group would stop it, too.
+        let ours = getsid(None);
+        while ours.is_ok() && getsid(Some(child)) == ours {
+            std::thread::yield_now();
+        }
+        Ok(Self { process, wanted })
+    }
+
+    /// Sets what the knob shall be while the owner runs: single pages, or the value found. Call it
+    /// before the owner writes the knob.
+    pub fn want(&self, single: bool) {
+        self.wanted.flag().store(single, Ordering::SeqCst);
+    }
+}
+
+impl Drop for Guardian {
+    fn drop(&mut self) {
+        let _ = pidfd_send_signal(&self.process, Signal::KILL);
+        let _ = waitid(WaitId::PidFd(self.process.as_fd()), WaitIdOptions::EXITED);
+    }
+}
+
+/// Body of the guardian process.
+fn guard(descriptors: &Descriptors, orders: &Orders) -> ! {
+    // SAFETY: these take integers and static strings.
+    unsafe {
+        libc::setsid();
+        libc::chdir(c"/".as_ptr());
+        libc::prctl(libc::PR_SET_NAME, c"terrace-guard".as_ptr());
+    }
+    close_all_but(descriptors);
+    let mut stopped = false;
+    loop {
+        if has_ended(descriptors.owner) {
+            write(descriptors.knob, orders.found);
+            // SAFETY: takes integers; _exit runs nothing of the process it was forked from.
+            unsafe {
+                libc::ftruncate(descriptors.lock, 0);
+                libc::_exit(0);
+            }
+        }
+        let now = is_stopped(descriptors.stat);
+        match (stopped, now) {
+            (false, true) => write(descriptors.knob, orders.found),
+            (true, false) => carry_on(descriptors.knob, orders),
+            _ => {}
+        }
+        stopped = now;
+    }
+}
+
+/// Sets the knob as the owner wants it. A change that the owner stores and then writes meanwhile is
+/// either seen here or written after this.
+fn carry_on(knob: RawFd, orders: &Orders) {
+    loop {
+        let single = orders.single.load(Ordering::SeqCst);
+        write(knob, if single { b"0" } else { orders.found });
+        if orders.single.load(Ordering::SeqCst) == single {
+            return;
+        }
+    }
+}
+
+fn write(knob: RawFd, text: &[u8]) {
+    // SAFETY: reads `text`, of its length. An error cannot be reported to anybody.
+    unsafe { libc::pwrite(knob, text.as_ptr().cast(), text.len(), 0) };
+}
+
+/// Waits for an interval, or until the owner's end.
+fn has_ended(owner: RawFd) -> bool {
+    let mut asked = libc::pollfd {
+        fd: owner,
+        events: libc::POLLIN,
+        revents: 0,
+    };
+    // SAFETY: one entry, which is ours to write.
+    unsafe { libc::poll(&raw mut asked, 1, LOOK_EVERY_MS) == 1 }
+}
+
+/// Whether the owner's state, after its name in brackets, is `T`.
+fn is_stopped(stat: RawFd) -> bool {
+    let mut text = [0u8; STAT_BYTES];
+    // SAFETY: writes to `text`, at most its length.
+    let read = unsafe { libc::pread(stat, text.as_mut_ptr().cast(), text.len(), 0) };
+    let text = &text[..usize::try_from(read).unwrap_or(0)];
+    let name_ends = text.iter().rposition(|&byte| byte == b')');
+    name_ends.and_then(|end| text.get(end + 2)) == Some(&b'T')
+}
+
+fn close_all_but(descriptors: &Descriptors) {
+    let Descriptors {
+        owner,
+        stat,
+        knob,
+        lock,
+    } = *descriptors;
+    let mut kept = [owner, stat, knob, lock];
+    kept.sort_unstable();
+    let mut first = 0;
+    for fd in kept {
+        close_range(first, fd - 1);
+        first = fd + 1;
+    }
+    close_range(first, RawFd::MAX);
+}
+
+fn close_range(first: RawFd, last: RawFd) {
+    if first <= last {
+        // SAFETY: takes integers; what is closed is of no use in this process.
+        unsafe { libc::syscall(libc::SYS_close_range, first, last, 0) };
+    }
+}
+
+/// Blocks signals in this thread and in what it forks, because the child inherits our handlers and the
+/// pipe that they write to.
+struct Blocked(libc::sigset_t);
+
+impl Blocked {
+    fn all() -> Self {
+        // SAFETY: an all-zero set is a valid value, and both are ours to write.
+        unsafe {
+            let mut all: libc::sigset_t = std::mem::zeroed();
+            let mut before: libc::sigset_t = std::mem::zeroed();
+            libc::sigfillset(&raw mut all);
+            libc::pthread_sigmask(libc::SIG_SETMASK, &raw const all, &raw mut before);
+            Self(before)
+        }
+    }
+}
+
+impl Drop for Blocked {
+    fn drop(&mut self) {
+        // SAFETY: the set is the one that was given to us.
+        unsafe {
+            libc::pthread_sigmask(libc::SIG_SETMASK, &raw const self.0, std::ptr::null_mut())
+        };
+    }
+}
+
+/// A flag shared by two processes.
+#[derive(Debug)]
+struct Shared(NonNull<AtomicBool>);
+
+// SAFETY: it is a mapping of ours that lasts as long as this, and an atomic is all that is in it.
+unsafe impl Send for Shared {}
+// SAFETY: as above.
+unsafe impl Sync for Shared {}
+
+impl Shared {
+    fn new() -> io::Result<Self> {
+        // SAFETY: a new mapping, which touches no memory of ours.
+        let page = unsafe {
+            libc::mmap(
+                std::ptr::null_mut(),
+                size_of::<AtomicBool>(),
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_SHARED | libc::MAP_ANONYMOUS,
+                -1,
+                0,
+            )
+        };
+        match NonNull::new(page.cast()) {
+            Some(flag) if page != libc::MAP_FAILED => Ok(Self(flag)),
+            _ => Err(io::Error::last_os_error()),
+        }
+    }
+
+    fn flag(&self) -> &AtomicBool {
+        // SAFETY: the mapping is zero at first, which is `false`, and lives as long as we do.
+        unsafe { self.0.as_ref() }
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        // SAFETY: the mapping is ours, has this size, and is not referred to any more.
+        unsafe { libc::munmap(self.0.as_ptr().cast(), size_of::<AtomicBool>()) };
+    }
+}

@@ -1,0 +1,277 @@
+//! Leftovers of killed runs: found by their journals, and undone if they are what a run makes.
+//!
+//! A journal is trusted if only root or the caller can have written it ([`State::read`]). Even so,
+//! each thing that it names is compared with what a run makes before it is touched: names are reused,
+//! and a journal may be older than what lies there now. Anything else is reported and left alone.
+
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::os::unix::fs::FileTypeExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{CWD, Mode, OFlags};
+
+use super::state::distrust;
+use super::{Change, Entry, Journal, State, boot_id, name_of, owner_of};
+use crate::cgroup;
+use crate::delegation;
+use crate::sysctl;
+use crate::tier::area::Area;
+use terrace_base::{Bytes, Context, Error, Result};
+
+/// The magic numbers of the two versions of the cgroup file system (linux/magic.h).
+const CGROUP_FILE_SYSTEMS: [u64; 2] = [0x0027_e0eb, 0x6367_7270];
+
+/// The leftovers of one run.
+#[derive(Debug)]
+pub struct Leftover {
+    name: OsString,
+    entry: Entry,
+}
+
+/// Contents of a state directory.
+#[derive(Debug, Default)]
+pub struct Found {
+    /// Leftovers of killed runs.
+    pub leftovers: Vec<Leftover>,
+    /// What ended runs have left to running ones; empty if none runs, for then it is a leftover.
+    pub handed_over: Vec<Leftover>,
+    /// Number of running runs.
+    pub going_on: usize,
+    /// A sentence for each file that has a journal's name but is not trusted.
+    pub strays: Vec<String>,
+}
+
+/// Result of cleaning, for people.
+#[derive(Debug, Default)]
+pub struct Cleaned {
+    /// What was undone.
+    pub done: Vec<String>,
+    /// What was left alone, with the reason: a sentence each.
+    pub left: Vec<String>,
+}
+
+impl Found {
+    /// Reads the state directory. Files without a journal's name are ignored.
+    ///
+    /// # Errors
+    /// A failure if the directory cannot be read.
+    pub fn look(state: &State) -> Result<Self> {
+        let mut found = Self::without(state, None)?;
+        if found.going_on == 0 {
+            found.leftovers.append(&mut found.handed_over);
+        }
+        Ok(found)
+    }
+
+    /// Reads what other runs have recorded beside this journal.
+    ///
+    /// # Errors
+    /// A failure if the directory cannot be read.
+    pub fn beside(journal: &Journal) -> Result<Self> {
+        Self::without(&journal.state, Some(&journal.name))
+    }
+
+    fn without(state: &State, own: Option<&OsStr>) -> Result<Self> {
+        let names = state.names();
+        let what = || format!("cannot read the state directory {}", state.path().display());
+        let mut names = names.or_fail(what)?;
+        names.sort();
+        names.retain(|name| owner_of(name).is_some() && Some(name.as_os_str()) != own);
+        let mut found = Self::default();
+        for name in names {
+            let run =
+                Entry::read(state, &name).map(|entry| entry.map(|entry| Leftover { name, entry }));
+            match run {
+                Ok(Some(run)) if run.entry.goes_on() => found.going_on += 1,
+                Ok(Some(run)) if run.entry.ended => found.handed_over.push(run),
+                Ok(left) => found.leftovers.extend(left),
+                Err(stray) => found.strays.push(stray),
+            }
+        }
+        Ok(found)
+    }
+
+    /// Whether there are no leftovers.
+    pub fn is_empty(&self) -> bool {
+        self.leftovers.is_empty() && self.strays.is_empty()
+    }
+}
+
+impl Leftover {
+    /// Names the changes, for people.
+    pub fn changes(&self) -> Vec<String> {
+        self.entry.changes.iter().map(Change::to_string).collect()
+    }
+
+    /// Returns the processes of the program that still run in its cgroup.
+    pub fn processes(&self) -> Vec<u32> {
+        self.cgroups()
+            .filter(|path| self.hold_cgroup(path).is_ok())
+            .flat_map(|path| cgroup::processes_in(path))
+            .collect()
+    }
+
+    fn cgroups(&self) -> impl Iterator<Item = &PathBuf> {
+        self.entry.changes.iter().filter_map(|change| match change {
+            Change::Cgroup(path) => Some(path),
+            _ => None,
+        })
+    }
+
+    /// Undoes what can be undone: while the program still runs, all but its cgroup and tier. The journal
+    /// then names only the rest, and is removed if nothing is left.
+    pub fn clean(mut self, state: &State) -> Cleaned {
+        let mut cleaned = Cleaned::default();
+        let running = self.processes();
+        let journal = state.path().join(&self.name);
+        let mut kept = Vec::new();
+        for change in self.entry.changes.iter().rev() {
+            let stays = !matches!(change, Change::PageCluster(_));
+            if stays && !running.is_empty() {
+                kept.push(change.clone());
+                continue;
+            }
+            match self.undo(change, state) {
+                Ok(()) => cleaned.done.push(change.to_string()),
+                Err(error) => {
+                    kept.push(change.clone());
+                    cleaned.left.push(format!(
+                        "{change} was left: {error}; see to it by hand, then remove {}",
+                        journal.display()
+                    ));
+                }
+            }
+        }
+        if let Some(process) = running.first() {
+            cleaned.left.push(format!(
+                "the program of a killed run still runs (process {process}) and keeps its cgroup \
+                 and tier; clean again when it has ended"
+            ));
+        }
+        if kept.len() == self.entry.changes.len() && !kept.is_empty() {
+            return cleaned;
+        }
+        kept.reverse();
+        self.entry.changes = kept;
+        if let Err(error) = self.save(state) {
+            cleaned.left.push(error.to_string());
+        }
+        cleaned
+    }
+
+    /// Returns how much of the areas is in use.
+    pub(crate) fn pages(&self) -> Bytes {
+        let areas = self.entry.changes.iter().filter_map(|change| match change {
+            Change::Tier(area, _) => Some(area.used().0),
+            _ => None,
+        });
+        Bytes(areas.sum())
+    }
+
+    /// Removes the areas that an ended run has handed over.
+    ///
+    /// # Errors
+    /// A failure if an area cannot be removed; the journal stays then.
+    pub(crate) fn take_over(self, state: &State) -> Result<()> {
+        let mut changes = self.entry.changes.iter();
+        let is_area = |change: &&Change| matches!(change, Change::Tier(..));
+        changes
+            .clone()
+            .filter(is_area)
+            .try_for_each(|area| self.undo(area, state))?;
+        if changes.all(Change::is_undone) {
+            // The ended run may have removed it itself just now.
+            let _ = state.remove(&self.name);
+        }
+        Ok(())
+    }
+
+    fn save(&self, state: &State) -> Result<()> {
+        let shown = || format!("cannot write {}", state.path().join(&self.name).display());
+        if self.entry.changes.is_empty() {
+            state.remove(&self.name).or_fail(shown)
+        } else {
+            let text = self.entry.text();
+            let written = text.and_then(|text| state.write(&self.name, &text));
+            written.or_fail(shown)
+        }
+    }
+
+    fn undo(&self, change: &Change, state: &State) -> Result<()> {
+        let rebooted = self.entry.owner.boot != boot_id();
+        match change {
+            // The boot has undone these; what has their names now is not ours.
+            Change::PageCluster(_) | Change::Cgroup(_) | Change::Callers(_) if rebooted => Ok(()),
+            Change::Tier(area, _) if rebooted && !area.outlives_boot() => Ok(()),
+            Change::PageCluster(_) => sysctl::restore(state.path()),
+            Change::Tier(area, identity) => {
+                match area {
+                    Area::File(path, _) => self.hold_name(path)?,
+                    Area::Device(path) => hold_device(path)?,
+                    Area::Zram(..) => {}
+                }
+                area.remove(identity, rebooted)
+            }
+            Change::Cgroup(path) => {
+                self.hold_cgroup(path)?;
+                let removed = cgroup::remove(path);
+                removed.or_fail(|| "it cannot be removed".into())
+            }
+            Change::Callers(leaf) => {
+                if leaf.file_name() != Some(OsStr::new(delegation::CALLERS)) {
+                    return Err(Error::failure("this is no name that a run gives"));
+                }
+                hold_group(leaf)?;
+                delegation::undo(leaf).or_fail(|| "it cannot be removed".into())
+            }
+        }
+    }
+
+    /// Checks that a file or group has a name of this run: the run's own, and any suffix.
+    fn hold_name(&self, path: &Path) -> Result<()> {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let rest = name.strip_prefix(&name_of(self.entry.owner.pid));
+        match rest {
+            Some(rest) if !rest.starts_with(|c: char| c.is_ascii_digit()) => Ok(()),
+            _ => Err(Error::failure("this is no name that the run gives")),
+        }
+    }
+
+    /// Checks that a group is one that this run makes, if it exists.
+    fn hold_cgroup(&self, path: &Path) -> Result<()> {
+        self.hold_name(path)?;
+        hold_group(path)
+    }
+}
+
+/// Checks that a path leads to a block device, if it exists, so that nothing is written to a file.
+fn hold_device(path: &Path) -> Result<()> {
+    match fs::metadata(path) {
+        Ok(found) if !found.file_type().is_block_device() => Err(Error::failure(format!(
+            "{} is no block device",
+            path.display()
+        ))),
+        _ => Ok(()),
+    }
+}
+
+/// Checks that a directory is a cgroup of root or the caller, if it exists.
+fn hold_group(path: &Path) -> Result<()> {
+    let cannot = |e: rustix::io::Errno| Error::failure(format!("it cannot be looked at ({e})"));
+    let directory = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let group = match rustix::fs::openat(CWD, path, directory, Mode::empty()) {
+        Ok(group) => group,
+        Err(rustix::io::Errno::NOENT) => return Ok(()),
+        Err(e) => return Err(cannot(e)),
+    };
+    let system = rustix::fs::fstatfs(&group).map_err(cannot)?;
+    if !CGROUP_FILE_SYSTEMS.contains(&(system.f_type as u64)) {
+        return Err(Error::failure("it is in no cgroup file system"));
+    }
+    let found = rustix::fs::fstat(&group).map_err(cannot)?;
+    match distrust(&found) {
+        Some(why) => Err(Error::failure(format!("it {why}"))),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,295 @@
+//! The journal of a run: each change of the machine is on disk before it is made.
+//!
+//! Each run has a file in the state directory, which is removed when all changes are undone. After a
+//! `kill -9` it stays, and tells `terrace doctor --clean` what belongs to the run ([`leftover`]).
+
+pub mod leftover;
+pub(crate) mod state;
+#[cfg(test)]
+mod tests;
+
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::cgroup;
+use crate::delegation;
+use crate::tier::area::Area;
+use crate::tier::identity::Identity;
+use terrace_base::process::started;
+use terrace_base::{Context, Error, Result};
+
+pub use state::{State, Unread};
+
+/// One change.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Change {
+    /// A swap area was made.
+    Tier(Area, Identity),
+    /// A cgroup was made.
+    Cgroup(PathBuf),
+    /// The processes beside the program's cgroup were moved to this one.
+    Callers(PathBuf),
+    /// `vm.page-cluster` was taken over; this was its value.
+    PageCluster(String),
+}
+
+/// A process, with its start time, which tells it from a later one of the same number.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Owner {
+    pid: u32,
+    /// Id of this boot, by the kernel.
+    boot: String,
+    /// Clock ticks after boot (`/proc/PID/stat`, field 22).
+    started: u64,
+}
+
+/// Contents of a journal's file.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Entry {
+    owner: Owner,
+    changes: Vec<Change>,
+    /// Whether the run has ended and left the rest to runs that go on (`neighbours`).
+    #[serde(default)]
+    ended: bool,
+}
+
+/// The journal of this run; dropping it removes the file.
+#[derive(Debug)]
+pub struct Journal {
+    state: State,
+    name: OsString,
+    /// Number of the journal in this process, from 1.
+    session: usize,
+    entry: Entry,
+}
+
+/// Returns `$TERRACE_STATE_DIR`, or the system's directory for state.
+pub fn state_directory() -> PathBuf {
+    std::env::var_os("TERRACE_STATE_DIR").map_or("/var/lib/terrace".into(), PathBuf::from)
+}
+
+impl Journal {
+    /// Begins a journal in the directory `state`, which is made if it is missing.
+    ///
+    /// # Errors
+    /// A failure if that cannot be written, or users other than root and the caller can write there.
+    pub fn begin(state: &Path) -> Result<Self> {
+        let pid = std::process::id();
+        let state = State::make(state)?;
+        let owner = Owner::of(pid).ok_or_else(|| Error::failure("/proc is not mounted"))?;
+        // A journal that an earlier session of this process has left to other runs keeps its name.
+        let mut sessions = (1..).map(|session| (session, journal_of(pid, session)));
+        let is_left = |name: &OsStr| {
+            let read = Entry::read(&state, name);
+            read.is_ok_and(|entry| entry.is_some_and(|entry| entry.ended && entry.owner == owner))
+        };
+        let (session, name) = sessions
+            .find(|(_, name)| !is_left(name))
+            .unwrap_or((1, journal_of(pid, 1)));
+        if state.has(&name) {
+            return Err(Error::failure(format!(
+                "{} is there from a run that was killed, a process of this one's number; put back \
+                 what it left first: terrace doctor --clean",
+                state.path().join(&name).display()
+            )));
+        }
+        Ok(Self {
+            state,
+            name,
+            session,
+            entry: Entry {
+                owner,
+                changes: Vec::new(),
+                ended: false,
+            },
+        })
+    }
+
+    /// Returns the state directory.
+    pub fn state(&self) -> &Path {
+        self.state.path()
+    }
+
+    /// Returns a name for something of this run.
+    pub fn name(&self) -> String {
+        let name = name_of(self.entry.owner.pid);
+        match self.session {
+            1 => name,
+            session => format!("{name}-s{session}"),
+        }
+    }
+
+    /// Returns the path of a file of this run in `directory`.
+    pub fn path_for(&self, directory: &Path, extension: &str) -> PathBuf {
+        let absolute = directory.canonicalize();
+        let name = format!("{}.{extension}", self.name());
+        absolute.unwrap_or_else(|_| directory.to_owned()).join(name)
+    }
+
+    /// Records a change that is about to be made, or more about a recorded area.
+    ///
+    /// # Errors
+    /// A failure if the file cannot be written: then nothing may be changed.
+    pub fn note(&mut self, change: Change) -> Result<()> {
+        let changes = &mut self.entry.changes;
+        match changes.iter_mut().find(|noted| noted.is_of(&change)) {
+            Some(noted) if *noted == change => return Ok(()),
+            Some(noted) => *noted = change,
+            None => changes.push(change),
+        }
+        self.save()
+    }
+
+    /// Records that this run is over. Running runs remove what is left of it when they end, and leave
+    /// nothing to it any more.
+    ///
+    /// # Errors
+    /// A failure if the file cannot be written.
+    pub fn end(&mut self) -> Result<()> {
+        if self.entry.changes.is_empty() {
+            return Ok(());
+        }
+        self.entry.ended = true;
+        self.save()
+    }
+
+    /// Returns the opened directory of the journals.
+    pub(crate) fn directory(&self) -> &State {
+        &self.state
+    }
+
+    fn save(&self) -> Result<()> {
+        let text = self.entry.text();
+        let written = text.and_then(|text| self.state.write(&self.name, &text));
+        let file = || self.state.path().join(&self.name);
+        written.or_fail(|| format!("cannot write {}", file().display()))
+    }
+}
+
+impl Drop for Journal {
+    fn drop(&mut self) {
+        let undone = self.entry.changes.iter().all(Change::is_undone);
+        if undone {
+            let _ = self.state.remove(&self.name);
+        }
+    }
+}
+
+impl Entry {
+    /// Reads a journal; `None` if its run has just ended. The error is a sentence why the file is left
+    /// alone.
+    fn read(state: &State, name: &OsStr) -> std::result::Result<Option<Self>, String> {
+        let shown = state.path().join(name);
+        let shown = shown.display();
+        let text = match state.read(name) {
+            Ok(text) => text,
+            Err(Unread::Gone) => return Ok(None),
+            Err(Unread::Untrusted(why)) => {
+                let sentence = format!(
+                    "{shown} {why}, so it is not trusted and is left alone; remove it if nobody \
+                     needs it"
+                );
+                // Without the system's error number, as in all sentences.
+                return Err(Error::failure(sentence).to_string());
+            }
+        };
+        let Ok(entry) = serde_json::from_str::<Self>(&text) else {
+            return Err(format!(
+                "{shown} is no journal of this version of terrace and is left alone; remove it if \
+                 nobody needs it"
+            ));
+        };
+        if owner_of(name) != Some(entry.owner.pid) {
+            return Err(format!(
+                "{shown} is the journal of another process than its name says and is left alone"
+            ));
+        }
+        Ok(Some(entry))
+    }
+
+    fn goes_on(&self) -> bool {
+        self.owner.is_alive() && !self.ended
+    }
+
+    fn text(&self) -> io::Result<String> {
+        Ok(serde_json::to_string(self)?)
+    }
+}
+
+/// Returns the prefix of all names of a run.
+fn name_of(pid: u32) -> String {
+    format!("{}{pid}", cgroup::PREFIX)
+}
+
+/// Returns the name of a process's journal: of its first session, or a later one.
+fn journal_of(pid: u32, session: usize) -> OsString {
+    match session {
+        1 => format!("run-{pid}.json").into(),
+        _ => format!("run-{pid}-s{session}.json").into(),
+    }
+}
+
+/// Returns the process whose journal has this name; `None` for other names.
+fn owner_of(name: &OsStr) -> Option<u32> {
+    let text = name.to_str()?.strip_prefix("run-")?;
+    let text = text.strip_suffix(".json")?;
+    let (pid, session) = text.split_once("-s").unwrap_or((text, "1"));
+    let (pid, session) = (pid.parse().ok()?, session.parse().ok()?);
+    (journal_of(pid, session) == name).then_some(pid)
+}
+
+impl Owner {
+    fn of(pid: u32) -> Option<Self> {
+        Some(Self {
+            pid,
+            boot: boot_id(),
+            started: started(pid).ok()??,
+        })
+    }
+
+    fn is_alive(&self) -> bool {
+        Self::of(self.pid).as_ref() == Some(self)
+    }
+}
+
+/// Id of this boot, by the kernel.
+fn boot_id() -> String {
+    let text = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    text.trim().to_owned()
+}
+
+impl Change {
+    /// Whether both concern the same thing.
+    fn is_of(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Tier(area, _), Self::Tier(another, _)) => area == another,
+            _ => self == other,
+        }
+    }
+
+    fn is_undone(&self) -> bool {
+        match self {
+            Self::Tier(area, _) => area.is_undone(),
+            Self::Cgroup(path) => !path.exists(),
+            Self::Callers(leaf) => delegation::is_undone(leaf),
+            Self::PageCluster(_) => true,
+        }
+    }
+}
+
+impl std::fmt::Display for Change {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Tier(area, _) => write!(f, "swap area {}", area.path().display()),
+            Self::Cgroup(path) | Self::Callers(path) => write!(f, "cgroup {}", path.display()),
+            Self::PageCluster(found) => write!(f, "vm.page-cluster, which was {found}"),
+        }
+    }
+}

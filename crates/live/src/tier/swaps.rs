@@ -1,0 +1,251 @@
+//! The machine's swap areas, and switching one on and off.
+
+use std::ffi::{CString, OsString};
+use std::fs::{self, File};
+use std::io;
+use std::os::fd::AsRawFd;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+use terrace_base::Bytes;
+
+use crate::dram;
+use crate::lock::lock;
+
+/// The kernel's highest priority, before all other areas of the machine.
+const HIGHEST: i32 = 0x7fff;
+/// Number of priorities below it for areas of runs.
+const BAND: i32 = 4096;
+/// `SWAP_FLAG_PREFER` (include/linux/swap.h): the priority is in the lower bits.
+const PREFER: i32 = 0x8000;
+/// Some hundred pages, which any disk reads back within a second.
+pub(crate) const NEGLIGIBLE: Bytes = Bytes(1 << 20);
+/// Available memory that switching off leaves to programs.
+const SPARE: Bytes = Bytes(256 << 20);
+/// Time after which reading pages back is given up.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// File that runs lock while they choose a priority; never written to.
+const TURNS: &str = "/run";
+
+/// An active swap area.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Swap {
+    /// Path.
+    pub path: PathBuf,
+    /// Size.
+    pub size: Bytes,
+    /// Bytes in use.
+    pub used: Bytes,
+    /// Priority; areas are filled from the highest down.
+    pub priority: i32,
+}
+
+/// Returns the areas of `/proc/swaps`.
+pub(crate) fn active() -> Vec<Swap> {
+    let text = fs::read_to_string("/proc/swaps").unwrap_or_default();
+    text.lines().skip(1).filter_map(parse).collect()
+}
+
+/// Parses path, type, size, used and priority; sizes are in KiB.
+fn parse(line: &str) -> Option<Swap> {
+    let mut columns = line.split_whitespace();
+    let path = unescape(columns.next()?);
+    let mut kilobytes = columns.skip(1);
+    let mut next = || kilobytes.next()?.parse::<i64>().ok();
+    let (size, used, priority) = (next()?, next()?, next()?);
+    Some(Swap {
+        path,
+        size: Bytes(size as u64 * 1024),
+        used: Bytes(used as u64 * 1024),
+        priority: priority as i32,
+    })
+}
+
+/// Decodes a path in which the kernel writes blanks and the like as `\040`.
+fn unescape(text: &str) -> PathBuf {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((&byte, behind)) = rest.split_first() {
+        let octal = rest.get(1..4).filter(|_| byte == b'\\');
+        let code =
+            octal.and_then(|digits| u8::from_str_radix(std::str::from_utf8(digits).ok()?, 8).ok());
+        bytes.push(code.unwrap_or(byte));
+        rest = if code.is_some() { &rest[4..] } else { behind };
+    }
+    PathBuf::from(OsString::from_vec(bytes))
+}
+
+/// Returns the area at `path`, if it is active.
+pub(super) fn find(path: &Path) -> Option<Swap> {
+    active().into_iter().find(|swap| swap.path == path)
+}
+
+/// Switches an area on with a priority of its own: areas of equal priority are filled in turns, and
+/// two runs would spread their pages over both areas.
+pub(super) fn switch_on(path: &Path) -> io::Result<()> {
+    let name = c_path(path)?;
+    let _turn = take_turns();
+    let taken: Vec<_> = active().iter().map(|swap| swap.priority).collect();
+    let priority = free_priority(&taken);
+    // SAFETY: `name` ends in NUL; swapon reads nothing else of ours.
+    match unsafe { libc::swapon(name.as_ptr(), PREFER | priority) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// Returns a priority below the active areas of runs, so that a later area is used when those before it
+/// are full: of two runs the second fills up the area of the first, and ends with little on its own.
+fn free_priority(taken: &[i32]) -> i32 {
+    let is_ours = |priority: &&i32| **priority > HIGHEST - BAND;
+    let lowest = taken.iter().filter(is_ours).min();
+    let below = lowest.map_or(HIGHEST, |lowest| lowest - 1);
+    let mut free = (1..=HIGHEST).rev().filter(|one| !taken.contains(one));
+    match below > HIGHEST - BAND {
+        true => below,
+        false => free.next().unwrap_or(HIGHEST),
+    }
+}
+
+/// Locks out other runs until dropped; `None` if there is nothing to lock, or another process keeps the
+/// lock for long.
+fn take_turns() -> Option<File> {
+    lock(Path::new(TURNS), 100, Duration::from_millis(10))
+}
+
+/// Switches the area off that is known by `path` and open in `file`, if it is on. Pages of other
+/// programs are read back if there is room elsewhere: while an area is switched off that has more in
+/// use than all others have free, the kernel counts negative free swap, and kills in every group that
+/// needs some.
+///
+/// # Errors
+/// The kernel's error, or the obstacle; the area is left on then.
+pub(super) fn switch_off(path: &Path, file: &File) -> io::Result<()> {
+    if let Some(swap) = find(path) {
+        make_sure_of_room(&swap, &active(), dram::available())?;
+    }
+    let (tell, told) = mpsc::channel();
+    let name = c_path(&path_of(file))?;
+    // On a thread of its own, which the kernel interrupts when this process ends; the area then
+    // stays on.
+    thread::spawn(move || tell.send(swapoff(&name)));
+    match told.recv_timeout(PATIENCE) {
+        Ok(Err(e)) if !matches!(e.raw_os_error(), Some(libc::EINVAL | libc::ENOENT)) => Err(e),
+        Ok(_) => Ok(()),
+        Err(_) => Err(io::Error::other(format!(
+            "it holds memory of other programs, which was not read back within {} s",
+            PATIENCE.as_secs()
+        ))),
+    }
+}
+
+fn swapoff(name: &CString) -> io::Result<()> {
+    loop {
+        // SAFETY: `name` ends in NUL; swapoff reads nothing else of ours.
+        if unsafe { libc::swapoff(name.as_ptr()) } == 0 {
+            return Ok(());
+        }
+        let error = io::Error::last_os_error();
+        // A signal interrupts it; it goes on where it stopped.
+        if error.raw_os_error() != Some(libc::EINTR) {
+            return Err(error);
+        }
+    }
+}
+
+/// Returns a path to the open file, independent of its name.
+pub(super) fn path_of(file: &File) -> PathBuf {
+    format!("/proc/self/fd/{}", file.as_raw_fd()).into()
+}
+
+fn make_sure_of_room(swap: &Swap, all: &[Swap], available: Bytes) -> io::Result<()> {
+    let others = || all.iter().filter(|other| other.path != swap.path);
+    let free: u64 = others().map(|other| other.size.0 - other.used.0).sum();
+    let fits = match others().next() {
+        Some(_) => swap.used.0 < free,
+        None => swap.used.0.saturating_add(SPARE.0) < available.0,
+    };
+    if fits || swap.used <= NEGLIGIBLE {
+        return Ok(());
+    }
+    Err(io::Error::other(format!(
+        "it holds {} of other programs' memory, and there is no room for that elsewhere",
+        swap.used
+    )))
+}
+
+fn c_path(path: &Path) -> io::Result<CString> {
+    CString::new(path.as_os_str().as_bytes())
+        .map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_as_the_kernel_writes_them() {
+        let path = |text| unescape(text).display().to_string();
+        assert_eq!(path("/mnt/my\\040disk/a"), "/mnt/my disk/a");
+        assert_eq!(path("/a\\b\\04"), "/a\\b\\04");
+        assert_eq!(path(""), "");
+    }
+
+    #[test]
+    fn areas_as_the_kernel_lists_them() {
+        let line = "/mnt/my\\040disk/a\tfile\t\t524284\t\t76\t\t32767";
+        let swap = Swap {
+            path: "/mnt/my disk/a".into(),
+            size: Bytes(524_284 << 10),
+            used: Bytes(76 << 10),
+            priority: 32767,
+        };
+        assert_eq!(parse(line), Some(swap));
+        assert_eq!(parse("/dev/sda2 partition 8 0 -2").unwrap().priority, -2);
+        assert_eq!(parse("/dev/sda2 partition"), None);
+    }
+
+    #[test]
+    fn each_area_has_a_priority_of_its_own() {
+        assert_eq!(free_priority(&[]), 32767);
+        assert_eq!(free_priority(&[-2, 32767, 100, 32766]), 32765);
+        assert_eq!(
+            free_priority(&[32766]),
+            32765,
+            "below, though there is room above"
+        );
+        assert_eq!(
+            free_priority(&[32767 - BAND + 1]),
+            32767,
+            "the band is used up"
+        );
+    }
+
+    fn swap(path: &str, size: u64, used: u64) -> Swap {
+        Swap {
+            path: path.into(),
+            size: Bytes(size << 20),
+            used: Bytes(used << 20),
+            priority: 1,
+        }
+    }
+
+    #[test]
+    fn an_area_whose_pages_fit_nowhere_is_left_on() {
+        let mib = |mib: u64| Bytes(mib << 20);
+        let ours = swap("/a", 1024, 600);
+        let alone = [ours.clone()];
+        assert!(make_sure_of_room(&ours, &alone, mib(1000)).is_ok());
+        let error = make_sure_of_room(&ours, &alone, mib(700)).unwrap_err();
+        assert!(error.to_string().contains("600 MiB of other"), "{error}");
+        // With other areas these must have room, whatever memory there is.
+        let beside = |used| [ours.clone(), swap("/b", 1024, used)];
+        assert!(make_sure_of_room(&ours, &beside(400), mib(1)).is_ok());
+        assert!(make_sure_of_room(&ours, &beside(500), mib(9999)).is_err());
+        let empty = swap("/a", 1024, 0);
+        assert!(make_sure_of_room(&empty, std::slice::from_ref(&empty), mib(0)).is_ok());
+    }
+}

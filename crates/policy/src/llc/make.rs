@@ -1,0 +1,50 @@
+//! How policies for last-level caches are made, and the forms in which the registry keeps them.
+
+use super::{Geometry, LlcPolicy};
+use crate::params::Params;
+use crate::registry;
+
+/// A new policy, or a message about one of its settings.
+pub type Made = Result<Box<dyn LlcPolicy>, String>;
+
+/// Makes a policy for a cache of this shape; the seed is for random choices.
+type New = fn(Geometry, &mut Params, seed: u64) -> Made;
+
+/// How a policy is made, and what it learns by.
+#[derive(Clone, Copy, Debug)]
+pub enum Make {
+    /// The policy looks at the lines that are requested.
+    ByLine(New),
+    /// The policy learns by the address of the requesting instruction, and is useless with a trace
+    /// that has none.
+    ByInstruction(New),
+}
+
+impl Make {
+    /// Whether the policy learns by the address of the requesting instruction.
+    pub fn needs_ip(self) -> bool {
+        matches!(self, Self::ByInstruction(_))
+    }
+
+    pub(super) fn maker(self) -> New {
+        let (Self::ByLine(new) | Self::ByInstruction(new)) = self;
+        new
+    }
+}
+
+/// A policy in the registry.
+pub type Entry = registry::Entry<Make>;
+
+/// A policy with its settings: `nhm:n=8,insert=lh`. Values that depend on the cache are checked when
+/// a policy is made.
+pub type Spec = registry::Spec<Make>;
+
+impl Spec {
+    /// Makes the policy for a cache of this shape.
+    ///
+    /// # Errors
+    /// Returns a message if there is no such setting, or it has a wrong value for this cache.
+    pub fn policy(&self, geometry: Geometry, seed: u64) -> Made {
+        self.make(|make, params| make.maker()(geometry, params, seed))
+    }
+}

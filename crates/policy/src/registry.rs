@@ -1,0 +1,228 @@
+//! The registry that all kinds of policies share: entries by name, and specifications such as
+//! `stride:depth=4` that name an entry with its settings.
+//!
+//! A policy declares one [`Entry`] in its own file, and its kind lists the entries in
+//! [`Kind::ENTRIES`]. A new kind of policy implements [`Kind`] for the type that makes its policies.
+
+use std::fmt;
+
+use crate::params::{Params, Setting};
+
+/// A named policy: what users are told of it, and how to make one.
+#[derive(Debug)]
+pub struct Entry<M> {
+    /// The name on the command line.
+    pub name: &'static str,
+    /// One line of help, without a capital letter and a full stop.
+    pub summary: &'static str,
+    /// Paper and section, or the origin if there is no paper.
+    pub paper: &'static str,
+    /// When to use it, in one or two sentences.
+    pub when: &'static str,
+    /// How to make one; it declares the settings.
+    pub make: M,
+}
+
+/// A kind of policy, implemented by the type that makes its policies.
+pub trait Kind: Sized + 'static {
+    /// The noun for one policy in messages: `predictor`.
+    const NOUN: &'static str;
+    /// All policies of this kind.
+    const ENTRIES: &'static [Entry<Self>];
+    /// Further names that users can write instead, for messages.
+    const ALSO: &'static [&'static str] = &[];
+
+    /// Makes a policy for an example of its environment and drops it, which takes and declares its
+    /// settings.
+    ///
+    /// # Errors
+    /// Returns a message if a setting has a wrong value.
+    fn declare(&self, params: &mut Params) -> Result<(), String>;
+
+    /// Checks given settings as soon as they are parsed. A kind whose ranges depend on the
+    /// environment checks them when a policy is made.
+    ///
+    /// # Errors
+    /// Returns a message if there is no such setting, or it has a wrong value.
+    fn check(&self, mut params: Params) -> Result<(), String> {
+        self.declare(&mut params)?;
+        params.finish()
+    }
+}
+
+impl<M: Kind> Entry<M> {
+    /// Returns the entry called `name`.
+    pub fn by_name(name: &str) -> Option<&'static Self> {
+        M::ENTRIES.iter().find(|entry| entry.name == name)
+    }
+
+    /// Returns the settings with their defaults.
+    pub fn settings(&self) -> Vec<Setting> {
+        let mut params = Params::default();
+        // A policy with a setting that must be given is not made, but has declared its settings.
+        let _ = self.make.declare(&mut params);
+        params.declared().to_vec()
+    }
+}
+
+/// A policy by name with given settings: `stride:history=1,strides=4`.
+pub struct Spec<M: 'static> {
+    entry: &'static Entry<M>,
+    params: Params,
+}
+
+impl<M: Kind> Spec<M> {
+    /// Reads `name` or `name:key=value,...`.
+    ///
+    /// # Errors
+    /// Returns a message if there is no such policy, it has no such setting, or the setting has a
+    /// wrong value.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let (name, params) = text.split_once(':').unwrap_or((text, ""));
+        let entry = Entry::<M>::by_name(name).ok_or_else(|| {
+            let names = M::ENTRIES.iter().map(|entry| entry.name);
+            let names: Vec<&str> = M::ALSO.iter().copied().chain(names).collect();
+            let names = names.join(", ");
+            format!("there is no {} `{name}`; there are: {names}", M::NOUN)
+        })?;
+        let of = |problem| format!("{name}: {problem}");
+        let params = Params::parse(params).map_err(of)?;
+        entry.make.check(params.clone()).map_err(of)?;
+        Ok(Self { entry, params })
+    }
+
+    /// Reads a list with commas between the specifications; see [`split_list`].
+    ///
+    /// # Errors
+    /// Returns the message of [`Spec::parse`].
+    pub fn parse_list(text: &str) -> Result<Vec<Self>, String> {
+        let specs = split_list(text);
+        specs.iter().map(|spec| Self::parse(spec)).collect()
+    }
+
+    /// Reads names with `+` between them. A name can contain a `+` itself: the longest name that
+    /// fits is taken.
+    ///
+    /// # Errors
+    /// Returns a message if there is no such policy.
+    pub fn parse_sum(text: &str) -> Result<Vec<Self>, String> {
+        let mut specs = Vec::new();
+        let mut rest = text;
+        loop {
+            let fits = |name: &&str| {
+                rest.strip_prefix(*name)
+                    .is_some_and(|tail| tail.is_empty() || tail.starts_with('+'))
+            };
+            let names = M::ENTRIES.iter().map(|entry| entry.name);
+            let name = names.filter(fits).max_by_key(|name| name.len());
+            specs.push(Self::parse(name.unwrap_or(rest))?);
+            match rest[name.map_or(0, str::len)..].strip_prefix('+') {
+                Some(tail) => rest = tail,
+                None => return Ok(specs),
+            }
+        }
+    }
+
+    /// Makes something with the entry's constructor and the given settings, and checks that all of
+    /// these are taken.
+    ///
+    /// # Errors
+    /// Returns the message of `make`, or one about a setting that was not taken.
+    pub fn make<T>(
+        &self,
+        make: impl FnOnce(&M, &mut Params) -> Result<T, String>,
+    ) -> Result<T, String> {
+        let mut params = self.params.clone();
+        let made = make(&self.entry.make, &mut params);
+        made.and_then(|made| params.finish().map(|()| made))
+            .map_err(|problem| format!("{}: {problem}", self.entry.name))
+    }
+}
+
+impl<M> Spec<M> {
+    /// The entry that the name stands for.
+    pub fn entry(&self) -> &'static Entry<M> {
+        self.entry
+    }
+}
+
+/// The first entry of the kind with its default settings.
+impl<M: Kind> Default for Spec<M> {
+    fn default() -> Self {
+        (&M::ENTRIES[0]).into()
+    }
+}
+
+/// The entry with its default settings.
+impl<M> From<&'static Entry<M>> for Spec<M> {
+    fn from(entry: &'static Entry<M>) -> Self {
+        let params = Params::default();
+        Self { entry, params }
+    }
+}
+
+impl<M> Clone for Spec<M> {
+    fn clone(&self) -> Self {
+        Self {
+            entry: self.entry,
+            params: self.params.clone(),
+        }
+    }
+}
+
+impl<M> PartialEq for Spec<M> {
+    fn eq(&self, other: &Self) -> bool {
+        (self.entry.name, &self.params) == (other.entry.name, &other.params)
+    }
+}
+
+/// Writes the name and the settings as they were given.
+impl<M> fmt::Display for Spec<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.entry.name)?;
+        match self.params.to_string() {
+            params if params.is_empty() => Ok(()),
+            params => write!(f, ":{params}"),
+        }
+    }
+}
+
+impl<M> fmt::Debug for Spec<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Spec({self})")
+    }
+}
+
+/// Splits a list at its commas. A part with `=` and without `:` is a setting of the part before it.
+pub fn split_list(text: &str) -> Vec<String> {
+    let mut specs: Vec<String> = Vec::new();
+    for part in text.split(',') {
+        match specs.last_mut() {
+            Some(spec) if part.contains('=') && !part.contains(':') => {
+                spec.push(',');
+                spec.push_str(part);
+            }
+            _ => specs.push(part.to_owned()),
+        }
+    }
+    specs
+}
+
+/// Checks that every entry of a kind is documented, and can be made of its name alone.
+#[cfg(test)]
+pub(crate) fn check<M: Kind>() {
+    for entry in M::ENTRIES {
+        let name = entry.name;
+        for text in [entry.summary, entry.paper, entry.when] {
+            assert!(!text.is_empty(), "{name}");
+        }
+        assert!(entry.summary.len() <= 110, "{name}: {}", entry.summary);
+        for setting in entry.settings() {
+            assert!(!setting.meaning.is_empty(), "{name}: {}", setting.key);
+        }
+        let spec = Spec::<M>::parse(name).unwrap_or_else(|problem| panic!("{problem}"));
+        assert_eq!(spec.to_string(), name);
+        let same = M::ENTRIES.iter().filter(|other| other.name == name);
+        assert_eq!(same.count(), 1, "{name}");
+    }
+}

@@ -1,0 +1,46 @@
+//! What all results have in common: they can be said as JSON, as rows and as a page.
+
+use serde::Serialize;
+
+use crate::html::Page;
+use crate::rows::Rows;
+
+/// Results of a command. What is serialized is their JSON, whose schema documents every field.
+pub trait Document: Serialize {
+    /// Returns the rows of the CSV and Parquet files.
+    fn rows(&self) -> Rows;
+
+    /// Returns the page without the text.
+    fn page(&self) -> Page;
+
+    /// Returns indented JSON with a line end.
+    fn to_json(&self) -> String {
+        let mut text = serde_json::to_string_pretty(self).expect("plain data serializes");
+        text.push('\n');
+        text
+    }
+
+    /// Returns the rows as CSV.
+    ///
+    /// # Errors
+    /// See [`Rows::csv`].
+    fn csv(&self) -> terrace_base::Result<Vec<u8>> {
+        self.rows().csv()
+    }
+
+    /// Returns the rows as a Parquet file.
+    ///
+    /// # Errors
+    /// See [`Rows::parquet`].
+    fn parquet(&self) -> terrace_base::Result<Vec<u8>> {
+        self.rows().parquet("results", &[])
+    }
+}
+
+/// Returns why a text is none of our documents.
+pub(crate) fn reason(error: &serde_json::Error) -> String {
+    match error.is_eof() {
+        true => format!("it ends at line {} although more must follow", error.line()),
+        false => error.to_string(),
+    }
+}

@@ -1,0 +1,259 @@
+//! Results as one page of HTML that needs nothing else: tables, plots, settings and the machine.
+//!
+//! The page's own content security policy forbids it to load anything, so it reads the same
+//! everywhere and tells nobody. Plots are drawn by Chart.js (`chart.js`, MIT, unchanged but for its
+//! last line, which named a file for debuggers).
+
+mod plot;
+mod simulated;
+
+pub use plot::{Axis, Plot, Unit};
+
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+use serde::Serialize;
+use serde_json::Value;
+use terrace_live::compare::kernel_release;
+use terrace_live::dram;
+use terrace_policy::prefetch::LifeStory;
+
+use crate::flat::{flat, plain};
+use crate::text::{Part, Text};
+
+const STYLE: &str = include_str!("page.css");
+const CHARTS: &str = include_str!("chart.js");
+const SCRIPT: &str = include_str!("page.js");
+
+/// Nothing is loaded from anywhere.
+const POLICY: &str = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'";
+
+/// What a page has beside the text of the results.
+#[derive(Debug, Default)]
+pub struct Page {
+    title: String,
+    plots: Vec<Plot>,
+    settings: Vec<(String, Vec<(String, Value)>)>,
+}
+
+impl Page {
+    /// A page with a title.
+    pub fn new(title: impl Into<String>) -> Self {
+        Self {
+            title: title.into(),
+            ..Self::default()
+        }
+    }
+
+    /// Adds a plot, unless all that it would show is zero.
+    pub fn plot(mut self, plot: Plot) -> Self {
+        if plot.shows_something() {
+            self.plots.push(plot);
+        }
+        self
+    }
+
+    /// Adds effective settings: of everything, or of the run with this name.
+    pub fn settings(mut self, of: &str, settings: &impl Serialize) -> Self {
+        self.settings.push((of.to_owned(), flat(settings)));
+        self
+    }
+
+    /// Returns the page; `command` is the command line that made the results.
+    pub fn html(&self, text: &Text, command: &str) -> String {
+        let page = html! {
+            (DOCTYPE)
+            html lang="en" {
+                head {
+                    meta charset="utf-8";
+                    meta name="viewport" content="width=device-width, initial-scale=1";
+                    meta http-equiv="Content-Security-Policy" content=(POLICY);
+                    title { (self.title) }
+                    style { (PreEscaped(STYLE)) }
+                }
+                body {
+                    header {
+                        h1 { (self.title) }
+                        pre.command { (command) }
+                    }
+                    section { (told(text)) }
+                    @if !self.plots.is_empty() { (self.figures()) }
+                    section { h2 { "Settings" } (self.effective()) }
+                    section { h2 { "Machine" } (pairs(&machine())) }
+                    @if !self.plots.is_empty() { (self.scripts()) }
+                }
+            }
+        };
+        page.into_string()
+    }
+
+    fn figures(&self) -> Markup {
+        html! {
+            section.plots {
+                h2 { "Plots" }
+                noscript { p { "Plots are drawn by the page's own script, which is off." } }
+                @for (index, plot) in self.plots.iter().enumerate() {
+                    figure {
+                        figcaption { strong { (plot.title()) } " " (plot.sentence()) }
+                        div.plot { canvas id=(format!("plot{index}")) role="img" aria-label=(plot.title()) {} }
+                    }
+                }
+            }
+        }
+    }
+
+    fn scripts(&self) -> Markup {
+        let plots = serde_json::to_string(&self.plots).expect("plain data serializes");
+        // Within a script element only `<` could end it.
+        let plots = plots.replace('<', "\\u003c");
+        html! {
+            script id="plots" type="application/json" { (PreEscaped(plots)) }
+            script { (PreEscaped(CHARTS)) }
+            script { (PreEscaped(SCRIPT)) }
+        }
+    }
+
+    /// What all runs share, and what differs, a row a run.
+    fn effective(&self) -> Markup {
+        let Some((_, first)) = self.settings.first() else {
+            return html! { p { "None but those of the command line." } };
+        };
+        let value = |settings: &[(String, Value)], name: &str| {
+            let found = settings.iter().find(|(key, _)| key == name);
+            found.map_or(String::new(), |(_, value)| plain(value))
+        };
+        let same = |(name, own): &(String, Value)| {
+            let mut others = self.settings.iter();
+            others.all(|(_, other)| value(other, name) == plain(own))
+        };
+        let (shared, own): (Vec<_>, Vec<_>) = first.iter().cloned().partition(same);
+        html! {
+            (pairs(&shared))
+            @if !own.is_empty() {
+                div.wide { table {
+                    thead { tr { th { "run" } @for (name, _) in &own { th { (name) } } } }
+                    tbody { @for (of, settings) in &self.settings {
+                        tr { td { (of) } @for (name, _) in &own { td { (value(settings, name)) } } }
+                    } }
+                } }
+            }
+        }
+    }
+}
+
+/// Returns the life stories of predictions as a plot with a bar for each name.
+pub(crate) fn life_story(stories: impl Iterator<Item = (String, LifeStory)>) -> Plot {
+    let (names, stories): (Vec<_>, Vec<_>) = stories.unzip();
+    let pages = Axis::new("predicted pages", Unit::Count);
+    let plot = Plot::stacked("Life story of predictions", Axis::names("", names), pages).note(
+        "A predicted page was used, late or wasted if it was fetched; else it was found in memory, \
+         wiped or filtered (Fedorov 2016, figures 5.12 and 5.13).",
+    );
+    let ends = LifeStory::COUNTS
+        .iter()
+        .filter(|count| !count.end.is_empty());
+    ends.fold(plot, |plot, count| {
+        plot.values(
+            count.end,
+            stories.iter().map(|story| (count.get)(story) as f64),
+        )
+    })
+}
+
+/// What the page was made on, which for measured results of now is what they were measured on.
+fn machine() -> Vec<(String, Value)> {
+    let cpus = std::thread::available_parallelism().map_or(1, usize::from);
+    [
+        ("kernel", format!("Linux {}", kernel_release())),
+        ("CPUs", cpus.to_string()),
+        ("memory", dram::total().to_string()),
+        ("terrace", env!("CARGO_PKG_VERSION").to_owned()),
+    ]
+    .map(|(name, value)| (name.to_owned(), value.into()))
+    .into()
+}
+
+fn pairs(pairs: &[(String, Value)]) -> Markup {
+    html! {
+        dl { @for (name, value) in pairs {
+            div { dt { (name) } dd { @if value.is_null() { "-" } @else { (plain(value)) } } }
+        } }
+    }
+}
+
+fn told(text: &Text) -> Markup {
+    html! {
+        @for part in text.parts() {
+            @match part {
+                Part::Table(table) => { (cells(table)) }
+                Part::Prose(prose) if prose.trim().is_empty() => {}
+                Part::Prose(prose) => { p { (prose.trim()) } }
+            }
+        }
+    }
+}
+
+fn cells(table: &comfy_table::Table) -> Markup {
+    let row = |row: &comfy_table::Row| {
+        row.cell_iter()
+            .map(comfy_table::Cell::content)
+            .collect::<Vec<_>>()
+    };
+    let head = table.header().map(row).unwrap_or_default();
+    html! {
+        div.wide { table {
+            thead { tr { @for cell in head { th { (cell) } } } }
+            tbody { @for cells in table.row_iter().map(row) { tr { @for cell in cells { td.left[cell.starts_with('#')] { (cell) } } } } }
+        } }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_others_wrote_is_text_and_no_markup() {
+        let evil = "</script><script>alert(1)</script>";
+        let mut table = crate::table::table(&[evil, ""]);
+        table.add_row([evil, "2"]);
+        let text = Text::default().table(table).prose(evil);
+        let plot = Plot::bars(
+            evil,
+            Axis::names(evil, [evil]),
+            Axis::new(evil, Unit::Count),
+        );
+        let page = Page::new(evil)
+            .plot(plot.values(evil, [1.0]))
+            .settings(evil, &serde_json::json!({ evil: evil }));
+        let html = page.html(&text, evil);
+        assert!(!html.contains("<script>alert"), "{html}");
+        assert_eq!(html.matches("</script>").count(), 3);
+    }
+
+    #[test]
+    fn the_page_names_no_other_file() {
+        let plot = Plot::bars("t", Axis::names("x", ["a"]), Axis::new("y", Unit::Count));
+        let html = Page::new("t")
+            .plot(plot.values("s", [1.0]))
+            .html(&Text::default(), "terrace");
+        for reference in [
+            " src=",
+            " href=",
+            "<link",
+            "@import",
+            "url(",
+            "sourceMappingURL",
+        ] {
+            assert!(!html.contains(reference), "{reference}");
+        }
+    }
+
+    #[test]
+    fn settings_that_differ_are_told_by_run() {
+        let page = Page::new("t")
+            .settings("one", &serde_json::json!({ "dram": 1, "seed": 7 }))
+            .settings("two", &serde_json::json!({ "dram": 2, "seed": 7 }));
+        let html = page.html(&Text::default(), "terrace");
+        assert!(html.contains("<dt>seed</dt><dd>7</dd>"), "{html}");
+        assert!(html.contains("<tr><td>two</td><td>2</td></tr>"), "{html}");
+    }
+}

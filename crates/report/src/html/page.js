@@ -1,0 +1,144 @@
+"use strict";
+(() => {
+  const plots = JSON.parse(document.getElementById("plots").textContent);
+  let charts = [];
+
+  const round = (value, digits = 3) => String(Number(value.toPrecision(digits)));
+  const scaled = (value, step, units) => {
+    if (value === 0) return "0";
+    let index = 0;
+    let rest = Math.abs(value);
+    while (rest >= step && index + 1 < units.length) {
+      rest /= step;
+      index += 1;
+    }
+    return (value < 0 ? "-" : "") + round(rest) + units[index];
+  };
+  const shown = {
+    count: (value) => scaled(value, 1000, ["", " k", " M", " G", " T"]),
+    bytes: (value) => scaled(value, 1024, [" B", " KiB", " MiB", " GiB", " TiB"]),
+    nanos: (value) => scaled(value, 1000, [" ns", " µs", " ms", " s"]),
+    seconds: (value) => (value !== 0 && Math.abs(value) < 1 ? scaled(value * 1e9, 1000, [" ns", " µs", " ms"]) : round(value) + " s"),
+    share: (value) => round(value * 100) + " %",
+    times: (value) => round(value) + "x",
+  };
+
+  // Powers of two or ten where the scale is logarithmic, and round numbers of KiB, MiB and so on.
+  const ticks = (axis) => {
+    const base = axis.unit === "bytes" ? 2 : 10;
+    return (scale) => {
+      if (axis.names.length) return;
+      if (!axis.log) {
+        if (axis.unit !== "bytes" || scale.max <= 0) return;
+        const unit = 1024 ** Math.floor(Math.log(scale.max) / Math.log(1024));
+        const rough = scale.max / unit / 6;
+        const step = [0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 200].find((nice) => nice >= rough);
+        scale.ticks = [];
+        for (let at = 0; at <= scale.max / unit + 1e-9; at += step) scale.ticks.push({ value: at * unit });
+        return;
+      }
+      const first = Math.ceil(Math.log(scale.min) / Math.log(base) - 1e-9);
+      const last = Math.floor(Math.log(scale.max) / Math.log(base) + 1e-9);
+      const step = Math.max(1, Math.ceil((last - first + 1) / 8));
+      const values = [];
+      for (let power = first; power <= last; power += step) values.push({ value: base ** power });
+      if (values.length >= 2) scale.ticks = values;
+    };
+  };
+
+  const scale = (axis, plot, colour) => {
+    const common = {
+      stacked: plot.kind === "stacked",
+      title: { display: axis.title !== "", text: axis.title, color: colour("--text") },
+      border: { color: colour("--line") },
+      grid: { color: colour("--line"), drawOnChartArea: axis.names.length === 0 },
+      ticks: { color: colour("--dim"), maxRotation: 60 },
+    };
+    if (axis.names.length) return { ...common, type: "category", labels: axis.names };
+    return {
+      ...common,
+      type: axis.log ? "logarithmic" : "linear",
+      beginAtZero: !axis.log && axis === plot.y,
+      // The shortest bar of a logarithmic scale is to be seen as well.
+      afterDataLimits: (limits) => {
+        if (axis.log && axis === plot.y) limits.min /= 2;
+      },
+      afterBuildTicks: ticks(axis),
+      ticks: { ...common.ticks, callback: (value) => shown[axis.unit](value) },
+    };
+  };
+
+  // From the least to the most of what a bar or point is the middle of.
+  const spread = (colour) => ({
+    id: "spread",
+    afterDatasetsDraw(chart) {
+      const pen = chart.ctx;
+      pen.save();
+      pen.strokeStyle = colour("--text");
+      pen.lineWidth = 1.5;
+      chart.data.datasets.forEach((set, index) => {
+        if (!chart.isDatasetVisible(index)) return;
+        set.spread.forEach(([least, most], point) => {
+          const x = chart.getDatasetMeta(index).data[point].x;
+          const [low, high] = [least, most].map((value) => chart.scales.y.getPixelForValue(value));
+          pen.beginPath();
+          pen.moveTo(x, low);
+          pen.lineTo(x, high);
+          for (const y of [low, high]) {
+            pen.moveTo(x - 5, y);
+            pen.lineTo(x + 5, y);
+          }
+          pen.stroke();
+        });
+      });
+      pen.restore();
+    },
+  });
+
+  const dataset = (series, index, plot, colour) => ({
+    label: series.name,
+    // Below names values go by their index: two machines may have one name.
+    data: plot.x.names.length
+      ? plot.x.names.map((_, name) => series.points.find(([x]) => x === name)?.[1] ?? null)
+      : series.points.map(([x, y]) => ({ x, y })),
+    spread: series.spread,
+    borderColor: colour(`--c${index % 12}`),
+    backgroundColor: colour(`--c${index % 12}`),
+    borderWidth: plot.kind === "lines" ? 2 : 0,
+    pointRadius: plot.kind === "points" ? 1.5 : series.points.length > 60 ? 0 : 3,
+    pointStyle: ["circle", "triangle", "rect", "rectRot", "crossRot", "star"][Math.floor(index / 12) % 6],
+    maxBarThickness: 60,
+  });
+
+  const draw = () => {
+    charts.forEach((chart) => chart.destroy());
+    const style = getComputedStyle(document.documentElement);
+    const colour = (name) => style.getPropertyValue(name).trim();
+    charts = plots.map((plot, index) => new Chart(document.getElementById(`plot${index}`), {
+      type: { lines: "line", points: "scatter", bars: "bar", stacked: "bar" }[plot.kind],
+      data: { datasets: plot.series.map((series, at) => dataset(series, at, plot, colour)) },
+      plugins: [spread(colour)],
+      options: {
+        animation: false,
+        maintainAspectRatio: false,
+        interaction: { mode: plot.kind === "points" ? "nearest" : "index", intersect: false, axis: "x" },
+        scales: { x: scale(plot.x, plot, colour), y: scale(plot.y, plot, colour) },
+        plugins: {
+          legend: { display: plot.series.length > 1, labels: { color: colour("--text"), boxWidth: 14 } },
+          tooltip: {
+            callbacks: {
+              title: (items) => (items.length === 0 ? "" : plot.x.names.length ? items[0].label : shown[plot.x.unit](items[0].parsed.x)),
+              label: (item) => `${item.dataset.label}: ${shown[plot.y.unit](item.parsed.y)}`,
+            },
+          },
+        },
+      },
+    }));
+    document.documentElement.dataset.drawn = String(charts.length);
+  };
+
+  for (const query of ["(prefers-color-scheme: dark)", "print"]) {
+    matchMedia(query).addEventListener("change", draw);
+  }
+  draw();
+})();

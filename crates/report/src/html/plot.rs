@@ -1,0 +1,178 @@
+//! Plots as plain data, which the page's script draws with Chart.js.
+
+use serde::Serialize;
+
+/// A plot.
+#[derive(Clone, Debug, Serialize)]
+pub struct Plot {
+    /// Its title.
+    title: String,
+    /// One sentence below it.
+    note: String,
+    kind: Kind,
+    x: Axis,
+    y: Axis,
+    series: Vec<Series>,
+}
+
+/// How the points of a series are drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum Kind {
+    Lines,
+    Points,
+    Bars,
+    Stacked,
+}
+
+/// An axis.
+#[derive(Clone, Debug, Serialize)]
+pub struct Axis {
+    title: String,
+    unit: Unit,
+    log: bool,
+    /// Names of what stands on the axis; none where it is a scale of numbers.
+    names: Vec<String>,
+}
+
+/// What the numbers on an axis count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Unit {
+    /// Things.
+    Count,
+    /// Bytes.
+    Bytes,
+    /// Nanoseconds.
+    Nanos,
+    /// Seconds.
+    Seconds,
+    /// Shares of 1, shown in percent.
+    Share,
+    /// How many times something.
+    Times,
+}
+
+/// Points that belong together.
+#[derive(Clone, Debug, Serialize)]
+struct Series {
+    name: String,
+    /// Horizontal, vertical; with names on the axis, the index of the name and the value.
+    points: Vec<(f64, f64)>,
+    /// The least and the most of what a point is the middle of; none where nothing is spread.
+    spread: Vec<(f64, f64)>,
+}
+
+impl Axis {
+    /// An axis of numbers.
+    pub fn new(title: &str, unit: Unit) -> Self {
+        let (title, log, names) = (title.to_owned(), false, Vec::new());
+        Self {
+            title,
+            unit,
+            log,
+            names,
+        }
+    }
+
+    /// An axis of things with names.
+    pub fn names(title: &str, names: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        let names = names.into_iter().map(Into::into).collect();
+        Self {
+            names,
+            ..Self::new(title, Unit::Count)
+        }
+    }
+
+    /// The same axis with a logarithmic scale.
+    pub fn log(self) -> Self {
+        Self { log: true, ..self }
+    }
+}
+
+impl Plot {
+    fn new(kind: Kind, title: &str, x: Axis, y: Axis) -> Self {
+        let (title, note, series) = (title.to_owned(), String::new(), Vec::new());
+        Self {
+            title,
+            note,
+            kind,
+            x,
+            y,
+            series,
+        }
+    }
+
+    /// Lines through the points of each series.
+    pub fn lines(title: &str, x: Axis, y: Axis) -> Self {
+        Self::new(Kind::Lines, title, x, y)
+    }
+
+    /// Points alone.
+    pub fn points(title: &str, x: Axis, y: Axis) -> Self {
+        Self::new(Kind::Points, title, x, y)
+    }
+
+    /// Bars beside each other.
+    pub fn bars(title: &str, x: Axis, y: Axis) -> Self {
+        Self::new(Kind::Bars, title, x, y)
+    }
+
+    /// Bars on top of each other: parts of a whole.
+    pub fn stacked(title: &str, x: Axis, y: Axis) -> Self {
+        Self::new(Kind::Stacked, title, x, y)
+    }
+
+    /// Adds a sentence below the title.
+    pub fn note(self, note: &str) -> Self {
+        Self {
+            note: note.to_owned(),
+            ..self
+        }
+    }
+
+    /// Adds a series of points.
+    pub fn series(mut self, name: &str, points: impl IntoIterator<Item = (f64, f64)>) -> Self {
+        self.add(name, points.into_iter().collect(), Vec::new());
+        self
+    }
+
+    /// Adds a series of values, one for each name on the axis.
+    pub fn values(self, name: &str, values: impl IntoIterator<Item = f64>) -> Self {
+        let points = values.into_iter().enumerate();
+        self.series(name, points.map(|(index, value)| (index as f64, value)))
+    }
+
+    /// Adds a series of values with the least and the most of each.
+    pub fn spread(mut self, name: &str, values: impl IntoIterator<Item = (f64, f64, f64)>) -> Self {
+        let values = values.into_iter().enumerate();
+        let (points, spread) = values
+            .map(|(index, (value, least, most))| ((index as f64, value), (least, most)))
+            .unzip();
+        self.add(name, points, spread);
+        self
+    }
+
+    fn add(&mut self, name: &str, points: Vec<(f64, f64)>, spread: Vec<(f64, f64)>) {
+        let name = name.to_owned();
+        self.series.push(Series {
+            name,
+            points,
+            spread,
+        });
+    }
+
+    /// Whether anything other than zero is to be seen.
+    pub(super) fn shows_something(&self) -> bool {
+        let mut points = self.series.iter().flat_map(|series| &series.points);
+        points.any(|point| point.1 != 0.0)
+    }
+
+    pub(super) fn title(&self) -> &str {
+        &self.title
+    }
+
+    pub(super) fn sentence(&self) -> &str {
+        &self.note
+    }
+}

@@ -1,0 +1,150 @@
+//! Everything that users can name on the command line: policies, predictors, memories and more, for
+//! `terrace list` and `terrace explain`. Each is described where it is declared.
+
+mod gather;
+mod tell;
+
+use serde::Serialize;
+use terrace_base::{Error, Result};
+
+pub use tell::{ListDocument, explained, kinds, listed};
+
+/// The kinds of `terrace list`, each with a line of help.
+pub const KINDS: [(&str, &str); 6] = [
+    ("policies", "what stays in DRAM and in last-level caches"),
+    ("predictors", "what is fetched ahead"),
+    (
+        "memories",
+        "what lies behind DRAM and behind last-level caches",
+    ),
+    (
+        "fault-costs",
+        "what a simulated fault costs beyond the device",
+    ),
+    (
+        "placements",
+        "which frames pages get, with `terrace sim llc --pages`",
+    ),
+    ("columns", "columns of the tables of `terrace sweep`"),
+];
+
+/// An entry of `terrace list` and `terrace explain`.
+#[derive(Clone, Debug, Serialize)]
+pub struct Known {
+    /// Name.
+    pub name: String,
+    /// Kind in which it is listed.
+    pub kind: &'static str,
+    /// Option that takes the name; null if users do not write it.
+    pub option: Option<&'static str>,
+    /// One line of help.
+    pub summary: String,
+    /// Paper and section, or the origin if there is no paper; null if neither applies.
+    pub paper: Option<&'static str>,
+    /// When to use it.
+    pub when: Option<&'static str>,
+    /// Settings.
+    pub settings: Vec<Setting>,
+    /// Figures of a memory.
+    pub figures: Vec<Figure>,
+}
+
+/// A setting, given as `NAME:key=value`.
+#[derive(Clone, Debug, Serialize)]
+pub struct Setting {
+    /// Name.
+    pub key: &'static str,
+    /// Value if the setting is not given; for last-level caches that of 2 MiB in 16 ways.
+    pub default: String,
+    /// Allowed values.
+    pub values: String,
+    /// Meaning.
+    pub meaning: &'static str,
+}
+
+/// A figure of a memory.
+#[derive(Clone, Debug, Serialize)]
+pub struct Figure {
+    /// Name.
+    pub name: &'static str,
+    /// Value with its unit.
+    pub value: String,
+    /// Paper and section.
+    pub source: String,
+}
+
+/// Returns all entries of a kind.
+///
+/// # Errors
+/// Returns a usage error if there is no such kind.
+pub fn of_kind(kind: &str) -> Result<Vec<Known>> {
+    if !KINDS.iter().any(|(name, _)| *name == kind) {
+        let names = KINDS.map(|(name, _)| name).join(", ");
+        return Err(Error::usage(format!(
+            "there is no kind `{kind}` to list; there are {names}"
+        )));
+    }
+    let all = gather::all().into_iter();
+    Ok(all.filter(|known| known.kind == kind).collect())
+}
+
+/// Returns all entries with a name, which may have settings behind it.
+///
+/// # Errors
+/// Returns a usage error if there is no such entry.
+pub fn by_name(name: &str) -> Result<Vec<Known>> {
+    let bare = name.split_once(':').map_or(name, |(bare, _)| bare);
+    let all = gather::all().into_iter();
+    let found: Vec<Known> = all.filter(|known| known.name == bare).collect();
+    if found.is_empty() {
+        return Err(Error::usage(format!(
+            "nothing is called `{name}`; `terrace list` says what there is"
+        )));
+    }
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_kind_has_something_and_each_thing_its_words() {
+        for (kind, _) in KINDS {
+            let all = of_kind(kind).unwrap();
+            assert!(!all.is_empty(), "{kind}");
+            for known in all {
+                assert!(!known.summary.is_empty(), "{}", known.name);
+                for setting in &known.settings {
+                    assert!(
+                        !setting.meaning.is_empty(),
+                        "{}: {}",
+                        known.name,
+                        setting.key
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn one_name_may_be_of_several_kinds() {
+        assert_eq!(by_name("lru").unwrap().len(), 2);
+        assert_eq!(by_name("stream:depth=4").unwrap().len(), 1);
+        assert!(by_name("magic").is_err());
+        assert!(of_kind("magic").is_err());
+    }
+
+    #[test]
+    fn what_is_told_names_each_setting() {
+        for known in gather::all() {
+            let text = explained(std::slice::from_ref(&known), 80);
+            for setting in &known.settings {
+                assert!(text.contains(setting.key), "{text}");
+            }
+            for figure in &known.figures {
+                assert!(text.contains(figure.name), "{text}");
+            }
+        }
+    }
+}

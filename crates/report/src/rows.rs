@@ -1,0 +1,195 @@
+//! Rows of results with typed columns, as CSV and Parquet of the same values.
+
+use std::sync::Arc;
+
+use parquet::basic::Compression;
+use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, DoubleType, Int64Type};
+use parquet::errors::ParquetError;
+use parquet::file::metadata::KeyValue;
+use parquet::file::properties::WriterProperties;
+use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
+use parquet::schema::parser::parse_message_type;
+use terrace_base::schema::{Field, Kind, Unit, Value, columns};
+use terrace_base::{Error, Result};
+
+/// A column of [`Rows`].
+#[derive(Clone, Debug)]
+pub struct Column {
+    /// Name.
+    pub name: String,
+    /// Unit of its values.
+    pub unit: Unit,
+    /// Meaning, without the unit.
+    pub help: &'static str,
+    /// Type of its values.
+    pub kind: Kind,
+    /// Whether a row may have no value.
+    pub optional: bool,
+}
+
+/// Results as rows.
+#[derive(Clone, Debug)]
+pub struct Rows {
+    /// Columns in their order.
+    pub columns: Vec<Column>,
+    /// Values, one a column in each row.
+    pub rows: Vec<Vec<Value>>,
+}
+
+impl Rows {
+    /// The columns among `fields`, with a row for each of the records.
+    pub fn of<R>(fields: Vec<Field<R>>, records: &[R]) -> Self {
+        let fields = columns(fields);
+        let row = |record| fields.iter().map(|field| field.value(record)).collect();
+        Self {
+            rows: records.iter().map(row).collect(),
+            columns: fields.iter().map(Column::of).collect(),
+        }
+    }
+
+    /// Returns the rows as CSV with a head. Floats have the digits that identify them.
+    ///
+    /// # Errors
+    /// A failure if there is no memory for it.
+    pub fn csv(&self) -> Result<Vec<u8>> {
+        let mut writer = csv::Writer::from_writer(Vec::new());
+        let names = self.columns.iter().map(|column| &column.name);
+        let mut written = writer.write_record(names);
+        for row in &self.rows {
+            let values = self.columns.iter().zip(row);
+            let values = values.map(|(column, value)| column.bounded(value).to_string());
+            written = written.and_then(|()| writer.write_record(values));
+        }
+        let written = written.map_err(|error| error.to_string());
+        written
+            .and_then(|()| writer.into_inner().map_err(|error| error.to_string()))
+            .map_err(|error| Error::failure(format!("cannot make the CSV: {error}")))
+    }
+
+    /// Returns the rows as a Parquet file of one row group. `message` is the schema's name in the
+    /// file, `metadata` its keys and values.
+    ///
+    /// # Errors
+    /// A failure if the file cannot be made.
+    pub fn parquet(&self, message: &str, metadata: &[(&str, &str)]) -> Result<Vec<u8>> {
+        self.write(message, metadata)
+            .map_err(|e| Error::failure(format!("cannot make the Parquet file: {e}")))
+    }
+
+    fn write(
+        &self,
+        message: &str,
+        metadata: &[(&str, &str)],
+    ) -> std::result::Result<Vec<u8>, ParquetError> {
+        let fields: String = self.columns.iter().map(Column::declared).collect();
+        let schema = parse_message_type(&format!("message {message} {{ {fields} }}"))?;
+        let metadata = metadata.iter();
+        let metadata = metadata.map(|(key, v)| KeyValue::new((*key).to_owned(), (*v).to_owned()));
+        let properties = WriterProperties::builder()
+            .set_compression(Compression::SNAPPY)
+            .set_key_value_metadata(Some(metadata.collect()))
+            .build();
+        let mut file =
+            SerializedFileWriter::new(Vec::new(), Arc::new(schema), Arc::new(properties))?;
+        let mut group = file.next_row_group()?;
+        for (at, column) in self.columns.iter().enumerate() {
+            let missing = || ParquetError::General("a column is missing".to_owned());
+            let mut writer = group.next_column()?.ok_or_else(missing)?;
+            let values = self.rows.iter().map(|row| column.bounded(&row[at]));
+            column.write(values, &mut writer)?;
+            writer.close()?;
+        }
+        group.close()?;
+        file.into_inner()
+    }
+}
+
+impl Column {
+    fn of<R>(field: &Field<R>) -> Self {
+        Self {
+            name: field.name.to_string(),
+            unit: field.unit,
+            help: field.help,
+            kind: field.kind,
+            optional: field.optional,
+        }
+    }
+
+    /// Returns the meaning with the unit.
+    pub fn described(&self) -> String {
+        match self.unit.name() {
+            "" | "pages" => self.help.to_owned(),
+            unit => format!("{}, in {unit}", self.help),
+        }
+    }
+
+    /// Returns the value as the column can hold it.
+    fn bounded(&self, value: &Value) -> Value {
+        match (self.kind, value) {
+            (Kind::Integer, Value::Integer(number)) => {
+                Value::Integer((*number).min(i64::MAX as u64))
+            }
+            (_, value) => value.clone(),
+        }
+    }
+
+    /// Returns the column's declaration in a Parquet schema.
+    fn declared(&self) -> String {
+        let repetition = match self.optional {
+            true => "optional",
+            false => "required",
+        };
+        let (kind, annotation) = match self.kind {
+            Kind::Text | Kind::Nested => ("binary", "(STRING)"),
+            Kind::Integer => ("int64", ""),
+            Kind::Unsigned => ("int64", "(INTEGER(64, false))"),
+            Kind::Float => ("double", ""),
+            Kind::Flag => ("boolean", ""),
+        };
+        format!("{repetition} {kind} {} {annotation};", self.name)
+    }
+
+    fn write(
+        &self,
+        values: impl Iterator<Item = Value>,
+        into: &mut SerializedColumnWriter,
+    ) -> std::result::Result<(), ParquetError> {
+        let values: Vec<Value> = values.collect();
+        let levels: Vec<i16> = values
+            .iter()
+            .map(|value| i16::from(*value != Value::Null))
+            .collect();
+        let levels = self.optional.then_some(&*levels);
+        match self.kind {
+            Kind::Text | Kind::Nested => batch::<ByteArrayType>(&values, levels, into, |value| {
+                (*value != Value::Null).then(|| ByteArray::from(value.to_string().into_bytes()))
+            }),
+            Kind::Integer | Kind::Unsigned => {
+                batch::<Int64Type>(&values, levels, into, |value| match value {
+                    Value::Integer(number) => Some(number.cast_signed()),
+                    _ => None,
+                })
+            }
+            Kind::Float => batch::<DoubleType>(&values, levels, into, |value| match value {
+                Value::Float(number) => Some(*number),
+                _ => None,
+            }),
+            Kind::Flag => batch::<BoolType>(&values, levels, into, |value| match value {
+                Value::Flag(flag) => Some(*flag),
+                _ => None,
+            }),
+        }
+    }
+}
+
+/// Writes those of the values that there are; `levels` say which rows have one.
+fn batch<P: DataType>(
+    values: &[Value],
+    levels: Option<&[i16]>,
+    into: &mut SerializedColumnWriter,
+    convert: impl Fn(&Value) -> Option<P::T>,
+) -> std::result::Result<(), ParquetError> {
+    let values: Vec<P::T> = values.iter().filter_map(convert).collect();
+    into.typed::<P>().write_batch(&values, levels, None)?;
+    Ok(())
+}

@@ -1,0 +1,293 @@
+//! Values for every setting of a hierarchy; the last-level caches are all combinations of size, ways
+//! and policy.
+
+use terrace_base::count::parse_count;
+use terrace_base::{Bytes, Error, Result};
+use terrace_device::{Catalogue, Technology};
+use terrace_policy::llc::Spec;
+
+use super::flush::Flushes;
+use super::memory::Chips;
+use super::memory_side::Backing;
+use super::placement::Placement;
+use super::settings::{Llc, LlcMachine, Size, Warmup};
+
+/// The capacity of the last level for each core, unless sizes are given (Fedorov 2016, table 2.1).
+pub const LLC_PER_CORE: Bytes = Bytes(2 << 20);
+
+/// What precedes the name of a memory behind a DRAM cache.
+const CACHED: &str = "dram/";
+
+/// Values for every setting.
+#[derive(Clone, Debug)]
+pub struct Grid {
+    /// Bytes of a line, in all levels.
+    pub line: u64,
+    /// The private levels of each core; none for a level that is off.
+    pub private: [Option<Size>; 2],
+    /// Capacities of the last level; empty: [`LLC_PER_CORE`] times the number of cores.
+    pub llc: Vec<Bytes>,
+    /// Ways of the last level.
+    pub ways: Vec<usize>,
+    /// Policies of the last level.
+    pub policies: Vec<Spec>,
+    /// Memories behind the last level.
+    pub memories: Memories,
+    /// The warm-up.
+    pub warmup: WarmupChoice,
+    /// Requests in an epoch; none: no epochs.
+    pub epoch: Option<u64>,
+    /// The seed of everything random.
+    pub seed: u64,
+    /// Whether the requests of the last level to memory are kept, for [`super::Sinks::traffic`].
+    pub traffic: bool,
+    /// Which frame a page gets when it is first touched.
+    pub placement: Placement,
+    /// Which instructions flush lines, one entry for each program; empty: none does.
+    pub flushes: Flushes,
+}
+
+/// The memories behind the last level.
+#[derive(Clone, Debug)]
+pub struct Memories {
+    /// Technologies by name; `dram/NAME` is NAME behind a DRAM cache.
+    pub names: Vec<String>,
+    /// The capacity of each memory.
+    pub capacity: Bytes,
+    /// The capacity of the DRAM cache.
+    pub dram_cache: Bytes,
+    /// Lines in the write buffer of each.
+    pub write_buffer: usize,
+}
+
+/// The warm-up: what is simulated before figures are taken.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum WarmupChoice {
+    /// Requests to the last level.
+    Requests(u64),
+    /// A share of the traces' accesses, 0 to 1.
+    Share(f64),
+}
+
+/// What is known of the programs before they are simulated.
+#[derive(Clone, Copy, Debug)]
+pub struct Extent {
+    /// Programs.
+    pub programs: usize,
+    /// Cores of all programs.
+    pub cores: usize,
+    /// Accesses until every program has run once; none where the traces do not say.
+    pub accesses: Option<u64>,
+}
+
+impl Grid {
+    /// Returns the settings of one pass over programs of this extent.
+    ///
+    /// # Errors
+    /// A usage error where a memory is not in the catalogue, or the settings cannot be simulated.
+    pub fn settings(&self, catalogue: &Catalogue, extent: Extent) -> Result<LlcMachine> {
+        let settings = LlcMachine {
+            line: self.line,
+            private: self.private,
+            llcs: self.llcs(extent.cores),
+            memories: self.memories.backings(catalogue)?,
+            warmup: self.warmup.warmup(extent.accesses)?,
+            epoch: self.epoch,
+            seed: self.seed,
+            traffic: self.traffic,
+            placement: self.placement.clone(),
+            flushes: self.flushes.clone(),
+        };
+        if self.traffic && settings.llcs.len() > 1 {
+            return Err(Error::usage(
+                "--traffic is that of one cache; give one policy and one size",
+            ));
+        }
+        let given = self.flushes.ips.len();
+        if given != 0 && given != extent.programs {
+            return Err(Error::usage(format!(
+                "--flush-ip names {given} instructions for {} traces; give one for each, or off",
+                extent.programs
+            )));
+        }
+        settings.check()?;
+        Ok(settings)
+    }
+
+    /// Returns all combinations, the size slowest and the policy fastest.
+    fn llcs(&self, cores: usize) -> Vec<Llc> {
+        let sizes = match &self.llc[..] {
+            [] => vec![Bytes(LLC_PER_CORE.0 * cores as u64)],
+            sizes => sizes.to_vec(),
+        };
+        let shapes = sizes
+            .iter()
+            .flat_map(|&bytes| self.ways.iter().map(move |&ways| Size { bytes, ways }));
+        let caches = shapes.flat_map(|size| {
+            self.policies.iter().map(move |policy| Llc {
+                size,
+                policy: policy.clone(),
+            })
+        });
+        caches.collect()
+    }
+}
+
+impl Memories {
+    fn backings(&self, catalogue: &Catalogue) -> Result<Vec<Backing>> {
+        let chips = |name: &str, capacity| {
+            Ok(Chips {
+                technology: catalogue.get_for(name, Technology::has_lines)?.clone(),
+                capacity,
+                write_buffer: self.write_buffer,
+            })
+        };
+        let backing = |name: &String| {
+            let cached = name.strip_prefix(CACHED);
+            let cache = cached.map(|_| chips("dram", self.dram_cache)).transpose()?;
+            Ok(Backing {
+                name: name.clone(),
+                memory: chips(cached.unwrap_or(name), self.capacity)?,
+                cache,
+            })
+        };
+        self.names.iter().map(backing).collect()
+    }
+}
+
+impl WarmupChoice {
+    /// Parses a number of requests, as `1000000` or `1M`, or a share, as `10%`.
+    ///
+    /// # Errors
+    /// A usage error that names the text.
+    pub fn parse(text: &str) -> Result<Self> {
+        let no = || {
+            Error::usage(format!(
+                "`{text}` is no warm-up; write it as 1000000, 1M, or 10%"
+            ))
+        };
+        match text.strip_suffix('%') {
+            None if text == "0" => Ok(Self::Requests(0)),
+            None => parse_count(text).map(Self::Requests).map_err(|_| no()),
+            Some(share) => match share.parse::<f64>() {
+                Ok(share) if (0.0..100.0).contains(&share) => Ok(Self::Share(share / 100.0)),
+                _ => Err(no()),
+            },
+        }
+    }
+
+    /// Returns the warm-up before `accesses`.
+    ///
+    /// # Errors
+    /// A usage error for a share of accesses whose number is not known.
+    fn warmup(self, accesses: Option<u64>) -> Result<Warmup> {
+        match (self, accesses) {
+            (Self::Requests(requests), _) => Ok(Warmup::Requests(requests)),
+            (Self::Share(share), Some(accesses)) => {
+                Ok(Warmup::Accesses((share * accesses as f64) as u64))
+            }
+            (Self::Share(_), None) => Err(Error::usage(
+                "a share of what is not known beforehand cannot be the warm-up; give --warmup as a number of requests",
+            )),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn grid() -> Grid {
+        Grid {
+            line: 64,
+            private: [None; 2],
+            llc: Vec::new(),
+            ways: vec![8, 16],
+            policies: ["lru", "nhm"].map(|name| Spec::parse(name).unwrap()).into(),
+            memories: Memories {
+                names: vec!["dram".to_owned(), "dram/pcm-row".to_owned()],
+                capacity: Bytes(4 << 30),
+                dram_cache: Bytes(256 << 20),
+                write_buffer: 32,
+            },
+            warmup: WarmupChoice::Requests(0),
+            epoch: None,
+            seed: 1,
+            traffic: false,
+            placement: Placement::Virtual,
+            flushes: Flushes::default(),
+        }
+    }
+
+    fn settings(grid: &Grid) -> Result<LlcMachine> {
+        let extent = Extent {
+            programs: 1,
+            cores: 2,
+            accesses: None,
+        };
+        grid.settings(&Catalogue::builtin(), extent)
+    }
+
+    #[test]
+    fn caches_are_all_combinations_and_grow_with_the_cores() {
+        let of = |grid: &Grid| {
+            let llcs = settings(grid).unwrap().llcs.into_iter();
+            let words = llcs.map(|llc| {
+                let policy = llc.policy.to_string();
+                let name = policy.split(':').next().unwrap_or_default();
+                format!("{} {} {name}", llc.size.bytes.0 >> 20, llc.size.ways)
+            });
+            words.collect::<Vec<_>>()
+        };
+        assert_eq!(of(&grid()), ["4 8 lru", "4 8 nhm", "4 16 lru", "4 16 nhm"]);
+        let sizes = Grid {
+            llc: vec![Bytes(1 << 20), Bytes(8 << 20)],
+            ways: vec![16],
+            ..grid()
+        };
+        let all = ["1 16 lru", "1 16 nhm", "8 16 lru", "8 16 nhm"];
+        assert_eq!(of(&sizes), all);
+    }
+
+    #[test]
+    fn a_dram_cache_is_before_the_memory_that_names_it() {
+        let memories = settings(&grid()).unwrap().memories;
+        let of = |index: usize| {
+            let backing: &Backing = &memories[index];
+            (&*backing.memory.technology.name, backing.cache.is_some())
+        };
+        assert_eq!((of(0), of(1)), (("dram", false), ("pcm-row", true)));
+    }
+
+    #[test]
+    fn traffic_of_several_caches_and_flushes_of_other_programs_are_refused() {
+        let traffic = Grid {
+            traffic: true,
+            ..grid()
+        };
+        let error = settings(&traffic).unwrap_err().to_string();
+        assert!(error.contains("one policy and one size"), "{error}");
+        let flushes = Flushes {
+            ips: vec![None, Some(1)],
+            keeps: false,
+        };
+        let flushes = Grid { flushes, ..grid() };
+        let error = settings(&flushes).unwrap_err().to_string();
+        assert!(error.contains("2 instructions for 1 traces"), "{error}");
+    }
+
+    #[test]
+    fn a_warm_up_is_a_number_or_a_share() {
+        let of = |text, accesses| {
+            WarmupChoice::parse(text).and_then(|warmup: WarmupChoice| warmup.warmup(accesses))
+        };
+        assert_eq!(of("0", None), Ok(Warmup::Requests(0)));
+        assert_eq!(of("1000", None), Ok(Warmup::Requests(1000)));
+        assert_eq!(of("2M", None), Ok(Warmup::Requests(2_000_000)));
+        assert_eq!(of("10%", Some(500)), Ok(Warmup::Accesses(50)));
+        assert!(of("10%", None).is_err());
+        for text in ["", "100%", "-1%", "x", "-5", "nan%"] {
+            assert!(of(text, Some(1)).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! The address traces of Caffeine's simulator: a line an access, `l` or `s`, the address, and
+//! the instructions since the last access.
+//!
+//! ```text
+//! s 0x1fffff50 1
+//! l 0x1fffff58 1
+//! ```
+//!
+//! From Caffeine's `AddressTraceReader.java`; the traces there are those of UCSD's course CSE
+//! 240A. A text that was cut between two lines cannot be recognised as cut.
+
+use terrace_base::Result;
+
+use crate::access::{Access, Block, Columns};
+use crate::format::{Content, Declaration, Format};
+use crate::input::Input;
+use crate::source::{Meta, Source};
+use crate::stream::{Records, Stream};
+use crate::text;
+
+/// The declaration of the format.
+pub const FORMAT: Format = Format::new(&Declaration {
+    name: "caffeine",
+    help: "address traces of Caffeine's simulator, only read",
+    endings: &[],
+    content: Content::Text(plausible),
+    open,
+    create: None,
+});
+
+/// Returns whether `line` is a line of such a text.
+fn plausible(line: &[u8]) -> bool {
+    parse(line).is_some()
+}
+
+fn open(input: Input, _: Columns) -> Result<Box<dyn Source>> {
+    let meta = Meta {
+        format: FORMAT.to_string(),
+        counts_instructions: true,
+        ..Meta::default()
+    };
+    let records = Reader {
+        input,
+        instruction: 0,
+    };
+    Ok(Box::new(Stream::new(meta, records)))
+}
+
+struct Reader {
+    input: Input,
+    instruction: u64,
+}
+
+impl Records for Reader {
+    fn next(&mut self, block: &mut Block) -> Result<bool> {
+        let Some((at, line)) = self.input.line()? else {
+            return Ok(false);
+        };
+        let access = parse(line).and_then(|(write, address, instructions)| {
+            self.instruction = self.instruction.checked_add(instructions)?;
+            Some(Access {
+                instruction: self.instruction,
+                address,
+                write,
+                ..Access::default()
+            })
+        });
+        let Some(access) = access else {
+            let line = text::quote(line);
+            let what = format!("{line} is no line of an address trace, like `l 0x1fffff58 1`");
+            return Err(self.input.corrupt(at, &what));
+        };
+        block.push(access);
+        Ok(true)
+    }
+}
+
+/// Parses a line: whether it stores, the address, and the instructions since the last access.
+fn parse(line: &[u8]) -> Option<(bool, u64, u64)> {
+    let (write, rest) = match line {
+        [b'l', b' ', rest @ ..] => (false, rest),
+        [b's', b' ', rest @ ..] => (true, rest),
+        _ => return None,
+    };
+    let rest = rest.strip_prefix(b"0x")?;
+    let blank = rest.iter().position(|byte| *byte == b' ')?;
+    let address = text::hexadecimal(&rest[..blank])?;
+    let instructions = text::decimal(&rest[blank + 1..])?;
+    Some((write, address, instructions))
+}

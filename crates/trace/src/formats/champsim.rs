@@ -1,0 +1,245 @@
+//! ChampSim's `input_instr`: one record of 64 bytes, little-endian, an instruction.
+//!
+//! | offset | field | |
+//! |---|---|---|
+//! | 0 | ip u64 | |
+//! | 8 | is_branch u8 | 0 or 1 |
+//! | 9 | branch_taken u8 | 0 or 1 |
+//! | 10 | destination_registers u8\[2\] | not read |
+//! | 12 | source_registers u8\[4\] | not read |
+//! | 16 | destination_memory u64\[2\] | stores, 0: none |
+//! | 32 | source_memory u64\[4\] | loads, 0: none |
+//!
+//! From ChampSim's `inc/trace_instruction.h`. An instruction's loads come before its stores, and
+//! its number is that of its record. A file that was cut between two records cannot be recognised
+//! as cut.
+//!
+//! The accesses of one thread are written. Accesses of one instruction share a record as far as
+//! they fit, in their order. As ChampSim counts records, the instructions between two accesses are
+//! written as records without memory. If an instruction needs several records, as many of those are
+//! left out after it. Sizes are lost.
+
+use std::io::Write;
+use std::path::Path;
+
+use terrace_base::{Error, Result};
+
+use crate::access::{Access, Block, Columns};
+use crate::compression::Packed;
+use crate::format::{Content, Declaration, Format};
+use crate::input::Input;
+use crate::source::{Meta, Sink, Source};
+use crate::stream::{Records, Stream};
+
+/// The declaration of the format.
+pub const FORMAT: Format = Format::new(&Declaration {
+    name: "champsim",
+    help: "instructions of ChampSim, 64 bytes each",
+    endings: &[".champsim", ".champsimtrace"],
+    content: Content::Records(plausible),
+    open,
+    create: Some(|path, _| Ok(Box::new(Writer::create(path)?))),
+});
+
+/// Bytes in a record.
+const RECORD: usize = 64;
+/// Where the stores and the loads of a record are.
+const STORES: usize = 16;
+const LOADS: usize = 32;
+/// Most instructions without memory that are written in a row: 64 GB.
+const LONGEST_GAP: u64 = 1 << 30;
+
+/// Returns whether `head` may be the beginning of such records. A file that was never written
+/// contains only zeros.
+fn plausible(head: &[u8]) -> bool {
+    let written = head.iter().any(|byte| *byte != 0);
+    written && head.len().is_multiple_of(RECORD) && head.chunks_exact(RECORD).all(flags_are_right)
+}
+
+fn flags_are_right(record: &[u8]) -> bool {
+    record[8] <= 1 && record[9] <= 1
+}
+
+fn open(input: Input, _: Columns) -> Result<Box<dyn Source>> {
+    let meta = Meta {
+        format: FORMAT.to_string(),
+        counts_instructions: true,
+        ..Meta::default()
+    };
+    let records = Reader {
+        input,
+        instruction: 0,
+        written: false,
+    };
+    Ok(Box::new(Stream::new(meta, records)))
+}
+
+struct Reader {
+    input: Input,
+    instruction: u64,
+    /// Whether a byte other than zero was read.
+    written: bool,
+}
+
+impl Records for Reader {
+    fn next(&mut self, block: &mut Block) -> Result<bool> {
+        let at = self.input.position();
+        let Some(record) = self.input.record::<RECORD>()? else {
+            if !self.written {
+                let zeros = "it is filled with zeros, and no ChampSim trace";
+                return Err(self.input.corrupt(0, zeros));
+            }
+            return Ok(false);
+        };
+        self.written = self.written || record.iter().any(|byte| *byte != 0);
+        if !flags_are_right(&record) {
+            return Err(self.input.corrupt(
+                at,
+                "this is no ChampSim record: a branch flag is neither 0 nor 1",
+            ));
+        }
+        let mut access = Access {
+            instruction: self.instruction,
+            ip: word(&record, 0),
+            ..Access::default()
+        };
+        for (begin, end, write) in [(LOADS, RECORD, false), (STORES, LOADS, true)] {
+            access.write = write;
+            for at in (begin..end).step_by(8) {
+                access.address = word(&record, at);
+                if access.address != 0 {
+                    block.push(access);
+                }
+            }
+        }
+        self.instruction += 1;
+        Ok(true)
+    }
+}
+
+fn word(record: &[u8; RECORD], at: usize) -> u64 {
+    let mut word = [0; 8];
+    word.copy_from_slice(&record[at..at + 8]);
+    u64::from_le_bytes(word)
+}
+
+/// Writes records.
+struct Writer {
+    output: Packed,
+    /// The first access: its thread is the only one, its instruction the first record.
+    first: Option<Access>,
+    records: u64,
+    /// Whether several accesses had instruction 0, so that instructions cannot be counted: then
+    /// each access has a record of its own.
+    uncounted: bool,
+    pending: Pending,
+}
+
+/// The record to which the next access may still belong.
+#[derive(Default)]
+struct Pending {
+    last: Option<Access>,
+    bytes: [[u8; 8]; RECORD / 8],
+    loads: usize,
+    stores: usize,
+}
+
+impl Pending {
+    /// Takes `access` if it belongs to the same instruction and order and room allow it. Returns
+    /// whether it did.
+    fn take(&mut self, access: Access) -> bool {
+        let same = self
+            .last
+            .is_none_or(|last| (last.instruction, last.ip) == (access.instruction, access.ip));
+        let fits = if access.write {
+            self.stores < 2
+        } else {
+            self.stores == 0 && self.loads < 4
+        };
+        if !same || !fits {
+            return false;
+        }
+        let address = access.address.to_le_bytes();
+        if access.write {
+            self.bytes[STORES / 8 + self.stores] = address;
+            self.stores += 1;
+        } else {
+            self.bytes[LOADS / 8 + self.loads] = address;
+            self.loads += 1;
+        }
+        self.bytes[0] = access.ip.to_le_bytes();
+        self.last = Some(access);
+        true
+    }
+}
+
+impl Writer {
+    fn create(path: &Path) -> Result<Self> {
+        Ok(Self {
+            output: Packed::create(path)?,
+            first: None,
+            records: 0,
+            uncounted: false,
+            pending: Pending::default(),
+        })
+    }
+
+    fn push(&mut self, access: Access) -> Result<()> {
+        let first = *self.first.get_or_insert(access);
+        if (access.process, access.thread) != (first.process, first.thread) {
+            return Err(Error::usage(
+                "a ChampSim trace holds one thread; pick one of this trace's threads",
+            ));
+        }
+        if access.address == 0 {
+            return Err(Error::usage(
+                "a ChampSim trace cannot hold an access to address 0: there it means none",
+            ));
+        }
+        let alone = self.uncounted && access.instruction == 0;
+        if !alone && self.pending.take(access) {
+            return Ok(());
+        }
+        let last = self.pending.last.unwrap_or_default();
+        self.uncounted |= (last.instruction, access.instruction) == (0, 0);
+        self.write_pending()?;
+        self.pending.take(access);
+        Ok(())
+    }
+
+    /// Writes the pending record, behind the instructions before it that touched no memory.
+    fn write_pending(&mut self) -> Result<()> {
+        let pending = std::mem::take(&mut self.pending);
+        let (Some(first), Some(last)) = (self.first, pending.last) else {
+            return Ok(());
+        };
+        let number = last.instruction.saturating_sub(first.instruction);
+        let gap = number.saturating_sub(self.records);
+        if gap > LONGEST_GAP {
+            return Err(Error::usage(format!(
+                "{gap} instructions in a row touch no memory: too many to be written for ChampSim"
+            )));
+        }
+        for _ in 0..gap {
+            self.write_record(&[0; RECORD])?;
+        }
+        self.write_record(pending.bytes.as_flattened())
+    }
+
+    fn write_record(&mut self, record: &[u8]) -> Result<()> {
+        self.records += 1;
+        let written = self.output.write_all(record);
+        written.map_err(|e| self.output.failed(&e))
+    }
+}
+
+impl Sink for Writer {
+    fn write(&mut self, block: &Block) -> Result<()> {
+        block.iter().try_for_each(|access| self.push(access))
+    }
+
+    fn finish(mut self: Box<Self>) -> Result<()> {
+        self.write_pending()?;
+        self.output.complete()
+    }
+}

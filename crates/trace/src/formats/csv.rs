@@ -1,0 +1,269 @@
+//! Comma-separated values (RFC 4180): a header, then a line an access.
+//!
+//! | column | | where it is missing |
+//! |---|---|---|
+//! | address | required | |
+//! | write, or op | `1`, `true`, `w`, `s`, `write`, `store`, or `0`, `false`, `r`, `l`, `read`, `load` | a read |
+//! | instruction, ip, process, thread, size | | 0 |
+//!
+//! The columns stand in any order. Numbers are decimal, or hexadecimal with `0x`. Other columns are
+//! an error, for they may be misspelt. A text that was cut between two lines cannot be recognised
+//! as cut. All columns are written, the numbers decimal.
+
+use std::io::{self, Write};
+use std::path::Path;
+
+use csv::{ByteRecord, ErrorKind, Position, ReaderBuilder};
+use terrace_base::{Error, Result};
+
+use crate::access::{Access, Block, Columns};
+use crate::compression::Packed;
+use crate::format::{Content, Declaration, Format};
+use crate::input::{Input, NO_LINE_BREAK};
+use crate::source::{Meta, Sink, Source};
+use crate::stream::{Records, Stream};
+use crate::text;
+
+/// The declaration of the format.
+pub const FORMAT: Format = Format::new(&Declaration {
+    name: "csv",
+    help: "comma-separated values with a header",
+    endings: &[".csv"],
+    content: Content::Text(plausible),
+    open,
+    create: Some(|path, _| Ok(Box::new(Writer::create(path)?))),
+});
+
+/// The header that is written.
+const HEADER: &str = "instruction,address,ip,process,thread,size,write";
+
+/// A known column.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Column {
+    Instruction,
+    Address,
+    Ip,
+    Process,
+    Thread,
+    Size,
+    Write,
+}
+
+impl Column {
+    fn by_name(name: &[u8]) -> Option<Self> {
+        Some(match name.to_ascii_lowercase().as_slice() {
+            b"instruction" => Self::Instruction,
+            b"address" => Self::Address,
+            b"ip" => Self::Ip,
+            b"process" => Self::Process,
+            b"thread" => Self::Thread,
+            b"size" => Self::Size,
+            b"write" | b"op" => Self::Write,
+            _ => return None,
+        })
+    }
+
+    /// Puts `text` into `access`; returns false if it does not fit there.
+    fn set(self, access: &mut Access, text: &[u8]) -> bool {
+        fn put<T: TryFrom<u64>>(text: &[u8], into: &mut T) -> bool {
+            let value = text::either(text).and_then(|value| T::try_from(value).ok());
+            value.map(|value| *into = value).is_some()
+        }
+        match self {
+            Self::Instruction => put(text, &mut access.instruction),
+            Self::Address => put(text, &mut access.address),
+            Self::Ip => put(text, &mut access.ip),
+            Self::Process => put(text, &mut access.process),
+            Self::Thread => put(text, &mut access.thread),
+            Self::Size => put(text, &mut access.size),
+            Self::Write => writes(text).map(|write| access.write = write).is_some(),
+        }
+    }
+}
+
+fn writes(text: &[u8]) -> Option<bool> {
+    match text.to_ascii_lowercase().as_slice() {
+        b"1" | b"true" | b"w" | b"s" | b"write" | b"store" => Some(true),
+        b"0" | b"false" | b"r" | b"l" | b"read" | b"load" => Some(false),
+        _ => None,
+    }
+}
+
+/// Returns whether `line` may be the header.
+fn plausible(line: &[u8]) -> bool {
+    let mut names = line.split(|byte| *byte == b',').map(<[u8]>::trim_ascii);
+    names.any(|name| name.trim_ascii_start().eq_ignore_ascii_case(b"address"))
+}
+
+fn open(input: Input, _: Columns) -> Result<Box<dyn Source>> {
+    let mut csv = ReaderBuilder::new().trim(csv::Trim::All).from_reader(input);
+    let header = match csv.byte_headers() {
+        Ok(header) => header.clone(),
+        Err(e) => return Err(wrong(&csv, &e)),
+    };
+    let columns = columns(csv.get_ref(), &header)?;
+    let meta = Meta {
+        format: FORMAT.to_string(),
+        counts_instructions: columns.contains(&Column::Instruction),
+        ..Meta::default()
+    };
+    let records = Reader {
+        csv,
+        columns,
+        record: ByteRecord::new(),
+        last: Position::new(),
+    };
+    Ok(Box::new(Stream::new(meta, records)))
+}
+
+/// The columns that the header names.
+fn columns(input: &Input, header: &ByteRecord) -> Result<Vec<Column>> {
+    let mut columns = Vec::new();
+    for name in header {
+        let Some(column) = Column::by_name(name) else {
+            let what = format!(
+                "the column {} is not known; there are {HEADER} and op",
+                text::quote(name)
+            );
+            return Err(input.corrupt(0, &what));
+        };
+        if columns.contains(&column) {
+            let what = format!("the column {} stands there twice", text::quote(name));
+            return Err(input.corrupt(0, &what));
+        }
+        columns.push(column);
+    }
+    if !columns.contains(&Column::Address) {
+        return Err(input.corrupt(
+            0,
+            "the header, which is the first line, has no column `address`",
+        ));
+    }
+    Ok(columns)
+}
+
+struct Reader {
+    csv: csv::Reader<Input>,
+    columns: Vec<Column>,
+    record: ByteRecord,
+    /// Position of the last record.
+    last: Position,
+}
+
+impl Records for Reader {
+    fn next(&mut self, block: &mut Block) -> Result<bool> {
+        let at = self.csv.position().clone();
+        match self.csv.read_byte_record(&mut self.record) {
+            Ok(true) => {}
+            Ok(false) => return self.end().map(|()| false),
+            Err(e) => return Err(wrong(&self.csv, &e)),
+        }
+        let at = self.record.position().unwrap_or(&at);
+        self.last = at.clone();
+        let mut access = Access::default();
+        for (column, text) in self.columns.iter().zip(&self.record) {
+            if !column.set(&mut access, text) {
+                let what = format!(
+                    "line {} has {} for {column:?}, which does not fit there",
+                    at.line(),
+                    text::quote(text)
+                );
+                return Err(self.csv.get_ref().corrupt(at.byte(), &what));
+            }
+        }
+        block.push(access);
+        Ok(true)
+    }
+}
+
+impl Reader {
+    fn end(&self) -> Result<()> {
+        let input = self.csv.get_ref();
+        // The parser takes the end of the file for a missing quote.
+        if input.within_quotes() {
+            let what = format!("line {} has a quote that is not closed", self.last.line());
+            return Err(input.corrupt(self.last.byte(), &what));
+        }
+        if input.ended_line() {
+            return Ok(());
+        }
+        Err(input.corrupt(
+            self.record.position().map_or(0, |at| at.byte()),
+            NO_LINE_BREAK,
+        ))
+    }
+}
+
+/// Returns the failure for an error of the parser.
+fn wrong(csv: &csv::Reader<Input>, error: &csv::Error) -> Error {
+    let input = csv.get_ref();
+    match error.kind() {
+        ErrorKind::Io(e) => input.failed(input.position(), e),
+        ErrorKind::UnequalLengths {
+            pos: Some(at),
+            expected_len,
+            len,
+        } => input.corrupt(
+            at.byte(),
+            &format!(
+                "line {} has {len} values where the header has {expected_len}",
+                at.line()
+            ),
+        ),
+        _ => input.corrupt(csv.position().byte(), &error.to_string()),
+    }
+}
+
+/// Writes lines.
+struct Writer {
+    output: Packed,
+    lines: Vec<u8>,
+}
+
+impl Writer {
+    fn create(path: &Path) -> Result<Self> {
+        Ok(Self {
+            output: Packed::create(path)?,
+            lines: format!("{HEADER}\n").into_bytes(),
+        })
+    }
+
+    fn line(&mut self, access: Access) -> io::Result<()> {
+        let Access {
+            instruction,
+            address,
+            ip,
+            process,
+            thread,
+            size,
+            write,
+        } = access;
+        let write = u8::from(write);
+        writeln!(
+            self.lines,
+            "{instruction},{address},{ip},{process},{thread},{size},{write}"
+        )
+    }
+
+    /// Writes the collected lines: a packer is slow with small pieces.
+    fn write_lines(&mut self) -> io::Result<()> {
+        self.output.write_all(&self.lines)?;
+        self.lines.clear();
+        Ok(())
+    }
+}
+
+impl Sink for Writer {
+    fn write(&mut self, block: &Block) -> Result<()> {
+        block
+            .iter()
+            .try_for_each(|access| self.line(access))
+            .and_then(|()| self.write_lines())
+            .map_err(|e| self.output.failed(&e))
+    }
+
+    fn finish(mut self: Box<Self>) -> Result<()> {
+        self.write_lines().map_err(|e| self.output.failed(&e))?;
+        self.output.complete()
+    }
+}

@@ -1,0 +1,182 @@
+//! The list of formats, and how the format of a file is told.
+//!
+//! A format is one file here, with its layout, its origin and its `FORMAT`, and one line in
+//! [`Format::ALL`]. Options, help, messages and detection come from that list.
+
+pub mod caffeine;
+pub mod champsim;
+pub mod csv;
+pub mod lackey;
+pub mod native;
+pub mod oracle_general;
+
+use std::path::Path;
+
+use terrace_base::{Error, Result};
+
+use crate::access::Columns;
+use crate::compression::Compression;
+use crate::format::{Content, Format};
+use crate::input::Input;
+use crate::sound::sound;
+use crate::source::{Sink, Source};
+
+impl Format {
+    /// All formats. A text that fits several is taken for the first of them.
+    pub const ALL: &[Self] = &[
+        native::FORMAT,
+        champsim::FORMAT,
+        lackey::FORMAT,
+        oracle_general::FORMAT,
+        caffeine::FORMAT,
+        csv::FORMAT,
+    ];
+
+    /// Returns the format called `name`.
+    ///
+    /// # Errors
+    /// Returns a usage error that lists the names.
+    pub fn parse(name: &str) -> Result<Self> {
+        let found = Self::ALL.iter().find(|format| format.name() == name);
+        found.copied().ok_or_else(|| {
+            let names = names(Self::ALL).join(", ");
+            Error::usage(format!("`{name}` is no trace format; there are {names}"))
+        })
+    }
+
+    /// Returns the format of the file `path` that `input` reads, if it shows: by the content, or by
+    /// the name if the content fits no format, or records of several.
+    fn detect(path: &Path, input: &Input) -> Option<Self> {
+        let fits = |format: &&Self| format.declaration().content.fits(input.head());
+        let mut fitting = Self::ALL.iter().filter(fits);
+        let first = fitting.next().copied();
+        // A name can still be right if the file is damaged: the reader says how.
+        let certain = first.filter(|first| match first.declaration().content {
+            Content::Records(_) => fitting.next().is_none(),
+            Content::Magic(_) | Content::Text(_) => true,
+        });
+        certain.or_else(|| Self::by_name(path))
+    }
+
+    /// Returns the format that the ending of a file name says, apart from that of a compression.
+    fn by_name(path: &Path) -> Option<Self> {
+        let name = path.file_name()?.to_str()?.to_ascii_lowercase();
+        let name = Compression::strip(&name);
+        let is_named = |format: &&Self| {
+            let endings = format.endings().iter();
+            endings
+                .map(|e| e.to_ascii_lowercase())
+                .any(|e| name.ends_with(&e))
+        };
+        Self::ALL.iter().find(is_named).copied()
+    }
+}
+
+/// Opens a trace, whose format the content of the file tells, or else its name.
+///
+/// # Errors
+/// Returns a failure if the file cannot be read or is corrupt, and a usage error if its format
+/// cannot be told.
+pub fn open(path: &Path, columns: Columns) -> Result<Box<dyn Source>> {
+    detected(path, columns, || {
+        let endings: Vec<_> = usual_endings(Format::ALL.iter()).collect();
+        format!("give it the ending of its format ({})", endings.join(", "))
+    })
+}
+
+/// Opens a trace of the format `format`.
+///
+/// # Errors
+/// Returns a failure if the file cannot be read or is not of this format.
+pub fn open_as(path: &Path, format: Format, columns: Columns) -> Result<Box<dyn Source>> {
+    source(path, Input::open(path)?, format, columns)
+}
+
+/// Opens a trace as [`open_as`] does if a format is given, otherwise as [`open`] does.
+///
+/// # Errors
+/// Returns the errors of [`open_as`] and [`open`].
+pub fn open_in(path: &Path, format: Option<Format>, columns: Columns) -> Result<Box<dyn Source>> {
+    match format {
+        Some(format) => open_as(path, format, columns),
+        None => detected(path, columns, || {
+            format!("say which it is: {}", names(Format::ALL).join(", "))
+        }),
+    }
+}
+
+/// Opens a trace that shows its format; `advice` says what to do if it does not.
+fn detected(
+    path: &Path,
+    columns: Columns,
+    advice: impl FnOnce() -> String,
+) -> Result<Box<dyn Source>> {
+    let input = Input::open(path)?;
+    let format = Format::detect(path, &input).ok_or_else(|| {
+        Error::usage(format!(
+            "the format of the trace `{}` shows neither in it nor in its name; {}",
+            path.display(),
+            advice()
+        ))
+    })?;
+    source(path, input, format, columns)
+}
+
+fn source(path: &Path, input: Input, format: Format, columns: Columns) -> Result<Box<dyn Source>> {
+    let source = (format.declaration().open)(input, columns)?;
+    Ok(sound(path, source))
+}
+
+/// Begins a trace, whose format the ending of its name tells. The file gets this name when the
+/// trace is finished; until then a file that has the name stays.
+///
+/// `about` holds keys and values that say what was recorded, how and on what. Only the native
+/// format keeps them.
+///
+/// # Errors
+/// Returns a usage error if the name does not tell the format, and a failure if the file cannot be
+/// made.
+pub fn create(path: &Path, about: &[(String, String)]) -> Result<Box<dyn Sink>> {
+    let format = Format::by_name(path).ok_or_else(|| {
+        let endings = one_of(usual_endings(written()));
+        Error::usage(format!(
+            "the ending of `{}` names no trace format; use {endings}",
+            path.display()
+        ))
+    })?;
+    create_as(path, format, about)
+}
+
+/// Begins a trace of the format `format`, as [`create`] does. A trace of any format but the native
+/// one is packed if its name ends in .gz, .xz or .zst.
+///
+/// # Errors
+/// Returns a usage error if the format cannot be written, and a failure if the file cannot be made.
+pub fn create_as(path: &Path, format: Format, about: &[(String, String)]) -> Result<Box<dyn Sink>> {
+    let create = format.declaration().create.ok_or_else(|| {
+        let names = one_of(written().map(|format| format.name()));
+        Error::usage(format!("the format {format} is only read; write {names}"))
+    })?;
+    create(path, about)
+}
+
+/// Returns the formats that can be written.
+fn written() -> impl Iterator<Item = &'static Format> {
+    Format::ALL.iter().filter(|format| format.is_written())
+}
+
+fn names(formats: &[Format]) -> Vec<&'static str> {
+    formats.iter().map(|format| format.name()).collect()
+}
+
+/// Returns the usual ending of each format that has one.
+fn usual_endings<'a>(formats: impl Iterator<Item = &'a Format>) -> impl Iterator<Item = &'a str> {
+    formats.filter_map(|format| format.endings().first().copied())
+}
+
+/// Joins names as a sentence does: `a, b or c`.
+fn one_of<'a>(names: impl Iterator<Item = &'a str>) -> String {
+    let names: Vec<_> = names.collect();
+    let (last, others) = names.split_last().expect("some formats are written");
+    format!("{} or {last}", others.join(", "))
+}

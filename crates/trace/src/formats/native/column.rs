@@ -1,0 +1,271 @@
+//! One column of one row group, read into the vectors of a block.
+
+use std::fs::File;
+use std::io;
+use std::mem;
+use std::os::unix::fs::FileExt;
+use std::panic::{self, AssertUnwindSafe};
+use std::sync::Arc;
+
+use bytes::{Buf, Bytes};
+use parquet::basic::EncodingMask;
+use parquet::column::page::{Page, PageMetadata, PageReader};
+use parquet::column::reader::{ColumnReader, ColumnReaderImpl, get_column_reader};
+use parquet::data_type::{DataType, Int32Type, Int64Type};
+use parquet::errors::{ParquetError, Result};
+use parquet::file::metadata::ColumnChunkMetaData;
+use parquet::file::reader::{ChunkReader, Length};
+use parquet::file::serialized_reader::SerializedPageReader;
+
+/// The unread part of a column of a row group.
+pub(super) struct Column {
+    values: ColumnReader,
+    /// Definition levels, which mark nulls in files of other writers.
+    levels: Option<Vec<i16>>,
+    /// 32-bit values on their way to their own type.
+    narrow: Vec<i32>,
+}
+
+impl Column {
+    /// Reads the bytes of the column, which are checked to lie in `file`, and looks at nothing. The pages of a
+    /// file of our `own` are in the encodings that its description names.
+    pub(super) fn open(
+        file: &File,
+        chunk: &ColumnChunkMetaData,
+        rows: usize,
+        own: bool,
+    ) -> Result<Self> {
+        let descriptor = chunk.column_descr_ptr();
+        if descriptor.max_rep_level() > 0 || descriptor.max_def_level() > 1 {
+            return Err(general("it is nested, and not one value a row"));
+        }
+        let (start, length) = chunk.byte_range();
+        let mut bytes = vec![0; length as usize];
+        file.read_exact_at(&mut bytes, start)?;
+        let chunk_bytes = Arc::new(Chunk {
+            start,
+            bytes: bytes.into(),
+        });
+        let levels = (descriptor.max_def_level() > 0).then(Vec::new);
+        let pages = unpanicked(|| SerializedPageReader::new(chunk_bytes, chunk, rows, None))?;
+        let pages: Box<dyn PageReader> = match own {
+            true => Box::new(Declared::new(pages, chunk)),
+            false => Box::new(pages),
+        };
+        Ok(Self {
+            values: get_column_reader(descriptor, pages),
+            levels,
+            narrow: Vec::new(),
+        })
+    }
+
+    /// Replaces `into` by the next `rows` values of 64 bits.
+    pub(super) fn u64(&mut self, rows: usize, into: &mut Vec<u64>) -> Result<()> {
+        match &mut self.values {
+            ColumnReader::Int64ColumnReader(values) => {
+                // Both collects keep the allocation and cost nothing.
+                let mut signed: Vec<i64> =
+                    mem::take(into).into_iter().map(u64::cast_signed).collect();
+                let read = exactly::<Int64Type>(values, &mut self.levels, rows, &mut signed);
+                *into = signed.into_iter().map(i64::cast_unsigned).collect();
+                read
+            }
+            ColumnReader::Int32ColumnReader(values) => {
+                exactly::<Int32Type>(values, &mut self.levels, rows, &mut self.narrow)?;
+                into.clear();
+                into.extend(self.narrow.iter().map(|v| u64::from(v.cast_unsigned())));
+                Ok(())
+            }
+            _ => Err(general("it is not a column of integers")),
+        }
+    }
+
+    /// Replaces `into` by the next `rows` values of 32 bits.
+    pub(super) fn u32(&mut self, rows: usize, into: &mut Vec<u32>) -> Result<()> {
+        if let ColumnReader::Int32ColumnReader(values) = &mut self.values {
+            let mut signed: Vec<i32> = mem::take(into).into_iter().map(u32::cast_signed).collect();
+            let read = exactly::<Int32Type>(values, &mut self.levels, rows, &mut signed);
+            *into = signed.into_iter().map(i32::cast_unsigned).collect();
+            return read;
+        }
+        self.narrowed(rows, into)
+    }
+
+    /// Replaces `into` by the next `rows` values of 16 bits.
+    pub(super) fn u16(&mut self, rows: usize, into: &mut Vec<u16>) -> Result<()> {
+        if let ColumnReader::Int32ColumnReader(values) = &mut self.values {
+            exactly::<Int32Type>(values, &mut self.levels, rows, &mut self.narrow)?;
+            let bits = self.narrow.iter().fold(0, |bits, value| bits | value);
+            if bits & !0xffff != 0 {
+                return Err(general("a value is larger than 65535"));
+            }
+            into.clear();
+            into.extend(self.narrow.iter().map(|value| *value as u16));
+            return Ok(());
+        }
+        self.narrowed(rows, into)
+    }
+
+    /// Narrows values that other writers stored as 64 bits.
+    fn narrowed<T: TryFrom<u64>>(&mut self, rows: usize, into: &mut Vec<T>) -> Result<()> {
+        let mut wide = Vec::new();
+        self.u64(rows, &mut wide)?;
+        into.clear();
+        for value in wide {
+            into.push(T::try_from(value).map_err(|_| general("a value is too large"))?);
+        }
+        Ok(())
+    }
+
+    /// Replaces `into` by the next `rows` truth values.
+    pub(super) fn bool(&mut self, rows: usize, into: &mut Vec<bool>) -> Result<()> {
+        match &mut self.values {
+            ColumnReader::BoolColumnReader(values) => exactly(values, &mut self.levels, rows, into),
+            _ => Err(general("it is not a column of truth values")),
+        }
+    }
+}
+
+/// The pages of a column, each in an encoding that the file's description names: no checksum covers what a
+/// page says of itself.
+struct Declared {
+    pages: SerializedPageReader<Chunk>,
+    encodings: EncodingMask,
+}
+
+impl Declared {
+    fn new(pages: SerializedPageReader<Chunk>, chunk: &ColumnChunkMetaData) -> Self {
+        Self {
+            pages,
+            encodings: *chunk.encodings_mask(),
+        }
+    }
+}
+
+impl Iterator for Declared {
+    type Item = Result<Page>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.get_next_page().transpose()
+    }
+}
+
+impl PageReader for Declared {
+    fn get_next_page(&mut self) -> Result<Option<Page>> {
+        let page = self.pages.get_next_page()?;
+        match &page {
+            Some(page) if page.is_data_page() && !self.encodings.is_set(page.encoding()) => {
+                Err(general("a page is encoded otherwise than the column"))
+            }
+            _ => Ok(page),
+        }
+    }
+
+    fn peek_next_page(&mut self) -> Result<Option<PageMetadata>> {
+        self.pages.peek_next_page()
+    }
+
+    fn skip_next_page(&mut self) -> Result<()> {
+        self.pages.skip_next_page()
+    }
+}
+
+/// Replaces `into` by exactly `rows` values.
+fn exactly<T: DataType>(
+    values: &mut ColumnReaderImpl<T>,
+    levels: &mut Option<Vec<i16>>,
+    rows: usize,
+    into: &mut Vec<T::T>,
+) -> Result<()> {
+    into.clear();
+    if let Some(levels) = levels {
+        levels.clear();
+    }
+    let (read, present, _) = unpanicked(|| values.read_records(rows, levels.as_mut(), None, into))?;
+    if present < read {
+        return Err(general("a value is missing (null)"));
+    }
+    if read < rows || into.len() != rows {
+        return Err(general("it ends too early"));
+    }
+    Ok(())
+}
+
+/// Makes a panic an error: on some damaged pages the parquet crate panics, and its state is not
+/// used after that.
+pub(super) fn unpanicked<T>(parquet: impl FnOnce() -> Result<T>) -> Result<T> {
+    let caught = panic::catch_unwind(AssertUnwindSafe(parquet));
+    caught.unwrap_or_else(|_| Err(general("what it says contradicts itself")))
+}
+
+/// Returns what is wrong, in our own words.
+const OWN: [&str; 10] = [
+    "a page is encoded otherwise than the column",
+    "it is nested, and not one value a row",
+    "it is not a column of integers",
+    "a value is larger than 65535",
+    "a value is too large",
+    "it is not a column of truth values",
+    "a value is missing (null)",
+    "it ends too early",
+    "what it says contradicts itself",
+    "a page lies outside of it",
+];
+
+fn general(what: &str) -> ParquetError {
+    ParquetError::General(what.to_owned())
+}
+
+/// Returns the message of an error for users: messages of the parquet crate about damaged bytes
+/// name its internals.
+pub(super) fn reason(error: &ParquetError) -> String {
+    match error {
+        ParquetError::General(what) if OWN.contains(&&**what) => what.clone(),
+        ParquetError::NYI(_) => "it is encoded or packed in a way that is not read".to_owned(),
+        ParquetError::EOF(_) | ParquetError::NeedMoreData(_) => "it ends too early".to_owned(),
+        ParquetError::External(error) => match error.downcast_ref::<io::Error>() {
+            Some(error) if error.raw_os_error().is_some() => error.to_string(),
+            _ => "its bytes are damaged".to_owned(),
+        },
+        _ => "its bytes are damaged".to_owned(),
+    }
+}
+
+/// The bytes of a column of a row group, addressed by offsets in the file.
+struct Chunk {
+    start: u64,
+    bytes: Bytes,
+}
+
+impl Chunk {
+    /// Returns the place in `bytes` of offset `at` of the file.
+    fn index(&self, at: u64) -> Result<usize> {
+        at.checked_sub(self.start)
+            .and_then(|index| usize::try_from(index).ok())
+            .filter(|index| *index <= self.bytes.len())
+            .ok_or_else(|| general("a page lies outside of it"))
+    }
+}
+
+impl Length for Chunk {
+    fn len(&self) -> u64 {
+        self.start + self.bytes.len() as u64
+    }
+}
+
+impl ChunkReader for Chunk {
+    type T = bytes::buf::Reader<Bytes>;
+
+    fn get_read(&self, start: u64) -> Result<Self::T> {
+        Ok(self.bytes.slice(self.index(start)?..).reader())
+    }
+
+    fn get_bytes(&self, start: u64, length: usize) -> Result<Bytes> {
+        let from = self.index(start)?;
+        let to = from
+            .checked_add(length)
+            .filter(|to| *to <= self.bytes.len())
+            .ok_or_else(|| general("a page lies outside of it"))?;
+        Ok(self.bytes.slice(from..to))
+    }
+}

@@ -1,0 +1,291 @@
+//! Reading the native format.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+use parquet::basic::Compression;
+use parquet::errors::ParquetError;
+use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData, ParquetMetaDataReader};
+use parquet::file::statistics::Statistics;
+use terrace_base::{Context, Error, Result};
+
+use super::column::{Column, reason, unpanicked};
+use super::layout::{COLUMNS, NAME, VERSION, VERSION_KEY};
+use crate::access::{Block, Columns};
+use crate::source::{Meta, Source};
+
+/// Accesses in a block: few enough that their columns stay in a core's second-level
+/// cache.
+const BLOCK: usize = 1 << 14;
+
+/// Bytes before the first column: Parquet's magic number.
+const MAGIC_BYTES: u64 = 4;
+
+/// Keys of other writers about their own types.
+const FOREIGN_KEYS: [&str; 2] = ["ARROW:schema", "pandas"];
+
+/// Reads a Parquet file, a row group after the other.
+pub(super) struct Reader {
+    path: PathBuf,
+    file: File,
+    parquet: ParquetMetaData,
+    /// Whether our own writer wrote the file.
+    own: bool,
+    meta: Meta,
+    wanted: Columns,
+    next_group: usize,
+    group: Group,
+}
+
+/// The open row group. Columns that are not wanted are `None`.
+#[derive(Default)]
+struct Group {
+    rows_left: usize,
+    instruction: Option<Column>,
+    address: Option<Column>,
+    ip: Option<Column>,
+    process: Option<Column>,
+    thread: Option<Column>,
+    size: Option<Column>,
+    write: Option<Column>,
+}
+
+impl Reader {
+    pub(super) fn open(path: &Path, wanted: Columns) -> Result<Self> {
+        let cannot = || format!("cannot read the trace `{}`", path.display());
+        let file = File::open(path).or_fail(cannot)?;
+        let bytes = file.metadata().or_fail(cannot)?.len();
+        let parquet = unpanicked(|| ParquetMetaDataReader::new().parse_and_finish(&file))
+            .map_err(|_| no_parquet(path, bytes))?;
+        check(path, &parquet, bytes)?;
+        Ok(Self {
+            path: path.to_owned(),
+            file,
+            own: is_own(&parquet),
+            meta: meta(&parquet),
+            parquet,
+            wanted,
+            next_group: 0,
+            group: Group::default(),
+        })
+    }
+
+    /// Opens the next row group; returns false if there is none.
+    fn next_group(&mut self) -> Result<bool> {
+        if self.next_group == self.parquet.num_row_groups() {
+            return Ok(false);
+        }
+        let index = self.next_group;
+        self.next_group += 1;
+        let wanted = self.wanted;
+        self.group = Group {
+            rows_left: self.parquet.row_group(index).num_rows() as usize,
+            instruction: self.column(index, "instruction", wanted.instruction)?,
+            address: self.column(index, "address", true)?,
+            ip: self.column(index, "ip", wanted.ip)?,
+            process: self.column(index, "process", wanted.thread)?,
+            thread: self.column(index, "thread", wanted.thread)?,
+            size: self.column(index, "size", wanted.size)?,
+            write: self.column(index, "write", true)?,
+        };
+        Ok(true)
+    }
+
+    fn column(&self, group: usize, name: &str, wanted: bool) -> Result<Option<Column>> {
+        let Some(chunk) = chunk(&self.parquet, group, name).filter(|_| wanted) else {
+            return Ok(None);
+        };
+        let rows = self.parquet.row_group(group).num_rows() as usize;
+        Column::open(&self.file, chunk, rows, self.own)
+            .map(Some)
+            .map_err(|e| self.corrupt(group, name, &e))
+    }
+
+    fn corrupt(&self, group: usize, name: &str, error: &ParquetError) -> Error {
+        let offset = chunk(&self.parquet, group, name).map_or(0, |chunk| chunk.byte_range().0);
+        Error::failure(format!(
+            "the trace `{}` is wrong in its column {name} at offset {offset}: {}",
+            self.path.display(),
+            reason(error)
+        ))
+    }
+}
+
+impl Source for Reader {
+    fn meta(&self) -> &Meta {
+        &self.meta
+    }
+
+    fn read(&mut self, block: &mut Block) -> Result<()> {
+        while self.group.rows_left == 0 {
+            if !self.next_group()? {
+                block.clear();
+                return Ok(());
+            }
+        }
+        let rows = self.group.rows_left.min(BLOCK);
+        self.group.rows_left -= rows;
+        let wanted = self.wanted;
+        self.group
+            .read(rows, wanted, block)
+            .map_err(|(name, e)| self.corrupt(self.next_group - 1, name, &e))
+    }
+}
+
+impl Group {
+    /// Replaces what is in `block` by the next `rows` rows; an error goes with its column.
+    fn read(
+        &mut self,
+        rows: usize,
+        wanted: Columns,
+        block: &mut Block,
+    ) -> std::result::Result<(), (&'static str, ParquetError)> {
+        /// Fills a column of the block, with zeros where the file has no such column.
+        macro_rules! fill {
+            ($wanted:expr, $name:ident, $type:ident) => {
+                match &mut self.$name {
+                    Some(column) => column
+                        .$type(rows, &mut block.$name)
+                        .map_err(|e| (stringify!($name), e))?,
+                    None => {
+                        block.$name.clear();
+                        if $wanted {
+                            block.$name.resize(rows, $type::default());
+                        }
+                    }
+                }
+            };
+        }
+        fill!(wanted.instruction, instruction, u64);
+        fill!(true, address, u64);
+        fill!(wanted.ip, ip, u64);
+        fill!(wanted.thread, process, u16);
+        fill!(wanted.thread, thread, u16);
+        fill!(wanted.size, size, u32);
+        fill!(true, write, bool);
+        Ok(())
+    }
+}
+
+/// Returns the failure of a file whose end is no Parquet description.
+fn no_parquet(path: &Path, bytes: u64) -> Error {
+    Error::failure(format!(
+        "the trace `{}` is wrong at its end, offset {bytes}: no description of a Parquet file is there; it was \
+         cut short or damaged",
+        path.display()
+    ))
+}
+
+/// Returns the column `name` of a row group, if the file has it.
+fn chunk<'a>(
+    parquet: &'a ParquetMetaData,
+    group: usize,
+    name: &str,
+) -> Option<&'a ColumnChunkMetaData> {
+    let schema = parquet.file_metadata().schema_descr();
+    let mut columns = schema.columns().iter();
+    let index = columns.position(|column| column.path().parts() == [name])?;
+    Some(parquet.row_group(group).column(index))
+}
+
+/// Checks that this is a trace of a known version whose columns lie in the file, and that the
+/// description has what our writer always writes: no checksum covers the description at the end of
+/// the file.
+fn check(path: &Path, parquet: &ParquetMetaData, file_bytes: u64) -> Result<()> {
+    let wrong = |what: String| Error::failure(format!("the trace `{}` {what}", path.display()));
+    let schema = parquet.file_metadata().schema_descr();
+    let names: Vec<String> = schema.columns().iter().map(|c| c.path().string()).collect();
+    let version = key_values(parquet).find(|(key, _)| key == VERSION_KEY);
+    match version {
+        Some((_, version)) if version != VERSION => {
+            return Err(wrong(format!(
+                "has version {version} of the layout; this program reads version {VERSION}"
+            )));
+        }
+        Some(_) if names != COLUMNS => {
+            return Err(wrong(format!(
+                "is corrupt: its columns are {}, not {}",
+                names.join(", "),
+                COLUMNS.join(", ")
+            )));
+        }
+        _ => {}
+    }
+    if !names.iter().any(|name| name == "address") {
+        return Err(wrong("is a Parquet file without a column `address`".into()));
+    }
+    let groups = parquet.row_groups();
+    let rows: i128 = groups.iter().map(|g| i128::from(g.num_rows())).sum();
+    if rows != i128::from(parquet.file_metadata().num_rows()) {
+        return Err(wrong(
+            "is corrupt: its row groups do not have as many rows as it".into(),
+        ));
+    }
+    let mut own_end = is_own(parquet).then_some(MAGIC_BYTES);
+    for group in groups {
+        for chunk in group.columns() {
+            let offset = chunk.dictionary_page_offset();
+            let offset = offset.unwrap_or(chunk.data_page_offset());
+            let end = offset.checked_add(chunk.compressed_size());
+            let inside = offset >= 0
+                && chunk.compressed_size() >= 0
+                && end.is_some_and(|end| end.cast_unsigned() <= file_bytes);
+            if !inside || group.num_rows() < 0 || chunk.num_values() != group.num_rows() {
+                return Err(wrong(format!(
+                    "is corrupt: its column {} at offset {offset} is not in the file, or not whole",
+                    chunk.column_path()
+                )));
+            }
+            if let Some(end) = &mut own_end {
+                let (start, bytes) = chunk.byte_range();
+                let packed = matches!(chunk.compression(), Compression::ZSTD(_));
+                if start != *end || !packed {
+                    return Err(wrong(format!(
+                        "is corrupt: its column {} at offset {start} is not where, or not packed as, it was \
+                         written",
+                        chunk.column_path()
+                    )));
+                }
+                *end = start + bytes;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn meta(parquet: &ParquetMetaData) -> Meta {
+    let groups = 0..parquet.num_row_groups();
+    Meta {
+        format: NAME.to_owned(),
+        accesses: u64::try_from(parquet.file_metadata().num_rows()).ok(),
+        counts_instructions: groups
+            .filter_map(|group| chunk(parquet, group, "instruction"))
+            .any(|chunk| !always_zero(chunk)),
+        about: key_values(parquet)
+            .filter(|(key, _)| key != VERSION_KEY && !FOREIGN_KEYS.contains(&key.as_str()))
+            .collect(),
+    }
+}
+
+/// Returns whether the statistics say that every value is 0.
+fn always_zero(chunk: &ColumnChunkMetaData) -> bool {
+    match chunk.statistics() {
+        Some(Statistics::Int64(values)) => values.max_opt() == Some(&0),
+        Some(Statistics::Int32(values)) => values.max_opt() == Some(&0),
+        _ => false,
+    }
+}
+
+/// Returns whether our own writer wrote it.
+fn is_own(parquet: &ParquetMetaData) -> bool {
+    key_values(parquet).any(|(key, _)| key == VERSION_KEY)
+}
+
+fn key_values(parquet: &ParquetMetaData) -> impl Iterator<Item = (String, String)> {
+    let pairs = parquet
+        .file_metadata()
+        .key_value_metadata()
+        .into_iter()
+        .flatten();
+    pairs.map(|pair| (pair.key.clone(), pair.value.clone().unwrap_or_default()))
+}

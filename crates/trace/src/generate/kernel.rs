@@ -1,0 +1,118 @@
+//! What all kernels share: their settings, and how their accesses become a trace.
+
+#[cfg(feature = "clap")]
+use terrace_base::count::{parse_count, whole};
+use terrace_base::{Bytes, Error, Result, memory};
+
+use super::log::Log;
+use crate::access::Block;
+use crate::source::{Meta, Source};
+
+/// Largest footprint: it fits into the half of a 47-bit address space.
+pub const MAX_FOOTPRINT: Bytes = Bytes(1 << 46);
+
+/// Largest footprint of a kernel whose data structures really lie in memory.
+pub const MAX_BUILT: Bytes = Bytes(1 << 36);
+
+/// Accesses that are generated at a time.
+const BLOCK: usize = 16 * 1024;
+
+/// Settings that all kernels share.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "clap", derive(clap::Args))]
+pub struct Settings {
+    /// Stop after N accesses, if the kernel does not end before: 1000000, 20M
+    #[cfg_attr(feature = "clap", arg(long, value_name = "N", default_value = "10M", value_parser = parse_count, allow_hyphen_values = true))]
+    pub accesses: u64,
+    /// What all arrays of the kernel take together, at most: 64M, 4GiB, bytes
+    #[cfg_attr(feature = "clap", arg(long, value_name = "SIZE", default_value = "256M", value_parser = Bytes::parse, allow_hyphen_values = true))]
+    pub footprint: Bytes,
+    /// The seed of the random numbers
+    #[cfg_attr(feature = "clap", arg(long, value_name = "N", default_value_t = 1, value_parser = whole(0..=u64::MAX)))]
+    pub seed: u64,
+}
+
+impl Settings {
+    /// Checks that the footprint is at least `least` bytes, and at most `most`.
+    pub(super) fn check(&self, least: u64, most: Bytes) -> Result<()> {
+        let footprint = self.footprint;
+        if self.accesses == 0 {
+            return Err(Error::usage("a trace of 0 accesses is none; ask for more"));
+        }
+        if footprint.0 < least {
+            return Err(Error::usage(format!(
+                "a footprint of {footprint} is too small for this kind and its options; it takes \
+                 at least {}",
+                Bytes(least)
+            )));
+        }
+        if footprint > most {
+            return Err(Error::usage(format!(
+                "a footprint of {footprint} is too large; this kind takes at most {most}"
+            )));
+        }
+        Ok(())
+    }
+}
+
+/// Returns `len` zeros, for what a kernel really keeps in memory.
+pub(super) fn zeroed<T: Clone + Default>(len: u64) -> Result<Vec<T>> {
+    let bytes = Bytes(len.saturating_mul(size_of::<T>() as u64));
+    memory::require(bytes, "what this kind of trace keeps")?;
+    Ok(vec![T::default(); len as usize])
+}
+
+/// A program's loop that logs what it touches.
+pub(super) trait Kernel: Send {
+    /// Makes the next few accesses. At the end, makes none and returns false.
+    fn step(&mut self, log: &mut Log) -> bool;
+}
+
+/// A kernel as a [`Source`].
+struct Generated<K> {
+    meta: Meta,
+    kernel: K,
+    log: Log,
+    left: u64,
+}
+
+/// Returns a trace of `kernel`, described by its kind, the settings and its own options.
+pub(super) fn generated(
+    kind: &str,
+    settings: &Settings,
+    options: &[(&str, String)],
+    kernel: impl Kernel + 'static,
+) -> Box<dyn Source> {
+    let common = [
+        ("kind", kind.to_owned()),
+        ("footprint", settings.footprint.0.to_string()),
+        ("seed", settings.seed.to_string()),
+    ];
+    let about = common.iter().chain(options);
+    Box::new(Generated {
+        meta: Meta {
+            format: "generated".into(),
+            accesses: None,
+            counts_instructions: true,
+            about: about.map(|(k, v)| ((*k).to_owned(), v.clone())).collect(),
+        },
+        kernel,
+        log: Log::default(),
+        left: settings.accesses,
+    })
+}
+
+impl<K: Kernel> Source for Generated<K> {
+    fn meta(&self) -> &Meta {
+        &self.meta
+    }
+
+    fn read(&mut self, block: &mut Block) -> Result<()> {
+        self.log.begin(block);
+        let wanted = self.left.min(BLOCK as u64) as usize;
+        while self.log.len() < wanted && self.kernel.step(&mut self.log) {}
+        // The last step may do more than was wanted: the block is longer, or the trace cut.
+        self.left -= self.log.end(block, self.left);
+        Ok(())
+    }
+}

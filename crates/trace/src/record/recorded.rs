@@ -1,0 +1,112 @@
+//! How far a recording is, and what came of it.
+
+use std::process::ExitStatus;
+use std::time::Duration;
+
+use terrace_base::Exit;
+
+/// Processes and threads are numbered by 16 bits in a trace.
+const NUMBERS: u32 = 1 << 16;
+
+/// How far a recording is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// Rows so far.
+    pub accesses: u64,
+    /// Bytes written so far; 0 where the format does not say.
+    pub bytes: u64,
+    /// Time since the program was started.
+    pub wall: Duration,
+}
+
+/// What was recorded.
+#[derive(Clone, Debug)]
+pub struct Recorded {
+    /// How the emulator ended, and the program with it.
+    pub status: ExitStatus,
+    /// Rows.
+    pub accesses: u64,
+    /// Processes; a program that a process turned into counts as one more.
+    pub processes: u32,
+    /// Threads that accessed memory.
+    pub threads: u32,
+    /// Time from the program's start until everything was written.
+    pub wall: Duration,
+    /// Whether the limit was reached.
+    pub limited: bool,
+    /// Rows that were lost: more threads wrote at a time than there is room for.
+    pub lost: u64,
+    /// How often a process turned into a program that could not be followed.
+    pub departures: u32,
+    /// Some of those programs.
+    pub departed: Vec<String>,
+    /// Processes that the program left running; what they did later is not in the trace.
+    pub left: usize,
+}
+
+impl Recorded {
+    /// Returns how a command ends that has recorded the program: as the program did, and with success
+    /// where the limit ended it.
+    pub fn exit(&self) -> Exit {
+        match self.limited {
+            true => Exit::Code(0),
+            false => self.status.into(),
+        }
+    }
+
+    /// Returns what a trace says of the recording when it is over.
+    pub fn about(&self) -> Vec<(&'static str, String)> {
+        let mut about = vec![
+            ("recorded.processes", self.processes.to_string()),
+            ("recorded.threads", self.threads.to_string()),
+        ];
+        let remarks = self.remarks();
+        if !remarks.is_empty() {
+            about.push(("recorded.remarks", remarks.join("; ")));
+        }
+        about
+    }
+
+    /// Returns what a reader of the trace must know, a sentence each.
+    pub fn remarks(&self) -> Vec<String> {
+        let mut remarks = Vec::new();
+        if self.departures > 0 {
+            let mut programs = self.departed.clone();
+            programs.sort();
+            programs.dedup();
+            remarks.push(format!(
+                "{} started outside the emulator and were not recorded: {}",
+                counted(self.departures.into(), "program"),
+                programs.join(", ")
+            ));
+        }
+        if self.lost > 0 {
+            remarks.push(format!(
+                "{} were lost: too many threads at a time",
+                counted(self.lost, "access")
+            ));
+        }
+        if self.left > 0 {
+            remarks.push(format!(
+                "the program left {} running; what they do now is not recorded",
+                counted(self.left as u64, "process")
+            ));
+        }
+        let shared = [(self.processes, "processes"), (self.threads, "threads")];
+        for (number, what) in shared.into_iter().filter(|(number, _)| *number > NUMBERS) {
+            remarks.push(format!(
+                "of {number} {what} those from number 65535 on share that number"
+            ));
+        }
+        remarks
+    }
+}
+
+/// Returns a number with its noun: "1 process", "2 processes".
+pub fn counted(number: u64, noun: &str) -> String {
+    match (number, noun.ends_with('s')) {
+        (1, _) => format!("1 {noun}"),
+        (_, true) => format!("{number} {noun}es"),
+        (_, false) => format!("{number} {noun}s"),
+    }
+}

@@ -1,0 +1,77 @@
+//! What is to be recorded, and what a trace says of that.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use terrace_base::{Result, User, program};
+use terrace_recorder::pool::Settings;
+
+/// The key under which a trace keeps the program and its arguments.
+pub const COMMAND: &str = "recorded.command";
+/// The key under which a trace keeps what one row is: a [`Level`](super::Level).
+pub const LEVEL: &str = "recorded.level";
+/// The key under which a trace keeps which accesses passed: `none` filters nothing.
+pub const FILTER: &str = "recorded.filter";
+/// The filter of private caches, see [`Settings::filtered`].
+pub const PRIVATE_CACHES: &str = "l1l2";
+
+/// What is to be recorded.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// The program's file.
+    pub program: PathBuf,
+    /// Its arguments, beginning with its name.
+    pub arguments: Vec<OsString>,
+    /// Which accesses are kept, and what one row is.
+    pub settings: Settings,
+    /// The number of rows after which the recording and the program are ended.
+    pub limit: Option<u64>,
+    /// The user whom the program runs as; none: the user of this process.
+    pub user: Option<User>,
+}
+
+impl Request {
+    /// Asks for every access of the program that `words` name, which is found in `PATH`.
+    ///
+    /// # Errors
+    /// A usage error where there is no such program.
+    pub fn new(words: &[OsString], user: Option<User>) -> Result<Self> {
+        Ok(Self {
+            program: program::find(words)?,
+            arguments: words.to_vec(),
+            settings: Settings::default(),
+            limit: None,
+            user,
+        })
+    }
+
+    /// Returns the command line: the words, with spaces between them.
+    pub fn command(&self) -> String {
+        command(&self.arguments)
+    }
+
+    /// Returns what a trace says of the recording before it begins.
+    pub fn about(&self) -> Vec<(String, String)> {
+        let filter = match self.settings.filtered {
+            true => PRIVATE_CACHES,
+            false => "none",
+        };
+        [
+            (COMMAND, self.command()),
+            (LEVEL, self.settings.level.name().to_owned()),
+            (FILTER, filter.to_owned()),
+            (
+                "recorded.by",
+                format!("terrace {}", env!("CARGO_PKG_VERSION")),
+            ),
+        ]
+        .map(|(key, value)| (key.to_owned(), value))
+        .into()
+    }
+}
+
+/// Returns the command line of a program, as a trace keeps it under [`COMMAND`].
+pub fn command(words: &[OsString]) -> String {
+    let words: Vec<_> = words.iter().map(|word| word.to_string_lossy()).collect();
+    words.join(" ")
+}

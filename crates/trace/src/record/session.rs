@@ -1,0 +1,289 @@
+//! The session in which a program is recorded: from its start to its end.
+
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use terrace_base::{Context, Error, Result, Signals, Target, User, process};
+use terrace_recorder::pool::Pool;
+use terrace_recorder::program::{Emulator, Program, Refusal};
+
+use super::decode::decode;
+use super::holder::{Holder, die_with};
+use super::recorded::{Progress, Recorded};
+use super::request::Request;
+use super::tools::Tools;
+use super::watcher::Watcher;
+use crate::access::Block;
+use crate::channel::channel;
+use crate::source::{Meta, Sink, Source};
+
+/// How long to wait for accesses before looking whether the program has ended.
+const LOOK_AFTER: Duration = Duration::from_millis(5);
+/// How often what killed processes left is collected.
+const COLLECT_EVERY: Duration = Duration::from_millis(250);
+/// How long a program that was asked to end has to do so.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// A program that is being recorded.
+///
+/// While the session lasts, signals sent to this process do not end it but go to the program; what the
+/// program did until it ended is a trace all the same.
+pub struct Session {
+    signals: Signals,
+    pool: Pool,
+    /// Gives the processes of another user access to the pool.
+    _holder: Option<Holder>,
+    /// Ends what the program forked, if this process is killed; none once the recording is over.
+    watcher: Option<Watcher>,
+    child: Child,
+    started: Instant,
+    limit: u64,
+    accesses: u64,
+    /// The accesses that are written next, kept for their memory.
+    block: Block,
+}
+
+impl Session {
+    /// Starts the program with this standard input. It is killed when the calling thread ends, however
+    /// that happens, and what it has forked is killed when this process ends.
+    ///
+    /// # Errors
+    /// A usage error where the program cannot be recorded; a failure where the system refuses
+    /// memory or the emulator.
+    pub fn start(tools: &Tools, request: &Request, input: Stdio) -> Result<Self> {
+        let signals = Signals::receive()?;
+        let program = Program::of(&request.program, &request.arguments).map_err(refused)?;
+        let pool = Pool::create(request.settings)
+            .or_fail(|| "cannot share memory with the program".into())?;
+        let mut path = pool.path().unwrap_or_default();
+        let user = request.user.clone();
+        let holder = match (&user, pool.file()) {
+            (Some(user), Some(file)) => Some(Holder::of(file, user)?),
+            _ => None,
+        };
+        if let Some(holder) = &holder {
+            path = holder.path();
+        }
+        let emulator = Emulator {
+            file: tools.emulator.clone(),
+            plugin: Emulator::plugin(&tools.plugin, &path),
+        };
+        let arguments = emulator.arguments(&program);
+        let watcher = Watcher::of(&pool)?;
+        let started = Instant::now();
+        let mut command = Command::new(&emulator.file);
+        command.arg0(&arguments[0]).args(&arguments[1..]);
+        command.envs(request.user.iter().flat_map(User::environment));
+        command.stdin(input);
+        let parent = std::process::id();
+        // SAFETY: between fork and exec the closure only makes system calls, with what was made
+        // ready before; it allocates nothing.
+        unsafe {
+            command.pre_exec(move || {
+                user.as_ref().map_or(Ok(()), User::assume)?;
+                die_with(parent)
+            });
+        }
+        let child = command.spawn();
+        let child = child.or_fail(|| format!("cannot start {}", emulator.file.display()))?;
+        signals.aim(Target::program(child.id()));
+        signals.pass_on();
+        Ok(Self {
+            signals,
+            pool,
+            _holder: holder,
+            watcher: Some(watcher),
+            child,
+            started,
+            limit: request.limit.unwrap_or(u64::MAX),
+            accesses: 0,
+            block: Block::default(),
+        })
+    }
+
+    /// Records the program until it ends, and completes the trace.
+    ///
+    /// # Errors
+    /// A failure of the sink; the program is ended then.
+    pub fn write(
+        mut self,
+        sink: Box<dyn Sink>,
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<Recorded> {
+        self.record(sink, progress)
+    }
+
+    /// Records the program until it ends, while `read` reads the trace on another thread; nothing is
+    /// stored.
+    ///
+    /// # Errors
+    /// The error of `read`, or else a failure of the recording; the program is ended then.
+    pub fn feed<T: Send>(
+        mut self,
+        read: impl FnOnce(Box<dyn Source>) -> Result<T> + Send,
+    ) -> Result<(T, Recorded)> {
+        let (sink, source) = channel(Meta {
+            format: "recording".to_owned(),
+            counts_instructions: true,
+            ..Meta::default()
+        });
+        thread::scope(|scope| {
+            let reader = scope.spawn(|| read(source));
+            let recorded = self.record(sink, &mut |_| ());
+            let read = reader.join();
+            // Where reading fails, that the recording could not go on follows from it.
+            let read = read.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+            Ok((read, recorded?))
+        })
+    }
+
+    fn record(
+        &mut self,
+        mut sink: Box<dyn Sink>,
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<Recorded> {
+        let recorded = self.drain(&mut *sink, progress);
+        self.signals.aim(Target::Nobody);
+        let recorded = recorded?;
+        for (key, value) in recorded.about() {
+            sink.note(key, &value);
+        }
+        sink.finish()?;
+        Ok(recorded)
+    }
+
+    /// Writes what the program does into `sink` until it ends.
+    fn drain(
+        &mut self,
+        sink: &mut dyn Sink,
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<Recorded> {
+        let drained = self.drain_until_the_end(sink, progress);
+        self.pool.end();
+        let status = drained.or_else(|error| {
+            self.end_the_program()?;
+            Err(error)
+        })?;
+        // Processes that the program left running go on.
+        self.watcher = None;
+        for index in self.pool.abandoned() {
+            self.append(index, sink)?;
+        }
+        let (departures, departed) = self.pool.departures();
+        let departed = departed.iter().map(|p| String::from_utf8_lossy(p).into());
+        Ok(Recorded {
+            status,
+            accesses: self.accesses,
+            processes: self.pool.processes(),
+            threads: self.pool.threads(),
+            wall: self.started.elapsed(),
+            limited: self.accesses >= self.limit,
+            lost: self.pool.dropped(),
+            departures,
+            departed: departed.collect(),
+            left: self.pool.living().len(),
+        })
+    }
+
+    fn drain_until_the_end(
+        &mut self,
+        sink: &mut dyn Sink,
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<ExitStatus> {
+        let mut published = 0;
+        let mut collected = Instant::now();
+        loop {
+            // Asked first: what it has published before its end is ready then.
+            let ended = self.ended()?;
+            for index in self.pool.ready() {
+                self.append(index, sink)?;
+                self.pool.release(index);
+                progress(self.progress(sink));
+            }
+            if collected.elapsed() >= COLLECT_EVERY {
+                for index in self.pool.abandoned() {
+                    self.append(index, sink)?;
+                    self.pool.release(index);
+                }
+                collected = Instant::now();
+            }
+            if let Some(exit) = ended {
+                return Ok(exit);
+            }
+            if self.accesses >= self.limit {
+                self.pool.end();
+                return self.end_the_program();
+            }
+            published = self.pool.wait(published, LOOK_AFTER);
+        }
+    }
+
+    fn append(&mut self, index: usize, sink: &mut dyn Sink) -> Result<()> {
+        let room = self.limit - self.accesses;
+        decode(self.pool.chunk(index), room, &mut self.block);
+        self.accesses += self.block.len() as u64;
+        sink.write(&self.block)
+    }
+
+    fn progress(&self, sink: &dyn Sink) -> Progress {
+        Progress {
+            accesses: self.accesses,
+            bytes: sink.bytes(),
+            wall: self.started.elapsed(),
+        }
+    }
+
+    fn ended(&mut self) -> Result<Option<ExitStatus>> {
+        let ended = self.child.try_wait();
+        ended.or_fail(|| "cannot wait for the program".into())
+    }
+
+    /// Asks every recorded process to end, and kills it after [`PATIENCE`].
+    fn end_the_program(&mut self) -> Result<ExitStatus> {
+        let asked = Instant::now();
+        self.signal(libc::SIGTERM);
+        while asked.elapsed() < PATIENCE {
+            if let Some(exit) = self.ended()? {
+                return Ok(exit);
+            }
+            std::thread::sleep(LOOK_AFTER);
+        }
+        self.signal(libc::SIGKILL);
+        let exit = self.child.wait();
+        exit.or_fail(|| "cannot wait for the program".into())
+    }
+
+    fn signal(&self, signal: i32) {
+        // The program may have become one that is not recorded; it is a child that was not waited
+        // for. Of the others the pool tells again whether they are still recorded.
+        let program = self.child.id();
+        let processes = || [self.pool.living(), vec![program]].concat();
+        process::signal_all(&processes, signal);
+    }
+}
+
+fn refused(refusal: Refusal) -> Error {
+    Error::usage(match refusal {
+        Refusal::Unreadable(file, error) => {
+            format!("cannot read {}: {error}", file.display())
+        }
+        Refusal::Foreign(file) => format!(
+            "{} is no program of x86-64 Linux; others cannot be recorded",
+            file.display()
+        ),
+        Refusal::NoProgram(file) => {
+            format!("{} is no program; a script needs a #! line", file.display())
+        }
+        Refusal::Privileged(file) => format!(
+            "{} runs with its owner's rights, which the emulator cannot give it; record a copy \
+             without the set-user-id bit",
+            file.display()
+        ),
+        Refusal::TooDeep(file) => format!(
+            "the #! line of {} leads from script to script without an end",
+            file.display()
+        ),
+    })
+}

@@ -1,0 +1,41 @@
+#!/bin/sh
+# Runs the tests that `cargo test` ignores because they need root, swap or devices (`make test-root`).
+# Names what this machine lacks, and leaves out the tests that need it.
+set -eu
+
+skips='--skip in_another_process --skip shared_data --skip a_browser_draws'
+lacks() {
+    echo "test-root: LEFT OUT: $1: $2" >&2
+    skips="$skips --skip $1"
+}
+has_any() {
+    for program in "$@"; do command -v "$program" >/dev/null && return; done
+    return 1
+}
+
+[ "$(id -u)" = 0 ] || { echo 'test-root: this needs root' >&2; exit 1; }
+[ -d /sys/fs/cgroup/memory ] ||
+    lacks nested:: 'memory cgroups of version 1 (make test-vm has those of version 2)'
+[ -e /sys/block/zram0 ] || [ -e /sys/class/zram-control ] ||
+    lacks compressed_memory_is_a_tier 'zram'
+[ "$(cat /proc/sys/vm/page-cluster)" != 0 ] ||
+    lacks the_knob_is_as_found 'a vm.page-cluster other than 0'
+id nobody >/dev/null 2>&1 || for test in who_called_sudo root_is_kept may_not_run runs_as_the_user; do
+    lacks "$test" 'a user named nobody'
+done
+modprobe -q btrfs 2>/dev/null || true
+{ has_any mkfs.btrfs && grep -qw btrfs /proc/filesystems; } ||
+    lacks a_directory_of_btrfs_is_a_tier btrfs
+has_any mkfs.btrfs mkfs.xfs || lacks shares_its_blocks 'mkfs.btrfs or mkfs.xfs'
+has_any mkfs.ext4 || for test in after_a_power_cut a_cut_loses on_a_full_disk; do
+    lacks "$test" 'mkfs.ext4'
+done
+losetup --find >/dev/null 2>&1 || for test in device after_a_power_cut a_cut_loses full_disk; do
+    lacks "$test" 'loop devices'
+done
+[ -e "/sys/dev/block/$(stat -c %Hd:%Ld .)" ] ||
+    lacks the_disk_of_this_file_is_in_use 'sources on a block device'
+[ "$(df --output=avail -k . | tail -1)" -gt 4194304 ] || lacks a_tier_grows '4 GiB of free disk'
+
+# shellcheck disable=SC2086 # names of tests have no spaces
+exec "${CARGO:-cargo}" test --workspace --locked -- --ignored $skips

@@ -1,0 +1,34 @@
+#!/bin/sh
+# test.sh [KERNEL [MACHINE]]: `make test-vm`. Runs the checks of guest/ on Debian's kernels, in emulated machines;
+# prints the results, and fails if a check failed.
+set -eu
+
+here=$(dirname "$(readlink -f "$0")")
+cd "$here/../.."
+built=$(dirname "$(readlink -f "${TERRACE:-target/release/terrace}")")
+# The heap on persistent memory is checked with the example of its C interface.
+cc crates/heap-c/examples/c/accounts.c -Icrates/heap-c/include "$built/libterrace_heap.a" \
+    -lm -lpthread -ldl -o "$built/accounts"
+
+results=target/vm/results
+rm -rf "$results"
+mkdir -p "$results"
+failed=0
+for suite in ${1:-bookworm trixie}; do
+    release=$(scripts/vm/kernel.sh "$suite" "target/vm/$suite")
+    for machine in ${2:-tiers groups systemd nodes dax}; do
+        echo "== Linux $release, $machine"
+        scripts/vm/boot.sh "target/vm/$suite" "$machine" >"$results/$release-$machine.log" || true
+        # A check without a result is a failure as well.
+        grep -E '^(ok|FAILED|SKIPPED|    )' "$results/$release-$machine.log" || true
+        if ! grep -q '^done' "$results/$release-$machine.log"; then
+            echo "FAILED the machine ended before its checks did; see $results/$release-$machine.log"
+            failed=$((failed + 1))
+        fi
+        failed=$((failed + $(grep -c '^FAILED' "$results/$release-$machine.log" || true)))
+    done
+done
+passed=$(cat "$results"/*.log | grep -c '^ok' || true)
+skipped=$(cat "$results"/*.log | grep -c '^SKIPPED' || true)
+echo "test-vm: $passed passed, $failed failed, $skipped skipped"
+[ "$failed" = 0 ]
