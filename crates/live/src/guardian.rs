@@ -15,7 +15,7 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
-use rustix::process::{Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, getsid, pidfd_open};
+use rustix::process::{Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, pidfd_open};
 use rustix::process::{pidfd_send_signal, waitid};
 
 /// Interval at which the owner's state is polled.
@@ -80,11 +80,7 @@ impl Guardian {
             return Err(error);
         };
         let process = pidfd_open(child, PidfdFlags::empty())?;
-        // Until it has a session of its own, a stop of our process group would stop it, too.
-        let ours = getsid(None);
-        while ours.is_ok() && getsid(Some(child)) == ours {
-            std::thread::yield_now();
-        }
+        wait_for_session(child);
         Ok(Self { process, wanted })
     }
 
@@ -99,6 +95,20 @@ impl Drop for Guardian {
     fn drop(&mut self) {
         let _ = pidfd_send_signal(&self.process, Signal::KILL);
         let _ = waitid(WaitId::PidFd(self.process.as_fd()), WaitIdOptions::EXITED);
+    }
+}
+
+/// Waits until `child` leads a session of its own: until then, a stop of our process group would stop
+/// it, too.
+///
+/// Asks the C library, as our own session is numbered 0 in a PID namespace that its leader is not in
+/// (a container entered from outside), which `rustix` takes for impossible.
+fn wait_for_session(child: Pid) {
+    let child = child.as_raw_nonzero().get();
+    // SAFETY: takes and returns integers.
+    let session = || unsafe { libc::getsid(child) };
+    while ![child, -1].contains(&session()) {
+        std::thread::yield_now();
     }
 }
 

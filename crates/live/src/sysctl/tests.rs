@@ -96,6 +96,17 @@ fn an_owner_in_another_process() {
     owner.set(true).unwrap();
 }
 
+/// Returns the command that has `launcher` run [`an_owner_in_another_process`].
+fn owner_by(launcher: &[&str]) -> Command {
+    let mut command = Command::new(launcher[0]);
+    command
+        .args(&launcher[1..])
+        .arg(std::env::current_exe().unwrap())
+        .args(["--ignored", "--exact"])
+        .arg("sysctl::tests::an_owner_in_another_process");
+    command
+}
+
 /// An owner in a process group of its own, as a shell's job is; killed at the end.
 struct Owner(Child);
 
@@ -103,13 +114,7 @@ impl Owner {
     fn start(directory: &Path) -> Self {
         let ready = directory.join("ready");
         let _ = fs::remove_file(&ready);
-        let own = std::env::current_exe().unwrap();
-        let child = Command::new(own)
-            .args([
-                "--ignored",
-                "--exact",
-                "sysctl::tests::an_owner_in_another_process",
-            ])
+        let child = owner_by(&["env"])
             .env(OWNER_IN, directory)
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
@@ -213,4 +218,21 @@ fn a_killed_owner_s_knob_is_put_back_and_nothing_of_it_is_held() {
         let lock = state.path().join("terrace-page-cluster.lock");
         assert_eq!(fs::read_to_string(lock).unwrap(), "");
     }
+}
+
+#[test]
+#[ignore = "needs root for a PID namespace; run by make test-root"]
+fn an_owner_whose_session_is_led_from_outside_its_namespace() {
+    let (state, knob) = knob();
+    let launched = owner_by(&["unshare", "--pid", "--fork", "--kill-child"])
+        .env(OWNER_IN, state.path())
+        .stdout(Stdio::null())
+        .spawn();
+    let mut owner = Owner(launched.unwrap());
+    let ready = state.path().join("ready");
+    wait_for("the owner", || ready.exists());
+    assert_eq!(value(&knob), "0");
+    fs::remove_file(ready).unwrap();
+    assert!(owner.0.wait().unwrap().success());
+    assert_eq!(value(&knob), "3");
 }
