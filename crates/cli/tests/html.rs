@@ -3,9 +3,17 @@
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use tempfile::TempDir;
 use terrace_heap::{Heap, Place, Ptr};
+use terrace_live::fault_sample::SampledFault;
+use terrace_live::mappings::Region;
+use terrace_live::run::Faults;
+use terrace_policy::{Location, Page, Space};
+use terrace_report::bench::BenchDocument;
+use terrace_report::document::Document;
+use terrace_report::text::Text;
 
 /// Browsers that print a page as it is after its script ran.
 const BROWSERS: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "chrome"];
@@ -68,7 +76,44 @@ fn fill(file: &Path) -> terrace_heap::Result<()> {
     heap.close()
 }
 
-/// Returns a directory with the pages of [`PAGES`], named by their numbers.
+/// Plots of the page of a steered run, which needs root and swap to be made; see [`steered`].
+const STEERED: [&str; 3] = ["Wall time", "Major faults", "Faults over time and address"];
+
+/// Returns the page of a steered run: measured results of the suite at `suite`, with faults of two
+/// processes in their heaps, on a stack and where nothing is known to be mapped.
+fn steered(suite: &Path) -> String {
+    let text = fs::read_to_string(suite).expect("results of a suite");
+    let suite = BenchDocument::parse(&text, "suite.json").expect("results of a suite");
+    let mut comparisons = suite.rows.into_iter().filter_map(|row| row.comparison);
+    let mut run = comparisons.next().expect("a program that was run");
+    let starts = [0x5_5d0c_0000, 0x5_6000_0000, 0x7_f000_0000, 0x7_ffff_fff0];
+    let fault = |number: u64| SampledFault {
+        time: Duration::from_millis(number),
+        at: Location::new(
+            Space(100 + (number % 2) as u32),
+            Page(starts[number as usize % 4] + number / 4 % 10_000),
+        ),
+    };
+    let region = |start: usize, pages, name: &str| Region {
+        pages: starts[start]..starts[start] + pages,
+        name: name.to_owned(),
+    };
+    for way in run.runs.iter_mut().filter(|way| way.way == "terrace") {
+        way.faults = Some(Faults {
+            sample: (0..4000).map(fault).collect(),
+            seen: 123_456,
+            regions: vec![
+                region(0, 5_000, "heap"),
+                region(1, 5_000, "heap"),
+                region(3, 10_000, "stack"),
+            ],
+        });
+    }
+    run.page().html(&Text::default(), "terrace run")
+}
+
+/// Returns a directory with the pages of [`PAGES`], named by their numbers, and behind them the page
+/// of a steered run.
 fn pages() -> TempDir {
     let directory = tempfile::tempdir().expect("a directory");
     let at = directory.path();
@@ -88,15 +133,22 @@ fn pages() -> TempDir {
         terrace(at, &format!("{line} --html {number}.html"));
         assert!(at.join(format!("{number}.html")).exists(), "{line}");
     }
+    let page = steered(&at.join("suite.json"));
+    fs::write(at.join(format!("{}.html", PAGES.len())), page).expect("a page");
     directory
+}
+
+/// Returns the command lines of the pages, with their plots.
+fn lines() -> impl Iterator<Item = (usize, (&'static str, &'static [&'static str]))> {
+    PAGES.into_iter().chain([("run", &STEERED[..])]).enumerate()
 }
 
 #[test]
 fn a_page_has_its_plots_and_names_no_other_file() {
     let directory = pages();
-    for (number, (line, plots)) in PAGES.iter().enumerate() {
+    for (number, (line, plots)) in lines() {
         let page = fs::read_to_string(directory.path().join(format!("{number}.html"))).unwrap();
-        for plot in *plots {
+        for plot in plots {
             assert!(
                 page.contains(&format!("aria-label=\"{plot}")),
                 "{line}: no plot {plot}"
@@ -149,7 +201,7 @@ fn a_browser_draws_every_page_without_an_error() {
     let browser = BROWSERS.iter().find(works);
     let browser = browser.expect("no browser found; install chromium");
     let directory = pages();
-    for (number, (line, _)) in PAGES.iter().enumerate() {
+    for (number, (line, _)) in lines() {
         let page = directory.path().join(format!("{number}.html"));
         assert_eq!(wrong(browser, &page), None, "{line}");
     }

@@ -13,25 +13,32 @@ use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use perf_event::data::Record;
 use perf_event::events::Software;
-use perf_event::{Builder, SampleFlag, Sampler};
+use perf_event::{Builder, Clock, SampleFlag, Sampler};
 use rustc_hash::FxHashMap;
 use terrace_policy::{Fault, Space, Thread};
+
+use crate::fault_sample::FaultSample;
 
 use terrace_base::{Context, Error, Result};
 
 /// Bytes of one CPU's ring: room for 6500 samples, a tenth of a second of the densest faults.
 const RING_BYTES: usize = 256 * 1024;
 
+/// Clock of the times of faults.
+const CLOCK: libc::clockid_t = libc::CLOCK_MONOTONIC;
+
 /// The major faults of a cgroup and the groups below it.
 pub struct FaultStream {
     rings: Vec<Sampler>,
     group: Group,
     lost: u64,
-    /// Buffer of the faults to deliver, each with its time by the kernel's clock; kept for reuse.
+    /// Buffer of the faults to deliver, each with its time by [`CLOCK`]; kept for reuse.
     fresh: Vec<(u64, Fault)>,
+    sample: Arc<Mutex<FaultSample>>,
 }
 
 impl FaultStream {
@@ -55,7 +62,13 @@ impl FaultStream {
             group: Group::at(directory),
             lost: 0,
             fresh: Vec::new(),
+            sample: Arc::new(Mutex::new(FaultSample::new(now()))),
         })
+    }
+
+    /// Returns the sample of the delivered faults, which grows as they are delivered.
+    pub fn sample(&self) -> Arc<Mutex<FaultSample>> {
+        Arc::clone(&self.sample)
     }
 
     /// Delivers the faults since the last call in the order of time, because a thread moves between
@@ -78,6 +91,12 @@ impl FaultStream {
             }
         }
         self.fresh.sort_by_key(|(time, _)| *time);
+        if !self.fresh.is_empty() {
+            let mut sample = self.sample.lock().unwrap_or_else(PoisonError::into_inner);
+            for (time, fault) in &self.fresh {
+                sample.add(*time, fault.at);
+            }
+        }
         self.fresh.iter().map(|(_, fault)| *fault).for_each(deliver);
         self.fresh.len()
     }
@@ -135,6 +154,7 @@ fn is_below(directory: &Path, inode: u64) -> bool {
 fn ring(cpu: usize) -> io::Result<Sampler> {
     Builder::new(Software::PAGE_FAULTS_MAJ)
         .sample_period(1)
+        .clockid(Clock::new(CLOCK))
         .sample(SampleFlag::TID | SampleFlag::TIME | SampleFlag::ADDR | SampleFlag::CGROUP)
         .include_kernel()
         .any_pid()
@@ -143,6 +163,17 @@ fn ring(cpu: usize) -> io::Result<Sampler> {
         .build()?
         .sampled(RING_BYTES)
         .map(|mut sampler| sampler.enable().map(|()| sampler))?
+}
+
+/// Reads [`CLOCK`], in nanoseconds.
+fn now() -> u64 {
+    let mut time = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: the pointer is to a value of ours; the clock exists on every Linux.
+    unsafe { libc::clock_gettime(CLOCK, &raw mut time) };
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
 fn fault_of(sample: &perf_event::data::Sample) -> Option<Fault> {

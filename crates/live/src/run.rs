@@ -1,7 +1,7 @@
 //! One program, run one way: with its budget, its tier and its steering, measured.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use terrace_policy::prefetch::{self, Constituent, Costs, Engine, LifeStory};
@@ -12,10 +12,12 @@ use crate::cgroup::processes_in;
 use crate::counters::SwapCounters;
 use crate::delegation::{Leaf, Needed};
 use crate::dram;
+use crate::fault_sample::{FaultSample, SampledFault};
 use crate::faults::FaultStream;
 use crate::footprint::Footprint;
 use crate::hierarchy::{Hierarchies, Version};
 use crate::journal::{Change, Journal, state_directory};
+use crate::mappings::{Mappings, Region};
 use crate::neighbours;
 use crate::privilege;
 use crate::program::{Ended, Invocation, Program};
@@ -108,6 +110,8 @@ pub struct Outcome {
     pub constituents: Vec<Constituent>,
     /// Major faults that steering lost because a ring was full.
     pub unseen_faults: u64,
+    /// Sample of the major faults; `None` without steering, as nothing watches them then.
+    pub faults: Option<Faults>,
     /// Bytes read from swap areas by the whole machine during the run.
     pub tier_read: Bytes,
     /// Bytes written to swap areas by the whole machine during the run.
@@ -124,6 +128,17 @@ pub struct Outcome {
     pub huge: Bytes,
     /// Processes that the kernel killed because budget and tier were exceeded.
     pub oom_kills: u64,
+}
+
+/// A sample of a run's major faults, and where they lie.
+#[derive(Clone, Debug)]
+pub struct Faults {
+    /// Faults of the sample, in their order.
+    pub sample: Vec<SampledFault>,
+    /// Number of faults of which it is a sample.
+    pub seen: u64,
+    /// Mapped regions in which they lie, as far as they were found.
+    pub regions: Vec<Region>,
 }
 
 /// The machine during a run; undoes all changes when dropped.
@@ -236,10 +251,10 @@ impl Session {
             _ => None,
         };
         // Without steering this holds the knob until the program has ended.
-        let (steering, _knob) = match engine {
+        let (steered, _knob) = match engine {
             Some(engine) => {
-                let steering = start_steering(engine, &budget, limit, readahead)?;
-                (Some(steering), None)
+                let steered = Steered::start(engine, &budget, limit, readahead)?;
+                (Some(steered), None)
             }
             None => (None, readahead),
         };
@@ -261,7 +276,7 @@ impl Session {
         let (ended, most) = watch(
             program,
             &budget,
-            steering.as_ref(),
+            steered.as_ref(),
             limit,
             counted,
             self.tier.as_ref(),
@@ -270,7 +285,6 @@ impl Session {
         self.await_the_rest(&budget, observer);
         self.signals.aim(Target::Nobody);
         let ended = ended?;
-        let steered = steering.map(Steering::finish);
         Ok(outcome(ended, most, &budget, steered, counted))
     }
 
@@ -401,32 +415,64 @@ impl Drop for Session {
     }
 }
 
-fn start_steering(
-    mut engine: Engine,
-    budget: &Budget,
-    limit: Option<Bytes>,
-    readahead: Option<PageCluster>,
-) -> Result<Steering> {
-    let pages = limit.unwrap_or_else(dram::total).pages();
-    let window = prefetch::window(pages);
-    engine.set_window(window);
-    let faults = FaultStream::open(budget.watched())?;
-    Steering::start(engine, faults, window as usize, readahead)
+/// The steering of a run, and the sample of the faults that it sees.
+struct Steered {
+    steering: Steering,
+    sample: Arc<Mutex<FaultSample>>,
 }
 
-/// Peaks of the samples of a program's memory.
-#[derive(Clone, Copy, Default)]
+impl Steered {
+    fn start(
+        mut engine: Engine,
+        budget: &Budget,
+        limit: Option<Bytes>,
+        readahead: Option<PageCluster>,
+    ) -> Result<Self> {
+        let pages = limit.unwrap_or_else(dram::total).pages();
+        let window = prefetch::window(pages);
+        engine.set_window(window);
+        let faults = FaultStream::open(budget.watched())?;
+        Ok(Self {
+            sample: faults.sample(),
+            steering: Steering::start(engine, faults, window as usize, readahead)?,
+        })
+    }
+
+    /// Returns the faults that are in the sample now.
+    fn sample(&self) -> Vec<SampledFault> {
+        let sample = self.sample.lock().unwrap_or_else(PoisonError::into_inner);
+        sample.kept().to_vec()
+    }
+
+    /// Stops, and adds the figures of steering to those of the run.
+    fn finish(self, mappings: Mappings, outcome: &mut Outcome) {
+        let (progress, constituents) = self.steering.finish();
+        let sample = self.sample.lock().unwrap_or_else(PoisonError::into_inner);
+        outcome.prefetch = Some(progress.story);
+        outcome.constituents = constituents;
+        outcome.unseen_faults = progress.unseen_faults;
+        outcome.faults = Some(Faults {
+            sample: sample.kept().to_vec(),
+            seen: sample.seen(),
+            regions: mappings.finish(sample.kept()),
+        });
+    }
+}
+
+/// What was seen of a program while it ran: the peaks of its memory, and its mapped regions.
+#[derive(Default)]
 struct Most {
     footprint: Footprint,
     kernel: Bytes,
     huge: Bytes,
+    mappings: Mappings,
 }
 
 /// Waits for the program while a second thread samples its memory.
 fn watch(
     program: Program,
     budget: &Budget,
-    steering: Option<&Steering>,
+    steered: Option<&Steered>,
     limit: Option<Bytes>,
     counted: SwapCounters,
     tier: Option<&Tier>,
@@ -442,6 +488,9 @@ fn watch(
                 most.footprint.look(usage.charges);
                 most.kernel = most.kernel.max(usage.kernel);
                 most.huge = most.huge.max(usage.huge);
+                if let Some(steered) = steered {
+                    most.mappings.look(started.elapsed(), || steered.sample());
+                }
                 if let Some(notice) = tier.and_then(Tier::notice) {
                     observer(Event::Notice(&notice));
                 }
@@ -449,7 +498,7 @@ fn watch(
                     elapsed: started.elapsed(),
                     usage,
                     limit,
-                    progress: steering.map(Steering::progress),
+                    progress: steered.map(|it| it.steering.progress()),
                     tier: SwapCounters::read().since(counted),
                 }));
                 // A short program is sampled near its end, too.
@@ -469,24 +518,24 @@ fn outcome(
     ended: Ended,
     most: Most,
     budget: &Budget,
-    steered: Option<(Progress, Vec<Constituent>)>,
+    steered: Option<Steered>,
     counted: SwapCounters,
 ) -> Outcome {
-    let (progress, constituents) = steered.unzip();
     let usage = budget.usage();
     let kernel = budget.kernel_peak().unwrap_or_default().max(most.kernel);
     let footprint = most.footprint.finish(usage.charges);
     let tier = SwapCounters::read().since(counted);
-    Outcome {
+    let mut outcome = Outcome {
         exit: ended.exit,
         wall: ended.wall,
         user: ended.user,
         system: ended.system,
         major_faults: usage.major_faults,
         minor_faults: usage.faults.saturating_sub(usage.major_faults),
-        prefetch: progress.map(|p| p.story),
-        constituents: constituents.unwrap_or_default(),
-        unseen_faults: progress.map_or(0, |p| p.unseen_faults),
+        prefetch: None,
+        constituents: Vec::new(),
+        unseen_faults: 0,
+        faults: None,
         tier_read: Bytes::of_pages(tier.read),
         tier_written: Bytes::of_pages(tier.written),
         peak_resident: budget.peak(),
@@ -495,5 +544,9 @@ fn outcome(
         kernel,
         huge: most.huge,
         oom_kills: budget.oom_kills(),
+    };
+    if let Some(steered) = steered {
+        steered.finish(most.mappings, &mut outcome);
     }
+    outcome
 }

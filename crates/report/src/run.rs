@@ -314,6 +314,7 @@ mod tests {
             }),
             constituents: Vec::new(),
             unseen_faults: 0,
+            faults: None,
             tier_read: Bytes(1023 << 30),
             tier_written: Bytes(1023 << 30),
             peak_resident: None,

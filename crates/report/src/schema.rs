@@ -3,12 +3,12 @@
 use serde::{Deserialize, Serialize};
 use terrace_base::{Exit, median};
 use terrace_live::compare::{Effective, Results, Runs};
-use terrace_live::run::Outcome;
+use terrace_live::run::{Faults, Outcome};
 use terrace_policy::prefetch::LifeStory;
 
 use crate::constituent::Constituent;
 use crate::document::Document;
-use crate::html::{Axis, Page, Plot, Unit, life_story};
+use crate::html::{Axis, Page, Plot, Unit, life_story, over_time_and_address};
 use crate::lifetime::Endurance;
 use crate::rows::Rows;
 
@@ -96,6 +96,9 @@ pub struct Way {
     pub oom_kills: u64,
     /// How the program ended: of all repetitions the first that failed, else success.
     pub exit: End,
+    /// Sample of the major faults of the run with the median wall time, for the page alone.
+    #[serde(skip)]
+    pub faults: Option<Faults>,
 }
 
 /// The life story of predictions, in pages. `predicted` is `filtered` + `wiped` + `in_memory`
@@ -160,7 +163,7 @@ impl Document for RunDocument {
         let faults = self.runs.iter().map(|way| way.major_faults as f64);
         let wall = Plot::bars("Wall time", ways(), Axis::new("seconds", Unit::Seconds));
         let faulted = Plot::bars("Major faults", ways(), Axis::new("faults", Unit::Count));
-        Page::new(format!("terrace run: {}", self.command.join(" ")))
+        let page = Page::new(format!("terrace run: {}", self.command.join(" ")))
             .plot(
                 wall.note(
                     "The median of the runs; whiskers reach from the fastest to the slowest.",
@@ -173,7 +176,37 @@ impl Document for RunDocument {
                     .values("major faults", faults),
             )
             .plot(life_story(stories))
-            .settings("", &self.settings)
+            .settings("", &self.settings);
+        self.faults(page)
+    }
+}
+
+impl RunDocument {
+    /// Adds the faults of the steered ways over time and address, or the reason why there are none.
+    fn faults(&self, page: Page) -> Page {
+        const TITLE: &str = "Faults over time and address";
+        let steered = || self.runs.iter().filter(|way| way.faults.is_some());
+        if steered().next().is_none() {
+            return page.remark(
+                "Faults over time and address are not shown, because no run was steered: only steering \
+                 watches faults.",
+            );
+        }
+        let several = steered().count() > 1;
+        steered().fold(page, |page, way| {
+            let title = match several {
+                true => format!("{TITLE}: {}", way.name()),
+                false => TITLE.to_owned(),
+            };
+            match way
+                .faults
+                .as_ref()
+                .filter(|faults| !faults.sample.is_empty())
+            {
+                Some(faults) => page.plot(over_time_and_address(&title, faults)),
+                None => page.remark(&format!("{title}: steering saw no major fault.")),
+            }
+        })
     }
 }
 
@@ -236,6 +269,7 @@ impl Way {
             lifetime_years: endurance.and_then(|e| e.years(typical.tier_written, typical.wall)),
             oom_kills: outcomes.iter().map(|o| o.oom_kills).sum(),
             exit: end(outcomes),
+            faults: typical.faults.clone(),
         }
     }
 }

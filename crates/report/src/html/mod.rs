@@ -4,9 +4,11 @@
 //! everywhere and tells nobody. Plots are drawn by Chart.js (`chart.js`, MIT, unchanged but for its
 //! last line, which named a file for debuggers).
 
+mod faults;
 mod plot;
 mod simulated;
 
+pub(crate) use faults::over_time_and_address;
 pub use plot::{Axis, Plot, Unit};
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
@@ -31,6 +33,7 @@ const POLICY: &str = "default-src 'none'; script-src 'unsafe-inline'; style-src 
 pub struct Page {
     title: String,
     plots: Vec<Plot>,
+    remarks: Vec<String>,
     settings: Vec<(String, Vec<(String, Value)>)>,
 }
 
@@ -48,6 +51,12 @@ impl Page {
         if plot.shows_something() {
             self.plots.push(plot);
         }
+        self
+    }
+
+    /// Adds a sentence below the plots.
+    pub fn remark(mut self, remark: &str) -> Self {
+        self.remarks.push(remark.to_owned());
         self
     }
 
@@ -91,11 +100,12 @@ impl Page {
                 h2 { "Plots" }
                 noscript { p { "Plots are drawn by the page's own script, which is off." } }
                 @for (index, plot) in self.plots.iter().enumerate() {
-                    figure {
+                    figure.whole[plot.is_wide()] {
                         figcaption { strong { (plot.title()) } " " (plot.sentence()) }
                         div.plot { canvas id=(format!("plot{index}")) role="img" aria-label=(plot.title()) {} }
                     }
                 }
+                @for remark in &self.remarks { p.whole { (remark) } }
             }
         }
     }

@@ -55,6 +55,18 @@
       ticks: { color: colour("--dim"), maxRotation: 60 },
     };
     if (axis.names.length) return { ...common, type: "category", labels: axis.names };
+    if (axis.bands.length) {
+      const middle = (band) => (band.from + band.to) / 2;
+      return {
+        ...common,
+        type: "linear",
+        min: 0,
+        max: axis.bands.at(-1).to,
+        grid: { display: false },
+        afterBuildTicks: (limits) => { limits.ticks = axis.bands.map((band) => ({ value: middle(band) })); },
+        ticks: { ...common.ticks, callback: (value) => axis.bands.find((band) => middle(band) === value)?.name },
+      };
+    }
     return {
       ...common,
       type: axis.log ? "logarithmic" : "linear",
@@ -95,6 +107,27 @@
     },
   });
 
+  // The background of ranges of addresses, between which the axis leaves something out.
+  const bands = (axis, colour) => ({
+    id: "bands",
+    beforeDatasetsDraw(chart) {
+      const { left, width } = chart.chartArea;
+      chart.ctx.fillStyle = colour("--soft");
+      for (const { from, to } of axis.bands) {
+        const [top, bottom] = [to, from].map((value) => chart.scales.y.getPixelForValue(value));
+        chart.ctx.fillRect(left, top, width, bottom - top);
+      }
+    },
+  });
+
+  // The value of an axis as text: of a range of addresses, its name and the address.
+  const told = (axis, value) => {
+    const band = axis.bands.find(({ from, to }) => from <= value && value <= to);
+    if (!band) return shown[axis.unit](value);
+    const page = band.first + Math.floor(((value - band.from) / (band.to - band.from)) * band.pages);
+    return `0x${(BigInt(page) * 4096n).toString(16)} in ${band.name}`;
+  };
+
   const dataset = (series, index, plot, colour) => ({
     label: series.name,
     // Below names values go by their index: two machines may have one name.
@@ -117,18 +150,18 @@
     charts = plots.map((plot, index) => new Chart(document.getElementById(`plot${index}`), {
       type: { lines: "line", points: "scatter", bars: "bar", stacked: "bar" }[plot.kind],
       data: { datasets: plot.series.map((series, at) => dataset(series, at, plot, colour)) },
-      plugins: [spread(colour)],
+      plugins: [bands(plot.y, colour), spread(colour)],
       options: {
         animation: false,
         maintainAspectRatio: false,
-        interaction: { mode: plot.kind === "points" ? "nearest" : "index", intersect: false, axis: "x" },
+        interaction: { mode: plot.kind === "points" ? "nearest" : "index", intersect: false, axis: plot.kind === "points" ? "xy" : "x" },
         scales: { x: scale(plot.x, plot, colour), y: scale(plot.y, plot, colour) },
         plugins: {
           legend: { display: plot.series.length > 1, labels: { color: colour("--text"), boxWidth: 14 } },
           tooltip: {
             callbacks: {
               title: (items) => (items.length === 0 ? "" : plot.x.names.length ? items[0].label : shown[plot.x.unit](items[0].parsed.x)),
-              label: (item) => `${item.dataset.label}: ${shown[plot.y.unit](item.parsed.y)}`,
+              label: (item) => `${item.dataset.label}: ${told(plot.y, item.parsed.y)}`,
             },
           },
         },

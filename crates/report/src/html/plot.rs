@@ -33,6 +33,33 @@ pub struct Axis {
     log: bool,
     /// Names of what stands on the axis; none where it is a scale of numbers.
     names: Vec<String>,
+    /// Parts of an axis of addresses; none on other axes.
+    bands: Vec<Band>,
+}
+
+/// A range of addresses on an axis that leaves out what is between the ranges.
+#[derive(Clone, Debug, Serialize)]
+pub struct Band {
+    /// Its name.
+    pub name: String,
+    /// Beginning and end on the axis.
+    pub from: f64,
+    /// See `from`.
+    pub to: f64,
+    /// The first page.
+    pub first: u64,
+    /// Pages.
+    pub pages: u64,
+}
+
+impl Band {
+    /// Returns the middle of a page on the axis; `None` if it is not in the range.
+    pub fn height(&self, page: u64) -> Option<f64> {
+        let index = page
+            .checked_sub(self.first)
+            .filter(|&index| index < self.pages)?;
+        Some(self.from + (index as f64 + 0.5) / self.pages as f64 * (self.to - self.from))
+    }
 }
 
 /// What the numbers on an axis count.
@@ -66,12 +93,20 @@ struct Series {
 impl Axis {
     /// An axis of numbers.
     pub fn new(title: &str, unit: Unit) -> Self {
-        let (title, log, names) = (title.to_owned(), false, Vec::new());
         Self {
-            title,
+            title: title.to_owned(),
             unit,
-            log,
-            names,
+            log: false,
+            names: Vec::new(),
+            bands: Vec::new(),
+        }
+    }
+
+    /// An axis of addresses, in ranges.
+    pub fn bands(title: &str, bands: Vec<Band>) -> Self {
+        Self {
+            bands,
+            ..Self::new(title, Unit::Count)
         }
     }
 
@@ -166,6 +201,11 @@ impl Plot {
     pub(super) fn shows_something(&self) -> bool {
         let mut points = self.series.iter().flat_map(|series| &series.points);
         points.any(|point| point.1 != 0.0)
+    }
+
+    /// Whether the plot needs the whole width of the page.
+    pub(super) fn is_wide(&self) -> bool {
+        !self.y.bands.is_empty()
     }
 
     pub(super) fn title(&self) -> &str {
