@@ -19,7 +19,7 @@
 //! assert_eq!(Tree::of(&fields, &run).leaf("times.wait"), Some(&1500.0.into()));
 //! ```
 
-use std::borrow::Cow;
+use std::borrow::{Borrow, Cow};
 use std::fmt;
 use std::sync::Arc;
 
@@ -40,7 +40,7 @@ pub enum Value {
     Float(f64),
     /// Text.
     Text(String),
-    /// List of values, in JSON only; an empty list is left out.
+    /// List of values, in JSON only.
     List(Vec<Value>),
     /// Object, in JSON only.
     Tree(Tree),
@@ -148,7 +148,8 @@ pub struct Field<R: ?Sized> {
     /// Name of the column; empty where the field is in JSON only.
     pub name: Cow<'static, str>,
     /// Place in JSON, objects separated by dots; empty where the field is a column only. An object
-    /// named with `?`, as `energy?.read_j`, is `null` where all its fields are.
+    /// named with `?`, as `energy?.read_j`, is `null` where all its fields are; a list named so is
+    /// left out where it is empty.
     pub path: Cow<'static, str>,
     /// Unit of the value.
     pub unit: Unit,
@@ -174,7 +175,7 @@ impl<R: ?Sized> Clone for Field<R> {
     }
 }
 
-impl<R: ?Sized + 'static> Field<R> {
+impl<R: ?Sized> Field<R> {
     /// A field with the same name in JSON as in columns.
     pub fn new<T: Typed>(
         name: impl Into<Cow<'static, str>>,
@@ -222,9 +223,20 @@ impl<R: ?Sized + 'static> Field<R> {
         }
     }
 
+    /// The same field in an object of this name in JSON; null where the name ends with `?` and the
+    /// object has no value.
+    #[must_use]
+    pub fn under(self, object: &str) -> Self {
+        let path = format!("{object}.{}", self.path);
+        self.json(path)
+    }
+
     /// The field of a record `S` of which `R` is a part.
     #[must_use]
-    pub fn of<S: ?Sized>(self, part: impl Fn(&S) -> &R + Send + Sync + 'static) -> Field<S> {
+    pub fn of<S: ?Sized>(self, part: impl Fn(&S) -> &R + Send + Sync + 'static) -> Field<S>
+    where
+        R: 'static,
+    {
         let get = self.get;
         Field {
             name: self.name,
@@ -250,6 +262,78 @@ impl<R: ?Sized> Field<R> {
         self.unit.shown(&self.value(record))
     }
 }
+
+/// Returns the fields of a record `S` that show its part `R` as an object of this name in JSON; they
+/// have no value where there is no part.
+pub fn object<R: 'static, S: ?Sized>(
+    name: &str,
+    fields: Vec<Field<R>>,
+    part: impl Fn(&S) -> Option<R> + Copy + Send + Sync + 'static,
+) -> impl Iterator<Item = Field<S>> {
+    let column = name.trim_end_matches('?');
+    fields.into_iter().map(move |field| Field {
+        name: format!("{column}_{}", field.name).into(),
+        path: format!("{name}.{}", field.path).into(),
+        unit: field.unit,
+        help: field.help,
+        kind: field.kind,
+        optional: true,
+        behind: None,
+        get: Arc::new(move |whole| part(whole).map_or(Value::Null, |part| (field.get)(&part))),
+    })
+}
+
+/// Declares the [`Field`]s of a record: help, place in JSON, [`Unit`] and value. An entry with a
+/// colon is an [`object`]: its name, the fields in it, and the part of the record that it shows.
+///
+/// ```
+/// use terrace_base::schema::{Field, Tree, fields};
+///
+/// fn corner() -> Vec<Field<(u32, u32)>> {
+///     fields! { (u32, u32);
+///         /// distance from the left
+///         "x" None |corner| corner.0;
+///         /// distance from the top
+///         "y" None |corner| corner.1;
+///     }
+/// }
+/// let window = fields! { [(u32, u32); 2];
+///     /// name
+///     "name" None |_window| "main";
+///     /// where it begins
+///     "from": corner() => |window| Some(window[0]);
+/// };
+/// let window = Tree::of(&window, &[(1, 2), (3, 4)]);
+/// assert_eq!(window.leaf("from.y"), Some(&2u32.into()));
+/// ```
+#[macro_export]
+macro_rules! fields {
+    (@to $fields:ident $record:ty;) => {};
+    (@to $fields:ident $record:ty;
+     $(#[doc = $help:literal])+ $path:literal $unit:ident |$one:ident| $value:expr; $($rest:tt)*
+    ) => {
+        $fields.push($crate::schema::Field::new(
+            $path,
+            $crate::schema::Unit::$unit,
+            concat!($($help),+).trim_ascii(),
+            |$one: &$record| $value,
+        ));
+        $crate::schema::fields!(@to $fields $record; $($rest)*);
+    };
+    (@to $fields:ident $record:ty;
+     $(#[doc = $help:literal])+ $name:literal: $part:expr => |$one:ident| $value:expr; $($rest:tt)*
+    ) => {
+        $fields.extend($crate::schema::object($name, $part, |$one: &$record| $value));
+        $crate::schema::fields!(@to $fields $record; $($rest)*);
+    };
+    ($record:ty; $($entries:tt)+) => {{
+        let mut fields: Vec<$crate::schema::Field<$record>> = Vec::new();
+        $crate::schema::fields!(@to fields $record; $($entries)+);
+        fields
+    }};
+}
+
+pub use fields;
 
 /// Returns the fields that are columns, in the order of columns.
 pub fn columns<R: ?Sized>(fields: Vec<Field<R>>) -> Vec<Field<R>> {
@@ -307,6 +391,13 @@ pub fn years(years: f64) -> String {
     }
 }
 
+impl Value {
+    /// Returns a list of these values.
+    pub fn list<T: Typed + Copy>(values: &[T]) -> Vec<Self> {
+        values.iter().map(|value| value.value()).collect()
+    }
+}
+
 impl fmt::Display for Value {
     /// Writes the value as CSV has it: nothing for [`Value::Null`], floats with the digits that
     /// identify them.
@@ -344,7 +435,7 @@ impl Serialize for Value {
 /// Values with their places in JSON: those whose places begin alike and stand together are fields of
 /// one object.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Tree(Vec<(String, Value)>);
+pub struct Tree(Vec<(Cow<'static, str>, Value)>);
 
 impl Tree {
     /// Returns the values of all fields that are in JSON.
@@ -352,9 +443,17 @@ impl Tree {
         let fields = fields.iter().filter(|field| !field.path.is_empty());
         Self(
             fields
-                .map(|field| (field.path.to_string(), field.value(record)))
+                .map(|field| (field.path.clone(), field.value(record)))
                 .collect(),
         )
+    }
+
+    /// Returns the values of several records.
+    pub fn list<R>(fields: &[Field<R>], records: impl IntoIterator<Item: Borrow<R>>) -> Vec<Value> {
+        let records = records.into_iter();
+        records
+            .map(|record| Self::of(fields, record.borrow()).into())
+            .collect()
     }
 
     /// Returns the value at a place.
@@ -364,10 +463,10 @@ impl Tree {
     }
 
     /// Returns the fields of the object `head` with which `leaves` begin.
-    fn object(leaves: &[(String, Value)], head: &str) -> Self {
+    fn object(leaves: &[(Cow<'static, str>, Value)], head: &str) -> Self {
         let below = leaves.iter().map_while(|(path, value)| {
             let path = path.strip_prefix(head)?.strip_prefix('.')?;
-            Some((path.to_owned(), value.clone()))
+            Some((path.to_owned().into(), value.clone()))
         });
         Self(below.collect())
     }
@@ -380,8 +479,10 @@ impl Serialize for Tree {
         while let [(path, value), ..] = leaves {
             let mut taken = 1;
             match path.split_once('.') {
-                None if *value == Value::List(Vec::new()) => {}
-                None => map.serialize_entry(path, value)?,
+                None => match path.strip_suffix('?') {
+                    Some(_) if *value == Value::List(Vec::new()) => {}
+                    name => map.serialize_entry(name.unwrap_or(path), value)?,
+                },
                 Some((head, _)) => {
                     let object = Self::object(leaves, head);
                     taken = object.0.len();

@@ -25,5 +25,6 @@
 pub mod intern;
 pub mod llc;
 pub mod pages;
+pub mod setting;
 pub mod sweep;
 pub mod workload;

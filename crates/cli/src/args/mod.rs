@@ -12,6 +12,7 @@ mod manual;
 mod record;
 pub mod results;
 mod run;
+mod settings;
 pub mod sim;
 mod sweep;
 mod tier;

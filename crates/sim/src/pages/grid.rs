@@ -1,12 +1,14 @@
 //! Values of all settings, and the machines that are all their combinations.
 
-use terrace_base::{Bytes, Error, Result, memory};
+use terrace_base::{Bytes, Result, memory};
 use terrace_device::Catalogue;
 
 use super::choice::Choice;
 use super::machine::Machine;
-use super::options::{VARY, settings};
-use super::setting::{Set, Setting};
+use super::options::VARY;
+use super::setting::Set;
+use super::settings::PageMachine;
+use crate::setting::Given;
 
 /// What a machine takes before it has a page: its settings, its key in a sweep's journal and what is found
 /// (measured: 14 KB in a sweep, 18 in one pass).
@@ -34,25 +36,12 @@ pub struct Grid {
 }
 
 impl Grid {
-    /// The grid of the values that `values` returns for each setting: none for its default.
-    ///
-    /// # Errors
-    /// What `values` returns.
-    pub fn new(values: impl Fn(&Setting) -> Result<Option<Vec<Set>>>) -> Result<Self> {
-        let mut settings = settings();
-        let place = |name| VARY.split(' ').position(|known| known == name);
-        settings.sort_by_key(|setting| place(setting.name).unwrap_or(usize::MAX));
-        let all = settings.iter().map(|setting| {
-            let sets = match (values(setting)?, setting.default) {
-                (Some(sets), _) => sets,
-                (None, Some(default)) => setting.parse(default)?,
-                (None, None) => Vec::new(),
-            };
-            Ok((setting.name, sets))
-        });
-        Ok(Self {
-            values: all.collect::<Result<_>>()?,
-        })
+    /// The grid of these values.
+    pub fn new(given: Given<PageMachine>) -> Self {
+        let mut values = given.0;
+        let place = |name: &str| VARY.split(' ').position(|known| known == name);
+        values.sort_by_key(|(name, _)| place(name).unwrap_or(usize::MAX));
+        Self { values }
     }
 
     /// The grid of these values, written as on the command line, by setting.
@@ -60,15 +49,7 @@ impl Grid {
     /// # Errors
     /// A usage error if a value is none of its setting, or there is no such setting.
     pub fn parse(values: &[(&str, &str)]) -> Result<Self> {
-        let known = settings();
-        let unknown = |name: &str| known.iter().all(|setting| setting.name != name);
-        if let Some((name, _)) = values.iter().find(|(name, _)| unknown(name)) {
-            return Err(Error::usage(format!("there is no setting `{name}`")));
-        }
-        Self::new(|setting| {
-            let value = values.iter().find(|(name, _)| *name == setting.name);
-            value.map(|(_, text)| setting.parse(text)).transpose()
-        })
+        Given::parse(values).map(Self::new)
     }
 
     /// The same grid with the tier and the fault cost of a measured machine.

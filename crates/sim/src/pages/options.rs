@@ -80,6 +80,7 @@ fn policies() -> Vec<Setting> {
         .help("DRAM: 64M, 1000p (pages), or 25% of the tier")
         .details("A share is the DRAM:NVM ratio, where the tier has the size of the footprint.")
         .hyphens()
+        .required()
         .common()
         .field(Field::new("dram_pages", Unit::None, "pages of DRAM", |m: &PageMachine| {
             m.dram_pages
@@ -117,7 +118,8 @@ fn policies() -> Vec<Setting> {
             .default("off")
             .common()
             .column("prefetch", "prefetch", Unit::None, |m| m.prefetch.to_string()),
-        Setting::new("page-cluster", "N", Values::One(Arc::new(page_cluster)))
+        Setting::parsed("page-cluster", "N", page_cluster)
+            .single()
             .help("pages that `readahead` reads at once, as a power of two (vm.page-cluster)")
             .default("3")
             .field(Field::new(
@@ -254,7 +256,7 @@ fn fault_cost() -> Setting {
         )
         .behind("fault_write_again_ns"),
     ];
-    parts.into_iter().fold(setting, Setting::field)
+    setting.fields(parts)
 }
 
 /// Settings of the tier.

@@ -141,7 +141,8 @@ fn prefetching() -> Vec<Field<Outcome>> {
                     .collect::<Vec<Value>>()
             },
         )
-        .column(""),
+        .column("")
+        .json("constituents?"),
     ];
     let fields = story.chain(further);
     fields
