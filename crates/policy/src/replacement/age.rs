@@ -8,7 +8,7 @@
 //! was hot for long can be forgotten. With a bound of 1 the policy is CLOCK
 //! ([`clock`](super::clock)), which defines what counts as a reference.
 
-use super::queue::{Queue, Queued, Use};
+use super::queue::{Pages, Queue, Rule, Use};
 use super::table::Table;
 use super::{Entry, Make, PageId};
 use crate::settings;
@@ -33,54 +33,44 @@ settings! {
 }
 
 /// Age-based replacement.
-pub struct Age {
-    queue: Queue,
+pub type Age = Queue<Ages>;
+
+/// Counter of each page, and their bound.
+pub struct Ages {
     ages: Table<u8>,
-    /// Bound of the ages.
     most: u8,
 }
 
 impl Age {
     /// Makes an empty DRAM of `capacity` pages.
     pub fn new(capacity: usize, settings: AgeSettings) -> Self {
-        Self {
-            queue: Queue::new(capacity),
-            ages: Table::default(),
-            most: settings.turns,
-        }
+        let (ages, most) = (Table::default(), settings.turns);
+        Self::with(capacity, Ages { ages, most })
     }
 }
 
-impl Queued for Age {
-    fn queue(&self) -> &Queue {
-        &self.queue
-    }
+impl Rule for Ages {
+    const OLDEST_IS_NEXT: bool = false;
 
-    fn queue_mut(&mut self) -> &mut Queue {
-        &mut self.queue
-    }
-
-    fn evict(&mut self) -> Option<PageId> {
-        while let Some(page) = self.queue.pages.back() {
-            let (used, age) = (self.queue.uses.at(page), self.ages.at(page));
-            if *used == Use::Referenced {
-                *age = age.saturating_add(1).min(self.most);
-                *used = Use::Clear;
-            } else {
-                *age = age.saturating_sub(1);
-            }
+    fn evict(&mut self, pages: &mut Pages) -> Option<PageId> {
+        while let Some(page) = pages.oldest() {
+            let age = self.ages.at(page);
+            *age = match pages.get(page) {
+                Use::Referenced => age.saturating_add(1).min(self.most),
+                _ => age.saturating_sub(1),
+            };
             if *age == 0 {
-                self.queue.remove(page);
+                pages.remove(page);
                 return Some(page);
             }
-            self.queue.move_to_front(page);
+            pages.put(page, Use::Clear);
         }
         None
     }
 
-    fn leave(&mut self, page: PageId) {
-        self.queue.remove(page);
-        self.ages.set(page, 0);
+    fn remove(&mut self, pages: &mut Pages, page: PageId) {
+        pages.remove(page);
+        self.ages.clear(page);
     }
 }
 

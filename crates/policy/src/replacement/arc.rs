@@ -10,8 +10,7 @@
 //! A prefetched page comes into T1 and its first touch leaves it there, because it has then been
 //! touched once. If it is evicted before, it is not remembered; a prefetch does not move p.
 
-use super::list::{Links, List};
-use super::table::Table;
+use super::lists::{Lists, State};
 use super::{Answer, Entry, Make, PageId, Replacement, Touch};
 
 /// The registry's entry.
@@ -28,13 +27,8 @@ pub struct Arc {
     capacity: usize,
     /// Target size of T1, from 0 to the capacity.
     p: f64,
-    links: Links,
     /// The most recently used page of each list is at its front.
-    t1: List,
-    t2: List,
-    b1: List,
-    b2: List,
-    places: Table<Place>,
+    lists: Lists<Place, 5>,
 }
 
 /// List that a page is in.
@@ -42,12 +36,23 @@ pub struct Arc {
 enum Place {
     #[default]
     Nowhere,
-    /// In T1, fetched and not touched since.
-    Fetched,
     T1,
     T2,
     B1,
     B2,
+    /// In T1, fetched and not touched since.
+    Fetched,
+}
+
+impl State for Place {
+    const RESIDENT: usize = 2;
+
+    fn list(self) -> usize {
+        match self {
+            Self::Fetched => Self::T1 as usize,
+            place => place as usize,
+        }
+    }
 }
 
 impl Arc {
@@ -56,75 +61,47 @@ impl Arc {
         Self {
             capacity,
             p: 0.0,
-            links: Links::default(),
-            t1: List::default(),
-            t2: List::default(),
-            b1: List::default(),
-            b2: List::default(),
-            places: Table::default(),
+            lists: Lists::default(),
         }
     }
 
     #[cold]
     fn miss(&mut self, page: PageId) -> Option<PageId> {
-        match self.places.get(page) {
-            Place::B1 => self.remembered_in_b1(page),
-            Place::B2 => self.remembered_in_b2(page),
-            _ => self.admit(page, Place::T1),
+        let place = self.lists.get(page);
+        let b1 = self.lists.len(Place::B1) as f64;
+        let b2 = self.lists.len(Place::B2) as f64;
+        match place {
+            // Case II: T1 was too small.
+            Place::B1 => self.p = (self.p + (b2 / b1).max(1.0)).min(self.capacity as f64),
+            // Case III: T2 was too small.
+            Place::B2 => self.p = (self.p - (b1 / b2).max(1.0)).max(0.0),
+            _ => return self.admit(page, Place::T1),
         }
-    }
-
-    /// Case II: T1 was too small.
-    fn remembered_in_b1(&mut self, page: PageId) -> Option<PageId> {
-        let step = self.b2.len() as f64 / self.b1.len() as f64;
-        self.p = (self.p + step.max(1.0)).min(self.capacity as f64);
-        let evicted = self.replace(false);
-        self.b1.remove(&mut self.links, page);
-        self.push_t2(page);
+        let evicted = self.replace(place == Place::B2);
+        self.lists.put(page, Place::T2);
         evicted
-    }
-
-    /// Case III: T2 was too small.
-    fn remembered_in_b2(&mut self, page: PageId) -> Option<PageId> {
-        let step = self.b1.len() as f64 / self.b2.len() as f64;
-        self.p = (self.p - step.max(1.0)).max(0.0);
-        let evicted = self.replace(true);
-        self.b2.remove(&mut self.links, page);
-        self.push_t2(page);
-        evicted
-    }
-
-    fn push_t2(&mut self, page: PageId) {
-        self.t2.push_front(&mut self.links, page);
-        self.places.set(page, Place::T2);
     }
 
     /// Case IV: brings a page that is not remembered into T1.
     fn admit(&mut self, page: PageId, place: Place) -> Option<PageId> {
         let evicted = self.make_room();
-        self.t1.push_front(&mut self.links, page);
-        self.places.set(page, place);
+        self.lists.push(page, place);
         evicted
     }
 
     /// Makes room for a new page, in DRAM and among the remembered pages: T1 and B1 together have
     /// at most as many pages as DRAM, all four lists twice as many.
     fn make_room(&mut self) -> Option<PageId> {
-        let seen_once = self.t1.len() + self.b1.len();
-        let seen_often = self.t2.len() + self.b2.len();
-        if self.t1.len() >= self.capacity {
-            let evicted = self.t1.pop_back(&mut self.links);
-            self.forget(evicted);
-            return evicted;
+        let [t1, t2, b1, b2] =
+            [Place::T1, Place::T2, Place::B1, Place::B2].map(|list| self.lists.len(list));
+        if t1 >= self.capacity {
+            return self.lists.pop_back(Place::T1).map(|(page, _)| page);
         }
-        let oldest = if seen_once >= self.capacity {
-            self.b1.pop_back(&mut self.links)
-        } else if seen_once + seen_often >= 2 * self.capacity {
-            self.b2.pop_back(&mut self.links)
-        } else {
-            None
-        };
-        self.forget(oldest);
+        if t1 + b1 >= self.capacity {
+            self.lists.pop_back(Place::B1);
+        } else if t1 + b1 + t2 + b2 >= 2 * self.capacity {
+            self.lists.pop_back(Place::B2);
+        }
         self.replace(false)
     }
 
@@ -134,28 +111,17 @@ impl Arc {
         if self.resident() < self.capacity {
             return None;
         }
-        let t1 = self.t1.len() as f64;
+        let t1 = self.lists.len(Place::T1) as f64;
         let above = t1 > self.p || (touched_is_in_b2 && t1 == self.p);
-        if self.t1.len() > 0 && above {
-            let evicted = self.t1.pop_back(&mut self.links)?;
-            if self.places.get(evicted) == Place::Fetched {
-                self.forget(Some(evicted));
-            } else {
-                self.b1.push_front(&mut self.links, evicted);
-                self.places.set(evicted, Place::B1);
-            }
-            return Some(evicted);
+        let (from, to) = match t1 > 0.0 && above {
+            true => (Place::T1, Place::B1),
+            false => (Place::T2, Place::B2),
+        };
+        let (evicted, place) = self.lists.pop_back(from)?;
+        if place != Place::Fetched {
+            self.lists.push(evicted, to);
         }
-        let evicted = self.t2.pop_back(&mut self.links)?;
-        self.b2.push_front(&mut self.links, evicted);
-        self.places.set(evicted, Place::B2);
         Some(evicted)
-    }
-
-    fn forget(&mut self, page: Option<PageId>) {
-        if let Some(page) = page {
-            self.places.set(page, Place::Nowhere);
-        }
     }
 }
 
@@ -163,16 +129,10 @@ impl Replacement for Arc {
     #[inline]
     fn touch(&mut self, touch: Touch) -> Answer {
         let page = touch.page;
-        match self.places.get(page) {
-            Place::T2 => self.t2.move_to_front(&mut self.links, page),
-            Place::T1 => {
-                self.t1.remove(&mut self.links, page);
-                self.push_t2(page);
-            }
-            Place::Fetched => {
-                self.t1.move_to_front(&mut self.links, page);
-                self.places.set(page, Place::T1);
-            }
+        match self.lists.get(page) {
+            Place::T2 => self.lists.move_to_front(page),
+            Place::T1 => self.lists.put(page, Place::T2),
+            Place::Fetched => self.lists.put(page, Place::T1),
             Place::B1 | Place::B2 | Place::Nowhere => {
                 let evicted = self.miss(page);
                 return Answer::Miss { evicted };
@@ -181,39 +141,26 @@ impl Replacement for Arc {
         Answer::Hit
     }
 
-    fn prefetch(&mut self, page: PageId) -> Option<PageId> {
-        if self.contains(page) {
-            return None;
-        }
+    fn fetch(&mut self, page: PageId) -> Option<PageId> {
         self.remove(page);
         self.admit(page, Place::Fetched)
     }
 
     fn remove(&mut self, page: PageId) {
-        match self.places.get(page) {
-            Place::Nowhere => return,
-            Place::Fetched | Place::T1 => self.t1.remove(&mut self.links, page),
-            Place::T2 => self.t2.remove(&mut self.links, page),
-            Place::B1 => self.b1.remove(&mut self.links, page),
-            Place::B2 => self.b2.remove(&mut self.links, page),
-        }
-        self.places.set(page, Place::Nowhere);
+        self.lists.remove(page);
     }
 
     fn expect(&self, pages: &[PageId]) {
-        self.places.expect(pages);
-        self.links.expect(pages);
+        self.lists.expect(pages);
+        self.lists.expect_links(pages);
     }
 
     fn contains(&self, page: PageId) -> bool {
-        matches!(
-            self.places.get(page),
-            Place::Fetched | Place::T1 | Place::T2
-        )
+        self.lists.is_resident(page)
     }
 
     fn resident(&self) -> usize {
-        self.t1.len() + self.t2.len()
+        self.lists.resident()
     }
 }
 
@@ -224,7 +171,7 @@ mod tests {
 
     /// Pages in T1, T2, B1 and B2.
     fn sizes(arc: &Arc) -> [usize; 4] {
-        [&arc.t1, &arc.t2, &arc.b1, &arc.b2].map(List::len)
+        [Place::T1, Place::T2, Place::B1, Place::B2].map(|list| arc.lists.len(list))
     }
 
     /// Cases I to IV of the paper's figure 4, worked out by hand for four pages of DRAM.
@@ -246,7 +193,7 @@ mod tests {
         // Case IV with |L1| < c, then with |L1| = c > |T1|: 4, the oldest of B1, is forgotten.
         assert_eq!(evictions(&mut arc, &[7, 8]), [5, 6]);
         assert_eq!(sizes(&arc), [2, 2, 2, 0]);
-        assert!(arc.places.get(PageId(4)) == Place::Nowhere);
+        assert!(arc.lists.get(PageId(4)) == Place::Nowhere);
         // Case II: p grows to 2, which T1 has: 3, the oldest of T2, goes to B2.
         assert_eq!(evictions(&mut arc, &[6]), [3]);
         assert_eq!((arc.p, sizes(&arc)), (2.0, [2, 2, 1, 1]));
@@ -263,7 +210,7 @@ mod tests {
         assert_eq!(sizes(&arc), [1, 1, 0, 2]);
         assert_eq!(evictions(&mut arc, &[5]), [4]);
         assert_eq!(sizes(&arc), [1, 1, 1, 1]);
-        assert!(arc.places.get(PageId(1)) == Place::Nowhere);
+        assert!(arc.lists.get(PageId(1)) == Place::Nowhere);
     }
 
     #[test]

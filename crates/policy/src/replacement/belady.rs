@@ -113,10 +113,7 @@ impl Replacement for Belady {
         Answer::Miss { evicted }
     }
 
-    fn prefetch(&mut self, page: PageId) -> Option<PageId> {
-        if self.contains(page) {
-            return None;
-        }
+    fn fetch(&mut self, page: PageId) -> Option<PageId> {
         let rank = self.rank(page);
         self.ranked.cover(rank + 1);
         self.admit(rank)

@@ -10,8 +10,7 @@
 
 use std::collections::BTreeSet;
 
-use super::list::{Links, List};
-use super::table::Table;
+use super::lists::{self, Lists};
 use super::{Answer, Entry, Make, PageId, Replacement, Touch};
 use crate::settings;
 
@@ -38,6 +37,8 @@ settings! {
 enum Region {
     #[default]
     None,
+    /// The most recently used page is at the front. A page that falls off the back moves to the
+    /// front of the clean-first region.
     Working,
     CleanFirst,
 }
@@ -50,19 +51,33 @@ struct State {
     used: u64,
 }
 
+impl From<Region> for State {
+    fn from(region: Region) -> Self {
+        let (dirty, used) = (false, 0);
+        Self {
+            region,
+            dirty,
+            used,
+        }
+    }
+}
+
+impl lists::State for State {
+    const RESIDENT: usize = 2;
+
+    fn list(self) -> usize {
+        self.region as usize
+    }
+}
+
 /// Clean-first LRU.
 pub struct Cflru {
     capacity: usize,
     window: usize,
-    links: Links,
-    /// Pages of the working region, the most recently used at the front. A page that falls off the
-    /// back moves to the front of the clean-first region.
-    working: List,
-    clean_first: List,
+    regions: Lists<State, 3>,
     /// Clean pages of the clean-first region, least recently used first. Not a list, because a page
     /// that becomes clean comes in between others.
     clean: BTreeSet<(u64, PageId)>,
-    states: Table<State>,
     now: u64,
 }
 
@@ -72,16 +87,13 @@ impl Cflru {
         Self {
             capacity,
             window: (settings.window * capacity as f64).ceil() as usize,
-            links: Links::default(),
-            working: List::default(),
-            clean_first: List::default(),
+            regions: Lists::default(),
             clean: BTreeSet::new(),
-            states: Table::default(),
             now: 0,
         }
     }
 
-    /// Puts a page that is in neither region at the front of the working region.
+    /// Puts a page at the front of the working region; it is not among the clean pages.
     fn enter(&mut self, page: PageId, dirty: bool) {
         self.now += 1;
         let state = State {
@@ -89,28 +101,33 @@ impl Cflru {
             dirty,
             used: self.now,
         };
-        self.states.set(page, state);
-        self.working.push_front(&mut self.links, page);
-        if self.working.len() > self.capacity - self.window
-            && let Some(oldest) = self.working.pop_back(&mut self.links)
+        self.regions.put(page, state);
+        if self.regions.len(Region::Working) > self.capacity - self.window
+            && let Some((oldest, mut state)) = self.regions.pop_back(Region::Working)
         {
-            self.enter_clean_first(oldest);
+            state.region = Region::CleanFirst;
+            self.regions.push(oldest, state);
+            if !state.dirty {
+                self.clean.insert((state.used, oldest));
+            }
         }
     }
 
-    fn enter_clean_first(&mut self, page: PageId) {
-        self.clean_first.push_front(&mut self.links, page);
-        let state = self.states.at(page);
-        state.region = Region::CleanFirst;
-        if !state.dirty {
-            self.clean.insert((state.used, page));
+    fn leave_clean(&mut self, page: PageId) -> State {
+        let state = self.regions.get(page);
+        if state.region == Region::CleanFirst {
+            self.clean.remove(&(state.used, page));
         }
+        state
     }
 
     fn evict(&mut self) -> Option<PageId> {
+        let oldest = || {
+            let clean_first = self.regions.back(Region::CleanFirst);
+            clean_first.or(self.regions.back(Region::Working))
+        };
         let clean = self.clean.first().map(|&(_, page)| page);
-        let oldest = self.clean_first.back().or(self.working.back());
-        let victim = clean.or(oldest)?;
+        let victim = clean.or_else(oldest)?;
         self.remove(victim);
         Some(victim)
     }
@@ -125,9 +142,8 @@ impl Cflru {
 
 impl Replacement for Cflru {
     fn touch(&mut self, touch: Touch) -> Answer {
-        let state = self.states.get(touch.page);
-        if state.region != Region::None {
-            self.remove(touch.page);
+        if self.contains(touch.page) {
+            let state = self.leave_clean(touch.page);
             self.enter(touch.page, state.dirty || touch.write);
             return Answer::Hit;
         }
@@ -135,48 +151,37 @@ impl Replacement for Cflru {
         Answer::Miss { evicted }
     }
 
-    fn prefetch(&mut self, page: PageId) -> Option<PageId> {
-        if self.contains(page) {
-            return None;
-        }
+    fn fetch(&mut self, page: PageId) -> Option<PageId> {
         self.admit(page, false)
     }
 
     fn cleaned(&mut self, page: PageId) {
-        let state = self.states.get(page);
-        if state.region == Region::None {
+        if !self.contains(page) {
             return;
         }
-        self.states.at(page).dirty = false;
+        let state = self.regions.at(page);
+        state.dirty = false;
         if state.region == Region::CleanFirst {
             self.clean.insert((state.used, page));
         }
     }
 
     fn remove(&mut self, page: PageId) {
-        let state = self.states.get(page);
-        match state.region {
-            Region::None => return,
-            Region::Working => self.working.remove(&mut self.links, page),
-            Region::CleanFirst => {
-                self.clean_first.remove(&mut self.links, page);
-                self.clean.remove(&(state.used, page));
-            }
-        }
-        self.states.set(page, State::default());
+        self.leave_clean(page);
+        self.regions.remove(page);
     }
 
     fn expect(&self, pages: &[PageId]) {
-        self.states.expect(pages);
-        self.links.expect(pages);
+        self.regions.expect(pages);
+        self.regions.expect_links(pages);
     }
 
     fn contains(&self, page: PageId) -> bool {
-        self.states.get(page).region != Region::None
+        self.regions.is_resident(page)
     }
 
     fn resident(&self) -> usize {
-        self.working.len() + self.clean_first.len()
+        self.regions.resident()
     }
 }
 

@@ -7,7 +7,7 @@
 //! touch that brings a page in leaves its bit clear, and so does the first touch of a prefetched
 //! page: the second touch earns the second chance.
 
-use super::queue::{Queue, Queued, Use};
+use super::queue::{Pages, Queue, Rule, Use};
 use super::{Entry, Make, PageId};
 
 /// The registry's entry.
@@ -20,44 +20,24 @@ pub const ENTRY: Entry = Entry {
 };
 
 /// CLOCK with one reference bit for each page.
-pub struct Clock {
-    queue: Queue,
-}
+pub type Clock = Queue<SecondChance>;
 
-impl Clock {
-    /// Makes an empty DRAM of `capacity` pages.
-    pub fn new(capacity: usize) -> Self {
-        Self {
-            queue: Queue::new(capacity),
-        }
-    }
-}
+/// Evicts the oldest page that was not referenced since the hand passed it.
+#[derive(Default)]
+pub struct SecondChance;
 
-impl Queued for Clock {
+impl Rule for SecondChance {
     const LINKS: bool = true;
 
-    fn queue(&self) -> &Queue {
-        &self.queue
-    }
-
-    fn queue_mut(&mut self) -> &mut Queue {
-        &mut self.queue
-    }
-
-    fn evict(&mut self) -> Option<PageId> {
-        while let Some(page) = self.queue.pages.back() {
-            if self.queue.uses.get(page) != Use::Referenced {
-                self.queue.remove(page);
+    fn evict(&mut self, pages: &mut Pages) -> Option<PageId> {
+        while let Some(page) = pages.oldest() {
+            if pages.get(page) != Use::Referenced {
+                pages.remove(page);
                 return Some(page);
             }
-            self.queue.uses.set(page, Use::Clear);
-            self.queue.move_to_front(page);
+            pages.put(page, Use::Clear);
         }
         None
-    }
-
-    fn next(&self) -> Option<PageId> {
-        self.queue.pages.back()
     }
 }
 

@@ -3,7 +3,7 @@
 //! Belady, "A study of replacement algorithms for a virtual-storage computer", IBM Systems
 //! Journal 5(2), 1966.
 
-use super::queue::{Queue, Queued};
+use super::queue::{Pages, Queue, Rule};
 use super::{Entry, Make, PageId};
 
 /// The registry's entry.
@@ -16,33 +16,14 @@ pub const ENTRY: Entry = Entry {
 };
 
 /// First in, first out.
-pub struct Fifo {
-    queue: Queue,
-}
+pub type Fifo = Queue<FirstIn>;
 
-impl Fifo {
-    /// Makes an empty DRAM of `capacity` pages.
-    pub fn new(capacity: usize) -> Self {
-        Self {
-            queue: Queue::new(capacity),
-        }
-    }
-}
+/// Evicts the page that came in first.
+#[derive(Default)]
+pub struct FirstIn;
 
-impl Queued for Fifo {
-    fn queue(&self) -> &Queue {
-        &self.queue
-    }
-
-    fn queue_mut(&mut self) -> &mut Queue {
-        &mut self.queue
-    }
-
-    fn hit(&mut self, _: PageId) {}
-
-    fn next(&self) -> Option<PageId> {
-        self.queue.pages.back()
-    }
+impl Rule for FirstIn {
+    fn hit(&mut self, _: &mut Pages, _: PageId) {}
 }
 
 #[cfg(test)]

@@ -7,9 +7,9 @@
 //! that a touch moves a page by one bucket: Shah, Mitra and Matani, "An O(1) algorithm for
 //! implementing the LFU cache eviction scheme", 2010.
 
-use super::list::{Links, List};
 use super::table::Table;
 use super::{Answer, Entry, Make, PageId, Replacement, Touch};
+use crate::list::{Links, List};
 
 /// The registry's entry.
 pub const ENTRY: Entry = Entry {
@@ -67,7 +67,7 @@ impl Lfu {
 
     fn evict(&mut self) -> Option<PageId> {
         let lowest = self.buckets.lowest();
-        let evicted = self.buckets.at(lowest).pages.back()?;
+        let evicted = self.buckets.at(lowest).pages.back().map(PageId)?;
         self.remove(evicted);
         Some(evicted)
     }
@@ -75,14 +75,14 @@ impl Lfu {
     #[inline]
     fn put(&mut self, page: PageId, bucket: u32) {
         let pages = &mut self.buckets.at(bucket).pages;
-        pages.push_front(&mut self.links, page);
+        pages.push_front(&mut self.links, page.0);
         self.bucket_of.set(page, bucket);
     }
 
     #[inline]
     fn take(&mut self, page: PageId, bucket: u32) {
         let pages = &mut self.buckets.at(bucket).pages;
-        pages.remove(&mut self.links, page);
+        pages.remove(&mut self.links, page.0);
         if pages.len() == 0 {
             self.buckets.unlink(bucket);
         }
@@ -101,10 +101,7 @@ impl Replacement for Lfu {
         Answer::Hit
     }
 
-    fn prefetch(&mut self, page: PageId) -> Option<PageId> {
-        if self.contains(page) {
-            return None;
-        }
+    fn fetch(&mut self, page: PageId) -> Option<PageId> {
         self.admit(page, 0)
     }
 
@@ -119,7 +116,7 @@ impl Replacement for Lfu {
 
     fn expect(&self, pages: &[PageId]) {
         self.bucket_of.expect(pages);
-        self.links.expect(pages);
+        pages.iter().for_each(|page| self.links.expect(page.0));
     }
 
     fn contains(&self, page: PageId) -> bool {

@@ -18,7 +18,7 @@
 //! full and not by watermarks; there are neither files nor zones; a dirty page is treated like a
 //! clean one.
 
-use super::list::{Links, List};
+use super::lists::{self, Lists};
 use super::table::Table;
 use super::{Answer, Entry, Make, PageId, Replacement, Touch};
 
@@ -51,15 +51,29 @@ struct State {
     referenced: bool,
 }
 
+impl From<Queue> for State {
+    fn from(queue: Queue) -> Self {
+        Self {
+            queue,
+            ..Self::default()
+        }
+    }
+}
+
+impl lists::State for State {
+    const RESIDENT: usize = 2;
+
+    fn list(self) -> usize {
+        self.queue as usize
+    }
+}
+
 /// Linux's active and inactive queues.
 pub struct Linux {
     capacity: usize,
     /// Most active pages for each inactive page.
     inactive_ratio: usize,
-    links: Links,
-    inactive: List,
-    active: List,
-    states: Table<State>,
+    queues: Lists<State, 3>,
     /// Number of pages evicted or activated so far: the kernel's nonresident age.
     age: u64,
     /// Age at the eviction of each page: its shadow entry.
@@ -72,10 +86,7 @@ impl Linux {
         Self {
             capacity,
             inactive_ratio: (10 * (capacity / GIB)).isqrt().max(1),
-            links: Links::default(),
-            inactive: List::default(),
-            active: List::default(),
-            states: Table::default(),
+            queues: Lists::default(),
             age: 0,
             shadows: Table::default(),
         }
@@ -84,56 +95,45 @@ impl Linux {
     fn admit(&mut self, page: PageId, accessed: bool) -> Option<PageId> {
         let full = self.resident() >= self.capacity;
         let evicted = full.then(|| self.evict()).flatten();
-        let shadow = self.shadows.at(page).take();
-        if shadow.is_some_and(|shadow| self.age - shadow <= self.active.len() as u64) {
-            self.age += 1;
-            self.enter(Queue::Active, page);
-        } else {
-            self.enter(Queue::Inactive, page);
+        let active = self.queues.len(Queue::Active) as u64;
+        match self.shadows.at(page).take() {
+            Some(shadow) if self.age - shadow <= active => self.activate(page),
+            _ => self.queues.push(page, Queue::Inactive),
         }
-        self.states.at(page).accessed = accessed;
+        self.queues.at(page).accessed = accessed;
         evicted
     }
 
+    fn activate(&mut self, page: PageId) {
+        self.age += 1;
+        self.queues.push(page, Queue::Active);
+    }
+
     fn evict(&mut self) -> Option<PageId> {
-        self.shrink_active();
-        while let Some(page) = self.inactive.pop_back(&mut self.links) {
-            let state = self.states.at(page);
-            if !state.accessed {
-                *state = State::default();
-                self.shadows.set(page, Some(self.age));
-                self.age += 1;
-                return Some(page);
+        loop {
+            self.shrink_active();
+            let (page, state) = self.queues.pop_back(Queue::Inactive)?;
+            match (state.accessed, state.referenced) {
+                (true, true) => self.activate(page),
+                (true, false) => self.queues.push(page, Queue::Inactive),
+                (false, _) => {
+                    self.shadows.set(page, Some(self.age));
+                    self.age += 1;
+                    return Some(page);
+                }
             }
-            state.accessed = false;
-            if std::mem::replace(&mut state.referenced, true) {
-                self.age += 1;
-                self.enter(Queue::Active, page);
-                self.shrink_active();
-            } else {
-                self.enter(Queue::Inactive, page);
-            }
+            self.queues.at(page).referenced = true;
         }
-        None
     }
 
     /// Deactivates active pages while there are too few inactive ones.
     fn shrink_active(&mut self) {
-        while self.inactive.len() * self.inactive_ratio < self.active.len()
-            && let Some(page) = self.active.pop_back(&mut self.links)
+        let queues = &mut self.queues;
+        while queues.len(Queue::Inactive) * self.inactive_ratio < queues.len(Queue::Active)
+            && let Some((page, state)) = queues.pop_back(Queue::Active)
         {
-            self.states.at(page).accessed = false;
-            self.enter(Queue::Inactive, page);
-        }
-    }
-
-    /// Puts a page that is in neither queue into one.
-    fn enter(&mut self, queue: Queue, page: PageId) {
-        self.states.at(page).queue = queue;
-        match queue {
-            Queue::None => {}
-            Queue::Inactive => self.inactive.push_front(&mut self.links, page),
-            Queue::Active => self.active.push_front(&mut self.links, page),
+            queues.push(page, Queue::Inactive);
+            queues.at(page).referenced = state.referenced;
         }
     }
 }
@@ -141,41 +141,32 @@ impl Linux {
 impl Replacement for Linux {
     fn touch(&mut self, touch: Touch) -> Answer {
         if self.contains(touch.page) {
-            self.states.at(touch.page).accessed = true;
+            self.queues.at(touch.page).accessed = true;
             return Answer::Hit;
         }
         let evicted = self.admit(touch.page, true);
         Answer::Miss { evicted }
     }
 
-    fn prefetch(&mut self, page: PageId) -> Option<PageId> {
-        if self.contains(page) {
-            return None;
-        }
+    fn fetch(&mut self, page: PageId) -> Option<PageId> {
         self.admit(page, false)
     }
 
     fn remove(&mut self, page: PageId) {
-        match self.states.get(page).queue {
-            Queue::None if self.shadows.get(page).is_none() => return,
-            Queue::None => {}
-            Queue::Inactive => self.inactive.remove(&mut self.links, page),
-            Queue::Active => self.active.remove(&mut self.links, page),
-        }
-        self.states.set(page, State::default());
-        self.shadows.set(page, None);
+        self.queues.remove(page);
+        self.shadows.clear(page);
     }
 
     fn expect(&self, pages: &[PageId]) {
-        self.states.expect(pages);
+        self.queues.expect(pages);
     }
 
     fn contains(&self, page: PageId) -> bool {
-        self.states.get(page).queue != Queue::None
+        self.queues.is_resident(page)
     }
 
     fn resident(&self) -> usize {
-        self.inactive.len() + self.active.len()
+        self.queues.resident()
     }
 }
 
@@ -212,8 +203,8 @@ mod tests {
         let pages = [1, 2, 3, 4, 5, 2, 3, 6];
         assert_eq!(evictions(&mut linux, &pages), [1, 4]);
         assert_eq!(evictions(&mut linux, &[4, 1]), [5, 6]);
-        assert_eq!(linux.states.get(PageId(4)).queue, Queue::Active);
-        assert_eq!(linux.states.get(PageId(1)).queue, Queue::Inactive);
+        assert_eq!(linux.queues.get(PageId(4)).queue, Queue::Active);
+        assert_eq!(linux.queues.get(PageId(1)).queue, Queue::Inactive);
     }
 
     #[test]

@@ -16,10 +16,10 @@
 //! makes the LIR page at the bottom of S HIR, which the paper does not. On its trace cloudPhysicsIO
 //! its miss ratio is 0.51532 with 20,000 pages of DRAM, that of the paper's LIRS 0.51525.
 
-use super::list::{Links, List};
+use super::lists::{Lists, State};
 use super::make::pages;
-use super::table::Table;
 use super::{Answer, Entry, Make, PageId, Replacement, Touch};
+use crate::list::{Links, List};
 use crate::settings;
 
 /// The registry's entry.
@@ -54,28 +54,36 @@ pub struct Lirs {
     stack_links: Links,
     /// S: the most recently used page is at the front. Its back, the paper's bottom, is a LIR page.
     stack: List,
-    /// Links of `queue` and `gone`.
-    queue_links: Links,
-    /// Q: the next page to be evicted is at the back.
-    queue: List,
-    /// Pages of S that are not resident; the last to be evicted is at the front.
-    gone: List,
-    places: Table<Place>,
+    /// Q, and the pages of S that are not resident.
+    lists: Lists<Place, 3>,
 }
 
-/// Lists that a page is in.
+/// State of a page.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 enum Place {
     #[default]
     Nowhere,
-    /// In S, resident and LIR.
-    Lir,
+    /// In Q only: resident and HIR. The next page to be evicted is at the back.
+    Queue,
+    /// In S, not resident; the last to be evicted is at the front.
+    Gone,
     /// In S and in Q: resident and HIR.
     StackAndQueue,
-    /// In Q only: resident and HIR.
-    Queue,
-    /// In S, not resident.
-    Gone,
+    /// In S, resident and LIR.
+    Lir,
+}
+
+impl State for Place {
+    /// LIR pages are resident, too.
+    const RESIDENT: usize = 1;
+
+    fn list(self) -> usize {
+        match self {
+            Self::Nowhere | Self::Lir => 0,
+            Self::Queue | Self::StackAndQueue => 1,
+            Self::Gone => 2,
+        }
+    }
 }
 
 impl Lirs {
@@ -89,106 +97,85 @@ impl Lirs {
             lirs: 0,
             stack_links: Links::default(),
             stack: List::default(),
-            queue_links: Links::default(),
-            queue: List::default(),
-            gone: List::default(),
-            places: Table::default(),
+            lists: Lists::default(),
         }
     }
 
     /// Touches the LIR page at the bottom of S, so that another page gets there.
     #[cold]
     fn touch_bottom(&mut self, page: PageId) {
-        self.stack.move_to_front(&mut self.stack_links, page);
+        self.stack.move_to_front(&mut self.stack_links, page.0);
         self.prune();
-    }
-
-    #[cold]
-    fn touch_hir(&mut self, page: PageId) {
-        self.queue.remove(&mut self.queue_links, page);
-        self.place_touched(page);
     }
 
     #[cold]
     fn miss(&mut self, page: PageId) -> Option<PageId> {
         let evicted = self.make_room();
-        if self.places.get(page) == Place::Gone {
-            self.gone.remove(&mut self.queue_links, page);
-        }
         self.place_touched(page);
         evicted
     }
 
-    /// Puts a page that is in no queue on top of S: as LIR if it was in S or there are too few LIR
+    /// Puts a page that is not LIR on top of S: as LIR if it was in S or there are too few LIR
     /// pages, otherwise as HIR.
+    #[cold]
     fn place_touched(&mut self, page: PageId) {
-        let was_in_stack = matches!(self.places.get(page), Place::StackAndQueue | Place::Gone);
+        let was_in_stack = matches!(self.lists.get(page), Place::StackAndQueue | Place::Gone);
         if was_in_stack {
-            self.stack.remove(&mut self.stack_links, page);
+            self.stack.remove(&mut self.stack_links, page.0);
         }
-        self.stack.push_front(&mut self.stack_links, page);
+        self.stack.push_front(&mut self.stack_links, page.0);
         if was_in_stack || self.lirs < self.lir_limit {
-            self.places.set(page, Place::Lir);
+            self.lists.put(page, Place::Lir);
             self.lirs += 1;
         } else {
-            self.places.set(page, Place::StackAndQueue);
-            self.queue.push_front(&mut self.queue_links, page);
+            self.lists.put(page, Place::StackAndQueue);
         }
         if self.lirs > self.lir_limit {
             self.demote_bottom();
         }
         self.prune();
-        self.limit_stack();
+        while self.stack.len() > self.stack_limit
+            && let Some(oldest) = self.lists.back(Place::Gone)
+        {
+            self.leave_stack(oldest, Place::Nowhere);
+        }
     }
 
     /// Makes the LIR page at the bottom of S HIR.
     fn demote_bottom(&mut self) {
-        if let Some(bottom) = self.stack.pop_back(&mut self.stack_links) {
+        if let Some(bottom) = self.stack.back().map(PageId) {
             self.lirs -= 1;
-            self.places.set(bottom, Place::Queue);
-            self.queue.push_front(&mut self.queue_links, bottom);
+            self.leave_stack(bottom, Place::Queue);
         }
     }
 
     /// Removes pages from the bottom of S until a LIR page is there.
     fn prune(&mut self) {
-        while let Some(bottom) = self.stack.back() {
-            match self.places.get(bottom) {
+        while let Some(bottom) = self.stack.back().map(PageId) {
+            match self.lists.get(bottom) {
                 Place::Lir => return,
-                Place::Gone => self.forget(bottom),
+                Place::Gone => self.leave_stack(bottom, Place::Nowhere),
                 _ => {
-                    self.stack.remove(&mut self.stack_links, bottom);
-                    self.places.set(bottom, Place::Queue);
+                    self.stack.remove(&mut self.stack_links, bottom.0);
+                    *self.lists.at(bottom) = Place::Queue;
                 }
             }
         }
     }
 
-    fn limit_stack(&mut self) {
-        while self.stack.len() > self.stack_limit
-            && let Some(oldest) = self.gone.back()
-        {
-            self.forget(oldest);
-        }
-    }
-
-    /// Removes a page that is not resident from S.
-    fn forget(&mut self, page: PageId) {
-        self.stack.remove(&mut self.stack_links, page);
-        self.gone.remove(&mut self.queue_links, page);
-        self.places.set(page, Place::Nowhere);
+    /// Takes a page out of S, and puts it into another place.
+    fn leave_stack(&mut self, page: PageId, place: Place) {
+        self.stack.remove(&mut self.stack_links, page.0);
+        self.lists.put(page, place);
     }
 
     fn make_room(&mut self) -> Option<PageId> {
         if self.resident() < self.capacity {
             return None;
         }
-        let evicted = self.queue.pop_back(&mut self.queue_links)?;
-        if self.places.get(evicted) == Place::StackAndQueue {
-            self.gone.push_front(&mut self.queue_links, evicted);
-            self.places.set(evicted, Place::Gone);
-        } else {
-            self.places.set(evicted, Place::Nowhere);
+        let (evicted, place) = self.lists.pop_back(Place::Queue)?;
+        if place == Place::StackAndQueue {
+            self.lists.push(evicted, Place::Gone);
         }
         Some(evicted)
     }
@@ -198,10 +185,10 @@ impl Replacement for Lirs {
     #[inline]
     fn touch(&mut self, touch: Touch) -> Answer {
         let page = touch.page;
-        match self.places.get(page) {
-            Place::Lir if self.stack.back() == Some(page) => self.touch_bottom(page),
-            Place::Lir => self.stack.move_to_front(&mut self.stack_links, page),
-            Place::StackAndQueue | Place::Queue => self.touch_hir(page),
+        match self.lists.get(page) {
+            Place::Lir if self.stack.back() == Some(page.0) => self.touch_bottom(page),
+            Place::Lir => self.stack.move_to_front(&mut self.stack_links, page.0),
+            Place::StackAndQueue | Place::Queue => self.place_touched(page),
             Place::Gone | Place::Nowhere => {
                 let evicted = self.miss(page);
                 return Answer::Miss { evicted };
@@ -210,50 +197,41 @@ impl Replacement for Lirs {
         Answer::Hit
     }
 
-    fn prefetch(&mut self, page: PageId) -> Option<PageId> {
-        if self.contains(page) {
-            return None;
-        }
+    fn fetch(&mut self, page: PageId) -> Option<PageId> {
         let evicted = self.make_room();
-        let mut place = Place::Queue;
-        if self.places.get(page) == Place::Gone {
-            self.gone.remove(&mut self.queue_links, page);
-            place = Place::StackAndQueue;
-        }
-        self.places.set(page, place);
-        self.queue.push_front(&mut self.queue_links, page);
+        let place = match self.lists.get(page) {
+            Place::Gone => Place::StackAndQueue,
+            _ => Place::Queue,
+        };
+        self.lists.put(page, place);
         evicted
     }
 
     fn remove(&mut self, page: PageId) {
-        match self.places.get(page) {
-            Place::Nowhere => return,
+        match self.lists.get(page) {
+            Place::Nowhere | Place::Queue => self.lists.remove(page),
+            Place::StackAndQueue | Place::Gone => self.leave_stack(page, Place::Nowhere),
             Place::Lir => {
-                self.stack.remove(&mut self.stack_links, page);
+                self.leave_stack(page, Place::Nowhere);
                 self.lirs -= 1;
                 self.prune();
             }
-            Place::StackAndQueue => {
-                self.stack.remove(&mut self.stack_links, page);
-                self.queue.remove(&mut self.queue_links, page);
-            }
-            Place::Queue => self.queue.remove(&mut self.queue_links, page),
-            Place::Gone => return self.forget(page),
         }
-        self.places.set(page, Place::Nowhere);
     }
 
     fn expect(&self, pages: &[PageId]) {
-        self.places.expect(pages);
-        self.stack_links.expect(pages);
+        self.lists.expect(pages);
+        pages
+            .iter()
+            .for_each(|page| self.stack_links.expect(page.0));
     }
 
     fn contains(&self, page: PageId) -> bool {
-        !matches!(self.places.get(page), Place::Nowhere | Place::Gone)
+        !matches!(self.lists.get(page), Place::Nowhere | Place::Gone)
     }
 
     fn resident(&self) -> usize {
-        self.lirs + self.queue.len()
+        self.lirs + self.lists.resident()
     }
 }
 
@@ -270,14 +248,20 @@ mod tests {
 
     /// The pages of S and of Q, from the one touched last to the one touched first.
     fn stack_and_queue(lirs: &Lirs) -> (Vec<u32>, Vec<u32>) {
-        let walk = |list: &List, links: &Links| {
-            let pages = std::iter::successors(list.back(), |page| list.before(links, *page));
-            let mut pages: Vec<_> = pages.map(|page| page.0).collect();
+        let walk = |back: Option<PageId>, before: &dyn Fn(&PageId) -> Option<PageId>| {
+            let mut pages: Vec<_> = std::iter::successors(back, before)
+                .map(|page| page.0)
+                .collect();
             pages.reverse();
             pages
         };
-        let stack = walk(&lirs.stack, &lirs.stack_links);
-        (stack, walk(&lirs.queue, &lirs.queue_links))
+        let stack = walk(lirs.stack.back().map(PageId), &|page| {
+            lirs.stack_links.before(page.0).map(PageId)
+        });
+        let queue = walk(lirs.lists.back(Place::Queue), &|page| {
+            lirs.lists.before(*page)
+        });
+        (stack, queue)
     }
 
     /// The paper's example (section 3.3, figure 3) with two LIR pages and one HIR page: A and B

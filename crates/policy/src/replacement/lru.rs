@@ -3,7 +3,7 @@
 //! Mattson, Gecsei, Slutz and Traiger, "Evaluation techniques for storage hierarchies", IBM
 //! Systems Journal 9(2), 1970.
 
-use super::queue::{Queue, Queued};
+use super::queue::{Pages, Queue, Rule};
 use super::{Entry, Make, PageId};
 
 /// The registry's entry.
@@ -16,36 +16,17 @@ pub const ENTRY: Entry = Entry {
 };
 
 /// Least recently used.
-pub struct Lru {
-    queue: Queue,
-}
+pub type Lru = Queue<LeastRecent>;
 
-impl Lru {
-    /// Makes an empty DRAM of `capacity` pages.
-    pub fn new(capacity: usize) -> Self {
-        Self {
-            queue: Queue::new(capacity),
-        }
-    }
-}
+/// Evicts the page that was touched least recently.
+#[derive(Default)]
+pub struct LeastRecent;
 
-impl Queued for Lru {
+impl Rule for LeastRecent {
     const LINKS: bool = true;
 
-    fn queue(&self) -> &Queue {
-        &self.queue
-    }
-
-    fn queue_mut(&mut self) -> &mut Queue {
-        &mut self.queue
-    }
-
-    fn hit(&mut self, page: PageId) {
-        self.queue.move_to_front(page);
-    }
-
-    fn next(&self) -> Option<PageId> {
-        self.queue.pages.back()
+    fn hit(&mut self, pages: &mut Pages, page: PageId) {
+        pages.move_to_front(page);
     }
 }
 

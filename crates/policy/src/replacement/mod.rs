@@ -4,7 +4,7 @@
 //! touch and answers a miss with the page to evict. Pages are numbered densely ([`PageId`]), so a
 //! policy keeps its state in plain arrays and never hashes.
 //!
-//! To add a policy: copy [`fifo`], name it in [`REGISTRY`], and give it a slow twin in
+//! To add a policy: copy [`twoq`], name it in [`REGISTRY`], and give it a slow twin in
 //! `tests/replacement/slow`.
 
 pub mod age;
@@ -19,7 +19,7 @@ pub mod fifo;
 pub mod lfu;
 pub mod linux;
 pub mod lirs;
-mod list;
+mod lists;
 pub mod lru;
 mod make;
 mod queue;
@@ -76,7 +76,15 @@ pub trait Replacement: Send {
     /// Brings in a page before its first touch; the policy treats it as a page without any use yet.
     /// Returns the evicted page. No effect on a resident page. The first touch is a hit, but counts
     /// for no more than the miss that it replaces.
-    fn prefetch(&mut self, page: PageId) -> Option<PageId>;
+    fn prefetch(&mut self, page: PageId) -> Option<PageId> {
+        match self.contains(page) {
+            true => None,
+            false => self.fetch(page),
+        }
+    }
+
+    /// Same as [`Replacement::prefetch`] of a page that is not resident.
+    fn fetch(&mut self, page: PageId) -> Option<PageId>;
 
     /// Marks a resident page as clean: its content was written to the slower tier.
     fn cleaned(&mut self, _page: PageId) {}

@@ -1,12 +1,11 @@
 //! Policies whose resident pages form one queue, with a reference bit for each page.
 
-use super::list::{Links, List};
-use super::table::Table;
+use super::lists::{Lists, State};
 use super::{Answer, PageId, Replacement, Touch};
 
 /// Use of a page.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) enum Use {
+pub enum Use {
     #[default]
     Absent,
     /// Prefetched and not touched since.
@@ -17,52 +16,37 @@ pub(super) enum Use {
     Referenced,
 }
 
-/// The resident pages of a policy.
-pub(super) struct Queue {
-    capacity: usize,
-    pub(super) links: Links,
-    /// Pages come in at the front.
-    pub(super) pages: List,
-    pub(super) uses: Table<Use>,
-}
+impl State for Use {
+    const RESIDENT: usize = 1;
 
-impl Queue {
-    /// Makes an empty queue of at most `capacity` pages.
-    pub(super) fn new(capacity: usize) -> Self {
-        Self {
-            capacity,
-            links: Links::default(),
-            pages: List::default(),
-            uses: Table::default(),
-        }
-    }
-
-    /// Removes a resident page.
-    pub(super) fn remove(&mut self, page: PageId) {
-        self.pages.remove(&mut self.links, page);
-        self.uses.set(page, Use::Absent);
-    }
-
-    /// Moves a resident page to the front.
-    pub(super) fn move_to_front(&mut self, page: PageId) {
-        self.pages.move_to_front(&mut self.links, page);
+    fn list(self) -> usize {
+        usize::from(self != Self::Absent)
     }
 }
 
-/// A policy whose resident pages form one queue. What it does not define is first in, first out.
-pub(super) trait Queued: Send {
+/// The resident pages, in one list.
+pub type Pages = Lists<Use, 2>;
+
+impl Pages {
+    /// Returns the page at the back.
+    pub(super) fn oldest(&self) -> Option<PageId> {
+        self.back(Use::Clear)
+    }
+}
+
+/// Order in which a policy with one queue evicts. A rule with nothing but defaults is first in,
+/// first out.
+pub trait Rule: Send {
     /// Whether a touch changes the links of its page.
     const LINKS: bool = false;
-
-    fn queue(&self) -> &Queue;
-
-    fn queue_mut(&mut self) -> &mut Queue;
+    /// Whether the oldest page is evicted next if no page is touched before.
+    const OLDEST_IS_NEXT: bool = true;
 
     /// Handles a touch of a resident page. The first touch of a prefetched page leaves its
     /// reference bit clear, like the touch that brings a page in.
     #[inline]
-    fn hit(&mut self, page: PageId) {
-        let used = self.queue_mut().uses.at(page);
+    fn hit(&mut self, pages: &mut Pages, page: PageId) {
+        let used = pages.at(page);
         *used = match *used {
             Use::Fetched => Use::Clear,
             _ => Use::Referenced,
@@ -70,72 +54,84 @@ pub(super) trait Queued: Send {
     }
 
     /// Evicts a page.
-    fn evict(&mut self) -> Option<PageId> {
-        let queue = self.queue_mut();
-        let victim = queue.pages.pop_back(&mut queue.links)?;
-        queue.uses.set(victim, Use::Absent);
-        Some(victim)
+    fn evict(&mut self, pages: &mut Pages) -> Option<PageId> {
+        pages.pop_back(Use::Clear).map(|(page, _)| page)
     }
 
     /// Removes a resident page.
-    fn leave(&mut self, page: PageId) {
-        self.queue_mut().remove(page);
-    }
-
-    /// Returns the next page to be evicted, if that is known cheaply.
-    fn next(&self) -> Option<PageId> {
-        None
+    fn remove(&mut self, pages: &mut Pages, page: PageId) {
+        pages.remove(page);
     }
 }
 
-fn admit(policy: &mut impl Queued, page: PageId, used: Use) -> Option<PageId> {
-    let full = policy.queue().pages.len() >= policy.queue().capacity;
-    let evicted = full.then(|| policy.evict()).flatten();
-    let queue = policy.queue_mut();
-    queue.pages.push_front(&mut queue.links, page);
-    queue.uses.set(page, used);
-    evicted
+/// A policy whose resident pages form one queue.
+pub struct Queue<R> {
+    capacity: usize,
+    pages: Pages,
+    rule: R,
 }
 
-impl<P: Queued> Replacement for P {
+impl<R: Rule + Default> Queue<R> {
+    /// Makes an empty DRAM of `capacity` pages.
+    pub fn new(capacity: usize) -> Self {
+        Self::with(capacity, R::default())
+    }
+}
+
+impl<R: Rule> Queue<R> {
+    pub(super) fn with(capacity: usize, rule: R) -> Self {
+        let pages = Pages::default();
+        Self {
+            capacity,
+            pages,
+            rule,
+        }
+    }
+
+    fn admit(&mut self, page: PageId, used: Use) -> Option<PageId> {
+        let full = self.resident() >= self.capacity;
+        let evicted = full.then(|| self.rule.evict(&mut self.pages)).flatten();
+        self.pages.push(page, used);
+        evicted
+    }
+}
+
+impl<R: Rule> Replacement for Queue<R> {
     fn touch(&mut self, touch: Touch) -> Answer {
         if self.contains(touch.page) {
-            self.hit(touch.page);
+            self.rule.hit(&mut self.pages, touch.page);
             return Answer::Hit;
         }
-        let evicted = admit(self, touch.page, Use::Clear);
+        let evicted = self.admit(touch.page, Use::Clear);
         Answer::Miss { evicted }
     }
 
-    fn prefetch(&mut self, page: PageId) -> Option<PageId> {
-        if self.contains(page) {
-            return None;
-        }
-        admit(self, page, Use::Fetched)
+    fn fetch(&mut self, page: PageId) -> Option<PageId> {
+        self.admit(page, Use::Fetched)
     }
 
     fn remove(&mut self, page: PageId) {
         if self.contains(page) {
-            self.leave(page);
+            self.rule.remove(&mut self.pages, page);
         }
     }
 
     fn expect(&self, pages: &[PageId]) {
-        self.queue().uses.expect(pages);
-        if Self::LINKS {
-            self.queue().links.expect(pages);
+        self.pages.expect(pages);
+        if R::LINKS {
+            self.pages.expect_links(pages);
         }
     }
 
     fn next_victim(&self) -> Option<PageId> {
-        self.next()
+        self.pages.oldest().filter(|_| R::OLDEST_IS_NEXT)
     }
 
     fn contains(&self, page: PageId) -> bool {
-        self.queue().uses.get(page) != Use::Absent
+        self.pages.is_resident(page)
     }
 
     fn resident(&self) -> usize {
-        self.queue().pages.len()
+        self.pages.resident()
     }
 }

@@ -66,10 +66,7 @@ impl Replacement for Random {
         Answer::Miss { evicted }
     }
 
-    fn prefetch(&mut self, page: PageId) -> Option<PageId> {
-        if self.contains(page) {
-            return None;
-        }
+    fn fetch(&mut self, page: PageId) -> Option<PageId> {
         self.admit(page)
     }
 

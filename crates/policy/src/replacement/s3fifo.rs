@@ -14,9 +14,8 @@
 //! A prefetched page comes into the small queue even if it is a ghost. Its first touch is not
 //! counted, like the touch that brings a page in; without a touch it does not become a ghost.
 
-use super::list::{Links, List};
+use super::lists::{self, Lists};
 use super::make::pages;
-use super::table::Table;
 use super::{Answer, Entry, Make, PageId, Replacement, Touch};
 use crate::settings;
 
@@ -27,10 +26,8 @@ pub const ENTRY: Entry = Entry {
     paper: "Yang et al., FIFO queues are all you need for cache eviction, SOSP 2023, section 4",
     when: "Many pages that are used only once, as in caches of objects.",
     make: Make::Online(|capacity, params, _| {
-        Ok(Box::new(S3Fifo::new(
-            capacity,
-            S3FifoSettings::take(params)?,
-        )))
+        let settings = S3FifoSettings::take(params)?;
+        Ok(Box::new(S3Fifo::new(capacity, settings)))
     }),
 };
 
@@ -53,11 +50,11 @@ settings! {
 enum Queue {
     #[default]
     None,
-    /// In the small queue, prefetched and not touched since.
-    Fetched,
     Small,
     Main,
     Ghost,
+    /// In the small queue, prefetched and not touched since.
+    Fetched,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -65,6 +62,23 @@ struct State {
     queue: Queue,
     /// Touches since the page came into its queue.
     touches: u8,
+}
+
+impl From<Queue> for State {
+    fn from(queue: Queue) -> Self {
+        Self { queue, touches: 0 }
+    }
+}
+
+impl lists::State for State {
+    const RESIDENT: usize = 2;
+
+    fn list(self) -> usize {
+        match self.queue {
+            Queue::Fetched => Queue::Small as usize,
+            queue => queue as usize,
+        }
+    }
 }
 
 /// S3-FIFO.
@@ -76,11 +90,7 @@ pub struct S3Fifo {
     ghost_capacity: usize,
     /// Touches in the small queue that make a page worth keeping.
     worth_keeping: u8,
-    links: Links,
-    small: List,
-    main: List,
-    ghosts: List,
-    states: Table<State>,
+    queues: Lists<State, 4>,
 }
 
 impl S3Fifo {
@@ -93,44 +103,20 @@ impl S3Fifo {
             main_capacity,
             ghost_capacity: pages(settings.ghosts, main_capacity),
             worth_keeping: settings.touches,
-            links: Links::default(),
-            small: List::default(),
-            main: List::default(),
-            ghosts: List::default(),
-            states: Table::default(),
+            queues: Lists::default(),
         }
-    }
-
-    fn enter(&mut self, queue: Queue, page: PageId) {
-        self.states.set(page, State { queue, touches: 0 });
-        match queue {
-            Queue::None => {}
-            Queue::Fetched | Queue::Small => self.small.push_front(&mut self.links, page),
-            Queue::Main => self.main.push_front(&mut self.links, page),
-            Queue::Ghost => self.ghosts.push_front(&mut self.links, page),
-        }
-    }
-
-    fn leave(&mut self, page: PageId) {
-        match self.states.get(page).queue {
-            Queue::None => return,
-            Queue::Fetched | Queue::Small => self.small.remove(&mut self.links, page),
-            Queue::Main => self.main.remove(&mut self.links, page),
-            Queue::Ghost => self.ghosts.remove(&mut self.links, page),
-        }
-        self.states.set(page, State::default());
     }
 
     /// Brings in a page that is in no queue.
     fn admit(&mut self, page: PageId, queue: Queue) -> Option<PageId> {
         let full = self.resident() >= self.capacity;
         let evicted = full.then(|| self.evict()).flatten();
-        self.enter(queue, page);
+        self.queues.push(page, queue);
         evicted
     }
 
     fn evict(&mut self) -> Option<PageId> {
-        if self.main.len() > self.main_capacity {
+        if self.queues.len(Queue::Main) > self.main_capacity {
             return self.evict_from_main();
         }
         // All pages of the small queue may have moved to the main queue.
@@ -138,14 +124,12 @@ impl S3Fifo {
     }
 
     fn evict_from_small(&mut self) -> Option<PageId> {
-        while let Some(page) = self.small.back() {
-            let State { queue, touches } = self.states.get(page);
-            self.leave(page);
-            if touches >= self.worth_keeping {
-                self.enter(Queue::Main, page);
+        while let Some((page, state)) = self.queues.pop_back(Queue::Small) {
+            if state.touches >= self.worth_keeping {
+                self.queues.push(page, Queue::Main);
                 continue;
             }
-            if queue != Queue::Fetched {
+            if state.queue != Queue::Fetched {
                 self.remember(page);
             }
             return Some(page);
@@ -154,31 +138,27 @@ impl S3Fifo {
     }
 
     fn evict_from_main(&mut self) -> Option<PageId> {
-        while let Some(page) = self.main.back() {
-            let state = self.states.at(page);
+        while let Some((page, mut state)) = self.queues.pop_back(Queue::Main) {
             if state.touches == 0 {
-                self.leave(page);
                 return Some(page);
             }
             state.touches -= 1;
-            self.main.move_to_front(&mut self.links, page);
+            self.queues.push(page, state);
         }
         None
     }
 
     fn remember(&mut self, page: PageId) {
-        self.enter(Queue::Ghost, page);
-        if self.ghosts.len() > self.ghost_capacity
-            && let Some(oldest) = self.ghosts.back()
-        {
-            self.leave(oldest);
+        self.queues.push(page, Queue::Ghost);
+        if self.queues.len(Queue::Ghost) > self.ghost_capacity {
+            self.queues.pop_back(Queue::Ghost);
         }
     }
 }
 
 impl Replacement for S3Fifo {
     fn touch(&mut self, touch: Touch) -> Answer {
-        let state = self.states.at(touch.page);
+        let state = self.queues.at(touch.page);
         let evicted = match state.queue {
             Queue::Small | Queue::Main => {
                 state.touches = (state.touches + 1).min(MAX_TOUCHES);
@@ -190,35 +170,32 @@ impl Replacement for S3Fifo {
             }
             Queue::None => self.admit(touch.page, Queue::Small),
             Queue::Ghost => {
-                self.leave(touch.page);
+                self.remove(touch.page);
                 self.admit(touch.page, Queue::Main)
             }
         };
         Answer::Miss { evicted }
     }
 
-    fn prefetch(&mut self, page: PageId) -> Option<PageId> {
-        if self.contains(page) {
-            return None;
-        }
-        self.leave(page);
+    fn fetch(&mut self, page: PageId) -> Option<PageId> {
+        self.remove(page);
         self.admit(page, Queue::Fetched)
     }
 
     fn remove(&mut self, page: PageId) {
-        self.leave(page);
+        self.queues.remove(page);
     }
 
     fn expect(&self, pages: &[PageId]) {
-        self.states.expect(pages);
+        self.queues.expect(pages);
     }
 
     fn contains(&self, page: PageId) -> bool {
-        !matches!(self.states.get(page).queue, Queue::None | Queue::Ghost)
+        self.queues.is_resident(page)
     }
 
     fn resident(&self) -> usize {
-        self.small.len() + self.main.len()
+        self.queues.resident()
     }
 }
 

@@ -7,7 +7,7 @@
 //! behind the hand. So the pages that the hand spared stay together, and new pages are sifted out
 //! soon. The first touch of a prefetched page is no visit, like the touch that brings a page in.
 
-use super::queue::{Queue, Queued, Use};
+use super::queue::{Pages, Queue, Rule, Use};
 use super::{Entry, Make, PageId};
 
 /// The registry's entry.
@@ -20,49 +20,33 @@ pub const ENTRY: Entry = Entry {
 };
 
 /// SIEVE.
-pub struct Sieve {
-    queue: Queue,
-    /// Page at which the search for a victim continues; the oldest page if `None`.
-    hand: Option<PageId>,
-}
+pub type Sieve = Queue<Hand>;
 
-impl Sieve {
-    /// Makes an empty DRAM of `capacity` pages.
-    pub fn new(capacity: usize) -> Self {
-        Self {
-            queue: Queue::new(capacity),
-            hand: None,
-        }
-    }
-}
+/// Page at which the search for a victim continues; the oldest page if `None`.
+#[derive(Default)]
+pub struct Hand(Option<PageId>);
 
-impl Queued for Sieve {
-    fn queue(&self) -> &Queue {
-        &self.queue
-    }
+impl Rule for Hand {
+    const OLDEST_IS_NEXT: bool = false;
 
-    fn queue_mut(&mut self) -> &mut Queue {
-        &mut self.queue
-    }
-
-    fn evict(&mut self) -> Option<PageId> {
-        while let Some(page) = self.hand.or(self.queue.pages.back()) {
-            if self.queue.uses.get(page) != Use::Referenced {
-                self.hand = Some(page);
-                self.leave(page);
+    fn evict(&mut self, pages: &mut Pages) -> Option<PageId> {
+        while let Some(page) = self.0.or(pages.oldest()) {
+            if pages.get(page) != Use::Referenced {
+                self.0 = Some(page);
+                self.remove(pages, page);
                 return Some(page);
             }
-            self.queue.uses.set(page, Use::Clear);
-            self.hand = self.queue.pages.before(&self.queue.links, page);
+            *pages.at(page) = Use::Clear;
+            self.0 = pages.before(page);
         }
         None
     }
 
-    fn leave(&mut self, page: PageId) {
-        if self.hand == Some(page) {
-            self.hand = self.queue.pages.before(&self.queue.links, page);
+    fn remove(&mut self, pages: &mut Pages, page: PageId) {
+        if self.0 == Some(page) {
+            self.0 = pages.before(page);
         }
-        self.queue.remove(page);
+        pages.remove(page);
     }
 }
 

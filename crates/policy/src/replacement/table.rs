@@ -32,6 +32,13 @@ impl<T: Copy + Default> Table<T> {
         *self.at(page) = value;
     }
 
+    /// Sets the value of `page` to the default.
+    pub(super) fn clear(&mut self, page: PageId) {
+        if let Some(value) = self.0.get_mut(page.index()) {
+            *value = T::default();
+        }
+    }
+
     #[cold]
     fn grow(&mut self, page: PageId) {
         let pages = (page.index() + 1).next_power_of_two();

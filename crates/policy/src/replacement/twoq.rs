@@ -13,9 +13,8 @@
 //!
 //! A prefetched page comes into A1in; it is not remembered if it leaves without a touch.
 
-use super::list::{Links, List};
+use super::lists::{Lists, State};
 use super::make::pages;
-use super::table::Table;
 use super::{Answer, Entry, Make, PageId, Replacement, Touch};
 use crate::settings;
 
@@ -47,14 +46,7 @@ pub struct TwoQ {
     a1in_target: usize,
     /// Most pages that A1out remembers (the paper's Kout).
     a1out_limit: usize,
-    links: Links,
-    /// New pages, the newest at the front.
-    a1in: List,
-    /// Remembered pages, the last to leave A1in at the front.
-    a1out: List,
-    /// Pages of the main queue, the most recently used at the front.
-    am: List,
-    places: Table<Place>,
+    lists: Lists<Place, 4>,
 }
 
 /// List that a page is in.
@@ -62,11 +54,25 @@ pub struct TwoQ {
 enum Place {
     #[default]
     Nowhere,
+    /// New pages, the newest at the front.
+    A1in,
+    /// Pages of the main queue, the most recently used at the front.
+    Am,
+    /// Remembered pages, the last to leave A1in at the front.
+    A1out,
     /// In A1in, fetched and not touched since.
     Fetched,
-    A1in,
-    A1out,
-    Am,
+}
+
+impl State for Place {
+    const RESIDENT: usize = 2;
+
+    fn list(self) -> usize {
+        match self {
+            Self::Fetched => Self::A1in as usize,
+            place => place as usize,
+        }
+    }
 }
 
 impl TwoQ {
@@ -76,31 +82,16 @@ impl TwoQ {
             capacity,
             a1in_target: pages(settings.kin, capacity),
             a1out_limit: pages(settings.kout, capacity),
-            links: Links::default(),
-            a1in: List::default(),
-            a1out: List::default(),
-            am: List::default(),
-            places: Table::default(),
+            lists: Lists::default(),
         }
     }
 
+    /// Brings in a page that may be remembered: it leaves A1out before room is made.
     #[cold]
-    fn miss(&mut self, page: PageId) -> Option<PageId> {
-        if self.places.get(page) != Place::A1out {
-            return self.admit(page, Place::A1in);
-        }
-        self.a1out.remove(&mut self.links, page);
-        let evicted = self.make_room();
-        self.am.push_front(&mut self.links, page);
-        self.places.set(page, Place::Am);
-        evicted
-    }
-
-    /// Brings a page that is not remembered into A1in.
     fn admit(&mut self, page: PageId, place: Place) -> Option<PageId> {
+        self.remove(page);
         let evicted = self.make_room();
-        self.a1in.push_front(&mut self.links, page);
-        self.places.set(page, place);
+        self.lists.push(page, place);
         evicted
     }
 
@@ -109,29 +100,19 @@ impl TwoQ {
         if self.resident() < self.capacity {
             return None;
         }
-        if self.a1in.len() <= self.a1in_target
-            && let Some(evicted) = self.am.pop_back(&mut self.links)
+        if self.lists.len(Place::A1in) <= self.a1in_target
+            && let Some((evicted, _)) = self.lists.pop_back(Place::Am)
         {
-            self.places.set(evicted, Place::Nowhere);
             return Some(evicted);
         }
-        let evicted = self.a1in.pop_back(&mut self.links)?;
-        if self.places.get(evicted) == Place::Fetched {
-            self.places.set(evicted, Place::Nowhere);
-        } else {
-            self.remember(evicted);
+        let (evicted, place) = self.lists.pop_back(Place::A1in)?;
+        if place != Place::Fetched {
+            self.lists.push(evicted, Place::A1out);
+            if self.lists.len(Place::A1out) > self.a1out_limit {
+                self.lists.pop_back(Place::A1out);
+            }
         }
         Some(evicted)
-    }
-
-    fn remember(&mut self, page: PageId) {
-        self.a1out.push_front(&mut self.links, page);
-        self.places.set(page, Place::A1out);
-        if self.a1out.len() > self.a1out_limit
-            && let Some(oldest) = self.a1out.pop_back(&mut self.links)
-        {
-            self.places.set(oldest, Place::Nowhere);
-        }
     }
 }
 
@@ -139,46 +120,40 @@ impl Replacement for TwoQ {
     #[inline]
     fn touch(&mut self, touch: Touch) -> Answer {
         let page = touch.page;
-        match self.places.get(page) {
-            Place::Am => self.am.move_to_front(&mut self.links, page),
-            Place::A1in => {}
-            Place::Fetched => self.places.set(page, Place::A1in),
-            Place::A1out | Place::Nowhere => {
-                let evicted = self.miss(page);
-                return Answer::Miss { evicted };
+        let evicted = match self.lists.get(page) {
+            Place::Am => {
+                self.lists.move_to_front(page);
+                return Answer::Hit;
             }
-        }
-        Answer::Hit
+            Place::A1in => return Answer::Hit,
+            Place::Fetched => {
+                *self.lists.at(page) = Place::A1in;
+                return Answer::Hit;
+            }
+            Place::A1out => self.admit(page, Place::Am),
+            Place::Nowhere => self.admit(page, Place::A1in),
+        };
+        Answer::Miss { evicted }
     }
 
-    fn prefetch(&mut self, page: PageId) -> Option<PageId> {
-        if self.contains(page) {
-            return None;
-        }
-        self.remove(page);
+    fn fetch(&mut self, page: PageId) -> Option<PageId> {
         self.admit(page, Place::Fetched)
     }
 
     fn remove(&mut self, page: PageId) {
-        match self.places.get(page) {
-            Place::Nowhere => return,
-            Place::Fetched | Place::A1in => self.a1in.remove(&mut self.links, page),
-            Place::A1out => self.a1out.remove(&mut self.links, page),
-            Place::Am => self.am.remove(&mut self.links, page),
-        }
-        self.places.set(page, Place::Nowhere);
+        self.lists.remove(page);
     }
 
     fn expect(&self, pages: &[PageId]) {
-        self.places.expect(pages);
+        self.lists.expect(pages);
     }
 
     fn contains(&self, page: PageId) -> bool {
-        !matches!(self.places.get(page), Place::Nowhere | Place::A1out)
+        self.lists.is_resident(page)
     }
 
     fn resident(&self) -> usize {
-        self.a1in.len() + self.am.len()
+        self.lists.resident()
     }
 }
 
@@ -195,11 +170,17 @@ mod tests {
         assert_eq!(evictions(&mut twoq, &[1, 2, 3, 4, 5, 6]), [1, 2]);
         // A1in has more than its share, so that it makes room for 1, 3 and 2 in Am.
         assert_eq!(evictions(&mut twoq, &[1, 3, 2]), [3, 4, 5]);
-        assert_eq!((twoq.a1in.len(), twoq.am.len()), (1, 3));
+        assert_eq!(
+            (twoq.lists.len(Place::A1in), twoq.lists.len(Place::Am)),
+            (1, 3)
+        );
         // Now Am makes room, for 4, which is remembered, and for 1, which is not: pages that
         // leave Am are forgotten.
         assert_eq!(evictions(&mut twoq, &[4, 1]), [1, 3]);
-        assert_eq!((twoq.a1in.len(), twoq.am.len()), (2, 2));
+        assert_eq!(
+            (twoq.lists.len(Place::A1in), twoq.lists.len(Place::Am)),
+            (2, 2)
+        );
         assert_eq!(evictions(&mut twoq, &[7]), [6]);
     }
 
@@ -221,6 +202,9 @@ mod tests {
         assert_eq!(twoq.prefetch(PageId(9)), None);
         assert_eq!(evictions(&mut twoq, &[9, 1, 2, 3, 4]), [8, 9]);
         assert_eq!(evictions(&mut twoq, &[8, 9]), [1, 2]);
-        assert_eq!((twoq.a1in.len(), twoq.am.len()), (3, 1));
+        assert_eq!(
+            (twoq.lists.len(Place::A1in), twoq.lists.len(Place::Am)),
+            (3, 1)
+        );
     }
 }

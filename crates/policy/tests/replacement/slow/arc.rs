@@ -104,10 +104,7 @@ impl Replacement for Arc {
         Answer::Miss { evicted }
     }
 
-    fn prefetch(&mut self, page: PageId) -> Option<PageId> {
-        if self.contains(page) {
-            return None;
-        }
+    fn fetch(&mut self, page: PageId) -> Option<PageId> {
         self.remove(page);
         let evicted = self.case_4(page);
         self.unused.push(page);

@@ -1,12 +1,12 @@
 //! CFLRU: an LRU list with dirty bits, whose end is searched for a clean page.
 
 use terrace_policy::params::Params;
-use terrace_policy::replacement::{Answer, PageId, Replacement, Touch};
+use terrace_policy::replacement::{PageId, Touch};
 
 use super::number;
+use super::simple::Simple;
 
 pub struct Cflru {
-    capacity: usize,
     window: usize,
     /// Each page with its dirty bit, least recently used first.
     pages: Vec<(PageId, bool)>,
@@ -16,7 +16,6 @@ impl Cflru {
     pub fn new(capacity: usize, params: &mut Params) -> Self {
         let window = number(params, "window", 0.5) * capacity as f64;
         Self {
-            capacity,
             window: window.ceil() as usize,
             pages: Vec::new(),
         }
@@ -25,6 +24,18 @@ impl Cflru {
     fn place(&self, page: PageId) -> Option<usize> {
         self.pages.iter().position(|(other, _)| *other == page)
     }
+}
+
+impl Simple for Cflru {
+    fn pages(&self) -> Vec<PageId> {
+        self.pages.iter().map(|(page, _)| *page).collect()
+    }
+
+    fn hit(&mut self, touch: Touch) {
+        let place = self.place(touch.page).expect("the page is resident");
+        let (page, dirty) = self.pages.remove(place);
+        self.pages.push((page, dirty || touch.write));
+    }
 
     fn evict(&mut self) -> PageId {
         let window = &self.pages[..self.window];
@@ -32,30 +43,9 @@ impl Cflru {
         self.pages.remove(clean.unwrap_or(0)).0
     }
 
-    fn insert(&mut self, page: PageId, dirty: bool) -> Option<PageId> {
-        let full = self.pages.len() == self.capacity;
-        let evicted = full.then(|| self.evict());
+    fn insert(&mut self, page: PageId, touch: Option<Touch>) {
+        let dirty = touch.is_some_and(|touch| touch.write);
         self.pages.push((page, dirty));
-        evicted
-    }
-}
-
-impl Replacement for Cflru {
-    fn touch(&mut self, touch: Touch) -> Answer {
-        if let Some(place) = self.place(touch.page) {
-            let (page, dirty) = self.pages.remove(place);
-            self.pages.push((page, dirty || touch.write));
-            return Answer::Hit;
-        }
-        let evicted = self.insert(touch.page, touch.write);
-        Answer::Miss { evicted }
-    }
-
-    fn prefetch(&mut self, page: PageId) -> Option<PageId> {
-        if self.contains(page) {
-            return None;
-        }
-        self.insert(page, false)
     }
 
     fn cleaned(&mut self, page: PageId) {
@@ -66,13 +56,5 @@ impl Replacement for Cflru {
 
     fn remove(&mut self, page: PageId) {
         self.pages.retain(|(other, _)| *other != page);
-    }
-
-    fn contains(&self, page: PageId) -> bool {
-        self.place(page).is_some()
-    }
-
-    fn resident(&self) -> usize {
-        self.pages.len()
     }
 }

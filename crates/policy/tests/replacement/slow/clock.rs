@@ -1,97 +1,37 @@
 //! CLOCK: a circle of pages and a hand.
 
-use terrace_policy::replacement::{Answer, PageId, Replacement, Touch};
+use terrace_policy::replacement::{PageId, Touch};
 
-#[derive(Clone, Copy)]
-struct Frame {
-    page: PageId,
-    /// Not only prefetched.
-    touched: bool,
-    referenced: bool,
-}
+use super::circle::Circle;
+use super::simple::Simple;
 
-pub struct Clock {
-    capacity: usize,
-    /// After the last comes the first.
-    circle: Vec<Frame>,
-    /// The place that the hand points to.
-    hand: usize,
-}
+#[derive(Default)]
+pub struct Clock(Circle);
 
-impl Clock {
-    pub fn new(capacity: usize) -> Self {
-        Self {
-            capacity,
-            circle: Vec::new(),
-            hand: 0,
-        }
+impl Simple for Clock {
+    fn pages(&self) -> Vec<PageId> {
+        self.0.pages()
     }
 
-    fn place(&self, page: PageId) -> Option<usize> {
-        self.circle.iter().position(|frame| frame.page == page)
+    fn hit(&mut self, touch: Touch) {
+        self.0.touch(touch.page);
     }
 
     fn evict(&mut self) -> PageId {
-        while self.circle[self.hand].referenced {
-            self.circle[self.hand].referenced = false;
-            self.hand = (self.hand + 1) % self.circle.len();
+        while self.0.at_hand().referenced {
+            self.0.at_hand().referenced = false;
+            self.0.advance();
         }
-        let victim = self.circle[self.hand].page;
-        self.remove(victim);
+        let victim = self.0.at_hand().page;
+        self.0.remove(victim);
         victim
     }
 
-    fn insert(&mut self, page: PageId, touched: bool) -> Option<PageId> {
-        let full = self.circle.len() == self.capacity;
-        let evicted = full.then(|| self.evict());
-        let frame = Frame {
-            page,
-            touched,
-            referenced: false,
-        };
-        // Right behind the hand, which goes on to point to what it pointed to.
-        self.circle.insert(self.hand, frame);
-        self.hand = (self.hand + 1) % self.circle.len();
-        evicted
-    }
-}
-
-impl Replacement for Clock {
-    fn touch(&mut self, touch: Touch) -> Answer {
-        if let Some(place) = self.place(touch.page) {
-            let frame = &mut self.circle[place];
-            frame.referenced = frame.touched;
-            frame.touched = true;
-            return Answer::Hit;
-        }
-        let evicted = self.insert(touch.page, true);
-        Answer::Miss { evicted }
-    }
-
-    fn prefetch(&mut self, page: PageId) -> Option<PageId> {
-        if self.contains(page) {
-            return None;
-        }
-        self.insert(page, false)
+    fn insert(&mut self, page: PageId, touch: Option<Touch>) {
+        self.0.insert(page, touch.is_some());
     }
 
     fn remove(&mut self, page: PageId) {
-        if let Some(place) = self.place(page) {
-            self.circle.remove(place);
-            if place < self.hand {
-                self.hand -= 1;
-            }
-            if self.hand == self.circle.len() {
-                self.hand = 0;
-            }
-        }
-    }
-
-    fn contains(&self, page: PageId) -> bool {
-        self.place(page).is_some()
-    }
-
-    fn resident(&self) -> usize {
-        self.circle.len()
+        self.0.remove(page);
     }
 }

@@ -1,48 +1,30 @@
 //! First in, first out.
 
-use terrace_policy::replacement::{Answer, PageId, Replacement, Touch};
+use terrace_policy::replacement::{PageId, Touch};
 
-pub struct Fifo {
-    capacity: usize,
-    /// First in, first.
-    pages: Vec<PageId>,
-}
+use super::simple::Simple;
+use super::take;
 
-impl Fifo {
-    pub fn new(capacity: usize) -> Self {
-        let pages = Vec::new();
-        Self { capacity, pages }
-    }
-}
+/// The page that came in first is first.
+#[derive(Default)]
+pub struct Fifo(Vec<PageId>);
 
-impl Replacement for Fifo {
-    fn touch(&mut self, touch: Touch) -> Answer {
-        if self.contains(touch.page) {
-            return Answer::Hit;
-        }
-        let evicted = self.prefetch(touch.page);
-        Answer::Miss { evicted }
+impl Simple for Fifo {
+    fn pages(&self) -> Vec<PageId> {
+        self.0.clone()
     }
 
-    fn prefetch(&mut self, page: PageId) -> Option<PageId> {
-        if self.contains(page) {
-            return None;
-        }
-        let full = self.pages.len() == self.capacity;
-        let evicted = full.then(|| self.pages.remove(0));
-        self.pages.push(page);
-        evicted
+    fn hit(&mut self, _: Touch) {}
+
+    fn evict(&mut self) -> PageId {
+        self.0.remove(0)
+    }
+
+    fn insert(&mut self, page: PageId, _: Option<Touch>) {
+        self.0.push(page);
     }
 
     fn remove(&mut self, page: PageId) {
-        self.pages.retain(|other| *other != page);
-    }
-
-    fn contains(&self, page: PageId) -> bool {
-        self.pages.contains(&page)
-    }
-
-    fn resident(&self) -> usize {
-        self.pages.len()
+        take(&mut self.0, page);
     }
 }

@@ -1,9 +1,11 @@
 //! Least frequently used, ties by least recently.
 
-use terrace_policy::replacement::{Answer, PageId, Replacement, Touch};
+use terrace_policy::replacement::{PageId, Touch};
 
+use super::simple::Simple;
+
+#[derive(Default)]
 pub struct Lfu {
-    capacity: usize,
     now: u64,
     pages: Vec<Resident>,
 }
@@ -15,63 +17,37 @@ struct Resident {
     last: u64,
 }
 
-impl Lfu {
-    pub fn new(capacity: usize) -> Self {
-        Self {
-            capacity,
-            now: 0,
-            pages: Vec::new(),
-        }
+impl Simple for Lfu {
+    fn pages(&self) -> Vec<PageId> {
+        self.pages.iter().map(|resident| resident.page).collect()
     }
 
-    fn admit(&mut self, page: PageId, touches: u64) -> Option<PageId> {
-        let full = self.pages.len() == self.capacity;
-        let evicted = full.then(|| {
-            let order = |at: &usize| (self.pages[*at].touches, self.pages[*at].last);
-            let victim = (0..self.pages.len()).min_by_key(order);
-            self.pages.remove(victim.expect("DRAM is full")).page
-        });
-        let last = self.now;
-        self.pages.push(Resident {
-            page,
-            touches,
-            last,
-        });
-        evicted
-    }
-}
-
-impl Replacement for Lfu {
-    fn touch(&mut self, touch: Touch) -> Answer {
+    fn hit(&mut self, touch: Touch) {
         self.now += 1;
         for resident in &mut self.pages {
             if resident.page == touch.page {
                 resident.touches += 1;
                 resident.last = self.now;
-                return Answer::Hit;
             }
         }
-        let evicted = self.admit(touch.page, 1);
-        Answer::Miss { evicted }
     }
 
-    fn prefetch(&mut self, page: PageId) -> Option<PageId> {
+    fn evict(&mut self) -> PageId {
+        let order = |at: &usize| (self.pages[*at].touches, self.pages[*at].last);
+        let victim = (0..self.pages.len()).min_by_key(order);
+        self.pages.remove(victim.expect("DRAM is full")).page
+    }
+
+    fn insert(&mut self, page: PageId, touch: Option<Touch>) {
         self.now += 1;
-        if self.contains(page) {
-            return None;
-        }
-        self.admit(page, 0)
+        self.pages.push(Resident {
+            page,
+            touches: u64::from(touch.is_some()),
+            last: self.now,
+        });
     }
 
     fn remove(&mut self, page: PageId) {
         self.pages.retain(|resident| resident.page != page);
-    }
-
-    fn contains(&self, page: PageId) -> bool {
-        self.pages.iter().any(|resident| resident.page == page)
-    }
-
-    fn resident(&self) -> usize {
-        self.pages.len()
     }
 }

@@ -2,7 +2,9 @@
 
 use std::collections::HashMap;
 
-use terrace_policy::replacement::{Answer, PageId, Replacement, Touch};
+use terrace_policy::replacement::{PageId, Touch};
+
+use super::simple::Simple;
 
 #[derive(Clone, Copy)]
 struct Folio {
@@ -13,8 +15,8 @@ struct Folio {
     referenced: bool,
 }
 
+#[derive(Default)]
 pub struct Linux {
-    capacity: usize,
     /// Next to be looked at first.
     inactive: Vec<Folio>,
     active: Vec<Folio>,
@@ -22,37 +24,19 @@ pub struct Linux {
     shadows: HashMap<PageId, usize>,
 }
 
-impl Linux {
-    pub fn new(capacity: usize) -> Self {
-        Self {
-            capacity,
-            inactive: Vec::new(),
-            active: Vec::new(),
-            nonresident_age: 0,
-            shadows: HashMap::new(),
+impl Simple for Linux {
+    fn pages(&self) -> Vec<PageId> {
+        let folios = self.inactive.iter().chain(&self.active);
+        folios.map(|folio| folio.page).collect()
+    }
+
+    fn hit(&mut self, touch: Touch) {
+        for folio in self.inactive.iter_mut().chain(&mut self.active) {
+            folio.young |= folio.page == touch.page;
         }
     }
 
-    fn swap_in(&mut self, page: PageId, young: bool) -> Option<PageId> {
-        let full = self.resident() == self.capacity;
-        let evicted = full.then(|| self.reclaim());
-        let folio = Folio {
-            page,
-            young,
-            referenced: false,
-        };
-        let shadow = self.shadows.remove(&page);
-        let distance = shadow.map(|shadow| self.nonresident_age - shadow);
-        if distance.is_some_and(|distance| distance <= self.active.len()) {
-            self.nonresident_age += 1;
-            self.active.push(folio);
-        } else {
-            self.inactive.push(folio);
-        }
-        evicted
-    }
-
-    fn reclaim(&mut self) -> PageId {
+    fn evict(&mut self) -> PageId {
         loop {
             // Less than a GiB: as many pages should be inactive as are active.
             while self.inactive.len() < self.active.len() {
@@ -80,39 +64,26 @@ impl Linux {
             }
         }
     }
-}
 
-impl Replacement for Linux {
-    fn touch(&mut self, touch: Touch) -> Answer {
-        for folio in self.inactive.iter_mut().chain(&mut self.active) {
-            if folio.page == touch.page {
-                folio.young = true;
-                return Answer::Hit;
-            }
+    fn insert(&mut self, page: PageId, touch: Option<Touch>) {
+        let folio = Folio {
+            page,
+            young: touch.is_some(),
+            referenced: false,
+        };
+        let shadow = self.shadows.remove(&page);
+        let distance = shadow.map(|shadow| self.nonresident_age - shadow);
+        if distance.is_some_and(|distance| distance <= self.active.len()) {
+            self.nonresident_age += 1;
+            self.active.push(folio);
+        } else {
+            self.inactive.push(folio);
         }
-        let evicted = self.swap_in(touch.page, true);
-        Answer::Miss { evicted }
-    }
-
-    fn prefetch(&mut self, page: PageId) -> Option<PageId> {
-        if self.contains(page) {
-            return None;
-        }
-        self.swap_in(page, false)
     }
 
     fn remove(&mut self, page: PageId) {
         self.inactive.retain(|folio| folio.page != page);
         self.active.retain(|folio| folio.page != page);
         self.shadows.remove(&page);
-    }
-
-    fn contains(&self, page: PageId) -> bool {
-        let mut folios = self.inactive.iter().chain(&self.active);
-        folios.any(|folio| folio.page == page)
-    }
-
-    fn resident(&self) -> usize {
-        self.inactive.len() + self.active.len()
     }
 }

@@ -92,10 +92,7 @@ impl Replacement for Lirs {
         Answer::Miss { evicted }
     }
 
-    fn prefetch(&mut self, page: PageId) -> Option<PageId> {
-        if self.contains(page) {
-            return None;
-        }
+    fn fetch(&mut self, page: PageId) -> Option<PageId> {
         let evicted = self.make_room();
         take(&mut self.gone, page);
         self.q.push(page);

@@ -1,50 +1,33 @@
 //! Least recently used.
 
-use terrace_policy::replacement::{Answer, PageId, Replacement, Touch};
+use terrace_policy::replacement::{PageId, Touch};
 
-pub struct Lru {
-    capacity: usize,
-    /// Least recently used first.
-    pages: Vec<PageId>,
-}
+use super::simple::Simple;
+use super::take;
 
-impl Lru {
-    pub fn new(capacity: usize) -> Self {
-        let pages = Vec::new();
-        Self { capacity, pages }
-    }
-}
+/// The least recently used page is first.
+#[derive(Default)]
+pub struct Lru(Vec<PageId>);
 
-impl Replacement for Lru {
-    fn touch(&mut self, touch: Touch) -> Answer {
-        if self.contains(touch.page) {
-            self.remove(touch.page);
-            self.pages.push(touch.page);
-            return Answer::Hit;
-        }
-        let evicted = self.prefetch(touch.page);
-        Answer::Miss { evicted }
+impl Simple for Lru {
+    fn pages(&self) -> Vec<PageId> {
+        self.0.clone()
     }
 
-    fn prefetch(&mut self, page: PageId) -> Option<PageId> {
-        if self.contains(page) {
-            return None;
-        }
-        let full = self.pages.len() == self.capacity;
-        let evicted = full.then(|| self.pages.remove(0));
-        self.pages.push(page);
-        evicted
+    fn hit(&mut self, touch: Touch) {
+        take(&mut self.0, touch.page);
+        self.0.push(touch.page);
+    }
+
+    fn evict(&mut self) -> PageId {
+        self.0.remove(0)
+    }
+
+    fn insert(&mut self, page: PageId, _: Option<Touch>) {
+        self.0.push(page);
     }
 
     fn remove(&mut self, page: PageId) {
-        self.pages.retain(|other| *other != page);
-    }
-
-    fn contains(&self, page: PageId) -> bool {
-        self.pages.contains(&page)
-    }
-
-    fn resident(&self) -> usize {
-        self.pages.len()
+        take(&mut self.0, page);
     }
 }

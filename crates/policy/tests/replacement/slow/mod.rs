@@ -5,6 +5,7 @@ mod age;
 mod arc;
 mod belady;
 mod cflru;
+mod circle;
 mod clock;
 mod fifo;
 mod lfu;
@@ -14,18 +15,21 @@ mod lru;
 mod random;
 mod s3fifo;
 mod sieve;
+mod simple;
 mod twoq;
 
 use terrace_policy::params::Params;
 use terrace_policy::replacement::{Make, PageId};
 
-/// Takes a page out of a list; whether it was there.
+use simple::dram;
+
+/// Takes a page out of a list; returns whether it was there.
 fn take(list: &mut Vec<PageId>, page: PageId) -> bool {
     let at = list.iter().position(|other| *other == page);
     at.map(|at| list.remove(at)).is_some()
 }
 
-/// The number called `key`, or `default`.
+/// Returns the number called `key`, or `default`.
 fn number(params: &mut Params, key: &'static str, default: f64) -> f64 {
     params.take(key, "", default, 0.0..=255.0).unwrap()
 }
@@ -38,7 +42,7 @@ pub const TWINS: &[(&str, Make)] = &[
     ),
     (
         "age",
-        Make::Online(|capacity, params, _| Ok(Box::new(age::Age::new(capacity, params)))),
+        Make::Online(|capacity, params, _| dram(capacity, age::Age::new(params))),
     ),
     (
         "arc",
@@ -46,27 +50,27 @@ pub const TWINS: &[(&str, Make)] = &[
     ),
     (
         "belady",
-        Make::Offline(|capacity, _, future| Ok(Box::new(belady::Belady::new(capacity, future)))),
+        Make::Offline(|capacity, _, future| dram(capacity, belady::Belady::new(future))),
     ),
     (
         "cflru",
-        Make::Online(|capacity, params, _| Ok(Box::new(cflru::Cflru::new(capacity, params)))),
+        Make::Online(|capacity, params, _| dram(capacity, cflru::Cflru::new(capacity, params))),
     ),
     (
         "clock",
-        Make::Online(|capacity, _, _| Ok(Box::new(clock::Clock::new(capacity)))),
+        Make::Online(|capacity, _, _| dram(capacity, clock::Clock::default())),
     ),
     (
         "fifo",
-        Make::Online(|capacity, _, _| Ok(Box::new(fifo::Fifo::new(capacity)))),
+        Make::Online(|capacity, _, _| dram(capacity, fifo::Fifo::default())),
     ),
     (
         "lfu",
-        Make::Online(|capacity, _, _| Ok(Box::new(lfu::Lfu::new(capacity)))),
+        Make::Online(|capacity, _, _| dram(capacity, lfu::Lfu::default())),
     ),
     (
         "linux",
-        Make::Online(|capacity, _, _| Ok(Box::new(linux::Linux::new(capacity)))),
+        Make::Online(|capacity, _, _| dram(capacity, linux::Linux::default())),
     ),
     (
         "lirs",
@@ -74,11 +78,11 @@ pub const TWINS: &[(&str, Make)] = &[
     ),
     (
         "lru",
-        Make::Online(|capacity, _, _| Ok(Box::new(lru::Lru::new(capacity)))),
+        Make::Online(|capacity, _, _| dram(capacity, lru::Lru::default())),
     ),
     (
         "random",
-        Make::Online(|capacity, _, seed| Ok(Box::new(random::Random::new(capacity, seed)))),
+        Make::Online(|capacity, _, seed| dram(capacity, random::Random::new(seed))),
     ),
     (
         "s3fifo",
@@ -86,6 +90,6 @@ pub const TWINS: &[(&str, Make)] = &[
     ),
     (
         "sieve",
-        Make::Online(|capacity, _, _| Ok(Box::new(sieve::Sieve::new(capacity)))),
+        Make::Online(|capacity, _, _| dram(capacity, sieve::Sieve::default())),
     ),
 ];

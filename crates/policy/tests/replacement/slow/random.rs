@@ -1,9 +1,10 @@
 //! Random replacement.
 
-use terrace_policy::replacement::{Answer, PageId, Replacement, Touch};
+use terrace_policy::replacement::{PageId, Touch};
+
+use super::simple::Simple;
 
 pub struct Random {
-    capacity: usize,
     pages: Vec<PageId>,
     seed: u64,
     /// Victims chosen so far.
@@ -11,16 +12,12 @@ pub struct Random {
 }
 
 impl Random {
-    pub fn new(capacity: usize, seed: u64) -> Self {
-        Self {
-            capacity,
-            pages: Vec::new(),
-            seed,
-            draws: 0,
-        }
+    pub fn new(seed: u64) -> Self {
+        let (pages, draws) = (Vec::new(), 0);
+        Self { pages, seed, draws }
     }
 
-    /// The nth number of SplitMix64, scaled to below `bound`.
+    /// Returns the nth number of SplitMix64, scaled to below `bound`.
     fn draw(&mut self, bound: usize) -> usize {
         self.draws += 1;
         let gamma = 0x9E37_79B9_7F4A_7C15_u64;
@@ -34,43 +31,27 @@ impl Random {
         }
         (u128::from(z) * bound as u128 / (1 << 64)) as usize
     }
+}
+
+impl Simple for Random {
+    fn pages(&self) -> Vec<PageId> {
+        self.pages.clone()
+    }
+
+    fn hit(&mut self, _: Touch) {}
 
     fn evict(&mut self) -> PageId {
         let victim = self.draw(self.pages.len());
         self.pages.swap_remove(victim)
     }
-}
 
-impl Replacement for Random {
-    fn touch(&mut self, touch: Touch) -> Answer {
-        if self.contains(touch.page) {
-            return Answer::Hit;
-        }
-        let evicted = self.prefetch(touch.page);
-        Answer::Miss { evicted }
-    }
-
-    fn prefetch(&mut self, page: PageId) -> Option<PageId> {
-        if self.contains(page) {
-            return None;
-        }
-        let full = self.pages.len() == self.capacity;
-        let evicted = full.then(|| self.evict());
+    fn insert(&mut self, page: PageId, _: Option<Touch>) {
         self.pages.push(page);
-        evicted
     }
 
     fn remove(&mut self, page: PageId) {
         if let Some(place) = self.pages.iter().position(|other| *other == page) {
             self.pages.swap_remove(place);
         }
-    }
-
-    fn contains(&self, page: PageId) -> bool {
-        self.pages.contains(&page)
-    }
-
-    fn resident(&self) -> usize {
-        self.pages.len()
     }
 }

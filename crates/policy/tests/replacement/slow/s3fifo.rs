@@ -85,10 +85,7 @@ impl Replacement for S3Fifo {
         Answer::Miss { evicted }
     }
 
-    fn prefetch(&mut self, page: PageId) -> Option<PageId> {
-        if self.contains(page) {
-            return None;
-        }
+    fn fetch(&mut self, page: PageId) -> Option<PageId> {
         let evicted = self.make_room(page);
         self.small.push((page, -1));
         evicted

@@ -71,10 +71,7 @@ impl Replacement for TwoQ {
         Answer::Miss { evicted }
     }
 
-    fn prefetch(&mut self, page: PageId) -> Option<PageId> {
-        if self.contains(page) {
-            return None;
-        }
+    fn fetch(&mut self, page: PageId) -> Option<PageId> {
         take(&mut self.a1out, page);
         let evicted = self.reclaim();
         self.a1in.push(page);
