@@ -283,8 +283,9 @@ pub fn object<R: 'static, S: ?Sized>(
     })
 }
 
-/// Declares the [`Field`]s of a record: help, place in JSON, [`Unit`] and value. An entry with a
-/// colon is an [`object`]: its name, the fields in it, and the part of the record that it shows.
+/// Declares the [`Field`]s of a record: help, place in JSON, [`Unit`] and value, and if they differ
+/// from the place, the name in columns (`, column "misses"`) or the place (`, json "counts.misses"`). An
+/// entry with a colon is an [`object`]: its name, the fields in it, and the part of the record that it shows.
 ///
 /// ```
 /// use terrace_base::schema::{Field, Tree, fields};
@@ -310,14 +311,15 @@ pub fn object<R: 'static, S: ?Sized>(
 macro_rules! fields {
     (@to $fields:ident $record:ty;) => {};
     (@to $fields:ident $record:ty;
-     $(#[doc = $help:literal])+ $path:literal $unit:ident |$one:ident| $value:expr; $($rest:tt)*
+     $(#[doc = $help:literal])+ $path:literal $unit:ident |$one:ident| $value:expr
+         $(, $change:ident $to:literal)*; $($rest:tt)*
     ) => {
         $fields.push($crate::schema::Field::new(
             $path,
             $crate::schema::Unit::$unit,
             concat!($($help),+).trim_ascii(),
             |$one: &$record| $value,
-        ));
+        )$(.$change($to))*);
         $crate::schema::fields!(@to $fields $record; $($rest)*);
     };
     (@to $fields:ident $record:ty;

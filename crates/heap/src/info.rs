@@ -18,27 +18,31 @@ use crate::survey;
 
 /// Statistics of a pool: how it is filled.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Info {
     /// Version of the format.
     pub version: u64,
+    /// Bytes of the pool.
+    pub bytes: u64,
     /// Bytes of a chunk.
     pub chunk_bytes: u64,
-    /// Threads that can work at the same time.
+    /// Lanes: threads that can work at the same time.
     pub lanes: u16,
     /// Chunks by their use.
     pub chunks: Chunks,
-    /// Objects that share chunks, by the bytes of their slots; classes without a run are left out.
-    pub classes: Vec<Class>,
-    /// Objects that fill whole chunks.
-    pub large: u64,
     /// Objects in use.
     pub objects: u64,
-    /// Bytes requested for them, each rounded up to 16; for objects longer than 1 MiB, the bytes of their
-    /// chunks.
+    /// Objects that fill whole chunks, which `objects` includes.
+    #[cfg_attr(feature = "serde", serde(rename = "large_objects"))]
+    pub large: u64,
+    /// Bytes requested for the objects, each rounded up to 16; for objects longer than 1 MiB, the bytes of
+    /// their chunks.
     pub object_bytes: u64,
-    /// Bytes of their slots.
+    /// Bytes of the slots and chunks of the objects.
     pub slot_bytes: u64,
+    /// Objects that share chunks, by the bytes of their slots; classes without a run are left out.
+    pub classes: Vec<Class>,
     /// The log of object records.
     pub records: Fill,
     /// Lanes that were not settled: their last operations are repeated when the pool is opened.
@@ -49,9 +53,11 @@ pub struct Info {
 
 /// Chunks by their use.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Chunks {
     /// All chunks of the pool.
+    #[cfg_attr(feature = "serde", serde(skip))]
     pub all: u64,
     /// Chunks of tables: words about other chunks.
     pub tables: u64,
@@ -63,7 +69,7 @@ pub struct Chunks {
     pub records: u64,
     /// Chunks of runs: objects that share a chunk.
     pub runs: u64,
-    /// Objects that fill whole chunks.
+    /// Chunks of large objects.
     pub large: u64,
     /// Free chunks.
     pub free: u64,
@@ -73,11 +79,14 @@ pub struct Chunks {
 
 /// The slots of one size.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Class {
     /// Bytes of a slot.
+    #[cfg_attr(feature = "serde", serde(rename = "slot_bytes"))]
     pub slot: u64,
     /// Chunks with slots of this size.
+    #[cfg_attr(feature = "serde", serde(rename = "chunks"))]
     pub runs: u64,
     /// Slots in use.
     pub objects: u64,
@@ -87,6 +96,7 @@ pub struct Class {
 
 /// How far a log is filled, in places for entries.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Fill {
     /// All places.
@@ -97,6 +107,7 @@ pub struct Fill {
 
 /// A lane that was not settled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Unsettled {
     /// Number of the lane.
@@ -123,24 +134,25 @@ pub fn info<M: Medium>(medium: M) -> Result<Info> {
     let (space, _held) = (&heap.core().space, heap.core().hold());
     let unsettled = lanes(&space.pool).into_iter().zip(before).zip(0..);
     let unsettled = unsettled.filter(|((now, then), _)| now.0 > then.0);
+    let unsettled = unsettled.map(|((now, then), lane)| Unsettled {
+        lane,
+        operations: now.0 - then.0,
+        log_bytes: then.1,
+    });
+    let chunk_bytes = space.pool.geometry.chunk_bytes();
     let mut info = Info {
         version,
-        chunk_bytes: space.pool.geometry.chunk_bytes(),
+        bytes: space.pool.chunks() * chunk_bytes,
+        chunk_bytes,
         lanes: space.pool.geometry.lanes,
         chunks: Chunks::default(),
-        classes: classes(space),
-        large: 0,
         objects: 0,
+        large: 0,
         object_bytes: 0,
         slot_bytes: 0,
+        classes: classes(space),
         records: Fill::default(),
-        unsettled: unsettled
-            .map(|((now, then), lane)| Unsettled {
-                lane,
-                operations: now.0 - then.0,
-                log_bytes: then.1,
-            })
-            .collect(),
+        unsettled: unsettled.collect(),
         roots: heap.roots()?,
     };
     info.count(space);

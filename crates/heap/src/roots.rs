@@ -13,18 +13,31 @@ use crate::ptr::{Place, Ptr};
 
 /// A root of a heap.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct RootInfo {
     /// Name of the root.
     pub name: String,
     /// Place of its word.
+    #[cfg_attr(feature = "serde", serde(rename = "offset", serialize_with = "offset"))]
     pub place: Place<u8>,
     /// Pointer to its object; null if there is none yet.
+    #[cfg_attr(feature = "serde", serde(serialize_with = "offset"))]
     pub pointer: Ptr<u8>,
     /// Bytes of the object.
+    #[cfg_attr(feature = "serde", serde(rename = "bytes"))]
     pub size: u32,
     /// Kind that the program gave it; containers have 1 to 4.
     pub kind: u16,
+}
+
+/// Serializes a pointer as its offset; 0 if it is null.
+#[cfg(feature = "serde")]
+fn offset<T, S: serde::Serializer>(
+    pointer: &Ptr<T>,
+    serializer: S,
+) -> std::result::Result<S::Ok, S::Error> {
+    serializer.serialize_u64(pointer.offset())
 }
 
 impl<M: Medium> Heap<M> {

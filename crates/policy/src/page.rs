@@ -31,7 +31,7 @@ impl Page {
 }
 
 /// An address space: the process id on a live machine, the trace's process in a simulation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Space(pub u32);
 
 /// A thread of execution, with a number that is unique over all address spaces.

@@ -1,11 +1,13 @@
-//! What all results have in common: they can be said as JSON, as rows and as a page.
+//! The common part of all results: JSON, rows of a table, and a page of HTML.
+
+use std::ffi::OsString;
 
 use serde::Serialize;
 
 use crate::html::Page;
 use crate::rows::Rows;
 
-/// Results of a command. What is serialized is their JSON, whose schema documents every field.
+/// Results of a command. They serialize as their JSON; the schema documents every field.
 pub trait Document: Serialize {
     /// Returns the rows of the CSV and Parquet files.
     fn rows(&self) -> Rows;
@@ -37,7 +39,13 @@ pub trait Document: Serialize {
     }
 }
 
-/// Returns why a text is none of our documents.
+/// Returns the words of a command.
+pub(crate) fn words(command: &[OsString]) -> Vec<String> {
+    let words = command.iter().map(|word| word.to_string_lossy().into());
+    words.collect()
+}
+
+/// Returns the reason why a text is not such a document.
 pub(crate) fn reason(error: &serde_json::Error) -> String {
     match error.is_eof() {
         true => format!("it ends at line {} although more must follow", error.line()),

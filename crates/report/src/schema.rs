@@ -7,7 +7,7 @@ use terrace_live::run::{Faults, Outcome};
 use terrace_policy::prefetch::LifeStory;
 
 use crate::constituent::Constituent;
-use crate::document::Document;
+use crate::document::{Document, words};
 use crate::html::{Axis, Page, Plot, Unit, life_story, over_time_and_address};
 use crate::lifetime::Endurance;
 use crate::rows::Rows;
@@ -130,20 +130,13 @@ pub enum End {
 impl RunDocument {
     /// Returns the document of results.
     pub fn of(results: &Results, endurance: Option<Endurance>) -> Self {
+        let measured = results.runs.iter();
+        let measured = measured.filter(|runs| !runs.outcomes.is_empty());
         Self {
             schema: "terrace.run/1".to_owned(),
-            command: results
-                .command
-                .iter()
-                .map(|word| word.to_string_lossy().into_owned())
-                .collect(),
+            command: words(&results.command),
             settings: RunSettings::of(&results.effective, endurance),
-            runs: results
-                .runs
-                .iter()
-                .filter(|runs| !runs.outcomes.is_empty())
-                .map(|runs| Way::of(runs, endurance))
-                .collect(),
+            runs: measured.map(|runs| Way::of(runs, endurance)).collect(),
             interrupted: results.interrupted,
         }
     }
@@ -161,20 +154,15 @@ impl Document for RunDocument {
             Some((way.name(), prefetch.story))
         });
         let faults = self.runs.iter().map(|way| way.major_faults as f64);
-        let wall = Plot::bars("Wall time", ways(), Axis::new("seconds", Unit::Seconds));
-        let faulted = Plot::bars("Major faults", ways(), Axis::new("faults", Unit::Count));
+        let wall = Plot::bars("Wall time", ways(), Axis::new("seconds", Unit::Seconds))
+            .note("The median of the runs; whiskers reach from the fastest to the slowest.")
+            .spread("wall time", self.runs.iter().map(Way::wall));
+        let faulted = Plot::bars("Major faults", ways(), Axis::new("faults", Unit::Count))
+            .note("Faults that waited for a read of the tier.")
+            .values("major faults", faults);
         let page = Page::new(format!("terrace run: {}", self.command.join(" ")))
-            .plot(
-                wall.note(
-                    "The median of the runs; whiskers reach from the fastest to the slowest.",
-                )
-                .spread("wall time", self.runs.iter().map(Way::wall)),
-            )
-            .plot(
-                faulted
-                    .note("Faults that waited for a read of the tier.")
-                    .values("major faults", faults),
-            )
+            .plot(wall)
+            .plot(faulted)
             .plot(life_story(stories))
             .settings("", &self.settings);
         self.faults(page)

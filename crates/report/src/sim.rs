@@ -7,12 +7,12 @@ use std::iter;
 
 use comfy_table::Table;
 use serde::{Serialize, Serializer};
-use terrace_base::schema::{Field, Tree, Typed, Unit};
+use terrace_base::schema::{Field, Tree, Typed, Unit, fields};
 use terrace_base::{Bytes, Nanos};
-use terrace_policy::prefetch::LifeStory;
 use terrace_sim::pages::options::settings;
-use terrace_sim::pages::{Dram, Simulated, Times, results};
+use terrace_sim::pages::{Dram, Outcome, Simulated, Times, results};
 
+use crate::html::ends;
 use crate::rows::Rows;
 use crate::table::table;
 use crate::text::Text;
@@ -33,7 +33,7 @@ pub struct PagesDocument {
 }
 
 impl PagesDocument {
-    /// The document of these traces on these machines.
+    /// Returns the document of these traces on these machines.
     pub fn new(traces: Vec<String>, runs: Vec<Simulated>) -> Self {
         Self {
             schema: SCHEMA,
@@ -44,17 +44,16 @@ impl PagesDocument {
 
     /// Returns the rows: DRAM as it was asked for, and the columns of a run.
     pub(crate) fn table(&self) -> Rows {
-        let fields = iter::once(asked()).chain(results::run());
-        Rows::of(fields.collect(), &self.runs)
+        Rows::of([asked(), results::run()].concat(), &self.runs)
     }
 }
 
 /// Returns the field of DRAM as it was asked for.
-pub(crate) fn asked() -> Field<Simulated> {
-    let help = "DRAM, as it was asked for";
-    Field::new("dram", Unit::None, help, |one: &Simulated| {
-        one.dram.to_string()
-    })
+pub(crate) fn asked() -> Vec<Field<Simulated>> {
+    fields! { Simulated;
+        /// DRAM, as it was asked for
+        "dram" None |one| one.dram.to_string();
+    }
 }
 
 fn trees<S: Serializer>(runs: &[Simulated], serializer: S) -> Result<S::Ok, S::Error> {
@@ -69,12 +68,9 @@ pub fn text<'a>(simulated: impl IntoIterator<Item = &'a Simulated>) -> Text {
     let Some(first) = simulated.first() else {
         return Text::default();
     };
-    let head = format!(
-        "{} accesses to {} pages ({}), simulated\n\n",
-        first.outcome.counts.accesses,
-        first.outcome.footprint_pages,
-        pages(first.outcome.footprint_pages)
-    );
+    let (accesses, footprint) = (first.outcome.counts.accesses, first.outcome.footprint_pages);
+    let size = pages(footprint);
+    let head = format!("{accesses} accesses to {footprint} pages ({size}), simulated\n\n");
     let mut text = Text::default().prose(head).table(comparison(simulated));
     if let [only] = simulated {
         text = text.prose("\n").table(breakdown(only));
@@ -94,89 +90,82 @@ fn notes(simulated: &[&Simulated]) -> String {
             warnings.push(warning);
         }
     }
-    warnings
-        .iter()
-        .map(|warning| format!("\nnote: {warning}\n"))
-        .collect()
+    let notes = warnings.iter().map(|text| format!("\nnote: {text}\n"));
+    notes.collect()
 }
 
 /// Formats a figure of a machine.
-type Figure = fn(&Simulated) -> String;
+type Figure = fn(&Outcome) -> String;
 
+/// Returns the table of the machines, with the settings that vary.
 fn comparison(simulated: &[&Simulated]) -> Table {
     let settings = settings();
     let shown = settings.iter().filter_map(|setting| {
         let (heading, name) = setting.shown?;
-        let fields = settings.iter().flat_map(|setting| &setting.fields);
-        let field = fields.clone().find(|field| field.name == name)?;
-        Some((heading, field))
+        let mut fields = settings.iter().flat_map(|setting| &setting.fields);
+        Some((heading, fields.find(|field| field.name == name)?))
     });
     let shown: Vec<_> = shown.collect();
-    let names: Vec<Vec<(&str, String)>> = simulated
-        .iter()
-        .map(|one| {
-            let named = |(heading, field): &(_, &Field<_>)| (*heading, field.shown(&one.machine));
-            iter::once(("DRAM", dram(one)))
-                .chain(shown.iter().map(named))
-                .collect()
-        })
-        .collect();
-    let varied: Vec<usize> = (0..names[0].len())
-        .filter(|&column| column == 0 || varies(&names, column))
-        .collect();
+    let names = simulated.iter().map(|one| {
+        let named = |(heading, field): &(_, &Field<_>)| (*heading, field.shown(&one.machine));
+        let settings = shown.iter().map(named);
+        iter::once(("DRAM", dram(one))).chain(settings).collect()
+    });
+    let names: Vec<Vec<(&str, String)>> = names.collect();
+    let varied = (0..names[0].len()).filter(|&column| column == 0 || varies(&names, column));
+    let varied: Vec<usize> = varied.collect();
     let figures = figures(simulated);
-    let settings = varied.iter().map(|&column| names[0][column].0);
-    let head: Vec<&str> = settings
-        .chain(figures.iter().map(|(name, _)| *name))
-        .collect();
-    let mut table = table(&head);
+    let headings = varied.iter().map(|&column| names[0][column].0);
+    let headings = headings.chain(figures.iter().map(|(name, _)| *name));
+    let mut table = table(&headings.collect::<Vec<_>>());
     for (one, names) in simulated.iter().zip(&names) {
         let settings = varied.iter().map(|&column| names[column].1.clone());
-        table.add_row(settings.chain(figures.iter().map(|(_, figure)| figure(one))));
+        let figures = figures.iter().map(|(_, figure)| figure(&one.outcome));
+        table.add_row(settings.chain(figures));
     }
     table
 }
 
-/// Returns the figures of the table, those of prefetching only where some machine fetched ahead.
+/// Returns the figures of the table; figures of prefetching only if some machine fetched ahead.
 fn figures(simulated: &[&Simulated]) -> Vec<(&'static str, Figure)> {
-    let mut figures: Vec<(&'static str, Figure)> = vec![
-        ("misses", |one| one.outcome.counts.misses().to_string()),
-        ("miss ratio", |one| {
-            format!("{:.4}", one.outcome.miss_ratio())
+    let all: [(_, Figure); 9] = [
+        ("misses", |o| o.counts.misses().to_string()),
+        ("miss ratio", |o| format!("{:.4}", o.miss_ratio())),
+        (PREFETCHED, |o| o.story.issued.to_string()),
+        (ACCURACY, |o| percent(o.story.accuracy())),
+        ("read", |o| pages(o.counts.reads)),
+        ("written", |o| pages(o.counts.writebacks)),
+        ("time", |o| o.time().to_string()),
+        ("slowdown", |o| format!("{:.2}", o.slowdown())),
+        ("lifetime", |o| {
+            Unit::Years.shown(&o.lifetime.levelled.value())
         }),
     ];
-    if simulated.iter().any(|one| one.outcome.story.issued > 0) {
-        figures.push(("prefetched", |one| one.outcome.story.issued.to_string()));
-        figures.push(("accuracy", |one| percent(one.outcome.story.accuracy())));
-    }
-    figures.push(("read", |one| pages(one.outcome.counts.reads)));
-    figures.push(("written", |one| pages(one.outcome.counts.writebacks)));
-    figures.push(("time", |one| one.outcome.time().to_string()));
-    figures.push(("slowdown", |one| format!("{:.2}", one.outcome.slowdown())));
-    figures.push(("lifetime", |one| {
-        Unit::Years.shown(&one.outcome.lifetime.levelled.value())
-    }));
-    figures
+    let fetched = simulated.iter().any(|one| one.outcome.story.issued > 0);
+    let all = all.into_iter();
+    all.filter(|(name, _)| fetched || ![PREFETCHED, ACCURACY].contains(name))
+        .collect()
 }
 
-/// Whether a setting differs by itself, and not only because it follows from the memory or the
-/// fault cost.
+const PREFETCHED: &str = "prefetched";
+const ACCURACY: &str = "accuracy";
+
+/// Returns whether a setting differs by itself, and not only because it follows from the memory or
+/// the fault cost.
 fn varies(names: &[Vec<(&str, String)>], column: usize) -> bool {
     let leads = ["memory", "fault cost"];
     let same_leads = |one: &[(&str, String)], other: &[(&str, String)]| {
-        let differs = |(one, other): (&(&str, String), &(&str, String))| {
-            leads.contains(&one.0) && one.1 != other.1
-        };
-        leads.contains(&one[column].0) || !one.iter().zip(other).any(differs)
+        let mut pairs = one.iter().zip(other);
+        leads.contains(&one[column].0)
+            || pairs.all(|(one, other)| !leads.contains(&one.0) || one.1 == other.1)
     };
     names.iter().any(|one| {
-        names
-            .iter()
-            .any(|other| one[column].1 != other[column].1 && same_leads(one, other))
+        let mut others = names.iter();
+        others.any(|other| one[column].1 != other[column].1 && same_leads(one, other))
     })
 }
 
-/// Returns DRAM as it was asked for, and of a share its size.
+/// Returns DRAM as it was asked for, with its size if it is a share.
 fn dram(one: &Simulated) -> String {
     match one.dram {
         Dram::Ratio(_) => format!("{} ({})", one.dram, pages(one.machine.dram_pages as u64)),
@@ -189,7 +178,7 @@ fn pages(pages: u64) -> String {
     Bytes::of_pages(pages).to_string()
 }
 
-/// Where the time of one machine went.
+/// Returns the time of one machine by cause.
 fn breakdown(one: &Simulated) -> Table {
     let parts = parts(&one.outcome.times);
     let total: Nanos = parts.iter().map(|(_, time)| *time).sum();
@@ -219,14 +208,11 @@ pub(crate) fn parts(times: &Times) -> [(&'static str, Nanos); 12] {
     ]
 }
 
-/// What became of the predictions of one machine.
+/// Returns the fates of the predictions of one machine.
 fn story(one: &Simulated) -> Text {
     let (story, latencies) = (&one.outcome.story, &one.outcome.latencies);
     let mut table = table(&["what became of predictions", "pages", "share"]);
-    let ends = LifeStory::COUNTS
-        .iter()
-        .filter(|count| !count.end.is_empty());
-    let ends = ends.map(|count| (count.end, (count.get)(story)));
+    let ends = ends().map(|count| (count.end, (count.get)(story)));
     for (name, pages) in ends.chain([("untouched at the end", one.outcome.untouched)]) {
         let share = pages as f64 / story.predicted.max(1) as f64;
         table.add_row([name.to_owned(), pages.to_string(), percent(Some(share))]);
@@ -243,7 +229,7 @@ fn story(one: &Simulated) -> Text {
     Text::default().table(table).prose(shares)
 }
 
-/// A share as it is read.
+/// Returns a share in percent.
 fn percent(share: Option<f64>) -> String {
     Unit::Share.shown(&share.value())
 }

@@ -1,65 +1,68 @@
 //! Timeline of prefetching in simulations as CSV, a row for each epoch and machine.
 
-use terrace_base::{Error, Result};
+use terrace_base::Result;
+use terrace_base::schema::{Field, fields};
+use terrace_policy::prefetch::LifeStory;
 use terrace_sim::pages::{Point, Simulated};
 
-/// Columns. `machine` counts from 1 in the order of the results. `accesses`, `time_ns` and
-/// `prefetches` count from the start to the end of the epoch, all other columns the epoch alone.
-/// `accuracy` is the accuracy of the pages that ended in the epoch, empty if none did.
-const COLUMNS: [&str; 12] = [
-    "machine",
-    "dram",
-    "replacement",
-    "prefetch",
-    "accesses",
-    "time_ns",
-    "prefetches",
-    "issued",
-    "used",
-    "late",
-    "wasted",
-    "accuracy",
-];
+use crate::rows::Rows;
+
+/// An epoch of a machine.
+struct Epoch {
+    machine: usize,
+    dram: String,
+    replacement: String,
+    prefetch: String,
+    end: Point,
+    /// Fates of the pages that ended in the epoch.
+    story: LifeStory,
+}
+
+fn columns() -> Vec<Field<Epoch>> {
+    fields! { Epoch;
+        /// number of the machine in the order of the results, from 1
+        "machine" None |epoch| epoch.machine;
+        /// DRAM, as it was asked for
+        "dram" None |epoch| epoch.dram.clone();
+        /// what stays in DRAM
+        "replacement" None |epoch| epoch.replacement.clone();
+        /// what is fetched ahead
+        "prefetch" None |epoch| epoch.prefetch.clone();
+        /// accesses from the start to the end of the epoch
+        "accesses" None |epoch| epoch.end.accesses;
+        /// virtual time from the start to the end of the epoch
+        "time_ns" Nanos |epoch| epoch.end.time_ns;
+        /// pages fetched ahead from the start to the end of the epoch
+        "prefetches" None |epoch| epoch.end.story.issued;
+        /// pages fetched ahead in the epoch
+        "issued" None |epoch| epoch.story.issued;
+        /// fetched pages that were touched, after they had arrived, in the epoch
+        "used" None |epoch| epoch.story.used;
+        /// fetched pages that were touched, before they had arrived, in the epoch
+        "late" None |epoch| epoch.story.late;
+        /// fetched pages that were evicted, before they were touched, in the epoch
+        "wasted" None |epoch| epoch.story.wasted;
+        /// accuracy of the pages that ended in the epoch; empty if none did
+        "accuracy" Share |epoch| epoch.story.accuracy();
+    }
+}
 
 /// Returns the CSV of machines and the ends of their epochs.
 ///
 /// # Errors
-/// A failure where there is no memory for it.
+/// A failure if there is no memory for it.
 pub fn csv(machines: &[(Simulated, Vec<Point>)]) -> Result<Vec<u8>> {
-    let failed = |error: String| Error::failure(format!("cannot make the CSV: {error}"));
-    let mut writer = csv::Writer::from_writer(Vec::new());
-    writer
-        .write_record(COLUMNS)
-        .map_err(|error| failed(error.to_string()))?;
-    for (index, (machine, points)) in machines.iter().enumerate() {
-        let mut before = Point::default();
-        for point in points {
-            let row = row(index + 1, machine, &before, point);
-            let written = writer.write_record(row);
-            written.map_err(|error| failed(error.to_string()))?;
-            before = *point;
-        }
-    }
-    writer
-        .into_inner()
-        .map_err(|error| failed(error.to_string()))
-}
-
-fn row(number: usize, machine: &Simulated, before: &Point, point: &Point) -> [String; 12] {
-    let epoch = point.story - before.story;
-    let accuracy = epoch.accuracy();
-    [
-        number.to_string(),
-        machine.dram.to_string(),
-        machine.machine.replacement.to_string(),
-        machine.machine.prefetch.to_string(),
-        point.accesses.to_string(),
-        point.time_ns.0.to_string(),
-        point.story.issued.to_string(),
-        epoch.issued.to_string(),
-        epoch.used.to_string(),
-        epoch.late.to_string(),
-        epoch.wasted.to_string(),
-        accuracy.map_or(String::new(), |share| format!("{share:?}")),
-    ]
+    let machines = machines.iter().zip(1..);
+    let epochs = machines.flat_map(|((simulated, points), machine)| {
+        let starts = [Point::default()].into_iter().chain(points.iter().copied());
+        starts.zip(points).map(move |(start, end)| Epoch {
+            machine,
+            dram: simulated.dram.to_string(),
+            replacement: simulated.machine.replacement.to_string(),
+            prefetch: simulated.machine.prefetch.to_string(),
+            end: *end,
+            story: end.story - start.story,
+        })
+    });
+    Rows::of(columns(), &epochs.collect::<Vec<_>>()).csv()
 }

@@ -10,7 +10,7 @@ use terrace_sim::pages::{FaultCost, Times};
 use terrace_validate::machine::machine;
 use terrace_validate::perform::Results;
 
-use crate::document::Document;
+use crate::document::{Document, words};
 use crate::html::{Axis, Page, Plot, Unit};
 use crate::rows::Rows;
 use crate::run::count;
@@ -99,22 +99,16 @@ impl ValidationDocument {
     /// Returns the document of a validation.
     pub fn of(results: &Results) -> Self {
         let (live, predicted) = (&results.live, &results.predicted);
-        let seconds = |outcomes: &[Outcome]| {
-            let walls = outcomes.iter().map(|outcome| outcome.wall.as_secs_f64());
-            walls.collect::<Vec<_>>()
-        };
+        let seconds =
+            |outcomes: &[Outcome]| outcomes.iter().map(|o| o.wall.as_secs_f64()).collect();
         Self {
             schema: "terrace.validate/1",
-            command: results
-                .command
-                .iter()
-                .map(|word| word.to_string_lossy().into_owned())
-                .collect(),
+            command: words(&results.command),
             prefetch: results.prefetch.to_string(),
             dram_bytes: live.limit.0,
             footprint_bytes: live.footprint.0,
             kernel_bytes: live.kernel().0,
-            huge_bytes: results.live.huge().0,
+            huge_bytes: live.huge().0,
             dram_pages: predicted.dram_pages as u64,
             trace_pages: predicted.outcome.footprint_pages,
             recorded: results.recorded.map(|recorded| Recorded {
@@ -134,71 +128,44 @@ impl ValidationDocument {
 }
 
 fn figures(results: &Results) -> Vec<Figure> {
-    let outcome = &results.predicted.outcome;
-    let counts = &outcome.counts;
-    let live = |figure: fn(&Outcome) -> f64| median(results.live.limited.iter().map(figure));
-    let all_dram = median(results.live.all_dram.iter().map(|o| o.wall.as_secs_f64()));
+    let (limited, outcome) = (&results.live.limited, &results.predicted.outcome);
+    let wall = |runs: &[Outcome]| median(runs.iter().map(|o| o.wall.as_secs_f64()));
+    let live = |figure: fn(&Outcome) -> u64| median(limited.iter().map(|o| figure(o) as f64));
+    let pages = |figure| Bytes(live(figure) as u64).pages() as f64;
     let paced = outcome.programs.first();
     let paced = paced.map_or(0.0, |program| program.all_dram_ns.seconds());
-    let pages = |bytes: Bytes| bytes.pages() as f64;
+    let time = outcome.time().seconds();
+    let faults = live(|o| o.major_faults);
+    let (read, written) = (pages(|o| o.tier_read.0), pages(|o| o.tier_written.0));
+    let counts = &outcome.counts;
     let mut figures = vec![
-        Figure::new(ALL_DRAM, all_dram, paced),
-        Figure::new(
-            TIME,
-            live(|o| o.wall.as_secs_f64()),
-            outcome.time().seconds(),
-        ),
-        Figure::new(
-            "major faults",
-            live(|o| o.major_faults as f64),
-            counts.full_misses as f64,
-        ),
-        Figure::new(
-            "pages read",
-            pages(Bytes(live(|o| o.tier_read.0 as f64) as u64)),
-            counts.reads as f64,
-        ),
-        Figure::new(
-            "pages written",
-            pages(Bytes(live(|o| o.tier_written.0 as f64) as u64)),
-            counts.writebacks as f64,
-        ),
+        Figure::new(ALL_DRAM, wall(&results.live.all_dram), paced),
+        Figure::new(TIME, wall(limited), time),
+        Figure::new("major faults", faults, counts.full_misses as f64),
+        Figure::new("pages read", read, counts.reads as f64),
+        Figure::new("pages written", written, counts.writebacks as f64),
     ];
-    let told = results.live.limited.iter().all(|o| o.prefetch.is_some());
-    if told {
-        let story = |o: &Outcome| o.prefetch.unwrap_or_default();
-        let live = |figure: fn(_) -> u64| {
-            let each = results.live.limited.iter();
-            median(each.map(|o| figure(story(o)) as f64))
-        };
-        figures.extend([
-            Figure::new(
-                "prefetches issued",
-                live(|story: LifeStory| story.issued),
-                outcome.story.issued as f64,
-            ),
-            Figure::new(
-                "- used in time",
-                live(|story: LifeStory| story.used),
-                outcome.story.used as f64,
-            ),
-            Figure::new(
-                "- late",
-                live(|story: LifeStory| story.late),
-                outcome.story.late as f64,
-            ),
-            Figure::new(
-                "- wasted",
-                live(|story: LifeStory| story.wasted),
-                outcome.story.wasted as f64,
-            ),
-        ]);
+    let stories: Option<Vec<LifeStory>> = limited.iter().map(|o| o.prefetch).collect();
+    if let Some(stories) = stories {
+        type Count = fn(&LifeStory) -> u64;
+        let ends: [(_, Count); 4] = [
+            ("prefetches issued", |story| story.issued),
+            ("- used in time", |story| story.used),
+            ("- late", |story| story.late),
+            ("- wasted", |story| story.wasted),
+        ];
+        figures.extend(ends.map(|(name, count)| {
+            let live = median(stories.iter().map(|story| count(story) as f64));
+            Figure::new(name, live, count(&outcome.story) as f64)
+        }));
     }
     figures
 }
 
 const ALL_DRAM: &str = "time, all DRAM (s)";
 const TIME: &str = "time (s)";
+const DISTURBED: &str = "Other programs swapped on this machine meanwhile: times, and pages read \
+                         and written, are not the program's alone.\n";
 
 /// Returns the table and the settings.
 pub fn text(document: &ValidationDocument) -> Text {
@@ -220,16 +187,12 @@ pub fn text(document: &ValidationDocument) -> Text {
             error,
         ]);
     }
-    let recorded = document
-        .recorded
-        .as_ref()
-        .map_or(String::new(), |recorded| {
-            format!(
-                "; recorded {} touches in {:.1} s",
-                count(recorded.touches),
-                recorded.wall_s
-            )
-        });
+    let recorded = match &document.recorded {
+        Some(Recorded { touches, wall_s }) => {
+            format!("; recorded {} touches in {wall_s:.1} s", count(*touches))
+        }
+        None => String::new(),
+    };
     let huge = match document.huge_bytes {
         0 => String::new(),
         bytes => format!(
@@ -240,10 +203,7 @@ pub fn text(document: &ValidationDocument) -> Text {
     };
     let disturbed = match document.disturbed {
         false => "",
-        true => {
-            "Other programs swapped on this machine meanwhile: times, and pages read and written, are \
-             not the program's alone.\n"
-        }
+        true => DISTURBED,
     };
     let settings = format!(
         "DRAM {} of {}, {} pages without what the kernel takes; the trace touches {} \
@@ -268,16 +228,11 @@ impl Document for ValidationDocument {
     fn page(&self) -> Page {
         let figures = || self.figures.iter().filter(|figure| figure.live > 0.0);
         let names = Axis::names("", figures().map(|figure| figure.name));
-        let compared = Plot::bars(
-            "Simulated against measured",
-            names,
-            Axis::new("times what was measured", Unit::Times),
-        )
-        .note("1 is a prediction that is exactly right.")
-        .values(
-            "simulated",
-            figures().map(|figure| figure.simulated / figure.live),
-        );
+        let times = Axis::new("times what was measured", Unit::Times);
+        let ratios = figures().map(|figure| figure.simulated / figure.live);
+        let compared = Plot::bars("Simulated against measured", names, times)
+            .note("1 is a prediction that is exactly right.")
+            .values("simulated", ratios);
         let settings = [
             ("DRAM", Bytes(self.dram_bytes).to_string()),
             ("footprint", Bytes(self.footprint_bytes).to_string()),

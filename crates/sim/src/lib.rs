@@ -1,5 +1,24 @@
 //! The virtual-time driver: predicts what a memory and a policy would do to a program.
 //!
+//! Pages of a small trace on one machine, with DRAM for a quarter of them and the predictor `stream`:
+//!
+//! ```
+//! use terrace_base::Bytes;
+//! use terrace_device::Catalogue;
+//! use terrace_sim::pages::{Grid, run};
+//! use terrace_sim::workload::Workload;
+//! use terrace_trace::generate::{Sequential, Settings};
+//!
+//! let settings = Settings { accesses: 100_000, footprint: Bytes(512 << 10), seed: 1 };
+//! let trace = Sequential { writes: 30 }.source(&settings)?;
+//! let grid = Grid::parse(&[("dram", "32p"), ("memory", "pcm"), ("prefetch", "stream")])?;
+//! let machine = grid.machines(&Catalogue::builtin())?[0].machine(128)?;
+//! let outcomes = run(Workload::new(vec![trace], None)?, vec![machine], None, |_| ())?;
+//! println!("{} misses, slowdown {:.2}", outcomes[0].counts.misses(), outcomes[0].slowdown());
+//! # assert!(outcomes[0].story.used > 0 && outcomes[0].slowdown() > 1.0);
+//! # Ok::<(), terrace_base::Error>(())
+//! ```
+//!
 //! Last-level caches under three policies, in one pass over a trace:
 //!
 //! ```

@@ -1,6 +1,7 @@
 //! A setting of simulated machines, declared once: its option, default and help, and the fields of
 //! results that show it.
 
+use std::fmt::Display;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
@@ -10,21 +11,21 @@ use terrace_base::{Error, Result};
 
 /// Machines that settings describe.
 pub trait Machine: Sized + 'static {
-    /// A machine while it is chosen, before everything is known that it depends on.
+    /// A machine as it was asked for, before all that it depends on is known.
     type Choice: 'static;
-    /// What some values must be looked up in.
+    /// Source in which some values are looked up.
     type Known: 'static;
     /// Records of results that show the settings.
     type Record: 'static;
 
-    /// Returns the machine that is chosen.
+    /// Returns the machine of a choice.
     fn of(choice: &mut Self::Choice) -> &mut Self;
 
     /// Returns all settings in the order of help, with the heading of their options.
     fn settings() -> Vec<(Option<&'static str>, Vec<Setting<Self>>)>;
 }
 
-/// One value of a setting: carries itself over to a machine.
+/// A value of a setting, as a change of a machine.
 pub struct Set<M: Machine>(Arc<Change<M>>);
 
 type Change<M> =
@@ -37,14 +38,14 @@ impl<M: Machine> Clone for Set<M> {
 }
 
 impl<M: Machine> Set<M> {
-    /// A value that changes a choice, and may need to know something.
+    /// Makes a value that changes a choice and may look something up.
     pub fn new(
         change: impl Fn(&mut M::Choice, &M::Known) -> Result<()> + Send + Sync + 'static,
     ) -> Self {
         Self(Arc::new(change))
     }
 
-    /// A value that changes a machine and cannot fail.
+    /// Makes a value that changes a machine and never fails.
     pub fn plain(change: impl Fn(&mut M) + Send + Sync + 'static) -> Self {
         Self::new(move |choice, _| {
             change(M::of(choice));
@@ -55,7 +56,7 @@ impl<M: Machine> Set<M> {
     /// Changes a choice.
     ///
     /// # Errors
-    /// A usage error if the value is not one of this machine, or names what is not known.
+    /// A usage error if the value is not allowed, or names something unknown.
     pub fn apply(&self, choice: &mut M::Choice, known: &M::Known) -> Result<()> {
         (self.0)(choice, known)
     }
@@ -68,9 +69,9 @@ type Parse<T> = Arc<dyn Fn(&str) -> Result<T> + Send + Sync>;
 pub enum Values<M: Machine> {
     /// Values with these names.
     Names(Vec<(&'static str, Set<M>)>),
-    /// Values that this reads, without commas where a list is given.
+    /// Values that this parses; in a list they have no commas.
     Each(Parse<Set<M>>),
-    /// A list whose values may contain commas themselves.
+    /// A list whose values may contain commas.
     List(Parse<Vec<Set<M>>>),
 }
 
@@ -80,15 +81,15 @@ pub struct Setting<M: Machine> {
     pub name: &'static str,
     /// Placeholder for its values in help.
     pub value_name: &'static str,
-    /// Meaning, as part of a sentence: first line of the help, and meaning of the column.
+    /// Help as part of a sentence, for the option and the column.
     pub help: &'static str,
     /// Further paragraph of the long help.
     pub details: &'static str,
-    /// Meanings of the values that have names, in their order; none where the names say it.
+    /// Help of the values that have names, in their order; empty if the names suffice.
     pub meanings: &'static [&'static str],
-    /// Default as it would be written.
+    /// Default, as on the command line.
     pub default: Option<&'static str>,
-    /// What holds where no value is given and there is no default.
+    /// Description of a default that depends on other settings or on the program.
     pub otherwise: Option<&'static str>,
     /// Whether a value must be given.
     pub is_required: bool,
@@ -102,14 +103,14 @@ pub struct Setting<M: Machine> {
     pub may_begin_with_hyphen: bool,
     /// How values are written.
     pub values: Values<M>,
-    /// Heading of the table's column, and name of the field that it shows.
+    /// Heading of the table's column, and name of the field below it.
     pub shown: Option<(&'static str, &'static str)>,
     /// Fields of results that show the setting.
     pub fields: Vec<Field<M::Record>>,
 }
 
 impl<M: Machine> Setting<M> {
-    /// A setting with these values.
+    /// Makes a setting with these values.
     pub fn new(name: &'static str, value_name: &'static str, values: Values<M>) -> Self {
         Self {
             name,
@@ -130,17 +131,20 @@ impl<M: Machine> Setting<M> {
         }
     }
 
-    /// A setting whose values are whole numbers in a range.
-    pub fn number(
+    /// Makes a setting whose values are whole numbers in a range.
+    pub fn number<T>(
         name: &'static str,
         value_name: &'static str,
-        range: RangeInclusive<u64>,
-        set: fn(&mut M, u64),
-    ) -> Self {
+        range: RangeInclusive<T>,
+        set: fn(&mut M, T),
+    ) -> Self
+    where
+        T: TryFrom<u64> + PartialOrd + Display + Copy + Send + Sync + 'static,
+    {
         Self::read(name, value_name, whole(range), set)
     }
 
-    /// A setting whose values are times or sizes.
+    /// Makes a setting whose values are times, sizes or costs.
     pub fn quantity<T: Clone + Send + Sync + 'static>(
         name: &'static str,
         value_name: &'static str,
@@ -150,7 +154,7 @@ impl<M: Machine> Setting<M> {
         Self::read(name, value_name, parse, set).hyphens()
     }
 
-    /// A setting whose values are read by `parse` and carried over by `set`.
+    /// Makes a setting whose values are parsed by `parse` and stored by `set`.
     pub fn read<T: Clone + Send + Sync + 'static>(
         name: &'static str,
         value_name: &'static str,
@@ -163,7 +167,7 @@ impl<M: Machine> Setting<M> {
         })
     }
 
-    /// A setting whose values are one of a few names.
+    /// Makes a setting whose values have names.
     pub fn names<T: Copy + Send + Sync + 'static>(
         name: &'static str,
         value_name: &'static str,
@@ -175,7 +179,7 @@ impl<M: Machine> Setting<M> {
         Self::new(name, value_name, Values::Names(names.collect()))
     }
 
-    /// A setting whose values are read by `parse`.
+    /// Makes a setting whose values are parsed by `parse`.
     pub fn parsed(
         name: &'static str,
         value_name: &'static str,
@@ -184,7 +188,7 @@ impl<M: Machine> Setting<M> {
         Self::new(name, value_name, Values::Each(Arc::new(parse)))
     }
 
-    /// Adds the meaning.
+    /// Adds the help.
     pub fn help(self, help: &'static str) -> Self {
         Self { help, ..self }
     }
@@ -194,68 +198,54 @@ impl<M: Machine> Setting<M> {
         Self { details, ..self }
     }
 
-    /// Adds the meanings of values that have names.
+    /// Adds the help of values that have names.
     pub fn meanings(self, meanings: &'static [&'static str]) -> Self {
         Self { meanings, ..self }
     }
 
     /// Adds the default.
-    pub fn default(self, default: &'static str) -> Self {
-        Self {
-            default: Some(default),
-            ..self
-        }
+    pub fn default(mut self, default: &'static str) -> Self {
+        self.default = Some(default);
+        self
     }
 
-    /// Adds what holds where no value is given.
-    pub fn otherwise(self, otherwise: &'static str) -> Self {
-        Self {
-            otherwise: Some(otherwise),
-            ..self
-        }
+    /// Adds the description of a default that depends on other settings or on the program.
+    pub fn otherwise(mut self, otherwise: &'static str) -> Self {
+        self.otherwise = Some(otherwise);
+        self
     }
 
     /// Requires a value.
-    pub fn required(self) -> Self {
-        Self {
-            is_required: true,
-            ..self
-        }
+    pub fn required(mut self) -> Self {
+        self.is_required = true;
+        self
     }
 
     /// Takes one value, not a list.
-    pub fn single(self) -> Self {
-        Self {
-            is_single: true,
-            ..self
-        }
+    pub fn single(mut self) -> Self {
+        self.is_single = true;
+        self
     }
 
     /// Requires an option that writes results to a file.
-    pub fn needs_results(self) -> Self {
-        Self {
-            needs_results: true,
-            ..self
-        }
+    pub fn needs_results(mut self) -> Self {
+        self.needs_results = true;
+        self
     }
 
     /// Lets values begin with a hyphen.
-    pub fn hyphens(self) -> Self {
-        Self {
-            may_begin_with_hyphen: true,
-            ..self
-        }
+    pub fn hyphens(mut self) -> Self {
+        self.may_begin_with_hyphen = true;
+        self
     }
 
     /// Puts the option into the short help.
-    pub fn common(self) -> Self {
-        Self {
-            is_common: true,
-            ..self
-        }
+    pub fn common(mut self) -> Self {
+        self.is_common = true;
+        self
     }
 
-    /// Adds a field of results with the setting's meaning; the table shows it under `heading`.
+    /// Adds a field of results with the setting's help; the table shows it under `heading`.
     pub fn column<T: Typed>(
         self,
         heading: &'static str,
@@ -266,7 +256,7 @@ impl<M: Machine> Setting<M> {
         self.shown(heading, name).result(name, unit, get)
     }
 
-    /// Adds a field of results with the setting's meaning.
+    /// Adds a field of results with the setting's help.
     pub fn result<T: Typed>(
         self,
         name: &'static str,
@@ -278,11 +268,9 @@ impl<M: Machine> Setting<M> {
     }
 
     /// Has the table show the field `name` under `heading`.
-    pub fn shown(self, heading: &'static str, name: &'static str) -> Self {
-        Self {
-            shown: Some((heading, name)),
-            ..self
-        }
+    pub fn shown(mut self, heading: &'static str, name: &'static str) -> Self {
+        self.shown = Some((heading, name));
+        self
     }
 
     /// Adds a field of results.
@@ -315,7 +303,7 @@ impl<M: Machine> Setting<M> {
     /// Reads values as they are written on the command line.
     ///
     /// # Errors
-    /// A usage error if they are none of the setting.
+    /// A usage error if the text is no such list.
     pub fn parse(&self, text: &str) -> Result<Vec<Set<M>>> {
         let texts: Vec<&str> = match self.is_single {
             true => vec![text],
@@ -323,12 +311,11 @@ impl<M: Machine> Setting<M> {
         };
         match &self.values {
             Values::Names(names) => {
-                let named = |text| names.iter().find(|(name, _)| *name == text);
-                let none = |text| Error::usage(format!("there is no {} `{text}`", self.name));
-                let set = |text| named(text).map(|(_, set)| set.clone());
-                let sets = texts.into_iter();
-                sets.map(|text| set(text).ok_or_else(|| none(text)))
-                    .collect()
+                let set = |text| match names.iter().find(|(name, _)| *name == text) {
+                    Some((_, set)) => Ok(set.clone()),
+                    None => Err(Error::usage(format!("there is no {} `{text}`", self.name))),
+                };
+                texts.into_iter().map(set).collect()
             }
             Values::Each(parse) => texts.into_iter().map(|text| parse(text)).collect(),
             Values::List(parse) => parse(text),
@@ -356,7 +343,7 @@ impl<M: Machine> Given<M> {
     /// defaults.
     ///
     /// # Errors
-    /// A usage error if a value is none of its setting, or there is no such setting.
+    /// A usage error if a text is no value of its setting, or there is no such setting.
     pub fn parse(values: &[(&str, &str)]) -> Result<Self> {
         let known = all::<M>();
         let unknown = |name: &str| known.iter().all(|setting| setting.name != name);

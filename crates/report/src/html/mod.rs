@@ -1,7 +1,7 @@
 //! Results as one page of HTML that needs nothing else: tables, plots, settings and the machine.
 //!
 //! The page's own content security policy forbids it to load anything, so it reads the same
-//! everywhere and tells nobody. Plots are drawn by Chart.js (`chart.js`, MIT, unchanged but for its
+//! everywhere and sends nothing. Plots are drawn by Chart.js (`chart.js`, MIT, unchanged but for its
 //! last line, which named a file for debuggers).
 
 mod faults;
@@ -11,12 +11,13 @@ mod simulated;
 pub(crate) use faults::over_time_and_address;
 pub use plot::{Axis, Plot, Unit};
 
+use comfy_table::{Cell, Row, Table};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use serde::Serialize;
 use serde_json::Value;
 use terrace_live::compare::kernel_release;
 use terrace_live::dram;
-use terrace_policy::prefetch::LifeStory;
+use terrace_policy::prefetch::{Count, LifeStory};
 
 use crate::flat::{flat, plain};
 use crate::text::{Part, Text};
@@ -28,7 +29,7 @@ const SCRIPT: &str = include_str!("page.js");
 /// Nothing is loaded from anywhere.
 const POLICY: &str = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'";
 
-/// What a page has beside the text of the results.
+/// Title, plots and settings of a page, beside the text of the results.
 #[derive(Debug, Default)]
 pub struct Page {
     title: String,
@@ -38,7 +39,7 @@ pub struct Page {
 }
 
 impl Page {
-    /// A page with a title.
+    /// Makes a page with a title.
     pub fn new(title: impl Into<String>) -> Self {
         Self {
             title: title.into(),
@@ -46,7 +47,7 @@ impl Page {
         }
     }
 
-    /// Adds a plot, unless all that it would show is zero.
+    /// Adds a plot, unless all its values are zero.
     pub fn plot(mut self, plot: Plot) -> Self {
         if plot.shows_something() {
             self.plots.push(plot);
@@ -60,7 +61,7 @@ impl Page {
         self
     }
 
-    /// Adds effective settings: of everything, or of the run with this name.
+    /// Adds effective settings of the run with this name, or of all runs if it is empty.
     pub fn settings(mut self, of: &str, settings: &impl Serialize) -> Self {
         self.settings.push((of.to_owned(), flat(settings)));
         self
@@ -121,14 +122,10 @@ impl Page {
         }
     }
 
-    /// What all runs share, and what differs, a row a run.
+    /// Returns the settings that all runs share, and a table of the others with a row for each run.
     fn effective(&self) -> Markup {
         let Some((_, first)) = self.settings.first() else {
             return html! { p { "None but those of the command line." } };
-        };
-        let value = |settings: &[(String, Value)], name: &str| {
-            let found = settings.iter().find(|(key, _)| key == name);
-            found.map_or(String::new(), |(_, value)| plain(value))
         };
         let same = |(name, own): &(String, Value)| {
             let mut others = self.settings.iter();
@@ -157,18 +154,19 @@ pub(crate) fn life_story(stories: impl Iterator<Item = (String, LifeStory)>) -> 
         "A predicted page was used, late or wasted if it was fetched; else it was found in memory, \
          wiped or filtered (Fedorov 2016, figures 5.12 and 5.13).",
     );
-    let ends = LifeStory::COUNTS
-        .iter()
-        .filter(|count| !count.end.is_empty());
-    ends.fold(plot, |plot, count| {
-        plot.values(
-            count.end,
-            stories.iter().map(|story| (count.get)(story) as f64),
-        )
+    ends().fold(plot, |plot, count| {
+        let counts = stories.iter().map(|story| (count.get)(story) as f64);
+        plot.values(count.end, counts)
     })
 }
 
-/// What the page was made on, which for measured results of now is what they were measured on.
+/// Returns the counts of a life story that are ends of predictions.
+pub(crate) fn ends() -> impl Iterator<Item = &'static Count> {
+    let counts = LifeStory::COUNTS.iter();
+    counts.filter(|count| !count.end.is_empty())
+}
+
+/// Returns the machine that makes the page; it is the measured machine if results are new.
 fn machine() -> Vec<(String, Value)> {
     let cpus = std::thread::available_parallelism().map_or(1, usize::from);
     [
@@ -179,6 +177,12 @@ fn machine() -> Vec<(String, Value)> {
     ]
     .map(|(name, value)| (name.to_owned(), value.into()))
     .into()
+}
+
+/// Returns the value of a setting as text; empty if there is none of this name.
+fn value(settings: &[(String, Value)], name: &str) -> String {
+    let found = settings.iter().find(|(key, _)| key == name);
+    found.map_or(String::new(), |(_, value)| plain(value))
 }
 
 fn pairs(pairs: &[(String, Value)]) -> Markup {
@@ -201,12 +205,8 @@ fn told(text: &Text) -> Markup {
     }
 }
 
-fn cells(table: &comfy_table::Table) -> Markup {
-    let row = |row: &comfy_table::Row| {
-        row.cell_iter()
-            .map(comfy_table::Cell::content)
-            .collect::<Vec<_>>()
-    };
+fn cells(table: &Table) -> Markup {
+    let row = |row: &Row| Vec::from_iter(row.cell_iter().map(Cell::content));
     let head = table.header().map(row).unwrap_or_default();
     html! {
         div.wide { table {

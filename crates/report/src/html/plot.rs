@@ -31,7 +31,7 @@ pub struct Axis {
     title: String,
     unit: Unit,
     log: bool,
-    /// Names of what stands on the axis; none where it is a scale of numbers.
+    /// Names on the axis; none if it is a scale of numbers.
     names: Vec<String>,
     /// Parts of an axis of addresses; none on other axes.
     bands: Vec<Band>,
@@ -62,11 +62,11 @@ impl Band {
     }
 }
 
-/// What the numbers on an axis count.
+/// Unit of the numbers on an axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Unit {
-    /// Things.
+    /// Number of things.
     Count,
     /// Bytes.
     Bytes,
@@ -76,22 +76,22 @@ pub enum Unit {
     Seconds,
     /// Shares of 1, shown in percent.
     Share,
-    /// How many times something.
+    /// Multiple of a reference.
     Times,
 }
 
-/// Points that belong together.
+/// Series of points.
 #[derive(Clone, Debug, Serialize)]
 struct Series {
     name: String,
     /// Horizontal, vertical; with names on the axis, the index of the name and the value.
     points: Vec<(f64, f64)>,
-    /// The least and the most of what a point is the middle of; none where nothing is spread.
+    /// Least and most of the values of which a point is the median; empty if there is one value each.
     spread: Vec<(f64, f64)>,
 }
 
 impl Axis {
-    /// An axis of numbers.
+    /// Makes an axis of numbers.
     pub fn new(title: &str, unit: Unit) -> Self {
         Self {
             title: title.to_owned(),
@@ -110,7 +110,7 @@ impl Axis {
         }
     }
 
-    /// An axis of things with names.
+    /// Makes an axis of names.
     pub fn names(title: &str, names: impl IntoIterator<Item = impl Into<String>>) -> Self {
         let names = names.into_iter().map(Into::into).collect();
         Self {
@@ -119,7 +119,7 @@ impl Axis {
         }
     }
 
-    /// The same axis with a logarithmic scale.
+    /// Makes the scale logarithmic.
     pub fn log(self) -> Self {
         Self { log: true, ..self }
     }
@@ -127,43 +127,40 @@ impl Axis {
 
 impl Plot {
     fn new(kind: Kind, title: &str, x: Axis, y: Axis) -> Self {
-        let (title, note, series) = (title.to_owned(), String::new(), Vec::new());
         Self {
-            title,
-            note,
+            title: title.to_owned(),
+            note: String::new(),
             kind,
             x,
             y,
-            series,
+            series: Vec::new(),
         }
     }
 
-    /// Lines through the points of each series.
+    /// Makes a plot of lines through the points of each series.
     pub fn lines(title: &str, x: Axis, y: Axis) -> Self {
         Self::new(Kind::Lines, title, x, y)
     }
 
-    /// Points alone.
+    /// Makes a plot of points.
     pub fn points(title: &str, x: Axis, y: Axis) -> Self {
         Self::new(Kind::Points, title, x, y)
     }
 
-    /// Bars beside each other.
+    /// Makes a plot of bars beside each other.
     pub fn bars(title: &str, x: Axis, y: Axis) -> Self {
         Self::new(Kind::Bars, title, x, y)
     }
 
-    /// Bars on top of each other: parts of a whole.
+    /// Makes a plot of stacked bars: parts of a whole.
     pub fn stacked(title: &str, x: Axis, y: Axis) -> Self {
         Self::new(Kind::Stacked, title, x, y)
     }
 
     /// Adds a sentence below the title.
-    pub fn note(self, note: &str) -> Self {
-        Self {
-            note: note.to_owned(),
-            ..self
-        }
+    pub fn note(mut self, note: &str) -> Self {
+        self.note = note.to_owned();
+        self
     }
 
     /// Adds a series of points.
@@ -189,15 +186,14 @@ impl Plot {
     }
 
     fn add(&mut self, name: &str, points: Vec<(f64, f64)>, spread: Vec<(f64, f64)>) {
-        let name = name.to_owned();
         self.series.push(Series {
-            name,
+            name: name.to_owned(),
             points,
             spread,
         });
     }
 
-    /// Whether anything other than zero is to be seen.
+    /// Returns whether any value is not zero.
     pub(super) fn shows_something(&self) -> bool {
         let mut points = self.series.iter().flat_map(|series| &series.points);
         points.any(|point| point.1 != 0.0)

@@ -3,37 +3,26 @@
 use terrace_device::Catalogue;
 use terrace_policy::registry::{Entry, Kind};
 use terrace_policy::{llc, prefetch, replacement};
-use terrace_sim::llc::placement;
+use terrace_sim::llc::placement::Make;
 use terrace_sim::pages::FaultCost;
 
-use super::{Figure, Known, Setting};
+use super::{Figure, Known};
 use crate::sweep;
 
 pub(super) fn all() -> Vec<Known> {
-    let mut all = policies();
-    all.extend(predictors());
-    all.extend(memories());
-    all.extend(fault_costs());
-    all.extend(placements());
-    all.extend(
-        sweep::table(&[])
-            .columns
-            .iter()
-            .map(|column| plain("columns", None, &column.name, &column.described())),
-    );
-    all
-}
-
-fn policies() -> Vec<Known> {
-    let pages = "--replacement of sim pages, sweep";
-    let pages = replacement::REGISTRY
-        .iter()
-        .map(move |entry| described("policies", pages, entry));
-    let lines = "--policy of sim llc";
-    let lines = llc::REGISTRY
-        .iter()
-        .map(|entry| described("policies", lines, entry));
-    pages.chain(lines).collect()
+    let columns = sweep::table(&[]).columns.into_iter();
+    let columns = columns.map(|one| plain("columns", None, &one.name, &one.described()));
+    let (pages, lines) = ("--replacement of sim pages, sweep", "--policy of sim llc");
+    [
+        entries("policies", |_| pages, replacement::REGISTRY),
+        entries("policies", |_| lines, llc::REGISTRY),
+        predictors(),
+        memories(),
+        fault_costs(),
+        entries("placements", |_| "--pages of sim llc", Make::ENTRIES),
+        columns.collect(),
+    ]
+    .concat()
 }
 
 fn predictors() -> Vec<Known> {
@@ -51,26 +40,21 @@ fn predictors() -> Vec<Known> {
             "the kernel's readahead: the aligned block of the tier around each fault",
         ),
     ];
-    all.extend(prefetch::REGISTRY.iter().map(|entry| {
-        let option = match entry.knows_future() {
-            true => "--prefetch of sim pages, sweep",
-            false => "--prefetch of run, bench, sim pages, sweep, validate",
-        };
-        described("predictors", option, entry)
-    }));
+    let option = |entry: &Entry<prefetch::Make>| match entry.knows_future() {
+        true => "--prefetch of sim pages, sweep",
+        false => "--prefetch of run, bench, sim pages, sweep, validate",
+    };
+    all.extend(entries("predictors", option, prefetch::REGISTRY));
     all
 }
 
 fn memories() -> Vec<Known> {
-    let of_pages = Some("--memory of sim pages, sweep");
-    let of_lines = Some("--memory of sim llc");
-    let of_both = Some("--memory of sim pages, sweep, sim llc");
     let catalogue = Catalogue::builtin();
     let known = catalogue.iter().map(|technology| {
         let option = match (technology.timing().is_ok(), technology.has_lines()) {
-            (true, true) => of_both,
-            (true, false) => of_pages,
-            (false, true) => of_lines,
+            (true, true) => Some("--memory of sim pages, sweep, sim llc"),
+            (true, false) => Some("--memory of sim pages, sweep"),
+            (false, true) => Some("--memory of sim llc"),
             (false, false) => None,
         };
         let figures = technology.figures().into_iter();
@@ -91,14 +75,7 @@ fn fault_costs() -> Vec<Known> {
     let option = Some("--fault-cost of sim pages, sweep");
     let presets = FaultCost::PRESETS.into_iter();
     presets
-        .map(|(name, summary)| plain("fault-costs", option, name, summary))
-        .collect()
-}
-
-fn placements() -> Vec<Known> {
-    let option = "--pages of sim llc";
-    let all = placement::Make::ENTRIES.iter();
-    all.map(|entry| described("placements", option, entry))
+        .map(|(name, summary, _)| plain("fault-costs", option, name, summary))
         .collect()
 }
 
@@ -108,24 +85,21 @@ fn plain(kind: &'static str, option: Option<&'static str>, name: &str, summary: 
         kind,
         option,
         summary: summary.to_owned(),
-        paper: None,
-        when: None,
-        settings: Vec::new(),
-        figures: Vec::new(),
+        ..Known::default()
     }
 }
 
-fn described<M: Kind>(kind: &'static str, option: &'static str, entry: &Entry<M>) -> Known {
-    let settings = entry.settings().into_iter().map(|setting| Setting {
-        key: setting.key,
-        default: setting.default,
-        values: setting.values,
-        meaning: setting.meaning,
-    });
-    Known {
+/// Returns the entries of a registry; `option` names the option that takes an entry.
+fn entries<M: Kind>(
+    kind: &'static str,
+    option: impl Fn(&Entry<M>) -> &'static str,
+    entries: &[Entry<M>],
+) -> Vec<Known> {
+    let known = entries.iter().map(|entry| Known {
         paper: Some(entry.paper),
         when: Some(entry.when),
-        settings: settings.collect(),
-        ..plain(kind, Some(option), entry.name, entry.summary)
-    }
+        settings: entry.settings(),
+        ..plain(kind, Some(option(entry)), entry.name, entry.summary)
+    });
+    known.collect()
 }

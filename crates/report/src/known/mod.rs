@@ -6,6 +6,7 @@ mod tell;
 
 use serde::Serialize;
 use terrace_base::{Error, Result};
+use terrace_policy::params::Setting;
 
 pub use tell::{ListDocument, explained, kinds, listed};
 
@@ -29,7 +30,7 @@ pub const KINDS: [(&str, &str); 6] = [
 ];
 
 /// An entry of `terrace list` and `terrace explain`.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct Known {
     /// Name.
     pub name: String,
@@ -43,23 +44,11 @@ pub struct Known {
     pub paper: Option<&'static str>,
     /// When to use it.
     pub when: Option<&'static str>,
-    /// Settings.
+    /// Settings, given as `NAME:key=value`; for last-level caches with the defaults of 2 MiB in 16
+    /// ways.
     pub settings: Vec<Setting>,
     /// Figures of a memory.
     pub figures: Vec<Figure>,
-}
-
-/// A setting, given as `NAME:key=value`.
-#[derive(Clone, Debug, Serialize)]
-pub struct Setting {
-    /// Name.
-    pub key: &'static str,
-    /// Value if the setting is not given; for last-level caches that of 2 MiB in 16 ways.
-    pub default: String,
-    /// Allowed values.
-    pub values: String,
-    /// Meaning.
-    pub meaning: &'static str,
 }
 
 /// A figure of a memory.
@@ -84,8 +73,9 @@ pub fn of_kind(kind: &str) -> Result<Vec<Known>> {
             "there is no kind `{kind}` to list; there are {names}"
         )));
     }
-    let all = gather::all().into_iter();
-    Ok(all.filter(|known| known.kind == kind).collect())
+    let mut all = gather::all();
+    all.retain(|known| known.kind == kind);
+    Ok(all)
 }
 
 /// Returns all entries with a name, which may have settings behind it.
@@ -94,14 +84,14 @@ pub fn of_kind(kind: &str) -> Result<Vec<Known>> {
 /// Returns a usage error if there is no such entry.
 pub fn by_name(name: &str) -> Result<Vec<Known>> {
     let bare = name.split_once(':').map_or(name, |(bare, _)| bare);
-    let all = gather::all().into_iter();
-    let found: Vec<Known> = all.filter(|known| known.name == bare).collect();
-    if found.is_empty() {
-        return Err(Error::usage(format!(
+    let mut found = gather::all();
+    found.retain(|known| known.name == bare);
+    match found.is_empty() {
+        true => Err(Error::usage(format!(
             "nothing is called `{name}`; `terrace list` says what there is"
-        )));
+        ))),
+        false => Ok(found),
     }
-    Ok(found)
 }
 
 #[cfg(test)]

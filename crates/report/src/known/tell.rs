@@ -1,6 +1,6 @@
 //! Entries as text of a given width and as JSON.
 
-use comfy_table::{ContentArrangement, Table, presets};
+use comfy_table::{ContentArrangement, Row, Table, presets};
 use serde::Serialize;
 
 use super::{KINDS, Known};
@@ -17,17 +17,13 @@ pub struct ListDocument<'a> {
     entries: &'a [Known],
 }
 
-/// Lists the kinds.
+/// Returns the kinds as text.
 pub fn kinds() -> String {
-    let mut table = columns(
-        KINDS.map(|(name, summary)| vec![name.into(), summary.into()]),
-        80,
-    );
-    table.push_str("\n`terrace list KIND` lists one of these, `terrace explain NAME` tells more of what is in it.\n");
-    table
+    columns(KINDS.map(|(name, summary)| [name, summary]), 80)
+        + "\n`terrace list KIND` lists one of these, `terrace explain NAME` tells more of what is in it.\n"
 }
 
-/// Lists entries, one line each, below the options that take them.
+/// Returns entries as text, a line each, below the options that take them.
 pub fn listed(all: &[Known], width: u16) -> String {
     let mut text = String::new();
     for part in all.chunk_by(|one, next| one.option == next.option) {
@@ -35,24 +31,22 @@ pub fn listed(all: &[Known], width: u16) -> String {
             text.push('\n');
         }
         if let Some(option) = part[0].option {
-            text.push_str(&format!("{option}:\n"));
+            text += &format!("{option}:\n");
         }
-        let rows = part
-            .iter()
-            .map(|known| vec![known.name.clone(), known.summary.clone()]);
-        text.push_str(&columns(rows, width));
+        let rows = part.iter().map(|known| [&known.name, &known.summary]);
+        text += &columns(rows, width);
     }
     text
 }
 
 impl<'a> ListDocument<'a> {
-    /// Returns the document of what `terrace list` lists.
+    /// Returns the document of `terrace list`.
     pub fn listed(entries: &'a [Known]) -> Self {
         let schema = "terrace.list/1";
         Self { schema, entries }
     }
 
-    /// Returns the document of what `terrace explain` explains.
+    /// Returns the document of `terrace explain`.
     pub fn explained(entries: &'a [Known]) -> Self {
         let schema = "terrace.explain/1";
         Self { schema, entries }
@@ -70,7 +64,7 @@ impl Document for ListDocument<'_> {
     }
 }
 
-/// Describes entries in full.
+/// Returns the full description of entries.
 pub fn explained(all: &[Known], width: u16) -> String {
     let all: Vec<String> = all.iter().map(|known| one(known, width)).collect();
     all.join("\n")
@@ -83,43 +77,33 @@ fn one(known: &Known, width: u16) -> String {
         ("paper", known.paper),
         ("when", known.when),
     ];
-    let told = told.into_iter();
-    let rows = told.filter_map(|(what, text)| Some(vec![what.to_owned(), text?.to_owned()]));
+    let rows = told
+        .into_iter()
+        .filter_map(|(what, text)| Some([what, text?]));
     let mut text = format!("{}\n{}", known.name, columns(rows, width));
     if let [first, ..] = &known.settings[..] {
         let example = format!("{}:{}={}", known.name, first.key, first.default);
-        text.push_str(&format!("\nSettings, given as {example}\n"));
+        text += &format!("\nSettings, given as {example}\n");
         let rows = known.settings.iter().map(|setting| {
-            let default = match setting.default.is_empty() {
-                true => "must be given".into(),
-                false => format!("default {}", setting.default),
+            let default = match &*setting.default {
+                "" => "must be given".to_owned(),
+                default => format!("default {default}"),
             };
-            vec![
-                setting.key.to_owned(),
-                default,
-                setting.values.clone(),
-                setting.meaning.to_owned(),
-            ]
+            [setting.key, &default, &setting.values, setting.meaning].map(str::to_owned)
         });
-        text.push_str(&columns(rows, width));
+        text += &columns(rows, width);
     }
     if !known.figures.is_empty() {
-        text.push_str("\nFigures, with their sources\n");
+        text += "\nFigures, with their sources\n";
         let rows = known.figures.iter();
-        let rows = rows.map(|figure| {
-            vec![
-                figure.name.into(),
-                figure.value.clone(),
-                figure.source.clone(),
-            ]
-        });
-        text.push_str(&columns(rows, width));
+        let rows = rows.map(|figure| [figure.name, &figure.value, &figure.source]);
+        text += &columns(rows, width);
     }
     text
 }
 
-/// Lays rows out in columns without lines; the last column is wrapped at the width.
-fn columns(rows: impl IntoIterator<Item = Vec<String>>, width: u16) -> String {
+/// Returns rows in columns without lines; the last column is wrapped at the width.
+fn columns(rows: impl IntoIterator<Item: Into<Row>>, width: u16) -> String {
     let mut table = Table::new();
     table
         .load_preset(presets::NOTHING)

@@ -5,7 +5,7 @@
 mod parquet;
 
 use serde::{Serialize, Serializer};
-use terrace_base::schema::{Field, Tree, Unit};
+use terrace_base::schema::{Field, Tree, fields};
 use terrace_sim::pages::{Simulated, results};
 
 use crate::rows::Rows;
@@ -32,7 +32,7 @@ pub struct SweepDocument {
 }
 
 impl SweepDocument {
-    /// The document of these rows.
+    /// Returns the document of these rows.
     pub fn new(runs: Vec<Row>) -> Self {
         let schema = "terrace.sweep/1";
         Self { schema, runs }
@@ -46,11 +46,13 @@ fn trees<S: Serializer>(rows: &[Row], serializer: S) -> Result<S::Ok, S::Error> 
 
 /// Returns the fields: the trace, the effective settings of the machine, and what was found.
 fn fields() -> Vec<Field<Row>> {
-    let help = "the trace, as it was named";
-    let trace = Field::new("trace", Unit::None, help, |row: &Row| row.trace.clone());
-    let run = [asked()].into_iter().chain(results::run());
-    let run = run.map(|field| field.of(|row: &Row| &row.simulated));
-    [trace].into_iter().chain(run).collect()
+    let mut fields = fields! { Row;
+        /// the trace, as it was named
+        "trace" None |row| row.trace.clone();
+    };
+    let run = [asked(), results::run()].into_iter().flatten();
+    fields.extend(run.map(|field| field.of(|row: &Row| &row.simulated)));
+    fields
 }
 
 /// Returns the table of the rows.

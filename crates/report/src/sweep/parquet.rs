@@ -12,10 +12,10 @@ use crate::rows::Rows;
 /// breaks readers.
 const SCHEMA: (&str, &str) = ("terrace.schema", "terrace.sweep/1");
 
-/// Of which options the results are, in the file's metadata.
+/// Key of the sweep's options in the file's metadata.
 const OPTIONS: &str = "terrace.options";
 
-/// Returns the table as a Parquet file that says to which options it belongs.
+/// Returns the table as a Parquet file with the options of the sweep.
 ///
 /// # Errors
 /// A failure if it cannot be made.
@@ -23,7 +23,7 @@ pub fn parquet(table: &Rows, options: &str) -> terrace_base::Result<Vec<u8>> {
     table.parquet("sweep", &[SCHEMA, (OPTIONS, options)])
 }
 
-/// Checks that neither file is there, or that both are results of a sweep with these options.
+/// Checks that neither file exists, or that both are results of a sweep with these options.
 ///
 /// # Errors
 /// A usage error that names the file.
@@ -40,7 +40,7 @@ pub fn may_replace(parquet: &Path, csv: &Path, options: &str) -> terrace_base::R
     )))
 }
 
-/// Of which options a file of results is; none where it is something else.
+/// Returns the options of the sweep that wrote a file; `None` if it is not such a file.
 fn options_of(path: &Path) -> Option<String> {
     let file = SerializedFileReader::new(File::open(path).ok()?).ok()?;
     let metadata = file.metadata().file_metadata().key_value_metadata()?;

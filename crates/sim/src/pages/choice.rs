@@ -1,4 +1,4 @@
-//! A machine as it was chosen, before the footprint of its programs is known.
+//! Machine as it was asked for, before the footprint of its programs is known.
 
 use terrace_base::{Error, Result};
 
@@ -14,48 +14,43 @@ pub struct Choice {
 }
 
 impl Choice {
-    /// Whether the footprint has to be known to say how much DRAM there is.
+    /// Returns whether the size of DRAM depends on the footprint.
     pub fn needs_footprint(&self) -> bool {
         matches!(self.dram, Dram::Ratio(_))
     }
 
-    /// What has to be known of the future.
+    /// Returns the knowledge of the future that the policies need.
     pub fn foresight(&self) -> Foresight {
         self.machine.foresight()
     }
 
-    /// DRAM as it was asked for.
+    /// Returns DRAM as it was asked for.
     pub fn dram(&self) -> Dram {
         self.dram
     }
 
-    /// The machine for programs of `footprint` pages, which matters only where
+    /// Returns the machine for programs of `footprint` pages, which matters only if
     /// [`Choice::needs_footprint`].
     ///
     /// # Errors
-    /// A usage error where DRAM has more pages than can be simulated, or the prefetch cache leaves
+    /// A usage error if DRAM has more pages than can be simulated, or the prefetch cache leaves
     /// nothing of it.
     pub fn machine(&self, footprint: u64) -> Result<PageMachine> {
         let pages = self.dram.pages(footprint, self.machine.inclusion);
-        let dram_pages = usize::try_from(pages)
-            .ok()
-            .filter(|_| pages < u64::from(u32::MAX));
-        let settings = PageMachine {
-            dram_pages: dram_pages.ok_or_else(|| {
-                Error::usage(format!(
-                    "DRAM of {} is too large to be simulated; it may have up to {} pages of 4 KiB",
-                    self.dram,
-                    u32::MAX - 1
-                ))
-            })?,
-            // Where nothing is fetched ahead nothing is set aside for it.
-            prefetch_cache: match self.machine.prefetch {
-                Prefetch::Off => 0,
-                Prefetch::Readahead { .. } | Prefetch::Predictor(_) => self.machine.prefetch_cache,
-            },
-            ..self.machine.clone()
-        };
-        settings.main_pages()?;
-        Ok(settings)
+        const MOST: u64 = u32::MAX as u64 - 1;
+        if pages > MOST {
+            return Err(Error::usage(format!(
+                "DRAM of {} is too large to be simulated; it may have up to {MOST} pages of 4 KiB",
+                self.dram
+            )));
+        }
+        let mut machine = self.machine.clone();
+        machine.dram_pages = pages as usize;
+        // A machine that fetches nothing ahead has no part of DRAM for fetched pages.
+        if let Prefetch::Off = machine.prefetch {
+            machine.prefetch_cache = 0;
+        }
+        machine.main_pages()?;
+        Ok(machine)
     }
 }

@@ -73,22 +73,28 @@ impl Shootdown {
     }
 }
 
+/// Name and description of a preset, and its constructor.
+type Preset = (&'static str, &'static str, fn() -> FaultCost);
+
 impl FaultCost {
-    /// Names and descriptions of the presets.
-    pub const PRESETS: [(&str, &str); 4] = [
+    /// Presets.
+    pub const PRESETS: [Preset; 4] = [
         (
             "linux",
             "Linux 6 on a virtual machine, measured: 2.5 us a first touch, 9 us a swap-in beyond the device",
+            Self::linux,
         ),
         (
             "oskin-loh",
             "Oskin & Loh 2015, figure 3: a cache in die-stacked DRAM kept by the kernel at 1.9 GHz",
+            Self::oskin_loh,
         ),
         (
             "awad",
             "as linux, and 3.5 us for handing each fault to a predictor (Awad 2016, 5.3)",
+            Self::awad,
         ),
-        ("none", "nothing but the device"),
+        ("none", "nothing but the device", Self::none),
     ];
 
     /// Reads the name of a preset, or a number of cycles at 1.9 GHz for a whole fault, as in Oskin
@@ -97,17 +103,15 @@ impl FaultCost {
     /// # Errors
     /// A usage error where the text is neither.
     pub fn parse(text: &str) -> Result<Self> {
-        match text {
-            "linux" => Ok(Self::linux()),
-            "oskin-loh" => Ok(Self::oskin_loh()),
-            "awad" => Ok(Self::awad()),
-            "none" => Ok(Self::none()),
-            _ => text.parse().map(Self::fixed).map_err(|_| {
-                Error::usage(format!(
-                    "`{text}` is no fault cost; there are: linux, oskin-loh, awad, none, or a number of cycles such as 2800"
-                ))
-            }),
+        if let Some((_, _, preset)) = Self::PRESETS.iter().find(|(name, ..)| *name == text) {
+            return Ok(preset());
         }
+        text.parse().map(Self::fixed).map_err(|_| {
+            let names = Self::PRESETS.map(|(name, ..)| name).join(", ");
+            Error::usage(format!(
+                "`{text}` is no fault cost; there are: {names}, or a number of cycles such as 2800"
+            ))
+        })
     }
 
     /// Returns the costs of Linux 6.18 on a virtual machine of two processors. Measured: 2.5 us per
@@ -121,11 +125,8 @@ impl FaultCost {
             copy: Nanos(500),
             map: Nanos(1_000),
             unmap: Nanos(500),
-            write_out: Nanos::ZERO,
-            write_again: Nanos::ZERO,
             shootdown: Shootdown::Interrupt,
-            shootdown_on_map: false,
-            prefetch: Nanos::ZERO,
+            ..Self::default()
         }
     }
 
@@ -136,15 +137,12 @@ impl FaultCost {
         Self {
             name: "oskin-loh".to_owned(),
             trap: cycles(2_300.0),
-            kernel: Nanos::ZERO,
             copy: cycles(680.0),
             map: cycles(1_000.0),
             unmap: cycles(1_000.0),
-            write_out: Nanos::ZERO,
-            write_again: Nanos::ZERO,
             shootdown: Shootdown::Interrupt,
             shootdown_on_map: true,
-            prefetch: Nanos::ZERO,
+            ..Self::default()
         }
     }
 
@@ -168,21 +166,12 @@ impl FaultCost {
     /// threads.
     pub fn fixed(total: u32) -> Self {
         Self {
-            name: if total == 0 {
-                "none".to_owned()
-            } else {
-                format!("{total} cycles")
+            name: match total {
+                0 => "none".to_owned(),
+                _ => format!("{total} cycles"),
             },
-            trap: cycles(f64::from(total)),
-            kernel: Nanos::ZERO,
-            copy: Nanos::ZERO,
-            map: Nanos::ZERO,
-            unmap: Nanos::ZERO,
-            write_out: Nanos::ZERO,
-            write_again: Nanos::ZERO,
-            shootdown: Shootdown::Free,
-            shootdown_on_map: false,
-            prefetch: Nanos::ZERO,
+            trap: cycles(total.into()),
+            ..Self::default()
         }
     }
 }
@@ -243,7 +232,7 @@ mod tests {
 
     #[test]
     fn presets_and_cycles_are_read() {
-        for (name, _) in FaultCost::PRESETS {
+        for (name, ..) in FaultCost::PRESETS {
             assert_eq!(FaultCost::parse(name).unwrap().name, name);
         }
         assert_eq!(FaultCost::parse("1900").unwrap().trap, Nanos(1_000));

@@ -1,4 +1,4 @@
-//! What is counted, and where the time went.
+//! Counts of events, and times by cause.
 
 use std::ops::Sub;
 
@@ -7,9 +7,9 @@ use terrace_base::Nanos;
 use terrace_base::schema::{Field, Unit};
 
 /// Declares a struct of figures that only grow, how to subtract an earlier state, and the fields of
-/// results that show them, with the same words as the documentation.
+/// results that show them, whose help is the documentation.
 macro_rules! figures {
-    ($(#[$doc:meta])* $name:ident: $kind:ty, $unit:expr; {
+    ($(#[$doc:meta])* $name:ident: $kind:ty, $unit:ident; {
         $($(#[doc = $help:literal])* $field:ident,)*
     }) => {
         $(#[$doc])*
@@ -31,7 +31,7 @@ macro_rules! figures {
             pub fn fields() -> Vec<Field<Self>> {
                 vec![$(Field::new(
                     stringify!($field),
-                    $unit,
+                    Unit::$unit,
                     concat!($($help),*).trim_ascii(),
                     |figures: &Self| figures.$field,
                 ),)*]
@@ -42,7 +42,7 @@ macro_rules! figures {
 
 figures! {
     /// Events since the start, or since the warm-up.
-    Counts: u64, Unit::None; {
+    Counts: u64, None; {
         /// touches of pages; an access that crosses a page border makes two
         accesses,
         /// touches that wrote
@@ -70,8 +70,8 @@ figures! {
 }
 
 figures! {
-    /// Where the time of all threads went, added up.
-    Times: Nanos, Unit::Nanos; {
+    /// Time of all threads by cause, summed over the threads.
+    Times: Nanos, Nanos; {
         /// instructions, or the time between accesses
         compute,
         /// into the kernel and back
@@ -100,27 +100,27 @@ figures! {
 }
 
 figures! {
-    /// What waits took, and how many there were.
-    Latencies: u64, Unit::None; {
-        /// Faults on pages of the tier that ended: full and partial misses.
+    /// Sums and numbers of waits.
+    Latencies: u64, None; {
+        /// faults on pages of the tier that ended: full and partial misses
         faults,
-        /// From the touch to the page being mapped, in nanoseconds, of all of them (Fedorov 2016,
-        /// figure 5.4).
+        /// nanoseconds from the touch to the mapped page, summed over these faults (Fedorov 2016,
+        /// figure 5.4)
         faults_ns,
-        /// Reads of the device that ended, on demand or ahead.
+        /// reads of the device that ended, on demand or ahead
         device_reads,
-        /// From asking the device to the end of the read, in nanoseconds, of all of them.
+        /// nanoseconds from the request to the end of the read, summed over these reads
         device_reads_ns,
     }
 }
 
 impl Latencies {
-    /// Of a fault, in nanoseconds; none where there was none.
+    /// Returns the mean latency of a fault in nanoseconds; `None` if there was none.
     pub fn fault(&self) -> Option<f64> {
         mean(self.faults_ns, self.faults)
     }
 
-    /// Of a read of the device, in nanoseconds; none where there was none.
+    /// Returns the mean latency of a device read in nanoseconds; `None` if there was none.
     pub fn device(&self) -> Option<f64> {
         mean(self.device_reads_ns, self.device_reads)
     }
@@ -131,7 +131,7 @@ fn mean(sum: u64, number: u64) -> Option<f64> {
 }
 
 impl Counts {
-    /// Touches of pages that were not in DRAM.
+    /// Returns the touches of pages that were not in DRAM.
     pub fn misses(&self) -> u64 {
         self.first_touches + self.full_misses + self.partial_misses + self.rescues
     }

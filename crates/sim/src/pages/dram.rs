@@ -25,38 +25,32 @@ impl Dram {
     /// # Errors
     /// A usage error where the text is none of these, or the amount is zero.
     pub fn parse(text: &str) -> Result<Self> {
-        let wrong = || {
+        let amount = if let Some(share) = text.strip_suffix('%') {
+            let share: Option<f64> = share.trim().parse().ok();
+            let share = share.filter(|share| *share > 0.0 && *share <= 1000.0);
+            share.map(|share| Self::Ratio(share / 100.0))
+        } else if let Some(pages) = text.strip_suffix('p') {
+            let pages: Option<u64> = pages.trim().parse().ok();
+            pages.filter(|pages| *pages > 0).map(Self::Pages)
+        } else {
+            return Bytes::parse(text).map(Self::Bytes);
+        };
+        amount.ok_or_else(|| {
             Error::usage(format!(
                 "`{text}` is no amount of DRAM; write it as 64M, 1000p (pages) or 25% (of the tier)"
             ))
-        };
-        if let Some(share) = text.strip_suffix('%') {
-            let share: f64 = share.trim().parse().map_err(|_| wrong())?;
-            return match share > 0.0 && share <= 1000.0 {
-                true => Ok(Self::Ratio(share / 100.0)),
-                false => Err(wrong()),
-            };
-        }
-        if let Some(pages) = text.strip_suffix('p') {
-            let pages = pages.trim().parse().map_err(|_| wrong())?;
-            return if pages > 0 {
-                Ok(Self::Pages(pages))
-            } else {
-                Err(wrong())
-            };
-        }
-        Bytes::parse(text).map(Self::Bytes)
+        })
     }
 
     /// Returns the amount in pages, at least one.
     pub(super) fn pages(self, footprint: u64, inclusion: Inclusion) -> u64 {
-        let pages = match (self, inclusion) {
-            (Self::Bytes(bytes), _) => bytes.pages(),
-            (Self::Pages(pages), _) => pages,
-            (Self::Ratio(ratio), Inclusion::Inclusive) => (footprint as f64 * ratio) as u64,
-            (Self::Ratio(ratio), Inclusion::Exclusive) => {
-                (footprint as f64 * ratio / (1.0 + ratio)) as u64
-            }
+        let pages = match self {
+            Self::Bytes(bytes) => bytes.pages(),
+            Self::Pages(pages) => pages,
+            Self::Ratio(ratio) => match inclusion {
+                Inclusion::Inclusive => (footprint as f64 * ratio) as u64,
+                Inclusion::Exclusive => (footprint as f64 * ratio / (1.0 + ratio)) as u64,
+            },
         };
         pages.max(1)
     }

@@ -1,4 +1,4 @@
-//! Values of all settings, and the machines that are all their combinations.
+//! Grid of machines: all combinations of the values of all settings.
 
 use terrace_base::{Bytes, Result, memory};
 use terrace_device::Catalogue;
@@ -10,17 +10,18 @@ use super::setting::Set;
 use super::settings::PageMachine;
 use crate::setting::Given;
 
-/// What a machine takes before it has a page: its settings, its key in a sweep's journal and what is found
+/// Memory of a machine without pages: its settings, its key in a sweep's journal and its results
 /// (measured: 14 KB in a sweep, 18 in one pass).
 const MACHINE_BYTES: u64 = 20 << 10;
 
-/// What a page of the programs takes in a machine (measured: 24 bytes, with the policy `lru`).
+/// Memory of a page in a machine (measured: 24 bytes, with the policy `lru`).
 const PAGE_ENTRY_BYTES: u64 = 32;
 
-/// Checks that there is enough memory to simulate so many machines at once, with programs of `footprint` pages.
+/// Checks that there is enough memory to simulate `machines` machines at once, with programs of
+/// `footprint` pages.
 ///
 /// # Errors
-/// A failure that says how much it would take.
+/// A failure that names the memory needed.
 pub fn require_memory(machines: usize, footprint: u64) -> Result<()> {
     let bytes = footprint.saturating_mul(PAGE_ENTRY_BYTES) + MACHINE_BYTES;
     let bytes = Bytes(bytes.saturating_mul(machines as u64));
@@ -28,7 +29,7 @@ pub fn require_memory(machines: usize, footprint: u64) -> Result<()> {
     memory::require(bytes, &what)
 }
 
-/// Values of all settings; the machines are all their combinations.
+/// Values of all settings, whose combinations are the machines.
 #[derive(Clone)]
 pub struct Grid {
     /// Values by setting, the setting that varies slowest first.
@@ -36,7 +37,7 @@ pub struct Grid {
 }
 
 impl Grid {
-    /// The grid of these values.
+    /// Makes the grid of these values.
     pub fn new(given: Given<PageMachine>) -> Self {
         let mut values = given.0;
         let place = |name: &str| VARY.split(' ').position(|known| known == name);
@@ -44,23 +45,24 @@ impl Grid {
         Self { values }
     }
 
-    /// The grid of these values, written as on the command line, by setting.
+    /// Makes the grid of these values, each the name of a setting and a text as on the command line.
     ///
     /// # Errors
-    /// A usage error if a value is none of its setting, or there is no such setting.
+    /// A usage error if a text is no value of its setting, or there is no such setting.
     pub fn parse(values: &[(&str, &str)]) -> Result<Self> {
         Given::parse(values).map(Self::new)
     }
 
-    /// The same grid with the tier and the fault cost of a measured machine.
+    /// Replaces the tier and the fault cost by those of a measured machine.
     #[must_use]
     pub fn measured(mut self, machine: &Machine) -> Self {
         let (tier, fault) = (machine.tier(), machine.fault.clone());
+        let tier = Set::plain(move |machine| machine.tier = tier.clone());
+        let fault = Set::plain(move |machine| machine.fault = fault.clone());
         for (name, sets) in &mut self.values {
-            let (tier, fault) = (tier.clone(), fault.clone());
             match *name {
-                "memory" => *sets = vec![Set::plain(move |m| m.tier = tier.clone())],
-                "fault-cost" => *sets = vec![Set::plain(move |m| m.fault = fault.clone())],
+                "memory" => *sets = vec![tier.clone()],
+                "fault-cost" => *sets = vec![fault.clone()],
                 _ => {}
             }
         }
@@ -71,7 +73,7 @@ impl Grid {
     ///
     /// # Errors
     /// A usage error if a memory is not in the catalogue or too little is known of it; a failure if
-    /// there is not enough memory for this many machines.
+    /// there is not enough memory for the machines.
     pub fn machines(&self, catalogue: &Catalogue) -> Result<Vec<Choice>> {
         let varied = self.values.iter().map(|(_, sets)| &sets[..]);
         let varied: Vec<&[Set]> = varied.filter(|sets| !sets.is_empty()).collect();

@@ -59,20 +59,10 @@ impl Machine {
 
     /// Checks that no figure is so large that virtual time could overflow.
     fn check(&self, name: &str) -> Result<()> {
-        let FaultCost {
-            trap,
-            kernel,
-            copy,
-            map,
-            unmap,
-            write_out,
-            write_again,
-            prefetch,
-            ..
-        } = self.fault;
-        let Measured { read, write, .. } = self.tier;
-        let parts = [trap, kernel, copy, map, unmap, write_out, write_again];
-        for time in parts.into_iter().chain([prefetch, read, write]) {
+        let (cost, Measured { read, write, .. }) = (&self.fault, self.tier);
+        let fault = [cost.trap, cost.kernel, cost.copy, cost.map, cost.unmap];
+        let others = [cost.write_out, cost.write_again, cost.prefetch];
+        for time in fault.into_iter().chain(others).chain([read, write]) {
             possible(time).map_err(|error| Error::usage(format!("`{name}`: {error}")))?;
         }
         if self.tier.channels == 0 || self.tier.bandwidth == 0 {
@@ -104,9 +94,7 @@ impl Machine {
                 order: Order::Deadline(Deadlines::default()),
             },
             devices: 1,
-            energy: None,
-            endurance: None,
-            pages: None,
+            ..Tier::default()
         }
     }
 }

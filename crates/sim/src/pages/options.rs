@@ -2,11 +2,12 @@
 //!
 //! To add one: a field in [`PageMachine`], an entry here, and its use in the simulation.
 
+use std::mem::discriminant;
 use std::sync::Arc;
 
 use terrace_base::count::whole;
-use terrace_base::schema::{Field, Unit, Unsigned};
-use terrace_base::{Bytes, Error, Nanos, Result};
+use terrace_base::schema::{Field, Unit, Unsigned, fields};
+use terrace_base::{Bytes, Error, Result};
 use terrace_device::{Catalogue, Deadlines, Energy, Order};
 use terrace_policy::registry::split_list;
 use terrace_policy::replacement;
@@ -48,6 +49,9 @@ const SHOOTDOWN: [(&str, Shootdown); 3] = [
     ("free", Shootdown::Free),
 ];
 
+/// The most pages that a prefetch cache can have.
+const MOST_PAGES: usize = u32::MAX as usize;
+
 /// Returns the fields of results that show the settings of a machine, in the order of JSON.
 pub fn effective() -> Vec<Field<PageMachine>> {
     let mut settings = settings();
@@ -61,307 +65,172 @@ pub fn effective() -> Vec<Field<PageMachine>> {
 
 /// Returns all settings, in the order of help and of tables.
 pub fn settings() -> Vec<Setting> {
-    [policies(), costs(), tier(), driving()]
-        .into_iter()
-        .flatten()
-        .collect()
+    let all = [policies(), costs(), tier(), driving()];
+    all.into_iter().flatten().collect()
+}
+
+/// Declares settings, each as its help, option, placeholder, kind and what else the methods of
+/// [`Setting`] add.
+macro_rules! settings {
+    ($(
+        $(#[doc = $help:literal])*
+        $name:literal $value:literal: $kind:ident($($how:expr),*)
+        $(, $add:ident($($what:expr),*))*;
+    )*) => {
+        vec![$(
+            Setting::$kind($name, $value, $($how),*)
+                .help(concat!($($help),*).trim_ascii())
+                $(.$add($($what),*))*
+        ),*]
+    };
 }
 
 /// Settings of DRAM, and of what moves pages into and out of it.
 fn policies() -> Vec<Setting> {
-    vec![
-        Setting::parsed("dram", "SIZE", |text| {
-            let dram = Dram::parse(text)?;
-            Ok(Set::new(move |choice, _| {
-                choice.dram = dram;
-                Ok(())
-            }))
-        })
-        .help("DRAM: 64M, 1000p (pages), or 25% of the tier")
-        .details("A share is the DRAM:NVM ratio, where the tier has the size of the footprint.")
-        .hyphens()
-        .required()
-        .common()
-        .field(Field::new("dram_pages", Unit::None, "pages of DRAM", |m: &PageMachine| {
-            m.dram_pages
-        })),
-        Setting::parsed("memory", "NAME", |name| {
-            let name = name.to_owned();
-            Ok(Set::new(move |choice, catalogue| {
-                choice.machine.tier = technology(catalogue, &name)?;
-                Ok(())
-            }))
-        })
-        .help("the memory behind DRAM")
-        .details(
-            "A technology of `terrace list memories`; `terrace explain pcm` shows its figures.",
-        )
-        .default("pcm")
-        .common()
-        .column("memory", "memory", Unit::None, |m| m.tier.name.clone()),
-        Setting::new("replacement", "NAME", Values::List(Arc::new(policies_of)))
-        .help("what stays in DRAM")
-        .details(
-            "Policies are listed by `terrace list policies`. Settings follow a name, as in \
-             cflru:window=0.3; `terrace explain cflru` lists them.",
-        )
-        .default("lru")
-        .common()
-        .column("replacement", "replacement", Unit::None, |m| m.replacement.to_string()),
-        Setting::new("prefetch", "NAME", Values::List(Arc::new(ways)))
-            .help("what is fetched ahead")
-            .details(
-                "`off` is nothing, `readahead` the kernel's block around each fault; predictors are \
-                 listed by `terrace list predictors`. Settings follow a name, as in \
-                 stream:depth=64,queue=fifo; `terrace explain stream` lists them.",
-            )
-            .default("off")
-            .common()
-            .column("prefetch", "prefetch", Unit::None, |m| m.prefetch.to_string()),
-        Setting::parsed("page-cluster", "N", page_cluster)
-            .single()
-            .help("pages that `readahead` reads at once, as a power of two (vm.page-cluster)")
-            .default("3")
-            .field(Field::new(
-                "page_cluster",
-                Unit::None,
-                "vm.page-cluster of readahead",
-                |m: &PageMachine| match m.prefetch {
-                    Prefetch::Readahead { cluster } => Some(cluster),
-                    Prefetch::Off | Prefetch::Predictor(_) => None,
-                },
-            )),
-        Setting::number("prefetch-cache", "PAGES", 0..=u32::MAX.into(), |m, pages| {
-            m.prefetch_cache = pages as usize;
-        })
-        .help("pages of DRAM kept for fetched pages until they are used; 0: fetched pages go where all pages are")
-        .default("0")
-        .column("prefetch cache", "prefetch_cache", Unit::None, |m| m.prefetch_cache)
-        .with(|field| field.behind("page_cluster")),
-        Setting::names("prefetch-work", "PREFETCH_WORK", &WORK, |m, work| m.work = work)
-            .help("who waits for prefetches: nobody, or the fault that caused them")
-            .default("asynchronous")
-            .column("work", "prefetch_work", Unit::None, |m| name(&WORK, m.work))
-            .with(|field| field.json("work")),
-        Setting::names("inclusion", "INCLUSION", &INCLUSION, |m, inclusion| {
-            m.inclusion = inclusion;
-        })
-        .help("whether a fetched page keeps its copy in the tier, so that it need not be written if it stays clean")
-        .default("inclusive")
-        .column("inclusion", "inclusion", Unit::None, |m| name(&INCLUSION, m.inclusion)),
-        Setting::number("eviction-buffer", "PAGES", 0..=65536, |m, pages| {
-            m.eviction_buffer = pages as usize;
-        })
-        .help("evicted pages that wait in DRAM to be written in the background; 0: faults wait")
-        .default("64")
-        .column("buffer", "eviction_buffer", Unit::None, |m| m.eviction_buffer),
-    ]
+    settings! {
+        /// DRAM: 64M, 1000p (pages), or 25% of the tier
+        "dram" "SIZE": parsed(dram), hyphens(), required(), common(),
+            details("A share is the DRAM:NVM ratio, where the tier has the size of the footprint."),
+            fields(fields! { PageMachine;
+                /// pages of DRAM
+                "dram_pages" None |m| m.dram_pages;
+            });
+        /// the memory behind DRAM
+        "memory" "NAME": parsed(memory), default("pcm"), common(),
+            details("A technology of `terrace list memories`; `terrace explain pcm` shows its figures."),
+            column("memory", "memory", Unit::None, |m| m.tier.name.clone());
+        /// what stays in DRAM
+        "replacement" "NAME": new(Values::List(Arc::new(policies_of))), default("lru"), common(),
+            details("Policies are listed by `terrace list policies`. Settings follow a name, as in \
+                     cflru:window=0.3; `terrace explain cflru` lists them."),
+            column("replacement", "replacement", Unit::None, |m| m.replacement.to_string());
+        /// what is fetched ahead
+        "prefetch" "NAME": new(Values::List(Arc::new(ways))), default("off"), common(),
+            details("`off` is nothing, `readahead` the kernel's block around each fault; predictors are \
+                     listed by `terrace list predictors`. Settings follow a name, as in \
+                     stream:depth=64,queue=fifo; `terrace explain stream` lists them."),
+            column("prefetch", "prefetch", Unit::None, |m| m.prefetch.to_string());
+        /// pages that `readahead` reads at once, as a power of two (vm.page-cluster)
+        "page-cluster" "N": parsed(page_cluster), single(), default("3"),
+            fields(fields! { PageMachine;
+                /// vm.page-cluster of readahead
+                "page_cluster" None |m| m.prefetch.cluster();
+            });
+        /// pages of DRAM kept for fetched pages until they are used; 0: fetched pages go where all pages are
+        "prefetch-cache" "PAGES": number(0..=MOST_PAGES, |m, pages| m.prefetch_cache = pages), default("0"),
+            column("prefetch cache", "prefetch_cache", Unit::None, |m| m.prefetch_cache),
+            with(|field| field.behind("page_cluster"));
+        /// who waits for prefetches: nobody, or the fault that caused them
+        "prefetch-work" "PREFETCH_WORK": names(&WORK, |m, work| m.work = work), default("asynchronous"),
+            column("work", "prefetch_work", Unit::None, |m| name(&WORK, m.work)),
+            with(|field| field.json("work"));
+        /// whether a fetched page keeps its copy in the tier, so that it need not be written if it stays clean
+        "inclusion" "INCLUSION": names(&INCLUSION, |m, inclusion| m.inclusion = inclusion), default("inclusive"),
+            column("inclusion", "inclusion", Unit::None, |m| name(&INCLUSION, m.inclusion));
+        /// evicted pages that wait in DRAM to be written in the background; 0: faults wait
+        "eviction-buffer" "PAGES": number(0..=65536, |m, pages| m.eviction_buffer = pages), default("64"),
+            column("buffer", "eviction_buffer", Unit::None, |m| m.eviction_buffer);
+    }
 }
 
 /// Settings of what a fault costs.
 fn costs() -> Vec<Setting> {
-    vec![
-        fault_cost(),
-        Setting::names("shootdown", "SHOOTDOWN", &SHOOTDOWN, |m, way| {
-            m.fault.shootdown = way;
-        })
-        .help("how other processors are told of an evicted page")
-        .otherwise("that of the fault cost")
-        .shown("shoot-down", "shootdown"),
-        Setting::parsed("threads", "N", threads)
-            .help("threads that a shoot-down reaches")
-            .otherwise("those of the program")
-            .column("threads", "threads", Unit::None, |m| m.threads),
-    ]
+    settings! {
+        /// what a fault costs beyond the device
+        "fault-cost" "NAME": quantity(FaultCost::parse, |m, cost| m.fault = cost), default("linux"),
+            details("Listed by `terrace list fault-costs`; a number is the cycles at 1.9 GHz of a whole fault \
+                     (Oskin & Loh 2015, figure 2)."),
+            column("fault cost", "fault_cost", Unit::None, |m| m.fault.name.clone()),
+            with(|field| field.json("fault.name")),
+            fields(parts());
+        /// how other processors are told of an evicted page
+        "shootdown" "SHOOTDOWN": names(&SHOOTDOWN, |m, way| m.fault.shootdown = way),
+            otherwise("that of the fault cost"), shown("shoot-down", "shootdown");
+        /// threads that a shoot-down reaches
+        "threads" "N": parsed(threads), otherwise("those of the program"),
+            column("threads", "threads", Unit::None, |m| m.threads);
+    }
 }
 
-/// What a fault costs, with a field for each part.
-fn fault_cost() -> Setting {
-    let part = |column, path, help, get: fn(&FaultCost) -> Nanos| {
-        Field::new(column, Unit::Nanos, help, move |m: &PageMachine| {
-            get(&m.fault)
-        })
-        .json(path)
-    };
-    let setting = Setting::quantity("fault-cost", "NAME", FaultCost::parse, |m, cost| {
-        m.fault = cost;
-    })
-    .help("what a fault costs beyond the device")
-    .details(
-        "Listed by `terrace list fault-costs`; a number is the cycles at 1.9 GHz of a whole fault \
-         (Oskin & Loh 2015, figure 2).",
-    )
-    .default("linux")
-    .column("fault cost", "fault_cost", Unit::None, |m| {
-        m.fault.name.clone()
-    })
-    .with(|field| field.json("fault.name"));
-    let parts = [
-        part(
-            "fault_trap_ns",
-            "fault.trap",
-            "into the kernel and back",
-            |f| f.trap,
-        ),
-        part(
-            "fault_kernel_ns",
-            "fault.kernel",
-            "the kernel's way to the device and back",
-            |f| f.kernel,
-        ),
-        part(
-            "fault_copy_ns",
-            "fault.copy",
-            "moving or clearing a page",
-            |f| f.copy,
-        ),
-        part("fault_map_ns", "fault.map", "mapping a page", |f| f.map),
-        part(
-            "fault_unmap_ns",
-            "fault.unmap",
-            "unmapping an evicted page",
-            |f| f.unmap,
-        ),
-        part(
-            "fault_write_out_ns",
-            "fault.write_out",
-            "handing an evicted page to the device for the first time",
-            |f| f.write_out,
-        ),
-        part(
-            "fault_write_again_ns",
-            "fault.write_again",
-            "handing an evicted page to the device that the tier had before",
-            |f| f.write_again,
-        ),
-        Field::new(
-            "shootdown",
-            Unit::None,
-            "how other processors are told of an evicted page",
-            |m: &PageMachine| name(&SHOOTDOWN, m.fault.shootdown),
-        )
-        .json("fault.shootdown"),
-        Field::new(
-            "shootdown_on_map",
-            Unit::None,
-            "whether they are told of a mapped page as well",
-            |m: &PageMachine| m.fault.shootdown_on_map,
-        )
-        .json("fault.shootdown_on_map"),
-        part(
-            "fault_prefetch_ns",
-            "fault.prefetch",
-            "added while a predictor runs beside the program",
-            |f| f.prefetch,
-        )
-        .behind("fault_write_again_ns"),
-    ];
-    setting.fields(parts)
+/// Returns a field for each part of the cost of a fault.
+fn parts() -> Vec<Field<PageMachine>> {
+    fields! { PageMachine;
+        /// into the kernel and back
+        "fault_trap_ns" Nanos |m| m.fault.trap, json "fault.trap";
+        /// the kernel's way to the device and back
+        "fault_kernel_ns" Nanos |m| m.fault.kernel, json "fault.kernel";
+        /// moving or clearing a page
+        "fault_copy_ns" Nanos |m| m.fault.copy, json "fault.copy";
+        /// mapping a page
+        "fault_map_ns" Nanos |m| m.fault.map, json "fault.map";
+        /// unmapping an evicted page
+        "fault_unmap_ns" Nanos |m| m.fault.unmap, json "fault.unmap";
+        /// handing an evicted page to the device for the first time
+        "fault_write_out_ns" Nanos |m| m.fault.write_out, json "fault.write_out";
+        /// handing an evicted page to the device that the tier had before
+        "fault_write_again_ns" Nanos |m| m.fault.write_again, json "fault.write_again";
+        /// how other processors are told of an evicted page
+        "shootdown" None |m| name(&SHOOTDOWN, m.fault.shootdown), json "fault.shootdown";
+        /// whether they are told of a mapped page as well
+        "shootdown_on_map" None |m| m.fault.shootdown_on_map, json "fault.shootdown_on_map";
+        /// added while a predictor runs beside the program
+        "fault_prefetch_ns" Nanos |m| m.fault.prefetch, json "fault.prefetch", behind "fault_write_again_ns";
+    }
 }
 
 /// Settings of the tier.
 fn tier() -> Vec<Setting> {
-    vec![
-        Setting::quantity("read-latency", "TIME", parse_latency, |m, time| {
-            m.tier.timing.read = time;
-        })
-        .help("latency of a page read")
-        .details("Written as 25us.")
-        .otherwise("that of the memory")
-        .column("read latency", "read_ns", Unit::Nanos, |m| {
-            m.tier.timing.read
-        }),
-        Setting::quantity("write-latency", "TIME", parse_latency, |m, time| {
-            m.tier.timing.write = time;
-        })
-        .help("latency of a page write")
-        .otherwise("that of the memory")
-        .column("write latency", "write_ns", Unit::Nanos, |m| {
-            m.tier.timing.write
-        }),
-        Setting::number("channels", "N", 1..=65536, |m, channels| {
-            m.tier.timing.channels = channels as u32;
-        })
-        .help("requests that a device serves at the same time")
-        .otherwise("those of the memory")
-        .column("channels", "channels", Unit::None, |m| {
-            m.tier.timing.channels
-        }),
-        Setting::number("devices", "N", 1..=1024, |m, devices| {
-            m.tier.devices = devices as u32;
-        })
-        .help(
-            "devices of that kind, each with a queue of its own; evicted pages go to them in turn",
-        )
-        .default("1")
-        .column("devices", "devices", Unit::None, |m| m.tier.devices.max(1))
-        .field(Field::new(
-            "bandwidth",
-            Unit::None,
-            "bytes a second over all channels; null: no limit",
-            |m: &PageMachine| m.tier.timing.bandwidth,
-        )),
-        Setting::parsed("order", "NAME", |text| {
-            let order = parse_order(text)?;
-            Ok(Set::plain(move |m| m.tier.timing.order = order))
-        })
-        .help(
-            "which waiting request goes next: plain (first come, first served), round-robin (over \
-             the classes), elevator (by place, as Linux's deadline scheduler), deadline (faults \
-             before prefetches before writes)",
-        )
-        .default("deadline")
-        .column("order", "order", Unit::None, |m| {
-            match m.tier.timing.order {
-                Order::Plain => "plain",
-                Order::RoundRobin => "round-robin",
-                Order::Elevator => "elevator",
-                Order::Deadline(_) => "deadline",
-            }
-        }),
-        Setting::quantity("tier-size", "SIZE", Bytes::parse, |m, size| {
-            m.tier.pages = Some(size.pages_needed());
-        })
-        .help("size of the tier, for its lifetime")
-        .otherwise("the footprint")
-        .shown("tier", "tier_pages")
-        .field(Field::new(
-            "tier_pages",
-            Unit::Pages,
-            "pages of the tier; null: the footprint",
-            |m: &PageMachine| m.tier.pages,
-        )),
-    ]
+    settings! {
+        /// latency of a page read
+        "read-latency" "TIME": quantity(parse_latency, |m, time| m.tier.timing.read = time),
+            details("Written as 25us."), otherwise("that of the memory"),
+            column("read latency", "read_ns", Unit::Nanos, |m| m.tier.timing.read);
+        /// latency of a page write
+        "write-latency" "TIME": quantity(parse_latency, |m, time| m.tier.timing.write = time),
+            otherwise("that of the memory"),
+            column("write latency", "write_ns", Unit::Nanos, |m| m.tier.timing.write);
+        /// requests that a device serves at the same time
+        "channels" "N": number(1..=65536, |m, channels| m.tier.timing.channels = channels),
+            otherwise("those of the memory"),
+            column("channels", "channels", Unit::None, |m| m.tier.timing.channels);
+        /// devices of that kind, each with a queue of its own; evicted pages go to them in turn
+        "devices" "N": number(1..=1024, |m, devices| m.tier.devices = devices), default("1"),
+            column("devices", "devices", Unit::None, |m| m.tier.devices.max(1)),
+            fields(fields! { PageMachine;
+                /// bytes a second over all channels; null: no limit
+                "bandwidth" None |m| m.tier.timing.bandwidth;
+            });
+        /// which waiting request goes next: plain (first come, first served), round-robin (over
+        /// the classes), elevator (by place, as Linux's deadline scheduler), deadline (faults
+        /// before prefetches before writes)
+        "order" "NAME": parsed(order), default("deadline"),
+            column("order", "order", Unit::None, |m| order_name(m.tier.timing.order));
+        /// size of the tier, for its lifetime
+        "tier-size" "SIZE": quantity(Bytes::parse, |m, size| m.tier.pages = Some(size.pages_needed())),
+            otherwise("the footprint"), shown("tier", "tier_pages"),
+            fields(fields! { PageMachine;
+                /// pages of the tier; null: the footprint
+                "tier_pages" Pages |m| m.tier.pages;
+            });
+    }
 }
 
 /// Settings of time, warm-up and chance.
 fn driving() -> Vec<Setting> {
-    vec![
-        Setting::quantity("instruction-time", "TIME", Picos::parse, |m, time| {
-            m.instruction_ps = time.0;
-        })
-        .help("time of an instruction, page faults aside")
-        .default("0.5ns")
-        .column("instruction", "instruction_ps", Unit::Picos, |m| {
-            m.instruction_ps
-        }),
-        Setting::quantity("access-time", "TIME", parse_latency, |m, time| {
-            m.access = time
-        })
-        .help("time between two accesses of a trace that does not count instructions")
-        .default("100ns")
-        .column("access", "access_ns", Unit::Nanos, |m| m.access),
-        Setting::number("warmup", "N", 0..=u64::MAX, |m, accesses| {
-            m.warmup = accesses
-        })
-        .help("accesses before figures are taken")
-        .default("0")
-        .column("warm-up", "warmup", Unit::None, |m| m.warmup),
-        Setting::number("seed", "N", 0..=u64::MAX, |m, seed| m.seed = seed)
-            .help("seed of the random numbers that a policy draws")
-            .default("1")
-            .column("seed", "seed", Unit::None, |m| Unsigned(m.seed)),
-    ]
+    settings! {
+        /// time of an instruction, page faults aside
+        "instruction-time" "TIME": quantity(Picos::parse, |m, time| m.instruction_ps = time.0), default("0.5ns"),
+            column("instruction", "instruction_ps", Unit::Picos, |m| m.instruction_ps);
+        /// time between two accesses of a trace that does not count instructions
+        "access-time" "TIME": quantity(parse_latency, |m, time| m.access = time), default("100ns"),
+            column("access", "access_ns", Unit::Nanos, |m| m.access);
+        /// accesses before figures are taken
+        "warmup" "N": number(0..=u64::MAX, |m, accesses| m.warmup = accesses), default("0"),
+            column("warm-up", "warmup", Unit::None, |m| m.warmup);
+        /// seed of the random numbers that a policy draws
+        "seed" "N": number(0..=u64::MAX, |m, seed| m.seed = seed), default("1"),
+            column("seed", "seed", Unit::None, |m| Unsigned(m.seed));
+    }
 }
 
 /// Returns the name of a value.
@@ -402,29 +271,57 @@ fn page_cluster(text: &str) -> Result<Set> {
 fn threads(text: &str) -> Result<Set> {
     let threads = whole(0..=u32::MAX)(text)?;
     Ok(Set::new(move |choice, _| {
-        choice.machine.threads = Some(threads).filter(|threads| *threads > 0);
-        choice
-            .machine
-            .threads
-            .map(|_| ())
-            .ok_or_else(|| Error::usage("a program has at least one thread; --threads 0 is none"))
+        if threads == 0 {
+            let none = "a program has at least one thread; --threads 0 is none";
+            return Err(Error::usage(none));
+        }
+        choice.machine.threads = Some(threads);
+        Ok(())
     }))
 }
 
-/// Reads the name of an order in which a device serves requests.
-///
-/// # Errors
-/// A usage error where there is none of this name.
-fn parse_order(name: &str) -> Result<Order> {
-    match name {
-        "plain" => Ok(Order::Plain),
-        "round-robin" => Ok(Order::RoundRobin),
-        "elevator" => Ok(Order::Elevator),
-        "deadline" => Ok(Order::Deadline(Deadlines::default())),
-        _ => Err(Error::usage(format!(
-            "there is no order `{name}`; there are: plain, round-robin, elevator, deadline"
-        ))),
-    }
+/// Returns the orders in which a device can serve requests, by name.
+fn orders() -> [(&'static str, Order); 4] {
+    [
+        ("plain", Order::Plain),
+        ("round-robin", Order::RoundRobin),
+        ("elevator", Order::Elevator),
+        ("deadline", Order::Deadline(Deadlines::default())),
+    ]
+}
+
+/// Reads the name of an order.
+fn order(text: &str) -> Result<Set> {
+    let known = orders().into_iter().find(|(name, _)| *name == text);
+    let (_, order) = known.ok_or_else(|| {
+        let names = orders().map(|(name, _)| name).join(", ");
+        Error::usage(format!("there is no order `{text}`; there are: {names}"))
+    })?;
+    Ok(Set::plain(move |m| m.tier.timing.order = order))
+}
+
+/// Returns the name of an order, whatever its deadlines.
+fn order_name(order: Order) -> &'static str {
+    let kinds = orders().map(|(name, known)| (name, discriminant(&known)));
+    name(&kinds, discriminant(&order))
+}
+
+/// Reads an amount of DRAM.
+fn dram(text: &str) -> Result<Set> {
+    let dram = Dram::parse(text)?;
+    Ok(Set::new(move |choice, _| {
+        choice.dram = dram;
+        Ok(())
+    }))
+}
+
+/// Reads the name of a memory.
+fn memory(name: &str) -> Result<Set> {
+    let name = name.to_owned();
+    Ok(Set::new(move |choice, catalogue| {
+        choice.machine.tier = technology(catalogue, &name)?;
+        Ok(())
+    }))
 }
 
 /// Returns the tier of a technology.

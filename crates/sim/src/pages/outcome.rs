@@ -1,5 +1,7 @@
 //! Results of a simulation.
 
+use std::iter;
+
 use serde::{Deserialize, Serialize};
 use terrace_base::{Bytes, Nanos};
 use terrace_device::{Consumed, lifetime};
@@ -27,7 +29,7 @@ impl Clock {
 }
 
 /// Values of all counters at a moment.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub(super) struct Reading {
     pub(super) counts: Counts,
     pub(super) story: LifeStory,
@@ -127,6 +129,8 @@ pub struct Energy {
 }
 
 impl Outcome {
+    /// Returns what happened from `warm`, the end of the warm-up, to `end`; without a warm-up, from
+    /// the start.
     pub(super) fn new(
         settings: &PageMachine,
         footprint_pages: u64,
@@ -136,56 +140,38 @@ impl Outcome {
         untouched: u64,
         end: Reading,
     ) -> Self {
-        let programs = programs(threads, warm, &end);
-        let elapsed = programs.iter().map(|program| program.time_ns).max();
-        let elapsed = elapsed.unwrap_or(Nanos::ZERO);
-        let (counts, story, times, latencies) = match warm {
-            Some(warm) => (
-                end.counts - warm.counts,
-                end.story - warm.story,
-                end.times - warm.times,
-                end.latencies - warm.latencies,
-            ),
-            None => (end.counts, end.story, end.times, end.latencies),
-        };
-        let constituents = match warm {
-            Some(warm) => {
-                let since = |one: &Constituent| one.since(&warm.constituents);
-                end.constituents.iter().map(since).collect()
-            }
-            None => end.constituents,
-        };
-        let tier_pages_used = end.places;
-        let pages = settings.tier.pages.unwrap_or(footprint_pages).max(1);
-        let capacity = Bytes::of_pages(pages);
-        let before = warm.map_or(&[][..], |warm| &warm.slot_writes);
-        let most = end.slot_writes.iter().enumerate();
-        let most = most
-            .map(|(slot, writes)| writes - before.get(slot).copied().unwrap_or(0))
-            .max();
+        let start = &Reading::default();
+        let from = warm.unwrap_or(start);
+        let programs = programs(threads, from, &end);
+        let elapsed = longest(&programs, |program| program.time_ns);
+        let counts = end.counts - from.counts;
+        let since = |one: &Constituent| one.since(&from.constituents);
+        let capacity = settings.tier.pages.unwrap_or(footprint_pages).max(1);
+        let capacity = Bytes::of_pages(capacity);
+        let before = from.slot_writes.iter().chain(iter::repeat(&0));
+        let writes = end.slot_writes.iter().zip(before);
+        let most = writes.map(|(end, before)| end - before).max();
+        let energy = settings.tier.energy;
+        let consumed =
+            energy.map(|one| one.consumed(counts.reads, counts.writebacks, capacity, elapsed));
         Self {
             lifetime: Lifetime::new(
                 settings.tier.endurance,
                 capacity,
                 counts.writebacks,
-                u64::from(most.unwrap_or(0)),
+                most.unwrap_or(0),
                 elapsed,
             ),
-            energy: settings.tier.energy.map(|energy| {
-                Energy::new(
-                    energy.consumed(counts.reads, counts.writebacks, capacity, elapsed),
-                    &counts,
-                )
-            }),
+            energy: consumed.map(|consumed| Energy::new(consumed, &counts)),
             counts,
-            story,
-            times,
-            latencies,
+            story: end.story - from.story,
+            times: end.times - from.times,
+            latencies: end.latencies - from.latencies,
             untouched,
-            constituents,
+            constituents: end.constituents.iter().map(since).collect(),
             programs,
             footprint_pages,
-            tier_pages_used,
+            tier_pages_used: end.places,
             full_at,
             warmup: warm.map(|warm| warm.counts.accesses),
         }
@@ -193,20 +179,12 @@ impl Outcome {
 
     /// Returns the virtual run time of all programs together, in nanoseconds.
     pub fn time(&self) -> Nanos {
-        self.programs
-            .iter()
-            .map(|program| program.time_ns)
-            .max()
-            .unwrap_or(Nanos::ZERO)
+        longest(&self.programs, |program| program.time_ns)
     }
 
     /// Returns the run time of all programs together with DRAM for everything, in nanoseconds.
     pub fn all_dram(&self) -> Nanos {
-        self.programs
-            .iter()
-            .map(|program| program.all_dram_ns)
-            .max()
-            .unwrap_or(Nanos::ZERO)
+        longest(&self.programs, |program| program.all_dram_ns)
     }
 
     /// Returns the time divided by the all-DRAM time; 1 where both are zero.
@@ -230,6 +208,11 @@ impl Outcome {
     }
 }
 
+/// Returns the longest time of any program; 0 if there is none.
+fn longest(programs: &[ProgramTime], time: fn(&ProgramTime) -> Nanos) -> Nanos {
+    programs.iter().map(time).max().unwrap_or_default()
+}
+
 /// Returns the ratio of two times: 1 where both are zero; an all-DRAM time counts as at least 1 ns.
 fn ratio(time: Nanos, all_dram: Nanos) -> f64 {
     match time.0 {
@@ -239,10 +222,9 @@ fn ratio(time: Nanos, all_dram: Nanos) -> f64 {
 }
 
 /// Returns the run times from the progress of each program at the end of the warm-up to its end.
-fn programs(threads: &[u32], warm: Option<&Reading>, end: &Reading) -> Vec<ProgramTime> {
+fn programs(threads: &[u32], from: &Reading, end: &Reading) -> Vec<ProgramTime> {
     let program = |(program, &threads): (usize, &u32)| {
-        let from = warm.map_or_else(Default::default, |warm| warm.furthest(program));
-        let to = end.furthest(program);
+        let (from, to) = (from.furthest(program), end.furthest(program));
         let time_ns = to.0.saturating_sub(from.0);
         let all_dram_ns = to.1.saturating_sub(from.1);
         ProgramTime {
@@ -260,7 +242,7 @@ impl Lifetime {
         endurance: Option<f64>,
         capacity: Bytes,
         writes: u64,
-        most: u64,
+        most: u32,
         elapsed: Nanos,
     ) -> Self {
         let Some(endurance) = endurance else {
@@ -271,7 +253,7 @@ impl Lifetime {
         Self {
             levelled,
             start_gap: levelled.map(|years| years / (1.0 + 1.0 / START_GAP_PERIOD)),
-            unlevelled: lifetime::fedorov(endurance, most as f64, elapsed),
+            unlevelled: lifetime::fedorov(endurance, most.into(), elapsed),
         }
     }
 }

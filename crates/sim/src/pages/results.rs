@@ -2,14 +2,15 @@
 //!
 //! To add one: a count in `count.rs`, or an entry here.
 
-use terrace_base::Nanos;
-use terrace_base::schema::{Field, Tree, Unit, Value};
+use std::iter;
+
+use terrace_base::schema::{Field, Tree, Unit, Value, fields};
 use terrace_policy::prefetch::{Constituent, LifeStory};
 
 use super::count::{Counts, Times};
 use super::dram::Dram;
 use super::options::effective;
-use super::outcome::{Lifetime, Outcome, ProgramTime};
+use super::outcome::{Outcome, ProgramTime};
 use super::settings::PageMachine;
 
 /// A machine as it was asked for and simulated. All figures are virtual, and leave the warm-up out.
@@ -29,40 +30,24 @@ pub fn run() -> Vec<Field<Simulated>> {
         let path = format!("settings.{}", field.path);
         field.json(path).of(|one: &Simulated| &one.machine)
     });
-    let results = results()
-        .into_iter()
-        .map(|field| field.of(|one: &Simulated| &one.outcome));
-    let warning = Field::new(
-        "warning",
-        Unit::None,
-        "why the figures are not those of a steady state; null where they may be",
-        Simulated::warning,
-    );
-    settings.chain(results).chain([warning]).collect()
-}
-
-/// Declares a field of an outcome.
-fn figure<T: terrace_base::schema::Typed>(
-    name: &'static str,
-    unit: Unit,
-    help: &'static str,
-    get: impl Fn(&Outcome) -> T + Send + Sync + 'static,
-) -> Field<Outcome> {
-    Field::new(name, unit, help, get)
+    let results = results().into_iter();
+    let results = results.map(|field| field.of(|one: &Simulated| &one.outcome));
+    let warning = fields! { Simulated;
+        /// why the figures are not those of a steady state; null where they may be
+        "warning" None |one| one.warning();
+    };
+    settings.chain(results).chain(warning).collect()
 }
 
 /// Returns the fields of an outcome, in the order of JSON.
 pub fn results() -> Vec<Field<Outcome>> {
     let counts = Counts::fields().into_iter().flat_map(|field| {
         let derived = derived(&field.name);
-        let shootdowns = field.name == "shootdowns";
-        let field = field.of(|outcome: &Outcome| &outcome.counts);
-        let field = if shootdowns {
-            field.behind("device_latency_ns")
-        } else {
-            field
+        let field = match &*field.name {
+            "shootdowns" => field.behind("device_latency_ns"),
+            _ => field,
         };
-        [field].into_iter().chain(derived)
+        iter::once(field.of(|outcome: &Outcome| &outcome.counts)).chain(derived)
     });
     counts.chain(times()).chain(tier()).collect()
 }
@@ -70,25 +55,21 @@ pub fn results() -> Vec<Field<Outcome>> {
 /// Returns the figures that stand behind a count of which they are made.
 fn derived(count: &str) -> Vec<Field<Outcome>> {
     match count {
-        "writes" => vec![figure(
-            "misses",
-            Unit::None,
-            "touches of pages not in DRAM: the sum of the next four",
-            |o| o.counts.misses(),
-        )],
-        "rescues" => vec![figure(
-            "miss_ratio",
-            Unit::Ratio,
-            "misses an access, 0 to 1",
-            |o| o.miss_ratio(),
-        )],
+        "writes" => fields! { Outcome;
+            /// touches of pages not in DRAM: the sum of the next four
+            "misses" None |o| o.counts.misses();
+        },
+        "rescues" => fields! { Outcome;
+            /// misses an access, 0 to 1
+            "miss_ratio" Ratio |one| one.miss_ratio();
+        },
         "reads" => prefetching(),
         _ => Vec::new(),
     }
 }
 
 /// Returns the fields of a life story (Fedorov 2016, figures 5.12 and 5.13).
-pub fn life_story() -> impl Iterator<Item = Field<LifeStory>> {
+fn life_story() -> impl Iterator<Item = Field<LifeStory>> {
     LifeStory::COUNTS.iter().map(|count| {
         let column = match count.name {
             "predicted" => "predictions".to_owned(),
@@ -104,225 +85,117 @@ pub fn life_story() -> impl Iterator<Item = Field<LifeStory>> {
 /// Returns what became of predictions, as a whole and by the constituents of a combination.
 fn prefetching() -> Vec<Field<Outcome>> {
     let story = life_story().map(|field| field.of(|outcome: &Outcome| &outcome.story));
-    let further = [
-        figure(
-            "untouched",
-            Unit::None,
-            "pages in DRAM, or on their way, and not touched at the end",
-            |o| o.untouched,
-        )
-        .column("prefetches_untouched"),
-        figure(
-            "accuracy",
-            Unit::Share,
-            "share of the fetched pages with a known end that were touched",
-            |o| o.story.accuracy(),
-        ),
-        figure(
-            "coverage",
-            Unit::Share,
-            "share of the full misses without prefetching that were predicted",
-            |o| o.story.coverage(o.counts.full_misses),
-        ),
-        figure(
-            "timeliness",
-            Unit::Share,
-            "share of the touched pages that had arrived by then",
-            |o| o.story.timeliness(),
-        ),
-        figure(
-            "constituents",
-            Unit::None,
-            "the same by the constituents of a combination that named the pages",
-            |o| {
-                o.constituents
-                    .iter()
-                    .map(constituent)
-                    .collect::<Vec<Value>>()
-            },
-        )
-        .column("")
-        .json("constituents?"),
-    ];
-    let fields = story.chain(further);
-    fields
-        .map(|field| {
-            let path = format!("prefetch.{}", field.path);
-            field.json(path)
-        })
-        .collect()
+    let further = fields! { Outcome;
+        /// pages in DRAM, or on their way, and not touched at the end
+        "untouched" None |o| o.untouched, column "prefetches_untouched";
+        /// share of the fetched pages with a known end that were touched
+        "accuracy" Share |o| o.story.accuracy();
+        /// share of the full misses without prefetching that were predicted
+        "coverage" Share |o| o.story.coverage(o.counts.full_misses);
+        /// share of the touched pages that had arrived by then
+        "timeliness" Share |o| o.story.timeliness();
+        /// the same by the constituents of a combination that named the pages
+        "constituents" None |o| constituents(&o.constituents), column "", json "constituents?";
+    };
+    let below = |field: Field<_>| {
+        let path = format!("prefetch.{}", field.path);
+        field.json(path)
+    };
+    story.chain(further).map(below).collect()
 }
 
-/// Returns the life story of the pages that some constituents named (Fedorov 2016, figure 5.10).
-fn constituent(one: &Constituent) -> Value {
-    let names = Field::new("names", Unit::None, "constituents", |c: &Constituent| {
-        c.names.clone()
-    });
+/// Returns the life stories of the pages that some constituents named (Fedorov 2016, figure 5.10).
+fn constituents(all: &[Constituent]) -> Vec<Value> {
+    let mut fields = fields! { Constituent;
+        /// constituents
+        "names" None |c| c.names.clone();
+        /// accuracy
+        "accuracy" Share |c| c.story.accuracy();
+    };
     let story = life_story().map(|field| field.of(|c: &Constituent| &c.story));
-    let accuracy = Field::new("accuracy", Unit::Share, "accuracy", |c: &Constituent| {
-        c.story.accuracy()
-    });
-    let fields: Vec<_> = [names].into_iter().chain(story).chain([accuracy]).collect();
-    Tree::of(&fields, one).into()
+    fields.splice(1..1, story);
+    trees(&fields, all)
+}
+
+/// Returns records as objects of JSON.
+fn trees<R>(fields: &[Field<R>], records: &[R]) -> Vec<Value> {
+    let trees = records.iter().map(|record| Tree::of(fields, record).into());
+    trees.collect()
 }
 
 /// Returns latencies, run times, and where the time went.
 fn times() -> Vec<Field<Outcome>> {
-    let mut times = vec![
-        figure(
-            "fault_latency_ns",
-            Unit::Nanos,
-            "mean time from the touch of a page in the tier to its being mapped",
-            |o| o.latencies.fault(),
-        ),
-        figure(
-            "device_latency_ns",
-            Unit::Nanos,
-            "mean time of a read of the device, waiting included",
-            |o| o.latencies.device(),
-        ),
-        figure("time_ns", Unit::Nanos, "virtual run time", Outcome::time),
-        figure(
-            "all_dram_ns",
-            Unit::Nanos,
-            "virtual run time with DRAM for everything",
-            |o| o.all_dram(),
-        ),
-        figure(
-            "slowdown",
-            Unit::Ratio,
-            "time_ns divided by all_dram_ns",
-            Outcome::slowdown,
-        ),
-        figure("programs", Unit::None, "run time of each program", |o| {
-            o.programs.iter().map(program).collect::<Vec<Value>>()
-        })
-        .column(""),
-        figure(
-            "program_threads",
-            Unit::None,
-            "threads of the programs; the next twelve add up their time",
-            |o| {
-                o.programs
-                    .iter()
-                    .map(|program| u64::from(program.threads))
-                    .sum::<u64>()
-            },
-        )
-        .json(""),
-    ];
+    let mut times = fields! { Outcome;
+        /// mean time from the touch of a page in the tier to its being mapped
+        "fault_latency_ns" Nanos |o| o.latencies.fault();
+        /// mean time of a read of the device, waiting included
+        "device_latency_ns" Nanos |o| o.latencies.device();
+        /// virtual run time
+        "time_ns" Nanos |one| one.time();
+        /// virtual run time with DRAM for everything
+        "all_dram_ns" Nanos |one| one.all_dram();
+        /// time_ns divided by all_dram_ns
+        "slowdown" Ratio |one| one.slowdown();
+        /// run time of each program
+        "programs" None |o| programs(&o.programs), column "";
+        /// threads of the programs; the next twelve add up their time
+        "program_threads" None |o| o.programs.iter().map(|one| u64::from(one.threads)).sum::<u64>(), json "";
+    };
     times.extend(Times::fields().into_iter().map(|field| {
         let path = format!("times_ns.{}", field.name);
         let column = match &*field.name {
             waiting @ ("read" | "evict") => format!("wait_{waiting}_ns"),
             part => format!("{part}_ns"),
         };
-        field
-            .json(path)
-            .column(column)
-            .of(|outcome: &Outcome| &outcome.times)
+        let field = field.json(path).column(column);
+        field.of(|outcome: &Outcome| &outcome.times)
     }));
     times
 }
 
-/// Returns the run time of a program.
-fn program(one: &ProgramTime) -> Value {
-    let time =
-        |name, help, get: fn(&ProgramTime) -> Nanos| Field::new(name, Unit::Nanos, help, get);
-    let fields = [
-        time("time_ns", "with the simulated memory", |program| {
-            program.time_ns
-        }),
-        time("all_dram_ns", "with DRAM for everything", |program| {
-            program.all_dram_ns
-        }),
-        Field::new(
-            "slowdown",
-            Unit::Ratio,
-            "the one divided by the other",
-            |program: &ProgramTime| program.slowdown,
-        ),
-        Field::new("threads", Unit::None, "threads", |program: &ProgramTime| {
-            program.threads
-        }),
-    ];
-    Tree::of(&fields, one).into()
+/// Returns the run times of programs.
+fn programs(all: &[ProgramTime]) -> Vec<Value> {
+    let fields = fields! { ProgramTime;
+        /// with the simulated memory
+        "time_ns" Nanos |program| program.time_ns;
+        /// with DRAM for everything
+        "all_dram_ns" Nanos |program| program.all_dram_ns;
+        /// the one divided by the other
+        "slowdown" Ratio |program| program.slowdown;
+        /// threads
+        "threads" None |program| program.threads;
+    };
+    trees(&fields, all)
 }
 
 /// Returns what the tier bore: wear, energy and pages.
 fn tier() -> Vec<Field<Outcome>> {
-    let lifetime = |column, path, help, get: fn(&Lifetime) -> Option<f64>| {
-        figure(column, Unit::Years, help, move |o: &Outcome| {
-            get(&o.lifetime)
-        })
-        .json(path)
+    let mut fields = fields! { Outcome;
+        /// until the tier wears out, all cells written evenly (Awad 2016, figures 2 and 9);
+        /// null: nothing written, or no endurance known
+        "lifetime_years" Years |o| o.lifetime.levelled;
+        /// lifetime with start-gap levelling
+        "lifetime_start_gap_years" Years |o| o.lifetime.start_gap, json "lifetime.start_gap";
+        /// lifetime without levelling
+        "lifetime_unlevelled_years" Years |o| o.lifetime.unlevelled, json "lifetime.unlevelled";
+        /// energy of reads; null: no powers known
+        "energy_read_j" Joules |o| o.energy.map(|energy| energy.read_j), json "energy?.read_j";
+        /// energy of writes
+        "energy_write_j" Joules |o| o.energy.map(|energy| energy.write_j), json "energy?.write_j";
+        /// energy of standing by
+        "energy_standby_j" Joules |o| o.energy.map(|energy| energy.standby_j), json "energy?.standby_j";
+        /// energy of refreshing
+        "energy_refresh_j" Joules |o| o.energy.map(|energy| energy.refresh_j), json "energy?.refresh_j";
+        /// pages that were touched
+        "footprint_pages" Pages |o| o.footprint_pages;
+        /// pages of the tier that were in use
+        "tier_pages_used" Pages |o| o.tier_pages_used;
+        /// access at which the first page had to leave DRAM; null: all fitted
+        "dram_full_at" None |o| o.full_at;
     };
-    let energy = |column, path, help, get: fn(&super::Energy) -> f64| {
-        figure(column, Unit::Joules, help, move |o: &Outcome| {
-            o.energy.as_ref().map(get)
-        })
-        .json(path)
-    };
-    let levelled = "until the tier wears out, all cells written evenly (Awad 2016, figures 2 and 9); \
-                    null: nothing written, or no endurance known";
-    vec![
-        lifetime("lifetime_years", "lifetime_years", levelled, |l| l.levelled),
-        lifetime("", "lifetime.levelled", levelled, |l| l.levelled),
-        lifetime(
-            "lifetime_start_gap_years",
-            "lifetime.start_gap",
-            "lifetime with start-gap levelling",
-            |l| l.start_gap,
-        ),
-        lifetime(
-            "lifetime_unlevelled_years",
-            "lifetime.unlevelled",
-            "lifetime without levelling",
-            |l| l.unlevelled,
-        ),
-        energy(
-            "energy_read_j",
-            "energy?.read_j",
-            "energy of reads; null: no powers known",
-            |e| e.read_j,
-        ),
-        energy(
-            "energy_write_j",
-            "energy?.write_j",
-            "energy of writes",
-            |e| e.write_j,
-        ),
-        energy(
-            "energy_standby_j",
-            "energy?.standby_j",
-            "energy of standing by",
-            |e| e.standby_j,
-        ),
-        energy(
-            "energy_refresh_j",
-            "energy?.refresh_j",
-            "energy of refreshing",
-            |e| e.refresh_j,
-        ),
-        figure(
-            "footprint_pages",
-            Unit::Pages,
-            "pages that were touched",
-            |o| o.footprint_pages,
-        ),
-        figure(
-            "tier_pages_used",
-            Unit::Pages,
-            "pages of the tier that were in use",
-            |o| o.tier_pages_used,
-        ),
-        figure(
-            "dram_full_at",
-            Unit::None,
-            "access at which the first page had to leave DRAM; null: all fitted",
-            |o| o.full_at,
-        ),
-    ]
+    let levelled = fields[0].clone().column("").json("lifetime.levelled");
+    fields.insert(1, levelled);
+    fields
 }
 
 impl Simulated {

@@ -38,7 +38,15 @@ pub enum Prefetch {
 }
 
 impl Prefetch {
-    /// Whether it has to know what is to come.
+    /// Returns `vm.page-cluster` of readahead.
+    pub fn cluster(&self) -> Option<u32> {
+        match self {
+            Self::Readahead { cluster } => Some(*cluster),
+            Self::Off | Self::Predictor(_) => None,
+        }
+    }
+
+    /// Returns whether it needs to know the future.
     pub fn knows_future(&self) -> bool {
         matches!(self, Self::Predictor(spec) if spec.entry().knows_future())
     }

@@ -1,8 +1,8 @@
 //! The machine in virtual time.
 //!
-//! Always the thread whose clock is furthest behind goes on, until its clock passes the next
-//! thread's or the device's next completion; so every decision is made in the order of time, and
-//! the same input gives the same result. Each thread has a processor of its own.
+//! The thread with the earliest clock runs until its clock passes that of the next thread or the
+//! next completion of a device; so every decision is made in the order of time, and the same input
+//! gives the same result. Each thread has a processor of its own.
 
 mod fault;
 mod traffic;
@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 use terrace_base::Nanos;
-use terrace_policy::prefetch::{Constituent, Engine, LifeStory};
+use terrace_policy::prefetch::{Engine, LifeStory};
 use terrace_policy::replacement::fifo::Fifo;
 use terrace_policy::replacement::{PageId, Replacement};
 
@@ -26,34 +26,34 @@ use super::timeline::{Point, Timeline};
 use crate::intern::PageTable;
 use crate::workload::{Batch, Reference, Run};
 
-/// Touches that are known of a program's threads before one of which nothing is known is taken
-/// to sleep.
+/// Known touches of a program's threads after which a thread without known touches is taken to
+/// sleep.
 const LOOK_AHEAD: usize = 1 << 22;
 
-/// A thread of which the trace has nothing for longer than this many touches, for each thread of
-/// its program, waited for another thread. The recorder writes the touches of a thread in chunks of some
+/// Touches, for each thread of the program, after which a thread that is missing from the trace
+/// counts as waiting for another thread. The recorder writes the touches of a thread in chunks of some
 /// 16,000, so in shorter pauses there may only be chunks of other threads.
 const ORDER: u64 = 1 << 16;
 
-/// A program, as far as the order of its threads is concerned.
+/// State of a program that determines the order of its threads.
 #[derive(Clone, Default)]
 struct Program {
     counts_instructions: bool,
     ended: bool,
-    /// Where its threads are among those of the machine.
+    /// Indices of its threads in the machine.
     threads: Vec<usize>,
-    /// Touches of its trace that are known.
+    /// Number of known touches of its trace.
     known_to: u64,
-    /// The thread of the last of them.
+    /// Thread of the last known touch.
     last: Option<usize>,
 }
 
-/// One machine.
+/// Simulation of one machine.
 pub struct Simulation {
     settings: PageMachine,
     replacement: Box<dyn Replacement>,
     engine: Option<Engine>,
-    /// Fetched pages that were not touched, where these are kept apart.
+    /// Fetched pages that were not touched, if a part of DRAM is kept for them.
     prefetch_cache: Option<Fifo>,
     store: Store,
     buffer: EvictionBuffer,
@@ -61,13 +61,13 @@ pub struct Simulation {
     threads: Vec<Thread>,
     programs: Vec<Program>,
     counts: Counts,
-    /// What became of pages that were fetched ahead, and of the other pages of a block of readahead.
+    /// Fates of pages that were fetched ahead, and of the other pages of a block of readahead.
     story: LifeStory,
     times: Times,
     latencies: Latencies,
     /// Names given to runs of touches so far.
     named: Mark,
-    /// Runs that have been made and for which threads wait, and when they ended.
+    /// Ends of runs for which threads wait.
     passed: FxHashMap<Mark, Clock>,
     /// Prefetches that are being read.
     fetching: usize,
@@ -75,32 +75,32 @@ pub struct Simulation {
     timeline: Timeline,
 }
 
-/// Moments that the result is told relative to.
+/// Moments to which the results refer.
 #[derive(Default)]
 pub(super) struct Marks {
     /// Touches after which the first page had to go.
     pub(super) full_at: Option<u64>,
-    /// The clock of the thread that ended the warm-up.
+    /// Clock of the thread that ended the warm-up.
     pub(super) warm_at: Nanos,
-    /// What there was when the warm-up ended.
+    /// Counters at the end of the warm-up.
     pub(super) warm: Option<Reading>,
 }
 
 impl Simulation {
-    /// A machine on which programs run whose traces count instructions or not. `replacement` is
-    /// made for [`PageMachine::main_pages`], `engine` of `settings.prefetch`.
+    /// Makes a machine for programs; `counts_instructions` tells for each whether its trace counts
+    /// instructions. `replacement` is made for [`PageMachine::main_pages`], `engine` of
+    /// `settings.prefetch`.
     pub fn new(
         settings: PageMachine,
         replacement: Box<dyn Replacement>,
         engine: Option<Engine>,
         counts_instructions: &[bool],
     ) -> Self {
-        let programs = counts_instructions
-            .iter()
-            .map(|&counts_instructions| Program {
-                counts_instructions,
-                ..Program::default()
-            });
+        let programs = counts_instructions.iter();
+        let programs = programs.map(|&counts_instructions| Program {
+            counts_instructions,
+            ..Program::default()
+        });
         Self {
             replacement,
             engine,
@@ -124,19 +124,19 @@ impl Simulation {
         }
     }
 
-    /// Notes how prefetching goes after each epoch of prefetches, if that is asked for.
+    /// Records a point of the timeline after every `every` prefetches, if given.
     pub fn watch(&mut self, every: Option<u64>) {
         self.timeline = Timeline::new(every);
     }
 
-    /// What was noted, and what there is at the end.
+    /// Returns the recorded points, and one for the end.
     pub fn timeline(&self) -> Vec<Point> {
         let now = self.threads.iter().map(Thread::now).max();
-        let end = Point::of(&self.counts, &self.story, now.unwrap_or(Nanos::ZERO));
+        let end = Point::of(&self.counts, &self.story, now.unwrap_or_default());
         self.timeline.points(end)
     }
 
-    /// More touches of a program, or none: it has ended.
+    /// Adds touches of a program; `None` ends it.
     pub fn feed(&mut self, program: usize, batch: Option<&Arc<Batch>>) {
         let Some(batch) = batch else {
             self.programs[program].ended = true;
@@ -159,7 +159,7 @@ impl Simulation {
         }
     }
 
-    /// The index of the thread that makes a run. A new one has the next number.
+    /// Returns the index of the thread that makes a run; a new thread gets the next index.
     fn thread(&mut self, program: usize, run: &Run) -> usize {
         let owner = &mut self.programs[program];
         if run.thread as usize == owner.threads.len() {
@@ -173,9 +173,9 @@ impl Simulation {
         owner.threads[run.thread as usize]
     }
 
-    /// The name of the run that has to be made before a thread's run at `position` of its
-    /// program's trace, if there is one: who appears in the trace for the first time, or after
-    /// others have made many touches, was not there before, or slept.
+    /// Returns the name of the run that has to end before a thread's run at `position` of its
+    /// program's trace, if there is one. A thread that appears in the trace for the first time, or
+    /// after many touches of other threads, had not begun, or slept.
     fn run_before(&mut self, index: usize, position: u64) -> Option<Mark> {
         let thread = &self.threads[index];
         let program = &self.programs[thread.program];
@@ -192,7 +192,7 @@ impl Simulation {
         Some(mark)
     }
 
-    /// Wakes the threads that wait for the run of this name, which has been made.
+    /// Wakes the thread that waits for the run of this name, which has ended.
     fn pass(&mut self, mark: Mark, moment: Clock) {
         self.passed.insert(mark, moment);
         let held = |thread: &&mut Thread| thread.state == State::Held(mark);
@@ -201,7 +201,8 @@ impl Simulation {
         }
     }
 
-    /// Runs until more must be known of a program, which is returned, or until all have ended.
+    /// Runs until touches of a program are missing, and returns that program; returns `None` when
+    /// all programs have ended.
     pub fn run(&mut self, pages: &PageTable) -> Option<usize> {
         self.store.cover(pages.len());
         loop {
@@ -232,24 +233,20 @@ impl Simulation {
         }
     }
 
-    /// Touches of a program that are known and were not made.
+    /// Returns the known touches of a program that were not made.
     fn known(&self, program: usize) -> usize {
-        let own = self
-            .threads
-            .iter()
-            .filter(|thread| thread.program == program);
-        own.map(Thread::known).sum()
+        let own = |thread: &&Thread| thread.program == program;
+        self.threads.iter().filter(own).map(Thread::known).sum()
     }
 
-    /// A program of which nothing is known yet.
+    /// Returns a program without known touches that has not ended.
     fn unknown_program(&self) -> Option<usize> {
-        self.programs
-            .iter()
-            .position(|program| program.threads.is_empty() && !program.ended)
+        let unknown = |program: &Program| program.threads.is_empty() && !program.ended;
+        self.programs.iter().position(unknown)
     }
 
-    /// The thread whose clock is furthest behind of those that do not wait, and the clock of the
-    /// next. Of equal ones the first goes first.
+    /// Returns the thread with the earliest clock among the ready threads, the first of several, and
+    /// the clock of the next.
     fn turn(&self) -> Option<(usize, Nanos)> {
         let mut first: Option<(usize, Nanos)> = None;
         let mut horizon = NEVER;
@@ -269,7 +266,7 @@ impl Simulation {
         first.map(|(index, _)| (index, horizon))
     }
 
-    /// Lets a thread go on until its clock passes `horizon`, or it waits.
+    /// Runs a thread until its clock passes `horizon`, or it waits.
     fn drive(&mut self, index: usize, horizon: Nanos, pages: &PageTable) {
         if let State::Faulting(page, way) = self.threads[index].state {
             self.fetch(index, page, way, pages);
@@ -282,7 +279,7 @@ impl Simulation {
         }
         if let Some(mark) = self.threads[index].take_mark() {
             self.pass(mark, self.threads[index].clock());
-            // Who waited for that may be the next now.
+            // A thread that waited for this run may be the next.
             return;
         }
         if let Some(mark) = self.threads[index].waits_for() {
@@ -304,8 +301,9 @@ impl Simulation {
         }
     }
 
-    /// These touches come soon. Tables of a value a page are larger than the processor's caches;
-    /// without this a simulation waits for memory most of the time.
+    /// Prefetches the state of pages that are touched soon. Tables with a value for each page are
+    /// larger than the processor's caches; without this a simulation waits for memory most of the
+    /// time.
     fn expect(&self, touches: &[Reference]) {
         let mut pages = [PageId::default(); WINDOW];
         for (page, touch) in pages.iter_mut().zip(touches) {
@@ -316,8 +314,8 @@ impl Simulation {
         self.replacement.expect(pages);
     }
 
-    /// A thread makes touches until its clock passes `horizon`, or it waits; returns how many
-    /// were made, or are pending.
+    /// Lets a thread make touches until its clock passes `horizon`, or it waits; returns the number
+    /// of touches made or pending.
     fn make(
         &mut self,
         index: usize,
@@ -341,7 +339,7 @@ impl Simulation {
 }
 
 impl Simulation {
-    /// Whether all programs have ended.
+    /// Returns whether all programs have ended.
     fn is_over(&self) -> bool {
         let asleep = |thread: &Thread| thread.state == State::Parked;
         self.programs.iter().all(|program| program.ended) && self.threads.iter().all(asleep)
@@ -364,22 +362,16 @@ impl Simulation {
         }
     }
 
-    /// Returns the life stories by the constituents of a combination.
-    fn constituents(&self) -> Vec<Constituent> {
-        let engine = self.engine.as_ref();
-        engine.map(Engine::constituents).unwrap_or_default()
-    }
-
-    /// What all meters say now.
+    /// Returns the values of all counters.
     fn reading(&self) -> Reading {
-        let computed = self.threads.iter().map(Thread::computed).sum();
+        let engine = self.engine.as_ref();
         Reading {
             counts: self.counts,
             story: self.story(),
             latencies: self.latencies,
-            constituents: self.constituents(),
+            constituents: engine.map(Engine::constituents).unwrap_or_default(),
             times: Times {
-                compute: computed,
+                compute: self.threads.iter().map(Thread::computed).sum(),
                 ..self.times
             },
             slot_writes: self.store.writes().to_vec(),
@@ -388,16 +380,14 @@ impl Simulation {
         }
     }
 
-    /// What the simulation found. Call it when [`Simulation::run`] has nothing left to do.
+    /// Returns the results, after [`Simulation::run`] has returned `None`.
     pub fn outcome(&self, pages: &PageTable) -> Outcome {
+        let threads = self.programs.iter();
+        let threads = threads.map(|program| program.threads.len() as u32);
         Outcome::new(
             &self.settings,
             pages.len() as u64,
-            &self
-                .programs
-                .iter()
-                .map(|program| program.threads.len() as u32)
-                .collect::<Vec<_>>(),
+            &threads.collect::<Vec<_>>(),
             self.marks.warm.as_ref(),
             self.marks.full_at,
             self.store.untouched(),

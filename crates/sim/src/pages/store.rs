@@ -55,6 +55,7 @@ struct Device {
 }
 
 /// Flags and places of all pages.
+#[derive(Default)]
 pub(super) struct Store {
     flags: Vec<Flags>,
     /// Place in the tier of each page.
@@ -74,12 +75,8 @@ impl Store {
     /// Returns an empty store on `devices` devices.
     pub(super) fn new(devices: u32) -> Self {
         Self {
-            flags: Vec::new(),
-            slots: Vec::new(),
-            pages: Vec::new(),
             devices: vec![Device::default(); devices.max(1) as usize],
-            turn: 0,
-            writes: Vec::new(),
+            ..Self::default()
         }
     }
 
@@ -204,10 +201,8 @@ impl Store {
 
     /// Returns the number of places that were ever in use.
     pub(super) fn places(&self) -> u64 {
-        self.devices
-            .iter()
-            .map(|device| u64::from(device.used))
-            .sum()
+        let used = self.devices.iter().map(|device| u64::from(device.used));
+        used.sum()
     }
 
     /// Returns the number of pages that were fetched ahead and not touched since.

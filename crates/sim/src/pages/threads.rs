@@ -15,7 +15,7 @@ use crate::workload::{Batch, Reference};
 pub(super) const NEVER: Nanos = Nanos(u64::MAX);
 
 /// State of a thread.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum State {
     /// The thread has touches to make.
     Running,
@@ -33,6 +33,7 @@ pub(super) enum State {
     /// ahead.
     Joining,
     /// No touch is known that the thread has to make; its trace may hold more.
+    #[default]
     Starving,
     /// The thread is taken to be asleep: much was read of the program's other threads, and no touch
     /// of this one.
@@ -79,6 +80,7 @@ impl State {
 pub(super) const WINDOW: usize = 32;
 
 /// A thread of a program.
+#[derive(Default)]
 pub(super) struct Thread {
     pub(super) program: usize,
     pub(super) space: Space,
@@ -119,21 +121,9 @@ impl Thread {
         Self {
             program,
             space,
-            state: State::Starving,
-            computed_ps: 0,
-            stalled: Nanos::ZERO,
-            batch: None,
-            left: 0..0,
-            foretold: 0,
-            mark: None,
-            known_to: 0,
             unborn: true,
-            later: VecDeque::new(),
             pace,
-            made: 0,
-            faulted: Nanos::ZERO,
-            pending: None,
-            penalty: Nanos::ZERO,
+            ..Self::default()
         }
     }
 
@@ -212,11 +202,7 @@ impl Thread {
 
     /// Takes the name of the end of the current run, if the run is complete.
     pub(super) fn take_mark(&mut self) -> Option<Mark> {
-        if self.left.is_empty() {
-            self.mark.take()
-        } else {
-            None
-        }
+        self.mark.take_if(|_| self.left.is_empty())
     }
 
     /// Returns the name of the end that the next run waits for.

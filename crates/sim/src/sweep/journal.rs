@@ -12,7 +12,6 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use terrace_base::error::Kind;
 use terrace_base::{Context, Error, Result};
 
 use crate::pages::Outcome;
@@ -55,18 +54,17 @@ impl Journal {
         let mut file = lock(path)?;
         let mut text = Vec::new();
         file.read_to_end(&mut text).or_fail(|| cannot(path))?;
-        let whole = text.iter().rposition(|byte| *byte == b'\n');
-        let whole = whole.map_or(0, |last| last + 1);
-        if whole < text.len() {
-            file.set_len(whole as u64).or_fail(|| cannot(path))?;
+        let whole = whole_lines(&text);
+        if whole.len() < text.len() {
+            file.set_len(whole.len() as u64).or_fail(|| cannot(path))?;
         }
-        let text = &text[..whole];
-        let head = match text.split(|byte| *byte == b'\n').next() {
-            Some(line) if !text.is_empty() => {
+        let mut lines = whole.split_inclusive(|byte| *byte == b'\n');
+        let head = match lines.next() {
+            Some(line) => {
                 belongs(path, line, options)?;
                 None
             }
-            _ => Some(json(&Head {
+            None => Some(json(&Head {
                 options: options.to_owned(),
             })),
         };
@@ -74,7 +72,7 @@ impl Journal {
             path: path.to_owned(),
             file,
             head,
-            found: read(text),
+            found: read(lines),
         })
     }
 
@@ -130,9 +128,7 @@ impl Journal {
             return;
         };
         let written = found.len().saturating_sub(before) as usize;
-        let written = &lines[..written.min(lines.len())];
-        let whole = written.iter().rposition(|byte| *byte == b'\n');
-        let whole = whole.map_or(0, |last| last + 1);
+        let whole = whole_lines(&lines[..written.min(lines.len())]).len();
         let kept = if whole > head { whole } else { 0 };
         // A torn line that cannot be removed is skipped when the journal is read.
         let _ = self.file.set_len(before + kept as u64);
@@ -140,17 +136,15 @@ impl Journal {
 
     /// Returns the error that ends a sweep, with the path of the finished results if there are any.
     pub fn stays(&self, error: &Error) -> Error {
-        let says = match self.is_empty() {
-            true => return error.clone(),
-            false => format!(
-                "{error}; what is finished stays in `{}`, and the same sweep goes on from there",
-                self.path.display()
-            ),
-        };
-        match error.kind {
-            Kind::Usage => Error::usage(says),
-            Kind::Failure => Error::failure(says),
+        if self.is_empty() {
+            return error.clone();
         }
+        let mut stays = Error::failure(format!(
+            "{error}; what is finished stays in `{}`, and the same sweep goes on from there",
+            self.path.display()
+        ));
+        stays.kind = error.kind;
+        stays
     }
 
     fn is_empty(&self) -> bool {
@@ -233,9 +227,15 @@ fn json(of: &impl Serialize) -> String {
     line
 }
 
-fn read(text: &[u8]) -> Found {
+/// Returns the complete lines at the beginning of a text.
+fn whole_lines(text: &[u8]) -> &[u8] {
+    let last = text.iter().rposition(|byte| *byte == b'\n');
+    &text[..last.map_or(0, |last| last + 1)]
+}
+
+/// Returns the outcomes in lines; other lines are skipped.
+fn read<'t>(lines: impl Iterator<Item = &'t [u8]>) -> Found {
     let mut found = Found::new();
-    let lines = text.split(|byte| *byte == b'\n');
     let entries = lines.filter_map(|line| serde_json::from_slice(line).ok());
     entries.for_each(|entry| insert(&mut found, entry));
     found

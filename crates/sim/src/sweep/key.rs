@@ -92,13 +92,11 @@ pub fn machine(fields: &[Field<PageMachine>], settings: &PageMachine) -> Value {
         /// Energies: read, write, activate, standby, refresh.
         energy: Option<[f64; 5]>,
     }
+    let energy = settings.tier.energy;
     value(&Key {
         settings: Tree::of(fields, settings),
         endurance: settings.tier.endurance,
-        energy: settings
-            .tier
-            .energy
-            .map(|e| [e.read, e.write, e.activate, e.standby, e.refresh]),
+        energy: energy.map(|e| [e.read, e.write, e.activate, e.standby, e.refresh]),
     })
 }
 

@@ -21,7 +21,7 @@ use serde_json::Value;
 use terrace_base::error::Kind;
 use terrace_base::{self as base, Error, Result};
 use terrace_policy::prefetch::Future;
-use terrace_trace::{Columns, Format, ahead, open_in};
+use terrace_trace::{Columns, Format, Source, ahead, open_in};
 
 use crate::pages::Choice;
 use crate::pages::options::effective;
@@ -183,8 +183,8 @@ impl<'a> Task<'a> {
 
     /// Returns the number of accesses to simulate on `machines` machines.
     fn work(&self, machines: usize) -> Option<u64> {
-        self.accesses
-            .map(|accesses| accesses.saturating_mul(machines as u64))
+        let accesses = self.accesses?;
+        Some(accesses.saturating_mul(machines as u64))
     }
 
     /// Returns the number of machines that are finished.
@@ -192,9 +192,8 @@ impl<'a> Task<'a> {
         let Some(known) = journal.any(&self.workload) else {
             return Ok(0);
         };
-        let settings = all(machines, known.footprint_pages)?;
-        let keys = keys(&settings).into_iter();
-        let finished = keys.filter(|key| journal.outcome(&self.workload, key).is_some());
+        let machines = keyed(machines, known.footprint_pages)?.into_iter();
+        let finished = machines.filter(|(_, key)| journal.outcome(&self.workload, key).is_some());
         Ok(finished.count())
     }
 }
@@ -204,7 +203,7 @@ impl Trace {
         Workload::new(vec![ahead(self.source()?)], self.limit)
     }
 
-    fn source(&self) -> Result<Box<dyn terrace_trace::Source>> {
+    fn source(&self) -> Result<Box<dyn Source>> {
         open_in(&self.path, self.format, Columns::PAGES)
     }
 
@@ -214,17 +213,15 @@ impl Trace {
     }
 }
 
-/// Returns the settings of the machines for programs of `footprint` pages.
-fn all(machines: &[Choice], footprint: u64) -> Result<Vec<PageMachine>> {
-    let settings = machines.iter().map(|machine| machine.machine(footprint));
-    settings.collect()
-}
-
-/// Returns the keys of machines, in their order.
-fn keys(settings: &[PageMachine]) -> Vec<Value> {
+/// Returns the machines for programs of `footprint` pages, each with its key, in their order.
+fn keyed(machines: &[Choice], footprint: u64) -> Result<Vec<(PageMachine, Value)>> {
     let fields = effective();
-    let keys = settings.iter().map(|one| key::machine(&fields, one));
-    keys.collect()
+    let keyed = machines.iter().map(|choice| {
+        let machine = choice.machine(footprint)?;
+        let key = key::machine(&fields, &machine);
+        Ok((machine, key))
+    });
+    keyed.collect()
 }
 
 /// Returns a hash of traces and machines as text. Settings that are a share of the footprint are
@@ -234,31 +231,21 @@ fn options(tasks: &[Task], machines: &[Choice]) -> String {
     let mut hash = FxHasher::default();
     let mut add = |text: String| hash.write(text.as_bytes());
     for task in tasks {
-        let Trace {
-            path,
-            format,
-            limit,
-        } = task.trace;
+        let (path, format) = (&task.trace.path, task.trace.format);
         let path = path.canonicalize().unwrap_or_else(|_| path.clone());
-        add(format!("{path:?} {format:?} {limit:?};"));
+        add(format!("{path:?} {format:?} {:?};", task.trace.limit));
     }
     let fields = effective();
-    for machine in machines {
-        let settings = machine
-            .machine(FOOTPRINT)
-            .map(|settings| key::machine(&fields, &settings));
-        add(format!(
-            "{} {};",
-            machine.dram(),
-            settings.unwrap_or_default()
-        ));
+    for choice in machines {
+        let machine = choice.machine(FOOTPRINT);
+        let key = machine.map(|machine| key::machine(&fields, &machine));
+        add(format!("{} {};", choice.dram(), key.unwrap_or_default()));
     }
     format!("{:016x}", hash.finish())
 }
 
 /// Returns the greatest knowledge of the future that any machine needs.
-fn foresight(machines: &[Choice]) -> Foresight {
-    let all = machines.iter().map(Choice::foresight);
+fn foresight(all: impl Iterator<Item = Foresight>) -> Foresight {
     all.max().unwrap_or_default()
 }
 
@@ -271,10 +258,8 @@ impl Sweep<'_> {
         let next = AtomicUsize::new(0);
         let work = || {
             while let Some(task) = self.tasks.get(next.fetch_add(1, Relaxed)) {
-                if let Err(error) = self.finish(task, meter) {
-                    next.store(self.tasks.len(), Relaxed);
-                    return Err(error);
-                }
+                let stop = |_: &_| next.store(self.tasks.len(), Relaxed);
+                self.finish(task, meter).inspect_err(stop)?;
             }
             Ok(())
         };
@@ -289,11 +274,9 @@ impl Sweep<'_> {
     /// Simulates the unfinished machines of a trace, in passes.
     fn finish(&self, task: &Task, meter: &Meter) -> Result<()> {
         let mut survey = self.look(task)?;
-        let settings = all(self.machines, survey.footprint_pages)?;
-        let keys = keys(&settings);
-        let pending = self.pending(task, &settings, &keys, meter);
-        let foresight = pending.iter().map(|(settings, _)| settings.foresight());
-        let foresight = foresight.max().unwrap_or_default();
+        let machines = keyed(self.machines, survey.footprint_pages)?;
+        let pending = self.pending(task, &machines, meter);
+        let foresight = foresight(pending.iter().map(|(machine, _)| machine.foresight()));
         if survey.future.is_none() && foresight > Foresight::Nothing {
             survey = task.survey(foresight)?;
         }
@@ -303,9 +286,9 @@ impl Sweep<'_> {
             self.pass(task, pass, survey.future.as_ref(), meter)?;
         }
         let journal = self.journal();
-        let rows = settings.into_iter().zip(&keys).map(|(settings, key)| {
-            let outcome = journal.outcome(&task.workload, key);
-            (settings, outcome.expect("all are finished").clone())
+        let rows = machines.into_iter().map(|(machine, key)| {
+            let outcome = journal.outcome(&task.workload, &key);
+            (machine, outcome.expect("all are finished").clone())
         });
         task.rows.get_or_init(|| rows.collect());
         Ok(())
@@ -313,17 +296,17 @@ impl Sweep<'_> {
 
     /// Returns the facts about a trace before its simulation; the journal may hold its footprint.
     fn look(&self, task: &Task) -> Result<Survey> {
-        let known = self
-            .journal()
-            .any(&task.workload)
-            .map(|o| o.footprint_pages);
+        // The journal is not locked during the survey.
+        let journal = self.journal();
+        let known = journal.any(&task.workload).map(|o| o.footprint_pages);
+        drop(journal);
         match known {
             Some(footprint_pages) => Ok(Survey {
                 footprint_pages,
                 future: None,
             }),
             None if self.machines.iter().any(Choice::needs_footprint) => {
-                task.survey(foresight(self.machines))
+                task.survey(foresight(self.machines.iter().map(Choice::foresight)))
             }
             None => Ok(Survey::default()),
         }
@@ -333,15 +316,12 @@ impl Sweep<'_> {
     fn pending<'s>(
         &self,
         task: &Task,
-        settings: &'s [PageMachine],
-        keys: &'s [Value],
+        machines: &'s [(PageMachine, Value)],
         meter: &Meter,
-    ) -> Vec<(&'s PageMachine, &'s Value)> {
+    ) -> Vec<&'s (PageMachine, Value)> {
         let journal = self.journal();
-        let missing = settings.iter().zip(keys);
-        let mut missing: Vec<_> = missing
-            .filter(|(_, key)| journal.outcome(&task.workload, key).is_none())
-            .collect();
+        let mut missing: Vec<_> = machines.iter().collect();
+        missing.retain(|(_, key)| journal.outcome(&task.workload, key).is_none());
         let all = missing.len();
         let mut seen = HashSet::new();
         missing.retain(|(_, key)| seen.insert(key.to_string()));
@@ -354,18 +334,18 @@ impl Sweep<'_> {
     fn pass(
         &self,
         task: &Task,
-        machines: &[(&PageMachine, &Value)],
+        machines: &[&(PageMachine, Value)],
         future: Option<&Arc<Future>>,
         meter: &Meter,
     ) -> Result<()> {
-        let settings = machines.iter().map(|(settings, _)| (*settings).clone());
+        let settings = machines.iter().map(|(machine, _)| machine.clone());
         let mut before = 0;
         let outcomes = pages::run(task.trace.open()?, settings.collect(), future, |accesses| {
             let more = (accesses - before) * machines.len() as u64;
             before = accesses;
             meter.add(more, 0);
         })?;
-        let keys = machines.iter().map(|(_, key)| (*key).clone());
+        let keys = machines.iter().map(|(_, key)| key.clone());
         self.journal().add(&task.workload, keys.zip(outcomes))?;
         meter.add(0, machines.len());
         Ok(())
@@ -381,14 +361,15 @@ impl Task<'_> {
     fn survey(&self, foresight: Foresight) -> Result<Survey> {
         let path = self.trace.path.display();
         let survey = Survey::of(self.trace.open()?, foresight, |_| {});
-        let survey = survey.map_err(|error| match error.kind {
-            Kind::Usage => Error::usage(format!("the trace `{path}`: {error}")),
-            Kind::Failure => error,
-        })?;
-        if survey.footprint_pages == 0 {
-            return Err(Error::failure(format!("there is no access in `{path}`")));
+        match survey {
+            Err(error) if error.kind == Kind::Usage => {
+                Err(Error::usage(format!("the trace `{path}`: {error}")))
+            }
+            Ok(survey) if survey.footprint_pages == 0 => {
+                Err(Error::failure(format!("there is no access in `{path}`")))
+            }
+            other => other,
         }
-        Ok(survey)
     }
 }
 

@@ -58,10 +58,8 @@ impl Output {
     fn check(&self, name: &Path) -> Result<()> {
         let directory = name.parent().filter(|parent| *parent != Path::new(""));
         let directory = directory.unwrap_or(Path::new("."));
-        if name.file_name().is_none()
-            || name.to_string_lossy().ends_with('/')
-            || !directory.is_dir()
-        {
+        let is_folder = name.to_string_lossy().ends_with('/');
+        if name.file_name().is_none() || is_folder || !directory.is_dir() {
             return Err(Error::usage(format!(
                 "there is no directory for the results `{}`; make it, or give another -o",
                 name.display()

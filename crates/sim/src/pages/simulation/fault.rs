@@ -1,6 +1,7 @@
 //! Touch of a page, and the fault where the page is not in DRAM.
 
-use terrace_device::Class;
+use terrace_device::{Class, Kind};
+use terrace_policy::Thread as ThreadId;
 use terrace_policy::prefetch::Outcome;
 use terrace_policy::replacement::{Answer, PageId, Touch};
 
@@ -8,7 +9,7 @@ use super::super::settings::{Prefetch, Work};
 use super::super::store::Flags;
 use super::super::threads::{State, Way};
 use super::Simulation;
-use super::traffic::{Departure, read_id, view};
+use super::traffic::{Departure, transfer_id, view};
 use crate::intern::PageTable;
 use crate::workload::Reference;
 
@@ -75,17 +76,11 @@ impl Simulation {
             return;
         }
         self.store.clear(page, Flags::AHEAD);
-        match outcome {
-            Outcome::Used => self.story.used += 1,
-            _ => self.story.late += 1,
-        }
+        self.story.count(outcome);
         let at = pages.location(page);
         let mut view = view(&self.store, &*self.replacement, pages);
         if let Some(engine) = &mut self.engine {
-            engine.advance_clock(
-                terrace_policy::Thread(index as u32),
-                self.threads[index].made,
-            );
+            engine.advance_clock(ThreadId(index as u32), self.threads[index].made);
             engine.touched(at, outcome, &mut view);
         }
         if outcome == Outcome::Late {
@@ -174,7 +169,7 @@ impl Simulation {
     fn join(&mut self, index: usize, page: PageId) {
         self.counts.partial_misses += 1;
         if let Some(device) = self.store.device(page) {
-            self.devices.promote(device, read_id(page));
+            self.devices.promote(device, transfer_id(page, Kind::Read));
         }
         self.threads[index].state = State::Reading(page);
     }
@@ -198,10 +193,9 @@ impl Simulation {
             self.latencies.faults_ns += thread.now().saturating_sub(thread.faulted).0;
         }
         let joins = self.settings.work == Work::Synchronous && way == Way::Far && self.fetching > 0;
-        self.threads[index].state = if joins {
-            State::Joining
-        } else {
-            State::Running
+        self.threads[index].state = match joins {
+            true => State::Joining,
+            false => State::Running,
         };
     }
 }
@@ -255,10 +249,8 @@ impl Simulation {
 
     /// Charges a thread with a TLB shoot-down on the other processors of its program.
     fn shoot_down(&mut self, index: usize) {
-        let threads = self
-            .settings
-            .threads
-            .unwrap_or_else(|| self.awake_beside(index));
+        let threads = self.settings.threads;
+        let threads = threads.unwrap_or_else(|| self.awake_beside(index));
         let time = self.settings.fault.shootdown.cost(threads);
         self.counts.shootdowns += 1;
         self.times.shootdown += time;

@@ -1,7 +1,7 @@
 //! Transfers of pages between DRAM and the tier: reads on demand and ahead, evictions, and writes.
 
 use terrace_base::Nanos;
-use terrace_device::{Class, Completion, Kind, Request};
+use terrace_device::{Class, Kind, Request};
 use terrace_policy::replacement::{PageId, Replacement};
 use terrace_policy::{Fault, Location, Memory, PAGE_BYTES, Residence, Slot};
 
@@ -67,10 +67,9 @@ impl Simulation {
         };
         let direct = engine.is_direct();
         let all = direct || self.settings.work == Work::Synchronous;
-        let class = if direct {
-            Class::Demand
-        } else {
-            Class::Prefetch
+        let class = match direct {
+            true => Class::Demand,
+            false => Class::Prefetch,
         };
         // Fetching ahead needs room in the buffer even where it does not wait for the device;
         // faults that wait for room take precedence.
@@ -127,9 +126,14 @@ impl Simulation {
     pub(super) fn read(&mut self, page: PageId, class: Class, now: Nanos) {
         self.counts.reads += 1;
         self.store.set(page, Flags::FLIGHT);
+        self.submit(page, Kind::Read, class, now);
+    }
+
+    /// Submits a transfer of a page to its device.
+    fn submit(&mut self, page: PageId, kind: Kind, class: Class, now: Nanos) {
         let request = Request {
-            id: read_id(page),
-            kind: Kind::Read,
+            id: transfer_id(page, kind),
+            kind,
             class,
             place: self.store.slot(page).unwrap_or(0),
             bytes: PAGE_BYTES,
@@ -189,15 +193,7 @@ impl Simulation {
         while let Some(page) = self.buffer.next_to_write(urgent, &mut self.store) {
             self.counts.writebacks += 1;
             self.store.write_out(page);
-            let request = Request {
-                id: write_id(page),
-                kind: Kind::Write,
-                class: Class::Background,
-                place: self.store.slot(page).unwrap_or(0),
-                bytes: PAGE_BYTES,
-            };
-            let device = self.store.device(page).unwrap_or(0);
-            self.devices.submit(device, now, request);
+            self.submit(page, Kind::Write, Class::Background, now);
         }
     }
 
@@ -206,13 +202,8 @@ impl Simulation {
         let Some(completion) = self.devices.complete() else {
             return;
         };
-        let Completion {
-            request,
-            finished: at,
-            ..
-        } = completion;
-        let page = PageId(request.id as u32);
-        match request.kind {
+        let (page, at) = (PageId(completion.request.id as u32), completion.finished);
+        match completion.request.kind {
             Kind::Write => {
                 self.buffer.written(page, &mut self.store);
                 self.flush(at);
@@ -267,14 +258,9 @@ impl Simulation {
     }
 }
 
-/// Returns the identifier of the read of a page on its device.
-pub(super) fn read_id(page: PageId) -> u64 {
-    u64::from(page.0)
-}
-
-/// Returns the identifier of the write of a page on its device.
-fn write_id(page: PageId) -> u64 {
-    1 << 32 | u64::from(page.0)
+/// Returns the identifier of a transfer of a page on its device.
+pub(super) fn transfer_id(page: PageId, kind: Kind) -> u64 {
+    u64::from(kind == Kind::Write) << 32 | u64::from(page.0)
 }
 
 /// View of the machine's memory for a predictor.
