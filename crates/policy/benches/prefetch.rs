@@ -1,4 +1,4 @@
-//! How long each predictor takes over a fault: three streams of 1 M faults of one thread.
+//! Measures the time that each predictor takes for a fault: three streams of 1 M faults of one thread.
 //!
 //! `cargo bench -p terrace-policy --bench prefetch -- [NAME ...]` prints, for the predictors named
 //! (all that do not know the future without names), nanoseconds a fault, medians of several runs.
@@ -30,7 +30,7 @@ fn strides() -> Vec<u64> {
     (0..).step_by(2).flat_map(walks).take(FAULTS).collect()
 }
 
-/// By Zipf's law: the page of rank r with a probability that goes nearly as 1 / r.
+/// Draws pages by Zipf's law: the page of rank r with a probability that goes nearly as 1 / r.
 fn zipf() -> Vec<u64> {
     let mut random = SplitMix64::seed_from_u64(SEED);
     let mut page = |_| {
@@ -51,7 +51,7 @@ fn chase() -> Vec<u64> {
     chain.iter().copied().cycle().take(FAULTS).collect()
 }
 
-/// All pages lie in the tier, in the order of addresses.
+/// A memory whose pages all lie in the tier, in the order of addresses.
 struct Everywhere;
 
 impl Memory for Everywhere {
@@ -68,7 +68,7 @@ impl Memory for Everywhere {
     }
 }
 
-/// The processor time of this thread.
+/// Returns the processor time of this thread.
 fn processor_time() -> Duration {
     let schedstat = std::fs::read_to_string("/proc/thread-self/schedstat");
     let schedstat = schedstat.expect("a Linux with schedstat");
@@ -76,7 +76,7 @@ fn processor_time() -> Duration {
     Duration::from_nanos(nanos.expect("a number of nanoseconds"))
 }
 
-/// Nanoseconds a fault, and pages named a fault.
+/// Returns nanoseconds a fault, and pages named a fault.
 fn run(mut predictor: Box<dyn Predictor>, faults: &[u64]) -> (f64, f64) {
     let mut named = Vec::new();
     let mut pages = 0;

@@ -1,4 +1,4 @@
-//! How fast each replacement policy is, and how often it misses: 20 M touches of 1 M pages,
+//! Measures the speed and the misses of each replacement policy: 20 M touches of 1 M pages,
 //! Zipf with exponent 1 over scrambled page numbers, a DRAM of 100 k pages, one thread.
 //!
 //! `cargo bench -p terrace-policy --bench replacement -- [NAME ...]` prints, for the policies named
@@ -48,7 +48,7 @@ fn make(entry: &'static Entry, touches: &[Touch]) -> Box<dyn Replacement> {
     policy.expect("defaults are among the allowed values")
 }
 
-/// One run: million touches a second, and the miss ratio. Making the policy is not timed.
+/// Returns million touches a second, and the miss ratio, of one run. Making the policy is not timed.
 fn run(entry: &'static Entry, touches: &[Touch]) -> (f64, f64) {
     let mut policy = make(entry, touches);
     let start = Instant::now();

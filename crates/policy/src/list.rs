@@ -62,27 +62,44 @@ impl List {
                 .resize((index + 1).next_power_of_two(), (NONE, NONE));
         }
         links.0[index] = (NONE, self.front);
-        match self.front {
-            NONE => self.back = number,
-            front => links.0[front as usize].0 = number,
-        }
+        *self.previous(links, self.front) = number;
         self.front = number;
         self.len += 1;
+    }
+
+    /// Returns where the list says which number comes after this one, or first if it is none.
+    #[inline]
+    fn next<'a>(&'a mut self, links: &'a mut Links, number: u32) -> &'a mut u32 {
+        match number {
+            NONE => &mut self.front,
+            number => &mut links.0[number as usize].1,
+        }
+    }
+
+    /// Returns where the list says which number comes before this one, or last if it is none.
+    #[inline]
+    fn previous<'a>(&'a mut self, links: &'a mut Links, number: u32) -> &'a mut u32 {
+        match number {
+            NONE => &mut self.back,
+            number => &mut links.0[number as usize].0,
+        }
     }
 
     /// Removes a number that is in this list.
     #[inline]
     pub(crate) fn remove(&mut self, links: &mut Links, number: u32) {
         let (before, after) = links.0[number as usize];
-        match before {
-            NONE => self.front = after,
-            before => links.0[before as usize].1 = after,
-        }
-        match after {
-            NONE => self.back = before,
-            after => links.0[after as usize].0 = before,
-        }
+        *self.next(links, before) = after;
+        *self.previous(links, after) = before;
         self.len -= 1;
+    }
+
+    /// Puts number `to`, which is in no list, in the place of `from` in this list.
+    pub(crate) fn rename(&mut self, links: &mut Links, from: u32, to: u32) {
+        let (before, after) = links.0[from as usize];
+        links.0[to as usize] = (before, after);
+        *self.next(links, before) = to;
+        *self.previous(links, after) = to;
     }
 
     #[inline]

@@ -19,7 +19,7 @@ impl Page {
     }
 
     /// Returns the distance in pages from `other`, negative if this page lies before it. The two
-    /// pages must be less than 2^63 apart, as those of one address space are.
+    /// pages must be less than 2^63 apart, as pages of one address space are.
     pub fn distance_from(self, other: Self) -> i64 {
         self.0.wrapping_sub(other.0) as i64
     }

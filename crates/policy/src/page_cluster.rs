@@ -2,13 +2,13 @@
 //!
 //! Linux reads swap in blocks (`vm.page-cluster`), which pays if neighbours in the swap area are
 //! needed together, and costs otherwise (Fedorov 2016, 5.4.1: turning it off gained up to 6 %). The
-//! kernel counts the pages that it reads ahead and those of them that are used, so the effect can
-//! be measured. While readahead pays, the faults that it predicts are left to it.
+//! kernel counts the pages that it reads ahead, and how many of these are used, so the effect can be
+//! measured. While readahead pays, the faults that it predicts are left to it.
 
 /// Ways of the kernel to serve a fault from swap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Readahead {
-    /// As the machine is set.
+    /// The machine's own setting.
     Kernel,
     /// Only the faulted page is read.
     Off,
@@ -77,8 +77,8 @@ impl Chooser {
 mod tests {
     use super::*;
 
-    /// Runs `epochs` epochs with so many pages read ahead and hit in each that has readahead;
-    /// returns how many had none.
+    /// Runs `epochs` epochs with `read` pages read ahead and `hits` hits in each that has readahead;
+    /// returns the number of epochs without.
     fn run(chooser: &mut Chooser, epochs: usize, read: u64, hits: u64) -> usize {
         (0..epochs)
             .filter(|_| {
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn readahead_in_vain_is_turned_off_and_seldom_tried_again() {
+    fn useless_readahead_is_turned_off_and_seldom_tried_again() {
         let off = run(&mut Chooser::default(), 1000, 1000, 20);
         assert!(off > 985, "{off} of 1000 epochs without readahead");
     }

@@ -143,10 +143,9 @@ impl Params {
         default: T,
         values: impl Values<T>,
     ) -> Result<T, String> {
-        let default_text = values.write(&default);
         let given = self.declare(Setting {
             key,
-            default: default_text,
+            default: values.write(&default),
             values: values.describe(),
             meaning,
             names: values.names(),
@@ -211,11 +210,11 @@ impl Params {
 
 impl fmt::Display for Params {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (index, (key, value)) in self.given.iter().enumerate() {
-            let comma = if index == 0 { "" } else { "," };
-            write!(f, "{comma}{key}={value}")?;
-        }
-        Ok(())
+        let given = self
+            .given
+            .iter()
+            .map(|(key, value)| format!("{key}={value}"));
+        f.write_str(&given.collect::<Vec<_>>().join(","))
     }
 }
 

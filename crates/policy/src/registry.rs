@@ -66,6 +66,7 @@ impl<M: Kind> Entry<M> {
 }
 
 /// A policy by name with given settings: `stride:history=1,strides=4`.
+#[derive(Clone)]
 pub struct Spec<M: 'static> {
     entry: &'static Entry<M>,
     params: Params,
@@ -158,15 +159,6 @@ impl<M> From<&'static Entry<M>> for Spec<M> {
     fn from(entry: &'static Entry<M>) -> Self {
         let params = Params::default();
         Self { entry, params }
-    }
-}
-
-impl<M> Clone for Spec<M> {
-    fn clone(&self) -> Self {
-        Self {
-            entry: self.entry,
-            params: self.params.clone(),
-        }
     }
 }
 

@@ -23,7 +23,7 @@ fn fault(page: u64) -> Fault {
     }
 }
 
-/// All pages in the tier, but those named otherwise.
+/// A memory whose pages lie in the tier, apart from those in the map.
 #[derive(Default)]
 struct Map(HashMap<u64, Residence>);
 
@@ -33,7 +33,7 @@ impl Memory for Map {
     }
 }
 
-/// Foretells the `degree` pages behind the one that faulted or was reached; every fault is a
+/// Predicts the `degree` pages behind the one that faulted or was reached; every fault is a
 /// source of its own, and `a`, `b` and both name them in turn.
 struct Next {
     source: Source,
@@ -150,7 +150,7 @@ fn pages_in_memory_are_looked_past() {
 }
 
 #[test]
-fn a_prediction_of_nothing_but_memory_is_futile() {
+fn a_prediction_of_pages_in_memory_exhausts_its_source() {
     let next = Next::boxed(2);
     let exhausted = next.exhausted.clone();
     let mut engine = Engine::new(next, EngineSettings::default());
@@ -260,7 +260,7 @@ fn what_constituents_name_is_told_apart() {
     assert!(found.iter().all(|part| part.story.predicted == 2));
 }
 
-/// All that was told of constituents, added up.
+/// Returns the sum of the constituents' stories.
 fn sum(engine: &Engine) -> LifeStory {
     let parts = engine.constituents();
     let of = |part: fn(&LifeStory) -> u64| parts.iter().map(|one| part(&one.story)).sum();
@@ -276,7 +276,7 @@ fn sum(engine: &Engine) -> LifeStory {
     }
 }
 
-/// What a driver may do to an engine.
+/// A call of an engine by a driver.
 #[derive(Clone, Debug)]
 enum Event {
     Fault(u64),
@@ -302,7 +302,7 @@ fn event() -> impl Strategy<Value = Event> {
 }
 
 proptest! {
-    /// Every prediction is counted once and ends once, whatever the driver does.
+    /// Every prediction is counted once and ends once, in any order of calls.
     #[test]
     fn no_prediction_is_lost_or_counted_twice(
         events in proptest::collection::vec(event(), 1..300),

@@ -12,7 +12,7 @@ use terrace_policy::params::Params;
 use crate::slow::TWINS;
 use crate::stream::{Step, requests, steps};
 
-/// Each policy by itself, and with its settings moved.
+/// Each policy with its defaults, and with other settings.
 const SPECS: &[&str] = &[
     "dblk",
     "dblk:sampled=2,entries=3,threshold=5,bypass=off",
@@ -40,7 +40,7 @@ fn twin(spec: &str, geometry: Geometry) -> Cache {
     Cache::new(geometry, policy)
 }
 
-/// What matters of an outcome: twins keep no order that positions could be read from.
+/// Returns the outcome without a position, because twins keep no order.
 fn plain(outcome: Outcome) -> Outcome {
     match outcome {
         Outcome::Hit { .. } => Outcome::Hit { position: None },
@@ -48,7 +48,7 @@ fn plain(outcome: Outcome) -> Outcome {
     }
 }
 
-/// Few sets and ways, those of the tests of other policies.
+/// Draws a small cache, as in the tests of other policies.
 fn small() -> impl Strategy<Value = Geometry> {
     let ways = prop::sample::select(vec![1, 2, 4, 12, 16]);
     let sets = prop::sample::select(vec![1, 4, 8, 64]);

@@ -112,7 +112,7 @@ fn first_touches_are_not_acted_on() {
 
 #[test]
 fn the_end_of_a_stream_is_not_run_over_for_ever() {
-    // Streams of 40 pages, far apart: none may cost more in vain than it is long.
+    // Streams of 40 pages, far apart: none may waste more pages than it is long.
     let starts = (0..40u64).map(|n| n * 97);
     let (_, story) = run(starts.flat_map(|start| (start..start + 40).map(|page| page * PAGE)));
     assert!(story.wasted < 40 * 40, "{story:?}");

@@ -1,4 +1,4 @@
-//! What the benchmarks of policies share.
+//! Helpers of the benchmarks.
 
 use rand_xoshiro::SplitMix64;
 use rand_xoshiro::rand_core::Rng;
@@ -8,7 +8,7 @@ pub fn unit(random: &mut SplitMix64) -> f64 {
     (random.next_u64() >> 11) as f64 / (1u64 << 53) as f64
 }
 
-/// Those of a registry that the command line names, all where it names none.
+/// Returns the entries that the command line names, or all if it names none.
 pub fn wanted<E>(registry: &'static [E], name: fn(&E) -> &'static str) -> Vec<&'static E> {
     // Cargo passes `--bench` on.
     let names = std::env::args().skip(1);

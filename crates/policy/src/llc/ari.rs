@@ -173,19 +173,14 @@ impl LlcPolicy for Ari {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::llc::testing::request;
     use crate::llc::{Cache, Evicted, Kind, Outcome};
 
     /// Loads the lines of a text in turn; `*` is one that is written back, line 0.
     fn outcomes(cache: &mut Cache, lines: &str) -> Vec<Outcome> {
-        let request = |letter| Request {
-            line: if letter == '*' { 0 } else { u64::from(letter) },
-            ip: 0,
-            core: 0,
-            kind: if letter == '*' {
-                Kind::WriteBack
-            } else {
-                Kind::Load
-            },
+        let request = |letter| match letter {
+            '*' => request(0, Kind::WriteBack),
+            letter => request(letter.into(), Kind::Load),
         };
         let lines = lines.chars().map(request);
         lines.map(|request| cache.access(&request)).collect()
@@ -215,7 +210,7 @@ mod tests {
         assert_eq!(first[2..], lru);
         assert_eq!(in_force(&cache), Some(2));
 
-        // Now 0H2 holds a line that nobody needs: 8 misses where LRU has 3 and a write-back. By
+        // Now 0H2 holds a line that is not needed: 8 misses where LRU has 3 and a write-back. By
         // the averages 15/16 * 10 + 4 = 13.375 sixteenths for LRU, 15/16 * 6 + 8 = 13.625 for 0H2.
         let second = outcomes(&mut cache, "gxyxyxyx");
         let kept = ['f', 'g', 'x', 'y', 'x', 'y', 'x', 'y'].map(evicts);

@@ -9,7 +9,7 @@
 //!
 //! From the paper: 32 sampled sets with 12 entries, tags and instructions of 15 bits each, three
 //! tables of 4096 counters of 2 bits, a threshold of 8. Its sets lie at equal distances, these
-//! nearly so (`spread.rs`). The following could not be checked: the hash, which of several dead
+//! nearly so (`sampled.rs`). The following could not be checked: the hash, which of several dead
 //! lines is evicted, and whether counters go down by one, as here; the authors' entry to the
 //! championship of 2010 evicts the first dead line and halves the counters of every other table.
 //!
@@ -23,8 +23,7 @@ mod sampler;
 use self::predictor::Predictor;
 use self::sampler::Sampler;
 use super::signature::signature;
-use super::spread::Spread;
-use super::{Choice, Entry, Geometry, LlcPolicy, Make, Place, Recency, Request};
+use super::{Choice, Entry, Geometry, LlcPolicy, Make, Place, Recency, Request, Sampled};
 use crate::params::{ON_OFF, Params};
 use crate::settings;
 
@@ -60,7 +59,7 @@ pub struct Dblk {
     recency: Recency,
     /// Dead ways of each set, as bits.
     dead: Vec<u64>,
-    sampled: Spread,
+    sampled: Sampled,
     sampler: Sampler,
     predictor: Predictor,
     bypass: bool,
@@ -73,12 +72,12 @@ impl Dblk {
     /// Returns a message if a setting has a wrong value.
     pub fn new(geometry: Geometry, params: &mut Params) -> Result<Self, String> {
         let settings = DblkSettings::take(params)?;
-        let sampled = Spread::new(geometry.sets, settings.sampled);
+        let sampled = Sampled::spread(geometry.sets, settings.sampled);
         Ok(Self {
             geometry,
             recency: Recency::new(geometry),
             dead: vec![0; geometry.sets],
-            sampler: Sampler::new(sampled.count(), settings.entries),
+            sampler: Sampler::new(sampled.len(), settings.entries),
             predictor: Predictor::new(settings.threshold),
             bypass: settings.bypass,
             sampled,
@@ -107,7 +106,7 @@ fn instruction(request: &Request) -> u16 {
 
 impl LlcPolicy for Dblk {
     fn request(&mut self, set: usize, request: &Request) {
-        if let Some(sample) = self.sampled.index(set)
+        if let Some(sample) = self.sampled.number(set)
             && !request.kind.writes()
         {
             let tag = request.line / self.geometry.sets as u64;

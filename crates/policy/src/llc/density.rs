@@ -197,6 +197,7 @@ impl LlcPolicy for Density {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::llc::testing::request;
     use crate::llc::{Cache, Kind, Outcome};
 
     const GEOMETRY: Geometry = Geometry { sets: 1, ways: 4 };
@@ -205,16 +206,6 @@ mod tests {
         let mut params = Params::parse(text).unwrap();
         let policy = Density::new(GEOMETRY, &mut params, 1).unwrap();
         Cache::new(GEOMETRY, Box::new(policy))
-    }
-
-    fn request(line: u64, kind: Kind) -> Request {
-        let (ip, core) = (0, 0);
-        Request {
-            line,
-            ip,
-            core,
-            kind,
-        }
     }
 
     /// Lines that are one too many go round: LRU misses always. Here those that have been there for

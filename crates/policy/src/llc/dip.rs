@@ -7,7 +7,7 @@
 //! level above writes back is treated like one that is read: it is inserted and promoted alike, and
 //! its miss counts.
 
-use super::{Bimodal, Choice, Duel, Entry, Geometry, LlcPolicy, Make, Place, Recency, Request};
+use super::{Choice, Duel, Entry, Geometry, LlcPolicy, Make, Place, Recency, Request};
 use crate::params::Params;
 
 /// The registry's entry.
@@ -24,7 +24,6 @@ pub struct Dip {
     recency: Recency,
     last: usize,
     duel: Duel,
-    bimodal: Bimodal,
 }
 
 impl Dip {
@@ -37,7 +36,6 @@ impl Dip {
             recency: Recency::new(geometry),
             last: geometry.ways - 1,
             duel: Duel::new(geometry, params, seed)?,
-            bimodal: Bimodal::new(params)?,
         })
     }
 }
@@ -52,7 +50,7 @@ impl LlcPolicy for Dip {
     }
 
     fn fill(&mut self, place: Place, _: &Request) {
-        let at_lru = self.duel.missed(place.set) && !self.bimodal.is_due();
+        let at_lru = self.duel.missed(place.set);
         self.recency.put(place, if at_lru { self.last } else { 0 });
     }
 
@@ -61,6 +59,6 @@ impl LlcPolicy for Dip {
     }
 
     fn storage_bits(&self) -> u64 {
-        self.duel.storage_bits() + self.bimodal.storage_bits()
+        self.duel.storage_bits()
     }
 }

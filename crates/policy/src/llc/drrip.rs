@@ -8,7 +8,7 @@
 //! level above writes back is treated like one that is read: it is inserted and promoted alike, and
 //! its miss counts.
 
-use super::{Bimodal, Choice, Duel, Entry, Geometry, LlcPolicy, Make, Place, Request};
+use super::{Choice, Duel, Entry, Geometry, LlcPolicy, Make, Place, Request};
 use crate::params::Params;
 
 /// The registry's entry.
@@ -27,7 +27,6 @@ pub struct Drrip {
     /// Predicted interval of the line in each place.
     intervals: Vec<u8>,
     duel: Duel,
-    bimodal: Bimodal,
 }
 
 impl Drrip {
@@ -43,7 +42,6 @@ impl Drrip {
             longest,
             intervals: vec![longest; geometry.lines()],
             duel: Duel::new(geometry, params, seed)?,
-            bimodal: Bimodal::new(params)?,
         })
     }
 }
@@ -66,19 +64,20 @@ impl LlcPolicy for Drrip {
     }
 
     fn fill(&mut self, place: Place, _: &Request) {
-        let distant = self.duel.missed(place.set) && !self.bimodal.is_due();
+        let distant = self.duel.missed(place.set);
         self.intervals[place.index(self.geometry)] = self.longest - u8::from(!distant);
     }
 
     /// Only the duel counts: the intervals take the place of the LRU order.
     fn storage_bits(&self) -> u64 {
-        self.duel.storage_bits() + self.bimodal.storage_bits()
+        self.duel.storage_bits()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::llc::testing::request;
     use crate::llc::{Cache, Kind, Outcome};
 
     /// The mixed access pattern of the paper: on a1 a2 a2 a1 b1 b2 b3 b4 a1 a2, SRRIP with 2 bits in 4 ways keeps
@@ -90,14 +89,8 @@ mod tests {
         let mut cache = Cache::new(geometry, Box::new(drrip));
         let (a1, a2) = (1, 2);
         let mut hits = |line| {
-            let (ip, core, kind) = (0, 0, Kind::Load);
-            let request = Request {
-                line,
-                ip,
-                core,
-                kind,
-            };
-            matches!(cache.access(&request), Outcome::Hit { .. })
+            let outcome = cache.access(&request(line, Kind::Load));
+            matches!(outcome, Outcome::Hit { .. })
         };
         let outcomes = [a1, a2, a2, a1, 11, 12, 13, 14, a1, a2].map(&mut hits);
         let (t, f) = (true, false);

@@ -5,6 +5,10 @@
 //! The leader sets are drawn at random, so that any number of sets is possible. A saturating
 //! counter goes up at each miss of the first policy's leaders and down at each of the second's; its
 //! highest bit selects the policy. It starts just below, with the first policy.
+//!
+//! The second policy is bimodal (section 4.2): it keeps a new line like the first one only now and
+//! then. The paper draws that at random; here it is every nth time, as hardware counts it (Jaleel et
+//! al., ISCA 2010, section 4.2).
 
 use super::{Geometry, Sampled};
 use crate::params::Params;
@@ -15,17 +19,21 @@ settings! {
     pub struct DuelSettings(geometry: Geometry) {
         /// leader sets of each of the two policies that duel
         leaders: usize = (geometry.sets / 2).min(32), 0..=geometry.sets / 2;
-        /// bits of the counter that says who wins
+        /// bits of the counter that selects the policy
         bits as "psel": u32 = 10, 1..=31;
+        /// one new line in this many is kept like a common one
+        every: u32 = 32, 1..=u32::MAX;
     }
 }
 
 /// State of a duel.
 #[derive(Clone, Debug)]
 pub struct Duel {
+    settings: DuelSettings,
     leaders: Sampled,
     selector: u32,
-    bits: u32,
+    /// Misses that the second policy has served, modulo `every`.
+    bimodal: u32,
 }
 
 impl Duel {
@@ -34,21 +42,34 @@ impl Duel {
     /// # Errors
     /// Returns a message if a setting has a wrong value.
     pub fn new(geometry: Geometry, params: &mut Params, seed: u64) -> Result<Self, String> {
-        let DuelSettings { leaders, bits, .. } = DuelSettings::take(params, geometry)?;
+        let settings = DuelSettings::take(params, geometry)?;
         Ok(Self {
-            leaders: Sampled::new(geometry.sets, 2 * leaders, seed),
-            selector: (1 << (bits - 1)) - 1,
-            bits,
+            leaders: Sampled::new(geometry.sets, 2 * settings.leaders, seed),
+            selector: (1 << (settings.bits - 1)) - 1,
+            bimodal: 0,
+            settings,
         })
+    }
+
+    /// Counts a miss, and returns whether the new line is one that the second policy does not keep
+    /// like the first.
+    #[inline]
+    pub fn missed(&mut self, set: usize) -> bool {
+        if !self.follows_second(set) {
+            return false;
+        }
+        self.bimodal = (self.bimodal + 1) % self.settings.every;
+        self.bimodal != 0
     }
 
     /// Counts a miss if the set is a leader; returns whether the set follows the second policy.
     #[inline]
-    pub fn missed(&mut self, set: usize) -> bool {
+    fn follows_second(&mut self, set: usize) -> bool {
+        let bits = self.settings.bits;
         match self.leaders.number(set) {
-            None => self.selector >> (self.bits - 1) == 1,
+            None => self.selector >> (bits - 1) == 1,
             Some(number) if number % 2 == 0 => {
-                self.selector = (self.selector + 1).min((1 << self.bits) - 1);
+                self.selector = (self.selector + 1).min((1 << bits) - 1);
                 false
             }
             Some(_) => {
@@ -58,9 +79,10 @@ impl Duel {
         }
     }
 
-    /// Bits of the counter.
+    /// Bits of both counters.
     pub fn storage_bits(&self) -> u64 {
-        u64::from(self.bits)
+        let DuelSettings { bits, every, .. } = self.settings;
+        u64::from(bits + u32::BITS - (every - 1).leading_zeros())
     }
 }
 
@@ -78,17 +100,20 @@ mod tests {
             (0..4).find(|&set| leaders.number(set) == wanted).unwrap()
         };
         let (first, second, follower) = (set(Some(0)), set(Some(1)), set(None));
-        assert!(!duel.missed(follower));
-        assert!(!duel.missed(first), "a leader keeps to its policy");
-        assert!(duel.missed(follower), "four of seven");
+        assert!(!duel.follows_second(follower));
+        assert!(!duel.follows_second(first), "a leader keeps to its policy");
+        assert!(duel.follows_second(follower), "four of seven");
         for _ in 0..9 {
-            duel.missed(first);
+            duel.follows_second(first);
         }
         for _ in 0..3 {
-            assert!(duel.missed(second));
+            assert!(duel.follows_second(second));
         }
-        assert!(duel.missed(follower), "it went no higher than seven");
-        duel.missed(second);
-        assert!(!duel.missed(follower));
+        assert!(
+            duel.follows_second(follower),
+            "it went no higher than seven"
+        );
+        duel.follows_second(second);
+        assert!(!duel.follows_second(follower));
     }
 }

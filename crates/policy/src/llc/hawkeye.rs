@@ -10,8 +10,8 @@
 //!
 //! From the paper: 64 sampled sets, a history of eight times the ways, ages of 3 bits, and counters
 //! of 3 bits for 13 bits of a hashed instruction; the last two could not be checked. Counters start
-//! as friendly, like those of the authors' entry to the championship of 2017; that entry withholds
-//! two ways from OPT, which is not done here. The paper's sampler has fewer entries than its
+//! as friendly, as in the authors' entry to the championship of 2017, though here
+//! no two ways are withheld from OPT. The paper's sampler has fewer entries than its
 //! history (all but the ages takes 16 kB); its organisation could not be checked. Here each sampled
 //! set remembers its own lines, as many as its history is long, which takes more; fewer with
 //! `lines`.
@@ -23,8 +23,7 @@ mod optgen;
 
 use self::optgen::OptGen;
 use super::signature::signature;
-use super::spread::Spread;
-use super::{Choice, Entry, Geometry, LlcPolicy, Make, Place, Request};
+use super::{Choice, Entry, Geometry, LlcPolicy, Make, Place, Request, Sampled};
 use crate::params::Params;
 use crate::settings;
 
@@ -63,51 +62,16 @@ settings! {
 /// The `hawkeye` policy.
 pub struct Hawkeye {
     geometry: Geometry,
-    sampled: Spread,
-    history: usize,
-    remembered: usize,
+    settings: HawkeyeSettings,
+    sampled: Sampled,
     sets: Vec<OptGen>,
-    predictor: Predictor,
+    /// Counters by instruction: whether it is cache-friendly.
+    counters: Vec<u8>,
     /// Age of each line.
     ages: Vec<u8>,
     /// Signature of the last touch of each line of the sampled sets; `None` if a write-back brought
     /// it in.
     touched: Vec<Option<u16>>,
-}
-
-/// Counters by instruction: whether it is cache-friendly.
-struct Predictor {
-    signature_bits: u32,
-    counter_bits: u32,
-    counters: Vec<u8>,
-}
-
-impl Predictor {
-    fn new(signature_bits: u32, counter_bits: u32) -> Self {
-        Self {
-            signature_bits,
-            counter_bits,
-            counters: vec![1 << (counter_bits - 1); 1 << signature_bits],
-        }
-    }
-
-    fn signature(&self, request: &Request) -> u16 {
-        signature(request, self.signature_bits) as u16
-    }
-
-    /// Whether the highest bit of the counter is set.
-    fn friendly(&self, signature: u16) -> bool {
-        self.counters[usize::from(signature)] >> (self.counter_bits - 1) != 0
-    }
-
-    fn learn(&mut self, signature: u16, friendly: bool) {
-        let most = (1 << self.counter_bits) - 1;
-        let counter = &mut self.counters[usize::from(signature)];
-        *counter = match friendly {
-            true => most.min(*counter + 1),
-            false => counter.saturating_sub(1),
-        };
-    }
 }
 
 impl Hawkeye {
@@ -117,31 +81,48 @@ impl Hawkeye {
     /// Returns a message if a setting has a wrong value.
     pub fn new(geometry: Geometry, params: &mut Params) -> Result<Self, String> {
         let settings = HawkeyeSettings::take(params, geometry)?;
-        let sampled = Spread::new(geometry.sets, settings.sampled);
-        let (history, remembered) = (geometry.ways * settings.history, settings.lines);
-        let set = |_| OptGen::new(geometry.ways, history, remembered);
+        let sampled = Sampled::spread(geometry.sets, settings.sampled);
+        let history = geometry.ways * settings.history;
+        let set = |_| OptGen::new(geometry.ways, history, settings.lines);
         Ok(Self {
             geometry,
-            history,
-            remembered,
-            sets: (0..sampled.count()).map(set).collect(),
-            predictor: Predictor::new(settings.signature, settings.counter),
+            settings,
+            sets: (0..sampled.len()).map(set).collect(),
+            counters: vec![1 << (settings.counter - 1); 1 << settings.signature],
             ages: vec![AVERSE; geometry.lines()],
-            touched: vec![None; sampled.count() * geometry.ways],
+            touched: vec![None; sampled.len() * geometry.ways],
             sampled,
         })
     }
 
+    fn signature(&self, request: &Request) -> u16 {
+        signature(request, self.settings.signature) as u16
+    }
+
+    /// Whether the highest bit of the instruction's counter is set.
+    fn is_friendly(&self, signature: u16) -> bool {
+        self.counters[usize::from(signature)] >> (self.settings.counter - 1) != 0
+    }
+
+    fn learn(&mut self, signature: u16, friendly: bool) {
+        let most = (1 << self.settings.counter) - 1;
+        let counter = &mut self.counters[usize::from(signature)];
+        *counter = match friendly {
+            true => most.min(*counter + 1),
+            false => counter.saturating_sub(1),
+        };
+    }
+
     fn touched(&mut self, place: Place) -> Option<&mut Option<u16>> {
-        let sample = self.sampled.index(place.set)?;
+        let sample = self.sampled.number(place.set)?;
         self.touched
             .get_mut(sample * self.geometry.ways + place.way)
     }
 
     /// Touches a line; if it is new and friendly, the other friendly lines of its set grow older.
     fn touch(&mut self, place: Place, request: &Request, new: bool) {
-        let signature = self.predictor.signature(request);
-        let friendly = self.predictor.friendly(signature);
+        let signature = self.signature(request);
+        let friendly = self.is_friendly(signature);
         if friendly && new {
             let ways = self.geometry.ways;
             for age in &mut self.ages[place.set * ways..][..ways] {
@@ -157,12 +138,12 @@ impl Hawkeye {
 
 impl LlcPolicy for Hawkeye {
     fn request(&mut self, set: usize, request: &Request) {
-        if let Some(sample) = self.sampled.index(set)
+        if let Some(sample) = self.sampled.number(set)
             && !request.kind.writes()
         {
-            let signature = self.predictor.signature(request);
+            let signature = self.signature(request);
             if let Some(verdict) = self.sets[sample].access(request.line, signature) {
-                self.predictor.learn(verdict.signature, verdict.kept);
+                self.learn(verdict.signature, verdict.kept);
             }
         }
     }
@@ -176,16 +157,12 @@ impl LlcPolicy for Hawkeye {
     fn choose(&mut self, set: usize, _: u64, _: &Request) -> Choice {
         let ways = self.geometry.ways;
         let ages = &self.ages[set * ways..][..ways];
-        let mut way = 0;
-        for other in 1..ways {
-            if ages[other] > ages[way] {
-                way = other;
-            }
-        }
+        let ways = (0..ways).rev();
+        let way = ways.max_by_key(|&way| ages[way]).unwrap_or_default();
         if ages[way] < AVERSE
             && let Some(Some(signature)) = self.touched(Place { set, way }).copied()
         {
-            self.predictor.learn(signature, false);
+            self.learn(signature, false);
         }
         Choice::Evict(way)
     }
@@ -203,19 +180,21 @@ impl LlcPolicy for Hawkeye {
     /// Ages, counters, and for each sampled set its occupancies, its remembered lines with tag,
     /// time and instruction, and the instruction of each line that it holds.
     fn storage_bits(&self) -> u64 {
-        let ages = self.ages.len() as u64 * u64::from(AGE_BITS);
-        let Predictor {
-            signature_bits,
-            counter_bits,
+        let HawkeyeSettings {
+            lines,
+            signature,
+            counter,
             ..
-        } = self.predictor;
-        let counters = self.predictor.counters.len() as u64 * u64::from(counter_bits);
+        } = self.settings;
+        let ages = self.ages.len() as u64 * u64::from(AGE_BITS);
+        let counters = self.counters.len() as u64 * u64::from(counter);
         let occupancy = u64::from(self.geometry.ways.ilog2() + 1);
         // Times up to twice the history suffice to tell what is within it.
-        let time = (2 * self.history).next_power_of_two().ilog2();
-        let seen = u64::from(TAG_BITS + time + signature_bits);
-        let set = self.history as u64 * occupancy + self.remembered as u64 * seen;
-        let touched = self.touched.len() as u64 * u64::from(signature_bits);
+        let history = self.geometry.ways * self.settings.history;
+        let time = (2 * history).next_power_of_two().ilog2();
+        let seen = u64::from(TAG_BITS + time + signature);
+        let set = history as u64 * occupancy + lines as u64 * seen;
+        let touched = self.touched.len() as u64 * u64::from(signature);
         ages + counters + self.sets.len() as u64 * set + touched
     }
 }
@@ -244,7 +223,7 @@ mod tests {
             // OPT held line 1: 0xA is friendly. Line 2 is the oldest and goes: averse again, so
             // line 1 comes in with 7.
             Step::load(1, 0xA).evicts(2),
-            // OPT held line 2 as well: friendly. Line 1 goes first, with its 7: nobody was wrong.
+            // OPT held line 2 as well: friendly. Line 1 goes first, with its 7: no instruction was wrong.
             Step::load(2, 0xA).evicts(1),
             // 3 has 1, 2 has 0: 3 goes, and 0xB is averse. Line 4 comes in with 7.
             Step::load(4, 0xB).evicts(3),

@@ -1,4 +1,5 @@
-//! How policies for last-level caches are made, and the forms in which the registry keeps them.
+//! Constructors of policies for last-level caches, and their entries and specifications in the
+//! registry.
 
 use super::{Geometry, LlcPolicy};
 use crate::params::Params;
@@ -10,7 +11,7 @@ pub type Made = Result<Box<dyn LlcPolicy>, String>;
 /// Makes a policy for a cache of this shape; the seed is for random choices.
 type New = fn(Geometry, &mut Params, seed: u64) -> Made;
 
-/// How a policy is made, and what it learns by.
+/// Constructor of a policy, by what the policy learns from.
 #[derive(Clone, Copy, Debug)]
 pub enum Make {
     /// The policy looks at the lines that are requested.

@@ -26,8 +26,7 @@ mod sampler;
 use self::distances::Distances;
 use self::sampler::Sampler;
 use super::signature::signature;
-use super::spread::Spread;
-use super::{Choice, Entry, Geometry, LlcPolicy, Make, Place, Request};
+use super::{Choice, Entry, Geometry, LlcPolicy, Make, Place, Request, Sampled};
 use crate::params::{ON_OFF, Params};
 use crate::settings;
 
@@ -62,7 +61,7 @@ settings! {
 /// The `mockingjay` policy.
 pub struct Mockingjay {
     geometry: Geometry,
-    sampled: Spread,
+    sampled: Sampled,
     sampler: Sampler,
     distances: Distances,
     settings: MockingjaySettings,
@@ -84,12 +83,12 @@ impl Mockingjay {
     pub fn new(geometry: Geometry, params: &mut Params) -> Result<Self, String> {
         let lines = geometry.lines();
         let settings = MockingjaySettings::take(params, lines)?;
-        let sampled = Spread::new(geometry.sets, settings.sampled);
+        let sampled = Sampled::spread(geometry.sets, settings.sampled);
         let ways = geometry.ways as u32;
         let furthest = ways * HISTORY - 1;
         Ok(Self {
             geometry,
-            sampler: Sampler::new(sampled.count(), furthest),
+            sampler: Sampler::new(sampled.len(), furthest),
             sampled,
             distances: Distances::new(settings.signature, furthest),
             settings,
@@ -109,7 +108,7 @@ impl Mockingjay {
     /// Handles a load or store: teaches the sampled cache, and ages the set's lines except this
     /// way.
     fn pass(&mut self, set: usize, way: Option<usize>, signature: u16, request: &Request) {
-        if let Some(sample) = self.sampled.index(set) {
+        if let Some(sample) = self.sampled.number(set) {
             let tag = request.line / self.geometry.sets as u64;
             self.sampler
                 .touch(sample, tag, signature, &mut self.distances);
@@ -142,12 +141,8 @@ impl Mockingjay {
         let etrs = &self.etrs[set * ways..][..ways];
         // Doubled, so that adding one ranks overdue lines first.
         let rank = |etr: i8| 2 * u16::from(etr.unsigned_abs()) + u16::from(etr < 0);
-        let mut way = 0;
-        for other in 1..ways {
-            if rank(etrs[other]) > rank(etrs[way]) {
-                way = other;
-            }
-        }
+        let ways = (0..ways).rev();
+        let way = ways.max_by_key(|&way| rank(etrs[way])).unwrap_or_default();
         (way, etrs[way].unsigned_abs())
     }
 }

@@ -9,7 +9,6 @@
 //! `tests/llc/slow`.
 
 pub mod ari;
-mod bimodal;
 mod cache;
 mod counts;
 pub mod dblk;
@@ -31,12 +30,10 @@ pub mod rlr;
 mod sampled;
 pub mod ship;
 mod signature;
-mod spread;
 mod tags;
 #[cfg(test)]
 mod testing;
 
-pub use bimodal::Bimodal;
 pub use cache::{Cache, Evicted, Outcome};
 pub use counts::{Counts, Ends};
 pub use duel::Duel;

@@ -62,18 +62,14 @@ impl LlcPolicy for Nru {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::llc::testing::request;
     use crate::llc::{Cache, Kind, Outcome};
 
     #[test]
     fn the_first_that_was_not_referenced_goes() {
         let geometry = Geometry { sets: 1, ways: 4 };
         let mut cache = Cache::new(geometry, Box::new(Nru::new(geometry)));
-        let mut evicted = |line| match cache.access(&Request {
-            line,
-            ip: 0,
-            core: 0,
-            kind: Kind::Load,
-        }) {
+        let mut evicted = |line| match cache.access(&request(line, Kind::Load)) {
             Outcome::Miss {
                 evicted: Some(evicted),
             } => Some(evicted.line),

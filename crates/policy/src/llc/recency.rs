@@ -12,6 +12,17 @@ pub struct Recency {
     order: Order,
 }
 
+/// Removes the entry at `from`, and puts `entry` behind `to` others.
+#[inline]
+pub(super) fn put<T: Copy>(order: &mut [T], from: usize, to: usize, entry: T) {
+    if to <= from {
+        order.copy_within(to..from, to + 1);
+    } else {
+        order.copy_within(from + 1..=to, from);
+    }
+    order[to] = entry;
+}
+
 /// Orders of all sets.
 #[derive(Clone, Debug)]
 enum Order {
@@ -81,12 +92,7 @@ impl Recency {
         let from = self.position(place);
         if let Order::Bytes(bytes) = &mut self.order {
             let order = &mut bytes[place.set * self.ways..][..self.ways];
-            if to <= from {
-                order.copy_within(to..from, to + 1);
-            } else {
-                order.copy_within(from + 1..=to, from);
-            }
-            order[to] = place.way as u8;
+            put(order, from, to, place.way as u8);
         }
     }
 

@@ -38,12 +38,7 @@ const HITS: u32 = 32;
 /// The `rlr` policy.
 pub struct Rlr {
     geometry: Geometry,
-    /// Highest age.
-    oldest: u8,
-    /// Misses of a set that age its lines by one.
-    period: u8,
-    /// Whether a written line counts as prefetched.
-    write_is_prefetch: bool,
+    settings: RlrSettings,
     lines: Vec<Line>,
     /// Misses of each set since its lines aged.
     misses: Vec<u8>,
@@ -100,9 +95,7 @@ impl Rlr {
         let settings = RlrSettings::take(params)?;
         Ok(Self {
             geometry,
-            oldest: u8::MAX >> (8 - settings.age),
-            period: settings.misses,
-            write_is_prefetch: settings.write_is_prefetch,
+            settings,
             lines: vec![Line::default(); geometry.lines()],
             misses: vec![0; geometry.sets],
             reuse: Reuse::default(),
@@ -114,15 +107,15 @@ impl Rlr {
     }
 
     fn demand(&self, request: &Request) -> bool {
-        !(request.kind.writes() && self.write_is_prefetch)
+        !(request.kind.writes() && self.settings.write_is_prefetch)
     }
 
-    /// Counts a miss of a set, and ages its lines each `period` misses.
+    /// Counts a miss of a set, and ages its lines each `misses` misses.
     fn miss(&mut self, set: usize) {
         self.misses[set] += 1;
-        if self.misses[set] == self.period {
+        if self.misses[set] == self.settings.misses {
             self.misses[set] = 0;
-            let oldest = self.oldest;
+            let oldest = u8::MAX >> (8 - self.settings.age);
             for line in self.set(set) {
                 line.age = oldest.min(line.age.saturating_add(1));
             }
@@ -166,8 +159,8 @@ impl LlcPolicy for Rlr {
     /// Age, kind and hit bits of each line, and the misses of each set; the few counters of the
     /// reuse distance are left out, as in the paper's sum.
     fn storage_bits(&self) -> u64 {
-        let age = u64::from(self.oldest.count_ones());
-        let misses = u64::from(self.period.next_power_of_two().ilog2());
+        let age = u64::from(self.settings.age);
+        let misses = u64::from(self.settings.misses.next_power_of_two().ilog2());
         self.lines.len() as u64 * (age + 2) + self.misses.len() as u64 * misses
     }
 }

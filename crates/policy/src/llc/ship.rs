@@ -17,8 +17,7 @@
 //! Loads and stores are treated alike.
 
 use super::signature::signature;
-use super::spread::Spread;
-use super::{Choice, Entry, Geometry, LlcPolicy, Make, Place, Request};
+use super::{Choice, Entry, Geometry, LlcPolicy, Make, Place, Request, Sampled};
 use crate::params::Params;
 use crate::settings;
 
@@ -48,7 +47,7 @@ settings! {
 /// The `ship` policy.
 pub struct Ship {
     geometry: Geometry,
-    sampled: Spread,
+    sampled: Sampled,
     settings: ShipSettings,
     /// Signature history counters, by signature.
     shct: Vec<u8>,
@@ -72,13 +71,13 @@ impl Ship {
     /// Returns a message if a setting has a wrong value.
     pub fn new(geometry: Geometry, params: &mut Params) -> Result<Self, String> {
         let settings = ShipSettings::take(params, geometry)?;
-        let sampled = Spread::new(geometry.sets, settings.sampled);
+        let sampled = Sampled::spread(geometry.sets, settings.sampled);
         Ok(Self {
             geometry,
             settings,
             shct: vec![1; 1 << settings.signature],
             rrpvs: vec![0; geometry.lines()],
-            fills: vec![None; sampled.count() * geometry.ways],
+            fills: vec![None; sampled.len() * geometry.ways],
             sampled,
         })
     }
@@ -90,7 +89,7 @@ impl Ship {
 
     #[inline]
     fn fill_of(&mut self, place: Place) -> Option<&mut Option<Fill>> {
-        let sample = self.sampled.index(place.set)?;
+        let sample = self.sampled.number(place.set)?;
         self.fills.get_mut(sample * self.geometry.ways + place.way)
     }
 
@@ -126,12 +125,8 @@ impl LlcPolicy for Ship {
         let distant = self.distant();
         let ways = self.geometry.ways;
         let rrpvs = &mut self.rrpvs[set * ways..][..ways];
-        let mut victim = 0;
-        for way in 1..ways {
-            if rrpvs[way] > rrpvs[victim] {
-                victim = way;
-            }
-        }
+        let ways = (0..ways).rev();
+        let victim = ways.max_by_key(|&way| rrpvs[way]).unwrap_or_default();
         // All values rise until the highest one is distant.
         let rise = distant - rrpvs[victim];
         for rrpv in rrpvs {
@@ -183,7 +178,7 @@ mod tests {
             Step::load(2, 0xB).fills(),
             // 2 rises to 3 and is evicted unused: the counter of 0xB is 0. Line 1 has 1 now.
             Step::load(3, 0xB).evicts(2),
-            // 3 came in with RRPV 3: nobody has to rise.
+            // 3 came in with RRPV 3: no value has to rise.
             Step::load(4, 0xB).evicts(3),
             Step::load(5, 0xB).evicts(4),
             Step::load(1, 0xA).hits(),

@@ -1,8 +1,19 @@
-//! Streams worked out by hand, for the tests of policies.
+//! Requests, and streams worked out by hand, for the tests of policies.
 
 use super::{Cache, Evicted, Geometry, Kind, LlcPolicy, Outcome, Request};
 
-/// A request and what has to become of it.
+/// Returns a request of core 0 without an instruction.
+pub fn request(line: u64, kind: Kind) -> Request {
+    let (ip, core) = (0, 0);
+    Request {
+        line,
+        ip,
+        core,
+        kind,
+    }
+}
+
+/// A request and its expected outcome.
 pub struct Step {
     request: Request,
     expected: Expected,
@@ -18,14 +29,11 @@ enum Expected {
 
 impl Step {
     fn of(line: u64, ip: u64, kind: Kind) -> Self {
-        let request = Request {
-            line,
-            ip,
-            core: 0,
-            kind,
-        };
         Self {
-            request,
+            request: Request {
+                ip,
+                ..request(line, kind)
+            },
             expected: Expected::Miss(None),
         }
     }
@@ -35,12 +43,12 @@ impl Step {
         Self::of(line, ip, Kind::Load)
     }
 
-    /// A line that the level above throws out.
+    /// A line that the level above writes back.
     pub fn write_back(line: u64) -> Self {
         Self::of(line, 0, Kind::WriteBack)
     }
 
-    /// The line is there.
+    /// The line is in the cache.
     pub fn hits(mut self) -> Self {
         self.expected = Expected::Hit;
         self
@@ -52,26 +60,27 @@ impl Step {
         self
     }
 
-    /// A clean line has to go.
+    /// A clean line is evicted.
     pub fn evicts(mut self, line: u64) -> Self {
         self.expected = Expected::Miss(Some(Evicted { line, dirty: false }));
         self
     }
 
-    /// A dirty line has to go.
+    /// A dirty line is evicted.
     pub fn evicts_dirty(mut self, line: u64) -> Self {
         self.expected = Expected::Miss(Some(Evicted { line, dirty: true }));
         self
     }
 
-    /// The line passes by.
+    /// The line bypasses the cache.
     pub fn bypasses(mut self) -> Self {
         self.expected = Expected::Bypassed;
         self
     }
 }
 
-/// Serves all requests by a new cache under the policy, and holds each against what is expected.
+/// Serves all requests by a new cache under the policy, and compares each outcome with the expected
+/// one.
 pub fn run(geometry: Geometry, policy: Box<dyn LlcPolicy>, steps: &[Step]) {
     let mut cache = Cache::new(geometry, policy);
     for (at, step) in steps.iter().enumerate() {

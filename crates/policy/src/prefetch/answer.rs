@@ -42,10 +42,7 @@ impl Answer {
 
     /// Returns the prediction, or `None` if it has no page.
     pub(super) fn of(self, source: Source) -> Option<Prediction> {
-        (!self.pages.is_empty()).then_some(Prediction {
-            source,
-            pages: self.pages,
-            goes_on: false,
-        })
+        let is_empty = self.pages.is_empty();
+        (!is_empty).then(|| Prediction::of(source, self.pages))
     }
 }

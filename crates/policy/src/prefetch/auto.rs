@@ -89,7 +89,7 @@ impl Auto {
             until: 0,
             losses: 0,
         };
-        let children: Vec<Child> = predictors.into_iter().enumerate().map(child).collect();
+        let children: Vec<_> = predictors.into_iter().enumerate().map(child).collect();
         Self {
             costs: Costs::DISK,
             shadow: Shadow::new(children.len()),
@@ -212,15 +212,13 @@ impl Predictor for Auto {
 
     fn set_costs(&mut self, costs: Costs) {
         self.costs = costs;
-        for child in &mut self.children {
-            child.predictor.set_costs(costs);
-        }
+        let children = self.children.iter_mut();
+        children.for_each(|child| child.predictor.set_costs(costs));
     }
 
     fn set_window(&mut self, window: u64) {
-        for child in &mut self.children {
-            child.predictor.set_window(window);
-        }
+        let children = self.children.iter_mut();
+        children.for_each(|child| child.predictor.set_window(window));
     }
 
     fn cannot_pay(&self) -> bool {
@@ -229,9 +227,8 @@ impl Predictor for Auto {
 
     fn forget(&mut self, space: Space) {
         self.shadow.forget(space);
-        for child in &mut self.children {
-            child.predictor.forget(space);
-        }
+        let children = self.children.iter_mut();
+        children.for_each(|child| child.predictor.forget(space));
     }
 }
 
@@ -246,10 +243,9 @@ mod tests {
     use crate::prefetch::testing::{Everywhere, fault, pages, predictions};
 
     fn spatial_then_temporal() -> Auto {
-        let degree = |n| Params::parse(&format!("degree={n}")).unwrap();
         Auto::new(vec![
-            Box::new(Spatial::new(&mut degree(2)).unwrap()),
-            Box::new(Temporal::new(&mut degree(2)).unwrap()),
+            Box::new(Spatial { degree: 2 }),
+            Box::new(Temporal { degree: 2 }),
         ])
     }
 
@@ -263,11 +259,11 @@ mod tests {
         assert_eq!(pages(&mut auto, &fault(1, 10), &mut Everywhere), [11, 12]);
     }
 
-    /// Of faults that go backwards by one `stride` proves right every time.
+    /// Faults go backwards by one, which `stride` predicts every time.
     #[test]
     fn a_shadow_that_proves_right_becomes_active() {
         let mut auto = Auto::new(vec![
-            Box::new(Spatial::new(&mut Params::parse("degree=2").unwrap()).unwrap()),
+            Box::new(Spatial { degree: 2 }),
             Box::new(Stride::new(&mut Params::parse("degree=1").unwrap()).unwrap()),
         ]);
         let mut last = Vec::new();
@@ -293,8 +289,7 @@ mod tests {
 
     #[test]
     fn a_leader_that_loses_time_is_deactivated_for_a_while() {
-        let spatial = Spatial::new(&mut Params::default()).unwrap();
-        let mut auto = Auto::new(vec![Box::new(spatial)]);
+        let mut auto = Auto::new(vec![Box::new(Spatial::default())]);
         let spatial = source(&mut auto, 10);
         for _ in 0..PERIOD {
             auto.outcome(spatial, Outcome::Wasted);
@@ -307,8 +302,8 @@ mod tests {
         assert_eq!(faults, PROBATION - 1);
     }
 
-    /// Everywhere, `temporal` names the pages before and behind the fault, and faults that go
-    /// backwards by one prove it right half of the time. It takes a little more.
+    /// `temporal` names the pages before and behind each fault. Faults that go backwards by one
+    /// prove half of them right; a shadow must be right a little more often.
     #[test]
     fn half_right_is_not_enough() {
         let mut auto = spatial_then_temporal();
@@ -318,11 +313,10 @@ mod tests {
         }
     }
 
-    /// It takes as long again as it took to find that out.
+    /// The pause is as long as it took to find out.
     #[test]
-    fn who_fetches_little_rests_longer() {
-        let spatial = Spatial::new(&mut Params::default()).unwrap();
-        let mut auto = Auto::new(vec![Box::new(spatial)]);
+    fn a_predictor_that_fetches_little_rests_longer() {
+        let mut auto = Auto::new(vec![Box::new(Spatial::default())]);
         let from = source(&mut auto, 10);
         for page in 0..3 * PROBATION {
             pages(&mut auto, &fault(1, page), &mut Everywhere);

@@ -247,13 +247,10 @@ impl Named {
         match predictions.last_mut() {
             Some(last) if last.source == source => last.pages.push(self.at),
             _ => {
-                let mut pages = Vec::with_capacity(USUAL);
-                pages.push(self.at);
-                predictions.push(Prediction {
-                    source,
-                    pages,
-                    goes_on: self.goes_on,
-                });
+                let mut new = Prediction::of(source, Vec::with_capacity(USUAL));
+                new.pages.push(self.at);
+                new.goes_on = self.goes_on;
+                predictions.push(new);
             }
         }
     }
@@ -346,15 +343,13 @@ impl Predictor for Combo {
     }
 
     fn set_costs(&mut self, costs: Costs) {
-        for child in &mut self.children {
-            child.predictor.set_costs(costs);
-        }
+        let children = self.children.iter_mut();
+        children.for_each(|child| child.predictor.set_costs(costs));
     }
 
     fn set_window(&mut self, window: u64) {
-        for child in &mut self.children {
-            child.predictor.set_window(window);
-        }
+        let children = self.children.iter_mut();
+        children.for_each(|child| child.predictor.set_window(window));
     }
 
     fn constituents(&self) -> Vec<&'static str> {
@@ -366,9 +361,8 @@ impl Predictor for Combo {
     }
 
     fn forget(&mut self, space: Space) {
-        for child in &mut self.children {
-            child.predictor.forget(space);
-        }
+        let children = self.children.iter_mut();
+        children.for_each(|child| child.predictor.forget(space));
     }
 }
 

@@ -9,23 +9,16 @@ use std::hash::{BuildHasher, Hash};
 use hashbrown::HashTable;
 use rustc_hash::FxBuildHasher;
 
-/// No place.
-const NONE: u32 = u32::MAX;
+use crate::list::{Links, List};
 
 /// The map. Inserting and [`Lru::touch`] count as use, peeking does not.
 pub(super) struct Lru<K, V> {
     places: HashTable<u32>,
-    entries: Vec<Entry<K, V>>,
-    newest: u32,
-    oldest: u32,
+    entries: Vec<(K, V)>,
+    /// Links of the places, the newest at the front.
+    links: Links,
+    order: List,
     capacity: usize,
-}
-
-struct Entry<K, V> {
-    key: K,
-    value: V,
-    newer: u32,
-    older: u32,
 }
 
 impl<K: Copy + Eq + Hash, V> Lru<K, V> {
@@ -34,41 +27,41 @@ impl<K: Copy + Eq + Hash, V> Lru<K, V> {
         Self {
             places: HashTable::new(),
             entries: Vec::new(),
-            newest: NONE,
-            oldest: NONE,
-            capacity: capacity.clamp(1, NONE as usize),
+            links: Links::default(),
+            order: List::default(),
+            capacity: capacity.clamp(1, u32::MAX as usize),
         }
     }
 
     /// Returns the value of `key` without using it.
     pub(super) fn peek(&self, key: &K) -> Option<&V> {
         let place = self.place(key)?;
-        Some(&self.entries[place as usize].value)
+        Some(&self.entries[place as usize].1)
     }
 
     /// Returns the value of `key` to be changed, without using it.
     pub(super) fn peek_mut(&mut self, key: &K) -> Option<&mut V> {
         let place = self.place(key)?;
-        Some(&mut self.entries[place as usize].value)
+        Some(&mut self.entries[place as usize].1)
     }
 
     /// Returns the value of `key` and makes it the newest.
     pub(super) fn touch(&mut self, key: &K) -> Option<&mut V> {
         let place = self.place(key)?;
-        self.renew(place);
-        Some(&mut self.entries[place as usize].value)
+        self.order.move_to_front(&mut self.links, place);
+        Some(&mut self.entries[place as usize].1)
     }
 
     /// Returns the value of `key`, inserted by `make` if there is none, and makes it the newest.
     pub(super) fn touch_or_insert(&mut self, key: K, make: impl FnOnce() -> V) -> &mut V {
         let place = match self.place(&key) {
             Some(place) => {
-                self.renew(place);
+                self.order.move_to_front(&mut self.links, place);
                 place
             }
             None => self.insert(key, make()),
         };
-        &mut self.entries[place as usize].value
+        &mut self.entries[place as usize].1
     }
 
     /// Keeps the entries that satisfy `keep`.
@@ -76,101 +69,56 @@ impl<K: Copy + Eq + Hash, V> Lru<K, V> {
         // Goes from the back, so that the entry that takes the place of a removed one was checked
         // already.
         for place in (0..self.entries.len()).rev() {
-            let entry = &self.entries[place];
-            if !keep(&entry.key, &entry.value) {
+            let (key, value) = &self.entries[place];
+            if !keep(key, value) {
                 self.remove(place as u32);
             }
         }
     }
 
     fn place(&self, key: &K) -> Option<u32> {
-        let is = |place: &u32| self.entries[*place as usize].key == *key;
+        let is = |place: &u32| self.entries[*place as usize].0 == *key;
         self.places.find(hash(key), is).copied()
     }
 
     /// Inserts an entry whose key is not in the map; returns its place.
     fn insert(&mut self, key: K, value: V) -> u32 {
-        let place = if self.entries.len() < self.capacity {
-            self.entries.push(Entry {
-                key,
-                value,
-                newer: NONE,
-                older: NONE,
-            });
-            (self.entries.len() - 1) as u32
-        } else {
-            let place = self.oldest;
-            self.unlink(place);
-            self.drop_from_index(place);
-            let entry = &mut self.entries[place as usize];
-            (entry.key, entry.value) = (key, value);
-            place
+        let place = match self.order.back() {
+            Some(oldest) if self.entries.len() == self.capacity => {
+                self.drop_from_index(oldest);
+                self.entries[oldest as usize] = (key, value);
+                self.order.move_to_front(&mut self.links, oldest);
+                oldest
+            }
+            _ => {
+                let place = self.entries.len() as u32;
+                self.entries.push((key, value));
+                self.order.push_front(&mut self.links, place);
+                place
+            }
         };
-        self.link(place);
         let entries = &self.entries;
-        let rehash = |place: &u32| hash(&entries[*place as usize].key);
+        let rehash = |place: &u32| hash(&entries[*place as usize].0);
         self.places.insert_unique(hash(&key), place, rehash);
         place
     }
 
     fn drop_from_index(&mut self, place: u32) {
-        let hash = hash(&self.entries[place as usize].key);
+        let hash = hash(&self.entries[place as usize].0);
         if let Ok(known) = self.places.find_entry(hash, |other| *other == place) {
             known.remove();
         }
     }
 
-    fn renew(&mut self, place: u32) {
-        if self.newest != place {
-            self.unlink(place);
-            self.link(place);
-        }
-    }
-
-    /// Links an unlinked entry before the newest.
-    fn link(&mut self, place: u32) {
-        let entry = &mut self.entries[place as usize];
-        (entry.newer, entry.older) = (NONE, self.newest);
-        match self.newest {
-            NONE => self.oldest = place,
-            newest => self.entries[newest as usize].newer = place,
-        }
-        self.newest = place;
-    }
-
-    fn unlink(&mut self, place: u32) {
-        let Entry { newer, older, .. } = self.entries[place as usize];
-        self.set_older_of(newer, older);
-        self.set_newer_of(older, newer);
-    }
-
-    fn set_older_of(&mut self, place: u32, older: u32) {
-        match place {
-            NONE => self.newest = older,
-            place => self.entries[place as usize].older = older,
-        }
-    }
-
-    fn set_newer_of(&mut self, place: u32, newer: u32) {
-        match place {
-            NONE => self.oldest = newer,
-            place => self.entries[place as usize].newer = newer,
-        }
-    }
-
     /// Removes an entry; the last entry takes its place.
     fn remove(&mut self, place: u32) {
-        self.unlink(place);
         self.drop_from_index(place);
+        self.order.remove(&mut self.links, place);
         self.entries.swap_remove(place as usize);
         let last = self.entries.len() as u32;
-        if let Some(&Entry {
-            key, newer, older, ..
-        }) = self.entries.get(place as usize)
-        {
-            self.set_older_of(newer, place);
-            self.set_newer_of(older, place);
-            let moved = self.places.find_mut(hash(&key), |other| *other == last);
+        if let Some((key, _)) = self.entries.get(place as usize) {
+            self.order.rename(&mut self.links, last, place);
+            let moved = self.places.find_mut(hash(key), |other| *other == last);
             moved.into_iter().for_each(|known| *known = place);
         }
     }
@@ -185,14 +133,12 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// From the newest on.
+    /// Returns the keys, the newest first.
     fn keys(lru: &Lru<u8, u32>) -> Vec<u8> {
-        let mut keys = Vec::new();
-        let mut place = lru.newest;
-        while let Some(entry) = lru.entries.get(place as usize) {
-            keys.push(entry.key);
-            place = entry.older;
-        }
+        let before = |place: &u32| lru.links.before(*place);
+        let places = std::iter::successors(lru.order.back(), before);
+        let mut keys: Vec<u8> = places.map(|place| lru.entries[place as usize].0).collect();
+        keys.reverse();
         keys
     }
 

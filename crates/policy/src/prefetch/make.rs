@@ -1,4 +1,4 @@
-//! How predictors are made, and the forms in which the registry keeps them.
+//! Constructors of predictors, and their entries and specifications in the registry.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::replacement::PageId;
 /// Description of a sum of predictors as the value of a setting.
 pub(super) const PREDICTORS: &str = "names of predictors with + between them";
 
-/// All touches to come: 4 bytes each, and 16 bytes a page.
+/// All future touches: 4 bytes each, and 16 bytes a page.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Future {
     /// Location of each page, by its number.
@@ -22,12 +22,12 @@ pub struct Future {
 /// A new predictor, or a message about one of its settings.
 pub type Made = Result<Box<dyn Predictor>, String>;
 
-/// How a predictor is made.
+/// Constructor of a predictor.
 #[derive(Clone, Copy, Debug)]
 pub enum Make {
-    /// From its settings.
+    /// Takes the settings.
     Online(fn(&mut Params) -> Made),
-    /// From its settings and the future.
+    /// Takes the settings and the future.
     Offline(fn(&mut Params, &Arc<Future>) -> Made),
 }
 
@@ -46,7 +46,7 @@ impl Make {
 /// A predictor in the registry.
 pub type Entry = registry::Entry<Make>;
 
-/// A predictor with its settings and those of its engine: `stride:strides=4,queue=fifo`.
+/// A predictor with its settings and its engine's: `stride:strides=4,queue=fifo`.
 pub type Spec = registry::Spec<Make>;
 
 impl Entry {

@@ -74,6 +74,18 @@ pub struct Prediction {
     pub goes_on: bool,
 }
 
+impl Prediction {
+    /// Makes a prediction that does not go on.
+    pub fn of(source: Source, pages: Vec<Location>) -> Self {
+        let goes_on = false;
+        Self {
+            source,
+            pages,
+            goes_on,
+        }
+    }
+}
+
 /// Returns the number of fetched pages that may wait to be used, for a DRAM of `dram_pages` pages:
 /// a sixteenth of DRAM, at least 64, at most 2048, which is enough to keep a device busy.
 pub fn window(dram_pages: u64) -> u64 {

@@ -47,7 +47,7 @@ pub struct Oracle {
 #[derive(Clone, Debug, Default)]
 struct Ahead {
     /// Touches that the thread has made.
-    made: usize,
+    clock: usize,
     /// Touch up to which all pages have been named.
     next: usize,
     /// Touches that may still be looked at.
@@ -69,13 +69,9 @@ impl Oracle {
     /// # Errors
     /// Returns a message if a setting has a wrong value.
     pub fn new(params: &mut Params, future: Arc<Future>) -> Result<Self, String> {
+        let help = "pages that are named at a fault, at most";
         Ok(Self {
-            degree: params.take(
-                "degree",
-                "pages that are named at a fault, at most",
-                16,
-                1..=512,
-            )?,
+            degree: params.take("degree", help, 16, 1..=512)?,
             threads: vec![Ahead::default(); future.touches.len()],
             future,
             named: 0,
@@ -112,7 +108,7 @@ impl Ahead {
         // The first page is named however far away it is, because its use is the next occasion to
         // look.
         let reach = self.reach.unwrap_or(usize::MAX);
-        let near = self.made.saturating_add(reach);
+        let near = self.clock.saturating_add(reach);
         while at < touches.len() && found < room && self.steps > 0 {
             if at >= near && !(pages.is_empty() && self.under_way.is_empty()) {
                 break;
@@ -154,22 +150,19 @@ impl Predictor for Oracle {
         let mut in_tier =
             |page: PageId| memory.residence(future.pages[page.index()]) == Residence::InTier;
         let ahead = &mut self.threads[thread];
-        let pages = if ahead.used == Some(ahead.made) {
-            let from = ahead.next.max(ahead.made);
+        let pages = if ahead.used == Some(ahead.clock) {
+            let from = ahead.next.max(ahead.clock);
             let room = self.degree.saturating_sub(ahead.under_way.len());
             ahead.look(touches, from, room, false, in_tier)
         } else {
             ahead.under_way.retain(|(_, page)| in_tier(*page));
-            ahead.look(touches, ahead.made, self.degree, true, in_tier)
+            ahead.look(touches, ahead.clock, self.degree, true, in_tier)
         };
         for page in pages {
             let source = self.source(thread);
             self.threads[thread].under_way.push((source, page));
-            predictions.push(Prediction {
-                source,
-                pages: vec![future.pages[page.index()]],
-                goes_on: false,
-            });
+            let pages = vec![future.pages[page.index()]];
+            predictions.push(Prediction::of(source, pages));
         }
     }
 
@@ -186,14 +179,14 @@ impl Predictor for Oracle {
         };
         match outcome {
             Outcome::Used => {
-                ahead.used = Some(ahead.made);
+                ahead.used = Some(ahead.clock);
                 ahead.reach = ahead.reach.map(|reach| reach + reach / GROWTH + 1);
             }
             Outcome::Late => {}
             Outcome::Wasted if ahead.cut => {}
             Outcome::Wasted => {
                 ahead.cut = true;
-                let span = ahead.next.saturating_sub(ahead.made);
+                let span = ahead.next.saturating_sub(ahead.clock);
                 ahead.reach = Some(ahead.reach.unwrap_or(span).min(span) / 2 + 1);
             }
         }
@@ -203,10 +196,10 @@ impl Predictor for Oracle {
         let Some(ahead) = self.threads.get_mut(thread.0 as usize) else {
             return;
         };
-        let made = usize::try_from(touches).unwrap_or(usize::MAX);
-        let more = made.saturating_sub(ahead.made);
+        let clock = usize::try_from(touches).unwrap_or(usize::MAX);
+        let more = clock.saturating_sub(ahead.clock);
         ahead.steps = ahead.steps.saturating_add(more.saturating_mul(STEPS));
-        ahead.made = made;
+        ahead.clock = clock;
         ahead.cut = false;
     }
 }

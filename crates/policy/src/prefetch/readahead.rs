@@ -4,8 +4,9 @@
 //! predictor (Fedorov 2016, 5.4.2). As a predictor, outside that context and directly in the
 //! device's main queue, it is `corp` (Fedorov 2016, 5.5.2).
 
-use super::{EngineSettings, Entry, Make, Order, Params, Prediction, Predictor, Source};
+use super::{EngineSettings, Entry, Make, Order, Prediction, Predictor, Source};
 use crate::page::{Fault, Memory, Slot};
+use crate::settings;
 
 /// The registry's entry.
 pub const ENTRY: Entry = Entry {
@@ -13,30 +14,14 @@ pub const ENTRY: Entry = Entry {
     summary: "the kernel's aligned block, fetched beside the program, without a queue of hints (Fedorov 2016, 5.5.2)",
     paper: "Fedorov 2016, 5.5.2",
     when: "For comparison: what the kernel's readahead would gain if the faulting program did not wait for it.",
-    make: Make::Online(|params| Ok(Box::new(Readahead::new(params)?))),
+    make: Make::Online(|params| Ok(Box::new(Readahead::take(params)?))),
 };
 
-/// The `corp` predictor.
-#[derive(Clone, Copy, Debug)]
-pub struct Readahead {
-    /// Slots of a block, as a power of two: `vm.page-cluster`.
-    cluster: u32,
-}
-
-impl Readahead {
-    /// Makes a predictor with the given settings.
-    ///
-    /// # Errors
-    /// Returns a message if a setting has a wrong value.
-    pub fn new(params: &mut Params) -> Result<Self, String> {
-        Ok(Self {
-            cluster: params.take(
-                "cluster",
-                "pages of a block, as a power of two, like vm.page-cluster",
-                3,
-                1..=9,
-            )?,
-        })
+settings! {
+    /// The `corp` predictor.
+    pub struct Readahead {
+        /// pages of a block, as a power of two, like vm.page-cluster
+        cluster: u32 = 3, 1..=9;
     }
 }
 
@@ -54,14 +39,9 @@ impl Predictor for Readahead {
         };
         let within = (1 << self.cluster) - 1;
         let block = slot & !within..=slot | within;
-        predictions.push(Prediction {
-            source: Source(0),
-            pages: block
-                .filter(|other| *other != slot)
-                .filter_map(|other| memory.page_in(Slot(other)))
-                .collect(),
-            goes_on: false,
-        });
+        let others = block.filter(|other| *other != slot);
+        let pages = others.filter_map(|other| memory.page_in(Slot(other)));
+        predictions.push(Prediction::of(Source(0), pages.collect()));
     }
 }
 
@@ -72,7 +52,7 @@ mod tests {
 
     #[test]
     fn the_aligned_block_in_its_order() {
-        let mut readahead = Readahead::new(&mut Params::default()).unwrap();
+        let mut readahead = Readahead::default();
         assert_eq!(
             pages(&mut readahead, &fault(1, 21), &mut Everywhere),
             [16, 17, 18, 19, 20, 22, 23]

@@ -60,7 +60,7 @@ const TRIGGERS: [(&str, Trigger); 2] = [
 ];
 
 impl EngineSettings {
-    /// Takes the settings that are given; the others are those of `default`.
+    /// Takes the settings that are given; the others are taken from `default`.
     ///
     /// # Errors
     /// Returns a message if a setting has a wrong value.

@@ -2,8 +2,9 @@
 //!
 //! Fedorov 2016, 5.4.4.3: after a fault on page A, the pages A+1 to A+8.
 
-use super::{Entry, Make, Params, Prediction, Predictor, Source};
+use super::{Entry, Make, Prediction, Predictor, Source};
 use crate::page::{Fault, Location, Memory, Page};
+use crate::settings;
 
 /// The registry's entry.
 pub const ENTRY: Entry = Entry {
@@ -11,25 +12,14 @@ pub const ENTRY: Entry = Entry {
     summary: "the next pages in address order (Fedorov 2016, 5.4.4.3)",
     paper: "Fedorov 2016, 5.4.4.3",
     when: "Programs that walk through arrays from the front to the back, and nothing else.",
-    make: Make::Online(|params| Ok(Box::new(Spatial::new(params)?))),
+    make: Make::Online(|params| Ok(Box::new(Spatial::take(params)?))),
 };
 
-/// The `spatial` predictor.
-#[derive(Clone, Copy, Debug)]
-pub struct Spatial {
-    /// Pages named after each fault.
-    degree: u64,
-}
-
-impl Spatial {
-    /// Makes a predictor with the given settings.
-    ///
-    /// # Errors
-    /// Returns a message if a setting has a wrong value.
-    pub fn new(params: &mut Params) -> Result<Self, String> {
-        Ok(Self {
-            degree: params.take("degree", "pages behind the one that faulted", 8, 1..=512)?,
-        })
+settings! {
+    /// The `spatial` predictor.
+    pub struct Spatial {
+        /// pages behind the one that faulted
+        degree: u64 = 8, 1..=512;
     }
 }
 
@@ -39,11 +29,7 @@ impl Predictor for Spatial {
         let behind = (1..=self.degree).map_while(|k| page.checked_add(k));
         let mut pages = Vec::with_capacity(self.degree as usize);
         pages.extend(behind.map(|page| Location::new(fault.at.space, Page(page))));
-        predictions.push(Prediction {
-            source: Source(0),
-            pages,
-            goes_on: false,
-        });
+        predictions.push(Prediction::of(Source(0), pages));
     }
 }
 
@@ -55,7 +41,7 @@ mod tests {
     /// Fedorov 2016, figure 5.6.
     #[test]
     fn the_next_eight() {
-        let mut spatial = Spatial::new(&mut Params::default()).unwrap();
+        let mut spatial = Spatial::default();
         assert_eq!(
             pages(&mut spatial, &fault(1, 100), &mut Everywhere),
             [101, 102, 103, 104, 105, 106, 107, 108]
@@ -64,7 +50,7 @@ mod tests {
 
     #[test]
     fn no_page_behind_the_last() {
-        let mut spatial = Spatial::new(&mut Params::default()).unwrap();
+        let mut spatial = Spatial::default();
         let last = fault(1, u64::MAX - 1);
         assert_eq!(pages(&mut spatial, &last, &mut Everywhere), [u64::MAX]);
     }

@@ -4,8 +4,9 @@
 //! be again. The nearest neighbours go first, and of two equally near ones the later, because pages
 //! are swapped out in the order of their use.
 
-use super::{Entry, Make, Params, Prediction, Predictor, Source};
+use super::{Entry, Make, Prediction, Predictor, Source};
 use crate::page::{Fault, Memory, Slot};
+use crate::settings;
 
 /// The registry's entry.
 pub const ENTRY: Entry = Entry {
@@ -13,30 +14,14 @@ pub const ENTRY: Entry = Entry {
     summary: "the neighbours in the tier, which were swapped out together (Fedorov 2016, 5.4.4.2)",
     paper: "Fedorov 2016, 5.4.4.2",
     when: "Programs that use the same data together time and again, wherever they lie, such as interpreters and object graphs.",
-    make: Make::Online(|params| Ok(Box::new(Temporal::new(params)?))),
+    make: Make::Online(|params| Ok(Box::new(Temporal::take(params)?))),
 };
 
-/// The `temporal` predictor.
-#[derive(Clone, Copy, Debug)]
-pub struct Temporal {
-    /// Pages named around each fault.
-    degree: u64,
-}
-
-impl Temporal {
-    /// Makes a predictor with the given settings.
-    ///
-    /// # Errors
-    /// Returns a message if a setting has a wrong value.
-    pub fn new(params: &mut Params) -> Result<Self, String> {
-        Ok(Self {
-            degree: params.take(
-                "degree",
-                "neighbours in the tier that are named at a fault, at most",
-                16,
-                1..=512,
-            )?,
-        })
+settings! {
+    /// The `temporal` predictor.
+    pub struct Temporal {
+        /// neighbours in the tier that are named at a fault, at most
+        degree: u64 = 16, 1..=512;
     }
 }
 
@@ -55,11 +40,7 @@ impl Predictor for Temporal {
                 pages.push(at);
             }
         }
-        predictions.push(Prediction {
-            source: Source(0),
-            pages,
-            goes_on: false,
-        });
+        predictions.push(Prediction::of(Source(0), pages));
     }
 }
 
@@ -71,7 +52,7 @@ mod tests {
     #[test]
     fn the_nearest_in_the_tier_first() {
         let mut memory = Swapped(vec![70, 3, 12, 9, 40, 5]);
-        let mut temporal = Temporal::new(&mut Params::parse("degree=5").unwrap()).unwrap();
+        let mut temporal = Temporal { degree: 5 };
         // Behind and before place 3, in turn: 4, 2, 5, 1, and 6 where nothing lies.
         assert_eq!(
             pages(&mut temporal, &fault(1, 9), &mut memory),
@@ -81,7 +62,7 @@ mod tests {
 
     #[test]
     fn sixteen_around_the_fault() {
-        let mut temporal = Temporal::new(&mut Params::default()).unwrap();
+        let mut temporal = Temporal::default();
         let mut named = pages(&mut temporal, &fault(1, 100), &mut Everywhere);
         named.sort_unstable();
         let around: Vec<u64> = (92..=108).filter(|page| *page != 100).collect();
@@ -90,7 +71,7 @@ mod tests {
 
     #[test]
     fn a_page_without_a_place_has_no_neighbours() {
-        let mut temporal = Temporal::new(&mut Params::default()).unwrap();
+        let mut temporal = Temporal::default();
         let mut memory = Swapped(vec![1, 2]);
         assert!(pages(&mut temporal, &fault(1, 9), &mut memory).is_empty());
     }

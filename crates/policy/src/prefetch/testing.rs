@@ -1,4 +1,4 @@
-//! What the tests of all predictors need.
+//! Helpers for the tests of predictors.
 
 use super::{Prediction, Predictor};
 use crate::page::{Fault, Location, Memory, Page, Residence, Slot, Space, Thread};
@@ -15,7 +15,7 @@ pub(crate) fn fault(thread: u32, page: u64) -> Fault {
     }
 }
 
-/// What a predictor answers to a fault.
+/// Returns the predictions of a predictor at a fault.
 pub(crate) fn predictions(
     predictor: &mut dyn Predictor,
     fault: &Fault,
@@ -26,7 +26,7 @@ pub(crate) fn predictions(
     predictions
 }
 
-/// The pages of its answer, best first.
+/// Returns the pages that a predictor names at a fault, best first.
 pub(crate) fn pages(
     predictor: &mut dyn Predictor,
     fault: &Fault,
@@ -37,7 +37,7 @@ pub(crate) fn pages(
     pages.map(|at| at.page.0).collect()
 }
 
-/// Every page lies in the tier, in the order of addresses: page `p` in place `p`.
+/// A memory whose pages all lie in the tier, in the order of addresses: page `p` in place `p`.
 pub(crate) struct Everywhere;
 
 impl Memory for Everywhere {
@@ -54,7 +54,7 @@ impl Memory for Everywhere {
     }
 }
 
-/// Pages lie in the tier in this order; the first in place 0.
+/// A memory with these pages in the tier, the first in place 0.
 pub(crate) struct Swapped(pub(crate) Vec<u64>);
 
 impl Memory for Swapped {
@@ -76,7 +76,7 @@ impl Memory for Swapped {
     }
 }
 
-/// The pages of the answers to faults of one thread, one after the other.
+/// Returns the pages named at each of several faults of one thread.
 pub(crate) fn answers(predictor: &mut dyn Predictor, faults: &[u64]) -> Vec<Vec<u64>> {
     let answer = |page: &u64| pages(predictor, &fault(1, *page), &mut Everywhere);
     faults.iter().map(answer).collect()

@@ -1,4 +1,4 @@
-//! How replacement policies are made, and the forms in which the registry keeps them.
+//! Constructors of replacement policies, and their entries and specifications in the registry.
 
 use super::{PageId, Replacement};
 use crate::params::Params;
@@ -7,12 +7,12 @@ use crate::registry;
 /// A new policy, or a message about one of its settings.
 pub type Made = Result<Box<dyn Replacement>, String>;
 
-/// How a policy is made for a DRAM of `capacity` pages, at least one.
+/// Constructor of a policy for a DRAM of `capacity` pages, at least one.
 #[derive(Clone, Copy, Debug)]
 pub enum Make {
-    /// From its settings, and a seed for random choices.
+    /// Takes the settings, and a seed for random choices.
     Online(fn(capacity: usize, &mut Params, seed: u64) -> Made),
-    /// From its settings, and all touches to come in order.
+    /// Takes the settings, and all future touches in order.
     Offline(fn(capacity: usize, &mut Params, future: &[PageId]) -> Made),
 }
 
@@ -39,7 +39,7 @@ impl Make {
 }
 
 impl Entry {
-    /// Whether the policy is made from all touches to come.
+    /// Whether the policy is made from all future touches.
     pub fn knows_future(&self) -> bool {
         matches!(self.make, Make::Offline(_))
     }
@@ -47,7 +47,7 @@ impl Entry {
 
 impl Spec {
     /// Makes the policy for a DRAM of `capacity` pages, at least one. `seed` is for random choices;
-    /// `future`, all touches to come, is needed by a policy that knows them.
+    /// `future`, all future touches in order, is needed by a policy that knows them.
     ///
     /// # Errors
     /// Returns a message if the future is needed and not given.

@@ -1,4 +1,4 @@
-//! What holds for every policy of the registry.
+//! Laws that hold for every policy of the registry.
 
 use std::collections::HashMap;
 
@@ -7,7 +7,7 @@ use terrace_policy::llc::{Cache, Outcome, REGISTRY, Request};
 
 use crate::requests::{cache, geometry, requests};
 
-/// What the answers add up to: the lines that must be there, and whether they must be dirty.
+/// Sum of the answers: the lines that must be there, and whether they must be dirty.
 #[derive(Default)]
 struct Ledger {
     lines: HashMap<u64, bool>,
@@ -85,7 +85,7 @@ proptest! {
         }
     }
 
-    /// Many requests at once are as many one by one.
+    /// Requests served together have the same outcomes as one by one.
     #[test]
     fn requests_can_be_served_together(
         geometry in geometry(), seed: u64, requests in requests(), together in 1..40usize,

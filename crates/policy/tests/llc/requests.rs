@@ -1,4 +1,4 @@
-//! What levels above may ask of a cache, at random.
+//! Random requests of the levels above a cache.
 
 use proptest::prelude::*;
 use proptest::sample::select;

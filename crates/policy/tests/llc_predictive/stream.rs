@@ -43,13 +43,13 @@ pub fn steps() -> impl Strategy<Value = Vec<(u8, Step)>> {
     prop::collection::vec((0..4u8, step()), 1..200)
 }
 
-/// As requests. Sets 0 and 3 of 64 are sampled by every policy that samples more than one.
+/// Returns the requests of steps. Sets 0 and 3 of 64 are sampled by every policy that samples more than one.
 pub fn requests(geometry: Geometry, steps: &[(u8, Step)]) -> Vec<Request> {
     let of = |(set, step): &(u8, Step)| one_set(geometry, usize::from(*set), step);
     steps.iter().flat_map(of).collect()
 }
 
-/// As requests, each step for one set after the other.
+/// Returns the requests of steps, each step for one set after the other.
 pub fn over_all_sets(geometry: Geometry, steps: &[Step]) -> Vec<Request> {
     let of = |step| (0..geometry.sets).flat_map(move |set| one_set(geometry, set, step));
     steps.iter().flat_map(of).collect()

@@ -6,7 +6,7 @@ use std::collections::{HashMap, HashSet};
 use terrace_policy::prefetch::{Engine, EngineSettings, LifeStory, Outcome, Predictor};
 use terrace_policy::{Fault, Location, Memory, Page, Residence, Space, Thread};
 
-/// What lies where, with LRU eviction.
+/// Residence of pages, with LRU eviction.
 #[derive(Default)]
 struct Lru {
     capacity: usize,
@@ -70,7 +70,7 @@ impl Model {
         }
     }
 
-    /// Every page of `pages` is touched for the first time, without the policy's knowledge.
+    /// Touches every page of `pages` for the first time, without the policy's knowledge.
     pub fn populate(&mut self, pages: std::ops::Range<u64>) {
         for page in pages {
             let at = location(page);
@@ -132,13 +132,14 @@ impl Model {
         }
     }
 
-    /// What was fetched and not touched is just what the engine holds to be outstanding.
+    /// Checks that the fetched pages not touched since are those that the engine counts as
+    /// outstanding.
     fn check(&self) {
         let untouched = self.memory.pages.iter().filter(|(_, touched)| !touched);
         assert_eq!(untouched.count() as u64, self.engine.story().outstanding());
     }
 
-    /// Ends the program and tells what became of all predictions.
+    /// Ends the program and returns the life story of all predictions.
     pub fn finish(mut self) -> LifeStory {
         self.engine.finish();
         *self.engine.story()

@@ -1,4 +1,4 @@
-//! What holds for every predictor.
+//! Laws that hold for every predictor.
 
 use std::collections::HashSet;
 
@@ -8,7 +8,7 @@ use terrace_policy::prefetch::{Entry, Make, Params, Prediction, Predictor, REGIS
 
 use crate::steps::{Sources, Step, steps};
 
-/// The most pages that it may answer a fault with, with its default settings.
+/// Returns the most pages that a predictor may name at a fault, with its default settings.
 fn most(entry: &Entry) -> usize {
     let setting = |key: &str| {
         let settings = entry.settings();

@@ -1,4 +1,4 @@
-//! What a driver may tell a predictor, and a memory to go with it.
+//! Random calls of a predictor by a driver, and a memory for them.
 
 use proptest::prelude::*;
 use terrace_policy::prefetch::{Outcome, Prediction, Predictor, Source};
@@ -7,7 +7,7 @@ use terrace_policy::{Fault, Location, Memory, Page, Residence, Slot, Space, Thre
 #[derive(Clone, Copy, Debug)]
 pub enum Step {
     Fault(Fault),
-    /// Of the source that was named so many predictions ago.
+    /// Outcome for the source of an earlier prediction, counted back from the latest.
     Outcome(usize, Outcome),
     Advance(usize),
     Exhausted(usize),

@@ -1,4 +1,4 @@
-//! Miss ratios of a real trace against those of libCacheSim, to the last digit it prints.
+//! Miss ratios of a real trace against libCacheSim's, to the last digit it prints.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -52,7 +52,7 @@ fn miss_ratio(policy: &str, capacity: usize, touches: &[Touch]) -> f64 {
 }
 
 #[test]
-#[ignore = "needs the traces of other people; run by make test-data"]
+#[ignore = "needs third-party traces; run by make test-data"]
 fn shared_data_misses_are_those_of_libcachesim() {
     let touches = touches(&data(TRACE));
     let ratios = String::from_utf8(data(RATIOS)).expect("the figures are text");

@@ -1,4 +1,4 @@
-//! What holds for every policy of the registry.
+//! Laws that hold for every policy of the registry.
 
 use std::collections::HashSet;
 
@@ -7,7 +7,8 @@ use terrace_policy::replacement::{Answer, REGISTRY, Replacement, Touch};
 
 use crate::steps::{Step, make, steps, touches};
 
-/// Takes one step and holds it to the laws; `resident` is what the answers so far add up to.
+/// Takes a step and checks it against the laws; `resident` are the pages resident by the answers
+/// so far.
 fn lawful_step(
     policy: &mut dyn Replacement,
     resident: &mut HashSet<u32>,

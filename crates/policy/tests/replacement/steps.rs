@@ -1,4 +1,4 @@
-//! What a driver may do to a policy, at random.
+//! Random calls of a policy by a driver.
 
 use proptest::prelude::*;
 use terrace_policy::params::Params;
@@ -17,7 +17,7 @@ pub enum Step {
 }
 
 impl Step {
-    /// Carries the step out; returns what a touch answered, and the page that went.
+    /// Carries the step out; returns the answer of a touch, and the evicted page.
     pub fn apply(self, policy: &mut dyn Replacement) -> (Option<Answer>, Option<PageId>) {
         match self {
             Step::Touch(touch) => match policy.touch(touch) {
@@ -36,7 +36,7 @@ impl Step {
         }
     }
 
-    /// The page that comes in, if it is not resident.
+    /// Returns the page that comes in, if it is not resident.
     pub fn brings(self) -> Option<PageId> {
         match self {
             Step::Touch(Touch { page, .. }) | Step::Prefetch(page) => Some(page),
@@ -45,7 +45,7 @@ impl Step {
     }
 }
 
-/// The touches among `steps`, in order.
+/// Returns the touches among `steps`, in order.
 pub fn touches(steps: &[Step]) -> Vec<Touch> {
     let touch = |step: &Step| match *step {
         Step::Touch(touch) => Some(touch),
@@ -79,7 +79,7 @@ pub fn make_with(
     made.unwrap()
 }
 
-/// Some pages more often than others, so that there are hits at every capacity.
+/// Draws some pages more often than others, so that there are hits at every capacity.
 fn page() -> impl Strategy<Value = PageId> {
     prop_oneof![2 => 0..6u32, 2 => 0..20u32, 1 => 0..PAGES].prop_map(PageId)
 }
@@ -88,7 +88,7 @@ fn touch() -> impl Strategy<Value = Step> {
     (page(), any::<bool>()).prop_map(|(page, write)| Step::Touch(Touch { page, write }))
 }
 
-/// A run of steps, most of them touches.
+/// Draws a run of steps, most of them touches.
 pub fn steps() -> impl Strategy<Value = Vec<Step>> {
     let step = prop_oneof![
         12 => touch(),

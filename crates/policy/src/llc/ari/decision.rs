@@ -8,10 +8,7 @@ use super::settings::AriSettings;
 pub struct Decision {
     /// Decaying averages of the counts of an epoch.
     averages: Vec<Counts>,
-    recent: f64,
-    slack: f64,
-    miss_weight: f64,
-    writeback_weight: f64,
+    settings: AriSettings,
 }
 
 impl Decision {
@@ -19,17 +16,14 @@ impl Decision {
     pub fn new(candidates: usize, settings: &AriSettings) -> Self {
         Self {
             averages: vec![Counts::default(); candidates],
-            recent: settings.recent,
-            slack: settings.slack,
-            miss_weight: settings.miss_weight,
-            writeback_weight: settings.writeback_weight,
+            settings: *settings,
         }
     }
 
     /// Adds an epoch's counts to the averages (Fedorov 2016, 2.3).
     pub fn learn(&mut self, epoch: &[Counts]) {
         for (average, counts) in self.averages.iter_mut().zip(epoch) {
-            *average = average.mixed(*counts, self.recent);
+            *average = average.mixed(*counts, self.settings.recent);
         }
     }
 
@@ -38,7 +32,7 @@ impl Decision {
     /// Among equals it is `current`, or else the first: nothing changes if all are alike, or no
     /// sampled set had a request.
     pub fn best(&self, among: usize, current: Option<usize>) -> usize {
-        let most = match self.slack {
+        let most = match self.settings.slack {
             f64::INFINITY => f64::INFINITY,
             slack => self.averages[0].misses * (1.0 + slack),
         };
@@ -55,7 +49,7 @@ impl Decision {
 
     fn sum(&self, candidate: usize) -> f64 {
         let Counts { misses, writebacks } = self.averages[candidate];
-        self.miss_weight * misses + self.writeback_weight * writebacks
+        self.settings.miss_weight * misses + self.settings.writeback_weight * writebacks
     }
 }
 

@@ -175,7 +175,7 @@ mod tests {
         }
     }
 
-    /// What the chapter states or implies of its single core.
+    /// Figures that the chapter states or implies for its single core.
     #[test]
     fn defaults_are_the_paper_s() {
         let settings = settings(2 << 20, "").unwrap();

@@ -2,18 +2,14 @@
 
 use super::partitioning::Partitioning;
 use super::settings::AriSettings;
-use crate::llc::nhm::Insertion;
+use crate::llc::recency::put;
 
 /// No tag: a tag has 30 bits at most.
 const EMPTY: u32 = u32::MAX;
 
 /// One set of tags for each sampled set and each sample.
 pub struct Shadow {
-    ways: usize,
-    /// Bits of a tag.
-    bits: u32,
-    /// Position of lines that are written back.
-    dirty: Insertion,
+    settings: AriSettings,
     /// Tags of each set, most recently used first: a tag doubled, plus 1 if it is dirty.
     tags: Vec<u32>,
 }
@@ -21,22 +17,21 @@ pub struct Shadow {
 impl Shadow {
     /// Makes empty shadow tags of these settings.
     pub fn new(settings: &AriSettings) -> Self {
-        let (ways, tag_sets) = (settings.geometry.ways, settings.tag_sets() as usize);
+        let tags = settings.tag_sets() as usize * settings.geometry.ways;
         Self {
-            ways,
-            bits: settings.tag,
-            dirty: settings.dirty,
-            tags: vec![EMPTY; tag_sets * ways],
+            settings: *settings,
+            tags: vec![EMPTY; tags],
         }
     }
 
     /// Folds a tag of any length by XOR of its groups of bits. Of the paper's 12 bits the upper six
     /// are folded onto the lower six (2.5.4, item 1).
     pub fn fold(&self, mut tag: u64) -> u32 {
+        let bits = self.settings.tag;
         let mut folded = 0;
         while tag != 0 {
-            folded ^= tag as u32 & ((1 << self.bits) - 1);
-            tag >>= self.bits;
+            folded ^= tag as u32 & ((1 << bits) - 1);
+            tag >>= bits;
         }
         folded
     }
@@ -50,22 +45,22 @@ impl Shadow {
         tag: u32,
         writes: bool,
     ) -> Option<bool> {
-        let set = &mut self.tags[tag_set * self.ways..][..self.ways];
+        let AriSettings {
+            geometry, dirty, ..
+        } = self.settings;
+        let set = &mut self.tags[tag_set * geometry.ways..][..geometry.ways];
         let entry = tag << 1 | u32::from(writes);
         if let Some(found) = set.iter().position(|&other| other >> 1 == tag) {
             let entry = entry | set[found];
-            replace(set, found, 0, entry);
+            put(set, found, 0, entry);
             return None;
         }
-        let (gone, dirty) = match set.iter().position(|&other| other == EMPTY) {
-            Some(free) => (free, false),
-            None => {
-                let victim = victim(set, partitioning.high);
-                (victim, set[victim] & 1 == 1)
-            }
-        };
-        replace(set, gone, partitioning.position(self.dirty, writes), entry);
-        Some(dirty)
+        let free = set.iter().position(|&other| other == EMPTY);
+        let gone = free.unwrap_or_else(|| victim(set, partitioning.high));
+        let evicts_dirty = free.is_none() && set[gone] & 1 == 1;
+        let to = partitioning.position(dirty, writes).min(set.len() - 1);
+        put(set, gone, to, entry);
+        Some(evicts_dirty)
     }
 }
 
@@ -76,21 +71,11 @@ fn victim(set: &[u32], high: usize) -> usize {
     clean.unwrap_or(set.len() - 1)
 }
 
-/// Removes the entry at `from`, and puts `entry` behind `to` others, at most behind all.
-fn replace(set: &mut [u32], from: usize, to: usize, entry: u32) {
-    let to = to.min(set.len() - 1);
-    if to <= from {
-        set.copy_within(to..from, to + 1);
-    } else {
-        set.copy_within(from + 1..=to, from);
-    }
-    set[to] = entry;
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::llc::Geometry;
+    use crate::llc::nhm::Insertion;
     use crate::params::Params;
 
     fn shadow(text: &str) -> Shadow {

@@ -62,6 +62,6 @@ mod tests {
         all.sort_unstable();
         all.dedup();
         let hit: Vec<usize> = (2..Class::COUNT).collect();
-        assert_eq!(all, hit, "0 and 1 are those of new lines");
+        assert_eq!(all, hit, "0 and 1 are the classes of new lines");
     }
 }

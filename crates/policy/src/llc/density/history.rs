@@ -76,18 +76,14 @@ impl History {
 mod tests {
     use super::*;
     use crate::llc::Kind;
+    use crate::llc::testing::request;
 
-    /// A line is touched, and again after so many requests to its set: what the first touch is
+    /// A line is touched, and again after this many requests to its set: what the first touch is
     /// worth then.
     fn value(distance: usize) -> u32 {
         let geometry = Geometry { sets: 4, ways: 16 };
         let (mut history, mut reuse) = (History::new(geometry, 4), Reuse::new(1, 1.5));
-        let request = |line| Request {
-            line,
-            ip: 0,
-            core: 0,
-            kind: Kind::Load,
-        };
+        let request = |line| request(line, Kind::Load);
         let (read, other) = (Class::new(&request(0)), Class::hit(0, true));
         history.touch(&request(0), read, &mut reuse);
         for line in 1..distance as u64 {

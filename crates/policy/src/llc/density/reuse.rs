@@ -172,15 +172,12 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::llc::{Kind, Request};
+    use crate::llc::Kind;
+    use crate::llc::testing::request;
 
     fn new(writes: bool) -> Class {
-        Class::new(&Request {
-            line: 0,
-            ip: 0,
-            core: 0,
-            kind: if writes { Kind::WriteBack } else { Kind::Load },
-        })
+        let kind = if writes { Kind::WriteBack } else { Kind::Load };
+        Class::new(&request(0, kind))
     }
 
     /// Misses saved in a unit of time.

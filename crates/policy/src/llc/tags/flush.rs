@@ -35,7 +35,8 @@ impl Tags {
 
 #[cfg(test)]
 mod tests {
-    use crate::llc::{Cache, Geometry, Kind, Outcome, Request, Spec};
+    use crate::llc::testing::request;
+    use crate::llc::{Cache, Geometry, Kind, Outcome, Spec};
 
     fn cache() -> Cache {
         let geometry = Geometry { sets: 1, ways: 2 };
@@ -44,13 +45,7 @@ mod tests {
     }
 
     fn ask(cache: &mut Cache, line: u64, kind: Kind) -> Outcome {
-        let request = Request {
-            line,
-            ip: 0,
-            core: 0,
-            kind,
-        };
-        cache.access(&request)
+        cache.access(&request(line, kind))
     }
 
     #[test]
@@ -75,8 +70,8 @@ mod tests {
         ask(&mut cache, 2, Kind::Load);
         assert!(cache.flush(1, false, true));
         assert_eq!(cache.tags().filled(), 1);
-        let evicts_nobody = Outcome::Miss { evicted: None };
-        assert_eq!(ask(&mut cache, 3, Kind::Load), evicts_nobody);
+        let evicts_nothing = Outcome::Miss { evicted: None };
+        assert_eq!(ask(&mut cache, 3, Kind::Load), evicts_nothing);
         assert!(matches!(
             ask(&mut cache, 2, Kind::Load),
             Outcome::Hit { .. }

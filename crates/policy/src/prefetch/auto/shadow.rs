@@ -29,9 +29,9 @@ pub(super) struct Shadow {
 /// A named page.
 struct Named {
     /// Candidates that named the page, one bit each.
-    who: u64,
+    by: u64,
     /// Number of faults when the page was first named.
-    when: u64,
+    since: u64,
     /// Whether the page has faulted since.
     hit: bool,
 }
@@ -61,8 +61,8 @@ impl Shadow {
         }
         while let Some(oldest) = self.order.front() {
             match self.named.get(oldest) {
-                Some(named) if named.when + HORIZON >= self.faults => return,
-                Some(named) => self.judge(named.who, named.hit),
+                Some(named) if named.since + HORIZON >= self.faults => return,
+                Some(named) => self.judge(named.by, named.hit),
                 None => {}
             }
             if let Some(oldest) = self.order.pop_front() {
@@ -88,21 +88,21 @@ impl Shadow {
             let named = self.named.entry(at).or_insert_with(|| {
                 self.order.push_back(at);
                 Named {
-                    who: 0,
-                    when: self.faults,
+                    by: 0,
+                    since: self.faults,
                     hit: false,
                 }
             });
             // A page that has faulted since was evicted again, which was not predicted.
             if !named.hit {
-                named.who |= 1 << candidate;
+                named.by |= 1 << candidate;
             }
         }
     }
 
-    fn judge(&mut self, who: u64, hit: bool) {
+    fn judge(&mut self, by: u64, hit: bool) {
         for (index, candidate) in self.candidates.iter_mut().enumerate() {
-            if who >> index & 1 == 1 {
+            if by >> index & 1 == 1 {
                 candidate.judged += 1;
                 candidate.hits += u32::from(hit);
                 if candidate.judged >= FADING {

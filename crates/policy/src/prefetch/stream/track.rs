@@ -213,7 +213,7 @@ mod tests {
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(20_000))]
-        /// What is told fast of a fault that is nowhere near is what looking at elements tells.
+        /// The fast check finds a fault nowhere near only where no element is near.
         #[test]
         fn as_without_a_glance(
             track in track(),

@@ -1,4 +1,4 @@
-//! ARI as a cache, and many small caches beside it that nobody looks at but the decision.
+//! ARI as a cache, and many small caches beside it that only the decision looks at.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ type Static = (usize, bool);
 /// Misses and write-backs.
 type Counts = (f64, f64);
 
-/// One static policy as it is tried.
+/// A static policy on trial sets.
 struct Sample {
     follows: Static,
     /// Its shadows of sampled sets; or, if it is live, the sets of the cache that are its own.

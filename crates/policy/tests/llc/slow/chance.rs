@@ -1,4 +1,4 @@
-//! What a seed decides, drawn once more.
+//! Draws from a seed, written once more.
 
 /// SplitMix64 from the reference implementation's text: a counter in steps of the golden gamma,
 /// its value mixed.

@@ -42,11 +42,11 @@ pub struct Density {
     epoch: usize,
     sets: Vec<Vec<Line>>,
     requests: Vec<usize>,
-    /// By sampled set.
+    /// Past touches by sampled set.
     pasts: HashMap<usize, Vec<Touch>>,
     touches: usize,
     ends: HashMap<Class, Ends>,
-    /// As they were when the last epoch ended.
+    /// Ends at the end of the last epoch.
     learnt: HashMap<Class, Ends>,
     values: HashMap<(Class, usize, bool), u64>,
 }
@@ -135,7 +135,7 @@ impl Density {
         value
     }
 
-    /// What is saved, by the time; half of the first age is over.
+    /// Returns the saving divided by the time; half of the first age is over.
     fn highest_density(&self, class: Class, age: usize, dirty: bool) -> u64 {
         let Some(ends) = self.learnt.get(&class) else {
             return 0;
@@ -193,7 +193,7 @@ fn rewritten(ends: &HashMap<Class, Ends>) -> Vec<u64> {
     (0..=octave(AGES)).map(of).collect()
 }
 
-/// Of ages below 4, 8, 16, 32, and of all others.
+/// Returns the class of ages below 4, 8, 16, 32, or of all others.
 fn octave(age: usize) -> u32 {
     [4, 8, 16, 32]
         .into_iter()

@@ -1,4 +1,4 @@
-//! LRU and bimodal insertion, and who of them misses less.
+//! LRU and bimodal insertion, and which of them misses less.
 
 use terrace_policy::llc::{Geometry, Outcome, Request};
 use terrace_policy::params::Params;
@@ -7,11 +7,11 @@ use super::chance::drawn_sets;
 use super::stack::Stack;
 use super::{Slow, number};
 
-/// Two policies that compete; everything about it but what they do.
+/// A duel of two policies, whatever these do.
 pub struct Duel {
     /// Leaders of the first policy, of the second, of the first and so on.
     leaders: Vec<usize>,
-    /// Misses of the first policy's leaders less those of the second's, within bounds.
+    /// Misses of the first policy's leaders less misses of the second's, within bounds.
     balance: i64,
     half: i64,
     every: usize,

@@ -1,4 +1,4 @@
-//! Any way is as good as another.
+//! Random replacement: all ways are equally likely.
 
 use terrace_policy::llc::{Evicted, Geometry, Outcome, Request};
 

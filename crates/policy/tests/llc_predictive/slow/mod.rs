@@ -10,7 +10,7 @@ mod ship;
 use terrace_policy::llc::{Geometry, LlcPolicy, Request};
 use terrace_policy::params::Params;
 
-/// How a twin is made of its settings.
+/// Constructor of a twin, which takes its settings.
 type Make = fn(Geometry, &mut Params) -> Box<dyn LlcPolicy>;
 
 /// The twins, by their names in the registry.

@@ -17,7 +17,7 @@ pub struct Leap {
 struct State {
     space: Space,
     pages: Vec<u64>,
-    /// All of them, the latest last.
+    /// All distances, the latest last.
     distances: Vec<i64>,
     trend: Option<i64>,
     /// The pages that were asked for last lay ahead, and this one comes after them.

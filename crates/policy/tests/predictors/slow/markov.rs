@@ -1,4 +1,4 @@
-//! What followed, most recently first.
+//! Successors of each page, the most recent first.
 
 use terrace_policy::prefetch::{Params, Prediction, Predictor};
 use terrace_policy::{Fault, Location, Memory, Space};

@@ -9,7 +9,7 @@ mod vldp;
 use terrace_policy::prefetch::{Params, Prediction, Predictor, Source};
 use terrace_policy::{Fault, Location, Page, Space};
 
-/// How a twin is made of its settings.
+/// Constructor of a twin, which takes its settings.
 type Make = fn(&mut Params) -> Box<dyn Predictor>;
 
 /// The twins, by their names in the registry.
@@ -20,7 +20,7 @@ pub const TWINS: &[(&str, Make)] = &[
     ("vldp", |params| Box::new(vldp::Vldp::new(params))),
 ];
 
-/// All that happened.
+/// All events so far.
 #[derive(Default)]
 struct History(Vec<Event>);
 
@@ -49,7 +49,7 @@ impl History {
     }
 }
 
-/// By how much `to` is above `from`.
+/// Returns the distance from `from` to `to`.
 fn distance(from: u64, to: u64) -> i64 {
     (i128::from(to) - i128::from(from)) as i64
 }

@@ -19,7 +19,7 @@ pub struct Vldp {
     threshold: f64,
     history: History,
     outcomes: Vec<Outcome>,
-    /// By length; in each the entry that learnt last comes last.
+    /// Tables by length; in each the entry that learnt last comes last.
     tables: Vec<Vec<Known>>,
 }
 

@@ -13,7 +13,7 @@ pub struct Arc {
     t2: Vec<PageId>,
     b1: Vec<PageId>,
     b2: Vec<PageId>,
-    /// Pages of T1 that nobody has touched.
+    /// Prefetched pages of T1, not touched since.
     unused: Vec<PageId>,
 }
 

@@ -1,4 +1,4 @@
-//! What the simple policies share: one page goes whenever one comes in and DRAM is full.
+//! Simple policies: one page is evicted whenever one comes in and DRAM is full.
 
 use terrace_policy::replacement::{Answer, Made, PageId, Replacement, Touch};
 

@@ -13,7 +13,7 @@ pub struct TwoQ {
     a1in: Vec<PageId>,
     a1out: Vec<PageId>,
     am: Vec<PageId>,
-    /// Pages of A1in that nobody has touched.
+    /// Prefetched pages of A1in, not touched since.
     unused: Vec<PageId>,
 }
 

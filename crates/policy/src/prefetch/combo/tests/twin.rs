@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// Who named a page, in turn: the child, its source, and whether that prediction goes on.
+/// The children that named a page, in turn: the child, its source, and whether that prediction goes on.
 type Namers = Vec<(usize, Source, bool)>;
 
 /// Every page once, in the order in which they were named first.
@@ -86,7 +86,7 @@ fn joined(pages: Vec<Prediction>) -> Vec<Prediction> {
     all
 }
 
-/// What a child may answer: up to three predictions, no page twice.
+/// Draws an answer of a child: up to three predictions, no page twice.
 fn answer() -> impl Strategy<Value = Vec<Prediction>> {
     let run = (0..30u64, 1..4u64, 0..12u64);
     let said = (0..3u64, proptest::collection::vec(run, 1..3), any::<bool>());
