@@ -5,14 +5,14 @@ use std::process::{ExitCode, Stdio};
 use std::time::Duration;
 
 use terrace_base::{Bytes, Context, Result, keep_apart};
-use terrace_trace::record::{Progress, Recorded, Request, Session, Settings, Tools, counted};
+use terrace_trace::record::{Progress, RecordSettings, Recorded, Request, Session, Tools, counted};
 
 use crate::args::{Filter, Record};
 use crate::screen::{Display, Place, say};
 
 pub fn record(arguments: Record) -> Result<ExitCode> {
     let request = Request {
-        settings: Settings {
+        settings: RecordSettings {
             level: arguments.level.into(),
             filtered: arguments.filter == Filter::L1l2,
         },

@@ -143,7 +143,7 @@ impl<'a> Stream<'a> {
 mod tests {
     use super::*;
     use crate::level::Level;
-    use crate::pool::Settings;
+    use crate::pool::RecordSettings;
     use crate::record::Said;
     use proptest::prelude::*;
 
@@ -182,7 +182,7 @@ mod tests {
     }
 
     fn pool(level: Level, filtered: bool) -> Pool {
-        Pool::create(Settings { level, filtered }).unwrap()
+        Pool::create(RecordSettings { level, filtered }).unwrap()
     }
 
     /// Takes all chunks that are ready.

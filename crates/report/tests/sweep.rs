@@ -23,7 +23,7 @@ fn row(memory: &str) -> Row {
     let grid = grid.unwrap();
     let choice = grid.machines(&Catalogue::builtin()).unwrap().remove(0);
     let machine = choice.machine(0).unwrap();
-    let trace = Sequential { writes: 50 }.source(&generate::Settings {
+    let trace = Sequential { writes: 50 }.source(&generate::KernelSettings {
         accesses: 20_000,
         footprint: terrace_base::Bytes(64 << 10),
         seed: 1,

@@ -122,7 +122,7 @@ fn load(path: Option<&str>) -> Result<(Meta, Arc<Vec<Block>>)> {
     let source = match path {
         Some(path) => open(Path::new(path), Columns::ALL)?,
         None => {
-            let settings = generate::Settings {
+            let settings = generate::KernelSettings {
                 accesses: ACCESSES,
                 footprint: Bytes(24 << 20),
                 seed: 1,

@@ -143,7 +143,7 @@ fn zipf() -> Result<Trace> {
         in_order: false,
         writes: 30,
     };
-    let settings = generate::Settings {
+    let settings = generate::KernelSettings {
         accesses: REQUESTS,
         footprint: Bytes(PAGES * 4096),
         seed: 1,

@@ -25,10 +25,10 @@
 //! use terrace_base::Bytes;
 //! use terrace_policy::llc::Spec;
 //! use terrace_sim::llc::{LlcMachine, Mix, Sinks, run};
-//! use terrace_trace::generate::{Settings, Zipf};
+//! use terrace_trace::generate::{KernelSettings, Zipf};
 //!
 //! let zipf = Zipf { exponent: 0.8, item: Bytes(64), in_order: false, writes: 30 };
-//! let settings = Settings { accesses: 200_000, footprint: Bytes(16 << 20), seed: 1 };
+//! let settings = KernelSettings { accesses: 200_000, footprint: Bytes(16 << 20), seed: 1 };
 //! let policies = ["lru", "nru", "nhm:n=4"].map(|policy| Spec::parse(policy).unwrap());
 //! let machine = LlcMachine::table_2_1(1, policies.into());
 //! let traces = vec![("zipf".to_owned(), Box::new(|| zipf.source(&settings)) as _)];

@@ -7,12 +7,12 @@ use std::io::Write;
 
 use terrace_base::{Bytes, Context, Error, Result};
 use terrace_trace::generate::{
-    Bfs, Chase, Gups, Join, Matmul, Sequential, Settings, Stencil, Strided, Zipf,
+    Bfs, Chase, Gups, Join, KernelSettings, Matmul, Sequential, Stencil, Strided, Zipf,
 };
 use terrace_trace::{Block, Info, Source};
 
 const REPEATS: usize = 3;
-const SETTINGS: Settings = Settings {
+const SETTINGS: KernelSettings = KernelSettings {
     accesses: 20_000_000,
     footprint: Bytes(4 << 30),
     seed: 1,
@@ -30,7 +30,7 @@ fn main() -> Result<()> {
         writes: 0,
     };
     // The graph is built beforehand and not measured; a large one takes its time.
-    let small = Settings {
+    let small = KernelSettings {
         footprint: Bytes(256 << 20),
         ..SETTINGS
     };

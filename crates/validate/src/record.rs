@@ -11,7 +11,7 @@ use terrace_base::{Context, Error, Result};
 use terrace_live::journal::state_directory;
 use terrace_live::program::Invocation;
 use terrace_trace::Columns;
-use terrace_trace::record::{COMMAND, Level, Request, Session, Settings, Tools, command};
+use terrace_trace::record::{COMMAND, Level, RecordSettings, Request, Session, Tools, command};
 
 /// What a recording took.
 #[derive(Clone, Copy, Debug)]
@@ -47,7 +47,7 @@ impl Unnamed {
 /// emulator is missing.
 pub fn record(tools: &Tools, program: &Invocation) -> Result<(Recorded, Unnamed)> {
     let request = Request {
-        settings: Settings {
+        settings: RecordSettings {
             level: Level::Pages,
             filtered: false,
         },

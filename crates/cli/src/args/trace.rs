@@ -183,7 +183,7 @@ pub struct Common {
     pub to: Option<Format>,
 
     #[command(flatten)]
-    pub settings: generate::Settings,
+    pub settings: generate::KernelSettings,
 
     /// Show no progress bar
     #[arg(short, long)]

@@ -52,9 +52,9 @@ pub(super) fn signatures(device: &Path) -> io::Result<Option<Vec<String>>> {
 }
 
 /// Parses the output of `wipefs --json`, which is empty if it finds nothing.
-fn parse(document: &[u8]) -> io::Result<Vec<String>> {
+fn parse(output: &[u8]) -> io::Result<Vec<String>> {
     #[derive(Deserialize)]
-    struct Document {
+    struct Found {
         signatures: Vec<Signature>,
     }
     #[derive(Deserialize)]
@@ -63,12 +63,12 @@ fn parse(document: &[u8]) -> io::Result<Vec<String>> {
         kind: String,
         label: Option<String>,
     }
-    if document.trim_ascii().is_empty() {
+    if output.trim_ascii().is_empty() {
         return Ok(Vec::new());
     }
-    let document: Document = serde_json::from_slice(document)?;
+    let found: Found = serde_json::from_slice(output)?;
     let mut names = Vec::new();
-    for Signature { kind, label } in document.signatures {
+    for Signature { kind, label } in found.signatures {
         let label = label.filter(|label| !label.is_empty());
         let name = label.map_or(kind.clone(), |label| format!("{kind} `{label}`"));
         if !names.contains(&name) {

@@ -226,7 +226,7 @@ impl Chunk {
 
 /// How processes record.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Settings {
+pub struct RecordSettings {
     /// What one row is.
     pub level: Level,
     /// Whether private caches filter the accesses.
@@ -280,8 +280,8 @@ impl Pool {
     }
 
     /// Returns how processes record, as the reader has asked.
-    pub fn settings(&self) -> Settings {
-        Settings {
+    pub fn settings(&self) -> RecordSettings {
+        RecordSettings {
             level: Level::of(self.layout().level.load(Ordering::Relaxed)),
             filtered: self.layout().filtered.load(Ordering::Relaxed) != 0,
         }

@@ -8,14 +8,14 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use super::system::{is_alive, wait, wake};
-use super::{Chunk, FREE, HELD, Layout, MAGIC, Pool, READY, RECORDS, Settings};
+use super::{Chunk, FREE, HELD, Layout, MAGIC, Pool, READY, RECORDS, RecordSettings};
 
 impl Pool {
     /// Creates a pool.
     ///
     /// # Errors
     /// The error of the system, which refused the file or the mapping.
-    pub fn create(settings: Settings) -> io::Result<Self> {
+    pub fn create(settings: RecordSettings) -> io::Result<Self> {
         // SAFETY: a name that ends in zero, and flags.
         let fd = unsafe { libc::memfd_create(c"terrace-record".as_ptr(), libc::MFD_CLOEXEC) };
         if fd < 0 {

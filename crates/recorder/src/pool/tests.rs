@@ -5,7 +5,7 @@ use crate::record::{Kind, Said};
 use std::thread;
 use std::time::{Duration, Instant};
 
-const PLAIN: Settings = Settings {
+const PLAIN: RecordSettings = RecordSettings {
     level: Level::Accesses,
     filtered: false,
 };
@@ -43,7 +43,7 @@ fn write(pool: &Pool, thread: u32, count: u64) {
 
 #[test]
 fn another_mapping_sees_the_same() {
-    let settings = Settings {
+    let settings = RecordSettings {
         level: Level::Pages,
         filtered: true,
     };

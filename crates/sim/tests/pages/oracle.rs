@@ -15,7 +15,7 @@ const PAGES: Bytes = Bytes(400 << 12);
 type Make = Box<dyn Fn() -> Box<dyn Source>>;
 
 fn traces() -> Vec<(&'static str, Make)> {
-    let shape = |accesses| generate::Settings {
+    let shape = |accesses| generate::KernelSettings {
         accesses,
         footprint: PAGES,
         seed: 1,
@@ -36,7 +36,7 @@ fn traces() -> Vec<(&'static str, Make)> {
             Box::new(move || {
                 let stride = Bytes(5 << 12);
                 let kind = Strided { stride, writes: 20 };
-                let wide = generate::Settings {
+                let wide = generate::KernelSettings {
                     footprint: Bytes(5 * PAGES.0),
                     ..shape(4_000)
                 };

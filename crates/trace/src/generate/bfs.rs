@@ -24,7 +24,7 @@
 use terrace_base::count::whole;
 use terrace_base::{Error, Result};
 
-use super::kernel::{Kernel, MAX_BUILT, Settings, generated, zeroed};
+use super::kernel::{Kernel, KernelSettings, MAX_BUILT, generated, zeroed};
 use super::log::{Heap, Log, site};
 use super::permutation::Permutation;
 use super::random::Random;
@@ -60,7 +60,7 @@ impl Bfs {
     /// # Errors
     /// Returns a usage error if the degree is absurd or the footprint too small or too large; a failure
     /// where there is no memory for the graph.
-    pub fn source(&self, settings: &Settings) -> Result<Box<dyn Source>> {
+    pub fn source(&self, settings: &KernelSettings) -> Result<Box<dyn Source>> {
         if !(1..=1024).contains(&self.degree) {
             return Err(Error::usage(format!(
                 "{} edges for each vertex are no graph to search; give 1 to 1024",

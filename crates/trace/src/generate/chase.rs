@@ -6,7 +6,7 @@
 
 use terrace_base::{Bytes, Error, Result};
 
-use super::kernel::{Kernel, MAX_FOOTPRINT, Settings, generated};
+use super::kernel::{Kernel, KernelSettings, MAX_FOOTPRINT, generated};
 use super::log::{Heap, Log, site};
 use super::permutation::Permutation;
 use super::random::Random;
@@ -32,7 +32,7 @@ impl Chase {
     /// # Errors
     /// Returns a usage error if a node holds no pointer, or the footprint holds no node or is absurdly
     /// large.
-    pub fn source(&self, settings: &Settings) -> Result<Box<dyn Source>> {
+    pub fn source(&self, settings: &KernelSettings) -> Result<Box<dyn Source>> {
         settings.check(self.node.0, MAX_FOOTPRINT)?;
         if self.node.0 < POINTER {
             return Err(Error::usage(format!(

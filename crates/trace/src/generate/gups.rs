@@ -7,7 +7,7 @@
 
 use terrace_base::Result;
 
-use super::kernel::{Kernel, MAX_FOOTPRINT, Settings, generated};
+use super::kernel::{Kernel, KernelSettings, MAX_FOOTPRINT, generated};
 use super::log::{Heap, Log, site};
 use super::random::Random;
 use crate::source::Source;
@@ -26,7 +26,7 @@ impl Gups {
     ///
     /// # Errors
     /// Returns a usage error if the footprint is smaller than a word or absurdly large.
-    pub fn source(&self, settings: &Settings) -> Result<Box<dyn Source>> {
+    pub fn source(&self, settings: &KernelSettings) -> Result<Box<dyn Source>> {
         settings.check(WORD, MAX_FOOTPRINT)?;
         let words = settings.footprint.0 / WORD;
         let table = Table {

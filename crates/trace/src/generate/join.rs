@@ -13,7 +13,7 @@
 use terrace_base::count::whole;
 use terrace_base::{Error, Result};
 
-use super::kernel::{Kernel, MAX_BUILT, Settings, generated, zeroed};
+use super::kernel::{Kernel, KernelSettings, MAX_BUILT, generated, zeroed};
 use super::log::{Heap, Log, site};
 use super::permutation::Permutation;
 use super::random::Random;
@@ -43,7 +43,7 @@ impl Join {
     /// # Errors
     /// Returns a usage error if S is empty or the footprint is too small or too large, and a failure if
     /// there is no memory for the table.
-    pub fn source(&self, settings: &Settings) -> Result<Box<dyn Source>> {
+    pub fn source(&self, settings: &KernelSettings) -> Result<Box<dyn Source>> {
         if !(1..=1 << 20).contains(&self.probes) {
             return Err(Error::usage(format!(
                 "{} probing tuples for each in the table are no join to try; give 1 to 1048576",

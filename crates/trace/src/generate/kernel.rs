@@ -17,10 +17,10 @@ pub const MAX_BUILT: Bytes = Bytes(1 << 36);
 /// Accesses that are generated at a time.
 const BLOCK: usize = 16 * 1024;
 
-/// Settings that all kernels share.
+/// KernelSettings that all kernels share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "clap", derive(clap::Args))]
-pub struct Settings {
+pub struct KernelSettings {
     /// Stop after N accesses, if the kernel does not end before: 1000000, 20M
     #[cfg_attr(feature = "clap", arg(long, value_name = "N", default_value = "10M", value_parser = parse_count, allow_hyphen_values = true))]
     pub accesses: u64,
@@ -32,7 +32,7 @@ pub struct Settings {
     pub seed: u64,
 }
 
-impl Settings {
+impl KernelSettings {
     /// Checks that the footprint is at least `least` bytes, and at most `most`.
     pub(super) fn check(&self, least: u64, most: Bytes) -> Result<()> {
         let footprint = self.footprint;
@@ -79,7 +79,7 @@ struct Generated<K> {
 /// Returns a trace of `kernel`, described by its kind, the settings and its own options.
 pub(super) fn generated(
     kind: &str,
-    settings: &Settings,
+    settings: &KernelSettings,
     options: &[(&str, String)],
     kernel: impl Kernel + 'static,
 ) -> Box<dyn Source> {

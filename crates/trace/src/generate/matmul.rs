@@ -19,7 +19,7 @@
 use terrace_base::count::whole;
 use terrace_base::{Error, Result};
 
-use super::kernel::{Kernel, MAX_FOOTPRINT, Settings, generated};
+use super::kernel::{Kernel, KernelSettings, MAX_FOOTPRINT, generated};
 use super::log::{Heap, Log, site};
 use crate::source::Source;
 
@@ -43,7 +43,7 @@ impl Matmul {
     /// # Errors
     /// Returns a usage error if the block is empty, or the footprint is smaller than three doubles or
     /// absurdly large.
-    pub fn source(&self, settings: &Settings) -> Result<Box<dyn Source>> {
+    pub fn source(&self, settings: &KernelSettings) -> Result<Box<dyn Source>> {
         settings.check(3 * DOUBLE, MAX_FOOTPRINT)?;
         if self.block == 0 {
             return Err(Error::usage(

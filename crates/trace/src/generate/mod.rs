@@ -2,7 +2,7 @@
 //!
 //! Each generator is the loop of a real kernel that logs its loads and stores, as a compiler that
 //! keeps scalars in registers would leave them. The trace is not stored; only data that the kernel
-//! itself reads, such as a hash table or a graph, lies in memory. The same [`Settings`] and
+//! itself reads, such as a hash table or a graph, lies in memory. The same [`KernelSettings`] and
 //! options give the same trace on every machine: all that is drawn comes from xoshiro256++ in
 //! integers, and the logarithms of [`zipf`] are those of the crate `libm`, not the machine's.
 
@@ -30,7 +30,7 @@ pub use stencil::Stencil;
 pub use strided::Strided;
 pub use zipf::Zipf;
 
-pub use kernel::{MAX_BUILT, MAX_FOOTPRINT, Settings};
+pub use kernel::{KernelSettings, MAX_BUILT, MAX_FOOTPRINT};
 
 /// Hands the names of all kernels to the macro `$callback`, which makes what is needed of each: the
 /// only list of kernels.

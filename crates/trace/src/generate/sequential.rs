@@ -8,7 +8,7 @@ use terrace_base::Result;
 #[cfg(feature = "clap")]
 use terrace_base::count::whole;
 
-use super::kernel::{Kernel, MAX_FOOTPRINT, Settings, generated};
+use super::kernel::{Kernel, KernelSettings, MAX_FOOTPRINT, generated};
 use super::log::{Heap, Log, site};
 use super::random::Random;
 use crate::source::Source;
@@ -32,7 +32,7 @@ impl Sequential {
     ///
     /// # Errors
     /// Returns a usage error if the footprint is smaller than an element or absurdly large.
-    pub fn source(&self, settings: &Settings) -> Result<Box<dyn Source>> {
+    pub fn source(&self, settings: &KernelSettings) -> Result<Box<dyn Source>> {
         settings.check(WORD, MAX_FOOTPRINT)?;
         let words = settings.footprint.0 / WORD;
         let walk = Walk {

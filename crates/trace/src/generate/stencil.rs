@@ -13,7 +13,7 @@
 
 use terrace_base::Result;
 
-use super::kernel::{Kernel, MAX_FOOTPRINT, Settings, generated};
+use super::kernel::{Kernel, KernelSettings, MAX_FOOTPRINT, generated};
 use super::log::{Heap, Log, site};
 use crate::source::Source;
 
@@ -34,7 +34,7 @@ impl Stencil {
     ///
     /// # Errors
     /// Returns a usage error if the footprint holds no two grids of 3 by 3 or is absurdly large.
-    pub fn source(&self, settings: &Settings) -> Result<Box<dyn Source>> {
+    pub fn source(&self, settings: &KernelSettings) -> Result<Box<dyn Source>> {
         settings.check(2 * LEAST * LEAST * DOUBLE, MAX_FOOTPRINT)?;
         let n = (settings.footprint.0 / (2 * DOUBLE)).isqrt();
         let mut heap = Heap::new();

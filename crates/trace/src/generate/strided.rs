@@ -10,7 +10,7 @@
 use terrace_base::count::whole;
 use terrace_base::{Bytes, Error, Result};
 
-use super::kernel::{Kernel, MAX_FOOTPRINT, Settings, generated};
+use super::kernel::{Kernel, KernelSettings, MAX_FOOTPRINT, generated};
 use super::log::{Heap, Log, site};
 use super::random::Random;
 use crate::source::Source;
@@ -38,7 +38,7 @@ impl Strided {
     /// # Errors
     /// Returns a usage error if the stride is longer than the footprint, or the footprint is too small
     /// or absurdly large.
-    pub fn source(&self, settings: &Settings) -> Result<Box<dyn Source>> {
+    pub fn source(&self, settings: &KernelSettings) -> Result<Box<dyn Source>> {
         settings.check(WORD, MAX_FOOTPRINT)?;
         if self.stride > settings.footprint {
             return Err(Error::usage(format!(

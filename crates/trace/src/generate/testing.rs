@@ -2,12 +2,12 @@
 
 use terrace_base::Bytes;
 
-use super::kernel::Settings;
+use super::kernel::KernelSettings;
 use crate::source::Source;
 pub(super) use crate::testing::accesses;
 
-pub(super) fn settings(accesses: u64, footprint: u64, seed: u64) -> Settings {
-    Settings {
+pub(super) fn settings(accesses: u64, footprint: u64, seed: u64) -> KernelSettings {
+    KernelSettings {
         accesses,
         footprint: Bytes(footprint),
         seed,

@@ -7,7 +7,7 @@ use super::*;
 use crate::{Block, Bytes, Result, Source};
 
 /// A kernel by its name, and how to make its trace.
-type Entry = (&'static str, fn(&Settings) -> Result<Box<dyn Source>>);
+type Entry = (&'static str, fn(&KernelSettings) -> Result<Box<dyn Source>>);
 
 const KINDS: [Entry; 9] = [
     ("sequential", |s| Sequential { writes: 30 }.source(s)),

@@ -9,7 +9,7 @@
 use terrace_base::count::whole;
 use terrace_base::{Bytes, Error, Result};
 
-use super::kernel::{Kernel, MAX_FOOTPRINT, Settings, generated};
+use super::kernel::{Kernel, KernelSettings, MAX_FOOTPRINT, generated};
 use super::log::{Heap, Log, site};
 use super::permutation::Permutation;
 use super::random::Random;
@@ -52,7 +52,7 @@ impl Zipf {
     /// # Errors
     /// Returns a usage error if the exponent is not in 0 to 2, an item is smaller than 8 bytes, or the
     /// footprint holds no item or is absurdly large.
-    pub fn source(&self, settings: &Settings) -> Result<Box<dyn Source>> {
+    pub fn source(&self, settings: &KernelSettings) -> Result<Box<dyn Source>> {
         settings.check(self.item.0, MAX_FOOTPRINT)?;
         if !(0.0..=2.0).contains(&self.exponent) {
             return Err(Error::usage(format!(

@@ -68,7 +68,7 @@ mod tests {
     use crate::access::Access;
     use proptest::prelude::*;
     use terrace_recorder::level::Level;
-    use terrace_recorder::pool::{Owner, Pool, Settings};
+    use terrace_recorder::pool::{Owner, Pool, RecordSettings};
     use terrace_recorder::record::{Kind, Record};
 
     fn record() -> impl Strategy<Value = Record> {
@@ -123,7 +123,7 @@ mod tests {
             chunks in prop::collection::vec(prop::collection::vec(record(), 0..50), 1..4),
             limit in 0..60_usize,
         ) {
-            let pool = Pool::create(Settings { level: Level::Accesses, filtered: false }).unwrap();
+            let pool = Pool::create(RecordSettings { level: Level::Accesses, filtered: false }).unwrap();
             let owner = Owner { process: 3, thread: 70_000, instruction: 1 << 40 };
             let mut block = Block::default();
             for records in chunks {

@@ -27,4 +27,4 @@ pub use session::Session;
 pub use tools::Tools;
 
 pub use terrace_recorder::level::Level;
-pub use terrace_recorder::pool::Settings;
+pub use terrace_recorder::pool::RecordSettings;

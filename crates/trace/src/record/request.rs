@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use terrace_base::{Result, User, program};
-use terrace_recorder::pool::Settings;
+use terrace_recorder::pool::RecordSettings;
 
 /// The key under which a trace keeps the program and its arguments.
 pub const COMMAND: &str = "recorded.command";
@@ -12,7 +12,7 @@ pub const COMMAND: &str = "recorded.command";
 pub const LEVEL: &str = "recorded.level";
 /// The key under which a trace keeps which accesses passed: `none` filters nothing.
 pub const FILTER: &str = "recorded.filter";
-/// The filter of private caches, see [`Settings::filtered`].
+/// The filter of private caches, see [`RecordSettings::filtered`].
 pub const PRIVATE_CACHES: &str = "l1l2";
 
 /// What is to be recorded.
@@ -23,7 +23,7 @@ pub struct Request {
     /// Its arguments, beginning with its name.
     pub arguments: Vec<OsString>,
     /// Which accesses are kept, and what one row is.
-    pub settings: Settings,
+    pub settings: RecordSettings,
     /// The number of rows after which the recording and the program are ended.
     pub limit: Option<u64>,
     /// The user whom the program runs as; none: the user of this process.
@@ -39,7 +39,7 @@ impl Request {
         Ok(Self {
             program: program::find(words)?,
             arguments: words.to_vec(),
-            settings: Settings::default(),
+            settings: RecordSettings::default(),
             limit: None,
             user,
         })
