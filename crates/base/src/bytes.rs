@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 pub struct Bytes(pub u64);
 
 /// Units are powers of 1024 with and without the `iB`, as the kernel's cgroup files have them.
-const UNITS: [char; 6] = ['K', 'M', 'G', 'T', 'P', 'E'];
+const UNITS: [&str; 7] = ["", "K", "M", "G", "T", "P", "E"];
 
 /// Bytes in a page (x86-64 base pages).
 pub const PAGE_BYTES: u64 = 4096;
@@ -77,36 +77,32 @@ fn unit_factor(unit: &str) -> Option<u64> {
         .strip_suffix("ib")
         .or(unit.strip_suffix('b'))
         .unwrap_or(unit);
-    if unit.is_empty() {
-        return Some(1);
-    }
-    let power = UNITS
-        .iter()
-        .position(|u| unit.eq_ignore_ascii_case(&u.to_string()))?;
-    Some(1 << (10 * (power + 1)))
+    let mut units = UNITS.iter();
+    let power = units.position(|known| known.eq_ignore_ascii_case(unit))?;
+    Some(1 << (10 * power))
+}
+
+/// Returns a value of at least 1 with three significant digits, or the digits of its whole part.
+pub(crate) fn three_digits(value: f64) -> String {
+    let decimals = match value {
+        v if v < 9.995 => 2,
+        v if v < 99.95 => 1,
+        _ => 0,
+    };
+    format!("{value:.decimals$}")
 }
 
 impl fmt::Display for Bytes {
     /// Formats with three significant digits: `512 MiB`, `1.50 GiB`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut value = self.0 as f64;
-        let mut unit = None;
-        for next in UNITS {
-            if value < 1024.0 {
-                break;
-            }
-            value /= 1024.0;
-            unit = Some(next);
+        let value = self.0 as f64;
+        // Of the rounded value, which may be that of the next unit.
+        let power = (value as u64).checked_ilog2().unwrap_or(0) / 10;
+        let value = value / (1_u64 << (10 * power)) as f64;
+        match UNITS[power as usize] {
+            "" => write!(f, "{} B", self.0),
+            unit => write!(f, "{} {unit}iB", three_digits(value)),
         }
-        let Some(unit) = unit else {
-            return write!(f, "{} B", self.0);
-        };
-        let decimals = match value {
-            v if v < 9.995 => 2,
-            v if v < 99.95 => 1,
-            _ => 0,
-        };
-        write!(f, "{value:.decimals$} {unit}iB")
     }
 }
 

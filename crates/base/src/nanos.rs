@@ -6,6 +6,7 @@ use std::ops::{Add, AddAssign, Mul, Sub};
 
 use serde::{Deserialize, Serialize};
 
+use crate::bytes::three_digits;
 use crate::error::{Error, Result};
 
 /// A span of time, or a moment on a virtual clock that began at zero, in nanoseconds.
@@ -109,13 +110,8 @@ impl fmt::Display for Nanos {
         if nanos == 1 {
             return write!(f, "{} ns", self.0);
         }
-        let value = self.0 as f64 / nanos as f64;
-        let decimals = match value {
-            v if v < 9.995 => 2,
-            v if v < 99.95 => 1,
-            _ => 0,
-        };
-        write!(f, "{value:.decimals$} {unit}")
+        let value = three_digits(self.0 as f64 / nanos as f64);
+        write!(f, "{value} {unit}")
     }
 }
 

@@ -23,12 +23,14 @@ use std::borrow::{Borrow, Cow};
 use std::fmt;
 use std::sync::Arc;
 
-use serde::ser::{Serialize, SerializeMap, SerializeSeq, Serializer};
+use serde::Serialize;
+use serde::ser::{SerializeMap, Serializer};
 
 use crate::{Bytes, Nanos};
 
 /// A value of a field.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(untagged)]
 pub enum Value {
     /// No value: `null` in JSON, empty in CSV.
     Null,
@@ -198,29 +200,23 @@ impl<R: ?Sized> Field<R> {
 
     /// The same field at another place in JSON; empty: not in JSON.
     #[must_use]
-    pub fn json(self, path: impl Into<Cow<'static, str>>) -> Self {
-        Self {
-            path: path.into(),
-            ..self
-        }
+    pub fn json(mut self, path: impl Into<Cow<'static, str>>) -> Self {
+        self.path = path.into();
+        self
     }
 
     /// The same field with another name in columns; empty: no column.
     #[must_use]
-    pub fn column(self, name: impl Into<Cow<'static, str>>) -> Self {
-        Self {
-            name: name.into(),
-            ..self
-        }
+    pub fn column(mut self, name: impl Into<Cow<'static, str>>) -> Self {
+        self.name = name.into();
+        self
     }
 
     /// The same field, whose column stands behind that of this name.
     #[must_use]
-    pub fn behind(self, name: &'static str) -> Self {
-        Self {
-            behind: Some(name),
-            ..self
-        }
+    pub fn behind(mut self, name: &'static str) -> Self {
+        self.behind = Some(name);
+        self
     }
 
     /// The same field in an object of this name in JSON; null where the name ends with `?` and the
@@ -412,24 +408,6 @@ impl fmt::Display for Value {
             Self::Text(text) => f.write_str(text),
             Self::List(values) => values.iter().try_for_each(|value| value.fmt(f)),
             Self::Tree(tree) => tree.0.iter().try_for_each(|(_, value)| value.fmt(f)),
-        }
-    }
-}
-
-impl Serialize for Value {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self {
-            Self::Null => serializer.serialize_none(),
-            Self::Flag(flag) => flag.serialize(serializer),
-            Self::Integer(number) => number.serialize(serializer),
-            Self::Float(number) => number.serialize(serializer),
-            Self::Text(text) => text.serialize(serializer),
-            Self::List(values) => {
-                let mut list = serializer.serialize_seq(Some(values.len()))?;
-                values.iter().try_for_each(|v| list.serialize_element(v))?;
-                list.end()
-            }
-            Self::Tree(tree) => tree.serialize(serializer),
         }
     }
 }

@@ -46,11 +46,9 @@ impl Level {
 }
 
 /// Cuts `bytes` from `address` on where units of 2^`shift` bytes end, and calls `each` with address and
-/// bytes of each piece. An access to no byte is one piece.
+/// bytes of each piece. An access to no byte is one piece. Bytes beyond the last address do not exist.
 #[inline(always)]
-pub fn pieces(address: u64, bytes: u32, shift: u32, mut each: impl FnMut(u64, u32)) {
-    let mut address = address;
-    let mut bytes = bytes;
+pub fn pieces(mut address: u64, mut bytes: u32, shift: u32, mut each: impl FnMut(u64, u32)) {
     loop {
         let room = (1 << shift) - (address & ((1 << shift) - 1));
         if u64::from(bytes) <= room {
@@ -58,7 +56,10 @@ pub fn pieces(address: u64, bytes: u32, shift: u32, mut each: impl FnMut(u64, u3
         }
         each(address, room as u32);
         bytes -= room as u32;
-        address = address.wrapping_add(room);
+        let Some(next) = address.checked_add(room) else {
+            return;
+        };
+        address = next;
     }
 }
 

@@ -31,52 +31,42 @@ pub struct Program {
     pub arguments: Vec<OsString>,
 }
 
-/// Why the emulator cannot run a program.
-#[derive(Debug)]
-pub enum Refusal {
-    /// The file cannot be read.
-    Unreadable(PathBuf, io::Error),
-    /// The file is a program of another machine, or of 32 bits.
-    Foreign(PathBuf),
-    /// The file is no program and has no `#!` line.
-    NoProgram(PathBuf),
-    /// The file runs with the rights of its owner or group, which the emulator cannot give it.
-    Privileged(PathBuf),
-    /// The interpreters are scripts without end.
-    TooDeep(PathBuf),
-}
-
 impl Program {
     /// Returns the program that runs when `file` is started with `arguments`.
     ///
     /// # Errors
-    /// A refusal where the emulator cannot run it.
-    pub fn of(file: &Path, arguments: &[OsString]) -> Result<Self, Refusal> {
+    /// A sentence that says why the emulator cannot run it.
+    pub fn of(file: &Path, arguments: &[OsString]) -> Result<Self, String> {
         let mut program = Self {
             file: file.to_owned(),
             arguments: arguments.to_vec(),
         };
         for _ in 0..=INTERPRETERS {
-            let head = head(&program.file).map_err(|e| Refusal::Unreadable(file.to_owned(), e))?;
-            match head {
-                (_, mode) if mode & SET_USER_OR_GROUP != 0 => {
-                    return Err(Refusal::Privileged(program.file));
-                }
-                (head, _) if head.starts_with(b"\x7fELF") => {
-                    return match is_x86_64(&head) {
-                        true => Ok(program),
-                        false => Err(Refusal::Foreign(program.file)),
-                    };
-                }
-                (head, _) => {
-                    let Some(interpreter) = interpreter(&head) else {
-                        return Err(Refusal::NoProgram(program.file));
-                    };
-                    program = program.by(interpreter);
-                }
+            let name = program.file.display();
+            let (head, mode) =
+                head(&program.file).map_err(|e| format!("cannot read {}: {e}", file.display()))?;
+            if mode & SET_USER_OR_GROUP != 0 {
+                return Err(format!(
+                    "{name} runs with its owner's rights, which the emulator cannot give it; record \
+                     a copy without the set-user-id bit"
+                ));
             }
+            if head.starts_with(b"\x7fELF") {
+                return match is_x86_64(&head) {
+                    true => Ok(program),
+                    false => Err(format!(
+                        "{name} is no program of x86-64 Linux; others cannot be recorded"
+                    )),
+                };
+            }
+            let interpreter = interpreter(&head)
+                .ok_or_else(|| format!("{name} is no program; a script needs a #! line"))?;
+            program = program.by(interpreter);
         }
-        Err(Refusal::TooDeep(file.to_owned()))
+        Err(format!(
+            "the #! line of {} leads from script to script without an end",
+            file.display()
+        ))
     }
 
     /// Returns the interpreter, with the script as its argument.
@@ -198,7 +188,7 @@ mod tests {
         head
     }
 
-    fn of(content: &[u8], mode: u32) -> Result<Program, Refusal> {
+    fn of(content: &[u8], mode: u32) -> Result<Program, String> {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("file");
         std::fs::write(&file, content).unwrap();
@@ -230,16 +220,20 @@ mod tests {
 
     #[test]
     fn what_the_emulator_cannot_run_is_told_apart() {
-        assert!(matches!(of(&elf(1, 3), 0o755), Err(Refusal::Foreign(_))));
-        assert!(matches!(of(&elf(2, 183), 0o755), Err(Refusal::Foreign(_))));
-        assert!(matches!(of(b"\x7fELF", 0o755), Err(Refusal::Foreign(_))));
-        assert!(matches!(of(b"echo", 0o755), Err(Refusal::NoProgram(_))));
-        assert!(matches!(of(b"#! \n", 0o755), Err(Refusal::NoProgram(_))));
-        assert!(matches!(of(b"", 0o755), Err(Refusal::NoProgram(_))));
-        let privileged = of(&elf(CLASS_64, MACHINE_X86_64), 0o4755);
-        assert!(matches!(privileged, Err(Refusal::Privileged(_))));
+        let refused = |program: Result<Program, String>, why: &str| {
+            let refusal = program.unwrap_err();
+            assert!(refusal.contains(why), "{refusal}");
+        };
+        let foreign = "is no program of x86-64 Linux";
+        refused(of(&elf(1, 3), 0o755), foreign);
+        refused(of(&elf(2, 183), 0o755), foreign);
+        refused(of(b"\x7fELF", 0o755), foreign);
+        refused(of(b"echo", 0o755), "needs a #! line");
+        refused(of(b"#! \n", 0o755), "needs a #! line");
+        refused(of(b"", 0o755), "needs a #! line");
+        refused(of(&elf(CLASS_64, MACHINE_X86_64), 0o4755), "owner's rights");
         let missing = Program::of(Path::new("/no/such/file"), &[]);
-        assert!(matches!(missing, Err(Refusal::Unreadable(..))));
+        refused(missing, "cannot read /no/such/file: No such file");
     }
 
     #[test]
@@ -247,7 +241,8 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("file");
         std::fs::write(&file, format!("#!{}\n", file.display())).unwrap();
-        assert!(matches!(Program::of(&file, &[]), Err(Refusal::TooDeep(_))));
+        let refusal = Program::of(&file, &[]).unwrap_err();
+        assert!(refusal.contains("without an end"), "{refusal}");
     }
 
     #[test]

@@ -76,6 +76,18 @@ pub struct Block {
     pub write: Vec<bool>,
 }
 
+/// Does the same to every column of a block: `each_column!(block, column => column.clear())`.
+macro_rules! each_column {
+    ($block:expr, $column:ident => $same:expr) => {{
+        each_column!(@ $block, $column => $same,
+            instruction, address, ip, process, thread, size, write);
+    }};
+    (@ $block:expr, $column:ident => $same:expr, $($name:ident),*) => {$({
+        let $column = &mut $block.$name;
+        $same;
+    })*};
+}
+
 impl Block {
     /// Returns the number of accesses.
     pub fn len(&self) -> usize {
@@ -89,24 +101,17 @@ impl Block {
 
     /// Removes all accesses and keeps the allocations.
     pub fn clear(&mut self) {
-        self.instruction.clear();
-        self.address.clear();
-        self.ip.clear();
-        self.process.clear();
-        self.thread.clear();
-        self.size.clear();
-        self.write.clear();
+        each_column!(self, column => column.clear());
     }
 
     /// Keeps the first `len` accesses.
     pub fn truncate(&mut self, len: usize) {
-        self.instruction.truncate(len);
-        self.address.truncate(len);
-        self.ip.truncate(len);
-        self.process.truncate(len);
-        self.thread.truncate(len);
-        self.size.truncate(len);
-        self.write.truncate(len);
+        each_column!(self, column => column.truncate(len));
+    }
+
+    /// Gives every column `len` accesses; fields of those that are new are 0.
+    pub(crate) fn resize(&mut self, len: usize) {
+        each_column!(self, column => column.resize(len, Default::default()));
     }
 
     /// Removes the first `count` accesses.
@@ -114,13 +119,8 @@ impl Block {
     /// # Panics
     /// Panics if there are fewer.
     pub fn drain_front(&mut self, count: usize) {
-        self.address.drain(..count);
-        self.write.drain(..count);
-        self.instruction.drain(..count.min(self.instruction.len()));
-        self.ip.drain(..count.min(self.ip.len()));
-        self.process.drain(..count.min(self.process.len()));
-        self.thread.drain(..count.min(self.thread.len()));
-        self.size.drain(..count.min(self.size.len()));
+        assert!(count <= self.len(), "the block has fewer accesses");
+        each_column!(self, column => column.drain(..count.min(column.len())));
     }
 
     /// Appends an access to every column.

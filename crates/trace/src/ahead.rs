@@ -1,72 +1,42 @@
 //! Reading ahead: a trace is read and decoded on a thread of its own.
 
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 
-use terrace_base::{Error, Result};
+use terrace_base::Error;
 
-use crate::access::Block;
-use crate::source::{Meta, Source};
+use crate::channel::{Writer, ends};
+use crate::source::Source;
 
 /// Blocks that are decoded ahead of the reader.
 const BLOCKS: usize = 2;
 
 /// Returns the same trace, read ahead. Blocks and errors come in the same order.
 pub fn ahead(source: Box<dyn Source>) -> Box<dyn Source> {
-    let (to_reader, full) = sync_channel(BLOCKS);
-    let (empty, from_reader) = sync_channel(BLOCKS + 1);
-    let meta = source.meta().clone();
-    // It ends with its channels, when the reader is dropped.
-    thread::spawn(move || decode(source, &to_reader, &from_reader));
-    Box::new(Ahead {
-        meta,
-        full,
-        empty,
-        ended: false,
-    })
+    let died = || Err(Error::failure("the thread that reads the trace has died"));
+    let (writer, reader) = ends(source.meta().clone(), BLOCKS, died);
+    thread::spawn(move || decode(source, &writer));
+    Box::new(reader)
 }
 
-/// Fills blocks until the end, an error, or the reader is dropped.
-fn decode(mut source: Box<dyn Source>, full: &SyncSender<Result<Block>>, empty: &Receiver<Block>) {
+/// Fills blocks until an error, or until the reader is dropped: at the end it sends empty ones.
+fn decode(mut source: Box<dyn Source>, to: &Writer) {
     loop {
-        let mut block = empty.try_recv().unwrap_or_default();
-        let result = source.read(&mut block);
-        let last = result.is_err() || block.is_empty();
-        if full.send(result.map(|()| block)).is_err() || last {
+        let mut block = to.block();
+        let read = source.read(&mut block);
+        let failed = read.is_err();
+        if to.send(read.map(|()| block)).is_err() || failed {
             return;
         }
     }
 }
 
-struct Ahead {
-    meta: Meta,
-    full: Receiver<Result<Block>>,
-    empty: SyncSender<Block>,
-    ended: bool,
-}
-
-impl Source for Ahead {
-    fn meta(&self) -> &Meta {
-        &self.meta
-    }
-
-    fn read(&mut self, block: &mut Block) -> Result<()> {
-        let next = match self.full.recv() {
-            _ if self.ended => Block::default(),
-            Ok(next) => next?,
-            Err(_) => return Err(Error::failure("the thread that reads the trace has died")),
-        };
-        self.ended = next.is_empty();
-        let used = std::mem::replace(block, next);
-        // There is room for it, or the reader has ended: nothing is lost either way.
-        let _ = self.empty.try_send(used);
-        Ok(())
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use terrace_base::Result;
+
     use super::*;
+    use crate::access::Block;
+    use crate::source::Meta;
 
     /// A number of blocks of one access each, then an error or the end.
     struct Counting {

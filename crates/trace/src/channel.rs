@@ -13,8 +13,15 @@ const BLOCKS: usize = 16;
 /// Returns the two ends of a trace described by `meta`. When the writing end is finished
 /// or dropped, the trace has ended; when the reading end is dropped, writing fails.
 pub fn channel(meta: Meta) -> (Box<dyn Sink>, Box<dyn Source>) {
-    let (to_reader, full) = sync_channel(BLOCKS);
-    let (to_writer, used) = sync_channel(BLOCKS + 2);
+    let (writer, reader) = ends(meta, BLOCKS, || Ok(Block::default()));
+    (Box::new(writer), Box::new(reader))
+}
+
+/// Returns the ends of a channel for `blocks` blocks. The reader returns what `closed` returns once
+/// the writer is dropped and every block was read.
+pub(crate) fn ends(meta: Meta, blocks: usize, closed: fn() -> Result<Block>) -> (Writer, Reader) {
+    let (to_reader, full) = sync_channel(blocks);
+    let (to_writer, used) = sync_channel(blocks + 2);
     let writer = Writer {
         full: to_reader,
         used,
@@ -23,14 +30,28 @@ pub fn channel(meta: Meta) -> (Box<dyn Sink>, Box<dyn Source>) {
         meta,
         full,
         used: to_writer,
+        closed,
     };
-    (Box::new(writer), Box::new(reader))
+    (writer, reader)
 }
 
-struct Writer {
-    full: SyncSender<Block>,
+pub(crate) struct Writer {
+    full: SyncSender<Result<Block>>,
     /// Blocks that have been read, whose allocations are reused.
     used: Receiver<Block>,
+}
+
+impl Writer {
+    /// Returns a block to fill, with any accesses.
+    pub(crate) fn block(&self) -> Block {
+        self.used.try_recv().unwrap_or_default()
+    }
+
+    /// Sends a block, or an error; fails if the reader is gone.
+    pub(crate) fn send(&self, block: Result<Block>) -> Result<()> {
+        let sent = self.full.send(block);
+        sent.map_err(|_| Error::failure("nobody reads the trace any more"))
+    }
 }
 
 impl Sink for Writer {
@@ -39,10 +60,9 @@ impl Sink for Writer {
         if block.is_empty() {
             return Ok(());
         }
-        let mut copy = self.used.try_recv().unwrap_or_default();
+        let mut copy = self.block();
         copy.clone_from(block);
-        let sent = self.full.send(copy);
-        sent.map_err(|_| Error::failure("nobody reads the trace any more"))
+        self.send(Ok(copy))
     }
 
     fn finish(self: Box<Self>) -> Result<()> {
@@ -50,10 +70,11 @@ impl Sink for Writer {
     }
 }
 
-struct Reader {
+pub(crate) struct Reader {
     meta: Meta,
-    full: Receiver<Block>,
+    full: Receiver<Result<Block>>,
     used: SyncSender<Block>,
+    closed: fn() -> Result<Block>,
 }
 
 impl Source for Reader {
@@ -62,7 +83,7 @@ impl Source for Reader {
     }
 
     fn read(&mut self, block: &mut Block) -> Result<()> {
-        let next = self.full.recv().unwrap_or_default();
+        let next = self.full.recv().unwrap_or_else(|_| (self.closed)())?;
         let used = std::mem::replace(block, next);
         // There is room for it, or the writer has ended: nothing is lost either way.
         let _ = self.used.try_send(used);

@@ -1,6 +1,7 @@
 //! Part of a trace, or a coarser view of it.
 
 use terrace_base::Result;
+use terrace_recorder::level::pieces;
 
 use crate::access::{Access, Block};
 use crate::rest::rest;
@@ -96,7 +97,14 @@ impl Selected {
             }
             match self.selection.level.shift() {
                 0 => block.push(access),
-                shift => pieces(access, shift, |piece| self.runs.join(piece, shift, block)),
+                shift => pieces(access.address, access.size, shift, |address, size| {
+                    let piece = Access {
+                        address,
+                        size,
+                        ..access
+                    };
+                    self.runs.join(piece, shift, block);
+                }),
             }
         }
     }
@@ -126,27 +134,6 @@ impl Runs {
     /// Ends all runs.
     fn end(&mut self, block: &mut Block) {
         self.0.drain(..).flatten().for_each(|run| block.push(run));
-    }
-}
-
-/// Cuts an access where units of 2^`shift` bytes end.
-fn pieces(mut access: Access, shift: u32, mut each: impl FnMut(Access)) {
-    loop {
-        let room = (1 << shift) - (access.address & ((1 << shift) - 1));
-        if u64::from(access.size) <= room {
-            return each(access);
-        }
-        let rest = access.size - room as u32;
-        each(Access {
-            size: room as u32,
-            ..access
-        });
-        // Bytes beyond the last address do not exist.
-        let Some(next) = access.address.checked_add(room) else {
-            return;
-        };
-        access.address = next;
-        access.size = rest;
     }
 }
 

@@ -1,5 +1,7 @@
 //! Traces that are read and traces that are written.
 
+use std::fmt::Display;
+
 use terrace_base::Result;
 
 use crate::access::Block;
@@ -15,6 +17,18 @@ pub struct Meta {
     pub counts_instructions: bool,
     /// Keys and values that say what was recorded, how and on what, in the order of the file.
     pub about: Vec<(String, String)>,
+}
+
+impl Meta {
+    /// Returns the metadata of a trace of which no more is known beforehand than its format, and
+    /// whether it counts instructions.
+    pub(crate) fn of(format: impl Display, counts_instructions: bool) -> Self {
+        Self {
+            format: format.to_string(),
+            counts_instructions,
+            ..Self::default()
+        }
+    }
 }
 
 /// A trace that is read from beginning to end.

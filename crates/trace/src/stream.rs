@@ -1,9 +1,11 @@
-//! Formats that are a stream of records.
+//! Formats that are a stream of records, or of lines.
 
 use terrace_base::Result;
 
 use crate::access::Block;
+use crate::input::Input;
 use crate::source::{Meta, Source};
+use crate::text;
 
 /// Least number of accesses in a block before the end.
 const BLOCK: usize = 1 << 14;
@@ -15,20 +17,19 @@ pub(crate) trait Records: Send {
 }
 
 /// A source of such records.
-pub(crate) struct Stream<R> {
+struct Stream<R> {
     meta: Meta,
     records: R,
     ended: bool,
 }
 
-impl<R: Records> Stream<R> {
-    pub(crate) fn new(meta: Meta, records: R) -> Self {
-        Self {
-            meta,
-            records,
-            ended: false,
-        }
-    }
+/// Returns the trace of these records.
+pub(crate) fn stream(meta: Meta, records: impl Records + 'static) -> Box<dyn Source> {
+    Box::new(Stream {
+        meta,
+        records,
+        ended: false,
+    })
 }
 
 impl<R: Records> Source for Stream<R> {
@@ -42,5 +43,31 @@ impl<R: Records> Source for Stream<R> {
             self.ended = !self.records.next(block)?;
         }
         Ok(())
+    }
+}
+
+/// A reader of a format whose records are lines.
+pub(crate) trait Line: Send {
+    /// What a line is, with an example: the end of the sentence about what is none.
+    const IS: &str;
+
+    /// Appends the accesses of a line, any number; returns `None` if it is no line of the format.
+    fn read(&mut self, line: &[u8], block: &mut Block) -> Option<()>;
+}
+
+/// The lines of an input.
+pub(crate) struct Lines<L>(pub Input, pub L);
+
+impl<L: Line> Records for Lines<L> {
+    fn next(&mut self, block: &mut Block) -> Result<bool> {
+        let Self(input, format) = self;
+        let Some((at, line)) = input.line()? else {
+            return Ok(false);
+        };
+        if format.read(line, block).is_none() {
+            let what = format!("{} is no line of {}", text::quote(line), L::IS);
+            return Err(input.corrupt(at, &what));
+        }
+        Ok(true)
     }
 }

@@ -19,15 +19,11 @@ pub(crate) fn either(digits: &[u8]) -> Option<u64> {
 }
 
 fn number(digits: &[u8], base: u32) -> Option<u64> {
-    if digits.is_empty() {
-        return None;
-    }
-    digits.iter().try_fold(0u64, |number, digit| {
-        let digit = char::from(*digit).to_digit(base)?;
-        number
-            .checked_mul(u64::from(base))?
-            .checked_add(u64::from(digit))
-    })
+    // A sign is not a digit.
+    let digits = str::from_utf8(digits)
+        .ok()
+        .filter(|d| !d.starts_with('+'))?;
+    u64::from_str_radix(digits, base).ok()
 }
 
 /// Quotes the beginning of a text for a message.

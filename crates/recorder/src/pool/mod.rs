@@ -190,22 +190,12 @@ impl Chunk {
         }
     }
 
-    /// Returns the records.
-    pub fn records(&self) -> impl Iterator<Item = Record> {
+    /// Returns the records that are there now.
+    pub fn records(&self) -> impl ExactSizeIterator<Item = Record> {
         let length = self.length.load(Ordering::Acquire) as usize;
         self.records.0[..length.min(RECORDS)]
             .iter()
             .map(|slot| Record::of(slot.each_ref().map(|word| word.load(Ordering::Relaxed))))
-    }
-
-    /// Returns the number of records.
-    pub fn len(&self) -> usize {
-        (self.length.load(Ordering::Acquire) as usize).min(RECORDS)
-    }
-
-    /// Whether there is no record.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
     }
 
     /// Returns the process, as numbered by [`Pool::enter`].

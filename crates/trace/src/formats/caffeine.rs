@@ -15,7 +15,7 @@ use crate::access::{Access, Block, Columns};
 use crate::format::{Content, Declaration, Format};
 use crate::input::Input;
 use crate::source::{Meta, Source};
-use crate::stream::{Records, Stream};
+use crate::stream::{Line, Lines, stream};
 use crate::text;
 
 /// The declaration of the format.
@@ -34,44 +34,26 @@ fn plausible(line: &[u8]) -> bool {
 }
 
 fn open(input: Input, _: Columns) -> Result<Box<dyn Source>> {
-    let meta = Meta {
-        format: FORMAT.to_string(),
-        counts_instructions: true,
-        ..Meta::default()
-    };
-    let records = Reader {
-        input,
-        instruction: 0,
-    };
-    Ok(Box::new(Stream::new(meta, records)))
+    let instructions = Instructions(0);
+    Ok(stream(Meta::of(FORMAT, true), Lines(input, instructions)))
 }
 
-struct Reader {
-    input: Input,
-    instruction: u64,
-}
+/// The instructions up to the last access.
+struct Instructions(u64);
 
-impl Records for Reader {
-    fn next(&mut self, block: &mut Block) -> Result<bool> {
-        let Some((at, line)) = self.input.line()? else {
-            return Ok(false);
-        };
-        let access = parse(line).and_then(|(write, address, instructions)| {
-            self.instruction = self.instruction.checked_add(instructions)?;
-            Some(Access {
-                instruction: self.instruction,
-                address,
-                write,
-                ..Access::default()
-            })
+impl Line for Instructions {
+    const IS: &str = "an address trace, like `l 0x1fffff58 1`";
+
+    fn read(&mut self, line: &[u8], block: &mut Block) -> Option<()> {
+        let (write, address, instructions) = parse(line)?;
+        self.0 = self.0.checked_add(instructions)?;
+        block.push(Access {
+            instruction: self.0,
+            address,
+            write,
+            ..Access::default()
         });
-        let Some(access) = access else {
-            let line = text::quote(line);
-            let what = format!("{line} is no line of an address trace, like `l 0x1fffff58 1`");
-            return Err(self.input.corrupt(at, &what));
-        };
-        block.push(access);
-        Ok(true)
+        Some(())
     }
 }
 

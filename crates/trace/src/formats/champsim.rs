@@ -29,7 +29,7 @@ use crate::compression::Packed;
 use crate::format::{Content, Declaration, Format};
 use crate::input::Input;
 use crate::source::{Meta, Sink, Source};
-use crate::stream::{Records, Stream};
+use crate::stream::{Records, stream};
 
 /// The declaration of the format.
 pub const FORMAT: Format = Format::new(&Declaration {
@@ -43,9 +43,9 @@ pub const FORMAT: Format = Format::new(&Declaration {
 
 /// Bytes in a record.
 const RECORD: usize = 64;
-/// Where the stores and the loads of a record are.
-const STORES: usize = 16;
-const LOADS: usize = 32;
+/// The words of 8 bytes at which the stores and the loads of a record begin.
+const STORES: usize = 2;
+const LOADS: usize = 4;
 /// Most instructions without memory that are written in a row: 64 GB.
 const LONGEST_GAP: u64 = 1 << 30;
 
@@ -61,17 +61,12 @@ fn flags_are_right(record: &[u8]) -> bool {
 }
 
 fn open(input: Input, _: Columns) -> Result<Box<dyn Source>> {
-    let meta = Meta {
-        format: FORMAT.to_string(),
-        counts_instructions: true,
-        ..Meta::default()
-    };
     let records = Reader {
         input,
         instruction: 0,
         written: false,
     };
-    Ok(Box::new(Stream::new(meta, records)))
+    Ok(stream(Meta::of(FORMAT, true), records))
 }
 
 struct Reader {
@@ -98,15 +93,16 @@ impl Records for Reader {
                 "this is no ChampSim record: a branch flag is neither 0 nor 1",
             ));
         }
+        let words = record.as_chunks().0;
         let mut access = Access {
             instruction: self.instruction,
-            ip: word(&record, 0),
+            ip: u64::from_le_bytes(words[0]),
             ..Access::default()
         };
-        for (begin, end, write) in [(LOADS, RECORD, false), (STORES, LOADS, true)] {
+        for (words, write) in [(&words[LOADS..], false), (&words[STORES..LOADS], true)] {
             access.write = write;
-            for at in (begin..end).step_by(8) {
-                access.address = word(&record, at);
+            for word in words {
+                access.address = u64::from_le_bytes(*word);
                 if access.address != 0 {
                     block.push(access);
                 }
@@ -115,12 +111,6 @@ impl Records for Reader {
         self.instruction += 1;
         Ok(true)
     }
-}
-
-fn word(record: &[u8; RECORD], at: usize) -> u64 {
-    let mut word = [0; 8];
-    word.copy_from_slice(&record[at..at + 8]);
-    u64::from_le_bytes(word)
 }
 
 /// Writes records.
@@ -161,10 +151,10 @@ impl Pending {
         }
         let address = access.address.to_le_bytes();
         if access.write {
-            self.bytes[STORES / 8 + self.stores] = address;
+            self.bytes[STORES + self.stores] = address;
             self.stores += 1;
         } else {
-            self.bytes[LOADS / 8 + self.loads] = address;
+            self.bytes[LOADS + self.loads] = address;
             self.loads += 1;
         }
         self.bytes[0] = access.ip.to_le_bytes();

@@ -21,7 +21,7 @@ use crate::compression::Packed;
 use crate::format::{Content, Declaration, Format};
 use crate::input::{Input, NO_LINE_BREAK};
 use crate::source::{Meta, Sink, Source};
-use crate::stream::{Records, Stream};
+use crate::stream::{Records, stream};
 use crate::text;
 
 /// The declaration of the format.
@@ -37,48 +37,38 @@ pub const FORMAT: Format = Format::new(&Declaration {
 /// The header that is written.
 const HEADER: &str = "instruction,address,ip,process,thread,size,write";
 
-/// A known column.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Column {
-    Instruction,
-    Address,
-    Ip,
-    Process,
-    Thread,
-    Size,
-    Write,
+/// A known column: its name, and what puts a text into an access; it returns false if the text does
+/// not fit there.
+type Column = (&'static str, fn(&mut Access, &[u8]) -> bool);
+
+/// All columns; one stands for `write` and for `op`.
+static COLUMNS: [Column; 7] = [
+    ("Instruction", |access, text| {
+        put(&mut access.instruction, text)
+    }),
+    ("Address", |access, text| put(&mut access.address, text)),
+    ("Ip", |access, text| put(&mut access.ip, text)),
+    ("Process", |access, text| put(&mut access.process, text)),
+    ("Thread", |access, text| put(&mut access.thread, text)),
+    ("Size", |access, text| put(&mut access.size, text)),
+    ("Write", |access, text| {
+        writes(text).map(|write| access.write = write).is_some()
+    }),
+];
+
+fn put<T: TryFrom<u64>>(into: &mut T, text: &[u8]) -> bool {
+    let value = text::either(text).and_then(|value| T::try_from(value).ok());
+    value.map(|value| *into = value).is_some()
 }
 
-impl Column {
-    fn by_name(name: &[u8]) -> Option<Self> {
-        Some(match name.to_ascii_lowercase().as_slice() {
-            b"instruction" => Self::Instruction,
-            b"address" => Self::Address,
-            b"ip" => Self::Ip,
-            b"process" => Self::Process,
-            b"thread" => Self::Thread,
-            b"size" => Self::Size,
-            b"write" | b"op" => Self::Write,
-            _ => return None,
-        })
-    }
-
-    /// Puts `text` into `access`; returns false if it does not fit there.
-    fn set(self, access: &mut Access, text: &[u8]) -> bool {
-        fn put<T: TryFrom<u64>>(text: &[u8], into: &mut T) -> bool {
-            let value = text::either(text).and_then(|value| T::try_from(value).ok());
-            value.map(|value| *into = value).is_some()
-        }
-        match self {
-            Self::Instruction => put(text, &mut access.instruction),
-            Self::Address => put(text, &mut access.address),
-            Self::Ip => put(text, &mut access.ip),
-            Self::Process => put(text, &mut access.process),
-            Self::Thread => put(text, &mut access.thread),
-            Self::Size => put(text, &mut access.size),
-            Self::Write => writes(text).map(|write| access.write = write).is_some(),
-        }
-    }
+/// Returns the column called `name`.
+fn column(name: &[u8]) -> Option<&'static Column> {
+    let name: &[u8] = match name.eq_ignore_ascii_case(b"op") {
+        true => b"write",
+        false => name,
+    };
+    let is_named = |(known, _): &&Column| known.as_bytes().eq_ignore_ascii_case(name);
+    COLUMNS.iter().find(is_named)
 }
 
 fn writes(text: &[u8]) -> Option<bool> {
@@ -102,38 +92,39 @@ fn open(input: Input, _: Columns) -> Result<Box<dyn Source>> {
         Err(e) => return Err(wrong(&csv, &e)),
     };
     let columns = columns(csv.get_ref(), &header)?;
-    let meta = Meta {
-        format: FORMAT.to_string(),
-        counts_instructions: columns.contains(&Column::Instruction),
-        ..Meta::default()
-    };
+    let meta = Meta::of(FORMAT, names(&columns, "Instruction"));
     let records = Reader {
         csv,
         columns,
         record: ByteRecord::new(),
         last: Position::new(),
     };
-    Ok(Box::new(Stream::new(meta, records)))
+    Ok(stream(meta, records))
+}
+
+/// Returns whether the column called `name` is among `columns`.
+fn names(columns: &[&Column], name: &str) -> bool {
+    columns.iter().any(|(known, _)| *known == name)
 }
 
 /// The columns that the header names.
-fn columns(input: &Input, header: &ByteRecord) -> Result<Vec<Column>> {
+fn columns(input: &Input, header: &ByteRecord) -> Result<Vec<&'static Column>> {
     let mut columns = Vec::new();
     for name in header {
-        let Some(column) = Column::by_name(name) else {
+        let Some(column) = column(name) else {
             let what = format!(
                 "the column {} is not known; there are {HEADER} and op",
                 text::quote(name)
             );
             return Err(input.corrupt(0, &what));
         };
-        if columns.contains(&column) {
+        if names(&columns, column.0) {
             let what = format!("the column {} stands there twice", text::quote(name));
             return Err(input.corrupt(0, &what));
         }
         columns.push(column);
     }
-    if !columns.contains(&Column::Address) {
+    if !names(&columns, "Address") {
         return Err(input.corrupt(
             0,
             "the header, which is the first line, has no column `address`",
@@ -144,7 +135,7 @@ fn columns(input: &Input, header: &ByteRecord) -> Result<Vec<Column>> {
 
 struct Reader {
     csv: csv::Reader<Input>,
-    columns: Vec<Column>,
+    columns: Vec<&'static Column>,
     record: ByteRecord,
     /// Position of the last record.
     last: Position,
@@ -161,10 +152,10 @@ impl Records for Reader {
         let at = self.record.position().unwrap_or(&at);
         self.last = at.clone();
         let mut access = Access::default();
-        for (column, text) in self.columns.iter().zip(&self.record) {
-            if !column.set(&mut access, text) {
+        for ((name, put), text) in self.columns.iter().zip(&self.record) {
+            if !put(&mut access, text) {
                 let what = format!(
-                    "line {} has {} for {column:?}, which does not fit there",
+                    "line {} has {} for {name}, which does not fit there",
                     at.line(),
                     text::quote(text)
                 );
@@ -229,16 +220,9 @@ impl Writer {
     }
 
     fn line(&mut self, access: Access) -> io::Result<()> {
-        let Access {
-            instruction,
-            address,
-            ip,
-            process,
-            thread,
-            size,
-            write,
-        } = access;
-        let write = u8::from(write);
+        let (instruction, address, ip) = (access.instruction, access.address, access.ip);
+        let (process, thread, size) = (access.process, access.thread, access.size);
+        let write = u8::from(access.write);
         writeln!(
             self.lines,
             "{instruction},{address},{ip},{process},{thread},{size},{write}"

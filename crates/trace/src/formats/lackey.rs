@@ -20,7 +20,7 @@ use crate::access::{Access, Block, Columns};
 use crate::format::{Content, Declaration, Format};
 use crate::input::Input;
 use crate::source::{Meta, Source};
-use crate::stream::{Records, Stream};
+use crate::stream::{Line, Lines, stream};
 use crate::text;
 
 /// The declaration of the format.
@@ -42,43 +42,29 @@ fn plausible(line: &[u8]) -> bool {
 }
 
 fn open(input: Input, _: Columns) -> Result<Box<dyn Source>> {
-    let meta = Meta {
-        format: FORMAT.to_string(),
-        counts_instructions: true,
-        ..Meta::default()
-    };
-    let records = Reader {
-        input,
-        instructions: 0,
-        ip: 0,
-    };
-    Ok(Box::new(Stream::new(meta, records)))
+    let reader = Reader::default();
+    Ok(stream(Meta::of(FORMAT, true), Lines(input, reader)))
 }
 
+#[derive(Default)]
 struct Reader {
-    input: Input,
     /// Instructions fetched so far, the current one among them.
     instructions: u64,
     ip: u64,
 }
 
-impl Records for Reader {
-    fn next(&mut self, block: &mut Block) -> Result<bool> {
-        let Some((at, line)) = self.input.line()? else {
-            return Ok(false);
-        };
+impl Line for Reader {
+    const IS: &str = "lackey's, like ` L 1fff000748,8`";
+
+    fn read(&mut self, line: &[u8], block: &mut Block) -> Option<()> {
         if line.starts_with(MESSAGE) {
-            return Ok(true);
+            return Some(());
         }
-        let Some((what, address, size)) = parse(line) else {
-            let line = text::quote(line);
-            let what = format!("{line} is no line of lackey's, like ` L 1fff000748,8`");
-            return Err(self.input.corrupt(at, &what));
-        };
+        let (what, address, size) = parse(line)?;
         if what == b'I' {
             self.instructions += 1;
             self.ip = address;
-            return Ok(true);
+            return Some(());
         }
         block.push(Access {
             instruction: self.instructions.saturating_sub(1),
@@ -88,7 +74,7 @@ impl Records for Reader {
             write: what != b'L',
             ..Access::default()
         });
-        Ok(true)
+        Some(())
     }
 }
 

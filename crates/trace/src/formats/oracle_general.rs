@@ -31,7 +31,7 @@ use crate::compression::Packed;
 use crate::format::{Content, Declaration, Format};
 use crate::input::Input;
 use crate::source::{Meta, Sink, Source};
-use crate::stream::{Records, Stream};
+use crate::stream::{Records, stream};
 
 /// The declaration of the format.
 pub const FORMAT: Format = Format::new(&Declaration {
@@ -76,16 +76,15 @@ fn bytes<const N: usize>(record: &[u8; RECORD], at: usize) -> [u8; N] {
 
 fn open(input: Input, _: Columns) -> Result<Box<dyn Source>> {
     let meta = Meta {
-        format: FORMAT.to_string(),
         accesses: input.bytes().map(|bytes| bytes / RECORD as u64),
-        ..Meta::default()
+        ..Meta::of(FORMAT, false)
     };
     let records = Reader {
         input,
         index: 0,
         renumbered: HashMap::new(),
     };
-    Ok(Box::new(Stream::new(meta, records)))
+    Ok(stream(meta, records))
 }
 
 struct Reader {

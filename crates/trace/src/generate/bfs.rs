@@ -20,12 +20,14 @@
 //! clearing store, six a vertex, six an edge, three more an edge that finds a new vertex. The number
 //! of vertices is the largest power of two that fits, so the footprint may be half of what was asked.
 
+use std::ops::Range;
+
 #[cfg(feature = "clap")]
 use terrace_base::count::whole;
 use terrace_base::{Error, Result};
 
 use super::kernel::{Kernel, KernelSettings, MAX_BUILT, generated, zeroed};
-use super::log::{Heap, Log, site};
+use super::log::{Heap, Log};
 use super::permutation::Permutation;
 use super::random::Random;
 use crate::source::Source;
@@ -138,7 +140,7 @@ impl Graph {
         self.offsets.len() as u64 - 1
     }
 
-    fn neighbours(&self, vertex: u32) -> std::ops::Range<u64> {
+    fn neighbours(&self, vertex: u32) -> Range<u64> {
         self.offsets[vertex as usize]..self.offsets[vertex as usize + 1]
     }
 }
@@ -165,27 +167,17 @@ struct Search {
     parents: Vec<u32>,
     queue: Vec<u32>,
     random: Random,
-    phase: Phase,
+    /// The number of vertices whose parents are cleared; the search goes on when all are.
+    cleared: u64,
+    /// Entries that were taken from the queue.
+    head: usize,
+    /// The vertex that was taken last, and its edges that were not followed yet.
+    vertex: u32,
+    edges: Range<u64>,
     offsets: u64,
     targets: u64,
     parent: u64,
     queued: u64,
-}
-
-/// Where a search stands.
-#[derive(Clone, Copy)]
-enum Phase {
-    /// Clears parents from this vertex on.
-    Clear(u64),
-    /// Takes the queue's entry of this number.
-    Take(u64),
-    /// Follows the edges in `next..end` of `vertex`, which was the queue's entry before `head`.
-    Follow {
-        vertex: u32,
-        next: u64,
-        end: u64,
-        head: u64,
-    },
 }
 
 impl Search {
@@ -201,22 +193,25 @@ impl Search {
             queue: Vec::new(),
             graph,
             random,
-            phase: Phase::Clear(0),
+            cleared: 0,
+            head: 0,
+            vertex: 0,
+            edges: 0..0,
         })
     }
 
-    fn clear(&mut self, vertex: u64, log: &mut Log) -> Phase {
-        log.store(site(0), self.parent + vertex * VERTEX, WIDE as u32);
+    /// Clears parents; after the last of them begins a search.
+    fn clear(&mut self, log: &mut Log) {
+        log.store(0, self.parent + self.cleared * VERTEX, WIDE);
         log.work(1);
-        let next = vertex + WIDE / VERTEX;
-        if next < self.graph.vertices() {
-            return Phase::Clear(next);
+        self.cleared += WIDE / VERTEX;
+        if self.cleared >= self.graph.vertices() {
+            self.parents.fill(UNSEEN);
+            self.queue.clear();
+            self.head = 0;
+            let root = self.root();
+            self.reach(root, root, log);
         }
-        self.parents.fill(UNSEEN);
-        self.queue.clear();
-        let root = self.root();
-        self.reach(root, root, log);
-        Phase::Take(0)
     }
 
     /// A random vertex that has neighbours.
@@ -233,71 +228,47 @@ impl Search {
         let tail = self.queue.len() as u64;
         self.parents[vertex as usize] = parent;
         self.queue.push(vertex);
-        log.store(
-            site(1),
-            self.parent + u64::from(vertex) * VERTEX,
-            VERTEX as u32,
-        );
-        log.store(site(2), self.queued + tail * VERTEX, VERTEX as u32);
+        log.store(1, self.parent + u64::from(vertex) * VERTEX, VERTEX);
+        log.store(2, self.queued + tail * VERTEX, VERTEX);
         log.work(1);
     }
 
-    fn take(&mut self, head: u64, log: &mut Log) -> Phase {
-        let Some(&vertex) = self.queue.get(head as usize) else {
-            return Phase::Clear(0);
+    /// Takes the next vertex from the queue; the search has ended if there is none.
+    fn take(&mut self, log: &mut Log) {
+        let Some(&vertex) = self.queue.get(self.head) else {
+            self.cleared = 0;
+            return;
         };
         let offset = self.offsets + u64::from(vertex) * OFFSET;
-        log.load(site(3), self.queued + head * VERTEX, VERTEX as u32);
-        log.load(site(4), offset, OFFSET as u32);
-        log.load(site(5), offset + OFFSET, OFFSET as u32);
+        log.load(3, self.queued + self.head as u64 * VERTEX, VERTEX);
+        log.load(4, offset, OFFSET);
+        log.load(5, offset + OFFSET, OFFSET);
         log.work(3);
-        let edges = self.graph.neighbours(vertex);
-        Phase::Follow {
-            vertex,
-            next: edges.start,
-            end: edges.end,
-            head: head + 1,
-        }
+        self.head += 1;
+        self.vertex = vertex;
+        self.edges = self.graph.neighbours(vertex);
     }
 
-    fn follow(&mut self, vertex: u32, edge: u64, log: &mut Log) {
+    fn follow(&mut self, edge: u64, log: &mut Log) {
         let target = self.graph.targets[edge as usize];
-        log.load(site(6), self.targets + edge * VERTEX, VERTEX as u32);
-        log.load(
-            site(7),
-            self.parent + u64::from(target) * VERTEX,
-            VERTEX as u32,
-        );
+        log.load(6, self.targets + edge * VERTEX, VERTEX);
+        log.load(7, self.parent + u64::from(target) * VERTEX, VERTEX);
         log.work(4);
         if self.parents[target as usize] == UNSEEN {
-            self.reach(target, vertex, log);
+            self.reach(target, self.vertex, log);
         }
     }
 }
 
 impl Kernel for Search {
     fn step(&mut self, log: &mut Log) -> bool {
-        self.phase = match self.phase {
-            Phase::Clear(vertex) => self.clear(vertex, log),
-            Phase::Take(head) => self.take(head, log),
-            Phase::Follow {
-                next, end, head, ..
-            } if next == end => Phase::Take(head),
-            Phase::Follow {
-                vertex,
-                next,
-                end,
-                head,
-            } => {
-                self.follow(vertex, next, log);
-                Phase::Follow {
-                    vertex,
-                    next: next + 1,
-                    end,
-                    head,
-                }
-            }
-        };
+        if self.cleared < self.graph.vertices() {
+            self.clear(log);
+        } else if let Some(edge) = self.edges.next() {
+            self.follow(edge, log);
+        } else {
+            self.take(log);
+        }
         true
     }
 }

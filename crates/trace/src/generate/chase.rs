@@ -7,7 +7,7 @@
 use terrace_base::{Bytes, Error, Result};
 
 use super::kernel::{Kernel, KernelSettings, MAX_FOOTPRINT, generated};
-use super::log::{Heap, Log, site};
+use super::log::{Heap, Log};
 use super::permutation::Permutation;
 use super::random::Random;
 use crate::source::Source;
@@ -64,7 +64,7 @@ struct List {
 impl Kernel for List {
     fn step(&mut self, log: &mut Log) -> bool {
         let address = self.array + self.order.at(self.next) * self.node;
-        log.load(site(0), address, POINTER as u32);
+        log.load(0, address, POINTER);
         log.work(2);
         self.next = (self.next + 1) % self.nodes;
         true

@@ -8,7 +8,7 @@
 use terrace_base::Result;
 
 use super::kernel::{Kernel, KernelSettings, MAX_FOOTPRINT, generated};
-use super::log::{Heap, Log, site};
+use super::log::{Heap, Log};
 use super::random::Random;
 use crate::source::Source;
 
@@ -48,9 +48,9 @@ impl Kernel for Table {
     fn step(&mut self, log: &mut Log) -> bool {
         let address = self.array + self.random.below(self.words) * WORD;
         log.work(7);
-        log.load(site(0), address, WORD as u32);
+        log.load(0, address, WORD);
         log.work(1);
-        log.store(site(1), address, WORD as u32);
+        log.store(1, address, WORD);
         true
     }
 }

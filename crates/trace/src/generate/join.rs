@@ -14,7 +14,7 @@ use terrace_base::count::whole;
 use terrace_base::{Error, Result};
 
 use super::kernel::{Kernel, KernelSettings, MAX_BUILT, generated, zeroed};
-use super::log::{Heap, Log, site};
+use super::log::{Heap, Log};
 use super::permutation::Permutation;
 use super::random::Random;
 use crate::source::Source;
@@ -108,14 +108,14 @@ impl Relations {
     fn build(&mut self, log: &mut Log) {
         let tuple = self.r + self.built * TUPLE;
         let key = self.order.at(self.built) as u32 + 1;
-        log.load(site(0), tuple, FIELD as u32);
-        log.load(site(1), tuple + FIELD, FIELD as u32);
+        log.load(0, tuple, FIELD);
+        log.load(1, tuple + FIELD, FIELD);
         log.work(4);
-        let slot = self.find(key, 0, site(2), log);
+        let slot = self.find(key, 0, 2, log);
         self.slots[slot as usize] = key;
         let slot = self.table + slot * TUPLE;
-        log.store(site(3), slot, FIELD as u32);
-        log.store(site(4), slot + FIELD, FIELD as u32);
+        log.store(3, slot, FIELD);
+        log.store(4, slot + FIELD, FIELD);
         log.work(2);
         self.built += 1;
     }
@@ -123,14 +123,14 @@ impl Relations {
     fn probe(&mut self, log: &mut Log) {
         let tuple = self.s + self.probed * TUPLE;
         let key = self.random.below(self.tuples) as u32 + 1;
-        log.load(site(5), tuple, FIELD as u32);
-        log.load(site(6), tuple + FIELD, FIELD as u32);
+        log.load(5, tuple, FIELD);
+        log.load(6, tuple + FIELD, FIELD);
         log.work(4);
-        let slot = self.find(key, key, site(7), log);
+        let slot = self.find(key, key, 7, log);
         let out = self.out + self.probed * TUPLE;
-        log.load(site(8), self.table + slot * TUPLE + FIELD, FIELD as u32);
-        log.store(site(9), out, FIELD as u32);
-        log.store(site(10), out + FIELD, FIELD as u32);
+        log.load(8, self.table + slot * TUPLE + FIELD, FIELD);
+        log.store(9, out, FIELD);
+        log.store(10, out + FIELD, FIELD);
         log.work(3);
         self.probed += 1;
     }
@@ -140,7 +140,7 @@ impl Relations {
         let slots = self.slots.len() as u64;
         let mut slot = home(key, slots);
         loop {
-            log.load(ip, self.table + slot * TUPLE, FIELD as u32);
+            log.load(ip, self.table + slot * TUPLE, FIELD);
             log.work(3);
             if self.slots[slot as usize] == wanted {
                 return slot;

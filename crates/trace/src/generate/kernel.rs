@@ -91,10 +91,8 @@ pub(super) fn generated(
     let about = common.iter().chain(options);
     Box::new(Generated {
         meta: Meta {
-            format: "generated".into(),
-            accesses: None,
-            counts_instructions: true,
             about: about.map(|(k, v)| ((*k).to_owned(), v.clone())).collect(),
+            ..Meta::of("generated", true)
         },
         kernel,
         log: Log::default(),

@@ -6,13 +6,8 @@ use crate::access::Block;
 
 /// Where the arrays begin.
 const HEAP: u64 = 0x1000_0000_0000;
-/// Where the code begins.
+/// Where the code begins; an access has 8 bytes of it.
 const CODE: u64 = 0x40_1000;
-
-/// Returns the address of the `number`th load or store in the code of a kernel.
-pub(super) const fn site(number: u64) -> u64 {
-    CODE + 8 * number
-}
 
 /// The accesses of a kernel and its count of instructions.
 #[derive(Debug, Default)]
@@ -42,14 +37,19 @@ impl Log {
         self.block.len()
     }
 
-    /// Logs an instruction at `ip` that loads `size` bytes.
-    pub(super) fn load(&mut self, ip: u64, address: u64, size: u32) {
-        self.note(ip, address, size, false);
+    /// Logs a load of `size` bytes, which is number `site` of the accesses in the code.
+    pub(super) fn load(&mut self, site: u64, address: u64, size: u64) {
+        self.note(site, address, size, false);
     }
 
-    /// Logs an instruction at `ip` that stores `size` bytes.
-    pub(super) fn store(&mut self, ip: u64, address: u64, size: u32) {
-        self.note(ip, address, size, true);
+    /// Logs a store of `size` bytes, which is number `site` of the accesses in the code.
+    pub(super) fn store(&mut self, site: u64, address: u64, size: u64) {
+        self.note(site, address, size, true);
+    }
+
+    /// Logs a store, number 1 in the code, or a load, number 0, of `size` bytes.
+    pub(super) fn access(&mut self, write: bool, address: u64, size: u64) {
+        self.note(write.into(), address, size, write);
     }
 
     /// Counts instructions that touch no memory.
@@ -57,11 +57,11 @@ impl Log {
         self.instructions += instructions;
     }
 
-    fn note(&mut self, ip: u64, address: u64, size: u32, write: bool) {
+    fn note(&mut self, site: u64, address: u64, size: u64, write: bool) {
         self.block.instruction.push(self.instructions);
         self.block.address.push(address);
-        self.block.ip.push(ip);
-        self.block.size.push(size);
+        self.block.ip.push(CODE + 8 * site);
+        self.block.size.push(size as u32);
         self.block.write.push(write);
         self.instructions += 1;
     }

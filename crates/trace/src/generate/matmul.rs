@@ -20,7 +20,7 @@ use terrace_base::count::whole;
 use terrace_base::{Error, Result};
 
 use super::kernel::{Kernel, KernelSettings, MAX_FOOTPRINT, generated};
-use super::log::{Heap, Log, site};
+use super::log::{Heap, Log};
 use crate::source::Source;
 
 const DOUBLE: u64 = 8;
@@ -115,14 +115,14 @@ impl Kernel for Product {
         if self.kk == self.n {
             return false;
         }
-        log.load(site(0), self.element(self.a, self.i, self.k), DOUBLE as u32);
+        log.load(0, self.element(self.a, self.i, self.k), DOUBLE);
         log.work(2);
         for j in self.jj..self.end(self.jj) {
             let c = self.element(self.c, self.i, j);
-            log.load(site(1), self.element(self.b, self.k, j), DOUBLE as u32);
-            log.load(site(2), c, DOUBLE as u32);
+            log.load(1, self.element(self.b, self.k, j), DOUBLE);
+            log.load(2, c, DOUBLE);
             log.work(1);
-            log.store(site(3), c, DOUBLE as u32);
+            log.store(3, c, DOUBLE);
             log.work(2);
         }
         self.advance();

@@ -9,7 +9,7 @@ use terrace_base::Result;
 use terrace_base::count::whole;
 
 use super::kernel::{Kernel, KernelSettings, MAX_FOOTPRINT, generated};
-use super::log::{Heap, Log, site};
+use super::log::{Heap, Log};
 use super::random::Random;
 use crate::source::Source;
 
@@ -58,11 +58,7 @@ struct Walk {
 impl Kernel for Walk {
     fn step(&mut self, log: &mut Log) -> bool {
         let address = self.array + self.next * WORD;
-        if self.random.percent(self.writes) {
-            log.store(site(1), address, WORD as u32);
-        } else {
-            log.load(site(0), address, WORD as u32);
-        }
+        log.access(self.random.percent(self.writes), address, WORD);
         log.work(3);
         self.next += 1;
         if self.next == self.words {

@@ -14,7 +14,7 @@
 use terrace_base::Result;
 
 use super::kernel::{Kernel, KernelSettings, MAX_FOOTPRINT, generated};
-use super::log::{Heap, Log, site};
+use super::log::{Heap, Log};
 use crate::source::Source;
 
 const DOUBLE: u64 = 8;
@@ -71,10 +71,10 @@ impl Kernel for Sweeps {
             centre - row,
         ];
         for (number, address) in (0..).zip(points) {
-            log.load(site(number), address, DOUBLE as u32);
+            log.load(number, address, DOUBLE);
         }
         log.work(5);
-        log.store(site(5), self.to + offset, DOUBLE as u32);
+        log.store(5, self.to + offset, DOUBLE);
         log.work(2);
         self.advance();
         true

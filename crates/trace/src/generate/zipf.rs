@@ -10,7 +10,7 @@ use terrace_base::count::whole;
 use terrace_base::{Bytes, Error, Result};
 
 use super::kernel::{Kernel, KernelSettings, MAX_FOOTPRINT, generated};
-use super::log::{Heap, Log, site};
+use super::log::{Heap, Log};
 use super::permutation::Permutation;
 use super::random::Random;
 use crate::source::Source;
@@ -104,11 +104,7 @@ impl Kernel for Requests {
         let word = self.random.below(self.item / WORD);
         let address = self.array + item * self.item + word * WORD;
         log.work(19);
-        if self.random.percent(self.writes) {
-            log.store(site(1), address, WORD as u32);
-        } else {
-            log.load(site(0), address, WORD as u32);
-        }
+        log.access(self.random.percent(self.writes), address, WORD);
         true
     }
 }

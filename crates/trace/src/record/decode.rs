@@ -7,9 +7,9 @@ use crate::access::Block;
 
 /// Replaces the accesses of `block` by the first `limit` accesses of `chunk`.
 pub fn decode(chunk: &Chunk, limit: u64, block: &mut Block) {
-    let length = chunk.len();
+    let records = chunk.records();
     // A block that is reused has this length already; every value is overwritten.
-    resize(block, length);
+    block.resize(records.len());
     let mut instruction = chunk.instruction();
     let mut rows = 0;
     let mut columns = (block.instruction.iter_mut())
@@ -17,7 +17,7 @@ pub fn decode(chunk: &Chunk, limit: u64, block: &mut Block) {
         .zip(&mut block.ip)
         .zip(&mut block.size)
         .zip(&mut block.write);
-    for record in chunk.records().take(length) {
+    for record in records {
         match record.said() {
             Said::Instruction(count) => instruction = count,
             Said::Access {
@@ -43,18 +43,7 @@ pub fn decode(chunk: &Chunk, limit: u64, block: &mut Block) {
     block.process.fill(saturated(chunk.process()));
     block.thread.fill(saturated(chunk.thread()));
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-    resize(block, rows.min(limit));
-}
-
-/// Gives every column of `block` the length `length`, with any values.
-fn resize(block: &mut Block, length: usize) {
-    block.instruction.resize(length, 0);
-    block.address.resize(length, 0);
-    block.ip.resize(length, 0);
-    block.process.resize(length, 0);
-    block.thread.resize(length, 0);
-    block.size.resize(length, 0);
-    block.write.resize(length, false);
+    block.resize(rows.min(limit));
 }
 
 /// Cuts a number to 16 bits: processes and threads beyond 65535 share the last number.

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use terrace_base::{Context, Error, Result, Signals, Target, User, process};
 use terrace_recorder::pool::Pool;
-use terrace_recorder::program::{Emulator, Program, Refusal};
+use terrace_recorder::program::{Emulator, Program};
 
 use super::decode::decode;
 use super::holder::{Holder, die_with};
@@ -54,21 +54,18 @@ impl Session {
     /// memory or the emulator.
     pub fn start(tools: &Tools, request: &Request, input: Stdio) -> Result<Self> {
         let signals = Signals::receive()?;
-        let program = Program::of(&request.program, &request.arguments).map_err(refused)?;
+        let program = Program::of(&request.program, &request.arguments).map_err(Error::usage)?;
         let pool = Pool::create(request.settings)
             .or_fail(|| "cannot share memory with the program".into())?;
-        let mut path = pool.path().unwrap_or_default();
         let user = request.user.clone();
         let holder = match (&user, pool.file()) {
             (Some(user), Some(file)) => Some(Holder::of(file, user)?),
             _ => None,
         };
-        if let Some(holder) = &holder {
-            path = holder.path();
-        }
+        let path = holder.as_ref().map(Holder::path).or_else(|| pool.path());
         let emulator = Emulator {
             file: tools.emulator.clone(),
-            plugin: Emulator::plugin(&tools.plugin, &path),
+            plugin: Emulator::plugin(&tools.plugin, &path.unwrap_or_default()),
         };
         let arguments = emulator.arguments(&program);
         let watcher = Watcher::of(&pool)?;
@@ -124,11 +121,7 @@ impl Session {
         mut self,
         read: impl FnOnce(Box<dyn Source>) -> Result<T> + Send,
     ) -> Result<(T, Recorded)> {
-        let (sink, source) = channel(Meta {
-            format: "recording".to_owned(),
-            counts_instructions: true,
-            ..Meta::default()
-        });
+        let (sink, source) = channel(Meta::of("recording", true));
         thread::scope(|scope| {
             let reader = scope.spawn(|| read(source));
             let recorded = self.record(sink, &mut |_| ());
@@ -262,28 +255,4 @@ impl Session {
         let processes = || [self.pool.living(), vec![program]].concat();
         process::signal_all(&processes, signal);
     }
-}
-
-fn refused(refusal: Refusal) -> Error {
-    Error::usage(match refusal {
-        Refusal::Unreadable(file, error) => {
-            format!("cannot read {}: {error}", file.display())
-        }
-        Refusal::Foreign(file) => format!(
-            "{} is no program of x86-64 Linux; others cannot be recorded",
-            file.display()
-        ),
-        Refusal::NoProgram(file) => {
-            format!("{} is no program; a script needs a #! line", file.display())
-        }
-        Refusal::Privileged(file) => format!(
-            "{} runs with its owner's rights, which the emulator cannot give it; record a copy \
-             without the set-user-id bit",
-            file.display()
-        ),
-        Refusal::TooDeep(file) => format!(
-            "the #! line of {} leads from script to script without an end",
-            file.display()
-        ),
-    })
 }
