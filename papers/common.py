@@ -11,6 +11,7 @@ import sqlite3
 import subprocess
 import sys
 import tomllib
+from functools import partial
 from pathlib import Path
 
 PAPERS = Path(__file__).resolve().parent
@@ -181,37 +182,40 @@ def first_line(command):
     return done.stdout.partition("\n")[0]
 
 
-def make_lines(work):
-    """Writes 400,000 lines of 112 bytes that begin with random numbers."""
-    path = work / "lines.txt"
+def make_once(work, name, write):
+    """Makes a file in `work` unless it is there; it gets its name when it is complete."""
+    path = work / name
     if path.exists():
         return
+    unfinished = path.with_suffix(".partial")
+    unfinished.unlink(missing_ok=True)
+    write(unfinished)
+    unfinished.rename(path)
+
+
+def write_lines(path):
+    """Writes 400,000 lines of 112 bytes that begin with random numbers."""
     numbers = random.Random(1)
-    partial = work / "lines.partial"
-    with partial.open("w") as file:
+    with path.open("w") as file:
         for _ in range(400_000):
             file.write(f"{numbers.getrandbits(60):020d} {'x' * 90}\n")
-    partial.rename(path)
 
 
-def make_rows(work):
+def write_rows(path):
     """Writes a table of 500,000 rows, each a key and 100 random bytes."""
-    path = work / "rows.db"
-    if path.exists():
-        return
     numbers = random.Random(1)
-    partial = work / "rows.partial"
-    partial.unlink(missing_ok=True)
-    connection = sqlite3.connect(partial)
+    connection = sqlite3.connect(path)
     connection.execute("CREATE TABLE t(id INTEGER PRIMARY KEY, v BLOB)")
     rows = ((key, numbers.randbytes(100)) for key in range(500_000))
     connection.executemany("INSERT INTO t VALUES (?, ?)", rows)
     connection.commit()
     connection.close()
-    partial.rename(path)
 
 
-INPUTS = {"lines": make_lines, "rows": make_rows}
+INPUTS = {
+    "lines": partial(make_once, name="lines.txt", write=write_lines),
+    "rows": partial(make_once, name="rows.db", write=write_rows),
+}
 
 
 def geometric_mean(values):

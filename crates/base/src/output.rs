@@ -230,7 +230,7 @@ fn inherit(file: &File, found: &fs::Metadata) {
     let _ = file.set_permissions(fs::Permissions::from_mode(found.mode() & 0o777));
 }
 
-/// Returns the descriptor of ours that `path` names, if it names one. A file that the shell opened
+/// Returns the descriptor of this process that `path` names, if it names one. A file that the shell opened
 /// is written from its current position, as by any program.
 fn descriptor(path: &Path) -> Option<io::Result<File>> {
     let number = ["/dev/fd", "/proc/self/fd"]

@@ -7,6 +7,8 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 
+use rustix::process::{Resource, Rlimit, setrlimit};
+
 use crate::{Error, Result};
 
 /// How a program ended.
@@ -47,14 +49,11 @@ impl Exit {
         match self {
             Self::Code(code) => std::process::exit(code),
             Self::Signal(signal) => {
-                // SAFETY: all of these take integers, or a limit that lives across the call. The
-                // limit keeps this process from leaving a core file beside the program's.
+                // This process leaves no core file beside the program's.
+                let (current, maximum) = (Some(0), Some(0));
+                let _ = setrlimit(Resource::Core, Rlimit { current, maximum });
+                // SAFETY: both take integers.
                 unsafe {
-                    let none = libc::rlimit {
-                        rlim_cur: 0,
-                        rlim_max: 0,
-                    };
-                    libc::setrlimit(libc::RLIMIT_CORE, &raw const none);
                     libc::signal(signal, libc::SIG_DFL);
                     libc::raise(signal);
                 }
@@ -74,13 +73,9 @@ pub fn find(command: &[OsString]) -> Result<PathBuf> {
             "no program was given; write it behind --, as in: terrace run --dram 4G -- ./program",
         ));
     };
-    let candidates: Vec<PathBuf> = if is_path(name) {
-        vec![name.into()]
-    } else {
-        let path = std::env::var_os("PATH").unwrap_or_else(|| "/usr/bin:/bin".into());
-        std::env::split_paths(&path)
-            .map(|directory| directory.join(name))
-            .collect()
+    let candidates = match is_path(name) {
+        true => vec![name.into()],
+        false => in_path(name),
     };
     if let Some(found) = candidates.iter().find(|path| is_executable(path)) {
         return Ok(found.clone());
@@ -97,6 +92,13 @@ pub fn find(command: &[OsString]) -> Result<PathBuf> {
             "the program {shown} does not exist; check its name, or give its path"
         )),
     })
+}
+
+/// Returns where a program called `name` may be: in each directory of `PATH`.
+pub fn in_path(name: impl AsRef<Path>) -> Vec<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_else(|| "/usr/bin:/bin".into());
+    let directories = std::env::split_paths(&path);
+    directories.map(|each| each.join(&name)).collect()
 }
 
 /// Whether a program's name is a path, which is not looked up in `PATH`.

@@ -47,7 +47,7 @@ impl Signals {
     /// ignored, here and in the program, which inherits that.
     ///
     /// # Errors
-    /// A failure if handlers cannot be installed.
+    /// Returns a failure if handlers cannot be installed.
     pub fn receive() -> Result<Self> {
         let wanted = FORWARDED.iter().filter(|&&signal| !is_ignored(signal));
         let mut signals = SignalsInfo::<WithOrigin>::new(wanted)

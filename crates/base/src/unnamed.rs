@@ -1,14 +1,13 @@
 //! Files without a name: the kernel removes them however the program ends, and they can get a name
 //! when they are complete.
 
-use std::ffi::CString;
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::fd::AsRawFd;
-use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
+use rustix::fs::{AtFlags, CWD, linkat};
 use tempfile::{Builder, TempPath};
 
 /// Opens a file without a name on the file system of `directory`, for reading and writing. Others
@@ -36,26 +35,9 @@ pub fn unnamed(directory: &Path) -> io::Result<File> {
 /// # Errors
 /// Returns the error of the system. It needs `/proc`.
 pub fn name(file: &File, directory: &Path) -> io::Result<TempPath> {
-    let source = CString::new(format!("/proc/self/fd/{}", file.as_raw_fd()))?;
-    let link = |path: &Path| {
-        let target = CString::new(path.as_os_str().as_bytes())?;
-        // SAFETY: both are strings that end with a zero and live until the call is over.
-        let linked = unsafe {
-            libc::linkat(
-                libc::AT_FDCWD,
-                source.as_ptr(),
-                libc::AT_FDCWD,
-                target.as_ptr(),
-                libc::AT_SYMLINK_FOLLOW,
-            )
-        };
-        match linked {
-            0 => Ok(()),
-            _ => Err(io::Error::last_os_error()),
-        }
-    };
-    let named = builder().make_in(directory, link)?;
-    Ok(named.into_temp_path())
+    let source = format!("/proc/self/fd/{}", file.as_raw_fd());
+    let link = |path: &Path| Ok(linkat(CWD, &source, CWD, path, AtFlags::SYMLINK_FOLLOW)?);
+    Ok(builder().make_in(directory, link)?.into_temp_path())
 }
 
 /// Opens a file with a temporary name in `directory`, for file systems without unnamed files.

@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_we_are_is_no_other_user() {
+    fn the_user_of_this_process_is_no_other_user() {
         let ours = unistd::User::from_uid(unistd::geteuid()).ok().flatten();
         if let Some(ours) = ours {
             assert_eq!(User::chosen(Some(&ours.name)), Ok(None));

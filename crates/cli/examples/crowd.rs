@@ -1,7 +1,7 @@
 //! A program for the tests and benches to run: many processes, and a storm of forks.
 //!
-//! `crowd PROCESSES KIBIBYTES STRIDE_PAGES FORKS AT_ONCE`: so many processes fill so much memory
-//! each, wait until all have, and walk over it, so many at once, each its own way round. None ends
+//! `crowd PROCESSES KIBIBYTES STRIDE_PAGES FORKS AT_ONCE`: PROCESSES processes fill KIBIBYTES of memory
+//! each, wait until all have, and walk over it, AT_ONCE of them at once, each in its own order. None ends
 //! before the last has walked. Meanwhile their parent forks so often in all, and each time the child reads
 //! some of the memory that it has from its parent, and ends. Every process checks what it reads.
 //! Prints how many pages were read.

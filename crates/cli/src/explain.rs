@@ -7,7 +7,7 @@ use terrace_report::known::{self, Known, ListDocument};
 use terrace_report::text::Text;
 
 use crate::args::{Explain, List};
-use crate::results::{Outputs, People};
+use crate::results::Outputs;
 
 /// Width of the text without a terminal, and at most with one.
 const WIDTH: u16 = 100;
@@ -23,8 +23,7 @@ pub fn list(arguments: &List) -> Result<ExitCode> {
         }
     };
     let text = Text::default().prose(text);
-    outputs.say(&ListDocument::listed(&found), &text, People::Standard)?;
-    Ok(ExitCode::SUCCESS)
+    outputs.show(&ListDocument::listed(&found), &text)
 }
 
 fn everything() -> Result<Vec<Known>> {
@@ -37,8 +36,7 @@ pub fn explain(arguments: &Explain) -> Result<ExitCode> {
     let outputs = Outputs::open(&arguments.results, &[], &[])?;
     let found = known::by_name(&arguments.name)?;
     let text = Text::default().prose(known::explained(&found, width()));
-    outputs.say(&ListDocument::explained(&found), &text, People::Standard)?;
-    Ok(ExitCode::SUCCESS)
+    outputs.show(&ListDocument::explained(&found), &text)
 }
 
 fn width() -> u16 {

@@ -11,63 +11,56 @@ use terrace_report::heap::{
     CheckDocument, CompactDocument, DumpDocument, InfoDocument, ObjectDocument,
 };
 
-use crate::args::heap::{self as args, Command};
-use crate::results::{Outputs, People};
+use crate::args;
+use crate::args::heap::{Command, Dump, Pool};
+use crate::results::Outputs;
 use crate::screen;
 
 pub fn heap(arguments: &args::Heap) -> Result<ExitCode> {
     match &arguments.command {
-        Command::Info(arguments) => info(arguments),
-        Command::Check(arguments) => check(arguments),
-        Command::Dump(arguments) => dump(arguments),
-        Command::Compact(arguments) => compact(arguments),
+        Command::Info(pool) => info(pool, outputs(pool)?),
+        Command::Check(pool) => check(pool, outputs(pool)?),
+        Command::Dump(arguments) => dump(arguments, outputs(&arguments.pool)?),
+        Command::Compact(pool) => compact(pool, outputs(pool)?),
     }
 }
 
-fn info(arguments: &args::Info) -> Result<ExitCode> {
-    let file = &arguments.file;
-    let outputs = Outputs::open(&arguments.results, &[("FILE", file)], &[])?;
+fn outputs(pool: &Pool) -> Result<Outputs> {
+    Outputs::open(&pool.results, &[("FILE", &pool.file)], &[])
+}
+
+fn info(pool: &Pool, outputs: Outputs) -> Result<ExitCode> {
+    let file = &pool.file;
     let info = terrace_heap::info::info(look(file)?).map_err(|e| failed(file, &e))?;
     let document = InfoDocument::of(&file.display().to_string(), &info);
-    outputs.say(&document, &document.to_text(), People::Standard)?;
-    Ok(ExitCode::SUCCESS)
+    outputs.show(&document, &document.to_text())
 }
 
-fn check(arguments: &args::Check) -> Result<ExitCode> {
-    let file = &arguments.file;
-    let outputs = Outputs::open(&arguments.results, &[("FILE", file)], &[])?;
-    let findings = terrace_heap::check::check(look(file)?);
-    let document = CheckDocument::of(&file.display().to_string(), &findings);
-    outputs.say(&document, &document.to_text(), People::Standard)?;
+fn check(pool: &Pool, outputs: Outputs) -> Result<ExitCode> {
+    let file = pool.file.display().to_string();
+    let findings = terrace_heap::check::check(look(&pool.file)?);
+    let document = CheckDocument::of(&file, &findings);
+    let shown = outputs.show(&document, &document.to_text())?;
     match findings.len() {
-        0 => Ok(ExitCode::SUCCESS),
-        1 => Err(Error::failure(format!(
-            "{}: something is wrong",
-            file.display()
-        ))),
-        many => Err(Error::failure(format!(
-            "{}: {many} things are wrong",
-            file.display()
-        ))),
+        0 => Ok(shown),
+        1 => Err(Error::failure(format!("{file}: something is wrong"))),
+        many => Err(Error::failure(format!("{file}: {many} things are wrong"))),
     }
 }
 
-fn dump(arguments: &args::Dump) -> Result<ExitCode> {
-    let file = &arguments.file;
-    let outputs = Outputs::open(&arguments.results, &[("FILE", file)], &[])?;
+fn dump(arguments: &Dump, outputs: Outputs) -> Result<ExitCode> {
+    let Pool { file, results } = &arguments.pool;
     let dump = terrace_heap::dump::Dump::open(look(file)?).map_err(|e| failed(file, &e))?;
     if let Some(offset) = arguments.object {
         let (record, bytes) = dump.object(offset).map_err(|e| failed(file, &e))?;
         let document = ObjectDocument::of(&record, &bytes);
-        outputs.say(&document, &document.to_text(), People::Standard)?;
-        return Ok(ExitCode::SUCCESS);
+        return outputs.show(&document, &document.to_text());
     }
-    if !arguments.results.given().is_empty() {
+    if !results.given().is_empty() {
         let items: Vec<_> = dump.items().collect();
         let name = file.display().to_string();
         let document = DumpDocument::of(&name, &items);
-        outputs.say(&document, &document.to_text(), People::Standard)?;
-        return Ok(ExitCode::SUCCESS);
+        return outputs.show(&document, &document.to_text());
     }
     let mut out = BufWriter::new(std::io::stdout().lock());
     let written = dump.items().try_for_each(|item| writeln!(out, "{item}"));
@@ -75,9 +68,8 @@ fn dump(arguments: &args::Dump) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn compact(arguments: &args::Compact) -> Result<ExitCode> {
-    let file = &arguments.file;
-    let outputs = Outputs::open(&arguments.results, &[("FILE", file)], &[])?;
+fn compact(pool: &Pool, outputs: Outputs) -> Result<ExitCode> {
+    let file = &pool.file;
     // Nothing is written to what is no pool, or damaged.
     let pool = look(file)?;
     let missing = pool.missing().map_err(|e| failed(file, &e))?;
@@ -90,8 +82,7 @@ fn compact(arguments: &args::Compact) -> Result<ExitCode> {
     let freed = heap.compact().map_err(|e| failed(file, &e))?;
     heap.close().map_err(|e| failed(file, &e))?;
     let document = CompactDocument::of(&file.display().to_string(), freed);
-    outputs.say(&document, &document.to_text(), People::Standard)?;
-    Ok(ExitCode::SUCCESS)
+    outputs.show(&document, &document.to_text())
 }
 
 /// Prints how much disk space the holes of a pool take before it is written.

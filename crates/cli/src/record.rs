@@ -13,7 +13,7 @@ use crate::screen::{Display, Place, say};
 pub fn record(arguments: Record) -> Result<ExitCode> {
     let request = Request {
         settings: RecordSettings {
-            level: arguments.level.into(),
+            level: arguments.level,
             filtered: arguments.filter == Filter::L1l2,
         },
         limit: arguments.limit,

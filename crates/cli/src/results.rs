@@ -1,5 +1,7 @@
 //! Writes results in every form that the options ask for.
 
+use std::process::ExitCode;
+
 use terrace_base::apart::Named;
 use terrace_base::output::print;
 use terrace_base::{Output, Result};
@@ -40,7 +42,7 @@ impl Outputs {
     /// Opens the outputs of `results`. The command reads `inputs` and writes `others` as well.
     ///
     /// # Errors
-    /// A usage error if an output cannot be written, or is an input or another output.
+    /// Returns a usage error if an output cannot be written, or is an input or another output.
     pub fn open(results: &Results, inputs: &[Named], others: &[Named]) -> Result<Self> {
         results.check(inputs, others)?;
         let given = results.given().into_iter();
@@ -54,10 +56,20 @@ impl Outputs {
         Ok(Self(opened.collect::<Result<_>>()?))
     }
 
+    /// Writes results in all forms, and the text for people to standard output, which ends a command
+    /// well.
+    ///
+    /// # Errors
+    /// Returns a failure if one of them cannot be written.
+    pub fn show(self, document: &impl Document, text: &Text) -> Result<ExitCode> {
+        self.say(document, text, People::Standard)?;
+        Ok(ExitCode::SUCCESS)
+    }
+
     /// Writes results in all forms, and the text for people last.
     ///
     /// # Errors
-    /// A failure if one of them cannot be written.
+    /// Returns a failure if one of them cannot be written.
     pub fn say(self, document: &impl Document, text: &Text, people: People) -> Result<()> {
         let mut printed = false;
         for (form, file) in self.0 {

@@ -66,7 +66,7 @@ impl Display {
         if self.drawn.take().is_some() {
             say(match self.place {
                 Place::Line => "\r\x1b[K",
-                // Emptied first: a terminal without such a stack would keep ours.
+                // Emptied first: a terminal without such a stack would keep this title.
                 Place::Title => "\x1b]2;\x07\x1b[23;2t",
             });
         }

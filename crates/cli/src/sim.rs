@@ -15,7 +15,7 @@ use terrace_trace::Format;
 use crate::args::sim::{Command, Pages, Sim};
 use crate::llc::llc;
 use crate::progress::Progress;
-use crate::results::{Outputs, People};
+use crate::results::Outputs;
 
 pub fn sim(arguments: &Sim) -> Result<ExitCode> {
     match &arguments.command {
@@ -25,17 +25,10 @@ pub fn sim(arguments: &Sim) -> Result<ExitCode> {
 }
 
 fn pages(arguments: &Pages) -> Result<ExitCode> {
-    let choices = arguments
-        .machines
-        .grid()?
-        .machines(&arguments.machines.catalogue()?)?;
-    let mut inputs = arguments.machines.files();
-    inputs.extend(arguments.traces.iter().map(|path| ("TRACE", &**path)));
+    let choices = arguments.machines.choices()?;
+    let inputs = arguments.machines.inputs(&arguments.traces);
     let timeline = arguments.timeline.as_deref();
-    let others: Vec<_> = timeline
-        .map(|path| ("--timeline", path))
-        .into_iter()
-        .collect();
+    let others = Vec::from_iter(timeline.map(|path| ("--timeline", path)));
     let outputs = Outputs::open(&arguments.results, &inputs, &others)?;
     // Opened first: a long simulation shall not end in a path that cannot be written.
     let timeline = timeline.map(Output::create).transpose()?;
@@ -74,8 +67,7 @@ fn pages(arguments: &Pages) -> Result<ExitCode> {
     let simulated: Vec<Simulated> = machines.into_iter().map(|(machine, _)| machine).collect();
     let text = text(&simulated);
     let document = PagesDocument::new(traces.names(), simulated);
-    outputs.say(&document, &text, People::Standard)?;
-    Ok(ExitCode::SUCCESS)
+    outputs.show(&document, &text)
 }
 
 /// The traces of one workload.

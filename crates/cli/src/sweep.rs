@@ -13,16 +13,12 @@ use terrace_sim::sweep::{Output, Sweep, Trace};
 
 use crate::args;
 use crate::progress::Progress;
-use crate::results::{Outputs, People};
+use crate::results::Outputs;
 
 pub fn sweep(arguments: &args::Sweep) -> Result<ExitCode> {
-    let choices = arguments
-        .machines
-        .grid()?
-        .machines(&arguments.machines.catalogue()?)?;
+    let choices = arguments.machines.choices()?;
     let output = Output::new(&arguments.output)?;
-    let mut inputs = arguments.machines.files();
-    inputs.extend(arguments.traces.iter().map(|path| ("TRACE", &**path)));
+    let inputs = arguments.machines.inputs(&arguments.traces);
     let others = output.all().map(|path| ("-o", path));
     let outputs = Outputs::open(&arguments.results, &inputs, &others)?;
     let traces = arguments.traces.iter().map(|path| Trace {
@@ -58,8 +54,7 @@ pub fn sweep(arguments: &args::Sweep) -> Result<ExitCode> {
         );
     }
     let text = tables(&rows, &traces, &choices);
-    outputs.say(&SweepDocument::new(rows), &text, People::Standard)?;
-    Ok(ExitCode::SUCCESS)
+    outputs.show(&SweepDocument::new(rows), &text)
 }
 
 /// A row for each trace and machine.

@@ -9,7 +9,7 @@ use terrace_trace::{Columns, Format, Info, Sink, Source, open_in};
 
 use crate::args::trace::{self as args, Command, Kernel};
 use crate::progress::Progress;
-use crate::results::{Outputs, People};
+use crate::results::Outputs;
 use crate::screen::say;
 
 pub fn trace(arguments: &args::Trace) -> Result<ExitCode> {
@@ -28,8 +28,7 @@ fn info(arguments: &args::Info) -> Result<ExitCode> {
     drop(progress);
     let file = arguments.file.display().to_string();
     let document = TraceDocument::of(&file, source.meta(), &info?);
-    outputs.say(&document, &document.to_text(), People::Standard)?;
-    Ok(ExitCode::SUCCESS)
+    outputs.show(&document, &document.to_text())
 }
 
 fn convert(arguments: &args::Convert) -> Result<ExitCode> {
@@ -42,12 +41,12 @@ fn convert(arguments: &args::Convert) -> Result<ExitCode> {
     let sink = create(&arguments.output, arguments.to, &*source)?;
     let progress = Progress::new(source.meta().accesses, arguments.quiet);
     let nothing = || {
-        let selected = match arguments.thread {
-            Some(thread) => format!(" of thread {thread}"),
-            None => String::new(),
-        };
+        let thread = arguments
+            .thread
+            .map(|thread| format!(" of thread {thread}"));
         Error::failure(format!(
-            "there is no access{selected} to convert in `{}`; nothing is written",
+            "there is no access{} to convert in `{}`; nothing is written",
+            thread.unwrap_or_default(),
             arguments.input.display()
         ))
     };

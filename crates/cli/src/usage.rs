@@ -13,7 +13,7 @@ use crate::args::Terrace;
 /// Parses the command line; returns `None` after printing help or the version.
 ///
 /// # Errors
-/// A usage error if the command line is wrong, a failure if help could not be printed.
+/// Returns a usage error if the command line is wrong, a failure if help could not be printed.
 pub fn read(arguments: &[OsString]) -> Result<Option<Terrace>> {
     let found = command()
         .try_get_matches_from(arguments)

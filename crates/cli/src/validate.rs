@@ -22,12 +22,8 @@ pub fn validate(arguments: args::Validate) -> Result<ExitCode> {
     ];
     let inputs = files.map(|(option, path)| Some((option, path.as_deref()?)));
     let mut inputs: Vec<_> = inputs.into_iter().flatten().collect();
-    inputs.extend(
-        arguments
-            .program
-            .first()
-            .map(|program| ("PROGRAM", Path::new(program))),
-    );
+    let program = arguments.program.first();
+    inputs.extend(program.map(|program| ("PROGRAM", Path::new(program))));
     inputs.extend(arguments.tier.device());
     let outputs = Outputs::open(&arguments.results, &inputs, &[])?;
     let quiet = arguments.quiet;

@@ -1,24 +1,13 @@
 //! `terrace bench`: lists, wrong input, and where it may, a tiny suite that is really run.
 
 use std::fs;
-use std::process::{Command, Output};
 
 use serde_json::Value;
 use tempfile::TempDir;
 
 mod common;
+use common::command::{terrace, text};
 use common::{example, machine};
-
-fn terrace(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_terrace"))
-        .args(arguments)
-        .output()
-        .expect("terrace runs")
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
-}
 
 /// Checks that the arguments end with this code and a text that has `why` in it.
 fn refused(code: i32, arguments: &[&str], why: &str) {

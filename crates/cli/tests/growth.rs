@@ -1,4 +1,4 @@
-//! A tier that grows, for a program of which nobody said how large it is. Needs 4 GiB of free
+//! A tier that grows, for a program whose footprint is not given. Needs 4 GiB of free
 //! disk.
 
 use std::fs;

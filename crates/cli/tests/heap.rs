@@ -167,7 +167,7 @@ fn what_lies_where() {
 }
 
 #[test]
-fn whoever_reads_only_the_first_line_has_read_enough() {
+fn a_reader_may_stop_after_the_first_line() {
     let pool = Pool::new();
     let mut child = pool
         .command(&["dump", "app.pool"])
@@ -379,9 +379,9 @@ fn a_pool_that_is_open_is_refused_with_a_sentence() {
         pool.refused(&[command, "app.pool"], 2, sentence);
     }
     drop(heap);
-    // Whoever only looks does not mind others that do.
+    // Several processes may look at the same time.
     let looking = File::open(pool.file()).expect("the pool");
-    looking.try_lock_shared().expect("nobody else has it");
+    looking.try_lock_shared().expect("it is not locked");
     pool.done(&["check", "app.pool"]);
     pool.refused(&["compact", "app.pool"], 2, sentence);
 }

@@ -1,38 +1,16 @@
 //! `terrace sim`: real traces through the binary, and wrong input.
 
-use std::process::{Command, Output};
+use std::process::Command;
 
 use serde_json::Value;
 use tempfile::TempDir;
 
 mod common;
+use common::command::{self, generate, terrace, text};
 use common::shared_data;
 
-fn terrace(arguments: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_terrace"));
-    command.args(arguments).output().expect("terrace runs")
-}
-
 fn simulate(arguments: &[&str]) -> Value {
-    let output = terrace(&[&["sim", "pages", "--json=-"], arguments].concat());
-    assert!(output.status.success(), "{}", text(&output.stderr));
-    serde_json::from_slice(&output.stdout).expect("JSON")
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
-}
-
-/// A generated trace in a directory that goes away.
-fn generate(directory: &TempDir, kind: &str, options: &[&str]) -> String {
-    let file = directory
-        .path()
-        .join(format!("{kind}.parquet"))
-        .display()
-        .to_string();
-    let output = terrace(&[&["trace", "gen", kind, "-o", &file], options].concat());
-    assert!(output.status.success(), "{}", text(&output.stderr));
-    file
+    command::simulate("pages", arguments)
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! The catalogue of technologies: the built-in ones and those of the user's file.
+//! The catalogue of technologies: built in, or from a file of the user.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -11,7 +11,7 @@ use crate::technology::Technology;
 const BUILT_IN: &str = include_str!("technologies.toml");
 
 /// Technologies by name.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Catalogue {
     /// In the order of the files, the user's after the built-in ones.
     technologies: Vec<Technology>,
@@ -20,12 +20,9 @@ pub struct Catalogue {
 impl Catalogue {
     /// Returns the built-in technologies (`technologies.toml`).
     pub fn builtin() -> Self {
-        let mut catalogue = Self {
-            technologies: Vec::new(),
-        };
-        catalogue
-            .add(BUILT_IN, "technologies.toml")
-            .expect("the built-in file is read by every test");
+        let mut catalogue = Self::default();
+        let added = catalogue.add(BUILT_IN, "technologies.toml");
+        added.expect("the built-in file is read by every test");
         catalogue
     }
 
@@ -45,22 +42,16 @@ impl Catalogue {
     /// Adds the technologies of a TOML text; `file` names it in errors.
     ///
     /// # Errors
-    /// A usage error with file and line where the text is wrong; nothing is added then.
+    /// Returns a usage error with file and line where the text is wrong; nothing is added then.
     pub fn add(&mut self, text: &str, file: &str) -> Result<()> {
         let wrong = |at: usize, what: &str| {
-            let line = text.as_bytes()[..at.min(text.len())]
-                .iter()
-                .filter(|byte| **byte == b'\n')
-                .count()
-                + 1;
+            let before = text.get(..at).unwrap_or(text);
+            let line = before.matches('\n').count() + 1;
             Error::usage(format!("{file}, line {line}: {what}"))
         };
         let entries: BTreeMap<Spanned<String>, Technology> = toml::from_str(text).map_err(|e| {
-            let at = e.span().map_or(0, |span| span.start);
-            wrong(
-                at,
-                e.message().lines().collect::<Vec<_>>().join(", ").as_str(),
-            )
+            let lines: Vec<_> = e.message().lines().collect();
+            wrong(e.span().map_or(0, |span| span.start), &lines.join(", "))
         })?;
         let mut entries: Vec<_> = entries.into_iter().collect();
         entries.sort_by_key(|(name, _)| name.span().start);

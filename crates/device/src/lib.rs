@@ -1,7 +1,7 @@
 //! What a memory is: technologies, timing, energy, wear and lifetime.
 //!
-//! A [`Technology`] is a row of figures, each with its source; the [`Catalogue`] holds those that
-//! are built in (`technologies.toml`) and those of a user's file. Unknown figures are `None`, never
+//! A [`Technology`] is a row of figures, each with its source; the [`Catalogue`] holds built-in
+//! technologies (`technologies.toml`) and technologies of a user's file. Unknown figures are `None`, never
 //! invented. From a technology follow
 //!
 //! - its [`Timing`]: the latency of a page, the number served at a time, the speed of the bus.
@@ -10,7 +10,7 @@
 //! - its [`Energy`]: power times time for each transfer, standby and refresh for all the time.
 //!   It is `None` if no source gives powers;
 //! - its lifetime in years ([`lifetime`]): from the writes that a cell sustains and the rate at
-//!   which cells are written. [`Wear`] counts those of each slot under a [`Levelling`]: none,
+//!   which cells are written. [`Wear`] counts the writes of each slot under a [`Levelling`]: none,
 //!   randomised, or start-gap.
 //!
 //! Pages are 4 KiB, lines 64 bytes. This crate does not depend on policies or programs.

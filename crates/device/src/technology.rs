@@ -137,10 +137,8 @@ impl Technology {
 
     /// Returns name, value and source of every known figure, as text.
     pub fn figures(&self) -> Vec<(&'static str, String, &str)> {
-        fn of<T>(
-            figure: &Option<Figure<T>>,
-            show: impl Fn(&T) -> String,
-        ) -> Option<(String, &str)> {
+        type Text<'a> = Option<(String, &'a str)>;
+        fn of<T>(figure: &Option<Figure<T>>, show: impl Fn(&T) -> String) -> Text<'_> {
             figure.as_ref().map(|f| (show(&f.value), f.source.as_str()))
         }
         let power = |p: &Power| {
@@ -154,6 +152,10 @@ impl Technology {
             ByteAddressable::Reads => "reads only".into(),
             ByteAddressable::No => "no".into(),
         };
+        let endurance = |n: &f64| format!("{n:e} writes a cell");
+        let bandwidth = |n: &f64| format!("{} GB/s", n / 1e9);
+        let ratio = |n: &f64| format!("{n} times DRAM's");
+        let powers = self.power.as_ref();
         let area = |(least, most): &(f64, f64)| match least == most {
             true => format!("{least} F^2"),
             false => format!("{least} to {most} F^2"),
@@ -165,26 +167,14 @@ impl Technology {
             ("line read", of(&self.line_read, Nanos::to_string)),
             ("line write", of(&self.line_write, Nanos::to_string)),
             ("same row", of(&self.same_row, Nanos::to_string)),
-            (
-                "endurance",
-                of(&self.endurance, |n| format!("{n:e} writes a cell")),
-            ),
+            ("endurance", of(&self.endurance, endurance)),
             ("byte addressable", of(&self.byte_addressable, addressable)),
             ("non-volatile", of(&self.non_volatile, yes)),
             ("cell area", of(&self.cell_area, area)),
             ("channels", of(&self.channels, u32::to_string)),
-            (
-                "bandwidth",
-                of(&self.bandwidth, |n| format!("{} GB/s", n / 1e9)),
-            ),
-            (
-                "write energy",
-                of(&self.write_energy_ratio, |n| format!("{n} times DRAM's")),
-            ),
-            (
-                "power",
-                self.power.as_ref().map(|p| (power(p), p.source.as_str())),
-            ),
+            ("bandwidth", of(&self.bandwidth, bandwidth)),
+            ("write energy", of(&self.write_energy_ratio, ratio)),
+            ("power", powers.map(|p| (power(p), p.source.as_str()))),
         ]
         .into_iter()
         .filter_map(|(name, figure)| figure.map(|(value, source)| (name, value, source)))
@@ -193,27 +183,17 @@ impl Technology {
 
     /// Takes missing figures from `base`.
     pub(crate) fn inherit(&mut self, base: &Self) {
-        fn fill<T: Clone>(own: &mut Option<T>, base: &Option<T>) {
-            if own.is_none() {
-                own.clone_from(base);
-            }
+        macro_rules! inherit {
+            ($missing:ident: $($figure:ident),*) => {$(
+                if self.$figure.$missing() {
+                    self.$figure.clone_from(&base.$figure);
+                }
+            )*};
         }
-        if self.summary.is_empty() {
-            self.summary.clone_from(&base.summary);
-        }
-        fill(&mut self.page_read, &base.page_read);
-        fill(&mut self.page_write, &base.page_write);
-        fill(&mut self.line_read, &base.line_read);
-        fill(&mut self.line_write, &base.line_write);
-        fill(&mut self.same_row, &base.same_row);
-        fill(&mut self.endurance, &base.endurance);
-        fill(&mut self.byte_addressable, &base.byte_addressable);
-        fill(&mut self.non_volatile, &base.non_volatile);
-        fill(&mut self.cell_area, &base.cell_area);
-        fill(&mut self.channels, &base.channels);
-        fill(&mut self.bandwidth, &base.bandwidth);
-        fill(&mut self.write_energy_ratio, &base.write_energy_ratio);
-        fill(&mut self.power, &base.power);
+        inherit!(is_empty: summary);
+        inherit!(is_none: page_read, page_write, line_read, line_write, same_row);
+        inherit!(is_none: endurance, byte_addressable, non_volatile, cell_area);
+        inherit!(is_none: channels, bandwidth, write_energy_ratio, power);
     }
 }
 

@@ -88,7 +88,7 @@ impl Wear {
         self.asked
     }
 
-    /// Returns the number of writes that the slots have received, including those of the levelling.
+    /// Returns the number of writes that the slots have received, including writes of the levelling.
     pub fn received(&self) -> u64 {
         match &self.model {
             Model::StartGap { moved, .. } => self.asked + moved,

@@ -129,18 +129,12 @@ fn may(path: &Path, mode: i32) -> bool {
 
 /// Returns only where it fails; the caller then makes the system call unchanged, which fails by itself.
 fn execute(file: OsString, arguments: Vec<OsString>, environment: Vec<Vec<u8>>) {
-    let terminated = |texts: Vec<Vec<u8>>| -> Option<Vec<CString>> {
-        texts
-            .into_iter()
-            .map(|text| CString::new(text).ok())
-            .collect()
-    };
-    let arguments = arguments.into_iter().map(OsString::into_vec).collect();
-    let (Ok(file), Some(arguments), Some(environment)) = (
-        CString::new(file.into_vec()),
-        terminated(arguments),
-        terminated(environment),
-    ) else {
+    let arguments = arguments.into_iter().map(OsString::into_vec);
+    let arguments: Result<Vec<_>, _> = arguments.map(CString::new).collect();
+    let environment: Result<Vec<_>, _> = environment.into_iter().map(CString::new).collect();
+    let (Ok(file), Ok(arguments), Ok(environment)) =
+        (CString::new(file.into_vec()), arguments, environment)
+    else {
         return;
     };
     let pointers = |texts: &[CString]| -> Vec<*const c_char> {

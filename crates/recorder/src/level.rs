@@ -19,29 +19,18 @@ impl Level {
 
     /// Returns the name in options and traces.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Accesses => "accesses",
-            Self::Lines => "lines",
-            Self::Pages => "pages",
-        }
+        ["accesses", "lines", "pages"][self as usize]
     }
 
     /// Returns the level with this number.
     pub fn of(number: u32) -> Self {
-        match number {
-            1 => Self::Lines,
-            2 => Self::Pages,
-            _ => Self::Accesses,
-        }
+        let level = Self::ALL.get(number as usize);
+        level.copied().unwrap_or_default()
     }
 
     /// Returns the binary logarithm of the bytes within which accesses are joined; 0: none are joined.
     pub const fn shift(self) -> u32 {
-        match self {
-            Self::Accesses => 0,
-            Self::Lines => 6,
-            Self::Pages => 12,
-        }
+        [0, 6, 12][self as usize]
     }
 }
 

@@ -101,7 +101,7 @@ pub unsafe extern "C" fn qemu_plugin_install(
 fn install<'a>(mut arguments: impl Iterator<Item = &'a str>) -> Result<(), String> {
     let path = arguments
         .find_map(|argument| argument.strip_prefix(ARGUMENT))
-        .ok_or("the plug-in wants the argument pool=PATH; `terrace record` gives it")?;
+        .ok_or("the plug-in needs the argument pool=PATH; `terrace record` gives it")?;
     let pool = Pool::open(path).map_err(|e| format!("{path}: {e}"))?;
     let pool: &'static Pool = Box::leak(Box::new(pool));
     let recorder = Recorder {
@@ -123,7 +123,7 @@ fn install<'a>(mut arguments: impl Iterator<Item = &'a str>) -> Result<(), Strin
 
 /// Maps room for the most vCPUs; only pages that are touched take memory.
 fn reserve_table() -> std::io::Result<*mut Vcpu> {
-    // SAFETY: a new mapping, which touches no memory of ours.
+    // SAFETY: a new mapping, which touches no memory of this process.
     let address = unsafe {
         libc::mmap(
             null_mut(),
@@ -141,7 +141,7 @@ fn reserve_table() -> std::io::Result<*mut Vcpu> {
 }
 
 fn register(id: qemu::Id) {
-    // SAFETY: the id is ours, and every callback has the type that QEMU calls it with.
+    // SAFETY: the id belongs to this plug-in, and every callback has the type that QEMU calls it with.
     unsafe {
         qemu::qemu_plugin_register_vcpu_init_cb(id, on_thread);
         qemu::qemu_plugin_register_vcpu_exit_cb(id, on_thread_end);

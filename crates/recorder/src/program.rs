@@ -35,7 +35,7 @@ impl Program {
     /// Returns the program that runs when `file` is started with `arguments`.
     ///
     /// # Errors
-    /// A sentence that says why the emulator cannot run it.
+    /// Returns a sentence that says why the emulator cannot run it.
     pub fn of(file: &Path, arguments: &[OsString]) -> Result<Self, String> {
         let mut program = Self {
             file: file.to_owned(),

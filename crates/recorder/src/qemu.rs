@@ -30,7 +30,7 @@ pub struct Info {
 /// Checks that QEMU runs single programs of x86-64.
 ///
 /// # Errors
-/// A sentence that says what it does instead.
+/// Returns a sentence that says what it does instead.
 ///
 /// # Safety
 /// `info` must be the argument of the plug-in's `qemu_plugin_install`, during that call.

@@ -111,8 +111,8 @@ impl ValidationDocument {
             huge_bytes: live.huge().0,
             dram_pages: predicted.dram_pages as u64,
             trace_pages: predicted.outcome.footprint_pages,
-            recorded: results.recorded.map(|recorded| Recorded {
-                touches: recorded.touches,
+            recorded: results.recorded.as_ref().map(|recorded| Recorded {
+                touches: recorded.accesses,
                 wall_s: recorded.wall.as_secs_f64(),
             }),
             instruction_ps: predicted.instruction_ps,

@@ -57,7 +57,7 @@ fn measure(name: &str, make: impl Fn() -> Result<Box<dyn Source>>) -> Result<()>
         Info::of(source, |_| ()).map(|info| info.accesses)
     })?;
     let info = 1.0 / (1.0 / both - 1.0 / generate);
-    // A pipe that was closed wants no more lines.
+    // The reader of a pipe may have gone.
     let _ = writeln!(
         std::io::stdout(),
         "{name:22} {generate:7.1} {info:7.1} {both:7.1}"

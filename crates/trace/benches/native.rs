@@ -44,7 +44,7 @@ fn main() -> terrace_base::Result<()> {
 }
 
 fn report(line: &str) {
-    // A pipe that was closed wants no more lines.
+    // The reader of a pipe may have gone.
     let _ = writeln!(std::io::stdout(), "{line}");
 }
 

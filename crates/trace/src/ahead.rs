@@ -15,7 +15,7 @@ pub fn ahead(source: Box<dyn Source>) -> Box<dyn Source> {
     let died = || Err(Error::failure("the thread that reads the trace has died"));
     let (writer, reader) = ends(source.meta().clone(), BLOCKS, died);
     thread::spawn(move || decode(source, &writer));
-    Box::new(reader)
+    reader
 }
 
 /// Fills blocks until an error, or until the reader is dropped: at the end it sends empty ones.

@@ -5,7 +5,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use terrace_base::{Error, Result};
 
 use crate::access::Block;
-use crate::source::{Meta, Sink, Source};
+use crate::source::{Meta, Sink, Source, made};
 
 /// Blocks between the two ends; the faster end waits for the slower one.
 const BLOCKS: usize = 16;
@@ -13,26 +13,30 @@ const BLOCKS: usize = 16;
 /// Returns the two ends of a trace described by `meta`. When the writing end is finished
 /// or dropped, the trace has ended; when the reading end is dropped, writing fails.
 pub fn channel(meta: Meta) -> (Box<dyn Sink>, Box<dyn Source>) {
-    let (writer, reader) = ends(meta, BLOCKS, || Ok(Block::default()));
-    (Box::new(writer), Box::new(reader))
+    let (writer, source) = ends(meta, BLOCKS, || Ok(Block::default()));
+    (Box::new(writer), source)
 }
 
 /// Returns the ends of a channel for `blocks` blocks. The reader returns what `closed` returns once
 /// the writer is dropped and every block was read.
-pub(crate) fn ends(meta: Meta, blocks: usize, closed: fn() -> Result<Block>) -> (Writer, Reader) {
+pub(crate) fn ends(
+    meta: Meta,
+    blocks: usize,
+    closed: fn() -> Result<Block>,
+) -> (Writer, Box<dyn Source>) {
     let (to_reader, full) = sync_channel(blocks);
     let (to_writer, used) = sync_channel(blocks + 2);
+    let source = made(meta, move |block| {
+        let next = full.recv().unwrap_or_else(|_| closed())?;
+        // There is room for it, or the writer has ended: nothing is lost either way.
+        let _ = to_writer.try_send(std::mem::replace(block, next));
+        Ok(())
+    });
     let writer = Writer {
         full: to_reader,
         used,
     };
-    let reader = Reader {
-        meta,
-        full,
-        used: to_writer,
-        closed,
-    };
-    (writer, reader)
+    (writer, source)
 }
 
 pub(crate) struct Writer {
@@ -50,7 +54,7 @@ impl Writer {
     /// Sends a block, or an error; fails if the reader is gone.
     pub(crate) fn send(&self, block: Result<Block>) -> Result<()> {
         let sent = self.full.send(block);
-        sent.map_err(|_| Error::failure("nobody reads the trace any more"))
+        sent.map_err(|_| Error::failure("the trace is no longer read"))
     }
 }
 
@@ -66,27 +70,6 @@ impl Sink for Writer {
     }
 
     fn finish(self: Box<Self>) -> Result<()> {
-        Ok(())
-    }
-}
-
-pub(crate) struct Reader {
-    meta: Meta,
-    full: Receiver<Result<Block>>,
-    used: SyncSender<Block>,
-    closed: fn() -> Result<Block>,
-}
-
-impl Source for Reader {
-    fn meta(&self) -> &Meta {
-        &self.meta
-    }
-
-    fn read(&mut self, block: &mut Block) -> Result<()> {
-        let next = self.full.recv().unwrap_or_else(|_| (self.closed)())?;
-        let used = std::mem::replace(block, next);
-        // There is room for it, or the writer has ended: nothing is lost either way.
-        let _ = self.used.try_send(used);
         Ok(())
     }
 }
@@ -126,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn writing_for_nobody_fails() {
+    fn writing_without_a_reader_fails() {
         let (mut sink, source) = channel(Meta::default());
         drop(source);
         assert!(sink.write(&block(1)).is_err());

@@ -8,7 +8,7 @@ use flate2::read::MultiGzDecoder;
 use flate2::write::GzEncoder;
 use liblzma::read::XzDecoder;
 use liblzma::write::XzEncoder;
-use terrace_base::{Error, Output, Result, output};
+use terrace_base::{Output, Result, output};
 
 /// The level of xz: 3 packed the ChampSim records of a real trace 17 times as fast as 6, and into
 /// fewer bytes.
@@ -101,9 +101,20 @@ impl Packed {
         })
     }
 
+    /// Packs and writes `bytes`.
+    pub(crate) fn put(&mut self, bytes: &[u8]) -> Result<()> {
+        let written = match self {
+            Self::Plain(output) => output.write_all(bytes),
+            Self::Gzip(packer) => packer.write_all(bytes),
+            Self::Xz(packer) => packer.write_all(bytes),
+            Self::Zstd(packer) => packer.write_all(bytes),
+        };
+        written.map_err(|e| output::failed(&self.path(), &e))
+    }
+
     /// Ends the stream and gives the file its name.
     pub(crate) fn complete(self) -> Result<()> {
-        let path = self.output().path().display().to_string();
+        let path = self.path();
         let ended = match self {
             Self::Plain(output) => Ok(output),
             Self::Gzip(packer) => packer.finish(),
@@ -116,37 +127,13 @@ impl Packed {
             .complete()
     }
 
-    /// Returns the failure of a write.
-    pub(crate) fn failed(&self, error: &io::Error) -> Error {
-        output::failed(&self.output().path().display().to_string(), error)
-    }
-
-    fn output(&self) -> &Output {
-        match self {
-            Self::Plain(output) => output.get_ref(),
-            Self::Gzip(packer) => packer.get_ref().get_ref(),
-            Self::Xz(packer) => packer.get_ref().get_ref(),
-            Self::Zstd(packer) => packer.get_ref().get_ref(),
-        }
-    }
-}
-
-impl Write for Packed {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        match self {
-            Self::Plain(output) => output.write(bytes),
-            Self::Gzip(packer) => packer.write(bytes),
-            Self::Xz(packer) => packer.write(bytes),
-            Self::Zstd(packer) => packer.write(bytes),
-        }
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        match self {
-            Self::Plain(output) => output.flush(),
-            Self::Gzip(packer) => packer.flush(),
-            Self::Xz(packer) => packer.flush(),
-            Self::Zstd(packer) => packer.flush(),
-        }
+    fn path(&self) -> String {
+        let file = match self {
+            Self::Plain(output) => output,
+            Self::Gzip(packer) => packer.get_ref(),
+            Self::Xz(packer) => packer.get_ref(),
+            Self::Zstd(packer) => packer.get_ref(),
+        };
+        file.get_ref().path().display().to_string()
     }
 }

@@ -187,7 +187,7 @@ impl Input {
 
 /// Why a text without a final line break is not read.
 pub(crate) const NO_LINE_BREAK: &str =
-    "the last line has no line break; it was cut short, or wants one added";
+    "the last line has no line break; it was cut short, or one must be added";
 
 impl Read for Input {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {

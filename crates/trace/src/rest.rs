@@ -1,60 +1,49 @@
 //! A trace without its beginning.
 
 use rustc_hash::FxHashMap;
-use terrace_base::Result;
 
 use crate::access::Block;
-use crate::source::{Meta, Source};
+use crate::source::{Source, made};
 
 /// Returns the trace without the first `skip` accesses of `source`.
 ///
 /// The instructions of each thread are counted from its last skipped access, or from its beginning
 /// if there is none: what came earlier is not part of this trace.
-pub fn rest(source: Box<dyn Source>, skip: u64) -> Box<dyn Source> {
+pub fn rest(mut source: Box<dyn Source>, skip: u64) -> Box<dyn Source> {
     let mut meta = source.meta().clone();
     meta.accesses = meta.accesses.map(|accesses| accesses.saturating_sub(skip));
     meta.about.push(("skipped".into(), skip.to_string()));
-    Box::new(Rest {
-        source,
-        meta,
+    let mut rest = Rest {
+        counts_instructions: meta.counts_instructions,
         left: skip,
         before: FxHashMap::default(),
+    };
+    made(meta, move |block| {
+        loop {
+            source.read(block)?;
+            let len = block.len();
+            let skipped = usize::try_from(rest.left).map_or(len, |left| left.min(len));
+            rest.leave_out(block, skipped);
+            if skipped < len || len == 0 {
+                return Ok(());
+            }
+        }
     })
 }
 
 struct Rest {
-    source: Box<dyn Source>,
-    meta: Meta,
+    counts_instructions: bool,
     /// Accesses still to skip.
     left: u64,
     /// By thread: instructions executed with its last skipped access.
     before: FxHashMap<u16, u64>,
 }
 
-impl Source for Rest {
-    fn meta(&self) -> &Meta {
-        &self.meta
-    }
-
-    fn read(&mut self, block: &mut Block) -> Result<()> {
-        loop {
-            self.source.read(block)?;
-            let skipped =
-                usize::try_from(self.left).map_or(block.len(), |left| left.min(block.len()));
-            if skipped < block.len() || block.is_empty() {
-                self.leave_out(block, skipped);
-                return Ok(());
-            }
-            self.leave_out(block, skipped);
-        }
-    }
-}
-
 impl Rest {
     /// Removes the first `count` accesses of `block`; instructions of the others count from there.
     fn leave_out(&mut self, block: &mut Block, count: usize) {
         self.left -= count as u64;
-        if self.meta.counts_instructions {
+        if self.counts_instructions {
             for index in 0..count {
                 self.before
                     .insert(block.thread[index], block.instruction[index] + 1);

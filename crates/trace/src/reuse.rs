@@ -267,7 +267,7 @@ mod tests {
             }
         }
 
-        /// The misses of any memory are those of a memory that is really run.
+        /// The misses of any memory are as many as of a memory that is simulated.
         #[test]
         fn misses_are_those_of_a_real_memory(
             touches in prop::collection::vec(0u32..40, 0..500),

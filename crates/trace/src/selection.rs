@@ -1,11 +1,10 @@
 //! Part of a trace, or a coarser view of it.
 
-use terrace_base::Result;
 use terrace_recorder::level::pieces;
 
 use crate::access::{Access, Block};
 use crate::rest::rest;
-use crate::source::{Meta, Source};
+use crate::source::{Source, made};
 
 pub use terrace_recorder::level::Level;
 
@@ -29,7 +28,7 @@ pub struct Selection {
 impl Selection {
     /// Returns the selected part of `source`, with all columns.
     pub fn of(self, source: Box<dyn Source>) -> Box<dyn Source> {
-        let source = match self.skip {
+        let mut source = match self.skip {
             0 => source,
             skip => rest(source, skip),
         };
@@ -44,58 +43,32 @@ impl Selection {
         if self.level != Level::Accesses {
             note("level", self.level.name().into());
         }
-        Box::new(Selected {
-            source,
-            meta,
-            selection: self,
-            left: self.limit.unwrap_or(u64::MAX),
-            input: Block::default(),
-            runs: Runs::default(),
+        let mut left = self.limit.unwrap_or(u64::MAX);
+        let (mut input, mut runs) = (Block::default(), Runs::default());
+        made(meta, move |block| {
+            block.clear();
+            while block.is_empty() && left > 0 {
+                if !source.next_block(&mut input)? {
+                    runs.end(block);
+                    break;
+                }
+                self.select(&input, &mut runs, block);
+            }
+            if let Ok(left) = usize::try_from(left) {
+                block.truncate(left);
+            }
+            left -= block.len() as u64;
+            Ok(())
         })
     }
-}
 
-struct Selected {
-    source: Box<dyn Source>,
-    meta: Meta,
-    selection: Selection,
-    /// Rows that may still be returned.
-    left: u64,
-    input: Block,
-    runs: Runs,
-}
-
-impl Source for Selected {
-    fn meta(&self) -> &Meta {
-        &self.meta
-    }
-
-    fn read(&mut self, block: &mut Block) -> Result<()> {
-        block.clear();
-        while block.is_empty() && self.left > 0 {
-            self.source.read(&mut self.input)?;
-            if self.input.is_empty() {
-                self.runs.end(block);
-                break;
-            }
-            self.select(block);
-        }
-        if let Ok(left) = usize::try_from(self.left) {
-            block.truncate(left);
-        }
-        self.left -= block.len() as u64;
-        Ok(())
-    }
-}
-
-impl Selected {
-    fn select(&mut self, block: &mut Block) {
-        for index in 0..self.input.len() {
-            let access = self.input.get(index);
-            if self.selection.thread.is_some_and(|t| t != access.thread) {
+    /// Appends the rows that `input` makes to `block`.
+    fn select(self, input: &Block, runs: &mut Runs, block: &mut Block) {
+        for access in input.iter() {
+            if self.thread.is_some_and(|thread| thread != access.thread) {
                 continue;
             }
-            match self.selection.level.shift() {
+            match self.level.shift() {
                 0 => block.push(access),
                 shift => pieces(access.address, access.size, shift, |address, size| {
                     let piece = Access {
@@ -103,7 +76,7 @@ impl Selected {
                         size,
                         ..access
                     };
-                    self.runs.join(piece, shift, block);
+                    runs.join(piece, shift, block);
                 }),
             }
         }

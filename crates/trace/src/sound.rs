@@ -9,7 +9,7 @@ use rustc_hash::FxBuildHasher;
 use terrace_base::{Bytes, Error, Result};
 
 use crate::access::Block;
-use crate::source::{Meta, Source};
+use crate::source::{Source, made};
 
 /// The largest access that is read: far beyond what an instruction touches (the state of a processor is
 /// some 11 KiB), as large as requests for blocks of a disk, and few enough pages that a damaged size makes
@@ -20,19 +20,22 @@ pub const LARGEST: Bytes = Bytes(1 << 20);
 const SHARED: u16 = u16::MAX;
 
 /// Returns the same trace, checked while it is read.
-pub(crate) fn sound(path: &Path, source: Box<dyn Source>) -> Box<dyn Source> {
-    Box::new(Sound {
-        may_be_empty: source.meta().accesses == Some(0),
+pub(crate) fn sound(path: &Path, mut source: Box<dyn Source>) -> Box<dyn Source> {
+    let meta = source.meta().clone();
+    let mut sound = Sound {
+        may_be_empty: meta.accesses == Some(0),
         path: path.to_owned(),
-        source,
         accesses: 0,
         executed: HashMap::default(),
+    };
+    made(meta, move |block| {
+        source.read(block)?;
+        sound.check(block)
     })
 }
 
 struct Sound {
     path: PathBuf,
-    source: Box<dyn Source>,
     /// Whether the trace may have no access.
     may_be_empty: bool,
     /// Accesses of the blocks before.
@@ -41,22 +44,15 @@ struct Sound {
     executed: HashMap<(u16, u16), u64, FxBuildHasher>,
 }
 
-impl Source for Sound {
-    fn meta(&self) -> &Meta {
-        self.source.meta()
-    }
-
-    fn read(&mut self, block: &mut Block) -> Result<()> {
-        self.source.read(block)?;
+impl Sound {
+    fn check(&mut self, block: &Block) -> Result<()> {
         self.check_any(block)?;
         self.check_sizes(block)?;
         self.check_instructions(block)?;
         self.accesses += block.len() as u64;
         Ok(())
     }
-}
 
-impl Sound {
     fn check_any(&self, block: &Block) -> Result<()> {
         if self.may_be_empty || self.accesses > 0 || !block.is_empty() {
             return Ok(());

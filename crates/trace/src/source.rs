@@ -52,6 +52,30 @@ pub trait Source: Send {
     }
 }
 
+/// A trace whose blocks a function makes.
+struct Made<F> {
+    meta: Meta,
+    read: F,
+}
+
+/// Returns the trace whose blocks `read` makes, as [`Source::read`] does.
+pub(crate) fn made(
+    meta: Meta,
+    read: impl FnMut(&mut Block) -> Result<()> + Send + 'static,
+) -> Box<dyn Source> {
+    Box::new(Made { meta, read })
+}
+
+impl<F: FnMut(&mut Block) -> Result<()> + Send> Source for Made<F> {
+    fn meta(&self) -> &Meta {
+        &self.meta
+    }
+
+    fn read(&mut self, block: &mut Block) -> Result<()> {
+        (self.read)(block)
+    }
+}
+
 /// A trace that is written.
 pub trait Sink: Send {
     /// Appends accesses; no column may be empty.

@@ -197,7 +197,7 @@ fn a_file_that_is_not_finished_is_not_there() {
     assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
 }
 
-/// Writes a Parquet file that is not ours: optional columns, all of 64 bits.
+/// Writes a Parquet file of another writer: optional columns, all of 64 bits.
 fn write_foreign(path: &Path, columns: &[(&str, &[Option<i64>])]) {
     write_packed(path, columns, Compression::UNCOMPRESSED);
 }

@@ -70,7 +70,7 @@ pub fn way(prefetch: &Prefetch) -> Way {
 /// events.
 ///
 /// # Errors
-/// A failure of the program or the machine.
+/// Returns a failure of the program or the machine.
 pub fn measure(
     plan: &Plan,
     inputs: &mut Inputs,

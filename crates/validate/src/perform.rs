@@ -10,12 +10,12 @@ use terrace_live::program::Invocation;
 use terrace_live::run::{Dram, Event, Outcome, Session};
 use terrace_live::{privilege, sysctl, tier};
 use terrace_sim::pages::{Prefetch, names};
-use terrace_trace::record::Tools;
+use terrace_trace::record::{Recorded, Tools};
 
 use crate::live::{Measured, Plan, measure};
 use crate::machine::machine;
 use crate::predict::{Predicted, predict};
-use crate::record::{Recorded, check_program, record};
+use crate::record::{check_program, record};
 
 /// The `vm.page-cluster` of a machine that does not tell it: the kernel's default.
 const PAGE_CLUSTER: u32 = 3;
@@ -58,7 +58,7 @@ pub struct Results {
 
 impl Results {
     /// Whether the machine swapped while the program had all the DRAM it wants: pages of other
-    /// programs, whose reads and writes delay those of this one.
+    /// programs, whose reads and writes delay this program.
     pub fn is_disturbed(&self) -> bool {
         let swapped = |outcome: &Outcome| outcome.tier_read.0 + outcome.tier_written.0 > 0;
         self.live.all_dram.iter().any(swapped)
@@ -68,7 +68,7 @@ impl Results {
 /// Parses a way to fetch ahead; `readahead` is the kernel's, with this machine's setting.
 ///
 /// # Errors
-/// A usage error where there is no such way.
+/// Returns a usage error if there is no such way.
 pub fn parse_prefetch(text: &str) -> Result<Prefetch> {
     let cluster = sysctl::current().and_then(|text| text.parse().ok());
     names::parse_prefetch(text, cluster.unwrap_or(PAGE_CLUSTER))
@@ -77,17 +77,14 @@ pub fn parse_prefetch(text: &str) -> Result<Prefetch> {
 /// Carries a request out; `progress` is called with events.
 ///
 /// # Errors
-/// A usage error where the request cannot be carried out; otherwise a failure of a run or the machine.
+/// Returns a usage error if the request cannot be carried out; otherwise a failure of a run or the machine.
 pub fn perform(request: Request, progress: &mut dyn FnMut(Event)) -> Result<Results> {
     if let Some(trace) = &request.trace {
         check_program(trace, &request.command.words)?;
     }
     request.command.find()?;
     privilege::require()?;
-    let tools = match request.trace {
-        Some(_) => None,
-        None => Some(Tools::find()?),
-    };
+    let tools = request.trace.is_none().then(Tools::find).transpose()?;
     let mut inputs = inputs(&request, progress)?;
     let (live, calibration) = observe(&request, &mut inputs, progress)?;
     let recording = match &tools {

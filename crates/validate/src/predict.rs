@@ -30,7 +30,7 @@ pub struct Predicted {
 /// Simulates the program of `trace`, which was measured to take `all_dram` with all the DRAM it wants.
 ///
 /// # Errors
-/// A failure where the trace is corrupt or empty.
+/// Returns a failure if the trace is corrupt or empty.
 pub fn predict(
     trace: &Path,
     machine: &Machine,

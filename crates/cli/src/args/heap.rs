@@ -25,51 +25,42 @@ pub struct Heap {
 
 #[derive(Subcommand)]
 pub enum Command {
-    Info(Info),
-    Check(Check),
-    Dump(Dump),
-    Compact(Compact),
-}
-
-/// Show how a pool is filled: chunks, objects by size, fragmentation, logs and roots
-///
-/// A pool is divided into chunks. Objects up to half a chunk share chunks with others of their size
-/// class (a run); larger objects have chunks of their own. Each object in use has a record in a log,
-/// from which free chunks, slots and places for records follow.
-#[derive(Args)]
-#[command(after_long_help = "\
+    /// Show how a pool is filled: chunks, objects by size, fragmentation, logs and roots
+    ///
+    /// A pool is divided into chunks. Objects up to half a chunk share chunks with others of their size
+    /// class (a run); larger objects have chunks of their own. Each object in use has a record in a log,
+    /// from which free chunks, slots and places for records follow.
+    #[command(after_long_help = "\
 Examples:
   terrace heap info app.pool
   terrace heap info --json=- app.pool | jq .roots")]
-pub struct Info {
-    /// Pool
-    #[arg(value_name = "FILE")]
-    pub file: PathBuf,
-
-    #[command(flatten)]
-    pub results: Results,
-}
-
-/// Find damage in a pool
-///
-/// Checks everything that the format protects: header, regions, chunk words, lanes and their intents,
-/// records of objects, transaction logs, roots and the objects they point to, and that unused space is
-/// empty. Each finding is a sentence with its offset. The state that a crash leaves is no finding:
-/// opening a pool recovers from it. Contents of objects have no checksum.
-///
-/// The exit code is 0 if the pool is sound, and 1 if it is not.
-#[derive(Args)]
-#[command(after_long_help = "\
+    Info(Pool),
+    /// Find damage in a pool
+    ///
+    /// Checks everything that the format protects: header, regions, chunk words, lanes and their intents,
+    /// records of objects, transaction logs, roots and the objects they point to, and that unused space is
+    /// empty. Each finding is a sentence with its offset. The state that a crash leaves is no finding:
+    /// opening a pool recovers from it. Contents of objects have no checksum.
+    ///
+    /// The exit code is 0 if the pool is sound, and 1 if it is not.
+    #[command(after_long_help = "\
 Examples:
   terrace heap check app.pool
   terrace heap check --json=- app.pool | jq '.findings[].offset'")]
-pub struct Check {
-    /// Pool
-    #[arg(value_name = "FILE")]
-    pub file: PathBuf,
-
-    #[command(flatten)]
-    pub results: Results,
+    Check(Pool),
+    Dump(Dump),
+    /// Compact the log of object records, so that chunks become free
+    ///
+    /// After a program has freed most of its objects, the records of the others are spread over many
+    /// chunks. Compaction moves them to as few chunks as possible. Objects stay where they are. The pool
+    /// holds the same objects at any time, even if the machine crashes meanwhile.
+    ///
+    /// The pool is checked first, and a file that is no pool is not written. Holes of a sparse file are
+    /// allocated on the disk; a message says how much.
+    #[command(after_long_help = "\
+Example:
+  terrace heap compact app.pool")]
+    Compact(Pool),
 }
 
 /// Print the structures of a pool: header, chunks, lanes, intents, records, roots
@@ -84,31 +75,17 @@ Examples:
   terrace heap dump --object 0x4000 app.pool
   terrace heap dump --json=- app.pool | jq 'select(.what == \"record\") | .bytes'")]
 pub struct Dump {
-    /// Pool
-    #[arg(value_name = "FILE")]
-    pub file: PathBuf,
-
     /// Print only the object at this offset: its record and its bytes
     #[arg(long, value_name = "OFFSET", value_parser = parse_offset)]
     pub object: Option<u64>,
 
     #[command(flatten)]
-    pub results: Results,
+    pub pool: Pool,
 }
 
-/// Compact the log of object records, so that chunks become free
-///
-/// After a program has freed most of its objects, the records of the others are spread over many
-/// chunks. Compaction moves them to as few chunks as possible. Objects stay where they are. The pool
-/// holds the same objects at any time, even if the machine crashes meanwhile.
-///
-/// The pool is checked first, and a file that is no pool is not written. Holes of a sparse file are
-/// allocated on the disk; a message says how much.
+// Its documentation would be the help of every command.
 #[derive(Args)]
-#[command(after_long_help = "\
-Example:
-  terrace heap compact app.pool")]
-pub struct Compact {
+pub struct Pool {
     /// Pool
     #[arg(value_name = "FILE")]
     pub file: PathBuf,

@@ -4,9 +4,10 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use terrace_base::Result;
+use terrace_base::apart::Named;
 use terrace_device::Catalogue;
 use terrace_sim::pages::setting::HEADING;
-use terrace_sim::pages::{Grid, Machine, PageMachine};
+use terrace_sim::pages::{Choice, Grid, Machine, PageMachine};
 
 use super::settings::Settings;
 
@@ -29,25 +30,22 @@ pub struct Machines {
 }
 
 impl Machines {
-    /// The files that are read, by the options that name them.
-    pub fn files(&self) -> Vec<(&'static str, &Path)> {
-        let machine = self.machine.as_deref().map(|path| ("--machine", path));
-        let memories = self.memories.as_deref().map(|path| ("--memories", path));
-        machine.into_iter().chain(memories).collect()
+    /// Returns the files that are read besides `traces`, and these, by the options that name them.
+    pub fn inputs<'a>(&'a self, traces: &'a [PathBuf]) -> Vec<Named<'a>> {
+        let files = [("--machine", &self.machine), ("--memories", &self.memories)];
+        let files = files.into_iter();
+        let given = files.filter_map(|(option, path)| Some((option, path.as_deref()?)));
+        let traces = traces.iter().map(|path| ("TRACE", &**path));
+        given.chain(traces).collect()
     }
 
-    /// The memories that there are.
-    pub fn catalogue(&self) -> Result<Catalogue> {
-        catalogue(self.memories.as_deref())
-    }
-
-    /// All values of all settings.
-    pub fn grid(&self) -> Result<Grid> {
-        let grid = Grid::new(self.values.0.clone());
-        match &self.machine {
-            Some(path) => Ok(grid.measured(&Machine::load(path)?)),
-            None => Ok(grid),
+    /// Returns all combinations of the values of all settings.
+    pub fn choices(&self) -> Result<Vec<Choice>> {
+        let mut grid = Grid::new(self.values.0.clone());
+        if let Some(path) = &self.machine {
+            grid = grid.measured(&Machine::load(path)?);
         }
+        grid.machines(&catalogue(self.memories.as_deref())?)
     }
 }
 

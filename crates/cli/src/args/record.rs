@@ -3,11 +3,13 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use super::AsUser;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
-use terrace_trace::record;
-
 use terrace_base::count::parse_count;
+use terrace_trace::Level;
+
+use super::AsUser;
+use super::trace::parse_level;
 
 /// Record every memory access of a program
 ///
@@ -29,7 +31,7 @@ pub struct Record {
     pub output: PathBuf,
 
     /// What one row is
-    #[arg(long, value_enum, default_value_t)]
+    #[arg(long, value_name = "LEVEL", default_value = "accesses", value_parser = levels())]
     pub level: Level,
 
     /// Which accesses are kept
@@ -52,26 +54,16 @@ pub struct Record {
     pub program: Vec<OsString>,
 }
 
-/// What one row is.
-#[derive(Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
-pub enum Level {
-    /// An access
-    #[default]
-    Accesses,
-    /// A run of accesses of one thread to one line of 64 bytes; it stores if any does
-    Lines,
-    /// A run of accesses of one thread to one page of 4 KiB; it stores if any does
-    Pages,
-}
-
-impl From<Level> for record::Level {
-    fn from(level: Level) -> Self {
-        match level {
-            Level::Accesses => Self::Accesses,
-            Level::Lines => Self::Lines,
-            Level::Pages => Self::Pages,
-        }
-    }
+/// Returns a parser of levels; help and completions list them.
+fn levels() -> impl TypedValueParser<Value = Level> {
+    let rows = [
+        "An access",
+        "A run of accesses of one thread to one line of 64 bytes; it stores if any does",
+        "A run of accesses of one thread to one page of 4 KiB; it stores if any does",
+    ];
+    let levels = Level::ALL.iter().zip(rows);
+    let values = levels.map(|(level, row)| PossibleValue::new(level.name()).help(row));
+    PossibleValuesParser::new(values).try_map(|name| parse_level(&name))
 }
 
 /// Which accesses are kept.

@@ -78,7 +78,7 @@ impl Results {
     /// and that `--json` did not take a file that was to be read.
     ///
     /// # Errors
-    /// A usage error that names the file and the options.
+    /// Returns a usage error that names the file and the options.
     pub fn check(&self, inputs: &[Named], others: &[Named]) -> Result<()> {
         let given = self.given().into_iter();
         let named = given.map(|(form, path)| (form.option(), path));

@@ -190,7 +190,7 @@ pub struct Common {
     pub quiet: bool,
 }
 
-fn parse_level(name: &str) -> Result<Level> {
+pub fn parse_level(name: &str) -> Result<Level> {
     let level = Level::ALL.into_iter().find(|level| level.name() == name);
     level.ok_or_else(|| {
         let names = Level::ALL.map(Level::name).join(", ");

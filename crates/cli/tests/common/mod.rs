@@ -3,6 +3,8 @@
 //! ones are run by `make test-root` and `make test-data`, where these are promised.
 #![allow(dead_code, reason = "each binary uses a part")]
 
+pub mod command;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

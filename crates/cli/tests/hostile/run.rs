@@ -116,7 +116,7 @@ fn directory() -> TempDir {
     place
 }
 
-/// Files of the case's directory by their names there, and those of its `TMPDIR` below `TMPDIR/`.
+/// Files of the case's directory by their names there, and files of its `TMPDIR` below `TMPDIR/`.
 fn everything(place: &Path) -> Files {
     let mut all = files(&place.join("work"));
     for (path, seen) in files(&place.join("tmp")) {

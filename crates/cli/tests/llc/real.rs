@@ -52,7 +52,7 @@ const HIERARCHIES: [Hierarchy; 3] = [
     },
 ];
 
-/// LRU, and every static partitioning of so many ways with each insertion, by name; where written
+/// LRU, and every static partitioning of the ways with each insertion, by name; where written
 /// lines are inserted is a setting of ours, tried with some.
 fn rules(ways: usize) -> Vec<(String, Rule)> {
     let mut rules = vec![("lru".to_owned(), lru(ways))];

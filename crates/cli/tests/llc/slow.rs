@@ -23,7 +23,7 @@ pub struct Cache(Vec<Vec<Way>>);
 
 /// What a request found.
 pub enum Found {
-    /// The line, behind so many.
+    /// The line, and how many lines come before it.
     Hit(usize),
     /// The line that had to go, if any.
     Miss(Way),

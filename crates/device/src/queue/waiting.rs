@@ -3,6 +3,7 @@
 //! One list a class (one in all in plain order, one a kind for the elevator), linked through a table,
 //! so that a request in the middle of a list can be promoted or cancelled without a search.
 
+use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
@@ -37,7 +38,7 @@ pub(super) struct Waiting {
     last_overdue: bool,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 struct Entry {
     request: Request,
     submitted: Nanos,
@@ -85,16 +86,11 @@ impl Waiting {
             before: NONE,
             after: NONE,
         };
-        let at = match self.free.pop() {
-            Some(at) => {
-                self.entries[at as usize] = entry;
-                at
-            }
-            None => {
-                self.entries.push(entry);
-                self.entries.len() as u32 - 1
-            }
-        };
+        let at = self.free.pop().unwrap_or_else(|| {
+            self.entries.push(entry);
+            self.entries.len() as u32 - 1
+        });
+        self.entries[at as usize] = entry;
         self.by_id.insert(request.id, at);
         self.demand += usize::from(request.class == Class::Demand);
         self.append(at);
@@ -178,21 +174,16 @@ impl Waiting {
 
     /// Returns the list whose front is past its deadline, the later one if both are.
     fn overdue(&self, now: Nanos, deadlines: Deadlines) -> Option<usize> {
-        [
+        let patience = [
             (PREFETCH, deadlines.prefetch),
             (BACKGROUND, deadlines.background),
-        ]
-        .into_iter()
-        .filter_map(|(list, patience)| {
-            let front = self.entries.get(self.lists[list].front as usize)?;
-            let over = now
-                .saturating_sub(front.submitted)
-                .0
-                .checked_sub(patience.0)?;
-            Some((std::cmp::Reverse(over), list))
-        })
-        .min()
-        .map(|(_, list)| list)
+        ];
+        let overdue = patience.into_iter().filter_map(|(list, patience)| {
+            let (_, submitted) = self.oldest(list)?;
+            let waited = now.saturating_sub(submitted);
+            Some((Reverse(waited.0.checked_sub(patience.0)?), list))
+        });
+        overdue.min().map(|(_, list)| list)
     }
 
     fn list_of(&self, at: u32) -> usize {
@@ -231,15 +222,14 @@ impl Waiting {
     fn withdraw(&mut self, at: u32) -> (Request, Nanos) {
         self.unlink(at);
         self.free.push(at);
-        let Entry {
-            request, submitted, ..
-        } = self.entries[at as usize];
+        let entry = self.entries[at as usize];
+        let request = entry.request;
         self.by_id.remove(&request.id);
         if let Some(elevator) = &mut self.elevator {
             elevator.remove(&request);
         }
         self.demand -= usize::from(request.class == Class::Demand);
-        (request, submitted)
+        (request, entry.submitted)
     }
 }
 

@@ -20,7 +20,7 @@ enum Call {
         place: u64,
         bytes: u64,
     },
-    /// Of the request that was submitted so many before the last.
+    /// Promotes the request that was submitted this many requests before the last.
     Promote(u64),
     Cancel(u64),
     Complete {

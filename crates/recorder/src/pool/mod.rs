@@ -44,7 +44,7 @@
 //!
 //! # Who may write what
 //!
-//! A chunk's state says whose it is. Free to held is a compare-and-swap by the thread that wants
+//! The state of a chunk says who owns it. Free to held is a compare-and-swap by the thread that wants
 //! it; held to ready a store by that thread; ready to free a store by the reader. Only while it
 //! holds a chunk does a thread write to it, and the reader reads it when it is ready, or when its
 //! holder is dead or the recording has ended. No other process waits for the second half of a step,
@@ -246,7 +246,7 @@ impl Drop for Pool {
 /// What both sides do.
 impl Pool {
     fn map(file: &File) -> io::Result<NonNull<Layout>> {
-        // SAFETY: a new mapping of a file that is open; it touches no memory of ours.
+        // SAFETY: a new mapping of a file that is open; it touches no other memory.
         let address = unsafe {
             libc::mmap(
                 std::ptr::null_mut(),

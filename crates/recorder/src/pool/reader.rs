@@ -14,14 +14,14 @@ impl Pool {
     /// Creates a pool.
     ///
     /// # Errors
-    /// The error of the system, which refused the file or the mapping.
+    /// Returns the error of the system, which refused the file or the mapping.
     pub fn create(settings: RecordSettings) -> io::Result<Self> {
         // SAFETY: a name that ends in zero, and flags.
         let fd = unsafe { libc::memfd_create(c"terrace-record".as_ptr(), libc::MFD_CLOEXEC) };
         if fd < 0 {
             return Err(io::Error::last_os_error());
         }
-        // SAFETY: just opened, and nobody else's.
+        // SAFETY: just opened, and owned by nothing else.
         let file = unsafe { File::from_raw_fd(fd) };
         file.set_len(size_of::<Layout>() as u64)?;
         let layout = Self::map(&file)?;

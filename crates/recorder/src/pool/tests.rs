@@ -110,7 +110,7 @@ fn threads_lose_nothing_and_wait_for_the_reader() {
 }
 
 #[test]
-fn the_end_frees_whoever_waits() {
+fn the_end_frees_writers_that_wait() {
     let pool = Pool::create(PLAIN).unwrap();
     write(&pool, 0, (READY_CHUNKS as usize * RECORDS) as u64);
     thread::scope(|scope| {

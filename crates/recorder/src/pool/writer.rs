@@ -30,7 +30,7 @@ impl Pool {
     /// Opens the pool at `path`, from [`Pool::path`].
     ///
     /// # Errors
-    /// An error where it cannot be opened or has another layout.
+    /// Returns an error if it cannot be opened or has another layout.
     pub fn open(path: &str) -> io::Result<Self> {
         let file = File::options().read(true).write(true).open(path)?;
         if file.metadata()?.len() != size_of::<Layout>() as u64 {

@@ -6,7 +6,7 @@
 //! l 0x1fffff58 1
 //! ```
 //!
-//! From Caffeine's `AddressTraceReader.java`; the traces there are those of UCSD's course CSE
+//! From Caffeine's `AddressTraceReader.java`; the traces there are of UCSD's course CSE
 //! 240A. A text that was cut between two lines cannot be recognised as cut.
 
 use terrace_base::Result;
@@ -15,7 +15,7 @@ use crate::access::{Access, Block, Columns};
 use crate::format::{Content, Declaration, Format};
 use crate::input::Input;
 use crate::source::{Meta, Source};
-use crate::stream::{Line, Lines, stream};
+use crate::stream::lines;
 use crate::text;
 
 /// The declaration of the format.
@@ -34,27 +34,20 @@ fn plausible(line: &[u8]) -> bool {
 }
 
 fn open(input: Input, _: Columns) -> Result<Box<dyn Source>> {
-    let instructions = Instructions(0);
-    Ok(stream(Meta::of(FORMAT, true), Lines(input, instructions)))
-}
-
-/// The instructions up to the last access.
-struct Instructions(u64);
-
-impl Line for Instructions {
-    const IS: &str = "an address trace, like `l 0x1fffff58 1`";
-
-    fn read(&mut self, line: &[u8], block: &mut Block) -> Option<()> {
+    let like = "an address trace, like `l 0x1fffff58 1`";
+    let mut instruction = 0_u64;
+    let next = move |line: &[u8], block: &mut Block| {
         let (write, address, instructions) = parse(line)?;
-        self.0 = self.0.checked_add(instructions)?;
+        instruction = instruction.checked_add(instructions)?;
         block.push(Access {
-            instruction: self.0,
+            instruction,
             address,
             write,
             ..Access::default()
         });
         Some(())
-    }
+    };
+    Ok(lines(Meta::of(FORMAT, true), input, like, next))
 }
 
 /// Parses a line: whether it stores, the address, and the instructions since the last access.

@@ -19,7 +19,6 @@
 //! written as records without memory. If an instruction needs several records, as many of those are
 //! left out after it. Sizes are lost.
 
-use std::io::Write;
 use std::path::Path;
 
 use terrace_base::{Error, Result};
@@ -29,7 +28,7 @@ use crate::compression::Packed;
 use crate::format::{Content, Declaration, Format};
 use crate::input::Input;
 use crate::source::{Meta, Sink, Source};
-use crate::stream::{Records, stream};
+use crate::stream::records;
 
 /// The declaration of the format.
 pub const FORMAT: Format = Format::new(&Declaration {
@@ -60,42 +59,27 @@ fn flags_are_right(record: &[u8]) -> bool {
     record[8] <= 1 && record[9] <= 1
 }
 
-fn open(input: Input, _: Columns) -> Result<Box<dyn Source>> {
-    let records = Reader {
-        input,
-        instruction: 0,
-        written: false,
-    };
-    Ok(stream(Meta::of(FORMAT, true), records))
-}
-
-struct Reader {
-    input: Input,
-    instruction: u64,
-    /// Whether a byte other than zero was read.
-    written: bool,
-}
-
-impl Records for Reader {
-    fn next(&mut self, block: &mut Block) -> Result<bool> {
-        let at = self.input.position();
-        let Some(record) = self.input.record::<RECORD>()? else {
-            if !self.written {
+fn open(mut input: Input, _: Columns) -> Result<Box<dyn Source>> {
+    let mut instruction = 0;
+    // Whether a byte other than zero was read.
+    let mut written = false;
+    let next = move |block: &mut Block| {
+        let at = input.position();
+        let Some(record) = input.record::<RECORD>()? else {
+            if !written {
                 let zeros = "it is filled with zeros, and no ChampSim trace";
-                return Err(self.input.corrupt(0, zeros));
+                return Err(input.corrupt(0, zeros));
             }
             return Ok(false);
         };
-        self.written = self.written || record.iter().any(|byte| *byte != 0);
+        written = written || record.iter().any(|byte| *byte != 0);
         if !flags_are_right(&record) {
-            return Err(self.input.corrupt(
-                at,
-                "this is no ChampSim record: a branch flag is neither 0 nor 1",
-            ));
+            let what = "this is no ChampSim record: a branch flag is neither 0 nor 1";
+            return Err(input.corrupt(at, what));
         }
         let words = record.as_chunks().0;
         let mut access = Access {
-            instruction: self.instruction,
+            instruction,
             ip: u64::from_le_bytes(words[0]),
             ..Access::default()
         };
@@ -108,9 +92,10 @@ impl Records for Reader {
                 }
             }
         }
-        self.instruction += 1;
+        instruction += 1;
         Ok(true)
-    }
+    };
+    Ok(records(Meta::of(FORMAT, true), next))
 }
 
 /// Writes records.
@@ -218,8 +203,7 @@ impl Writer {
 
     fn write_record(&mut self, record: &[u8]) -> Result<()> {
         self.records += 1;
-        let written = self.output.write_all(record);
-        written.map_err(|e| self.output.failed(&e))
+        self.output.put(record)
     }
 }
 

@@ -10,7 +10,7 @@
 //! an error, for they may be misspelt. A text that was cut between two lines cannot be recognised
 //! as cut. All columns are written, the numbers decimal.
 
-use std::io::{self, Write};
+use std::fmt::Write;
 use std::path::Path;
 
 use csv::{ByteRecord, ErrorKind, Position, ReaderBuilder};
@@ -21,7 +21,7 @@ use crate::compression::Packed;
 use crate::format::{Content, Declaration, Format};
 use crate::input::{Input, NO_LINE_BREAK};
 use crate::source::{Meta, Sink, Source};
-use crate::stream::{Records, stream};
+use crate::stream::records;
 use crate::text;
 
 /// The declaration of the format.
@@ -93,13 +93,13 @@ fn open(input: Input, _: Columns) -> Result<Box<dyn Source>> {
     };
     let columns = columns(csv.get_ref(), &header)?;
     let meta = Meta::of(FORMAT, names(&columns, "Instruction"));
-    let records = Reader {
+    let mut reader = Reader {
         csv,
         columns,
         record: ByteRecord::new(),
         last: Position::new(),
     };
-    Ok(stream(meta, records))
+    Ok(records(meta, move |block| reader.next(block)))
 }
 
 /// Returns whether the column called `name` is among `columns`.
@@ -141,7 +141,8 @@ struct Reader {
     last: Position,
 }
 
-impl Records for Reader {
+impl Reader {
+    /// Appends the next access; returns false at the end.
     fn next(&mut self, block: &mut Block) -> Result<bool> {
         let at = self.csv.position().clone();
         match self.csv.read_byte_record(&mut self.record) {
@@ -165,9 +166,7 @@ impl Records for Reader {
         block.push(access);
         Ok(true)
     }
-}
 
-impl Reader {
     fn end(&self) -> Result<()> {
         let input = self.csv.get_ref();
         // The parser takes the end of the file for a missing quote.
@@ -208,30 +207,30 @@ fn wrong(csv: &csv::Reader<Input>, error: &csv::Error) -> Error {
 /// Writes lines.
 struct Writer {
     output: Packed,
-    lines: Vec<u8>,
+    lines: String,
 }
 
 impl Writer {
     fn create(path: &Path) -> Result<Self> {
         Ok(Self {
             output: Packed::create(path)?,
-            lines: format!("{HEADER}\n").into_bytes(),
+            lines: format!("{HEADER}\n"),
         })
     }
 
-    fn line(&mut self, access: Access) -> io::Result<()> {
+    fn line(&mut self, access: Access) {
         let (instruction, address, ip) = (access.instruction, access.address, access.ip);
         let (process, thread, size) = (access.process, access.thread, access.size);
         let write = u8::from(access.write);
-        writeln!(
+        let _ = writeln!(
             self.lines,
             "{instruction},{address},{ip},{process},{thread},{size},{write}"
-        )
+        );
     }
 
     /// Writes the collected lines: a packer is slow with small pieces.
-    fn write_lines(&mut self) -> io::Result<()> {
-        self.output.write_all(&self.lines)?;
+    fn write_lines(&mut self) -> Result<()> {
+        self.output.put(self.lines.as_bytes())?;
         self.lines.clear();
         Ok(())
     }
@@ -239,15 +238,12 @@ impl Writer {
 
 impl Sink for Writer {
     fn write(&mut self, block: &Block) -> Result<()> {
-        block
-            .iter()
-            .try_for_each(|access| self.line(access))
-            .and_then(|()| self.write_lines())
-            .map_err(|e| self.output.failed(&e))
+        block.iter().for_each(|access| self.line(access));
+        self.write_lines()
     }
 
     fn finish(mut self: Box<Self>) -> Result<()> {
-        self.write_lines().map_err(|e| self.output.failed(&e))?;
+        self.write_lines()?;
         self.output.complete()
     }
 }

@@ -20,7 +20,7 @@ use crate::access::{Access, Block, Columns};
 use crate::format::{Content, Declaration, Format};
 use crate::input::Input;
 use crate::source::{Meta, Source};
-use crate::stream::{Line, Lines, stream};
+use crate::stream::lines;
 use crate::text;
 
 /// The declaration of the format.
@@ -42,40 +42,30 @@ fn plausible(line: &[u8]) -> bool {
 }
 
 fn open(input: Input, _: Columns) -> Result<Box<dyn Source>> {
-    let reader = Reader::default();
-    Ok(stream(Meta::of(FORMAT, true), Lines(input, reader)))
-}
-
-#[derive(Default)]
-struct Reader {
-    /// Instructions fetched so far, the current one among them.
-    instructions: u64,
-    ip: u64,
-}
-
-impl Line for Reader {
-    const IS: &str = "lackey's, like ` L 1fff000748,8`";
-
-    fn read(&mut self, line: &[u8], block: &mut Block) -> Option<()> {
+    let like = "lackey's, like ` L 1fff000748,8`";
+    // The instructions fetched so far, the current one among them, and its address.
+    let (mut instructions, mut ip) = (0_u64, 0);
+    let next = move |line: &[u8], block: &mut Block| {
         if line.starts_with(MESSAGE) {
             return Some(());
         }
         let (what, address, size) = parse(line)?;
         if what == b'I' {
-            self.instructions += 1;
-            self.ip = address;
+            instructions += 1;
+            ip = address;
             return Some(());
         }
         block.push(Access {
-            instruction: self.instructions.saturating_sub(1),
+            instruction: instructions.saturating_sub(1),
             address,
-            ip: self.ip,
+            ip,
             size,
             write: what != b'L',
             ..Access::default()
         });
         Some(())
-    }
+    };
+    Ok(lines(Meta::of(FORMAT, true), input, like, next))
 }
 
 /// Parses a line: kind, address and size.

@@ -1,4 +1,4 @@
-//! The list of formats, and how the format of a file is told.
+//! The list of formats, and how the format of a file is detected.
 //!
 //! A format is one file here, with its layout, its origin and its `FORMAT`, and one line in
 //! [`Format::ALL`]. Options, help, messages and detection come from that list.

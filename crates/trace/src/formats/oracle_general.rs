@@ -21,7 +21,6 @@
 //! page, and whether it was written, are lost.
 
 use std::collections::HashMap;
-use std::io::Write;
 use std::path::Path;
 
 use terrace_base::{Error, Result};
@@ -31,7 +30,7 @@ use crate::compression::Packed;
 use crate::format::{Content, Declaration, Format};
 use crate::input::Input;
 use crate::source::{Meta, Sink, Source};
-use crate::stream::{Records, stream};
+use crate::stream::records;
 
 /// The declaration of the format.
 pub const FORMAT: Format = Format::new(&Declaration {
@@ -74,58 +73,40 @@ fn bytes<const N: usize>(record: &[u8; RECORD], at: usize) -> [u8; N] {
     bytes
 }
 
-fn open(input: Input, _: Columns) -> Result<Box<dyn Source>> {
+fn open(mut input: Input, _: Columns) -> Result<Box<dyn Source>> {
     let meta = Meta {
         accesses: input.bytes().map(|bytes| bytes / RECORD as u64),
         ..Meta::of(FORMAT, false)
     };
-    let records = Reader {
-        input,
-        index: 0,
-        renumbered: HashMap::new(),
-    };
-    Ok(stream(meta, records))
-}
-
-struct Reader {
-    input: Input,
-    index: i64,
-    /// The pages of ids that are not their own page numbers.
-    renumbered: HashMap<u64, u64>,
-}
-
-impl Records for Reader {
-    fn next(&mut self, block: &mut Block) -> Result<bool> {
-        let at = self.input.position();
-        let Some(record) = self.input.record::<RECORD>()? else {
+    let mut index = 0;
+    // The pages of ids that are not their own page numbers.
+    let mut renumbered = HashMap::new();
+    let next = move |block: &mut Block| {
+        let at = input.position();
+        let Some(record) = input.record::<RECORD>()? else {
             return Ok(false);
         };
-        if !next_is_right(&record, self.index) {
+        if !next_is_right(&record, index) {
             let what = format!(
-                "this is no oracleGeneral record: the next request of number {} is not a later one",
-                self.index
+                "this is no oracleGeneral record: the next request of number {index} is not a later one"
             );
-            return Err(self.input.corrupt(at, &what));
+            return Err(input.corrupt(at, &what));
         }
-        self.index += 1;
+        index += 1;
         let id = u64::from_le_bytes(bytes(&record, 4));
+        let new = RENUMBERED + renumbered.len() as u64;
+        let page = match id < RENUMBERED {
+            true => id,
+            false => *renumbered.entry(id).or_insert(new),
+        };
         block.push(Access {
-            address: self.page(id) << PAGE_BITS,
+            address: page << PAGE_BITS,
             size: u32::from_le_bytes(bytes(&record, 12)).min(PAGE),
             ..Access::default()
         });
         Ok(true)
-    }
-}
-
-impl Reader {
-    fn page(&mut self, id: u64) -> u64 {
-        if id < RENUMBERED {
-            return id;
-        }
-        let next = RENUMBERED + self.renumbered.len() as u64;
-        *self.renumbered.entry(id).or_insert(next)
-    }
+    };
+    Ok(records(meta, next))
 }
 
 /// Writes all records at the end, when every next request is known.
@@ -221,9 +202,8 @@ impl Sink for Writer {
     fn finish(mut self: Box<Self>) -> Result<()> {
         let requests = self.requests.iter().zip(&self.next);
         for (index, (number, next)) in requests.enumerate() {
-            let record = record(index, self.objects[*number as usize].0, *next);
-            let written = self.output.write_all(&record);
-            written.map_err(|e| self.output.failed(&e))?;
+            let object = self.objects[*number as usize].0;
+            self.output.put(&record(index, object, *next))?;
         }
         self.output.complete()
     }

@@ -26,7 +26,7 @@ use std::ops::Range;
 use terrace_base::count::whole;
 use terrace_base::{Error, Result};
 
-use super::kernel::{Kernel, KernelSettings, MAX_BUILT, generated, zeroed};
+use super::kernel::{KernelSettings, MAX_BUILT, generated, zeroed};
 use super::log::{Heap, Log};
 use super::permutation::Permutation;
 use super::random::Random;
@@ -79,8 +79,9 @@ impl Bfs {
             ("vertices", (1u64 << scale).to_string()),
             ("edges", (self.degree << scale).to_string()),
         ];
-        let search = Search::new(graph, random)?;
-        Ok(generated("bfs", settings, &options, search))
+        let mut search = Search::new(graph, random)?;
+        let step = move |log: &mut Log| search.step(log);
+        Ok(generated("bfs", settings, &options, step))
     }
 
     /// What a graph of 2^scale vertices takes with what a search needs.
@@ -90,7 +91,7 @@ impl Bfs {
     }
 }
 
-/// A graph in compressed sparse rows: `targets[offsets[v]..offsets[v + 1]]` are v's neighbours.
+/// A graph in compressed sparse rows: `targets[offsets[v]..offsets[v + 1]]` are the neighbours of `v`.
 struct Graph {
     offsets: Vec<u64>,
     targets: Vec<u32>,
@@ -120,7 +121,7 @@ impl Graph {
         Ok(graph)
     }
 
-    /// Makes of the number of neighbours of each vertex the end of its row.
+    /// Replaces the number of neighbours of each vertex by the end of its row.
     fn sum_up(&mut self) {
         let mut end = 0;
         for offset in &mut self.offsets {
@@ -260,7 +261,7 @@ impl Search {
     }
 }
 
-impl Kernel for Search {
+impl Search {
     fn step(&mut self, log: &mut Log) -> bool {
         if self.cleared < self.graph.vertices() {
             self.clear(log);
@@ -280,7 +281,7 @@ mod tests {
     use super::super::testing::{HEAP, Touch, Twin, behind, settings, touches};
     use super::*;
 
-    /// Searches as the books have them, from the roots given.
+    /// The textbook search, from the given roots.
     fn twin(graph: &Graph, roots: &[u32]) -> Vec<Touch> {
         let vertices = graph.vertices();
         let offsets = HEAP;

@@ -6,7 +6,7 @@
 
 use terrace_base::{Bytes, Error, Result};
 
-use super::kernel::{Kernel, KernelSettings, MAX_FOOTPRINT, generated};
+use super::kernel::{KernelSettings, MAX_FOOTPRINT, generated};
 use super::log::{Heap, Log};
 use super::permutation::Permutation;
 use super::random::Random;
@@ -41,33 +41,18 @@ impl Chase {
             )));
         }
         let nodes = settings.footprint.0 / self.node.0;
-        let list = List {
-            array: Heap::new().array(nodes * self.node.0),
-            node: self.node.0,
-            nodes,
-            order: Permutation::new(nodes, &mut Random::new(settings.seed)),
-            next: 0,
+        let node = self.node.0;
+        let array = Heap::new().array(nodes * node);
+        let order = Permutation::new(nodes, &mut Random::new(settings.seed));
+        let mut next = 0;
+        let step = move |log: &mut Log| {
+            log.load(0, array + order.at(next) * node, POINTER);
+            log.work(2);
+            next = (next + 1) % nodes;
+            true
         };
-        let options = [("node", self.node.0.to_string())];
-        Ok(generated("chase", settings, &options, list))
-    }
-}
-
-struct List {
-    array: u64,
-    node: u64,
-    nodes: u64,
-    order: Permutation,
-    next: u64,
-}
-
-impl Kernel for List {
-    fn step(&mut self, log: &mut Log) -> bool {
-        let address = self.array + self.order.at(self.next) * self.node;
-        log.load(0, address, POINTER);
-        log.work(2);
-        self.next = (self.next + 1) % self.nodes;
-        true
+        let options = [("node", node.to_string())];
+        Ok(generated("chase", settings, &options, step))
     }
 }
 

@@ -7,7 +7,7 @@
 
 use terrace_base::Result;
 
-use super::kernel::{Kernel, KernelSettings, MAX_FOOTPRINT, generated};
+use super::kernel::{KernelSettings, MAX_FOOTPRINT, generated};
 use super::log::{Heap, Log};
 use super::random::Random;
 use crate::source::Source;
@@ -29,29 +29,17 @@ impl Gups {
     pub fn source(&self, settings: &KernelSettings) -> Result<Box<dyn Source>> {
         settings.check(WORD, MAX_FOOTPRINT)?;
         let words = settings.footprint.0 / WORD;
-        let table = Table {
-            array: Heap::new().array(words * WORD),
-            words,
-            random: Random::new(settings.seed),
+        let table = Heap::new().array(words * WORD);
+        let mut random = Random::new(settings.seed);
+        let step = move |log: &mut Log| {
+            let address = table + random.below(words) * WORD;
+            log.work(7);
+            log.load(0, address, WORD);
+            log.work(1);
+            log.store(1, address, WORD);
+            true
         };
-        Ok(generated("gups", settings, &[], table))
-    }
-}
-
-struct Table {
-    array: u64,
-    words: u64,
-    random: Random,
-}
-
-impl Kernel for Table {
-    fn step(&mut self, log: &mut Log) -> bool {
-        let address = self.array + self.random.below(self.words) * WORD;
-        log.work(7);
-        log.load(0, address, WORD);
-        log.work(1);
-        log.store(1, address, WORD);
-        true
+        Ok(generated("gups", settings, &[], step))
     }
 }
 

@@ -13,7 +13,7 @@
 use terrace_base::count::whole;
 use terrace_base::{Error, Result};
 
-use super::kernel::{Kernel, KernelSettings, MAX_BUILT, generated, zeroed};
+use super::kernel::{KernelSettings, MAX_BUILT, generated, zeroed};
 use super::log::{Heap, Log};
 use super::permutation::Permutation;
 use super::random::Random;
@@ -55,7 +55,7 @@ impl Join {
         let tuples = settings.footprint.0 / bytes;
         let mut heap = Heap::new();
         let mut random = Random::new(settings.seed);
-        let relations = Relations {
+        let mut relations = Relations {
             r: heap.array(tuples * TUPLE),
             table: heap.array(tuples * SLOTS_A_TUPLE * TUPLE),
             s: heap.array(tuples * self.probes * TUPLE),
@@ -72,7 +72,8 @@ impl Join {
             ("build-tuples", tuples.to_string()),
             ("probe-tuples", relations.probes.to_string()),
         ];
-        Ok(generated("join", settings, &options, relations))
+        let step = move |log: &mut Log| relations.step(log);
+        Ok(generated("join", settings, &options, step))
     }
 }
 
@@ -91,7 +92,7 @@ struct Relations {
     probed: u64,
 }
 
-impl Kernel for Relations {
+impl Relations {
     fn step(&mut self, log: &mut Log) -> bool {
         if self.built < self.tuples {
             self.build(log);

@@ -5,8 +5,7 @@ use terrace_base::count::{parse_count, whole};
 use terrace_base::{Bytes, Error, Result, memory};
 
 use super::log::Log;
-use crate::access::Block;
-use crate::source::{Meta, Source};
+use crate::source::{Meta, Source, made};
 
 /// Largest footprint: it fits into the half of a 47-bit address space.
 pub const MAX_FOOTPRINT: Bytes = Bytes(1 << 46);
@@ -62,26 +61,14 @@ pub(super) fn zeroed<T: Clone + Default>(len: u64) -> Result<Vec<T>> {
     Ok(vec![T::default(); len as usize])
 }
 
-/// A program's loop that logs what it touches.
-pub(super) trait Kernel: Send {
-    /// Makes the next few accesses. At the end, makes none and returns false.
-    fn step(&mut self, log: &mut Log) -> bool;
-}
-
-/// A kernel as a [`Source`].
-struct Generated<K> {
-    meta: Meta,
-    kernel: K,
-    log: Log,
-    left: u64,
-}
-
-/// Returns a trace of `kernel`, described by its kind, the settings and its own options.
+/// Returns a trace of a kernel, described by its kind, the settings and its own options.
+///
+/// `step` logs the next few accesses of the kernel's loop. At the end, it logs none and returns false.
 pub(super) fn generated(
     kind: &str,
     settings: &KernelSettings,
     options: &[(&str, String)],
-    kernel: impl Kernel + 'static,
+    mut step: impl FnMut(&mut Log) -> bool + Send + 'static,
 ) -> Box<dyn Source> {
     let common = [
         ("kind", kind.to_owned()),
@@ -89,28 +76,17 @@ pub(super) fn generated(
         ("seed", settings.seed.to_string()),
     ];
     let about = common.iter().chain(options);
-    Box::new(Generated {
-        meta: Meta {
-            about: about.map(|(k, v)| ((*k).to_owned(), v.clone())).collect(),
-            ..Meta::of("generated", true)
-        },
-        kernel,
-        log: Log::default(),
-        left: settings.accesses,
-    })
-}
-
-impl<K: Kernel> Source for Generated<K> {
-    fn meta(&self) -> &Meta {
-        &self.meta
-    }
-
-    fn read(&mut self, block: &mut Block) -> Result<()> {
-        self.log.begin(block);
-        let wanted = self.left.min(BLOCK as u64) as usize;
-        while self.log.len() < wanted && self.kernel.step(&mut self.log) {}
+    let meta = Meta {
+        about: about.map(|(k, v)| ((*k).to_owned(), v.clone())).collect(),
+        ..Meta::of("generated", true)
+    };
+    let (mut log, mut left) = (Log::default(), settings.accesses);
+    made(meta, move |block| {
+        log.begin(block);
+        let wanted = left.min(BLOCK as u64) as usize;
+        while log.len() < wanted && step(&mut log) {}
         // The last step may do more than was wanted: the block is longer, or the trace cut.
-        self.left -= self.log.end(block, self.left);
+        left -= log.end(block, left);
         Ok(())
-    }
+    })
 }

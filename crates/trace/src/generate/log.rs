@@ -26,9 +26,7 @@ impl Log {
     /// Returns the block with at most `most` accesses, and their number.
     pub(super) fn end(&mut self, block: &mut Block, most: u64) -> u64 {
         let len = usize::try_from(most).map_or(self.len(), |most| most.min(self.len()));
-        self.block.truncate(len);
-        self.block.process.resize(len, 0);
-        self.block.thread.resize(len, 0);
+        self.block.resize(len);
         std::mem::swap(&mut self.block, block);
         len as u64
     }

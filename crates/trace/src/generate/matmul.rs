@@ -19,7 +19,7 @@
 use terrace_base::count::whole;
 use terrace_base::{Error, Result};
 
-use super::kernel::{Kernel, KernelSettings, MAX_FOOTPRINT, generated};
+use super::kernel::{KernelSettings, MAX_FOOTPRINT, generated};
 use super::log::{Heap, Log};
 use crate::source::Source;
 
@@ -27,7 +27,7 @@ const DOUBLE: u64 = 8;
 
 /// A blocked product of matrices of doubles, C += A*B
 ///
-/// The loops are those of Lam, Rothberg and Wolf (ASPLOS 1991). The matrices are the largest of which
+/// The loops are from Lam, Rothberg and Wolf (ASPLOS 1991). The matrices are the largest of which
 /// three fit into the footprint: 24M is 1024 by 1024. The trace ends with the product.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "clap", derive(clap::Args))]
@@ -53,80 +53,41 @@ impl Matmul {
         let n = (settings.footprint.0 / (3 * DOUBLE)).isqrt();
         let mut heap = Heap::new();
         let [a, b, c] = [(); 3].map(|()| heap.array(n * n * DOUBLE));
-        let product = Product {
-            n,
-            block: self.block.min(n),
-            a,
-            b,
-            c,
-            kk: 0,
-            jj: 0,
-            i: 0,
-            k: 0,
-        };
-        let options = [("n", n.to_string()), ("block", product.block.to_string())];
-        Ok(generated("matmul", settings, &options, product))
-    }
-}
-
-struct Product {
-    n: u64,
-    block: u64,
-    a: u64,
-    b: u64,
-    c: u64,
-    kk: u64,
-    jj: u64,
-    i: u64,
-    k: u64,
-}
-
-impl Product {
-    fn element(&self, matrix: u64, row: u64, column: u64) -> u64 {
-        matrix + (row * self.n + column) * DOUBLE
-    }
-
-    /// The end of a block that begins at `start`.
-    fn end(&self, start: u64) -> u64 {
-        (start + self.block).min(self.n)
-    }
-
-    /// The loops around the innermost.
-    fn advance(&mut self) {
-        self.k += 1;
-        if self.k < self.end(self.kk) {
-            return;
-        }
-        self.i += 1;
-        if self.i == self.n {
-            self.i = 0;
-            self.jj = self.end(self.jj);
-            if self.jj == self.n {
-                self.jj = 0;
-                self.kk = self.end(self.kk);
+        let block = self.block.min(n);
+        let element = move |matrix: u64, row, column| matrix + (row * n + column) * DOUBLE;
+        // The end of a block that begins at `start`.
+        let end = move |start: u64| (start + block).min(n);
+        let (mut kk, mut jj, mut i, mut k) = (0, 0, 0, 0);
+        let step = move |log: &mut Log| {
+            if kk == n {
+                return false;
             }
-        }
-        self.k = self.kk;
-    }
-}
-
-impl Kernel for Product {
-    fn step(&mut self, log: &mut Log) -> bool {
-        if self.kk == self.n {
-            return false;
-        }
-        log.load(0, self.element(self.a, self.i, self.k), DOUBLE);
-        log.work(2);
-        for j in self.jj..self.end(self.jj) {
-            let c = self.element(self.c, self.i, j);
-            log.load(1, self.element(self.b, self.k, j), DOUBLE);
-            log.load(2, c, DOUBLE);
-            log.work(1);
-            log.store(3, c, DOUBLE);
+            log.load(0, element(a, i, k), DOUBLE);
             log.work(2);
-        }
-        self.advance();
-        true
+            for j in jj..end(jj) {
+                let c = element(c, i, j);
+                log.load(1, element(b, k, j), DOUBLE);
+                log.load(2, c, DOUBLE);
+                log.work(1);
+                log.store(3, c, DOUBLE);
+                log.work(2);
+            }
+            k += 1;
+            if k < end(kk) {
+                return true;
+            }
+            i += 1;
+            if i == n {
+                (i, jj) = (0, end(jj));
+            }
+            if jj == n {
+                (jj, kk) = (0, end(kk));
+            }
+            k = kk;
+            true
+        };
+        let options = [("n", n.to_string()), ("block", block.to_string())];
+        Ok(generated("matmul", settings, &options, step))
     }
 }
 

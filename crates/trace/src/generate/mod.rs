@@ -4,7 +4,7 @@
 //! keeps scalars in registers would leave them. The trace is not stored; only data that the kernel
 //! itself reads, such as a hash table or a graph, lies in memory. The same [`KernelSettings`] and
 //! options give the same trace on every machine: all that is drawn comes from xoshiro256++ in
-//! integers, and the logarithms of [`zipf`] are those of the crate `libm`, not the machine's.
+//! integers, and the logarithms of [`zipf`] come from the crate `libm`, not from the machine.
 
 pub mod bfs;
 pub mod chase;

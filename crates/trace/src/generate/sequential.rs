@@ -8,7 +8,7 @@ use terrace_base::Result;
 #[cfg(feature = "clap")]
 use terrace_base::count::whole;
 
-use super::kernel::{Kernel, KernelSettings, MAX_FOOTPRINT, generated};
+use super::kernel::{KernelSettings, MAX_FOOTPRINT, generated};
 use super::log::{Heap, Log};
 use super::random::Random;
 use crate::source::Source;
@@ -35,36 +35,20 @@ impl Sequential {
     pub fn source(&self, settings: &KernelSettings) -> Result<Box<dyn Source>> {
         settings.check(WORD, MAX_FOOTPRINT)?;
         let words = settings.footprint.0 / WORD;
-        let walk = Walk {
-            array: Heap::new().array(words * WORD),
-            words,
-            next: 0,
-            writes: self.writes,
-            random: Random::new(settings.seed),
+        let (array, writes) = (Heap::new().array(words * WORD), self.writes);
+        let mut random = Random::new(settings.seed);
+        let mut next = 0;
+        let step = move |log: &mut Log| {
+            log.access(random.percent(writes), array + next * WORD, WORD);
+            log.work(3);
+            next += 1;
+            if next == words {
+                next = 0;
+            }
+            true
         };
-        let options = [("writes-percent", self.writes.to_string())];
-        Ok(generated("sequential", settings, &options, walk))
-    }
-}
-
-struct Walk {
-    array: u64,
-    words: u64,
-    next: u64,
-    writes: u8,
-    random: Random,
-}
-
-impl Kernel for Walk {
-    fn step(&mut self, log: &mut Log) -> bool {
-        let address = self.array + self.next * WORD;
-        log.access(self.random.percent(self.writes), address, WORD);
-        log.work(3);
-        self.next += 1;
-        if self.next == self.words {
-            self.next = 0;
-        }
-        true
+        let options = [("writes-percent", writes.to_string())];
+        Ok(generated("sequential", settings, &options, step))
     }
 }
 

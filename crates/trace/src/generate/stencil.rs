@@ -13,7 +13,7 @@
 
 use terrace_base::Result;
 
-use super::kernel::{Kernel, KernelSettings, MAX_FOOTPRINT, generated};
+use super::kernel::{KernelSettings, MAX_FOOTPRINT, generated};
 use super::log::{Heap, Log};
 use crate::source::Source;
 
@@ -38,61 +38,31 @@ impl Stencil {
         settings.check(2 * LEAST * LEAST * DOUBLE, MAX_FOOTPRINT)?;
         let n = (settings.footprint.0 / (2 * DOUBLE)).isqrt();
         let mut heap = Heap::new();
-        let sweeps = Sweeps {
-            n,
-            from: heap.array(n * n * DOUBLE),
-            to: heap.array(n * n * DOUBLE),
-            i: 1,
-            j: 1,
+        let [mut from, mut to] = [(); 2].map(|()| heap.array(n * n * DOUBLE));
+        let (row, mut i, mut j) = (n * DOUBLE, 1, 1);
+        let step = move |log: &mut Log| {
+            let offset = i * row + j * DOUBLE;
+            let centre = from + offset;
+            log.load(0, centre, DOUBLE);
+            log.load(1, centre - DOUBLE, DOUBLE);
+            log.load(2, centre + DOUBLE, DOUBLE);
+            log.load(3, centre + row, DOUBLE);
+            log.load(4, centre - row, DOUBLE);
+            log.work(5);
+            log.store(5, to + offset, DOUBLE);
+            log.work(2);
+            j += 1;
+            if j == n - 1 {
+                (i, j) = (i + 1, 1);
+            }
+            if i == n - 1 {
+                i = 1;
+                std::mem::swap(&mut from, &mut to);
+            }
+            true
         };
         let options = [("n", n.to_string())];
-        Ok(generated("stencil", settings, &options, sweeps))
-    }
-}
-
-struct Sweeps {
-    n: u64,
-    from: u64,
-    to: u64,
-    i: u64,
-    j: u64,
-}
-
-impl Kernel for Sweeps {
-    fn step(&mut self, log: &mut Log) -> bool {
-        let row = self.n * DOUBLE;
-        let offset = self.i * row + self.j * DOUBLE;
-        let centre = self.from + offset;
-        let points = [
-            centre,
-            centre - DOUBLE,
-            centre + DOUBLE,
-            centre + row,
-            centre - row,
-        ];
-        for (number, address) in (0..).zip(points) {
-            log.load(number, address, DOUBLE);
-        }
-        log.work(5);
-        log.store(5, self.to + offset, DOUBLE);
-        log.work(2);
-        self.advance();
-        true
-    }
-}
-
-impl Sweeps {
-    fn advance(&mut self) {
-        self.j += 1;
-        if self.j < self.n - 1 {
-            return;
-        }
-        self.j = 1;
-        self.i += 1;
-        if self.i == self.n - 1 {
-            self.i = 1;
-            std::mem::swap(&mut self.from, &mut self.to);
-        }
+        Ok(generated("stencil", settings, &options, step))
     }
 }
 

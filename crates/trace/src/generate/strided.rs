@@ -10,7 +10,7 @@
 use terrace_base::count::whole;
 use terrace_base::{Bytes, Error, Result};
 
-use super::kernel::{Kernel, KernelSettings, MAX_FOOTPRINT, generated};
+use super::kernel::{KernelSettings, MAX_FOOTPRINT, generated};
 use super::log::{Heap, Log};
 use super::random::Random;
 use crate::source::Source;
@@ -46,48 +46,30 @@ impl Strided {
                 self.stride, settings.footprint
             )));
         }
-        let walk = Walk {
-            array: Heap::new().array(settings.footprint.0),
-            stride: self.stride.0,
-            last: settings.footprint.0 - WORD,
-            column: 0,
-            next: 0,
-            writes: self.writes,
-            random: Random::new(settings.seed),
+        let array = Heap::new().array(settings.footprint.0);
+        let (stride, writes) = (self.stride.0, self.writes);
+        // The last offset where a word fits.
+        let last = settings.footprint.0 - WORD;
+        let mut random = Random::new(settings.seed);
+        let (mut column, mut next) = (0, 0);
+        let step = move |log: &mut Log| {
+            log.access(random.percent(writes), array + next, WORD);
+            log.work(3);
+            next += stride;
+            if next > last {
+                column += WORD;
+                if column >= stride || column > last {
+                    column = 0;
+                }
+                next = column;
+            }
+            true
         };
         let options = [
-            ("stride", self.stride.0.to_string()),
-            ("writes-percent", self.writes.to_string()),
+            ("stride", stride.to_string()),
+            ("writes-percent", writes.to_string()),
         ];
-        Ok(generated("strided", settings, &options, walk))
-    }
-}
-
-struct Walk {
-    array: u64,
-    stride: u64,
-    /// The last byte offset where a word fits.
-    last: u64,
-    column: u64,
-    next: u64,
-    writes: u8,
-    random: Random,
-}
-
-impl Kernel for Walk {
-    fn step(&mut self, log: &mut Log) -> bool {
-        let address = self.array + self.next;
-        log.access(self.random.percent(self.writes), address, WORD);
-        log.work(3);
-        self.next += self.stride;
-        if self.next > self.last {
-            self.column += WORD;
-            if self.column >= self.stride || self.column > self.last {
-                self.column = 0;
-            }
-            self.next = self.column;
-        }
-        true
+        Ok(generated("strided", settings, &options, step))
     }
 }
 

@@ -101,7 +101,7 @@ fn the_seed_decides() {
 }
 
 /// The traces of seed 1 as they were first made, on every machine and in every version: FNV-1a over
-/// addresses, instructions and stores. A change here changes everybody's workloads.
+/// addresses, instructions and stores. A change here changes the workloads of all users.
 #[test]
 fn the_traces_stay() {
     let hashes = KINDS.map(|(name, make)| {

@@ -9,7 +9,7 @@
 use terrace_base::count::whole;
 use terrace_base::{Bytes, Error, Result};
 
-use super::kernel::{Kernel, KernelSettings, MAX_FOOTPRINT, generated};
+use super::kernel::{KernelSettings, MAX_FOOTPRINT, generated};
 use super::log::{Heap, Log};
 use super::permutation::Permutation;
 use super::random::Random;
@@ -66,46 +66,30 @@ impl Zipf {
                 self.item
             )));
         }
-        let items = settings.footprint.0 / self.item.0;
+        let (item, writes) = (self.item.0, self.writes);
+        let items = settings.footprint.0 / item;
+        let array = Heap::new().array(items * item);
+        let ranks = Ranks::new(items, self.exponent);
         let mut random = Random::new(settings.seed);
         let order = Permutation::new(items, &mut random);
-        let requests = Requests {
-            array: Heap::new().array(items * self.item.0),
-            item: self.item.0,
-            ranks: Ranks::new(items, self.exponent),
-            order: (!self.in_order).then_some(order),
-            writes: self.writes,
-            random,
+        let order = (!self.in_order).then_some(order);
+        let step = move |log: &mut Log| {
+            let rank = ranks.draw(&mut random) - 1;
+            let place = order.as_ref().map_or(rank, |order| order.at(rank));
+            let word = random.below(item / WORD);
+            log.work(19);
+            let write = random.percent(writes);
+            log.access(write, array + place * item + word * WORD, WORD);
+            true
         };
         let options = [
             ("exponent", self.exponent.to_string()),
             ("items", items.to_string()),
-            ("item", self.item.0.to_string()),
+            ("item", item.to_string()),
             ("in-order", self.in_order.to_string()),
-            ("writes-percent", self.writes.to_string()),
+            ("writes-percent", writes.to_string()),
         ];
-        Ok(generated("zipf", settings, &options, requests))
-    }
-}
-
-struct Requests {
-    array: u64,
-    item: u64,
-    ranks: Ranks,
-    order: Option<Permutation>,
-    writes: u8,
-    random: Random,
-}
-
-impl Kernel for Requests {
-    fn step(&mut self, log: &mut Log) -> bool {
-        let rank = self.ranks.draw(&mut self.random) - 1;
-        let item = self.order.as_ref().map_or(rank, |order| order.at(rank));
-        let word = self.random.below(self.item / WORD);
-        let address = self.array + item * self.item + word * WORD;
-        log.work(19);
-        log.access(self.random.percent(self.writes), address, WORD);
-        true
+        Ok(generated("zipf", settings, &options, step))
     }
 }
 

@@ -22,7 +22,7 @@ impl Holder {
     /// Starts a process of `user` that keeps `file` open.
     ///
     /// # Errors
-    /// A failure where the system refuses a process, or the change of user.
+    /// Returns a failure if the system refuses a process, or the change of user.
     pub(super) fn of(file: &File, user: &User) -> Result<Self> {
         let descriptor = file.as_raw_fd();
         let parent = process::id();

@@ -34,7 +34,7 @@ impl Request {
     /// Asks for every access of the program that `words` name, which is found in `PATH`.
     ///
     /// # Errors
-    /// A usage error where there is no such program.
+    /// Returns a usage error if there is no such program.
     pub fn new(words: &[OsString], user: Option<User>) -> Result<Self> {
         Ok(Self {
             program: program::find(words)?,

@@ -50,7 +50,7 @@ impl Session {
     /// that happens, and what it has forked is killed when this process ends.
     ///
     /// # Errors
-    /// A usage error where the program cannot be recorded; a failure where the system refuses
+    /// Returns a usage error if the program cannot be recorded, and a failure if the system refuses
     /// memory or the emulator.
     pub fn start(tools: &Tools, request: &Request, input: Stdio) -> Result<Self> {
         let signals = Signals::receive()?;
@@ -103,7 +103,7 @@ impl Session {
     /// Records the program until it ends, and completes the trace.
     ///
     /// # Errors
-    /// A failure of the sink; the program is ended then.
+    /// Returns a failure of the sink; the program is ended then.
     pub fn write(
         mut self,
         sink: Box<dyn Sink>,
@@ -116,7 +116,7 @@ impl Session {
     /// stored.
     ///
     /// # Errors
-    /// The error of `read`, or else a failure of the recording; the program is ended then.
+    /// Returns the error of `read`, or else a failure of the recording; the program is ended then.
     pub fn feed<T: Send>(
         mut self,
         read: impl FnOnce(Box<dyn Source>) -> Result<T> + Send,

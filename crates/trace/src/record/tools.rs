@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use terrace_base::program::in_path;
 use terrace_base::{Error, Result};
 
 /// The emulator's name.
@@ -25,7 +26,7 @@ impl Tools {
     /// in `../lib/terrace` from there.
     ///
     /// # Errors
-    /// A failure that says what to install.
+    /// Returns a failure that says what to install.
     pub fn find() -> Result<Self> {
         Ok(Self {
             emulator: find_emulator()?,
@@ -35,16 +36,13 @@ impl Tools {
 }
 
 fn find_emulator() -> Result<PathBuf> {
-    let path = std::env::var_os("PATH").unwrap_or_else(|| "/usr/bin:/bin".into());
-    std::env::split_paths(&path)
-        .map(|directory| directory.join(EMULATOR))
-        .find(|file| file.is_file())
-        .ok_or_else(|| {
-            Error::failure(format!(
-                "{EMULATOR}, in which programs are recorded, is not installed; install it \
+    let mut files = in_path(EMULATOR).into_iter();
+    files.find(|file| file.is_file()).ok_or_else(|| {
+        Error::failure(format!(
+            "{EMULATOR}, in which programs are recorded, is not installed; install it \
                  (Debian: apt-get install qemu-user)"
-            ))
-        })
+        ))
+    })
 }
 
 fn find_plugin() -> Result<PathBuf> {

@@ -28,7 +28,7 @@ impl Watcher {
     /// watcher is dropped.
     ///
     /// # Errors
-    /// A failure where the system refuses a process.
+    /// Returns a failure if the system refuses a process.
     pub(super) fn of(pool: &Pool) -> Result<Self> {
         let what = || "cannot start a process that watches over the program".to_owned();
         let recorder = hold(std::process::id());

@@ -1,4 +1,4 @@
-//! How the format of a file is told.
+//! How the format of a file is detected.
 
 use terrace_trace::Format;
 

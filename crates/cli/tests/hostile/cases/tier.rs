@@ -1,4 +1,4 @@
-//! Tiers that are not ours to swap to, or cannot be.
+//! Tiers that must not be used for swap, or cannot be.
 
 use std::fs::{self, File, OpenOptions};
 use std::os::unix::fs::{FileExt, OpenOptionsExt, symlink};

@@ -170,29 +170,37 @@ fn numbers() -> Vec<Case> {
         ("gen", "--writes"),
         ("gen", "--exponent"),
     ] {
-        let (before, behind) = right(command);
-        for (kind, value) in [
-            ("empty", ""),
-            ("negative", "-1"),
-            ("word", "many"),
-            ("huge", "99999999999999999999999"),
-            ("nan", "NaN"),
-            ("hex", "0x10"),
-        ] {
-            if option == "--exponent" && matches!(kind, "negative" | "huge" | "nan") {
-                continue;
-            }
-            let name = format!("{command}{}_{kind}", option.replace('-', "_"));
-            all.push(
-                case(name, before)
-                    .argument(option)
-                    .argument(value)
-                    .and(behind)
-                    .usage(option),
-            );
-        }
+        all.extend(wrong_values(
+            command,
+            option,
+            &[
+                ("empty", ""),
+                ("negative", "-1"),
+                ("word", "many"),
+                ("huge", "99999999999999999999999"),
+                ("nan", "NaN"),
+                ("hex", "0x10"),
+            ],
+        ));
     }
     all
+}
+
+/// An option with each of some values that it does not take.
+fn wrong_values(command: &str, option: &str, values: &[(&str, &str)]) -> Vec<Case> {
+    let (before, behind) = right(command);
+    // An exponent may be any number, and says by itself which make no sense.
+    let wrong = |kind: &str| option != "--exponent" || matches!(kind, "empty" | "word" | "hex");
+    let wrong = values.iter().filter(|(kind, _)| wrong(kind));
+    let cases = wrong.map(|(kind, value)| {
+        let name = format!("{command}{}_{kind}", option.replace('-', "_"));
+        case(name, before)
+            .argument(option)
+            .argument(value)
+            .and(behind)
+            .usage(option)
+    });
+    cases.collect()
 }
 
 /// Options that take a size, with what is none.
@@ -210,24 +218,18 @@ fn sizes() -> Vec<Case> {
         ("gen", "--footprint"),
         ("gen", "--item"),
     ] {
-        let (before, behind) = right(command);
-        for (kind, value) in [
-            ("empty", ""),
-            ("negative", "-1"),
-            ("word", "much"),
-            ("zero", "0"),
-            ("nan", "NaN"),
-            ("unit", "4Q"),
-        ] {
-            let name = format!("{command}{}_{kind}", option.replace('-', "_"));
-            all.push(
-                case(name, before)
-                    .argument(option)
-                    .argument(value)
-                    .and(behind)
-                    .usage(option),
-            );
-        }
+        all.extend(wrong_values(
+            command,
+            option,
+            &[
+                ("empty", ""),
+                ("negative", "-1"),
+                ("word", "much"),
+                ("zero", "0"),
+                ("nan", "NaN"),
+                ("unit", "4Q"),
+            ],
+        ));
     }
     all
 }

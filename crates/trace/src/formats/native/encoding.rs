@@ -7,7 +7,8 @@
 use std::iter;
 
 /// Values in a block of deltas, and the miniblocks that it is cut into. Decoders unpack the 64
-/// values of such a miniblock at once; those of 32 were read at two thirds of the speed.
+/// values of such a miniblock at once; miniblocks of 32 values were read at two thirds
+/// of the speed.
 const BLOCK: usize = 256;
 const MINIBLOCKS: usize = 4;
 const MINIBLOCK: usize = BLOCK / MINIBLOCKS;

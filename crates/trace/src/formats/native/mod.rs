@@ -34,7 +34,6 @@ mod writer;
 use std::path::Path;
 
 use layout::NAME;
-use reader::Reader;
 use terrace_base::{Error, Result};
 use writer::Writer;
 
@@ -62,7 +61,7 @@ fn open(input: Input, columns: Columns) -> Result<Box<dyn Source>> {
             path.display()
         )));
     }
-    Ok(Box::new(Reader::open(path, columns)?))
+    reader::open(path, columns)
 }
 
 fn create(path: &Path, about: &[(String, String)]) -> Result<Box<dyn Sink>> {

@@ -12,7 +12,7 @@ use terrace_base::{Context, Error, Result};
 use super::column::{Column, reason, unpanicked};
 use super::layout::{COLUMNS, NAME, VERSION, VERSION_KEY};
 use crate::access::{Block, Columns};
-use crate::source::{Meta, Source};
+use crate::source::{Meta, Source, made};
 
 /// Accesses in a block: few enough that their columns stay in a core's second-level
 /// cache.
@@ -25,13 +25,12 @@ const MAGIC_BYTES: u64 = 4;
 const FOREIGN_KEYS: [&str; 2] = ["ARROW:schema", "pandas"];
 
 /// Reads a Parquet file, a row group after the other.
-pub(super) struct Reader {
+struct Reader {
     path: PathBuf,
     file: File,
     parquet: ParquetMetaData,
     /// Whether our own writer wrote the file.
     own: bool,
-    meta: Meta,
     wanted: Columns,
     next_group: usize,
     group: Group,
@@ -50,24 +49,41 @@ struct Group {
     write: Option<Column>,
 }
 
+/// Opens a file.
+pub(super) fn open(path: &Path, wanted: Columns) -> Result<Box<dyn Source>> {
+    let cannot = || format!("cannot read the trace `{}`", path.display());
+    let file = File::open(path).or_fail(cannot)?;
+    let bytes = file.metadata().or_fail(cannot)?.len();
+    let parquet = unpanicked(|| ParquetMetaDataReader::new().parse_and_finish(&file))
+        .map_err(|_| no_parquet(path, bytes))?;
+    check(path, &parquet, bytes)?;
+    let meta = meta(&parquet);
+    let mut reader = Reader {
+        path: path.to_owned(),
+        file,
+        own: is_own(&parquet),
+        parquet,
+        wanted,
+        next_group: 0,
+        group: Group::default(),
+    };
+    Ok(made(meta, move |block| reader.read(block)))
+}
+
 impl Reader {
-    pub(super) fn open(path: &Path, wanted: Columns) -> Result<Self> {
-        let cannot = || format!("cannot read the trace `{}`", path.display());
-        let file = File::open(path).or_fail(cannot)?;
-        let bytes = file.metadata().or_fail(cannot)?.len();
-        let parquet = unpanicked(|| ParquetMetaDataReader::new().parse_and_finish(&file))
-            .map_err(|_| no_parquet(path, bytes))?;
-        check(path, &parquet, bytes)?;
-        Ok(Self {
-            path: path.to_owned(),
-            file,
-            own: is_own(&parquet),
-            meta: meta(&parquet),
-            parquet,
-            wanted,
-            next_group: 0,
-            group: Group::default(),
-        })
+    fn read(&mut self, block: &mut Block) -> Result<()> {
+        while self.group.rows_left == 0 {
+            if !self.next_group()? {
+                block.clear();
+                return Ok(());
+            }
+        }
+        let rows = self.group.rows_left.min(BLOCK);
+        self.group.rows_left -= rows;
+        let wanted = self.wanted;
+        self.group
+            .read(rows, wanted, block)
+            .map_err(|(name, e)| self.corrupt(self.next_group - 1, name, &e))
     }
 
     /// Opens the next row group; returns false if there is none.
@@ -108,27 +124,6 @@ impl Reader {
             self.path.display(),
             reason(error)
         ))
-    }
-}
-
-impl Source for Reader {
-    fn meta(&self) -> &Meta {
-        &self.meta
-    }
-
-    fn read(&mut self, block: &mut Block) -> Result<()> {
-        while self.group.rows_left == 0 {
-            if !self.next_group()? {
-                block.clear();
-                return Ok(());
-            }
-        }
-        let rows = self.group.rows_left.min(BLOCK);
-        self.group.rows_left -= rows;
-        let wanted = self.wanted;
-        self.group
-            .read(rows, wanted, block)
-            .map_err(|(name, e)| self.corrupt(self.next_group - 1, name, &e))
     }
 }
 
