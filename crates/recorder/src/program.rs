@@ -101,9 +101,7 @@ fn interpreter(head: &[u8]) -> Option<Vec<OsString>> {
     let (name, rest) = line.split_at(end.unwrap_or(line.len()));
     let words = [name, rest.trim_ascii()];
     let words = words.iter().filter(|word| !word.is_empty());
-    let words: Vec<_> = words
-        .map(|word| OsString::from_vec(word.to_vec()))
-        .collect();
+    let words: Vec<_> = words.map(|word| OsStr::from_bytes(word).into()).collect();
     (!words.is_empty()).then_some(words)
 }
 

@@ -4,30 +4,28 @@ use std::thread;
 
 use terrace_base::Error;
 
-use crate::channel::{Writer, ends};
+use crate::channel::ends;
 use crate::source::Source;
 
 /// Blocks that are decoded ahead of the reader.
 const BLOCKS: usize = 2;
 
 /// Returns the same trace, read ahead. Blocks and errors come in the same order.
-pub fn ahead(source: Box<dyn Source>) -> Box<dyn Source> {
+pub fn ahead(mut source: Box<dyn Source>) -> Box<dyn Source> {
     let died = || Err(Error::failure("the thread that reads the trace has died"));
     let (writer, reader) = ends(source.meta().clone(), BLOCKS, died);
-    thread::spawn(move || decode(source, &writer));
-    reader
-}
-
-/// Fills blocks until an error, or until the reader is dropped: at the end it sends empty ones.
-fn decode(mut source: Box<dyn Source>, to: &Writer) {
-    loop {
-        let mut block = to.block();
-        let read = source.read(&mut block);
-        let failed = read.is_err();
-        if to.send(read.map(|()| block)).is_err() || failed {
-            return;
+    // It ends after an error, or when the reader is dropped: at the end it sends empty blocks.
+    thread::spawn(move || {
+        loop {
+            let mut block = writer.block();
+            let read = source.read(&mut block);
+            let failed = read.is_err();
+            if writer.send(read.map(|()| block)).is_err() || failed {
+                return;
+            }
         }
-    }
+    });
+    reader
 }
 
 #[cfg(test)]

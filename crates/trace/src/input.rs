@@ -15,16 +15,19 @@ const LONGEST_LINE: u64 = 1 << 12;
 
 /// A trace file that is read from beginning to end.
 pub(crate) struct Input {
-    path: PathBuf,
-    compression: Option<Compression>,
+    /// The path of the file.
+    pub path: PathBuf,
+    pub compression: Option<Compression>,
     /// Length of the file, if it is a regular file and not compressed.
-    bytes: Option<u64>,
-    head: Vec<u8>,
+    pub bytes: Option<u64>,
+    /// The first bytes, at any position.
+    pub head: Vec<u8>,
     rest: BufReader<Box<dyn Read + Send>>,
-    position: u64,
+    /// Offset of the next byte in the unpacked bytes.
+    pub position: u64,
     last: Option<u8>,
-    /// Whether the bytes read so far end within quotes.
-    within_quotes: bool,
+    /// Whether the bytes read so far end within quotes; a quote within quotes is doubled.
+    pub within_quotes: bool,
     line: Vec<u8>,
 }
 
@@ -81,31 +84,6 @@ impl Input {
         Ok(())
     }
 
-    /// Returns the first bytes, at any position.
-    pub(crate) fn head(&self) -> &[u8] {
-        &self.head
-    }
-
-    /// Returns the path of the file.
-    pub(crate) fn path(&self) -> &Path {
-        &self.path
-    }
-
-    /// Returns the compression.
-    pub(crate) fn compression(&self) -> Option<Compression> {
-        self.compression
-    }
-
-    /// Returns the number of bytes, if it is known beforehand.
-    pub(crate) fn bytes(&self) -> Option<u64> {
-        self.bytes
-    }
-
-    /// Returns the offset of the next byte in the unpacked bytes.
-    pub(crate) fn position(&self) -> u64 {
-        self.position
-    }
-
     /// Returns the next `N` bytes, or `None` at the end; fewer bytes are an error.
     pub(crate) fn record<const N: usize>(&mut self) -> Result<Option<[u8; N]>> {
         let mut record = [0; N];
@@ -158,11 +136,6 @@ impl Input {
     /// Returns whether the last byte read ended a line.
     pub(crate) fn ended_line(&self) -> bool {
         matches!(self.last, None | Some(b'\n'))
-    }
-
-    /// Returns whether the bytes read so far end within quotes; a quote within quotes is doubled.
-    pub(crate) fn within_quotes(&self) -> bool {
-        self.within_quotes
     }
 
     /// Returns the failure that says what is wrong at `offset`.

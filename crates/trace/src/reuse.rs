@@ -23,6 +23,8 @@ pub(crate) struct Distances {
 }
 
 const UNTOUCHED: u32 = u32::MAX;
+/// Visits whose marks are fetched together.
+const AHEAD: usize = 16;
 
 impl Distances {
     /// Notes a touch of a page. Returns the number of other pages touched since its last touch;
@@ -47,12 +49,7 @@ impl Distances {
         self.timeline.mark(page);
         distance
     }
-}
 
-/// Visits whose marks are fetched together.
-const AHEAD: usize = 16;
-
-impl Distances {
     /// Notes touches of all these pages, and appends what [`Distances::touch`] returns.
     pub(crate) fn touch_all(&mut self, pages: &[u32], answers: &mut Vec<Option<u32>>) {
         for pages in pages.chunks(AHEAD) {

@@ -1,24 +1,15 @@
 //! Numbers in text formats.
 
-/// Parses a hexadecimal number of 64 bits without prefix or sign.
-pub(crate) fn hexadecimal(digits: &[u8]) -> Option<u64> {
-    number(digits, 16)
-}
-
-/// Parses a decimal number of 64 bits without sign.
-pub(crate) fn decimal(digits: &[u8]) -> Option<u64> {
-    number(digits, 10)
-}
-
 /// Parses a decimal number, or a hexadecimal one after `0x`.
 pub(crate) fn either(digits: &[u8]) -> Option<u64> {
     match digits {
-        [b'0', b'x' | b'X', digits @ ..] => hexadecimal(digits),
-        _ => decimal(digits),
+        [b'0', b'x' | b'X', digits @ ..] => number(digits, 16),
+        _ => number(digits, 10),
     }
 }
 
-fn number(digits: &[u8], base: u32) -> Option<u64> {
+/// Parses a number of 64 bits without prefix or sign.
+pub(crate) fn number(digits: &[u8], base: u32) -> Option<u64> {
     // A sign is not a digit.
     let digits = str::from_utf8(digits)
         .ok()
@@ -53,8 +44,8 @@ mod tests {
         ] {
             assert_eq!(either(text.as_bytes()), None, "{text}");
         }
-        assert_eq!(decimal(b"a"), None);
-        assert_eq!(hexadecimal(b"10000000000000000"), None);
+        assert_eq!(number(b"a", 10), None);
+        assert_eq!(number(b"10000000000000000", 16), None);
     }
 
     proptest! {
@@ -62,7 +53,7 @@ mod tests {
         fn every_number_is_read(number: u64) {
             prop_assert_eq!(either(format!("{number}").as_bytes()), Some(number));
             prop_assert_eq!(either(format!("{number:#x}").as_bytes()), Some(number));
-            prop_assert_eq!(hexadecimal(format!("{number:X}").as_bytes()), Some(number));
+            prop_assert_eq!(super::number(format!("{number:X}").as_bytes(), 16), Some(number));
         }
     }
 }

@@ -93,7 +93,19 @@ fn measure_in(
             input: inputs.next_run(),
             ..plan.command.clone()
         };
-        run(session, &program, way, limit)
+        let outcome = session.run(&program, way, limit, &mut |_: Event| {})?;
+        if let Some(signal) = session.asked_to_end() {
+            return Err(Error::failure(format!(
+                "ended by signal {signal} before all was measured"
+            )));
+        }
+        match outcome.exit.success() {
+            true => Ok(outcome),
+            false => Err(Error::failure(format!(
+                "the program failed in the way {}; only what succeeds can be compared",
+                way.name()
+            ))),
+        }
     };
     let footprint = match plan.footprint {
         Some(footprint) => footprint,
@@ -108,34 +120,13 @@ fn measure_in(
     let roomy = Bytes(footprint.0.saturating_mul(2));
     session.prepare_tier(plan.tier, Some(roomy), progress)?;
     progress(Event::Notice("running it with all the DRAM it wants"));
-    let all_dram = run(session, &Way::AllDram, None)?;
+    let all_dram = vec![run(session, &Way::AllDram, None)?];
     progress(Event::Notice(&format!("running it with {limit} of DRAM")));
-    let limited = run(session, &way(plan.prefetch), Some(limit))?;
+    let limited = vec![run(session, &way(plan.prefetch), Some(limit))?];
     Ok(Measured {
-        all_dram: vec![all_dram],
-        limited: vec![limited],
+        all_dram,
+        limited,
         limit,
         footprint,
     })
-}
-
-fn run(
-    session: &mut Session,
-    program: &Invocation,
-    way: &Way,
-    limit: Option<Bytes>,
-) -> Result<Outcome> {
-    let outcome = session.run(program, way, limit, &mut |_: Event| {})?;
-    if let Some(signal) = session.asked_to_end() {
-        return Err(Error::failure(format!(
-            "ended by signal {signal} before all was measured"
-        )));
-    }
-    match outcome.exit.success() {
-        true => Ok(outcome),
-        false => Err(Error::failure(format!(
-            "the program failed in the way {}; only what succeeds can be compared",
-            way.name()
-        ))),
-    }
 }

@@ -269,6 +269,10 @@ impl Pool {
         unsafe { self.layout.as_ref() }
     }
 
+    fn numbers(&self) -> &Numbers {
+        &self.layout().numbers.0
+    }
+
     /// Returns how processes record, as the reader has asked.
     pub fn settings(&self) -> RecordSettings {
         RecordSettings {

@@ -30,7 +30,7 @@ impl Pool {
         let layout = pool.layout();
         layout.reader.store(std::process::id(), Ordering::Relaxed);
         layout.level.store(settings.level as u32, Ordering::Relaxed);
-        let filtered = u32::from(settings.filtered);
+        let filtered = settings.filtered.into();
         layout.filtered.store(filtered, Ordering::Relaxed);
         layout.none.length.store(RECORDS as u32, Ordering::Relaxed);
         layout.magic.store(MAGIC, Ordering::Release);
@@ -115,20 +115,17 @@ impl Pool {
 
     /// Returns the number of processes recorded so far.
     pub fn processes(&self) -> u32 {
-        let numbers = &self.layout().numbers.0;
-        numbers.processes.load(Ordering::Relaxed)
+        self.numbers().processes.load(Ordering::Relaxed)
     }
 
     /// Returns the number of threads recorded so far.
     pub fn threads(&self) -> u32 {
-        let numbers = &self.layout().numbers.0;
-        numbers.threads.load(Ordering::Relaxed)
+        self.numbers().threads.load(Ordering::Relaxed)
     }
 
     /// Returns the number of records that found no chunk.
     pub fn dropped(&self) -> u64 {
-        let numbers = &self.layout().numbers.0;
-        numbers.dropped.load(Ordering::Relaxed)
+        self.numbers().dropped.load(Ordering::Relaxed)
     }
 
     /// Returns the process ids of the living recorded processes, without processes that have left the
@@ -171,7 +168,7 @@ impl Pool {
                 .take_while(|&byte| byte != 0)
                 .collect()
         });
-        let numbers = &layout.numbers.0;
-        (numbers.departed.load(Ordering::Relaxed), paths.collect())
+        let departed = self.numbers().departed.load(Ordering::Relaxed);
+        (departed, paths.collect())
     }
 }

@@ -46,9 +46,9 @@ impl Pool {
 
     /// Adds this process to the recording, and returns its number.
     pub fn enter(&self) -> u32 {
-        let numbers = &self.layout().numbers.0;
-        let process = numbers.processes.fetch_add(1, Ordering::Relaxed);
-        if let Some(pid) = self.layout().pids.0.get(process as usize) {
+        let layout = self.layout();
+        let process = self.numbers().processes.fetch_add(1, Ordering::Relaxed);
+        if let Some(pid) = layout.pids.0.get(process as usize) {
             pid.store(std::process::id(), Ordering::Release);
         }
         process
@@ -56,8 +56,7 @@ impl Pool {
 
     /// Adds a thread to the recording, and returns its number.
     pub fn new_thread(&self) -> u32 {
-        let numbers = &self.layout().numbers.0;
-        numbers.threads.fetch_add(1, Ordering::Relaxed)
+        self.numbers().threads.fetch_add(1, Ordering::Relaxed)
     }
 
     /// Takes an empty chunk for `owner` alone; none where all are held by other threads (one more
@@ -76,8 +75,7 @@ impl Pool {
                     .is_ok()
         });
         let Some(index) = free else {
-            let dropped = &layout.numbers.0.dropped;
-            dropped.fetch_add(1, Ordering::Relaxed);
+            self.numbers().dropped.fetch_add(1, Ordering::Relaxed);
             return None;
         };
         let chunk = &layout.chunks[index];
@@ -139,8 +137,7 @@ impl Pool {
     /// Notes that this process is about to become the program at `path` outside the emulator.
     pub fn depart(&self, path: &[u8]) -> Departed {
         let layout = self.layout();
-        let departed = &layout.numbers.0.departed;
-        departed.fetch_add(1, Ordering::Relaxed);
+        self.numbers().departed.fetch_add(1, Ordering::Relaxed);
         let free = layout.departures.iter().position(|departure| {
             let taken = &departure.taken;
             taken
@@ -162,7 +159,6 @@ impl Pool {
         if let Some(departure) = departed.0.and_then(|i| layout.departures.get(i)) {
             departure.taken.store(0, Ordering::Release);
         }
-        let departed = &layout.numbers.0.departed;
-        departed.fetch_sub(1, Ordering::Relaxed);
+        self.numbers().departed.fetch_sub(1, Ordering::Relaxed);
     }
 }

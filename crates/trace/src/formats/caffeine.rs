@@ -59,7 +59,7 @@ fn parse(line: &[u8]) -> Option<(bool, u64, u64)> {
     };
     let rest = rest.strip_prefix(b"0x")?;
     let blank = rest.iter().position(|byte| *byte == b' ')?;
-    let address = text::hexadecimal(&rest[..blank])?;
-    let instructions = text::decimal(&rest[blank + 1..])?;
+    let address = text::number(&rest[..blank], 16)?;
+    let instructions = text::number(&rest[blank + 1..], 10)?;
     Some((write, address, instructions))
 }

@@ -64,7 +64,7 @@ fn open(mut input: Input, _: Columns) -> Result<Box<dyn Source>> {
     // Whether a byte other than zero was read.
     let mut written = false;
     let next = move |block: &mut Block| {
-        let at = input.position();
+        let at = input.position;
         let Some(record) = input.record::<RECORD>()? else {
             if !written {
                 let zeros = "it is filled with zeros, and no ChampSim trace";

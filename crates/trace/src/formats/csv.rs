@@ -170,7 +170,7 @@ impl Reader {
     fn end(&self) -> Result<()> {
         let input = self.csv.get_ref();
         // The parser takes the end of the file for a missing quote.
-        if input.within_quotes() {
+        if input.within_quotes {
             let what = format!("line {} has a quote that is not closed", self.last.line());
             return Err(input.corrupt(self.last.byte(), &what));
         }
@@ -188,7 +188,7 @@ impl Reader {
 fn wrong(csv: &csv::Reader<Input>, error: &csv::Error) -> Error {
     let input = csv.get_ref();
     match error.kind() {
-        ErrorKind::Io(e) => input.failed(input.position(), e),
+        ErrorKind::Io(e) => input.failed(input.position, e),
         ErrorKind::UnequalLengths {
             pos: Some(at),
             expected_len,

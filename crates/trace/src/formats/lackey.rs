@@ -76,7 +76,7 @@ fn parse(line: &[u8]) -> Option<(u8, u64, u32)> {
         _ => return None,
     };
     let comma = rest.iter().position(|byte| *byte == b',')?;
-    let address = text::hexadecimal(&rest[..comma])?;
-    let size = text::decimal(&rest[comma + 1..])?;
+    let address = text::number(&rest[..comma], 16)?;
+    let size = text::number(&rest[comma + 1..], 10)?;
     Some((what, address, u32::try_from(size).ok()?))
 }

@@ -47,7 +47,7 @@ impl Format {
     /// Returns the format of the file `path` that `input` reads, if it shows: by the content, or by
     /// the name if the content fits no format, or records of several.
     fn detect(path: &Path, input: &Input) -> Option<Self> {
-        let fits = |format: &&Self| format.declaration().content.fits(input.head());
+        let fits = |format: &&Self| format.declaration().content.fits(&input.head);
         let mut fitting = Self::ALL.iter().filter(fits);
         let first = fitting.next().copied();
         // A name can still be right if the file is damaged: the reader says how.

@@ -75,14 +75,14 @@ fn bytes<const N: usize>(record: &[u8; RECORD], at: usize) -> [u8; N] {
 
 fn open(mut input: Input, _: Columns) -> Result<Box<dyn Source>> {
     let meta = Meta {
-        accesses: input.bytes().map(|bytes| bytes / RECORD as u64),
+        accesses: input.bytes.map(|bytes| bytes / RECORD as u64),
         ..Meta::of(FORMAT, false)
     };
     let mut index = 0;
     // The pages of ids that are not their own page numbers.
     let mut renumbered = HashMap::new();
     let next = move |block: &mut Block| {
-        let at = input.position();
+        let at = input.position;
         let Some(record) = input.record::<RECORD>()? else {
             return Ok(false);
         };
@@ -184,19 +184,16 @@ impl Sink for Writer {
     }
 
     fn lost(&self) -> Vec<String> {
-        let mut lost = vec!["which bytes of a page were touched".to_owned()];
-        let more = [
+        let writes = format!("that {} accesses wrote", self.lost.writes);
+        let all = [
+            (self.lost.writes > 0, &*writes),
+            (true, "which bytes of a page were touched"),
             (self.lost.threads, "threads"),
             (self.lost.instructions, "instruction counts"),
             (self.lost.ips, "addresses of instructions"),
         ];
-        if self.lost.writes > 0 {
-            let writes = self.lost.writes;
-            lost.insert(0, format!("that {writes} accesses wrote"));
-        }
-        let more = more.into_iter().filter(|(lost, _)| *lost);
-        lost.extend(more.map(|(_, what)| what.to_owned()));
-        lost
+        let lost = all.into_iter().filter(|(lost, _)| *lost);
+        lost.map(|(_, what)| what.to_owned()).collect()
     }
 
     fn finish(mut self: Box<Self>) -> Result<()> {

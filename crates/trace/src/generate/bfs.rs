@@ -22,8 +22,6 @@
 
 use std::ops::Range;
 
-#[cfg(feature = "clap")]
-use terrace_base::count::whole;
 use terrace_base::{Error, Result};
 
 use super::kernel::{KernelSettings, MAX_BUILT, generated, zeroed};
@@ -52,7 +50,7 @@ const UNSEEN: u32 = u32::MAX;
 #[cfg_attr(feature = "clap", derive(clap::Args))]
 pub struct Bfs {
     /// Edges for each vertex, before each is stored in both directions
-    #[cfg_attr(feature = "clap", arg(long, value_name = "N", default_value_t = 16, value_parser = whole(0..=u64::MAX)))]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "N", default_value_t = 16, value_parser = terrace_base::count::whole(0..=u64::MAX)))]
     pub degree: u64,
 }
 

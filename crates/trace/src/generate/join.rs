@@ -9,8 +9,6 @@
 //! Building takes 10 instructions a tuple and 4 a slot looked at; probing 12 and 4. It ends with the
 //! join.
 
-#[cfg(feature = "clap")]
-use terrace_base::count::whole;
 use terrace_base::{Error, Result};
 
 use super::kernel::{KernelSettings, MAX_BUILT, generated, zeroed};
@@ -33,7 +31,7 @@ const SLOTS_A_TUPLE: u64 = 2;
 #[cfg_attr(feature = "clap", derive(clap::Args))]
 pub struct Join {
     /// Probing tuples for each in the table
-    #[cfg_attr(feature = "clap", arg(long, value_name = "N", default_value_t = 4, value_parser = whole(0..=u64::MAX)))]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "N", default_value_t = 4, value_parser = terrace_base::count::whole(0..=u64::MAX)))]
     pub probes: u64,
 }
 

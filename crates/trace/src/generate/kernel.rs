@@ -1,7 +1,5 @@
 //! What all kernels share: their settings, and how their accesses become a trace.
 
-#[cfg(feature = "clap")]
-use terrace_base::count::{parse_count, whole};
 use terrace_base::{Bytes, Error, Result, memory};
 
 use super::log::Log;
@@ -21,13 +19,13 @@ const BLOCK: usize = 16 * 1024;
 #[cfg_attr(feature = "clap", derive(clap::Args))]
 pub struct KernelSettings {
     /// Stop after N accesses, if the kernel does not end before: 1000000, 20M
-    #[cfg_attr(feature = "clap", arg(long, value_name = "N", default_value = "10M", value_parser = parse_count, allow_hyphen_values = true))]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "N", default_value = "10M", value_parser = terrace_base::count::parse_count, allow_hyphen_values = true))]
     pub accesses: u64,
     /// What all arrays of the kernel take together, at most: 64M, 4GiB, bytes
     #[cfg_attr(feature = "clap", arg(long, value_name = "SIZE", default_value = "256M", value_parser = Bytes::parse, allow_hyphen_values = true))]
     pub footprint: Bytes,
     /// The seed of the random numbers
-    #[cfg_attr(feature = "clap", arg(long, value_name = "N", default_value_t = 1, value_parser = whole(0..=u64::MAX)))]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "N", default_value_t = 1, value_parser = terrace_base::count::whole(0..=u64::MAX)))]
     pub seed: u64,
 }
 

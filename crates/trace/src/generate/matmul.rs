@@ -15,8 +15,6 @@
 //! Six instructions a turn of the inner loop, three of them accesses of 8 bytes; three more for
 //! each a. n is the largest for which the three matrices fit. It ends with the product.
 
-#[cfg(feature = "clap")]
-use terrace_base::count::whole;
 use terrace_base::{Error, Result};
 
 use super::kernel::{KernelSettings, MAX_FOOTPRINT, generated};
@@ -33,7 +31,7 @@ const DOUBLE: u64 = 8;
 #[cfg_attr(feature = "clap", derive(clap::Args))]
 pub struct Matmul {
     /// Rows and columns of a block; more than the matrix has for no blocking
-    #[cfg_attr(feature = "clap", arg(long, value_name = "N", default_value_t = 64, value_parser = whole(0..=u64::MAX)))]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "N", default_value_t = 64, value_parser = terrace_base::count::whole(0..=u64::MAX)))]
     pub block: u64,
 }
 

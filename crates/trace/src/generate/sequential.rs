@@ -5,8 +5,6 @@
 //! Four instructions an access of 8 bytes: the access, an addition, and the loop's two.
 
 use terrace_base::Result;
-#[cfg(feature = "clap")]
-use terrace_base::count::whole;
 
 use super::kernel::{KernelSettings, MAX_FOOTPRINT, generated};
 use super::log::{Heap, Log};
@@ -23,7 +21,7 @@ const WORD: u64 = 8;
 #[cfg_attr(feature = "clap", derive(clap::Args))]
 pub struct Sequential {
     /// How many of a hundred accesses store, drawn at random
-    #[cfg_attr(feature = "clap", arg(long, value_name = "PERCENT", default_value_t = 0, value_parser = whole(0..=100_u8)))]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "PERCENT", default_value_t = 0, value_parser = terrace_base::count::whole(0..=100_u8)))]
     pub writes: u8,
 }
 

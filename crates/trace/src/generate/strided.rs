@@ -6,8 +6,6 @@
 //! stride is a multiple of 8. Four instructions an access of 8 bytes, as in
 //! [`super::Sequential`].
 
-#[cfg(feature = "clap")]
-use terrace_base::count::whole;
 use terrace_base::{Bytes, Error, Result};
 
 use super::kernel::{KernelSettings, MAX_FOOTPRINT, generated};
@@ -28,7 +26,7 @@ pub struct Strided {
     #[cfg_attr(feature = "clap", arg(long, value_name = "SIZE", default_value = "4K", value_parser = Bytes::parse, allow_hyphen_values = true))]
     pub stride: Bytes,
     /// How many of a hundred accesses store, drawn at random
-    #[cfg_attr(feature = "clap", arg(long, value_name = "PERCENT", default_value_t = 0, value_parser = whole(0..=100_u8)))]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "PERCENT", default_value_t = 0, value_parser = terrace_base::count::whole(0..=100_u8)))]
     pub writes: u8,
 }
 

@@ -5,8 +5,6 @@
 //!
 //! Twenty instructions a request, as a program that looks an item up also uses it.
 
-#[cfg(feature = "clap")]
-use terrace_base::count::whole;
 use terrace_base::{Bytes, Error, Result};
 
 use super::kernel::{KernelSettings, MAX_FOOTPRINT, generated};
@@ -36,7 +34,7 @@ pub struct Zipf {
     #[cfg_attr(feature = "clap", arg(long))]
     pub in_order: bool,
     /// How many of a hundred accesses store, drawn at random
-    #[cfg_attr(feature = "clap", arg(long, value_name = "PERCENT", default_value_t = 0, value_parser = whole(0..=100_u8)))]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "PERCENT", default_value_t = 0, value_parser = terrace_base::count::whole(0..=100_u8)))]
     pub writes: u8,
 }
 
@@ -98,7 +96,7 @@ impl Zipf {
 /// costs the same, and some nanoseconds, for any number of items.
 ///
 /// h(x) = 1/x^s; H is its integral, shifted so that it is continuous in s at 1.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Ranks {
     items: u64,
     exponent: f64,
@@ -115,9 +113,7 @@ impl Ranks {
         let mut ranks = Self {
             items,
             exponent,
-            low: 0.0,
-            high: 0.0,
-            sure: 0.0,
+            ..Self::default()
         };
         ranks.low = ranks.integral(1.5) - 1.0;
         ranks.high = ranks.integral(items as f64 + 0.5);

@@ -40,15 +40,12 @@ pub fn decode(chunk: &Chunk, limit: u64, block: &mut Block) {
             }
         }
     }
+    // Processes and threads beyond 65535 share the last number.
+    let saturated = |number: u32| u16::try_from(number).unwrap_or(u16::MAX);
     block.process.fill(saturated(chunk.process()));
     block.thread.fill(saturated(chunk.thread()));
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
     block.resize(rows.min(limit));
-}
-
-/// Cuts a number to 16 bits: processes and threads beyond 65535 share the last number.
-fn saturated(number: u32) -> u16 {
-    u16::try_from(number).unwrap_or(u16::MAX)
 }
 
 #[cfg(test)]

@@ -130,8 +130,8 @@ impl<'a> Pages<'a> {
             num_values: values as u32,
             encoding: Encoding::PLAIN,
             is_sorted: false,
-        })?;
-        Ok(())
+        })
+        .map(drop)
     }
 
     /// Ends a page of values.

@@ -49,7 +49,10 @@ impl Column {
         let levels = (descriptor.max_def_level() > 0).then(Vec::new);
         let pages = unpanicked(|| SerializedPageReader::new(chunk_bytes, chunk, rows, None))?;
         let pages: Box<dyn PageReader> = match own {
-            true => Box::new(Declared::new(pages, chunk)),
+            true => Box::new(Declared {
+                pages,
+                encodings: *chunk.encodings_mask(),
+            }),
             false => Box::new(pages),
         };
         Ok(Self {
@@ -131,15 +134,6 @@ impl Column {
 struct Declared {
     pages: SerializedPageReader<Chunk>,
     encodings: EncodingMask,
-}
-
-impl Declared {
-    fn new(pages: SerializedPageReader<Chunk>, chunk: &ColumnChunkMetaData) -> Self {
-        Self {
-            pages,
-            encodings: *chunk.encodings_mask(),
-        }
-    }
 }
 
 impl Iterator for Declared {

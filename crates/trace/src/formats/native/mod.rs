@@ -54,8 +54,8 @@ pub const FORMAT: Format = Format::new(&Declaration {
 });
 
 fn open(input: Input, columns: Columns) -> Result<Box<dyn Source>> {
-    let path = input.path();
-    if let Some(compression) = input.compression() {
+    let path = &input.path;
+    if let Some(compression) = input.compression {
         return Err(Error::usage(format!(
             "`{}` is a Parquet file packed with {compression}; unpack it first, it is packed inside",
             path.display()

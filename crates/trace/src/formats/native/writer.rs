@@ -77,11 +77,8 @@ impl Writer {
         let second: parquet::errors::Result<_> =
             second.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         let mut group = self.file.next_row_group()?;
-        for chunk in first {
+        for chunk in first.into_iter().chain(second?.map(Ok)) {
             let chunk = chunk?;
-            group.append_column(&chunk.bytes, chunk.closed)?;
-        }
-        for chunk in second? {
             group.append_column(&chunk.bytes, chunk.closed)?;
         }
         group.close().map(drop)
