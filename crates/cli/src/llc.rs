@@ -4,7 +4,7 @@ use std::process::{ExitCode, Stdio};
 
 use terrace_base::{Result, User};
 use terrace_report::llc::{Input, LlcDocument, text};
-use terrace_sim::llc::{self, Extent, LlcMachine, Mix, Outputs, Pass};
+use terrace_sim::llc::{self, Extent, LlcMachine, Mix, Outputs, Simulated};
 use terrace_trace::record::{Recorded, Request, Session, Tools};
 
 use crate::args::llc::Llc;
@@ -19,43 +19,44 @@ pub fn llc(arguments: &Llc) -> Result<ExitCode> {
         &arguments.inputs(),
         &arguments.outputs(),
     )?;
+    let say = |simulated: Simulated, people| {
+        let document = LlcDocument::new(input(arguments), simulated);
+        outputs.say(&document, &text(&document.simulated), people)
+    };
     if arguments.program.is_empty() {
-        let (cores, limit) = (arguments.cores(), arguments.limit);
-        let mix = Mix::open(&arguments.traces, arguments.format, cores, limit)?;
-        let settings = grid.settings(&catalogue, mix.extent())?;
-        let pass = simulate(arguments, &settings, mix)?;
-        let document = LlcDocument::of(&settings, &input(arguments), &pass);
-        outputs.say(&document, &text(&settings, &pass), People::Standard)?;
+        let limit = arguments.limit;
+        let mix = Mix::open(&arguments.traces, arguments.format, grid.cores(), limit)?;
+        let machine = grid.settings(&catalogue, mix.extent())?;
+        say(simulate(arguments, machine, mix)?, People::Standard)?;
         return Ok(ExitCode::SUCCESS);
     }
     let extent = Extent {
         programs: 1,
-        cores: arguments.cores().unwrap_or(1),
+        cores: grid.cores().unwrap_or(1),
         accesses: None,
     };
-    let settings = grid.settings(&catalogue, extent)?;
-    let (pass, recorded) = record(arguments, &settings, extent.cores)?;
+    let machine = grid.settings(&catalogue, extent)?;
+    let (simulated, recorded) = record(arguments, machine, extent.cores)?;
     if !arguments.quiet {
         say_remarks(&recorded);
     }
-    let document = LlcDocument::of(&settings, &input(arguments), &pass);
-    let people = People::beside_a_program(arguments.quiet);
-    outputs.say(&document, &text(&settings, &pass), people)?;
+    say(simulated, People::beside_a_program(arguments.quiet))?;
     recorded.exit().end_like()
 }
 
 /// Simulates programs, with a progress bar.
-fn simulate(arguments: &Llc, settings: &LlcMachine, mix: Mix) -> Result<Pass> {
+fn simulate(arguments: &Llc, machine: LlcMachine, mix: Mix) -> Result<Simulated> {
     let progress = Progress::new(mix.accesses(), arguments.quiet).doing("simulating");
     let outputs = Outputs {
         requests: arguments.requests.as_deref(),
         traffic: arguments.traffic.as_deref(),
     };
-    llc::simulate(settings, mix, outputs, |accesses| progress.at(accesses))
+    let pass = llc::simulate(&machine, mix, outputs, |accesses| progress.at(accesses))?;
+    Ok(Simulated { machine, pass })
 }
 
 /// Runs the program and simulates it at the same time.
-fn record(arguments: &Llc, settings: &LlcMachine, cores: usize) -> Result<(Pass, Recorded)> {
+fn record(arguments: &Llc, machine: LlcMachine, cores: usize) -> Result<(Simulated, Recorded)> {
     let request = Request {
         limit: arguments.limit,
         ..Request::new(&arguments.program, User::chosen(arguments.user.as_deref())?)?
@@ -63,24 +64,14 @@ fn record(arguments: &Llc, settings: &LlcMachine, cores: usize) -> Result<(Pass,
     let session = Session::start(&Tools::find()?, &request, Stdio::inherit())?;
     session.feed(|source| {
         let mix = Mix::single(request.command(), source, cores)?;
-        simulate(arguments, settings, mix)
+        simulate(arguments, machine, mix)
     })
 }
 
 fn input(arguments: &Llc) -> Input {
-    match &arguments.program[..] {
-        [] => Input::Traces(
-            arguments
-                .traces
-                .iter()
-                .map(|path| path.display().to_string())
-                .collect(),
-        ),
-        words => Input::Program(
-            words
-                .iter()
-                .map(|word| word.to_string_lossy().into_owned())
-                .collect(),
-        ),
+    let (traces, program) = (arguments.traces.iter(), arguments.program.iter());
+    match arguments.program.is_empty() {
+        true => Input::Traces(traces.map(|path| path.display().to_string()).collect()),
+        false => Input::Program(program.map(|word| word.to_string_lossy().into()).collect()),
     }
 }

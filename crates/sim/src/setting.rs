@@ -323,6 +323,24 @@ impl<M: Machine> Setting<M> {
     }
 }
 
+/// Declares settings, each as its help, option, placeholder, kind and what else the methods of
+/// [`Setting`] add.
+macro_rules! settings {
+    ($machine:ty; $(
+        $(#[doc = $help:literal])*
+        $name:literal $value:literal: $kind:ident($($how:expr),*)
+        $(, $add:ident($($what:expr),*))*;
+    )*) => {
+        vec![$(
+            $crate::setting::Setting::<$machine>::$kind($name, $value, $($how),*)
+                .help(concat!($($help),*).trim_ascii())
+                $(.$add($($what),*))*
+        ),*]
+    };
+}
+
+pub(crate) use settings;
+
 /// Returns all settings, in the order of help.
 pub fn all<M: Machine>() -> Vec<Setting<M>> {
     let settings = M::settings().into_iter();

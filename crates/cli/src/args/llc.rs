@@ -1,21 +1,18 @@
 //! Arguments of `terrace sim llc`.
 
-mod flush;
-mod pages;
-
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use terrace_base::{Bytes, Error, Result};
+use terrace_base::Result;
+use terrace_base::count::parse_count;
 use terrace_device::Catalogue;
-use terrace_policy::llc::Spec;
-use terrace_sim::llc::{Flushes, Grid, Memories, Placement, Size, WarmupChoice};
+use terrace_sim::llc::Grid;
 use terrace_trace::Format;
 
+use super::machines::catalogue;
+use super::settings::Settings;
 use super::{Results, format};
-use flush::{Flush, FlushIp};
-use terrace_base::count::{parse_count, whole};
 
 /// Simulate last-level caches under policies, and the memory behind them
 ///
@@ -60,32 +57,17 @@ pub struct Llc {
     #[arg(long, value_name = "N", value_parser = parse_count, hide_short_help = true)]
     pub limit: Option<u64>,
 
-    /// What is kept and where new lines are put, a list
-    ///
-    /// Policies are listed by `terrace list policies`. Settings go behind a name, as
-    /// nhm:n=8,insert=lh; `terrace explain nhm` tells which. A cache has at most 64 ways.
-    #[arg(long, value_name = "NAME", default_value = "lru")]
-    pub policy: String,
+    #[command(flatten)]
+    settings: Settings<Grid>,
 
-    /// Requests before figures are taken, or a share, as 10%
-    ///
-    /// Requests to the last level, or a share of the traces' accesses.
-    #[arg(long, value_name = "N", value_parser = WarmupChoice::parse, default_value = "0",
-          allow_hyphen_values = true, hide_short_help = true)]
-    pub warmup: WarmupChoice,
-
-    /// Write the counts after each N requests to the last level into the results
-    #[arg(long, value_name = "N", requires = "Results",
-          value_parser = parse_count, hide_short_help = true)]
-    pub epoch: Option<u64>,
-
-    /// For what a policy leaves to chance
+    /// A TOML file of memories of your own
     #[arg(
         long,
-        value_name = "N",
-        default_value_t = 1,
-        value_parser = whole(0..=u64::MAX), hide_short_help = true)]
-    pub seed: u64,
+        value_name = "FILE",
+        help_heading = "Memory",
+        hide_short_help = true
+    )]
+    pub memories: Option<PathBuf>,
 
     /// Write what the private levels ask of the last as a trace
     #[arg(long, value_name = "FILE", hide_short_help = true)]
@@ -118,126 +100,6 @@ pub struct Llc {
         required_unless_present = "traces"
     )]
     pub program: Vec<OsString>,
-
-    #[command(flatten)]
-    pub hierarchy: Hierarchy,
-
-    #[command(flatten)]
-    pub memory: Memory,
-}
-
-/// The caches.
-#[derive(Args)]
-#[command(next_help_heading = "Hierarchy")]
-pub struct Hierarchy {
-    /// Cores, shared evenly by the traces [default: one a trace]
-    ///
-    /// For a trace of requests, those that made it.
-    #[arg(long, value_name = "N", value_parser = whole(1..=256_u16))]
-    pub cores: Option<u16>,
-
-    /// The first private level of each core, and its ways, or off
-    #[arg(long, value_name = "SIZE[:WAYS]", default_value = "64K:2", value_parser = Private::parse,
-          allow_hyphen_values = true, hide_short_help = true)]
-    pub l1: Private,
-
-    /// The second
-    #[arg(long, value_name = "SIZE[:WAYS]", default_value = "256K:8", value_parser = Private::parse,
-          allow_hyphen_values = true, hide_short_help = true)]
-    pub l2: Private,
-
-    /// The last level, shared by all cores, a list [default: 2M a core]
-    #[arg(long, value_name = "SIZE", value_parser = Bytes::parse, value_delimiter = ',',
-          allow_hyphen_values = true)]
-    pub llc: Vec<Bytes>,
-
-    /// Ways of the last level, a list
-    #[arg(
-        long,
-        value_name = "N",
-        value_delimiter = ',',
-        default_value = "16",
-        value_parser = whole(0..=usize::MAX), hide_short_help = true)]
-    pub ways: Vec<usize>,
-
-    /// Which frames of memory pages get when they are first touched
-    ///
-    /// Listed by `terrace list placements`. Free memory lies in runs of contiguous frames in random
-    /// order, of 16 unless said otherwise.
-    #[arg(long, value_name = "NAME", default_value = "virtual",
-          value_parser = pages::parse_placement, hide_short_help = true, hide_short_help = true)]
-    pub pages: Placement,
-
-    /// Of each trace in turn the address of an instruction whose accesses are flushes of their line, or
-    /// off, a list
-    #[arg(long, value_name = "ADDRESS", value_delimiter = ',', value_parser = FlushIp::parse, hide_short_help = true)]
-    pub flush_ip: Vec<FlushIp>,
-
-    /// What a flush does beyond writing a dirty line to memory
-    #[arg(long, value_name = "NAME", value_enum, default_value_t = Flush::Clflush, hide_short_help = true)]
-    pub flush: Flush,
-
-    /// Bytes of a line, in all levels
-    #[arg(
-        long,
-        value_name = "BYTES",
-        default_value_t = 64,
-        value_parser = whole(0..=u64::MAX), hide_short_help = true)]
-    pub line: u64,
-}
-
-/// The memory.
-#[derive(Args)]
-#[command(next_help_heading = "Memory")]
-pub struct Memory {
-    /// What is behind the last level, a list
-    ///
-    /// Memories are listed by `terrace list memories`; dram/NAME is a cache of DRAM, and NAME behind
-    /// that.
-    #[arg(
-        long,
-        value_name = "NAME",
-        value_delimiter = ',',
-        default_value = "dram"
-    )]
-    pub memory: Vec<String>,
-
-    /// Its capacity
-    #[arg(long, value_name = "SIZE", default_value = "4G", value_parser = Bytes::parse,
-          allow_hyphen_values = true, hide_short_help = true)]
-    pub memory_size: Bytes,
-
-    /// The capacity of the DRAM cache of `dram/NAME`
-    #[arg(long, value_name = "SIZE", default_value = "256M", value_parser = Bytes::parse,
-          allow_hyphen_values = true, hide_short_help = true)]
-    pub dram_cache: Bytes,
-
-    /// Lines that wait to be written; a core that writes one more waits
-    #[arg(long, value_name = "LINES", default_value_t = 32,
-          value_parser = whole(0..=4096_u16), hide_short_help = true)]
-    pub write_buffer: u16,
-
-    /// A TOML file of memories of your own
-    #[arg(long, value_name = "FILE", hide_short_help = true)]
-    pub memories: Option<PathBuf>,
-}
-
-/// A private level, or none.
-#[derive(Clone, Copy)]
-pub struct Private(pub Option<Size>);
-
-impl Private {
-    fn parse(text: &str) -> Result<Self> {
-        if text == "off" {
-            return Ok(Self(None));
-        }
-        let (bytes, ways) = text.split_once(':').unwrap_or((text, "8"));
-        let ways = ways.parse().map_err(|_| {
-            Error::usage(format!("`{text}` is no cache; write it as 256K:8, or off"))
-        })?;
-        let bytes = Bytes::parse(bytes)?;
-        Ok(Self(Some(Size { bytes, ways })))
-    }
 }
 
 impl Llc {
@@ -246,28 +108,7 @@ impl Llc {
     /// # Errors
     /// A usage error where a policy is not known.
     pub fn grid(&self) -> Result<Grid> {
-        Ok(Grid {
-            line: self.hierarchy.line,
-            private: [self.hierarchy.l1.0, self.hierarchy.l2.0],
-            llc: self.hierarchy.llc.clone(),
-            ways: self.hierarchy.ways.clone(),
-            policies: Spec::parse_list(&self.policy).map_err(Error::usage)?,
-            memories: Memories {
-                names: self.memory.memory.clone(),
-                capacity: self.memory.memory_size,
-                dram_cache: self.memory.dram_cache,
-                write_buffer: self.memory.write_buffer.into(),
-            },
-            warmup: self.warmup,
-            epoch: self.epoch,
-            seed: self.seed,
-            traffic: self.traffic.is_some(),
-            placement: self.hierarchy.pages.clone(),
-            flushes: Flushes {
-                ips: self.hierarchy.flush_ip.iter().map(|ip| ip.0).collect(),
-                keeps: self.hierarchy.flush == Flush::Clwb,
-            },
-        })
+        Grid::new(&self.settings.0, self.traffic.is_some())
     }
 
     /// Returns the memories that can be named.
@@ -275,15 +116,7 @@ impl Llc {
     /// # Errors
     /// A failure where the file of --memories cannot be read.
     pub fn catalogue(&self) -> Result<Catalogue> {
-        match &self.memory.memories {
-            Some(path) => Catalogue::load(path),
-            None => Ok(Catalogue::builtin()),
-        }
-    }
-
-    /// Returns the number of cores that was asked for.
-    pub fn cores(&self) -> Option<usize> {
-        self.hierarchy.cores.map(usize::from)
+        catalogue(self.memories.as_deref())
     }
 }
 
@@ -304,32 +137,9 @@ impl Llc {
     /// Returns the files that are read.
     pub fn inputs(&self) -> Files<'_> {
         let traces = self.traces.iter().map(|path| ("TRACE", &**path));
-        let memories = self.memory.memories.iter();
+        let memories = self.memories.iter();
         traces
             .chain(memories.map(|path| ("--memories", &**path)))
             .collect()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_private_level_as_people_write_it() {
-        let of = |text| Private::parse(text).map(|level| level.0);
-        let size = |kib: u64, ways| {
-            Some(Size {
-                bytes: Bytes(kib << 10),
-                ways,
-            })
-        };
-        assert_eq!(of("64K:2"), Ok(size(64, 2)));
-        assert_eq!(of("96K:12"), Ok(size(96, 12)));
-        assert_eq!(of("32K"), Ok(size(32, 8)));
-        assert_eq!(of("off"), Ok(None));
-        for text in ["", "64K:", "64K:x", "-64K:2", "on"] {
-            assert!(of(text).is_err(), "{text}");
-        }
     }
 }

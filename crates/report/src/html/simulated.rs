@@ -10,7 +10,6 @@ use super::plot::{Axis, Plot, Unit};
 use super::{Page, life_story, value};
 use crate::document::Document;
 use crate::flat::flat;
-use crate::llc::{LlcDocument, Run as Cache};
 use crate::rows::Rows;
 use crate::sim::{PagesDocument, parts};
 use crate::sweep::{SweepDocument, table};
@@ -173,69 +172,5 @@ impl Document for SweepDocument {
         });
         let runs: Vec<_> = runs.collect();
         machines_page("terrace sweep".to_owned(), &runs)
-    }
-}
-
-impl Document for LlcDocument {
-    fn rows(&self) -> Rows {
-        // Lists of positions, cores, memories and epochs stay JSON.
-        Rows::flat(&self.runs)
-    }
-
-    fn page(&self) -> Page {
-        let size = |run: &Cache| (run.llc.bytes, run.llc.ways);
-        let one_size = self.runs.iter().all(|run| size(run) == size(&self.runs[0]));
-        let name = |run: &Cache| match one_size {
-            true => run.policy.clone(),
-            false => {
-                let bytes = Bytes(run.llc.bytes);
-                format!("{} {bytes} {}-way", run.policy, run.llc.ways)
-            }
-        };
-        let caches = || Axis::names("", self.runs.iter().map(name));
-        let lines = || Axis::new("lines", Unit::Count);
-        let figure = |get: fn(&Cache) -> u64| self.runs.iter().map(move |run| get(run) as f64);
-        let traffic = Plot::bars("Misses and write-backs", caches(), lines())
-            .note("Lines that go over the memory bus; simulated.")
-            .values("misses", figure(|run| run.misses))
-            .values("write-backs", figure(|run| run.writebacks));
-        let ordered = self.runs.iter();
-        let ordered = ordered.filter_map(|run| Some((name(run), run.hits_by_position.as_ref()?)));
-        let ordered: Vec<_> = ordered.collect();
-        let most = ordered.iter().map(|(_, hits)| hits.len()).max();
-        let positions = (0..most.unwrap_or(0)).map(|position| position.to_string());
-        let positions = Axis::names("lines of the set used more recently", positions);
-        let hits = Axis::new("hits", Unit::Count);
-        let hits = Plot::bars("LLC hits by stack position", positions, hits)
-            .note("By how many lines of the set had been used since (Fedorov 2016, figure 2.1).");
-        let hits = ordered.iter().fold(hits, |plot, (run, hits)| {
-            plot.values(run, hits.iter().map(|&hits| hits as f64))
-        });
-        let requests = Axis::new("requests to the last level", Unit::Count);
-        let epochs = Plot::lines("Misses by epoch", requests, lines()).note("Warm-up included.");
-        let epochs = self.runs.iter().fold(epochs, |plot, run| {
-            let epochs = run.epochs.iter().flatten();
-            let points = epochs.map(|epoch| (epoch.end as f64, epoch.misses as f64));
-            plot.series(&name(run), points)
-        });
-        let inputs = match (&self.traces, &self.program) {
-            (Some(traces), _) => traces.join(", "),
-            (None, program) => program.as_deref().unwrap_or_default().join(" "),
-        };
-        let mut page = Page::new(format!("terrace sim llc: {inputs}"))
-            .plot(traffic)
-            .plot(hits)
-            .plot(epochs);
-        let memories = self.runs.first().map_or(&[][..], |run| &run.memories);
-        for (index, memory) in memories.iter().enumerate() {
-            let times = self.runs.iter();
-            let times = times.map(|run| run.memories[index].time_ns.0 as f64);
-            let title = format!("Time with {} behind", memory.memory);
-            let time = Plot::bars(&title, caches(), Axis::new("time", Unit::Nanos))
-                .note("Virtual time of the core that took longest.")
-                .values("time", times);
-            page = page.plot(time);
-        }
-        page.settings("", &self.settings)
     }
 }

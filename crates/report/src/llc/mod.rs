@@ -1,21 +1,17 @@
 //! Simulations of last-level caches: as a table, and as JSON of the schema `terrace.sim.llc/1`.
-//! Every field is documented here.
 //!
 //! All times are virtual: a simple model predicts them for a machine of these settings; they are
-//! not measured. Figures exclude the warm-up unless stated otherwise.
+//! not measured. The fields are declared in [`terrace_sim::llc::results`] and
+//! [`terrace_sim::llc::options`].
 
-mod memory;
-mod run;
-mod settings;
+mod page;
 mod table;
 
-pub use memory::Memory;
-pub use run::{Epoch, Run};
-pub use settings::Effective;
 pub use table::text;
 
-use serde::Serialize;
-use terrace_sim::llc::{Faults, LevelCounts, LlcMachine, Pass};
+use serde::{Serialize, Serializer};
+use terrace_base::schema::Tree;
+use terrace_sim::llc::{Run, Simulated, results};
 
 /// Schema of the document; the number increases with every change that breaks readers.
 const SCHEMA: &str = "terrace.sim.llc/1";
@@ -29,34 +25,9 @@ pub struct LlcDocument {
     pub traces: Option<Vec<String>>,
     /// Program that was run, with its arguments; null where traces were read.
     pub program: Option<Vec<String>>,
-    /// Effective settings, with defaults filled in.
-    pub settings: Effective,
-    /// Simulated accesses, warm-up included.
-    pub accesses: u64,
-    /// Instructions of all cores, warm-up included; estimated at three per access where a trace
-    /// does not count them.
-    pub instructions: u64,
-    /// Whether all traces count instructions.
-    pub counts_instructions: bool,
-    /// Counts of the first private levels of all cores together, warm-up included; null where the
-    /// level is off.
-    pub l1: Option<LevelCounts>,
-    /// Counts of the second private levels, in the same way.
-    pub l2: Option<LevelCounts>,
-    /// First touches of pages by each program; null where addresses stay virtual.
-    pub pages: Option<Vec<Pages>>,
-    /// Results of each last-level cache.
-    pub runs: Vec<Run>,
-}
-
-/// First touches of pages by a program.
-#[derive(Clone, Copy, Debug, Serialize)]
-pub struct Pages {
-    /// Pages that the program touched.
-    pub touched: u64,
-    /// Touched pages whose frame does not follow the frame of the page touched first before (Kannan
-    /// 2013, 4.1).
-    pub contiguity_misses: u64,
+    /// Settings and results, with the fields of [`results::simulation`].
+    #[serde(flatten, serialize_with = "tree")]
+    pub simulated: Simulated,
 }
 
 /// Source of the simulated accesses.
@@ -68,38 +39,36 @@ pub enum Input {
     Program(Vec<String>),
 }
 
-impl Pages {
-    fn of(faults: &Faults) -> Self {
-        Self {
-            touched: faults.pages,
-            contiguity_misses: faults.contiguity_misses,
-        }
-    }
-}
-
 impl LlcDocument {
     /// Returns the document of a pass.
-    pub fn of(settings: &LlcMachine, input: &Input, pass: &Pass) -> Self {
+    pub fn new(input: Input, simulated: Simulated) -> Self {
         let (traces, program) = match input {
-            Input::Traces(traces) => (Some(traces.clone()), None),
-            Input::Program(program) => (None, Some(program.clone())),
+            Input::Traces(traces) => (Some(traces), None),
+            Input::Program(program) => (None, Some(program)),
         };
         Self {
             schema: SCHEMA,
             traces,
             program,
-            settings: Effective::of(settings, pass),
-            accesses: pass.accesses,
-            instructions: pass.instructions.iter().sum(),
-            counts_instructions: pass.counts_instructions,
-            l1: pass.private[0],
-            l2: pass.private[1],
-            pages: (!pass.pages.is_empty()).then(|| pass.pages.iter().map(Pages::of).collect()),
-            runs: pass
-                .outcomes
-                .iter()
-                .map(|outcome| Run::of(outcome, settings, pass))
-                .collect(),
+            simulated,
         }
+    }
+}
+
+fn tree<S: Serializer>(simulated: &Simulated, serializer: S) -> Result<S::Ok, S::Error> {
+    Tree::of(&results::simulation(), simulated).serialize(serializer)
+}
+
+/// Whether all caches have the same size and ways.
+fn same_size(runs: &[Run]) -> bool {
+    runs.iter().all(|run| run.size() == runs[0].size())
+}
+
+/// Returns the name of a cache among others: its policy, and its size if the sizes differ.
+fn name(run: &Run, runs: &[Run]) -> String {
+    let (policy, size) = (&run.outcome.llc.policy, run.size());
+    match same_size(runs) {
+        true => policy.to_string(),
+        false => format!("{policy} {} {}-way", size.bytes, size.ways),
     }
 }

@@ -6,11 +6,10 @@ use terrace_base::{Bytes, Error, Result};
 use terrace_device::{Catalogue, Technology};
 use terrace_policy::llc::Spec;
 
-use super::flush::Flushes;
 use super::memory::Chips;
 use super::memory_side::Backing;
-use super::placement::Placement;
 use super::settings::{Llc, LlcMachine, Size, Warmup};
+use crate::setting::Given;
 
 /// The capacity of the last level for each core, unless sizes are given (Fedorov 2016, table 2.1).
 pub const LLC_PER_CORE: Bytes = Bytes(2 << 20);
@@ -18,38 +17,28 @@ pub const LLC_PER_CORE: Bytes = Bytes(2 << 20);
 /// What precedes the name of a memory behind a DRAM cache.
 const CACHED: &str = "dram/";
 
-/// Values for every setting.
-#[derive(Clone, Debug)]
+/// Values of all settings.
+#[derive(Clone, Debug, Default)]
 pub struct Grid {
-    /// Bytes of a line, in all levels.
-    pub line: u64,
-    /// The private levels of each core; none for a level that is off.
-    pub private: [Option<Size>; 2],
+    /// The settings that a pass has once; its caches and memories are made of those below.
+    pub(super) machine: LlcMachine,
+    /// Cores that were asked for.
+    pub(super) cores: Option<usize>,
     /// Capacities of the last level; empty: [`LLC_PER_CORE`] times the number of cores.
-    pub llc: Vec<Bytes>,
+    pub(super) sizes: Vec<Bytes>,
     /// Ways of the last level.
-    pub ways: Vec<usize>,
+    pub(super) ways: Vec<usize>,
     /// Policies of the last level.
-    pub policies: Vec<Spec>,
+    pub(super) policies: Vec<Spec>,
     /// Memories behind the last level.
-    pub memories: Memories,
+    pub(super) memories: Memories,
     /// The warm-up.
-    pub warmup: WarmupChoice,
-    /// Requests in an epoch; none: no epochs.
-    pub epoch: Option<u64>,
-    /// The seed of everything random.
-    pub seed: u64,
-    /// Whether the requests of the last level to memory are kept, for [`super::Sinks::traffic`].
-    pub traffic: bool,
-    /// Which frame a page gets when it is first touched.
-    pub placement: Placement,
-    /// Which instructions flush lines, one entry for each program; empty: none does.
-    pub flushes: Flushes,
+    pub(super) warmup: WarmupChoice,
 }
 
 /// The memories behind the last level.
-#[derive(Clone, Debug)]
-pub struct Memories {
+#[derive(Clone, Debug, Default)]
+pub(super) struct Memories {
     /// Technologies by name; `dram/NAME` is NAME behind a DRAM cache.
     pub names: Vec<String>,
     /// The capacity of each memory.
@@ -69,6 +58,12 @@ pub enum WarmupChoice {
     Share(f64),
 }
 
+impl Default for WarmupChoice {
+    fn default() -> Self {
+        Self::Requests(0)
+    }
+}
+
 /// What is known of the programs before they are simulated.
 #[derive(Clone, Copy, Debug)]
 pub struct Extent {
@@ -81,29 +76,41 @@ pub struct Extent {
 }
 
 impl Grid {
+    /// The grid of these values; the requests of the last level to memory are kept, for
+    /// [`super::Sinks::traffic`], if `traffic`.
+    ///
+    /// # Errors
+    /// A usage error where a policy is not known.
+    pub fn new(given: &Given<Self>, traffic: bool) -> Result<Self> {
+        let mut grid = Self::default();
+        let mut sets = given.0.iter().flat_map(|(_, sets)| sets);
+        sets.try_for_each(|set| set.apply(&mut grid, &()))?;
+        grid.machine.traffic = traffic;
+        Ok(grid)
+    }
+
+    /// Returns the cores that were asked for.
+    pub fn cores(&self) -> Option<usize> {
+        self.cores
+    }
+
     /// Returns the settings of one pass over programs of this extent.
     ///
     /// # Errors
     /// A usage error where a memory is not in the catalogue, or the settings cannot be simulated.
     pub fn settings(&self, catalogue: &Catalogue, extent: Extent) -> Result<LlcMachine> {
         let settings = LlcMachine {
-            line: self.line,
-            private: self.private,
             llcs: self.llcs(extent.cores),
             memories: self.memories.backings(catalogue)?,
             warmup: self.warmup.warmup(extent.accesses)?,
-            epoch: self.epoch,
-            seed: self.seed,
-            traffic: self.traffic,
-            placement: self.placement.clone(),
-            flushes: self.flushes.clone(),
+            ..self.machine.clone()
         };
-        if self.traffic && settings.llcs.len() > 1 {
+        if settings.traffic && settings.llcs.len() > 1 {
             return Err(Error::usage(
                 "--traffic is that of one cache; give one policy and one size",
             ));
         }
-        let given = self.flushes.ips.len();
+        let given = settings.flushes.ips.len();
         if given != 0 && given != extent.programs {
             return Err(Error::usage(format!(
                 "--flush-ip names {given} instructions for {} traces; give one for each, or off",
@@ -116,7 +123,7 @@ impl Grid {
 
     /// Returns all combinations, the size slowest and the policy fastest.
     fn llcs(&self, cores: usize) -> Vec<Llc> {
-        let sizes = match &self.llc[..] {
+        let sizes = match &self.sizes[..] {
             [] => vec![Bytes(LLC_PER_CORE.0 * cores as u64)],
             sizes => sizes.to_vec(),
         };
@@ -197,61 +204,38 @@ impl WarmupChoice {
 mod tests {
     use super::*;
 
-    fn grid() -> Grid {
-        Grid {
-            line: 64,
-            private: [None; 2],
-            llc: Vec::new(),
-            ways: vec![8, 16],
-            policies: ["lru", "nhm"].map(|name| Spec::parse(name).unwrap()).into(),
-            memories: Memories {
-                names: vec!["dram".to_owned(), "dram/pcm-row".to_owned()],
-                capacity: Bytes(4 << 30),
-                dram_cache: Bytes(256 << 20),
-                write_buffer: 32,
-            },
-            warmup: WarmupChoice::Requests(0),
-            epoch: None,
-            seed: 1,
-            traffic: false,
-            placement: Placement::Virtual,
-            flushes: Flushes::default(),
-        }
-    }
-
-    fn settings(grid: &Grid) -> Result<LlcMachine> {
+    fn settings(values: &[(&str, &str)], traffic: bool) -> Result<LlcMachine> {
         let extent = Extent {
             programs: 1,
             cores: 2,
             accesses: None,
         };
+        let grid = Grid::new(&Given::parse(values)?, traffic)?;
         grid.settings(&Catalogue::builtin(), extent)
     }
 
     #[test]
     fn caches_are_all_combinations_and_grow_with_the_cores() {
-        let of = |grid: &Grid| {
-            let llcs = settings(grid).unwrap().llcs.into_iter();
-            let words = llcs.map(|llc| {
+        let of = |values: &[(&str, &str)]| {
+            let policies = [("policy", "lru,nhm")];
+            let llcs = settings(&[&policies, values].concat(), false).unwrap().llcs;
+            let words = llcs.into_iter().map(|llc| {
                 let policy = llc.policy.to_string();
                 let name = policy.split(':').next().unwrap_or_default();
                 format!("{} {} {name}", llc.size.bytes.0 >> 20, llc.size.ways)
             });
             words.collect::<Vec<_>>()
         };
-        assert_eq!(of(&grid()), ["4 8 lru", "4 8 nhm", "4 16 lru", "4 16 nhm"]);
-        let sizes = Grid {
-            llc: vec![Bytes(1 << 20), Bytes(8 << 20)],
-            ways: vec![16],
-            ..grid()
-        };
+        let all = ["4 8 lru", "4 8 nhm", "4 16 lru", "4 16 nhm"];
+        assert_eq!(of(&[("ways", "8,16")]), all);
         let all = ["1 16 lru", "1 16 nhm", "8 16 lru", "8 16 nhm"];
-        assert_eq!(of(&sizes), all);
+        assert_eq!(of(&[("llc", "1M,8M")]), all);
     }
 
     #[test]
     fn a_dram_cache_is_before_the_memory_that_names_it() {
-        let memories = settings(&grid()).unwrap().memories;
+        let memories = settings(&[("memory", "dram,dram/pcm-row")], false);
+        let memories = memories.unwrap().memories;
         let of = |index: usize| {
             let backing: &Backing = &memories[index];
             (&*backing.memory.technology.name, backing.cache.is_some())
@@ -261,18 +245,12 @@ mod tests {
 
     #[test]
     fn traffic_of_several_caches_and_flushes_of_other_programs_are_refused() {
-        let traffic = Grid {
-            traffic: true,
-            ..grid()
-        };
-        let error = settings(&traffic).unwrap_err().to_string();
+        let error = settings(&[("policy", "lru,nhm")], true)
+            .unwrap_err()
+            .to_string();
         assert!(error.contains("one policy and one size"), "{error}");
-        let flushes = Flushes {
-            ips: vec![None, Some(1)],
-            keeps: false,
-        };
-        let flushes = Grid { flushes, ..grid() };
-        let error = settings(&flushes).unwrap_err().to_string();
+        let error = settings(&[("flush-ip", "off,0x1")], false).unwrap_err();
+        let error = error.to_string();
         assert!(error.contains("2 instructions for 1 traces"), "{error}");
     }
 

@@ -33,6 +33,7 @@ mod lines;
 mod memory;
 mod memory_side;
 mod mix;
+pub mod options;
 mod origin;
 mod outcome;
 mod outputs;
@@ -41,6 +42,7 @@ pub mod placement;
 mod private;
 mod program;
 mod requests;
+pub mod results;
 mod settings;
 mod shared;
 
@@ -54,7 +56,7 @@ pub mod model {
 
 pub use flush::Flushes;
 pub use frames::Faults;
-pub use grid::{Extent, Grid, LLC_PER_CORE, Memories, WarmupChoice};
+pub use grid::{Extent, Grid, LLC_PER_CORE, WarmupChoice};
 pub use memory::{Chips, Transfers};
 pub use memory_side::{Backing, Found};
 pub use mix::Mix;
@@ -65,6 +67,7 @@ pub use pass::{Sinks, run};
 pub use placement::Placement;
 pub use private::LevelCounts;
 pub use program::Open;
+pub use results::{Behind, Run, Simulated};
 pub use settings::{Llc, LlcMachine, Size, Warmup};
 pub use shared::Point;
 pub use terrace_policy::llc::{Counts, Ends};

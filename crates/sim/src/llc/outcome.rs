@@ -3,10 +3,10 @@
 use terrace_policy::llc::{Counts, Geometry};
 
 use super::frames::Faults;
-use super::memory_side::{Found, MemorySide};
+use super::memory_side::Found;
 use super::private::LevelCounts;
 use super::settings::Llc;
-use super::shared::{Point, Shared};
+use super::shared::Point;
 
 /// Results of one last-level cache. Figures exclude the warm-up unless stated otherwise.
 #[derive(Clone, Debug)]
@@ -39,46 +39,6 @@ pub struct Outcome {
     pub filled: usize,
     /// Results of the memories behind the cache.
     pub memories: Vec<Found>,
-}
-
-impl Outcome {
-    /// Returns the results of a cache.
-    pub(super) fn of(llc: Llc, shared: &Shared) -> Self {
-        let counts = shared.counts();
-        let begin = shared.begin();
-        let cache = shared.cache();
-        Self {
-            llc,
-            geometry: cache.geometry(),
-            storage_bits: cache.policy().storage_bits(),
-            counts: begin.map_or(counts, |begin| counts - begin.counts),
-            by_core: by_core(shared),
-            warmup: begin.map(|begin| begin.counts),
-            dirty_at_begin: begin.map_or(0, |begin| begin.dirty),
-            dirty_at_end: cache.dirty_lines(),
-            positions: shared.positions(),
-            points: shared.points().to_vec(),
-            full_at: shared.full_at(),
-            filled: cache.tags().filled(),
-            memories: shared
-                .memory_sides()
-                .iter()
-                .map(MemorySide::found)
-                .collect(),
-        }
-    }
-}
-
-/// Returns the counts of each core after the warm-up.
-fn by_core(shared: &Shared) -> Vec<Counts> {
-    let now = shared.by_core().iter().copied();
-    match shared.begin() {
-        Some(begin) => now
-            .zip(&begin.by_core)
-            .map(|(now, then)| now - *then)
-            .collect(),
-        None => now.collect(),
-    }
 }
 
 /// Results of a pass.

@@ -9,7 +9,7 @@ use super::batch::Batch;
 use super::core_side::CoreSide;
 use super::mix::Mix;
 use super::origin;
-use super::outcome::{Outcome, Pass};
+use super::outcome::Pass;
 use super::program::Program;
 use super::settings::{Llc, LlcMachine};
 use super::shared::{Shared, rows};
@@ -94,9 +94,7 @@ pub fn run(
         counts_instructions,
         private: core_side.counts(),
         pages: core_side.faults(),
-        outcomes: found
-            .map(|(llc, shared)| Outcome::of(llc, shared))
-            .collect(),
+        outcomes: found.map(|(llc, shared)| shared.outcome(llc)).collect(),
     })
 }
 

@@ -1,12 +1,11 @@
 //! The private levels of a core.
 
-use serde::{Deserialize, Serialize};
 use terrace_policy::llc::{Geometry, Kind};
 
 use super::level::Level;
 
 /// Counts of a private level, warm-up included.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LevelCounts {
     /// Lines requested by the level above, without write-backs; in the first level, an access to two
     /// lines counts twice.

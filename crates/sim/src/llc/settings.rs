@@ -71,6 +71,13 @@ pub struct LlcMachine {
     pub flushes: Flushes,
 }
 
+impl Default for LlcMachine {
+    /// Returns the hierarchy of [`LlcMachine::table_2_1`] for one core, without last-level caches.
+    fn default() -> Self {
+        Self::table_2_1(1, Vec::new())
+    }
+}
+
 impl LlcMachine {
     /// Returns the hierarchy of Fedorov 2016, table 2.1, for `cores` cores: private levels of 64 KB
     /// with 2 ways and 256 KB with 8 ways, a last level of 2 MB per core with 16 ways, lines of 64
@@ -96,6 +103,18 @@ impl LlcMachine {
             placement: Placement::Virtual,
             flushes: Flushes::default(),
         }
+    }
+
+    /// Returns the size and shape of a private level, 0 for the first; `None` where it is absent, or
+    /// not a whole number of sets.
+    pub fn level(&self, number: usize) -> Option<(Size, Geometry)> {
+        let size = self.private[number]?;
+        Some((size, size.geometry(self.line).ok()?))
+    }
+
+    /// Returns what flushes; `None` where no program does.
+    pub fn flushes(&self) -> Option<&Flushes> {
+        Some(&self.flushes).filter(|flushes| !flushes.ips.is_empty())
     }
 
     /// Checks that all caches, policies and memories can be built.

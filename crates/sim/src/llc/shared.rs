@@ -4,13 +4,15 @@ mod flush;
 
 use std::ops::Range;
 
-use terrace_policy::llc::{Cache, Counts, InForce, Kind, Outcome, Request};
+use terrace_policy::llc::{self, Cache, Counts, InForce, Kind, Request};
 use terrace_trace::{Access, Block};
 
 use super::batch::{Asked, Batch};
 use super::lines::Lines;
 use super::memory_side::{Asks, MemorySide};
+use super::outcome::Outcome;
 use super::requests;
+use super::settings::Llc;
 
 /// The most requests that are served together: few enough that their outcomes stay in the
 /// processor's first cache.
@@ -29,7 +31,8 @@ pub struct Point {
 pub struct Shared {
     cache: Cache,
     lines: Lines,
-    /// Counts by core; none where there is one core.
+    /// Counts by core; none where there is one core. A victim counts for the core whose line replaced
+    /// it; [`Counts::dirtied`], which only the cache knows, stays 0.
     by_core: Vec<Counts>,
     /// Requests of an epoch, and requests left of the current one.
     epoch: Option<(u64, u64)>,
@@ -41,18 +44,17 @@ pub struct Shared {
     /// The state at the end of the warm-up.
     begin: Option<Begin>,
     /// The outcomes of the requests that are being served.
-    outcomes: Vec<Outcome>,
+    outcomes: Vec<llc::Outcome>,
 }
 
 /// The state at the end of the warm-up.
-#[derive(Clone, Debug)]
-pub struct Begin {
+struct Begin {
     /// Everything counted until then.
-    pub counts: Counts,
+    counts: Counts,
     /// Counts by core until then.
-    pub by_core: Vec<Counts>,
+    by_core: Vec<Counts>,
     /// Dirty lines.
-    pub dirty: u64,
+    dirty: u64,
     positions: Vec<u64>,
 }
 
@@ -144,7 +146,7 @@ impl Shared {
     fn note_filled(&mut self, served: u64) {
         let tags = self.cache.tags();
         if tags.filled() == tags.geometry().lines() && self.full_at.is_none() {
-            let filled = |outcome: &Outcome| *outcome == Outcome::Miss { evicted: None };
+            let filled = |outcome: &llc::Outcome| *outcome == llc::Outcome::Miss { evicted: None };
             let last = self.outcomes.iter().rposition(filled);
             self.full_at = last.map(|last| served + last as u64 + 1);
         }
@@ -193,29 +195,37 @@ impl Shared {
     }
 
     /// Returns everything counted since the beginning.
-    pub fn counts(&self) -> Counts {
+    fn counts(&self) -> Counts {
         *self.cache.tags().counts()
     }
 
-    /// Returns counts by core since the beginning; none where there is one core. A victim counts for the
-    /// core whose line replaced it; [`Counts::dirtied`], which only the cache knows, stays 0.
-    pub fn by_core(&self) -> &[Counts] {
-        &self.by_core
-    }
-
-    /// Returns the state at the end of the warm-up, if it is over.
-    pub fn begin(&self) -> Option<&Begin> {
-        self.begin.as_ref()
-    }
-
-    /// Returns the cache.
-    pub fn cache(&self) -> &Cache {
-        &self.cache
+    /// Returns the results of the cache, whose settings are `llc`.
+    pub fn outcome(&self, llc: Llc) -> Outcome {
+        let begin = self.begin.as_ref();
+        let since = begin.map_or(Counts::default(), |begin| begin.counts);
+        let by_core = self.by_core.iter().enumerate();
+        Outcome {
+            llc,
+            geometry: self.cache.geometry(),
+            storage_bits: self.cache.policy().storage_bits(),
+            counts: self.counts() - since,
+            by_core: by_core
+                .map(|(core, now)| *now - begin.map_or(Counts::default(), |b| b.by_core[core]))
+                .collect(),
+            warmup: begin.map(|begin| begin.counts),
+            dirty_at_begin: begin.map_or(0, |begin| begin.dirty),
+            dirty_at_end: self.cache.dirty_lines(),
+            positions: self.positions(),
+            points: self.points.clone(),
+            full_at: self.full_at,
+            filled: self.cache.tags().filled(),
+            memories: self.memory_sides.iter().map(MemorySide::found).collect(),
+        }
     }
 
     /// Returns the hits after the warm-up by stack position: the number of lines of the set that were
     /// used more recently; none where the policy does not keep that order.
-    pub fn positions(&self) -> Option<Vec<u64>> {
+    fn positions(&self) -> Option<Vec<u64>> {
         let mut positions = self.cache.tags().positions().to_vec();
         let knows = positions.iter().any(|hits| *hits > 0);
         if let Some(begin) = &self.begin {
@@ -226,21 +236,6 @@ impl Shared {
         knows.then_some(positions)
     }
 
-    /// Returns the points at the ends of epochs, and of the trace.
-    pub fn points(&self) -> &[Point] {
-        &self.points
-    }
-
-    /// Returns the number of requests before the last free way was filled.
-    pub fn full_at(&self) -> Option<u64> {
-        self.full_at
-    }
-
-    /// Returns the memory sides.
-    pub fn memory_sides(&self) -> &[MemorySide] {
-        &self.memory_sides
-    }
-
     /// Returns the requests to memory since they were last cleared, if they are kept.
     pub fn traffic(&mut self) -> Option<&mut Block> {
         self.traffic.as_mut()
@@ -249,20 +244,20 @@ impl Shared {
 
 /// Returns what a request with this outcome asks of memory.
 #[inline]
-fn asks(asked: &Asked, outcome: &Outcome) -> Asks {
+fn asks(asked: &Asked, outcome: &llc::Outcome) -> Asks {
     let write_back = asked.request.kind == Kind::WriteBack;
     match outcome {
-        Outcome::Hit { .. } => Asks {
+        llc::Outcome::Hit { .. } => Asks {
             read: false,
             write: None,
         },
-        Outcome::Miss { evicted } => Asks {
+        llc::Outcome::Miss { evicted } => Asks {
             read: !write_back,
             write: evicted
                 .filter(|evicted| evicted.dirty)
                 .map(|evicted| evicted.line),
         },
-        Outcome::Bypassed => Asks {
+        llc::Outcome::Bypassed => Asks {
             read: !write_back,
             write: write_back.then_some(asked.request.line),
         },

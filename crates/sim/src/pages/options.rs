@@ -17,6 +17,7 @@ use super::dram::Dram;
 use super::names::{Picos, parse_latency, parse_prefetch};
 use super::setting::{Set, Setting, Values};
 use super::settings::{Inclusion, PageMachine, Prefetch, Tier, Work};
+use crate::setting::settings;
 
 /// The order in which settings vary, the slowest first: a value that replaces that of a memory or of
 /// a fault cost comes behind these. Settings that are not named follow.
@@ -69,25 +70,9 @@ pub fn settings() -> Vec<Setting> {
     all.into_iter().flatten().collect()
 }
 
-/// Declares settings, each as its help, option, placeholder, kind and what else the methods of
-/// [`Setting`] add.
-macro_rules! settings {
-    ($(
-        $(#[doc = $help:literal])*
-        $name:literal $value:literal: $kind:ident($($how:expr),*)
-        $(, $add:ident($($what:expr),*))*;
-    )*) => {
-        vec![$(
-            Setting::$kind($name, $value, $($how),*)
-                .help(concat!($($help),*).trim_ascii())
-                $(.$add($($what),*))*
-        ),*]
-    };
-}
-
 /// Settings of DRAM, and of what moves pages into and out of it.
 fn policies() -> Vec<Setting> {
-    settings! {
+    settings! { PageMachine;
         /// DRAM: 64M, 1000p (pages), or 25% of the tier
         "dram" "SIZE": parsed(dram), hyphens(), required(), common(),
             details("A share is the DRAM:NVM ratio, where the tier has the size of the footprint."),
@@ -135,7 +120,7 @@ fn policies() -> Vec<Setting> {
 
 /// Settings of what a fault costs.
 fn costs() -> Vec<Setting> {
-    settings! {
+    settings! { PageMachine;
         /// what a fault costs beyond the device
         "fault-cost" "NAME": quantity(FaultCost::parse, |m, cost| m.fault = cost), default("linux"),
             details("Listed by `terrace list fault-costs`; a number is the cycles at 1.9 GHz of a whole fault \
@@ -180,7 +165,7 @@ fn parts() -> Vec<Field<PageMachine>> {
 
 /// Settings of the tier.
 fn tier() -> Vec<Setting> {
-    settings! {
+    settings! { PageMachine;
         /// latency of a page read
         "read-latency" "TIME": quantity(parse_latency, |m, time| m.tier.timing.read = time),
             details("Written as 25us."), otherwise("that of the memory"),
@@ -217,7 +202,7 @@ fn tier() -> Vec<Setting> {
 
 /// Settings of time, warm-up and chance.
 fn driving() -> Vec<Setting> {
-    settings! {
+    settings! { PageMachine;
         /// time of an instruction, page faults aside
         "instruction-time" "TIME": quantity(Picos::parse, |m, time| m.instruction_ps = time.0), default("0.5ns"),
             column("instruction", "instruction_ps", Unit::Picos, |m| m.instruction_ps);
