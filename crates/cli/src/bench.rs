@@ -1,12 +1,11 @@
 //! `terrace bench`.
 
-use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use terrace_base::output::print;
-use terrace_base::{Bytes, Error, Exit, Output, Result};
+use terrace_base::{Error, Exit, Output, Result};
 use terrace_live::bench::{Bench, Event};
 use terrace_live::suite::{BUILT_IN, Program, Suite};
 use terrace_report::bench::{BenchDocument, Row};
@@ -15,8 +14,7 @@ use terrace_report::document::Document;
 use crate::args;
 use crate::args::results::is_standard;
 use crate::results::{Outputs, People};
-use crate::screen::Place;
-use crate::screen::Screen;
+use crate::screen::{Place, Screen};
 
 pub fn bench(arguments: args::Bench) -> Result<ExitCode> {
     if let Some(file) = &arguments.table {
@@ -121,10 +119,7 @@ fn read(file: &Path) -> Result<BenchDocument> {
 /// Writes the results. The exit code tells whether a program failed.
 fn show(document: &BenchDocument, outputs: Outputs) -> Result<ExitCode> {
     outputs.say(document, &document.table(), People::Standard)?;
-    Ok(match document.failed() {
-        true => ExitCode::FAILURE,
-        false => ExitCode::SUCCESS,
-    })
+    Ok(u8::from(document.failed()).into())
 }
 
 /// Lists the built-in suites.
@@ -138,17 +133,14 @@ fn suites() -> String {
 /// Lists programs, a line each.
 fn list(programs: &[Program]) -> String {
     let width = programs.iter().map(|p| p.name.len()).max().unwrap_or(0);
-    let mut text = String::new();
-    for program in programs {
+    let line = |program: &Program| {
         let footprint = program
             .footprint
-            .as_ref()
-            .map_or("?".to_owned(), Bytes::to_string);
-        let _ = writeln!(
-            text,
-            "{:width$}  {footprint:>8}  {}",
-            program.name, program.description
-        );
-    }
-    text
+            .map_or("?".to_owned(), |it| it.to_string());
+        let Program {
+            name, description, ..
+        } = program;
+        format!("{name:width$}  {footprint:>8}  {description}\n")
+    };
+    programs.iter().map(line).collect()
 }

@@ -23,19 +23,12 @@ pub fn doctor(arguments: &Doctor) -> Result<ExitCode> {
     }
     let checks = doctor::examine();
     let document = DoctorDocument::of(&checks);
-    let people = match arguments.clean {
-        true => People::Nobody,
-        false => People::Standard,
+    let (people, well) = match arguments.clean {
+        true => (People::Nobody, cleaned_up),
+        false => (People::Standard, document.ready),
     };
     outputs.say(&document, &document.text(), people)?;
-    let well = match arguments.clean {
-        true => cleaned_up,
-        false => document.ready,
-    };
-    Ok(match well {
-        true => ExitCode::SUCCESS,
-        false => ExitCode::FAILURE,
-    })
+    Ok(u8::from(!well).into())
 }
 
 /// Returns a line for each result of cleaning.
@@ -43,10 +36,8 @@ fn said(cleaned: &Cleaned) -> Vec<String> {
     if cleaned.done.is_empty() && cleaned.left.is_empty() {
         return vec!["nothing was left behind".to_owned()];
     }
-    let mut lines = Vec::new();
-    if !cleaned.done.is_empty() {
-        lines.push(format!("put back: {}", cleaned.done.join(", ")));
-    }
-    lines.extend(cleaned.left.iter().cloned());
-    lines
+    let done = (!cleaned.done.is_empty()).then(|| format!("put back: {}", cleaned.done.join(", ")));
+    done.into_iter()
+        .chain(cleaned.left.iter().cloned())
+        .collect()
 }

@@ -18,12 +18,12 @@
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::JoinHandle;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use terrace_base::{Bytes, Context, Result};
+
+use crate::worker::Worker;
 
 /// Shortest time in which a processor scans a page of the inactive list: that of a page which was
 /// used again and only moves to the active list.
@@ -33,8 +33,7 @@ const EVERY: (Duration, Duration) = (Duration::from_micros(500), Duration::from_
 
 /// A thread that keeps the statistics up to date; ends when dropped.
 pub struct Accounts {
-    stop: Arc<AtomicBool>,
-    thread: Option<JoinHandle<()>>,
+    _thread: Worker,
 }
 
 impl Accounts {
@@ -47,34 +46,15 @@ impl Accounts {
         let file = file.or_fail(|| format!("cannot open {}", statistics.display()))?;
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
         let every = interval(budget, processors as u64);
-        let stop = Arc::new(AtomicBool::new(false));
-        let thread = std::thread::Builder::new()
-            .name("terrace-accounts".into())
-            .spawn({
-                let stop = Arc::clone(&stop);
-                move || {
-                    go_first();
-                    while !stop.load(Ordering::Relaxed) {
-                        // Reading one byte flushes all of them.
-                        let _ = file.read_at(&mut [0], 0);
-                        std::thread::sleep(every);
-                    }
-                }
-            })
-            .or_fail(|| "cannot start a thread".into())?;
-        Ok(Self {
-            stop,
-            thread: Some(thread),
-        })
-    }
-}
-
-impl Drop for Accounts {
-    fn drop(&mut self) {
-        self.stop.store(true, Ordering::Relaxed);
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
+        let thread = Worker::start("terrace-accounts", move |stop| {
+            go_first();
+            while !stop.load(Ordering::Relaxed) {
+                // Reading one byte flushes all of them.
+                let _ = file.read_at(&mut [0], 0);
+                std::thread::sleep(every);
+            }
+        })?;
+        Ok(Self { _thread: thread })
     }
 }
 

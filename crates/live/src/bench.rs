@@ -77,22 +77,22 @@ impl Bench {
                 if let Some(signal) = signals.asked_to_end() {
                     return Ok(Some(signal));
                 }
-                let row = match &unprepared {
-                    Some(why) => Row {
-                        program,
-                        dram,
-                        results: None,
-                        failure: Some(why.clone()),
-                    },
+                let (results, failure) = match &unprepared {
+                    Some(why) => (None, Some(why.clone())),
                     None => self.compare(program, dram, &logs, observe)?,
                 };
-                observe(Event::Done(row))?;
+                observe(Event::Done(Row {
+                    program,
+                    dram,
+                    results,
+                    failure,
+                }))?;
             }
         }
         Ok(signals.asked_to_end())
     }
 
-    /// Returns the errors.
+    /// Prepares a program; returns the reason why it cannot be run, if any.
     fn prepare(
         &self,
         program: &Program,
@@ -130,13 +130,14 @@ impl Bench {
         }
     }
 
-    fn compare<'a>(
+    /// Returns the measurements, as far as they got, and the reason of a failure, if any.
+    fn compare(
         &self,
-        program: &'a Program,
+        program: &Program,
         dram: Dram,
         logs: &TempDir,
         observe: Observer,
-    ) -> Result<Row<'a>> {
+    ) -> Result<(Option<Results>, Option<String>)> {
         observe(Event::Beginning(program, dram))?;
         let log = logs.path().join(format!("{}.{dram}", program.name));
         let request = Request {
@@ -159,12 +160,7 @@ impl Bench {
             }
             Err(error) => (None, Some(error.to_string())),
         };
-        Ok(Row {
-            program,
-            dram,
-            results,
-            failure: failure.map(|what| with_last_words(what, &log)),
-        })
+        Ok((results, failure.map(|what| with_last_words(what, &log))))
     }
 }
 

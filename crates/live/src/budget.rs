@@ -142,87 +142,74 @@ impl Budget {
         // Read before what is subtracted from it, which may grow meanwhile.
         let peak = self.peak_with_swap();
         let stat = self.read("memory.stat").unwrap_or_default();
-        let value = |key| value_of(&stat, key).unwrap_or(0);
+        let figure = |name| value_of(&stat, name).unwrap_or(0);
+        let value = |v1, v2| figure(self.either(v1, v2));
         let number = |file| self.number(file).unwrap_or(0);
+        let shared = value("total_shmem", "shmem");
         // Pages in the swap cache count as file pages.
-        let (resident, swapped, cached, files, kernel) = match self.version {
+        let cached = value("total_swapcached", "swapcached");
+        let files = value("total_cache", "file").saturating_sub(shared);
+        let resident = value("total_rss", "anon") + shared;
+        // Version 1 charges a page in the swap cache once, version 2 its slot as well.
+        let (swapped, kernel, twice) = match self.version {
             Version::V1 => (
-                value("total_rss") + value("total_shmem"),
-                value("total_swap"),
-                value("total_swapcached"),
-                value("total_cache").saturating_sub(value("total_shmem")),
+                figure("total_swap"),
                 number("memory.kmem.usage_in_bytes"),
+                0,
             ),
-            Version::V2 => (
-                value("anon") + value("shmem"),
-                number("memory.swap.current"),
-                value("swapcached"),
-                value("file").saturating_sub(value("shmem")),
-                value("kernel"),
-            ),
-        };
-        let (huge, faults, major_faults) = match self.version {
-            Version::V1 => ("total_rss_huge", "total_pgfault", "total_pgmajfault"),
-            Version::V2 => ("anon_thp", "pgfault", "pgmajfault"),
+            Version::V2 => (number("memory.swap.current"), figure("kernel"), cached),
         };
         let swapped = swapped.saturating_sub(cached);
-        let files = files.saturating_sub(cached);
-        // Version 1 charges a page in the swap cache once, version 2 its slot as well.
-        let twice = match self.version {
-            Version::V1 => 0,
-            Version::V2 => cached,
-        };
         Usage {
             resident: Bytes(resident),
             swapped: Bytes(swapped),
             kernel: Bytes(kernel),
-            huge: Bytes(value(huge)),
-            faults: value(faults),
-            major_faults: value(major_faults),
+            huge: Bytes(value("total_rss_huge", "anon_thp")),
+            faults: value("total_pgfault", "pgfault"),
+            major_faults: value("total_pgmajfault", "pgmajfault"),
             charges: Charges {
                 peak,
                 own: Bytes(resident + swapped),
-                files: Bytes(files),
+                files: Bytes(files.saturating_sub(cached)),
                 kernel: Bytes(kernel),
                 twice: Bytes(twice),
             },
         }
     }
 
+    /// Returns the name of a file or a figure under the version of this group.
+    fn either<T>(&self, v1: T, v2: T) -> T {
+        match self.version {
+            Version::V1 => v1,
+            Version::V2 => v2,
+        }
+    }
+
     /// Returns the peak of the DRAM charged to the group, page cache included. Linux before 5.19 keeps
     /// none under version 2.
     pub fn peak(&self) -> Option<Bytes> {
-        let file = match self.version {
-            Version::V1 => "memory.max_usage_in_bytes",
-            Version::V2 => "memory.peak",
-        };
-        self.number(file).map(Bytes)
+        let peak = self.number(self.either("memory.max_usage_in_bytes", "memory.peak"));
+        peak.map(Bytes)
     }
 
     /// Returns the peak of memory and swap together, if the kernel keeps one.
     fn peak_with_swap(&self) -> Option<Bytes> {
-        let (memory, swap) = match self.version {
-            Version::V1 => (self.number("memory.memsw.max_usage_in_bytes"), Some(0)),
-            Version::V2 => (self.number("memory.peak"), self.number("memory.swap.peak")),
-        };
-        Some(Bytes(memory? + swap?))
+        match self.version {
+            Version::V1 => self.number("memory.memsw.max_usage_in_bytes"),
+            Version::V2 => Some(self.number("memory.peak")? + self.number("memory.swap.peak")?),
+        }
+        .map(Bytes)
     }
 
-    /// Returns the peak of kernel memory, if the kernel keeps one.
+    /// Returns the peak of kernel memory, if the kernel keeps one: version 2 does not.
     pub fn kernel_peak(&self) -> Option<Bytes> {
-        match self.version {
-            Version::V1 => self.number("memory.kmem.max_usage_in_bytes").map(Bytes),
-            Version::V2 => None,
-        }
+        self.number("memory.kmem.max_usage_in_bytes").map(Bytes)
     }
 
     /// Returns the number of processes that the kernel killed because budget and tier were exceeded.
     pub fn oom_kills(&self) -> u64 {
-        let file = match self.version {
-            Version::V1 => "memory.oom_control",
-            Version::V2 => "memory.events",
-        };
-        let text = self.read(file).unwrap_or_default();
+        let text = self.read(self.either("memory.oom_control", "memory.events"));
+        let text = text.unwrap_or_default();
         value_of(&text, "oom_kill").unwrap_or(0)
     }
 

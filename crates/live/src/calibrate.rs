@@ -6,7 +6,8 @@ use std::io::{self, Read};
 use std::os::fd::AsRawFd;
 
 use serde::{Deserialize, Serialize};
-use terrace_base::{Bytes, Context, Error, Result};
+use serde_json::Value;
+use terrace_base::{Bytes, Context, Error, Result, median};
 use terrace_policy::PAGE_BYTES;
 
 use crate::compare::kernel_release;
@@ -40,17 +41,32 @@ pub struct Calibration {
 impl Calibration {
     /// Returns the median of each figure of several calibrations of one tier; `None` of none.
     pub fn median(calibrations: &[Self]) -> Option<Self> {
-        let first = calibrations.first()?;
-        let swap: Vec<Readings> = calibrations.iter().map(|one| one.swap).collect();
-        let devices: Vec<Device> = calibrations
-            .iter()
-            .filter_map(|one| one.device.clone())
-            .collect();
-        Some(Self {
-            swap: Readings::median(&swap),
-            device: Device::median(&devices),
-            ..first.clone()
-        })
+        let several = calibrations.iter().map(serde_json::to_value);
+        let several = several.collect::<serde_json::Result<Vec<_>>>().ok()?;
+        serde_json::from_value(median_of(&several)).ok()
+    }
+}
+
+/// Returns several documents of one shape as one: the median of each figure, which has a fraction, and
+/// all else as in the first.
+fn median_of(several: &[Value]) -> Value {
+    let part = |of: &dyn Fn(&Value) -> Option<&Value>| {
+        let parts: Vec<Value> = several.iter().filter_map(of).cloned().collect();
+        median_of(&parts)
+    };
+    match several.first() {
+        Some(Value::Object(first)) => {
+            let member = |key: &String| (key.clone(), part(&|one| one.get(key)));
+            first.keys().map(member).collect()
+        }
+        Some(Value::Array(first)) => (0..first.len())
+            .map(|index| part(&|one| one.get(index)))
+            .collect(),
+        Some(Value::Number(first)) if first.is_f64() => {
+            median(several.iter().filter_map(Value::as_f64)).into()
+        }
+        Some(first) => first.clone(),
+        None => Value::Null,
     }
 }
 

@@ -5,6 +5,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use crate::busy::while_busy;
+
 /// Prefix of the groups of runs.
 pub const PREFIX: &str = "terrace-";
 
@@ -51,17 +53,11 @@ pub fn remove(directory: &Path) -> io::Result<()> {
     for below in groups_in(directory) {
         remove(&below)?;
     }
-    let mut last = Ok(());
     // The kernel may take a moment to clear away a process that was just waited for.
-    for _ in 0..AGAIN.0 {
-        last = fs::remove_dir(directory);
-        match &last {
-            Err(e) if e.raw_os_error() == Some(libc::EBUSY) => std::thread::sleep(AGAIN.1),
-            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(()),
-            _ => break,
-        }
+    match while_busy(AGAIN.0, AGAIN.1, || fs::remove_dir(directory)) {
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(()),
+        removed => removed,
     }
-    last
 }
 
 /// Returns the number after `key` in lines of `key number`, the format of `memory.stat`.

@@ -2,6 +2,8 @@
 
 use std::fs;
 
+use crate::cgroup::value_of;
+
 /// Counters of swapping of the whole machine since boot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SwapCounters {
@@ -32,18 +34,13 @@ impl SwapCounters {
     }
 
     fn parse(vmstat: &str) -> Self {
-        let mut counters = Self::default();
-        for (key, value) in vmstat.lines().filter_map(|line| line.split_once(' ')) {
-            let counter = match key {
-                "pswpin" => &mut counters.read,
-                "pswpout" => &mut counters.written,
-                "swap_ra" => &mut counters.readahead,
-                "swap_ra_hit" => &mut counters.readahead_hits,
-                _ => continue,
-            };
-            *counter = value.parse().unwrap_or(0);
+        let counter = |key| value_of(vmstat, key).unwrap_or(0);
+        Self {
+            read: counter("pswpin"),
+            written: counter("pswpout"),
+            readahead: counter("swap_ra"),
+            readahead_hits: counter("swap_ra_hit"),
         }
-        counters
     }
 }
 

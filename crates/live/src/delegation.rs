@@ -11,7 +11,9 @@
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
+use crate::busy::while_busy;
 use crate::cgroup::{PREFIX, PROCESSES, groups_in, processes_of, remove};
 use terrace_base::{Context, Error, Result};
 
@@ -112,19 +114,11 @@ fn hand_on(group: &Path) -> io::Result<()> {
 
 /// Moves all processes of `group` to its `leaf`, until the group can delegate its controller.
 fn split(group: &Path, leaf: &Path) -> io::Result<()> {
-    let mut last = Ok(());
-    for _ in 0..ROUNDS {
-        last = move_all(group, leaf);
-        if last.is_ok() {
-            last = hand_on(group);
-        }
-        match &last {
-            // Other processes were started there meanwhile.
-            Err(e) if e.raw_os_error() == Some(libc::EBUSY) => {}
-            _ => break,
-        }
-    }
-    last
+    // It is busy if other processes were started there meanwhile.
+    while_busy(ROUNDS, Duration::ZERO, || {
+        move_all(group, leaf)?;
+        hand_on(group)
+    })
 }
 
 /// Moves the processes of one group to another.
@@ -180,16 +174,10 @@ pub fn undo(leaf: &Path) -> io::Result<()> {
         return Ok(());
     }
     fs::write(group.join(CONTROL), "-memory")?;
-    let mut last = Ok(());
-    for _ in 0..ROUNDS {
+    while_busy(ROUNDS, Duration::ZERO, || {
         move_all(leaf, group)?;
-        last = remove(leaf);
-        match &last {
-            Err(e) if e.raw_os_error() == Some(libc::EBUSY) => {}
-            _ => break,
-        }
-    }
-    last
+        remove(leaf)
+    })
 }
 
 /// Locks a group's directory until the returned file is dropped.

@@ -12,7 +12,7 @@ use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use serde::{Deserialize, Serialize};
 use terrace_base::unnamed::unnamed;
-use terrace_base::{Context, Result, median};
+use terrace_base::{Context, Result};
 use terrace_policy::PAGE_BYTES;
 
 use crate::probe::shuffled;
@@ -54,24 +54,6 @@ pub struct Depth {
 }
 
 impl Device {
-    /// Returns the median of each figure of several measurements; `None` of none.
-    pub(crate) fn median(several: &[Self]) -> Option<Self> {
-        let of = |figure: &dyn Fn(&Self) -> f64| median(several.iter().map(figure));
-        let reads = several.first()?.reads.iter().enumerate();
-        Some(Self {
-            read_ns: of(&|one| one.read_ns),
-            write_ns: of(&|one| one.write_ns),
-            reads: reads
-                .map(|(index, depth)| Depth {
-                    depth: depth.depth,
-                    per_second: of(&|one| one.reads[index].per_second),
-                })
-                .collect(),
-            read_bandwidth: of(&|one| one.read_bandwidth),
-            write_bandwidth: of(&|one| one.write_bandwidth),
-        })
-    }
-
     /// Returns how many reads the device serves at the same time, each as fast as a single one: its best
     /// throughput times its latency.
     pub fn channels(&self) -> f64 {
@@ -92,26 +74,22 @@ pub fn measure(directory: &Path) -> Result<Device> {
         )
     };
     let file = scratch(directory).or_fail(why)?;
-    let reads = DEPTHS.map(|depth| throughput(&file, depth, PAGE, Kind::Read));
-    let reads = reads.into_iter().collect::<io::Result<Vec<_>>>();
-    let reads = reads.or_fail(why)?;
-    let transfer = |kind| throughput(&file, 4, LARGE, kind).or_fail(why);
-    let (large_reads, large_writes) = (transfer(Kind::Read)?, transfer(Kind::Write)?);
+    let measure = |depth, size, kind| throughput(&file, depth, size, kind).or_fail(why);
+    let reads = DEPTHS.map(|depth| measure(depth, PAGE, Kind::Read));
+    let reads = reads.into_iter().collect::<Result<Vec<_>>>()?;
+    let bandwidth =
+        |kind| -> Result<f64> { Ok(measure(4, LARGE, kind)?.per_second * LARGE as f64) };
+    let (read_bandwidth, write_bandwidth) = (bandwidth(Kind::Read)?, bandwidth(Kind::Write)?);
+    let depths = DEPTHS.iter().zip(&reads).map(|(&depth, found)| Depth {
+        depth,
+        per_second: found.per_second,
+    });
     Ok(Device {
         read_ns: reads[0].latency_ns,
-        write_ns: throughput(&file, 1, PAGE, Kind::Write)
-            .or_fail(why)?
-            .latency_ns,
-        reads: DEPTHS
-            .iter()
-            .zip(&reads)
-            .map(|(&depth, found)| Depth {
-                depth,
-                per_second: found.per_second,
-            })
-            .collect(),
-        read_bandwidth: large_reads.per_second * LARGE as f64,
-        write_bandwidth: large_writes.per_second * LARGE as f64,
+        write_ns: measure(1, PAGE, Kind::Write)?.latency_ns,
+        reads: depths.collect(),
+        read_bandwidth,
+        write_bandwidth,
     })
 }
 

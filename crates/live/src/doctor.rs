@@ -29,6 +29,8 @@ pub enum Verdict {
     Missing,
 }
 
+use Verdict::{Missing, Optional};
+
 /// One check.
 #[derive(Clone, Debug, Serialize)]
 pub struct Check {
@@ -67,31 +69,35 @@ pub fn examine() -> Vec<Check> {
     ]
 }
 
+/// Makes a check of what was found, or of what was found instead, for which there is a `fix`.
 fn check(
     name: &'static str,
-    works: bool,
     otherwise: Verdict,
-    found: impl Into<String>,
+    found: std::result::Result<impl ToString, impl ToString>,
     fix: impl Into<Cow<'static, str>>,
 ) -> Check {
+    let (verdict, found, fix) = match found {
+        Ok(found) => (Verdict::Ok, found.to_string(), None),
+        Err(found) => (otherwise, found.to_string(), Some(fix.into())),
+    };
     Check {
         name,
-        verdict: if works { Verdict::Ok } else { otherwise },
-        found: found.into(),
-        fix: (!works).then(|| fix.into()),
+        verdict,
+        found,
+        fix,
     }
+}
+
+/// Returns the text as what was found if `works`, else as what was found instead.
+fn either<T>(works: bool, found: T) -> std::result::Result<T, T> {
+    if works { Ok(found) } else { Err(found) }
 }
 
 fn kernel() -> Check {
     let release = kernel_release();
     let new_enough = parse_release(&release).is_some_and(|version| version >= OLDEST_KERNEL);
-    check(
-        "kernel",
-        new_enough,
-        Verdict::Missing,
-        format!("Linux {release}"),
-        "boot Linux 5.10 or later",
-    )
+    let found = either(new_enough, format!("Linux {release}"));
+    check("kernel", Missing, found, "boot Linux 5.10 or later")
 }
 
 fn parse_release(release: &str) -> Option<(u32, u32)> {
@@ -102,116 +108,80 @@ fn parse_release(release: &str) -> Option<(u32, u32)> {
 fn privileges() -> Check {
     let missing = privilege::missing();
     let otherwise = match missing.iter().any(|capability| capability.required) {
-        true => Verdict::Missing,
-        false => Verdict::Optional,
+        true => Missing,
+        false => Optional,
     };
     let found = match missing.as_slice() {
-        [] => "all capabilities that are needed".to_owned(),
-        missing => format!("without {}", privilege::list(missing)),
+        [] => Ok("all capabilities that are needed"),
+        missing => Err(format!("without {}", privilege::list(missing))),
     };
     let fix = match privilege::is_root() {
         true => "give this root what it lacks, or run where root has it".to_owned(),
         false => format!("run as root: {}", privilege::as_root()),
     };
-    check("privileges", missing.is_empty(), otherwise, found, fix)
+    check("privileges", otherwise, found, fix)
 }
 
 fn page_cluster() -> Check {
     let current = sysctl::current().unwrap_or_default();
-    let works = sysctl::may_set();
-    check(
-        "vm.page-cluster",
-        works,
-        Verdict::Optional,
-        match works {
-            true => format!("{current}, and may be set"),
-            false => format!("{current}, and root's alone to set"),
-        },
-        "terrace run leaves the kernel's readahead as it is; --compare, bench and calibrate need root",
-    )
+    let found = match sysctl::may_set() {
+        true => Ok(format!("{current}, and may be set")),
+        false => Err(format!("{current}, and root's alone to set")),
+    };
+    let fix = "terrace run leaves the kernel's readahead as it is; --compare, bench and calibrate need root";
+    check("vm.page-cluster", Optional, found, fix)
 }
 
 fn memory_cgroup() -> Check {
-    let found = Hierarchies::find();
-    let text = match &found {
-        Ok(h) if h.perf.is_none() => "memory, but none that filters perf events".into(),
-        Ok(h) => format!("version {} at {}", h.version.number(), h.memory.display()),
-        Err(e) => e.to_string(),
+    let found = match Hierarchies::find() {
+        Ok(h) if h.perf.is_none() => Err("memory, but none that filters perf events".to_owned()),
+        Ok(h) => Ok(format!(
+            "version {} at {}",
+            h.version.number(),
+            h.memory.display()
+        )),
+        Err(e) => Err(e.to_string()),
     };
-    check(
-        "memory cgroup",
-        found.is_ok_and(|h| h.perf.is_some()),
-        Verdict::Missing,
-        text,
-        "mount cgroup2 on /sys/fs/cgroup (mount -t cgroup2 none /sys/fs/cgroup)",
-    )
+    let fix = "mount cgroup2 on /sys/fs/cgroup (mount -t cgroup2 none /sys/fs/cgroup)";
+    check("memory cgroup", Missing, found, fix)
 }
 
 fn swap() -> Check {
     let areas = tier::active_areas();
     let names: Vec<_> = areas.iter().map(|area| named(area)).collect();
     let found = match names.as_slice() {
-        [] => "in the kernel; nothing is swapped to now".to_owned(),
-        names => format!("in the kernel; swapping to {} now", names.join(", ")),
+        _ if !Path::new("/proc/swaps").exists() => Err("not in the kernel".to_owned()),
+        [] => Ok("in the kernel; nothing is swapped to now".to_owned()),
+        names => Ok(format!(
+            "in the kernel; swapping to {} now",
+            names.join(", ")
+        )),
     };
-    let works = Path::new("/proc/swaps").exists();
-    check(
-        "swap",
-        works,
-        Verdict::Missing,
-        if works {
-            found
-        } else {
-            "not in the kernel".into()
-        },
-        "boot a kernel with CONFIG_SWAP",
-    )
+    check("swap", Missing, found, "boot a kernel with CONFIG_SWAP")
 }
 
 /// Describes an area: its path, and its owner if that is known.
 fn named(area: &Path) -> String {
     let name = area.file_name().unwrap_or_default().to_string_lossy();
-    let of_a_run = name.starts_with(cgroup::PREFIX);
-    let whose = if of_a_run {
-        " (of a run of terrace)"
-    } else {
-        ""
+    let whose = match name.starts_with(cgroup::PREFIX) {
+        true => " (of a run of terrace)",
+        false => "",
     };
     format!("{}{whose}", area.display())
 }
 
 fn zram() -> Check {
-    let works =
-        Path::new("/sys/class/zram-control").exists() || Path::new("/sys/block/zram0").exists();
-    check(
-        "zram",
-        works,
-        Verdict::Optional,
-        if works {
-            "there, for --tier zram"
-        } else {
-            "not there"
-        },
-        "modprobe zram",
-    )
+    let mut signs = ["/sys/class/zram-control", "/sys/block/zram0"].iter();
+    let found = signs.any(|path| Path::new(path).exists());
+    let found = found.then_some("there, for --tier zram").ok_or("not there");
+    check("zram", Optional, found, "modprobe zram")
 }
 
 fn perf_events() -> Check {
-    let opened = Hierarchies::find().and_then(|h| {
-        let directory = h.perf.unwrap_or(h.memory);
-        FaultStream::open(&directory)
-    });
-    let found = match &opened {
-        Ok(_) => "page-fault events of a cgroup can be sampled".to_owned(),
-        Err(e) => e.to_string(),
-    };
-    check(
-        "perf software events",
-        opened.is_ok(),
-        Verdict::Missing,
-        found,
-        "run as root or with CAP_PERFMON; without them only --prefetch off works",
-    )
+    let opened = Hierarchies::find().and_then(|h| FaultStream::open(&h.perf.unwrap_or(h.memory)));
+    let found = opened.map(|_| "page-fault events of a cgroup can be sampled");
+    let fix = "run as root or with CAP_PERFMON; without them only --prefetch off works";
+    check("perf software events", Missing, found, fix)
 }
 
 /// Returns the address of a page of ours that is certainly in memory.
@@ -225,46 +195,30 @@ fn own_page() -> Location {
 
 fn pagemap() -> Check {
     let works = Pagemap::default().residence(own_page()) == Residence::InMemory;
-    check(
-        "pagemap",
-        works,
-        Verdict::Missing,
-        if works {
-            "readable"
-        } else {
-            "/proc/PID/pagemap cannot be read"
-        },
-        "boot a kernel with CONFIG_PROC_PAGE_MONITOR",
-    )
+    let found = works
+        .then_some("readable")
+        .ok_or("/proc/PID/pagemap cannot be read");
+    let fix = "boot a kernel with CONFIG_PROC_PAGE_MONITOR";
+    check("pagemap", Missing, found, fix)
 }
 
 fn process_madvise() -> Check {
     let own = own_page();
     let result = Advisor::default().will_need(own.space, &mut [own.page]);
-    check(
-        "process_madvise",
-        result.is_ok(),
-        Verdict::Missing,
-        result.map_or_else(|e| e.to_string(), |()| "works".into()),
-        "boot Linux 5.10 or later with CONFIG_ADVISE_SYSCALLS, and run as root",
-    )
+    let fix = "boot Linux 5.10 or later with CONFIG_ADVISE_SYSCALLS, and run as root";
+    check("process_madvise", Missing, result.map(|()| "works"), fix)
 }
 
 fn userfaultfd() -> Check {
     // SAFETY: takes flags, returns a descriptor, touches no memory of ours.
     let fd = unsafe { libc::syscall(libc::SYS_userfaultfd, libc::O_CLOEXEC) };
-    let works = fd >= 0;
-    if works {
+    if fd >= 0 {
         // SAFETY: the descriptor was given to us just now and nobody else has it.
         unsafe { libc::close(fd as libc::c_int) };
     }
-    check(
-        "userfaultfd",
-        works,
-        Verdict::Optional,
-        if works { "works" } else { "refused" },
-        "not needed by terrace run; allow it with sysctl vm.unprivileged_userfaultfd=1",
-    )
+    let found = (fd >= 0).then_some("works").ok_or("refused");
+    let fix = "not needed by terrace run; allow it with sysctl vm.unprivileged_userfaultfd=1";
+    check("userfaultfd", Optional, found, fix)
 }
 
 fn qemu_user() -> Check {
@@ -272,35 +226,26 @@ fn qemu_user() -> Check {
     let found = std::env::split_paths(&path)
         .map(|directory| directory.join("qemu-x86_64"))
         .find(|candidate| candidate.exists());
-    check(
-        "qemu-user",
-        found.is_some(),
-        Verdict::Optional,
-        found.map_or("not there".into(), |path| path.display().to_string()),
-        "not needed by terrace run; it records programs (apt-get install qemu-user)",
-    )
+    let found = found.map(|path| path.display().to_string());
+    let fix = "not needed by terrace run; it records programs (apt-get install qemu-user)";
+    check("qemu-user", Optional, found.ok_or("not there"), fix)
 }
 
 fn state_is_ours() -> Check {
     let path = state_directory();
-    let found = State::open(&path);
     // A missing one is made if that is allowed.
     let there = path.ancestors().find(|directory| directory.exists());
     let writable = there.is_some_and(|directory| {
         rustix::fs::accessat(CWD, directory, Access::WRITE_OK, AtFlags::EACCESS).is_ok()
     });
-    let text = match &found {
-        Ok(_) if writable => format!("{} may be written by us only", path.display()),
-        Ok(_) => format!("{} may not be written", path.display()),
-        Err(e) => e.to_string(),
+    let name = path.display();
+    let found = match State::open(&path) {
+        Ok(_) if writable => Ok(format!("{name} may be written by us only")),
+        Ok(_) => Err(format!("{name} may not be written")),
+        Err(e) => Err(e.to_string()),
     };
-    check(
-        "state directory",
-        found.is_ok() && writable,
-        Verdict::Missing,
-        text,
-        "run as root, or set TERRACE_STATE_DIR to a directory of your own on a disk",
-    )
+    let fix = "run as root, or set TERRACE_STATE_DIR to a directory of your own on a disk";
+    check("state directory", Missing, found, fix)
 }
 
 fn free_space() -> Check {
@@ -308,45 +253,38 @@ fn free_space() -> Check {
     // A tier would lie on the disk of the nearest directory that exists.
     let existing = state.ancestors().find(|directory| directory.is_dir());
     let free = existing.and_then(|directory| tier::free_space(directory).ok());
-    let found = match free {
+    let text = match free {
         Some(free) => format!("{free} free for a tier in {}", state.display()),
         None => format!("cannot look at {}", state.display()),
     };
-    check(
-        "free space",
-        free.is_some_and(|free| free >= ROOMY),
-        Verdict::Optional,
-        found,
-        "free some, or name a directory on a larger disk with --tier",
-    )
+    let found = either(free.is_some_and(|free| free >= ROOMY), text);
+    let fix = "free some, or name a directory on a larger disk with --tier";
+    check("free space", Optional, found, fix)
 }
 
 fn leftovers() -> Check {
-    let found = look_for_leftovers();
-    let text = match &found {
-        Ok(found) if found.is_empty() => "nothing left behind by a killed run".to_owned(),
+    let by_hand = "see to it by hand";
+    let (found, fix) = match look_for_leftovers() {
+        Ok(found) if found.is_empty() => (Ok("nothing left behind by a killed run"), ""),
         Ok(found) => {
             let changes = found.leftovers.iter().flat_map(Leftover::changes);
             let all: Vec<_> = changes.chain(found.strays.iter().cloned()).collect();
-            all.join("; ")
+            // Cleaning leaves strays alone.
+            let fix = match found.leftovers.is_empty() {
+                true => by_hand,
+                false => "terrace doctor --clean",
+            };
+            (Err(all.join("; ")), fix)
         }
-        Err(e) => e.to_string(),
+        // Cleaning cannot read more than this check could.
+        Err(e) => (Err(e.to_string()), by_hand),
     };
-    let fix = match &found {
-        // Cleaning leaves strays alone, and cannot read more than this check could.
-        Ok(found) if found.leftovers.is_empty() => "see to it by hand",
-        Ok(_) => "terrace doctor --clean",
-        Err(_) => "see to it by hand",
-    };
-    let works = found.is_ok_and(|found| found.is_empty());
-    check("leftovers", works, Verdict::Optional, text, fix)
+    check("leftovers", Optional, found, fix)
 }
 
 fn look_for_leftovers() -> Result<Found> {
-    match State::open(&state_directory())? {
-        Some(state) => Found::look(&state),
-        None => Ok(Found::default()),
-    }
+    let state = State::open(&state_directory())?;
+    state.map_or_else(|| Ok(Found::default()), |state| Found::look(&state))
 }
 
 /// Removes what killed runs left behind; returns what was removed and what was left.

@@ -11,12 +11,13 @@ use std::fs::File;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
-use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
 use rustix::process::{Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, pidfd_open};
 use rustix::process::{pidfd_send_signal, waitid};
+
+use crate::memory::Mapping;
 
 /// Interval at which the owner's state is polled.
 const LOOK_EVERY_MS: libc::c_int = 50;
@@ -231,41 +232,16 @@ impl Drop for Blocked {
 
 /// A flag shared by two processes.
 #[derive(Debug)]
-struct Shared(NonNull<AtomicBool>);
-
-// SAFETY: it is a mapping of ours that lasts as long as this, and an atomic is all that is in it.
-unsafe impl Send for Shared {}
-// SAFETY: as above.
-unsafe impl Sync for Shared {}
+struct Shared(Mapping);
 
 impl Shared {
     fn new() -> io::Result<Self> {
-        // SAFETY: a new mapping, which touches no memory of ours.
-        let page = unsafe {
-            libc::mmap(
-                std::ptr::null_mut(),
-                size_of::<AtomicBool>(),
-                libc::PROT_READ | libc::PROT_WRITE,
-                libc::MAP_SHARED | libc::MAP_ANONYMOUS,
-                -1,
-                0,
-            )
-        };
-        match NonNull::new(page.cast()) {
-            Some(flag) if page != libc::MAP_FAILED => Ok(Self(flag)),
-            _ => Err(io::Error::last_os_error()),
-        }
+        Mapping::new(size_of::<AtomicBool>(), libc::MAP_SHARED).map(Self)
     }
 
     fn flag(&self) -> &AtomicBool {
-        // SAFETY: the mapping is zero at first, which is `false`, and lives as long as we do.
-        unsafe { self.0.as_ref() }
-    }
-}
-
-impl Drop for Shared {
-    fn drop(&mut self) {
-        // SAFETY: the mapping is ours, has this size, and is not referred to any more.
-        unsafe { libc::munmap(self.0.as_ptr().cast(), size_of::<AtomicBool>()) };
+        // SAFETY: the mapping is zero at first, which is `false`, holds nothing but this atomic, and
+        // lives as long as we do.
+        unsafe { self.0.start().cast().as_ref() }
     }
 }

@@ -9,6 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::delegation::CALLERS;
+use crate::tier::swaps::unescape;
 use terrace_base::{Context, Error, Result};
 
 /// Interfaces of the memory controller.
@@ -117,8 +118,8 @@ impl Mount {
         let kind = file_system.next()?;
         let options = file_system.nth(1)?;
         Some(Self {
-            at: unescaped(at),
-            root: unescaped(root),
+            at: unescape(at),
+            root: unescape(root),
             controllers: match kind {
                 "cgroup2" => None,
                 "cgroup" => Some(options.to_owned()),
@@ -159,23 +160,6 @@ fn own_path<'a>(own: &'a str, controller: &str) -> Option<&'a Path> {
         Some(name) if name == CALLERS => path.parent(),
         _ => Some(path),
     }
-}
-
-/// Decodes a path in which blanks and the like are written as octal numbers.
-fn unescaped(text: &str) -> PathBuf {
-    let mut parts = text.split('\\');
-    let mut path = parts.next().unwrap_or_default().to_owned();
-    for part in parts {
-        let code = part.get(..3).map(|code| u8::from_str_radix(code, 8));
-        match code {
-            Some(Ok(code)) => {
-                path.push(char::from(code));
-                path.push_str(&part[3..]);
-            }
-            _ => path.push_str(part),
-        }
-    }
-    path.into()
 }
 
 #[cfg(test)]
@@ -256,7 +240,7 @@ mod tests {
 
     #[test]
     fn blanks_in_the_path_of_a_mount() {
-        assert_eq!(unescaped(r"/a\040b\134c"), Path::new(r"/a b\c"));
-        assert_eq!(unescaped("/plain"), Path::new("/plain"));
+        assert_eq!(unescape(r"/a\040b\134c"), Path::new(r"/a b\c"));
+        assert_eq!(unescape("/plain"), Path::new("/plain"));
     }
 }

@@ -71,21 +71,16 @@ impl Inputs {
         told: &mut dyn FnMut(&str),
     ) -> Result<Self> {
         let given = io::stdin();
-        let file = File::from(
-            given
-                .as_fd()
-                .try_clone_to_owned()
-                .or_fail(|| "cannot use standard input".into())?,
-        );
-        let kind = file
-            .metadata()
+        let unusable = || "cannot use standard input".into();
+        let file = File::from(given.as_fd().try_clone_to_owned().or_fail(unusable)?);
+        let found = file.metadata();
+        let kind = found
             .or_fail(|| "cannot look at standard input".into())?
             .file_type();
         let each = if runs <= 1 {
             Input::Ours
         } else if kind.is_file() || kind.is_block_device() {
-            let offset = (&file).stream_position();
-            let offset = offset.or_fail(|| "cannot use standard input".into())?;
+            let offset = (&file).stream_position().or_fail(unusable)?;
             // It shares its offset with ours: the next reader after Terrace goes on where the last
             // run stopped, as after any other program.
             Input::File(Arc::new(file), offset)

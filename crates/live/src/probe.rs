@@ -6,7 +6,6 @@
 //! one page.
 
 use std::io::{self, Write};
-use std::ptr::NonNull;
 use std::time::{Duration, Instant};
 
 use rand_xoshiro::SplitMix64;
@@ -16,6 +15,7 @@ use terrace_base::{Context, Error, Result, median};
 use terrace_policy::{PAGE_BYTES, Page, Space};
 
 use crate::advice::Advisor;
+use crate::memory::Mapping;
 
 /// Measurements of a probe, in nanoseconds a page.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -38,23 +38,6 @@ pub struct Readings {
     pub advice: f64,
     /// Time from the call until a page of the batch can be touched, divided by the pages of the batch.
     pub fetch: f64,
-}
-
-impl Readings {
-    /// Returns the median of each figure.
-    pub(crate) fn median(several: &[Self]) -> Self {
-        let of = |figure: fn(&Self) -> f64| median(several.iter().map(figure));
-        Self {
-            first_touch: of(|one| one.first_touch),
-            first_touch_evicting: of(|one| one.first_touch_evicting),
-            fault: of(|one| one.fault),
-            fault_evicting: of(|one| one.fault_evicting),
-            fault_evicting_dirty: of(|one| one.fault_evicting_dirty),
-            cached_touch: of(|one| one.cached_touch),
-            advice: of(|one| one.advice),
-            fetch: of(|one| one.fetch),
-        }
-    }
 }
 
 /// Pages of memory for each page of DRAM.
@@ -83,7 +66,7 @@ pub fn measure(dram: usize) -> Result<Readings> {
 
     // More pages were read than fit: from here all pages in DRAM are clean.
     for page in 0..2 * dram {
-        memory.read(page);
+        memory.touch(page, Access::Read);
     }
     let mut order = shuffled(pages);
     let evicting = memory.faults(&mut order, dram / 2, Access::Read);
@@ -108,10 +91,10 @@ pub fn measure(dram: usize) -> Result<Readings> {
         advice.push(nanos(begun) / pages.len() as f64);
         if batch % 2 == 0 {
             std::thread::sleep(ARRIVED);
-            cached.extend(pages.iter().map(|&page| memory.read(page)));
+            cached.extend(pages.iter().map(|&page| memory.touch(page, Access::Read)));
         } else {
             for &page in &pages {
-                memory.read(page);
+                memory.touch(page, Access::Read);
             }
             fetch.push(nanos(begun) / pages.len() as f64);
         }
@@ -145,44 +128,36 @@ enum Access {
     Write,
 }
 
-/// A mapping of single pages.
+/// Memory in single pages.
 struct Memory {
-    start: NonNull<u8>,
-    pages: usize,
+    mapping: Mapping,
     noise: SplitMix64,
 }
 
 impl Memory {
     fn new(pages: usize) -> io::Result<Self> {
         let bytes = pages * PAGE_BYTES as usize;
-        // SAFETY: a new private mapping, which touches no memory of ours.
-        let start = unsafe {
-            libc::mmap(
-                std::ptr::null_mut(),
-                bytes,
-                libc::PROT_READ | libc::PROT_WRITE,
-                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE,
-                -1,
-                0,
-            )
-        };
-        let start = NonNull::new(start.cast::<u8>())
-            .filter(|_| start != libc::MAP_FAILED)
-            .ok_or_else(io::Error::last_os_error)?;
+        let mapping = Mapping::new(bytes, libc::MAP_PRIVATE | libc::MAP_NORESERVE)?;
         // SAFETY: advice on the mapping just made. A kernel without huge pages refuses, and has
         // none then.
-        unsafe { libc::madvise(start.as_ptr().cast(), bytes, libc::MADV_NOHUGEPAGE) };
+        unsafe {
+            libc::madvise(
+                mapping.start().as_ptr().cast(),
+                bytes,
+                libc::MADV_NOHUGEPAGE,
+            )
+        };
         Ok(Self {
-            start,
-            pages,
+            mapping,
             noise: SplitMix64::seed_from_u64(1),
         })
     }
 
     fn at(&self, page: usize) -> *mut u64 {
-        assert!(page < self.pages);
+        let offset = page * PAGE_BYTES as usize;
+        assert!(offset < self.mapping.bytes());
         // SAFETY: the page is within the mapping.
-        unsafe { self.start.as_ptr().add(page * PAGE_BYTES as usize).cast() }
+        unsafe { self.mapping.start().as_ptr().add(offset).cast() }
     }
 
     /// Touches a page for the first time and returns the time it took; then fills the page with noise,
@@ -200,21 +175,19 @@ impl Memory {
         took
     }
 
-    /// Reads a word of a page; returns the time it took.
-    fn read(&self, page: usize) -> f64 {
-        let at = self.at(page);
-        let begun = Instant::now();
-        // SAFETY: the word is in the mapping.
-        unsafe { at.read_volatile() };
-        nanos(begun)
-    }
-
-    /// Changes a word of a page; returns the time it took.
-    fn write(&self, page: usize) -> f64 {
+    /// Reads or changes a word of a page; returns the time it took.
+    fn touch(&self, page: usize, access: Access) -> f64 {
         let at = self.at(page);
         let begun = Instant::now();
         // SAFETY: the word is in the mapping and nobody else uses it.
-        unsafe { at.write_volatile(2) };
+        unsafe {
+            match access {
+                Access::Read => {
+                    at.read_volatile();
+                }
+                Access::Write => at.write_volatile(2),
+            }
+        }
         nanos(begun)
     }
 
@@ -226,10 +199,7 @@ impl Memory {
             && let Some(page) = order.pop()
         {
             let before = major_faults();
-            let took = match access {
-                Access::Read => self.read(page),
-                Access::Write => self.write(page),
-            };
+            let took = self.touch(page, access);
             if major_faults() > before {
                 times.push(took);
             }
@@ -278,13 +248,6 @@ impl Memory {
             .map(|&page| Page::of(self.at(page) as u64))
             .collect();
         advisor.will_need(Space(std::process::id()), &mut pages)
-    }
-}
-
-impl Drop for Memory {
-    fn drop(&mut self) {
-        // SAFETY: the mapping is ours, and nobody refers to it any more.
-        unsafe { libc::munmap(self.start.as_ptr().cast(), self.pages * PAGE_BYTES as usize) };
     }
 }
 

@@ -71,27 +71,22 @@ fn call(group: &Path, process: u32) -> Vec<String> {
         .parent()
         .filter(|at| at.extension() == Some(OsStr::new("slice")));
     let slice = slice.and_then(|at| at.file_name()?.to_str());
-    let unit = format!("terrace-{process}.scope");
-    let process = process.to_string();
-    let mut properties = vec![
-        vec!["PIDs", "au", "1", &process],
-        vec!["Delegate", "b", "true"],
-    ];
-    properties.extend(slice.map(|slice| vec!["Slice", "s", slice]));
-    let count = properties.len().to_string();
-    let head = [
-        "call",
-        "org.freedesktop.systemd1",
-        "/org/freedesktop/systemd1",
-        "org.freedesktop.systemd1.Manager",
-        "StartTransientUnit",
-        "ssa(sv)a(sa(sv))",
-        &unit,
-        "fail",
-        &count,
-    ];
-    let words = head.into_iter().chain(properties.into_iter().flatten());
-    words.chain(["0"]).map(str::to_owned).collect()
+    let mut properties = format!("PIDs au 1 {process} Delegate b true");
+    let count = match slice {
+        Some(slice) => {
+            properties += &format!(" Slice s {slice}");
+            3
+        }
+        None => 2,
+    };
+    // No word has a blank in it: systemd writes one in the name of a unit as `\\x20`.
+    format!(
+        "call org.freedesktop.systemd1 /org/freedesktop/systemd1 org.freedesktop.systemd1.Manager \
+         StartTransientUnit ssa(sv)a(sa(sv)) terrace-{process}.scope fail {count} {properties} 0"
+    )
+    .split(' ')
+    .map(str::to_owned)
+    .collect()
 }
 
 /// Waits until this process has left `before`: systemd answers before it has moved it.

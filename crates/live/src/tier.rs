@@ -192,7 +192,9 @@ impl Tier {
             areas,
         };
         tier.areas[0].0.switch_on()?;
-        tier.growth = (tier.areas.len() > 1).then(|| Growth::start(&tier.areas));
+        if tier.areas.len() > 1 {
+            tier.growth = Some(Growth::start(&tier.areas)?);
+        }
         Ok(tier)
     }
 

@@ -20,38 +20,31 @@ pub fn single(results: &Results, endurance: Option<Endurance>) -> Text {
         return Text::default();
     };
     let outcome = typical(runs);
-    let mut table = table(&["terrace run", ""]);
-    let mut row = |name: &str, value: String| {
-        table.add_row([name.to_owned(), value]);
+    let (user, system) = (outcome.user.as_secs_f64(), outcome.system.as_secs_f64());
+    let resident = |peak| format!("{peak} of {}", results.effective.dram);
+    let of_issued = |part: fn(&LifeStory) -> u64| {
+        let story = outcome.prefetch.as_ref()?;
+        Some(share(part(story), story.issued))
     };
-    row("wall time", seconds(runs));
-    row(
-        "user + system",
-        format!(
-            "{:.2} + {:.2} s",
-            outcome.user.as_secs_f64(),
-            outcome.system.as_secs_f64()
-        ),
-    );
-    row("major faults", count(outcome.major_faults));
-    row("minor faults", count(outcome.minor_faults));
-    if let Some(story) = outcome.prefetch {
-        row("prefetches issued", count(story.issued));
-        row("- used in time", share(story.used, story.issued));
-        row("- late", share(story.late, story.issued));
-        row("- wasted", share(story.wasted, story.issued));
-    }
-    row("tier read", outcome.tier_read.to_string());
-    row("tier written", outcome.tier_written.to_string());
-    if let Some(peak) = outcome.peak_resident {
-        row(
-            "peak resident",
-            format!("{peak} of {}", results.effective.dram),
-        );
-    }
-    row("footprint", footprint(outcome));
-    if let Some(text) = lifetime(outcome, endurance) {
-        row("device lifetime at this rate", text);
+    let issued = outcome.prefetch.map(|story| count(story.issued));
+    let rows = [
+        ("wall time", Some(seconds(runs))),
+        ("user + system", Some(format!("{user:.2} + {system:.2} s"))),
+        ("major faults", Some(count(outcome.major_faults))),
+        ("minor faults", Some(count(outcome.minor_faults))),
+        ("prefetches issued", issued),
+        ("- used in time", of_issued(|story| story.used)),
+        ("- late", of_issued(|story| story.late)),
+        ("- wasted", of_issued(|story| story.wasted)),
+        ("tier read", Some(outcome.tier_read.to_string())),
+        ("tier written", Some(outcome.tier_written.to_string())),
+        ("peak resident", outcome.peak_resident.map(resident)),
+        ("footprint", Some(footprint(outcome))),
+        ("device lifetime at this rate", lifetime(outcome, endurance)),
+    ];
+    let mut table = table(&["terrace run", ""]);
+    for (name, value) in rows {
+        table.add_rows(value.map(|value| [name.to_owned(), value]));
     }
     Text::default().table(table).prose(settings(results))
 }
@@ -85,42 +78,36 @@ fn row(
 ) -> Vec<(&'static str, String)> {
     let outcome = typical(runs);
     let wall = wall(runs);
-    let story = |of: fn(&LifeStory) -> u64| match &outcome.prefetch {
-        Some(story) => share(of(story), story.issued),
-        None => String::new(),
+    let story = |of: fn(&LifeStory) -> u64| {
+        let story = outcome.prefetch.as_ref();
+        story.map_or(String::new(), |story| share(of(story), story.issued))
     };
-    let mut row = vec![
-        ("way", runs.way.name().to_owned()),
-        ("wall s", if wide { seconds(runs) } else { brief(runs) }),
+    let issued = outcome.prefetch.map(|story| count(story.issued));
+    let all_dram = ratio(reference.all_dram.map(|base| wall / base));
+    let kernel = ratio(reference.kernel.map(|base| base / wall));
+    let has_room = wide || endurance.is_none();
+    let lasts = lifetime(outcome, endurance);
+    let cells = [
+        (true, "way", runs.way.name().to_owned()),
         (
-            "vs all-dram",
-            ratio(reference.all_dram.map(|base| wall / base)),
+            true,
+            "wall s",
+            if wide { seconds(runs) } else { brief(runs) },
         ),
-        ("vs kernel", ratio(reference.kernel.map(|base| base / wall))),
-        ("won back", reference.won_back(runs)),
-        ("major faults", count(outcome.major_faults)),
+        (true, "vs all-dram", all_dram),
+        (true, "vs kernel", kernel),
+        (true, "won back", reference.won_back(runs)),
+        (true, "major faults", count(outcome.major_faults)),
+        (wide, "prefetched", issued.unwrap_or_default()),
+        (has_room, "used", story(|story| story.used)),
+        (wide, "late", story(|story| story.late)),
+        (wide, "wasted", story(|story| story.wasted)),
+        (has_room, "tier read", outcome.tier_read.to_string()),
+        (wide, "tier written", outcome.tier_written.to_string()),
+        (endurance.is_some(), "lifetime", lasts.unwrap_or_default()),
     ];
-    if wide {
-        let issued = outcome.prefetch.map(|story| count(story.issued));
-        row.push(("prefetched", issued.unwrap_or_default()));
-    }
-    if wide || endurance.is_none() {
-        row.push(("used", story(|story| story.used)));
-    }
-    if wide {
-        row.push(("late", story(|story| story.late)));
-        row.push(("wasted", story(|story| story.wasted)));
-    }
-    if wide || endurance.is_none() {
-        row.push(("tier read", outcome.tier_read.to_string()));
-    }
-    if wide {
-        row.push(("tier written", outcome.tier_written.to_string()));
-    }
-    if endurance.is_some() {
-        row.push(("lifetime", lifetime(outcome, endurance).unwrap_or_default()));
-    }
-    row
+    let shown = cells.into_iter().filter(|(shown, ..)| *shown);
+    shown.map(|(_, name, value)| (name, value)).collect()
 }
 
 /// Median wall times that other ways are compared with, in seconds.
@@ -165,17 +152,19 @@ fn wall(runs: &Runs) -> f64 {
     median(runs.outcomes.iter().map(|o| o.wall.as_secs_f64()))
 }
 
+/// Returns the shortest and the longest wall time in seconds; `None` of a single run.
+fn range(runs: &Runs) -> Option<(f64, f64)> {
+    let walls = || runs.outcomes.iter().map(|o| o.wall);
+    let (least, most) = (walls().min()?, walls().max()?);
+    (runs.outcomes.len() > 1).then(|| (least.as_secs_f64(), most.as_secs_f64()))
+}
+
 /// Returns the median wall time, with the range if there are several runs.
 fn seconds(runs: &Runs) -> String {
-    let walls = runs.outcomes.iter().map(|o| o.wall);
     let middle = wall(runs);
-    match (walls.clone().min(), walls.max()) {
-        (Some(least), Some(most)) if runs.outcomes.len() > 1 => format!(
-            "{middle:.2} ({:.2} to {:.2})",
-            least.as_secs_f64(),
-            most.as_secs_f64()
-        ),
-        _ => format!("{middle:.2} s"),
+    match range(runs) {
+        Some((least, most)) => format!("{middle:.2} ({least:.2} to {most:.2})"),
+        None => format!("{middle:.2} s"),
     }
 }
 
@@ -192,13 +181,12 @@ fn footprint(outcome: &Outcome) -> String {
 fn brief(runs: &Runs) -> String {
     let middle = wall(runs);
     let digits = if middle < 1000.0 { 2 } else { 0 };
-    let walls = runs.outcomes.iter().map(|o| o.wall);
-    match (walls.clone().min(), walls.max()) {
-        (Some(least), Some(most)) if runs.outcomes.len() > 1 => {
-            let spread = (most - least).as_secs_f64() / 2.0 / middle * 100.0;
+    match range(runs) {
+        Some((least, most)) => {
+            let spread = (most - least) / 2.0 / middle * 100.0;
             format!("{middle:.digits$} ±{spread:.0}%")
         }
-        _ => format!("{middle:.digits$}"),
+        None => format!("{middle:.digits$}"),
     }
 }
 

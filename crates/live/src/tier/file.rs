@@ -20,7 +20,7 @@ const IN_MEMORY: [u32; 2] = [0x0102_1994, 0x8584_58f6];
 /// # Errors
 /// The kernel's error.
 pub fn free_space(directory: &Path) -> io::Result<Bytes> {
-    Ok(file_system(directory)?.free)
+    Ok(file_system(directory)?.1)
 }
 
 /// Same as [`free_space`], for a directory that can hold a swap file.
@@ -29,26 +29,19 @@ pub fn free_space(directory: &Path) -> io::Result<Bytes> {
 /// A usage error if it is in memory, a failure if the kernel does not tell.
 pub(super) fn room(directory: &Path) -> Result<Bytes> {
     let name = directory.display();
-    let found = file_system(directory).or_fail(|| format!("cannot look at the tier {name}"))?;
-    if IN_MEMORY.contains(&found.kind) {
-        return Err(Error::usage(format!(
+    match file_system(directory).or_fail(|| format!("cannot look at the tier {name}"))? {
+        (kind, _) if IN_MEMORY.contains(&kind) => Err(Error::usage(format!(
             "the tier {name} is on tmpfs, which is DRAM itself; name a directory on a disk"
-        )));
+        ))),
+        (_, free) => Ok(free),
     }
-    Ok(found.free)
 }
 
-struct FileSystem {
-    kind: u32,
-    free: Bytes,
-}
-
-fn file_system(directory: &Path) -> io::Result<FileSystem> {
+/// Returns the magic number and the free bytes of the file system of `directory`.
+fn file_system(directory: &Path) -> io::Result<(u32, Bytes)> {
     let found = rustix::fs::statfs(directory)?;
-    Ok(FileSystem {
-        kind: found.f_type as u32,
-        free: Bytes(found.f_bavail * found.f_bsize as u64),
-    })
+    let free = Bytes(found.f_bavail * found.f_bsize as u64);
+    Ok((found.f_type as u32, free))
 }
 
 /// Makes a new swap file of `size`; removes one that cannot be completed.

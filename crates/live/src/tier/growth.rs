@@ -6,8 +6,8 @@
 //! that swaps 2 GB/s takes 0.3 s to fill the rest of the first.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
-use std::thread::{self, JoinHandle};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
 use std::time::Duration;
 
 use terrace_base::{Bytes, Result};
@@ -15,6 +15,7 @@ use terrace_base::{Bytes, Result};
 use super::area::{Area, SMALLEST};
 use super::identity::Identity;
 use super::{file, swaps};
+use crate::worker::Worker;
 
 /// Size of the first area.
 const FIRST: Bytes = Bytes(1 << 30);
@@ -36,51 +37,34 @@ pub(super) fn plan(most: Bytes) -> Vec<Bytes> {
 /// The thread that makes areas; ends when dropped.
 #[derive(Debug)]
 pub(super) struct Growth {
-    shared: Arc<Shared>,
-    thread: Option<JoinHandle<()>>,
-}
-
-#[derive(Debug, Default)]
-struct Shared {
-    over: AtomicBool,
-    problem: Mutex<Option<String>>,
+    problem: Arc<Mutex<Option<String>>>,
+    _thread: Worker,
 }
 
 impl Growth {
     /// Watches the first of `areas`, which is on, and makes the others as needed.
-    pub fn start(areas: &[(Area, Identity)]) -> Self {
-        let shared = Arc::new(Shared::default());
-        let (areas, told) = (areas.to_owned(), Arc::clone(&shared));
-        let thread = thread::spawn(move || {
-            if let Err(problem) = grow(&areas, &told.over) {
+    ///
+    /// # Errors
+    /// A failure if no thread can be started.
+    pub fn start(areas: &[(Area, Identity)]) -> Result<Self> {
+        let problem = Arc::new(Mutex::new(None));
+        let (areas, told) = (areas.to_owned(), Arc::clone(&problem));
+        let thread = Worker::start("terrace-growth", move |over| {
+            if let Err(problem) = grow(&areas, over) {
                 let sentence = format!("the tier cannot grow: {problem}; the run goes on with it");
-                *told.problem.lock().unwrap_or_else(|e| e.into_inner()) = Some(sentence);
+                *told.lock().unwrap_or_else(PoisonError::into_inner) = Some(sentence);
             }
-        });
-        Self {
-            shared,
-            thread: Some(thread),
-        }
+        })?;
+        Ok(Self {
+            problem,
+            _thread: thread,
+        })
     }
 
     /// Returns the reason why it grows no more, once.
     pub fn problem(&self) -> Option<String> {
-        let mut problem = self
-            .shared
-            .problem
-            .lock()
-            .unwrap_or_else(|e| e.into_inner());
+        let mut problem = self.problem.lock().unwrap_or_else(PoisonError::into_inner);
         problem.take()
-    }
-}
-
-impl Drop for Growth {
-    fn drop(&mut self) {
-        self.shared.over.store(true, Ordering::Relaxed);
-        if let Some(thread) = self.thread.take() {
-            thread.thread().unpark();
-            let _ = thread.join();
-        }
     }
 }
 

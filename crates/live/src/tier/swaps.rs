@@ -65,7 +65,7 @@ fn parse(line: &str) -> Option<Swap> {
 }
 
 /// Decodes a path in which the kernel writes blanks and the like as `\040`.
-fn unescape(text: &str) -> PathBuf {
+pub(crate) fn unescape(text: &str) -> PathBuf {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
     while let Some((&byte, behind)) = rest.split_first() {

@@ -7,6 +7,8 @@ use std::time::Duration;
 
 use terrace_base::{Bytes, Error, Result};
 
+use crate::busy::while_busy;
+
 const CONTROL: &str = "/sys/class/zram-control";
 
 /// Returns the number of a free device, and whether it was added for this.
@@ -34,7 +36,7 @@ pub(super) fn path(number: u32) -> PathBuf {
     PathBuf::from(format!("/dev/zram{number}"))
 }
 
-/// Reads an attribute of a device.
+/// Whether the device is there.
 pub(super) fn exists(number: u32) -> bool {
     directory(number).exists()
 }
@@ -54,14 +56,8 @@ pub(super) fn remove(number: u32, added: bool) -> io::Result<()> {
         return Ok(());
     }
     // Programs that inspect new devices may keep it open for a moment.
-    let mut tries = 0;
-    while let Err(e) = fs::write(directory(number).join("reset"), "1") {
-        tries += 1;
-        if e.raw_os_error() != Some(libc::EBUSY) || tries == 50 {
-            return Err(e);
-        }
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    let reset = directory(number).join("reset");
+    while_busy(50, Duration::from_millis(20), || fs::write(&reset, "1"))?;
     if added {
         fs::write(format!("{CONTROL}/hot_remove"), number.to_string())?;
     }

@@ -126,49 +126,39 @@ impl Document for BenchDocument {
     }
 
     fn page(&self) -> Page {
-        let names = self
-            .rows
-            .iter()
-            .map(|row| format!("{} {}", row.name, row.dram));
-        let programs = || Axis::names("", names.clone());
-        let mut ways: Vec<String> = self
-            .rows
-            .iter()
-            .flat_map(Row::ways)
-            .map(Way::name)
-            .collect();
-        let mut seen = std::collections::HashSet::new();
-        ways.retain(|way| seen.insert(way.clone()));
-        let mut wall = Plot::bars(
-            "Wall time",
-            programs(),
-            Axis::new("seconds", Unit::Seconds).log(),
-        )
-        .note("Medians; whiskers reach from the fastest to the slowest run.");
-        let mut faults = Plot::bars(
-            "Major faults",
-            programs(),
-            Axis::new("faults", Unit::Count).log(),
-        )
-        .note("Faults that waited for a read of the tier.");
-        for name in &ways {
-            let of = |row: &Row| row.ways().find(|way| way.name() == *name).cloned();
-            let found: Vec<Option<Way>> = self.rows.iter().map(of).collect();
-            let time = |way: &Option<Way>| way.as_ref().map_or((0.0, 0.0, 0.0), Way::wall);
-            wall = wall.spread(name, found.iter().map(time));
-            let count = |way: &Option<Way>| way.as_ref().map_or(0.0, |way| way.major_faults as f64);
-            faults = faults.values(name, found.iter().map(count));
+        let names = |row: &Row| format!("{} {}", row.name, row.dram);
+        let plot = |title, y, unit| {
+            let programs = Axis::names("", self.rows.iter().map(names));
+            Plot::bars(title, programs, Axis::new(y, unit).log())
+        };
+        let mut wall = plot("Wall time", "seconds", Unit::Seconds)
+            .note("Medians; whiskers reach from the fastest to the slowest run.");
+        let mut faults = plot("Major faults", "faults", Unit::Count)
+            .note("Faults that waited for a read of the tier.");
+        let mut ways: Vec<String> = Vec::new();
+        for name in self.rows.iter().flat_map(Row::ways).map(Way::name) {
+            if !ways.contains(&name) {
+                ways.push(name);
+            }
         }
-        let page = Page::new(format!("terrace bench {}", self.suite))
+        for name in &ways {
+            let way = |row| Row::ways(row).find(|way| way.name() == *name);
+            let found = || self.rows.iter().map(way);
+            wall = wall.spread(
+                name,
+                found().map(|way| way.map_or((0.0, 0.0, 0.0), Way::wall)),
+            );
+            let count = |way: Option<&Way>| way.map_or(0.0, |way| way.major_faults as f64);
+            faults = faults.values(name, found().map(count));
+        }
+        let mut page = Page::new(format!("terrace bench {}", self.suite))
             .plot(wall)
             .plot(faults);
-        let measured = self
-            .rows
-            .iter()
-            .filter_map(|row| Some((row, row.comparison.as_ref()?)));
-        let page = measured.fold(page, |page, (row, comparison)| {
-            page.settings(&format!("{} {}", row.name, row.dram), &comparison.settings)
-        });
+        for row in &self.rows {
+            if let Some(comparison) = &row.comparison {
+                page = page.settings(&names(row), &comparison.settings);
+            }
+        }
         match self.rows.iter().any(|row| row.comparison.is_some()) {
             true => page,
             false => page.settings("", &self.machine),
