@@ -8,8 +8,7 @@ use crate::cgroup::{PROCESSES, processes_in, remove, value_of};
 use crate::delegation::Needed;
 use crate::footprint::Charges;
 use crate::hierarchy::{Hierarchies, Version};
-use terrace_base::Bytes;
-use terrace_base::{Context, Error, Result};
+use terrace_base::{Bytes, Context, Error, Result};
 
 /// Distance above the budget at which version 2 kills. At the budget it throttles the program and
 /// reclaims; version 1 has no such step.

@@ -11,8 +11,7 @@ use crate::program::Invocation;
 use crate::run::{Dram, Event, Outcome, Session, Way};
 use crate::sysctl;
 use crate::tier::Spec;
-use terrace_base::Bytes;
-use terrace_base::{Error, Exit, Result};
+use terrace_base::{Bytes, Error, Exit, Result};
 
 /// A request: the program, and the machine to run it on.
 #[derive(Clone)]
@@ -65,6 +64,13 @@ pub struct Runs {
     pub way: Way,
     /// Measurements in the order of the runs.
     pub outcomes: Vec<Outcome>,
+}
+
+impl Runs {
+    fn of(way: Way) -> Self {
+        let outcomes = Vec::new();
+        Self { way, outcomes }
+    }
 }
 
 /// Results of a request.
@@ -137,13 +143,7 @@ pub fn perform(
         inputs,
         request,
         observe,
-        runs: ways
-            .into_iter()
-            .map(|way| Runs {
-                way,
-                outcomes: Vec::new(),
-            })
-            .collect(),
+        runs: ways.into_iter().map(Runs::of).collect(),
         done: 0,
         of: step.of,
     };
@@ -162,13 +162,10 @@ impl Request {
 /// Returns the ways in the order in which each repetition runs them.
 fn ways(request: &Request) -> Vec<Way> {
     let mut steered = request.prefetch.iter().cloned().map(Way::Terrace);
-    if request.compare {
-        [Way::AllDram, Way::Kernel, Way::KernelCpf]
-            .into_iter()
-            .chain(steered)
-            .collect()
-    } else {
-        vec![steered.next().unwrap_or(Way::Kernel)]
+    let others = [Way::AllDram, Way::Kernel, Way::KernelCpf];
+    match request.compare {
+        true => others.into_iter().chain(steered).collect(),
+        false => vec![steered.next().unwrap_or(Way::Kernel)],
     }
 }
 
@@ -283,21 +280,19 @@ const SMALLEST_SHARE: Bytes = Bytes(1 << 20);
 /// # Errors
 /// A usage error if a share amounts to too little, or the footprint is unknown.
 pub fn limit(dram: Dram, footprint: Option<Bytes>) -> Result<Bytes> {
-    match (dram, footprint) {
-        (Dram::Bytes(bytes), _) => Ok(bytes),
-        (Dram::Share(share), Some(footprint)) => {
-            let bytes = Bytes((footprint.0 as f64 * share) as u64);
-            if bytes < SMALLEST_SHARE {
-                return Err(Error::usage(format!(
-                    "{bytes} of DRAM, that share of a footprint of {footprint}, are too few to \
-                     run in; give --dram as a size"
-                )));
-            }
-            Ok(bytes)
-        }
-        (Dram::Share(_), None) => Err(Error::usage(
-            "a share of the footprint needs the footprint; give --footprint SIZE",
-        )),
+    let share = match dram {
+        Dram::Bytes(bytes) => return Ok(bytes),
+        Dram::Share(share) => share,
+    };
+    let missing = "a share of the footprint needs the footprint; give --footprint SIZE";
+    let footprint = footprint.ok_or_else(|| Error::usage(missing))?;
+    let bytes = Bytes((footprint.0 as f64 * share) as u64);
+    match bytes < SMALLEST_SHARE {
+        true => Err(Error::usage(format!(
+            "{bytes} of DRAM, that share of a footprint of {footprint}, are too few to run in; give \
+             --dram as a size"
+        ))),
+        false => Ok(bytes),
     }
 }
 

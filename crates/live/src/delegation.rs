@@ -92,7 +92,7 @@ impl Needed {
 }
 
 const CONTROL: &str = "cgroup.subtree_control";
-const AVAILABLE: &str = "cgroup.controllers";
+pub(crate) const AVAILABLE: &str = "cgroup.controllers";
 const TYPE: &str = "cgroup.type";
 
 fn cannot_hand_on(group: &Path) -> String {
@@ -103,7 +103,8 @@ fn cannot_hand_on(group: &Path) -> String {
     )
 }
 
-fn lists_memory(file: &Path) -> bool {
+/// Whether a file of controllers names that of memory.
+pub(crate) fn lists_memory(file: &Path) -> bool {
     let text = fs::read_to_string(file).unwrap_or_default();
     text.split_whitespace().any(|name| name == "memory")
 }

@@ -13,8 +13,7 @@ use crate::journal::leftover::{Cleaned, Found, Leftover};
 use crate::journal::{State, state_directory};
 use crate::pagemap::Pagemap;
 use crate::{advice::Advisor, cgroup, privilege, sysctl, tier};
-use terrace_base::Bytes;
-use terrace_base::Result;
+use terrace_base::{Bytes, Result};
 use terrace_policy::{Location, Memory, Page, Residence, Space};
 
 /// Outcome of a check.

@@ -8,7 +8,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::delegation::CALLERS;
+use crate::delegation::{AVAILABLE, CALLERS, lists_memory};
 use crate::tier::swaps::unescape;
 use terrace_base::{Context, Error, Result};
 
@@ -16,18 +16,15 @@ use terrace_base::{Context, Error, Result};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Version {
     /// Version 1, with `memory.limit_in_bytes`.
-    V1,
+    V1 = 1,
     /// Version 2, with `memory.max`.
-    V2,
+    V2 = 2,
 }
 
 impl Version {
     /// Returns 1 or 2.
     pub fn number(self) -> u32 {
-        match self {
-            Self::V1 => 1,
-            Self::V2 => 2,
-        }
+        self as u32
     }
 }
 
@@ -88,15 +85,11 @@ impl Hierarchies {
             });
         }
         // The file of the top names all controllers, whether delegated or not.
-        let available = fs::read_to_string(unified?.at.join("cgroup.controllers")).ok()?;
-        available
-            .split_whitespace()
-            .any(|controller| controller == "memory")
-            .then_some(Self {
-                memory: unified_group?,
-                version: Version::V2,
-                perf,
-            })
+        lists_memory(&unified?.at.join(AVAILABLE)).then_some(Self {
+            memory: unified_group?,
+            version: Version::V2,
+            perf,
+        })
     }
 
     /// Returns the groups of a budget called `name`: memory first, the one for perf events last.

@@ -36,6 +36,7 @@ pub mod privilege;
 pub mod probe;
 pub mod program;
 pub mod run;
+mod running;
 pub mod scope;
 pub mod slots;
 pub mod steer;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -75,9 +75,9 @@ impl Invocation {
         }
         if let Some(path) = &self.log {
             let log = File::options().create(true).append(true).open(path);
-            let log = log.or_fail(|| format!("cannot write {}", path.display()))?;
-            let errors = log.try_clone();
-            let errors = errors.or_fail(|| format!("cannot write {}", path.display()))?;
+            let (log, errors) = log
+                .and_then(|log| Ok((log.try_clone()?, log)))
+                .or_fail(|| format!("cannot write {}", path.display()))?;
             command.stdin(Stdio::null()).stdout(log).stderr(errors);
         } else {
             let input = self.input.open();
@@ -124,15 +124,11 @@ impl Program {
     /// A usage error if the program cannot be run, a failure if a cgroup refuses it.
     pub fn start(invocation: &Invocation, entrances: &[PathBuf]) -> Result<Self> {
         let mut child = invocation.command()?;
-        let doors: Vec<File> = entrances
-            .iter()
-            .map(|path| {
-                OpenOptions::new()
-                    .write(true)
-                    .open(path)
-                    .or_fail(|| format!("cannot open {}", path.display()))
-            })
-            .collect::<Result<_>>()?;
+        let door = |path: &PathBuf| {
+            let door = File::options().write(true).open(path);
+            door.or_fail(|| format!("cannot open {}", path.display()))
+        };
+        let doors: Vec<File> = entrances.iter().map(door).collect::<Result<_>>()?;
         let descriptors: Vec<_> = doors.iter().map(AsRawFd::as_raw_fd).collect();
         let user = invocation.user.clone();
         let image = invocation.image()?;

@@ -1,7 +1,6 @@
 //! One program, run one way: with its budget, its tier and its steering, measured.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use terrace_policy::prefetch::{self, Constituent, Costs, Engine, LifeStory};
@@ -12,17 +11,16 @@ use crate::cgroup::processes_in;
 use crate::counters::SwapCounters;
 use crate::delegation::{Leaf, Needed};
 use crate::dram;
-use crate::fault_sample::{FaultSample, SampledFault};
-use crate::faults::FaultStream;
-use crate::footprint::Footprint;
+use crate::fault_sample::SampledFault;
 use crate::hierarchy::{Hierarchies, Version};
 use crate::journal::{Change, Journal, state_directory};
-use crate::mappings::{Mappings, Region};
+use crate::mappings::Region;
 use crate::neighbours;
 use crate::privilege;
-use crate::program::{Ended, Invocation, Program};
+use crate::program::{Invocation, Program};
+use crate::running::{Running, Steered};
 use crate::scope;
-use crate::steer::{Progress, Steering};
+use crate::steer::Progress;
 use crate::sysctl::{Attempt, PageCluster};
 use crate::tier::{Spec, Tier};
 use crate::turn::{self, Turn, Waiting};
@@ -30,8 +28,6 @@ use terrace_base::{Bytes, Context, Error, Exit, Result, Signals, Target};
 
 pub use crate::dram::Dram;
 
-/// Pause between two samples of the program's memory: at first, and at most.
-const SAMPLE_EVERY: (Duration, Duration) = (Duration::from_millis(2), Duration::from_millis(50));
 /// Time that processes may outlive the program before a notice says so.
 const STRAGGLE: Duration = Duration::from_millis(300);
 
@@ -192,14 +188,9 @@ impl Session {
         let needed = footprint.map(|f| Bytes(f.0.saturating_mul(2).max(64 << 20)));
         let default = Spec::Directory(self.journal.state().to_owned());
         let spec = spec.unwrap_or(&default);
-        self.tier = Some(Tier::prepare(
-            spec,
-            needed,
-            &mut self.journal,
-            &mut |text| {
-                observer(Event::Warning(text));
-            },
-        )?);
+        let mut say = |text: &str| observer(Event::Warning(text));
+        let tier = Tier::prepare(spec, needed, &mut self.journal, &mut say)?;
+        self.tier = Some(tier);
         Ok(())
     }
 
@@ -264,7 +255,13 @@ impl Session {
         let _accounts = limit
             .map(|limit| Accounts::keep(&budget.statistics(), limit))
             .transpose()?;
-        let counted = SwapCounters::read();
+        let running = Running {
+            budget: &budget,
+            limit,
+            tier: self.tier.as_ref(),
+            steered,
+            counted: SwapCounters::read(),
+        };
         let invocation = Invocation {
             huge_pages: invocation.huge_pages || self.suffices(limit),
             ..invocation.clone()
@@ -273,19 +270,10 @@ impl Session {
         self.signals.aim(Target::program(program.pid()));
         // A signal between the start and here reached no process.
         self.signals.pass_on();
-        let (ended, most) = watch(
-            program,
-            &budget,
-            steered.as_ref(),
-            limit,
-            counted,
-            self.tier.as_ref(),
-            observer,
-        );
+        let (ended, seen) = running.watch(program, observer);
         self.await_the_rest(&budget, observer);
         self.signals.aim(Target::Nobody);
-        let ended = ended?;
-        Ok(outcome(ended, most, &budget, steered, counted))
+        Ok(running.outcome(ended?, seen))
     }
 
     /// Whether all memory of the program fits into its DRAM, as far as is known.
@@ -413,140 +401,4 @@ impl Drop for Session {
         // A change that cannot be undone now stays in the journal for `terrace doctor --clean`.
         let _ = self.end_tier();
     }
-}
-
-/// The steering of a run, and the sample of the faults that it sees.
-struct Steered {
-    steering: Steering,
-    sample: Arc<Mutex<FaultSample>>,
-}
-
-impl Steered {
-    fn start(
-        mut engine: Engine,
-        budget: &Budget,
-        limit: Option<Bytes>,
-        readahead: Option<PageCluster>,
-    ) -> Result<Self> {
-        let pages = limit.unwrap_or_else(dram::total).pages();
-        let window = prefetch::window(pages);
-        engine.set_window(window);
-        let faults = FaultStream::open(budget.watched())?;
-        Ok(Self {
-            sample: faults.sample(),
-            steering: Steering::start(engine, faults, window as usize, readahead)?,
-        })
-    }
-
-    /// Returns the faults that are in the sample now.
-    fn sample(&self) -> Vec<SampledFault> {
-        let sample = self.sample.lock().unwrap_or_else(PoisonError::into_inner);
-        sample.kept().to_vec()
-    }
-
-    /// Stops, and adds the figures of steering to those of the run.
-    fn finish(self, mappings: Mappings, outcome: &mut Outcome) {
-        let (progress, constituents) = self.steering.finish();
-        let sample = self.sample.lock().unwrap_or_else(PoisonError::into_inner);
-        outcome.prefetch = Some(progress.story);
-        outcome.constituents = constituents;
-        outcome.unseen_faults = progress.unseen_faults;
-        outcome.faults = Some(Faults {
-            sample: sample.kept().to_vec(),
-            seen: sample.seen(),
-            regions: mappings.finish(sample.kept()),
-        });
-    }
-}
-
-/// What was seen of a program while it ran: the peaks of its memory, and its mapped regions.
-#[derive(Default)]
-struct Most {
-    footprint: Footprint,
-    kernel: Bytes,
-    huge: Bytes,
-    mappings: Mappings,
-}
-
-/// Waits for the program while a second thread samples its memory.
-fn watch(
-    program: Program,
-    budget: &Budget,
-    steered: Option<&Steered>,
-    limit: Option<Bytes>,
-    counted: SwapCounters,
-    tier: Option<&Tier>,
-    observer: &mut (dyn FnMut(Event) + Send),
-) -> (Result<Ended>, Most) {
-    let done = AtomicBool::new(false);
-    let started = Instant::now();
-    std::thread::scope(|scope| {
-        let watcher = scope.spawn(|| {
-            let mut most = Most::default();
-            while !done.load(Ordering::Relaxed) {
-                let usage = budget.usage();
-                most.footprint.look(usage.charges);
-                most.kernel = most.kernel.max(usage.kernel);
-                most.huge = most.huge.max(usage.huge);
-                if let Some(steered) = steered {
-                    most.mappings.look(started.elapsed(), || steered.sample());
-                }
-                if let Some(notice) = tier.and_then(Tier::notice) {
-                    observer(Event::Notice(&notice));
-                }
-                observer(Event::Running(&Status {
-                    elapsed: started.elapsed(),
-                    usage,
-                    limit,
-                    progress: steered.map(|it| it.steering.progress()),
-                    tier: SwapCounters::read().since(counted),
-                }));
-                // A short program is sampled near its end, too.
-                let next = started.elapsed() / 16;
-                std::thread::park_timeout(next.clamp(SAMPLE_EVERY.0, SAMPLE_EVERY.1));
-            }
-            most
-        });
-        let ended = program.wait();
-        done.store(true, Ordering::Relaxed);
-        watcher.thread().unpark();
-        (ended, watcher.join().unwrap_or_default())
-    })
-}
-
-fn outcome(
-    ended: Ended,
-    most: Most,
-    budget: &Budget,
-    steered: Option<Steered>,
-    counted: SwapCounters,
-) -> Outcome {
-    let usage = budget.usage();
-    let kernel = budget.kernel_peak().unwrap_or_default().max(most.kernel);
-    let footprint = most.footprint.finish(usage.charges);
-    let tier = SwapCounters::read().since(counted);
-    let mut outcome = Outcome {
-        exit: ended.exit,
-        wall: ended.wall,
-        user: ended.user,
-        system: ended.system,
-        major_faults: usage.major_faults,
-        minor_faults: usage.faults.saturating_sub(usage.major_faults),
-        prefetch: None,
-        constituents: Vec::new(),
-        unseen_faults: 0,
-        faults: None,
-        tier_read: Bytes::of_pages(tier.read),
-        tier_written: Bytes::of_pages(tier.written),
-        peak_resident: budget.peak(),
-        footprint: footprint.bytes,
-        footprint_sampled: footprint.sampled,
-        kernel,
-        huge: most.huge,
-        oom_kills: budget.oom_kills(),
-    };
-    if let Some(steered) = steered {
-        steered.finish(most.mappings, &mut outcome);
-    }
-    outcome
 }

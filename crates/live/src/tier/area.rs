@@ -119,19 +119,16 @@ impl Area {
             swaps::switch_off(&path, file).or_fail(what)?;
         }
         match (self, file) {
-            // The run was killed before it wrote a header.
-            (Self::Zram(number, _, added), None) if identity.node.is_none() => {
-                zram::remove(*number, *added)
-            }
-            (_, None) => Ok(()),
             (Self::File(..), Some(_)) => fs::remove_file(&path),
             (Self::Device(_), Some(file)) => {
                 device::give_back(&swaps::path_of(&file), identity.uuid)
             }
-            (Self::Zram(number, _, added), Some(file)) => {
+            // Without a node the run was killed before it wrote a header.
+            (Self::Zram(number, _, added), file) if file.is_some() || identity.node.is_none() => {
                 drop(file);
                 zram::remove(*number, *added)
             }
+            _ => Ok(()),
         }
         .or_fail(what)
     }

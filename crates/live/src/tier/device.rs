@@ -1,6 +1,6 @@
 //! A block device as a tier: checks, header and cleaning.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, Seek, SeekFrom};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::OpenOptionsExt;
@@ -73,17 +73,19 @@ pub(super) fn claim(path: &Path, needed: Bytes, force: bool) -> Result<Claim> {
 
 fn open(path: &Path) -> Result<File> {
     let name = path.display();
-    let file = OpenOptions::new()
-        .read(true)
-        .write(true)
-        .custom_flags(libc::O_EXCL)
-        .open(path);
-    file.map_err(|e| {
+    open_alone(path).map_err(|e| {
         Error::usage(match e.raw_os_error() {
             Some(libc::EBUSY) => format!("the device {name} is in use; name one that is free"),
             _ => format!("cannot open the device {name}: {e}; name another"),
         })
     })
+}
+
+/// Opens a device that nothing else uses.
+fn open_alone(path: &Path) -> io::Result<File> {
+    let mut options = File::options();
+    options.read(true).write(true).custom_flags(libc::O_EXCL);
+    options.open(path)
 }
 
 /// Returns the data on a device, for people. On a device that a killed run had prepared, only data that
@@ -135,7 +137,7 @@ impl Claim {
 
 /// Writes the header of an area of ours to a blank device.
 pub(super) fn format(path: &Path, uuid: Uuid) -> io::Result<()> {
-    let mut file = OpenOptions::new().read(true).write(true).open(path)?;
+    let mut file = File::options().read(true).write(true).open(path)?;
     let size = file.seek(SeekFrom::End(0))?;
     header::write(&file, Bytes(size), uuid)
 }
@@ -143,12 +145,7 @@ pub(super) fn format(path: &Path, uuid: Uuid) -> io::Result<()> {
 /// Makes a device blank again if its header has this `uuid`. Otherwise the device has another use by
 /// now, or its name belongs to another device.
 pub(super) fn give_back(path: &Path, uuid: Uuid) -> io::Result<()> {
-    let mut options = OpenOptions::new();
-    let mut file = options
-        .read(true)
-        .write(true)
-        .custom_flags(libc::O_EXCL)
-        .open(path)?;
+    let mut file = open_alone(path)?;
     match Header::read(&file)? {
         Some(header) if header.is_ours() && header.uuid == uuid => {
             let size = file.seek(SeekFrom::End(0))?;

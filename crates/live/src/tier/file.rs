@@ -1,6 +1,6 @@
 //! Swap files: possible directories, free space, and allocation.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
@@ -49,12 +49,9 @@ fn file_system(directory: &Path) -> io::Result<(u32, Bytes)> {
 /// # Errors
 /// The kernel's error.
 pub(super) fn make(path: &Path, size: Bytes, uuid: Uuid) -> io::Result<()> {
-    let file = OpenOptions::new()
-        .read(true)
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(path)?;
+    let mut options = File::options();
+    options.read(true).write(true).create_new(true).mode(0o600);
+    let file = options.open(path)?;
     fill(&file, size, uuid).inspect_err(|_| {
         let _ = fs::remove_file(path);
     })

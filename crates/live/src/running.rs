@@ -1,0 +1,172 @@
+//! A program that runs: sampled meanwhile, and measured when it has ended.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use terrace_base::{Bytes, Result};
+use terrace_policy::prefetch::{self, Engine};
+
+use crate::budget::Budget;
+use crate::counters::SwapCounters;
+use crate::dram;
+use crate::fault_sample::{FaultSample, SampledFault};
+use crate::faults::FaultStream;
+use crate::footprint::Footprint;
+use crate::mappings::Mappings;
+use crate::program::{Ended, Program};
+use crate::run::{Event, Faults, Observer, Outcome, Status};
+use crate::steer::Steering;
+use crate::sysctl::PageCluster;
+use crate::tier::Tier;
+
+/// Pause between two samples of the program's memory: at first, and at most.
+const SAMPLE_EVERY: (Duration, Duration) = (Duration::from_millis(2), Duration::from_millis(50));
+
+/// What a program runs with.
+pub(crate) struct Running<'a> {
+    /// Its group.
+    pub budget: &'a Budget,
+    /// Its DRAM.
+    pub limit: Option<Bytes>,
+    /// Its tier.
+    pub tier: Option<&'a Tier>,
+    /// Its steering.
+    pub steered: Option<Steered>,
+    /// The kernel's counters before its start.
+    pub counted: SwapCounters,
+}
+
+/// What was seen of a program while it ran: the peaks of its memory, and its mapped regions.
+#[derive(Default)]
+pub(crate) struct Seen {
+    footprint: Footprint,
+    kernel: Bytes,
+    huge: Bytes,
+    mappings: Mappings,
+}
+
+impl Running<'_> {
+    /// Waits for the program while a second thread samples it.
+    pub fn watch(&self, program: Program, observer: Observer) -> (Result<Ended>, Seen) {
+        let done = AtomicBool::new(false);
+        let started = Instant::now();
+        std::thread::scope(|scope| {
+            let watcher = scope.spawn(|| {
+                let mut seen = Seen::default();
+                while !done.load(Ordering::Relaxed) {
+                    self.look(&mut seen, started.elapsed(), observer);
+                    // A short program is sampled near its end, too.
+                    let next = started.elapsed() / 16;
+                    std::thread::park_timeout(next.clamp(SAMPLE_EVERY.0, SAMPLE_EVERY.1));
+                }
+                seen
+            });
+            let ended = program.wait();
+            done.store(true, Ordering::Relaxed);
+            watcher.thread().unpark();
+            (ended, watcher.join().unwrap_or_default())
+        })
+    }
+
+    /// Takes a sample, and reports it.
+    fn look(&self, seen: &mut Seen, elapsed: Duration, observer: &mut dyn FnMut(Event)) {
+        let usage = self.budget.usage();
+        seen.footprint.look(usage.charges);
+        seen.kernel = seen.kernel.max(usage.kernel);
+        seen.huge = seen.huge.max(usage.huge);
+        if let Some(steered) = &self.steered {
+            seen.mappings.look(elapsed, || steered.sample());
+        }
+        if let Some(notice) = self.tier.and_then(Tier::notice) {
+            observer(Event::Notice(&notice));
+        }
+        observer(Event::Running(&Status {
+            elapsed,
+            usage,
+            limit: self.limit,
+            progress: self.steered.as_ref().map(|it| it.steering.progress()),
+            tier: SwapCounters::read().since(self.counted),
+        }));
+    }
+
+    /// Returns the measurements of the program, whose processes have all ended.
+    pub fn outcome(self, ended: Ended, seen: Seen) -> Outcome {
+        let usage = self.budget.usage();
+        let kernel = self.budget.kernel_peak().unwrap_or_default();
+        let footprint = seen.footprint.finish(usage.charges);
+        let tier = SwapCounters::read().since(self.counted);
+        let mut outcome = Outcome {
+            exit: ended.exit,
+            wall: ended.wall,
+            user: ended.user,
+            system: ended.system,
+            major_faults: usage.major_faults,
+            minor_faults: usage.faults.saturating_sub(usage.major_faults),
+            prefetch: None,
+            constituents: Vec::new(),
+            unseen_faults: 0,
+            faults: None,
+            tier_read: Bytes::of_pages(tier.read),
+            tier_written: Bytes::of_pages(tier.written),
+            peak_resident: self.budget.peak(),
+            footprint: footprint.bytes,
+            footprint_sampled: footprint.sampled,
+            kernel: kernel.max(seen.kernel),
+            huge: seen.huge,
+            oom_kills: self.budget.oom_kills(),
+        };
+        if let Some(steered) = self.steered {
+            steered.finish(seen.mappings, &mut outcome);
+        }
+        outcome
+    }
+}
+
+/// The steering of a run, and the sample of the faults that it sees.
+pub(crate) struct Steered {
+    steering: Steering,
+    sample: Arc<Mutex<FaultSample>>,
+}
+
+impl Steered {
+    /// Opens the stream of faults, and starts to steer.
+    ///
+    /// # Errors
+    /// A failure if faults cannot be watched, or no thread can be started.
+    pub fn start(
+        mut engine: Engine,
+        budget: &Budget,
+        limit: Option<Bytes>,
+        readahead: Option<PageCluster>,
+    ) -> Result<Self> {
+        let pages = limit.unwrap_or_else(dram::total).pages();
+        let window = prefetch::window(pages);
+        engine.set_window(window);
+        let faults = FaultStream::open(budget.watched())?;
+        Ok(Self {
+            sample: faults.sample(),
+            steering: Steering::start(engine, faults, window as usize, readahead)?,
+        })
+    }
+
+    /// Returns the faults that are in the sample now.
+    fn sample(&self) -> Vec<SampledFault> {
+        let sample = self.sample.lock().unwrap_or_else(PoisonError::into_inner);
+        sample.kept().to_vec()
+    }
+
+    /// Stops, and adds the figures of steering to those of the run.
+    fn finish(self, mappings: Mappings, outcome: &mut Outcome) {
+        let (progress, constituents) = self.steering.finish();
+        let sample = self.sample.lock().unwrap_or_else(PoisonError::into_inner);
+        outcome.prefetch = Some(progress.story);
+        outcome.constituents = constituents;
+        outcome.unseen_faults = progress.unseen_faults;
+        outcome.faults = Some(Faults {
+            sample: sample.kept().to_vec(),
+            seen: sample.seen(),
+            regions: mappings.finish(sample.kept()),
+        });
+    }
+}
