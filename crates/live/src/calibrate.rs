@@ -122,13 +122,8 @@ fn run_probe(session: &mut Session, probe: &[OsString]) -> Result<Readings> {
     let mut command = probe.to_vec();
     command.push(PAGES.to_string().into());
     command.push(writer.as_raw_fd().to_string().into());
-    let observer = &mut |_: Event| {};
-    let outcome = session.run(
-        &Invocation::from(command),
-        &Way::KernelCpf,
-        Some(DRAM),
-        observer,
-    )?;
+    let (program, observer) = (Invocation::from(command), &mut |_: Event| {});
+    let outcome = session.run(&program, &Way::KernelCpf, Some(DRAM), observer)?;
     drop(writer);
     let mut told = String::new();
     let read = reader.read_to_string(&mut told);

@@ -181,13 +181,8 @@ fn is_stopped(stat: RawFd) -> bool {
 }
 
 fn close_all_but(descriptors: &Descriptors) {
-    let Descriptors {
-        owner,
-        stat,
-        knob,
-        lock,
-    } = *descriptors;
-    let mut kept = [owner, stat, knob, lock];
+    let it = descriptors;
+    let mut kept = [it.owner, it.stat, it.knob, it.lock];
     kept.sort_unstable();
     let mut first = 0;
     for fd in kept {

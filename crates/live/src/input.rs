@@ -2,6 +2,7 @@
 //! offset on.
 
 use std::fs::File;
+use std::io::ErrorKind::{Interrupted, WouldBlock};
 use std::io::{self, IsTerminal, Read, Seek, SeekFrom, Write};
 use std::os::fd::AsFd;
 use std::os::unix::fs::FileTypeExt;
@@ -157,11 +158,7 @@ fn spool(
         match pipe.read(&mut buffer) {
             Ok(0) => break,
             Ok(length) => file.write_all(&buffer[..length]).map_err(cannot_write)?,
-            Err(error)
-                if matches!(
-                    error.kind(),
-                    io::ErrorKind::Interrupted | io::ErrorKind::WouldBlock
-                ) => {}
+            Err(error) if [Interrupted, WouldBlock].contains(&error.kind()) => {}
             Err(error) => return Err(error).or_fail(|| "cannot read standard input".into()),
         }
     }

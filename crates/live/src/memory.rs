@@ -10,7 +10,7 @@ pub(crate) struct Mapping {
     bytes: usize,
 }
 
-// SAFETY: the mapping belongs to no thread; who dereferences its address answers for what is in it.
+// SAFETY: the mapping belongs to no thread; code that dereferences its address ensures that accesses are sound.
 unsafe impl Send for Mapping {}
 // SAFETY: as above.
 unsafe impl Sync for Mapping {}

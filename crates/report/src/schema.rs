@@ -32,17 +32,17 @@ pub struct RunDocument {
 pub struct RunSettings {
     /// The DRAM budget in bytes.
     pub dram_bytes: u64,
-    /// The program's footprint in bytes, or null where it was neither given nor measured.
+    /// The program's footprint in bytes, or null if it was neither given nor measured.
     pub footprint_bytes: Option<u64>,
     /// Whether the footprint was measured by a run without a limit.
     pub footprint_measured: bool,
     /// Tier, described for people.
     pub tier: String,
-    /// The predictor with its settings, or `off`; of several, a list with commas.
+    /// The predictor with its settings, or `off`; several are separated by commas.
     pub prefetch: String,
-    /// `vm.page-cluster` as the machine had it: the readahead of the way `kernel`.
+    /// `vm.page-cluster` as found: the readahead of the way `kernel`.
     pub page_cluster: String,
-    /// The device's endurance in bytes, or null where it was not given.
+    /// The device's endurance in bytes, or null if it was not given.
     pub endurance_bytes: Option<u64>,
     /// The version of the memory cgroup controller: 1 or 2.
     pub cgroup_version: u32,
@@ -50,7 +50,7 @@ pub struct RunSettings {
     pub kernel: String,
     /// The machine's DRAM in bytes.
     pub machine_memory_bytes: u64,
-    /// CPUs.
+    /// CPUs that may be used.
     pub cpus: usize,
     /// The version of terrace.
     pub terrace: String,
@@ -61,40 +61,40 @@ pub struct RunSettings {
 pub struct Way {
     /// `all-dram`, `kernel`, `kernel-cpf` or `terrace`.
     pub way: String,
-    /// The predictor with its settings, of the way `terrace`; null of the others.
+    /// The predictor of the way `terrace` with its settings; null for other ways.
     pub predictor: Option<String>,
-    /// From the program's start to its end, in seconds, one number a repetition.
+    /// Wall time from start to end in seconds, one number for each repetition.
     pub wall_s: Vec<f64>,
-    /// Seconds on a CPU in the program's own code, with the children it waited for.
+    /// CPU time in user mode in seconds, of the program and the children it waited for.
     pub user_s: f64,
-    /// Seconds on a CPU in the kernel, likewise.
+    /// CPU time in the kernel in seconds, of the same processes.
     pub system_s: f64,
-    /// Faults that waited for a read, of the whole cgroup.
+    /// Major faults of the whole cgroup: faults that waited for a read.
     pub major_faults: u64,
-    /// All other faults.
+    /// Minor faults of the whole cgroup: all other faults.
     pub minor_faults: u64,
-    /// What became of the predictions; null where nothing was steered.
+    /// Life story of the predictions; null if nothing was steered.
     pub prefetch: Option<Prefetch>,
-    /// Bytes read from swap areas while it ran, by the whole machine.
+    /// Bytes read from swap areas by the whole machine during the run.
     pub tier_read_bytes: u64,
-    /// Bytes written to them.
+    /// Bytes written to swap areas by the whole machine during the run.
     pub tier_written_bytes: u64,
-    /// The most DRAM charged to the cgroup, page cache included; null where the kernel does
-    /// not say.
+    /// Peak of the DRAM charged to the cgroup, page cache included; null if the kernel keeps no
+    /// peak.
     pub peak_resident_bytes: Option<u64>,
-    /// The most memory in DRAM and tier together: the kernel's own peak of what was charged to the
-    /// cgroup, less the page cache of files and the kernel's memory.
+    /// Peak of the memory in DRAM and tier together: the kernel's peak of the memory charged to the
+    /// cgroup, less the page cache of files and kernel memory.
     pub footprint_bytes: u64,
-    /// Whether the footprint is what samples have seen, as this kernel keeps no such peak; left out of
-    /// results from before the peak was asked for, whose footprints were all sampled.
+    /// Whether the footprint comes from samples, because the kernel keeps no such peak; missing in older
+    /// results, whose footprints are all sampled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub footprint_sampled: Option<bool>,
-    /// Years that the device would last at this rate of writing; null without an endurance or
+    /// Lifetime of the device at this rate of writing in years; null without an endurance or
     /// without writes.
     pub lifetime_years: Option<f64>,
     /// Processes killed for exceeding budget plus tier, over all repetitions.
     pub oom_kills: u64,
-    /// How the program ended: of all repetitions the first that failed, else success.
+    /// End of the program: of the first repetition that failed, else success.
     pub exit: End,
     /// Sample of the major faults of the run with the median wall time, for the page alone.
     #[serde(skip)]
@@ -102,28 +102,28 @@ pub struct Way {
 }
 
 /// The life story of predictions, in pages. `predicted` is `filtered` + `wiped` + `in_memory`
-/// + `issued` and what still waited at the end; `issued` is `used` + `late` + `wasted`.
+/// + `issued` and the pages that still waited at the end; `issued` is `used` + `late` + `wasted`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Prefetch {
     /// The counts.
     #[serde(flatten)]
     pub story: LifeStory,
-    /// Major faults that the predictor did not see, because they came too fast; null in results
-    /// from before they were counted.
+    /// Major faults that the predictor did not see, because they came too fast; null in older
+    /// results.
     pub unseen_faults: Option<u64>,
-    /// The same by those of a combination that named the pages, alone or together; left out of other
-    /// predictors, and in results from before they were counted.
+    /// Life story of each constituent of a combination; a page counts for each that named it. Missing
+    /// for other predictors, and in older results.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub constituents: Vec<Constituent>,
 }
 
-/// How a program ended.
+/// End of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum End {
-    /// With this exit code.
+    /// Exit code.
     Code(i32),
-    /// By this signal.
+    /// Number of the signal that ended it.
     Signal(i32),
 }
 

@@ -21,12 +21,12 @@ const SCHEMA: &str = "terrace.bench/1";
 pub struct BenchDocument {
     /// `terrace.bench/1`.
     pub schema: String,
-    /// The suite's name, or its folder's.
+    /// Name of the suite, or of its folder.
     pub suite: String,
     /// Machine.
     pub machine: Machine,
-    /// One entry a program and DRAM budget, in the order in which they were run. A suite that was
-    /// interrupted has as many as it got to.
+    /// One entry for each program and DRAM budget, in the order of the runs; fewer if the suite was
+    /// interrupted.
     pub rows: Vec<Row>,
 }
 
@@ -52,7 +52,7 @@ pub struct Row {
     pub bar: Option<f64>,
     /// The DRAM budget, as a size or as a share of the footprint.
     pub dram: String,
-    /// Why the program failed, or null.
+    /// Reason of a failure, or null.
     pub error: Option<String>,
     /// Measured results, a document of schema `terrace.run/1`; null if there are none.
     pub comparison: Option<schema::RunDocument>,
@@ -76,7 +76,7 @@ impl BenchDocument {
     /// Reads a document; `file` names it in errors.
     ///
     /// # Errors
-    /// A usage error where the text is none.
+    /// A usage error if the text is no such document.
     pub fn parse(text: &str, file: &str) -> Result<Self> {
         let document: Self = serde_json::from_str(text).map_err(|e| {
             let why = crate::document::reason(&e);
@@ -180,7 +180,7 @@ impl Row {
         }
     }
 
-    /// Returns why the program failed, whether this or another version of terrace wrote the row.
+    /// Returns the reason of a failure, whichever version of terrace wrote the row.
     fn failure(&self) -> Option<String> {
         if self.error.is_some() {
             return self.error.clone();

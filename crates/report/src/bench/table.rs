@@ -31,11 +31,11 @@ of the two kernel ways. won back: share of the time that this way loses against 
 are geometric, over the programs that did not fail, and what is won back is of these means.
 ";
 
-/// Below this share of the kernel's time, what it loses is noise, of which nothing can be won back.
+/// A smaller loss of the kernel against DRAM alone, as a share of its time, is noise.
 const LEAST_LOSS: f64 = 0.05;
 
 impl BenchDocument {
-    /// A line for each row and predictor, and the means of those that did not fail.
+    /// Returns a line for each row and predictor, and the means over the programs that did not fail.
     pub fn table(&self) -> Text {
         let mut table = table(&HEAD);
         for row in &self.rows {
@@ -51,11 +51,11 @@ impl BenchDocument {
     }
 }
 
-/// One predictor's part of a row.
+/// The line of a program with one predictor.
 struct Line<'a> {
     row: &'a Row,
     terrace: &'a Way,
-    /// The better of the kernel's two.
+    /// The better of the two kernel ways.
     kernel: &'a Way,
     times: Times,
 }
@@ -66,12 +66,12 @@ struct Times {
     all_dram: f64,
     kernel: f64,
     kernel_cpf: f64,
-    /// Of the kernel's two ways the better one's; of a mean, that of each program.
+    /// The better of the two kernel ways; in a mean, the better one for each program.
     better: f64,
     terrace: f64,
 }
 
-/// A line for each predictor of a row; none where the row is not whole.
+/// Returns a line for each predictor of a row; none if a way is missing.
 fn lines(row: &Row) -> impl Iterator<Item = Line<'_>> {
     let way = |name: &str| row.ways().find(|way| way.way == name);
     let others = way("all-dram").zip(way("kernel")).zip(way("kernel-cpf"));
@@ -125,7 +125,7 @@ impl Line<'_> {
         cells
     }
 
-    /// Before ways had predictors, the settings had the only one.
+    /// Returns the name of the predictor. In older results only the settings have it.
     fn predictor(&self) -> &str {
         let settings = self
             .row
@@ -142,13 +142,13 @@ impl Times {
         self.better / self.terrace
     }
 
-    /// The share of the time that the better kernel way loses, or none where that is noise.
+    /// Returns the share of the better kernel way's loss that was won back; `None` if the loss is noise.
     fn won_back(self) -> Option<f64> {
         let lost = self.better - self.all_dram;
         (lost >= self.better * LEAST_LOSS).then(|| (self.better - self.terrace) / lost)
     }
 
-    /// The geometric mean of several.
+    /// Returns the geometric mean of several.
     fn mean(all: &[Self]) -> Self {
         let mean = |figure: fn(&Self) -> f64| {
             let logarithms: f64 = all.iter().map(|times| figure(times).ln()).sum();
@@ -176,7 +176,7 @@ impl Times {
     }
 }
 
-/// For each DRAM budget and predictor the mean of its lines, where there are several.
+/// Returns the mean of the lines of each DRAM budget and predictor that has several.
 fn means(lines: &[Line]) -> Vec<Vec<String>> {
     let mut groups: Vec<(&str, &str, Vec<Times>)> = Vec::new();
     for line in lines {
@@ -220,7 +220,7 @@ fn wall(way: &Way) -> f64 {
     way.wall().0
 }
 
-/// The shortest and the longest wall time.
+/// Returns the shortest and the longest wall time.
 fn spread(way: &Way) -> String {
     let (_, least, most) = way.wall();
     format!("{least:.2} to {most:.2}")
