@@ -273,9 +273,12 @@ impl Tier {
         self.growth = None;
         let areas = std::mem::take(&mut self.areas);
         // Each is tried, even if another one failed.
-        areas.iter().rev().fold(Ok(()), |so_far, (area, identity)| {
-            so_far.and(area.remove(identity, false))
-        })
+        let removed = areas
+            .iter()
+            .rev()
+            .map(|(area, identity)| area.remove(identity, false));
+        let removed: Vec<_> = removed.collect();
+        removed.into_iter().collect()
     }
 }
 

@@ -156,7 +156,7 @@ fn wall(runs: &Runs) -> f64 {
 fn range(runs: &Runs) -> Option<(f64, f64)> {
     let walls = || runs.outcomes.iter().map(|o| o.wall);
     let (least, most) = (walls().min()?, walls().max()?);
-    (runs.outcomes.len() > 1).then(|| (least.as_secs_f64(), most.as_secs_f64()))
+    (runs.outcomes.len() > 1).then_some((least.as_secs_f64(), most.as_secs_f64()))
 }
 
 /// Returns the median wall time, with the range if there are several runs.
