@@ -55,29 +55,20 @@ impl Document for CalibrationDocument {
         let costs = costs(&self.calibration);
         let names = Axis::names("", costs.map(|(name, _)| name));
         let time = Axis::new("time a page", Unit::Nanos).log();
-        let page = Page::new("terrace calibrate").plot(
-            Plot::bars("What a page costs", names, time)
-                .note("Measured by a program that touches pages in a known order.")
-                .values("time", costs.map(|(_, nanos)| nanos)),
-        );
-        let page = match &self.calibration.device {
-            Some(device) => page.plot(
-                Plot::lines(
-                    "Random reads of the device",
-                    Axis::new("reads at a time", Unit::Count),
-                    Axis::new("reads a second", Unit::Count),
-                )
+        let costs = Plot::bars("What a page costs", names, time)
+            .note("Measured by a program that touches pages in a known order.")
+            .values("time", costs.map(|(_, nanos)| nanos));
+        let mut page = Page::new("terrace calibrate").plot(costs);
+        if let Some(device) = &self.calibration.device {
+            let depth = Axis::new("reads at a time", Unit::Count);
+            let rate = Axis::new("reads a second", Unit::Count);
+            let reads = device.reads.iter();
+            let reads = reads.map(|at| (at.depth as f64, at.per_second));
+            let reads = Plot::lines("Random reads of the device", depth, rate)
                 .note("Reads of 4 KiB, by how many are under way together.")
-                .series(
-                    "reads",
-                    device
-                        .reads
-                        .iter()
-                        .map(|at| (at.depth as f64, at.per_second)),
-                ),
-            ),
-            None => page,
-        };
+                .series("reads", reads);
+            page = page.plot(reads);
+        }
         let (tier, kernel) = (&self.calibration.tier, &self.calibration.kernel);
         page.settings("", &IndexMap::from([("tier", tier), ("kernel", kernel)]))
     }
@@ -122,26 +113,18 @@ fn measured(calibration: &Calibration) -> Table {
     let Some(device) = &calibration.device else {
         return table;
     };
-    let mut row = |name: String, value: String| {
-        table.add_row([name, value]);
+    let mut row = |name: &str, value: String| {
+        table.add_row([format!("device: {name}"), value]);
     };
-    row("device: read of 4 KiB".into(), micros(device.read_ns));
-    row("device: write of 4 KiB".into(), micros(device.write_ns));
+    row("read of 4 KiB", micros(device.read_ns));
+    row("write of 4 KiB", micros(device.write_ns));
     for depth in &device.reads {
-        row(
-            format!("device: reads a second, {} at a time", depth.depth),
-            format!("{:.0}", depth.per_second),
-        );
+        let name = format!("reads a second, {} at a time", depth.depth);
+        row(&name, format!("{:.0}", depth.per_second));
     }
     let rate = |bytes: f64| format!("{}/s", Bytes(bytes as u64));
-    row(
-        "device: contiguous reads".into(),
-        rate(device.read_bandwidth),
-    );
-    row(
-        "device: contiguous writes".into(),
-        rate(device.write_bandwidth),
-    );
+    row("contiguous reads", rate(device.read_bandwidth));
+    row("contiguous writes", rate(device.write_bandwidth));
     table
 }
 
@@ -161,11 +144,8 @@ fn told(machine: &Machine) -> Table {
     ] {
         table.add_row([name.to_owned(), time.to_string()]);
     }
-    table.add_row(["channels".to_owned(), tier.channels.to_string()]);
-    table.add_row([
-        "bandwidth".to_owned(),
-        format!("{}/s", Bytes(tier.bandwidth)),
-    ]);
+    table.add_row(["channels", &tier.channels.to_string()]);
+    table.add_row(["bandwidth", &format!("{}/s", Bytes(tier.bandwidth))]);
     table
 }
 

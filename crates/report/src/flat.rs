@@ -13,18 +13,15 @@ impl Rows {
     /// `prefetch_issued`; a list is its JSON. A column has the type of its values, and any may be
     /// missing.
     pub fn flat(records: impl IntoIterator<Item = impl Serialize>) -> Self {
-        let records: Vec<IndexMap<String, Value>> = records
-            .into_iter()
-            .map(|record| flat(&record).into_iter().collect())
-            .collect();
+        let records = records.into_iter();
+        let records = records.map(|record| flat(&record).into_iter().collect());
+        let records: Vec<IndexMap<String, Value>> = records.collect();
         let mut columns: IndexMap<&str, Vec<&Value>> = IndexMap::new();
         for (name, value) in records.iter().flatten() {
             columns.entry(name).or_default().push(value);
         }
-        let columns: Vec<Column> = columns
-            .iter()
-            .map(|(name, values)| column(name, values))
-            .collect();
+        let columns = columns.iter().map(|(name, values)| column(name, values));
+        let columns: Vec<Column> = columns.collect();
         let row = |record: &IndexMap<String, Value>| {
             let value = |column: &Column| value(record.get(&column.name), column.kind);
             columns.iter().map(value).collect()
@@ -46,10 +43,9 @@ fn column(name: &str, values: &[&Value]) -> Column {
         () if all(Value::is_number) => Kind::Float,
         () => Kind::Text,
     };
-    let (name, unit) = (name.to_owned(), Unit::None);
     Column {
-        name,
-        unit,
+        name: name.to_owned(),
+        unit: Unit::None,
         help: "",
         kind,
         optional: true,

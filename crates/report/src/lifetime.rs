@@ -26,12 +26,11 @@ impl Endurance {
             _ => 0.0,
         };
         let bytes = number.trim().parse().unwrap_or(0.0) * unit;
-        if (1.0..1e19).contains(&bytes) {
-            Ok(Self(Bytes(bytes as u64)))
-        } else {
-            Err(Error::usage(format!(
+        match (1.0..1e19).contains(&bytes) {
+            true => Ok(Self(Bytes(bytes as u64))),
+            false => Err(Error::usage(format!(
                 "`{text}` is no endurance; write it as on the data sheet: 600TBW, 1.2PBW"
-            )))
+            ))),
         }
     }
 

@@ -125,10 +125,9 @@ impl Column {
 
     /// Returns the value as the column can hold it.
     fn bounded(&self, value: &Value) -> Value {
+        const MOST: u64 = i64::MAX.cast_unsigned();
         match (self.kind, value) {
-            (Kind::Integer, Value::Integer(number)) => {
-                Value::Integer((*number).min(i64::MAX as u64))
-            }
+            (Kind::Integer, Value::Integer(number)) => Value::Integer(MOST.min(*number)),
             (_, value) => value.clone(),
         }
     }
@@ -155,34 +154,29 @@ impl Column {
         into: &mut SerializedColumnWriter,
     ) -> std::result::Result<(), ParquetError> {
         let values: Vec<Value> = values.collect();
-        let levels: Vec<i16> = values
-            .iter()
-            .map(|value| i16::from(*value != Value::Null))
-            .collect();
+        let levels = values.iter().map(|value| i16::from(*value != Value::Null));
+        let levels: Vec<i16> = levels.collect();
         let levels = self.optional.then_some(&*levels);
+        macro_rules! batch {
+            ($type:ty: $kind:ident($value:ident) => $plain:expr) => {
+                batch::<$type>(&values, levels, into, |value| match value {
+                    Value::$kind($value) => Some($plain),
+                    _ => None,
+                })
+            };
+        }
         match self.kind {
             Kind::Text | Kind::Nested => batch::<ByteArrayType>(&values, levels, into, |value| {
                 (*value != Value::Null).then(|| ByteArray::from(value.to_string().into_bytes()))
             }),
-            Kind::Integer | Kind::Unsigned => {
-                batch::<Int64Type>(&values, levels, into, |value| match value {
-                    Value::Integer(number) => Some(number.cast_signed()),
-                    _ => None,
-                })
-            }
-            Kind::Float => batch::<DoubleType>(&values, levels, into, |value| match value {
-                Value::Float(number) => Some(*number),
-                _ => None,
-            }),
-            Kind::Flag => batch::<BoolType>(&values, levels, into, |value| match value {
-                Value::Flag(flag) => Some(*flag),
-                _ => None,
-            }),
+            Kind::Integer | Kind::Unsigned => batch!(Int64Type: Integer(it) => it.cast_signed()),
+            Kind::Float => batch!(DoubleType: Float(it) => *it),
+            Kind::Flag => batch!(BoolType: Flag(it) => *it),
         }
     }
 }
 
-/// Writes those of the values that there are; `levels` say which rows have one.
+/// Writes the values that are not missing; `levels` are 1 in rows with a value.
 fn batch<P: DataType>(
     values: &[Value],
     levels: Option<&[i16]>,

@@ -18,23 +18,19 @@ impl StatusLine {
     /// Returns the line: resident memory of the budget, major faults a second, traffic of the tier, and
     /// the share of prefetches that were used.
     pub fn line(&mut self, step: Step, status: &Status) -> String {
-        let last = self
-            .last
-            .replace(*status)
-            .filter(|last| last.elapsed < status.elapsed);
+        let last = self.last.replace(*status);
+        let last = last.filter(|last| last.elapsed < status.elapsed);
+        let limit = status
+            .limit
+            .map_or(String::new(), |limit| format!(" of {limit}"));
         let mut parts = vec![
             format!("{} {}", label(step), clock(status.elapsed)),
-            match status.limit {
-                Some(limit) => format!("DRAM {} of {limit}", status.usage.resident),
-                None => format!("DRAM {}", status.usage.resident),
-            },
+            format!("DRAM {}{limit}", status.usage.resident),
         ];
         if let Some(last) = last {
             let time = status.elapsed - last.elapsed;
-            let faults = status
-                .usage
-                .major_faults
-                .saturating_sub(last.usage.major_faults);
+            let faults = status.usage.major_faults;
+            let faults = faults.saturating_sub(last.usage.major_faults);
             let per_second = faults as f64 / time.as_secs_f64();
             parts.push(format!("{} major faults/s", count(per_second as u64)));
             let tier = status.tier.since(last.tier);
@@ -64,16 +60,12 @@ fn label(step: Step) -> String {
 }
 
 fn clock(time: Duration) -> String {
-    let seconds = time.as_secs();
-    match seconds {
+    let all = time.as_secs();
+    let (hours, minutes, seconds) = (all / 3600, all / 60 % 60, all % 60);
+    match all {
         0..60 => format!("{seconds} s"),
-        60..3600 => format!("{}:{:02}", seconds / 60, seconds % 60),
-        _ => format!(
-            "{}:{:02}:{:02}",
-            seconds / 3600,
-            seconds / 60 % 60,
-            seconds % 60
-        ),
+        60..3600 => format!("{minutes}:{seconds:02}"),
+        _ => format!("{hours}:{minutes:02}:{seconds:02}"),
     }
 }
 

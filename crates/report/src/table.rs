@@ -7,11 +7,8 @@ use comfy_table::{Cell, CellAlignment, Table, presets};
 pub(crate) fn table(head: &[&str]) -> Table {
     let mut table = Table::new();
     table.load_preset(presets::ASCII_MARKDOWN);
-    table.set_header(
-        head.iter()
-            .enumerate()
-            .map(|(column, text)| Cell::new(text).set_alignment(alignment(column))),
-    );
+    let head = head.iter().enumerate();
+    table.set_header(head.map(|(at, text)| Cell::new(text).set_alignment(alignment(at))));
     for (index, column) in table.column_iter_mut().enumerate() {
         column.set_cell_alignment(alignment(index));
     }
@@ -19,9 +16,8 @@ pub(crate) fn table(head: &[&str]) -> Table {
 }
 
 fn alignment(column: usize) -> CellAlignment {
-    if column == 0 {
-        CellAlignment::Left
-    } else {
-        CellAlignment::Right
+    match column {
+        0 => CellAlignment::Left,
+        _ => CellAlignment::Right,
     }
 }

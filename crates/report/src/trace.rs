@@ -123,7 +123,9 @@ impl TraceDocument {
         };
         let about = meta.about.iter().cloned();
         let sizes = info.sizes.iter();
+        let sizes = sizes.map(|(&bytes, &accesses)| Size { bytes, accesses });
         let reuse = info.reuse.by_powers_of_two().into_iter();
+        let reuse = reuse.map(|Bin { from, to, touches }| Reuse { from, to, touches });
         Self {
             schema: "terrace.trace/1",
             file: file.to_owned(),
@@ -136,16 +138,12 @@ impl TraceDocument {
             instruction_addresses: info.ips,
             processes: info.processes,
             threads: info.threads,
-            sizes: sizes
-                .map(|(&bytes, &accesses)| Size { bytes, accesses })
-                .collect(),
+            sizes: sizes.collect(),
             lines: info.lines,
             pages: info.pages,
             page_touches: touches,
             cold: info.reuse.cold,
-            reuse: reuse
-                .map(|Bin { from, to, touches }| Reuse { from, to, touches })
-                .collect(),
+            reuse: reuse.collect(),
             lru: SHARES.into_iter().map(lru).collect(),
         }
     }
@@ -164,10 +162,8 @@ impl TraceDocument {
         row("- reads", part(self.reads, self.accesses));
         row("- writes", part(self.writes, self.accesses));
         for size in self.sizes.iter().filter(|size| size.bytes > 0) {
-            row(
-                &format!("- of {} B", size.bytes),
-                part(size.accesses, self.accesses),
-            );
+            let name = format!("- of {} B", size.bytes);
+            row(&name, part(size.accesses, self.accesses));
         }
         if let Some(instructions) = self.instructions {
             row("instructions", count(instructions));
@@ -181,10 +177,8 @@ impl TraceDocument {
         row("pages of 4 KiB", amount(self.pages, PAGE_BYTES));
         row("page touches", count(self.page_touches));
         for lru in &self.lru {
-            row(
-                &format!("- missed by LRU, {} % in DRAM", lru.share * 100.0),
-                part(lru.misses, self.page_touches),
-            );
+            let name = format!("- missed by LRU, {} % in DRAM", lru.share * 100.0);
+            row(&name, part(lru.misses, self.page_touches));
         }
         Text::default().table(table).prose("\n").table(self.bars())
     }
@@ -205,10 +199,9 @@ impl TraceDocument {
             ]);
         };
         for bin in &self.reuse {
-            let range = if bin.from == bin.to {
-                count(bin.from)
-            } else {
-                format!("{} to {}", count(bin.from), count(bin.to))
+            let range = match (bin.from, bin.to) {
+                (from, to) if from == to => count(from),
+                (from, to) => format!("{} to {}", count(from), count(to)),
             };
             row(range, bin.touches);
         }
@@ -228,10 +221,8 @@ impl Document for TraceDocument {
         // A DRAM of one page more than the largest distance holds what is touched again so soon.
         let curve = self.reuse.iter().map(|bin| {
             missed -= bin.touches;
-            (
-                (bin.to + 1).saturating_mul(PAGE_BYTES) as f64,
-                missed as f64 / touches,
-            )
+            let bytes = (bin.to + 1).saturating_mul(PAGE_BYTES);
+            (bytes as f64, missed as f64 / touches)
         });
         let dram = Axis::new("DRAM", Unit::Bytes).log();
         let lru = Plot::lines("Misses of LRU over DRAM", dram, Axis::new("missed page touches", Unit::Share))
@@ -241,18 +232,12 @@ impl Document for TraceDocument {
         let (names, sizes): (Vec<_>, Vec<_>) = sizes
             .map(|size| (format!("{} B", size.bytes), size.accesses as f64))
             .unzip();
-        let sizes = Plot::bars(
-            "Accesses by size",
-            Axis::names("", names),
-            Axis::new("accesses", Unit::Count),
-        )
-        .note("Bytes that one access touches.")
-        .values("accesses", sizes);
-        let about: IndexMap<_, _> = self
-            .about
-            .iter()
-            .map(|about| (&about.key, &about.value))
-            .collect();
+        let (names, accesses) = (Axis::names("", names), Axis::new("accesses", Unit::Count));
+        let sizes = Plot::bars("Accesses by size", names, accesses)
+            .note("Bytes that one access touches.")
+            .values("accesses", sizes);
+        let about = self.about.iter();
+        let about: IndexMap<_, _> = about.map(|about| (&about.key, &about.value)).collect();
         Page::new(format!("terrace trace info: {}", self.file))
             .plot(lru)
             .plot(sizes)

@@ -13,8 +13,8 @@ use crate::intern::{MAX_SPACES, PageTable};
 /// The most programs of one machine; each has up to 65536 processes.
 const MAX_PROGRAMS: usize = (MAX_SPACES >> 16) as usize;
 
-/// Touches of a batch, approximately: enough to make it worth loading each simulation's state into the
-/// processor's caches, few enough that the batch stays there, too.
+/// Approximate number of touches of a batch: enough to make it worth loading each simulation's state
+/// into the processor's caches, few enough that the batch stays there too.
 const BATCH: usize = 1 << 17;
 
 /// One touch of a page by a thread, in 64 bits:
@@ -115,7 +115,7 @@ impl Workload {
     /// Makes a workload of traces, a program each, with at most `limit` accesses of each.
     ///
     /// # Errors
-    /// A usage error where there is no trace, or more than 8.
+    /// A usage error if there is no trace, or more than 8.
     pub fn new(sources: Vec<Box<dyn Source>>, limit: Option<u64>) -> Result<Self> {
         if sources.is_empty() {
             return Err(Error::usage("there is no trace to simulate; name one"));
@@ -145,13 +145,12 @@ impl Workload {
     /// # Errors
     /// Errors of [`Workload::new`], and of files that cannot be read.
     pub fn open(paths: &[PathBuf], format: Option<Format>, limit: Option<u64>) -> Result<Self> {
-        let sources = paths
-            .iter()
-            .map(|path| open_in(path, format, Columns::PAGES).map(ahead));
+        let open = |path: &PathBuf| open_in(path, format, Columns::PAGES).map(ahead);
+        let sources = paths.iter().map(open);
         Self::new(sources.collect::<Result<_>>()?, limit)
     }
 
-    /// Returns the accesses that are left of all programs, where the traces say.
+    /// Returns the number of accesses left in all programs, if the traces tell their length.
     pub fn accesses(&self) -> Option<u64> {
         let left = |program: &Program| {
             let accesses = program.source.meta().accesses?;
@@ -175,7 +174,7 @@ impl Workload {
         self.programs[program].threads.len()
     }
 
-    /// Whether the trace of each program counts instructions.
+    /// Returns for each program whether its trace counts instructions.
     pub fn counts_instructions(&self) -> Vec<bool> {
         let counts = |program: &Program| program.source.meta().counts_instructions;
         self.programs.iter().map(counts).collect()

@@ -1,9 +1,8 @@
 //! Simulation of a machine with DRAM and a slower tier at the level of pages.
 //!
-//! Threads run on virtual clocks, touch pages, fault, and wait; the device serves queues. The
-//! simulation is a state machine as well: it is fed with batches of touches and runs until it
-//! needs more ([`Simulation::run`]), so that several machines can be simulated in one pass over
-//! the traces ([`run`]).
+//! Threads run on virtual clocks, touch pages, fault, and wait; devices serve queues. A simulation
+//! is a state machine: it is fed with batches of touches and runs until it needs more
+//! ([`Simulation::run`]), so that one pass over the traces simulates several machines ([`run`]).
 
 mod buffer;
 mod choice;

@@ -1,4 +1,4 @@
-//! Settings as the command line names them.
+//! Values of settings as they are written on the command line.
 
 use terrace_base::{Error, Nanos, Result};
 use terrace_policy::prefetch::Spec;
@@ -21,12 +21,11 @@ pub fn parse_latency(text: &str) -> Result<Nanos> {
 /// # Errors
 /// A usage error where it is longer than 1000 s.
 pub(super) fn possible(latency: Nanos) -> Result<Nanos> {
-    match latency {
-        latency if latency <= LONGEST => Ok(latency),
-        _ => Err(Error::usage(format!(
-            "{latency} is longer than can be simulated, which is 1000 s"
-        ))),
+    if latency > LONGEST {
+        let long = format!("{latency} is longer than can be simulated, which is 1000 s");
+        return Err(Error::usage(long));
     }
+    Ok(latency)
 }
 
 /// Reads a way of prefetching: `off`, `readahead`, or a predictor with its settings; readahead
@@ -55,14 +54,13 @@ impl Picos {
     /// A usage error where the text is not such a time.
     pub fn parse(text: &str) -> Result<Self> {
         let nanos: Option<f64> = text.trim().trim_end_matches("ns").trim_end().parse().ok();
-        match nanos {
-            Some(nanos) if (0.0..=1e3).contains(&nanos) => {
-                Ok(Self((nanos * 1000.0).round() as u64))
-            }
-            _ => Err(Error::usage(format!(
+        let nanos = nanos.filter(|nanos| (0.0..=1e3).contains(nanos));
+        let picos = nanos.map(|nanos| Self((nanos * 1000.0).round() as u64));
+        picos.ok_or_else(|| {
+            Error::usage(format!(
                 "`{text}` is no time of an instruction, from 0 to 1000ns; write it as 0.5ns"
-            ))),
-        }
+            ))
+        })
     }
 }
 

@@ -13,14 +13,14 @@ use super::options::effective;
 use super::outcome::{Outcome, ProgramTime};
 use super::settings::PageMachine;
 
-/// A machine as it was asked for and simulated. All figures are virtual, and leave the warm-up out.
+/// A machine and its results. All figures are virtual, and leave the warm-up out.
 #[derive(Clone, Debug)]
 pub struct Simulated {
     /// DRAM as it was asked for.
     pub dram: Dram,
     /// The machine.
     pub machine: PageMachine,
-    /// What was found on it.
+    /// Results.
     pub outcome: Outcome,
 }
 
@@ -52,7 +52,7 @@ pub fn results() -> Vec<Field<Outcome>> {
     counts.chain(times()).chain(tier()).collect()
 }
 
-/// Returns the figures that stand behind a count of which they are made.
+/// Returns the figures derived from counts, which follow this count.
 fn derived(count: &str) -> Vec<Field<Outcome>> {
     match count {
         "writes" => fields! { Outcome;
@@ -82,7 +82,7 @@ fn life_story() -> impl Iterator<Item = Field<LifeStory>> {
     })
 }
 
-/// Returns what became of predictions, as a whole and by the constituents of a combination.
+/// Returns the fates of predictions, in total and by the constituents of a combination.
 fn prefetching() -> Vec<Field<Outcome>> {
     let story = life_story().map(|field| field.of(|outcome: &Outcome| &outcome.story));
     let further = fields! { Outcome;
@@ -123,7 +123,7 @@ fn trees<R>(fields: &[Field<R>], records: &[R]) -> Vec<Value> {
     trees.collect()
 }
 
-/// Returns latencies, run times, and where the time went.
+/// Returns latencies, run times, and time by cause.
 fn times() -> Vec<Field<Outcome>> {
     let mut times = fields! { Outcome;
         /// mean time from the touch of a page in the tier to its being mapped
@@ -168,7 +168,7 @@ fn programs(all: &[ProgramTime]) -> Vec<Value> {
     trees(&fields, all)
 }
 
-/// Returns what the tier bore: wear, energy and pages.
+/// Returns lifetime, energy and pages of the tier.
 fn tier() -> Vec<Field<Outcome>> {
     let mut fields = fields! { Outcome;
         /// until the tier wears out, all cells written evenly (Awad 2016, figures 2 and 9);

@@ -1,4 +1,4 @@
-//! The machine that a simulation of pages is about, and how it is driven.
+//! Machine of a simulation of pages, and how programs run on it.
 
 use std::fmt;
 
@@ -10,30 +10,30 @@ use terrace_policy::replacement;
 use super::cost::FaultCost;
 use super::run::Foresight;
 
-/// Whether a page that is fetched keeps its copy in the slower tier (Awad 2016, 5.1.1).
+/// Whether a fetched page keeps its copy in the slower tier (Awad 2016, 5.1.1).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Inclusion {
     #[default]
-    /// The tier keeps the copy: a page that was not written to since needs no write when it is evicted.
+    /// The tier keeps the copy: a page that stays clean needs no write when it is evicted.
     Inclusive,
-    /// The tier gives the copy up: every eviction writes.
+    /// The tier drops the copy: every eviction writes.
     Exclusive,
 }
 
-/// How pages are fetched ahead.
+/// Prefetching policy.
 #[derive(Clone, Debug, Default)]
 pub enum Prefetch {
-    /// Nothing is fetched ahead.
+    /// No prefetching.
     #[default]
     Off,
-    /// As the kernel does: with each fault the aligned block of `1 << cluster` places of the swap
-    /// area around the page is read, in its order, and the program waits for its own page only
+    /// The kernel's readahead: each fault reads the aligned block of `1 << cluster` places of the
+    /// swap area around the page, in order of place, and the program waits for its own page only
     /// (Fedorov 2016, 5.4.2). `cluster` is `vm.page-cluster`.
     Readahead {
         /// Pages of a block, as a power of two.
         cluster: u32,
     },
-    /// By a predictor in the engine that runs live as well.
+    /// A predictor in the engine, as live.
     Predictor(prefetch::Spec),
 }
 
@@ -53,7 +53,7 @@ impl Prefetch {
 }
 
 impl fmt::Display for Prefetch {
-    /// As on the command line.
+    /// Writes the policy as on the command line.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Off => f.write_str("off"),
@@ -63,12 +63,12 @@ impl fmt::Display for Prefetch {
     }
 }
 
-/// Who waits for prefetches.
+/// Whether a fault waits for the prefetches that it causes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Work {
-    /// The fault that called for them (Awad 2016, figure 12).
+    /// The fault waits (Awad 2016, figure 12).
     Synchronous,
-    /// Nobody.
+    /// The fault does not wait.
     #[default]
     Asynchronous,
 }
@@ -76,26 +76,26 @@ pub enum Work {
 /// The slower tier.
 #[derive(Clone, Debug, Default)]
 pub struct Tier {
-    /// The technology's name.
+    /// Name of the technology.
     pub name: String,
-    /// How each of its devices serves requests.
+    /// Timing of each device.
     pub timing: Timing,
-    /// Devices, all alike; pages go to them in turn as they are written for the first time, as to
-    /// Linux swap areas of equal priority (Fedorov 2016, 5.5.2). 0 counts as 1.
+    /// Number of devices, all alike; pages are assigned to them in turn when they are first written,
+    /// as to Linux swap areas of equal priority (Fedorov 2016, 5.5.2). 0 counts as 1.
     pub devices: u32,
-    /// What it consumes, where that is known.
+    /// Energy of its operations, if known.
     pub energy: Option<Energy>,
-    /// Writes that a cell endures, where that is known.
+    /// Writes that a cell endures, if known.
     pub endurance: Option<f64>,
-    /// Its size in pages; the footprint where it is not given.
+    /// Size in pages; `None` for the footprint.
     pub pages: Option<u64>,
 }
 
 impl PageMachine {
-    /// Pages of DRAM that the prefetch cache leaves.
+    /// Returns the pages of DRAM outside the prefetch cache.
     ///
     /// # Errors
-    /// A usage error where that is none.
+    /// A usage error if there are none.
     pub fn main_pages(&self) -> Result<usize> {
         let main = self.dram_pages.checked_sub(self.prefetch_cache);
         main.filter(|pages| *pages > 0).ok_or_else(|| {
@@ -106,7 +106,7 @@ impl PageMachine {
         })
     }
 
-    /// What its policies have to know of the future.
+    /// Returns the knowledge of the future that the policies need.
     pub fn foresight(&self) -> Foresight {
         if self.replacement.entry().knows_future() {
             Foresight::Order
@@ -118,39 +118,38 @@ impl PageMachine {
     }
 }
 
-/// A machine, and how it is driven. By default it has nothing and costs nothing: [`super::options`]
-/// has the defaults of the command line.
+/// A machine, and how programs run on it. The default has no DRAM and no costs; [`super::options`]
+/// declares the defaults of the command line.
 #[derive(Clone, Debug, Default)]
 pub struct PageMachine {
     /// Pages of DRAM for programs, at least one.
     pub dram_pages: usize,
-    /// Those of them that are kept for pages fetched ahead, first in, first out, until they are
-    /// touched; then they move to the rest (Oskin & Loh 2015, V.D). With none, fetched pages go
-    /// where all others are.
+    /// Pages of DRAM for pages fetched ahead, first in, first out, until they are touched; then they
+    /// move to the rest of DRAM (Oskin & Loh 2015, V.D). If 0, fetched pages go to the rest at once.
     pub prefetch_cache: usize,
     /// The slower tier.
     pub tier: Tier,
-    /// What stays in DRAM.
+    /// Replacement policy.
     pub replacement: replacement::Spec,
-    /// What is fetched ahead.
+    /// Prefetching policy.
     pub prefetch: Prefetch,
-    /// Who waits for that.
+    /// Whether faults wait for prefetches.
     pub work: Work,
-    /// Whether fetched pages keep their copy.
+    /// Whether fetched pages keep their copy in the tier.
     pub inclusion: Inclusion,
     /// Evicted pages that wait in DRAM, beside `dram_pages`, to be written in the background
-    /// (Awad 2016, section 2). With none, a fault waits until the page that goes is written.
+    /// (Awad 2016, section 2). If 0, a fault waits until the evicted page is written.
     pub eviction_buffer: usize,
-    /// What a fault costs.
+    /// Costs of a fault beyond the device.
     pub fault: FaultCost,
-    /// Threads that a shoot-down reaches; those of the program where it is not given.
+    /// Threads that a shoot-down reaches; `None` for the threads of the program.
     pub threads: Option<u32>,
-    /// Time of an instruction in picoseconds, all of it that is not a page fault.
+    /// Time of an instruction in picoseconds, page faults aside.
     pub instruction_ps: u64,
     /// Time between two accesses of a trace that does not count instructions.
     pub access: Nanos,
-    /// Touches before figures are taken.
+    /// Touches of the warm-up, which results leave out.
     pub warmup: u64,
-    /// For what a policy leaves to chance.
+    /// Seed of the random numbers of policies.
     pub seed: u64,
 }

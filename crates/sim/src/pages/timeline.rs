@@ -44,10 +44,8 @@ impl Timeline {
 
     /// Counts a page fetched ahead.
     pub(super) fn fetched(&mut self, counts: &Counts, story: &LifeStory, now: Nanos) {
-        if self
-            .every
-            .is_some_and(|every| story.issued.is_multiple_of(every))
-        {
+        let ends = |every| story.issued.is_multiple_of(every);
+        if self.every.is_some_and(ends) {
             self.points.push(Point::of(counts, story, now));
         }
     }
