@@ -16,7 +16,6 @@ const LEAST: f64 = 0.01;
 /// each child gets a few pages at the expense of the largest share. Fractions of pages are rounded
 /// so that the sum is kept, the largest fraction first. Pages that a child cannot fill go to the
 /// others, the most accurate first.
-/// accurate first.
 pub(super) fn shares(
     n: usize,
     accuracies: &[f64],

@@ -26,6 +26,7 @@ const MOST_PROOF: u32 = 32;
 const RELIABLE: f64 = 0.8;
 /// Accuracy below which streams stay shallow.
 const DOUBTFUL: f64 = 0.3;
+
 impl Record {
     pub(super) const UNKNOWN: Self = Self {
         accuracy: WORTHWHILE,

@@ -23,6 +23,7 @@ pub(super) struct ThreadState {
 
 /// Strides remembered for a thread.
 const STRIDES: usize = 8;
+
 impl ThreadState {
     pub(super) fn new(space: Space) -> Self {
         Self {

@@ -30,6 +30,7 @@ pub(super) struct Track {
 
 /// Elements that a program may skip or repeat without leaving its stream.
 const SLACK: u64 = 4;
+
 impl Track {
     fn address(&self, element: u64) -> Option<u64> {
         let distance = self.stride.checked_mul(i64::try_from(element).ok()?)?;
