@@ -17,10 +17,10 @@ use super::{Results, format};
 /// Simulate last-level caches under policies, and the memory behind them
 ///
 /// Cores with private caches run the programs whose accesses the traces hold, or a program that is
-/// started here. What misses in the private caches, and what they write back, goes to a last-level
-/// cache. It is said how often that missed, how many lines it wrote to memory, and what this means
-/// for a memory behind it: bandwidth, instructions a cycle, energy, lifetime. Private levels are
-/// simulated once for any number of policies and sizes.
+/// started here. Misses and write-backs of the private caches go to a last-level cache. Results are
+/// its misses, the lines that it writes to memory, and their consequences for the memory behind it:
+/// bandwidth, instructions per cycle, energy and lifetime. Private levels are simulated once for any
+/// number of policies and sizes.
 #[derive(Args)]
 #[command(after_long_help = "\
 Examples:
@@ -30,20 +30,20 @@ Examples:
   terrace sim llc --cores 8 --policy lru,nhm mcf.parquet gcc.parquet
   terrace sim llc --policy lru --epoch 25000 --json=- gcc.parquet | jq '.runs[0].epochs'
 
-What the private levels ask can be kept, and simulated without them later:
+Requests of the private levels can be kept, and simulated without these levels later:
   terrace sim llc --requests llc.parquet -- ./program
   terrace sim llc --l1 off --l2 off --policy lru,nhm:n=4,nhm:n=8 llc.parquet
 
 The rules: all levels are write-back and write-allocate, neither inclusive nor exclusive; private
 levels are LRU; a dirty line that leaves one is written to the next and allocates there, a clean one
-is dropped. Instructions are not fetched. Threads go to cores by their numbers; several traces have
-cores of their own, take turns by the instructions they executed, and begin anew until all have run
-once. `misses` are those of loads and stores: with `writebacks` they are the lines that go over the
-memory bus. All figures are simulated.
+is dropped. Instructions are not fetched. Threads are assigned to cores by their numbers; several
+traces run on separate cores, take turns by executed instructions, and restart until all have run
+once. `misses` counts misses of loads and stores: with `writebacks` they are the lines that go over
+the memory bus. All figures are simulated.
 
-Exit code: that of the program, if one was run; 2 for wrong usage; 1 where terrace failed.")]
+Exit code: the exit code of the program, if one was run; 2 for wrong usage; 1 where terrace failed.")]
 pub struct Llc {
-    /// Traces, a program each, on cores of their own
+    /// Traces, one for each program, on separate cores
     #[arg(value_name = "TRACE")]
     pub traces: Vec<PathBuf>,
 
@@ -53,7 +53,7 @@ pub struct Llc {
 
     /// Simulate only the first accesses of each trace
     ///
-    /// Or of the program, which is ended then.
+    /// A program is ended after its first accesses.
     #[arg(long, value_name = "N", value_parser = parse_count, hide_short_help = true)]
     pub limit: Option<u64>,
 
@@ -69,11 +69,11 @@ pub struct Llc {
     )]
     pub memories: Option<PathBuf>,
 
-    /// Write what the private levels ask of the last as a trace
+    /// Write the requests of the private levels to the last level as a trace
     #[arg(long, value_name = "FILE", hide_short_help = true)]
     pub requests: Option<PathBuf>,
 
-    /// Write what the last level asks of memory as a trace; of a single policy and size
+    /// Write the requests of the last level to memory as a trace; needs a single policy and size
     #[arg(long, value_name = "FILE", hide_short_help = true)]
     pub traffic: Option<PathBuf>,
 
@@ -86,13 +86,15 @@ pub struct Llc {
     #[arg(long, value_name = "NAME", requires = "program")]
     pub user: Option<String>,
 
-    /// Only errors: no progress bar, and of a program no table
+    /// Print only errors: no progress bar
+    ///
+    /// If a program is run, no table is printed either.
     #[arg(short, long)]
     pub quiet: bool,
 
     /// A program and its arguments, behind --
     ///
-    /// It is recorded and simulated at the same time.
+    /// The program is recorded and simulated at the same time.
     #[arg(
         last = true,
         value_name = "PROGRAM",

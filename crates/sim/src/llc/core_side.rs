@@ -29,7 +29,7 @@ const NOWHERE: u64 = u64::MAX;
 pub struct CoreSide<'a> {
     mix: Mix<'a>,
     lines: Lines,
-    /// The frames of pages; none where addresses stay virtual.
+    /// The frames of pages; `None` where addresses stay virtual.
     frames: Option<Frames>,
     flushes: Flushes,
     cores: Vec<Core>,
@@ -170,7 +170,7 @@ impl<'a> CoreSide<'a> {
         Ok(())
     }
 
-    /// Returns the counts of each program's first touches of pages; none where addresses stay virtual.
+    /// Returns the counts of each program's first touches of pages; empty where addresses stay virtual.
     pub fn faults(&self) -> Vec<Faults> {
         self.frames.as_ref().map_or(Vec::new(), Frames::faults)
     }

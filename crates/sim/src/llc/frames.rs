@@ -50,7 +50,7 @@ enum Pool {
 }
 
 impl Frames {
-    /// Makes the free frames for `programs`; none where addresses stay virtual.
+    /// Makes the free frames for `programs`; `None` where addresses stay virtual.
     ///
     /// # Errors
     /// A usage error where the placement is for another number of programs.
@@ -177,7 +177,7 @@ impl Runs {
         Some(frame)
     }
 
-    /// Takes contiguous frames, `batch` if a run has so many.
+    /// Takes contiguous frames, `batch` of them if a run has that many.
     fn take_batch(&mut self, batch: u64) -> Option<Range<u64>> {
         let batch = batch.min(self.settings.run);
         if self.open.end - self.open.start < batch {

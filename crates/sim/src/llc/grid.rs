@@ -20,7 +20,7 @@ const CACHED: &str = "dram/";
 /// Values of all settings.
 #[derive(Clone, Debug, Default)]
 pub struct Grid {
-    /// The settings that a pass has once; its caches and memories are made of those below.
+    /// The settings that a pass has once; the other fields make its caches and memories.
     pub(super) machine: LlcMachine,
     /// Cores that were asked for.
     pub(super) cores: Option<usize>,
@@ -71,7 +71,7 @@ pub struct Extent {
     pub programs: usize,
     /// Cores of all programs.
     pub cores: usize,
-    /// Accesses until every program has run once; none where the traces do not say.
+    /// Accesses until every program has run once; `None` where the traces do not say.
     pub accesses: Option<u64>,
 }
 

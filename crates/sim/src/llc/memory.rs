@@ -24,9 +24,9 @@ pub const BANDWIDTH: u64 = 10_667_000_000;
 /// The chips of a memory.
 #[derive(Clone, Debug)]
 pub struct Chips {
-    /// Its technology.
+    /// Technology of the chips.
     pub technology: Technology,
-    /// Its capacity.
+    /// Capacity of the memory.
     pub capacity: Bytes,
     /// Writes that the write buffer holds.
     pub write_buffer: usize,
@@ -142,7 +142,7 @@ impl Chips {
         })
     }
 
-    /// Returns the energy of these transfers and this time, in joules; none where the technology has no
+    /// Returns the energy of these transfers and this time, in joules; `None` where the technology has no
     /// powers.
     pub fn consumed(&self, transfers: Transfers, elapsed: Nanos) -> Option<Consumed> {
         let row = Energy::of(&self.technology, Unit::Line)?;
@@ -153,7 +153,7 @@ impl Chips {
     }
 
     /// Returns the years until the cells wear out, if they are written evenly at this rate (Fedorov
-    /// 2016, 2.4.5); none where nothing is written or the endurance is not known.
+    /// 2016, 2.4.5); `None` where nothing is written or the endurance is not known.
     pub fn lifetime(&self, writes: u64, line: u64, elapsed: Nanos) -> Option<f64> {
         let endurance = self.technology.endurance.as_ref()?.value;
         let writes_a_cell = (writes * line) as f64 / self.capacity.0 as f64;

@@ -23,7 +23,7 @@ pub struct Backing {
     pub name: String,
     /// The memory.
     pub memory: Chips,
-    /// The chips of the DRAM cache; none where there is none.
+    /// The chips of the DRAM cache; `None` where there is no DRAM cache.
     pub cache: Option<Chips>,
 }
 
@@ -77,7 +77,7 @@ pub struct Found {
     pub elapsed: Nanos,
     /// Instructions and virtual time of each core.
     pub cores: Vec<(u64, Nanos)>,
-    /// Energy of memory and DRAM cache, in joules; none where no powers are known.
+    /// Energy of memory and DRAM cache, in joules; `None` where no powers are known.
     pub energy: Option<Consumed>,
     /// The years that the memory lasts at this rate of writes, if its cells are written evenly.
     pub lifetime_years: Option<f64>,

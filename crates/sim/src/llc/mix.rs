@@ -12,21 +12,21 @@ use super::program::{Open, Program, Run, file, once, require_trace};
 /// The most cores: a core is numbered by a byte.
 const MOST_CORES: usize = 256;
 
-/// Instructions, approximately, of a turn, after which the program with the fewest has the next.
+/// Instructions, approximately, of a turn, after which the program with the fewest instructions takes the next turn.
 const TURN: u64 = 1000;
 
-/// Programs that share a last-level cache, each on cores of its own.
+/// Programs that share a last-level cache, each on separate cores.
 ///
-/// They take turns by the instructions that they have executed, so all progress equally. A program that
-/// ends begins again until all have run once, as is usual for mixes; its repeated accesses count, too,
-/// because the others run beside them.
+/// Programs take turns by the instructions that they have executed, so all progress equally. A program
+/// that ends begins again until all have run once, as is usual for mixes; repeated accesses count, too,
+/// because other programs run beside them.
 pub struct Mix<'a> {
     programs: Vec<Program<'a>>,
 }
 
 impl<'a> Mix<'a> {
-    /// Makes a mix of traces, by name, on `cores` in all, or on one core each; a trace of requests has
-    /// as many as it was made with. Each run through a trace has at most `limit` accesses.
+    /// Makes a mix of traces, by name, on `cores` in all, or on one core each; a trace of requests runs
+    /// on as many cores as made it. Each run through a trace has at most `limit` accesses.
     ///
     /// # Errors
     /// Errors of the traces; a usage error where the cores cannot be shared evenly.
@@ -107,12 +107,12 @@ impl<'a> Mix<'a> {
         Ok(None)
     }
 
-    /// Returns the accesses until every program has run once, where the traces say.
+    /// Returns the accesses until every program has run once; `None` where a trace does not say.
     pub fn accesses(&self) -> Option<u64> {
         self.programs.iter().map(Program::accesses).sum()
     }
 
-    /// Returns the next run of at most `most` accesses, with its program; none when all have run once.
+    /// Returns the next run of at most `most` accesses, with its program; `None` when all have run once.
     ///
     /// # Errors
     /// Errors of the traces.

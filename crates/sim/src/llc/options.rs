@@ -59,10 +59,10 @@ pub fn effective() -> Vec<Field<Simulated>> {
 /// Settings of what is done with the requests to the last level.
 fn requests() -> Vec<Setting> {
     settings! { Grid;
-        /// what is kept and where new lines are put, a list
+        /// policies of the last level: what is kept, where new lines go; a list
         "policy" "NAME": parsed(policies), default("lru"), single(), common(),
-            details("Policies are listed by `terrace list policies`. Settings go behind a name, as \
-                     nhm:n=8,insert=lh; `terrace explain nhm` tells which. A cache has at most 64 ways.");
+            details("Policies are listed by `terrace list policies`. Settings follow a name, as in \
+                     nhm:n=8,insert=lh; `terrace explain nhm` lists them. A cache has at most 64 ways.");
         /// requests before figures are taken, or a share, as 10%
         "warmup" "N": quantity(WarmupChoice::parse, |grid, warmup| grid.warmup = warmup),
             default("0"), single(),
@@ -79,7 +79,7 @@ fn requests() -> Vec<Setting> {
         "epoch" "N": read(parse_count, |grid, epoch| grid.machine.epoch = Some(epoch)),
             single(), needs_results(),
             result("epoch", Unit::None, |one| one.machine.epoch);
-        /// for what a policy leaves to chance
+        /// seed of the random choices of policies and of the placement of pages
         "seed" "N": number(0..=u64::MAX, |grid, seed| grid.machine.seed = seed), default("1"), single(),
             result("seed", Unit::None, |one| one.machine.seed);
     }
@@ -91,36 +91,36 @@ fn hierarchy() -> Vec<Setting> {
         /// cores, shared evenly by the traces
         "cores" "N": number(1..=256, |grid, cores| grid.cores = Some(cores)),
             otherwise("one a trace"), single(), common(),
-            details("For a trace of requests, those that made it."),
+            details("The default for a trace of requests is the number of cores that made it."),
             result("cores", Unit::None, |one| one.pass.instructions.len());
-        /// the first private level of each core, and its ways, or off
+        /// first private level of each core: size and ways, or off
         "l1" "SIZE[:WAYS]": quantity(level, |grid, size| grid.machine.private[0] = size),
             default("64K:2"), single(),
             fields(object("l1?", shape(), |one: &Simulated| one.machine.level(0)));
-        /// the second
+        /// second private level of each core: size and ways, or off
         "l2" "SIZE[:WAYS]": quantity(level, |grid, size| grid.machine.private[1] = size),
             default("256K:8"), single(),
             fields(object("l2?", shape(), |one: &Simulated| one.machine.level(1)));
-        /// the last level, shared by all cores, a list
+        /// sizes of the last level, which all cores share; a list
         "llc" "SIZE": quantity(Bytes::parse, |grid, size| grid.sizes.push(size)),
             otherwise("2M a core"), common();
-        /// ways of the last level, a list
+        /// ways of the last level; a list
         "ways" "N": number(0..=usize::MAX, |grid, ways| grid.ways.push(ways)), default("16");
-        /// which frames of memory pages get when they are first touched
+        /// placement of pages in frames of memory when they are first touched
         "pages" "NAME": read(placement, |grid, placement| grid.machine.placement = placement),
             default("virtual"), single(),
-            details("Listed by `terrace list placements`. Free memory lies in runs of contiguous frames \
-                     in random order, of 16 unless said otherwise."),
+            details("Placements are listed by `terrace list placements`. Free memory lies in runs of \
+                     contiguous frames in random order; a run has 16 frames by default."),
             result("pages", Unit::None, |one| one.machine.placement.to_string());
-        /// of each trace in turn the address of an instruction whose accesses are flushes of their
-        /// line, or off, a list
+        /// address of the instruction whose accesses flush their line, or off, for each trace in turn;
+        /// a list
         "flush-ip" "ADDRESS": read(instruction, |grid, ip| grid.machine.flushes.ips.push(ip)),
             result("flush_ips", Unit::None, |one| {
                 one.machine.flushes().map(|flushes| Value::list(&flushes.ips))
             });
-        /// what a flush does beyond writing a dirty line to memory
+        /// effect of a flush beyond writing a dirty line to memory
         "flush" "NAME": names(&FLUSH, |grid, keeps| grid.machine.flushes.keeps = keeps),
-            meanings(&["The line leaves all caches", "It stays where it is, clean"]),
+            meanings(&["The line leaves all caches", "The line stays in the caches, clean"]),
             default("clflush"), single(),
             result("flush_keeps", Unit::None, |one| one.machine.flushes().map(|flushes| flushes.keeps));
         /// bytes of a line, in all levels
@@ -133,19 +133,19 @@ fn hierarchy() -> Vec<Setting> {
 /// Settings of the memories behind the last level.
 fn memory() -> Vec<Setting> {
     settings! { Grid;
-        /// what is behind the last level, a list
+        /// memories behind the last level; a list
         "memory" "NAME": read(|text| Ok(text.to_owned()), |grid, name| grid.memories.names.push(name)),
             default("dram"), common(),
-            details("Memories are listed by `terrace list memories`; dram/NAME is a cache of DRAM, and \
-                     NAME behind that."),
+            details("Memories are listed by `terrace list memories`; dram/NAME is a DRAM cache \
+                     with NAME behind it."),
             result("memories", Unit::None, |one| Tree::list(&backing(), &one.machine.memories));
-        /// its capacity
+        /// capacity of the memory
         "memory-size" "SIZE": quantity(Bytes::parse, |grid, size| grid.memories.capacity = size),
             default("4G"), single();
-        /// the capacity of the DRAM cache of `dram/NAME`
+        /// capacity of the DRAM cache of `dram/NAME`
         "dram-cache" "SIZE": quantity(Bytes::parse, |grid, size| grid.memories.dram_cache = size),
             default("256M"), single();
-        /// lines that wait to be written; a core that writes one more waits
+        /// lines that can wait to be written; a core that writes one more waits
         "write-buffer" "LINES": number(0..=4096, |grid, lines| grid.memories.write_buffer = lines),
             default("32"), single();
     }

@@ -13,7 +13,7 @@ pub const MARK: &str = "terrace.llc.requests";
 /// The key of the number of cores that made such a trace.
 const CORES: &str = "terrace.llc.cores";
 
-/// What a trace of `terrace record --filter l1l2` says: it has passed private levels, too, but does not
+/// Key and value in a trace of `terrace record --filter l1l2`: it has passed private levels, too, but does not
 /// distinguish the misses of stores from those of loads.
 const FILTERED: (&str, &str) = (record::FILTER, record::PRIVATE_CACHES);
 /// The keys of the level (accesses, lines or pages) in recordings and in parts of traces.
@@ -21,7 +21,7 @@ const LEVELS: [&str; 2] = [record::LEVEL, "level"];
 /// Bytes of a line in a trace of lines.
 const LINE: u64 = 64;
 
-/// Returns what a trace of requests says of itself: the mark, the cores and the private levels.
+/// Returns the metadata of a trace of requests: the mark, the cores and the private levels.
 pub fn about(settings: &LlcMachine, cores: usize) -> [(String, String); 3] {
     [
         (MARK, settings.line.to_string()),

@@ -12,7 +12,7 @@ const RUN: u64 = 16;
 /// Sets of 1 MB in 8 ways, by 64 lines a page: the paper's cache.
 const COLOURS: u64 = 32;
 const MEMORY: Bytes = Bytes(4 << 30);
-/// As those of the heap; the paper gives no figures.
+/// Same values as in the heap; the paper gives no figures.
 const HIGH: Bytes = Bytes(512 << 20);
 const LOW: Bytes = Bytes(256 << 20);
 

@@ -66,7 +66,7 @@ pub struct Program<'a> {
     threads: FxHashMap<u16, u64>,
     /// The program's cores.
     pub cores: Range<usize>,
-    /// Instructions of all its threads.
+    /// Instructions of all threads.
     instructions: u64,
     /// Whether the trace has been read to its end once.
     done: bool,
@@ -75,11 +75,11 @@ pub struct Program<'a> {
 /// Consecutive accesses of one thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Run {
-    /// Their range in the block.
+    /// Range of the accesses in the block.
     pub range: Range<usize>,
-    /// Their process.
+    /// Process of the thread.
     pub process: u16,
-    /// Their core.
+    /// Core of the thread.
     pub core: usize,
     /// The trace's instruction count at the thread's access before this run.
     pub since: u64,
@@ -120,7 +120,7 @@ impl<'a> Program<'a> {
         Ok(program)
     }
 
-    /// Returns the accesses of a run through the trace, where the trace says.
+    /// Returns the accesses of a run through the trace; `None` where the trace does not say.
     pub fn accesses(&self) -> Option<u64> {
         self.source
             .meta()
@@ -170,7 +170,7 @@ impl<'a> Program<'a> {
         self.done
     }
 
-    /// Returns the instructions executed on all its cores.
+    /// Returns the instructions executed on all cores.
     pub fn position(&self) -> u64 {
         self.instructions
     }

@@ -31,7 +31,7 @@ pub struct Point {
 pub struct Shared {
     cache: Cache,
     lines: Lines,
-    /// Counts by core; none where there is one core. A victim counts for the core whose line replaced
+    /// Counts by core; empty where there is one core. A victim counts for the core whose line replaced
     /// it; [`Counts::dirtied`], which only the cache knows, stays 0.
     by_core: Vec<Counts>,
     /// Requests of an epoch, and requests left of the current one.
@@ -224,7 +224,7 @@ impl Shared {
     }
 
     /// Returns the hits after the warm-up by stack position: the number of lines of the set that were
-    /// used more recently; none where the policy does not keep that order.
+    /// used more recently; `None` where the policy does not keep that order.
     fn positions(&self) -> Option<Vec<u64>> {
         let mut positions = self.cache.tags().positions().to_vec();
         let knows = positions.iter().any(|hits| *hits > 0);
