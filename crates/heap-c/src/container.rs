@@ -6,8 +6,8 @@ use std::sync::Arc;
 use terrace_heap::containers::{BTreeMap, Container as Opening};
 use terrace_heap::{Error, Heap, Mapped, Result};
 
-use crate::handle::{Handle, handle};
-use crate::registry::{self, Opened};
+use crate::handle::Handle;
+use crate::registry::{self, Opened, find};
 use crate::text;
 
 /// A container, and the heap in which it lies.
@@ -37,7 +37,7 @@ where
         name: *const c_char,
         open: impl FnOnce(&Heap, &str) -> Result<C>,
     ) -> Result<*mut Self> {
-        let handle = handle(heap)?;
+        let handle = find(heap)?;
         // SAFETY: the caller's.
         let name = unsafe { text::name(name)? };
         if handle.heap.in_transaction() {
@@ -47,11 +47,7 @@ where
                 Self::WHAT
             )));
         }
-        let container = open(&handle.heap, name)?;
-        let new = Self {
-            handle: Arc::clone(&handle),
-            container,
-        };
-        registry::add(handle.number, new)
+        let (number, container) = (handle.number, open(&handle.heap, name)?);
+        registry::add(number, Self { handle, container })
     }
 }

@@ -2,14 +2,15 @@
 
 use std::ffi::{c_int, c_void};
 use std::ptr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use terrace_heap::Result;
 
 use crate::container::Tree;
 use crate::cursor::Cursor;
 use crate::error::{outcome, pointer, status};
-use crate::registry::{self, Opened, find};
+use crate::registry::{self, Opened, find, on};
 use crate::stack::{close_cursor, open_cursor, with_cursor};
 use crate::text::{Buffer, bytes};
 
@@ -31,8 +32,7 @@ fn with<R>(cursor: *mut Cursor, work: impl FnOnce(&mut Cursor) -> Result<R>) -> 
         return done;
     }
     let alone = find(cursor.cast::<Mutex<Alone>>())?;
-    let mut alone = alone.lock().unwrap_or_else(PoisonError::into_inner);
-    work(&mut alone.0)
+    work(&mut alone.lock().0)
 }
 
 /// Moves a cursor, if it can be moved now.
@@ -47,8 +47,7 @@ fn moved(cursor: *mut Cursor, go: impl FnOnce(&mut Cursor) -> Result<c_int>) -> 
 
 #[unsafe(no_mangle)]
 pub extern "C" fn nvm_cursor_open(tree: *mut Tree) -> *mut Cursor {
-    pointer(|| {
-        let tree = find(tree)?;
+    pointer(on(tree, |tree| {
         let handle = Arc::clone(&tree.handle);
         let within = open_cursor(&handle, |tx| Cursor::new(Arc::clone(&tree), Some(tx)));
         match within {
@@ -58,7 +57,7 @@ pub extern "C" fn nvm_cursor_open(tree: *mut Tree) -> *mut Cursor {
                 registry::add(handle.number, Mutex::new(alone)).map(<*mut _>::cast)
             }
         }
-    })
+    }))
 }
 
 #[unsafe(no_mangle)]
@@ -89,70 +88,51 @@ pub extern "C" fn nvm_cursor_prev(cursor: *mut Cursor) -> c_int {
     moved(cursor, Cursor::prev)
 }
 
-/// # Safety
-///
-/// `key` is null, or `len` bytes lie there.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn nvm_cursor_seek(
-    cursor: *mut Cursor,
-    key: *const c_void,
-    len: usize,
-) -> c_int {
-    moved(cursor, |cursor| {
-        // SAFETY: the caller's.
-        cursor.seek(unsafe { bytes(key, len)? })
-    })
+/// Defines the calls that move a cursor by bytes, and those that copy bytes of its entry.
+macro_rules! calls {
+    (move { $($name:ident: $go:expr;)* } copy { $($copy:ident: $of:expr;)* }) => {
+        $(
+            /// # Safety
+            ///
+            /// `key` is null, or `len` bytes lie there.
+            #[unsafe(no_mangle)]
+            pub unsafe extern "C" fn $name(
+                cursor: *mut Cursor,
+                key: *const c_void,
+                len: usize,
+            ) -> c_int {
+                // SAFETY: promised by the caller.
+                moved(cursor, |cursor| $go(cursor, unsafe { bytes(key, len)? }))
+            }
+        )*
+        $(
+            /// # Safety
+            ///
+            /// Same as for [`Buffer::new`].
+            #[unsafe(no_mangle)]
+            pub unsafe extern "C" fn $copy(
+                cursor: *mut Cursor,
+                into: *mut c_void,
+                room: usize,
+                len: *mut usize,
+            ) -> c_int {
+                outcome(|| {
+                    // SAFETY: promised by the caller.
+                    let buffer = unsafe { Buffer::new(into, room, len)? };
+                    with(cursor, |cursor| Ok(buffer.fill(cursor.entry().map($of))))
+                })
+            }
+        )*
+    };
 }
 
-/// # Safety
-///
-/// `prefix` is null, or `len` bytes lie there.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn nvm_cursor_prefix(
-    cursor: *mut Cursor,
-    prefix: *const c_void,
-    len: usize,
-) -> c_int {
-    moved(cursor, |cursor| {
-        // SAFETY: the caller's.
-        cursor.set_prefix(unsafe { bytes(prefix, len)? })
-    })
-}
-
-/// # Safety
-///
-/// As of [`Buffer::new`].
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn nvm_cursor_key(
-    cursor: *mut Cursor,
-    into: *mut c_void,
-    room: usize,
-    len: *mut usize,
-) -> c_int {
-    outcome(|| {
-        // SAFETY: the caller's.
-        let buffer = unsafe { Buffer::new(into, room, len)? };
-        with(cursor, |cursor| {
-            Ok(buffer.fill(cursor.entry().map(|(key, _)| key)))
-        })
-    })
-}
-
-/// # Safety
-///
-/// As of [`Buffer::new`].
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn nvm_cursor_value(
-    cursor: *mut Cursor,
-    into: *mut c_void,
-    room: usize,
-    len: *mut usize,
-) -> c_int {
-    outcome(|| {
-        // SAFETY: the caller's.
-        let buffer = unsafe { Buffer::new(into, room, len)? };
-        with(cursor, |cursor| {
-            Ok(buffer.fill(cursor.entry().map(|(_, value)| value)))
-        })
-    })
+calls! {
+    move {
+        nvm_cursor_seek: Cursor::seek;
+        nvm_cursor_prefix: Cursor::set_prefix;
+    }
+    copy {
+        nvm_cursor_key: |(key, _)| key;
+        nvm_cursor_value: |(_, value)| value;
+    }
 }

@@ -2,12 +2,13 @@
 
 use std::ffi::{c_char, c_int, c_void};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
 
-use terrace_heap::{Error, Heap, Kind, Result};
+use parking_lot::Mutex;
+
+use terrace_heap::{Error, Heap, Kind, Ptr, Result};
 
 use crate::error::{number, pointer, status};
-use crate::registry::{self, Opened};
+use crate::registry::{self, Opened, find, on};
 use crate::text;
 
 /// `nvm_heap`.
@@ -25,15 +26,6 @@ impl Opened for Handle {
     const WHAT: &'static str = "heap";
 }
 
-/// Returns the heap of a handle.
-///
-/// # Errors
-///
-/// The handle is null, or stands for no heap that is open.
-pub fn handle(of: *const Handle) -> Result<Arc<Handle>> {
-    registry::find(of)
-}
-
 impl Handle {
     pub fn base(&self) -> *mut u8 {
         self.heap.base()
@@ -46,10 +38,18 @@ impl Handle {
     /// The address lies elsewhere.
     pub fn offset(&self, at: *const c_void) -> Result<u64> {
         let offset = at.addr().wrapping_sub(self.base().addr()) as u64;
-        match !at.is_null() && offset < self.heap.len() {
-            true => Ok(offset),
-            false => Err(Error::usage(format!("{at:?} does not lie in the heap"))),
-        }
+        let within = !at.is_null() && offset < self.heap.len();
+        let outside = || Error::usage(format!("{at:?} does not lie in the heap"));
+        within.then_some(offset).ok_or_else(outside)
+    }
+
+    /// Returns the object that begins at an address in the heap.
+    ///
+    /// # Errors
+    ///
+    /// The address lies elsewhere.
+    pub fn object(&self, at: *const c_void) -> Result<Ptr<u8>> {
+        self.offset(at).map(Ptr::at)
     }
 
     /// Returns the address of an offset.
@@ -69,14 +69,12 @@ impl Handle {
 }
 
 fn register(heap: Heap) -> *mut Handle {
-    let number = registry::number();
-    let handle = Handle {
+    registry::add_heap(|number| Handle {
         number,
         heap,
         open: AtomicUsize::new(0),
         naming: Mutex::new(()),
-    };
-    registry::add_heap(number, handle)
+    })
 }
 
 /// # Safety
@@ -104,8 +102,7 @@ pub extern "C" fn nvm_anonymous(bytes: u64) -> *mut Handle {
 
 #[unsafe(no_mangle)]
 pub extern "C" fn nvm_close(heap: *mut Handle) -> c_int {
-    status(|| {
-        let this = handle(heap)?;
+    status(on(heap, |this| {
         if this.open.load(Ordering::Acquire) > 0 {
             return Err(Error::usage(
                 "the heap has a transaction under way; commit or abort it, then close the heap",
@@ -113,23 +110,23 @@ pub extern "C" fn nvm_close(heap: *mut Handle) -> c_int {
         }
         registry::remove_heap(this.number);
         this.heap.clone().close()
-    })
+    }))
 }
 
 #[unsafe(no_mangle)]
 pub extern "C" fn nvm_grow(heap: *mut Handle, bytes: u64) -> c_int {
-    status(|| handle(heap)?.heap.grow(bytes))
+    status(|| find(heap)?.heap.grow(bytes))
 }
 
 #[unsafe(no_mangle)]
 pub extern "C" fn nvm_bytes(heap: *mut Handle) -> u64 {
-    number(|| Ok(handle(heap)?.heap.len()))
+    number(|| Ok(find(heap)?.heap.len()))
 }
 
 #[unsafe(no_mangle)]
 pub extern "C" fn nvm_kind(heap: *mut Handle) -> *const c_char {
     pointer(|| {
-        let kind = match handle(heap)?.heap.kind() {
+        let kind = match find(heap)?.heap.kind() {
             Kind::Dax(_) => c"persistent memory",
             Kind::Assumed(_) => c"taken for persistent memory",
             Kind::Synced => c"plain file",
@@ -141,18 +138,18 @@ pub extern "C" fn nvm_kind(heap: *mut Handle) -> *const c_char {
 
 #[unsafe(no_mangle)]
 pub extern "C" fn nvm_base(heap: *mut Handle) -> *mut c_void {
-    pointer(|| Ok(handle(heap)?.base().cast()))
+    pointer(|| Ok(find(heap)?.base().cast()))
 }
 
 #[unsafe(no_mangle)]
 pub extern "C" fn nvm_pointer(heap: *mut Handle, offset: u64) -> *mut c_void {
     pointer(|| match offset {
         0 => Err(Error::usage("offset 0 stands for no object")),
-        _ => handle(heap)?.address(offset),
+        _ => find(heap)?.address(offset),
     })
 }
 
 #[unsafe(no_mangle)]
 pub extern "C" fn nvm_offset(heap: *mut Handle, at: *const c_void) -> u64 {
-    number(|| handle(heap)?.offset(at))
+    number(|| find(heap)?.offset(at))
 }

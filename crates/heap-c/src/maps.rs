@@ -7,7 +7,7 @@ use terrace_heap::containers::{BTreeMap, HashMap};
 use crate::container::{Container, Tree};
 use crate::error::{NONE, OK, outcome, pointer, status};
 use crate::handle::Handle;
-use crate::registry::{Opened, find, remove};
+use crate::registry::{Opened, on, remove};
 use crate::text::{Buffer, bytes, number};
 
 /// `nvm_hash`.
@@ -46,13 +46,12 @@ macro_rules! map_calls {
             value: *const c_void,
             value_len: usize,
         ) -> c_int {
-            status(|| {
-                let map = find(map)?;
+            status(on(map, |map| {
                 // SAFETY: the caller's.
                 let (key, value) = unsafe { (bytes(key, key_len)?, bytes(value, value_len)?) };
                 map.either(|map| map.insert(key, value), |map| map.insert(key, value))
                     .map(drop)
-            })
+            }))
         }
 
         /// # Safety
@@ -67,15 +66,14 @@ macro_rules! map_calls {
             room: usize,
             len: *mut usize,
         ) -> c_int {
-            outcome(|| {
-                let map = find(map)?;
+            outcome(on(map, |map| {
                 // SAFETY: the caller's.
                 let key = unsafe { bytes(key, key_len)? };
                 // SAFETY: the caller's.
                 let buffer = unsafe { Buffer::new(into, room, len)? };
                 let found = map.either(|map| map.get(key), |map| map.get(key))?;
                 Ok(buffer.fill(found.as_deref()))
-            })
+            }))
         }
 
         /// # Safety
@@ -87,13 +85,12 @@ macro_rules! map_calls {
             key: *const c_void,
             key_len: usize,
         ) -> c_int {
-            outcome(|| {
-                let map = find(map)?;
+            outcome(on(map, |map| {
                 // SAFETY: the caller's.
                 let key = unsafe { bytes(key, key_len)? };
                 let old = map.either(|map| map.remove(key), |map| map.remove(key))?;
                 Ok(old.map_or(NONE, |_| OK))
-            })
+            }))
         }
 
         /// # Safety
@@ -101,13 +98,12 @@ macro_rules! map_calls {
         /// `count` is null or a number of the caller's.
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $count(map: *mut $Map, count: *mut u64) -> c_int {
-            status(|| {
-                let map = find(map)?;
+            status(on(map, |map| {
                 // SAFETY: the caller's.
                 let count = unsafe { number(count)? };
                 *count = map.either(|map| map.len(), |map| map.len())?;
                 Ok(())
-            })
+            }))
         }
     };
 }

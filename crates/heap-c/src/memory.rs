@@ -3,12 +3,13 @@
 use std::cell::Cell;
 use std::ffi::{c_char, c_int, c_void};
 use std::ptr::NonNull;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use terrace_heap::{Error, Mapped, Place, Ptr, Result, Transaction};
 
 use crate::error::{number, pointer, status};
-use crate::handle::{Handle, handle};
+use crate::handle::Handle;
+use crate::registry::{find, on};
 use crate::stack::within;
 use crate::text;
 use crate::transaction::word;
@@ -23,8 +24,15 @@ thread_local! {
 
 /// Returns the word of a C program's root. Its object may have any size, which may change.
 fn place(handle: &Handle, name: &str) -> Result<Place<u8>> {
-    let place = handle.heap.root::<[u8; 0]>(name, ROOT_KIND)?;
-    Ok(place.cast())
+    let place = handle.heap.root::<[u8; 0]>(name, ROOT_KIND);
+    place.map(Place::cast)
+}
+
+/// Returns the names and the words of the roots of C programs.
+fn roots(handle: &Handle) -> Result<impl Iterator<Item = (String, Place<u8>)>> {
+    let roots = handle.heap.roots()?.into_iter();
+    let roots = roots.filter(|root| root.kind == ROOT_KIND);
+    Ok(roots.map(|root| (root.name, root.place.cast())))
 }
 
 /// Makes an object and stores its pointer at `place`.
@@ -40,20 +48,21 @@ fn make(tx: &Transaction<Mapped>, place: Place<u8>, size: u64) -> Result<Ptr<u8>
 
 /// Returns the object of a root, and whether it existed before; makes it otherwise.
 fn named(handle: &Arc<Handle>, size: u64, name: &str) -> Result<(Ptr<u8>, bool)> {
-    let _naming = handle.naming.lock().unwrap_or_else(PoisonError::into_inner);
+    let _naming = handle.naming.lock();
     let place = place(handle, name)?;
     within(handle, |tx| {
         let found: Ptr<u8> = tx.read(place)?;
         if found.is_null() {
             return Ok((make(tx, place, size)?, false));
         }
-        match tx.bytes_of(found)? {
-            bytes if bytes >= size => Ok((found, true)),
-            bytes => Err(Error::usage(format!(
+        let bytes = tx.bytes_of(found)?;
+        if bytes < size {
+            return Err(Error::usage(format!(
                 "the object of the root {name:?} has {bytes} bytes, not {size}; nvm_realloc makes \
                  it larger"
-            ))),
+            )));
         }
+        Ok((found, true))
     })
 }
 
@@ -66,8 +75,7 @@ pub unsafe extern "C" fn nvm_persist_alloc(
     size: usize,
     root: *const c_char,
 ) -> *mut c_void {
-    pointer(|| {
-        let handle = handle(heap)?;
+    pointer(on(heap, |handle| {
         let (object, found) = match root.is_null() {
             // SAFETY: the caller's.
             false => named(&handle, size as u64, unsafe { text::name(root)? })?,
@@ -83,7 +91,7 @@ pub unsafe extern "C" fn nvm_persist_alloc(
         };
         FOUND.set(found);
         handle.address(object.offset())
-    })
+    }))
 }
 
 #[unsafe(no_mangle)]
@@ -97,15 +105,14 @@ pub extern "C" fn nvm_persist_alloc_at(
     size: usize,
     at: *mut u64,
 ) -> *mut c_void {
-    pointer(|| {
-        let handle = handle(heap)?;
+    pointer(on(heap, |handle| {
         let place: Place<u8> = word(&handle, at)?;
         let made = within(&handle, |tx| match tx.read(place)?.is_null() {
             true => make(tx, place, size as u64),
             false => Err(Error::usage(format!("the word at {at:?} is not 0"))),
         });
         handle.address(made?.offset())
-    })
+    }))
 }
 
 /// # Safety
@@ -113,35 +120,31 @@ pub extern "C" fn nvm_persist_alloc_at(
 /// `root` is null or a string.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nvm_root(heap: *mut Handle, root: *const c_char) -> *mut c_void {
-    pointer(|| {
-        let handle = handle(heap)?;
+    pointer(on(heap, |handle| {
         // SAFETY: the caller's.
         let name = unsafe { text::name(root)? };
-        let roots = handle.heap.roots()?;
-        let found = roots
-            .iter()
-            .find(|root| root.name == name && root.kind == ROOT_KIND);
-        let pointer = found.map(|root| within(&handle, |tx| tx.read(root.place.cast())));
-        match pointer.transpose()?.map_or(0, Ptr::<u8>::offset) {
-            0 => Err(Error::usage(format!("no object has the root {name:?}"))),
-            offset => handle.address(offset),
+        for (_, place) in roots(&handle)?.filter(|(found, _)| found == name) {
+            let object = within(&handle, |tx| tx.read(place))?;
+            if !object.is_null() {
+                return handle.address(object.offset());
+            }
         }
-    })
+        Err(Error::usage(format!("no object has the root {name:?}")))
+    }))
 }
 
 #[unsafe(no_mangle)]
 pub extern "C" fn nvm_size(heap: *mut Handle, at: *const c_void) -> u64 {
-    number(|| {
-        let handle = handle(heap)?;
-        let object = Ptr::<u8>::at(handle.offset(at)?);
+    number(on(heap, |handle| {
+        let object = handle.object(at)?;
         within(&handle, |tx| tx.bytes_of(object))
-    })
+    }))
 }
 
 #[unsafe(no_mangle)]
 pub extern "C" fn nvm_cap_alloc(heap: *mut Handle, size: usize) -> *mut c_void {
     pointer(|| {
-        let memory = handle(heap)?.heap.capacity_alloc(size)?;
+        let memory = find(heap)?.heap.capacity_alloc(size)?;
         Ok(memory.cast().as_ptr())
     })
 }
@@ -152,10 +155,9 @@ fn root_of(
     tx: &Transaction<Mapped>,
     object: Ptr<u8>,
 ) -> Result<Option<(String, Place<u8>)>> {
-    for root in handle.heap.roots()? {
-        let place: Place<u8> = root.place.cast();
-        if root.kind == ROOT_KIND && tx.read(place)? == object {
-            return Ok(Some((root.name, place)));
+    for (name, place) in roots(handle)? {
+        if tx.read(place)? == object {
+            return Ok(Some((name, place)));
         }
     }
     Ok(None)
@@ -166,9 +168,8 @@ fn root_of(
 /// Nothing uses what lies at `at` any more.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nvm_free(heap: *mut Handle, at: *mut c_void) -> c_int {
-    status(|| {
-        let handle = handle(heap)?;
-        let object = Ptr::<u8>::at(handle.offset(at)?);
+    status(on(heap, |handle| {
+        let object = handle.object(at)?;
         let memory = NonNull::new(at.cast()).expect("what lies in the heap is not null");
         // SAFETY: the caller's.
         if unsafe { handle.heap.capacity_free(memory) }.is_ok() {
@@ -188,13 +189,12 @@ pub unsafe extern "C" fn nvm_free(heap: *mut Handle, at: *mut c_void) -> c_int {
             }
             _ => Ok(()),
         }
-    })
+    }))
 }
 
 #[unsafe(no_mangle)]
 pub extern "C" fn nvm_free_at(heap: *mut Handle, at: *mut u64) -> c_int {
-    status(|| {
-        let handle = handle(heap)?;
+    status(on(heap, |handle| {
         let place: Place<u8> = word(&handle, at)?;
         within(&handle, |tx| {
             let object = tx.read(place)?;
@@ -204,7 +204,7 @@ pub extern "C" fn nvm_free_at(heap: *mut Handle, at: *mut u64) -> c_int {
             tx.free(object)?;
             tx.write(place, &Ptr::NULL)
         })
-    })
+    }))
 }
 
 /// Moves the object at `place` to one of another size.
@@ -222,9 +222,8 @@ pub unsafe extern "C" fn nvm_realloc(
     at: *mut c_void,
     size: usize,
 ) -> *mut c_void {
-    pointer(|| {
-        let handle = handle(heap)?;
-        let object = Ptr::<u8>::at(handle.offset(at)?);
+    pointer(on(heap, |handle| {
+        let object = handle.object(at)?;
         let memory = NonNull::new(at.cast()).expect("what lies in the heap is not null");
         if within(&handle, |tx| tx.bytes_of(object)).is_err() {
             // SAFETY: the caller's.
@@ -239,17 +238,16 @@ pub unsafe extern "C" fn nvm_realloc(
             )),
         });
         handle.address(moved?.offset())
-    })
+    }))
 }
 
 #[unsafe(no_mangle)]
 pub extern "C" fn nvm_realloc_at(heap: *mut Handle, at: *mut u64, size: usize) -> *mut c_void {
-    pointer(|| {
-        let handle = handle(heap)?;
+    pointer(on(heap, |handle| {
         let place = word(&handle, at)?;
         let moved = within(&handle, |tx| resize(tx, place, size as u64))?;
         handle.address(moved.offset())
-    })
+    }))
 }
 
 /// # Safety
@@ -257,13 +255,12 @@ pub extern "C" fn nvm_realloc_at(heap: *mut Handle, at: *mut u64, size: usize) -
 /// `root` is null or a string.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nvm_remove_root(heap: *mut Handle, root: *const c_char) -> c_int {
-    status(|| {
-        let handle = handle(heap)?;
+    status(on(heap, |handle| {
         // SAFETY: the caller's.
         let name = unsafe { text::name(root)? };
         match handle.heap.remove_root(name)? {
             true => Ok(()),
             false => Err(Error::usage(format!("there is no root {name:?}"))),
         }
-    })
+    }))
 }

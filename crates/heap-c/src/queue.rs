@@ -8,7 +8,7 @@ use terrace_heap::{Mapped, Result};
 use crate::container::Container;
 use crate::error::{outcome, pointer, status};
 use crate::handle::Handle;
-use crate::registry::{Opened, find, remove};
+use crate::registry::{Opened, on, remove};
 use crate::stack::within;
 use crate::text::{Buffer, bytes, number};
 
@@ -42,12 +42,11 @@ pub unsafe extern "C" fn nvm_queue_push(
     value: *const c_void,
     len: usize,
 ) -> c_int {
-    status(|| {
-        let queue = find(queue)?;
+    status(on(queue, |queue| {
         // SAFETY: the caller's.
         let value = unsafe { bytes(value, len)? };
         queue.either(|queue| queue.push(value), |queue| queue.push(value))
-    })
+    }))
 }
 
 /// # Safety
@@ -60,13 +59,12 @@ pub unsafe extern "C" fn nvm_queue_front(
     room: usize,
     len: *mut usize,
 ) -> c_int {
-    outcome(|| {
-        let queue = find(queue)?;
+    outcome(on(queue, |queue| {
         // SAFETY: the caller's.
         let buffer = unsafe { Buffer::new(into, room, len)? };
         let front = queue.either(|queue| queue.front(), |queue| queue.front())?;
         Ok(buffer.fill(front.as_deref()))
-    })
+    }))
 }
 
 /// # Safety
@@ -79,15 +77,14 @@ pub unsafe extern "C" fn nvm_queue_pop(
     room: usize,
     len: *mut usize,
 ) -> c_int {
-    outcome(|| {
-        let queue = find(queue)?;
+    outcome(on(queue, |queue| {
         // SAFETY: the caller's.
         let buffer = unsafe { Buffer::new(into, room, len)? };
         // In a transaction, so that nothing changes between reading the length and the pop.
         within(&queue.handle, |tx| {
             pop(&tx.open(&queue.container)?, &buffer)
         })
-    })
+    }))
 }
 
 /// Removes the element at the front, if the buffer has room for it.
@@ -107,11 +104,10 @@ fn pop(queue: &queue::Opened<'_, [u8], Mapped>, buffer: &Buffer) -> Result<c_int
 /// `count` is null or a number of the caller's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nvm_queue_count(queue: *mut Queue, count: *mut u64) -> c_int {
-    status(|| {
-        let queue = find(queue)?;
+    status(on(queue, |queue| {
         // SAFETY: the caller's.
         let count = unsafe { number(count)? };
         *count = queue.either(|queue| queue.len(), |queue| queue.len())?;
         Ok(())
-    })
+    }))
 }

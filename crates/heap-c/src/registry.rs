@@ -5,9 +5,10 @@ use std::any::Any;
 use std::collections::BTreeMap;
 use std::mem;
 use std::ptr;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
+use parking_lot::RwLock;
 use terrace_heap::{Error, Result};
 
 /// A thing that a program opens and closes.
@@ -26,24 +27,17 @@ type Entries = BTreeMap<usize, Entry>;
 
 static OPEN: RwLock<Entries> = RwLock::new(BTreeMap::new());
 
-fn read() -> RwLockReadGuard<'static, Entries> {
-    OPEN.read().unwrap_or_else(PoisonError::into_inner)
-}
-
-fn write() -> RwLockWriteGuard<'static, Entries> {
-    OPEN.write().unwrap_or_else(PoisonError::into_inner)
-}
-
 /// Returns a number that nothing has had.
 pub fn number() -> usize {
     static NEXT: AtomicUsize = AtomicUsize::new(1);
     NEXT.fetch_add(1, Ordering::Relaxed)
 }
 
-/// Adds a heap under a number that [`number`] returned.
-pub fn add_heap<H: Opened>(number: usize, heap: H) -> *mut H {
-    let what = Arc::new(heap);
-    write().insert(number, Entry { heap: number, what });
+/// Adds a heap, which is made for its number.
+pub fn add_heap<H: Opened>(heap: impl FnOnce(usize) -> H) -> *mut H {
+    let number = number();
+    let what = Arc::new(heap(number));
+    OPEN.write().insert(number, Entry { heap: number, what });
     ptr::without_provenance_mut(number)
 }
 
@@ -54,7 +48,7 @@ pub fn add_heap<H: Opened>(number: usize, heap: H) -> *mut H {
 /// The heap was closed meanwhile.
 pub fn add<T: Opened>(heap: usize, new: T) -> Result<*mut T> {
     let (number, what) = (number(), Arc::new(new));
-    let mut open = write();
+    let mut open = OPEN.write();
     if !open.contains_key(&heap) {
         return Err(closed("heap"));
     }
@@ -71,9 +65,20 @@ pub fn find<T: Opened>(at: *const T) -> Result<Arc<T>> {
     if at.is_null() {
         return Err(Error::usage(format!("the {} is NULL", T::WHAT)));
     }
-    let what = read().get(&at.addr()).map(|entry| Arc::clone(&entry.what));
+    let what = OPEN
+        .read()
+        .get(&at.addr())
+        .map(|entry| Arc::clone(&entry.what));
     what.and_then(|what| what.downcast().ok())
         .ok_or_else(|| closed(T::WHAT))
+}
+
+/// Returns a call of `work` with what a handle stands for, which fails as [`find`] does.
+pub fn on<T: Opened, R>(
+    at: *const T,
+    work: impl FnOnce(Arc<T>) -> Result<R>,
+) -> impl FnOnce() -> Result<R> {
+    move || work(find(at)?)
 }
 
 /// Removes what a handle stands for.
@@ -83,13 +88,13 @@ pub fn find<T: Opened>(at: *const T) -> Result<Arc<T>> {
 /// Same as [`find`].
 pub fn remove<T: Opened>(at: *const T) -> Result<()> {
     find(at)?;
-    let removed = write().remove(&at.addr());
+    let removed = OPEN.write().remove(&at.addr());
     removed.map(drop).ok_or_else(|| closed(T::WHAT))
 }
 
 /// Removes the heap of a number and everything that lies in it.
 pub fn remove_heap(number: usize) {
-    let mut open = write();
+    let mut open = OPEN.write();
     let of_it = |(_, entry): &(usize, Entry)| entry.heap == number;
     let (gone, kept): (Entries, Entries) = mem::take(&mut *open).into_iter().partition(of_it);
     *open = kept;

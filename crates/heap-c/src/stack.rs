@@ -11,8 +11,8 @@ use terrace_heap::{Error, Heap, Mapped, Result, Transaction};
 
 use crate::container::Container;
 use crate::cursor::Cursor;
-use crate::handle::{Handle, handle};
-use crate::registry;
+use crate::handle::Handle;
+use crate::registry::{self, find};
 
 /// A transaction that was begun.
 pub struct Open {
@@ -95,7 +95,7 @@ pub fn push(open: Open) {
 ///
 /// There is none, or `nvm_transaction` has begun it.
 pub fn pop(heap: *mut Handle) -> Result<Open> {
-    let handle = handle(heap)?;
+    let handle = find(heap)?;
     STACK.with_borrow_mut(|stack| {
         let none = || Error::usage("this thread has no transaction of the heap under way");
         let last = stack.last_of(&handle).ok_or_else(none)?;

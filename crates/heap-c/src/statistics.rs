@@ -6,7 +6,8 @@ use std::ptr;
 use terrace_heap::{Error, Result};
 
 use crate::error::status;
-use crate::handle::{Handle, handle};
+use crate::handle::Handle;
+use crate::registry::on;
 
 /// `struct nvm_statistics`: words; new ones are added at the end.
 #[repr(C)]
@@ -44,8 +45,7 @@ pub unsafe extern "C" fn nvm_statistics(
     into: *mut Statistics,
     size: usize,
 ) -> c_int {
-    status(|| {
-        let handle = handle(heap)?;
+    status(on(heap, |handle| {
         if into.is_null() {
             return Err(Error::usage("the statistics lie at NULL"));
         }
@@ -63,5 +63,5 @@ pub unsafe extern "C" fn nvm_statistics(
             ptr::copy_nonoverlapping((&raw const now).cast::<u8>(), into.cast(), known);
         }
         Ok(())
-    })
+    }))
 }

@@ -6,16 +6,14 @@ use std::sync::Arc;
 use terrace_heap::{Error, Hint, Ptr, Result, Transaction};
 
 use crate::error::{OK, outcome, status};
-use crate::handle::{Handle, handle};
+use crate::handle::Handle;
+use crate::registry::{find, on};
 use crate::stack::{Open, pop, push, take, within};
 use crate::text;
 
 #[unsafe(no_mangle)]
 pub extern "C" fn nvm_begin(heap: *mut Handle) -> c_int {
-    status(|| {
-        push(Open::new(handle(heap)?, false)?);
-        Ok(())
-    })
+    status(|| Open::new(find(heap)?, false).map(push))
 }
 
 #[unsafe(no_mangle)]
@@ -25,10 +23,7 @@ pub extern "C" fn nvm_commit(heap: *mut Handle) -> c_int {
 
 #[unsafe(no_mangle)]
 pub extern "C" fn nvm_abort(heap: *mut Handle) -> c_int {
-    status(|| {
-        pop(heap)?.end(drop);
-        Ok(())
-    })
+    status(|| pop(heap).map(|open| open.end(drop)))
 }
 
 /// The work of a transaction; returns 0 on success.
@@ -82,8 +77,7 @@ pub unsafe extern "C" fn nvm_transaction(
     work: Option<Work>,
     argument: *mut c_void,
 ) -> c_int {
-    outcome(|| {
-        let handle = handle(heap)?;
+    outcome(on(heap, |handle| {
         let work = work.ok_or_else(|| Error::usage("the work is NULL"))?;
         // SAFETY: the caller's.
         let call = || unsafe { work(heap, argument) };
@@ -92,16 +86,15 @@ pub unsafe extern "C" fn nvm_transaction(
             Err(Failed::Work(said)) => Ok(said),
             Err(Failed::Heap(error)) => Err(error),
         }
-    })
+    }))
 }
 
 #[unsafe(no_mangle)]
 pub extern "C" fn nvm_set_word(heap: *mut Handle, at: *mut u64, value: u64) -> c_int {
-    status(|| {
-        let handle = handle(heap)?;
+    status(on(heap, |handle| {
         let at = word(&handle, at)?;
         within(&handle, |tx| tx.set(at, value))
-    })
+    }))
 }
 
 /// # Safety
@@ -115,8 +108,7 @@ pub unsafe extern "C" fn nvm_set(
     len: usize,
     hint: c_int,
 ) -> c_int {
-    status(|| {
-        let handle = handle(heap)?;
+    status(on(heap, |handle| {
         let offset = handle.offset(at)?;
         let hint = match hint {
             0 => Hint::BySize,
@@ -127,7 +119,7 @@ pub unsafe extern "C" fn nvm_set(
         // SAFETY: the caller's.
         let value = unsafe { text::bytes(value, len)? };
         within(&handle, |tx| tx.write_bytes(offset, value, hint))
-    })
+    }))
 }
 
 /// # Safety
@@ -140,21 +132,19 @@ pub unsafe extern "C" fn nvm_get(
     into: *mut c_void,
     len: usize,
 ) -> c_int {
-    status(|| {
-        let handle = handle(heap)?;
+    status(on(heap, |handle| {
         let offset = handle.offset(at)?;
         // SAFETY: the caller's.
         let into = unsafe { text::bytes_mut(into, len)? };
         within(&handle, |tx| tx.read_bytes(offset, into))
-    })
+    }))
 }
 
 #[unsafe(no_mangle)]
 pub extern "C" fn nvm_persist(heap: *mut Handle, at: *const c_void, len: usize) -> c_int {
-    status(|| {
-        let handle = handle(heap)?;
+    status(on(heap, |handle| {
         handle.heap.persist(handle.offset(at)?, len as u64)
-    })
+    }))
 }
 
 /// Returns the word of the heap at an address.
@@ -164,10 +154,10 @@ pub extern "C" fn nvm_persist(heap: *mut Handle, at: *const c_void, len: usize) 
 /// The address lies elsewhere, or is not a multiple of 8.
 pub fn word<T>(handle: &Handle, at: *mut u64) -> Result<Ptr<T>> {
     let offset = handle.offset(at.cast())?;
-    match offset.is_multiple_of(8) {
-        true => Ok(Ptr::at(offset)),
-        false => Err(Error::usage(format!(
+    if !offset.is_multiple_of(8) {
+        return Err(Error::usage(format!(
             "{at:?} is not the address of a word: it is no multiple of 8"
-        ))),
+        )));
     }
+    Ok(Ptr::at(offset))
 }

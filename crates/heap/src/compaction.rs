@@ -113,8 +113,7 @@ impl<M: Medium> Core<M> {
         moved: &mut Vec<(u64, u64)>,
     ) -> Result<()> {
         let pool = &self.space.pool;
-        let first = pool.geometry.offset_of(chunk);
-        let all = (first..first + pool.geometry.chunk_bytes()).step_by(RECORD_BYTES as usize);
+        let all = pool.geometry.places(chunk, RECORD_BYTES);
         for record in all.filter_map(|place| Record::decode(place, pool.load_words(place))) {
             let place = places.values_mut().find_map(Vec::pop).ok_or_else(|| {
                 Error::damaged(format!(

@@ -6,13 +6,12 @@ use crate::allocator::Space;
 use crate::error::{Error, Result};
 use crate::lane::log;
 use crate::layout::chunk::Use;
+use crate::layout::header;
 use crate::layout::intent::{Commit, Intent};
 use crate::layout::record::{RECORD_BYTES, Record};
-use crate::layout::root::Root;
-use crate::layout::{header, unchecked};
+use crate::layout::root::{ROOT_BYTES, Root};
 use crate::medium::Medium;
 use crate::pool::Pool;
-use crate::survey::roots::places;
 use crate::survey::{self, All, Finding};
 
 /// An item that lies in a pool.
@@ -39,12 +38,13 @@ pub enum Field {
 impl fmt::Display for Item {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:>12} {:<8}", self.offset, self.what)?;
-        self.fields
-            .iter()
-            .try_for_each(|(name, value)| match value {
-                Field::Number(number) => write!(f, " {name}={number}"),
-                Field::Text(text) => write!(f, " {name}={text}"),
-            })
+        for (name, value) in &self.fields {
+            match value {
+                Field::Number(number) => write!(f, " {name}={number}")?,
+                Field::Text(text) => write!(f, " {name}={text}")?,
+            }
+        }
+        Ok(())
     }
 }
 
@@ -64,6 +64,13 @@ impl From<String> for Field {
     fn from(text: String) -> Self {
         Field::Text(text)
     }
+}
+
+/// Returns the fields of an item, each as `name = value`.
+macro_rules! fields {
+    ($($name:ident = $value:expr),* $(,)?) => {
+        vec![$((stringify!($name), Field::from($value))),*]
+    };
 }
 
 /// A pool to be dumped. Nothing is recovered, so it is as its last user left it.
@@ -87,11 +94,10 @@ impl<M: Medium> Dump<M> {
             let why = findings.pop().map_or(String::new(), |finding| finding.what);
             return Err(Error::damaged(why));
         };
-        let damaged =
-            |finding: Finding| item(finding.offset, "damaged", [("why", finding.what.into())]);
+        let item = |finding: Finding| damaged(finding.offset, finding.what);
         Ok(Self {
             space: survey::space(pool),
-            damaged: findings.into_iter().map(damaged).collect(),
+            damaged: findings.into_iter().map(item).collect(),
         })
     }
 
@@ -144,13 +150,13 @@ impl<M: Medium> Dump<M> {
 
     fn header(&self) -> Item {
         let (pool, geometry) = (self.pool(), &self.pool().geometry);
-        let fields = [
-            ("version", header::version(&pool.load_words(0)).into()),
-            ("chunk_bytes", geometry.chunk_bytes().into()),
-            ("lanes", u64::from(geometry.lanes).into()),
-            ("intents", u64::from(geometry.intents).into()),
-            ("chunks", pool.chunks().into()),
-            ("used", pool.used().into()),
+        let fields = fields![
+            version = header::version(&pool.load_words(0)),
+            chunk_bytes = geometry.chunk_bytes(),
+            lanes = u64::from(geometry.lanes),
+            intents = u64::from(geometry.intents),
+            chunks = pool.chunks(),
+            used = pool.used(),
         ];
         item(0, "header", fields)
     }
@@ -161,21 +167,15 @@ impl<M: Medium> Dump<M> {
         let at = geometry.offset_of(chunk);
         if geometry.is_table(chunk) {
             let number = chunk / geometry.region_chunks();
-            return vec![item(at, "region", [("number", number.into())])];
+            return vec![item(at, "region", fields![number = number])];
         }
         let one = |of: &str, name, value: u64| {
-            let fields = [
-                ("number", chunk.into()),
-                ("use", of.into()),
-                (name, value.into()),
-            ];
+            let mut fields = fields![number = chunk];
+            fields.extend([("use", of.into()), (name, value.into())]);
             vec![item(at, "chunk", fields)]
         };
         match self.pool().use_of(chunk) {
-            Err(error) => {
-                let word = geometry.word_of(chunk);
-                vec![item(word, "damaged", [("why", error.to_string().into())])]
-            }
+            Err(error) => vec![damaged(geometry.word_of(chunk), error.to_string())],
             Ok(Use::Free) => Vec::new(),
             Ok(Use::Run { slot }) => one("run", "slot", slot),
             Ok(Use::Large { chunks }) => one("large", "chunks", chunks),
@@ -194,29 +194,18 @@ impl<M: Medium> Dump<M> {
     fn records(&self, chunk: u64) -> impl Iterator<Item = std::result::Result<(u64, Record), u64>> {
         let (pool, geometry) = (self.pool(), &self.pool().geometry);
         let of_records = !geometry.is_table(chunk) && pool.use_of(chunk) == Ok(Use::Records);
-        let first = geometry.offset_of(chunk);
-        let end = if of_records {
-            first + geometry.chunk_bytes()
-        } else {
-            first
-        };
-        (first..end)
-            .step_by(RECORD_BYTES as usize)
-            .filter_map(|at| {
-                let words = pool.load_words(at);
-                let record = Record::decode(at, words).map(|record| (at, record));
-                (words[3] != 0).then(|| record.ok_or(at))
-            })
+        let places = of_records.then(|| geometry.places(chunk, RECORD_BYTES));
+        places.into_iter().flatten().filter_map(|at| {
+            let words = pool.load_words(at);
+            let record = Record::decode(at, words).map(|record| (at, record));
+            (words[3] != 0).then(|| record.ok_or(at))
+        })
     }
 
     fn record_items(&self, chunk: u64) -> Vec<Item> {
         let of = |record: std::result::Result<(u64, Record), u64>| match record {
             Ok((at, record)) => record_item(at, &record),
-            Err(at) => item(
-                at,
-                "damaged",
-                [("why", "the record of an object is damaged".into())],
-            ),
+            Err(at) => damaged(at, "the record of an object is damaged"),
         };
         self.records(chunk).map(of).collect()
     }
@@ -228,10 +217,11 @@ impl<M: Medium> Dump<M> {
             match Root::decode(at, &words) {
                 Some(root) => Some(root_item(at, &root, words[0])),
                 None if words[0] == 0 => None,
-                None => Some(item(at, "damaged", [("why", "the root is damaged".into())])),
+                None => Some(damaged(at, "the root is damaged")),
             }
         };
-        places(pool, chunk).filter_map(root).collect()
+        let places = pool.geometry.places(chunk, ROOT_BYTES);
+        places.filter_map(root).collect()
     }
 
     /// Returns all lanes that were ever used.
@@ -240,31 +230,18 @@ impl<M: Medium> Dump<M> {
         let mut items = Vec::new();
         for lane in 0..usize::from(geometry.lanes) {
             let at = geometry.settled_of(lane);
-            let word = pool.medium.load_word(at);
-            let settled = if word == 0 {
-                Some(0)
-            } else {
-                unchecked(at, word)
-            };
-            let intents: Vec<Item> = (0..u64::from(geometry.intents))
-                .map(|i| geometry.intent_of(lane, i))
+            let settled = survey::lanes::settled(pool, lane);
+            let intents: Vec<Item> = geometry
+                .intents_of(lane)
                 .flat_map(|at| self.intent(at, settled.unwrap_or(0)))
                 .collect();
             match settled {
-                None => items.push(item(
-                    at,
-                    "damaged",
-                    [("why", format!("the state of lane {lane} is damaged").into())],
-                )),
+                None => items.push(damaged(at, format!("the state of lane {lane} is damaged"))),
                 Some(0) if intents.is_empty() => {}
-                Some(settled) => items.push(item(
-                    at,
-                    "lane",
-                    [
-                        ("number", (lane as u64).into()),
-                        ("settled", settled.into()),
-                    ],
-                )),
+                Some(settled) => {
+                    let fields = fields![number = lane as u64, settled = settled];
+                    items.push(item(at, "lane", fields));
+                }
             }
             items.extend(intents);
         }
@@ -278,83 +255,66 @@ impl<M: Medium> Dump<M> {
             return Vec::new();
         }
         let Some((sequence, intent)) = Intent::decode(at, words) else {
-            return vec![item(at, "intent", [("state", "torn".into())])];
+            return vec![item(at, "intent", fields![state = "torn"])];
         };
         let pending = sequence > settled;
         let state = if pending { "pending" } else { "settled" };
-        let mut first = item(
-            at,
-            "intent",
-            [("state", state.into()), ("sequence", sequence.into())],
-        );
-        let mut items = Vec::new();
-        match intent {
-            Intent::Words {
-                pairs,
-                count,
-                records,
-            } => {
-                first.fields.push(("kind", "words".into()));
-                first.fields.push(("records", records.into()));
-                first
-                    .fields
-                    .push(("words", in_words(&pairs[..count]).into()));
+        let mut fields = fields![state = state, sequence = sequence];
+        let changed = in_words(intent.pairs());
+        fields.extend(match &intent {
+            Intent::Words { records, .. } => {
+                fields![kind = "words", records = *records, words = changed]
             }
-            Intent::Commit(commit) => {
-                first.fields.extend(commit_fields(&commit));
-                if pending {
-                    items = self.log(&commit);
-                }
-            }
-            Intent::Slot {
-                filled,
-                pairs,
-                count,
-            } => {
-                first.fields.push(("kind", "slot".into()));
-                first.fields.push(("slot", filled.offset.into()));
-                first.fields.push(("bytes", u64::from(filled.len).into()));
-                first
-                    .fields
-                    .push(("words", in_words(&pairs[..count]).into()));
-            }
-            Intent::Undo { entries } => {
-                first.fields.push(("kind", "undo".into()));
-                first.fields.push(("log", entries.into()));
-            }
+            Intent::Commit(commit) => fields![
+                kind = "commit",
+                records = commit.records,
+                words_at = commit.words,
+                words = commit.word_count,
+                objects_at = commit.objects,
+                objects = commit.object_count,
+            ],
+            Intent::Slot { filled, .. } => fields![
+                kind = "slot",
+                slot = filled.offset,
+                bytes = u64::from(filled.len),
+                words = changed,
+            ],
+            Intent::Undo { entries } => fields![kind = "undo", log = *entries],
+        });
+        let mut items = vec![item(at, "intent", fields)];
+        if let Intent::Commit(commit) = intent
+            && pending
+        {
+            items.extend(self.log(&commit));
         }
-        items.insert(0, first);
         items
     }
 
     /// Returns the entries of a transaction's log.
     fn log(&self, commit: &Commit) -> Vec<Item> {
         let Ok(entries) = log::entries(&self.space, commit) else {
-            return vec![item(commit.words, "log", [("state", "torn".into())])];
+            return vec![item(commit.words, "log", fields![state = "torn"])];
         };
-        let words = (commit.words..)
-            .step_by(log::WORD_ENTRY as usize)
-            .zip(&entries.words);
-        let word = |(at, entry): (u64, &(u64, u64))| {
-            item(at, "log", [("words", in_words(&[*entry]).into())])
+        let entry = |first: u64, bytes: u64| {
+            move |(number, fields)| item(first + number * bytes, "log", fields)
         };
-        let objects = (commit.objects..)
-            .step_by(log::OBJECT_ENTRY as usize)
-            .zip(&entries.objects);
-        let object = |(at, &[offset, len, data]): (u64, &[u64; 3])| {
-            let fields = [("changes", offset), ("bytes", len), ("data", data)];
-            item(at, "log", fields.map(|(name, value)| (name, value.into())))
-        };
-        words.map(word).chain(objects.map(object)).collect()
+        let words = entries
+            .words
+            .iter()
+            .map(|&word| fields![words = in_words(&[word])]);
+        let words = (0..).zip(words).map(entry(commit.words, log::WORD_ENTRY));
+        let objects = entries
+            .objects
+            .iter()
+            .map(|&[offset, len, data]| fields![changes = offset, bytes = len, data = data]);
+        let objects = (0..)
+            .zip(objects)
+            .map(entry(commit.objects, log::OBJECT_ENTRY));
+        words.chain(objects).collect()
     }
 }
 
-fn item(
-    offset: u64,
-    what: &'static str,
-    fields: impl IntoIterator<Item = (&'static str, Field)>,
-) -> Item {
-    let fields = fields.into_iter().collect();
+fn item(offset: u64, what: &'static str, fields: Vec<(&'static str, Field)>) -> Item {
     Item {
         offset,
         what,
@@ -362,48 +322,38 @@ fn item(
     }
 }
 
+fn damaged(at: u64, why: impl Into<String>) -> Item {
+    item(at, "damaged", fields![why = why.into()])
+}
+
 fn record_item(at: u64, record: &Record) -> Item {
-    let mut fields = vec![
-        ("object", record.object.into()),
-        ("kind", u64::from(record.kind).into()),
-        ("lane", u64::from(record.lane).into()),
-        ("sequence", record.sequence.into()),
-        ("upper", u64::from(record.upper).into()),
+    let mut fields = fields![
+        object = record.object,
+        bytes = record.bytes.map_or("large".into(), Field::from),
+        kind = u64::from(record.kind),
+        lane = u64::from(record.lane),
+        sequence = record.sequence,
+        upper = u64::from(record.upper),
+        destination = match record.of_intent {
+            true => "intent".into(),
+            false => Field::from(record.destination),
+        },
     ];
-    match record.bytes {
-        Some(bytes) => fields.insert(1, ("bytes", bytes.into())),
-        None => fields.insert(1, ("bytes", "large".into())),
-    }
-    match record.of_intent {
-        true => fields.push(("destination", "intent".into())),
-        false => fields.push(("destination", record.destination.into())),
-    }
     if let Some(check) = record.contents {
-        fields.push(("check", format!("{check:08x}").into()));
+        fields.extend(fields![check = format!("{check:08x}")]);
     }
     item(at, "record", fields)
 }
 
 fn root_item(at: u64, root: &Root, pointer: u64) -> Item {
-    let fields = [
-        ("name", format!("{:?}", root.name).into()),
-        ("pointer", pointer.into()),
-        ("bytes", u64::from(root.size).into()),
-        ("align", u64::from(root.align).into()),
-        ("kind", u64::from(root.kind).into()),
+    let fields = fields![
+        name = format!("{:?}", root.name),
+        pointer = pointer,
+        bytes = u64::from(root.size),
+        align = u64::from(root.align),
+        kind = u64::from(root.kind),
     ];
     item(at, "root", fields)
-}
-
-fn commit_fields(commit: &Commit) -> [(&'static str, Field); 6] {
-    [
-        ("kind", "commit".into()),
-        ("records", commit.records.into()),
-        ("words_at", commit.words.into()),
-        ("words", commit.word_count.into()),
-        ("objects_at", commit.objects.into()),
-        ("objects", commit.object_count.into()),
-    ]
 }
 
 /// Returns words and their new values as text: `4104:=8192,4112:=0`.
@@ -426,12 +376,9 @@ pub fn hex(offset: u64, bytes: &[u8]) -> String {
         }
         (before, left_out) = (Some(line), false);
         let in_hex: Vec<String> = line.iter().map(|byte| format!("{byte:02x}")).collect();
-        let visible = |&byte: &u8| {
-            if (32..127).contains(&byte) {
-                byte as char
-            } else {
-                '.'
-            }
+        let visible = |&byte: &u8| match byte {
+            b' '..=b'~' => byte as char,
+            _ => '.',
         };
         let in_text: String = line.iter().map(visible).collect();
         text.push_str(&format!("{at:>12} {:<47}  {in_text}\n", in_hex.join(" ")));

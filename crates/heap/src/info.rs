@@ -10,7 +10,6 @@ use crate::layout::chunk::Use;
 use crate::layout::header;
 use crate::layout::intent::Intent;
 use crate::layout::record::{RECORD_BYTES, Record};
-use crate::layout::unchecked;
 use crate::medium::Medium;
 use crate::pool::Pool;
 use crate::roots::RootInfo;
@@ -164,15 +163,15 @@ pub fn info<M: Medium>(medium: M) -> Result<Info> {
 fn lanes<M: Medium>(pool: &Pool<M>) -> Vec<(u64, u64)> {
     let geometry = &pool.geometry;
     let lane = |number| {
-        let at = geometry.settled_of(number);
-        let settled = unchecked(at, pool.medium.load_word(at)).unwrap_or(0);
-        let intents = (0..u64::from(geometry.intents)).map(|i| geometry.intent_of(number, i));
-        let pending = intents.filter_map(|at| match Intent::decode(at, pool.load_words(at)) {
-            Some((sequence, Intent::Commit(commit))) if sequence > settled => {
-                let words = commit.word_count.saturating_mul(WORD_ENTRY);
-                Some(words.saturating_add(commit.object_count.saturating_mul(OBJECT_ENTRY)))
+        let settled = survey::lanes::settled(pool, number).unwrap_or(0);
+        let pending = geometry.intents_of(number).filter_map(|at| {
+            match Intent::decode(at, pool.load_words(at)) {
+                Some((sequence, Intent::Commit(commit))) if sequence > settled => {
+                    let words = commit.word_count.saturating_mul(WORD_ENTRY);
+                    Some(words.saturating_add(commit.object_count.saturating_mul(OBJECT_ENTRY)))
+                }
+                _ => None,
             }
-            _ => None,
         });
         (settled, pending.fold(0, u64::saturating_add))
     };
@@ -185,14 +184,12 @@ fn classes<M: Medium>(space: &Space<M>) -> Vec<Class> {
     let mut found = vec![Class::default(); classes.len()];
     let runs = (1..space.pool.used()).filter_map(|chunk| space.run_from(chunk));
     for run in runs.filter(|run| !run.large) {
-        let class = classes.of(run.slot_bytes()).expect("a run has a class");
-        let objects = (0..run.slots())
-            .filter(|&slot| run.record(slot) != 0)
-            .count();
-        found[class].slot = run.slot_bytes();
-        found[class].runs += 1;
-        found[class].objects += objects as u64;
-        found[class].free += (run.slots() - objects) as u64;
+        let objects = run.records();
+        let class = &mut found[classes.of_run(run)];
+        class.slot = run.slot_bytes();
+        class.runs += 1;
+        class.objects += objects as u64;
+        class.free += (run.slots() - objects) as u64;
     }
     found.retain(|class| class.runs > 0);
     found
@@ -208,7 +205,10 @@ impl Info {
         self.chunks.longest_free = space.chunks.longest();
         for chunk in (1..pool.used()).filter(|&chunk| !geometry.is_table(chunk)) {
             match space.run_from(chunk) {
-                Some(run) if run.large => self.chunks.large += geometry.chunk_of(run.slot_bytes()),
+                Some(run) if run.large => {
+                    self.chunks.large += geometry.chunk_of(run.slot_bytes());
+                    self.large += run.records() as u64;
+                }
                 Some(_) => self.chunks.runs += 1,
                 None => match pool.use_of(chunk) {
                     Ok(Use::Records) => self.count_records(space, chunk),
@@ -216,18 +216,12 @@ impl Info {
                     _ => {}
                 },
             }
-            let run = space
-                .run_from(chunk)
-                .filter(|run| run.large && run.record(0) != 0);
-            self.large += u64::from(run.is_some());
         }
     }
 
     fn count_records<M: Medium>(&mut self, space: &Space<M>, chunk: u64) {
         self.chunks.records += 1;
-        let first = space.pool.geometry.offset_of(chunk);
-        let end = first + space.pool.geometry.chunk_bytes();
-        for at in (first..end).step_by(RECORD_BYTES as usize) {
+        for at in space.pool.geometry.places(chunk, RECORD_BYTES) {
             self.records.places += 1;
             if let Some(record) = Record::decode(at, space.pool.load_words(at)) {
                 self.records.used += 1;

@@ -10,7 +10,6 @@ use crate::lane::window::Range;
 use crate::layout::chunk::Use;
 use crate::layout::root::{ROOT_BYTES, ROOT_CHECK_AT, ROOT_WORDS, Root};
 use crate::medium::{Medium, WORD_BYTES};
-use crate::survey::roots::places;
 use crate::survey::{self, First};
 
 /// The roots of a pool.
@@ -66,7 +65,8 @@ impl Roots {
         if self.free.is_empty() {
             let taken = space.chunks.take(&space.pool, 1, Use::Roots)?;
             space.index.set_holds(taken.chunk, 1, Holds::Roots);
-            self.free.extend(places(&space.pool, taken.chunk).rev());
+            let places = space.pool.geometry.places(taken.chunk, ROOT_BYTES);
+            self.free.extend(places.rev());
         }
         let at = self.free.pop().expect("a chunk has room for roots");
         space.pool.store_words(at, &[0]);

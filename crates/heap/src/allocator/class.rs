@@ -1,6 +1,8 @@
 //! Size classes: multiples of 16 bytes up to 256, then four for each doubling, so that at most a fifth of
 //! a slot is wasted. Computed by arithmetic alone, because a global allocator needs it.
 
+use super::run::Run;
+
 /// Sizes of slots are multiples of this.
 const UNIT: u64 = 16;
 /// Up to this size each multiple is a class.
@@ -40,8 +42,9 @@ pub(crate) struct Classes {
 impl Classes {
     /// Returns the classes for chunks of `chunk_bytes`, a power of two of at least 512.
     pub fn new(chunk_bytes: u64) -> Self {
-        let largest = chunk_bytes / 2;
-        Self { largest }
+        Self {
+            largest: chunk_bytes / 2,
+        }
     }
 
     pub fn len(&self) -> usize {
@@ -52,6 +55,12 @@ impl Classes {
     #[inline]
     pub fn of(&self, bytes: u64) -> Option<usize> {
         (bytes <= self.largest).then(|| class_of(bytes))
+    }
+
+    /// Returns the class of a run.
+    #[inline]
+    pub fn of_run(&self, run: &Run) -> usize {
+        self.of(run.slot_bytes()).expect("a run has a class")
     }
 
     /// Returns whether a class has slots of this size.

@@ -18,7 +18,6 @@ pub(crate) mod run;
 use std::sync::Mutex;
 
 use crate::error::Result;
-use crate::medium::Medium;
 use crate::pool::Pool;
 
 use chunks::Chunks;
@@ -35,7 +34,13 @@ pub(crate) struct Space<M> {
     pub spare_records: Mutex<Vec<Vec<u64>>>,
 }
 
-impl<M: Medium> Space<M> {
+impl<M> Space<M> {
+    /// Returns the run in which a chunk lies, which is known to lie in one.
+    #[inline]
+    pub fn run(&self, chunk: u64) -> &Run {
+        self.index.get(chunk).expect("a run in use is indexed")
+    }
+
     /// Returns the run that begins with a chunk.
     pub fn run_from(&self, chunk: u64) -> Option<&Run> {
         let run = self.index.get(chunk);

@@ -84,7 +84,7 @@ impl Nvwa {
     fn take_listed<M: Medium>(&self, space: &Space<M>, slots: &mut Vec<u64>, class: usize) -> bool {
         let mut partial = lock(&self.partial[class]);
         while let Some(&chunk) = partial.last() {
-            let run = space.index.get(chunk).expect("a listed run is indexed");
+            let run = space.run(chunk);
             run.take_some(self.batch(class), slots);
             if !slots.is_empty() {
                 // The last is used next: in the order of addresses, which suits the processor's
@@ -121,10 +121,7 @@ impl Nvwa {
         let mut partial = lock(&self.partial[class]);
         for offset in slots.drain(..self.batch(class)) {
             let chunk = space.pool.geometry.chunk_of(offset);
-            let run = space
-                .index
-                .get(chunk)
-                .expect("a cached slot's run is indexed");
+            let run = space.run(chunk);
             run.give(run.slot_at(offset).expect("what is cached is a slot"));
             if !run.listed.swap(true, Ordering::Relaxed) {
                 partial.push(chunk);
@@ -156,14 +153,11 @@ impl<M: Medium> Allocator<M> for Nvwa {
     #[inline]
     fn release(&self, space: &Space<M>, cache: &mut Cache, offset: u64) {
         let chunk = space.pool.geometry.chunk_of(offset);
-        let run = space.index.get(chunk).expect("an object's run is indexed");
+        let run = space.run(chunk);
         if run.large {
             return large::release(space, chunk, run.slot_bytes());
         }
-        let class = self
-            .classes
-            .of(run.slot_bytes())
-            .expect("a run has a class");
+        let class = self.classes.of_run(run);
         let batch = self.batch(class);
         let slots = self.cached(cache, class);
         slots.push(offset);
@@ -174,17 +168,11 @@ impl<M: Medium> Allocator<M> for Nvwa {
 
     fn recover(&self, space: &Space<M>, found: &Found) -> Result<()> {
         for &chunk in &found.runs {
-            let run = space
-                .index
-                .get(chunk)
-                .expect("a run that was found is indexed");
+            let run = space.run(chunk);
             if run.large || run.free_slots() == 0 {
                 continue;
             }
-            let class = self
-                .classes
-                .of(run.slot_bytes())
-                .expect("a run has a class");
+            let class = self.classes.of_run(run);
             if !run.listed.swap(true, Ordering::Relaxed) {
                 lock(&self.partial[class]).push(chunk);
             }
@@ -195,7 +183,7 @@ impl<M: Medium> Allocator<M> for Nvwa {
     fn reclaim(&self, space: &Space<M>) {
         for partial in &self.partial {
             lock(partial).retain(|&chunk| {
-                let run = space.index.get(chunk).expect("a listed run is indexed");
+                let run = space.run(chunk);
                 if run.free_slots() < run.slots() {
                     return true;
                 }

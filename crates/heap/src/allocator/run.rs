@@ -48,9 +48,10 @@ impl Run {
         }
     }
 
-    /// Returns whether any slot is in use.
-    pub fn has_records(&self) -> bool {
-        (0..self.slots()).any(|slot| self.record(slot) != 0)
+    /// Returns how many slots are in use.
+    pub fn records(&self) -> usize {
+        let in_use = |&slot: &usize| self.record(slot) != 0;
+        (0..self.slots()).filter(in_use).count()
     }
 
     pub fn slot_bytes(&self) -> u64 {

@@ -1,8 +1,47 @@
 //! Free chunks of a region, in the table of spans: extents with their length at both ends, so that
 //! neighbours merge without a search.
 
-use super::span::{Span, What};
+use std::io;
+use std::sync::Mutex;
+
+use super::span::{Span, Table, What};
 use super::spans::{link, unlink};
+use crate::lock::lock;
+
+/// All chunks: their spans, and which are free.
+pub(super) struct Free {
+    table: Table,
+    extents: Mutex<Extents>,
+}
+
+impl Free {
+    /// Returns the state of `chunks` chunks of which the extents are free.
+    ///
+    /// # Errors
+    ///
+    /// There is no address space for the table.
+    pub fn new(chunks: usize, extents: Extents) -> io::Result<Self> {
+        Ok(Self {
+            table: Table::new(chunks)?,
+            extents: Mutex::new(extents),
+        })
+    }
+
+    #[inline]
+    pub fn spans(&self) -> &[Span] {
+        self.table.spans()
+    }
+
+    /// Takes `count` chunks in a row, if there are any.
+    pub fn take(&self, count: usize) -> Option<usize> {
+        lock(&self.extents).take(self.spans(), count)
+    }
+
+    /// Gives chunks back.
+    pub fn give(&self, chunk: usize, count: usize) {
+        lock(&self.extents).give(self.spans(), chunk, count);
+    }
+}
 
 /// The free chunks: extents in a list, and all behind the last chunk in use.
 pub(super) struct Extents {

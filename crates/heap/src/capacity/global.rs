@@ -97,17 +97,14 @@ impl CapacityAllocator {
     /// The pool has less room; the allocator has memory of another pool already; the heap was closed; or
     /// a fence failed.
     pub fn take_from(&self, heap: &Heap, bytes: u64) -> Result<()> {
-        let pool = match self.pool.get() {
-            Some(pool) => pool,
-            None => {
-                let no_table = |reason| Error::system("there is no room for a table", reason);
-                let made = Pooled::new(heap).map_err(no_table)?;
-                self.pool.get_or_init(|| made)
-            }
-        };
-        match pool.is_of(heap) {
-            true => pool.extend(bytes),
-            false => Err(Error::usage(
+        if self.pool.get().is_none() {
+            let no_table = |reason| Error::system("there is no room for a table", reason);
+            // Another thread may have been first.
+            let _ = self.pool.set(Pooled::new(heap).map_err(no_table)?);
+        }
+        match self.pool.get().filter(|pool| pool.is_of(heap)) {
+            Some(pool) => pool.extend(bytes),
+            None => Err(Error::usage(
                 "the program has memory of another pool already, and only of one",
             )),
         }
@@ -120,12 +117,11 @@ impl CapacityAllocator {
 
     /// Returns whether this address lies in memory that the allocator has besides a pool.
     pub fn holds(&self, memory: *const u8) -> bool {
-        let Some(memory) = NonNull::new(memory.cast_mut()) else {
-            return false;
-        };
-        let region = self.region.get().and_then(Option::as_ref);
-        let in_region = region.is_some_and(|region| self.spans.size_of(region, memory).is_some());
-        in_region || self.pool_of(memory).is_some()
+        NonNull::new(memory.cast_mut()).is_some_and(|memory| {
+            let region = self.region.get().and_then(Option::as_ref);
+            let in_region = region.and_then(|region| self.spans.size_of(region, memory));
+            in_region.is_some() || self.pool_of(memory).is_some()
+        })
     }
 
     /// Returns the pool, if this memory was allocated in it.
@@ -139,7 +135,7 @@ impl CapacityAllocator {
     fn alloc_pooled(&self, layout: Layout) -> Option<NonNull<u8>> {
         let fits = |pool: &&Pooled| layout.align() <= pool.align();
         let pool = self.pool.get().filter(fits)?;
-        self.pooled.alloc(pool, layout.size(), layout.align()).ok()
+        self.pooled.alloc(pool, layout.size(), layout.align())
     }
 
     /// Moves memory out of the pool, which is full, to other memory of another size.
@@ -215,10 +211,8 @@ unsafe impl GlobalAlloc for CapacityAllocator {
             return memory.as_ptr();
         }
         let fits = |region: &&Region| layout.align() <= region.align();
-        let Some(region) = self.region().filter(fits) else {
-            return ptr::null_mut();
-        };
-        let memory = self.spans.alloc(region, layout.size(), layout.align());
+        let alloc = |region| self.spans.alloc(region, layout.size(), layout.align());
+        let memory = self.region().filter(fits).and_then(alloc);
         memory.map_or(ptr::null_mut(), NonNull::as_ptr)
     }
 
@@ -243,16 +237,16 @@ unsafe impl GlobalAlloc for CapacityAllocator {
             // SAFETY: the caller's.
             let new = unsafe { self.pooled.resize(pool, memory, bytes, layout.align()) };
             return match new {
-                Ok(new) => new.as_ptr(),
+                Some(new) => new.as_ptr(),
                 // SAFETY: the caller's.
-                Err(()) => unsafe { self.move_out(memory.as_ptr(), layout, bytes) },
+                None => unsafe { self.move_out(memory.as_ptr(), layout, bytes) },
             };
         }
-        let Some(region) = self.region() else {
-            return ptr::null_mut();
+        let resize = |region| {
+            // SAFETY: the caller's.
+            unsafe { self.spans.resize(region, memory, bytes, layout.align()) }
         };
-        // SAFETY: the caller's.
-        let new = unsafe { self.spans.resize(region, memory, bytes, layout.align()) };
+        let new = self.region().and_then(resize);
         new.map_or(ptr::null_mut(), NonNull::as_ptr)
     }
 }

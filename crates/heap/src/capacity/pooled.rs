@@ -2,14 +2,12 @@
 
 use std::io;
 use std::ptr::NonNull;
-use std::sync::Mutex;
 
-use super::extents::Extents;
-use super::span::{Span, Table};
+use super::extents::{Extents, Free};
+use super::span::Span;
 use super::spans::Chunks;
 use crate::error::{Error, Result};
 use crate::heap::Heap;
-use crate::lock::lock;
 use crate::medium::Medium;
 
 /// Chunks that a pool has given away, all in advance: the heap itself allocates while it holds its own
@@ -17,8 +15,7 @@ use crate::medium::Medium;
 pub(super) struct Pooled {
     /// Keeps the memory mapped, and the pool locked.
     heap: Heap,
-    table: Table,
-    free: Mutex<Extents>,
+    free: Free,
 }
 
 impl Pooled {
@@ -31,8 +28,7 @@ impl Pooled {
         let chunks = (heap.medium().max_len() >> heap.shift()) as usize;
         Ok(Self {
             heap: heap.clone(),
-            table: Table::new(chunks)?,
-            free: Mutex::new(Extents::none(chunks)),
+            free: Free::new(chunks, Extents::none(chunks))?,
         })
     }
 
@@ -58,16 +54,13 @@ impl Pooled {
             return Err(error);
         }
         for (chunk, count) in rows {
-            lock(&self.free).give(self.table.spans(), chunk as usize, count as usize);
+            self.free.give(chunk as usize, count as usize);
         }
         Ok(())
     }
 }
 
 impl Chunks for Pooled {
-    /// There is no more memory.
-    type Error = ();
-
     fn base(&self) -> NonNull<u8> {
         NonNull::new(self.heap.base()).expect("no pool begins at address 0")
     }
@@ -81,15 +74,15 @@ impl Chunks for Pooled {
     }
 
     fn spans(&self) -> &[Span] {
-        self.table.spans()
+        self.free.spans()
     }
 
-    fn take(&self, count: usize) -> std::result::Result<usize, ()> {
-        lock(&self.free).take(self.spans(), count).ok_or(())
+    fn take(&self, count: usize) -> Option<usize> {
+        self.free.take(count)
     }
 
     fn give(&self, chunk: usize, count: usize) {
-        lock(&self.free).give(self.spans(), chunk, count);
+        self.free.give(chunk, count);
     }
 }
 

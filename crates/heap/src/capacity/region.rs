@@ -2,15 +2,16 @@
 
 use std::ffi::CStr;
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::ptr::NonNull;
-use std::sync::Mutex;
 
-use super::extents::Extents;
-use super::span::{Span, Table};
+use rustix::fs::{Mode, OFlags, ftruncate, open};
+
+use super::extents::{Extents, Free};
+use super::span::Span;
 use super::spans::Chunks;
 use crate::contiguity::{Backing, Purpose};
-use crate::lock::lock;
+use crate::medium::mapped::allocate;
 use crate::medium::reservation::{HUGE_BYTES, Reservation};
 
 /// A chunk has 64 KiB.
@@ -27,8 +28,7 @@ const LARGE: usize = 16;
 /// Memory without a file, or of a file that has no name.
 pub(super) struct Region {
     memory: Reservation,
-    table: Table,
-    free: Mutex<Extents>,
+    free: Free,
     file: Option<OwnedFd>,
     backing: Backing,
 }
@@ -47,19 +47,10 @@ impl Region {
 
     /// Reserves memory of an unnamed file in a directory, which is gone when the program ends.
     pub fn in_directory(directory: &CStr, bytes: usize, backing: Backing) -> io::Result<Self> {
-        let flags = libc::O_TMPFILE | libc::O_RDWR | libc::O_CLOEXEC;
-        // SAFETY: a string that ends with a zero.
-        let file = unsafe { libc::open(directory.as_ptr(), flags, 0o600) };
-        if file < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        // SAFETY: it was just opened, and has no other owner.
-        let file = unsafe { OwnedFd::from_raw_fd(file) };
+        let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
+        let file = open(directory, flags, Mode::RUSR | Mode::WUSR)?;
         let bytes = bytes.next_multiple_of(1 << SHIFT) + (1 << SHIFT);
-        // SAFETY: an open file.
-        if unsafe { libc::ftruncate(file.as_raw_fd(), bytes as i64) } != 0 {
-            return Err(io::Error::last_os_error());
-        }
+        ftruncate(&file, bytes as u64)?;
         Self::with(bytes, Some(file), backing)
     }
 
@@ -77,8 +68,7 @@ impl Region {
         Ok(Self {
             memory,
             backing,
-            table: Table::new(bytes >> SHIFT)?,
-            free: Mutex::new(Extents::new()),
+            free: Free::new(bytes >> SHIFT, Extents::new())?,
             file,
         })
     }
@@ -86,18 +76,9 @@ impl Region {
     /// Has the file system allocate chunks: a store to a hole would end the program with SIGBUS when
     /// the device is full.
     fn allocate(&self, chunk: usize, count: usize) -> bool {
-        let Some(file) = &self.file else {
-            return true;
-        };
-        let (at, len) = ((chunk << SHIFT) as i64, (count << SHIFT) as i64);
-        loop {
-            // SAFETY: an open file.
-            match unsafe { libc::posix_fallocate(file.as_raw_fd(), at, len) } {
-                0 => return true,
-                libc::EINTR => {}
-                _ => return false,
-            }
-        }
+        let range = (chunk << SHIFT) as u64..((chunk + count) << SHIFT) as u64;
+        let file = self.file.as_ref();
+        file.is_none_or(|file| allocate(file.as_fd(), range).is_ok())
     }
 
     /// Gives the memory of free chunks back to the kernel.
@@ -113,9 +94,6 @@ impl Region {
 }
 
 impl Chunks for Region {
-    /// There is no more memory.
-    type Error = ();
-
     fn base(&self) -> NonNull<u8> {
         NonNull::new(self.memory.base()).expect("no mapping begins at address 0")
     }
@@ -129,26 +107,26 @@ impl Chunks for Region {
     }
 
     fn spans(&self) -> &[Span] {
-        self.table.spans()
+        self.free.spans()
     }
 
-    fn take(&self, count: usize) -> Result<usize, ()> {
-        let chunk = lock(&self.free).take(self.spans(), count).ok_or(())?;
-        if self.allocate(chunk, count) {
-            let (base, len) = (self.memory.base(), self.memory.len());
-            let range = ((chunk << SHIFT) as u64, (count << SHIFT) as u64);
-            // SAFETY: all of the mapping.
-            unsafe { self.backing.prepare(base, len, range, Purpose::Capacity) };
-            return Ok(chunk);
+    fn take(&self, count: usize) -> Option<usize> {
+        let chunk = self.free.take(count)?;
+        if !self.allocate(chunk, count) {
+            self.free.give(chunk, count);
+            return None;
         }
-        lock(&self.free).give(self.spans(), chunk, count);
-        Err(())
+        let (base, len) = (self.memory.base(), self.memory.len());
+        let range = ((chunk << SHIFT) as u64, (count << SHIFT) as u64);
+        // SAFETY: all of the mapping.
+        unsafe { self.backing.prepare(base, len, range, Purpose::Capacity) };
+        Some(chunk)
     }
 
     fn give(&self, chunk: usize, count: usize) {
         if count >= LARGE {
             self.forget(chunk, count);
         }
-        lock(&self.free).give(self.spans(), chunk, count);
+        self.free.give(chunk, count);
     }
 }

@@ -20,9 +20,6 @@ const UNIT: usize = 16;
 
 /// A source of chunks.
 pub(super) trait Chunks {
-    /// Why no chunks are left.
-    type Error;
-
     /// Returns the first byte of chunk 0, aligned to [`align`](Chunks::align).
     fn base(&self) -> NonNull<u8>;
 
@@ -35,8 +32,8 @@ pub(super) trait Chunks {
     /// Returns a span for each chunk.
     fn spans(&self) -> &[Span];
 
-    /// Takes `count` chunks in a row, never chunk 0; returns the first.
-    fn take(&self, count: usize) -> Result<usize, Self::Error>;
+    /// Takes `count` chunks in a row, never chunk 0; returns the first, or `None` if there are none.
+    fn take(&self, count: usize) -> Option<usize>;
 
     /// Gives chunks back, whose spans are reset.
     fn give(&self, chunk: usize, count: usize);
@@ -77,12 +74,7 @@ impl Spans {
 
     /// Allocates at least `bytes`, with undefined contents; `align` is a power of two that the chunks
     /// allow.
-    pub fn alloc<C: Chunks>(
-        &self,
-        chunks: &C,
-        bytes: usize,
-        align: usize,
-    ) -> Result<NonNull<u8>, C::Error> {
+    pub fn alloc<C: Chunks>(&self, chunks: &C, bytes: usize, align: usize) -> Option<NonNull<u8>> {
         debug_assert!(align.is_power_of_two() && align <= chunks.align());
         // A slot of a power of two is aligned to it, as far as the base is.
         let rounded = match align {
@@ -93,14 +85,11 @@ impl Spans {
         if rounded <= chunk_bytes / 2 {
             return self.alloc_small(chunks, class_of(rounded as u64));
         }
-        self.alloc_large(
-            chunks,
-            bytes.div_ceil(chunk_bytes).max(1),
-            align >> chunks.shift(),
-        )
+        let count = bytes.div_ceil(chunk_bytes).max(1);
+        self.alloc_large(chunks, count, align >> chunks.shift())
     }
 
-    fn alloc_small<C: Chunks>(&self, chunks: &C, class: usize) -> Result<NonNull<u8>, C::Error> {
+    fn alloc_small<C: Chunks>(&self, chunks: &C, class: usize) -> Option<NonNull<u8>> {
         let shard = this_shard();
         let mut heads = lock(&self.shards[shard]);
         let heads = &mut heads.0;
@@ -132,7 +121,7 @@ impl Spans {
         if span.used.get() as usize == chunk_bytes / slot_bytes {
             unlink(chunks.spans(), &mut heads[class], chunk);
         }
-        Ok(address(chunks, chunk, slot as usize * slot_bytes))
+        Some(address(chunks, chunk, slot as usize * slot_bytes))
     }
 
     /// Allocates whole chunks; `align` in chunks.
@@ -142,14 +131,12 @@ impl Spans {
         chunks: &C,
         count: usize,
         align: usize,
-    ) -> Result<NonNull<u8>, C::Error> {
+    ) -> Option<NonNull<u8>> {
         let more = align.max(1) - 1;
         let first = self.take(chunks, count + more)?;
         let chunk = first.next_multiple_of(align.max(1));
-        for (at, len) in [
-            (first, chunk - first),
-            (chunk + count, first + more - chunk),
-        ] {
+        let (before, behind) = (chunk - first, first + more - chunk);
+        for (at, len) in [(first, before), (chunk + count, behind)] {
             if len > 0 {
                 self.give(chunks, at, len);
             }
@@ -157,7 +144,7 @@ impl Spans {
         let span = &chunks.spans()[chunk];
         span.len.set(count as u32);
         span.set(What::Large);
-        Ok(address(chunks, chunk, 0))
+        Some(address(chunks, chunk, 0))
     }
 
     /// Gives memory back.
@@ -203,18 +190,18 @@ impl Spans {
         memory: NonNull<u8>,
         bytes: usize,
         align: usize,
-    ) -> Result<NonNull<u8>, C::Error> {
+    ) -> Option<NonNull<u8>> {
         let old = place_of(chunks, memory).map_or(0, |place| place.bytes);
         let aligned = memory.addr().get().is_multiple_of(align);
         if aligned && bytes <= old && self.shrink(chunks, memory, bytes) {
-            return Ok(memory);
+            return Some(memory);
         }
         let new = self.alloc(chunks, bytes, align)?;
         // SAFETY: both have that many bytes, and the new memory is another one.
         unsafe { new.copy_from_nonoverlapping(memory, old.min(bytes)) };
         // SAFETY: the caller's.
         unsafe { self.free(chunks, memory) };
-        Ok(new)
+        Some(new)
     }
 
     /// Returns whether memory can stay in place for fewer bytes: at most half of it is wasted.
@@ -242,16 +229,16 @@ impl Spans {
         begins.then_some(place.bytes)
     }
 
-    fn take<C: Chunks>(&self, chunks: &C, count: usize) -> Result<usize, C::Error> {
+    fn take<C: Chunks>(&self, chunks: &C, count: usize) -> Option<usize> {
         let chunk = chunks.take(count)?;
-        self.bytes
-            .fetch_add(count << chunks.shift(), Ordering::Relaxed);
-        Ok(chunk)
+        let bytes = count << chunks.shift();
+        self.bytes.fetch_add(bytes, Ordering::Relaxed);
+        Some(chunk)
     }
 
     fn give<C: Chunks>(&self, chunks: &C, chunk: usize, count: usize) {
-        self.bytes
-            .fetch_sub(count << chunks.shift(), Ordering::Relaxed);
+        let bytes = count << chunks.shift();
+        self.bytes.fetch_sub(bytes, Ordering::Relaxed);
         chunks.give(chunk, count);
     }
 }
@@ -265,10 +252,8 @@ fn address<C: Chunks>(chunks: &C, chunk: usize, within: usize) -> NonNull<u8> {
 /// Returns where an address of this allocator lies.
 #[inline]
 fn place_of<C: Chunks>(chunks: &C, memory: NonNull<u8>) -> Option<Place> {
-    let offset = memory
-        .addr()
-        .get()
-        .checked_sub(chunks.base().addr().get())?;
+    let (base, at) = (chunks.base().addr().get(), memory.addr().get());
+    let offset = at.checked_sub(base)?;
     let chunk = offset >> chunks.shift();
     let span = chunks.spans().get(chunk)?;
     let what = span.what();

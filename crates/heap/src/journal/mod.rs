@@ -22,7 +22,7 @@ use crate::error::{Error, Result};
 use crate::layout::chunk::Use;
 use crate::layout::{Geometry, header};
 use crate::medium::reservation::HUGE_BYTES;
-use crate::medium::{Counts, Kind, Medium, WORD_BYTES};
+use crate::medium::{Counts, Kind, Medium, WORD_BYTES, forward};
 
 use entry::Place;
 use numbers::{number, set_number};
@@ -51,11 +51,10 @@ pub(crate) struct Journaled<M> {
 impl<M: Medium> Journaled<M> {
     /// Returns a medium without a journal.
     pub fn new(medium: M) -> Self {
-        let (writer, failure) = (OnceLock::new(), OnceLock::new());
         Self {
             medium,
-            writer,
-            failure,
+            writer: OnceLock::new(),
+            failure: OnceLock::new(),
         }
     }
 
@@ -71,10 +70,7 @@ impl<M: Medium> Journaled<M> {
     /// The error of the first fence that failed.
     #[inline]
     pub fn outcome(&self) -> Result<()> {
-        match self.failure.get() {
-            None => Ok(()),
-            Some(error) => Err(error.clone()),
-        }
+        self.failure.get().cloned().map_or(Ok(()), Err)
     }
 
     /// Returns the medium below.
@@ -164,10 +160,8 @@ fn chunks_from<M: Medium>(medium: &M, geometry: &Geometry, chunk: u64) -> Result
 /// Returns the range of bytes that a journal uses of its chunks. A large one shares no huge page with
 /// anything else: the kernel writes all of a page of which a part was changed through a mapping.
 fn bytes_of(geometry: &Geometry, chunk: u64, chunks: u64) -> Range<u64> {
-    let (start, end) = (
-        geometry.offset_of(chunk),
-        geometry.offset_of(chunk + chunks),
-    );
+    let start = geometry.offset_of(chunk);
+    let end = geometry.offset_of(chunk + chunks);
     match end - start >= LARGE_BYTES {
         true => start.next_multiple_of(HUGE_BYTES)..end / HUGE_BYTES * HUGE_BYTES,
         false => start..end,
@@ -176,27 +170,22 @@ fn bytes_of(geometry: &Geometry, chunk: u64, chunks: u64) -> Range<u64> {
 
 // SAFETY: the memory is the medium's.
 unsafe impl<M: Medium> Medium for Journaled<M> {
-    #[inline]
-    fn base(&self) -> *mut u8 {
-        self.medium.base()
-    }
-
-    #[inline]
-    fn len(&self) -> u64 {
-        self.medium.len()
-    }
-
-    fn max_len(&self) -> u64 {
-        self.medium.max_len()
-    }
-
-    fn grow(&self, len: u64) -> Result<()> {
-        self.medium.grow(len)
-    }
-
-    #[inline]
-    fn store(&self, offset: u64, bytes: &[u8]) {
-        self.medium.store(offset, bytes);
+    forward! {
+        self => self.medium;
+        fn base() -> *mut u8;
+        fn len() -> u64;
+        fn max_len() -> u64;
+        fn grow(len: u64) -> Result<()>;
+        fn store(offset: u64, bytes: &[u8]);
+        fn store_word(offset: u64, word: u64);
+        fn writes_pages() -> bool;
+        fn prepare(offset: u64, len: u64, purpose: Purpose);
+        fn prefetch(offset: u64, len: u64);
+        fn load_word(offset: u64) -> u64;
+        fn load_words(offset: u64, into: &mut [u64]);
+        fn load(offset: u64, into: &mut [u8]);
+        fn kind() -> Kind;
+        fn is_child() -> bool;
     }
 
     #[inline]
@@ -208,11 +197,6 @@ unsafe impl<M: Medium> Medium for Journaled<M> {
                 writer.flush(offset, bytes.len() as u64);
             }
         }
-    }
-
-    #[inline]
-    fn store_word(&self, offset: u64, word: u64) {
-        self.medium.store_word(offset, word);
     }
 
     #[inline]
@@ -232,45 +216,8 @@ unsafe impl<M: Medium> Medium for Journaled<M> {
         fenced.inspect_err(|error| self.remember(error))
     }
 
-    fn writes_pages(&self) -> bool {
-        self.medium.writes_pages()
-    }
-
-    fn prepare(&self, offset: u64, len: u64, purpose: Purpose) {
-        self.medium.prepare(offset, len, purpose);
-    }
-
-    #[inline]
-    fn prefetch(&self, offset: u64, len: u64) {
-        self.medium.prefetch(offset, len);
-    }
-
-    #[inline]
-    fn load_word(&self, offset: u64) -> u64 {
-        self.medium.load_word(offset)
-    }
-
-    #[inline]
-    fn load_words(&self, offset: u64, into: &mut [u64]) {
-        self.medium.load_words(offset, into);
-    }
-
-    #[inline]
-    fn load(&self, offset: u64, into: &mut [u8]) {
-        self.medium.load(offset, into);
-    }
-
     fn counts(&self) -> Counts {
         let own = self.writer.get().map(Writer::counts);
         own.unwrap_or_default() + self.medium.counts()
-    }
-
-    fn kind(&self) -> Kind {
-        self.medium.kind()
-    }
-
-    #[inline]
-    fn is_child(&self) -> bool {
-        self.medium.is_child()
     }
 }

@@ -95,29 +95,26 @@ impl Held<'_> {
         let needed = bytes.div_ceil(geometry.chunk_bytes()).max(1);
         self.settle(space)?;
         let old = self.state.log;
-        let wanted = needed
-            .next_power_of_two()
-            .max((old.chunks * 2).min(MAX_CHUNKS));
+        let wanted = needed.next_power_of_two();
+        let wanted = wanted.max((old.chunks * 2).min(MAX_CHUNKS));
+        let (mut first, mut chunks) = (old.first, old.chunks);
         if wanted > old.chunks {
             let lane = self.index as u16;
             let take = |chunks| {
-                let taken = space
-                    .chunks
-                    .take(&space.pool, chunks, Use::Log { lane, chunks });
-                taken.map(|taken| (taken.chunk, chunks))
+                let of = Use::Log { lane, chunks };
+                let taken = space.chunks.take(&space.pool, chunks, of)?;
+                Ok((taken.chunk, chunks))
             };
             // A smaller log will do as well.
-            let (first, chunks) = take(wanted).or_else(|error| match old.chunks >= needed {
+            (first, chunks) = take(wanted).or_else(|error| match old.chunks >= needed {
                 true => Ok((old.first, old.chunks)),
                 false => take(needed).map_err(|_| error),
             })?;
             if old.chunks > 0 && first != old.first {
                 space.chunks.give(&space.pool, old.first, old.chunks);
             }
-            self.state.log = Log::of(first, chunks, geometry.shift);
-        } else {
-            self.state.log = Log::of(old.first, old.chunks, geometry.shift);
         }
+        self.state.log = Log::of(first, chunks, geometry.shift);
         Ok(())
     }
 
@@ -149,10 +146,10 @@ impl Held<'_> {
                 .load(range.offset, bytemuck::cast_slice_mut(&mut data));
             append(range.offset, &data);
         }
-        pool.medium.flush(begin.words, log.words - begin.words);
-        pool.medium
-            .flush(begin.objects, log.objects - begin.objects);
-        pool.medium.flush(begin.data, log.data - begin.data);
+        let flush = |first, end| pool.medium.flush(first, end - first);
+        flush(begin.words, log.words);
+        flush(begin.objects, log.objects);
+        flush(begin.data, log.data);
         Commit {
             words: begin.words,
             word_count: changes.words.len() as u64,
@@ -202,9 +199,8 @@ fn check<M: Medium>(space: &Space<M>, commit: &Commit) -> Option<u64> {
         let len = count.checked_mul(entry);
         len.is_some_and(|len| pool.holds(at, len))
     };
-    if !within(commit.words, commit.word_count, WORD_ENTRY)
-        || !within(commit.objects, commit.object_count, OBJECT_ENTRY)
-    {
+    let words = within(commit.words, commit.word_count, WORD_ENTRY);
+    if !words || !within(commit.objects, commit.object_count, OBJECT_ENTRY) {
         return None;
     }
     let mut sum = Checksum::new(commit.words);

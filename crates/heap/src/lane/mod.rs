@@ -104,10 +104,9 @@ impl Lanes {
             // Before anything is looked up under the lane: `pass_by` must not miss it.
             self.used.fetch_max(index + 1, Ordering::SeqCst);
         }
-        let lane = &self.lanes[index];
         Held {
             lanes: self,
-            lane,
+            lane: &self.lanes[index],
             index,
             thread,
             state,
@@ -116,13 +115,9 @@ impl Lanes {
 
     #[cold]
     fn hold_any(&self, own: usize) -> (usize, MutexGuard<'_, State>) {
-        let others = (1..self.lanes.len()).map(|i| (own + i) % self.lanes.len());
-        for index in others {
-            if let Some(state) = try_lock(&self.lanes[index].state) {
-                return (index, state);
-            }
-        }
-        (own, lock(&self.lanes[own].state))
+        let mut others = (1..self.lanes.len()).map(|i| (own + i) % self.lanes.len());
+        let free = others.find_map(|index| Some((index, try_lock(&self.lanes[index].state)?)));
+        free.unwrap_or_else(|| (own, lock(&self.lanes[own].state)))
     }
 
     /// Makes the effects of all lanes durable and settles them. The caller holds none.
@@ -264,10 +259,8 @@ impl Held<'_> {
             space.pool.medium.store_word(offset, value);
             let line = offset / LINE_BYTES;
             let unflushed = &mut self.state.unflushed;
-            if unflushed
-                .last()
-                .is_none_or(|last| last / LINE_BYTES != line)
-            {
+            let is_other = |last: &u64| last / LINE_BYTES != line;
+            if unflushed.last().is_none_or(is_other) {
                 unflushed.push(offset);
             }
         }
@@ -324,12 +317,9 @@ impl Held<'_> {
         if let Some(places) = spare {
             self.state.records = places;
         } else {
-            let geometry = &space.pool.geometry;
             let taken = space.chunks.take(&space.pool, 1, Use::Records)?;
-            let first = geometry.offset_of(taken.chunk);
-            let places = (first..first + geometry.chunk_bytes()).step_by(RECORD_BYTES as usize);
-            self.state.records.extend(places);
-            self.state.records.reverse();
+            let places = space.pool.geometry.places(taken.chunk, RECORD_BYTES);
+            self.state.records.extend(places.rev());
         }
         Ok(self.state.records.pop().expect("a chunk has records"))
     }

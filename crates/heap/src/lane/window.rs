@@ -150,15 +150,9 @@ impl Window {
         if fenced <= self.settled.load(Ordering::Relaxed) {
             return false;
         }
-        [fenced, fenced.wrapping_sub(1)].iter().any(|sequence| {
-            let kept = &self.ranges[*sequence as usize % KEPT];
-            let packed = kept[0].load(Ordering::Relaxed);
-            let names = |word: u64| {
-                let theirs = Range::unpack(word);
-                ranges.iter().any(|range| range.overlaps(theirs))
-            };
-            packed == WIDE || names(packed) || names(kept[1].load(Ordering::Relaxed))
-        })
+        let overlap = |theirs: &Range| ranges.iter().any(|range| range.overlaps(*theirs));
+        let mut last = [fenced, fenced.wrapping_sub(1)].into_iter();
+        last.any(|sequence| self.few(sequence).is_none_or(|few| few.iter().any(overlap)))
     }
 
     /// Returns whether the last operation, if it is not settled, names any of these bytes.
@@ -168,18 +162,10 @@ impl Window {
         if fenced <= self.settled() {
             return false;
         }
-        let words = &self.ranges[fenced as usize % KEPT];
-        let words = [0, 1].map(|i| words[i].load(Ordering::Relaxed));
-        match words[0] {
-            WIDE => {
-                let wide = lock(&self.wide);
-                let theirs = &wide[fenced as usize % KEPT];
-                theirs.iter().any(|other| range.overlaps(*other))
-            }
-            _ => words
-                .map(Range::unpack)
-                .iter()
-                .any(|other| range.overlaps(*other)),
+        let overlap = |theirs: &[Range]| theirs.iter().any(|other| range.overlaps(*other));
+        match self.few(fenced) {
+            None => overlap(&lock(&self.wide)[fenced as usize % KEPT]),
+            Some(few) => overlap(&few),
         }
     }
 
@@ -232,12 +218,7 @@ impl Window {
         target: u64,
     ) -> Result<()> {
         let fenced = self.fenced.load(Ordering::Acquire);
-        let last = [fenced, fenced.saturating_sub(1)];
-        for sequence in last.into_iter().filter(|&sequence| sequence <= target) {
-            for range in self.kept(wide, sequence) {
-                pool.medium.flush(range.offset, range.len);
-            }
-        }
+        self.flush_kept(pool, wide, fenced, target);
         pool.medium.fence()?;
         self.store_settled(pool, at, target)
     }
@@ -247,8 +228,20 @@ impl Window {
     pub fn flush<M: Medium>(&self, pool: &Pool<M>) {
         let wide = lock(&self.wide);
         let fenced = self.fenced.load(Ordering::Acquire);
-        for sequence in [fenced, fenced.saturating_sub(1)] {
-            for range in self.kept(&wide, sequence) {
+        self.flush_kept(pool, &wide, fenced, fenced);
+    }
+
+    /// Flushes the changes of the last two operations, of which `fenced` is the later, up to `target`.
+    fn flush_kept<M: Medium>(
+        &self,
+        pool: &Pool<M>,
+        wide: &[Vec<Range>; KEPT],
+        fenced: u64,
+        target: u64,
+    ) {
+        let last = [fenced, fenced.saturating_sub(1)];
+        for sequence in last.into_iter().filter(|&sequence| sequence <= target) {
+            for range in self.kept(wide, sequence) {
                 pool.medium.flush(range.offset, range.len);
             }
         }
@@ -277,12 +270,18 @@ impl Window {
     }
 
     fn kept(&self, wide: &[Vec<Range>; KEPT], sequence: u64) -> Vec<Range> {
-        let slot = sequence as usize % KEPT;
-        let words = [0, 1].map(|i| self.ranges[slot][i].load(Ordering::Relaxed));
-        match words[0] {
-            WIDE => wide[slot].clone(),
-            _ => words.map(Range::unpack).to_vec(),
+        match self.few(sequence) {
+            None => wide[sequence as usize % KEPT].clone(),
+            Some(few) => few.to_vec(),
         }
+    }
+
+    /// Returns the ranges of an operation that fit here; `None` if they are kept under the lock.
+    #[inline]
+    fn few(&self, sequence: u64) -> Option<[Range; RANGES]> {
+        let kept = &self.ranges[sequence as usize % KEPT];
+        let words = [0, 1].map(|i| kept[i].load(Ordering::Relaxed));
+        (words[0] != WIDE).then(|| words.map(Range::unpack))
     }
 }
 

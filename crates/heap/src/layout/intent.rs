@@ -77,21 +77,26 @@ pub(crate) struct Commit {
 }
 
 impl Intent {
+    /// Returns the words that the intent itself says change, by offset and new value.
+    #[inline]
+    pub fn pairs(&self) -> &[(u64, u64)] {
+        match self {
+            Intent::Words { pairs, count, .. } => &pairs[..*count],
+            Intent::Slot { pairs, count, .. } => &pairs[..*count],
+            Intent::Commit(_) | Intent::Undo { .. } => &[],
+        }
+    }
+
     /// Returns the words, which lie at `at`.
     pub fn encode(&self, at: u64, sequence: u64) -> [u64; INTENT_WORDS] {
         let mut words = [0; INTENT_WORDS];
-        let (kind, count, few) = match self {
-            Intent::Words {
-                pairs,
-                count,
-                records,
-            } => {
-                for (i, &(offset, value)) in pairs[..*count].iter().enumerate() {
-                    words[1 + 2 * i] = offset;
-                    words[2 + 2 * i] = value;
-                }
-                (1, *count as u64, *records)
-            }
+        let pairs = self.pairs();
+        for (i, &(offset, value)) in pairs.iter().enumerate() {
+            words[1 + 2 * i] = offset;
+            words[2 + 2 * i] = value;
+        }
+        let (kind, few) = match self {
+            Intent::Words { records, .. } => (1, *records),
             Intent::Commit(commit) => {
                 words[1] = commit.words;
                 words[2] = commit.word_count;
@@ -99,26 +104,19 @@ impl Intent {
                 words[4] = commit.object_count;
                 words[5] = commit.records;
                 words[6] = commit.log;
-                (2, 0, 0)
+                (2, 0)
             }
             Intent::Undo { entries } => {
                 words[1] = *entries;
-                (3, 0, 0)
+                (3, 0)
             }
-            Intent::Slot {
-                filled,
-                pairs,
-                count,
-            } => {
-                for (i, &(offset, value)) in pairs[..*count].iter().enumerate() {
-                    words[1 + 2 * i] = offset;
-                    words[2 + 2 * i] = value;
-                }
+            Intent::Slot { filled, .. } => {
                 words[5] = filled.offset;
                 words[6] = u64::from(filled.len) | u64::from(filled.check) << 32;
-                (4, *count as u64, 0)
+                (4, 0)
             }
         };
+        let count = pairs.len() as u64;
         words[0] = sequence | kind << KIND_AT | count << PAIRS_AT | few << RECORDS_AT;
         words[7] = checksum(at, &words[..7]);
         words

@@ -93,6 +93,17 @@ impl Geometry {
     pub fn intent_of(&self, lane: usize, number: u64) -> u64 {
         self.settled_of(lane) + (1 + number % u64::from(self.intents)) * LINE_BYTES
     }
+
+    /// Returns the offsets of all lines of a lane's ring of intents.
+    pub fn intents_of(&self, lane: usize) -> impl Iterator<Item = u64> {
+        (0..u64::from(self.intents)).map(move |number| self.intent_of(lane, number))
+    }
+
+    /// Returns the offsets of all places of `bytes` bytes in a chunk.
+    pub fn places(&self, chunk: u64, bytes: u64) -> impl DoubleEndedIterator<Item = u64> + use<> {
+        let first = self.offset_of(chunk);
+        (0..self.chunk_bytes() / bytes).map(move |place| first + place * bytes)
+    }
 }
 
 /// Encodes a number of 48 bits with a check of 16, for words that are changed in place.

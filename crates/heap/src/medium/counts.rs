@@ -16,16 +16,22 @@ pub struct Counts {
     pub bytes: u64,
 }
 
+impl Counts {
+    fn with(self, other: Self, combine: impl Fn(u64, u64) -> u64) -> Self {
+        Self {
+            lines: combine(self.lines, other.lines),
+            fences: combine(self.fences, other.fences),
+            syncs: combine(self.syncs, other.syncs),
+            bytes: combine(self.bytes, other.bytes),
+        }
+    }
+}
+
 impl Add for Counts {
     type Output = Self;
 
     fn add(self, other: Self) -> Self {
-        Self {
-            lines: self.lines + other.lines,
-            fences: self.fences + other.fences,
-            syncs: self.syncs + other.syncs,
-            bytes: self.bytes + other.bytes,
-        }
+        self.with(other, u64::add)
     }
 }
 
@@ -34,11 +40,6 @@ impl Sub for Counts {
 
     /// Returns the difference of two counts.
     fn sub(self, earlier: Self) -> Self {
-        Self {
-            lines: self.lines - earlier.lines,
-            fences: self.fences - earlier.fences,
-            syncs: self.syncs - earlier.syncs,
-            bytes: self.bytes - earlier.bytes,
-        }
+        self.with(earlier, u64::sub)
     }
 }

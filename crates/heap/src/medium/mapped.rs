@@ -12,6 +12,7 @@ mod room;
 mod tally;
 mod unnamed;
 
+use std::io;
 use std::mem::ManuallyDrop;
 use std::ops::Range;
 use std::path::Path;
@@ -27,6 +28,7 @@ use super::{Counts, Instruction, Kind, LINE_BYTES, Medium, flush};
 use crate::contiguity::{Backing, Purpose};
 use crate::error::{Error, Result};
 use file::{DAX, PoolFile};
+pub(crate) use room::allocate;
 use tally::Tally;
 
 /// Address space for a pool to grow into, if that much is free: it costs nothing.
@@ -132,8 +134,7 @@ impl Mapped {
     pub fn anonymous(len: u64) -> Result<Self> {
         let len = whole_pages(len)?;
         let space = reserve(len)?;
-        let mapped = space.map_anonymous(0..len);
-        mapped.map_err(|e| no_memory(len, e))?;
+        space.map_anonymous(0..len).map_err(no_memory(len))?;
         Ok(Self::with(space, None, 0, Kind::Volatile, len))
     }
 
@@ -176,16 +177,27 @@ impl Mapped {
 
     /// Unmaps these pages in children of this process, which would share them with their parent.
     fn keep_from_children(&self, range: Range<u64>) -> Result<()> {
-        // SAFETY: the advice only affects children.
-        let done = unsafe { self.space.advise(range, libc::MADV_DONTFORK) };
-        done.map_err(|reason| Error::system("a pool cannot be kept from children", reason))
+        self.advise(
+            range,
+            libc::MADV_DONTFORK,
+            "a pool cannot be kept from children",
+        )
     }
 
     /// Shares these pages with children of this process.
     pub(crate) fn leave_to_children(&self, range: Range<u64>) -> Result<()> {
-        // SAFETY: nothing is taken away.
-        let done = unsafe { self.space.advise(range, libc::MADV_DOFORK) };
-        done.map_err(|reason| Error::system("a pool cannot be left to children", reason))
+        self.advise(
+            range,
+            libc::MADV_DOFORK,
+            "a pool cannot be left to children",
+        )
+    }
+
+    /// Advises the kernel about children of this process.
+    fn advise(&self, range: Range<u64>, advice: i32, failed: &str) -> Result<()> {
+        // SAFETY: nothing is taken away from this process.
+        let done = unsafe { self.space.advise(range, advice) };
+        done.map_err(|reason| Error::system(failed, reason))
     }
 
     fn with(
@@ -223,10 +235,9 @@ impl Mapped {
     /// because each waits for the device by itself. Starting the write of each page with sync_file_range
     /// first (0.25 and 1.5 ms) does not differ from the noise.
     fn sync_once(&self) -> Result<()> {
-        let Some(pool) = &self.file else {
-            return Ok(());
-        };
-        if self.syncs.sync(|| pool.file.sync_data().map_err(lost))? {
+        if let Some(pool) = &self.file
+            && self.syncs.sync(|| pool.file.sync_data().map_err(lost))?
+        {
             self.tally.mine().sync();
         }
         Ok(())
@@ -245,13 +256,11 @@ fn reserve(len: u64) -> Result<Reservation> {
         }
         bytes /= 2;
     }
-    Reservation::new(len).map_err(|reason| {
-        let what = format!("{len} bytes of address space cannot be reserved, ask for less");
-        Error::system(what, reason)
-    })
+    let what = || format!("{len} bytes of address space cannot be reserved, ask for less");
+    Reservation::new(len).map_err(|reason| Error::system(what(), reason))
 }
 
-fn lost(reason: std::io::Error) -> Error {
+fn lost(reason: io::Error) -> Error {
     let what = "the pool cannot be written to its device, so that the latest changes may be lost; \
                 open it again when the device is repaired";
     Error::system(what, reason)
@@ -264,35 +273,34 @@ fn map(space: &Reservation, pool: &PoolFile, len: u64, mode: Mode) -> Result<(Ki
     let (kind, sharing) = match (mode, instruction) {
         (_, Some(by)) if pool.is_dax() => (Kind::Dax(by), DAX),
         (Mode::Lines, None) => {
-            let sentence = "this processor has no instruction that makes a line durable; sync the \
-                            pool as a plain file";
-            return Err(Error::usage(sentence));
+            return Err(Error::usage(
+                "this processor has no instruction that makes a line durable; sync the pool as a \
+                 plain file",
+            ));
         }
         (Mode::Lines, Some(by)) => (Kind::Assumed(by), libc::MAP_SHARED),
         (Mode::Detected, Some(by)) if pool.is_in_memory() => (Kind::Assumed(by), libc::MAP_SHARED),
         (Mode::Private, _) => (Kind::Volatile, PRIVATE),
         _ => (Kind::Synced, libc::MAP_SHARED),
     };
-    let mapped = pool.map(space, 0..len, sharing);
-    mapped.map_err(|e| no_memory(len, e))?;
+    pool.map(space, 0..len, sharing).map_err(no_memory(len))?;
     Ok((kind, sharing))
 }
 
 fn whole_pages(len: u64) -> Result<u64> {
     let pages = len.checked_next_multiple_of(PAGE_BYTES);
+    let sentence = || format!("a pool cannot have {len} bytes; take at least 4096");
     let pages = pages.filter(|&pages| pages > 0);
-    pages.ok_or_else(|| {
-        Error::usage(format!(
-            "a pool cannot have {len} bytes; take at least 4096"
-        ))
-    })
+    pages.ok_or_else(|| Error::usage(sentence()))
 }
 
-fn no_memory(len: u64, reason: std::io::Error) -> Error {
-    Error::system(
-        format!("{len} bytes cannot be mapped, ask for less"),
-        reason,
-    )
+fn no_memory(len: u64) -> impl FnOnce(io::Error) -> Error {
+    move |reason| {
+        Error::system(
+            format!("{len} bytes cannot be mapped, ask for less"),
+            reason,
+        )
+    }
 }
 
 // SAFETY: the reservation is held until this is dropped; its first `len` bytes are mapped.
@@ -337,7 +345,7 @@ unsafe impl Medium for Mapped {
             }
             _ => self.space.map_anonymous(now..len),
         };
-        mapped.map_err(|e| no_memory(len, e))?;
+        mapped.map_err(no_memory(len))?;
         if self.life.is_some() {
             self.keep_from_children(now..len)?;
         }
@@ -355,22 +363,20 @@ unsafe impl Medium for Mapped {
     }
 
     fn store_streaming(&self, offset: u64, bytes: &[u8]) {
+        let store = |at: u64, bytes: &[u8]| {
+            self.store(at, bytes);
+            self.flush(at, bytes.len() as u64);
+        };
         let first = offset.next_multiple_of(LINE_BYTES) - offset;
         let (Kind::Dax(_) | Kind::Assumed(_), Some((head, rest))) =
             (self.kind, bytes.split_at_checked(first as usize))
         else {
-            self.store(offset, bytes);
-            return self.flush(offset, bytes.len() as u64);
+            return store(offset, bytes);
         };
         check_words(offset, bytes.len() as u64, self.len());
         let (whole, tail) = rest.as_chunks::<64>();
-        for (at, part) in [
-            (offset, head),
-            (offset + (bytes.len() - tail.len()) as u64, tail),
-        ] {
-            self.store(at, part);
-            self.flush(at, part.len() as u64);
-        }
+        store(offset, head);
+        store(offset + (bytes.len() - tail.len()) as u64, tail);
         let mine = self.tally.mine();
         mine.bytes(whole.len() as u64 * LINE_BYTES);
         mine.lines(whole.len() as u64);
@@ -400,9 +406,8 @@ unsafe impl Medium for Mapped {
             return mine.flushed();
         };
         for line in lines {
-            let at = (line * LINE_BYTES) as usize;
             // SAFETY: it lies within the pool; `by` was detected.
-            unsafe { flush::flush_line(by, self.base().add(at)) };
+            unsafe { flush::flush_line(by, self.base().add((line * LINE_BYTES) as usize)) };
         }
     }
 
@@ -436,11 +441,11 @@ unsafe impl Medium for Mapped {
     }
 
     fn sync(&self) -> Result<()> {
-        if !self.writes_pages() {
-            self.flush(0, self.len());
-            return self.fence();
+        if self.writes_pages() {
+            return self.sync_once();
         }
-        self.sync_once()
+        self.flush(0, self.len());
+        self.fence()
     }
 
     fn writes_pages(&self) -> bool {
@@ -451,11 +456,9 @@ unsafe impl Medium for Mapped {
         check(offset, len, self.len());
         // Private pages of a file would be copied.
         if self.sharing != PRIVATE {
+            let (base, all) = (self.base(), self.len());
             // SAFETY: all of the pool.
-            unsafe {
-                self.backing
-                    .prepare(self.base(), self.len(), (offset, len), purpose)
-            };
+            unsafe { self.backing.prepare(base, all, (offset, len), purpose) };
         }
     }
 

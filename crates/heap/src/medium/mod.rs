@@ -243,60 +243,41 @@ impl fmt::Display for Instruction {
     }
 }
 
+/// Implements methods of [`Medium`] by the same methods of another medium.
+macro_rules! forward {
+    ($self:ident => $medium:expr;
+     $(fn $method:ident($($argument:ident: $type:ty),*) $(-> $result:ty)?;)*) => {
+        $(
+            #[inline]
+            fn $method(&$self $(, $argument: $type)*) $(-> $result)? {
+                $medium.$method($($argument),*)
+            }
+        )*
+    };
+}
+pub(crate) use forward;
+
 // SAFETY: every method is the inner medium's own.
 unsafe impl<M: Medium + ?Sized> Medium for Arc<M> {
-    fn base(&self) -> *mut u8 {
-        (**self).base()
-    }
-    fn len(&self) -> u64 {
-        (**self).len()
-    }
-    fn max_len(&self) -> u64 {
-        (**self).max_len()
-    }
-    fn secure(&self) -> Result<()> {
-        (**self).secure()
-    }
-    fn grow(&self, len: u64) -> Result<()> {
-        (**self).grow(len)
-    }
-    fn store(&self, offset: u64, bytes: &[u8]) {
-        (**self).store(offset, bytes);
-    }
-    fn store_streaming(&self, offset: u64, bytes: &[u8]) {
-        (**self).store_streaming(offset, bytes);
-    }
-    fn store_word(&self, offset: u64, word: u64) {
-        (**self).store_word(offset, word);
-    }
-    fn flush(&self, offset: u64, len: u64) {
-        (**self).flush(offset, len);
-    }
-    fn fence(&self) -> Result<()> {
-        (**self).fence()
-    }
-    fn write_through(&self, offset: u64, bytes: &[u8]) -> Result<()> {
-        (**self).write_through(offset, bytes)
-    }
-    fn sync(&self) -> Result<()> {
-        (**self).sync()
-    }
-    fn writes_pages(&self) -> bool {
-        (**self).writes_pages()
-    }
-    fn prepare(&self, offset: u64, len: u64, purpose: Purpose) {
-        (**self).prepare(offset, len, purpose);
-    }
-    fn prefetch(&self, offset: u64, len: u64) {
-        (**self).prefetch(offset, len);
-    }
-    fn counts(&self) -> Counts {
-        (**self).counts()
-    }
-    fn kind(&self) -> Kind {
-        (**self).kind()
-    }
-    fn is_child(&self) -> bool {
-        (**self).is_child()
+    forward! {
+        self => (**self);
+        fn base() -> *mut u8;
+        fn len() -> u64;
+        fn max_len() -> u64;
+        fn secure() -> Result<()>;
+        fn grow(len: u64) -> Result<()>;
+        fn store(offset: u64, bytes: &[u8]);
+        fn store_streaming(offset: u64, bytes: &[u8]);
+        fn store_word(offset: u64, word: u64);
+        fn flush(offset: u64, len: u64);
+        fn fence() -> Result<()>;
+        fn write_through(offset: u64, bytes: &[u8]) -> Result<()>;
+        fn sync() -> Result<()>;
+        fn writes_pages() -> bool;
+        fn prepare(offset: u64, len: u64, purpose: Purpose);
+        fn prefetch(offset: u64, len: u64);
+        fn counts() -> Counts;
+        fn kind() -> Kind;
+        fn is_child() -> bool;
     }
 }

@@ -32,12 +32,13 @@ mod images;
 mod memory;
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use super::reservation::PAGE_BYTES;
 use super::words::{check, check_words};
 use super::{Counts, Kind, Medium};
 use crate::error::{Error, Result};
+use crate::lock::lock;
 
 pub use images::Images;
 use memory::Memory;
@@ -205,13 +206,12 @@ unsafe impl Medium for Simulated {
     /// Words become durable in any order: here the last first, the least expected.
     fn store_streaming(&self, offset: u64, bytes: &[u8]) {
         check_words(offset, bytes.len() as u64, self.len());
-        let mut memory = self.memory();
-        memory.counts.bytes += bytes.len() as u64;
         let pieces: Vec<_> = (offset..).step_by(8).zip(bytes.chunks(8)).collect();
-        for (at, piece) in pieces.into_iter().rev() {
-            memory.store(at, piece, self.granule);
-        }
-        memory.flush(offset, bytes.len() as u64, self.granule);
+        pieces
+            .into_iter()
+            .rev()
+            .for_each(|(at, piece)| self.store(at, piece));
+        self.flush(offset, bytes.len() as u64);
     }
 
     fn store_word(&self, offset: u64, word: u64) {
@@ -248,11 +248,6 @@ impl Drop for Simulated {
             *lock(home) = Some(std::mem::take(&mut *self.memory()));
         }
     }
-}
-
-/// After a panic in `look` the memory can still be used.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

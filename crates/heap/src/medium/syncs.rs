@@ -1,8 +1,9 @@
 //! One sync for all threads that wait for one.
 
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, Mutex, PoisonError};
 
 use crate::error::{Error, Result};
+use crate::lock::lock;
 
 /// Syncs of one file, numbered from 1; at most one is under way.
 #[derive(Default)]
@@ -24,7 +25,7 @@ impl Syncs {
     /// Waits until a sync has succeeded that began after this call; returns whether this thread carried
     /// it out.
     pub fn sync(&self, sync: impl FnOnce() -> Result<()>) -> Result<bool> {
-        let mut state = self.state();
+        let mut state = lock(&self.state);
         // A sync under way may have begun before this thread's stores.
         let enough = state.started + 1;
         loop {
@@ -53,17 +54,13 @@ impl Syncs {
 
     /// The result of the last sync.
     pub fn outcome(&self) -> Result<()> {
-        self.state().failure.clone().map_or(Ok(()), Err)
+        lock(&self.state).failure.clone().map_or(Ok(()), Err)
     }
 
     /// Returns whether a sync is under way.
     pub fn under_way(&self) -> bool {
-        let state = self.state();
+        let state = lock(&self.state);
         state.finished != state.started
-    }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -75,7 +72,7 @@ struct UnderWay<'s> {
 
 impl Drop for UnderWay<'_> {
     fn drop(&mut self) {
-        let mut state = self.syncs.state();
+        let mut state = lock(&self.syncs.state);
         state.finished = state.started;
         state.failure = self.result.clone().err();
         self.syncs.finished.notify_all();
@@ -112,8 +109,8 @@ mod tests {
             }
         };
         thread::scope(|scope| (0..8).for_each(|_| drop(scope.spawn(work))));
-        assert_eq!(own.into_inner(), syncs.state().finished);
-        assert!(syncs.state().finished < 160);
+        assert_eq!(own.into_inner(), lock(&syncs.state).finished);
+        assert!(lock(&syncs.state).finished < 160);
     }
 
     #[test]

@@ -39,9 +39,8 @@ struct Lane<'l> {
 pub(super) fn recover<M: Medium>(space: &Space<M>, last: &[Last]) -> Result<Recovered> {
     let pool = &space.pool;
     let lanes = survey::lanes::read(space, &First)?;
+    let lanes = lanes.into_iter().zip(last);
     let lanes: Vec<Lane> = lanes
-        .into_iter()
-        .zip(last)
         .map(|(lane, last)| Lane::new(space, lane, last))
         .collect();
     let mut places = Vec::new();
@@ -50,14 +49,12 @@ pub(super) fn recover<M: Medium>(space: &Space<M>, last: &[Last]) -> Result<Reco
     }
     pool.medium.fence()?;
     let settled: Vec<u64> = lanes.iter().map(Lane::top).collect();
-    for (lane, &top) in lanes
-        .iter()
-        .zip(&settled)
-        .filter(|(lane, top)| lane.settled < **top)
-    {
-        let at = pool.geometry.settled_of(lane.number);
-        pool.medium.store_word(at, checked(at, top));
-        pool.medium.flush(at, WORD_BYTES);
+    for (lane, &top) in lanes.iter().zip(&settled) {
+        if lane.settled < top {
+            let at = pool.geometry.settled_of(lane.number);
+            pool.medium.store_word(at, checked(at, top));
+            pool.medium.flush(at, WORD_BYTES);
+        }
     }
     pool.medium.fence()?;
     Ok(Recovered { settled, places })
@@ -169,20 +166,16 @@ impl<'l> Lane<'l> {
         sequence: u64,
         places: &mut Vec<u64>,
     ) -> Result<()> {
-        let mut set_all = |pairs: &[(u64, u64)]| {
-            let mut pairs = pairs.iter();
-            pairs.try_for_each(|&(offset, value)| set(space, offset, value, places))
-        };
         match self.intent(sequence) {
-            Some(Intent::Words { pairs, count, .. }) => set_all(&pairs[..*count]),
-            Some(Intent::Slot { pairs, count, .. }) => set_all(&pairs[..*count]),
+            Some(intent @ (Intent::Words { .. } | Intent::Slot { .. })) => {
+                set_all(space, intent.pairs(), places)
+            }
             Some(Intent::Commit(commit)) => repeat_commit(space, commit, places),
             Some(Intent::Undo { .. }) | None => {
                 let alone = |(_, record): &&(u64, Record)| !record.of_intent;
-                for (_, record) in self.records(sequence).filter(alone) {
-                    set_all(&[(record.destination, record.pointer())])?;
-                }
-                Ok(())
+                let alone = self.records(sequence).filter(alone);
+                let pointer = |(_, record): &(u64, Record)| (record.destination, record.pointer());
+                set_all(space, &alone.map(pointer).collect::<Vec<_>>(), places)
             }
         }
     }
@@ -200,18 +193,17 @@ fn repeat_commit<M: Medium>(
     commit: &Commit,
     places: &mut Vec<u64>,
 ) -> Result<()> {
-    let pool = &space.pool;
     let entries = log::entries(space, commit)?;
-    for [offset, len, data] in entries.objects {
-        let mut bytes = vec![0; len as usize];
-        pool.medium.load(data, &mut bytes);
-        pool.medium.store(offset, &bytes);
-        pool.medium.flush(offset, len);
+    for object in entries.objects {
+        undo::copy(&space.pool, object);
     }
-    for (offset, value) in entries.words {
-        set(space, offset, value, places)?;
-    }
-    Ok(())
+    set_all(space, &entries.words, places)
+}
+
+/// Sets words again.
+fn set_all<M: Medium>(space: &Space<M>, words: &[(u64, u64)], places: &mut Vec<u64>) -> Result<()> {
+    let mut words = words.iter();
+    words.try_for_each(|&(offset, value)| set(space, offset, value, places))
 }
 
 /// Sets one word again. If that erases a record, its object is free.
@@ -241,11 +233,8 @@ fn forget<M: Medium>(
 ) -> Result<()> {
     let run = space.index.get(space.pool.geometry.chunk_of(record.object));
     let slot = run.and_then(|run| Some((run, run.slot_at(record.object)?)));
-    let (run, slot) = slot.ok_or_else(|| {
-        Error::damaged(format!(
-            "the pool is damaged: the record at {place} names no object"
-        ))
-    })?;
+    let sentence = || format!("the pool is damaged: the record at {place} names no object");
+    let (run, slot) = slot.ok_or_else(|| Error::damaged(sentence()))?;
     run.give(slot);
     run.set_record(slot, 0);
     places.push(place);

@@ -81,7 +81,7 @@ fn give_back<M: Medium>(
     in_use.extend(geometry.bins().map(|chunk| (chunk, 1)));
     let mut runs = Vec::new();
     for &chunk in &chunks.runs {
-        let run = index.get(chunk).expect("the survey has made it");
+        let run = space.run(chunk);
         if run.free_slots() == run.slots() {
             index.remove(chunk, 1);
             continue;
@@ -89,8 +89,7 @@ fn give_back<M: Medium>(
         runs.push(chunk);
     }
     for &chunk in &runs {
-        let run = index.get(chunk).expect("it is in use");
-        let count = geometry.chunk_of(run.slot_bytes()).max(1);
+        let count = geometry.chunk_of(space.run(chunk).slot_bytes()).max(1);
         index.cover(chunk, count);
         index.set_holds(chunk, count, Holds::Objects);
     }
@@ -105,13 +104,10 @@ fn give_back<M: Medium>(
 fn free_records<M: Medium>(space: &Space<M>, places: Vec<Vec<u64>>) -> Result<Vec<u64>> {
     let geometry = &space.pool.geometry;
     let all = geometry.chunk_bytes() / RECORD_BYTES;
-    let (empty, spare): (Vec<_>, Vec<_>) = places
-        .into_iter()
-        .partition(|places| places.len() as u64 == all);
-    let empty: Vec<u64> = empty
-        .iter()
-        .map(|places| geometry.chunk_of(places[0]))
-        .collect();
+    let is_empty = |places: &Vec<u64>| places.len() as u64 == all;
+    let (empty, spare): (Vec<_>, Vec<_>) = places.into_iter().partition(is_empty);
+    let chunk_of = |places: &Vec<u64>| geometry.chunk_of(places[0]);
+    let empty: Vec<u64> = empty.iter().map(chunk_of).collect();
     for &chunk in &empty {
         space.pool.set_use(chunk, Use::Free);
     }

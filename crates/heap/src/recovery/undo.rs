@@ -9,6 +9,7 @@
 use crate::allocator::Space;
 use crate::checksum::Checksum;
 use crate::medium::Medium;
+use crate::pool::Pool;
 
 /// Bytes of an entry.
 const ENTRY: u64 = 40;
@@ -29,14 +30,20 @@ pub(super) fn undo<M: Medium>(space: &Space<M>, entries: u64, sequence: u64) {
         if !valid {
             break;
         }
-        found.push((offset, len, data));
+        found.push([offset, len, data]);
     }
-    for (offset, len, data) in found.into_iter().rev() {
-        let mut bytes = vec![0; len as usize];
-        pool.medium.load(data, &mut bytes);
-        pool.medium.store(offset, &bytes);
-        pool.medium.flush(offset, len);
+    for object in found.into_iter().rev() {
+        copy(pool, object);
     }
+}
+
+/// Copies what a log has kept to where it belongs, and flushes it: the offset, the length and the offset
+/// of the data.
+pub(super) fn copy<M: Medium>(pool: &Pool<M>, [offset, len, data]: [u64; 3]) {
+    let mut bytes = vec![0; len as usize];
+    pool.medium.load(data, &mut bytes);
+    pool.medium.store(offset, &bytes);
+    pool.medium.flush(offset, len);
 }
 
 /// Returns the check of an entry, and of its data.

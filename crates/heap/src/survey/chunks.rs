@@ -25,13 +25,9 @@ pub(crate) struct Chunks {
     pub runs: Vec<u64>,
 }
 
-/// A chunk with which a run or a large object begins.
-struct Cut {
-    chunk: u64,
-    /// Bytes of a slot, or of the object.
-    bytes: u64,
-    large: bool,
-}
+/// A chunk with which a run or a large object begins, the bytes of a slot or of the object, and whether it
+/// is a large object.
+type Cut = (u64, u64, bool);
 
 /// Reads the words of all chunks that were ever used, and makes runs of those that hold objects.
 ///
@@ -53,14 +49,14 @@ pub(crate) fn read<M: Medium>(space: &Space<M>, report: &impl Report) -> Result<
             report.wrong(at, format!("the word about chunk {chunk} {what}"))?;
         }
     }
-    found.runs = cuts.iter().map(|cut| cut.chunk).collect();
-    on_each(&cuts, threads_for(cuts.len()), |cut| {
-        let first = geometry.offset_of(cut.chunk);
-        let run = match cut.large {
-            true => Run::large(first, cut.bytes),
-            false => Run::of_slots(first, cut.bytes, geometry.chunk_bytes()),
+    found.runs = cuts.iter().map(|&(chunk, ..)| chunk).collect();
+    on_each(&cuts, threads_for(cuts.len()), |&(chunk, bytes, large)| {
+        let first = geometry.offset_of(chunk);
+        let run = match large {
+            true => Run::large(first, bytes),
+            false => Run::of_slots(first, bytes, geometry.chunk_bytes()),
         };
-        space.index.insert(cut.chunk, 1, run);
+        space.index.insert(chunk, 1, run);
     });
     Ok(found)
 }
@@ -83,13 +79,7 @@ impl Chunks {
                 .then_some(count)
                 .ok_or("says that it is used for more than there is")
         };
-        let mut cut = |bytes, large| {
-            cuts.push(Cut {
-                chunk,
-                bytes,
-                large,
-            });
-        };
+        let mut cut = |bytes, large| cuts.push((chunk, bytes, large));
         match of {
             Use::Run { slot } if !Classes::new(geometry.chunk_bytes()).has(slot) => {
                 return Err(format!(
@@ -149,14 +139,20 @@ pub(crate) fn in_use<M: Medium>(
     report: &impl Report,
 ) -> Result<Vec<(u64, u64)>> {
     let geometry = &space.pool.geometry;
-    let single = |of: &Vec<u64>, what| of.iter().map(move |&chunk| (chunk, 1, what)).collect();
-    let mut needed: Vec<(u64, u64, &str)> = single(&chunks.records, "records");
-    needed.extend::<Vec<_>>(single(&chunks.roots, "roots"));
-    needed.extend::<Vec<_>>(single(&chunks.headers, "headers of runs"));
+    let mut needed = Vec::new();
+    for (of, what) in [
+        (&chunks.records, "records"),
+        (&chunks.roots, "roots"),
+        (&chunks.headers, "headers of runs"),
+    ] {
+        needed.extend(of.iter().map(|&chunk| (chunk, 1, what)));
+    }
     for &chunk in &chunks.runs {
-        let run = space.index.get(chunk).filter(|run| run.has_records());
-        needed
-            .extend(run.map(|run| (chunk, geometry.chunk_of(run.slot_bytes()).max(1), "objects")));
+        let run = space.run(chunk);
+        if run.free_slots() < run.slots() {
+            let count = geometry.chunk_of(run.slot_bytes()).max(1);
+            needed.push((chunk, count, "objects"));
+        }
     }
     needed.sort_unstable();
     let mut before = (1, geometry.lane_chunks(), "the lanes");
@@ -172,8 +168,6 @@ pub(crate) fn in_use<M: Medium>(
             before = (chunk, count, what);
         }
     }
-    Ok(needed
-        .into_iter()
-        .map(|(chunk, count, _)| (chunk, count))
-        .collect())
+    let rows = needed.into_iter().map(|(chunk, count, _)| (chunk, count));
+    Ok(rows.collect())
 }

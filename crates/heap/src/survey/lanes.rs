@@ -7,6 +7,7 @@ use crate::lane::log;
 use crate::layout::intent::Intent;
 use crate::layout::unchecked;
 use crate::medium::{Medium, WORD_BYTES};
+use crate::pool::Pool;
 
 /// A lane as it was left.
 pub(crate) struct Lane {
@@ -29,20 +30,25 @@ pub(crate) fn read<M: Medium>(space: &Space<M>, report: &impl Report) -> Result<
         .collect()
 }
 
-fn read_lane<M: Medium>(space: &Space<M>, number: usize, report: &impl Report) -> Result<Lane> {
-    let (pool, geometry) = (&space.pool, &space.pool.geometry);
-    let at = geometry.settled_of(number);
-    let settled = match pool.medium.load_word(at) {
+/// Returns the operation up to which a lane is settled; `None` if its state is damaged.
+pub(crate) fn settled<M: Medium>(pool: &Pool<M>, lane: usize) -> Option<u64> {
+    let at = pool.geometry.settled_of(lane);
+    match pool.medium.load_word(at) {
         0 => Some(0),
         word => unchecked(at, word),
-    };
+    }
+}
+
+fn read_lane<M: Medium>(space: &Space<M>, number: usize, report: &impl Report) -> Result<Lane> {
+    let (pool, geometry) = (&space.pool, &space.pool.geometry);
+    let settled = settled(pool, number);
     if settled.is_none() {
-        report.wrong(at, format!("the state of lane {number} is damaged"))?;
+        let what = format!("the state of lane {number} is damaged");
+        report.wrong(geometry.settled_of(number), what)?;
     }
     // It is unknown what is settled of a lane whose state is damaged.
     let settled = settled.unwrap_or(u64::MAX);
-    let places = (0..u64::from(geometry.intents)).map(|i| geometry.intent_of(number, i));
-    let intents = places.filter_map(|at| {
+    let intents = geometry.intents_of(number).filter_map(|at| {
         // A torn intent stays until it is overwritten.
         let (sequence, intent) = Intent::decode(at, pool.load_words(at))?;
         (sequence > settled).then_some((at, sequence, intent))
@@ -83,40 +89,25 @@ fn check_intent<M: Medium>(
     intent: &Intent,
     happened: bool,
 ) -> std::result::Result<(), String> {
+    let expect = |offset: u64, len: u64, what: &str| match space.pool.holds(offset, len) {
+        true => Ok(()),
+        false => Err(format!("{what} at {offset}, which is not in the pool")),
+    };
+    let words = |words: &[(u64, u64)]| {
+        let mut words = words.iter();
+        words.try_for_each(|&(at, _)| expect(at, WORD_BYTES, "changes a word"))
+    };
     match intent {
-        Intent::Words { pairs, count, .. } => check_words(space, &pairs[..*count]),
-        Intent::Slot {
-            filled,
-            pairs,
-            count,
-        } => match space.pool.holds(filled.offset, filled.len.into()) {
-            true => check_words(space, &pairs[..*count]),
-            false => Err(format!(
-                "has filled a slot at {}, which is not in the pool",
-                filled.offset
-            )),
-        },
+        Intent::Words { .. } => {}
+        Intent::Slot { filled, .. } => {
+            expect(filled.offset, filled.len.into(), "has filled a slot")?;
+        }
+        Intent::Undo { entries } => expect(*entries, WORD_BYTES, "has its log")?,
         Intent::Commit(commit) => match log::entries(space, commit) {
-            Ok(entries) => check_words(space, &entries.words),
-            Err(error) if happened => Err(format!("cannot be: {error}")),
-            Err(_) => Ok(()),
-        },
-        Intent::Undo { entries } => match space.pool.holds(*entries, WORD_BYTES) {
-            true => Ok(()),
-            false => Err(format!(
-                "has its log at {entries}, which is not in the pool"
-            )),
+            Ok(entries) => words(&entries.words)?,
+            Err(error) if happened => return Err(format!("cannot be: {error}")),
+            Err(_) => {}
         },
     }
-}
-
-fn check_words<M: Medium>(
-    space: &Space<M>,
-    words: &[(u64, u64)],
-) -> std::result::Result<(), String> {
-    let outside = |&&(at, _): &&(u64, u64)| !space.pool.holds(at, WORD_BYTES);
-    match words.iter().find(outside) {
-        Some((at, _)) => Err(format!("changes a word at {at}, which is not in the pool")),
-        None => Ok(()),
-    }
+    words(intent.pairs())
 }

@@ -9,7 +9,6 @@ use super::Report;
 use super::chunks::Chunks;
 use super::threads::{on_each, threads_for};
 use crate::allocator::Space;
-use crate::allocator::run::Run;
 use crate::error::Result;
 use crate::layout::record::{CHECK_AT, MAX_BYTES, RECORD_BYTES, Record};
 use crate::lock::lock;
@@ -61,16 +60,12 @@ pub(crate) fn read<M: Medium>(
     chunks: &Chunks,
     report: &impl Report,
 ) -> Result<Found> {
-    let mut found = claim(
-        space,
-        &chunks.records,
-        threads_for(chunks.records.len()),
-        report,
-    )?;
+    let threads = threads_for(chunks.records.len());
+    let mut found = claim(space, &chunks.records, threads, report)?;
     if take_claimed(space, &chunks.runs) != found.objects {
         // Two threads have claimed a slot at the same moment; one thread alone sees which came second.
         for &chunk in &chunks.runs {
-            run_of(space, chunk).forget_claims();
+            space.run(chunk).forget_claims();
         }
         found = claim(space, &chunks.records, 1, report)?;
         take_claimed(space, &chunks.runs);
@@ -118,16 +113,9 @@ fn claim<M: Medium>(
 fn take_claimed<M: Medium>(space: &Space<M>, runs: &[u64]) -> u64 {
     let taken = AtomicU64::new(0);
     on_each(runs, threads_for(runs.len()), |&chunk| {
-        taken.fetch_add(run_of(space, chunk).take_claimed(), Ordering::Relaxed);
+        taken.fetch_add(space.run(chunk).take_claimed(), Ordering::Relaxed);
     });
     taken.into_inner()
-}
-
-fn run_of<M>(space: &Space<M>, chunk: u64) -> &Run {
-    space
-        .index
-        .get(chunk)
-        .expect("the survey of chunks has made it")
 }
 
 fn empty<M>(space: &Space<M>) -> Found {
@@ -160,11 +148,8 @@ fn read_chunk<M: Medium>(
     found: &mut Found,
     report: &impl Report,
 ) -> Result<()> {
-    let geometry = &space.pool.geometry;
-    let first = geometry.offset_of(chunk);
     let mut places = Vec::new();
-    for number in (0..geometry.chunk_bytes() / RECORD_BYTES).rev() {
-        let place = first + number * RECORD_BYTES;
+    for place in space.pool.geometry.places(chunk, RECORD_BYTES).rev() {
         let words = space.pool.load_words(place);
         if words[3] == 0 {
             places.push(place);

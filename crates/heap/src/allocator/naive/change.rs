@@ -4,11 +4,13 @@ use super::header::Header;
 use crate::checksum::checksum;
 use crate::error::{Error, Result};
 use crate::layout::Geometry;
-use crate::medium::{LINE_BYTES, Medium, WORD_BYTES};
+use crate::medium::{LINE_BYTES, Medium};
 use crate::pool::Pool;
 
-/// Words of the log of a bin.
+/// Words of the log of a bin: those of a change, a zero, and the check.
 const LOG_WORDS: usize = 8;
+const CHANGE_WORDS: usize = 6;
+const CHECK: usize = LOG_WORDS - 1;
 
 /// A bin, by its offset: the state of a size class in the pool.
 ///
@@ -30,10 +32,10 @@ impl Bin {
         Self(geometry.offset_of(chunk) + class as u64 * Self::BYTES)
     }
 
-    /// Returns the header of the run that is used first, and the number of slots in use.
-    pub fn load<M: Medium>(self, pool: &Pool<M>) -> (Option<Header>, u64) {
-        let [current, used] = pool.load_words(self.0);
-        ((current != 0).then_some(Header(current)), used)
+    /// Returns the offset of the header of the run that is used first, or 0, and the number of slots in
+    /// use.
+    pub fn load<M: Medium>(self, pool: &Pool<M>) -> [u64; 2] {
+        pool.load_words(self.0)
     }
 
     /// Stores both, durably.
@@ -41,15 +43,8 @@ impl Bin {
     /// # Errors
     ///
     /// A fence failed.
-    pub fn store<M: Medium>(
-        self,
-        pool: &Pool<M>,
-        current: Option<Header>,
-        used: u64,
-    ) -> Result<()> {
-        pool.store_words(self.0, &[current.map_or(0, |header| header.0), used]);
-        pool.medium.flush(self.0, 2 * WORD_BYTES);
-        pool.medium.fence()
+    pub fn store<M: Medium>(self, pool: &Pool<M>, current: u64, used: u64) -> Result<()> {
+        put(pool, self.0, &[current, used])
     }
 
     fn log_at(self) -> u64 {
@@ -62,28 +57,24 @@ impl Bin {
     ///
     /// A fence failed.
     pub fn clear_log<M: Medium>(self, pool: &Pool<M>) -> Result<()> {
-        if pool.load_words::<LOG_WORDS>(self.log_at()) == [0; LOG_WORDS] {
-            return Ok(());
+        match pool.load_words::<LOG_WORDS>(self.log_at()) == [0; LOG_WORDS] {
+            true => Ok(()),
+            false => put(pool, self.log_at(), &[0; LOG_WORDS]),
         }
-        pool.store_words(self.log_at(), &[0; LOG_WORDS]);
-        pool.medium.flush(self.log_at(), LINE_BYTES);
-        pool.medium.fence()
     }
 }
 
-/// The change that takes or gives back one slot.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Change {
-    pub header: Header,
-    /// Offset of the bitmap's word, and its new value.
-    pub word: (u64, u64),
-    /// Free slots of the run.
-    pub free: u64,
-    /// The run that is used first.
-    pub current: Option<Header>,
-    /// Slots of the class in use.
-    pub used: u64,
+/// Stores words, durably.
+fn put<M: Medium>(pool: &Pool<M>, at: u64, words: &[u64]) -> Result<()> {
+    pool.store_words(at, words);
+    pool.medium.flush(at, size_of_val(words) as u64);
+    pool.medium.fence()
 }
+
+/// The change that takes or gives back one slot: the offset of the bitmap's word, its new value, the header
+/// of the run, the free slots of the run, and both words of the bin.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Change(pub [u64; CHANGE_WORDS]);
 
 impl Change {
     /// Logs the change and makes it: 4 lines and 4 fences.
@@ -91,36 +82,19 @@ impl Change {
     /// # Errors
     ///
     /// A fence failed.
-    pub fn make<M: Medium>(&self, pool: &Pool<M>, bin: Bin) -> Result<()> {
-        let at = bin.log_at();
-        pool.store_words(at, &self.encode(at));
-        pool.medium.flush(at, LINE_BYTES);
-        pool.medium.fence()?;
+    pub fn make<M: Medium>(self, pool: &Pool<M>, bin: Bin) -> Result<()> {
+        let mut words = [0; LOG_WORDS];
+        words[..CHANGE_WORDS].copy_from_slice(&self.0);
+        words[CHECK] = checksum(bin.log_at(), &words[..CHECK]);
+        put(pool, bin.log_at(), &words)?;
         self.apply(pool, bin)
     }
 
-    fn apply<M: Medium>(&self, pool: &Pool<M>, bin: Bin) -> Result<()> {
-        for (at, value) in [self.word, (self.header.free_at(), self.free)] {
-            pool.medium.store_word(at, value);
-            pool.medium.flush(at, WORD_BYTES);
-            pool.medium.fence()?;
-        }
-        bin.store(pool, self.current, self.used)
-    }
-
-    fn encode(&self, at: u64) -> [u64; LOG_WORDS] {
-        let mut words = [
-            self.word.0,
-            self.word.1,
-            self.header.0,
-            self.free,
-            self.current.map_or(0, |header| header.0),
-            self.used,
-            0,
-            0,
-        ];
-        words[LOG_WORDS - 1] = checksum(at, &words[..LOG_WORDS - 1]);
-        words
+    fn apply<M: Medium>(self, pool: &Pool<M>, bin: Bin) -> Result<()> {
+        let [at, value, header, free, current, used] = self.0;
+        put(pool, at, &[value])?;
+        put(pool, Header(header).free_at(), &[free])?;
+        bin.store(pool, current, used)
     }
 
     /// Repeats the change in the log of a bin, if the log is valid.
@@ -131,25 +105,17 @@ impl Change {
     pub fn redo<M: Medium>(pool: &Pool<M>, bin: Bin, headers: &[Header]) -> Result<()> {
         let at = bin.log_at();
         let words: [u64; LOG_WORDS] = pool.load_words(at);
-        if checksum(at, &words[..LOG_WORDS - 1]) != words[LOG_WORDS - 1] {
+        if checksum(at, &words[..CHECK]) != words[CHECK] {
             return Ok(());
         }
-        let change = Self {
-            header: Header(words[2]),
-            word: (words[0], words[1]),
-            free: words[3],
-            current: (words[4] != 0).then_some(Header(words[4])),
-            used: words[5],
-        };
-        let known = |header: Header| headers.binary_search_by_key(&header.0, |h| h.0).is_ok();
-        if !known(change.header)
-            || !change.current.is_none_or(known)
-            || !change.header.has_word(change.word.0, &pool.geometry)
-        {
+        let [word, _, header, _, current, _, ..] = words;
+        let known = |header: u64| headers.binary_search(&Header(header)).is_ok();
+        let sound = known(header) && (current == 0 || known(current));
+        if !sound || !Header(header).has_word(word, &pool.geometry) {
             return Err(Error::damaged(format!(
                 "the pool is damaged: the allocator's log at {at} names no header"
             )));
         }
-        change.apply(pool, bin)
+        Self(std::array::from_fn(|i| words[i])).apply(pool, bin)
     }
 }

@@ -25,14 +25,13 @@ pub(super) fn stride(geometry: &Geometry) -> u64 {
 }
 
 /// A header, by its offset.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Header(pub u64);
 
 impl Header {
     /// Returns all headers for which a chunk has room.
     pub fn all_of(geometry: &Geometry, chunk: u64) -> impl DoubleEndedIterator<Item = Self> {
-        let (first, stride) = (geometry.offset_of(chunk), stride(geometry));
-        (0..geometry.chunk_bytes() / stride).map(move |i| Self(first + i * stride))
+        geometry.places(chunk, stride(geometry)).map(Self)
     }
 
     /// Writes the header of a new run, durably.
@@ -42,11 +41,9 @@ impl Header {
     /// A fence failed.
     pub fn begin<M: Medium>(self, pool: &Pool<M>, chunk: u64, slot: u64) -> Result<()> {
         let slots = pool.geometry.chunk_bytes() / slot;
-        for word in 0..slots.div_ceil(64) {
-            pool.medium.store_word(self.word_at(word), 0);
-        }
-        pool.medium
-            .flush(self.0 + BITMAP_AT, slots.div_ceil(64) * WORD_BYTES);
+        let words = slots.div_ceil(64);
+        (0..words).for_each(|word| pool.medium.store_word(self.word_at(word), 0));
+        pool.medium.flush(self.word_at(0), words * WORD_BYTES);
         pool.medium.fence()?;
         pool.store_words(self.0, &[checked(self.0, chunk), slot, slots]);
         pool.medium.flush(self.0, 3 * WORD_BYTES);
@@ -67,10 +64,12 @@ impl Header {
     pub fn chunk<M: Medium>(self, pool: &Pool<M>) -> Result<Option<u64>> {
         match pool.medium.load_word(self.0) {
             0 => Ok(None),
-            word => match unchecked(self.0, word) {
-                Some(chunk) => Ok(Some(chunk)),
-                None => Err(self.damaged("names no chunk")),
-            },
+            word => {
+                let chunk = unchecked(self.0, word);
+                chunk
+                    .map(Some)
+                    .ok_or_else(|| self.damaged("names no chunk"))
+            }
         }
     }
 

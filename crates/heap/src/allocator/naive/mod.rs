@@ -28,6 +28,7 @@ use crate::layout::Geometry;
 use crate::layout::chunk::Use;
 use crate::lock::lock;
 use crate::medium::Medium;
+use crate::pool::Pool;
 
 use change::{Bin, Change};
 use header::Header;
@@ -40,11 +41,13 @@ pub(crate) struct Naive {
     spare: Mutex<Vec<Header>>,
 }
 
+/// Headers of runs by chunk.
+type Headers = BTreeMap<u64, Header>;
+
 /// The runs of a class.
 #[derive(Default)]
 struct Runs {
-    /// The header of each chunk.
-    headers: BTreeMap<u64, Header>,
+    headers: Headers,
     /// Runs with free slots besides the one that is used first.
     partial: Vec<Header>,
 }
@@ -59,31 +62,9 @@ impl Naive {
         }
     }
 
-    /// Returns the header of a run of a class that has room.
-    fn run_with_room<M: Medium>(
-        &self,
-        space: &Space<M>,
-        runs: &mut Runs,
-        class: usize,
-    ) -> Result<Header> {
-        let (current, _) = Bin::of(&space.pool.geometry, class).load(&space.pool);
-        if let Some(current) = current.filter(|header| header.free(&space.pool) > 0) {
-            return Ok(current);
-        }
-        match runs.partial.pop() {
-            Some(header) => Ok(header),
-            None => self.new_run(space, runs, class),
-        }
-    }
-
     #[cold]
-    fn new_run<M: Medium>(
-        &self,
-        space: &Space<M>,
-        runs: &mut Runs,
-        class: usize,
-    ) -> Result<Header> {
-        let (pool, slot) = (&space.pool, slot_of(class));
+    fn new_run<M: Medium>(&self, space: &Space<M>, runs: &mut Runs, slot: u64) -> Result<Header> {
+        let pool = &space.pool;
         let header = self.take_header(space)?;
         let taken = space.chunks.take(pool, 1, Use::Run { slot });
         let taken = taken.inspect_err(|_| lock(&self.spare).push(header))?;
@@ -107,37 +88,25 @@ impl Naive {
     }
 
     /// Gives a slot back in the pool.
-    fn clear<M: Medium>(
-        &self,
-        space: &Space<M>,
-        class: usize,
-        header: Header,
-        slot: u64,
-    ) -> Result<()> {
-        let (pool, bin) = (&space.pool, Bin::of(&space.pool.geometry, class));
-        let (current, used) = bin.load(pool);
+    fn clear<M: Medium>(pool: &Pool<M>, class: usize, header: Header, slot: u64) -> Result<()> {
+        let bin = Bin::of(&pool.geometry, class);
+        let [current, used] = bin.load(pool);
         let at = header.word_at(slot / 64);
-        let change = Change {
-            header,
-            word: (at, pool.medium.load_word(at) & !(1 << (slot % 64))),
-            free: header.free(pool) + 1,
-            current,
-            used: used.wrapping_sub(1),
-        };
-        change.make(pool, bin)
+        let word = pool.medium.load_word(at) & !(1 << (slot % 64));
+        let (free, used) = (header.free(pool) + 1, used.wrapping_sub(1));
+        Change([at, word, header.0, free, current, used]).make(pool, bin)
     }
 
     /// Reads all headers; returns those in use by their chunk, and the free ones.
     fn read<M: Medium>(space: &Space<M>, all: &[Header]) -> Result<(Vec<Header>, Headers)> {
         let (mut spare, mut headers) = (Vec::new(), Headers::new());
         for &header in all {
-            match header.chunk(&space.pool)? {
-                None => spare.push(header),
-                Some(chunk) => {
-                    if headers.insert(chunk, header).is_some() {
-                        return Err(header.damaged("names a chunk that another one names"));
-                    }
-                }
+            let Some(chunk) = header.chunk(&space.pool)? else {
+                spare.push(header);
+                continue;
+            };
+            if headers.insert(chunk, header).is_some() {
+                return Err(header.damaged("names a chunk that another one names"));
             }
         }
         Ok((spare, headers))
@@ -146,23 +115,17 @@ impl Naive {
     /// Takes a run over. Slots that were taken for objects that were never completed are given back.
     fn adopt<M: Medium>(&self, space: &Space<M>, chunk: u64, header: Header) -> Result<()> {
         let pool = &space.pool;
-        let run = space
-            .index
-            .get(chunk)
-            .expect("a run that was found is indexed");
+        let run = space.run(chunk);
         let slots = run.slots() as u64;
         let is_used = |&slot: &u64| header.is_used(pool, slot);
         let used = (0..slots).filter(is_used).count() as u64;
         if header.slot(pool) != run.slot_bytes() || header.free(pool) != slots - used {
             return Err(header.damaged("does not fit its run"));
         }
-        let class = self
-            .classes
-            .of(run.slot_bytes())
-            .expect("a run has a class");
+        let class = self.classes.of_run(run);
         for slot in 0..slots {
             match (header.is_used(pool, slot), run.is_free(slot as usize)) {
-                (true, true) => self.clear(space, class, header, slot)?,
+                (true, true) => Self::clear(pool, class, header, slot)?,
                 (false, false) => return Err(header.damaged("has an object in a free slot")),
                 _ => {}
             }
@@ -175,25 +138,20 @@ impl Naive {
     fn recount<M: Medium>(&self, space: &Space<M>, class: usize) -> Result<()> {
         let (pool, bin) = (&space.pool, Bin::of(&space.pool.geometry, class));
         let mut runs = lock(&self.runs[class]);
-        let (current, _) = bin.load(pool);
-        let current = current.filter(|&header| runs.headers.values().any(|&h| h == header));
+        let [first, _] = bin.load(pool);
+        let known = runs.headers.values().any(|header| header.0 == first);
+        let current = if known { first } else { 0 };
         let slots = pool.geometry.chunk_bytes() / slot_of(class);
-        let used = runs
-            .headers
-            .values()
-            .map(|header| slots - header.free(pool));
-        let used = used.sum();
-        let room = |header: &Header| header.free(pool) > 0 && Some(*header) != current;
-        let partial = runs.headers.values().copied().filter(room).collect();
-        runs.partial = partial;
-        if bin.load(pool) != (current, used) {
+        let used = |header: &Header| slots - header.free(pool);
+        let used = runs.headers.values().map(used).sum();
+        let room = |header: &Header| header.free(pool) > 0 && header.0 != current;
+        runs.partial = runs.headers.values().copied().filter(room).collect();
+        if bin.load(pool) != [current, used] {
             bin.store(pool, current, used)?;
         }
         bin.clear_log(pool)
     }
 }
-
-type Headers = BTreeMap<u64, Header>;
 
 impl<M: Medium> Allocator<M> for Naive {
     fn reserve(&self, space: &Space<M>, _cache: &mut Cache, bytes: u64) -> Result<Room> {
@@ -201,23 +159,24 @@ impl<M: Medium> Allocator<M> for Naive {
             return large::reserve(space, bytes);
         };
         let mut runs = lock(&self.runs[class]);
-        let header = self.run_with_room(space, &mut runs, class)?;
         let (pool, bin) = (&space.pool, Bin::of(&space.pool.geometry, class));
         let bytes = slot_of(class);
+        let [current, used] = bin.load(pool);
+        let current = (current != 0).then_some(Header(current));
+        let with_room = current.filter(|header| header.free(pool) > 0);
+        let header = match with_room.or_else(|| runs.partial.pop()) {
+            Some(header) => header,
+            None => self.new_run(space, &mut runs, bytes)?,
+        };
         let slots = pool.geometry.chunk_bytes() / bytes;
         let full = || header.damaged("has no free slot, and says that it has");
         let slot = header.first_free(pool, slots).ok_or_else(full)?;
         let chunk = header.chunk(pool)?.and_then(|chunk| space.index.get(chunk));
         let run = chunk.ok_or_else(|| header.damaged("names no run"))?;
         let at = header.word_at(slot / 64);
-        let change = Change {
-            header,
-            word: (at, pool.medium.load_word(at) | 1 << (slot % 64)),
-            free: header.free(pool) - 1,
-            current: Some(header),
-            used: bin.load(pool).1 + 1,
-        };
-        change.make(pool, bin)?;
+        let word = pool.medium.load_word(at) | 1 << (slot % 64);
+        let (free, used) = (header.free(pool) - 1, used + 1);
+        Change([at, word, header.0, free, header.0, used]).make(pool, bin)?;
         run.take(slot as usize);
         Ok(Room {
             offset: run.offset_of(slot as usize),
@@ -227,24 +186,22 @@ impl<M: Medium> Allocator<M> for Naive {
     }
 
     fn release(&self, space: &Space<M>, _cache: &mut Cache, offset: u64) {
-        let chunk = space.pool.geometry.chunk_of(offset);
-        let run = space.index.get(chunk).expect("an object's run is indexed");
+        let pool = &space.pool;
+        let chunk = pool.geometry.chunk_of(offset);
+        let run = space.run(chunk);
         let slot = run.slot_at(offset).expect("an object begins a slot");
         if run.large {
             return large::release(space, chunk, run.slot_bytes());
         }
-        let class = self
-            .classes
-            .of(run.slot_bytes())
-            .expect("a run has a class");
+        let class = self.classes.of_run(run);
         let mut runs = lock(&self.runs[class]);
         let header = runs.headers[&chunk];
-        let (current, _) = Bin::of(&space.pool.geometry, class).load(&space.pool);
-        if header.free(&space.pool) == 0 && current != Some(header) {
+        let [current, _] = Bin::of(&pool.geometry, class).load(pool);
+        if header.free(pool) == 0 && current != header.0 {
             runs.partial.push(header);
         }
         // If this fence fails, the next operation's fence fails, too.
-        let _ = self.clear(space, class, header, slot as u64);
+        let _ = Self::clear(pool, class, header, slot as u64);
         run.give(slot);
     }
 
@@ -252,7 +209,7 @@ impl<M: Medium> Allocator<M> for Naive {
         let pool = &space.pool;
         let of = |&chunk: &u64| Header::all_of(&pool.geometry, chunk);
         let mut all: Vec<Header> = found.headers.iter().flat_map(of).collect();
-        all.sort_unstable_by_key(|header| header.0);
+        all.sort_unstable();
         for class in 0..self.classes.len() {
             Change::redo(pool, Bin::of(&pool.geometry, class), &all)?;
         }
@@ -286,19 +243,20 @@ impl<M: Medium> Allocator<M> for Naive {
 }
 
 impl Naive {
+    /// Gives back the runs of a class of which nothing is in use.
     fn reclaim_class<M: Medium>(&self, space: &Space<M>, class: usize) -> Result<()> {
         let (pool, bin) = (&space.pool, Bin::of(&space.pool.geometry, class));
         let slots = pool.geometry.chunk_bytes() / slot_of(class);
         let mut runs = lock(&self.runs[class]);
-        let is_empty = |(_, header): &(&u64, &Header)| header.free(pool) == slots;
-        let of = |(&chunk, &header): (&u64, &Header)| (chunk, header);
-        let empty: Vec<(u64, Header)> = runs.headers.iter().filter(is_empty).map(of).collect();
+        let is_empty = |header: &Header| header.free(pool) == slots;
+        let mut empty = runs.headers.clone();
+        empty.retain(|_, header| is_empty(header));
         if empty.is_empty() {
             return Ok(());
         }
-        let (current, used) = bin.load(pool);
-        if current.is_some_and(|current| empty.iter().any(|&(_, header)| header == current)) {
-            bin.store(pool, None, used)?;
+        let [current, used] = bin.load(pool);
+        if empty.values().any(|header| header.0 == current) {
+            bin.store(pool, 0, used)?;
         }
         bin.clear_log(pool)?;
         for (chunk, header) in empty {
@@ -307,8 +265,8 @@ impl Naive {
             runs.headers.remove(&chunk);
             runs.partial.retain(|&other| other != header);
             lock(&self.spare).push(header);
-            // SAFETY: all its slots are free, so no object or cache uses it, and the lock of its class
-            // keeps other threads from taking one.
+            // All its slots are free, so no object or cache uses it, and the lock of its class keeps other
+            // threads from taking one.
             space.index.remove(chunk, 1);
             space.chunks.give(pool, chunk, 1);
         }

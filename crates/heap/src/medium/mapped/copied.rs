@@ -6,14 +6,15 @@
 //! with a sentence.
 
 use std::fs::File;
-use std::io;
 use std::os::fd::AsRawFd;
 use std::path::Path;
+
+use rustix::fs::{FallocateFlags, IFlags, fallocate, fstatfs, ioctl_getflags, ioctl_setflags};
+use rustix::io::Errno;
 
 use crate::error::{Error, Result};
 
 /// From linux/fs.h and linux/fiemap.h.
-const FS_NOCOW_FL: libc::c_int = 0x0080_0000;
 const FIEMAP_EXTENT_LAST: u32 = 0x1;
 const FIEMAP_EXTENT_SHARED: u32 = 0x2000;
 const FS_IOC_FIEMAP: libc::c_ulong = 0xc020_660b;
@@ -46,11 +47,8 @@ struct Fiemap {
 
 /// Disables copying on write for a new, empty file, where the file system would copy.
 pub(super) fn prevent(file: &File) {
-    if let Ok(flags) = flags_of(file) {
-        let flags = flags | FS_NOCOW_FL;
-        // SAFETY: an open file and a number. Where the flag is unknown nothing is ever copied.
-        let _ = unsafe { libc::ioctl(file.as_raw_fd(), libc::FS_IOC_SETFLAGS, &raw const flags) };
-    }
+    // Where the flag is unknown nothing is ever copied.
+    let _ = ioctl_getflags(file).and_then(|flags| ioctl_setflags(file, flags | IFlags::NOCOW));
 }
 
 /// Copies the blocks that are shared with other files now.
@@ -61,7 +59,7 @@ pub(super) fn prevent(file: &File) {
 pub(super) fn undo(file: &File, path: &Path) -> Result<()> {
     let path = path.display();
     let is_btrfs = system_of(file) == Some(libc::BTRFS_SUPER_MAGIC as u64);
-    if is_btrfs && flags_of(file).is_ok_and(|flags| flags & FS_NOCOW_FL == 0) {
+    if is_btrfs && ioctl_getflags(file).is_ok_and(|flags| !flags.contains(IFlags::NOCOW)) {
         return Err(Error::usage(format!(
             "{path} lies on btrfs, where its blocks are copied when they are written, so that a full \
              disk would end the program; copy it: touch NEW; chattr +C NEW; cp --reflink=never {path} \
@@ -72,19 +70,13 @@ pub(super) fn undo(file: &File, path: &Path) -> Result<()> {
         return Ok(());
     }
     let len = file.metadata().map_or(0, |metadata| metadata.len());
-    // SAFETY: an open file.
-    let done = unsafe {
-        let how = libc::FALLOC_FL_UNSHARE_RANGE;
-        libc::fallocate(file.as_raw_fd(), how, 0, len as libc::off_t)
-    };
-    let reason = io::Error::last_os_error();
-    match done {
-        0 => Ok(()),
-        _ if reason.raw_os_error() == Some(libc::ENOSPC) => Err(Error::full(format!(
+    match fallocate(file, FallocateFlags::UNSHARE_RANGE, 0, len) {
+        Ok(()) => Ok(()),
+        Err(Errno::NOSPC) => Err(Error::full(format!(
             "{path} shares blocks with another file, and there is no room for a copy of them; free \
              some"
         ))),
-        _ => Err(Error::usage(format!(
+        Err(_) => Err(Error::usage(format!(
             "{path} shares blocks with another file, a snapshot or a copy by reference, so that a \
              full disk would end the program; copy it: cp --reflink=never {path} NEW"
         ))),
@@ -110,10 +102,8 @@ fn is_shared(file: &File) -> bool {
         let Some(last) = found.last().filter(|_| !failed) else {
             return false;
         };
-        if found
-            .iter()
-            .any(|extent| extent.flags & FIEMAP_EXTENT_SHARED != 0)
-        {
+        let is_shared = |extent: &Extent| extent.flags & FIEMAP_EXTENT_SHARED != 0;
+        if found.iter().any(is_shared) {
             return true;
         }
         let next = last.logical.saturating_add(last.length);
@@ -124,20 +114,7 @@ fn is_shared(file: &File) -> bool {
     }
 }
 
-fn flags_of(file: &File) -> io::Result<libc::c_int> {
-    let mut flags: libc::c_int = 0;
-    // SAFETY: an open file, and the place for the number is ours.
-    match unsafe { libc::ioctl(file.as_raw_fd(), libc::FS_IOC_GETFLAGS, &raw mut flags) } {
-        0 => Ok(flags),
-        _ => Err(io::Error::last_os_error()),
-    }
-}
-
 /// Returns the type of the file system of a file.
 pub(super) fn system_of(file: &File) -> Option<u64> {
-    // SAFETY: plain data, filled by the call.
-    let mut system: libc::statfs = unsafe { std::mem::zeroed() };
-    // SAFETY: the descriptor is open, and the place is ours.
-    let failed = unsafe { libc::fstatfs(file.as_raw_fd(), &raw mut system) } != 0;
-    (!failed).then_some(system.f_type as u64)
+    fstatfs(file).ok().map(|system| system.f_type as u64)
 }

@@ -3,12 +3,14 @@
 //! A new file has no name until it is whole, so a program that is killed meanwhile leaves nothing.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::{self, ErrorKind};
+use std::io::{self, ErrorKind, IoSlice};
 use std::ops::Range;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::process;
+
+use rustix::io::{Errno, ReadWriteFlags, pwritev2};
 
 use super::super::reservation::{HUGE_BYTES, PAGE_BYTES, Reservation};
 use super::{copied, room, unnamed};
@@ -48,12 +50,12 @@ impl PoolFile {
     /// Gives a new file its name, durably.
     pub fn name(&mut self) -> Result<()> {
         let path = &self.path;
-        unnamed::name(&self.file, self.provisional.as_deref(), path)
-            .map_err(|e| not_created(path, e))?;
+        let named = unnamed::name(&self.file, self.provisional.as_deref(), path);
+        named.map_err(|e| not_created(path, e))?;
         self.provisional = None;
         let folder = unnamed::folder_of(path);
         let synced = File::open(folder).and_then(|folder| folder.sync_all());
-        synced.map_err(|e| Error::system(format!("{} cannot be synced", folder.display()), e))
+        synced.map_err(|reason| failed(folder, "synced", reason))
     }
 
     /// Opens an existing file as it is; returns it with the bytes of its whole pages.
@@ -67,11 +69,9 @@ impl PoolFile {
             )));
         }
         let mut options = OpenOptions::new();
-        options
-            .read(true)
-            .write(writable)
-            .custom_flags(libc::O_NONBLOCK);
-        let file = options.open(path).map_err(|e| not_opened(path, e))?;
+        let options = options.read(true).write(writable);
+        let file = options.custom_flags(libc::O_NONBLOCK).open(path);
+        let file = file.map_err(|e| not_opened(path, e))?;
         let pool = Self::of(file, path);
         pool.lock(writable)?;
         let len = pool.whole_pages()?;
@@ -79,12 +79,11 @@ impl PoolFile {
     }
 
     fn of(file: File, path: &Path) -> Self {
-        let (path, owner) = (path.to_path_buf(), process::id());
         Self {
             file,
-            path,
+            path: path.to_path_buf(),
             provisional: None,
-            owner,
+            owner: process::id(),
         }
     }
 
@@ -95,7 +94,7 @@ impl PoolFile {
             // Pages that are not huge are allocated below.
             let _ = self.allocate_huge(old, len);
         }
-        room::allocate(&self.file, 0..len).map_err(|reason| {
+        room::allocate(self.file.as_fd(), 0..len).map_err(|reason| {
             // Undoes the growth; if that fails the file has holes.
             let _ = self.file.set_len(old);
             self.not_allocated(len, reason)
@@ -124,10 +123,8 @@ impl PoolFile {
     /// pages exists, so that nothing else is copied: 26 ms for 512 MiB, where fallocate takes 120 ms for
     /// small pages.
     fn allocate_huge(&self, old: u64, len: u64) -> io::Result<()> {
-        let (first, end) = (
-            old.next_multiple_of(HUGE_BYTES),
-            len / HUGE_BYTES * HUGE_BYTES,
-        );
+        let first = old.next_multiple_of(HUGE_BYTES);
+        let end = len / HUGE_BYTES * HUGE_BYTES;
         if first >= end {
             return Ok(());
         }
@@ -149,24 +146,15 @@ impl PoolFile {
     /// the whole page in which they lie, 2 MiB of it where pages are huge (ext4).
     pub fn write_through(&self, mut offset: u64, mut bytes: &[u8]) -> io::Result<()> {
         while !bytes.is_empty() {
-            let part = libc::iovec {
-                iov_base: bytes.as_ptr().cast_mut().cast(),
-                iov_len: bytes.len(),
-            };
-            let (file, at) = (self.file.as_raw_fd(), offset as libc::off_t);
-            // SAFETY: the descriptor is open, and the bytes are only read.
-            match unsafe { libc::pwritev2(file, &raw const part, 1, at, libc::RWF_DSYNC) } {
-                0 => return Err(ErrorKind::WriteZero.into()),
-                written @ 1.. => {
-                    bytes = &bytes[written as usize..];
+            let part = [IoSlice::new(bytes)];
+            match pwritev2(&self.file, &part, offset, ReadWriteFlags::DSYNC) {
+                Ok(0) => return Err(ErrorKind::WriteZero.into()),
+                Ok(written) => {
+                    bytes = &bytes[written..];
                     offset += written as u64;
                 }
-                _ => {
-                    let error = io::Error::last_os_error();
-                    if error.kind() != ErrorKind::Interrupted {
-                        return Err(error);
-                    }
-                }
+                Err(Errno::INTR) => {}
+                Err(reason) => return Err(reason.into()),
             }
         }
         Ok(())
@@ -175,7 +163,7 @@ impl PoolFile {
     /// Writes the file's contents and its length to the device.
     pub fn sync(&self) -> Result<()> {
         let synced = self.file.sync_all();
-        synced.map_err(|e| Error::system(format!("{} cannot be synced", self.path.display()), e))
+        synced.map_err(|reason| failed(&self.path, "synced", reason))
     }
 
     /// Puts a range of its pages at the same range of a reservation.
@@ -210,21 +198,18 @@ impl PoolFile {
             true => self.file.try_lock(),
             false => self.file.try_lock_shared(),
         };
-        let path = self.path.display();
         locked.map_err(|error| match error {
             TryLockError::WouldBlock => Error::usage(format!(
-                "{path} is open already, here or in another program; close it there first"
+                "{} is open already, here or in another program; close it there first",
+                self.path.display()
             )),
-            TryLockError::Error(reason) => {
-                Error::system(format!("{path} cannot be locked"), reason)
-            }
+            TryLockError::Error(reason) => failed(&self.path, "locked", reason),
         })
     }
 
     fn whole_pages(&self) -> Result<u64> {
-        let path = self.path.display();
-        let metadata = self.metadata()?;
-        let (len, pages) = (metadata.len(), metadata.len() / PAGE_BYTES * PAGE_BYTES);
+        let (path, len) = (self.path.display(), self.metadata()?.len());
+        let pages = len / PAGE_BYTES * PAGE_BYTES;
         if len == 0 {
             return Err(Error::damaged(format!(
                 "{path} is empty and no pool; remove it and create a pool there"
@@ -245,7 +230,7 @@ impl PoolFile {
     }
 
     fn unreadable(&self, reason: io::Error) -> Error {
-        Error::system(format!("{} cannot be read", self.path.display()), reason)
+        failed(&self.path, "read", reason)
     }
 
     fn not_allocated(&self, len: u64, reason: io::Error) -> Error {
@@ -273,6 +258,10 @@ impl Drop for PoolFile {
         // If that fails, the lock ends with the last descriptor.
         let _ = self.file.unlock();
     }
+}
+
+fn failed(path: &Path, what: &str, reason: io::Error) -> Error {
+    Error::system(format!("{} cannot be {what}", path.display()), reason)
 }
 
 fn not_created(path: &Path, reason: io::Error) -> Error {

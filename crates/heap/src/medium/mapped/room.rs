@@ -4,11 +4,14 @@
 use std::fs::File;
 use std::io;
 use std::ops::Range;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::os::unix::fs::MetadataExt;
 
+use rustix::fs::{FallocateFlags, SeekFrom, fallocate, fstatvfs, seek};
+use rustix::io::Errno;
+
 /// Allocates a range of a file, and extends the file to its end.
-pub(super) fn allocate(file: &File, range: Range<u64>) -> io::Result<()> {
+pub(crate) fn allocate(file: BorrowedFd, range: Range<u64>) -> io::Result<()> {
     let offset = |at| i64::try_from(at).map_err(|_| io::Error::from_raw_os_error(libc::EFBIG));
     let (first, len) = (offset(range.start)?, offset(range.end - range.start)?);
     loop {
@@ -30,12 +33,9 @@ pub(super) fn missing(file: &File) -> io::Result<u64> {
 
 /// Returns the bytes free on the device for unprivileged programs; `None` if it does not tell.
 pub(super) fn free(file: &File) -> Option<u64> {
-    // SAFETY: plain data, filled by the call.
-    let mut system: libc::statvfs = unsafe { std::mem::zeroed() };
-    // SAFETY: the descriptor is open, and the place is ours.
-    let failed = unsafe { libc::fstatvfs(file.as_raw_fd(), &raw mut system) } != 0;
     // A file system in memory without a limit has no blocks.
-    (!failed && system.f_blocks > 0).then(|| system.f_bavail * system.f_frsize)
+    let system = fstatvfs(file).ok().filter(|system| system.f_blocks > 0)?;
+    Some(system.f_bavail * system.f_frsize)
 }
 
 /// Allocates the holes of a file. On failure all that was allocated is given back.
@@ -49,7 +49,7 @@ pub(super) fn fill(file: &File) -> io::Result<()> {
     }
     let holes = holes(file)?;
     for (filled, hole) in holes.iter().enumerate() {
-        if let Err(reason) = allocate(file, hole.clone()) {
+        if let Err(reason) = allocate(file.as_fd(), hole.clone()) {
             holes[..=filled].iter().for_each(|hole| punch(file, hole));
             return Err(reason);
         }
@@ -62,8 +62,8 @@ fn holes(file: &File) -> io::Result<Vec<Range<u64>>> {
     let end = file.metadata()?.len();
     let (mut holes, mut at) = (Vec::new(), 0);
     while at < end {
-        let first = seek(file, at, libc::SEEK_HOLE)?.unwrap_or(end);
-        at = seek(file, first, libc::SEEK_DATA)?.unwrap_or(end);
+        let first = next(file, SeekFrom::Hole(at))?.unwrap_or(end);
+        at = next(file, SeekFrom::Data(first))?.unwrap_or(end);
         if first < at {
             holes.push(first..at.min(end));
         }
@@ -71,27 +71,18 @@ fn holes(file: &File) -> io::Result<Vec<Range<u64>>> {
     Ok(holes)
 }
 
-/// Returns the next place from `at` on that matches `whence` (data or hole), if there is one.
-fn seek(file: &File, at: u64, whence: libc::c_int) -> io::Result<Option<u64>> {
-    // SAFETY: the descriptor is open.
-    let found = unsafe { libc::lseek(file.as_raw_fd(), at as libc::off_t, whence) };
-    let error = io::Error::last_os_error();
-    match u64::try_from(found) {
-        Ok(found) => Ok(Some(found)),
-        Err(_) if error.raw_os_error() == Some(libc::ENXIO) => Ok(None),
-        Err(_) => Err(error),
+/// Returns the offset of the next data or the next hole, if there is one.
+fn next(file: &File, from: SeekFrom) -> io::Result<Option<u64>> {
+    match seek(file, from) {
+        Err(Errno::NXIO) => Ok(None),
+        found => Ok(Some(found?)),
     }
 }
 
 /// Gives the room of a hole back; if that fails it stays allocated.
 fn punch(file: &File, hole: &Range<u64>) {
-    let how = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
-    let (first, len) = (
-        hole.start as libc::off_t,
-        (hole.end - hole.start) as libc::off_t,
-    );
-    // SAFETY: the descriptor is open.
-    unsafe { libc::fallocate(file.as_raw_fd(), how, first, len) };
+    let how = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+    let _ = fallocate(file, how, hole.start, hole.end - hole.start);
 }
 
 #[cfg(test)]

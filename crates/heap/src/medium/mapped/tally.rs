@@ -1,10 +1,12 @@
 //! Counters that cost a thread two plain instructions: each thread has a cell of its own.
 
 use std::cell;
+use std::ops::Add;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
 
 use super::super::Counts;
+use crate::lock::lock;
 
 /// Threads that have a cell of their own; more than that share the last.
 const OWNED: usize = 256;
@@ -37,9 +39,8 @@ pub(super) struct Mine<'a> {
 
 impl Tally {
     pub fn new() -> Self {
-        Self {
-            cells: (0..=OWNED).map(|_| Cell::default()).collect(),
-        }
+        let cells = (0..=OWNED).map(|_| Cell::default()).collect();
+        Self { cells }
     }
 
     /// This thread's cell.
@@ -55,16 +56,13 @@ impl Tally {
     /// Returns all threads' counts together.
     pub fn sum(&self) -> Counts {
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        let counts = |cell: &Cell| Counts {
+        let counts = self.cells.iter().map(|cell| Counts {
             lines: read(&cell.lines),
             fences: read(&cell.fences),
             syncs: read(&cell.syncs),
             bytes: read(&cell.bytes),
-        };
-        self.cells
-            .iter()
-            .map(counts)
-            .fold(Counts::default(), |a, b| a + b)
+        });
+        counts.fold(Counts::default(), Add::add)
     }
 }
 
@@ -150,12 +148,9 @@ fn first_index() -> usize {
 
 impl Lease {
     fn new() -> Self {
-        let mut free = FREE.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(index) = free.returned.pop() {
-            return Lease(index);
-        }
-        let index = free.next.min(SHARED);
-        free.next = SHARED.min(index + 1);
+        let mut free = lock(&FREE);
+        let index = free.returned.pop().unwrap_or(free.next);
+        free.next = free.next.max(index + 1).min(SHARED);
         Lease(index)
     }
 }
@@ -164,8 +159,7 @@ impl Drop for Lease {
     fn drop(&mut self) {
         INDEX.set(SHARED);
         if self.0 != SHARED {
-            let mut free = FREE.lock().unwrap_or_else(PoisonError::into_inner);
-            free.returned.push(self.0);
+            lock(&FREE).returned.push(self.0);
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Files that have no name until they are whole.
 
-use std::ffi::{CString, OsString};
+use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind};
 use std::os::fd::AsRawFd;
@@ -9,6 +9,8 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::process;
 use std::sync::atomic::{AtomicU64, Ordering};
+
+use rustix::fs::{AtFlags, CWD, RenameFlags, linkat, renameat_with};
 
 /// Creates an empty file in the folder of `path`; returns it with its temporary name, where the file
 /// system does not support files without a name.
@@ -29,19 +31,14 @@ pub(super) fn create(path: &Path) -> io::Result<(File, Option<PathBuf>)> {
 
 /// Names a file of [`create`]. Fails if the name exists already.
 pub(super) fn name(file: &File, provisional: Option<&Path>, path: &Path) -> io::Result<()> {
-    if let Some(provisional) = provisional {
-        return rename_to_new(provisional, path);
+    match provisional {
+        Some(provisional) => renameat_with(CWD, provisional, CWD, path, RenameFlags::NOREPLACE)?,
+        None => {
+            let file = format!("/proc/self/fd/{}", file.as_raw_fd());
+            linkat(CWD, file, CWD, path, AtFlags::SYMLINK_FOLLOW)?;
+        }
     }
-    let (from, to) = (
-        c_string(Path::new(&format!("/proc/self/fd/{}", file.as_raw_fd())))?,
-        c_string(path)?,
-    );
-    let (here, follow) = (libc::AT_FDCWD, libc::AT_SYMLINK_FOLLOW);
-    // SAFETY: two strings that end with a zero.
-    match unsafe { libc::linkat(here, from.as_ptr(), here, to.as_ptr(), follow) } {
-        0 => Ok(()),
-        _ => Err(io::Error::last_os_error()),
-    }
+    Ok(())
 }
 
 /// Returns the folder in which a file lies.
@@ -93,29 +90,6 @@ fn remove_left(path: &Path, of: &[u8]) {
             let _ = fs::remove_file(entry.path());
         }
     }
-}
-
-fn rename_to_new(from: &Path, to: &Path) -> io::Result<()> {
-    let (from, to) = (c_string(from)?, c_string(to)?);
-    let here = libc::AT_FDCWD;
-    // SAFETY: two strings that end with a zero.
-    let renamed = unsafe {
-        libc::renameat2(
-            here,
-            from.as_ptr(),
-            here,
-            to.as_ptr(),
-            libc::RENAME_NOREPLACE,
-        )
-    };
-    match renamed {
-        0 => Ok(()),
-        _ => Err(io::Error::last_os_error()),
-    }
-}
-
-fn c_string(path: &Path) -> io::Result<CString> {
-    CString::new(path.as_os_str().as_bytes()).map_err(|_| ErrorKind::InvalidInput.into())
 }
 
 #[cfg(test)]

@@ -6,7 +6,8 @@ use rand_xoshiro::SplitMix64;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
 use super::memory::{Memory, Store};
-use super::{Granule, Home, Simulated, lock};
+use super::{Granule, Home, Simulated};
+use crate::lock::lock;
 
 /// The memories that a crash could leave; see [`Simulated::crash_images`].
 pub struct Images {
@@ -140,11 +141,10 @@ impl Iterator for Images {
 
 impl Choice {
     fn new(stores: &[Store]) -> Self {
-        let (stores, kept, present) = (stores.to_vec(), 0, stores.len());
         Self {
-            stores,
-            kept,
-            present,
+            stores: stores.to_vec(),
+            kept: 0,
+            present: stores.len(),
         }
     }
 
