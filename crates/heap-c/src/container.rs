@@ -38,7 +38,7 @@ where
         open: impl FnOnce(&Heap, &str) -> Result<C>,
     ) -> Result<*mut Self> {
         let handle = find(heap)?;
-        // SAFETY: the caller's.
+        // SAFETY: promised by the caller.
         let name = unsafe { text::name(name)? };
         if handle.heap.in_transaction() {
             return Err(Error::usage(format!(

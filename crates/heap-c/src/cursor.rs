@@ -52,7 +52,7 @@ impl Of {
         match &self.tx {
             None => Ok(map.cursor()),
             Some(tx) => {
-                // SAFETY: as above.
+                // SAFETY: same as above.
                 let tx: &'static Transaction<'static, Mapped> = unsafe { &*Rc::as_ptr(tx) };
                 Ok(tx.open(map)?.cursor())
             }
@@ -79,13 +79,13 @@ impl Cursor {
     ///
     /// It was opened outside of the transaction that this thread has under way.
     pub fn expect_usable(&self) -> Result<()> {
-        match self.of.tx.is_none() && self.of.tree.handle.heap.in_transaction() {
-            false => Ok(()),
-            true => Err(Error::usage(
+        if self.of.tx.is_none() && self.of.tree.handle.heap.in_transaction() {
+            return Err(Error::usage(
                 "the cursor was opened outside of the transaction that this thread has under way; \
                  open one within it",
-            )),
+            ));
         }
+        Ok(())
     }
 
     /// Moves by `go` and keeps a copy of the entry there; where there is none it is at `edge`.
@@ -97,11 +97,11 @@ impl Cursor {
         // After a failure the place may be anywhere.
         self.at = At::Nowhere;
         let found = go(&mut self.place, &self.prefix)?;
-        let found = found.filter(|(key, _)| key.starts_with(&self.prefix));
-        self.at = found.map_or(edge, |_| At::Entry);
-        let Some((key, value)) = found else {
+        let Some((key, value)) = found.filter(|(key, _)| key.starts_with(&self.prefix)) else {
+            self.at = edge;
             return Ok(NONE);
         };
+        self.at = At::Entry;
         copy(key, &mut self.key);
         copy(value, &mut self.value);
         Ok(OK)

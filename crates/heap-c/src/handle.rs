@@ -82,7 +82,7 @@ fn register(heap: Heap) -> *mut Handle {
 /// `path` is null or a string.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nvm_create(path: *const c_char, bytes: u64) -> *mut Handle {
-    // SAFETY: the caller's.
+    // SAFETY: promised by the caller.
     pointer(|| Heap::create(unsafe { text::path(path)? }, bytes).map(register))
 }
 
@@ -91,7 +91,7 @@ pub unsafe extern "C" fn nvm_create(path: *const c_char, bytes: u64) -> *mut Han
 /// `path` is null or a string.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nvm_open(path: *const c_char) -> *mut Handle {
-    // SAFETY: the caller's.
+    // SAFETY: promised by the caller.
     pointer(|| Heap::open(unsafe { text::path(path)? }).map(register))
 }
 

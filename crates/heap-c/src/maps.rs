@@ -26,7 +26,7 @@ macro_rules! map_calls {
         /// `name` is null or a string.
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $open(heap: *mut Handle, name: *const c_char) -> *mut $Map {
-            // SAFETY: the caller's.
+            // SAFETY: promised by the caller.
             pointer(|| unsafe { Container::open(heap, name, $make) })
         }
 
@@ -47,7 +47,7 @@ macro_rules! map_calls {
             value_len: usize,
         ) -> c_int {
             status(on(map, |map| {
-                // SAFETY: the caller's.
+                // SAFETY: promised by the caller.
                 let (key, value) = unsafe { (bytes(key, key_len)?, bytes(value, value_len)?) };
                 map.either(|map| map.insert(key, value), |map| map.insert(key, value))
                     .map(drop)
@@ -67,9 +67,9 @@ macro_rules! map_calls {
             len: *mut usize,
         ) -> c_int {
             outcome(on(map, |map| {
-                // SAFETY: the caller's.
+                // SAFETY: promised by the caller.
                 let key = unsafe { bytes(key, key_len)? };
-                // SAFETY: the caller's.
+                // SAFETY: promised by the caller.
                 let buffer = unsafe { Buffer::new(into, room, len)? };
                 let found = map.either(|map| map.get(key), |map| map.get(key))?;
                 Ok(buffer.fill(found.as_deref()))
@@ -86,7 +86,7 @@ macro_rules! map_calls {
             key_len: usize,
         ) -> c_int {
             outcome(on(map, |map| {
-                // SAFETY: the caller's.
+                // SAFETY: promised by the caller.
                 let key = unsafe { bytes(key, key_len)? };
                 let old = map.either(|map| map.remove(key), |map| map.remove(key))?;
                 Ok(old.map_or(NONE, |_| OK))
@@ -95,11 +95,11 @@ macro_rules! map_calls {
 
         /// # Safety
         ///
-        /// `count` is null or a number of the caller's.
+        /// `count` is null, or points to a number of the caller.
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $count(map: *mut $Map, count: *mut u64) -> c_int {
             status(on(map, |map| {
-                // SAFETY: the caller's.
+                // SAFETY: promised by the caller.
                 let count = unsafe { number(count)? };
                 *count = map.either(|map| map.len(), |map| map.len())?;
                 Ok(())

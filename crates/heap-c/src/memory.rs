@@ -10,7 +10,7 @@ use terrace_heap::{Error, Mapped, Place, Ptr, Result, Transaction};
 use crate::error::{number, pointer, status};
 use crate::handle::Handle;
 use crate::registry::{find, on};
-use crate::stack::within;
+use crate::stack::{in_transaction, within};
 use crate::text;
 use crate::transaction::word;
 
@@ -77,7 +77,7 @@ pub unsafe extern "C" fn nvm_persist_alloc(
 ) -> *mut c_void {
     pointer(on(heap, |handle| {
         let (object, found) = match root.is_null() {
-            // SAFETY: the caller's.
+            // SAFETY: promised by the caller.
             false => named(&handle, size as u64, unsafe { text::name(root)? })?,
             true if handle.heap.in_transaction() => {
                 (within(&handle, |tx| tx.alloc_zeros(size as u64))?, false)
@@ -105,13 +105,12 @@ pub extern "C" fn nvm_persist_alloc_at(
     size: usize,
     at: *mut u64,
 ) -> *mut c_void {
-    pointer(on(heap, |handle| {
-        let place: Place<u8> = word(&handle, at)?;
-        let made = within(&handle, |tx| match tx.read(place)?.is_null() {
-            true => make(tx, place, size as u64),
-            false => Err(Error::usage(format!("the word at {at:?} is not 0"))),
-        });
-        handle.address(made?.offset())
+    pointer(in_transaction(heap, |handle, tx| {
+        let place: Place<u8> = word(handle, at)?;
+        if !tx.read(place)?.is_null() {
+            return Err(Error::usage(format!("the word at {at:?} is not 0")));
+        }
+        handle.address(make(tx, place, size as u64)?.offset())
     }))
 }
 
@@ -121,7 +120,7 @@ pub extern "C" fn nvm_persist_alloc_at(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nvm_root(heap: *mut Handle, root: *const c_char) -> *mut c_void {
     pointer(on(heap, |handle| {
-        // SAFETY: the caller's.
+        // SAFETY: promised by the caller.
         let name = unsafe { text::name(root)? };
         for (_, place) in roots(&handle)?.filter(|(found, _)| found == name) {
             let object = within(&handle, |tx| tx.read(place))?;
@@ -135,17 +134,16 @@ pub unsafe extern "C" fn nvm_root(heap: *mut Handle, root: *const c_char) -> *mu
 
 #[unsafe(no_mangle)]
 pub extern "C" fn nvm_size(heap: *mut Handle, at: *const c_void) -> u64 {
-    number(on(heap, |handle| {
-        let object = handle.object(at)?;
-        within(&handle, |tx| tx.bytes_of(object))
+    number(in_transaction(heap, |handle, tx| {
+        tx.bytes_of(handle.object(at)?)
     }))
 }
 
 #[unsafe(no_mangle)]
 pub extern "C" fn nvm_cap_alloc(heap: *mut Handle, size: usize) -> *mut c_void {
     pointer(|| {
-        let memory = find(heap)?.heap.capacity_alloc(size)?;
-        Ok(memory.cast().as_ptr())
+        let memory = find(heap)?.heap.capacity_alloc(size);
+        memory.map(|memory| memory.cast().as_ptr())
     })
 }
 
@@ -171,7 +169,7 @@ pub unsafe extern "C" fn nvm_free(heap: *mut Handle, at: *mut c_void) -> c_int {
     status(on(heap, |handle| {
         let object = handle.object(at)?;
         let memory = NonNull::new(at.cast()).expect("what lies in the heap is not null");
-        // SAFETY: the caller's.
+        // SAFETY: promised by the caller.
         if unsafe { handle.heap.capacity_free(memory) }.is_ok() {
             return Ok(());
         }
@@ -194,16 +192,14 @@ pub unsafe extern "C" fn nvm_free(heap: *mut Handle, at: *mut c_void) -> c_int {
 
 #[unsafe(no_mangle)]
 pub extern "C" fn nvm_free_at(heap: *mut Handle, at: *mut u64) -> c_int {
-    status(on(heap, |handle| {
-        let place: Place<u8> = word(&handle, at)?;
-        within(&handle, |tx| {
-            let object = tx.read(place)?;
-            if object.is_null() {
-                return Ok(());
-            }
-            tx.free(object)?;
-            tx.write(place, &Ptr::NULL)
-        })
+    status(in_transaction(heap, |handle, tx| {
+        let place: Place<u8> = word(handle, at)?;
+        let object = tx.read(place)?;
+        if object.is_null() {
+            return Ok(());
+        }
+        tx.free(object)?;
+        tx.write(place, &Ptr::NULL)
     }))
 }
 
@@ -226,7 +222,7 @@ pub unsafe extern "C" fn nvm_realloc(
         let object = handle.object(at)?;
         let memory = NonNull::new(at.cast()).expect("what lies in the heap is not null");
         if within(&handle, |tx| tx.bytes_of(object)).is_err() {
-            // SAFETY: the caller's.
+            // SAFETY: promised by the caller.
             let moved = unsafe { handle.heap.capacity_resize(memory, size)? };
             return Ok(moved.cast().as_ptr());
         }
@@ -243,10 +239,8 @@ pub unsafe extern "C" fn nvm_realloc(
 
 #[unsafe(no_mangle)]
 pub extern "C" fn nvm_realloc_at(heap: *mut Handle, at: *mut u64, size: usize) -> *mut c_void {
-    pointer(on(heap, |handle| {
-        let place = word(&handle, at)?;
-        let moved = within(&handle, |tx| resize(tx, place, size as u64))?;
-        handle.address(moved.offset())
+    pointer(in_transaction(heap, |handle, tx| {
+        handle.address(resize(tx, word(handle, at)?, size as u64)?.offset())
     }))
 }
 
@@ -256,11 +250,10 @@ pub extern "C" fn nvm_realloc_at(heap: *mut Handle, at: *mut u64, size: usize) -
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nvm_remove_root(heap: *mut Handle, root: *const c_char) -> c_int {
     status(on(heap, |handle| {
-        // SAFETY: the caller's.
+        // SAFETY: promised by the caller.
         let name = unsafe { text::name(root)? };
-        match handle.heap.remove_root(name)? {
-            true => Ok(()),
-            false => Err(Error::usage(format!("there is no root {name:?}"))),
-        }
+        let none = || Error::usage(format!("there is no root {name:?}"));
+        let removed = handle.heap.remove_root(name)?;
+        removed.then_some(()).ok_or_else(none)
     }))
 }

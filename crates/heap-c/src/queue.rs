@@ -24,7 +24,7 @@ impl Opened for Queue {
 /// `name` is null or a string.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nvm_queue_open(heap: *mut Handle, name: *const c_char) -> *mut Queue {
-    // SAFETY: the caller's.
+    // SAFETY: promised by the caller.
     pointer(|| unsafe { Container::open(heap, name, Log::open) })
 }
 
@@ -43,7 +43,7 @@ pub unsafe extern "C" fn nvm_queue_push(
     len: usize,
 ) -> c_int {
     status(on(queue, |queue| {
-        // SAFETY: the caller's.
+        // SAFETY: promised by the caller.
         let value = unsafe { bytes(value, len)? };
         queue.either(|queue| queue.push(value), |queue| queue.push(value))
     }))
@@ -51,7 +51,7 @@ pub unsafe extern "C" fn nvm_queue_push(
 
 /// # Safety
 ///
-/// As of [`Buffer::new`].
+/// Same as for [`Buffer::new`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nvm_queue_front(
     queue: *mut Queue,
@@ -60,7 +60,7 @@ pub unsafe extern "C" fn nvm_queue_front(
     len: *mut usize,
 ) -> c_int {
     outcome(on(queue, |queue| {
-        // SAFETY: the caller's.
+        // SAFETY: promised by the caller.
         let buffer = unsafe { Buffer::new(into, room, len)? };
         let front = queue.either(|queue| queue.front(), |queue| queue.front())?;
         Ok(buffer.fill(front.as_deref()))
@@ -69,7 +69,7 @@ pub unsafe extern "C" fn nvm_queue_front(
 
 /// # Safety
 ///
-/// As of [`Buffer::new`].
+/// Same as for [`Buffer::new`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nvm_queue_pop(
     queue: *mut Queue,
@@ -78,7 +78,7 @@ pub unsafe extern "C" fn nvm_queue_pop(
     len: *mut usize,
 ) -> c_int {
     outcome(on(queue, |queue| {
-        // SAFETY: the caller's.
+        // SAFETY: promised by the caller.
         let buffer = unsafe { Buffer::new(into, room, len)? };
         // In a transaction, so that nothing changes between reading the length and the pop.
         within(&queue.handle, |tx| {
@@ -101,11 +101,11 @@ fn pop(queue: &queue::Opened<'_, [u8], Mapped>, buffer: &Buffer) -> Result<c_int
 
 /// # Safety
 ///
-/// `count` is null or a number of the caller's.
+/// `count` is null, or points to a number of the caller.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nvm_queue_count(queue: *mut Queue, count: *mut u64) -> c_int {
     status(on(queue, |queue| {
-        // SAFETY: the caller's.
+        // SAFETY: promised by the caller.
         let count = unsafe { number(count)? };
         *count = queue.either(|queue| queue.len(), |queue| queue.len())?;
         Ok(())

@@ -12,7 +12,7 @@ use terrace_heap::{Error, Heap, Mapped, Result, Transaction};
 use crate::container::Container;
 use crate::cursor::Cursor;
 use crate::handle::Handle;
-use crate::registry::{self, find};
+use crate::registry::{self, find, on};
 
 /// A transaction that was begun.
 pub struct Open {
@@ -141,6 +141,15 @@ pub fn within<R>(
     })
 }
 
+/// Returns a call of `work` with an open heap, and with this thread's transaction of it or a new one that
+/// ends with the call.
+pub fn in_transaction<R>(
+    heap: *const Handle,
+    mut work: impl FnMut(&Handle, &Transaction<Mapped>) -> Result<R>,
+) -> impl FnOnce() -> Result<R> {
+    on(heap, move |handle| within(&handle, |tx| work(&handle, tx)))
+}
+
 impl<C: Opening<Mapped>> Container<C> {
     /// Calls `within` in this thread's transaction of the heap, or `alone` if it has none.
     ///
@@ -189,11 +198,10 @@ pub fn with_cursor<R>(number: usize, work: impl FnOnce(&mut Cursor) -> R) -> Opt
 /// Closes a cursor of this thread's transactions; returns whether one has the number.
 pub fn close_cursor(number: usize) -> bool {
     STACK.with_borrow_mut(|stack| {
-        let open = |open: &Open| open.cursors.iter().position(|(other, _)| *other == number);
-        let mut found = stack.0.iter_mut().filter_map(|of| Some((open(of)?, of)));
-        found
-            .next()
-            .map(|(place, of)| of.cursors.swap_remove(place))
-            .is_some()
+        let mut cursors = stack.0.iter_mut().map(|open| &mut open.cursors);
+        cursors.any(|cursors| {
+            let of_number = |(other, _): &mut (usize, Cursor)| *other == number;
+            cursors.extract_if(.., of_number).next().is_some()
+        })
     })
 }

@@ -15,31 +15,28 @@ use crate::error::{NONE, OK, SHORT};
 unsafe fn string<'s>(of: *const c_char, what: &str) -> Result<&'s CStr> {
     match of.is_null() {
         true => Err(Error::usage(format!("{what} is NULL"))),
-        // SAFETY: the caller's.
+        // SAFETY: promised by the caller.
         false => Ok(unsafe { CStr::from_ptr(of) }),
     }
 }
 
 /// # Safety
 ///
-/// As of `string`.
+/// Same as for `string`.
 pub unsafe fn path<'s>(of: *const c_char) -> Result<&'s Path> {
-    // SAFETY: the caller's.
+    // SAFETY: promised by the caller.
     let path = unsafe { string(of, "the path")? };
     Ok(Path::new(OsStr::from_bytes(path.to_bytes())))
 }
 
 /// # Safety
 ///
-/// As of `string`.
+/// Same as for `string`.
 pub unsafe fn name<'s>(of: *const c_char) -> Result<&'s str> {
-    // SAFETY: the caller's.
+    // SAFETY: promised by the caller.
     let name = unsafe { string(of, "the name")? };
-    name.to_str().map_err(|_| {
-        Error::usage(format!(
-            "the name of a root must be UTF-8, and {name:?} is not"
-        ))
-    })
+    let sentence = || format!("the name of a root must be UTF-8, and {name:?} is not");
+    name.to_str().map_err(|_| Error::usage(sentence()))
 }
 
 /// # Safety
@@ -50,7 +47,7 @@ pub unsafe fn bytes<'s>(at: *const c_void, len: usize) -> Result<&'s [u8]> {
         return Ok(&[]);
     }
     check(at, len)?;
-    // SAFETY: the caller's; it is not null, and not longer than memory can be.
+    // SAFETY: promised by the caller; it is not null, and not longer than memory can be.
     Ok(unsafe { slice::from_raw_parts(at.cast(), len) })
 }
 
@@ -59,7 +56,7 @@ pub unsafe fn bytes<'s>(at: *const c_void, len: usize) -> Result<&'s [u8]> {
 /// `at` is null, or `len` bytes lie there that nothing else uses as long as `'s`.
 pub unsafe fn bytes_mut<'s>(at: *mut c_void, len: usize) -> Result<&'s mut [u8]> {
     check(at, len)?;
-    // SAFETY: the caller's; it is not null, and not longer than memory can be. Whatever the bytes
+    // SAFETY: promised by the caller; it is not null, and not longer than memory can be. Whatever the bytes
     // are, they are valid.
     Ok(unsafe { slice::from_raw_parts_mut(at.cast(), len) })
 }
@@ -68,19 +65,17 @@ fn check(at: *const c_void, len: usize) -> Result<()> {
     if at.is_null() {
         return Err(Error::usage("the bytes lie at NULL"));
     }
-    match isize::try_from(len) {
-        Ok(_) => Ok(()),
-        Err(_) => Err(Error::usage(format!("no {len} bytes fit into memory"))),
-    }
+    let too_long = |_| Error::usage(format!("no {len} bytes fit into memory"));
+    isize::try_from(len).map(drop).map_err(too_long)
 }
 
-/// Returns a number of the caller's.
+/// Returns the number of the caller at an address.
 ///
 /// # Safety
 ///
 /// `at` is null, or a number that nothing else uses as long as `'s`.
 pub unsafe fn number<'s>(at: *mut u64) -> Result<&'s mut u64> {
-    // SAFETY: the caller's.
+    // SAFETY: promised by the caller.
     unsafe { at.as_mut() }.ok_or_else(|| Error::usage("the number lies at NULL"))
 }
 
@@ -94,8 +89,8 @@ pub struct Buffer {
 impl Buffer {
     /// # Safety
     ///
-    /// `into` is null, or `room` bytes of the caller's are there; `len` is null or a number of the
-    /// caller's. Nothing else uses them as long as the buffer lives.
+    /// `into` is null, or `room` bytes of the caller are there; `len` is null, or points to a number
+    /// of the caller. Nothing else uses them as long as the buffer lives.
     pub unsafe fn new(into: *mut c_void, room: usize, len: *mut usize) -> Result<Self> {
         if len.is_null() {
             return Err(Error::usage("the length lies at NULL"));

@@ -8,7 +8,7 @@ use terrace_heap::{Error, Hint, Ptr, Result, Transaction};
 use crate::error::{OK, outcome, status};
 use crate::handle::Handle;
 use crate::registry::{find, on};
-use crate::stack::{Open, pop, push, take, within};
+use crate::stack::{Open, in_transaction, pop, push, take, within};
 use crate::text;
 
 #[unsafe(no_mangle)]
@@ -49,22 +49,18 @@ fn carry(handle: &Arc<Handle>, work: impl FnOnce() -> c_int) -> std::result::Res
     push(open);
     let said = work();
     let (open, left) = take(number);
-    let is_left = !left.is_empty();
+    if said == 0 && left.is_empty() {
+        return Ok(open.end(Transaction::commit)?);
+    }
     // The innermost first.
     left.into_iter().rev().for_each(|open| open.end(drop));
+    open.end(drop);
     match said {
-        0 if is_left => {
-            open.end(drop);
-            Err(Failed::Heap(Error::usage(
-                "the work returned while a transaction that it had begun was still under way, so all of \
-                 it was undone",
-            )))
-        }
-        0 => Ok(open.end(Transaction::commit)?),
-        said => {
-            open.end(drop);
-            Err(Failed::Work(said))
-        }
+        0 => Err(Failed::Heap(Error::usage(
+            "the work returned while a transaction that it had begun was still under way, so all of it \
+             was undone",
+        ))),
+        said => Err(Failed::Work(said)),
     }
 }
 
@@ -79,7 +75,7 @@ pub unsafe extern "C" fn nvm_transaction(
 ) -> c_int {
     outcome(on(heap, |handle| {
         let work = work.ok_or_else(|| Error::usage("the work is NULL"))?;
-        // SAFETY: the caller's.
+        // SAFETY: promised by the caller.
         let call = || unsafe { work(heap, argument) };
         match handle.heap.transaction(|_| carry(&handle, call)) {
             Ok(()) => Ok(OK),
@@ -91,9 +87,8 @@ pub unsafe extern "C" fn nvm_transaction(
 
 #[unsafe(no_mangle)]
 pub extern "C" fn nvm_set_word(heap: *mut Handle, at: *mut u64, value: u64) -> c_int {
-    status(on(heap, |handle| {
-        let at = word(&handle, at)?;
-        within(&handle, |tx| tx.set(at, value))
+    status(in_transaction(heap, |handle, tx| {
+        tx.set(word(handle, at)?, value)
     }))
 }
 
@@ -116,7 +111,7 @@ pub unsafe extern "C" fn nvm_set(
             2 => Hint::Object,
             other => return Err(Error::usage(format!("there is no hint {other}"))),
         };
-        // SAFETY: the caller's.
+        // SAFETY: promised by the caller.
         let value = unsafe { text::bytes(value, len)? };
         within(&handle, |tx| tx.write_bytes(offset, value, hint))
     }))
@@ -134,7 +129,7 @@ pub unsafe extern "C" fn nvm_get(
 ) -> c_int {
     status(on(heap, |handle| {
         let offset = handle.offset(at)?;
-        // SAFETY: the caller's.
+        // SAFETY: promised by the caller.
         let into = unsafe { text::bytes_mut(into, len)? };
         within(&handle, |tx| tx.read_bytes(offset, into))
     }))
@@ -142,9 +137,8 @@ pub unsafe extern "C" fn nvm_get(
 
 #[unsafe(no_mangle)]
 pub extern "C" fn nvm_persist(heap: *mut Handle, at: *const c_void, len: usize) -> c_int {
-    status(on(heap, |handle| {
-        handle.heap.persist(handle.offset(at)?, len as u64)
-    }))
+    let persist = |handle: Arc<Handle>| handle.heap.persist(handle.offset(at)?, len as u64);
+    status(on(heap, persist))
 }
 
 /// Returns the word of the heap at an address.

@@ -281,13 +281,11 @@ impl<M: Medium> Dump<M> {
             ],
             Intent::Undo { entries } => fields![kind = "undo", log = *entries],
         });
-        let mut items = vec![item(at, "intent", fields)];
-        if let Intent::Commit(commit) = intent
-            && pending
-        {
-            items.extend(self.log(&commit));
-        }
-        items
+        let log = match intent {
+            Intent::Commit(commit) if pending => self.log(&commit),
+            _ => Vec::new(),
+        };
+        [vec![item(at, "intent", fields)], log].concat()
     }
 
     /// Returns the entries of a transaction's log.
@@ -295,22 +293,18 @@ impl<M: Medium> Dump<M> {
         let Ok(entries) = log::entries(&self.space, commit) else {
             return vec![item(commit.words, "log", fields![state = "torn"])];
         };
-        let entry = |first: u64, bytes: u64| {
-            move |(number, fields)| item(first + number * bytes, "log", fields)
+        let places = |first: u64, bytes: u64| (first..).step_by(bytes as usize);
+        let words = places(commit.words, log::WORD_ENTRY).zip(&entries.words);
+        let word = |(at, &entry)| item(at, "log", fields![words = in_words(&[entry])]);
+        let objects = places(commit.objects, log::OBJECT_ENTRY).zip(&entries.objects);
+        let object = |(at, &[offset, len, data]): (u64, &[u64; 3])| {
+            item(
+                at,
+                "log",
+                fields![changes = offset, bytes = len, data = data],
+            )
         };
-        let words = entries
-            .words
-            .iter()
-            .map(|&word| fields![words = in_words(&[word])]);
-        let words = (0..).zip(words).map(entry(commit.words, log::WORD_ENTRY));
-        let objects = entries
-            .objects
-            .iter()
-            .map(|&[offset, len, data]| fields![changes = offset, bytes = len, data = data]);
-        let objects = (0..)
-            .zip(objects)
-            .map(entry(commit.objects, log::OBJECT_ENTRY));
-        words.chain(objects).collect()
+        words.map(word).chain(objects.map(object)).collect()
     }
 }
 

@@ -46,10 +46,8 @@ impl Chunks {
             Use::Free => Purpose::Capacity,
             _ => Purpose::Persistence,
         };
-        let (offset, bytes) = (
-            pool.geometry.offset_of(chunk),
-            pool.geometry.offset_of(count),
-        );
+        let geometry = &pool.geometry;
+        let (offset, bytes) = (geometry.offset_of(chunk), geometry.offset_of(count));
         pool.medium.prepare(offset, bytes, purpose);
         let fresh = chunk >= old;
         if matches!(of, Use::Records | Use::Roots | Use::Headers) && !fresh {
@@ -89,10 +87,8 @@ impl Chunks {
 }
 
 fn full<M: Medium>(pool: &Pool<M>, count: u64) -> Error {
-    let (chunk, all) = (
-        pool.geometry.chunk_bytes(),
-        pool.geometry.offset_of(pool.chunks()),
-    );
+    let chunk = pool.geometry.chunk_bytes();
+    let all = pool.geometry.offset_of(pool.chunks());
     // The request may be larger than any pool.
     let wanted = u128::from(count) * u128::from(chunk);
     let most = pool.geometry.region_chunks() - 1;
@@ -128,9 +124,7 @@ impl Extents {
                 self.0.remove(&before);
             }
         }
-        if let Some(behind) = self.0.remove(&(chunk + count)) {
-            len += behind;
-        }
+        len += self.0.remove(&(chunk + count)).unwrap_or(0);
         debug_assert!(!(first..first + len).any(|chunk| geometry.is_table(chunk)));
         self.0.insert(first, len);
     }

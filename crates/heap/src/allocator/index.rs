@@ -6,6 +6,8 @@
 //! is given back. The same guarantees that what was checked against a chunk's [`Holds`] and then stored
 //! there was stored before the chunk is used for something else.
 
+use std::array;
+use std::ptr;
 use std::sync::atomic::{AtomicPtr, AtomicU8, AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock};
 
@@ -68,10 +70,8 @@ impl Index {
     /// Returns what a chunk holds.
     #[inline]
     pub fn holds(&self, chunk: u64) -> Holds {
-        let leaf = self.leaf(chunk);
-        match leaf.map_or(0, |leaf| {
-            leaf.holds[(chunk % LEAF) as usize].load(Ordering::SeqCst)
-        }) {
+        let of = |leaf: &Leaf| leaf.holds[(chunk % LEAF) as usize].load(Ordering::SeqCst);
+        match self.leaf(chunk).map_or(0, of) {
             1 => Holds::Objects,
             2 => Holds::Roots,
             3 => Holds::Capacity,
@@ -95,7 +95,7 @@ impl Index {
             let old = leaf.runs[(chunk % LEAF) as usize].swap(new, Ordering::AcqRel);
             assert!(old.is_null(), "chunk {chunk} lies in a run already");
         }
-        // SAFETY: as in `get`.
+        // SAFETY: same as in `get`.
         unsafe { &*new }
     }
 
@@ -111,11 +111,10 @@ impl Index {
 
     /// Forgets the run of `count` chunks. No object lies in it, and no cache has a slot of it.
     pub fn remove(&self, chunk: u64, count: u64) {
-        let mut old: *mut Run = std::ptr::null_mut();
+        let mut old: *mut Run = ptr::null_mut();
         for chunk in chunk..chunk + count {
             let leaf = self.make_leaf(chunk);
-            let of =
-                leaf.runs[(chunk % LEAF) as usize].swap(std::ptr::null_mut(), Ordering::SeqCst);
+            let of = leaf.runs[(chunk % LEAF) as usize].swap(ptr::null_mut(), Ordering::SeqCst);
             old = if old.is_null() { of } else { old };
             leaf.holds[(chunk % LEAF) as usize].store(Holds::Own as u8, Ordering::SeqCst);
         }
@@ -124,8 +123,8 @@ impl Index {
             let run = unsafe { Box::from_raw(old) };
             let mut forgotten = lock(&self.forgotten);
             forgotten.push(run);
-            self.forgotten_count
-                .store(forgotten.len(), Ordering::Relaxed);
+            let count = forgotten.len();
+            self.forgotten_count.store(count, Ordering::Relaxed);
         }
     }
 
@@ -149,11 +148,10 @@ impl Index {
     }
 
     fn make_leaf(&self, chunk: u64) -> &Leaf {
-        let none = || AtomicPtr::new(std::ptr::null_mut());
         self.leaves[(chunk / LEAF) as usize].get_or_init(|| {
             Box::new(Leaf {
-                runs: std::array::from_fn(|_| none()),
-                holds: std::array::from_fn(|_| AtomicU8::new(0)),
+                runs: array::from_fn(|_| AtomicPtr::default()),
+                holds: array::from_fn(|_| AtomicU8::default()),
             })
         })
     }
@@ -161,7 +159,7 @@ impl Index {
 
 impl Drop for Index {
     fn drop(&mut self) {
-        let mut last = std::ptr::null_mut();
+        let mut last = ptr::null_mut();
         for leaf in self.leaves.iter_mut().filter_map(OnceLock::get_mut) {
             for run in leaf.runs.iter_mut().map(|run| *run.get_mut()) {
                 // The chunks of a run follow each other.

@@ -15,20 +15,18 @@ use crate::medium::Medium;
 pub(super) fn reserve<M: Medium>(space: &Space<M>, bytes: u64) -> Result<Room> {
     let geometry = &space.pool.geometry;
     let chunks = bytes.div_ceil(geometry.chunk_bytes());
-    let taken = space
-        .chunks
-        .take(&space.pool, chunks, Use::Large { chunks })?;
+    let of = Use::Large { chunks };
+    let taken = space.chunks.take(&space.pool, chunks, of)?;
     let offset = geometry.offset_of(taken.chunk);
     let bytes = geometry.offset_of(chunks);
     let run = Run::large(offset, bytes);
     run.take(0);
     space.index.insert(taken.chunk, chunks, run);
     space.index.set_holds(taken.chunk, chunks, Holds::Objects);
-    let fresh = taken.fresh;
     Ok(Room {
         offset,
         bytes,
-        fresh,
+        fresh: taken.fresh,
     })
 }
 

@@ -1,4 +1,4 @@
-//! Who finds room for objects.
+//! Allocators: they find room for objects.
 //!
 //! Two levels, as in Kannan 2013, section 4.2: [`Chunks`](chunks::Chunks) hands out chunks and records
 //! that in the pool; an [`Allocator`] cuts them into slots. Records in the allocation log say which

@@ -32,8 +32,8 @@ impl Run {
 
     fn new(first: u64, slot: u64, slots: u64, large: bool) -> Self {
         let word = |i: u64| match slots - i * 64 {
-            left @ 0..64 => (1 << left) - 1,
-            _ => u64::MAX,
+            left @ 0..64 => AtomicU64::new((1 << left) - 1),
+            _ => AtomicU64::new(u64::MAX),
         };
         Self {
             first,
@@ -41,9 +41,7 @@ impl Run {
             large,
             capacity: false,
             records: (0..slots).map(|_| AtomicU64::new(0)).collect(),
-            free: (0..slots.div_ceil(64))
-                .map(|i| AtomicU64::new(word(i)))
-                .collect(),
+            free: (0..slots.div_ceil(64)).map(word).collect(),
             listed: AtomicBool::new(false),
         }
     }

@@ -35,7 +35,7 @@ pub struct CapacityBox<T: ?Sized, M: Medium = Mapped> {
 
 // SAFETY: it owns the value, as a `Box` does; a heap can be used by all threads.
 unsafe impl<T: ?Sized + Send, M: Medium> Send for CapacityBox<T, M> {}
-// SAFETY: as above.
+// SAFETY: same as above.
 unsafe impl<T: ?Sized + Sync, M: Medium> Sync for CapacityBox<T, M> {}
 
 impl<M: Medium> Heap<M> {
@@ -43,7 +43,7 @@ impl<M: Medium> Heap<M> {
     ///
     /// # Errors
     ///
-    /// As [`Heap::capacity_alloc`]; the value is aligned to more than 4096 bytes.
+    /// Same as [`Heap::capacity_alloc`]; the value is aligned to more than 4096 bytes.
     pub fn capacity_box<T>(&self, value: T) -> Result<CapacityBox<T, M>> {
         let bytes = slot(Layout::new::<T>())?;
         let memory = self.capacity_alloc(bytes)?.cast::<T>();
@@ -132,7 +132,7 @@ impl<T: ?Sized, M: Medium> Deref for CapacityBox<T, M> {
 
 impl<T: ?Sized, M: Medium> DerefMut for CapacityBox<T, M> {
     fn deref_mut(&mut self) -> &mut T {
-        // SAFETY: as above.
+        // SAFETY: same as above.
         unsafe { self.value.as_mut() }
     }
 }

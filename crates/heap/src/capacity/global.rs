@@ -2,7 +2,7 @@
 
 use std::alloc::{GlobalAlloc, Layout};
 use std::ffi::CStr;
-use std::io;
+use std::io::{self, Write};
 use std::ptr::{self, NonNull};
 use std::sync::OnceLock;
 
@@ -148,7 +148,7 @@ impl CapacityAllocator {
         let Ok(new) = Layout::from_size_align(bytes, layout.align()) else {
             return ptr::null_mut();
         };
-        // SAFETY: the caller's; both have that many bytes, and the new memory is another one.
+        // SAFETY: promised by the caller; both have that many bytes, and the new memory is another one.
         unsafe {
             let new = self.alloc(new);
             if !new.is_null() {
@@ -175,30 +175,18 @@ impl CapacityAllocator {
 /// Writes why there is no memory to standard error, without allocating.
 fn complain(directory: Option<&CStr>, reason: &io::Error) {
     let place = directory.map_or(&b"anonymous memory"[..], CStr::to_bytes);
-    let mut code = [0; 12];
-    let code = decimal(reason.raw_os_error().unwrap_or(0), &mut code);
-    for part in [
-        b"terrace-heap: the program's heap cannot be mapped from ",
-        place,
-        b": system error ",
-        code,
-        b"\n",
-    ] {
+    let mut code = [0; 40];
+    let mut left = &mut code[..];
+    let _ = writeln!(
+        left,
+        ": system error {}",
+        reason.raw_os_error().unwrap_or(0)
+    );
+    let unused = left.len();
+    let what = b"terrace-heap: the program's heap cannot be mapped from ";
+    for part in [what, place, &code[..code.len() - unused]] {
         // SAFETY: plain bytes. A failure is ignored.
         unsafe { libc::write(2, part.as_ptr().cast(), part.len()) };
-    }
-}
-
-/// Writes a number of at most 10 digits.
-fn decimal(number: i32, into: &mut [u8; 12]) -> &[u8] {
-    let (mut left, mut at) = (number.unsigned_abs(), into.len());
-    loop {
-        at -= 1;
-        into[at] = b'0' + (left % 10) as u8;
-        left /= 10;
-        if left == 0 {
-            return &into[at..];
-        }
     }
 }
 
@@ -221,10 +209,10 @@ unsafe impl GlobalAlloc for CapacityAllocator {
             return;
         };
         if let Some(pool) = self.pool_of(memory) {
-            // SAFETY: the caller's.
+            // SAFETY: promised by the caller.
             unsafe { self.pooled.free(pool, memory) };
         } else if let Some(region) = self.region() {
-            // SAFETY: the caller's.
+            // SAFETY: promised by the caller.
             unsafe { self.spans.free(region, memory) };
         }
     }
@@ -234,16 +222,16 @@ unsafe impl GlobalAlloc for CapacityAllocator {
             return ptr::null_mut();
         };
         if let Some(pool) = self.pool_of(memory) {
-            // SAFETY: the caller's.
+            // SAFETY: promised by the caller.
             let new = unsafe { self.pooled.resize(pool, memory, bytes, layout.align()) };
             return match new {
                 Some(new) => new.as_ptr(),
-                // SAFETY: the caller's.
+                // SAFETY: promised by the caller.
                 None => unsafe { self.move_out(memory.as_ptr(), layout, bytes) },
             };
         }
         let resize = |region| {
-            // SAFETY: the caller's.
+            // SAFETY: promised by the caller.
             unsafe { self.spans.resize(region, memory, bytes, layout.align()) }
         };
         let new = self.region().and_then(resize);

@@ -199,7 +199,7 @@ impl Spans {
         let new = self.alloc(chunks, bytes, align)?;
         // SAFETY: both have that many bytes, and the new memory is another one.
         unsafe { new.copy_from_nonoverlapping(memory, old.min(bytes)) };
-        // SAFETY: the caller's.
+        // SAFETY: promised by the caller.
         unsafe { self.free(chunks, memory) };
         Some(new)
     }

@@ -58,10 +58,7 @@ fn as_it_lies_there<M: Medium>(space: &Space<M>, all: &All) -> Result<()> {
     let chunks = survey::chunks::read(space, all)?;
     let records = survey::records::read(space, &chunks, all)?;
     for (lane, last) in survey::lanes::read(space, all)?.iter().zip(&records.last) {
-        let of_records = last.records.iter().map(|(_, record)| record.sequence);
-        let of_intents = lane.intents.iter().map(|(_, sequence, _)| *sequence);
-        let top = of_records.chain(of_intents).fold(lane.settled, u64::max);
-        survey::lanes::check(space, lane, top, all)?;
+        survey::lanes::check(space, lane, lane.top(last), all)?;
     }
     survey::chunks::in_use(space, &chunks, all)?;
     survey::roots::read(pool, &chunks.roots, all).map(drop)
@@ -111,9 +108,8 @@ fn follow_roots<M: Medium>(heap: &Heap<M>, all: &All) -> Result<()> {
         // The upper bits are the owner's.
         let pointer = root.pointer.offset() & FIELD_MAX;
         let before = objects.partition_point(|object| object.offset <= pointer);
-        let end = before
-            .checked_sub(1)
-            .map(|i| objects[i].offset + objects[i].bytes);
+        let object = before.checked_sub(1).map(|i| &objects[i]);
+        let end = object.map(|object| object.offset + object.bytes);
         let what = match end {
             Some(end) if pointer + u64::from(root.size) <= end => continue,
             Some(end) if pointer < end => format!(

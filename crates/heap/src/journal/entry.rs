@@ -105,9 +105,8 @@ pub(super) fn decode<M: Medium>(medium: &M, place: Place, end: u64) -> Option<Ve
 pub(super) fn replay<M: Medium>(medium: &M, mut words: &[u64]) -> Result<()> {
     while let [offset, len, rest @ ..] = words {
         let whole = offset.is_multiple_of(LINE_BYTES) && len.is_multiple_of(LINE_BYTES);
-        let within = offset
-            .checked_add(*len)
-            .is_some_and(|end| end <= medium.len());
+        let end = offset.checked_add(*len);
+        let within = end.is_some_and(|end| end <= medium.len());
         let count = (len / WORD_BYTES) as usize;
         if !whole || !within || count > rest.len() {
             return Err(Error::damaged(format!(

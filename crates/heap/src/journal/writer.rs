@@ -43,8 +43,8 @@ impl Writer {
     /// Notes bytes that the next fence must make durable.
     pub fn flush(&self, offset: u64, len: u64) {
         let lines = lines(offset, len);
-        self.lines
-            .fetch_add(lines.end - lines.start, Ordering::Relaxed);
+        let count = lines.end - lines.start;
+        self.lines.fetch_add(count, Ordering::Relaxed);
         if !lines.is_empty() {
             lock(&self.flushed).push(lines);
         }
@@ -82,18 +82,14 @@ impl Writer {
         let bytes = entry::bytes_of(&runs);
         let place = *lock(&self.next);
         if bytes > self.bytes.end - place.offset {
-            return self.checkpoint(medium);
+            // Everything becomes durable in its own place, so that the journal can begin anew.
+            medium.sync()?;
+            return self.renew(medium);
         }
         let words = entry::encode(medium, place, &runs);
         medium.write_through(place.offset, bytemuck::cast_slice(&words))?;
         lock(&self.next).offset += bytes;
         Ok(())
-    }
-
-    /// Makes everything durable in its own place, so that the journal can begin anew.
-    fn checkpoint<M: Medium>(&self, medium: &M) -> Result<()> {
-        medium.sync()?;
-        self.renew(medium)
     }
 
     /// Begins a new generation, so that the contents of the journal no longer count.

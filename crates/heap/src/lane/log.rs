@@ -142,8 +142,7 @@ impl Held<'_> {
         }
         for (range, _) in &changes.fills {
             let mut data = vec![0; (range.len / WORD_BYTES) as usize];
-            pool.medium
-                .load(range.offset, bytemuck::cast_slice_mut(&mut data));
+            pool.medium.load_words(range.offset, &mut data);
             append(range.offset, &data);
         }
         let flush = |first, end| pool.medium.flush(first, end - first);
@@ -182,14 +181,12 @@ pub(crate) fn entries<M: Medium>(space: &Space<M>, commit: &Commit) -> Result<En
         )));
     }
     let pool = &space.pool;
-    let words = (0..commit.word_count)
-        .map(|i| pool.load_words::<2>(commit.words + i * WORD_ENTRY))
-        .map(|[offset, value]| (offset, value))
-        .collect();
-    let objects = (0..commit.object_count)
-        .map(|i| pool.load_words(commit.objects + i * OBJECT_ENTRY))
-        .collect();
-    Ok(Entries { words, objects })
+    let word = |i| pool.load_words::<2>(commit.words + i * WORD_ENTRY).into();
+    let object = |i| pool.load_words(commit.objects + i * OBJECT_ENTRY);
+    Ok(Entries {
+        words: (0..commit.word_count).map(word).collect(),
+        objects: (0..commit.object_count).map(object).collect(),
+    })
 }
 
 /// Returns the check of a commit's entries and data; `None` if they are not all in the pool.

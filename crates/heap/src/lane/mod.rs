@@ -45,6 +45,7 @@ pub(crate) struct Lane {
 }
 
 /// The state of a lane that only its holder accesses.
+#[derive(Default)]
 pub(crate) struct State {
     /// The last operation that passed its fence.
     pub fenced: u64,
@@ -172,7 +173,7 @@ impl State {
 }
 
 impl Lane {
-    /// Returns the state of a lane whose operations are settled up to this one, as are those of the other
+    /// Returns the state of a lane whose operations are settled up to this one, as are the operations of the other
     /// lanes.
     fn new(settled: u64, past: Box<[u64]>) -> Self {
         Self {
@@ -180,15 +181,7 @@ impl Lane {
             state: Mutex::new(State {
                 fenced: settled,
                 past,
-                thread: 0,
-                unflushed: Vec::new(),
-                cache: Cache::default(),
-                capacity: Cache::default(),
-                records: Vec::new(),
-                freed: VecDeque::new(),
-                intents: 0,
-                scratch: None,
-                log: Log::default(),
+                ..State::default()
             }),
         }
     }
@@ -305,10 +298,10 @@ impl Held<'_> {
     /// The pool has no room for another chunk of records, or a fence failed.
     #[inline]
     pub fn take_record<M: Medium>(&mut self, space: &Space<M>) -> Result<u64> {
-        if let Some(record) = self.state.records.pop() {
-            return Ok(record);
+        match self.state.records.pop() {
+            Some(record) => Ok(record),
+            None => self.take_chunk_of_records(space),
         }
-        self.take_chunk_of_records(space)
     }
 
     #[cold]

@@ -114,9 +114,7 @@ impl Held<'_> {
 
     /// Returns whether this lane owns these bytes: the rule itself, as tests hold every operation to it.
     pub fn owns(&self, ranges: &[Range]) -> bool {
-        let others = self.lanes.used().iter().enumerate();
-        others
-            .filter(|(index, _)| *index != self.index)
-            .all(|(_, other)| !other.window.names(ranges))
+        let mut lanes = self.lanes.used().iter().enumerate();
+        lanes.all(|(index, lane)| index == self.index || !lane.window.names(ranges))
     }
 }

@@ -71,7 +71,7 @@ fn with_version(words: &[u64; WORDS], version: u64) -> [u64; WORDS] {
 ///
 /// # Errors
 ///
-/// The words are those of no pool, of another version, or damaged.
+/// The words begin no pool, or a pool of another version, or are damaged.
 pub(crate) fn decode(words: &[u64; WORDS]) -> Result<Geometry> {
     if words[0] != MAGIC {
         return Err(Error::damaged(

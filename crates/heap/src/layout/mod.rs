@@ -29,7 +29,7 @@ pub(crate) struct Geometry {
     pub lanes: u16,
     /// Lines in a lane's ring of intents.
     pub intents: u8,
-    /// Who finds room for objects.
+    /// The allocator, which finds room for objects.
     pub allocator: AllocatorKind,
     /// The seed of the hashes of new hash maps; 0 in pools of versions 1 and 2.
     pub seed: u64,

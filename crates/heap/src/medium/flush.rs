@@ -88,7 +88,7 @@ mod x86_64 {
     #[inline]
     pub unsafe fn stream_line(line: *mut u8, bytes: &[u8; 64]) {
         for (i, word) in bytes.as_chunks::<8>().0.iter().enumerate() {
-            // SAFETY: the caller's.
+            // SAFETY: promised by the caller.
             unsafe { _mm_stream_si64(line.cast::<i64>().add(i), i64::from_ne_bytes(*word)) };
         }
     }
@@ -142,7 +142,7 @@ mod portable {
     /// `line` is a multiple of 64 and points to 64 bytes that can be written, and that are changed
     /// only by atomic stores.
     pub unsafe fn stream_line(line: *mut u8, bytes: &[u8; 64]) {
-        // SAFETY: the caller's.
+        // SAFETY: promised by the caller.
         unsafe { store_words(line, 0, bytes) };
     }
 

@@ -101,7 +101,7 @@ pub unsafe trait Medium: Send + Sync {
     ///
     /// # Errors
     ///
-    /// As [`fence`](Medium::fence).
+    /// Same as [`fence`](Medium::fence).
     fn write_through(&self, offset: u64, bytes: &[u8]) -> Result<()> {
         self.store(offset, bytes);
         self.flush(offset, bytes.len() as u64);
@@ -112,7 +112,7 @@ pub unsafe trait Medium: Send + Sync {
     ///
     /// # Errors
     ///
-    /// As [`fence`](Medium::fence).
+    /// Same as [`fence`](Medium::fence).
     fn sync(&self) -> Result<()> {
         self.flush(0, self.len());
         self.fence()
@@ -166,7 +166,7 @@ pub unsafe trait Medium: Send + Sync {
         check_words(offset, size_of_val(into) as u64, self.len());
         let base = self.base();
         for (at, word) in (offset..).step_by(8).zip(into) {
-            // SAFETY: as in `load_word`.
+            // SAFETY: same as in `load_word`.
             *word = unsafe { word_at(base, at) }.load(Ordering::Acquire);
         }
     }
@@ -177,7 +177,7 @@ pub unsafe trait Medium: Send + Sync {
         check_words(offset, into.len() as u64, self.len());
         let base = self.base();
         let word = |at| {
-            // SAFETY: as in `load_word`; the pool ends at a multiple of 4096.
+            // SAFETY: same as in `load_word`; the pool ends at a multiple of 4096.
             let word = unsafe { word_at(base, at) };
             word.load(Ordering::Acquire).to_ne_bytes()
         };

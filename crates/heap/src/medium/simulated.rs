@@ -87,7 +87,7 @@ type Home = Arc<Mutex<Option<Memory>>>;
 
 // SAFETY: the pointer is to memory that this owns, and that is changed by atomic stores under a lock.
 unsafe impl Send for Simulated {}
-// SAFETY: as above.
+// SAFETY: same as above.
 unsafe impl Sync for Simulated {}
 
 impl Simulated {

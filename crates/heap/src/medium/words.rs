@@ -42,7 +42,7 @@ fn unaligned(offset: u64) -> ! {
 /// atomic stores.
 #[inline]
 pub(super) unsafe fn word_at<'a>(base: *mut u8, offset: u64) -> &'a AtomicU64 {
-    // SAFETY: the caller's.
+    // SAFETY: promised by the caller.
     unsafe { AtomicU64::from_ptr(base.add(offset as usize).cast()) }
 }
 
@@ -50,19 +50,19 @@ pub(super) unsafe fn word_at<'a>(base: *mut u8, offset: u64) -> &'a AtomicU64 {
 ///
 /// # Safety
 ///
-/// As [`word_at`] for each word in which the bytes lie.
+/// Same as [`word_at`] for each word in which the bytes lie.
 #[inline]
 pub(super) unsafe fn store_words(base: *mut u8, offset: u64, bytes: &[u8]) {
     let (whole, tail) = bytes.as_chunks::<8>();
     let mut at = offset;
     // Release keeps the compiler from changing the order; x86 never does, and needs no more.
     for word in whole {
-        // SAFETY: the caller's.
+        // SAFETY: promised by the caller.
         unsafe { word_at(base, at) }.store(u64::from_ne_bytes(*word), Ordering::Release);
         at += WORD_BYTES;
     }
     if !tail.is_empty() {
-        // SAFETY: the caller's.
+        // SAFETY: promised by the caller.
         let last = unsafe { word_at(base, at) };
         let mut word = last.load(Ordering::Relaxed).to_ne_bytes();
         word[..tail.len()].copy_from_slice(tail);

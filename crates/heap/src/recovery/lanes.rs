@@ -24,9 +24,8 @@ pub(super) struct Recovered {
 
 /// One lane after a crash.
 struct Lane<'l> {
-    number: usize,
-    settled: u64,
-    intents: Vec<(u64, Intent)>,
+    /// Without commits that did not happen.
+    left: survey::lanes::Lane,
     last: &'l Last,
 }
 
@@ -40,9 +39,8 @@ pub(super) fn recover<M: Medium>(space: &Space<M>, last: &[Last]) -> Result<Reco
     let pool = &space.pool;
     let lanes = survey::lanes::read(space, &First)?;
     let lanes = lanes.into_iter().zip(last);
-    let lanes: Vec<Lane> = lanes
-        .map(|(lane, last)| Lane::new(space, lane, last))
-        .collect();
+    let lanes = lanes.map(|(lane, last)| Lane::new(space, lane, last));
+    let lanes: Vec<Lane> = lanes.collect();
     let mut places = Vec::new();
     for lane in &lanes {
         lane.recover(space, &mut places)?;
@@ -50,8 +48,8 @@ pub(super) fn recover<M: Medium>(space: &Space<M>, last: &[Last]) -> Result<Reco
     pool.medium.fence()?;
     let settled: Vec<u64> = lanes.iter().map(Lane::top).collect();
     for (lane, &top) in lanes.iter().zip(&settled) {
-        if lane.settled < top {
-            let at = pool.geometry.settled_of(lane.number);
+        if lane.left.settled < top {
+            let at = pool.geometry.settled_of(lane.left.number);
             pool.medium.store_word(at, checked(at, top));
             pool.medium.flush(at, WORD_BYTES);
         }
@@ -61,27 +59,17 @@ pub(super) fn recover<M: Medium>(space: &Space<M>, last: &[Last]) -> Result<Reco
 }
 
 impl<'l> Lane<'l> {
-    fn new<M: Medium>(space: &Space<M>, lane: survey::lanes::Lane, last: &'l Last) -> Self {
-        let intents = lane.intents.into_iter();
-        let intents = intents.map(|(_, sequence, intent)| (sequence, intent));
+    fn new<M: Medium>(space: &Space<M>, mut left: survey::lanes::Lane, last: &'l Last) -> Self {
         // A commit without its log did not happen.
-        let happened = |(_, intent): &(u64, Intent)| match intent {
+        left.intents.retain(|(_, _, intent)| match intent {
             Intent::Commit(commit) => log::entries(space, commit).is_ok(),
             _ => true,
-        };
-        Self {
-            number: lane.number,
-            settled: lane.settled,
-            intents: intents.filter(happened).collect(),
-            last,
-        }
+        });
+        Self { left, last }
     }
 
-    /// Returns the last operation with a visible record or intent.
     fn top(&self) -> u64 {
-        let records = self.last.records.iter().map(|(_, record)| record.sequence);
-        let intents = self.intents.iter().map(|&(sequence, _)| sequence);
-        records.chain(intents).fold(self.settled, u64::max)
+        self.left.top(self.last)
     }
 
     /// Returns the changes of an operation. A commit supersedes the undo that it ends.
@@ -91,8 +79,12 @@ impl<'l> Lane<'l> {
     }
 
     fn intents_of(&self, sequence: u64) -> impl Iterator<Item = &Intent> {
-        let of = move |(number, _): &&(u64, Intent)| *number == sequence;
-        self.intents.iter().filter(of).map(|(_, intent)| intent)
+        let of = move |(_, number, _): &&(u64, u64, Intent)| *number == sequence;
+        self.left
+            .intents
+            .iter()
+            .filter(of)
+            .map(|(_, _, intent)| intent)
     }
 
     fn records(&self, sequence: u64) -> impl Iterator<Item = &(u64, Record)> {
@@ -102,14 +94,14 @@ impl<'l> Lane<'l> {
 
     fn recover<M: Medium>(&self, space: &Space<M>, places: &mut Vec<u64>) -> Result<()> {
         let top = self.top();
-        if top <= self.settled {
+        if top <= self.left.settled {
             return Ok(());
         }
         let happened = self.happened(space, top);
         // An operation that changed objects in place first made the effects of the operation before it
         // durable, and may have changed the same bytes (`undo`).
         let over = happened && self.undo_of(top).is_some();
-        if top - 1 > self.settled && !over {
+        if top - 1 > self.left.settled && !over {
             self.repeat(space, top - 1, places)?;
         }
         if happened {
@@ -138,12 +130,9 @@ impl<'l> Lane<'l> {
     /// valid.
     fn happened<M: Medium>(&self, space: &Space<M>, top: u64) -> bool {
         let records = self.records(top).count() as u64;
-        let whole = self.records(top).all(|(_, record)| match record.contents {
-            Some(check) => {
-                let bytes = record.bytes.unwrap_or(0);
-                check_of(space, record.object, bytes) == check
-            }
-            None => true,
+        let whole = self.records(top).all(|(_, record)| {
+            let found = || check_of(space, record.object, record.bytes.unwrap_or(0));
+            record.contents.is_none_or(|check| check == found())
         });
         let expected = match self.intent(top) {
             Some(Intent::Words { records, .. }) => *records,
@@ -153,10 +142,8 @@ impl<'l> Lane<'l> {
             None => 1,
         };
         let alone = self.intent(top).is_none();
-        let fits = self
-            .records(top)
-            .all(|(_, record)| record.of_intent != alone);
-        whole && fits && records == expected
+        let mut all = self.records(top);
+        whole && all.all(|(_, record)| record.of_intent != alone) && records == expected
     }
 
     /// Repeats the changes of an operation, and flushes them.

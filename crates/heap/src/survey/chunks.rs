@@ -75,9 +75,8 @@ impl Chunks {
         let extends = |count: u64| {
             let end = chunk % geometry.region_chunks() + count;
             let there = chunk + count <= pool.chunks() && end <= geometry.region_chunks();
-            there
-                .then_some(count)
-                .ok_or("says that it is used for more than there is")
+            let what = "says that it is used for more than there is";
+            there.then_some(count).ok_or(what)
         };
         let mut cut = |bytes, large| cuts.push((chunk, bytes, large));
         match of {

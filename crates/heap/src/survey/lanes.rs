@@ -1,6 +1,7 @@
 //! The lanes: their last operations, which may have to be repeated.
 
 use super::Report;
+use super::records::Last;
 use crate::allocator::Space;
 use crate::error::Result;
 use crate::lane::log;
@@ -18,6 +19,15 @@ pub(crate) struct Lane {
     pub intents: Vec<(u64, u64, Intent)>,
 }
 
+impl Lane {
+    /// Returns the last operation with a visible record or intent.
+    pub fn top(&self, last: &Last) -> u64 {
+        let records = last.records.iter().map(|(_, record)| record.sequence);
+        let intents = self.intents.iter().map(|&(_, sequence, _)| sequence);
+        records.chain(intents).fold(self.settled, u64::max)
+    }
+}
+
 /// Reads all lanes.
 ///
 /// # Errors
@@ -25,9 +35,8 @@ pub(crate) struct Lane {
 /// What the report returns.
 pub(crate) fn read<M: Medium>(space: &Space<M>, report: &impl Report) -> Result<Vec<Lane>> {
     let lanes = 0..usize::from(space.pool.geometry.lanes);
-    lanes
-        .map(|number| read_lane(space, number, report))
-        .collect()
+    let lanes = lanes.map(|number| read_lane(space, number, report));
+    lanes.collect()
 }
 
 /// Returns the operation up to which a lane is settled; `None` if its state is damaged.

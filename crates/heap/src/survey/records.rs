@@ -3,11 +3,10 @@
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::thread;
 
 use super::Report;
 use super::chunks::Chunks;
-use super::threads::{on_each, threads_for};
+use super::threads::{on_each, on_threads, threads_for};
 use crate::allocator::Space;
 use crate::error::Result;
 use crate::layout::record::{CHECK_AT, MAX_BYTES, RECORD_BYTES, Record};
@@ -93,19 +92,13 @@ fn claim<M: Medium>(
         while let Some(&chunk) = chunks.get(next.fetch_add(1, Ordering::Relaxed)) {
             done = done.and_then(|()| read_chunk(space, chunk, &mut found, report));
         }
-        let mut all = lock(&all);
-        match (&mut *all, done) {
+        match (&mut *lock(&all), done) {
             (Ok(all), Ok(())) => all.add(found),
             (all, Err(error)) => *all = Err(error),
             (Err(_), Ok(())) => {}
         }
     };
-    thread::scope(|scope| {
-        for _ in 1..threads {
-            scope.spawn(work);
-        }
-        work();
-    });
+    on_threads(threads, work);
     all.into_inner().unwrap_or_else(|e| e.into_inner())
 }
 
@@ -121,9 +114,7 @@ fn take_claimed<M: Medium>(space: &Space<M>, runs: &[u64]) -> u64 {
 fn empty<M>(space: &Space<M>) -> Found {
     Found {
         last: vec![Last::default(); space.pool.geometry.lanes.into()],
-        places: Vec::new(),
-        doubles: Vec::new(),
-        objects: 0,
+        ..Found::default()
     }
 }
 
@@ -196,9 +187,8 @@ fn check<M: Medium>(
     }
     let run = space.index.get(pool.geometry.chunk_of(object));
     let run = run.ok_or_else(|| format!("names an object at {object}, where none can be"))?;
-    let slot = run
-        .slot_at(object)
-        .ok_or_else(|| format!("names an object at {object}, where no slot begins"))?;
+    let slot = run.slot_at(object);
+    let slot = slot.ok_or_else(|| format!("names an object at {object}, where no slot begins"))?;
     let bytes = record.bytes.unwrap_or(MAX_BYTES + 1);
     if bytes > run.slot_bytes() {
         return Err(format!(

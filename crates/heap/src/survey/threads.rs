@@ -23,10 +23,15 @@ pub(super) fn on_each<T: Sync>(items: &[T], threads: usize, work: impl Fn(&T) + 
             work(item);
         }
     };
+    on_threads(threads, all);
+}
+
+/// Runs `work` on `threads` threads including the calling one.
+pub(super) fn on_threads(threads: usize, work: impl Fn() + Copy + Send) {
     thread::scope(|scope| {
         for _ in 1..threads {
-            scope.spawn(all);
+            scope.spawn(work);
         }
-        all();
+        work();
     });
 }

@@ -134,7 +134,7 @@ fn memory_that_grows_or_shrinks_keeps_what_it_holds() {
     // SAFETY: ours, and as large as was asked for.
     unsafe { memory.write_bytes(7, held) };
     for bytes in [9, 100, 60, 61, 5000, 200_000, 100_000, 30] {
-        // SAFETY: as above.
+        // SAFETY: same as above.
         unsafe {
             memory = heap.capacity_resize(memory, bytes).unwrap().cast();
             let kept = std::slice::from_raw_parts(memory.as_ptr(), held.min(bytes));

@@ -17,12 +17,8 @@ use rustix::fs::{AtFlags, CWD, RenameFlags, linkat, renameat_with};
 pub(super) fn create(path: &Path) -> io::Result<(File, Option<PathBuf>)> {
     let mut options = OpenOptions::new();
     options.read(true).write(true);
-    let file = options
-        .clone()
-        .custom_flags(libc::O_TMPFILE)
-        .mode(0o666)
-        .open(folder_of(path));
-    match file {
+    let mut unnamed = options.clone();
+    match unnamed.custom_flags(libc::O_TMPFILE).open(folder_of(path)) {
         Ok(file) => Ok((file, None)),
         Err(error) if is_unknown(&error) => create_provisional(path, &options),
         Err(error) => Err(error),
@@ -50,9 +46,7 @@ pub(super) fn folder_of(path: &Path) -> &Path {
 /// Returns whether an error means that a file system does not support files without a name.
 fn is_unknown(error: &io::Error) -> bool {
     let codes = [libc::EOPNOTSUPP, libc::EISDIR, libc::EINVAL];
-    error
-        .raw_os_error()
-        .is_some_and(|code| codes.contains(&code))
+    codes.map(Some).contains(&error.raw_os_error())
 }
 
 /// Creates a file beside the final name: `.NAME.PROCESS-NUMBER.new`.

@@ -20,7 +20,7 @@ pub(crate) struct Reservation {
 // SAFETY: it owns addresses, which are the same for every thread; access to the memory there is its
 // users' responsibility.
 unsafe impl Send for Reservation {}
-// SAFETY: as above.
+// SAFETY: same as above.
 unsafe impl Sync for Reservation {}
 
 impl Reservation {

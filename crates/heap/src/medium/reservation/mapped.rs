@@ -16,7 +16,7 @@ pub(crate) struct Reservation {
 // SAFETY: it owns addresses, which are the same for every thread; access to the memory there is its
 // users' responsibility.
 unsafe impl Send for Reservation {}
-// SAFETY: as above.
+// SAFETY: same as above.
 unsafe impl Sync for Reservation {}
 
 impl Reservation {
@@ -70,7 +70,7 @@ impl Reservation {
     pub unsafe fn advise(&self, range: Range<u64>, advice: i32) -> io::Result<()> {
         assert!(range.end <= self.len && range.start.is_multiple_of(PAGE_BYTES));
         let len = (range.end - range.start) as usize;
-        // SAFETY: the range lies within the reservation; the rest is the caller's.
+        // SAFETY: the range lies within the reservation; the rest is promised by the caller.
         let done =
             unsafe { libc::madvise(self.base.add(range.start as usize).cast(), len, advice) };
         match done {
@@ -106,7 +106,7 @@ impl Drop for Reservation {
 /// Nothing uses what was at these addresses.
 unsafe fn unmap(at: *mut u8, len: usize) {
     if len > 0 {
-        // SAFETY: the caller's.
+        // SAFETY: promised by the caller.
         unsafe { libc::munmap(at.cast(), len) };
     }
 }
@@ -122,7 +122,7 @@ unsafe fn map(
     file: RawFd,
     offset: u64,
 ) -> io::Result<*mut u8> {
-    // SAFETY: the caller's.
+    // SAFETY: promised by the caller.
     let base = unsafe { libc::mmap(at.cast(), len as usize, access, flags, file, offset as i64) };
     if base == libc::MAP_FAILED {
         return Err(io::Error::last_os_error());

@@ -190,7 +190,7 @@ impl Memory {
 
     fn load(&self, offset: u64) -> u64 {
         assert!(offset < self.len);
-        // SAFETY: as in `set`.
+        // SAFETY: same as in `set`.
         unsafe { word_at(self.base(), offset) }.load(Ordering::Relaxed)
     }
 }
