@@ -58,11 +58,11 @@ impl Handle {
     ///
     /// The offset is beyond the heap.
     pub fn address(&self, offset: u64) -> Result<*mut c_void> {
-        match offset < self.heap.len() {
+        let len = self.heap.len();
+        match offset < len {
             true => Ok(self.base().wrapping_add(offset as usize).cast()),
             false => Err(Error::usage(format!(
-                "offset {offset} is beyond the heap of {} bytes",
-                self.heap.len()
+                "offset {offset} is beyond the heap of {len} bytes"
             ))),
         }
     }

@@ -90,9 +90,8 @@ pub unsafe extern "C" fn nvm_queue_pop(
 /// Removes the element at the front, if the buffer has room for it.
 fn pop(queue: &queue::Opened<'_, [u8], Mapped>, buffer: &Buffer) -> Result<c_int> {
     let front = queue.front()?;
-    if front
-        .as_ref()
-        .is_some_and(|front| buffer.has_room(front.len()))
+    if let Some(front) = &front
+        && buffer.has_room(front.len())
     {
         queue.pop()?;
     }

@@ -62,10 +62,8 @@ impl<M: Medium> Heap<M> {
         let memory = self.capacity_alloc(bytes)?.cast::<T>();
         // SAFETY: allocated here, as large and as aligned as that many `T`, for which zeros are valid.
         unsafe { memory.write_bytes(0, len) };
-        Ok(CapacityBox::of(
-            NonNull::slice_from_raw_parts(memory, len),
-            self,
-        ))
+        let values = NonNull::slice_from_raw_parts(memory, len);
+        Ok(CapacityBox::of(values, self))
     }
 }
 

@@ -57,19 +57,13 @@ pub(crate) struct Object {
 
 impl Object {
     pub fn range(&self) -> Range {
-        Range {
-            offset: self.offset,
-            len: self.bytes,
-        }
+        Range::new(self.offset, self.bytes)
     }
 }
 
 impl New {
     pub fn range(&self) -> Range {
-        Range {
-            offset: self.offset,
-            len: self.len,
-        }
+        Range::new(self.offset, self.len)
     }
 }
 
@@ -92,11 +86,10 @@ impl Changes {
     /// Returns the ranges that are changed where other operations may have changed them before.
     pub fn changed(&self) -> impl Iterator<Item = Range> + Clone {
         let words = self.words.iter().map(|&(offset, _)| Range::word(offset));
-        let runs = self.runs.iter().map(|(offset, words)| Range {
-            offset: *offset,
-            len: words.len() as u64 * WORD_BYTES,
-        });
-        words.chain(runs)
+        let run = |(offset, words): &(u64, Vec<u64>)| {
+            Range::new(*offset, words.len() as u64 * WORD_BYTES)
+        };
+        words.chain(self.runs.iter().map(run))
     }
 
     /// Returns all ranges that the operation names until it is settled.

@@ -27,54 +27,40 @@ pub(crate) struct Log {
     first: u64,
     chunks: u64,
     /// Offset of the first free byte of each part.
-    words: u64,
-    objects: u64,
-    data: u64,
+    free: Parts,
     /// Offset of the end of each part.
-    ends: [u64; 3],
+    ends: Parts,
 }
 
-/// Bytes that changes need in each part.
-#[derive(Clone, Copy)]
-struct Need {
-    words: u64,
-    objects: u64,
-    data: u64,
-}
+/// A number for each part of a log: for words, for objects, and for data.
+type Parts = [u64; 3];
 
-impl Need {
-    fn of(changes: &Changes) -> Self {
-        let runs = changes.runs.iter();
-        let runs = runs.map(|(_, words)| words.len() as u64 * WORD_BYTES);
-        let fills = changes.fills.iter().map(|(range, _)| range.len);
-        Self {
-            words: changes.words.len() as u64 * WORD_ENTRY,
-            objects: (changes.runs.len() + changes.fills.len()) as u64 * OBJECT_ENTRY,
-            data: runs.chain(fills).sum(),
-        }
-    }
+/// Returns the bytes that changes need in each part.
+fn needed(changes: &Changes) -> Parts {
+    let runs = changes.runs.iter();
+    let runs = runs.map(|(_, words)| words.len() as u64 * WORD_BYTES);
+    let fills = changes.fills.iter().map(|(range, _)| range.len);
+    let words = changes.words.len() as u64 * WORD_ENTRY;
+    let objects = (changes.runs.len() + changes.fills.len()) as u64 * OBJECT_ENTRY;
+    [words, objects, runs.chain(fills).sum()]
 }
 
 impl Log {
     /// Returns a log of these chunks: a quarter for words, a quarter for objects, half for data.
     fn of(first: u64, chunks: u64, shift: u32) -> Self {
         let (begin, bytes) = (first << shift, chunks << shift);
+        let ends = [begin + bytes / 4, begin + bytes / 2, begin + bytes];
         Self {
             first,
             chunks,
-            words: begin,
-            objects: begin + bytes / 4,
-            data: begin + bytes / 2,
-            ends: [begin + bytes / 4, begin + bytes / 2, begin + bytes],
+            free: [begin, ends[0], ends[1]],
+            ends,
         }
     }
 
     /// Returns whether there is room for this.
-    fn has(&self, need: Need) -> bool {
-        let room = |at: u64, end: u64, need: u64| end - at >= need;
-        room(self.words, self.ends[0], need.words)
-            && room(self.objects, self.ends[1], need.objects)
-            && room(self.data, self.ends[2], need.data)
+    fn has(&self, need: Parts) -> bool {
+        (0..need.len()).all(|part| self.ends[part] - self.free[part] >= need[part])
     }
 }
 
@@ -86,12 +72,13 @@ impl Held<'_> {
     ///
     /// The pool has no room for so large a log, or a fence failed.
     pub fn make_room<M: Medium>(&mut self, space: &Space<M>, changes: &Changes) -> Result<()> {
-        let need = Need::of(changes);
+        let need = needed(changes);
         if self.state.log.has(need) {
             return Ok(());
         }
         let geometry = &space.pool.geometry;
-        let bytes = (need.words * 4).max(need.objects * 4).max(need.data * 2);
+        let [words, objects, data] = need;
+        let bytes = (words * 4).max(objects * 4).max(data * 2);
         let needed = bytes.div_ceil(geometry.chunk_bytes()).max(1);
         self.settle(space)?;
         let old = self.state.log;
@@ -121,21 +108,22 @@ impl Held<'_> {
     /// Appends words, runs of words and what was filled, and flushes them. There is room for them.
     pub fn log<M: Medium>(&mut self, space: &Space<M>, changes: &Changes) -> Commit {
         let (pool, log) = (&space.pool, &mut self.state.log);
-        let begin = *log;
-        let mut sum = Checksum::new(begin.words);
+        let begin = log.free;
+        let [words, objects, data_at] = &mut log.free;
+        let mut sum = Checksum::new(*words);
         for &(offset, value) in &changes.words {
             let entry = [offset, value];
-            pool.store_words(log.words, &entry);
+            pool.store_words(*words, &entry);
             entry.into_iter().for_each(|word| sum.word(word));
-            log.words += WORD_ENTRY;
+            *words += WORD_ENTRY;
         }
         let mut append = |offset: u64, data: &[u64]| {
-            let entry = [offset, data.len() as u64 * WORD_BYTES, log.data];
-            pool.store_words(log.objects, &entry);
-            pool.store_words(log.data, data);
+            let entry = [offset, data.len() as u64 * WORD_BYTES, *data_at];
+            pool.store_words(*objects, &entry);
+            pool.store_words(*data_at, data);
             entry.iter().chain(data).for_each(|&word| sum.word(word));
-            log.objects += OBJECT_ENTRY;
-            log.data += data.len() as u64 * WORD_BYTES;
+            *objects += OBJECT_ENTRY;
+            *data_at += data.len() as u64 * WORD_BYTES;
         };
         for (offset, data) in &changes.runs {
             append(*offset, data);
@@ -145,14 +133,13 @@ impl Held<'_> {
             pool.medium.load_words(range.offset, &mut data);
             append(range.offset, &data);
         }
-        let flush = |first, end| pool.medium.flush(first, end - first);
-        flush(begin.words, log.words);
-        flush(begin.objects, log.objects);
-        flush(begin.data, log.data);
+        for (first, end) in begin.into_iter().zip(log.free) {
+            pool.medium.flush(first, end - first);
+        }
         Commit {
-            words: begin.words,
+            words: begin[0],
             word_count: changes.words.len() as u64,
-            objects: begin.objects,
+            objects: begin[1],
             object_count: (changes.runs.len() + changes.fills.len()) as u64,
             records: changes.new.len() as u64,
             log: sum.finish(),

@@ -31,10 +31,14 @@ pub(crate) struct Range {
 }
 
 impl Range {
+    #[inline]
+    pub fn new(offset: u64, len: u64) -> Self {
+        Self { offset, len }
+    }
+
     /// Returns one word.
     pub fn word(offset: u64) -> Self {
-        let len = WORD_BYTES;
-        Self { offset, len }
+        Self::new(offset, WORD_BYTES)
     }
 
     #[inline]
@@ -52,10 +56,8 @@ impl Range {
 
     #[inline]
     fn unpack(word: u64) -> Self {
-        Self {
-            offset: (word >> LEN_BITS) * WORD_BYTES,
-            len: (word & ((1 << LEN_BITS) - 1)) * WORD_BYTES,
-        }
+        let words = word & ((1 << LEN_BITS) - 1);
+        Self::new((word >> LEN_BITS) * WORD_BYTES, words * WORD_BYTES)
     }
 }
 

@@ -29,7 +29,7 @@ use crate::contiguity::{Backing, Purpose};
 use crate::error::{Error, Result};
 use file::{DAX, PoolFile};
 pub(crate) use room::allocate;
-use tally::Tally;
+use tally::{Counter, Tally};
 
 /// Address space for a pool to grow into, if that much is free: it costs nothing.
 const RESERVED_BYTES: u64 = 1 << 40;
@@ -238,7 +238,7 @@ impl Mapped {
         if let Some(pool) = &self.file
             && self.syncs.sync(|| pool.file.sync_data().map_err(lost))?
         {
-            self.tally.mine().sync();
+            self.tally.mine().add(Counter::Syncs, 1);
         }
         Ok(())
     }
@@ -357,7 +357,7 @@ unsafe impl Medium for Mapped {
     #[inline]
     fn store(&self, offset: u64, bytes: &[u8]) {
         check_words(offset, bytes.len() as u64, self.len());
-        self.tally.mine().bytes(bytes.len() as u64);
+        self.tally.mine().add(Counter::Bytes, bytes.len() as u64);
         // SAFETY: they lie within the pool, on a word's boundary, and pools end with a whole word.
         unsafe { store_words(self.base(), offset, bytes) };
     }
@@ -378,8 +378,8 @@ unsafe impl Medium for Mapped {
         store(offset, head);
         store(offset + (bytes.len() - tail.len()) as u64, tail);
         let mine = self.tally.mine();
-        mine.bytes(whole.len() as u64 * LINE_BYTES);
-        mine.lines(whole.len() as u64);
+        mine.add(Counter::Bytes, whole.len() as u64 * LINE_BYTES);
+        mine.add(Counter::Lines, whole.len() as u64);
         for (at, line) in (offset + first..).step_by(64).zip(whole) {
             // SAFETY: it lies within the pool, at a multiple of 64 of a base that is one too.
             unsafe { flush::stream_line(self.base().add(at as usize), line) };
@@ -389,7 +389,7 @@ unsafe impl Medium for Mapped {
     #[inline]
     fn store_word(&self, offset: u64, word: u64) {
         check_words(offset, 8, self.len());
-        self.tally.mine().bytes(8);
+        self.tally.mine().add(Counter::Bytes, 8);
         // SAFETY: it lies within the pool, on a word's boundary.
         unsafe { word_at(self.base(), offset) }.store(word, Ordering::Release);
     }
@@ -401,7 +401,7 @@ unsafe impl Medium for Mapped {
             return;
         }
         let (lines, mine) = (lines(offset, len), self.tally.mine());
-        mine.lines(lines.end - lines.start);
+        mine.add(Counter::Lines, lines.end - lines.start);
         let (Kind::Dax(by) | Kind::Assumed(by)) = self.kind else {
             return mine.flushed();
         };
@@ -417,7 +417,7 @@ unsafe impl Medium for Mapped {
             return Ok(());
         }
         let mine = self.tally.mine();
-        mine.fence();
+        mine.add(Counter::Fences, 1);
         if self.kind != Kind::Synced {
             flush::fence();
         } else if mine.take_flushed() {
@@ -435,8 +435,8 @@ unsafe impl Medium for Mapped {
         check_words(offset, bytes.len() as u64, self.len());
         pool.write_through(offset, bytes).map_err(lost)?;
         let mine = self.tally.mine();
-        mine.bytes(bytes.len() as u64);
-        mine.sync();
+        mine.add(Counter::Bytes, bytes.len() as u64);
+        mine.add(Counter::Syncs, 1);
         Ok(())
     }
 

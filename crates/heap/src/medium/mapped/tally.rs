@@ -1,7 +1,6 @@
 //! Counters that cost a thread two plain instructions: each thread has a cell of its own.
 
 use std::cell;
-use std::ops::Add;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -20,13 +19,19 @@ pub(super) struct Tally {
     cells: Box<[Cell]>,
 }
 
+/// What is counted.
+#[derive(Clone, Copy)]
+pub(super) enum Counter {
+    Lines,
+    Fences,
+    Syncs,
+    Bytes,
+}
+
 #[derive(Default)]
 #[repr(align(64))]
 struct Cell {
-    lines: AtomicU64,
-    fences: AtomicU64,
-    syncs: AtomicU64,
-    bytes: AtomicU64,
+    counters: [AtomicU64; 4],
     /// Whether something was flushed since the last fence.
     flushed: AtomicBool,
 }
@@ -55,38 +60,20 @@ impl Tally {
 
     /// Returns all threads' counts together.
     pub fn sum(&self) -> Counts {
-        let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        let counts = self.cells.iter().map(|cell| Counts {
-            lines: read(&cell.lines),
-            fences: read(&cell.fences),
-            syncs: read(&cell.syncs),
-            bytes: read(&cell.bytes),
-        });
-        counts.fold(Counts::default(), Add::add)
+        let sum = |counter: Counter| {
+            let of = |cell: &Cell| cell.counters[counter as usize].load(Ordering::Relaxed);
+            self.cells.iter().map(of).sum()
+        };
+        Counts {
+            lines: sum(Counter::Lines),
+            fences: sum(Counter::Fences),
+            syncs: sum(Counter::Syncs),
+            bytes: sum(Counter::Bytes),
+        }
     }
 }
 
 impl Mine<'_> {
-    #[inline]
-    pub fn lines(&self, more: u64) {
-        self.add(&self.cell.lines, more);
-    }
-
-    #[inline]
-    pub fn fence(&self) {
-        self.add(&self.cell.fences, 1);
-    }
-
-    #[inline]
-    pub fn sync(&self) {
-        self.add(&self.cell.syncs, 1);
-    }
-
-    #[inline]
-    pub fn bytes(&self, more: u64) {
-        self.add(&self.cell.bytes, more);
-    }
-
     /// Notes a flush.
     #[inline]
     pub fn flushed(&self) {
@@ -100,7 +87,8 @@ impl Mine<'_> {
     }
 
     #[inline]
-    fn add(&self, counter: &AtomicU64, more: u64) {
+    pub fn add(&self, counter: Counter, more: u64) {
+        let counter = &self.cell.counters[counter as usize];
         if self.shared {
             counter.fetch_add(more, Ordering::Relaxed);
         } else {
@@ -176,9 +164,9 @@ mod tests {
         let tally = Tally::new();
         let count = || {
             for _ in 0..100 {
-                tally.mine().lines(2);
-                tally.mine().fence();
-                tally.mine().bytes(7);
+                tally.mine().add(Counter::Lines, 2);
+                tally.mine().add(Counter::Fences, 1);
+                tally.mine().add(Counter::Bytes, 7);
             }
         };
         let threads = OWNED as u64 + 60;

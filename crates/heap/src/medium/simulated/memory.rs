@@ -1,8 +1,8 @@
 //! The bytes that loads see, and the stores that a crash could take back.
 
 use std::collections::BTreeMap;
-use std::io;
 use std::sync::atomic::Ordering;
+use std::{io, slice};
 
 use super::super::Counts;
 use super::super::lines::{lines, pieces};
@@ -99,13 +99,11 @@ impl Memory {
     }
 
     pub fn bytes(&self) -> Vec<u8> {
-        let mut bytes = Vec::with_capacity(self.len as usize);
+        let Some(reservation) = &self.reservation else {
+            return Vec::new();
+        };
         // SAFETY: `len` bytes are mapped, and only written through `&mut self`.
-        unsafe {
-            std::ptr::copy_nonoverlapping(self.base(), bytes.as_mut_ptr(), self.len as usize);
-            bytes.set_len(self.len as usize);
-        }
-        bytes
+        unsafe { slice::from_raw_parts(reservation.base(), self.len as usize) }.to_vec()
     }
 
     /// Returns the stores that a crash could take back, for each granule in their order.
@@ -135,10 +133,8 @@ impl Memory {
     pub fn flush(&mut self, offset: u64, len: u64, granule: Granule) {
         let lines = lines(offset, len);
         self.counts.lines += lines.end - lines.start;
-        let within = self
-            .unfenced
-            .range_mut(pieces(offset, len, granule.bytes()));
-        for (&number, unfenced) in within {
+        let pieces = pieces(offset, len, granule.bytes());
+        for (&number, unfenced) in self.unfenced.range_mut(pieces) {
             unfenced.flushed = unfenced.stores.len();
             self.flushed.push(number);
         }
