@@ -177,11 +177,8 @@ fn complain(directory: Option<&CStr>, reason: &io::Error) {
     let place = directory.map_or(&b"anonymous memory"[..], CStr::to_bytes);
     let mut code = [0; 40];
     let mut left = &mut code[..];
-    let _ = writeln!(
-        left,
-        ": system error {}",
-        reason.raw_os_error().unwrap_or(0)
-    );
+    let number = reason.raw_os_error().unwrap_or(0);
+    let _ = writeln!(left, ": system error {number}");
     let unused = left.len();
     let what = b"terrace-heap: the program's heap cannot be mapped from ";
     for part in [what, place, &code[..code.len() - unused]] {

@@ -173,8 +173,8 @@ impl State {
 }
 
 impl Lane {
-    /// Returns the state of a lane whose operations are settled up to this one, as are the operations of the other
-    /// lanes.
+    /// Returns the state of a lane whose operations are settled up to this one, as are the operations of
+    /// the other lanes.
     fn new(settled: u64, past: Box<[u64]>) -> Self {
         Self {
             window: Window::new(settled),

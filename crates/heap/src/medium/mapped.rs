@@ -177,27 +177,16 @@ impl Mapped {
 
     /// Unmaps these pages in children of this process, which would share them with their parent.
     fn keep_from_children(&self, range: Range<u64>) -> Result<()> {
-        self.advise(
-            range,
-            libc::MADV_DONTFORK,
-            "a pool cannot be kept from children",
-        )
+        // SAFETY: the advice only affects children.
+        let done = unsafe { self.space.advise(range, libc::MADV_DONTFORK) };
+        done.map_err(|reason| Error::system("a pool cannot be kept from children", reason))
     }
 
     /// Shares these pages with children of this process.
     pub(crate) fn leave_to_children(&self, range: Range<u64>) -> Result<()> {
-        self.advise(
-            range,
-            libc::MADV_DOFORK,
-            "a pool cannot be left to children",
-        )
-    }
-
-    /// Advises the kernel about children of this process.
-    fn advise(&self, range: Range<u64>, advice: i32, failed: &str) -> Result<()> {
-        // SAFETY: nothing is taken away from this process.
-        let done = unsafe { self.space.advise(range, advice) };
-        done.map_err(|reason| Error::system(failed, reason))
+        // SAFETY: nothing is taken away.
+        let done = unsafe { self.space.advise(range, libc::MADV_DOFORK) };
+        done.map_err(|reason| Error::system("a pool cannot be left to children", reason))
     }
 
     fn with(
@@ -295,12 +284,8 @@ fn whole_pages(len: u64) -> Result<u64> {
 }
 
 fn no_memory(len: u64) -> impl FnOnce(io::Error) -> Error {
-    move |reason| {
-        Error::system(
-            format!("{len} bytes cannot be mapped, ask for less"),
-            reason,
-        )
-    }
+    let what = move || format!("{len} bytes cannot be mapped, ask for less");
+    move |reason| Error::system(what(), reason)
 }
 
 // SAFETY: the reservation is held until this is dropped; its first `len` bytes are mapped.

@@ -207,10 +207,9 @@ unsafe impl Medium for Simulated {
     fn store_streaming(&self, offset: u64, bytes: &[u8]) {
         check_words(offset, bytes.len() as u64, self.len());
         let pieces: Vec<_> = (offset..).step_by(8).zip(bytes.chunks(8)).collect();
-        pieces
-            .into_iter()
-            .rev()
-            .for_each(|(at, piece)| self.store(at, piece));
+        for (at, piece) in pieces.into_iter().rev() {
+            self.store(at, piece);
+        }
         self.flush(offset, bytes.len() as u64);
     }
 

@@ -65,10 +65,8 @@ impl Header {
         match pool.medium.load_word(self.0) {
             0 => Ok(None),
             word => {
-                let chunk = unchecked(self.0, word);
-                chunk
-                    .map(Some)
-                    .ok_or_else(|| self.damaged("names no chunk"))
+                let damaged = || self.damaged("names no chunk");
+                unchecked(self.0, word).ok_or_else(damaged).map(Some)
             }
         }
     }
