@@ -88,51 +88,70 @@ pub extern "C" fn nvm_cursor_prev(cursor: *mut Cursor) -> c_int {
     moved(cursor, Cursor::prev)
 }
 
-/// Defines the calls that move a cursor by bytes, and those that copy bytes of its entry.
-macro_rules! calls {
-    (move { $($name:ident: $go:expr;)* } copy { $($copy:ident: $of:expr;)* }) => {
-        $(
-            /// # Safety
-            ///
-            /// `key` is null, or `len` bytes lie there.
-            #[unsafe(no_mangle)]
-            pub unsafe extern "C" fn $name(
-                cursor: *mut Cursor,
-                key: *const c_void,
-                len: usize,
-            ) -> c_int {
-                // SAFETY: promised by the caller.
-                moved(cursor, |cursor| $go(cursor, unsafe { bytes(key, len)? }))
-            }
-        )*
-        $(
-            /// # Safety
-            ///
-            /// Same as for [`Buffer::new`].
-            #[unsafe(no_mangle)]
-            pub unsafe extern "C" fn $copy(
-                cursor: *mut Cursor,
-                into: *mut c_void,
-                room: usize,
-                len: *mut usize,
-            ) -> c_int {
-                outcome(|| {
-                    // SAFETY: promised by the caller.
-                    let buffer = unsafe { Buffer::new(into, room, len)? };
-                    with(cursor, |cursor| Ok(buffer.fill(cursor.entry().map($of))))
-                })
-            }
-        )*
-    };
+/// # Safety
+///
+/// `key` is null, or `len` bytes lie there.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nvm_cursor_seek(
+    cursor: *mut Cursor,
+    key: *const c_void,
+    len: usize,
+) -> c_int {
+    moved(cursor, |cursor| {
+        // SAFETY: promised by the caller.
+        cursor.seek(unsafe { bytes(key, len)? })
+    })
 }
 
-calls! {
-    move {
-        nvm_cursor_seek: Cursor::seek;
-        nvm_cursor_prefix: Cursor::set_prefix;
-    }
-    copy {
-        nvm_cursor_key: |(key, _)| key;
-        nvm_cursor_value: |(_, value)| value;
-    }
+/// # Safety
+///
+/// `prefix` is null, or `len` bytes lie there.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nvm_cursor_prefix(
+    cursor: *mut Cursor,
+    prefix: *const c_void,
+    len: usize,
+) -> c_int {
+    moved(cursor, |cursor| {
+        // SAFETY: promised by the caller.
+        cursor.set_prefix(unsafe { bytes(prefix, len)? })
+    })
+}
+
+/// # Safety
+///
+/// Same as for [`Buffer::new`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nvm_cursor_key(
+    cursor: *mut Cursor,
+    into: *mut c_void,
+    room: usize,
+    len: *mut usize,
+) -> c_int {
+    outcome(|| {
+        // SAFETY: promised by the caller.
+        let buffer = unsafe { Buffer::new(into, room, len)? };
+        with(cursor, |cursor| {
+            Ok(buffer.fill(cursor.entry().map(|(key, _)| key)))
+        })
+    })
+}
+
+/// # Safety
+///
+/// Same as for [`Buffer::new`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nvm_cursor_value(
+    cursor: *mut Cursor,
+    into: *mut c_void,
+    room: usize,
+    len: *mut usize,
+) -> c_int {
+    outcome(|| {
+        // SAFETY: promised by the caller.
+        let buffer = unsafe { Buffer::new(into, room, len)? };
+        with(cursor, |cursor| {
+            Ok(buffer.fill(cursor.entry().map(|(_, value)| value)))
+        })
+    })
 }
