@@ -97,6 +97,15 @@ impl Error {
     }
 }
 
+/// Returns the error that `why` makes, unless a condition holds.
+#[inline]
+pub(crate) fn ensure(holds: bool, why: impl FnOnce() -> Error) -> Result<()> {
+    match holds {
+        true => Ok(()),
+        false => Err(why()),
+    }
+}
+
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0.message)

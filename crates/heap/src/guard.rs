@@ -10,15 +10,14 @@
 //! and so succeeds at last. A thread within transactions of several heaps is as old as the oldest of them
 //! in each heap: it holds the guards of all while it waits for one.
 
-use std::cell::{Cell, UnsafeCell};
-use std::ops::{Deref, DerefMut};
+use std::cell::Cell;
+use std::mem;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use parking_lot::RawRwLock;
-use parking_lot::lock_api::{RawRwLock as _, RawRwLockTimed as _};
+use parking_lot::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, ensure};
 use crate::lane::own::Stamp;
 
 /// How often a thread that waits for a guard checks who holds it.
@@ -27,10 +26,9 @@ const LOOK: Duration = Duration::from_millis(1);
 /// A lock, in one cache line with the state in DRAM that it guards.
 #[repr(align(64))]
 pub(crate) struct Guard {
-    lock: RawRwLock,
+    inside: RwLock<Inside>,
     /// The age of the oldest transaction of the thread whose transaction holds it; 0 if none does.
     holder: AtomicU64,
-    inside: UnsafeCell<Inside>,
 }
 
 /// The state of the data under a guard.
@@ -43,15 +41,10 @@ pub(crate) struct Inside {
 }
 
 /// A shared hold on a guard: others may read, none may write.
-pub(crate) struct Reading<'g>(&'g Guard);
+pub(crate) type Reading<'g> = RwLockReadGuard<'g, Inside>;
 
 /// An exclusive hold on a guard: no other thread reads or writes.
-pub(crate) struct Writing<'g>(&'g Guard);
-
-// SAFETY: `inside` is only accessed under the lock.
-unsafe impl Send for Guard {}
-// SAFETY: as above.
-unsafe impl Sync for Guard {}
+pub(crate) type Writing<'g> = RwLockWriteGuard<'g, Inside>;
 
 /// When a transaction began; smaller is older. Never 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -87,9 +80,8 @@ impl Guard {
     /// Returns a guard of data that `last` was the last operation to change.
     pub fn new(last: Option<Stamp>) -> Self {
         Self {
-            lock: RawRwLock::INIT,
+            inside: RwLock::new(Inside { last, came: 0 }),
             holder: AtomicU64::new(0),
-            inside: UnsafeCell::new(Inside { last, came: 0 }),
         }
     }
 
@@ -100,10 +92,10 @@ impl Guard {
     /// This thread has a transaction of another heap under way, which must not wait.
     #[inline]
     pub fn read(&self) -> Result<Reading<'_>> {
-        if !self.lock.try_lock_shared() {
-            self.wait(RawRwLock::try_lock_shared_for, RawRwLock::lock_shared)?;
+        match self.inside.try_read() {
+            Some(reading) => Ok(reading),
+            None => self.wait(|| self.inside.try_read_for(LOOK), || self.inside.read()),
         }
-        Ok(Reading(self))
     }
 
     /// Takes an exclusive hold, and waits for all others.
@@ -113,47 +105,37 @@ impl Guard {
     /// Same as [`Guard::read`].
     #[inline]
     pub fn write(&self) -> Result<Writing<'_>> {
-        if !self.lock.try_lock_exclusive() {
-            self.wait(RawRwLock::try_lock_exclusive_for, RawRwLock::lock_exclusive)?;
+        match self.inside.try_write() {
+            Some(writing) => Ok(writing),
+            None => self.wait(|| self.inside.try_write_for(LOOK), || self.inside.write()),
         }
-        Ok(Writing(self))
     }
 
     /// Same as [`Guard::read`] if no writer holds the guard; otherwise `None`.
     pub fn try_read(&self) -> Option<Reading<'_>> {
-        self.lock.try_lock_shared().then(|| Reading(self))
+        self.inside.try_read()
     }
 
     /// Same as [`Guard::write`] if the guard is free; otherwise `None`.
     pub fn try_write(&self) -> Option<Writing<'_>> {
-        // Made only when the lock is held: dropping it unlocks.
-        self.lock.try_lock_exclusive().then(|| Writing(self))
+        self.inside.try_write()
     }
 
     #[cold]
-    fn wait(
-        &self,
-        try_for: impl Fn(&RawRwLock, Duration) -> bool,
-        lock: impl FnOnce(&RawRwLock),
-    ) -> Result<()> {
+    fn wait<H>(&self, try_lock: impl Fn() -> Option<H>, lock: impl FnOnce() -> H) -> Result<H> {
         match OLDEST.get() {
-            Age::OLDEST => {
-                lock(&self.lock);
-                Ok(())
-            }
-            age => self.wait_as(age, try_for),
+            Age::OLDEST => Ok(lock()),
+            age => self.wait_as(age, try_lock),
         }
     }
 
     /// Waits for the lock as a transaction that holds other guards must.
-    fn wait_as(&self, age: u64, try_for: impl Fn(&RawRwLock, Duration) -> bool) -> Result<()> {
+    fn wait_as<H>(&self, age: u64, try_lock: impl Fn() -> Option<H>) -> Result<H> {
         loop {
             let holder = self.holder.load(Ordering::Acquire);
-            if holder != 0 && holder < age {
-                return Err(Error::again());
-            }
-            if try_for(&self.lock, LOOK) {
-                return Ok(());
+            ensure(holder == 0 || holder >= age, Error::again)?;
+            if let Some(held) = try_lock() {
+                return Ok(held);
             }
         }
     }
@@ -165,9 +147,11 @@ impl Guard {
     /// An older transaction holds the guard.
     pub fn hold(&self, age: Age) -> Result<()> {
         let age = age.0.min(OLDEST.get());
-        if !self.lock.try_lock_exclusive() {
-            self.wait_as(age, RawRwLock::try_lock_exclusive_for)?;
-        }
+        let writing = match self.inside.try_write() {
+            Some(writing) => writing,
+            None => self.wait_as(age, || self.inside.try_write_for(LOOK))?,
+        };
+        mem::forget(writing);
         self.holder.store(age, Ordering::Release);
         Ok(())
     }
@@ -179,10 +163,10 @@ impl Guard {
     /// The calling thread's transaction holds it.
     pub unsafe fn release(&self, change: impl FnOnce(&mut Inside)) {
         // SAFETY: the lock is held exclusively.
-        change(unsafe { &mut *self.inside.get() });
+        change(unsafe { &mut *self.inside.data_ptr() });
         self.holder.store(0, Ordering::Release);
         // SAFETY: as above.
-        unsafe { self.lock.unlock_exclusive() };
+        unsafe { self.inside.force_unlock_write() };
     }
 
     /// Returns the state of the data of a guard that a transaction holds.
@@ -192,58 +176,12 @@ impl Guard {
     /// The calling thread's transaction holds it.
     pub unsafe fn held(&self) -> Inside {
         // SAFETY: the lock is held exclusively.
-        unsafe { *self.inside.get() }
+        unsafe { *self.inside.data_ptr() }
     }
 
     /// Waits until the guard is free. The caller holds no guard.
     pub fn wait_until_free(&self) {
-        self.lock.lock_shared();
-        // SAFETY: locked one line above.
-        unsafe { self.lock.unlock_shared() };
-    }
-}
-
-impl Deref for Reading<'_> {
-    type Target = Inside;
-
-    #[inline]
-    fn deref(&self) -> &Inside {
-        // SAFETY: the lock is held.
-        unsafe { &*self.0.inside.get() }
-    }
-}
-
-impl Deref for Writing<'_> {
-    type Target = Inside;
-
-    #[inline]
-    fn deref(&self) -> &Inside {
-        // SAFETY: the lock is held.
-        unsafe { &*self.0.inside.get() }
-    }
-}
-
-impl DerefMut for Writing<'_> {
-    #[inline]
-    fn deref_mut(&mut self) -> &mut Inside {
-        // SAFETY: the lock is held exclusively.
-        unsafe { &mut *self.0.inside.get() }
-    }
-}
-
-impl Drop for Reading<'_> {
-    #[inline]
-    fn drop(&mut self) {
-        // SAFETY: it was locked when this was made.
-        unsafe { self.0.lock.unlock_shared() };
-    }
-}
-
-impl Drop for Writing<'_> {
-    #[inline]
-    fn drop(&mut self) {
-        // SAFETY: it was locked when this was made.
-        unsafe { self.0.lock.unlock_exclusive() };
+        drop(self.inside.read());
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use crate::containers::open::Open;
-use crate::error::{Cause, Error, Result};
+use crate::error::{Cause, Error, Result, ensure};
 use crate::guard::Inside;
 use crate::lock::lock;
 use crate::medium::mapped::Mode;
@@ -278,10 +278,8 @@ impl<M: Medium> Heap<M> {
     #[inline]
     pub(crate) fn expect_open(&self) -> Result<()> {
         let core = self.core();
-        match core.is_closed() || core.space.pool.medium.is_child() {
-            false => Ok(()),
-            true => Err(self.why_not_open()),
-        }
+        let open = !core.is_closed() && !core.space.pool.medium.is_child();
+        ensure(open, || self.why_not_open())
     }
 
     /// Checks that this process has the pool's bytes.
@@ -290,10 +288,7 @@ impl<M: Medium> Heap<M> {
     ///
     /// This is a child of the process that opened the heap.
     pub(crate) fn expect_not_child(&self) -> Result<()> {
-        match self.medium().is_child() {
-            false => Ok(()),
-            true => Err(self.why_not_open()),
-        }
+        ensure(!self.medium().is_child(), || self.why_not_open())
     }
 
     #[cold]

@@ -7,7 +7,7 @@ use std::sync::atomic::{Ordering, fence};
 use bytemuck::Pod;
 
 use crate::allocator::index::Holds;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, ensure};
 use crate::heap::Heap;
 use crate::lane::Held;
 use crate::lane::window::Range;
@@ -69,11 +69,9 @@ impl<M: Medium> Heap<M> {
     fn publish_contents(&self, place: u64, contents: &Contents) -> Result<u64> {
         self.expect_alone()?;
         let pointer = self.read(Place::<u8>::at(place))?;
-        if !pointer.is_null() {
-            return Err(Error::usage(format!(
-                "the word at {place} points to an object already"
-            )));
-        }
+        ensure(pointer.is_null(), || {
+            Error::usage(format!("the word at {place} points to an object already"))
+        })?;
         self.change(Range::word(place), |operation| {
             let object = operation.make(contents)?;
             operation.set(place, object)?;
@@ -146,9 +144,9 @@ impl<M: Medium> Heap<M> {
     /// Same as [`Heap::read`].
     pub fn read_bytes(&self, at: Ptr<u8>, into: &mut [u8]) -> Result<()> {
         self.expect_open()?;
-        if at.is_null() {
-            return Err(Error::usage("a null pointer points to nothing"));
-        }
+        ensure(!at.is_null(), || {
+            Error::usage("a null pointer points to nothing")
+        })?;
         let len = into.len().next_multiple_of(8) as u64;
         self.core()
             .space
@@ -183,12 +181,11 @@ impl<M: Medium> Heap<M> {
         );
         let expect = || {
             let is_capacity = |chunk| space.index.holds(chunk) == Holds::Capacity;
-            match (first..=last).any(is_capacity) {
-                false => Ok(()),
-                true => Err(Error::usage(format!(
+            ensure(!(first..=last).any(is_capacity), || {
+                Error::usage(format!(
                     "capacity lies at {offset} of the pool, which is read at its address"
-                ))),
-            }
+                ))
+            })
         };
         expect()?;
         space.pool.medium.load(offset, into);
@@ -284,12 +281,11 @@ impl<M: Medium> Heap<M> {
     /// Checks that an object of this size could be in the pool at all.
     fn expect_room(&self, bytes: u64) -> Result<()> {
         let all = self.len();
-        match bytes <= all {
-            true => Ok(()),
-            false => Err(Error::full(format!(
+        ensure(bytes <= all, || {
+            Error::full(format!(
                 "an object of {bytes} bytes is larger than the pool of {all}"
-            ))),
-        }
+            ))
+        })
     }
 
     /// Checks that the bytes lie in an object, or are the word of a root.
@@ -325,12 +321,11 @@ impl<M: Medium> Core<M> {
             }),
             Holds::Own | Holds::Capacity => false,
         };
-        match fits {
-            true => Ok(()),
-            false => Err(Error::usage(format!(
+        ensure(fits, || {
+            Error::usage(format!(
                 "no object has {len} bytes at {offset} of the pool, nor is a root's word there"
-            ))),
-        }
+            ))
+        })
     }
 }
 

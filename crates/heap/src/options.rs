@@ -1,6 +1,6 @@
 //! Options of a new pool.
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, ensure};
 use crate::layout::{AllocatorKind, Geometry, header};
 
 /// Options of a new pool.
@@ -67,16 +67,17 @@ impl Options {
             chunk_bytes, lanes, ..
         } = *self;
         let shift = chunk_bytes.trailing_zeros();
-        if !chunk_bytes.is_power_of_two() || !header::SHIFTS.contains(&shift) {
-            return Err(Error::usage(format!(
-                "a chunk has a power of two from 4096 to 16777216 bytes, not {chunk_bytes}"
-            )));
-        }
-        if !(1..=256).contains(&lanes) {
-            return Err(Error::usage(format!(
-                "a pool has 1 to 256 lanes, not {lanes}"
-            )));
-        }
+        ensure(
+            chunk_bytes.is_power_of_two() && header::SHIFTS.contains(&shift),
+            || {
+                Error::usage(format!(
+                    "a chunk has a power of two from 4096 to 16777216 bytes, not {chunk_bytes}"
+                ))
+            },
+        )?;
+        ensure((1..=256).contains(&lanes), || {
+            Error::usage(format!("a pool has 1 to 256 lanes, not {lanes}"))
+        })?;
         Ok(Geometry {
             shift,
             lanes,

@@ -4,7 +4,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::checksum::padded;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, ensure};
 use crate::journal::Journaled;
 use crate::layout::chunk::Use;
 use crate::layout::{Geometry, header};
@@ -31,13 +31,13 @@ impl<M: Medium> Pool<M> {
         let lanes = geometry.lane_chunks();
         let chunks = geometry.chunk_of(pool.medium.len());
         let made = 1 + lanes + geometry.bins().map_or(0, |_| 1);
-        if chunks < made + 2 {
-            return Err(Error::usage(format!(
+        ensure(chunks >= made + 2, || {
+            Error::usage(format!(
                 "a pool needs at least {} bytes, and has {}",
                 geometry.offset_of(made + 2),
                 pool.medium.len()
-            )));
-        }
+            ))
+        })?;
         let word = geometry.word_of(1);
         pool.store_words(word, &[Use::Lanes { chunks: lanes }.encode(word)]);
         pool.medium.flush(word, WORD_BYTES);
@@ -190,10 +190,7 @@ impl<M: Medium> Pool<M> {
     /// They are not words of the pool.
     #[inline]
     pub fn check(&self, offset: u64, len: u64, what: &str) -> Result<()> {
-        match self.holds(offset, len) {
-            true => Ok(()),
-            false => Err(outside(offset, len, what)),
-        }
+        ensure(self.holds(offset, len), || outside(offset, len, what))
     }
 
     /// Stores zeros and flushes them; a fence makes them durable.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::allocator::Space;
 use crate::allocator::index::Holds;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, ensure};
 use crate::lane::Held;
 use crate::lane::window::Range;
 use crate::layout::chunk::Use;
@@ -92,11 +92,11 @@ impl Roots {
             return Ok(false);
         };
         let pool = &space.pool;
-        if pool.medium.load_word(at) != 0 {
-            return Err(Error::usage(format!(
+        ensure(pool.medium.load_word(at) == 0, || {
+            Error::usage(format!(
                 "the root {name:?} points to an object, which has to be freed first"
-            )));
-        }
+            ))
+        })?;
         // The null becomes durable, and the operation that stored it is never repeated: it might find
         // another root there.
         held.own_past_operations(space, Range::word(at))?;

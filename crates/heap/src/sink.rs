@@ -10,21 +10,58 @@ use crate::error::Result;
 use crate::medium::{Medium, WORD_BYTES};
 use crate::pool::Pool;
 
-/// A source of words. All offsets are checked against the bounds of the pool.
+/// A source of words: a pool, with the changes of an operation or a transaction that are not in it yet.
+/// All offsets are checked against the bounds of the pool.
 pub(crate) trait Source {
+    type Medium: Medium;
+
+    /// Returns the pool.
+    fn pool(&self) -> &Pool<Self::Medium>;
+
+    /// Returns whether there may be changes that are not in the pool yet.
+    ///
+    /// # Errors
+    ///
+    /// Nothing can be read any more: the transaction has ended.
+    fn is_changed(&self) -> Result<bool>;
+
+    /// Overlays these changes on words that were loaded from an offset on.
+    fn overlay(&self, offset: u64, loaded: &mut [u64]);
+
     /// Loads words from an offset on, a multiple of 8.
     ///
     /// # Errors
     ///
-    /// The bytes are not all in the pool.
-    fn load(&self, offset: u64, into: &mut [u64]) -> Result<()>;
+    /// The bytes are not all in the pool, or [`Source::is_changed`] fails.
+    #[inline(always)]
+    fn load(&self, offset: u64, into: &mut [u64]) -> Result<()> {
+        let (pool, changed) = (self.pool(), self.is_changed()?);
+        pool.check(offset, mem::size_of_val(into) as u64, "a container")?;
+        pool.medium.load_words(offset, into);
+        if changed {
+            self.overlay(offset, into);
+        }
+        Ok(())
+    }
 
     /// Same as [`Source::load`], for bytes.
     ///
     /// # Errors
     ///
     /// Same as [`Source::load`].
-    fn load_bytes(&self, offset: u64, into: &mut [u8]) -> Result<()>;
+    #[inline]
+    fn load_bytes(&self, offset: u64, into: &mut [u8]) -> Result<()> {
+        if self.is_changed()? {
+            let mut words = vec![0; into.len().div_ceil(8)];
+            self.load(offset, &mut words)?;
+            into.copy_from_slice(&bytemuck::cast_slice(&words)[..into.len()]);
+            return Ok(());
+        }
+        let pool = self.pool();
+        pool.check(offset, into.len().next_multiple_of(8) as u64, "a container")?;
+        pool.medium.load(offset, into);
+        Ok(())
+    }
 
     /// Returns one word.
     ///
@@ -66,17 +103,37 @@ pub(crate) trait Source {
     /// # Errors
     ///
     /// Same as [`Source::load`].
+    #[inline]
     fn equal(&self, offset: u64, bytes: &[u8]) -> Result<bool> {
-        let mut found = vec![0; bytes.len()];
-        self.load_bytes(offset, &mut found)?;
-        Ok(found == bytes)
+        if self.is_changed()? {
+            let mut found = vec![0; bytes.len()];
+            self.load_bytes(offset, &mut found)?;
+            return Ok(found == bytes);
+        }
+        let (pool, len) = (self.pool(), bytes.len().next_multiple_of(8) as u64);
+        pool.check(offset, len, "a container")?;
+        let (words, rest) = bytes.as_chunks::<8>();
+        for (at, word) in (offset..).step_by(8).zip(words) {
+            if pool.medium.load_word(at) != u64::from_le_bytes(*word) {
+                return Ok(false);
+            }
+        }
+        let at = offset + words.len() as u64 * 8;
+        Ok(rest.is_empty() || pool.medium.load_word(at) == padded(rest))
     }
 
     /// Hints that these bytes are read soon. They need not lie in the pool.
-    fn prefetch(&self, offset: u64, len: u64);
+    #[inline]
+    fn prefetch(&self, offset: u64, len: u64) {
+        self.pool().medium.prefetch(offset, len);
+    }
 
     /// Returns the bytes of the pool.
-    fn bytes(&self) -> u64;
+    #[inline]
+    fn bytes(&self) -> u64 {
+        let pool = self.pool();
+        pool.geometry.offset_of(pool.chunks())
+    }
 }
 
 /// A sink for changes. All changes given to one sink happen together or not at all.
@@ -109,6 +166,16 @@ pub(crate) trait Sink: Source {
     ///
     /// The pool is full, or a fence failed.
     fn make(&mut self, contents: &Contents) -> Result<u64>;
+
+    /// Same as [`Sink::make`], for words.
+    ///
+    /// # Errors
+    ///
+    /// Same as [`Sink::make`].
+    #[inline]
+    fn make_words(&mut self, words: &[u64]) -> Result<u64> {
+        self.make(&Contents::Parts(&[bytemuck::cast_slice(words)]))
+    }
 
     /// Frees an object.
     ///
@@ -144,44 +211,17 @@ pub(crate) fn padded_len(parts: &[&[u8]]) -> u64 {
 }
 
 impl<M: Medium> Source for Pool<M> {
+    type Medium = M;
+
     #[inline]
-    fn load(&self, offset: u64, into: &mut [u64]) -> Result<()> {
-        self.check(offset, mem::size_of_val(into) as u64, "a container")?;
-        self.medium.load_words(offset, into);
-        Ok(())
+    fn pool(&self) -> &Self {
+        self
     }
 
     #[inline]
-    fn load_bytes(&self, offset: u64, into: &mut [u8]) -> Result<()> {
-        self.check(offset, into.len().next_multiple_of(8) as u64, "a container")?;
-        self.medium.load(offset, into);
-        Ok(())
+    fn is_changed(&self) -> Result<bool> {
+        Ok(false)
     }
 
-    #[inline]
-    fn equal(&self, offset: u64, bytes: &[u8]) -> Result<bool> {
-        self.check(
-            offset,
-            bytes.len().next_multiple_of(8) as u64,
-            "a container",
-        )?;
-        let (words, rest) = bytes.as_chunks::<8>();
-        for (at, word) in (offset..).step_by(8).zip(words) {
-            if self.medium.load_word(at) != u64::from_le_bytes(*word) {
-                return Ok(false);
-            }
-        }
-        let at = offset + words.len() as u64 * 8;
-        Ok(rest.is_empty() || self.medium.load_word(at) == padded(rest))
-    }
-
-    #[inline]
-    fn prefetch(&self, offset: u64, len: u64) {
-        self.medium.prefetch(offset, len);
-    }
-
-    #[inline]
-    fn bytes(&self) -> u64 {
-        self.geometry.offset_of(self.chunks())
-    }
+    fn overlay(&self, _: u64, _: &mut [u64]) {}
 }

@@ -39,7 +39,7 @@ impl Apart {
         for piece in bytes.chunks(part as usize) {
             list.push(sink.make(&Contents::Parts(&[piece]))?);
         }
-        let at = sink.make(&Contents::Parts(&[bytemuck::cast_slice(&list)]))?;
+        let at = sink.make_words(&list)?;
         Ok(Self { at, len, part })
     }
 

@@ -1,9 +1,20 @@
-//! Containers as transactions open them.
+//! Containers as programs hold them, and as transactions open them.
 
-use crate::error::{Error, Result};
+use std::any::Any;
+use std::ops::Deref;
+use std::sync::Arc;
+
+use bytemuck::Pod;
+
+use crate::error::{Error, Result, ensure};
 use crate::heap::Heap;
 use crate::medium::Medium;
+use crate::operation::Operation;
+use crate::pool::Pool;
+use crate::ptr::Place;
+use crate::sink::Source;
 use crate::transaction::Transaction;
+use crate::transaction::held::Guarded;
 
 pub(super) mod sealed {
     /// Keeps other crates from writing containers.
@@ -44,11 +55,203 @@ impl<'h, M: Medium> Transaction<'h, M> {
     where
         'h: 't,
     {
-        if container.heap().id() != self.heap().id() {
-            return Err(Error::usage(
+        ensure(container.heap().id() == self.heap().id(), || {
+            Error::usage(
                 "a transaction opens containers of its own heap, and this one is of another",
-            ));
-        }
+            )
+        })?;
         container.open_in(self)
     }
 }
+
+/// The heap of a container, and its state `S` in DRAM, which all its handles share.
+pub(super) struct Handle<S, M: Medium> {
+    pub heap: Heap<M>,
+    state: Arc<S>,
+}
+
+impl<S, M: Medium> Clone for Handle<S, M> {
+    fn clone(&self) -> Self {
+        let (heap, state) = (self.heap.clone(), Arc::clone(&self.state));
+        Self { heap, state }
+    }
+}
+
+impl<S, M: Medium> Deref for Handle<S, M> {
+    type Target = S;
+
+    #[inline]
+    fn deref(&self) -> &S {
+        &self.state
+    }
+}
+
+impl<S: Guarded<M> + Any, M: Medium> Handle<S, M> {
+    /// Opens the container of a name, whose root points to a `T` and has a kind; `make` returns its state
+    /// if no handle of it exists.
+    ///
+    /// # Errors
+    ///
+    /// What `make` returns; the root has another type or kind; this thread is within a transaction; the
+    /// pool is full, or a fence failed.
+    pub fn open<T: Pod>(
+        heap: &Heap<M>,
+        name: &str,
+        kind: u16,
+        make: impl FnOnce(Place<T>) -> Result<S>,
+    ) -> Result<Self> {
+        heap.expect_alone()?;
+        let root = heap.root(name, kind)?;
+        Ok(Self {
+            heap: heap.clone(),
+            state: heap.share(root.offset(), || make(root))?,
+        })
+    }
+
+    /// Reads what is under a guard.
+    ///
+    /// # Errors
+    ///
+    /// What `work` returns; this thread is within a transaction of the heap, or of another one that must
+    /// not wait for the guard.
+    #[inline]
+    pub fn read<R>(&self, number: usize, work: impl FnOnce(&Pool<M>) -> Result<R>) -> Result<R> {
+        self.heap.expect_alone()?;
+        let _reading = self.guard(number).read()?;
+        work(&self.heap.core().space.pool)
+    }
+
+    /// Changes what is under guard 0 by one operation.
+    ///
+    /// # Errors
+    ///
+    /// Same as [`Handle::read`]; there is no room, or a fence failed.
+    #[inline]
+    pub fn write<R>(&self, work: impl Fn(&mut Operation<M>) -> Result<R>) -> Result<R> {
+        self.write_counted(work, |_| 0)
+    }
+
+    /// Same as [`Handle::write`]; `came` returns how many entries the operation has added.
+    ///
+    /// # Errors
+    ///
+    /// Same as [`Handle::write`].
+    #[inline]
+    pub fn write_counted<R>(
+        &self,
+        work: impl Fn(&mut Operation<M>) -> Result<R>,
+        came: impl FnOnce(&R) -> i64,
+    ) -> Result<R> {
+        self.heap.expect_alone()?;
+        let mut writing = self.guard(0).write()?;
+        let done = self.heap.operate(&mut writing, work)?;
+        writing.came += came(&done);
+        self.touch();
+        Ok(done)
+    }
+
+    /// Has a transaction hold a guard until it has ended.
+    ///
+    /// # Errors
+    ///
+    /// The transaction has ended, or an older one holds the guard.
+    pub fn hold(&self, tx: &Transaction<'_, M>, number: usize) -> Result<()> {
+        let of: Arc<dyn Guarded<M>> = Arc::clone(&self.state) as _;
+        tx.hold(&of, number)
+    }
+
+    /// Same as [`Handle::hold`], for a container of one guard; does nothing for others.
+    ///
+    /// # Errors
+    ///
+    /// Same as [`Handle::hold`].
+    pub fn hold_whole(&self, tx: &Transaction<'_, M>) -> Result<()> {
+        match self.has_one_guard() {
+            true => self.hold(tx, 0),
+            false => Ok(()),
+        }
+    }
+}
+
+/// What iterators and cursors read: a container part by part, under its guards, or as a transaction sees
+/// it, which holds them.
+pub(super) struct Reader<'c, S, M: Medium> {
+    pub handle: &'c Handle<S, M>,
+    pub tx: Option<&'c Transaction<'c, M>>,
+}
+
+impl<S: Guarded<M> + Any, M: Medium> Reader<'_, S, M> {
+    /// Reads what is under a guard.
+    ///
+    /// # Errors
+    ///
+    /// Same as [`Handle::read`].
+    pub fn read<R>(&self, number: usize, work: impl FnOnce(&Self) -> Result<R>) -> Result<R> {
+        match self.tx {
+            Some(_) => work(self),
+            None => self.handle.read(number, |_| work(self)),
+        }
+    }
+}
+
+impl<S, M: Medium> Deref for Reader<'_, S, M> {
+    type Target = S;
+
+    #[inline]
+    fn deref(&self) -> &S {
+        self.handle
+    }
+}
+
+impl<S, M: Medium> Source for Reader<'_, S, M> {
+    type Medium = M;
+
+    #[inline]
+    fn pool(&self) -> &Pool<M> {
+        &self.handle.heap.core().space.pool
+    }
+
+    #[inline]
+    fn is_changed(&self) -> Result<bool> {
+        self.tx.map_or(Ok(false), |tx| tx.is_changed())
+    }
+
+    fn overlay(&self, offset: u64, loaded: &mut [u64]) {
+        if let Some(tx) = self.tx {
+            tx.overlay(offset, loaded);
+        }
+    }
+}
+
+/// Makes a type a container, which can be cloned and opened in a transaction: the type and its field with
+/// the [`Handle`], its parameters, their bounds, and their bounds in methods.
+macro_rules! container {
+    ($name:ident.$handle:ident, [$($param:ident),+], [$($any:tt)+], [$($bound:tt)+]) => {
+        impl<$($any)+, M: Medium> Clone for $name<$($param,)+ M> {
+            fn clone(&self) -> Self {
+                let ($handle, of) = (self.$handle.clone(), std::marker::PhantomData);
+                Self { $handle, of }
+            }
+        }
+
+        impl<$($any)+, M: Medium> $crate::containers::container::sealed::Sealed
+            for $name<$($param,)+ M> {}
+
+        impl<$($bound)+, M: Medium> $crate::containers::Container<M> for $name<$($param,)+ M> {
+            type Opened<'t> = Opened<'t, $($param,)+ M> where Self: 't, M: 't;
+
+            fn heap(&self) -> &$crate::Heap<M> {
+                &self.$handle.heap
+            }
+
+            fn open_in<'t>(
+                &'t self,
+                tx: &'t $crate::Transaction<'_, M>,
+            ) -> $crate::Result<Self::Opened<'t>> {
+                self.$handle.hold_whole(tx)?;
+                Ok(Opened { of: self, tx })
+            }
+        }
+    };
+}
+pub(super) use container;

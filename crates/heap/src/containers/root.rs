@@ -38,7 +38,8 @@ impl<M: Medium> Heap<M> {
         })
     }
 
-    /// Replaces the object of a root by one that `convert` makes, which frees the old one.
+    /// Replaces the object of a root by one that `convert` makes, which frees the old one; returns the new
+    /// one.
     ///
     /// # Errors
     ///
@@ -48,13 +49,13 @@ impl<M: Medium> Heap<M> {
         root: Place<T>,
         old: u64,
         convert: impl FnOnce(&mut &Transaction<M>, u64) -> Result<u64>,
-    ) -> Result<(u64, Option<Stamp>)> {
+    ) -> Result<u64> {
         let tx = self.begin()?;
         let new = convert(&mut &tx, old)?;
         tx.write(root, &Ptr::at(new))?;
         tx.commit()?;
         // From here on no operation may be repeated, so no guard has to know this one.
         self.core().lanes.settle(&self.core().space)?;
-        Ok((new, None))
+        Ok(new)
     }
 }

@@ -4,7 +4,7 @@
 use crate::allocator::Space;
 use crate::allocator::index::Holds;
 use crate::checksum::Checksum;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, ensure};
 use crate::lane::Held;
 use crate::lane::changes::{Changes, Check, Object};
 use crate::lane::own::Stamp;
@@ -111,12 +111,15 @@ impl<M: Medium> Core<M> {
         let geometry = &self.space.pool.geometry;
         let last = geometry.chunk_of(range.offset + range.len.max(1) - 1);
         for chunk in geometry.chunk_of(range.offset)..=last {
-            if !matches!(self.space.index.holds(chunk), Holds::Objects | Holds::Roots) {
-                return Err(Error::damaged(format!(
-                    "no object lies at {} of the pool, where one was to be changed",
-                    range.offset
-                )));
-            }
+            ensure(
+                matches!(self.space.index.holds(chunk), Holds::Objects | Holds::Roots),
+                || {
+                    Error::damaged(format!(
+                        "no object lies at {} of the pool, where one was to be changed",
+                        range.offset
+                    ))
+                },
+            )?;
         }
         Ok(())
     }

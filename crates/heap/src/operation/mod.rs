@@ -9,13 +9,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crate::allocator::nvwa::Nvwa;
 use crate::allocator::{Allocator, Room, Space};
 use crate::checksum::{Checksum, padded};
-use crate::error::{Cause, Error, Result};
+use crate::error::{Cause, Error, Result, ensure};
 use crate::lane::changes::{Changes, Check, New, Object};
 use crate::lane::own::Stamp;
 use crate::lane::window::Range;
 use crate::lane::{Held, Lanes};
 use crate::layout::record::{MAX_BYTES, UNIT};
 use crate::medium::{Medium, WORD_BYTES};
+use crate::pool::Pool;
 use crate::sink::{Contents, Sink, Source, padded_len};
 
 /// A pool with all that works on it.
@@ -56,9 +57,9 @@ impl<M: Medium> Core<M> {
     /// The pool was closed already, or a fence failed.
     pub fn close(&self) -> Result<()> {
         let _all = self.lanes.hold_all();
-        if self.closed.swap(true, Ordering::AcqRel) {
-            return Err(Error::closed());
-        }
+        ensure(!self.closed.swap(true, Ordering::AcqRel), || {
+            Error::closed()
+        })?;
         self.lanes.settle_held(&self.space)?;
         self.space.pool.medium.end()
     }
@@ -78,9 +79,7 @@ impl<M: Medium> Core<M> {
     #[inline]
     pub fn hold_open(&self) -> Result<Held<'_>> {
         let held = self.hold();
-        if self.is_closed() {
-            return Err(Error::closed());
-        }
+        ensure(!self.is_closed(), Error::closed)?;
         self.space.pool.medium.outcome()?;
         Ok(held)
     }
@@ -309,70 +308,38 @@ impl<M: Medium> Drop for Operation<'_, M> {
 }
 
 impl<M: Medium> Source for Operation<'_, M> {
-    #[inline(always)]
-    fn load(&self, offset: u64, into: &mut [u64]) -> Result<()> {
-        self.core.space.pool.load(offset, into)?;
-        if self.has_changed() {
-            self.overlay(offset, into);
-        }
-        Ok(())
-    }
+    type Medium = M;
 
     #[inline]
-    fn load_bytes(&self, offset: u64, into: &mut [u8]) -> Result<()> {
-        if !self.has_changed() {
-            return self.core.space.pool.load_bytes(offset, into);
-        }
-        let mut words = vec![0; into.len().div_ceil(8)];
-        self.load(offset, &mut words)?;
-        into.copy_from_slice(&bytemuck::cast_slice(&words)[..into.len()]);
-        Ok(())
+    fn pool(&self) -> &Pool<M> {
+        &self.core.space.pool
     }
 
-    #[inline]
-    fn equal(&self, offset: u64, bytes: &[u8]) -> Result<bool> {
-        if !self.has_changed() {
-            return self.core.space.pool.equal(offset, bytes);
-        }
-        let mut found = vec![0; bytes.len()];
-        self.load_bytes(offset, &mut found)?;
-        Ok(found == bytes)
-    }
-
-    #[inline]
-    fn prefetch(&self, offset: u64, len: u64) {
-        self.core.space.pool.prefetch(offset, len);
-    }
-
-    #[inline]
-    fn bytes(&self) -> u64 {
-        self.core.space.pool.bytes()
-    }
-}
-
-impl<M: Medium> Operation<'_, M> {
     /// Returns whether any change so far is to words that exist already.
     #[inline]
-    fn has_changed(&self) -> bool {
-        !self.changes.words.is_empty() || !self.changes.runs.is_empty()
+    fn is_changed(&self) -> Result<bool> {
+        Ok(!self.changes.words.is_empty() || !self.changes.runs.is_empty())
     }
 
-    /// Overlays the changes so far, which are few, on words that were loaded.
+    /// Overlays the changes so far, which are few.
     #[cold]
     fn overlay(&self, offset: u64, loaded: &mut [u64]) {
-        let len = loaded.len() as u64;
-        for (first, words) in &self.changes.runs {
-            for (at, word) in (*first..).step_by(8).zip(words) {
-                if let Some(place) = at.checked_sub(offset).filter(|place| place / 8 < len) {
-                    loaded[(place / 8) as usize] = *word;
-                }
+        let mut put = |at: u64, word| {
+            let place = at.checked_sub(offset).map(|bytes| (bytes / 8) as usize);
+            if let Some(loaded) = place.and_then(|place| loaded.get_mut(place)) {
+                *loaded = word;
             }
+        };
+        for (first, run) in &self.changes.runs {
+            (*first..)
+                .step_by(8)
+                .zip(run)
+                .for_each(|(at, &word)| put(at, word));
         }
-        for &(at, word) in &self.changes.words {
-            if let Some(place) = at.checked_sub(offset).filter(|place| place / 8 < len) {
-                loaded[(place / 8) as usize] = word;
-            }
-        }
+        self.changes
+            .words
+            .iter()
+            .for_each(|&(at, word)| put(at, word));
     }
 }
 

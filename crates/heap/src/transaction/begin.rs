@@ -5,7 +5,7 @@ use std::mem;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, ensure};
 use crate::guard::{self, Age};
 use crate::heap::Heap;
 use crate::medium::Medium;
@@ -151,13 +151,12 @@ impl<M: Medium> Heap<M> {
 
     #[cold]
     fn expect_no_transaction(&self) -> Result<()> {
-        match self.active() {
-            None => Ok(()),
-            Some(_) => Err(Error::usage(
+        ensure(self.active().is_none(), || {
+            Error::usage(
                 "this thread has a transaction of the heap under way; use what it opens \
                  (Transaction::open), or its own methods",
-            )),
-        }
+            )
+        })
     }
 
     fn active(&self) -> Option<*const ()> {
@@ -230,19 +229,15 @@ impl<M: Medium> Transaction<'_, M> {
 
     /// Checks that all nested parts have committed.
     fn expect_whole(&self) -> Result<()> {
-        if self.shared.guards.borrow().was_refused() {
-            return Err(Error::again());
-        }
-        if self.shared.doomed.get() {
-            let failed = "a nested transaction failed, so all of it did";
-            return Err(Error::usage(failed));
-        }
-        match self.shared.parts.get() {
-            0 => Ok(()),
-            _ => Err(Error::usage(
-                "a nested transaction has not ended, so all of it failed",
-            )),
-        }
+        ensure(!self.shared.guards.borrow().was_refused(), || {
+            Error::again()
+        })?;
+        ensure(!self.shared.doomed.get(), || {
+            Error::usage("a nested transaction failed, so all of it did")
+        })?;
+        ensure(self.shared.parts.get() == 0, || {
+            Error::usage("a nested transaction has not ended, so all of it failed")
+        })
     }
 
     fn carry<R, E: From<Error>>(

@@ -14,12 +14,17 @@ pub(crate) trait Guarded<M: Medium>: Send + Sync {
     /// Returns one of its guards.
     fn guard(&self, number: usize) -> &Guard;
 
-    /// Called when a transaction has changed the container, and still holds its guards.
+    /// Returns whether it has one guard, number 0, which a transaction holds from the opening on.
+    fn has_one_guard(&self) -> bool {
+        true
+    }
+
+    /// Called when the container was changed, while the guards are still held.
     fn touch(&self) {}
 
     /// Called when a transaction that held this guard, and perhaps others, has changed the container and
     /// released them.
-    fn changed(&self, heap: &Heap<M>, number: usize);
+    fn changed(&self, _heap: &Heap<M>, _number: usize) {}
 }
 
 /// A guard of a container.

@@ -15,16 +15,15 @@ use std::rc::Rc;
 
 use bytemuck::Pod;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, ensure};
 use crate::guard::{Age, Guard};
 use crate::heap::Heap;
 use crate::lane::changes::{Changes, Check, New, Object};
 use crate::lane::window::Range;
 use crate::layout::record::MAX_BYTES;
 use crate::medium::{Medium, WORD_BYTES};
-use crate::pool::Pool;
 use crate::ptr::Ptr;
-use crate::sink::Contents;
+use crate::sink::{Contents, Source};
 
 use held::Guards;
 use write_set::WriteSet;
@@ -143,9 +142,9 @@ impl<'h, M: Medium> Transaction<'h, M> {
 
     /// Returns the words in which bytes lie, and the offset of the first one.
     fn words_of(&self, offset: u64, len: usize) -> Result<(u64, Vec<u64>)> {
-        if offset == 0 {
-            return Err(Error::usage("a null pointer points to nothing"));
-        }
+        ensure(offset != 0, || {
+            Error::usage("a null pointer points to nothing")
+        })?;
         let first = offset & !7;
         let count = (offset - first).saturating_add(len as u64).div_ceil(8);
         self.pool()
@@ -269,9 +268,7 @@ impl<'h, M: Medium> Transaction<'h, M> {
             return Ok(());
         }
         let object = core.object(&held, at.offset())?.offset;
-        if !state.freed.insert(object) {
-            return Err(freed(object));
-        }
+        ensure(state.freed.insert(object), || freed(object))?;
         Ok(())
     }
 
@@ -285,9 +282,7 @@ impl<'h, M: Medium> Transaction<'h, M> {
         if let Some(&bytes) = state.new.get(&at.offset()) {
             return Ok(bytes);
         }
-        if state.freed.contains(&at.offset()) {
-            return Err(freed(at.offset()));
-        }
+        ensure(!state.freed.contains(&at.offset()), || freed(at.offset()))?;
         self.heap.object(at).map(|object| object.bytes)
     }
 
@@ -333,15 +328,9 @@ impl<'h, M: Medium> Transaction<'h, M> {
     /// or this is a child of the process that opened the heap.
     fn state(&self) -> Result<RefMut<'_, State>> {
         self.heap.expect_not_child()?;
-        match (self.shared.ended.get(), self.shared.broken.get()) {
-            (true, _) => Err(ended()),
-            (_, true) => Err(broken()),
-            _ => Ok(self.shared.state.borrow_mut()),
-        }
-    }
-
-    fn pool(&self) -> &Pool<M> {
-        &self.heap.core().space.pool
+        ensure(!self.shared.ended.get(), ended)?;
+        ensure(!self.shared.broken.get(), broken)?;
+        Ok(self.shared.state.borrow_mut())
     }
 
     /// Carries out all changes. After a failure they can still be undone.

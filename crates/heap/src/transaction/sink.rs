@@ -3,50 +3,25 @@
 use crate::checksum::padded;
 use crate::error::Result;
 use crate::medium::{Medium, WORD_BYTES};
+use crate::pool::Pool;
 use crate::ptr::Ptr;
 use crate::sink::{Contents, Sink, Source};
 
 use super::Transaction;
 
-impl<M: Medium> Source for Transaction<'_, M> {
-    fn load(&self, offset: u64, into: &mut [u64]) -> Result<()> {
-        let state = self.state()?;
-        self.pool().load(offset, into)?;
-        state.writes.overlay(offset, into);
-        Ok(())
-    }
-
-    fn load_bytes(&self, offset: u64, into: &mut [u8]) -> Result<()> {
-        let mut words = vec![0; into.len().div_ceil(8)];
-        self.load(offset, &mut words)?;
-        into.copy_from_slice(&bytemuck::cast_slice(&words)[..into.len()]);
-        Ok(())
-    }
-
-    fn prefetch(&self, offset: u64, len: u64) {
-        self.pool().prefetch(offset, len);
-    }
-
-    fn bytes(&self) -> u64 {
-        self.pool().bytes()
-    }
-}
-
 impl<M: Medium> Source for &Transaction<'_, M> {
-    fn load(&self, offset: u64, into: &mut [u64]) -> Result<()> {
-        (**self).load(offset, into)
+    type Medium = M;
+
+    fn pool(&self) -> &Pool<M> {
+        &self.heap.core().space.pool
     }
 
-    fn load_bytes(&self, offset: u64, into: &mut [u8]) -> Result<()> {
-        (**self).load_bytes(offset, into)
+    fn is_changed(&self) -> Result<bool> {
+        self.state().map(|_| true)
     }
 
-    fn prefetch(&self, offset: u64, len: u64) {
-        (**self).prefetch(offset, len);
-    }
-
-    fn bytes(&self) -> u64 {
-        (**self).bytes()
+    fn overlay(&self, offset: u64, loaded: &mut [u64]) {
+        self.shared.state.borrow().writes.overlay(offset, loaded);
     }
 }
 

@@ -6,7 +6,7 @@
 //! and deletes: why free-at-empty is better than merge-at-half, JCSS 47(1), 1993).
 
 use crate::allocator::class::{class_of, slot_of};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, ensure};
 use crate::medium::WORD_BYTES;
 use crate::sink::{Contents, Sink};
 
@@ -46,12 +46,12 @@ impl Tree {
         key: &[u8],
         value: &[u8],
     ) -> Result<Option<V::Owned>> {
-        if key.len() as u64 > MAX_KEY {
-            return Err(Error::usage(format!(
+        ensure(key.len() as u64 <= MAX_KEY, || {
+            Error::usage(format!(
                 "a key of an ordered map has at most {MAX_KEY} bytes, not {}",
                 key.len()
-            )));
-        }
+            ))
+        })?;
         let Some((path, leaf)) = self.descend::<K>(sink, Side::Of(key))? else {
             let entry = self.entry(sink, key, value)?;
             let node = self.make_node(sink, 0, &[entry])?;

@@ -1,13 +1,17 @@
 //! Cursors: a position in a map, which moves to the next or the previous entry.
 
+use std::marker::PhantomData;
+
 use crate::error::Result;
 use crate::medium::Medium;
 use crate::transaction::Transaction;
 
+use super::super::container::Reader;
 use super::super::data::{Key, Value};
 use super::BTreeMap;
 use super::leaf::{Leaf, Way};
 use super::node::Side;
+use super::tree::Tree;
 
 /// A position in an ordered map: at an entry, before all, or behind all. It lends keys and values without
 /// copying them one by one; [`BTreeMap::range`] is easier to use.
@@ -33,13 +37,12 @@ use super::node::Side;
 /// }
 /// ```
 pub struct Cursor<'m, K: ?Sized, V: ?Sized, M: Medium> {
-    map: &'m BTreeMap<K, V, M>,
-    /// The transaction in which it reads, if any.
-    tx: Option<&'m Transaction<'m, M>>,
+    from: Reader<'m, Tree, M>,
     at: At,
     leaf: Leaf,
     /// A value that lies apart.
     apart: Vec<u8>,
+    of: PhantomData<fn(&K) -> &V>,
 }
 
 /// What a cursor lends: a key and its value.
@@ -60,12 +63,13 @@ enum At {
 
 impl<'m, K: Key + ?Sized, V: Value + ?Sized, M: Medium> Cursor<'m, K, V, M> {
     pub(super) fn new(map: &'m BTreeMap<K, V, M>, tx: Option<&'m Transaction<'m, M>>) -> Self {
+        let handle = &map.tree;
         Self {
-            map,
-            tx,
+            from: Reader { handle, tx },
             at: At::Nowhere,
             leaf: Leaf::default(),
             apart: Vec::new(),
+            of: PhantomData,
         }
     }
 
@@ -120,7 +124,7 @@ impl<'m, K: Key + ?Sized, V: Value + ?Sized, M: Medium> Cursor<'m, K, V, M> {
 
     #[inline]
     fn go_from(&mut self, entry: usize, way: Way) -> Result<()> {
-        let changed = self.changes() != self.leaf.changes;
+        let changed = self.from.changes() != self.leaf.changes;
         let next = match way {
             Way::Forth => Some(entry + 1).filter(|&next| next < self.leaf.len()),
             Way::Back => entry.checked_sub(1),
@@ -177,40 +181,20 @@ impl<'m, K: Key + ?Sized, V: Value + ?Sized, M: Medium> Cursor<'m, K, V, M> {
     /// Moves to the nearest entry of the next leaf, or beyond the last one; returns whether it could,
     /// because the map has not changed since it came to this leaf.
     fn step(&mut self, way: Way) -> Result<bool> {
-        let Self { map, tx, leaf, .. } = self;
-        let tree = &*map.tree;
-        let stepped = match *tx {
-            Some(tx) if tx.changes() != leaf.changes => None,
-            Some(tx) => Some(leaf.step(tree, &tx, way)?),
-            None => map.read(|pool| match tree.changes() == leaf.changes {
-                true => leaf.step(tree, pool, way).map(Some),
-                false => Ok(None),
-            })?,
+        let Self { from, leaf, .. } = self;
+        let stepped = from.read_unless_changed(leaf.changes, |from| leaf.step(from, from, way))?;
+        self.at = match (stepped, way) {
+            (None, _) => return Ok(false),
+            (Some(false), _) => end_of(way),
+            (Some(true), Way::Forth) => At::Entry(0),
+            (Some(true), Way::Back) => At::Entry(self.leaf.len() - 1),
         };
-        match stepped {
-            None => return Ok(false),
-            Some(false) => self.at = end_of(way),
-            Some(true) if way == Way::Forth => self.at = At::Entry(0),
-            Some(true) => self.at = At::Entry(self.leaf.len() - 1),
-        }
         Ok(true)
     }
 
     fn load(&mut self, side: Side) -> Result<bool> {
-        let Self { map, tx, leaf, .. } = self;
-        let tree = &*map.tree;
-        match *tx {
-            Some(tx) => leaf.load::<K>(tree, &tx, side, tx.changes()),
-            None => map.read(|pool| leaf.load::<K>(tree, pool, side, tree.changes())),
-        }
-    }
-
-    #[inline]
-    fn changes(&self) -> u64 {
-        match self.tx {
-            Some(tx) => tx.changes(),
-            None => self.map.tree.changes(),
-        }
+        let Self { from, leaf, .. } = self;
+        from.read(0, |from| leaf.load::<K>(from, from, side, from.changes()))
     }
 
     /// Returns the bytes of the key at the cursor.
@@ -267,33 +251,39 @@ impl<'m, K: Key + ?Sized, V: Value + ?Sized, M: Medium> Cursor<'m, K, V, M> {
     /// cursor came to the leaf.
     fn load_apart(&mut self, entry: usize) -> Result<bool> {
         let Self {
-            map,
-            tx,
-            leaf,
-            apart: into,
-            ..
+            from, leaf, apart, ..
         } = self;
-        let tree = &*map.tree;
-        match *tx {
-            Some(tx) if tx.changes() != leaf.changes => Ok(false),
-            Some(tx) => {
-                if let Some(apart) = leaf.apart(tree, &tx, entry)? {
-                    into.resize(apart.len as usize, 0);
-                    apart.load(&tx, into)?;
-                }
-                Ok(true)
+        let loaded = from.read_unless_changed(leaf.changes, |from| {
+            if let Some(place) = leaf.apart(from, from, entry)? {
+                apart.resize(place.len as usize, 0);
+                place.load(from, apart)?;
             }
-            None => map.read(|pool| {
-                if tree.changes() != leaf.changes {
-                    return Ok(false);
-                }
-                if let Some(apart) = leaf.apart(tree, pool, entry)? {
-                    into.resize(apart.len as usize, 0);
-                    apart.load(pool, into)?;
-                }
-                Ok(true)
-            }),
+            Ok(())
+        })?;
+        Ok(loaded.is_some())
+    }
+}
+
+impl<M: Medium> Reader<'_, Tree, M> {
+    /// Returns how often what it reads was changed.
+    #[inline]
+    fn changes(&self) -> u64 {
+        match self.tx {
+            Some(tx) => tx.changes(),
+            None => Tree::changes(self),
         }
+    }
+
+    /// Reads the tree, unless it was changed since it had this number of changes.
+    fn read_unless_changed<R>(
+        &self,
+        changes: u64,
+        work: impl FnOnce(&Self) -> Result<R>,
+    ) -> Result<Option<R>> {
+        self.read(0, |from| match from.changes() == changes {
+            true => work(from).map(Some),
+            false => Ok(None),
+        })
     }
 }
 

@@ -5,12 +5,14 @@ use std::ops::Bound;
 
 use crate::error::Result;
 use crate::medium::Medium;
+use crate::transaction::Transaction;
 
 use super::super::data::{Key, Value};
 use super::cursor::Cursor;
 use super::leaf::Way;
+use super::{BTreeMap, Bounds};
 
-/// An iterator over entries of a map in ascending order; see [`BTreeMap::range`](super::BTreeMap::range).
+/// An iterator over entries of a map in ascending order; see [`BTreeMap::range`].
 pub struct Range<'m, K: ?Sized, V: ?Sized, M: Medium> {
     front: End<'m, K, V, M>,
     back: End<'m, K, V, M>,
@@ -28,18 +30,18 @@ struct End<'m, K: ?Sized, V: ?Sized, M: Medium> {
 
 impl<'m, K: Key + ?Sized, V: Value + ?Sized, M: Medium> Range<'m, K, V, M> {
     pub(super) fn new(
-        cursors: [Cursor<'m, K, V, M>; 2],
-        bounds: (Bound<Vec<u8>>, Bound<Vec<u8>>),
+        map: &'m BTreeMap<K, V, M>,
+        tx: Option<&'m Transaction<'m, M>>,
+        bounds: Bounds,
     ) -> Self {
-        let [front, back] = cursors;
-        let end = |cursor, bound| End {
-            cursor,
+        let end = |bound| End {
+            cursor: Cursor::new(map, tx),
             bound,
             begun: false,
         };
         Self {
-            front: end(front, bounds.0),
-            back: end(back, bounds.1),
+            front: end(bounds.0),
+            back: end(bounds.1),
             done: false,
         }
     }

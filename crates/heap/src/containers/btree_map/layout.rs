@@ -15,7 +15,7 @@
 //! The values of an inner node are offsets of its children. A child holds the keys from its own on to
 //! before the next one's; what the first one's key is does not matter.
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, ensure};
 use crate::layout::{FIELD_BITS, FIELD_MAX};
 use crate::medium::WORD_BYTES;
 
@@ -92,10 +92,9 @@ impl Root {
             node: word & FIELD_MAX,
             levels: (word >> FIELD_BITS) as u16,
         };
-        match root.levels > MAX_LEVELS || root.node == 0 && root.levels > 0 {
-            true => Err(Error::damaged("a B-tree's root is damaged")),
-            false => Ok(root),
-        }
+        let sane = root.levels <= MAX_LEVELS && (root.node != 0 || root.levels == 0);
+        ensure(sane, || Error::damaged("a B-tree's root is damaged"))?;
+        Ok(root)
     }
 }
 
@@ -221,10 +220,10 @@ impl Head {
             slots,
         };
         let len = head.order.len();
-        match head.level == level && len <= SLOTS && len > 0 {
-            true => Ok(head),
-            false => Err(damaged(at)),
-        }
+        ensure(head.level == level && len <= SLOTS && len > 0, || {
+            damaged(at)
+        })?;
+        Ok(head)
     }
 
     /// Returns whether the slots in use are different, and lie within the node.

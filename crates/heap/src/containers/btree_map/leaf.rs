@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use crate::error::Result;
+use crate::error::{Result, ensure};
 use crate::medium::{LINE_BYTES, WORD_BYTES};
 use crate::sink::Source;
 
@@ -141,9 +141,7 @@ impl Leaf {
 
     fn copy(&mut self, source: &impl Source, head: Head) -> Result<()> {
         let end = head.room_at();
-        if end > head.bytes {
-            return Err(damaged(head.at));
-        }
+        ensure(end <= head.bytes, || damaged(head.at))?;
         self.words.resize((end / WORD_BYTES) as usize, 0);
         source.load(head.at, &mut self.words)?;
         self.head = Some(head);

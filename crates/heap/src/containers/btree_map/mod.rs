@@ -16,16 +16,15 @@ mod tree;
 use std::borrow::Borrow;
 use std::marker::PhantomData;
 use std::ops::{Bound, RangeBounds};
-use std::sync::Arc;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, ensure};
 use crate::guard::Guard;
 use crate::heap::Heap;
 use crate::medium::{Mapped, Medium};
-use crate::operation::Operation;
-use crate::pool::Pool;
-use crate::sink::{Contents, Sink, Source};
+use crate::ptr::Place;
+use crate::sink::{Sink, Source};
 
+use super::container::{Handle, container};
 use super::data::{Bytewise, Key, Value, said_bytes};
 
 pub use cursor::{Cursor, Entry};
@@ -66,20 +65,11 @@ const ROOT_KIND: u16 = 4;
 /// }
 /// ```
 pub struct BTreeMap<K: ?Sized, V: ?Sized, M: Medium = Mapped> {
-    heap: Heap<M>,
-    tree: Arc<Tree>,
+    tree: Handle<Tree, M>,
     of: PhantomData<fn(&K) -> &V>,
 }
 
-impl<K: ?Sized, V: ?Sized, M: Medium> Clone for BTreeMap<K, V, M> {
-    fn clone(&self) -> Self {
-        Self {
-            heap: self.heap.clone(),
-            tree: Arc::clone(&self.tree),
-            of: PhantomData,
-        }
-    }
-}
+container!(BTreeMap.tree, [K, V], [K: ?Sized, V: ?Sized], [K: Key + ?Sized, V: Value + ?Sized]);
 
 impl<K: Key + ?Sized, V: Value + ?Sized, M: Medium> BTreeMap<K, V, M> {
     /// Opens the map of this name; makes it if there is none. A map of format version 1 or 2 is converted
@@ -95,33 +85,23 @@ impl<K: Key + ?Sized, V: Value + ?Sized, M: Medium> BTreeMap<K, V, M> {
     /// this thread is within a transaction; the pool is full, or a fence failed.
     pub fn open(heap: &Heap<M>, name: &str) -> Result<Self> {
         const { assert!(!matches!(K::BYTES, Some(0)), "keys have bytes") };
-        heap.expect_alone()?;
         let (key, value) = (said_bytes::<K>()?, said_bytes::<V>()?);
-        let place = heap.root::<[u64; TABLE_WORDS]>(name, ROOT_KIND)?;
-        let tree = heap.share(place.offset(), || {
+        let tree = Handle::open(heap, name, ROOT_KIND, |root: Place<[u64; TABLE_WORDS]>| {
             let pool = &heap.core().space.pool;
             let words = Tree::new_table(key, value);
-            let (mut table, mut made) = heap.find_or_make(place, |sink| {
-                sink.make(&Contents::Parts(&[bytemuck::cast_slice(&words)]))
-            })?;
+            let (mut table, made) = heap.find_or_make(root, |sink| sink.make_words(&words))?;
             if let Some(bytes) = old::sizes(&pool.words(table)?) {
-                if bytes != words[1] {
-                    return Err(tree::of_others(name, bytes));
-                }
+                ensure(bytes == words[1], || tree::of_others(name, bytes))?;
                 let new = |table| Tree::new(table, &pool.geometry, Guard::new(None));
-                (table, made) = heap.convert(place, table, |sink, table| {
+                table = heap.convert(root, table, |sink, table| {
                     old::convert::<K, V, _>(sink, table, &words, new)
                 })?;
             }
             Ok(Tree::new(table, &pool.geometry, Guard::new(made)))
         })?;
-        let map = Self {
-            heap: heap.clone(),
-            tree,
-            of: PhantomData,
-        };
-        map.read(|pool| map.tree.check(pool, name, key, value))?;
-        Ok(map)
+        tree.read(0, |pool| tree.check(pool, name, key, value))?;
+        let of = PhantomData;
+        Ok(Self { tree, of })
     }
 
     /// Returns the value of a key.
@@ -131,7 +111,7 @@ impl<K: Key + ?Sized, V: Value + ?Sized, M: Medium> BTreeMap<K, V, M> {
     /// This thread is within a transaction of the heap, or the map is damaged.
     pub fn get(&self, key: &K) -> Result<Option<V::Owned>> {
         let key = key.encode()?;
-        self.read(|pool| self.tree.get::<K, V>(pool, &key))
+        self.tree.read(0, |pool| self.tree.get::<K, V>(pool, &key))
     }
 
     /// Returns whether there is a value for a key.
@@ -141,7 +121,8 @@ impl<K: Key + ?Sized, V: Value + ?Sized, M: Medium> BTreeMap<K, V, M> {
     /// Same as [`BTreeMap::get`].
     pub fn contains(&self, key: &K) -> Result<bool> {
         let key = key.encode()?;
-        self.read(|pool| self.tree.contains::<K>(pool, &key))
+        self.tree
+            .read(0, |pool| self.tree.contains::<K>(pool, &key))
     }
 
     /// Sets the value of a key, durably; returns the old value. 3 lines besides its own and one fence,
@@ -153,7 +134,7 @@ impl<K: Key + ?Sized, V: Value + ?Sized, M: Medium> BTreeMap<K, V, M> {
     /// the map is damaged, or a fence failed.
     pub fn insert(&self, key: &K, value: &V) -> Result<Option<V::Owned>> {
         let (key, value) = (key.encode()?, value.encode()?);
-        self.write(
+        self.tree.write_counted(
             |sink| self.tree.insert::<K, V, _>(sink, &key, &value),
             |old| i64::from(old.is_none()),
         )
@@ -167,7 +148,7 @@ impl<K: Key + ?Sized, V: Value + ?Sized, M: Medium> BTreeMap<K, V, M> {
     /// This thread is within a transaction of the heap; the map is damaged, or a fence failed.
     pub fn remove(&self, key: &K) -> Result<Option<V::Owned>> {
         let key = key.encode()?;
-        self.write(
+        self.tree.write_counted(
             |sink| self.tree.remove::<K, V, _>(sink, &key),
             |old| -i64::from(old.is_some()),
         )
@@ -194,8 +175,7 @@ impl<K: Key + ?Sized, V: Value + ?Sized, M: Medium> BTreeMap<K, V, M> {
     /// Returns an iterator over all entries in the order of their keys, from either end. Each leaf is
     /// read when its turn comes, so other threads can change the map meanwhile.
     pub fn iter(&self) -> Range<'_, K, V, M> {
-        let cursors = [self.cursor(), self.cursor()];
-        Range::new(cursors, (Bound::Unbounded, Bound::Unbounded))
+        Range::new(self, None, (Bound::Unbounded, Bound::Unbounded))
     }
 
     /// Returns an iterator over the entries with keys in a range, like [`BTreeMap::iter`]; empty if the
@@ -205,10 +185,7 @@ impl<K: Key + ?Sized, V: Value + ?Sized, M: Medium> BTreeMap<K, V, M> {
     ///
     /// Serde cannot serialize a key of the range.
     pub fn range<Q: Borrow<K>>(&self, range: impl RangeBounds<Q>) -> Result<Range<'_, K, V, M>> {
-        Ok(Range::new(
-            [self.cursor(), self.cursor()],
-            bounds_of(range)?,
-        ))
+        Ok(Range::new(self, None, bounds_of(range)?))
     }
 
     /// Returns an iterator over the entries whose keys begin with the bytes of `prefix`, like
@@ -217,7 +194,7 @@ impl<K: Key + ?Sized, V: Value + ?Sized, M: Medium> BTreeMap<K, V, M> {
     where
         K: Bytewise,
     {
-        Range::new([self.cursor(), self.cursor()], bounds_of_prefix(prefix))
+        Range::new(self, None, bounds_of_prefix(prefix))
     }
 
     /// Returns a new cursor, which is not positioned yet.
@@ -231,9 +208,10 @@ impl<K: Key + ?Sized, V: Value + ?Sized, M: Medium> BTreeMap<K, V, M> {
     ///
     /// Same as [`BTreeMap::get`].
     pub fn len(&self) -> Result<u64> {
-        self.heap.expect_alone()?;
+        self.tree.heap.expect_alone()?;
         let reading = self.tree.guard.read()?;
-        self.tree.len(&self.heap.core().space.pool, reading.came)
+        self.tree
+            .len(&self.tree.heap.core().space.pool, reading.came)
     }
 
     /// Returns whether it is empty.
@@ -242,7 +220,8 @@ impl<K: Key + ?Sized, V: Value + ?Sized, M: Medium> BTreeMap<K, V, M> {
     ///
     /// Same as [`BTreeMap::get`].
     pub fn is_empty(&self) -> Result<bool> {
-        self.read(|pool| Ok(self.tree.root(pool)?.node == 0))
+        self.tree
+            .read(0, |pool| Ok(self.tree.root(pool)?.node == 0))
     }
 
     /// Returns the offset of each object of the map once for each time it is reached, for checks.
@@ -252,29 +231,7 @@ impl<K: Key + ?Sized, V: Value + ?Sized, M: Medium> BTreeMap<K, V, M> {
     /// Same as [`BTreeMap::get`].
     #[doc(hidden)]
     pub fn objects(&self) -> Result<Vec<u64>> {
-        self.read(|pool| self.tree.objects(pool))
-    }
-}
-
-impl<K: ?Sized, V: ?Sized, M: Medium> BTreeMap<K, V, M> {
-    fn read<R>(&self, work: impl FnOnce(&Pool<M>) -> Result<R>) -> Result<R> {
-        self.heap.expect_alone()?;
-        let _reading = self.tree.guard.read()?;
-        work(&self.heap.core().space.pool)
-    }
-
-    /// Changes the map by `work`; `came` says how many entries were added by it.
-    fn write<R>(
-        &self,
-        work: impl Fn(&mut Operation<M>) -> Result<R>,
-        came: impl FnOnce(&R) -> i64,
-    ) -> Result<R> {
-        self.heap.expect_alone()?;
-        let mut writing = self.tree.guard.write()?;
-        let done = self.heap.operate(&mut writing, work)?;
-        writing.came += came(&done);
-        self.tree.touch();
-        Ok(done)
+        self.tree.read(0, |pool| self.tree.objects(pool))
     }
 }
 

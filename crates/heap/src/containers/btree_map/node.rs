@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 
 use crate::checksum::padded;
-use crate::error::Result;
+use crate::error::{Result, ensure};
 use crate::sink::Source;
 
 use super::super::apart::Apart;
@@ -65,10 +65,9 @@ impl Tree {
     pub fn head(&self, source: &impl Source, at: u64, level: u8) -> Result<Head> {
         let head = Head::decode(at, level, &source.words::<HEAD_WORDS>(at)?)?;
         let end = at.saturating_add(head.bytes);
-        match end <= source.bytes() && head.bytes >= HEAD_BYTES {
-            true => Ok(head),
-            false => Err(damaged(at)),
-        }
+        let fits = end <= source.bytes() && head.bytes >= HEAD_BYTES;
+        ensure(fits, || damaged(at))?;
+        Ok(head)
     }
 
     /// Returns the path to a leaf, and the leaf; `None` in an empty tree.
@@ -147,13 +146,10 @@ impl Tree {
     #[inline]
     pub fn child(&self, source: &impl Source, head: &Head, child: usize) -> Result<u64> {
         let slot = head.entry(child);
-        if slot.value_len != 8 || slot.apart {
-            return Err(damaged(head.at));
-        }
-        match source.word(self.child_at(head, child))? {
-            0 => Err(damaged(head.at)),
-            at => Ok(at),
-        }
+        ensure(slot.value_len == 8 && !slot.apart, || damaged(head.at))?;
+        let at = source.word(self.child_at(head, child))?;
+        ensure(at != 0, || damaged(head.at))?;
+        Ok(at)
     }
 
     /// Returns the child in which a key is: the last one whose first key is not above it.
@@ -265,14 +261,10 @@ impl Tree {
             return Ok(None);
         }
         let [at, len] = source.words(head.at + slot.value_at())?;
-        match usize::from(slot.value_len) == APART_BYTES && len <= source.bytes() {
-            true => Ok(Some(Apart {
-                at,
-                len,
-                part: self.part,
-            })),
-            false => Err(damaged(head.at)),
-        }
+        let sane = usize::from(slot.value_len) == APART_BYTES && len <= source.bytes();
+        ensure(sane, || damaged(head.at))?;
+        let part = self.part;
+        Ok(Some(Apart { at, len, part }))
     }
 }
 

@@ -8,9 +8,9 @@
 //! value, each filled to a whole word. Slots of whole lines begin with a line. An inner node is the number
 //! of its children, room for pointers to them, and the keys between them.
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, ensure};
 use crate::medium::LINE_BYTES;
-use crate::sink::{Contents, Sink, Source};
+use crate::sink::{Sink, Source};
 
 use super::super::data::{Key, Value};
 use super::layout::{Root, TABLE_WORDS, damaged};
@@ -51,7 +51,7 @@ pub(super) fn convert<K: Key + ?Sized, V: Value + ?Sized, S: Sink>(
 ) -> Result<u64> {
     let old = Old::read(sink, table)?;
     let (inner, leaves) = old.nodes(sink)?;
-    let table = sink.make(&Contents::Parts(&[bytemuck::cast_slice(words)]))?;
+    let table = sink.make_words(words)?;
     let tree = new(table);
     for &leaf in &leaves {
         for slot in old.used(sink, leaf)? {
@@ -81,10 +81,8 @@ impl Old {
         let sane = old.key_bytes > 0
             && (2..=64).contains(&old.slots)
             && (3..1 << 16).contains(&old.children);
-        match sane {
-            true => Ok(old),
-            false => Err(Error::damaged("a B-tree's table is damaged")),
-        }
+        ensure(sane, || Error::damaged("a B-tree's table is damaged"))?;
+        Ok(old)
     }
 
     fn key_stride(&self) -> u64 {
@@ -106,9 +104,7 @@ impl Old {
     /// Returns the offsets of the used slots of a leaf.
     fn used(&self, source: &impl Source, leaf: u64) -> Result<Vec<u64>> {
         let used = source.word(leaf)?;
-        if used >> 1 >> (self.slots - 1) != 0 {
-            return Err(damaged(leaf));
-        }
+        ensure(used >> 1 >> (self.slots - 1) == 0, || damaged(leaf))?;
         let slots = (0..self.slots).filter(|slot| used >> slot & 1 == 1);
         let at = |slot| leaf.saturating_add(self.slots_at() + slot * self.stride());
         Ok(slots.map(at).collect())
@@ -125,18 +121,15 @@ impl Old {
             let mut below = Vec::new();
             for &node in &level {
                 let count = source.word(node)?;
-                if !(1..=self.children).contains(&count) {
-                    return Err(damaged(node));
-                }
+                ensure((1..=self.children).contains(&count), || damaged(node))?;
                 for child in 0..count {
-                    match source.word(node.saturating_add(8 + child * 8))? {
-                        0 => return Err(damaged(node)),
-                        at => below.push(at),
-                    }
+                    let at = source.word(node.saturating_add(8 + child * 8))?;
+                    ensure(at != 0, || damaged(node))?;
+                    below.push(at);
                 }
-                if below.len() as u64 > source.bytes() / self.stride() {
-                    return Err(damaged(node));
-                }
+                ensure(below.len() as u64 <= source.bytes() / self.stride(), || {
+                    damaged(node)
+                })?;
             }
             inner.append(&mut level);
             level = below;

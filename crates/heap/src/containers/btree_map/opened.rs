@@ -2,15 +2,11 @@
 
 use std::borrow::Borrow;
 use std::ops::{Bound, RangeBounds};
-use std::sync::Arc;
 
 use crate::error::Result;
-use crate::heap::Heap;
 use crate::medium::Medium;
 use crate::transaction::Transaction;
-use crate::transaction::held::Guarded;
 
-use super::super::container::{Container, sealed};
 use super::super::data::{Bytewise, Key, Value};
 use super::cursor::Cursor;
 use super::iter::Range;
@@ -19,28 +15,8 @@ use super::{BTreeMap, bounds_of, bounds_of_prefix};
 /// An ordered map within a transaction; see [`Transaction::open`]. The transaction holds all of it until
 /// it ends.
 pub struct Opened<'t, K: ?Sized, V: ?Sized, M: Medium> {
-    map: &'t BTreeMap<K, V, M>,
-    tx: &'t Transaction<'t, M>,
-}
-
-impl<K: ?Sized, V: ?Sized, M: Medium> sealed::Sealed for BTreeMap<K, V, M> {}
-
-impl<K: Key + ?Sized, V: Value + ?Sized, M: Medium> Container<M> for BTreeMap<K, V, M> {
-    type Opened<'t>
-        = Opened<'t, K, V, M>
-    where
-        Self: 't,
-        M: 't;
-
-    fn heap(&self) -> &Heap<M> {
-        &self.heap
-    }
-
-    fn open_in<'t>(&'t self, tx: &'t Transaction<'_, M>) -> Result<Opened<'t, K, V, M>> {
-        let of: Arc<dyn Guarded<M>> = Arc::clone(&self.tree) as _;
-        tx.hold(&of, 0)?;
-        Ok(Opened { map: self, tx })
-    }
+    pub(super) of: &'t BTreeMap<K, V, M>,
+    pub(super) tx: &'t Transaction<'t, M>,
 }
 
 impl<'t, K: Key + ?Sized, V: Value + ?Sized, M: Medium> Opened<'t, K, V, M> {
@@ -50,7 +26,7 @@ impl<'t, K: Key + ?Sized, V: Value + ?Sized, M: Medium> Opened<'t, K, V, M> {
     ///
     /// The map is damaged.
     pub fn get(&self, key: &K) -> Result<Option<V::Owned>> {
-        self.map.tree.get::<K, V>(&self.tx, &key.encode()?)
+        self.of.tree.get::<K, V>(&self.tx, &key.encode()?)
     }
 
     /// Returns whether there is a value for a key.
@@ -59,7 +35,7 @@ impl<'t, K: Key + ?Sized, V: Value + ?Sized, M: Medium> Opened<'t, K, V, M> {
     ///
     /// The map is damaged.
     pub fn contains(&self, key: &K) -> Result<bool> {
-        self.map.tree.contains::<K>(&self.tx, &key.encode()?)
+        self.of.tree.contains::<K>(&self.tx, &key.encode()?)
     }
 
     /// Sets the value of a key; returns the old value.
@@ -69,7 +45,7 @@ impl<'t, K: Key + ?Sized, V: Value + ?Sized, M: Medium> Opened<'t, K, V, M> {
     /// The key has more than 16 KiB, the pool is full, or the map is damaged.
     pub fn insert(&self, key: &K, value: &V) -> Result<Option<V::Owned>> {
         let (key, value) = (key.encode()?, value.encode()?);
-        let tree = &self.map.tree;
+        let tree = &self.of.tree;
         let old = self
             .tx
             .change(|sink| tree.insert::<K, V, _>(sink, &key, &value))?;
@@ -85,7 +61,7 @@ impl<'t, K: Key + ?Sized, V: Value + ?Sized, M: Medium> Opened<'t, K, V, M> {
     ///
     /// The map is damaged.
     pub fn remove(&self, key: &K) -> Result<Option<V::Owned>> {
-        let (tree, key) = (&self.map.tree, key.encode()?);
+        let (tree, key) = (&self.of.tree, key.encode()?);
         let old = self.tx.change(|sink| tree.remove::<K, V, _>(sink, &key))?;
         if old.is_some() {
             self.tx.count(&tree.guard, -1);
@@ -113,8 +89,8 @@ impl<'t, K: Key + ?Sized, V: Value + ?Sized, M: Medium> Opened<'t, K, V, M> {
 
     /// Returns an iterator over all entries in the order of their keys, from either end.
     pub fn iter(&self) -> Range<'t, K, V, M> {
-        let cursors = [self.cursor(), self.cursor()];
-        Range::new(cursors, (Bound::Unbounded, Bound::Unbounded))
+        let all = (Bound::Unbounded, Bound::Unbounded);
+        Range::new(self.of, Some(self.tx), all)
     }
 
     /// Returns an iterator over the entries with keys in a range, in their order, from either end.
@@ -123,10 +99,7 @@ impl<'t, K: Key + ?Sized, V: Value + ?Sized, M: Medium> Opened<'t, K, V, M> {
     ///
     /// Serde cannot serialize a key of the range.
     pub fn range<Q: Borrow<K>>(&self, range: impl RangeBounds<Q>) -> Result<Range<'t, K, V, M>> {
-        Ok(Range::new(
-            [self.cursor(), self.cursor()],
-            bounds_of(range)?,
-        ))
+        Ok(Range::new(self.of, Some(self.tx), bounds_of(range)?))
     }
 
     /// Returns an iterator over the entries whose keys begin with the bytes of `prefix`, in their order.
@@ -134,12 +107,12 @@ impl<'t, K: Key + ?Sized, V: Value + ?Sized, M: Medium> Opened<'t, K, V, M> {
     where
         K: Bytewise,
     {
-        Range::new([self.cursor(), self.cursor()], bounds_of_prefix(prefix))
+        Range::new(self.of, Some(self.tx), bounds_of_prefix(prefix))
     }
 
     /// Returns a new cursor, which is not positioned yet.
     pub fn cursor(&self) -> Cursor<'t, K, V, M> {
-        Cursor::new(self.map, Some(self.tx))
+        Cursor::new(self.of, Some(self.tx))
     }
 
     /// Returns the number of entries, which are counted the first time.
@@ -148,7 +121,7 @@ impl<'t, K: Key + ?Sized, V: Value + ?Sized, M: Medium> Opened<'t, K, V, M> {
     ///
     /// The map is damaged.
     pub fn len(&self) -> Result<u64> {
-        let tree = &self.map.tree;
+        let tree = &self.of.tree;
         tree.len(&self.tx, self.tx.came(&tree.guard))
     }
 
@@ -158,6 +131,6 @@ impl<'t, K: Key + ?Sized, V: Value + ?Sized, M: Medium> Opened<'t, K, V, M> {
     ///
     /// The map is damaged.
     pub fn is_empty(&self) -> Result<bool> {
-        Ok(self.map.tree.root(&self.tx)?.node == 0)
+        Ok(self.of.tree.root(&self.tx)?.node == 0)
     }
 }

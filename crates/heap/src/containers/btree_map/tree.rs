@@ -4,9 +4,8 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::allocator::class::Classes;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, ensure};
 use crate::guard::Guard;
-use crate::heap::Heap;
 use crate::layout::Geometry;
 use crate::medium::Medium;
 use crate::sink::Source;
@@ -55,23 +54,16 @@ impl Tree {
     /// The table is damaged, or of other sizes.
     pub fn check(&self, source: &impl Source, name: &str, key: u32, value: u32) -> Result<()> {
         let words = source.words::<TABLE_WORDS>(self.table)?;
-        if words[0] != MAGIC {
-            return Err(Error::damaged("a B-tree's table is damaged"));
-        }
-        match (words[1] as u32, (words[1] >> 32) as u32) == (key, value) {
-            true => Ok(()),
-            false => Err(of_others(name, words[1])),
-        }
+        ensure(words[0] == MAGIC, || {
+            Error::damaged("a B-tree's table is damaged")
+        })?;
+        let same = words[1] == Self::new_table(key, value)[1];
+        ensure(same, || of_others(name, words[1]))
     }
 
     /// Returns how often the tree was changed.
     pub fn changes(&self) -> u64 {
         self.changes.load(Ordering::Acquire)
-    }
-
-    /// Counts a change. The guard is held.
-    pub fn touch(&self) {
-        self.changes.fetch_add(1, Ordering::Release);
     }
 
     /// Returns the value of a key.
@@ -174,16 +166,14 @@ impl Tree {
             let mut below = Vec::new();
             for &at in &level {
                 let head = self.head(source, at, number)?;
-                if !head.is_sound() {
-                    return Err(damaged(at));
-                }
+                ensure(head.is_sound(), || damaged(at))?;
                 look(&head)?;
                 for child in 0..head.order.len() * usize::from(number > 0) {
                     below.push(self.child(source, &head, child)?);
                 }
-                if below.len() as u64 > source.bytes() / HEAD_BYTES {
-                    return Err(damaged(at));
-                }
+                ensure(below.len() as u64 <= source.bytes() / HEAD_BYTES, || {
+                    damaged(at)
+                })?;
             }
             level = below;
         }
@@ -197,10 +187,8 @@ impl<M: Medium> Guarded<M> for Tree {
     }
 
     fn touch(&self) {
-        Tree::touch(self);
+        self.changes.fetch_add(1, Ordering::Release);
     }
-
-    fn changed(&self, _: &Heap<M>, _: usize) {}
 }
 
 /// Returns the error for a tree with keys and values of other sizes, as a word of its table says.

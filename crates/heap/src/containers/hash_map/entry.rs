@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, ensure};
 use crate::layout::Geometry;
 use crate::sink::{Contents, Sink, Source};
 
@@ -132,13 +132,12 @@ impl Entries {
     }
 
     fn expect_room(&self, bytes: u64) -> Result<()> {
-        match bytes <= self.max_object {
-            true => Ok(()),
-            false => Err(Error::usage(format!(
-                "an object of this pool has at most {} bytes, and the entry would need {bytes}",
-                self.max_object
-            ))),
-        }
+        let most = self.max_object;
+        ensure(bytes <= most, || {
+            Error::usage(format!(
+                "an object of this pool has at most {most} bytes, and the entry would need {bytes}"
+            ))
+        })
     }
 
     /// Returns how many bytes of an entry are worth prefetching.
@@ -178,13 +177,12 @@ impl Entry {
 
     /// Checked first, so that no room is made for an impossible length.
     fn expect_there(&self, source: &impl Source, len: u64) -> Result<()> {
-        match len <= source.bytes() {
-            true => Ok(()),
-            false => Err(Error::damaged(format!(
+        ensure(len <= source.bytes(), || {
+            Error::damaged(format!(
                 "a hash map is damaged: its entry at {} is longer than the pool",
                 self.at
-            ))),
-        }
+            ))
+        })
     }
 
     /// Overwrites a value with as many words in place; returns whether it could.

@@ -136,7 +136,7 @@ impl Table {
                 0 => {
                     let mut words = vec![0; (self.shape.page_bytes() / 8) as usize];
                     words[(within / 8) as usize] = at;
-                    let new = sink.make(&Contents::Parts(&[bytemuck::cast_slice(&words)]))?;
+                    let new = sink.make_words(&words)?;
                     sink.set(self.at + page, new)
                 }
                 page => sink.set(page.saturating_add(within), at),
@@ -217,7 +217,7 @@ impl Spill {
         for (half, first, mut line) in self.lines() {
             let link = &mut halves[half][first + SLOTS];
             line[SLOTS] = *link;
-            *link = sink.make(&Contents::Parts(&[bytemuck::cast_slice(&line)]))?;
+            *link = sink.make_words(&line)?;
         }
         self.freed.into_iter().try_for_each(|line| sink.free(line))
     }

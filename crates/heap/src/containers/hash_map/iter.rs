@@ -1,13 +1,12 @@
 //! Iterators over all entries, group by group.
 
-use std::sync::Arc;
-
 use crate::error::Result;
 use crate::layout::FIELD_MAX;
 use crate::medium::{LINE_BYTES, Medium, WORD_BYTES};
 use crate::sink::Source;
 use crate::transaction::Transaction;
 
+use super::super::container::Reader;
 use super::super::data::Value;
 use super::HashMap;
 use super::chain::Chain;
@@ -16,22 +15,13 @@ use super::table::Table;
 
 /// An iterator over all entries of a map; see [`HashMap::iter`].
 pub struct Iter<'m, K: Value + ?Sized, V: Value + ?Sized, M: Medium> {
-    from: From<'m, K, V, M>,
-    table: Arc<Table>,
+    from: Reader<'m, Table, M>,
     /// The next group.
     group: u64,
     /// The contents of the last group.
     chain: Chain,
     /// Its entries that were not returned yet, the next one last.
     entries: Vec<(K::Owned, V::Owned)>,
-}
-
-/// The source of the entries.
-enum From<'m, K: ?Sized, V: ?Sized, M: Medium> {
-    /// The pool, group by group under its guard.
-    Map(&'m HashMap<K, V, M>),
-    /// A transaction that holds all guards.
-    Transaction(&'m Transaction<'m, M>),
 }
 
 impl Table {
@@ -89,18 +79,10 @@ impl Table {
 }
 
 impl<'m, K: Value + ?Sized, V: Value + ?Sized, M: Medium> Iter<'m, K, V, M> {
-    pub(super) fn of_map(map: &'m HashMap<K, V, M>) -> Self {
-        Self::new(From::Map(map), Arc::clone(&map.table))
-    }
-
-    pub(super) fn of_transaction(tx: &'m Transaction<'m, M>, table: &Arc<Table>) -> Self {
-        Self::new(From::Transaction(tx), Arc::clone(table))
-    }
-
-    fn new(from: From<'m, K, V, M>, table: Arc<Table>) -> Self {
+    pub(super) fn new(map: &'m HashMap<K, V, M>, tx: Option<&'m Transaction<'m, M>>) -> Self {
+        let handle = &map.table;
         Self {
-            from,
-            table,
+            from: Reader { handle, tx },
             group: 0,
             chain: Chain::default(),
             entries: Vec::new(),
@@ -109,31 +91,21 @@ impl<'m, K: Value + ?Sized, V: Value + ?Sized, M: Medium> Iter<'m, K, V, M> {
 
     /// Reads the next group, and prefetches the entries of the one after it.
     fn read_group(&mut self) -> Result<()> {
+        let Self { chain, entries, .. } = self;
         let group = self.group;
         self.group += 1;
-        match self.from {
-            From::Transaction(tx) => self.read_from(&tx, group),
-            From::Map(map) => {
-                map.heap.expect_alone()?;
-                let pool = map.pool();
-                if self.group < self.table.groups() {
-                    self.table.prefetch_entries(pool, self.group);
-                }
-                let _reading = map.table.guards()[self.table.number(group)].read()?;
-                self.read_from(pool, group)
+        self.from.read(self.from.number(group), |from| {
+            if group + 1 < from.groups() {
+                from.prefetch_entries(from.pool(), group + 1);
             }
-        }
-    }
-
-    fn read_from(&mut self, source: &impl Source, group: u64) -> Result<()> {
-        self.chain.clear();
-        self.table.add_group(source, group, &mut self.chain)?;
-        for slot in self.chain.slots.iter().rev() {
-            let entry = self.table.entries.read(source, slot & FIELD_MAX)?;
-            self.entries
-                .push((entry.key::<K>(source)?, entry.value::<V>(source)?));
-        }
-        Ok(())
+            chain.clear();
+            from.add_group(from, group, chain)?;
+            for slot in chain.slots.iter().rev() {
+                let entry = from.entries.read(from, slot & FIELD_MAX)?;
+                entries.push((entry.key::<K>(from)?, entry.value::<V>(from)?));
+            }
+            Ok(())
+        })
     }
 }
 
@@ -145,7 +117,7 @@ impl<K: Value + ?Sized, V: Value + ?Sized, M: Medium> Iterator for Iter<'_, K, V
             if let Some(entry) = self.entries.pop() {
                 return Some(Ok(entry));
             }
-            if self.group >= self.table.groups() {
+            if self.group >= self.from.groups() {
                 return None;
             }
             if let Err(error) = self.read_group() {

@@ -17,7 +17,7 @@
 //! Bits of a hash: the lowest find the group, bits 12 to 27 are those in the slot, bits 30 and 31
 //! find the line.
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, ensure};
 use crate::layout::{FIELD_BITS, Geometry};
 use crate::medium::LINE_BYTES;
 
@@ -142,9 +142,9 @@ impl Shape {
             && shape.page.is_none_or(|page| (1..=20).contains(&page))
             && groups >= 1 << shape.first
             && shape.position(groups - 1).segment < shape.segments();
-        if words[0] != MAGIC || !sane {
-            return Err(Error::damaged("a hash map's table is damaged"));
-        }
+        ensure(words[0] == MAGIC && sane, || {
+            Error::damaged("a hash map's table is damaged")
+        })?;
         Ok((shape, groups))
     }
 

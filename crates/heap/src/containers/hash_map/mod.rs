@@ -13,15 +13,17 @@ mod layout;
 mod opened;
 mod table;
 
+use std::borrow::Cow;
 use std::marker::PhantomData;
-use std::sync::Arc;
 
 use crate::error::Result;
-use crate::guard::Writing;
+use crate::guard::{Guard, Writing};
 use crate::heap::Heap;
 use crate::medium::{Mapped, Medium};
 use crate::pool::Pool;
+use crate::ptr::Place;
 
+use super::container::{Handle, container};
 use super::data::{Value, other_sizes, said_bytes};
 
 pub use iter::Iter;
@@ -58,20 +60,11 @@ const CAPACITY: u64 = 256 * FULL;
 ///
 /// [`Transaction::open`]: crate::Transaction::open
 pub struct HashMap<K: ?Sized, V: ?Sized, M: Medium = Mapped> {
-    heap: Heap<M>,
-    table: Arc<Table>,
+    table: Handle<Table, M>,
     of: PhantomData<fn(&K) -> &V>,
 }
 
-impl<K: ?Sized, V: ?Sized, M: Medium> Clone for HashMap<K, V, M> {
-    fn clone(&self) -> Self {
-        Self {
-            heap: self.heap.clone(),
-            table: Arc::clone(&self.table),
-            of: PhantomData,
-        }
-    }
-}
+container!(HashMap.table, [K, V], [K: ?Sized, V: ?Sized], [K: Value + ?Sized, V: Value + ?Sized]);
 
 impl<K: Value + ?Sized, V: Value + ?Sized, M: Medium> HashMap<K, V, M> {
     /// Opens the map of this name; makes it if there is none.
@@ -94,29 +87,25 @@ impl<K: Value + ?Sized, V: Value + ?Sized, M: Medium> HashMap<K, V, M> {
     ///
     /// Same as [`HashMap::open`].
     pub fn open_with_capacity(heap: &Heap<M>, name: &str, entries: u64) -> Result<Self> {
-        heap.expect_alone()?;
-        let place = heap.root::<[u64; TABLE_WORDS]>(name, ROOT_KIND)?;
         let (key, value) = (said_bytes::<K>()?, said_bytes::<V>()?);
-        let table = heap.share(place.offset(), || {
+        let open = |root: Place<[u64; TABLE_WORDS]>| {
             let (groups, geometry) = (groups_for(entries), &heap.core().space.pool.geometry);
             let new = Shape::new(key, value, groups, geometry);
-            let (at, made) = heap.find_or_make(place, |sink| Table::make(sink, &new))?;
+            let (at, made) = heap.find_or_make(root, |sink| Table::make(sink, &new))?;
             let table = Table::open(heap, at, made)?;
             if made.is_some() {
                 table.enlarge(heap, groups)?;
             }
             Ok(table)
-        })?;
+        };
+        let table = Handle::open(heap, name, ROOT_KIND, open)?;
         let shape = &table.shape;
         if (shape.key_bytes, shape.value_bytes) != (key, value) {
             let (key, value) = (shape.key_bytes, shape.value_bytes);
             return Err(other_sizes("hash map", name, key, value));
         }
-        Ok(Self {
-            heap: heap.clone(),
-            table,
-            of: PhantomData,
-        })
+        let of = PhantomData;
+        Ok(Self { table, of })
     }
 
     /// Returns the value of a key.
@@ -125,11 +114,8 @@ impl<K: Value + ?Sized, V: Value + ?Sized, M: Medium> HashMap<K, V, M> {
     ///
     /// This thread is within a transaction of the heap, or the map is damaged.
     pub fn get(&self, key: &K) -> Result<Option<V::Owned>> {
-        self.heap.expect_alone()?;
-        let key = key.encode()?;
-        let hash = self.table.hash(&key);
-        self.table.prefetch(self.pool(), hash);
-        let _reading = self.table.guards()[self.table.number(hash)].read()?;
+        let (key, hash, guard) = self.locate(key)?;
+        let _reading = guard.read()?;
         self.table.get::<V>(self.pool(), hash, &key)
     }
 
@@ -139,11 +125,8 @@ impl<K: Value + ?Sized, V: Value + ?Sized, M: Medium> HashMap<K, V, M> {
     ///
     /// Same as [`HashMap::get`].
     pub fn contains(&self, key: &K) -> Result<bool> {
-        self.heap.expect_alone()?;
-        let key = key.encode()?;
-        let hash = self.table.hash(&key);
-        self.table.prefetch(self.pool(), hash);
-        let _reading = self.table.guards()[self.table.number(hash)].read()?;
+        let (key, hash, guard) = self.locate(key)?;
+        let _reading = guard.read()?;
         let found = self.table.find(self.pool(), hash, &key)?;
         Ok(matches!(found, Search::Found { .. }))
     }
@@ -156,13 +139,10 @@ impl<K: Value + ?Sized, V: Value + ?Sized, M: Medium> HashMap<K, V, M> {
     /// This thread is within a transaction of the heap; the pool is full, the map is damaged, or a fence
     /// failed.
     pub fn insert(&self, key: &K, value: &V) -> Result<Option<V::Owned>> {
-        self.heap.expect_alone()?;
-        let (key, value) = (key.encode()?, value.encode()?);
-        let hash = self.table.hash(&key);
-        self.table.prefetch(self.pool(), hash);
-        let mut writing = self.table.guards()[self.table.number(hash)].write()?;
-        let mut old = None;
-        self.heap.operate(&mut writing, |sink| {
+        let (key, hash, guard) = self.locate(key)?;
+        let value = value.encode()?;
+        let (mut writing, mut old) = (guard.write()?, None);
+        self.table.heap.operate(&mut writing, |sink| {
             self.table.put::<V, _>(sink, hash, (&key, &value), &mut old)
         })?;
         if old.is_some() {
@@ -179,13 +159,9 @@ impl<K: Value + ?Sized, V: Value + ?Sized, M: Medium> HashMap<K, V, M> {
     ///
     /// This thread is within a transaction of the heap; the map is damaged, or a fence failed.
     pub fn remove(&self, key: &K) -> Result<Option<V::Owned>> {
-        self.heap.expect_alone()?;
-        let key = key.encode()?;
-        let hash = self.table.hash(&key);
-        self.table.prefetch(self.pool(), hash);
-        let mut writing = self.table.guards()[self.table.number(hash)].write()?;
-        let mut old = None;
-        self.heap.operate(&mut writing, |sink| {
+        let (key, hash, guard) = self.locate(key)?;
+        let (mut writing, mut old) = (guard.write()?, None);
+        self.table.heap.operate(&mut writing, |sink| {
             self.table.remove::<V, _>(sink, hash, &key, &mut old)
         })?;
         writing.came -= i64::from(old.is_some());
@@ -198,13 +174,13 @@ impl<K: Value + ?Sized, V: Value + ?Sized, M: Medium> HashMap<K, V, M> {
     ///
     /// This thread is within a transaction of the heap, or the map is damaged.
     pub fn len(&self) -> Result<u64> {
-        self.heap.expect_alone()?;
+        self.table.heap.expect_alone()?;
         match self.table.try_read_all() {
             Some(reading) => {
                 let came = reading.iter().map(|inside| inside.came).sum();
                 self.table.len(self.pool(), came)
             }
-            None => self.heap.transaction(|tx| tx.open(self)?.len()),
+            None => self.table.heap.transaction(|tx| tx.open(self)?.len()),
         }
     }
 
@@ -220,7 +196,7 @@ impl<K: Value + ?Sized, V: Value + ?Sized, M: Medium> HashMap<K, V, M> {
     /// Returns an iterator over all entries, in no order. Each part of the map is read when its turn
     /// comes; an entry may appear twice if other threads change the map meanwhile.
     pub fn iter(&self) -> Iter<'_, K, V, M> {
-        Iter::of_map(self)
+        Iter::new(self, None)
     }
 
     /// Returns the offset of each object of the map once for each time it is reached, for checks.
@@ -230,11 +206,21 @@ impl<K: Value + ?Sized, V: Value + ?Sized, M: Medium> HashMap<K, V, M> {
     /// Same as [`HashMap::len`].
     #[doc(hidden)]
     pub fn objects(&self) -> Result<Vec<u64>> {
-        self.heap.expect_alone()?;
+        self.table.heap.expect_alone()?;
         match self.table.try_read_all() {
             Some(_reading) => self.table.objects(self.pool()),
-            None => self.heap.transaction(|tx| tx.open(self)?.objects()),
+            None => self.table.heap.transaction(|tx| tx.open(self)?.objects()),
         }
+    }
+
+    /// Returns a key's bytes, its hash and its guard, and prefetches its line.
+    #[inline]
+    fn locate<'k>(&self, key: &'k K) -> Result<(Cow<'k, [u8]>, u64, &Guard)> {
+        self.table.heap.expect_alone()?;
+        let key = key.encode()?;
+        let hash = self.table.hash(&key);
+        self.table.prefetch(self.pool(), hash);
+        Ok((key, hash, &self.table.guards()[self.table.number(hash)]))
     }
 
     /// Grows the table if a guard is full. A failure is ignored: the insertion has succeeded, and a table
@@ -244,11 +230,11 @@ impl<K: Value + ?Sized, V: Value + ?Sized, M: Medium> HashMap<K, V, M> {
         let full = self.table.is_full(writing.came);
         drop(writing);
         if full {
-            let _ = self.table.grow(&self.heap);
+            let _ = self.table.grow(&self.table.heap);
         }
     }
 
     fn pool(&self) -> &Pool<M> {
-        &self.heap.core().space.pool
+        &self.table.heap.core().space.pool
     }
 }

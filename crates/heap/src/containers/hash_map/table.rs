@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::checksum::Checksum;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, ensure};
 use crate::guard::{Guard, Reading, Writing};
 use crate::heap::Heap;
 use crate::lane::own::Stamp;
@@ -82,7 +82,7 @@ impl Table {
             unreachable!("the first segment is in the table");
         };
         words[(byte / 8) as usize] = first;
-        sink.make(&Contents::Parts(&[bytemuck::cast_slice(&words)]))
+        sink.make_words(&words)
     }
 
     /// Opens the table at an offset; `made` is the operation that made it, if one since the heap was
@@ -117,11 +117,14 @@ impl Table {
         for segment in 0..=needed {
             let at = self.segment_at(source, segment)?;
             let end = at.checked_add(self.shape.groups_of(segment) * GROUP_BYTES);
-            if at == 0 || !at.is_multiple_of(8) || end.is_none_or(|end| end > source.bytes()) {
-                return Err(Error::damaged(
-                    "a hash map is damaged: a segment is missing, or lies outside the pool",
-                ));
-            }
+            ensure(
+                at != 0 && at.is_multiple_of(8) && end.is_some_and(|end| end <= source.bytes()),
+                || {
+                    Error::damaged(
+                        "a hash map is damaged: a segment is missing, or lies outside the pool",
+                    )
+                },
+            )?;
             self.segments.set(segment, at);
         }
         Ok(())
@@ -252,7 +255,7 @@ impl Table {
         let entry = self.entries.make(sink, hash, key, value)?;
         let mut line = [0; LINE_WORDS];
         line[0] = slot_word(entry, hash);
-        let line = sink.make(&Contents::Parts(&[bytemuck::cast_slice(&line)]))?;
+        let line = sink.make_words(&line)?;
         sink.set(link, line)
     }
 
@@ -365,6 +368,10 @@ impl Table {
 }
 
 impl<M: Medium> Guarded<M> for Table {
+    fn has_one_guard(&self) -> bool {
+        false
+    }
+
     fn guard(&self, number: usize) -> &Guard {
         &self.guards[number]
     }

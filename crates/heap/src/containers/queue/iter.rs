@@ -1,46 +1,38 @@
 //! Iterators over the elements of a queue.
 
+use std::marker::PhantomData;
+
 use crate::error::Result;
 use crate::medium::Medium;
 use crate::transaction::Transaction;
 
+use super::super::container::Reader;
 use super::super::data::Value;
 use super::Queue;
-use super::log::Place;
+use super::log::{Log, Place};
 
 /// An iterator over the elements of a queue; see [`Queue::iter`].
 pub struct Iter<'q, T: ?Sized, M: Medium> {
-    queue: &'q Queue<T, M>,
-    /// The transaction in which it reads, if any.
-    tx: Option<&'q Transaction<'q, M>>,
+    from: Reader<'q, Log, M>,
     next: Option<Place>,
     /// Whether an error was returned: nothing follows one.
     failed: bool,
+    of: PhantomData<fn(&T)>,
 }
 
 impl<'q, T: Value + ?Sized, M: Medium> Iter<'q, T, M> {
-    pub(super) fn of_queue(queue: &'q Queue<T, M>) -> Self {
+    pub(super) fn new(queue: &'q Queue<T, M>, tx: Option<&'q Transaction<'q, M>>) -> Self {
+        let handle = &queue.log;
         Self {
-            queue,
-            tx: None,
+            from: Reader { handle, tx },
             next: None,
             failed: false,
-        }
-    }
-
-    pub(super) fn of_transaction(tx: &'q Transaction<'q, M>, queue: &'q Queue<T, M>) -> Self {
-        Self {
-            tx: Some(tx),
-            ..Self::of_queue(queue)
+            of: PhantomData,
         }
     }
 
     fn advance(&mut self) -> Result<Option<T::Owned>> {
-        let log = &self.queue.log;
-        let found = match self.tx {
-            Some(tx) => log.get::<T>(&tx, self.next)?,
-            None => self.queue.read(|pool| log.get::<T>(pool, self.next))?,
-        };
+        let found = self.from.read(0, |from| from.get::<T>(from, self.next))?;
         Ok(found.map(|(value, next)| {
             self.next = Some(next);
             value

@@ -10,9 +10,8 @@
 //! pointer to where they lie apart. All ones stand for «it goes on in the next segment». A segment whose
 //! elements have all gone is freed with the first element of the next one that goes.
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, ensure};
 use crate::guard::Guard;
-use crate::heap::Heap;
 use crate::layout::Geometry;
 use crate::medium::{Medium, WORD_BYTES};
 use crate::sink::{Contents, Sink, Source};
@@ -111,15 +110,14 @@ impl Log {
     /// The head is damaged, or of other elements.
     pub fn check<T: Value + ?Sized>(&self, source: &impl Source, name: &str) -> Result<()> {
         let head = source.words::<HEAD_WORDS>(self.head)?;
-        let (gone, came) = (head[GONE as usize], head[CAME as usize]);
+        let elements = head[CAME as usize].checked_sub(head[GONE as usize]);
         // Each element takes a word, so a larger count is damage; this bounds all loops.
-        if head[0] != MAGIC || gone > came || came - gone > source.bytes() / WORD_BYTES {
-            return Err(Error::damaged("a queue's head is damaged"));
-        }
-        match head[1] == T::BYTES.unwrap_or(ANY) {
-            true => Ok(()),
-            false => Err(of_others(name)),
-        }
+        ensure(
+            head[0] == MAGIC
+                && elements.is_some_and(|elements| elements <= source.bytes() / WORD_BYTES),
+            || Error::damaged("a queue's head is damaged"),
+        )?;
+        ensure(head[1] == T::BYTES.unwrap_or(ANY), || of_others(name))
     }
 
     /// Returns the number of elements.
@@ -249,16 +247,12 @@ impl Log {
         let mut said = source.word(place.at)?;
         if said == GOES_ON {
             place.segment = source.word(place.segment)?;
-            if place.segment == 0 {
-                return Err(damaged());
-            }
+            ensure(place.segment != 0, damaged)?;
             place.at = place.segment.saturating_add(SEGMENT_HEAD);
             said = source.word(place.at)?;
         }
         let len = said & !APART;
-        if said == GOES_ON || len > source.bytes() {
-            return Err(damaged());
-        }
+        ensure(said != GOES_ON && len <= source.bytes(), damaged)?;
         let apart = match said & APART {
             0 => None,
             _ => Some(Apart {
@@ -280,9 +274,10 @@ impl Log {
         let mut objects = vec![self.head];
         let mut at = self.word(source, FIRST)?;
         while at != 0 {
-            if objects.len() as u64 > source.bytes() / SEGMENT_HEAD {
-                return Err(damaged());
-            }
+            ensure(
+                objects.len() as u64 <= source.bytes() / SEGMENT_HEAD,
+                damaged,
+            )?;
             objects.push(at);
             at = source.word(at)?;
         }
@@ -314,8 +309,6 @@ impl<M: Medium> Guarded<M> for Log {
     fn guard(&self, _: usize) -> &Guard {
         &self.guard
     }
-
-    fn changed(&self, _: &Heap<M>, _: usize) {}
 }
 
 pub(super) fn of_others(name: &str) -> Error {

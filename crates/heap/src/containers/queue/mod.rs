@@ -7,16 +7,15 @@ mod old;
 mod opened;
 
 use std::marker::PhantomData;
-use std::sync::Arc;
 
-use crate::error::Result;
+use crate::error::{Result, ensure};
 use crate::guard::Guard;
 use crate::heap::Heap;
 use crate::medium::{Mapped, Medium};
-use crate::operation::Operation;
-use crate::pool::Pool;
-use crate::sink::{Contents, Sink, Source};
+use crate::ptr::Place;
+use crate::sink::{Sink, Source};
 
+use super::container::{Handle, container};
 use super::data::Value;
 
 pub use iter::Iter;
@@ -48,20 +47,11 @@ const ROOT_KIND: u16 = 3;
 /// }
 /// ```
 pub struct Queue<T: ?Sized, M: Medium = Mapped> {
-    heap: Heap<M>,
-    log: Arc<Log>,
+    log: Handle<Log, M>,
     of: PhantomData<fn(&T)>,
 }
 
-impl<T: ?Sized, M: Medium> Clone for Queue<T, M> {
-    fn clone(&self) -> Self {
-        Self {
-            heap: self.heap.clone(),
-            log: Arc::clone(&self.log),
-            of: PhantomData,
-        }
-    }
-}
+container!(Queue.log, [T], [T: ?Sized], [T: Value + ?Sized]);
 
 impl<T: Value + ?Sized, M: Medium> Queue<T, M> {
     /// Opens the queue of this name; makes it if there is none. A queue of format version 1 or 2 is
@@ -75,32 +65,22 @@ impl<T: Value + ?Sized, M: Medium> Queue<T, M> {
     /// The root of this name is not a queue, or one with elements of another size; the queue is damaged;
     /// this thread is within a transaction; the pool is full, or a fence failed.
     pub fn open(heap: &Heap<M>, name: &str) -> Result<Self> {
-        heap.expect_alone()?;
-        let place = heap.root::<[u64; HEAD_WORDS]>(name, ROOT_KIND)?;
-        let log = heap.share(place.offset(), || {
+        let log = Handle::open(heap, name, ROOT_KIND, |root: Place<[u64; HEAD_WORDS]>| {
             let pool = &heap.core().space.pool;
-            let new = Log::new_head::<T>();
-            let (mut head, mut made) = heap.find_or_make(place, |sink| {
-                sink.make(&Contents::Parts(&[bytemuck::cast_slice(&new)]))
-            })?;
-            let log = |head| Log::new(head, &pool.geometry, Guard::new(None));
+            let (mut head, made) =
+                heap.find_or_make(root, |sink| sink.make_words(&Log::new_head::<T>()))?;
             if let Some(bytes) = old::size(&pool.words(head)?) {
-                if T::BYTES != Some(bytes) {
-                    return Err(log::of_others(name));
-                }
-                (head, made) = heap.convert(place, head, |sink, head| {
+                ensure(T::BYTES == Some(bytes), || log::of_others(name))?;
+                let log = |head| Log::new(head, &pool.geometry, Guard::new(None));
+                head = heap.convert(root, head, |sink, head| {
                     old::convert::<T, _>(sink, head, log)
                 })?;
             }
             Ok(Log::new(head, &pool.geometry, Guard::new(made)))
         })?;
-        let queue = Self {
-            heap: heap.clone(),
-            log,
-            of: PhantomData,
-        };
-        queue.read(|pool| queue.log.check::<T>(pool, name))?;
-        Ok(queue)
+        log.read(0, |pool| log.check::<T>(pool, name))?;
+        let of = PhantomData;
+        Ok(Self { log, of })
     }
 
     /// Returns the number of elements.
@@ -109,7 +89,7 @@ impl<T: Value + ?Sized, M: Medium> Queue<T, M> {
     ///
     /// This thread is within a transaction of the heap.
     pub fn len(&self) -> Result<u64> {
-        self.read(|pool| self.log.len(pool))
+        self.log.read(0, |pool| self.log.len(pool))
     }
 
     /// Returns whether it is empty.
@@ -130,7 +110,7 @@ impl<T: Value + ?Sized, M: Medium> Queue<T, M> {
     /// fence failed.
     pub fn push(&self, value: &T) -> Result<()> {
         let bytes = value.encode()?;
-        self.write(|sink| self.log.push(sink, &bytes))
+        self.log.write(|sink| self.log.push(sink, &bytes))
     }
 
     /// Removes the element at the front, durably, and returns it. 2 lines, one fence; a few more for the
@@ -140,7 +120,7 @@ impl<T: Value + ?Sized, M: Medium> Queue<T, M> {
     ///
     /// This thread is within a transaction of the heap; the queue is damaged, or a fence failed.
     pub fn pop(&self) -> Result<Option<T::Owned>> {
-        self.write(|sink| self.log.pop::<T, _>(sink))
+        self.log.write(|sink| self.log.pop::<T, _>(sink))
     }
 
     /// Returns the element at the front.
@@ -155,7 +135,7 @@ impl<T: Value + ?Sized, M: Medium> Queue<T, M> {
     /// Returns an iterator over the elements from the front to the back. Each is read when its turn
     /// comes; elements that are popped meanwhile are left out.
     pub fn iter(&self) -> Iter<'_, T, M> {
-        Iter::of_queue(self)
+        Iter::new(self, None)
     }
 
     /// Returns the offset of each object of the queue once for each time it is reached, for checks.
@@ -165,18 +145,6 @@ impl<T: Value + ?Sized, M: Medium> Queue<T, M> {
     /// This thread is within a transaction of the heap, or the queue is damaged.
     #[doc(hidden)]
     pub fn objects(&self) -> Result<Vec<u64>> {
-        self.read(|pool| self.log.objects(pool))
-    }
-
-    fn read<R>(&self, work: impl FnOnce(&Pool<M>) -> Result<R>) -> Result<R> {
-        self.heap.expect_alone()?;
-        let _reading = self.log.guard.read()?;
-        work(&self.heap.core().space.pool)
-    }
-
-    fn write<R>(&self, work: impl Fn(&mut Operation<M>) -> Result<R>) -> Result<R> {
-        self.heap.expect_alone()?;
-        let mut writing = self.log.guard.write()?;
-        self.heap.operate(&mut writing, work)
+        self.log.read(0, |pool| self.log.objects(pool))
     }
 }

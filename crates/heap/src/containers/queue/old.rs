@@ -5,9 +5,9 @@
 //! pointer to the next one and, from the next line on, its elements, each filled to a whole word. Element
 //! `n` of all that ever came is in slot `n` modulo the slots of a segment.
 
-use crate::error::Result;
+use crate::error::{Result, ensure};
 use crate::medium::LINE_BYTES;
-use crate::sink::{Contents, Sink, Source};
+use crate::sink::Sink;
 
 use super::super::data::Value;
 use super::log::{HEAD_WORDS, Log, damaged};
@@ -33,18 +33,20 @@ pub(super) fn convert<T: Value + ?Sized, S: Sink>(
     let [_, shape, gone, came, first, ..] = sink.words::<HEAD_WORDS>(old)?;
     let (bytes, slots) = (u64::from(shape as u32), shape >> 32);
     let stride = bytes.next_multiple_of(8);
-    if slots == 0 || gone > came || came - gone > sink.bytes() / stride.max(1) {
-        return Err(damaged());
-    }
+    ensure(
+        slots > 0 && gone <= came && came - gone <= sink.bytes() / stride.max(1),
+        damaged,
+    )?;
     let words = Log::new_head::<T>();
-    let head = sink.make(&Contents::Parts(&[bytemuck::cast_slice(&words)]))?;
+    let head = sink.make_words(&words)?;
     let log = new(head);
     let mut segment = first;
     // The last element of the first segment may have been removed, but not yet the segment.
     let mut begun = gone > 0 && gone.is_multiple_of(slots);
     for number in gone..came {
         if begun || number > gone && number.is_multiple_of(slots) {
-            segment = next_of(sink, segment)?;
+            segment = sink.word(segment)?;
+            ensure(segment != 0, damaged)?;
             begun = false;
         }
         let at = segment.saturating_add(LINE_BYTES + number % slots * stride);
@@ -59,17 +61,8 @@ pub(super) fn convert<T: Value + ?Sized, S: Sink>(
         sink.free(segment)?;
         segment = next;
         freed += 1;
-        if freed > sink.bytes() / LINE_BYTES {
-            return Err(damaged());
-        }
+        ensure(freed <= sink.bytes() / LINE_BYTES, damaged)?;
     }
     sink.free(old)?;
     Ok(head)
-}
-
-fn next_of(source: &impl Source, segment: u64) -> Result<u64> {
-    match source.word(segment)? {
-        0 => Err(damaged()),
-        next => Ok(next),
-    }
 }

@@ -1,14 +1,9 @@
 //! A queue within a transaction.
 
-use std::sync::Arc;
-
 use crate::error::Result;
-use crate::heap::Heap;
 use crate::medium::Medium;
 use crate::transaction::Transaction;
-use crate::transaction::held::Guarded;
 
-use super::super::container::{Container, sealed};
 use super::super::data::Value;
 use super::Queue;
 use super::iter::Iter;
@@ -16,28 +11,8 @@ use super::iter::Iter;
 /// A queue within a transaction; see [`Transaction::open`]. The transaction holds all of it until it
 /// ends.
 pub struct Opened<'t, T: ?Sized, M: Medium> {
-    queue: &'t Queue<T, M>,
-    tx: &'t Transaction<'t, M>,
-}
-
-impl<T: ?Sized, M: Medium> sealed::Sealed for Queue<T, M> {}
-
-impl<T: Value + ?Sized, M: Medium> Container<M> for Queue<T, M> {
-    type Opened<'t>
-        = Opened<'t, T, M>
-    where
-        Self: 't,
-        M: 't;
-
-    fn heap(&self) -> &Heap<M> {
-        &self.heap
-    }
-
-    fn open_in<'t>(&'t self, tx: &'t Transaction<'_, M>) -> Result<Opened<'t, T, M>> {
-        let of: Arc<dyn Guarded<M>> = Arc::clone(&self.log) as _;
-        tx.hold(&of, 0)?;
-        Ok(Opened { queue: self, tx })
-    }
+    pub(super) of: &'t Queue<T, M>,
+    pub(super) tx: &'t Transaction<'t, M>,
 }
 
 impl<'t, T: Value + ?Sized, M: Medium> Opened<'t, T, M> {
@@ -47,7 +22,7 @@ impl<'t, T: Value + ?Sized, M: Medium> Opened<'t, T, M> {
     ///
     /// The transaction has ended.
     pub fn len(&self) -> Result<u64> {
-        self.queue.log.len(&self.tx)
+        self.of.log.len(&self.tx)
     }
 
     /// Returns whether it is empty.
@@ -66,7 +41,7 @@ impl<'t, T: Value + ?Sized, M: Medium> Opened<'t, T, M> {
     /// The pool is full, or the queue is damaged.
     pub fn push(&self, value: &T) -> Result<()> {
         let bytes = value.encode()?;
-        self.tx.change(|sink| self.queue.log.push(sink, &bytes))
+        self.tx.change(|sink| self.of.log.push(sink, &bytes))
     }
 
     /// Removes the element at the front and returns it.
@@ -75,7 +50,7 @@ impl<'t, T: Value + ?Sized, M: Medium> Opened<'t, T, M> {
     ///
     /// The queue is damaged.
     pub fn pop(&self) -> Result<Option<T::Owned>> {
-        self.tx.change(|sink| self.queue.log.pop::<T, _>(sink))
+        self.tx.change(|sink| self.of.log.pop::<T, _>(sink))
     }
 
     /// Returns the element at the front.
@@ -90,6 +65,6 @@ impl<'t, T: Value + ?Sized, M: Medium> Opened<'t, T, M> {
     /// Returns an iterator over the elements from the front to the back. Each is read when its turn
     /// comes.
     pub fn iter(&self) -> Iter<'t, T, M> {
-        Iter::of_transaction(self.tx, self.queue)
+        Iter::new(self.of, Some(self.tx))
     }
 }

@@ -3,9 +3,8 @@
 
 use bytemuck::Pod;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, ensure};
 use crate::guard::Guard;
-use crate::heap::Heap;
 use crate::medium::Medium;
 use crate::sink::{Contents, Sink, Source};
 use crate::transaction::held::Guarded;
@@ -49,11 +48,11 @@ impl Elements {
     /// There is no such element, or the vector is damaged.
     pub fn set<T: Pod, S: Sink>(&self, sink: &mut S, index: u64, value: &T) -> Result<()> {
         let len = self.len(sink)?;
-        if index >= len {
-            return Err(Error::usage(format!(
+        ensure(index < len, || {
+            Error::usage(format!(
                 "index {index} is beyond the {len} elements of the vector"
-            )));
-        }
+            ))
+        })?;
         let at = self.at(sink, index)?;
         match words_of(value)[..] {
             [word] => sink.set(at, word),
@@ -68,9 +67,9 @@ impl Elements {
     /// The pool is full, the vector is damaged, or a fence failed.
     pub fn push<T: Pod, S: Sink>(&self, sink: &mut S, value: &T) -> Result<()> {
         let len = self.len(sink)?;
-        if len >= self.shape.capacity() {
-            return Err(Error::full("a vector has no room for more elements"));
-        }
+        ensure(len < self.shape.capacity(), || {
+            Error::full("a vector has no room for more elements")
+        })?;
         let segment = self.shape.position(len).segment;
         let pointer = directory_at(self.table, segment);
         if sink.word(pointer)? == 0 {
@@ -125,14 +124,10 @@ impl Elements {
     #[inline]
     fn at(&self, source: &impl Source, index: u64) -> Result<u64> {
         let damaged = || Error::damaged("a vector is damaged: a segment is missing");
-        if index >= self.shape.capacity() {
-            return Err(damaged());
-        }
+        ensure(index < self.shape.capacity(), damaged)?;
         let position = self.shape.position(index);
         let segment = source.word(directory_at(self.table, position.segment))?;
-        if segment == 0 {
-            return Err(damaged());
-        }
+        ensure(segment != 0, damaged)?;
         Ok(segment.saturating_add(position.within * self.shape.stride()))
     }
 }
@@ -141,8 +136,6 @@ impl<M: Medium> Guarded<M> for Elements {
     fn guard(&self, _: usize) -> &Guard {
         &self.guard
     }
-
-    fn changed(&self, _: &Heap<M>, _: usize) {}
 }
 
 /// Returns the words of a value, the last one filled with zeros.

@@ -5,7 +5,7 @@
 //! Each segment holds twice as many elements as the one before, up to the largest. Elements lie side
 //! by side, each filled to a whole word.
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, ensure};
 use crate::layout::Geometry;
 
 /// "TERRVECT".
@@ -76,9 +76,9 @@ impl Shape {
             && shape.largest < 40
             && shape.element_bytes > 0
             && words[LEN_WORD as usize] <= shape.capacity();
-        if words[0] != MAGIC || !sane {
-            return Err(Error::damaged("a vector's table is damaged"));
-        }
+        ensure(words[0] == MAGIC && sane, || {
+            Error::damaged("a vector's table is damaged")
+        })?;
         Ok(shape)
     }
 

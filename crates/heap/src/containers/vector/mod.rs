@@ -9,17 +9,17 @@ mod layout;
 mod opened;
 
 use std::marker::PhantomData;
-use std::sync::Arc;
 
 use bytemuck::Pod;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, ensure};
 use crate::guard::Guard;
 use crate::heap::Heap;
 use crate::medium::{Mapped, Medium};
-use crate::operation::Operation;
-use crate::pool::Pool;
-use crate::sink::{Contents, Sink, Source};
+use crate::ptr::Place;
+use crate::sink::{Sink, Source};
+
+use super::container::{Handle, container};
 
 pub use opened::Opened;
 
@@ -49,20 +49,11 @@ const ROOT_KIND: u16 = 2;
 /// }
 /// ```
 pub struct Vector<T, M: Medium = Mapped> {
-    heap: Heap<M>,
-    elements: Arc<Elements>,
+    elements: Handle<Elements, M>,
     of: PhantomData<fn() -> T>,
 }
 
-impl<T, M: Medium> Clone for Vector<T, M> {
-    fn clone(&self) -> Self {
-        Self {
-            heap: self.heap.clone(),
-            elements: Arc::clone(&self.elements),
-            of: PhantomData,
-        }
-    }
-}
+container!(Vector.elements, [T], [T], [T: Pod]);
 
 impl<T: Pod, M: Medium> Vector<T, M> {
     /// Opens the vector of this name; makes it if there is none.
@@ -76,32 +67,29 @@ impl<T: Pod, M: Medium> Vector<T, M> {
     /// damaged; this thread is within a transaction; the pool is full, or a fence failed.
     pub fn open(heap: &Heap<M>, name: &str) -> Result<Self> {
         const { assert!(size_of::<T>() > 0, "elements have bytes") };
-        heap.expect_alone()?;
-        let place = heap.root::<[u64; TABLE_WORDS]>(name, ROOT_KIND)?;
-        let elements = heap.share(place.offset(), || {
+        let open = |root: Place<[u64; TABLE_WORDS]>| {
             let pool = &heap.core().space.pool;
             let new = Shape::new(size_of::<T>(), &pool.geometry).encode();
-            let (table, made) = heap.find_or_make(place, |sink| {
-                sink.make(&Contents::Parts(&[bytemuck::cast_slice(&new)]))
-            })?;
+            let (table, made) = heap.find_or_make(root, |sink| sink.make_words(&new))?;
             Ok(Elements {
                 table,
                 shape: Shape::decode(&pool.words(table)?)?,
                 guard: Guard::new(made),
             })
-        })?;
-        if elements.shape.element_bytes as usize != size_of::<T>() {
-            return Err(Error::usage(format!(
-                "the vector {name:?} has elements of {} bytes, not {}",
-                elements.shape.element_bytes,
-                size_of::<T>()
-            )));
-        }
-        Ok(Self {
-            heap: heap.clone(),
-            elements,
-            of: PhantomData,
-        })
+        };
+        let elements = Handle::open(heap, name, ROOT_KIND, open)?;
+        ensure(
+            elements.shape.element_bytes as usize == size_of::<T>(),
+            || {
+                Error::usage(format!(
+                    "the vector {name:?} has elements of {} bytes, not {}",
+                    elements.shape.element_bytes,
+                    size_of::<T>()
+                ))
+            },
+        )?;
+        let of = PhantomData;
+        Ok(Self { elements, of })
     }
 
     /// Returns the number of elements.
@@ -110,7 +98,7 @@ impl<T: Pod, M: Medium> Vector<T, M> {
     ///
     /// This thread is within a transaction of the heap.
     pub fn len(&self) -> Result<u64> {
-        self.read(|pool| self.elements.len(pool))
+        self.elements.read(0, |pool| self.elements.len(pool))
     }
 
     /// Returns whether it is empty.
@@ -128,7 +116,7 @@ impl<T: Pod, M: Medium> Vector<T, M> {
     ///
     /// This thread is within a transaction of the heap, or the vector is damaged.
     pub fn get(&self, index: u64) -> Result<Option<T>> {
-        self.read(|pool| self.elements.get(pool, index))
+        self.elements.read(0, |pool| self.elements.get(pool, index))
     }
 
     /// Sets the value of an element, durably: 2 lines and one fence for up to 8 bytes, through the log
@@ -139,7 +127,8 @@ impl<T: Pod, M: Medium> Vector<T, M> {
     /// This thread is within a transaction of the heap; there is no such element, the vector is
     /// damaged, or a fence failed.
     pub fn set(&self, index: u64, value: &T) -> Result<()> {
-        self.write(|sink| self.elements.set(sink, index, value))
+        self.elements
+            .write(|sink| self.elements.set(sink, index, value))
     }
 
     /// Adds an element behind the last one, durably: 2 lines besides its own, one fence; and now and
@@ -150,7 +139,7 @@ impl<T: Pod, M: Medium> Vector<T, M> {
     /// This thread is within a transaction of the heap; the pool is full, the vector is damaged, or a
     /// fence failed.
     pub fn push(&self, value: &T) -> Result<()> {
-        self.write(|sink| self.elements.push(sink, value))
+        self.elements.write(|sink| self.elements.push(sink, value))
     }
 
     /// Removes the last element, durably, and returns it. 2 lines, one fence. Segments are kept for later
@@ -160,7 +149,7 @@ impl<T: Pod, M: Medium> Vector<T, M> {
     ///
     /// This thread is within a transaction of the heap; the vector is damaged, or a fence failed.
     pub fn pop(&self) -> Result<Option<T>> {
-        self.write(|sink| self.elements.pop(sink))
+        self.elements.write(|sink| self.elements.pop(sink))
     }
 
     /// Removes all elements from index `len` on, durably: 2 lines, one fence.
@@ -169,7 +158,8 @@ impl<T: Pod, M: Medium> Vector<T, M> {
     ///
     /// This thread is within a transaction of the heap, or a fence failed.
     pub fn truncate(&self, len: u64) -> Result<()> {
-        self.write(|sink| self.elements.truncate(sink, len))
+        self.elements
+            .write(|sink| self.elements.truncate(sink, len))
     }
 
     /// Returns an iterator over the elements in their order. Each is read when its turn comes.
@@ -184,18 +174,6 @@ impl<T: Pod, M: Medium> Vector<T, M> {
     /// Same as [`Vector::len`].
     #[doc(hidden)]
     pub fn objects(&self) -> Result<Vec<u64>> {
-        self.read(|pool| self.elements.objects(pool))
-    }
-
-    fn read<R>(&self, work: impl FnOnce(&Pool<M>) -> Result<R>) -> Result<R> {
-        self.heap.expect_alone()?;
-        let _reading = self.elements.guard.read()?;
-        work(&self.heap.core().space.pool)
-    }
-
-    fn write<R>(&self, work: impl Fn(&mut Operation<M>) -> Result<R>) -> Result<R> {
-        self.heap.expect_alone()?;
-        let mut writing = self.elements.guard.write()?;
-        self.heap.operate(&mut writing, work)
+        self.elements.read(0, |pool| self.elements.objects(pool))
     }
 }
