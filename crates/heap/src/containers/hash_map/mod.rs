@@ -13,7 +13,6 @@ mod layout;
 mod opened;
 mod table;
 
-use std::borrow::Cow;
 use std::marker::PhantomData;
 
 use crate::error::Result;
@@ -114,7 +113,8 @@ impl<K: Value + ?Sized, V: Value + ?Sized, M: Medium> HashMap<K, V, M> {
     ///
     /// This thread is within a transaction of the heap, or the map is damaged.
     pub fn get(&self, key: &K) -> Result<Option<V::Owned>> {
-        let (key, hash, guard) = self.locate(key)?;
+        let key = key.encode()?;
+        let (hash, guard) = self.locate(&key)?;
         let _reading = guard.read()?;
         self.table.get::<V>(self.pool(), hash, &key)
     }
@@ -125,7 +125,8 @@ impl<K: Value + ?Sized, V: Value + ?Sized, M: Medium> HashMap<K, V, M> {
     ///
     /// Same as [`HashMap::get`].
     pub fn contains(&self, key: &K) -> Result<bool> {
-        let (key, hash, guard) = self.locate(key)?;
+        let key = key.encode()?;
+        let (hash, guard) = self.locate(&key)?;
         let _reading = guard.read()?;
         let found = self.table.find(self.pool(), hash, &key)?;
         Ok(matches!(found, Search::Found { .. }))
@@ -139,8 +140,8 @@ impl<K: Value + ?Sized, V: Value + ?Sized, M: Medium> HashMap<K, V, M> {
     /// This thread is within a transaction of the heap; the pool is full, the map is damaged, or a fence
     /// failed.
     pub fn insert(&self, key: &K, value: &V) -> Result<Option<V::Owned>> {
-        let (key, hash, guard) = self.locate(key)?;
-        let value = value.encode()?;
+        let (key, value) = (key.encode()?, value.encode()?);
+        let (hash, guard) = self.locate(&key)?;
         let (mut writing, mut old) = (guard.write()?, None);
         self.table.heap.operate(&mut writing, |sink| {
             self.table.put::<V, _>(sink, hash, (&key, &value), &mut old)
@@ -159,7 +160,8 @@ impl<K: Value + ?Sized, V: Value + ?Sized, M: Medium> HashMap<K, V, M> {
     ///
     /// This thread is within a transaction of the heap; the map is damaged, or a fence failed.
     pub fn remove(&self, key: &K) -> Result<Option<V::Owned>> {
-        let (key, hash, guard) = self.locate(key)?;
+        let key = key.encode()?;
+        let (hash, guard) = self.locate(&key)?;
         let (mut writing, mut old) = (guard.write()?, None);
         self.table.heap.operate(&mut writing, |sink| {
             self.table.remove::<V, _>(sink, hash, &key, &mut old)
@@ -213,14 +215,13 @@ impl<K: Value + ?Sized, V: Value + ?Sized, M: Medium> HashMap<K, V, M> {
         }
     }
 
-    /// Returns a key's bytes, its hash and its guard, and prefetches its line.
+    /// Returns the hash of a key and its guard, and prefetches its line.
     #[inline]
-    fn locate<'k>(&self, key: &'k K) -> Result<(Cow<'k, [u8]>, u64, &Guard)> {
+    fn locate(&self, key: &[u8]) -> Result<(u64, &Guard)> {
         self.table.heap.expect_alone()?;
-        let key = key.encode()?;
-        let hash = self.table.hash(&key);
+        let hash = self.table.hash(key);
         self.table.prefetch(self.pool(), hash);
-        Ok((key, hash, &self.table.guards()[self.table.number(hash)]))
+        Ok((hash, &self.table.guards()[self.table.number(hash)]))
     }
 
     /// Grows the table if a guard is full. A failure is ignored: the insertion has succeeded, and a table
