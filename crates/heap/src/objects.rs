@@ -37,9 +37,7 @@ impl<M: Medium> Heap<M> {
     /// `place` is not null, or lies in no object or root; this thread is within a transaction of the
     /// heap; the pool is full, or a fence failed.
     pub fn publish<T: Pod>(&self, place: Place<T>, value: &T) -> Result<Ptr<T>> {
-        let contents = Contents::Parts(&[bytemuck::bytes_of(value)]);
-        self.publish_contents(place.offset(), &contents)
-            .map(Ptr::at)
+        self.publish_contents(place, &Contents::Parts(&[bytemuck::bytes_of(value)]))
     }
 
     /// Same as [`Heap::publish`], for bytes; the object is filled with zeros to a multiple of 16.
@@ -48,9 +46,7 @@ impl<M: Medium> Heap<M> {
     ///
     /// Same as [`Heap::publish`].
     pub fn publish_bytes(&self, place: Place<u8>, bytes: &[u8]) -> Result<Ptr<u8>> {
-        let contents = Contents::Parts(&[bytes]);
-        self.publish_contents(place.offset(), &contents)
-            .map(Ptr::at)
+        self.publish_contents(place, &Contents::Parts(&[bytes]))
     }
 
     /// Same as [`Heap::publish`], for an object of `bytes` zeros; one more fence. The object may be
@@ -61,13 +57,12 @@ impl<M: Medium> Heap<M> {
     /// Same as [`Heap::publish`].
     pub fn publish_zeros(&self, place: Place<u8>, bytes: u64) -> Result<Ptr<u8>> {
         self.expect_room(bytes)?;
-        let contents = Contents::Zeros(bytes.max(1));
-        self.publish_contents(place.offset(), &contents)
-            .map(Ptr::at)
+        self.publish_contents(place, &Contents::Zeros(bytes.max(1)))
     }
 
-    fn publish_contents(&self, place: u64, contents: &Contents) -> Result<u64> {
+    fn publish_contents<T>(&self, place: Place<T>, contents: &Contents) -> Result<Ptr<T>> {
         self.expect_alone()?;
+        let place = place.offset();
         let pointer = self.read(Place::<u8>::at(place))?;
         ensure(pointer.is_null(), || {
             Error::usage(format!("the word at {place} points to an object already"))
@@ -75,7 +70,7 @@ impl<M: Medium> Heap<M> {
         self.change(Range::word(place), |operation| {
             let object = operation.make(contents)?;
             operation.set(place, object)?;
-            Ok(object)
+            Ok(Ptr::at(object))
         })
     }
 

@@ -1,6 +1,7 @@
 //! A medium with the format on it: the header, the chunk words, and loads that are checked against the
 //! bounds of the pool.
 
+use std::mem;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::checksum::padded;
@@ -39,8 +40,7 @@ impl<M: Medium> Pool<M> {
             ))
         })?;
         let word = geometry.word_of(1);
-        pool.store_words(word, &[Use::Lanes { chunks: lanes }.encode(word)]);
-        pool.medium.flush(word, WORD_BYTES);
+        pool.store_flushed(word, &[Use::Lanes { chunks: lanes }.encode(word)]);
         if let Some(bins) = geometry.bins() {
             pool.set_use(bins, Use::Bins);
         }
@@ -49,8 +49,7 @@ impl<M: Medium> Pool<M> {
         pool.set_chunks(chunks);
         pool.medium.fence()?;
         // The header comes last: a pool that was not completed is none.
-        pool.store_words(0, &header::encode(&geometry));
-        pool.medium.flush(0, 8 * header::WORDS as u64);
+        pool.store_flushed(0, &header::encode(&geometry));
         pool.medium.fence()?;
         Ok(pool)
     }
@@ -104,8 +103,7 @@ impl<M: Medium> Pool<M> {
         let region = self.geometry.region_chunks();
         for number in old.div_ceil(region).max(1)..new.div_ceil(region) {
             let at = self.geometry.offset_of(number * region);
-            self.store_words(at, &header::region(number));
-            self.medium.flush(at, 2 * WORD_BYTES);
+            self.store_flushed(at, &header::region(number));
         }
     }
 
@@ -119,16 +117,14 @@ impl<M: Medium> Pool<M> {
 
     fn set_chunks(&self, chunks: u64) {
         let at = header::CHUNKS_AT;
-        self.store_words(at, &[header::encode_count(at, chunks)]);
-        self.medium.flush(at, WORD_BYTES);
+        self.store_flushed(at, &[header::encode_count(at, chunks)]);
         self.chunks.store(chunks, Ordering::Release);
     }
 
     /// Stores how many chunks were ever used; a fence makes it durable.
     pub fn set_used(&self, used: u64) {
         let at = header::USED_AT;
-        self.store_words(at, &[header::encode_count(at, used)]);
-        self.medium.flush(at, WORD_BYTES);
+        self.store_flushed(at, &[header::encode_count(at, used)]);
         self.used.store(used, Ordering::Release);
     }
 
@@ -147,6 +143,13 @@ impl<M: Medium> Pool<M> {
         let at = self.geometry.word_of(chunk);
         self.medium.store_word(at, of.encode(at));
         self.medium.flush(at, WORD_BYTES);
+    }
+
+    /// Stores words and flushes them; a fence makes them durable.
+    #[inline]
+    pub fn store_flushed(&self, offset: u64, words: &[u64]) {
+        self.store_words(offset, words);
+        self.medium.flush(offset, mem::size_of_val(words) as u64);
     }
 
     /// Stores words; nothing is flushed.

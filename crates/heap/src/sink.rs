@@ -152,6 +152,20 @@ pub(crate) trait Sink: Source {
     /// The bytes are not all in the pool.
     fn write(&mut self, at: u64, words: &[u64]) -> Result<()>;
 
+    /// Changes bytes, and fills them with zeros to a whole word.
+    ///
+    /// # Errors
+    ///
+    /// Same as [`Sink::write`].
+    fn write_bytes(&mut self, at: u64, bytes: &[u8]) -> Result<()> {
+        let words: Vec<u64> = bytes.chunks(8).map(padded).collect();
+        match words[..] {
+            [] => Ok(()),
+            [word] => self.set(at, word),
+            ref words => self.write(at, words),
+        }
+    }
+
     /// Fills bytes of an object that are not read before all changes of this sink have happened. Each
     /// part is filled with zeros to a whole word.
     ///

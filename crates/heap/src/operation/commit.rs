@@ -1,6 +1,8 @@
 //! The commit of an operation: the description of its changes, the fence with which it has happened, and
 //! the changes themselves.
 
+use std::mem;
+
 use crate::allocator::Space;
 use crate::allocator::index::Holds;
 use crate::checksum::Checksum;
@@ -10,9 +12,9 @@ use crate::lane::changes::{Changes, Check, Object};
 use crate::lane::own::Stamp;
 use crate::lane::window::Range;
 use crate::layout::intent::{Filled, INTENT_WORDS, Intent, MAX_PAIRS, MAX_RECORDS, MAX_SLOT_PAIRS};
-use crate::layout::record::{CHECK_AT, MAX_BYTES, RECORD_BYTES, Record};
+use crate::layout::record::{CHECK_AT, MAX_BYTES, Record};
 use crate::layout::{FIELD_BITS, FIELD_MAX};
-use crate::medium::{LINE_BYTES, Medium, WORD_BYTES};
+use crate::medium::{LINE_BYTES, Medium};
 
 use super::Core;
 
@@ -82,18 +84,19 @@ impl<M: Medium> Core<M> {
             "what is changed is not owned"
         );
         let said = Said::of(changes);
-        self.take_places(held, changes)?;
         let words = changes.words.len();
-        let none = changes
-            .freed
-            .iter()
-            .map(|object| (object.record + CHECK_AT, 0));
-        changes.words.extend(none);
-        let done = self.say(held, changes, said);
+        let done = self.take_places(held, changes).and_then(|()| {
+            let freed = changes.freed.iter();
+            let none = freed.map(|object| (object.record + CHECK_AT, 0));
+            changes.words.extend(none);
+            self.say(held, changes, said)
+        });
         if let Err(error) = done {
             changes.words.truncate(words);
-            let places = changes.new.iter().map(|new| new.place);
-            held.state.records.extend(places);
+            let places = changes.new.iter_mut().map(|new| mem::take(&mut new.place));
+            held.state
+                .records
+                .extend(places.filter(|&place| place != 0));
             return Err(error);
         }
         self.apply(held, changes);
@@ -136,18 +139,11 @@ impl<M: Medium> Core<M> {
         held.fence(&self.space, &nothing)
     }
 
-    /// Takes places for the records of all new objects, or none.
+    /// Takes places for the records of all new objects.
     #[inline]
     fn take_places(&self, held: &mut Held, changes: &mut Changes) -> Result<()> {
-        for i in 0..changes.new.len() {
-            match held.take_record(&self.space) {
-                Ok(place) => changes.new[i].place = place,
-                Err(error) => {
-                    let taken = changes.new[..i].iter().map(|new| new.place);
-                    held.state.records.extend(taken);
-                    return Err(error);
-                }
-            }
+        for new in &mut changes.new {
+            new.place = held.take_record(&self.space)?;
         }
         Ok(())
     }
@@ -230,8 +226,7 @@ impl<M: Medium> Core<M> {
         let at = pool.geometry.intent_of(held.index, held.state.intents);
         held.state.intents += 1;
         let words: [u64; INTENT_WORDS] = intent.encode(at, held.next());
-        pool.store_words(at, &words);
-        pool.medium.flush(at, LINE_BYTES);
+        pool.store_flushed(at, &words);
     }
 
     /// Makes the changes in place, as described by the operation that has just passed its fence.
@@ -239,8 +234,7 @@ impl<M: Medium> Core<M> {
     fn apply(&self, held: &mut Held, changes: &Changes) {
         let pool = &self.space.pool;
         for (offset, words) in &changes.runs {
-            pool.store_words(*offset, words);
-            pool.medium.flush(*offset, words.len() as u64 * WORD_BYTES);
+            pool.store_flushed(*offset, words);
         }
         held.set_words(&self.space, &changes.words);
         for new in &changes.new {
@@ -255,15 +249,12 @@ impl<M: Medium> Core<M> {
     /// Stores and flushes a record.
     #[inline]
     pub fn store_record(&self, place: u64, record: &Record) {
-        self.space.pool.store_words(place, &record.encode(place));
-        self.space.pool.medium.flush(place, RECORD_BYTES);
+        self.space.pool.store_flushed(place, &record.encode(place));
     }
 }
 
 fn words_intent(changes: &Changes) -> Intent {
-    let mut pairs = [(0, 0); MAX_PAIRS];
-    let count = changes.words.len();
-    pairs[..count].copy_from_slice(&changes.words);
+    let (pairs, count) = pairs_of(changes);
     Intent::Words {
         pairs,
         count,
@@ -272,9 +263,7 @@ fn words_intent(changes: &Changes) -> Intent {
 }
 
 fn slot_intent(changes: &Changes) -> Intent {
-    let mut pairs = [(0, 0); MAX_SLOT_PAIRS];
-    let count = changes.words.len();
-    pairs[..count].copy_from_slice(&changes.words);
+    let (pairs, count) = pairs_of(changes);
     let (range, check) = changes.fills[0];
     Intent::Slot {
         filled: Filled {
@@ -285,6 +274,13 @@ fn slot_intent(changes: &Changes) -> Intent {
         pairs,
         count,
     }
+}
+
+/// Returns the changed words as an intent has them, and their number.
+fn pairs_of<const N: usize>(changes: &Changes) -> ([(u64, u64); N], usize) {
+    let (mut pairs, count) = ([(0, 0); N], changes.words.len());
+    pairs[..count].copy_from_slice(&changes.words);
+    (pairs, count)
 }
 
 /// Returns the check that a record or intent has of an object or slot: of `bytes` bytes, a multiple of 8,

@@ -1,6 +1,6 @@
 //! Beginning, ending and nesting of transactions.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::mem;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -185,7 +185,16 @@ impl<M: Medium> Heap<M> {
     }
 
     fn start(&self, age: Age) -> Transaction<'_, M> {
-        let shared = Rc::new(Shared::new(age));
+        let shared = Rc::new(Shared {
+            age,
+            state: RefCell::default(),
+            guards: RefCell::default(),
+            parts: Cell::default(),
+            doomed: Cell::default(),
+            broken: Cell::default(),
+            ended: Cell::default(),
+            changes: Cell::default(),
+        });
         let heap = self.id();
         let listed = Active {
             heap,

@@ -101,21 +101,6 @@ struct State {
     freed: BTreeSet<u64>,
 }
 
-impl<M: Medium> Shared<M> {
-    fn new(age: Age) -> Self {
-        Self {
-            age,
-            state: RefCell::default(),
-            guards: RefCell::default(),
-            parts: Cell::default(),
-            doomed: Cell::default(),
-            broken: Cell::default(),
-            ended: Cell::default(),
-            changes: Cell::default(),
-        }
-    }
-}
-
 impl<'h, M: Medium> Transaction<'h, M> {
     /// Returns the value at a pointer, with this transaction's changes.
     ///

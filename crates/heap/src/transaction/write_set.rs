@@ -2,6 +2,7 @@
 //! word is in both.
 
 use std::collections::BTreeMap;
+use std::ops::Bound;
 
 use crate::lane::changes::Changes;
 
@@ -32,52 +33,34 @@ impl WriteSet {
         words.get_mut(((offset - first) / WORD) as usize)
     }
 
-    /// Writes a run of words, at least one.
+    /// Writes a run of words, at least one. A run that reaches to it is continued, so data that are
+    /// written piece by piece, as elements of a queue, become one run.
     pub fn write(&mut self, offset: u64, new: &[u64]) {
         let end = offset + new.len() as u64 * WORD;
-        if let Some((&first, words)) = self.objects.range_mut(..=offset).next_back()
-            && end <= first + words.len() as u64 * WORD
-        {
-            let at = ((offset - first) / WORD) as usize;
-            words[at..at + new.len()].copy_from_slice(new);
-            return;
-        }
-        if self.extend(offset, end, new) {
-            return;
-        }
         let single: Vec<u64> = self.words.range(offset..end).map(|(&at, _)| at).collect();
         for at in single {
             self.words.remove(&at);
         }
-        let (mut first, mut all) = (offset, new.to_vec());
-        while let Some((begin, old)) = self.take_overlapping(first, first + all.len() as u64 * WORD)
-        {
-            (first, all) = union(begin, old, first, all);
-        }
-        self.objects.insert(first, all);
+        let before = self.objects.range(..=offset).next_back();
+        let before = before.filter(|(first, run)| **first + run.len() as u64 * WORD >= offset);
+        let first = before.map_or(offset, |(&first, _)| first);
+        let rest = self.take_rest(first, end);
+        let run = self.objects.entry(first).or_default();
+        let at = ((offset - first) / WORD) as usize;
+        run.resize(run.len().max(at + new.len()), 0);
+        run[at..at + new.len()].copy_from_slice(new);
+        run.extend(rest);
     }
 
-    /// Appends to a run that ends where these words begin, if nothing else was written there; returns
-    /// whether it could. So data that are written piece by piece, as elements of a queue, become one run.
-    fn extend(&mut self, offset: u64, end: u64, new: &[u64]) -> bool {
-        let free = self.words.range(offset..end).next().is_none()
-            && self.objects.range(offset..end).next().is_none();
-        match self.objects.range_mut(..offset).next_back() {
-            Some((&first, words)) if free && first + words.len() as u64 * WORD == offset => {
-                words.extend_from_slice(new);
-                true
-            }
-            _ => false,
+    /// Takes out the runs that begin between two offsets; returns their words beyond the second one.
+    fn take_rest(&mut self, after: u64, end: u64) -> Vec<u64> {
+        let mut rest = Vec::new();
+        let between = (Bound::Excluded(after), Bound::Excluded(end));
+        while let Some((&first, _)) = self.objects.range(between).next() {
+            let run = self.objects.remove(&first).unwrap_or_default();
+            rest.extend(run.into_iter().skip(((end - first) / WORD) as usize));
         }
-    }
-
-    /// Takes out a run that has words between two offsets.
-    fn take_overlapping(&mut self, offset: u64, end: u64) -> Option<(u64, Vec<u64>)> {
-        let (&first, words) = self.objects.range(..end).next_back()?;
-        if first + words.len() as u64 * WORD <= offset {
-            return None;
-        }
-        self.objects.remove_entry(&first)
+        rest
     }
 
     /// Overlays the writes on words that were loaded from `offset` on.
@@ -85,10 +68,8 @@ impl WriteSet {
         let end = offset + loaded.len() as u64 * WORD;
         let before = self.objects.range(..offset).next_back();
         for (&first, words) in before.into_iter().chain(self.objects.range(offset..end)) {
-            let (from, to) = (
-                first.max(offset),
-                (first + words.len() as u64 * WORD).min(end),
-            );
+            let from = first.max(offset);
+            let to = (first + words.len() as u64 * WORD).min(end);
             if from < to {
                 let len = ((to - from) / WORD) as usize;
                 let (at, of) = ((from - offset) / WORD, (from - first) / WORD);
@@ -114,19 +95,6 @@ impl WriteSet {
         self.words.retain(|at, _| !(offset..end).contains(at));
         self.objects.retain(|at, _| !(offset..end).contains(at));
     }
-}
-
-/// Overlays new words on old ones.
-fn union(begin: u64, old: Vec<u64>, offset: u64, new: Vec<u64>) -> (u64, Vec<u64>) {
-    let first = begin.min(offset);
-    let end = (begin + old.len() as u64 * WORD).max(offset + new.len() as u64 * WORD);
-    let mut all = vec![0; ((end - first) / WORD) as usize];
-    let mut put = |at: u64, words: &[u64]| {
-        all[((at - first) / WORD) as usize..][..words.len()].copy_from_slice(words);
-    };
-    put(begin, &old);
-    put(offset, &new);
-    (first, all)
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use crate::error::{Error, Result, ensure};
 use crate::medium::WORD_BYTES;
 use crate::sink::{Contents, Sink};
 
-use super::super::apart::Apart;
+use super::super::apart::Stored;
 use super::super::data::{Key, Value};
 use super::layout::{HEAD_BYTES, Head, MAX_INLINE, MAX_KEY, Root, SLOTS, Slot, root_at};
 use super::node::{Entry, Path, Side};
@@ -65,10 +65,8 @@ impl Tree {
                 if self.overwrite(sink, &leaf, place, value)? {
                     return Ok(Some(old));
                 }
-                let slot = leaf.entry(place);
-                if let Some(apart) = self.apart(sink, &leaf, slot)? {
-                    apart.free(sink)?;
-                }
+                let stored = self.stored(sink, &leaf, leaf.entry(place))?;
+                stored.free(sink)?;
                 (place, Some(old))
             }
         };
@@ -86,8 +84,8 @@ impl Tree {
         let value = match apart {
             false => value.to_vec(),
             true => {
-                let apart = Apart::store(sink, value, self.part)?;
-                bytemuck::cast_slice(&[apart.at, apart.len]).to_vec()
+                let at = Stored::store(sink, value, self.part)?;
+                bytemuck::cast_slice(&[at, value.len() as u64]).to_vec()
             }
         };
         let key = key.to_vec();
@@ -106,12 +104,7 @@ impl Tree {
         if slot.apart || usize::from(slot.value_len) != value.len() {
             return Ok(false);
         }
-        let new: Vec<u64> = value.chunks(8).map(crate::checksum::padded).collect();
-        match &new[..] {
-            [] => {}
-            [word] => sink.set(leaf.at + slot.value_at(), *word)?,
-            words => sink.write(leaf.at + slot.value_at(), words)?,
-        }
+        sink.write_bytes(leaf.at + slot.value_at(), value)?;
         Ok(true)
     }
 
@@ -305,9 +298,8 @@ impl Tree {
             return Ok(None);
         };
         let old = self.value::<V>(sink, &leaf, entry)?;
-        if let Some(apart) = self.apart(sink, &leaf, leaf.entry(entry))? {
-            apart.free(sink)?;
-        }
+        let stored = self.stored(sink, &leaf, leaf.entry(entry))?;
+        stored.free(sink)?;
         match leaf.order.len() {
             1 => self.remove_node(sink, path, &leaf)?,
             _ => sink.set(leaf.at, leaf.order.without(entry).0)?,

@@ -250,17 +250,9 @@ impl<'m, K: Key + ?Sized, V: Value + ?Sized, M: Medium> Cursor<'m, K, V, M> {
     /// Reads a value that lies apart; returns whether it could, since the map is as it was when the
     /// cursor came to the leaf.
     fn load_apart(&mut self, entry: usize) -> Result<bool> {
-        let Self {
-            from, leaf, apart, ..
-        } = self;
-        let loaded = from.read_unless_changed(leaf.changes, |from| {
-            if let Some(place) = leaf.apart(from, from, entry)? {
-                apart.resize(place.len as usize, 0);
-                place.load(from, apart)?;
-            }
-            Ok(())
-        })?;
-        Ok(loaded.is_some())
+        let Self { from, leaf, .. } = self;
+        let read = from.read_unless_changed(leaf.changes, |from| leaf.read(from, from, entry))?;
+        Ok(read.map(|value| self.apart = value).is_some())
     }
 }
 

@@ -37,7 +37,7 @@ pub(super) const MAX_KEY: u64 = 16 << 10;
 /// Values of more bytes lie apart.
 pub(super) const MAX_INLINE: u64 = 1024;
 /// Bytes in an entry of a value that lies apart: pointer and length.
-pub(super) const APART_BYTES: usize = 16;
+pub(super) const APART_BYTES: u64 = 16;
 /// A higher tree is damaged.
 pub(super) const MAX_LEVELS: u16 = 64;
 
@@ -95,6 +95,27 @@ impl Root {
         let sane = root.levels <= MAX_LEVELS && (root.node != 0 || root.levels == 0);
         ensure(sane, || Error::damaged("a B-tree's root is damaged"))?;
         Ok(root)
+    }
+}
+
+impl Root {
+    /// Calls `look` with each node, which returns its children, and the levels of nodes below it, level by
+    /// level.
+    ///
+    /// # Errors
+    ///
+    /// What `look` returns; there are more than `most` nodes of a level.
+    pub fn walk(self, most: u64, mut look: impl FnMut(u64, u8) -> Result<Vec<u64>>) -> Result<()> {
+        let mut nodes = Vec::from_iter(Some(self.node).filter(|&node| node != 0));
+        for level in (0..=self.levels as u8).rev() {
+            let mut below = Vec::new();
+            for &at in &nodes {
+                below.append(&mut look(at, level)?);
+                ensure(below.len() as u64 <= most, || damaged(at))?;
+            }
+            nodes = below;
+        }
+        Ok(())
     }
 }
 

@@ -1,15 +1,14 @@
 //! A copy of a leaf for a cursor, and the way to its neighbours.
 
-use std::cmp::Ordering;
+use std::convert::Infallible;
 
 use crate::error::{Result, ensure};
 use crate::medium::{LINE_BYTES, WORD_BYTES};
 use crate::sink::Source;
 
-use super::super::apart::Apart;
 use super::super::data::Key;
 use super::layout::{Head, damaged};
-use super::node::{Path, Side};
+use super::node::{Path, Side, search};
 use super::tree::Tree;
 
 /// The direction in which a cursor moves.
@@ -51,29 +50,23 @@ impl Leaf {
         (!slot.apart).then(|| self.bytes(slot.value_at(), slot.value_len))
     }
 
-    /// Returns the place of a value that lies apart. The tree has not changed since.
+    /// Reads the value of an entry from the tree, which has not changed since.
     ///
     /// # Errors
     ///
     /// The node is damaged.
-    pub fn apart(&self, tree: &Tree, source: &impl Source, entry: usize) -> Result<Option<Apart>> {
+    pub fn read(&self, tree: &Tree, source: &impl Source, entry: usize) -> Result<Vec<u8>> {
         match &self.head {
-            Some(head) => tree.apart(source, head, head.entry(entry)),
-            None => Ok(None),
+            Some(head) => tree.value::<[u8]>(source, head, entry),
+            None => Ok(Vec::new()),
         }
     }
 
     /// Returns how many entries are below a key, or not above it.
     pub fn count_below<K: Key + ?Sized>(&self, key: &[u8], or_at: bool) -> usize {
-        let (mut low, mut high) = (0, self.len());
-        while low < high {
-            let middle = low.midpoint(high);
-            match (K::compare(self.key(middle), key), or_at) {
-                (Ordering::Less, _) | (Ordering::Equal, true) => low = middle + 1,
-                _ => high = middle,
-            }
-        }
-        low
+        let compare = |entry| Ok::<_, Infallible>(K::compare(self.key(entry), key));
+        let Ok(found) = search(0..self.len(), compare);
+        found.map_or_else(|above| above, |equal| equal + usize::from(or_at))
     }
 
     /// Copies the leaf on a side; returns whether there is one.

@@ -121,8 +121,8 @@ impl<K: Key + ?Sized, V: Value + ?Sized, M: Medium> BTreeMap<K, V, M> {
     /// Same as [`BTreeMap::get`].
     pub fn contains(&self, key: &K) -> Result<bool> {
         let key = key.encode()?;
-        self.tree
-            .read(0, |pool| self.tree.contains::<K>(pool, &key))
+        let found = self.tree.read(0, |pool| self.tree.get::<K, ()>(pool, &key));
+        Ok(found?.is_some())
     }
 
     /// Sets the value of a key, durably; returns the old value. 3 lines besides its own and one fence,

@@ -1,12 +1,13 @@
 //! Reading nodes: the path from the root to a leaf, and entries.
 
 use std::cmp::Ordering;
+use std::ops::Range;
 
 use crate::checksum::padded;
 use crate::error::{Result, ensure};
 use crate::sink::Source;
 
-use super::super::apart::Apart;
+use super::super::apart::Stored;
 use super::super::data::Key;
 use super::layout::{
     APART_BYTES, HEAD_BYTES, HEAD_WORDS, Head, Root, SLOTS, Slot, damaged, root_at,
@@ -160,15 +161,10 @@ impl Tree {
         head: &Head,
         key: &[u8],
     ) -> Result<usize> {
-        let (mut low, mut high) = (1, head.order.len());
-        while low < high {
-            let middle = low.midpoint(high);
-            match self.compare::<K>(source, head, middle, key)? {
-                Ordering::Greater => high = middle,
-                _ => low = middle + 1,
-            }
-        }
-        Ok(low - 1)
+        let found = search(1..head.order.len(), |child| {
+            self.compare::<K>(source, head, child, key)
+        })?;
+        Ok(found.unwrap_or_else(|above| above - 1))
     }
 
     /// Returns the entry of a leaf with a key, or as an error the entry before which it would be.
@@ -183,16 +179,9 @@ impl Tree {
         leaf: &Head,
         key: &[u8],
     ) -> Result<std::result::Result<usize, usize>> {
-        let (mut low, mut high) = (0, leaf.order.len());
-        while low < high {
-            let middle = low.midpoint(high);
-            match self.compare::<K>(source, leaf, middle, key)? {
-                Ordering::Less => low = middle + 1,
-                Ordering::Equal => return Ok(Ok(middle)),
-                Ordering::Greater => high = middle,
-            }
-        }
-        Ok(Err(low))
+        search(0..leaf.order.len(), |entry| {
+            self.compare::<K>(source, leaf, entry, key)
+        })
     }
 
     /// Compares the key of an entry with another key.
@@ -251,21 +240,42 @@ impl Tree {
         entries.collect()
     }
 
-    /// Returns the place of the value of an entry, if it lies apart.
+    /// Returns the place of the value of an entry.
     ///
     /// # Errors
     ///
     /// The node is damaged.
-    pub fn apart(&self, source: &impl Source, head: &Head, slot: Slot) -> Result<Option<Apart>> {
+    #[inline]
+    pub fn stored(&self, source: &impl Source, head: &Head, slot: Slot) -> Result<Stored> {
+        let (at, len) = (head.at + slot.value_at(), slot.value_len.into());
         if !slot.apart {
-            return Ok(None);
+            return Ok(Stored::within(at, len));
         }
-        let [at, len] = source.words(head.at + slot.value_at())?;
-        let sane = usize::from(slot.value_len) == APART_BYTES && len <= source.bytes();
-        ensure(sane, || damaged(head.at))?;
-        let part = self.part;
-        Ok(Some(Apart { at, len, part }))
+        let [pointer, bytes] = source.words(at)?;
+        ensure(len == APART_BYTES && bytes <= source.bytes(), || {
+            damaged(head.at)
+        })?;
+        Ok(Stored::apart(pointer, bytes, self.part))
     }
+}
+
+/// Returns the number among sorted ones that `compare` finds equal, or as an error the first that it finds
+/// greater.
+#[inline(always)]
+pub(super) fn search<E>(
+    numbers: Range<usize>,
+    compare: impl Fn(usize) -> std::result::Result<Ordering, E>,
+) -> std::result::Result<std::result::Result<usize, usize>, E> {
+    let Range { mut start, mut end } = numbers;
+    while start < end {
+        let middle = start.midpoint(end);
+        match compare(middle)? {
+            Ordering::Less => start = middle + 1,
+            Ordering::Equal => return Ok(Ok(middle)),
+            Ordering::Greater => end = middle,
+        }
+    }
+    Ok(Err(start))
 }
 
 /// Compares bytes of a pool with others, in the order of bytes.

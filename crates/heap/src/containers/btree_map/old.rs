@@ -112,28 +112,21 @@ impl Old {
 
     /// Returns the inner nodes and the leaves.
     fn nodes(&self, source: &impl Source) -> Result<(Vec<u64>, Vec<u64>)> {
-        let mut inner = Vec::new();
-        let mut level: Vec<u64> = (self.root.node != 0)
-            .then_some(self.root.node)
-            .into_iter()
-            .collect();
-        for _ in 0..self.root.levels {
-            let mut below = Vec::new();
-            for &node in &level {
-                let count = source.word(node)?;
-                ensure((1..=self.children).contains(&count), || damaged(node))?;
-                for child in 0..count {
-                    let at = source.word(node.saturating_add(8 + child * 8))?;
-                    ensure(at != 0, || damaged(node))?;
-                    below.push(at);
-                }
-                ensure(below.len() as u64 <= source.bytes() / self.stride(), || {
-                    damaged(node)
-                })?;
+        let (mut inner, mut leaves) = (Vec::new(), Vec::new());
+        let most = source.bytes() / self.stride();
+        self.root.walk(most, |node, level| {
+            if level == 0 {
+                leaves.push(node);
+                return Ok(Vec::new());
             }
-            inner.append(&mut level);
-            level = below;
-        }
-        Ok((inner, level))
+            inner.push(node);
+            let count = source.word(node)?;
+            ensure((1..=self.children).contains(&count), || damaged(node))?;
+            let children = (1..=count).map(|child| source.word(node.saturating_add(child * 8)));
+            let children = children.collect::<Result<Vec<_>>>()?;
+            ensure(!children.contains(&0), || damaged(node))?;
+            Ok(children)
+        })?;
+        Ok((inner, leaves))
     }
 }

@@ -35,7 +35,8 @@ impl<'t, K: Key + ?Sized, V: Value + ?Sized, M: Medium> Opened<'t, K, V, M> {
     ///
     /// The map is damaged.
     pub fn contains(&self, key: &K) -> Result<bool> {
-        self.of.tree.contains::<K>(&self.tx, &key.encode()?)
+        let found = self.of.tree.get::<K, ()>(&self.tx, &key.encode()?)?;
+        Ok(found.is_some())
     }
 
     /// Sets the value of a key; returns the old value.

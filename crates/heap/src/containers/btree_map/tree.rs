@@ -77,25 +77,12 @@ impl Tree {
         source: &impl Source,
         key: &[u8],
     ) -> Result<Option<V::Owned>> {
-        let Some(leaf) = self.leaf_of::<K>(source, key)? else {
-            return Ok(None);
-        };
-        match self.find::<K>(source, &leaf, key)? {
-            Ok(entry) => self.value::<V>(source, &leaf, entry).map(Some),
-            Err(_) => Ok(None),
+        if let Some(leaf) = self.leaf_of::<K>(source, key)?
+            && let Ok(entry) = self.find::<K>(source, &leaf, key)?
+        {
+            return self.value::<V>(source, &leaf, entry).map(Some);
         }
-    }
-
-    /// Returns whether there is a value for a key.
-    ///
-    /// # Errors
-    ///
-    /// The tree is damaged.
-    pub fn contains<K: Key + ?Sized>(&self, source: &impl Source, key: &[u8]) -> Result<bool> {
-        match self.leaf_of::<K>(source, key)? {
-            Some(leaf) => Ok(self.find::<K>(source, &leaf, key)?.is_ok()),
-            None => Ok(false),
-        }
+        Ok(None)
     }
 
     /// Returns the value of an entry.
@@ -110,14 +97,8 @@ impl Tree {
         leaf: &Head,
         entry: usize,
     ) -> Result<V::Owned> {
-        let slot = leaf.entry(entry);
-        match self.apart(source, leaf, slot)? {
-            Some(apart) => V::read(apart.len as usize, |into| apart.load(source, into)),
-            None => V::read(slot.value_len.into(), |into| {
-                let len = into.len().min(slot.value_len.into());
-                source.load_bytes(leaf.at + slot.value_at(), &mut into[..len])
-            }),
-        }
+        let stored = self.stored(source, leaf, leaf.entry(entry))?;
+        stored.read::<V>(source)
     }
 
     /// Returns the number of entries, of which `came` were added since the heap was opened; counts them
@@ -149,9 +130,8 @@ impl Tree {
         self.walk(source, |head| {
             objects.push(head.at);
             for entry in 0..head.order.len() {
-                if let Some(apart) = self.apart(source, head, head.entry(entry))? {
-                    objects.extend(apart.objects(source)?);
-                }
+                let stored = self.stored(source, head, head.entry(entry))?;
+                objects.extend(stored.objects(source)?);
             }
             Ok(())
         })?;
@@ -160,24 +140,15 @@ impl Tree {
 
     /// Calls `look` with each node.
     fn walk(&self, source: &impl Source, mut look: impl FnMut(&Head) -> Result<()>) -> Result<()> {
-        let root = self.root(source)?;
-        let mut level: Vec<u64> = (root.node != 0).then_some(root.node).into_iter().collect();
-        for number in (0..=root.levels as u8).rev() {
-            let mut below = Vec::new();
-            for &at in &level {
-                let head = self.head(source, at, number)?;
-                ensure(head.is_sound(), || damaged(at))?;
-                look(&head)?;
-                for child in 0..head.order.len() * usize::from(number > 0) {
-                    below.push(self.child(source, &head, child)?);
-                }
-                ensure(below.len() as u64 <= source.bytes() / HEAD_BYTES, || {
-                    damaged(at)
-                })?;
-            }
-            level = below;
-        }
-        Ok(())
+        let most = source.bytes() / HEAD_BYTES;
+        self.root(source)?.walk(most, |at, level| {
+            let head = self.head(source, at, level)?;
+            ensure(head.is_sound(), || damaged(at))?;
+            look(&head)?;
+            let children = 0..head.order.len() * usize::from(level > 0);
+            let children = children.map(|child| self.child(source, &head, child));
+            children.collect()
+        })
     }
 }
 

@@ -10,7 +10,7 @@ use super::layout::{SLOTS, tag_of};
 pub(super) const LINE_WORDS: usize = SLOTS + 1;
 
 /// A longer chain is damaged: a map grows long before.
-pub(super) const MAX_CHAIN: usize = 1 << 16;
+const MAX_CHAIN: usize = 1 << 16;
 
 /// The result of looking for an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,35 +86,40 @@ pub(super) struct Chain {
     pub links: Vec<u64>,
 }
 
+/// Calls `look` with each line of a chain.
+fn walk(source: &impl Source, first: u64, mut look: impl FnMut(&[u64; LINE_WORDS])) -> Result<()> {
+    let mut at = first;
+    for _ in 0..MAX_CHAIN {
+        let line = source.words(at)?;
+        look(&line);
+        at = line[SLOTS];
+        if at == 0 {
+            return Ok(());
+        }
+    }
+    Err(too_long(first))
+}
+
+/// Returns the full slots of a line.
+fn full(line: &[u64; LINE_WORDS]) -> impl Iterator<Item = u64> {
+    line[..SLOTS].iter().copied().filter(|&slot| slot != 0)
+}
+
 /// Returns how many slots are full in a line and the lines behind it.
 pub(super) fn count(source: &impl Source, line: u64) -> Result<u64> {
-    let (mut at, mut found) = (line, 0);
-    for _ in 0..MAX_CHAIN {
-        let line = source.words::<LINE_WORDS>(at)?;
-        found += line[..SLOTS].iter().filter(|&&slot| slot != 0).count() as u64;
-        if line[SLOTS] == 0 {
-            return Ok(found);
-        }
-        at = line[SLOTS];
-    }
-    Err(too_long(line))
+    let mut found = 0;
+    walk(source, line, |line| found += full(line).count() as u64)?;
+    Ok(found)
 }
 
 impl Chain {
     /// Adds the contents of a line and the lines behind it.
     pub fn add(&mut self, source: &impl Source, line: u64) -> Result<()> {
-        let mut at = line;
-        for _ in 0..MAX_CHAIN {
-            let line = source.words::<LINE_WORDS>(at)?;
-            self.slots
-                .extend(line[..SLOTS].iter().filter(|&&slot| slot != 0));
-            if line[SLOTS] == 0 {
-                return Ok(());
-            }
-            at = line[SLOTS];
-            self.links.push(at);
-        }
-        Err(too_long(line))
+        walk(source, line, |line| {
+            self.slots.extend(full(line));
+            self.links
+                .extend(Some(line[SLOTS]).filter(|&link| link != 0));
+        })
     }
 
     /// Forgets everything.
@@ -124,7 +129,7 @@ impl Chain {
     }
 }
 
-pub(super) fn too_long(line: u64) -> Error {
+fn too_long(line: u64) -> Error {
     Error::damaged(format!(
         "a hash map is damaged: the line at {line} has no end"
     ))

@@ -6,12 +6,9 @@ use crate::error::{Error, Result, ensure};
 use crate::layout::Geometry;
 use crate::sink::{Contents, Sink, Source};
 
-use super::super::apart::{Apart, part_bytes};
+use super::super::apart::{APART, Stored, part_bytes};
 use super::super::data::Value;
 use super::layout::{ANY, Shape};
-
-/// Set in the length of a value that lies apart.
-const APART: u64 = 1 << 63;
 
 /// The layout of a table's entries.
 #[derive(Clone, Copy, Debug)]
@@ -30,10 +27,7 @@ pub(super) struct Entry {
     pub at: u64,
     pub key_at: u64,
     pub key_len: u64,
-    value_at: u64,
-    pub value_len: u64,
-    /// Whether the value lies apart.
-    apart: Option<Apart>,
+    value: Stored,
 }
 
 impl Entries {
@@ -61,30 +55,17 @@ impl Entries {
                 at,
                 key_at: at + 8,
                 key_len: self.key_bytes,
-                value_at: at + 8 + key,
-                value_len: self.value_bytes,
-                apart: None,
+                value: Stored::within(at + 8 + key, self.value_bytes),
             });
         }
         let [key_len, said] = source.words(at.saturating_add(8))?;
         let key_at = at + 24;
         let value_at = key_at.saturating_add(key_len).saturating_add(7) & !7;
-        let len = said & !APART;
-        let apart = match said & APART {
-            0 => None,
-            _ => Some(Apart {
-                at: source.word(value_at)?,
-                len,
-                part: self.part,
-            }),
-        };
         Ok(Entry {
             at,
             key_at,
             key_len,
-            value_at,
-            value_len: len,
-            apart,
+            value: Stored::decode(source, said, value_at, self.part)?,
         })
     }
 
@@ -123,8 +104,8 @@ impl Entries {
             true => (len, Cow::Borrowed(value)),
             false => {
                 self.expect_room(32 + key_len.next_multiple_of(8))?;
-                let apart = Apart::store(sink, value, self.part)?;
-                (len | APART, Cow::Owned(apart.at.to_le_bytes().to_vec()))
+                let at = Stored::store(sink, value, self.part)?;
+                (len | APART, Cow::Owned(at.to_le_bytes().to_vec()))
             }
         };
         let (key_len, said) = (key_len.to_le_bytes(), said.to_le_bytes());
@@ -154,9 +135,7 @@ impl Entry {
     /// The key is not in the pool, or not valid.
     pub fn key<K: Value + ?Sized>(&self, source: &impl Source) -> Result<K::Owned> {
         self.expect_there(source, self.key_len)?;
-        K::read(self.key_len as usize, |into| {
-            source.load_bytes(self.key_at, into)
-        })
+        Stored::within(self.key_at, self.key_len).read::<K>(source)
     }
 
     /// Returns the value.
@@ -167,12 +146,9 @@ impl Entry {
     #[inline]
     pub fn value<V: Value + ?Sized>(&self, source: &impl Source) -> Result<V::Owned> {
         if V::BYTES.is_none() {
-            self.expect_there(source, self.value_len)?;
+            self.expect_there(source, self.value.len)?;
         }
-        V::read(self.value_len as usize, |into| match &self.apart {
-            None => source.load_bytes(self.value_at, into),
-            Some(apart) => apart.load(source, into),
-        })
+        self.value.read::<V>(source)
     }
 
     /// Checked first, so that no room is made for an impossible length.
@@ -191,20 +167,20 @@ impl Entry {
     ///
     /// The entry is not in the pool.
     pub fn overwrite<S: Sink>(&self, sink: &mut S, value: &[u8]) -> Result<bool> {
-        if self.apart.is_some() || self.value_len != value.len() as u64 {
+        if self.value.is_apart() || self.value.len != value.len() as u64 {
             return Ok(false);
         }
         let new: Vec<u64> = value.chunks(8).map(crate::checksum::padded).collect();
         let mut old = vec![0; new.len()];
-        sink.load(self.value_at, &mut old)?;
+        sink.load(self.value.at, &mut old)?;
         let differ = || (0..new.len()).filter(|&i| new[i] != old[i]);
         match differ().count() {
             0..=3 => {
                 for i in differ() {
-                    sink.set(self.value_at + i as u64 * 8, new[i])?;
+                    sink.set(self.value.at + i as u64 * 8, new[i])?;
                 }
             }
-            _ => sink.write(self.value_at, &new)?,
+            _ => sink.write(self.value.at, &new)?,
         }
         Ok(true)
     }
@@ -215,22 +191,18 @@ impl Entry {
     ///
     /// There is no such object.
     pub fn free<S: Sink>(&self, sink: &mut S) -> Result<()> {
-        if let Some(apart) = &self.apart {
-            apart.free(sink)?;
-        }
+        self.value.free(sink)?;
         sink.free(self.at)
     }
 
-    /// Returns the offset of each object of the value.
+    /// Returns the offset of each object of the entry.
     ///
     /// # Errors
     ///
     /// It is not in the pool.
     pub fn objects(&self, source: &impl Source) -> Result<Vec<u64>> {
-        let mut objects = vec![self.at];
-        if let Some(apart) = &self.apart {
-            objects.extend(apart.objects(source)?);
-        }
+        let mut objects = self.value.objects(source)?;
+        objects.push(self.at);
         Ok(objects)
     }
 }

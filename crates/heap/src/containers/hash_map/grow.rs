@@ -9,7 +9,7 @@ use crate::medium::Medium;
 use crate::operation::Operation;
 use crate::sink::{Contents, Sink, Source};
 
-use super::chain::{LINE_WORDS, MAX_CHAIN, too_long};
+use super::chain::{Chain, LINE_WORDS};
 use super::layout::{GROUP_BYTES, GROUPS_WORD, Pointer, SLOTS, bit_in_slot};
 use super::table::Table;
 
@@ -150,39 +150,45 @@ impl Table {
         let mut sink = Operation::begin(heap.core(), last)?;
         let words = block.count as usize * GROUP_WORDS;
         let mut halves = [vec![0; words], vec![0; words]];
-        let mut spill = Spill::default();
+        let (mut chain, mut links) = (Chain::default(), Vec::new());
         let from = self.group(block.old);
         for first in (0..words).step_by(LINE_WORDS) {
-            let mut counts = [0; 2];
-            let mut behind = from + first as u64 * 8;
-            while behind != 0 {
-                let found = sink.words::<LINE_WORDS>(behind)?;
-                for slot in found.into_iter().take(SLOTS).filter(|&slot| slot != 0) {
-                    let half = usize::from(bit_of(&sink, slot, block.bit)?);
-                    match counts[half] {
-                        full @ SLOTS.. => spill.slots.push((half, first, full, slot)),
-                        count => halves[half][first + count] = slot,
-                    }
-                    counts[half] += 1;
-                }
-                behind = found[SLOTS];
-                if behind != 0 {
-                    spill.free(behind)?;
-                }
+            chain.clear();
+            chain.add(&sink, from + first as u64 * 8)?;
+            let mut slots = [const { Vec::new() }; 2];
+            for &slot in &chain.slots {
+                slots[usize::from(bit_of(&sink, slot, block.bit)?)].push(slot);
             }
+            for (slots, half) in slots.iter().zip(&mut halves) {
+                put_line(&mut sink, slots, &mut half[first..first + LINE_WORDS])?;
+            }
+            links.append(&mut chain.links);
         }
+        links.into_iter().try_for_each(|line| sink.free(line))?;
         let groups = block.new + block.count;
-        spill.store(&mut sink, &mut halves)?;
         sink.write(from, &halves[0])?;
         sink.write(self.group(block.new), &halves[1])?;
         sink.set(self.at + GROUPS_WORD * 8, groups)?;
         let done = sink.commit()?;
-        guards
-            .iter_mut()
-            .for_each(|guard| guard.last = done.or(guard.last));
+        for guard in guards {
+            guard.last = done.or(guard.last);
+        }
         self.set_groups(groups);
         Ok(())
     }
+}
+
+/// Puts slots into a line, and those that do not fit into new overflow lines, which it links.
+fn put_line<S: Sink>(sink: &mut S, slots: &[u64], line: &mut [u64]) -> Result<()> {
+    let (here, further) = slots.split_at(slots.len().min(SLOTS));
+    line[..here.len()].copy_from_slice(here);
+    for slots in further.chunks(SLOTS) {
+        let mut overflow = [0; LINE_WORDS];
+        overflow[..slots.len()].copy_from_slice(slots);
+        overflow[SLOTS] = line[SLOTS];
+        line[SLOTS] = sink.make_words(&overflow)?;
+    }
+    Ok(())
 }
 
 /// Returns whether the hash of a slot's entry has a bit.
@@ -190,51 +196,5 @@ fn bit_of(source: &impl Source, slot: u64, bit: u32) -> Result<bool> {
     match bit_in_slot(slot, bit) {
         Some(bit) => Ok(bit),
         None => Ok(source.word(slot & FIELD_MAX)? >> bit & 1 == 1),
-    }
-}
-
-/// Slots that do not fit into the lines of two groups, and the overflow lines that held them.
-#[derive(Default)]
-struct Spill {
-    /// For each slot: its half, the first word of its line, the number of slots before it, and its word.
-    slots: Vec<(usize, usize, usize, u64)>,
-    freed: Vec<u64>,
-}
-
-impl Spill {
-    /// Notes an overflow line that is no longer needed.
-    fn free(&mut self, line: u64) -> Result<()> {
-        if self.freed.len() >= MAX_CHAIN {
-            return Err(too_long(line));
-        }
-        self.freed.push(line);
-        Ok(())
-    }
-
-    /// Makes overflow lines for the slots that do not fit, links them to the lines of the halves, and
-    /// frees the old ones.
-    fn store<S: Sink>(mut self, sink: &mut S, halves: &mut [Vec<u64>; 2]) -> Result<()> {
-        for (half, first, mut line) in self.lines() {
-            let link = &mut halves[half][first + SLOTS];
-            line[SLOTS] = *link;
-            *link = sink.make_words(&line)?;
-        }
-        self.freed.into_iter().try_for_each(|line| sink.free(line))
-    }
-
-    /// Overflow lines of 7 slots each, and the line of a group to which each is linked.
-    fn lines(&mut self) -> Vec<(usize, usize, [u64; LINE_WORDS])> {
-        let mut lines: Vec<(usize, usize, [u64; LINE_WORDS])> = Vec::new();
-        self.slots.sort_unstable();
-        for &(half, words, before, slot) in &self.slots {
-            if before % SLOTS == 0 {
-                lines.push((half, words, [0; LINE_WORDS]));
-            }
-            let line = lines
-                .last_mut()
-                .expect("the first that spills begins a line");
-            line.2[before % SLOTS] = slot;
-        }
-        lines
     }
 }

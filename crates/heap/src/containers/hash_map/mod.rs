@@ -28,7 +28,6 @@ use super::data::{Value, other_sizes, said_bytes};
 pub use iter::Iter;
 pub use opened::Opened;
 
-use chain::Search;
 use layout::{FULL, Shape, TABLE_WORDS, groups_for};
 use table::Table;
 
@@ -128,8 +127,7 @@ impl<K: Value + ?Sized, V: Value + ?Sized, M: Medium> HashMap<K, V, M> {
         let key = key.encode()?;
         let (hash, guard) = self.locate(&key)?;
         let _reading = guard.read()?;
-        let found = self.table.find(self.pool(), hash, &key)?;
-        Ok(matches!(found, Search::Found { .. }))
+        Ok(self.table.get::<()>(self.pool(), hash, &key)?.is_some())
     }
 
     /// Sets the value of a key, durably; returns the old value. 5 lines and one fence for a new key with

@@ -7,7 +7,6 @@ use crate::transaction::Transaction;
 
 use super::super::data::Value;
 use super::HashMap;
-use super::chain::Search;
 use super::iter::Iter;
 
 /// A map within a transaction; see [`Transaction::open`]. The transaction holds only the entries that it
@@ -37,8 +36,7 @@ impl<'t, K: Value + ?Sized, V: Value + ?Sized, M: Medium> Opened<'t, K, V, M> {
     pub fn contains(&self, key: &K) -> Result<bool> {
         let key = key.encode()?;
         let (hash, _) = self.hold(&key)?;
-        let found = self.of.table.find(&self.tx, hash, &key)?;
-        Ok(matches!(found, Search::Found { .. }))
+        Ok(self.of.table.get::<()>(&self.tx, hash, &key)?.is_some())
     }
 
     /// Sets the value of a key; returns the old value.

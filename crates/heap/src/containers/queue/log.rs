@@ -17,7 +17,7 @@ use crate::medium::{Medium, WORD_BYTES};
 use crate::sink::{Contents, Sink, Source};
 use crate::transaction::held::Guarded;
 
-use super::super::apart::{Apart, part_bytes};
+use super::super::apart::{APART, Stored, part_bytes};
 use super::super::data::Value;
 
 /// "TERRQUE3": of format version 3.
@@ -41,8 +41,6 @@ const SEGMENT_BYTES: u64 = 4096;
 const SEGMENT_HEAD: u64 = 16;
 /// Elements of more bytes lie apart.
 const MAX_INLINE: u64 = 2048;
-/// Set in the length of an element that lies apart.
-const APART: u64 = 1 << 63;
 /// Stands in place of an element: the queue goes on in the next segment.
 const GOES_ON: u64 = u64::MAX;
 
@@ -56,11 +54,9 @@ pub(super) struct Log {
 
 /// An element.
 struct Element {
-    /// Where it lies.
+    /// Offset of its length.
     at: u64,
-    /// Its bytes.
-    len: u64,
-    apart: Option<Apart>,
+    value: Stored,
 }
 
 /// A place in a queue.
@@ -74,20 +70,24 @@ pub(super) struct Place {
 }
 
 impl Element {
-    fn value<T: Value + ?Sized>(&self, source: &impl Source) -> Result<T::Owned> {
-        T::read(self.len as usize, |into| match &self.apart {
-            None => source.load_bytes(self.at + WORD_BYTES, into),
-            Some(apart) => apart.load(source, into),
-        })
-    }
-
     /// Returns where it ends.
     fn end(&self) -> u64 {
-        let bytes = match self.apart {
-            None => self.len.next_multiple_of(WORD_BYTES),
-            Some(_) => WORD_BYTES,
+        let bytes = match self.value.is_apart() {
+            false => self.value.len.next_multiple_of(WORD_BYTES),
+            true => WORD_BYTES,
         };
         self.at + WORD_BYTES + bytes
+    }
+}
+
+impl Place {
+    /// Returns the place behind the element here.
+    fn behind(self, element: &Element) -> Self {
+        Self {
+            number: self.number.saturating_add(1),
+            at: element.end(),
+            ..self
+        }
     }
 }
 
@@ -140,8 +140,7 @@ impl Log {
         let (mut len, mut inline) = (bytes.len() as u64, bytes);
         let pointer;
         if len > MAX_INLINE {
-            let apart = Apart::store(sink, bytes, self.part)?;
-            pointer = apart.at.to_le_bytes();
+            pointer = Stored::store(sink, bytes, self.part)?.to_le_bytes();
             (len, inline) = (len | APART, &pointer);
         }
         let parts = [&len.to_le_bytes()[..], inline];
@@ -188,10 +187,8 @@ impl Log {
         let Some((element, place)) = self.element(sink, front)? else {
             return Ok(None);
         };
-        let value = element.value::<T>(sink)?;
-        if let Some(apart) = &element.apart {
-            apart.free(sink)?;
-        }
+        let value = element.value.read::<T>(sink)?;
+        element.value.free(sink)?;
         let first = self.word(sink, FIRST)?;
         if place.segment != first {
             self.set(sink, FIRST, place.segment)?;
@@ -231,12 +228,8 @@ impl Log {
         let Some((element, place)) = self.element(source, place.unwrap_or(front))? else {
             return Ok(None);
         };
-        let next = Place {
-            number: place.number.saturating_add(1),
-            at: element.end(),
-            segment: place.segment,
-        };
-        Ok(Some((element.value::<T>(source)?, next)))
+        let value = element.value.read::<T>(source)?;
+        Ok(Some((value, place.behind(&element))))
     }
 
     /// Returns the element at a place, and its offset.
@@ -251,18 +244,11 @@ impl Log {
             place.at = place.segment.saturating_add(SEGMENT_HEAD);
             said = source.word(place.at)?;
         }
-        let len = said & !APART;
-        ensure(said != GOES_ON && len <= source.bytes(), damaged)?;
-        let apart = match said & APART {
-            0 => None,
-            _ => Some(Apart {
-                at: source.word(place.at + WORD_BYTES)?,
-                len,
-                part: self.part,
-            }),
-        };
+        let sane = said != GOES_ON && said & !APART <= source.bytes();
+        ensure(sane, damaged)?;
         let at = place.at;
-        Ok(Some((Element { at, len, apart }, place)))
+        let value = Stored::decode(source, said, at + WORD_BYTES, self.part)?;
+        Ok(Some((Element { at, value }, place)))
     }
 
     /// Returns the offset of each object of the queue once for each time it is reached, for checks.
@@ -283,14 +269,8 @@ impl Log {
         }
         let mut place = self.front(source)?;
         while let Some((element, found)) = self.element(source, place)? {
-            if let Some(apart) = &element.apart {
-                objects.extend(apart.objects(source)?);
-            }
-            place = Place {
-                number: found.number.saturating_add(1),
-                at: element.end(),
-                segment: found.segment,
-            };
+            objects.extend(element.value.objects(source)?);
+            place = found.behind(&element);
         }
         Ok(objects)
     }

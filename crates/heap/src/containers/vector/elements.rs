@@ -54,10 +54,7 @@ impl Elements {
             ))
         })?;
         let at = self.at(sink, index)?;
-        match words_of(value)[..] {
-            [word] => sink.set(at, word),
-            ref words => sink.write(at, words),
-        }
+        sink.write_bytes(at, bytemuck::bytes_of(value))
     }
 
     /// Adds an element behind the last one.
@@ -136,10 +133,4 @@ impl<M: Medium> Guarded<M> for Elements {
     fn guard(&self, _: usize) -> &Guard {
         &self.guard
     }
-}
-
-/// Returns the words of a value, the last one filled with zeros.
-fn words_of<T: Pod>(value: &T) -> Vec<u64> {
-    let bytes = bytemuck::bytes_of(value).chunks(8);
-    bytes.map(crate::checksum::padded).collect()
 }
