@@ -27,11 +27,7 @@ enum Added {
     /// A new node has it and all other entries.
     Rebuilt(u64),
     /// The upper entries are in a new node, and the lower ones in another if they were rebuilt.
-    Split {
-        left: Option<u64>,
-        between: Vec<u8>,
-        right: u64,
-    },
+    Split { left: Option<u64>, right: Entry },
 }
 
 impl Tree {
@@ -52,30 +48,32 @@ impl Tree {
                 key.len()
             ))
         })?;
-        let Some((path, leaf)) = self.descend::<K>(sink, Side::Of(key))? else {
+        let Some(path) = self.descend::<K>(sink, Side::Of(key))? else {
             let entry = self.entry(sink, key, value)?;
             let node = self.make_node(sink, 0, &[entry])?;
             self.set_root(sink, Root { node, levels: 0 })?;
             return Ok(None);
         };
-        let (place, old) = match self.find::<K>(sink, &leaf, key)? {
-            Err(place) => (place, None),
+        let leaf = &path.node;
+        match self.find::<K>(sink, leaf, key)? {
+            Err(place) => {
+                let entry = self.entry(sink, key, value)?;
+                self.add::<K, S>(sink, path, place, entry)?;
+                Ok(None)
+            }
             Ok(place) => {
-                let old = self.value::<V>(sink, &leaf, place)?;
-                if self.overwrite(sink, &leaf, place, value)? {
+                let stored = self.stored(sink, leaf, leaf.entry(place))?;
+                let old = stored.read::<V>(sink)?;
+                if !stored.is_apart() && stored.len == value.len() as u64 {
+                    sink.write_bytes(stored.at, value)?;
                     return Ok(Some(old));
                 }
-                let stored = self.stored(sink, &leaf, leaf.entry(place))?;
                 stored.free(sink)?;
-                (place, Some(old))
+                let entry = self.entry(sink, key, value)?;
+                self.replace(sink, path, place, entry)?;
+                Ok(Some(old))
             }
-        };
-        let entry = self.entry(sink, key, value)?;
-        match old.is_some() {
-            true => self.replace(sink, path, leaf, place, entry)?,
-            false => self.add::<K, S>(sink, path, leaf, place, entry)?,
         }
-        Ok(old)
     }
 
     /// Makes an entry, and stores its value apart if it is long.
@@ -92,57 +90,28 @@ impl Tree {
         Ok(Entry { key, value, apart })
     }
 
-    /// Overwrites a value of the same length in place; returns whether it could.
-    fn overwrite<S: Sink>(
-        &self,
-        sink: &mut S,
-        leaf: &Head,
-        entry: usize,
-        value: &[u8],
-    ) -> Result<bool> {
-        let slot = leaf.entry(entry);
-        if slot.apart || usize::from(slot.value_len) != value.len() {
-            return Ok(false);
-        }
-        sink.write_bytes(leaf.at + slot.value_at(), value)?;
-        Ok(true)
-    }
-
-    /// Returns whether there is room behind the entries of a node.
-    fn fits(&self, node: &Head, bytes: u64) -> bool {
-        node.room_at() + bytes <= node.bytes
-    }
-
     /// Writes an entry to a free part of its node; returns its slot, if there is room.
     fn fill<S: Sink>(&self, sink: &mut S, node: &Head, entry: &Entry) -> Result<Option<usize>> {
-        let Some(slot) = node.order.free_slot() else {
+        let at = node.room_at();
+        let slot = node.order.free_slot();
+        let Some(slot) = slot.filter(|_| at + entry.bytes() <= node.bytes) else {
             return Ok(None);
         };
-        if !self.fits(node, entry.bytes()) {
-            return Ok(None);
-        }
-        let at = node.room_at();
         sink.fill(node.at + at, &[&entry.key, &entry.value])?;
         sink.set(node.slot_at(slot), slot_of_entry(at, entry).encode())?;
         Ok(Some(slot))
     }
 
     /// Replaces an entry of a leaf by one with the same key.
-    fn replace<S: Sink>(
-        &self,
-        sink: &mut S,
-        path: Path,
-        leaf: Head,
-        place: usize,
-        entry: Entry,
-    ) -> Result<()> {
-        if let Some(slot) = self.fill(sink, &leaf, &entry)? {
+    fn replace<S: Sink>(&self, sink: &mut S, path: Path, place: usize, entry: Entry) -> Result<()> {
+        let leaf = &path.node;
+        if let Some(slot) = self.fill(sink, leaf, &entry)? {
             return sink.set(leaf.at, leaf.order.without(place).with(place, slot).0);
         }
-        let mut entries = self.entries(sink, &leaf)?;
+        let mut entries = self.entries(sink, leaf)?;
         entries[place] = entry;
         let node = self.make_node(sink, 0, &entries)?;
-        self.exchange(sink, &path, &leaf, node)
+        self.exchange(sink, &path, node)
     }
 
     /// Adds an entry to a leaf, and splits nodes up to the root where they are full.
@@ -150,32 +119,24 @@ impl Tree {
         &self,
         sink: &mut S,
         mut path: Path,
-        mut node: Head,
         mut place: usize,
         mut entry: Entry,
     ) -> Result<()> {
         loop {
-            match self.add_to::<K, S>(sink, &node, place, entry)? {
+            match self.add_to::<K, S>(sink, &path.node, place, entry)? {
                 Added::There => return Ok(()),
-                Added::Rebuilt(new) => return self.exchange(sink, &path, &node, new),
-                Added::Split {
-                    left,
-                    between,
-                    right,
-                } => {
+                Added::Rebuilt(new) => return self.exchange(sink, &path, new),
+                Added::Split { left, right } => {
                     if let Some(left) = left {
-                        self.exchange(sink, &path, &node, left)?;
+                        self.exchange(sink, &path, left)?;
                     }
-                    entry = Entry {
-                        key: between,
-                        value: right.to_le_bytes().to_vec(),
-                        apart: false,
-                    };
+                    entry = right;
                     let Some((above, child)) = path.steps.pop() else {
-                        return self.add_level(sink, node.level, left.unwrap_or(node.at), entry);
+                        let Head { at, level, .. } = path.node;
+                        return self.add_level(sink, level, left.unwrap_or(at), entry);
                     };
                     // Its pointer to the left node may have changed.
-                    node = self.head(sink, above.at, above.level)?;
+                    path.node = self.head(sink, above.at, above.level)?;
                     place = child + 1;
                 }
             }
@@ -199,9 +160,8 @@ impl Tree {
         entries.insert(place, entry);
         if entries.len() <= SLOTS && node.used() <= (node.bytes - HEAD_BYTES) / 2 {
             // Most of the node's bytes belong to removed entries.
-            return self
-                .make_node(sink, node.level, &entries)
-                .map(Added::Rebuilt);
+            let new = self.make_node(sink, node.level, &entries)?;
+            return Ok(Added::Rebuilt(new));
         }
         let middle = match at_end {
             true => place,
@@ -224,32 +184,23 @@ impl Tree {
                 None
             }
         };
-        Ok(Added::Split {
-            left,
-            between,
-            right,
-        })
+        let right = Entry::pointer(between, right);
+        Ok(Added::Split { left, right })
     }
 
-    /// Replaces a node by a new one, and frees the old one.
-    fn exchange<S: Sink>(&self, sink: &mut S, path: &Path, old: &Head, new: u64) -> Result<()> {
+    /// Replaces the node of a path by a new one, and frees the old one.
+    fn exchange<S: Sink>(&self, sink: &mut S, path: &Path, node: u64) -> Result<()> {
+        let levels = path.node.level.into();
         match path.steps.last() {
-            Some((above, child)) => sink.set(self.child_at(above, *child), new)?,
-            None => {
-                let levels = old.level.into();
-                self.set_root(sink, Root { node: new, levels })?;
-            }
+            Some((above, child)) => sink.set(self.child_at(above, *child), node)?,
+            None => self.set_root(sink, Root { node, levels })?,
         }
-        sink.free(old.at)
+        sink.free(path.node.at)
     }
 
     /// Makes a new root above the old one, which was split.
     fn add_level<S: Sink>(&self, sink: &mut S, level: u8, left: u64, right: Entry) -> Result<()> {
-        let left = Entry {
-            key: Vec::new(),
-            value: left.to_le_bytes().to_vec(),
-            apart: false,
-        };
+        let left = Entry::pointer(Vec::new(), left);
         let node = self.make_node(sink, level + 1, &[left, right])?;
         let levels = u16::from(level) + 1;
         self.set_root(sink, Root { node, levels })
@@ -291,25 +242,26 @@ impl Tree {
         sink: &mut S,
         key: &[u8],
     ) -> Result<Option<V::Owned>> {
-        let Some((path, leaf)) = self.descend::<K>(sink, Side::Of(key))? else {
+        let Some(path) = self.descend::<K>(sink, Side::Of(key))? else {
             return Ok(None);
         };
-        let Ok(entry) = self.find::<K>(sink, &leaf, key)? else {
+        let leaf = &path.node;
+        let Ok(entry) = self.find::<K>(sink, leaf, key)? else {
             return Ok(None);
         };
-        let old = self.value::<V>(sink, &leaf, entry)?;
-        let stored = self.stored(sink, &leaf, leaf.entry(entry))?;
+        let stored = self.stored(sink, leaf, leaf.entry(entry))?;
+        let old = stored.read::<V>(sink)?;
         stored.free(sink)?;
         match leaf.order.len() {
-            1 => self.remove_node(sink, path, &leaf)?,
+            1 => self.remove_node(sink, path)?,
             _ => sink.set(leaf.at, leaf.order.without(entry).0)?,
         }
         Ok(Some(old))
     }
 
     /// Removes the node at the end of a path, and the nodes above it that have no other child.
-    fn remove_node<S: Sink>(&self, sink: &mut S, mut path: Path, node: &Head) -> Result<()> {
-        sink.free(node.at)?;
+    fn remove_node<S: Sink>(&self, sink: &mut S, mut path: Path) -> Result<()> {
+        sink.free(path.node.at)?;
         while let Some((above, child)) = path.steps.pop() {
             if above.order.len() == 1 {
                 sink.free(above.at)?;
@@ -336,10 +288,10 @@ impl Tree {
                 levels: root.levels - 1,
             };
         }
-        match root == old {
-            true => Ok(()),
-            false => self.set_root(sink, root),
+        if root != old {
+            self.set_root(sink, root)?;
         }
+        Ok(())
     }
 
     fn set_root<S: Sink>(&self, sink: &mut S, root: Root) -> Result<()> {

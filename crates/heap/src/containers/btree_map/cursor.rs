@@ -116,9 +116,8 @@ impl<'m, K: Key + ?Sized, V: Value + ?Sized, M: Medium> Cursor<'m, K, V, M> {
     pub(super) fn go(&mut self, way: Way) -> Result<()> {
         match (self.at, way) {
             (At::Behind, Way::Forth) | (At::Before, Way::Back) => Ok(()),
-            (At::Nowhere | At::Before, Way::Forth) => self.go_to_end(Side::First),
-            (At::Nowhere | At::Behind, Way::Back) => self.go_to_end(Side::Last),
             (At::Entry(entry), _) => self.go_from(entry, way),
+            _ => self.go_to_end(way),
         }
     }
 
@@ -146,7 +145,7 @@ impl<'m, K: Key + ?Sized, V: Value + ?Sized, M: Medium> Cursor<'m, K, V, M> {
     pub(super) fn seek_bytes(&mut self, key: &[u8], or_at: bool, way: Way) -> Result<()> {
         loop {
             if !self.load(Side::Of(key))? {
-                self.at = end_of(way);
+                self.enter(false, way);
                 return Ok(());
             }
             let entry = match way {
@@ -166,16 +165,24 @@ impl<'m, K: Key + ?Sized, V: Value + ?Sized, M: Medium> Cursor<'m, K, V, M> {
         }
     }
 
-    /// Moves to the first or the last entry of the map.
-    fn go_to_end(&mut self, side: Side) -> Result<()> {
-        let found = self.load(side)?;
-        self.at = match (found, side) {
-            (true, Side::First) => At::Entry(0),
-            (true, _) => At::Entry(self.leaf.len() - 1),
-            (false, Side::First) => At::Behind,
-            (false, _) => At::Before,
-        };
+    /// Moves to the first entry of the map in a direction.
+    fn go_to_end(&mut self, way: Way) -> Result<()> {
+        let found = self.load(match way {
+            Way::Forth => Side::First,
+            Way::Back => Side::Last,
+        })?;
+        self.enter(found, way);
         Ok(())
+    }
+
+    /// Moves to the first entry of the leaf in a direction, or beyond the map if there was no leaf.
+    fn enter(&mut self, found: bool, way: Way) {
+        self.at = match (found, way) {
+            (true, Way::Forth) => At::Entry(0),
+            (true, Way::Back) => At::Entry(self.leaf.len() - 1),
+            (false, Way::Forth) => At::Behind,
+            (false, Way::Back) => At::Before,
+        };
     }
 
     /// Moves to the nearest entry of the next leaf, or beyond the last one; returns whether it could,
@@ -183,13 +190,10 @@ impl<'m, K: Key + ?Sized, V: Value + ?Sized, M: Medium> Cursor<'m, K, V, M> {
     fn step(&mut self, way: Way) -> Result<bool> {
         let Self { from, leaf, .. } = self;
         let stepped = from.read_unless_changed(leaf.changes, |from| leaf.step(from, from, way))?;
-        self.at = match (stepped, way) {
-            (None, _) => return Ok(false),
-            (Some(false), _) => end_of(way),
-            (Some(true), Way::Forth) => At::Entry(0),
-            (Some(true), Way::Back) => At::Entry(self.leaf.len() - 1),
-        };
-        Ok(true)
+        if let Some(found) = stepped {
+            self.enter(found, way);
+        }
+        Ok(stepped.is_some())
     }
 
     fn load(&mut self, side: Side) -> Result<bool> {
@@ -221,30 +225,20 @@ impl<'m, K: Key + ?Sized, V: Value + ?Sized, M: Medium> Cursor<'m, K, V, M> {
     /// Same as [`Cursor::entry`], for bytes.
     #[inline]
     pub(super) fn entry_bytes(&mut self) -> Result<Option<(&[u8], &[u8])>> {
-        if let At::Entry(entry) = self.at
+        // If the map has changed, the place of a value that lies apart may hold something else by now: then
+        // the entry is the one that has the key, or follows it.
+        while let At::Entry(entry) = self.at
             && self.leaf.value(entry).is_none()
+            && !self.load_apart(entry)?
         {
-            self.fetch_apart(entry)?;
+            let key = self.leaf.key(entry).to_vec();
+            self.seek_bytes(&key, true, Way::Forth)?;
         }
         let At::Entry(entry) = self.at else {
             return Ok(None);
         };
         let value = self.leaf.value(entry).unwrap_or(&self.apart);
         Ok(Some((self.leaf.key(entry), value)))
-    }
-
-    /// Reads a value that lies apart. If the map has changed, its place may hold something else by now:
-    /// then that of the entry that has the key, or follows it.
-    fn fetch_apart(&mut self, mut entry: usize) -> Result<()> {
-        while self.leaf.value(entry).is_none() && !self.load_apart(entry)? {
-            let key = self.leaf.key(entry).to_vec();
-            self.seek_bytes(&key, true, Way::Forth)?;
-            match self.at {
-                At::Entry(found) => entry = found,
-                _ => break,
-            }
-        }
-        Ok(())
     }
 
     /// Reads a value that lies apart; returns whether it could, since the map is as it was when the
@@ -276,13 +270,5 @@ impl<M: Medium> Reader<'_, Tree, M> {
             true => work(from).map(Some),
             false => Ok(None),
         })
-    }
-}
-
-/// Returns the position beyond the last entry of a direction.
-fn end_of(way: Way) -> At {
-    match way {
-        Way::Forth => At::Behind,
-        Way::Back => At::Before,
     }
 }

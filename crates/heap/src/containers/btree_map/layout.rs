@@ -137,10 +137,14 @@ impl Order {
         (self.0 >> (4 * (entry + 1)) & 15) as usize
     }
 
+    /// Returns the slots in use, a bit for each.
+    fn used(self) -> u32 {
+        (0..self.len()).fold(0, |used, entry| used | 1 << self.slot(entry))
+    }
+
     /// Returns a slot that is not in use.
     pub fn free_slot(self) -> Option<usize> {
-        let used = (0..self.len()).fold(0u32, |used, entry| used | 1 << self.slot(entry));
-        Some(used.trailing_ones() as usize).filter(|&slot| slot < SLOTS)
+        Some(self.used().trailing_ones() as usize).filter(|&slot| slot < SLOTS)
     }
 
     /// Returns the order with a slot added at this position.
@@ -169,14 +173,7 @@ impl Order {
 
     /// Returns whether no slot occurs twice, and all exist.
     fn is_sound(self) -> bool {
-        let slots = (0..self.len()).map(|entry| self.slot(entry));
-        let mut used = 0u32;
-        self.len() <= SLOTS
-            && slots.into_iter().all(|slot| {
-                let fresh = slot < SLOTS && used & 1 << slot == 0;
-                used |= 1 << slot;
-                fresh
-            })
+        self.used().count_ones() as usize == self.len() && self.used() >> SLOTS == 0
     }
 }
 

@@ -21,8 +21,8 @@ pub(super) enum Way {
 /// A copy of a leaf.
 #[derive(Default)]
 pub(super) struct Leaf {
-    head: Option<Head>,
-    path: Path,
+    /// `None` before the first copy, and of an empty tree.
+    path: Option<Path>,
     /// The bytes of the node, as far as it has entries.
     words: Vec<u64>,
     /// The tree's count of changes at the time of the copy.
@@ -33,20 +33,20 @@ impl Leaf {
     /// Returns the number of entries.
     #[inline]
     pub fn len(&self) -> usize {
-        self.head.as_ref().map_or(0, |head| head.order.len())
+        self.head().map_or(0, |head| head.order.len())
     }
 
     /// Returns the key of an entry.
     #[inline]
     pub fn key(&self, entry: usize) -> &[u8] {
-        let slot = self.head.as_ref().map(|head| head.entry(entry));
+        let slot = self.head().map(|head| head.entry(entry));
         slot.map_or(&[], |slot| self.bytes(slot.key_at(), slot.key_len))
     }
 
     /// Returns the value of an entry, unless it lies apart.
     #[inline]
     pub fn value(&self, entry: usize) -> Option<&[u8]> {
-        let slot = self.head.as_ref()?.entry(entry);
+        let slot = self.head()?.entry(entry);
         (!slot.apart).then(|| self.bytes(slot.value_at(), slot.value_len))
     }
 
@@ -56,7 +56,7 @@ impl Leaf {
     ///
     /// The node is damaged.
     pub fn read(&self, tree: &Tree, source: &impl Source, entry: usize) -> Result<Vec<u8>> {
-        match &self.head {
+        match self.head() {
             Some(head) => tree.value::<[u8]>(source, head, entry),
             None => Ok(Vec::new()),
         }
@@ -82,13 +82,9 @@ impl Leaf {
         changes: u64,
     ) -> Result<bool> {
         self.changes = changes;
-        let Some((path, head)) = tree.descend::<K>(source, side)? else {
-            self.head = None;
-            return Ok(false);
-        };
-        self.path = path;
-        self.copy(source, head)?;
-        Ok(true)
+        self.path = tree.descend::<K>(source, side)?;
+        self.copy(source)?;
+        Ok(self.path.is_some())
     }
 
     /// Copies the next leaf; returns whether there is one. The tree has not changed since this leaf was
@@ -98,7 +94,9 @@ impl Leaf {
     ///
     /// The tree is damaged.
     pub fn step(&mut self, tree: &Tree, source: &impl Source, way: Way) -> Result<bool> {
-        let steps = &mut self.path.steps;
+        let Some(Path { steps, node }) = &mut self.path else {
+            return Ok(false);
+        };
         let neighbour = |&(head, child): &(Head, usize)| match way {
             Way::Forth => Some(child + 1).filter(|&child| child < head.order.len()),
             Way::Back => child.checked_sub(1),
@@ -127,18 +125,24 @@ impl Leaf {
             let next = tree.child(source, &above, child + 1)?;
             source.prefetch(next, above.bytes.min(16 * LINE_BYTES));
         }
-        let head = tree.head(source, at, 0)?;
-        self.copy(source, head)?;
+        *node = tree.head(source, at, 0)?;
+        self.copy(source)?;
         Ok(true)
     }
 
-    fn copy(&mut self, source: &impl Source, head: Head) -> Result<()> {
-        let end = head.room_at();
-        ensure(end <= head.bytes, || damaged(head.at))?;
+    fn copy(&mut self, source: &impl Source) -> Result<()> {
+        let Some(Path { node, .. }) = &self.path else {
+            return Ok(());
+        };
+        let end = node.room_at();
+        ensure(end <= node.bytes, || damaged(node.at))?;
         self.words.resize((end / WORD_BYTES) as usize, 0);
-        source.load(head.at, &mut self.words)?;
-        self.head = Some(head);
-        Ok(())
+        source.load(node.at, &mut self.words)
+    }
+
+    #[inline]
+    fn head(&self) -> Option<&Head> {
+        self.path.as_ref().map(|path| &path.node)
     }
 
     #[inline]

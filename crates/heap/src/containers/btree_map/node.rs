@@ -28,11 +28,11 @@ pub(super) enum Side<'k> {
     Last,
 }
 
-/// The path to a leaf.
-#[derive(Clone, Default)]
+/// The path to a node.
 pub(super) struct Path {
     /// Inner nodes from the root on, each with the number of its child on the path.
     pub steps: Vec<(Head, usize)>,
+    pub node: Head,
 }
 
 /// An entry that was copied out of a node.
@@ -45,6 +45,12 @@ pub(super) struct Entry {
 }
 
 impl Entry {
+    /// Returns the entry of an inner node that points to a child.
+    pub fn pointer(key: Vec<u8>, child: u64) -> Self {
+        let (value, apart) = (child.to_le_bytes().to_vec(), false);
+        Self { key, value, apart }
+    }
+
     /// Returns the bytes that the entry takes in a node.
     pub fn bytes(&self) -> u64 {
         (self.key.len().next_multiple_of(8) + self.value.len().next_multiple_of(8)) as u64
@@ -71,17 +77,13 @@ impl Tree {
         Ok(head)
     }
 
-    /// Returns the path to a leaf, and the leaf; `None` in an empty tree.
+    /// Returns the path to a leaf; `None` in an empty tree.
     ///
     /// # Errors
     ///
     /// The tree is damaged.
     #[inline]
-    pub fn descend<K: Key + ?Sized>(
-        &self,
-        source: &impl Source,
-        to: Side,
-    ) -> Result<Option<(Path, Head)>> {
+    pub fn descend<K: Key + ?Sized>(&self, source: &impl Source, to: Side) -> Result<Option<Path>> {
         let root = self.root(source)?;
         if root.node == 0 {
             return Ok(None);
@@ -98,8 +100,8 @@ impl Tree {
             at = self.child(source, &head, child)?;
             steps.push((head, child));
         }
-        let leaf = self.head(source, at, 0)?;
-        Ok(Some((Path { steps }, leaf)))
+        let node = self.head(source, at, 0)?;
+        Ok(Some(Path { steps, node }))
     }
 
     /// Returns the leaf in which a key is, or would be.
