@@ -1,11 +1,11 @@
 //! The heap as programs see it: creating, opening, growing and closing a pool.
 
 use std::any::Any;
+use std::collections::HashMap;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use crate::containers::open::Open;
 use crate::error::{Cause, Error, Result, ensure};
 use crate::guard::Inside;
 use crate::lock::lock;
@@ -35,7 +35,8 @@ struct Inner<M: Medium> {
     core: Core<M>,
     roots: Mutex<Roots>,
     growing: Mutex<()>,
-    open: Mutex<Open>,
+    /// The states of open containers by the places of their roots.
+    open: Mutex<HashMap<u64, Arc<dyn Any + Send + Sync>>>,
 }
 
 /// The room in a pool.
@@ -277,9 +278,8 @@ impl<M: Medium> Heap<M> {
     /// The heap was closed, or another process has opened it.
     #[inline]
     pub(crate) fn expect_open(&self) -> Result<()> {
-        let core = self.core();
-        let open = !core.is_closed() && !core.space.pool.medium.is_child();
-        ensure(open, || self.why_not_open())
+        self.expect_not_child()?;
+        ensure(!self.core().is_closed(), Error::closed)
     }
 
     /// Checks that this process has the pool's bytes.
@@ -287,19 +287,14 @@ impl<M: Medium> Heap<M> {
     /// # Errors
     ///
     /// This is a child of the process that opened the heap.
+    #[inline]
     pub(crate) fn expect_not_child(&self) -> Result<()> {
-        ensure(!self.medium().is_child(), || self.why_not_open())
-    }
-
-    #[cold]
-    fn why_not_open(&self) -> Error {
-        match self.medium().is_child() {
-            false => Error::closed(),
-            true => Error::usage(
+        ensure(!self.medium().is_child(), || {
+            Error::usage(
                 "the heap belongs to the parent of this process; open the pool again here when the \
                  parent has closed it",
-            ),
-        }
+            )
+        })
     }
 
     /// Returns the state of the container whose root lies there, shared by all its handles; `make` makes
@@ -316,9 +311,16 @@ impl<M: Medium> Heap<M> {
         let mut open = lock(&self.inner.open);
         if self.core().space.pool.medium.load_word(root) == 0 {
             // The container that was open there was freed through its root.
-            open.forget(root);
+            open.remove(&root);
         }
-        open.share(root, make)
+        if let Some(known) = open.get(&root).cloned()
+            && let Ok(state) = known.downcast()
+        {
+            return Ok(state);
+        }
+        let state = Arc::new(make()?);
+        open.insert(root, Arc::clone(&state) as _);
+        Ok(state)
     }
 
     /// Carries out one operation under a guard.

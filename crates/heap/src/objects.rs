@@ -113,7 +113,7 @@ impl<M: Medium> Heap<M> {
         let core = self.core();
         core.with_room(|| {
             let mut operation = Operation::begin(core, None)?;
-            operation.expect_object(range)?;
+            core.expect_object(operation.held(), range)?;
             operation.own(&[range])?;
             let done = work(&mut operation)?;
             operation.commit()?;
@@ -170,13 +170,11 @@ impl<M: Medium> Heap<M> {
     pub(crate) fn load_stable(&self, offset: u64, into: &mut [u8]) -> Result<()> {
         let space = &self.core().space;
         let geometry = &space.pool.geometry;
-        let (first, last) = (
-            geometry.chunk_of(offset),
-            geometry.chunk_of(offset + (into.len() as u64).max(1) - 1),
-        );
+        let last = offset + (into.len() as u64).max(1) - 1;
+        let chunks = geometry.chunk_of(offset)..=geometry.chunk_of(last);
         let expect = || {
             let is_capacity = |chunk| space.index.holds(chunk) == Holds::Capacity;
-            ensure(!(first..=last).any(is_capacity), || {
+            ensure(!chunks.clone().any(is_capacity), || {
                 Error::usage(format!(
                     "capacity lies at {offset} of the pool, which is read at its address"
                 ))
@@ -321,18 +319,6 @@ impl<M: Medium> Core<M> {
                 "no object has {len} bytes at {offset} of the pool, nor is a root's word there"
             ))
         })
-    }
-}
-
-impl<M: Medium> Operation<'_, M> {
-    /// Same as [`Core::expect_object`].
-    ///
-    /// # Errors
-    ///
-    /// Same as [`Core::expect_object`].
-    fn expect_object(&self, range: Range) -> Result<()> {
-        let (core, held) = self.parts();
-        core.expect_object(held, range)
     }
 }
 

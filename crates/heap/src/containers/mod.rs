@@ -9,7 +9,6 @@ pub mod btree_map;
 mod container;
 mod data;
 pub mod hash_map;
-pub(crate) mod open;
 pub mod queue;
 mod root;
 pub mod vector;

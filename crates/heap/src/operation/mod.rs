@@ -7,6 +7,7 @@ use std::mem::ManuallyDrop;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::allocator::nvwa::Nvwa;
+use crate::allocator::run::Run;
 use crate::allocator::{Allocator, Room, Space};
 use crate::checksum::{Checksum, padded};
 use crate::error::{Cause, Error, Result, ensure};
@@ -198,12 +199,19 @@ impl<M: Medium> Core<M> {
     /// Notes the place of an object's record; 0 for none.
     #[inline]
     pub fn set_record(&self, object: u64, place: u64) {
-        let chunk = self.space.pool.geometry.chunk_of(object);
-        if let Some(run) = self.space.index.get(chunk)
-            && let Some(slot) = run.slot_at(object)
-        {
+        if let Some((run, slot)) = self.slot_of(object) {
             run.set_record(slot, place);
         }
+    }
+
+    /// Returns the run and the slot that begins at an offset.
+    #[inline]
+    fn slot_of(&self, offset: u64) -> Option<(&Run, usize)> {
+        let run = self
+            .space
+            .index
+            .get(self.space.pool.geometry.chunk_of(offset))?;
+        Some((run, run.slot_at(offset)?))
     }
 
     /// Returns the object that begins at an offset. Where its record lies is certain while the lane is held:
@@ -214,17 +222,13 @@ impl<M: Medium> Core<M> {
     /// There is none.
     #[inline]
     pub fn object(&self, _: &Held, offset: u64) -> Result<Object> {
-        let chunk = self.space.pool.geometry.chunk_of(offset);
-        let run = self.space.index.get(chunk);
-        let found = run.filter(|run| !run.capacity).and_then(|run| {
-            let record = run.record(run.slot_at(offset)?);
-            let bytes = run.slot_bytes();
-            (record != 0).then_some(Object {
-                offset,
-                bytes,
-                record,
-            })
+        let slot = self.slot_of(offset).filter(|(run, _)| !run.capacity);
+        let found = slot.map(|(run, slot)| Object {
+            offset,
+            bytes: run.slot_bytes(),
+            record: run.record(slot),
         });
+        let found = found.filter(|object| object.record != 0);
         found.ok_or_else(|| Error::damaged(format!("no object begins at {offset} of the pool")))
     }
 }
@@ -276,9 +280,9 @@ impl<'c, M: Medium> Operation<'c, M> {
         self.core.object(&self.held, offset)
     }
 
-    /// Returns the pool, and the lane that is held.
-    pub fn parts(&self) -> (&'c Core<M>, &Held<'c>) {
-        (self.core, &self.held)
+    /// Returns the lane that is held.
+    pub fn held(&self) -> &Held<'c> {
+        &self.held
     }
 
     /// Carries out the changes; returns the operation's stamp, if there are any.

@@ -25,6 +25,16 @@ thread_local! {
     static ACTIVE: RefCell<Vec<Active>> = const { RefCell::new(Vec::new()) };
 }
 
+/// Changes the list of this thread's transactions.
+fn list(change: impl FnOnce(&mut Vec<Active>)) {
+    // A thread that ends may have lost its list already.
+    let _ = ACTIVE.try_with(|active| {
+        let mut active = active.borrow_mut();
+        change(&mut active);
+        guard::set_oldest(active.iter().map(|active| active.age).min());
+    });
+}
+
 impl<M: Medium> Heap<M> {
     /// Begins a transaction of this thread: changes through it happen at [`Transaction::commit`],
     /// durably, wholly or not at all, with one fence for all. Dropped before, it has changed nothing.
@@ -111,7 +121,7 @@ impl<M: Medium> Heap<M> {
         loop {
             let tx = self.start(age);
             let done = work(&tx);
-            let refused = tx.shared.guards.borrow_mut().take_refused();
+            let refused = tx.shared.guards.borrow_mut().refused.take();
             if let Some((of, number)) = refused {
                 drop(tx);
                 if guard::has_transaction() {
@@ -201,10 +211,7 @@ impl<M: Medium> Heap<M> {
             age,
             shared: Rc::as_ptr(&shared).cast(),
         };
-        ACTIVE.with_borrow_mut(|active| {
-            active.push(listed);
-            guard::set_oldest(active.iter().map(|active| active.age).min());
-        });
+        list(|active| active.push(listed));
         Transaction {
             heap: self,
             shared,
@@ -238,7 +245,7 @@ impl<M: Medium> Transaction<'_, M> {
 
     /// Checks that all nested parts have committed.
     fn expect_whole(&self) -> Result<()> {
-        ensure(!self.shared.guards.borrow().was_refused(), || {
+        ensure(self.shared.guards.borrow().refused.is_none(), || {
             Error::again()
         })?;
         ensure(!self.shared.doomed.get(), || {
@@ -308,12 +315,7 @@ impl<M: Medium> Drop for Transaction<'_, M> {
         }
         shared.ended.set(true);
         let this = Rc::as_ptr(shared).cast();
-        // A thread that ends may have lost its list already.
-        let _ = ACTIVE.try_with(|active| {
-            let mut active = active.borrow_mut();
-            active.retain(|other| other.shared != this);
-            guard::set_oldest(active.iter().map(|active| active.age).min());
-        });
+        list(|active| active.retain(|other| other.shared != this));
         self.undo();
         drop(mem::take(&mut *shared.guards.borrow_mut()));
     }

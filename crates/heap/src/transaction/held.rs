@@ -41,7 +41,7 @@ pub(super) struct Guards<M: Medium> {
     /// The index of each guard.
     places: HashMap<*const Guard, usize>,
     /// The guard for which the transaction did not wait.
-    refused: Option<(Arc<dyn Guarded<M>>, usize)>,
+    pub refused: Option<(Arc<dyn Guarded<M>>, usize)>,
 }
 
 impl<M: Medium> Default for Guards<M> {
@@ -104,15 +104,6 @@ impl<M: Medium> Guards<M> {
     fn inside(&self, part: &Part<M>) -> Inside {
         // SAFETY: a part is a guard that is held, and guards are held by one thread.
         unsafe { part.of.guard(part.number).held() }
-    }
-
-    /// Returns the guard that was refused, if one was.
-    pub fn take_refused(&mut self) -> Option<(Arc<dyn Guarded<M>>, usize)> {
-        self.refused.take()
-    }
-
-    pub fn was_refused(&self) -> bool {
-        self.refused.is_some()
     }
 
     /// Releases all guards; `last` is the last operation that changed the data under them.

@@ -27,14 +27,7 @@ impl<M: Medium> Source for &Transaction<'_, M> {
 
 impl<M: Medium> Sink for &Transaction<'_, M> {
     fn set(&mut self, at: u64, word: u64) -> Result<()> {
-        self.pool().check(at, WORD_BYTES, "a transaction")?;
-        self.touch();
-        let mut state = self.state()?;
-        match state.is_new(at, WORD_BYTES) {
-            true => self.pool().store_words(at, &[word]),
-            false => state.writes.set(at, word),
-        }
-        Ok(())
+        self.write(at, &[word])
     }
 
     fn write(&mut self, at: u64, words: &[u64]) -> Result<()> {

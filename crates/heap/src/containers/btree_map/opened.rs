@@ -50,9 +50,7 @@ impl<'t, K: Key + ?Sized, V: Value + ?Sized, M: Medium> Opened<'t, K, V, M> {
         let old = self
             .tx
             .change(|sink| tree.insert::<K, V, _>(sink, &key, &value))?;
-        if old.is_none() {
-            self.tx.count(&tree.guard, 1);
-        }
+        self.tx.count(&tree.guard, i64::from(old.is_none()));
         Ok(old)
     }
 
@@ -64,9 +62,7 @@ impl<'t, K: Key + ?Sized, V: Value + ?Sized, M: Medium> Opened<'t, K, V, M> {
     pub fn remove(&self, key: &K) -> Result<Option<V::Owned>> {
         let (tree, key) = (&self.of.tree, key.encode()?);
         let old = self.tx.change(|sink| tree.remove::<K, V, _>(sink, &key))?;
-        if old.is_some() {
-            self.tx.count(&tree.guard, -1);
-        }
+        self.tx.count(&tree.guard, -i64::from(old.is_some()));
         Ok(old)
     }
 

@@ -21,12 +21,19 @@ pub(super) struct Entries {
     max_object: u64,
 }
 
+/// An entry to be made: the hash of the key, and the bytes.
+#[derive(Clone, Copy)]
+pub(super) struct New<'a> {
+    pub hash: u64,
+    pub key: &'a [u8],
+    pub value: &'a [u8],
+}
+
 /// An entry.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Entry {
     pub at: u64,
-    pub key_at: u64,
-    pub key_len: u64,
+    key: Stored,
     value: Stored,
 }
 
@@ -53,8 +60,7 @@ impl Entries {
         if let Some((key, _)) = self.fixed {
             return Ok(Entry {
                 at,
-                key_at: at + 8,
-                key_len: self.key_bytes,
+                key: Stored::within(at + 8, self.key_bytes),
                 value: Stored::within(at + 8 + key, self.value_bytes),
             });
         }
@@ -63,8 +69,7 @@ impl Entries {
         let value_at = key_at.saturating_add(key_len).saturating_add(7) & !7;
         Ok(Entry {
             at,
-            key_at,
-            key_len,
+            key: Stored::within(key_at, key_len),
             value: Stored::decode(source, said, value_at, self.part)?,
         })
     }
@@ -91,7 +96,8 @@ impl Entries {
     ///
     /// The key is too long for an object, the pool is full, or a fence failed.
     #[inline]
-    pub fn make<S: Sink>(&self, sink: &mut S, hash: u64, key: &[u8], value: &[u8]) -> Result<u64> {
+    pub fn make<S: Sink>(&self, sink: &mut S, new: &New) -> Result<u64> {
+        let New { hash, key, value } = *new;
         let hash = hash.to_le_bytes();
         if self.fixed.is_some() {
             let bytes = (8 + key.len() + 8 + value.len() + 8) as u64;
@@ -134,8 +140,8 @@ impl Entry {
     ///
     /// The key is not in the pool, or not valid.
     pub fn key<K: Value + ?Sized>(&self, source: &impl Source) -> Result<K::Owned> {
-        self.expect_there(source, self.key_len)?;
-        Stored::within(self.key_at, self.key_len).read::<K>(source)
+        self.expect_there(source, self.key.len)?;
+        self.key.read::<K>(source)
     }
 
     /// Returns the value.

@@ -79,7 +79,7 @@ impl Table {
         let mut growth = self.growth.write()?;
         let enlarged = self.add_segments(heap, &mut growth, groups);
         // The new segments are under all guards.
-        for guard in self.guards() {
+        for guard in &self.guards {
             guard.write()?.last = growth.last;
         }
         enlarged
@@ -124,7 +124,7 @@ impl Table {
             self.link_segment(&mut sink, segment, at)?;
             growth.last = sink.commit()?.or(growth.last);
         }
-        self.set_segment(segment, at);
+        self.segments.set(segment, at);
         Ok(())
     }
 

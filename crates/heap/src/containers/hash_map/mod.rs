@@ -28,6 +28,7 @@ use super::data::{Value, other_sizes, said_bytes};
 pub use iter::Iter;
 pub use opened::Opened;
 
+use entry::New;
 use layout::{FULL, Shape, TABLE_WORDS, groups_for};
 use table::Table;
 
@@ -89,7 +90,7 @@ impl<K: Value + ?Sized, V: Value + ?Sized, M: Medium> HashMap<K, V, M> {
         let open = |root: Place<[u64; TABLE_WORDS]>| {
             let (groups, geometry) = (groups_for(entries), &heap.core().space.pool.geometry);
             let new = Shape::new(key, value, groups, geometry);
-            let (at, made) = heap.find_or_make(root, |sink| Table::make(sink, &new))?;
+            let (at, made) = heap.find_or_make(root, |sink| Table::create(sink, &new))?;
             let table = Table::open(heap, at, made)?;
             if made.is_some() {
                 table.enlarge(heap, groups)?;
@@ -140,9 +141,11 @@ impl<K: Value + ?Sized, V: Value + ?Sized, M: Medium> HashMap<K, V, M> {
     pub fn insert(&self, key: &K, value: &V) -> Result<Option<V::Owned>> {
         let (key, value) = (key.encode()?, value.encode()?);
         let (hash, guard) = self.locate(&key)?;
+        let (key, value) = (&*key, &*value);
+        let new = New { hash, key, value };
         let (mut writing, mut old) = (guard.write()?, None);
         self.table.heap.operate(&mut writing, |sink| {
-            self.table.put::<V, _>(sink, hash, (&key, &value), &mut old)
+            self.table.put::<V, _>(sink, new, &mut old)
         })?;
         if old.is_some() {
             return Ok(old);
@@ -219,7 +222,7 @@ impl<K: Value + ?Sized, V: Value + ?Sized, M: Medium> HashMap<K, V, M> {
         self.table.heap.expect_alone()?;
         let hash = self.table.hash(key);
         self.table.prefetch(self.pool(), hash);
-        Ok((hash, &self.table.guards()[self.table.number(hash)]))
+        Ok((hash, &self.table.guards[self.table.number(hash)]))
     }
 
     /// Grows the table if a guard is full. A failure is ignored: the insertion has succeeded, and a table

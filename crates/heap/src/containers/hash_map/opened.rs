@@ -7,6 +7,7 @@ use crate::transaction::Transaction;
 
 use super::super::data::Value;
 use super::HashMap;
+use super::entry::New;
 use super::iter::Iter;
 
 /// A map within a transaction; see [`Transaction::open`]. The transaction holds only the entries that it
@@ -47,12 +48,12 @@ impl<'t, K: Value + ?Sized, V: Value + ?Sized, M: Medium> Opened<'t, K, V, M> {
     pub fn insert(&self, key: &K, value: &V) -> Result<Option<V::Owned>> {
         let (key, value) = (key.encode()?, value.encode()?);
         let (hash, guard) = self.hold(&key)?;
+        let (key, value) = (&*key, &*value);
+        let new = New { hash, key, value };
         let (table, mut old) = (&self.of.table, None);
         self.tx
-            .change(|sink| table.put::<V, _>(sink, hash, (&key, &value), &mut old))?;
-        if old.is_none() {
-            self.tx.count(guard, 1);
-        }
+            .change(|sink| table.put::<V, _>(sink, new, &mut old))?;
+        self.tx.count(guard, i64::from(old.is_none()));
         Ok(old)
     }
 
@@ -67,9 +68,7 @@ impl<'t, K: Value + ?Sized, V: Value + ?Sized, M: Medium> Opened<'t, K, V, M> {
         let (table, mut old) = (&self.of.table, None);
         self.tx
             .change(|sink| table.remove::<V, _>(sink, hash, &key, &mut old))?;
-        if old.is_some() {
-            self.tx.count(guard, -1);
-        }
+        self.tx.count(guard, -i64::from(old.is_some()));
         Ok(old)
     }
 
@@ -80,7 +79,7 @@ impl<'t, K: Value + ?Sized, V: Value + ?Sized, M: Medium> Opened<'t, K, V, M> {
     /// An older transaction holds a part of the map, or the map is damaged.
     pub fn len(&self) -> Result<u64> {
         self.hold_all()?;
-        let guards = self.of.table.guards();
+        let guards = &self.of.table.guards;
         let came = guards.iter().map(|guard| self.tx.came(guard)).sum();
         self.of.table.len(&self.tx, came)
     }
@@ -117,11 +116,11 @@ impl<'t, K: Value + ?Sized, V: Value + ?Sized, M: Medium> Opened<'t, K, V, M> {
         let hash = table.hash(key);
         let number = table.number(hash);
         table.hold(self.tx, number)?;
-        Ok((hash, &table.guards()[number]))
+        Ok((hash, &table.guards[number]))
     }
 
     fn hold_all(&self) -> Result<()> {
         let table = &self.of.table;
-        (0..table.guards().len()).try_for_each(|number| table.hold(self.tx, number))
+        (0..table.guards.len()).try_for_each(|number| table.hold(self.tx, number))
     }
 }

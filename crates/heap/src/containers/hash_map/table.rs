@@ -16,7 +16,7 @@ use crate::transaction::held::Guarded;
 
 use super::super::data::Value;
 use super::chain::{LINE_WORDS, Search, count, search};
-use super::entry::{Entries, Entry};
+use super::entry::{Entries, Entry, New};
 use super::layout::{
     FULL, GROUP_BYTES, LINES, Pointer, SLOTS, Shape, TABLE_WORDS, group_of, line_of, tag_of,
 };
@@ -34,12 +34,12 @@ pub(super) struct Table {
     pub at: u64,
     pub shape: Shape,
     pub entries: Entries,
-    segments: Segments,
+    pub segments: Segments,
     /// Changed only by the thread that grows the map and holds the guards of the groups that are split.
     groups: AtomicU64,
     /// Each protects the groups whose numbers end with the same bits, so a group and the one that it
-    /// splits off have the same guard.
-    guards: Box<[Guard]>,
+    /// splits off have the same guard. A power of two in number.
+    pub guards: Box<[Guard]>,
     /// The guard of the table itself, held while the map grows.
     pub growth: Guard,
     /// Estimated number of entries under each guard when the map was opened.
@@ -49,7 +49,7 @@ pub(super) struct Table {
 }
 
 /// Offsets of segments, 0 for those that are not there.
-struct Segments(Box<[OnceLock<Box<[AtomicU64]>>]>);
+pub(super) struct Segments(Box<[OnceLock<Box<[AtomicU64]>>]>);
 
 impl Segments {
     fn new(count: usize) -> Self {
@@ -62,7 +62,7 @@ impl Segments {
         leaf.map_or(0, |leaf| leaf[segment % LEAF].load(Ordering::Acquire))
     }
 
-    fn set(&self, segment: usize, at: u64) {
+    pub fn set(&self, segment: usize, at: u64) {
         let leaf =
             self.0[segment / LEAF].get_or_init(|| (0..LEAF).map(|_| AtomicU64::new(0)).collect());
         leaf[segment % LEAF].store(at, Ordering::Release);
@@ -75,7 +75,7 @@ impl Table {
     /// # Errors
     ///
     /// The pool is full, or a fence failed.
-    pub fn make<S: Sink>(sink: &mut S, shape: &Shape) -> Result<u64> {
+    pub fn create<S: Sink>(sink: &mut S, shape: &Shape) -> Result<u64> {
         let mut words = shape.encode();
         let first = sink.make(&Contents::Zeros(shape.groups_of(0) * GROUP_BYTES))?;
         let Pointer::InTable(byte) = shape.pointer(0) else {
@@ -141,11 +141,6 @@ impl Table {
         }
     }
 
-    /// Enters the offset of a segment.
-    pub fn set_segment(&self, segment: usize, at: u64) {
-        self.segments.set(segment, at);
-    }
-
     /// Returns about how many entries are under a guard.
     fn sample(&self, source: &impl Source) -> Result<i64> {
         let groups = self.groups();
@@ -207,56 +202,48 @@ impl Table {
     pub fn put<V: Value + ?Sized, S: Sink>(
         &self,
         sink: &mut S,
-        hash: u64,
-        (key, value): (&[u8], &[u8]),
+        new: New,
         old: &mut Option<V::Owned>,
     ) -> Result<()> {
-        match self.find(sink, hash, key)? {
+        match self.find(sink, new.hash, new.key)? {
             Search::Found { slot, entry } => {
                 let entry = self.entries.read(sink, entry)?;
                 *old = Some(entry.value::<V>(sink)?);
-                self.replace(sink, slot, entry, hash, (key, value))
+                self.replace(sink, slot, entry, new)
             }
             Search::Room { slot } => {
-                let entry = self.entries.make(sink, hash, key, value)?;
-                sink.set(slot, slot_word(entry, hash))
+                let word = self.make(sink, new)?;
+                sink.set(slot, word)
             }
-            Search::Full { link } => self.put_behind(sink, link, hash, (key, value)),
+            Search::Full { link } => self.put_behind(sink, link, new),
         }
     }
 
     /// Sets the value of an existing entry. Apart from `put`, which is mostly called for new keys.
     #[inline(never)]
-    fn replace<S: Sink>(
-        &self,
-        sink: &mut S,
-        slot: u64,
-        entry: Entry,
-        hash: u64,
-        (key, value): (&[u8], &[u8]),
-    ) -> Result<()> {
-        if entry.overwrite(sink, value)? {
+    fn replace<S: Sink>(&self, sink: &mut S, slot: u64, entry: Entry, new: New) -> Result<()> {
+        if entry.overwrite(sink, new.value)? {
             return Ok(());
         }
-        let new = self.entries.make(sink, hash, key, value)?;
-        sink.set(slot, slot_word(new, hash))?;
+        let word = self.make(sink, new)?;
+        sink.set(slot, word)?;
         entry.free(sink)
     }
 
     /// Makes an entry behind a full line, in a new overflow line.
     #[inline(never)]
-    fn put_behind<S: Sink>(
-        &self,
-        sink: &mut S,
-        link: u64,
-        hash: u64,
-        (key, value): (&[u8], &[u8]),
-    ) -> Result<()> {
-        let entry = self.entries.make(sink, hash, key, value)?;
+    fn put_behind<S: Sink>(&self, sink: &mut S, link: u64, new: New) -> Result<()> {
         let mut line = [0; LINE_WORDS];
-        line[0] = slot_word(entry, hash);
+        line[0] = self.make(sink, new)?;
         let line = sink.make_words(&line)?;
         sink.set(link, line)
+    }
+
+    /// Makes an entry; returns the word of its slot.
+    #[inline]
+    fn make<S: Sink>(&self, sink: &mut S, new: New) -> Result<u64> {
+        let entry = self.entries.make(sink, &new)?;
+        Ok(entry | u64::from(tag_of(new.hash)) << FIELD_BITS)
     }
 
     /// Removes a key; its value goes to `old` as with [`Table::put`].
@@ -334,12 +321,6 @@ impl Table {
         self.segments.get(position.segment) + position.within * GROUP_BYTES
     }
 
-    /// Returns the guards of a map, a power of two in number.
-    #[inline]
-    pub fn guards(&self) -> &[Guard] {
-        &self.guards
-    }
-
     /// Returns the number of the guard of a hash or of a group's number.
     #[inline]
     pub fn number(&self, hash: u64) -> usize {
@@ -385,12 +366,6 @@ impl<M: Medium> Guarded<M> for Table {
             }
         }
     }
-}
-
-/// Returns a slot's word.
-#[inline]
-pub(super) fn slot_word(entry: u64, hash: u64) -> u64 {
-    entry | u64::from(tag_of(hash)) << FIELD_BITS
 }
 
 const _: () = assert!((SLOTS + 1) * 8 == LINE_BYTES as usize);
