@@ -69,22 +69,16 @@ impl<M: Medium> Core<M> {
         let all = (pool.geometry.chunk_bytes() / RECORD_BYTES) as usize;
         let mut order: Vec<u64> = places.keys().copied().collect();
         order.sort_by_key(|chunk| all - places[chunk].len());
-        let mut room: usize = places.values().map(Vec::len).sum();
-        let mut emptied = Vec::new();
-        for chunk in order {
-            // The free places of the chunk disappear, and those of other chunks take its records.
-            if room < all {
-                break;
-            }
-            room -= all;
-            emptied.push(chunk);
-        }
+        let room: usize = places.values().map(Vec::len).sum();
+        // The free places of a chunk disappear, and those of other chunks take its records.
+        order.truncate(room / all);
+        let emptied = order;
         for chunk in &emptied {
             places.remove(chunk);
         }
         let mut moved = Vec::new();
         for &chunk in &emptied {
-            self.move_records(chunk, places, &mut moved)?;
+            moved.append(&mut self.move_records(chunk, places)?);
         }
         pool.medium.fence()?;
         for &(object, place) in &moved {
@@ -100,18 +94,13 @@ impl<M: Medium> Core<M> {
         Ok(emptied.len())
     }
 
-    /// Copies the records of a chunk to free places, and adds each object with the new place of its
-    /// record to `moved`.
+    /// Copies the records of a chunk to free places; returns each object with the new place of its record.
     ///
     /// # Errors
     ///
     /// There are more records than free places were counted for.
-    fn move_records(
-        &self,
-        chunk: u64,
-        places: &mut Places,
-        moved: &mut Vec<(u64, u64)>,
-    ) -> Result<()> {
+    fn move_records(&self, chunk: u64, places: &mut Places) -> Result<Vec<(u64, u64)>> {
+        let mut moved = Vec::new();
         let pool = &self.space.pool;
         let all = pool.geometry.places(chunk, RECORD_BYTES);
         for record in all.filter_map(|place| Record::decode(place, pool.load_words(place))) {
@@ -123,6 +112,6 @@ impl<M: Medium> Core<M> {
             self.store_record(place, &record);
             moved.push((record.object, place));
         }
-        Ok(())
+        Ok(moved)
     }
 }

@@ -3,8 +3,6 @@
 
 use std::mem;
 
-use bytemuck::Pod;
-
 use crate::checksum::padded;
 use crate::error::Result;
 use crate::medium::{Medium, WORD_BYTES};
@@ -84,18 +82,6 @@ pub(crate) trait Source {
         let mut words = [0; N];
         self.load(offset, &mut words)?;
         Ok(words)
-    }
-
-    /// Returns plain data.
-    ///
-    /// # Errors
-    ///
-    /// Same as [`Source::load`].
-    #[inline]
-    fn get<T: Pod>(&self, offset: u64) -> Result<T> {
-        let mut value = T::zeroed();
-        self.load_bytes(offset, bytemuck::bytes_of_mut(&mut value))?;
-        Ok(value)
     }
 
     /// Returns whether `bytes`, filled with zeros to a whole word, lie at an offset.

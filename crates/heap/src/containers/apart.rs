@@ -83,7 +83,7 @@ impl Stored {
     /// # Errors
     ///
     /// A part of the value is not in the pool, or its bytes are not valid.
-    #[inline]
+    #[inline(always)]
     pub fn read<V: Value + ?Sized>(&self, source: &impl Source) -> Result<V::Owned> {
         V::read(self.len as usize, |into| self.load(source, into))
     }
@@ -93,10 +93,8 @@ impl Stored {
     /// # Errors
     ///
     /// A part of the value is not in the pool.
-    #[inline]
+    #[inline(always)]
     pub fn load(&self, source: &impl Source, into: &mut [u8]) -> Result<()> {
-        let len = into.len().min(self.len as usize);
-        let into = &mut into[..len];
         match self.part {
             Some(part) if self.len > part => self.load_parts(source, part, into),
             _ => source.load_bytes(self.at, into),

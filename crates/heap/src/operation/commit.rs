@@ -33,23 +33,13 @@ enum Said {
 
 impl Said {
     fn of(changes: &Changes) -> Self {
-        let Changes {
-            words,
-            runs,
-            fills,
-            new,
-            freed,
-        } = changes;
-        if !runs.is_empty() {
+        let (new, freed) = (&changes.new, changes.freed.len());
+        if !changes.runs.is_empty() {
             return Said::Log;
         }
-        let all = words.len() + freed.len();
-        match (&fills[..], &new[..], &words[..]) {
-            ([], [new], [(_, pointer)])
-                if freed.is_empty() && pointer & FIELD_MAX == new.offset =>
-            {
-                Said::Record
-            }
+        let all = changes.words.len() + freed;
+        match (&changes.fills[..], &new[..], &changes.words[..]) {
+            ([], [new], [(_, to)]) if freed == 0 && to & FIELD_MAX == new.offset => Said::Record,
             ([], _, _) if all <= MAX_PAIRS && new.len() as u64 <= MAX_RECORDS => Said::Words,
             ([(range, _)], [], _) if all <= MAX_SLOT_PAIRS && range.len <= u32::MAX.into() => {
                 Said::Slot

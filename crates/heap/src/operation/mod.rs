@@ -354,19 +354,10 @@ impl<M: Medium> Sink for Operation<'_, M> {
         if self.is_new(Range::word(at)) {
             return self.fill_new(at, &[&word.to_le_bytes()]);
         }
-        let same = |(other, _): &&mut (u64, u64)| *other == at;
-        if let Some((_, value)) = self.changes.words.iter_mut().find(same) {
-            *value = word;
-            return Ok(());
+        match self.changed_word(at) {
+            Some(changed) => *changed = word,
+            None => self.changes.words.push((at, word)),
         }
-        for (first, words) in &mut self.changes.runs {
-            let place = at.checked_sub(*first).map(|bytes| (bytes / 8) as usize);
-            if let Some(value) = place.and_then(|place| words.get_mut(place)) {
-                *value = word;
-                return Ok(());
-            }
-        }
-        self.changes.words.push((at, word));
         Ok(())
     }
 
@@ -421,6 +412,20 @@ impl<M: Medium> Sink for Operation<'_, M> {
 }
 
 impl<M: Medium> Operation<'_, M> {
+    /// Returns the new value of a word, if it was changed already.
+    #[inline]
+    fn changed_word(&mut self, at: u64) -> Option<&mut u64> {
+        let Changes { words, runs, .. } = &mut **self.changes;
+        let mut words = words.iter_mut();
+        if let Some((_, word)) = words.find(|(other, _)| *other == at) {
+            return Some(word);
+        }
+        runs.iter_mut().find_map(|(first, run)| {
+            let place = at.checked_sub(*first)? / WORD_BYTES;
+            run.get_mut(place as usize)
+        })
+    }
+
     /// Returns whether bytes lie in an object that this operation has made.
     #[inline]
     fn is_new(&self, range: Range) -> bool {

@@ -217,7 +217,7 @@ impl<K: Value + ?Sized, V: Value + ?Sized, M: Medium> HashMap<K, V, M> {
     }
 
     /// Returns the hash of a key and its guard, and prefetches its line.
-    #[inline]
+    #[inline(always)]
     fn locate(&self, key: &[u8]) -> Result<(u64, &Guard)> {
         self.table.heap.expect_alone()?;
         let hash = self.table.hash(key);

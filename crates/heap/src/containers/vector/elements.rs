@@ -9,6 +9,7 @@ use crate::medium::Medium;
 use crate::sink::{Contents, Sink, Source};
 use crate::transaction::held::Guarded;
 
+use super::super::data::Value;
 use super::layout::{Shape, TABLE_WORDS, directory_at, len_at};
 
 /// The elements of a vector.
@@ -35,10 +36,11 @@ impl Elements {
     ///
     /// The vector is damaged.
     pub fn get<T: Pod>(&self, source: &impl Source, index: u64) -> Result<Option<T>> {
-        match index < self.len(source)? {
-            true => source.get(self.at(source, index)?).map(Some),
-            false => Ok(None),
+        if index >= self.len(source)? {
+            return Ok(None);
         }
+        let at = self.at(source, index)?;
+        T::read(size_of::<T>(), |into| source.load_bytes(at, into)).map(Some)
     }
 
     /// Sets the value of an element.
