@@ -63,9 +63,7 @@ impl Options {
     }
 
     pub(crate) fn geometry(&self) -> Result<Geometry> {
-        let Self {
-            chunk_bytes, lanes, ..
-        } = *self;
+        let (chunk_bytes, lanes) = (self.chunk_bytes, self.lanes);
         let shift = chunk_bytes.trailing_zeros();
         ensure(
             chunk_bytes.is_power_of_two() && header::SHIFTS.contains(&shift),

@@ -29,10 +29,8 @@ impl Roots {
     /// A root is damaged.
     pub fn read<M: Medium>(space: &Space<M>, chunks: &[u64]) -> Result<Self> {
         let mut roots = Self::default();
-        for (at, root) in survey::roots::read(&space.pool, chunks, &First)?
-            .into_iter()
-            .rev()
-        {
+        let found = survey::roots::read(&space.pool, chunks, &First)?;
+        for (at, root) in found.into_iter().rev() {
             match root {
                 Some(root) => drop(roots.named.insert(root.name, at)),
                 None => roots.free.push(at),

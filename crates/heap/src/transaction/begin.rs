@@ -115,7 +115,9 @@ impl<M: Medium> Heap<M> {
     ) -> std::result::Result<R, E> {
         self.expect_open()?;
         if let Some(part) = self.join() {
-            return part.carry(work);
+            let done = work(&part)?;
+            part.commit()?;
+            return Ok(done);
         }
         let age = Age::now();
         loop {
@@ -254,15 +256,6 @@ impl<M: Medium> Transaction<'_, M> {
         ensure(self.shared.parts.get() == 0, || {
             Error::usage("a nested transaction has not ended, so all of it failed")
         })
-    }
-
-    fn carry<R, E: From<Error>>(
-        self,
-        mut work: impl FnMut(&Self) -> std::result::Result<R, E>,
-    ) -> std::result::Result<R, E> {
-        let done = work(&self)?;
-        self.commit()?;
-        Ok(done)
     }
 
     /// Takes back everything that was not committed.

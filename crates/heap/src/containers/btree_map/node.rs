@@ -110,11 +110,7 @@ impl Tree {
     ///
     /// The tree is damaged.
     #[inline]
-    pub fn leaf_of<K: Key + ?Sized>(
-        &self,
-        source: &impl Source,
-        key: &[u8],
-    ) -> Result<Option<Head>> {
+    pub fn leaf<K: Key + ?Sized>(&self, source: &impl Source, key: &[u8]) -> Result<Option<Head>> {
         let root = self.root(source)?;
         if root.node == 0 {
             return Ok(None);

@@ -77,7 +77,7 @@ impl Tree {
         source: &impl Source,
         key: &[u8],
     ) -> Result<Option<V::Owned>> {
-        if let Some(leaf) = self.leaf_of::<K>(source, key)?
+        if let Some(leaf) = self.leaf::<K>(source, key)?
             && let Ok(entry) = self.find::<K>(source, &leaf, key)?
         {
             return self.value::<V>(source, &leaf, entry).map(Some);

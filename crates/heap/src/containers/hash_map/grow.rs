@@ -1,6 +1,8 @@
 //! Growth by a few groups at a time: linear hashing (Litwin: Linear hashing, a new tool for file and
 //! table addressing, VLDB 1980), so that no operation waits until the whole table is rewritten.
 
+use std::ops::Range;
+
 use crate::error::{Cause, Result};
 use crate::guard::Writing;
 use crate::heap::Heap;
@@ -19,17 +21,6 @@ const GROUP_WORDS: usize = (GROUP_BYTES / 8) as usize;
 /// Number of groups that are split at once, so that they share a fence. Only in tables several times as
 /// large that began with at least as many, so that the groups lie side by side.
 const BLOCK: u64 = 8;
-
-/// Groups side by side that are split, into groups side by side.
-#[derive(Clone, Copy)]
-struct Block {
-    /// The first group that is split, and the first new one.
-    old: u64,
-    new: u64,
-    count: u64,
-    /// The bit of the hash that selects the new group.
-    bit: u32,
-}
 
 impl Table {
     /// Splits the next groups; returns whether it could. It does nothing while other threads hold guards
@@ -51,21 +42,15 @@ impl Table {
         if position.within == 0 {
             self.add_segment(heap, &mut growth, position.segment)?;
         }
-        let bit = new.ilog2();
-        let block = Block {
-            old: new - (1 << bit),
-            new,
-            count: match new >= 8 * BLOCK && self.shape.groups_of(0) >= BLOCK {
-                true => BLOCK,
-                false => 1,
-            },
-            bit,
+        let count = match new >= 8 * BLOCK && self.shape.groups_of(0) >= BLOCK {
+            true => BLOCK,
+            false => 1,
         };
-        let Some(mut guards) = self.try_write(block.old, block.count) else {
+        let Some(mut guards) = self.try_write(new - (1 << new.ilog2()), count) else {
             return Ok(false);
         };
         guards.push(growth);
-        self.split(heap, block, &mut guards)?;
+        self.split(heap, new..new + count, &mut guards)?;
         Ok(true)
     }
 
@@ -85,13 +70,8 @@ impl Table {
         enlarged
     }
 
-    fn add_segments<M: Medium>(
-        &self,
-        heap: &Heap<M>,
-        growth: &mut Writing,
-        groups: u64,
-    ) -> Result<()> {
-        while self.groups() < groups {
+    fn add_segments(&self, heap: &Heap<impl Medium>, growth: &mut Writing, to: u64) -> Result<()> {
+        while self.groups() < to {
             let segment = self.shape.position(self.groups()).segment;
             if segment >= self.shape.segments() {
                 return Ok(());
@@ -144,20 +124,27 @@ impl Table {
         }
     }
 
-    /// Moves the entries whose hash has the bit to the new groups. The guards are held.
-    fn split<M: Medium>(&self, heap: &Heap<M>, block: Block, guards: &mut [Writing]) -> Result<()> {
+    /// Splits groups side by side into themselves and new ones. The guards are held.
+    fn split(
+        &self,
+        heap: &Heap<impl Medium>,
+        new: Range<u64>,
+        guards: &mut [Writing],
+    ) -> Result<()> {
         let last = guards.iter().filter_map(|guard| guard.last);
         let mut sink = Operation::begin(heap.core(), last)?;
-        let words = block.count as usize * GROUP_WORDS;
+        let words = (new.end - new.start) as usize * GROUP_WORDS;
         let mut halves = [vec![0; words], vec![0; words]];
         let (mut chain, mut links) = (Chain::default(), Vec::new());
-        let from = self.group(block.old);
+        // Entries whose hash has this bit move.
+        let bit = new.start.ilog2();
+        let from = self.group(new.start - (1 << bit));
         for first in (0..words).step_by(LINE_WORDS) {
             chain.clear();
             chain.add(&sink, from + first as u64 * 8)?;
             let mut slots = [const { Vec::new() }; 2];
             for &slot in &chain.slots {
-                slots[usize::from(bit_of(&sink, slot, block.bit)?)].push(slot);
+                slots[usize::from(bit_of(&sink, slot, bit)?)].push(slot);
             }
             for (slots, half) in slots.iter().zip(&mut halves) {
                 put_line(&mut sink, slots, &mut half[first..first + LINE_WORDS])?;
@@ -165,15 +152,14 @@ impl Table {
             links.append(&mut chain.links);
         }
         links.into_iter().try_for_each(|line| sink.free(line))?;
-        let groups = block.new + block.count;
         sink.write(from, &halves[0])?;
-        sink.write(self.group(block.new), &halves[1])?;
-        sink.set(self.at + GROUPS_WORD * 8, groups)?;
+        sink.write(self.group(new.start), &halves[1])?;
+        sink.set(self.at + GROUPS_WORD * 8, new.end)?;
         let done = sink.commit()?;
         for guard in guards {
             guard.last = done.or(guard.last);
         }
-        self.set_groups(groups);
+        self.set_groups(new.end);
         Ok(())
     }
 }
