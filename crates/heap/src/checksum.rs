@@ -10,7 +10,8 @@ const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
 pub(crate) struct Checksum(u64);
 
 impl Checksum {
-    /// Begins a checksum. Things at different places have different seeds, usually their offsets.
+    /// Begins a checksum. Contents at different offsets get different seeds, usually the
+    /// offset.
     #[inline]
     pub fn new(seed: u64) -> Self {
         Self(fold(seed ^ 0xd6e8_feb8_6659_fd93))

@@ -16,7 +16,7 @@ use crate::lock::lock;
 use crate::medium::Medium;
 use crate::operation::Core;
 
-/// Chunks of records, each with its places that hold no record.
+/// The free places of each chunk of records.
 type Places = BTreeMap<u64, Vec<u64>>;
 
 impl<M: Medium> Core<M> {
@@ -70,7 +70,8 @@ impl<M: Medium> Core<M> {
         let mut order: Vec<u64> = places.keys().copied().collect();
         order.sort_by_key(|chunk| all - places[chunk].len());
         let room: usize = places.values().map(Vec::len).sum();
-        // The free places of a chunk disappear, and those of other chunks take its records.
+        // A chunk that is emptied loses its free places, and fills free places of other chunks with its
+        // records: together as many as a chunk has.
         order.truncate(room / all);
         let emptied = order;
         for chunk in &emptied {

@@ -64,7 +64,7 @@ impl Error {
         Self::new(Cause::Usage, message.into())
     }
 
-    /// The pool is full.
+    /// Returns an error for a full pool.
     pub fn full(message: impl Into<String>) -> Self {
         Self::new(Cause::Full, message.into())
     }

@@ -4,7 +4,7 @@
 //! A guard is held by a thread for one operation, or by a transaction until it has ended. A thread that
 //! waits for a guard within an operation holds no other guard. A transaction may hold several, so two
 //! could wait for each other for ever. They do not, because an older transaction waits for a younger one,
-//! and a younger one does not wait for an older one but is told to try again (wait-die: Rosenkrantz,
+//! and a younger one does not wait for an older one but fails and tries again (wait-die: Rosenkrantz,
 //! Stearns and Lewis, System level concurrency control for distributed database systems, TODS 3(2),
 //! 1978). A transaction that [`Heap::transaction`](crate::Heap::transaction) tries again keeps its age,
 //! and so succeeds at last. A thread within transactions of several heaps is as old as the oldest of them
@@ -20,7 +20,7 @@ use parking_lot::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 use crate::error::{Error, Result, ensure};
 use crate::lane::own::Stamp;
 
-/// How often a thread that waits for a guard checks who holds it.
+/// The interval at which a waiting thread checks which transaction holds the guard.
 const LOOK: Duration = Duration::from_millis(1);
 
 /// A lock, in one cache line with the state in DRAM that it guards.
@@ -37,7 +37,7 @@ pub(crate) struct Inside {
     /// The last operation that changed any of the data since the heap was opened.
     pub last: Option<Stamp>,
     /// Elements added since then minus elements removed.
-    pub came: i64,
+    pub added: i64,
 }
 
 /// A shared hold on a guard: others may read, none may write.
@@ -46,7 +46,7 @@ pub(crate) type Reading<'g> = RwLockReadGuard<'g, Inside>;
 /// An exclusive hold on a guard: no other thread reads or writes.
 pub(crate) type Writing<'g> = RwLockWriteGuard<'g, Inside>;
 
-/// When a transaction began; smaller is older. Never 0.
+/// The time at which a transaction began; smaller is older. Never 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Age(u64);
 
@@ -80,7 +80,7 @@ impl Guard {
     /// Returns a guard of data that `last` was the last operation to change.
     pub fn new(last: Option<Stamp>) -> Self {
         Self {
-            inside: RwLock::new(Inside { last, came: 0 }),
+            inside: RwLock::new(Inside { last, added: 0 }),
             holder: AtomicU64::new(0),
         }
     }
@@ -196,7 +196,7 @@ mod tests {
     use crate::error::Cause;
 
     #[test]
-    fn who_tries_in_vain_takes_nothing_away() {
+    fn a_failed_attempt_leaves_the_guard_as_it_was() {
         let guard = Guard::new(None);
         let held = guard.write().unwrap();
         assert!(guard.try_write().is_none());
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn the_older_waits_and_the_younger_is_told_to_try_again() {
+    fn an_older_transaction_waits_and_a_younger_one_must_try_again() {
         let (first, second) = (Guard::new(None), Guard::new(None));
         let (older, younger) = (Age::now(), Age::now());
         let (said, heard) = mpsc::channel();
@@ -225,7 +225,7 @@ mod tests {
                 let told = first.hold(younger).unwrap_err();
                 assert_eq!(told.cause(), Cause::Again);
                 // SAFETY: held above.
-                unsafe { second.release(|inside| inside.came += 1) };
+                unsafe { second.release(|inside| inside.added += 1) };
                 first.wait_until_free();
                 first.hold(younger).unwrap();
                 // SAFETY: held above.
@@ -235,7 +235,7 @@ mod tests {
             second.hold(older).unwrap();
             // SAFETY: both are held by this thread.
             unsafe {
-                assert_eq!(second.held().came, 1);
+                assert_eq!(second.held().added, 1);
                 second.release(|_| {});
                 first.release(|_| {});
             }

@@ -1,4 +1,4 @@
-//! The heap as programs see it: creating, opening, growing and closing a pool.
+//! The heap's interface: creating, opening, growing and closing a pool.
 
 use std::any::Any;
 use std::collections::HashMap;

@@ -19,7 +19,7 @@ pub struct Options {
 }
 
 impl Default for Options {
-    /// Chunks of 64 KiB, for objects up to 508 MiB, 64 lanes, and a random seed.
+    /// Returns chunks of 64 KiB, for objects up to 508 MiB, 64 lanes, and a random seed.
     fn default() -> Self {
         Self {
             chunk_bytes: 1 << 16,
@@ -46,8 +46,8 @@ impl Options {
         self
     }
 
-    /// Sets the seed of the hashes of the pool's hash maps, a random number by default. A seed that is
-    /// known to an attacker lets him choose keys that collide.
+    /// Sets the seed of the hashes of the pool's hash maps, a random number by default. An attacker who
+    /// knows the seed can choose keys that collide.
     #[must_use]
     pub fn hash_seed(mut self, seed: u64) -> Self {
         self.seed = Some(seed);

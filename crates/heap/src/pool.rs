@@ -48,7 +48,7 @@ impl<M: Medium> Pool<M> {
         pool.set_used(made);
         pool.set_chunks(chunks);
         pool.medium.fence()?;
-        // The header comes last: a pool that was not completed is none.
+        // The header comes last: without it the medium holds no pool.
         pool.store_flushed(0, &header::encode(&geometry));
         pool.medium.fence()?;
         Ok(pool)

@@ -1,5 +1,4 @@
-//! Values where they lie: in their entry, or apart from it if they are long, up to as many bytes as a pool
-//! has.
+//! Stored values: in their entry or, if they are long, apart from it, up to as many bytes as a pool has.
 //!
 //! A value that lies apart and has at most [`part_bytes`] is an object of its own; a longer one is a list
 //! of pointers to such objects. The length tells which.
@@ -11,7 +10,7 @@ use crate::sink::{Contents, Sink, Source};
 
 use super::data::Value;
 
-/// Set in the length of a value that lies apart, where the length has a whole word.
+/// Bit that marks a value that lies apart, in a word that holds its length.
 pub(super) const APART: u64 = 1 << 63;
 
 /// Returns the bytes of each part of a value but the last: 15 chunks, whose contents a record can still

@@ -131,7 +131,7 @@ impl<S: Guarded<M> + Any, M: Medium> Handle<S, M> {
         self.write_counted(work, |_| 0)
     }
 
-    /// Same as [`Handle::write`]; `came` returns how many entries the operation has added.
+    /// Same as [`Handle::write`]; `added` returns how many entries the operation has added.
     ///
     /// # Errors
     ///
@@ -140,12 +140,12 @@ impl<S: Guarded<M> + Any, M: Medium> Handle<S, M> {
     pub fn write_counted<R>(
         &self,
         work: impl Fn(&mut Operation<M>) -> Result<R>,
-        came: impl FnOnce(&R) -> i64,
+        added: impl FnOnce(&R) -> i64,
     ) -> Result<R> {
         self.heap.expect_alone()?;
         let mut writing = self.guard(0).write()?;
         let done = self.heap.operate(&mut writing, work)?;
-        writing.came += came(&done);
+        writing.added += added(&done);
         self.touch();
         Ok(done)
     }

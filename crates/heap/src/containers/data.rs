@@ -245,7 +245,7 @@ impl<T: serde::Serialize + serde::de::DeserializeOwned + Ord> Key for Serde<T> {
     }
 }
 
-/// Stands in the table of a container for values of any length.
+/// Marks values of any length in the table of a container.
 pub(super) const ANY: u32 = u32::MAX;
 
 /// Returns the number that stands in the table of a container for the size of its values.

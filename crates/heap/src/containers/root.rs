@@ -54,7 +54,7 @@ impl<M: Medium> Heap<M> {
         let new = convert(&mut &tx, old)?;
         tx.write(root, &Ptr::at(new))?;
         tx.commit()?;
-        // From here on no operation may be repeated, so no guard has to know this one.
+        // No operation until here is repeated after a crash, so no guard has to record this one.
         self.core().lanes.settle(&self.core().space)?;
         Ok(new)
     }

@@ -171,7 +171,7 @@ impl<M: Medium> Core<M> {
             fenced &= !matches!(new.check, Check::Flushed | Check::ToBeFenced);
         }
         if !fenced {
-            // Their records have no check of them.
+            // The records of these objects have no check of the contents.
             pool.medium.fence()?;
         }
         let (destination, pointer) = match said {

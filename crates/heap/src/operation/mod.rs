@@ -20,7 +20,7 @@ use crate::medium::{Medium, WORD_BYTES};
 use crate::pool::Pool;
 use crate::sink::{Contents, Sink, Source, padded_len};
 
-/// A pool with all that works on it.
+/// A pool, its allocators and its lanes.
 pub(crate) struct Core<M> {
     pub space: Space<M>,
     pub allocator: Box<dyn Allocator<M>>,
@@ -124,7 +124,7 @@ impl<M: Medium> Core<M> {
         }
     }
 
-    /// Gives back chunks of which nothing is in use.
+    /// Gives back chunks that are wholly free.
     pub fn reclaim(&self) {
         self.allocator.reclaim(&self.space);
         self.capacity.reclaim(&self.space);
@@ -237,8 +237,8 @@ impl<M: Medium> Core<M> {
 pub(crate) struct Operation<'c, M: Medium> {
     core: &'c Core<M>,
     held: Held<'c>,
-    /// Lent by the lane. Boxed, so that lending it moves one word: moving more after a fence would wait
-    /// for the fence.
+    /// Borrowed from the lane. Boxed, so that it is returned by moving one word: moving more after a fence
+    /// would wait for the fence.
     changes: ManuallyDrop<Box<Changes>>,
 }
 

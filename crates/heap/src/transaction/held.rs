@@ -32,7 +32,7 @@ struct Part<M: Medium> {
     of: Arc<dyn Guarded<M>>,
     number: usize,
     /// Elements added by the transaction minus elements removed.
-    came: i64,
+    added: i64,
 }
 
 /// The guards that a transaction holds. Dropping it releases them.
@@ -74,22 +74,22 @@ impl<M: Medium> Guards<M> {
         self.parts.push(Part {
             of: Arc::clone(of),
             number,
-            came: 0,
+            added: 0,
         });
         Ok(())
     }
 
     /// Counts elements added under a guard that is held, or removed.
-    pub fn count(&mut self, guard: &Guard, came: i64) {
+    pub fn count(&mut self, guard: &Guard, added: i64) {
         let place = self.places[&std::ptr::from_ref(guard)];
-        self.parts[place].came += came;
+        self.parts[place].added += added;
     }
 
     /// Returns the elements added under a guard that is held, minus those removed, since the heap was
     /// opened.
-    pub fn came(&self, guard: &Guard) -> i64 {
+    pub fn added(&self, guard: &Guard) -> i64 {
         let place = self.places[&std::ptr::from_ref(guard)];
-        self.inside(&self.parts[place]).came + self.parts[place].came
+        self.inside(&self.parts[place]).added + self.parts[place].added
     }
 
     /// Returns the last operations under the guards, the latest of each lane.
@@ -115,7 +115,7 @@ impl<M: Medium> Guards<M> {
             unsafe {
                 part.of.guard(part.number).release(|inside| {
                     inside.last = Some(last);
-                    inside.came += part.came;
+                    inside.added += part.added;
                 });
             }
         }

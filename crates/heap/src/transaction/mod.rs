@@ -287,13 +287,13 @@ impl<'h, M: Medium> Transaction<'h, M> {
     }
 
     /// Counts elements added under a guard, or removed.
-    pub(crate) fn count(&self, guard: &Guard, came: i64) {
-        self.shared.guards.borrow_mut().count(guard, came);
+    pub(crate) fn count(&self, guard: &Guard, added: i64) {
+        self.shared.guards.borrow_mut().count(guard, added);
     }
 
     /// Returns the elements added under a guard since the heap was opened, as this transaction sees it.
-    pub(crate) fn came(&self, guard: &Guard) -> i64 {
-        self.shared.guards.borrow().came(guard)
+    pub(crate) fn added(&self, guard: &Guard) -> i64 {
+        self.shared.guards.borrow().added(guard)
     }
 
     /// Returns the number of its changes.

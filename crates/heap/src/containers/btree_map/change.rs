@@ -1,4 +1,4 @@
-//! Changing a tree, over any sink.
+//! Changes of a tree, over any sink.
 //!
 //! A full node is split in half, or at its end if entries arrive there. An empty node is freed, and nodes
 //! are never merged before: they are 39 % full where as many entries go as come, more than 62 % where 5 %
@@ -22,11 +22,12 @@ const USUAL_BYTES: u64 = 8 << 10;
 
 /// The result of adding an entry to a node.
 enum Added {
-    /// The node has the entry.
+    /// The entry was added to the node.
     There,
-    /// A new node has it and all other entries.
+    /// A new node replaces the node, with the entry.
     Rebuilt(u64),
-    /// The upper entries are in a new node, and the lower ones in another if they were rebuilt.
+    /// The upper entries are in a new node, to which `right` points; the lower ones are in another, `left`,
+    /// or still in the old one.
     Split { left: Option<u64>, right: Entry },
 }
 

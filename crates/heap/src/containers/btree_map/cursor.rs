@@ -45,10 +45,10 @@ pub struct Cursor<'m, K: ?Sized, V: ?Sized, M: Medium> {
     of: PhantomData<fn(&K) -> &V>,
 }
 
-/// What a cursor lends: a key and its value.
+/// The key and the value that a cursor lends.
 pub type Entry<'c, K, V> = (<K as Value>::View<'c>, <V as Value>::View<'c>);
 
-/// Where a cursor is.
+/// The position of a cursor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum At {
     /// Not positioned yet.
@@ -225,8 +225,8 @@ impl<'m, K: Key + ?Sized, V: Value + ?Sized, M: Medium> Cursor<'m, K, V, M> {
     /// Same as [`Cursor::entry`], for bytes.
     #[inline]
     pub(super) fn entry_bytes(&mut self) -> Result<Option<(&[u8], &[u8])>> {
-        // If the map has changed, the place of a value that lies apart may hold something else by now: then
-        // the entry is the one that has the key, or follows it.
+        // If the map has changed, the place of a value that lies apart may hold something else by now: the
+        // cursor then moves to the entry that has the key, or follows it.
         while let At::Entry(entry) = self.at
             && self.leaf.value(entry).is_none()
             && !self.load_apart(entry)?

@@ -19,9 +19,9 @@ pub struct Range<'m, K: ?Sized, V: ?Sized, M: Medium> {
     done: bool,
 }
 
-/// One end of the entries that are still to come.
+/// One end of a range.
 struct End<'m, K: ?Sized, V: ?Sized, M: Medium> {
-    /// At the last entry returned at this end.
+    /// A position at the last entry that was returned at this end.
     cursor: Cursor<'m, K, V, M>,
     /// The bound of the range at this end.
     bound: Bound<Vec<u8>>,

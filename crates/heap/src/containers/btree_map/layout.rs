@@ -8,18 +8,18 @@
 //! how long both are, and whether the value lies apart (then its pointer and its length are in its
 //! place). Slots are in no order. The order is one word that says which slots are in use and how they
 //! follow each other, four bits for each (Mao, Kohler and Morris: Cache craftiness for fast multicore
-//! key-value storage, EuroSys 2012, section 4.6.2). So an entry is written where nothing is read, and is
-//! there when its slot and the order are; one is removed by the order alone; and entries are read in the
-//! order of their keys.
+//! key-value storage, EuroSys 2012, section 4.6.2). So an entry is written where nothing is read, and
+//! becomes part of the node with its slot and the order; an entry is removed by the order alone; and entries
+//! are read in the order of their keys.
 //!
 //! The values of an inner node are offsets of its children. A child holds the keys from its own on to
-//! before the next one's; what the first one's key is does not matter.
+//! before the key of the next one; the key of the first child is not used.
 
 use crate::error::{Error, Result, ensure};
 use crate::layout::{FIELD_BITS, FIELD_MAX};
 use crate::medium::WORD_BYTES;
 
-/// "TERRTRE3": of format version 3.
+/// "TERRTRE3", the magic number of format version 3.
 pub(super) const MAGIC: u64 = u64::from_le_bytes(*b"TERRTRE3");
 /// Words of a table.
 pub(super) const TABLE_WORDS: usize = 8;
@@ -34,11 +34,11 @@ pub(super) const HEAD_WORDS: usize = 2 + SLOTS;
 pub(super) const HEAD_BYTES: u64 = HEAD_WORDS as u64 * WORD_BYTES;
 /// Bytes of the longest key.
 pub(super) const MAX_KEY: u64 = 16 << 10;
-/// Values of more bytes lie apart.
+/// Bytes of the longest value that lies in its entry.
 pub(super) const MAX_INLINE: u64 = 1024;
 /// Bytes in an entry of a value that lies apart: pointer and length.
 pub(super) const APART_BYTES: u64 = 16;
-/// A higher tree is damaged.
+/// The most levels of a sound tree.
 pub(super) const MAX_LEVELS: u16 = 64;
 
 /// The root of a tree.
@@ -68,14 +68,14 @@ pub(super) struct Slot {
 /// A node without its entries.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Head {
-    /// Its offset.
+    /// Offset of the node.
     pub at: u64,
     pub order: Order,
     /// Levels of nodes below it.
     pub level: u8,
-    /// Its bytes.
+    /// Bytes of the node.
     pub bytes: u64,
-    /// One for each number that an order can hold.
+    /// The words of the slots; 16, so that each number that an order can hold has one.
     slots: [u64; 16],
 }
 
@@ -84,9 +84,11 @@ impl Root {
         self.node | u64::from(self.levels) << FIELD_BITS
     }
 
+    /// Decodes the word of a root.
+    ///
     /// # Errors
     ///
-    /// It is damaged.
+    /// The word is damaged.
     pub fn decode(word: u64) -> Result<Self> {
         let root = Self {
             node: word & FIELD_MAX,
@@ -213,7 +215,7 @@ impl Slot {
         self.value_at() + u64::from(self.value_len).next_multiple_of(WORD_BYTES)
     }
 
-    /// Its bytes.
+    /// Returns the bytes of the entry.
     pub fn bytes(self) -> u64 {
         self.end() - self.key_at()
     }

@@ -148,7 +148,7 @@ impl Leaf {
     #[inline]
     fn bytes(&self, at: u64, len: u16) -> &[u8] {
         let all: &[u8] = bytemuck::cast_slice(&self.words);
-        // A damaged slot may contain anything.
+        // A damaged slot may name bytes outside of the node.
         let part = all.get(at as usize..).and_then(|all| all.get(..len.into()));
         part.unwrap_or_default()
     }

@@ -211,7 +211,7 @@ impl<K: Key + ?Sized, V: Value + ?Sized, M: Medium> BTreeMap<K, V, M> {
         self.tree.heap.expect_alone()?;
         let reading = self.tree.guard.read()?;
         self.tree
-            .len(&self.tree.heap.core().space.pool, reading.came)
+            .len(&self.tree.heap.core().space.pool, reading.added)
     }
 
     /// Returns whether it is empty.

@@ -125,7 +125,7 @@ impl Tree {
             }
         }
         let leaf = self.head(source, at, 0)?;
-        // Half of the keys are compared one after the other, so all are fetched at once.
+        // A binary search reads keys one after the other; prefetching all of them overlaps the reads.
         for entry in 0..leaf.order.len() {
             source.prefetch(leaf.at + leaf.entry(entry).key_at(), 8);
         }
@@ -279,7 +279,7 @@ pub(super) fn search<E>(
 /// Compares bytes of a pool with others, in the order of bytes.
 #[inline(always)]
 fn compare_bytes(source: &impl Source, at: u64, len: usize, key: &[u8]) -> Result<Ordering> {
-    // Both are filled with zeros, which keeps their order.
+    // The zeros that fill the last words keep the order.
     let (words, rest) = key.as_chunks::<8>();
     for (at, word) in (at..at + len as u64).step_by(8).zip(words) {
         let (stored, word) = (source.word(at)?.swap_bytes(), u64::from_be_bytes(*word));

@@ -16,7 +16,7 @@ use super::super::data::{Key, Value};
 use super::layout::{Root, TABLE_WORDS, damaged};
 use super::tree::Tree;
 
-/// "TERRTREE".
+/// "TERRTREE", the magic number of format versions 1 and 2.
 const MAGIC: u64 = u64::from_le_bytes(*b"TERRTREE");
 /// Index of the word of the root.
 const ROOT_WORD: usize = 3;

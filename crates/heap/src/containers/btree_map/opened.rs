@@ -119,7 +119,7 @@ impl<'t, K: Key + ?Sized, V: Value + ?Sized, M: Medium> Opened<'t, K, V, M> {
     /// The map is damaged.
     pub fn len(&self) -> Result<u64> {
         let tree = &self.of.tree;
-        tree.len(&self.tx, self.tx.came(&tree.guard))
+        tree.len(&self.tx, self.tx.added(&tree.guard))
     }
 
     /// Returns whether it is empty.

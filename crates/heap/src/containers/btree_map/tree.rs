@@ -15,7 +15,7 @@ use super::super::apart::part_bytes;
 use super::super::data::{Key, Value, other_sizes};
 use super::layout::{HEAD_BYTES, Head, MAGIC, TABLE_WORDS, damaged};
 
-/// A tree.
+/// The state of a tree.
 pub(super) struct Tree {
     /// Offset of the table.
     pub table: u64,
@@ -101,22 +101,22 @@ impl Tree {
         stored.read::<V>(source)
     }
 
-    /// Returns the number of entries, of which `came` were added since the heap was opened; counts them
+    /// Returns the number of entries, of which `added` were added since the heap was opened; counts them
     /// the first time.
     ///
     /// # Errors
     ///
     /// The tree is damaged.
-    pub fn len(&self, source: &impl Source, came: i64) -> Result<u64> {
+    pub fn len(&self, source: &impl Source, added: i64) -> Result<u64> {
         if let Some(base) = self.base.get() {
-            return Ok((base + came).max(0) as u64);
+            return Ok((base + added).max(0) as u64);
         }
         let mut found = 0;
         self.walk(source, |head| {
             found += u64::from(head.level == 0) * head.order.len() as u64;
             Ok(())
         })?;
-        let _ = self.base.set(found as i64 - came);
+        let _ = self.base.set(found as i64 - added);
         Ok(found)
     }
 

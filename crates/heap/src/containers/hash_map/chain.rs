@@ -9,10 +9,10 @@ use super::layout::{SLOTS, tag_of};
 /// The words of a line.
 pub(super) const LINE_WORDS: usize = SLOTS + 1;
 
-/// A longer chain is damaged: a map grows long before.
+/// The most lines of a sound chain: a map grows long before.
 const MAX_CHAIN: usize = 1 << 16;
 
-/// The result of looking for an entry.
+/// The result of a search for an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Search {
     /// The entry exists.

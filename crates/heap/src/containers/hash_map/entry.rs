@@ -157,7 +157,7 @@ impl Entry {
         self.value.read::<V>(source)
     }
 
-    /// Checked first, so that no room is made for an impossible length.
+    /// Checks a length before memory is allocated for it.
     fn expect_there(&self, source: &impl Source, len: u64) -> Result<()> {
         ensure(len <= source.bytes(), || {
             Error::damaged(format!(
@@ -167,7 +167,7 @@ impl Entry {
         })
     }
 
-    /// Overwrites a value with as many words in place; returns whether it could.
+    /// Overwrites a value in place; returns whether it could: only a value of the same length.
     ///
     /// # Errors
     ///

@@ -63,7 +63,7 @@ impl Table {
     pub fn enlarge<M: Medium>(&self, heap: &Heap<M>, groups: u64) -> Result<()> {
         let mut growth = self.growth.write()?;
         let enlarged = self.add_segments(heap, &mut growth, groups);
-        // The new segments are under all guards.
+        // All guards protect groups of the new segments.
         for guard in &self.guards {
             guard.write()?.last = growth.last;
         }

@@ -20,7 +20,7 @@ pub struct Iter<'m, K: Value + ?Sized, V: Value + ?Sized, M: Medium> {
     group: u64,
     /// The contents of the last group.
     chain: Chain,
-    /// Its entries that were not returned yet, the next one last.
+    /// Entries of the last group that were not returned yet, the next one last.
     entries: Vec<(K::Owned, V::Owned)>,
 }
 

@@ -23,7 +23,7 @@ use crate::medium::LINE_BYTES;
 
 pub(super) use super::super::data::ANY;
 
-/// "TERRHASH".
+/// "TERRHASH", the magic number.
 pub(super) const MAGIC: u64 = u64::from_le_bytes(*b"TERRHASH");
 /// Words of a table.
 pub(super) const TABLE_WORDS: usize = 128;

@@ -150,7 +150,7 @@ impl<K: Value + ?Sized, V: Value + ?Sized, M: Medium> HashMap<K, V, M> {
         if old.is_some() {
             return Ok(old);
         }
-        writing.came += 1;
+        writing.added += 1;
         self.grow_if_full(writing);
         Ok(None)
     }
@@ -167,7 +167,7 @@ impl<K: Value + ?Sized, V: Value + ?Sized, M: Medium> HashMap<K, V, M> {
         self.table.heap.operate(&mut writing, |sink| {
             self.table.remove::<V, _>(sink, hash, &key, &mut old)
         })?;
-        writing.came -= i64::from(old.is_some());
+        writing.added -= i64::from(old.is_some());
         Ok(old)
     }
 
@@ -180,8 +180,8 @@ impl<K: Value + ?Sized, V: Value + ?Sized, M: Medium> HashMap<K, V, M> {
         self.table.heap.expect_alone()?;
         match self.table.try_read_all() {
             Some(reading) => {
-                let came = reading.iter().map(|inside| inside.came).sum();
-                self.table.len(self.pool(), came)
+                let added = reading.iter().map(|inside| inside.added).sum();
+                self.table.len(self.pool(), added)
             }
             None => self.table.heap.transaction(|tx| tx.open(self)?.len()),
         }
@@ -229,7 +229,7 @@ impl<K: Value + ?Sized, V: Value + ?Sized, M: Medium> HashMap<K, V, M> {
     /// that is too full is only slower.
     #[inline]
     fn grow_if_full(&self, writing: Writing) {
-        let full = self.table.is_full(writing.came);
+        let full = self.table.is_full(writing.added);
         drop(writing);
         if full {
             let _ = self.table.grow(&self.table.heap);

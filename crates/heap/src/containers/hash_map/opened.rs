@@ -80,8 +80,8 @@ impl<'t, K: Value + ?Sized, V: Value + ?Sized, M: Medium> Opened<'t, K, V, M> {
     pub fn len(&self) -> Result<u64> {
         self.hold_all()?;
         let guards = &self.of.table.guards;
-        let came = guards.iter().map(|guard| self.tx.came(guard)).sum();
-        self.of.table.len(&self.tx, came)
+        let added = guards.iter().map(|guard| self.tx.added(guard)).sum();
+        self.of.table.len(&self.tx, added)
     }
 
     /// Returns whether it is empty.

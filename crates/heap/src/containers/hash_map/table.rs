@@ -30,7 +30,7 @@ const LEAF: usize = 1 << 10;
 
 /// The table of a map.
 pub(super) struct Table {
-    /// Its offset.
+    /// Offset of the table.
     pub at: u64,
     pub shape: Shape,
     pub entries: Entries,
@@ -268,19 +268,19 @@ impl Table {
         entry.free(sink)
     }
 
-    /// Returns the number of entries, of which `came` were added since the heap was opened; counts them
+    /// Returns the number of entries, of which `added` were added since the heap was opened; counts them
     /// the first time. All guards are held.
     ///
     /// # Errors
     ///
     /// The map is damaged.
-    pub fn len(&self, source: &impl Source, came: i64) -> Result<u64> {
+    pub fn len(&self, source: &impl Source, added: i64) -> Result<u64> {
         if let Some(base) = self.base.get() {
-            return Ok((base + came).max(0) as u64);
+            return Ok((base + added).max(0) as u64);
         }
         let found = (0..self.groups()).map(|group| self.count_group(source, group));
         let found = found.sum::<Result<u64>>()? as i64;
-        let _ = self.base.set(found - came);
+        let _ = self.base.set(found - added);
         Ok(found as u64)
     }
 
@@ -329,8 +329,8 @@ impl Table {
 
     /// Returns whether the table should grow, judged by one guard.
     #[inline]
-    pub fn is_full(&self, came: i64) -> bool {
-        let entries = (self.guess + came).max(0) as u64;
+    pub fn is_full(&self, added: i64) -> bool {
+        let entries = (self.guess + added).max(0) as u64;
         entries * self.guards.len() as u64 > self.groups() * FULL
     }
 
@@ -358,8 +358,8 @@ impl<M: Medium> Guarded<M> for Table {
     }
 
     fn changed(&self, heap: &Heap<M>, number: usize) {
-        let came = || self.guards[number].read().map(|inside| inside.came);
-        while came().is_ok_and(|came| self.is_full(came)) {
+        let added = || self.guards[number].read().map(|inside| inside.added);
+        while added().is_ok_and(|added| self.is_full(added)) {
             // The entries stay valid whether or not the table grows.
             if !self.grow(heap).unwrap_or(false) {
                 return;

@@ -2,13 +2,14 @@
 //! source and sink.
 //!
 //! The head is an object of 64 bytes: magic; bytes of an element, or all ones if they have any length;
-//! how many elements ever went and ever came; where the element at the front lies, and where the next one
-//! will at the back; the first and the last segment.
+//! the numbers of elements ever popped and ever pushed; the offsets of the front element and of the end of
+//! the back element; the first and the last segment.
 //!
-//! A segment is an object: a pointer to the next one, its own end, and elements side by side. An element
-//! is the number of its bytes and these, filled with zeros to a whole word; with the highest bit set, a
-//! pointer to where they lie apart. All ones stand for «it goes on in the next segment». A segment whose
-//! elements have all gone is freed with the first element of the next one that goes.
+//! A segment is an object: a pointer to the next segment, the offset of its own end, and elements side by
+//! side. An element is its length and its bytes, filled with zeros to a whole word; if the highest bit of
+//! the length is set, a pointer to the value, which lies apart, is in place of the bytes. All ones in place
+//! of a length mean that the queue continues in the next segment. A segment whose elements were all popped
+//! is freed when the first element of the next segment is popped.
 
 use crate::error::{Error, Result, ensure};
 use crate::guard::Guard;
@@ -20,16 +21,16 @@ use crate::transaction::held::Guarded;
 use super::super::apart::{APART, Stored, part_bytes};
 use super::super::data::Value;
 
-/// "TERRQUE3": of format version 3.
+/// "TERRQUE3", the magic number of format version 3.
 const MAGIC: u64 = u64::from_le_bytes(*b"TERRQUE3");
 /// Words of a head.
 pub(super) const HEAD_WORDS: usize = 8;
-/// Stands in the head for elements of any length.
+/// Marks elements of any length in the head.
 const ANY: u64 = u64::MAX;
 
 /// Indices of the words of the head.
-const GONE: u64 = 2;
-const CAME: u64 = 3;
+const POPPED: u64 = 2;
+const PUSHED: u64 = 3;
 const FRONT: u64 = 4;
 const BACK: u64 = 5;
 const FIRST: u64 = 6;
@@ -39,9 +40,9 @@ const LAST: u64 = 7;
 const SEGMENT_BYTES: u64 = 4096;
 /// Bytes of a segment before its elements.
 const SEGMENT_HEAD: u64 = 16;
-/// Elements of more bytes lie apart.
+/// Bytes of the longest element that lies in its segment.
 const MAX_INLINE: u64 = 2048;
-/// Stands in place of an element: the queue goes on in the next segment.
+/// Marks, in place of a length, that the queue continues in the next segment.
 const GOES_ON: u64 = u64::MAX;
 
 /// The elements of a queue.
@@ -110,7 +111,7 @@ impl Log {
     /// The head is damaged, or of other elements.
     pub fn check<T: Value + ?Sized>(&self, source: &impl Source, name: &str) -> Result<()> {
         let head = source.words::<HEAD_WORDS>(self.head)?;
-        let elements = head[CAME as usize].checked_sub(head[GONE as usize]);
+        let elements = head[PUSHED as usize].checked_sub(head[POPPED as usize]);
         // Each element takes a word, so a larger count is damage; this bounds all loops.
         ensure(
             head[0] == MAGIC
@@ -126,8 +127,8 @@ impl Log {
     ///
     /// The head is not in the pool.
     pub fn len(&self, source: &impl Source) -> Result<u64> {
-        let came = self.word(source, CAME)?;
-        Ok(came.saturating_sub(self.word(source, GONE)?))
+        let pushed = self.word(source, PUSHED)?;
+        Ok(pushed.saturating_sub(self.word(source, POPPED)?))
     }
 
     /// Adds an element at the back.
@@ -136,7 +137,7 @@ impl Log {
     ///
     /// The pool is full, the queue is damaged, or a fence failed.
     pub fn push<S: Sink>(&self, sink: &mut S, bytes: &[u8]) -> Result<()> {
-        let came = self.word(sink, CAME)?;
+        let pushed = self.word(sink, PUSHED)?;
         let (mut len, mut inline) = (bytes.len() as u64, bytes);
         let pointer;
         if len > MAX_INLINE {
@@ -148,14 +149,14 @@ impl Log {
         let at = self.place_for(sink, need)?;
         sink.fill(at, &parts)?;
         self.set(sink, BACK, at + need)?;
-        self.set(sink, CAME, came.checked_add(1).ok_or_else(damaged)?)
+        self.set(sink, PUSHED, pushed.checked_add(1).ok_or_else(damaged)?)
     }
 
     /// Returns the offset for a new element of `bytes` bytes; makes a new segment if the last one is
     /// full.
     fn place_for<S: Sink>(&self, sink: &mut S, need: u64) -> Result<u64> {
         let (back, last) = (self.word(sink, BACK)?, self.word(sink, LAST)?);
-        // There is always room behind the last element for the word that the queue goes on.
+        // A segment always keeps room for the mark that the queue continues in the next one.
         let behind = need + WORD_BYTES;
         if last != 0 && back.saturating_add(behind) <= sink.word(last.saturating_add(WORD_BYTES))? {
             return Ok(back);
@@ -195,7 +196,7 @@ impl Log {
             sink.free(first)?;
         }
         self.set(sink, FRONT, element.end())?;
-        self.set(sink, GONE, place.number.saturating_add(1))?;
+        self.set(sink, POPPED, place.number.saturating_add(1))?;
         Ok(Some(value))
     }
 
@@ -206,7 +207,7 @@ impl Log {
     /// The head is not in the pool.
     pub fn front(&self, source: &impl Source) -> Result<Place> {
         Ok(Place {
-            number: self.word(source, GONE)?,
+            number: self.word(source, POPPED)?,
             at: self.word(source, FRONT)?,
             segment: self.word(source, FIRST)?,
         })
@@ -234,7 +235,7 @@ impl Log {
 
     /// Returns the element at a place, and its offset.
     fn element(&self, source: &impl Source, mut place: Place) -> Result<Option<(Element, Place)>> {
-        if place.number >= self.word(source, CAME)? {
+        if place.number >= self.word(source, PUSHED)? {
             return Ok(None);
         }
         let mut said = source.word(place.at)?;

@@ -1,9 +1,9 @@
 //! Queues of format versions 1 and 2, which are converted to version 3 when they are opened.
 //!
-//! The head is an object of 64 bytes: magic, bytes of an element and elements of a segment, how many
-//! elements ever went and ever came, and pointers to the first and the last segment. A segment is a
+//! The head is an object of 64 bytes: magic, bytes of an element and elements of a segment, the numbers of
+//! elements ever popped and ever pushed, and pointers to the first and the last segment. A segment is a
 //! pointer to the next one and, from the next line on, its elements, each filled to a whole word. Element
-//! `n` of all that ever came is in slot `n` modulo the slots of a segment.
+//! `n` of all elements ever pushed is in slot `n` modulo the slots of a segment.
 
 use crate::error::{Result, ensure};
 use crate::medium::LINE_BYTES;
@@ -12,7 +12,7 @@ use crate::sink::Sink;
 use super::super::data::Value;
 use super::log::{HEAD_WORDS, Log, damaged};
 
-/// "TERRQUEU".
+/// "TERRQUEU", the magic number of format versions 1 and 2.
 const MAGIC: u64 = u64::from_le_bytes(*b"TERRQUEU");
 
 /// Returns the bytes of an element of an old queue, if the head is that of one.
@@ -30,11 +30,11 @@ pub(super) fn convert<T: Value + ?Sized, S: Sink>(
     old: u64,
     new: impl FnOnce(u64) -> Log,
 ) -> Result<u64> {
-    let [_, shape, gone, came, first, ..] = sink.words::<HEAD_WORDS>(old)?;
+    let [_, shape, popped, pushed, first, ..] = sink.words::<HEAD_WORDS>(old)?;
     let (bytes, slots) = (u64::from(shape as u32), shape >> 32);
     let stride = bytes.next_multiple_of(8);
     ensure(
-        slots > 0 && gone <= came && came - gone <= sink.bytes() / stride.max(1),
+        slots > 0 && popped <= pushed && pushed - popped <= sink.bytes() / stride.max(1),
         damaged,
     )?;
     let words = Log::new_head::<T>();
@@ -42,9 +42,9 @@ pub(super) fn convert<T: Value + ?Sized, S: Sink>(
     let log = new(head);
     let mut segment = first;
     // The last element of the first segment may have been removed, but not yet the segment.
-    let mut begun = gone > 0 && gone.is_multiple_of(slots);
-    for number in gone..came {
-        if begun || number > gone && number.is_multiple_of(slots) {
+    let mut begun = popped > 0 && popped.is_multiple_of(slots);
+    for number in popped..pushed {
+        if begun || number > popped && number.is_multiple_of(slots) {
             segment = sink.word(segment)?;
             ensure(segment != 0, damaged)?;
             begun = false;

@@ -8,7 +8,7 @@
 use crate::error::{Error, Result, ensure};
 use crate::layout::Geometry;
 
-/// "TERRVECT".
+/// "TERRVECT", the magic number.
 const MAGIC: u64 = u64::from_le_bytes(*b"TERRVECT");
 /// Words of a table.
 pub(super) const TABLE_WORDS: usize = 128;
@@ -102,7 +102,7 @@ impl Shape {
     /// Returns where an element lies.
     #[inline]
     pub fn position(&self, index: u64) -> Position {
-        // Those before the largest segments: 2^first * (2^n - 1) for n segments.
+        // Elements before the largest segments: 2^first * (2^n - 1) for n segments.
         let doubling = u64::from(self.largest - self.first);
         let before = ((1 << doubling) - 1) << self.first;
         if index >= before {
