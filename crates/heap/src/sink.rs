@@ -50,14 +50,24 @@ pub(crate) trait Source {
     #[inline]
     fn load_bytes(&self, offset: u64, into: &mut [u8]) -> Result<()> {
         if self.is_changed()? {
-            let mut words = vec![0; into.len().div_ceil(8)];
-            self.load(offset, &mut words)?;
-            into.copy_from_slice(&bytemuck::cast_slice(&words)[..into.len()]);
-            return Ok(());
+            return self.load_changed(offset, into);
         }
         let pool = self.pool();
         pool.check(offset, into.len().next_multiple_of(8) as u64, "a container")?;
         pool.medium.load(offset, into);
+        Ok(())
+    }
+
+    /// Same as [`Source::load_bytes`], where there may be changes.
+    ///
+    /// # Errors
+    ///
+    /// Same as [`Source::load`].
+    #[inline(never)]
+    fn load_changed(&self, offset: u64, into: &mut [u8]) -> Result<()> {
+        let mut words = vec![0; into.len().div_ceil(8)];
+        self.load(offset, &mut words)?;
+        into.copy_from_slice(&bytemuck::cast_slice(&words)[..into.len()]);
         Ok(())
     }
 

@@ -87,6 +87,7 @@ pub(super) struct Chain {
 }
 
 /// Calls `look` with each line of a chain.
+#[inline]
 fn walk(source: &impl Source, first: u64, mut look: impl FnMut(&[u64; LINE_WORDS])) -> Result<()> {
     let mut at = first;
     for _ in 0..MAX_CHAIN {
@@ -101,6 +102,7 @@ fn walk(source: &impl Source, first: u64, mut look: impl FnMut(&[u64; LINE_WORDS
 }
 
 /// Returns the full slots of a line.
+#[inline]
 fn full(line: &[u64; LINE_WORDS]) -> impl Iterator<Item = u64> {
     line[..SLOTS].iter().copied().filter(|&slot| slot != 0)
 }

@@ -139,6 +139,7 @@ impl Entry {
     /// # Errors
     ///
     /// The key is not in the pool, or not valid.
+    #[inline]
     pub fn key<K: Value + ?Sized>(&self, source: &impl Source) -> Result<K::Owned> {
         self.expect_there(source, self.key.len)?;
         self.key.read::<K>(source)

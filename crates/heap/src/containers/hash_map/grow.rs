@@ -136,18 +136,19 @@ impl Table {
         let words = (new.end - new.start) as usize * GROUP_WORDS;
         let mut halves = [vec![0; words], vec![0; words]];
         let (mut chain, mut links) = (Chain::default(), Vec::new());
+        let mut slots = [const { Vec::new() }; 2];
         // Entries whose hash has this bit move.
         let bit = new.start.ilog2();
         let from = self.group(new.start - (1 << bit));
         for first in (0..words).step_by(LINE_WORDS) {
             chain.clear();
             chain.add(&sink, from + first as u64 * 8)?;
-            let mut slots = [const { Vec::new() }; 2];
             for &slot in &chain.slots {
                 slots[usize::from(bit_of(&sink, slot, bit)?)].push(slot);
             }
-            for (slots, half) in slots.iter().zip(&mut halves) {
+            for (slots, half) in slots.iter_mut().zip(&mut halves) {
                 put_line(&mut sink, slots, &mut half[first..first + LINE_WORDS])?;
+                slots.clear();
             }
             links.append(&mut chain.links);
         }
