@@ -150,6 +150,12 @@ impl<S: Guarded<M> + Any, M: Medium> Handle<S, M> {
         Ok(done)
     }
 
+    /// Returns what reads the container, within a transaction if one is given.
+    pub fn reader<'c>(&'c self, tx: Option<&'c Transaction<'c, M>>) -> Reader<'c, S, M> {
+        let (handle, pool) = (self, &self.heap.core().space.pool);
+        Reader { handle, pool, tx }
+    }
+
     /// Has a transaction hold a guard until it has ended.
     ///
     /// # Errors
@@ -176,7 +182,8 @@ impl<S: Guarded<M> + Any, M: Medium> Handle<S, M> {
 /// What iterators and cursors read: a container part by part, under its guards, or as a transaction sees
 /// it, which holds them.
 pub(super) struct Reader<'c, S, M: Medium> {
-    pub handle: &'c Handle<S, M>,
+    handle: &'c Handle<S, M>,
+    pool: &'c Pool<M>,
     pub tx: Option<&'c Transaction<'c, M>>,
 }
 
@@ -208,7 +215,7 @@ impl<S, M: Medium> Source for Reader<'_, S, M> {
 
     #[inline]
     fn pool(&self) -> &Pool<M> {
-        &self.handle.heap.core().space.pool
+        self.pool
     }
 
     #[inline]

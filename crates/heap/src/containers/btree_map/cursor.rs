@@ -63,9 +63,8 @@ enum At {
 
 impl<'m, K: Key + ?Sized, V: Value + ?Sized, M: Medium> Cursor<'m, K, V, M> {
     pub(super) fn new(map: &'m BTreeMap<K, V, M>, tx: Option<&'m Transaction<'m, M>>) -> Self {
-        let handle = &map.tree;
         Self {
-            from: Reader { handle, tx },
+            from: map.tree.reader(tx),
             at: At::Nowhere,
             leaf: Leaf::default(),
             apart: Vec::new(),

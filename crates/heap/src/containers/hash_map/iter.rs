@@ -80,9 +80,8 @@ impl Table {
 
 impl<'m, K: Value + ?Sized, V: Value + ?Sized, M: Medium> Iter<'m, K, V, M> {
     pub(super) fn new(map: &'m HashMap<K, V, M>, tx: Option<&'m Transaction<'m, M>>) -> Self {
-        let handle = &map.table;
         Self {
-            from: Reader { handle, tx },
+            from: map.table.reader(tx),
             group: 0,
             chain: Chain::default(),
             entries: Vec::new(),

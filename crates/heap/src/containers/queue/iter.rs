@@ -22,9 +22,8 @@ pub struct Iter<'q, T: ?Sized, M: Medium> {
 
 impl<'q, T: Value + ?Sized, M: Medium> Iter<'q, T, M> {
     pub(super) fn new(queue: &'q Queue<T, M>, tx: Option<&'q Transaction<'q, M>>) -> Self {
-        let handle = &queue.log;
         Self {
-            from: Reader { handle, tx },
+            from: queue.log.reader(tx),
             next: None,
             failed: false,
             of: PhantomData,
