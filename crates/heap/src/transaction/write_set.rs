@@ -33,9 +33,12 @@ impl WriteSet {
         words.get_mut(((offset - first) / WORD) as usize)
     }
 
-    /// Writes a run of words, at least one. A run that reaches to it is continued, so data that are
+    /// Writes a run of words. A run that reaches to it is continued, so data that are
     /// written piece by piece, as elements of a queue, become one run.
     pub fn write(&mut self, offset: u64, new: &[u64]) {
+        if new.is_empty() {
+            return;
+        }
         let end = offset + new.len() as u64 * WORD;
         let single: Vec<u64> = self.words.range(offset..end).map(|(&at, _)| at).collect();
         for at in single {
