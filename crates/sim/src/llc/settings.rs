@@ -18,6 +18,12 @@ pub enum Warmup {
     Accesses(u64),
 }
 
+impl Default for Warmup {
+    fn default() -> Self {
+        Self::Requests(0)
+    }
+}
+
 /// Size of a cache and number of lines per set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Size {
@@ -47,7 +53,7 @@ pub struct Llc {
 }
 
 /// Settings of one pass.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct LlcMachine {
     /// Bytes per line, in all levels.
     pub line: u64,
@@ -71,13 +77,6 @@ pub struct LlcMachine {
     pub flushes: Flushes,
 }
 
-impl Default for LlcMachine {
-    /// Returns the hierarchy of [`LlcMachine::table_2_1`] for one core, without last-level caches.
-    fn default() -> Self {
-        Self::table_2_1(1, Vec::new())
-    }
-}
-
 impl LlcMachine {
     /// Returns the hierarchy of Fedorov 2016, table 2.1, for `cores` cores: private levels of 64 KB
     /// with 2 ways and 256 KB with 8 ways, a last level of 2 MB per core with 16 ways, lines of 64
@@ -95,13 +94,8 @@ impl LlcMachine {
             line: LINE_BYTES,
             private: [Some(size(64, 2)), Some(size(256, 8))],
             llcs: policies.into_iter().map(llc).collect(),
-            memories: Vec::new(),
-            warmup: Warmup::Requests(0),
-            epoch: None,
             seed: 1,
-            traffic: false,
-            placement: Placement::Virtual,
-            flushes: Flushes::default(),
+            ..Self::default()
         }
     }
 
