@@ -14,6 +14,7 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use perf_event::data::Record;
 use perf_event::events::Software;
@@ -21,22 +22,19 @@ use perf_event::{Builder, Clock, SampleFlag, Sampler};
 use rustc_hash::FxHashMap;
 use terrace_policy::{Fault, Space, Thread};
 
+use crate::clock;
 use crate::fault_sample::FaultSample;
-
 use terrace_base::{Context, Error, Result};
 
 /// Bytes of one CPU's ring: room for 6500 samples, a tenth of a second of the densest faults.
 const RING_BYTES: usize = 256 * 1024;
-
-/// Clock of the times of faults.
-const CLOCK: libc::clockid_t = libc::CLOCK_MONOTONIC;
 
 /// The major faults of a cgroup and the groups below it.
 pub struct FaultStream {
     rings: Vec<Sampler>,
     group: Group,
     lost: u64,
-    /// Buffer of the faults to deliver, each with its time by [`CLOCK`]; kept for reuse.
+    /// Buffer of the faults to deliver, each with its time by [`clock::now`]; kept for reuse.
     fresh: Vec<(u64, Fault)>,
     sample: Arc<Mutex<FaultSample>>,
 }
@@ -62,7 +60,7 @@ impl FaultStream {
             group: Group::at(directory),
             lost: 0,
             fresh: Vec::new(),
-            sample: Arc::new(Mutex::new(FaultSample::new(now()))),
+            sample: Arc::new(Mutex::new(FaultSample::new(clock::now().as_nanos() as u64))),
         })
     }
 
@@ -71,9 +69,9 @@ impl FaultStream {
         Arc::clone(&self.sample)
     }
 
-    /// Delivers the faults since the last call in the order of time, because a thread moves between
-    /// CPUs. Returns their number.
-    pub fn drain(&mut self, deliver: impl FnMut(Fault)) -> usize {
+    /// Delivers the faults since the last call, each with the time of its end by [`clock::now`], in the
+    /// order of time, because a thread moves between CPUs. Returns their number.
+    pub fn drain(&mut self, mut deliver: impl FnMut(Duration, Fault)) -> usize {
         self.fresh.clear();
         for ring in &mut self.rings {
             while let Some(record) = ring.next_record() {
@@ -97,7 +95,9 @@ impl FaultStream {
                 sample.add(*time, fault.at);
             }
         }
-        self.fresh.iter().map(|(_, fault)| *fault).for_each(deliver);
+        for (time, fault) in &self.fresh {
+            deliver(Duration::from_nanos(*time), *fault);
+        }
         self.fresh.len()
     }
 
@@ -154,8 +154,9 @@ fn is_below(directory: &Path, inode: u64) -> bool {
 fn ring(cpu: usize) -> io::Result<Sampler> {
     Builder::new(Software::PAGE_FAULTS_MAJ)
         .sample_period(1)
-        .clockid(Clock::new(CLOCK))
+        .clockid(Clock::new(clock::KERNEL_ID))
         .sample(SampleFlag::TID | SampleFlag::TIME | SampleFlag::ADDR | SampleFlag::CGROUP)
+        .clockid(Clock::new(clock::KERNEL_ID))
         .include_kernel()
         .any_pid()
         .one_cpu(cpu)
@@ -163,17 +164,6 @@ fn ring(cpu: usize) -> io::Result<Sampler> {
         .build()?
         .sampled(RING_BYTES)
         .map(|mut sampler| sampler.enable().map(|()| sampler))?
-}
-
-/// Reads [`CLOCK`], in nanoseconds.
-fn now() -> u64 {
-    let mut time = libc::timespec {
-        tv_sec: 0,
-        tv_nsec: 0,
-    };
-    // SAFETY: the pointer is to a value of ours; the clock exists on every Linux.
-    unsafe { libc::clock_gettime(CLOCK, &raw mut time) };
-    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
 fn fault_of(sample: &perf_event::data::Sample) -> Option<Fault> {

@@ -1,20 +1,34 @@
 //! Threads that carry out fetches, so that the steering thread never waits.
 //!
 //! A fetch first reclaims memory of the program's budget, in the context of the fetching thread, which
-//! takes milliseconds if dirty pages have to be written.
+//! takes milliseconds if dirty pages have to be written. The kernel reads the pages asynchronously, so a
+//! fetch first waits until few reads are in flight: a demand fault must not wait behind hints (Fedorov
+//! 2016, section 5.4.3).
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
+use std::time::Duration;
+
+use terrace_policy::prefetch::ledger::Ticket;
 use terrace_policy::{Page, Space};
 
 use crate::advice::Advisor;
+use crate::clock;
+use crate::reads::Reads;
 use terrace_base::{Context, Result};
 
 /// Pages of one address space that are fetched together.
-pub type Batch = (Space, Vec<Page>);
+pub struct Batch {
+    /// The address space.
+    pub space: Space,
+    /// The pages.
+    pub pages: Vec<Page>,
+    /// Name of the batch in the ledger.
+    pub ticket: Ticket,
+}
 
 /// A pool of fetching threads; they end when this is dropped.
 pub struct Fetchers {
@@ -29,23 +43,26 @@ struct Shared {
     busy: AtomicUsize,
     /// Address spaces that were found to have ended.
     gone: Mutex<Vec<Space>>,
+    /// Batches that the kernel has taken over, each with its time by [`clock::now`].
+    done: Mutex<Vec<(Ticket, Duration)>>,
 }
 
 impl Fetchers {
-    /// Starts `count` threads.
+    /// Starts `count` threads that keep an eye on the reads of the tier.
     ///
     /// # Errors
     /// A failure if no thread can be started.
-    pub fn start(count: usize) -> Result<Self> {
+    pub fn start(count: usize, reads: &Reads) -> Result<Self> {
         let (batches, queue) = mpsc::channel();
         let queue = Arc::new(Mutex::new(queue));
         let shared = Arc::new(Shared::default());
         let threads = (0..count)
             .map(|_| {
                 let (queue, shared) = (Arc::clone(&queue), Arc::clone(&shared));
+                let reads = reads.clone();
                 std::thread::Builder::new()
                     .name("terrace-fetch".into())
-                    .spawn(move || work(&queue, &shared))
+                    .spawn(move || work(&queue, &shared, &reads))
                     .or_fail(|| "cannot start a fetching thread".into())
             })
             .collect::<Result<_>>()?;
@@ -71,6 +88,11 @@ impl Fetchers {
         }
     }
 
+    /// Takes the list of batches that the kernel has taken over since the last call.
+    pub fn take_done(&self) -> Vec<(Ticket, Duration)> {
+        std::mem::take(&mut *self.shared.done.lock().unwrap_or_else(|e| e.into_inner()))
+    }
+
     /// Takes the list of address spaces that were found to have ended.
     pub fn take_gone(&self) -> Vec<Space> {
         std::mem::take(&mut *self.shared.gone.lock().unwrap_or_else(|e| e.into_inner()))
@@ -86,18 +108,22 @@ impl Drop for Fetchers {
     }
 }
 
-fn work(queue: &Mutex<Receiver<Batch>>, shared: &Shared) {
+fn work(queue: &Mutex<Receiver<Batch>>, shared: &Shared, reads: &Reads) {
     let mut advisor = Advisor::default();
     loop {
         let batch = queue.lock().unwrap_or_else(|e| e.into_inner()).recv();
-        let Ok((space, mut pages)) = batch else {
+        let Ok(mut batch) = batch else {
             return;
         };
-        let result = advisor.will_need(space, &mut pages);
+        reads.wait_for_few();
+        let result = advisor.will_need(batch.space, &mut batch.pages);
         if result.is_err_and(|e| e.raw_os_error() == Some(libc::ESRCH)) {
             let mut gone = shared.gone.lock().unwrap_or_else(|e| e.into_inner());
-            gone.push(space);
+            gone.push(batch.space);
         }
+        let mut done = shared.done.lock().unwrap_or_else(|e| e.into_inner());
+        done.push((batch.ticket, clock::now()));
+        drop(done);
         shared.busy.fetch_sub(1, Ordering::AcqRel);
     }
 }

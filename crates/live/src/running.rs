@@ -15,10 +15,11 @@ use crate::faults::FaultStream;
 use crate::footprint::Footprint;
 use crate::mappings::Mappings;
 use crate::program::{Ended, Program};
+use crate::reads::Reads;
 use crate::run::{Event, Faults, Observer, Outcome, Status};
 use crate::steer::Steering;
 use crate::sysctl::PageCluster;
-use crate::tier::Tier;
+use crate::tier::{self, Tier};
 
 /// Pause between two samples of the program's memory: at first, and at most.
 const SAMPLE_EVERY: (Duration, Duration) = (Duration::from_millis(2), Duration::from_millis(50));
@@ -144,9 +145,10 @@ impl Steered {
         let window = prefetch::window(pages);
         engine.set_window(window);
         let faults = FaultStream::open(budget.watched())?;
+        let reads = Reads::of(&tier::active_areas());
         Ok(Self {
             sample: faults.sample(),
-            steering: Steering::start(engine, faults, window as usize, readahead)?,
+            steering: Steering::start(engine, faults, window, &reads, readahead)?,
         })
     }
 

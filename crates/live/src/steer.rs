@@ -7,25 +7,28 @@ mod duty_cycle;
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
-use std::thread::JoinHandle;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use rustc_hash::FxHashMap;
 use terrace_policy::page_cluster::{Chooser, Readahead};
+use terrace_policy::prefetch::ledger::{Ledger, Timing};
 use terrace_policy::prefetch::{Constituent, Engine, LifeStory, Outcome};
-use terrace_policy::{Fault, Location, Memory, Page, Residence, Space};
+use terrace_policy::{Fault, Location, Memory, Residence, Space};
 
+use crate::clock;
 use crate::counters::SwapCounters;
 use crate::faults::FaultStream;
-use crate::fetchers::Fetchers;
+use crate::fetchers::{Batch, Fetchers};
 use crate::pagemap::Pagemap;
+use crate::reads::Reads;
 use crate::sysctl::PageCluster;
+use crate::worker::Worker;
 use duty_cycle::DutyCycle;
-use terrace_base::{Context, Result};
+use terrace_base::Result;
 
-/// Pages in one fetch.
-const BATCH: usize = 64;
+/// Pages in one fetch: neighbours in the swap area become one read, and a demand fault waits for at most
+/// one fetch on top of the reads in flight.
+const BATCH: usize = 32;
 /// Faults of one look that are delivered to the engine.
 const FRESH: usize = 16;
 /// Threads that fetch.
@@ -38,19 +41,16 @@ const REST_PAUSE: Duration = Duration::from_millis(20);
 /// processors share a core, frequent looks take time from the program: 20 % of a program that only
 /// computes was measured. A page that saves 60 us is worth about as much looking.
 const ATTENTION: (Duration, Duration) = (Duration::from_micros(60), Duration::from_millis(5));
-/// A page that is found touched within this time after its fetch was issued counts as late: about the
-/// time of one read of a fast device.
-const READ_TIME: Duration = Duration::from_micros(100);
-/// A demand fault that ends within this time after the fetch of its page was issued began before the
-/// fetch; a later one means that the page was fetched and evicted again.
-const FAULT_TIME: Duration = Duration::from_millis(2);
-/// Pause between two sweeps over all fetched pages for those that were touched.
-const SWEEP_EVERY: Duration = Duration::from_millis(1);
+/// What reads take: about the time of one read of a fast device, and less than the time that a page
+/// takes through the kernel's lists to its eviction.
+const TIMING: Timing = Timing {
+    read: Duration::from_micros(100),
+    eviction: Duration::from_millis(5),
+};
+/// Pause between two sweeps for fetched pages that were touched.
+const SWEEP_EVERY: Duration = Duration::from_micros(250);
 /// Fetched pages that one sweep looks at.
-const SWEEP_PAGES: usize = 256;
-/// A fetched page that stays untouched while this many windows of other pages are read counts as
-/// evicted.
-const HORIZON: u64 = 4;
+const SWEEP_PAGES: usize = 64;
 /// Pages whose places in the tier are read in one step of the survey.
 const SURVEY_PAGES: u64 = 4 << 10;
 /// The survey takes at most this fraction of the time: one part in 30.
@@ -77,33 +77,33 @@ pub struct Progress {
 
 /// A running steering thread; stops when dropped.
 pub struct Steering {
-    stop: Arc<AtomicBool>,
     progress: Arc<Mutex<Progress>>,
-    thread: Option<JoinHandle<Vec<Constituent>>>,
+    constituents: Arc<Mutex<Vec<Constituent>>>,
+    thread: Worker,
 }
 
 impl Steering {
     /// Starts a thread that drives `engine` with `faults`, keeps at most `window` fetched pages that
-    /// wait to be touched, and sets the kernel's readahead through `readahead` if the run owns it.
+    /// wait to be touched and few `reads` in flight, and sets the kernel's readahead through `readahead`
+    /// if the run owns it.
     ///
     /// # Errors
     /// A failure if no thread can be started.
     pub fn start(
         engine: Engine,
         faults: FaultStream,
-        window: usize,
+        window: u64,
+        reads: &Reads,
         readahead: Option<PageCluster>,
     ) -> Result<Self> {
-        let stop = Arc::new(AtomicBool::new(false));
         let progress = Arc::new(Mutex::new(Progress::default()));
         let driver = Driver {
             engine,
             faults,
-            window,
             memory: Pagemap::default(),
-            fetchers: Fetchers::start(FETCHERS)?,
-            issued: FxHashMap::default(),
-            order: VecDeque::new(),
+            fetchers: Fetchers::start(FETCHERS, reads)?,
+            ledger: Ledger::new(TIMING, window),
+            ended: Vec::new(),
             swept: Instant::now(),
             surveyed: (Instant::now(), Duration::ZERO),
             census: Instant::now(),
@@ -114,54 +114,34 @@ impl Steering {
             cycle: DutyCycle::new(),
             progress: Arc::clone(&progress),
         };
-        let thread = std::thread::Builder::new()
-            .name("terrace-steer".into())
-            .spawn({
-                let stop = Arc::clone(&stop);
-                move || driver.run(&stop)
-            })
-            .or_fail(|| "cannot start the steering thread".into())?;
+        let constituents = Arc::new(Mutex::new(Vec::new()));
+        let found = Arc::clone(&constituents);
+        let thread = Worker::start("terrace-steer", move |stop| {
+            *lock(&found) = driver.run(stop);
+        })?;
         Ok(Self {
-            stop,
             progress,
-            thread: Some(thread),
+            constituents,
+            thread,
         })
     }
 
     /// Returns the figures so far.
     pub fn progress(&self) -> Progress {
-        *self.progress.lock().unwrap_or_else(|e| e.into_inner())
+        *lock(&self.progress)
     }
 
     /// Stops. Pages that were fetched and not used by now count as wasted. Returns the figures, and the
     /// life story of each constituent.
-    pub fn finish(mut self) -> (Progress, Vec<Constituent>) {
-        let constituents = self.halt();
-        (self.progress(), constituents)
-    }
-
-    fn halt(&mut self) -> Vec<Constituent> {
-        self.stop.store(true, Ordering::Relaxed);
-        let thread = self.thread.take();
-        // The panic was printed by its thread; the program goes on without steering.
-        thread
-            .and_then(|thread| thread.join().ok())
-            .unwrap_or_default()
+    pub fn finish(self) -> (Progress, Vec<Constituent>) {
+        drop(self.thread);
+        let constituents = std::mem::take(&mut *lock(&self.constituents));
+        (*lock(&self.progress), constituents)
     }
 }
 
-impl Drop for Steering {
-    fn drop(&mut self) {
-        self.halt();
-    }
-}
-
-/// The request of a page.
-#[derive(Clone, Copy)]
-struct Issue {
-    at: Instant,
-    /// Pages that had been read from the tier when it was issued.
-    arrivals: u64,
+fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 struct Driver {
@@ -169,20 +149,17 @@ struct Driver {
     faults: FaultStream,
     memory: Pagemap,
     fetchers: Fetchers,
-    /// The largest number of fetched pages that may wait to be touched.
-    window: usize,
-    /// Fetched pages that were not seen touched since.
-    issued: FxHashMap<Location, Issue>,
-    /// The same pages, in the order in which sweeps look at them.
-    order: VecDeque<Location>,
+    ledger: Ledger,
+    /// Buffer for the fetched pages that a sweep finds ended; kept for reuse.
+    ended: Vec<(Location, Outcome)>,
     swept: Instant,
     /// Time of the last step of the survey, and its duration.
     surveyed: (Instant, Duration),
     census: Instant,
     /// Processes that have ended and are still to be forgotten.
     doomed: VecDeque<Space>,
-    /// Faults that the last look delivered.
-    fresh: Vec<Fault>,
+    /// Faults that the last look delivered, each with the time of its end.
+    fresh: Vec<(Duration, Fault)>,
     seen: u64,
     readahead: Option<Epochs>,
     cycle: DutyCycle,
@@ -208,7 +185,6 @@ impl Driver {
             std::thread::sleep(pause);
         }
         self.step();
-        self.sweep(usize::MAX);
         self.engine.finish();
         self.publish();
         self.engine.constituents()
@@ -219,12 +195,13 @@ impl Driver {
     /// than one without faults.
     fn step(&mut self) -> usize {
         self.memory.refresh();
+        for (ticket, at) in self.fetchers.take_done() {
+            self.ledger.complete(ticket, at);
+        }
         self.take_faults();
         let reached = self.watch_triggers();
-        if self.room() < BATCH {
-            self.sweep(usize::MAX);
-        } else if self.swept.elapsed() >= SWEEP_EVERY {
-            self.sweep(SWEEP_PAGES);
+        if self.swept.elapsed() >= SWEEP_EVERY {
+            self.sweep();
         }
         let fetched = self.fetch();
         self.survey();
@@ -263,22 +240,17 @@ impl Driver {
     fn take_faults(&mut self) {
         self.fresh.clear();
         let fresh = &mut self.fresh;
-        let count = self.faults.drain(|fault| fresh.push(fault));
+        let count = self.faults.drain(|ended, fault| fresh.push((ended, fault)));
         self.seen += count as u64;
-        for fault in &self.fresh {
-            // The fault has ended: a fetch that was issued during it came too late, and the page of
-            // an earlier fetch had been evicted again.
-            if let Some(issue) = self.issued.remove(&fault.at) {
-                if issue.at.elapsed() < FAULT_TIME {
-                    let memory = &mut self.memory;
-                    self.engine.touched(fault.at, Outcome::Late, memory);
-                } else {
-                    self.engine.evicted(fault.at);
-                }
+        for &(ended, fault) in &self.fresh {
+            match self.ledger.faulted(fault.at, ended) {
+                Some(Outcome::Wasted) => self.engine.evicted(fault.at),
+                Some(outcome) => self.engine.touched(fault.at, outcome, &mut self.memory),
+                None => {}
             }
         }
         let stale = self.fresh.len().saturating_sub(FRESH);
-        for fault in &self.fresh[stale..] {
+        for (_, fault) in &self.fresh[stale..] {
             // Also without predictions: the state that a predictor keeps of a process ends with it.
             self.memory.know(fault.at.space);
             self.engine.fault(fault, &mut self.memory);
@@ -295,7 +267,9 @@ impl Driver {
             .filter(|&at| self.memory.residence(at) == Residence::InMemory)
             .collect();
         for &at in &reached {
-            self.touched(at);
+            if let Some(outcome) = self.ledger.touched(at, clock::now()) {
+                self.engine.touched(at, outcome, &mut self.memory);
+            }
         }
         reached.len()
     }
@@ -311,38 +285,24 @@ impl Driver {
         }
     }
 
-    fn touched(&mut self, at: Location) {
-        let Some(issue) = self.issued.remove(&at) else {
-            return;
-        };
-        let outcome = if issue.at.elapsed() < READ_TIME {
-            Outcome::Late
-        } else {
-            Outcome::Used
-        };
-        self.engine.touched(at, outcome, &mut self.memory);
-    }
-
-    /// Looks at up to `count` fetched pages, least recently looked at first.
-    fn sweep(&mut self, count: usize) {
+    /// Looks at some fetched pages.
+    fn sweep(&mut self) {
         self.swept = Instant::now();
         self.publish();
-        for _ in 0..count.min(self.order.len()) {
-            let Some(at) = self.order.pop_front() else {
-                return;
-            };
-            let Some(issue) = self.issued.get(&at) else {
-                continue;
-            };
-            if !self.engine.is_outstanding(at) {
-                self.issued.remove(&at);
-            } else if self.memory.residence(at) == Residence::InMemory {
-                self.touched(at);
-            } else if self.arrivals() - issue.arrivals > HORIZON * self.window as u64 {
-                self.issued.remove(&at);
-                self.engine.end(at, Outcome::Wasted);
-            } else {
-                self.order.push_back(at);
+        let arrivals = self.arrivals();
+        let (ledger, memory, engine) = (&mut self.ledger, &mut self.memory, &mut self.engine);
+        let is_touched = |at| memory.residence(at) == Residence::InMemory;
+        ledger.sweep(
+            SWEEP_PAGES,
+            arrivals,
+            clock::now(),
+            is_touched,
+            &mut self.ended,
+        );
+        for (at, outcome) in self.ended.drain(..) {
+            match outcome {
+                Outcome::Wasted => engine.end(at, outcome),
+                _ => engine.touched(at, outcome, memory),
             }
         }
     }
@@ -357,16 +317,14 @@ impl Driver {
             }
             fetched += batch.len();
             for group in batch.chunk_by(|a, b| a.space == b.space) {
-                let pages: Vec<Page> = group.iter().map(|at| at.page).collect();
-                self.fetchers.fetch((group[0].space, pages));
+                self.fetchers.fetch(Batch {
+                    space: group[0].space,
+                    pages: group.iter().map(|at| at.page).collect(),
+                    ticket: self.ledger.submit(group, self.arrivals()),
+                });
             }
         }
         fetched
-    }
-
-    /// Returns how many more pages may be fetched now.
-    fn room(&self) -> usize {
-        self.window.saturating_sub(self.issued.len())
     }
 
     /// Returns the pages that were read from the tier, fetched or on demand.
@@ -374,21 +332,11 @@ impl Driver {
         self.engine.story().issued + self.seen
     }
 
+    /// Takes the next hints of the engine, as many as the window has room for; sorts them.
     fn next_batch(&mut self) -> Vec<Location> {
-        let room = self.room().min(BATCH);
-        let issue = Issue {
-            at: Instant::now(),
-            arrivals: self.arrivals(),
-        };
-        let mut batch: Vec<Location> = Vec::with_capacity(room);
-        while batch.len() < room {
-            let Some(at) = self.engine.next(&mut self.memory) else {
-                break;
-            };
-            self.issued.insert(at, issue);
-            self.order.push_back(at);
-            batch.push(at);
-        }
+        let room = self.ledger.room().min(BATCH);
+        let next = || self.engine.next(&mut self.memory);
+        let mut batch: Vec<Location> = std::iter::from_fn(next).take(room).collect();
         batch.sort_unstable();
         batch
     }
@@ -396,11 +344,11 @@ impl Driver {
     fn forget(&mut self, space: Space) {
         self.engine.forget(space);
         self.memory.forget(space);
-        self.issued.retain(|at, _| at.space != space);
+        self.ledger.forget(space);
     }
 
     fn publish(&self) {
-        *self.progress.lock().unwrap_or_else(|e| e.into_inner()) = Progress {
+        *lock(&self.progress) = Progress {
             story: *self.engine.story(),
             unseen_faults: self.faults.lost(),
         };

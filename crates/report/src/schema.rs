@@ -102,7 +102,8 @@ pub struct Way {
 }
 
 /// The life story of predictions, in pages. `predicted` is `filtered` + `wiped` + `in_memory`
-/// + `issued` and the pages that still waited at the end; `issued` is `used` + `late` + `wasted`.
+/// + `issued` and the pages that still waited at the end; `issued` is `used` + `late` +
+/// `reissued` + `wasted`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Prefetch {
     /// The counts.

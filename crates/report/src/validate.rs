@@ -148,10 +148,11 @@ fn figures(results: &Results) -> Vec<Figure> {
     let stories: Option<Vec<LifeStory>> = limited.iter().map(|o| o.prefetch).collect();
     if let Some(stories) = stories {
         type Count = fn(&LifeStory) -> u64;
-        let ends: [(_, Count); 4] = [
+        let ends: [(_, Count); 5] = [
             ("prefetches issued", |story| story.issued),
             ("- used in time", |story| story.used),
             ("- late", |story| story.late),
+            ("- reissued", |story| story.reissued),
             ("- wasted", |story| story.wasted),
         ];
         figures.extend(ends.map(|(name, count)| {

@@ -18,7 +18,7 @@ impl Accuracy {
 
     pub(super) fn count(&mut self, outcome: Outcome) {
         let used = match outcome {
-            Outcome::Used | Outcome::Late => 1.0,
+            Outcome::Used | Outcome::Late | Outcome::Reissued => 1.0,
             Outcome::Wasted => 0.0,
         };
         self.0 += (used - self.0) * NEWEST;

@@ -130,6 +130,7 @@ impl Child {
     fn judge(&mut self, outcome: Outcome, costs: &Costs, now: u64) {
         match outcome {
             Outcome::Used | Outcome::Late => self.used += 1,
+            Outcome::Reissued => {}
             Outcome::Wasted => self.wasted += 1,
         }
         if self.used + self.wasted < PERIOD {

@@ -164,7 +164,7 @@ impl Predictor for Leap {
         let thread = u32::try_from(source.0).map(Thread);
         let state = thread.ok().and_then(|thread| self.threads.get_mut(thread));
         match (state, outcome) {
-            (Some(state), Outcome::Used | Outcome::Late) => state.used += 1,
+            (Some(state), Outcome::Used | Outcome::Late | Outcome::Reissued) => state.used += 1,
             (None, _) | (_, Outcome::Wasted) => {}
         }
     }

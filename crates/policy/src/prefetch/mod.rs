@@ -13,6 +13,7 @@ pub mod combo;
 mod costs;
 mod engine;
 pub mod leap;
+pub mod ledger;
 mod lru;
 mod make;
 pub mod markov;
@@ -52,6 +53,8 @@ pub enum Outcome {
     /// The page was touched before it had arrived: the program waited, though less than for a
     /// demand fetch.
     Late,
+    /// A demand fault that began before the fetch read the page, and the fetch read nothing.
+    Reissued,
     /// The page was evicted, or its program ended, before it was touched.
     Wasted,
 }

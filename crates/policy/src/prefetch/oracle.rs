@@ -182,7 +182,7 @@ impl Predictor for Oracle {
                 ahead.used = Some(ahead.clock);
                 ahead.reach = ahead.reach.map(|reach| reach + reach / GROWTH + 1);
             }
-            Outcome::Late => {}
+            Outcome::Late | Outcome::Reissued => {}
             Outcome::Wasted if ahead.cut => {}
             Outcome::Wasted => {
                 ahead.cut = true;

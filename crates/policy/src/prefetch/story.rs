@@ -13,7 +13,11 @@ macro_rules! life_story {
     }) => {
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-        #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+        #[cfg_attr(
+            feature = "serde",
+            derive(serde::Serialize, serde::Deserialize),
+            serde(default)
+        )]
         pub struct $name {
             $(#[doc = $help] pub $field: u64,)*
         }
@@ -44,7 +48,7 @@ life_story! {
     ///
     /// Each prediction is counted once in `predicted`. It is then filtered, wiped, found in memory
     /// or issued, or still waits in the queue ([`LifeStory::queued`]). An issued page ends as used,
-    /// late or wasted, or is outstanding ([`LifeStory::outstanding`]).
+    /// late, reissued or wasted, or is outstanding ([`LifeStory::outstanding`]).
     struct LifeStory {
         /// pages that predictors named
         predicted, "";
@@ -60,6 +64,8 @@ life_story! {
         used, "used";
         /// fetched pages that were touched before they had arrived
         late, "late";
+        /// fetches that read nothing, because a demand fault had begun to read the page
+        reissued, "reissued";
         /// fetched pages that were evicted, or whose program ended, before they were touched
         wasted, "wasted";
     }
@@ -149,6 +155,7 @@ impl LifeStory {
         match outcome {
             Outcome::Used => self.used += 1,
             Outcome::Late => self.late += 1,
+            Outcome::Reissued => self.reissued += 1,
             Outcome::Wasted => self.wasted += 1,
         }
     }
@@ -174,7 +181,7 @@ impl LifeStory {
 
     /// Fetched pages whose end is not known yet.
     pub fn outstanding(&self) -> u64 {
-        self.issued - self.used - self.late - self.wasted
+        self.issued - self.used - self.late - self.reissued - self.wasted
     }
 
     /// Predictions that still wait in the secondary queue.

@@ -20,6 +20,7 @@ const HEAD: [&str; 17] = [
     "issued",
     "used",
     "late",
+    "reissued",
     "wasted",
     "bar",
     "result",
@@ -112,9 +113,16 @@ impl Line<'_> {
         cells.extend(match &self.terrace.prefetch {
             Some(prefetch) => {
                 let story = &prefetch.story;
-                [story.issued, story.used, story.late, story.wasted].map(|n| n.to_string())
+                let counts = [
+                    story.issued,
+                    story.used,
+                    story.late,
+                    story.reissued,
+                    story.wasted,
+                ];
+                counts.map(|n| n.to_string())
             }
-            None => [const { String::new() }; 4],
+            None => [const { String::new() }; 5],
         });
         cells.push(bar(self.row));
         cells.push(

@@ -151,7 +151,7 @@ pub(crate) fn life_story(stories: impl Iterator<Item = (String, LifeStory)>) -> 
     let (names, stories): (Vec<_>, Vec<_>) = stories.unzip();
     let pages = Axis::new("predicted pages", Unit::Count);
     let plot = Plot::stacked("Life story of predictions", Axis::names("", names), pages).note(
-        "A predicted page was used, late or wasted if it was fetched; else it was found in memory, \
+        "A predicted page was used, late, reissued or wasted if it was fetched; else it was found in memory, \
          wiped or filtered (Fedorov 2016, figures 5.12 and 5.13).",
     );
     ends().fold(plot, |plot, count| {

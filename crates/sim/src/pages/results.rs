@@ -74,7 +74,7 @@ fn life_story() -> impl Iterator<Item = Field<LifeStory>> {
         let column = match count.name {
             "predicted" => "predictions".to_owned(),
             "issued" => "prefetches".to_owned(),
-            end @ ("used" | "late" | "wasted") => format!("prefetches_{end}"),
+            end @ ("used" | "late" | "reissued" | "wasted") => format!("prefetches_{end}"),
             end => format!("predictions_{end}"),
         };
         let help = count.help.trim_ascii();

@@ -1,0 +1,96 @@
+//! Reads in flight at the devices of the tier.
+//!
+//! Linux, Documentation/ABI/stable/sysfs-block: `inflight` has the numbers of reads and writes that a
+//! device has not completed. Advice returns when its reads are submitted, so this is the only place that
+//! tells how many wait.
+
+use std::fs::{self, File};
+use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// Reads in flight below which more may be submitted: as many as a fast device serves at a time
+/// without queueing (its throughput times the time of one read).
+const FEW: u64 = 6;
+/// Pause between two looks at the devices.
+const PAUSE: Duration = Duration::from_micros(20);
+/// Longest wait: other programs may keep a device busy all the time.
+const MOST_WAIT: Duration = Duration::from_millis(2);
+
+/// The devices under swap areas.
+#[derive(Clone, Debug, Default)]
+pub struct Reads {
+    counters: Arc<[File]>,
+}
+
+impl Reads {
+    /// Finds the devices under `areas`: swap files, or devices. Leaves out those whose reads the kernel
+    /// does not count, such as compressed memory.
+    pub fn of(areas: &[PathBuf]) -> Self {
+        let mut devices: Vec<u64> = areas.iter().filter_map(|area| device(area)).collect();
+        devices.sort_unstable();
+        devices.dedup();
+        let counters = devices.into_iter().filter_map(|device| {
+            let (major, minor) = (rustix::fs::major(device), rustix::fs::minor(device));
+            File::open(format!("/sys/dev/block/{major}:{minor}/inflight")).ok()
+        });
+        Self {
+            counters: counters.collect(),
+        }
+    }
+
+    /// Waits until few reads are in flight, so that a read that is submitted next hardly waits.
+    pub fn wait_for_few(&self) {
+        let since = Instant::now();
+        while self.in_flight() >= FEW && since.elapsed() < MOST_WAIT {
+            std::thread::sleep(PAUSE);
+        }
+    }
+
+    /// Returns the largest number of reads in flight at one device.
+    fn in_flight(&self) -> u64 {
+        self.counters.iter().map(in_flight).max().unwrap_or(0)
+    }
+}
+
+/// Returns the number of the device that a swap area lies on.
+fn device(area: &Path) -> Option<u64> {
+    let found = fs::metadata(area).ok()?;
+    let is_device = found.file_type().is_block_device();
+    Some(if is_device { found.rdev() } else { found.dev() })
+}
+
+/// Reads the number of reads in flight from an `inflight` file; 0 if it cannot be read.
+fn in_flight(counter: &File) -> u64 {
+    let mut text = [0; 64];
+    let length = counter.read_at(&mut text, 0).unwrap_or(0);
+    let text = std::str::from_utf8(&text[..length]).unwrap_or_default();
+    let reads = text.split_whitespace().next();
+    reads.and_then(|reads| reads.parse().ok()).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_number_is_the_reads() {
+        let mut file = tempfile::tempfile().unwrap();
+        for (text, reads) in [("       7        2\n", 7), ("", 0), ("x", 0)] {
+            file.set_len(0).unwrap();
+            file.write_all_at(text.as_bytes(), 0).unwrap();
+            assert_eq!(in_flight(&file), reads, "{text:?}");
+        }
+        let _ = &mut file;
+    }
+
+    #[test]
+    fn areas_without_a_device_are_never_busy() {
+        let reads = Reads::of(&["/proc/swaps".into(), "/nonexistent".into()]);
+        assert_eq!(reads.in_flight(), 0);
+        let since = Instant::now();
+        reads.wait_for_few();
+        assert!(since.elapsed() < MOST_WAIT);
+    }
+}
