@@ -5,7 +5,7 @@ use crate::schema::Way;
 use crate::table::table;
 use crate::text::Text;
 
-const HEAD: [&str; 17] = [
+const HEAD: [&str; 18] = [
     "program",
     "DRAM",
     "prefetch",
