@@ -109,6 +109,7 @@ impl Drop for Fetchers {
 }
 
 fn work(queue: &Mutex<Receiver<Batch>>, shared: &Shared, reads: &Reads) {
+    clock::sleep_exactly();
     let mut advisor = Advisor::default();
     loop {
         let batch = queue.lock().unwrap_or_else(|e| e.into_inner()).recv();

@@ -169,7 +169,7 @@ struct Driver {
 impl Driver {
     /// Steers until `stop` is set; returns the life story of each constituent.
     fn run(mut self, stop: &AtomicBool) -> Vec<Constituent> {
-        sleep_exactly();
+        clock::sleep_exactly();
         let mut attentive_until = Instant::now();
         let mut pause = PAUSE.0;
         while !stop.load(Ordering::Relaxed) {
@@ -388,10 +388,4 @@ impl Epochs {
         self.counted = counted;
         self.began = Instant::now();
     }
-}
-
-/// Makes short sleeps short: by default Linux adds up to 50 us to each.
-fn sleep_exactly() {
-    // SAFETY: PR_SET_TIMERSLACK takes an integer and concerns this thread alone.
-    unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1) };
 }

@@ -272,6 +272,7 @@ fn sum(engine: &Engine) -> LifeStory {
         issued: of(|story| story.issued),
         used: of(|story| story.used),
         late: of(|story| story.late),
+        reissued: of(|story| story.reissued),
         wasted: of(|story| story.wasted),
     }
 }
@@ -283,6 +284,7 @@ enum Event {
     Next,
     Touched(u64),
     Late(u64),
+    Reissued(u64),
     Evicted(u64),
     Moves(u64, bool),
     Forget,
@@ -295,6 +297,7 @@ fn event() -> impl Strategy<Value = Event> {
         6 => Just(Event::Next),
         3 => page.clone().prop_map(Event::Touched),
         1 => page.clone().prop_map(Event::Late),
+        1 => page.clone().prop_map(Event::Reissued),
         1 => page.clone().prop_map(Event::Evicted),
         2 => (page, any::<bool>()).prop_map(|(page, here)| Event::Moves(page, here)),
         1 => Just(Event::Forget),
@@ -323,6 +326,7 @@ proptest! {
                 },
                 Event::Touched(page) => engine.touched(at(page), Outcome::Used, &mut memory),
                 Event::Late(page) => engine.end(at(page), Outcome::Late),
+                Event::Reissued(page) => engine.end(at(page), Outcome::Reissued),
                 Event::Evicted(page) => engine.evicted(at(page)),
                 Event::Moves(page, here) => {
                     let now = if here { Residence::InMemory } else { Residence::InTier };
@@ -339,7 +343,7 @@ proptest! {
         }
         engine.finish();
         let story = *engine.story();
-        prop_assert_eq!(story.issued, story.used + story.late + story.wasted);
+        prop_assert_eq!(story.issued, story.used + story.late + story.reissued + story.wasted);
         while engine.next(&mut memory).is_some() {}
         let story = *engine.story();
         prop_assert_eq!(

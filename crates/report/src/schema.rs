@@ -101,9 +101,9 @@ pub struct Way {
     pub faults: Option<Faults>,
 }
 
-/// The life story of predictions, in pages. `predicted` is `filtered` + `wiped` + `in_memory`
-/// + `issued` and the pages that still waited at the end; `issued` is `used` + `late` +
-/// `reissued` + `wasted`.
+/// The life story of predictions, in pages. `predicted` is the sum of `filtered`, `wiped`, `in_memory` and
+/// `issued`, and the pages that still waited at the end; `issued` is that of `used`, `late`, `reissued` and
+/// `wasted`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Prefetch {
     /// The counts.

@@ -31,6 +31,9 @@ struct Hint {
 
 /// Capacity of [`Engine::suspect_sources`].
 const SUSPECT_SOURCES: usize = 4096;
+/// Pages issued behind an evicted one that may be evicted too: memory lets pages go in about the order in
+/// which they came.
+const SUSPECT_REACH: u64 = 64;
 
 /// Runs one predictor. A driver reports faults and first uses, and carries out the fetches.
 pub struct Engine {
@@ -39,8 +42,8 @@ pub struct Engine {
     queue: SecondaryQueue<Location>,
     hints: FxHashMap<Location, Hint>,
     triggers: Vec<Location>,
-    /// Sources with a fetched page that was evicted unused, and the number of pages issued by then:
-    /// pages of the source that were issued earlier may be evicted too.
+    /// Sources with a fetched page that was evicted unused, and the number of pages issued up to
+    /// somewhat behind it: pages of the source that were issued earlier may be evicted too.
     suspect_sources: FxHashMap<Source, u64>,
     /// Source of a trigger that came into memory before it could be issued; the next page of the
     /// source becomes the trigger.
@@ -199,8 +202,8 @@ impl Engine {
             // The engine does not know which sources have ended.
             self.suspect_sources.clear();
         }
-        self.suspect_sources
-            .insert(gone.source, self.stories.all.issued);
+        let since = gone.issued.unwrap_or(0) + SUSPECT_REACH;
+        self.suspect_sources.insert(gone.source, since);
     }
 
     /// Forgets an address space that has ended.

@@ -28,6 +28,7 @@ pub fn steps() -> impl Strategy<Value = Vec<Step>> {
     let outcome = prop_oneof![
         3 => Just(Outcome::Used),
         1 => Just(Outcome::Late),
+        1 => Just(Outcome::Reissued),
         1 => Just(Outcome::Wasted),
     ];
     let step = prop_oneof![
