@@ -12,7 +12,7 @@ pub mod budget;
 mod busy;
 pub mod calibrate;
 pub mod cgroup;
-mod clock;
+pub mod clock;
 pub mod compare;
 pub mod counters;
 pub mod delegation;
