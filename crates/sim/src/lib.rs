@@ -7,9 +7,9 @@
 //! use terrace_device::Catalogue;
 //! use terrace_sim::pages::{Grid, run};
 //! use terrace_sim::workload::Workload;
-//! use terrace_trace::generate::{Sequential, Settings};
+//! use terrace_trace::generate::{KernelSettings, Sequential};
 //!
-//! let settings = Settings { accesses: 100_000, footprint: Bytes(512 << 10), seed: 1 };
+//! let settings = KernelSettings { accesses: 100_000, footprint: Bytes(512 << 10), seed: 1 };
 //! let trace = Sequential { writes: 30 }.source(&settings)?;
 //! let grid = Grid::parse(&[("dram", "32p"), ("memory", "pcm"), ("prefetch", "stream")])?;
 //! let machine = grid.machines(&Catalogue::builtin())?[0].machine(128)?;
