@@ -32,6 +32,7 @@ mod lock;
 pub mod mappings;
 mod memory;
 mod neighbours;
+mod outcome;
 pub mod pagemap;
 pub mod privilege;
 pub mod probe;

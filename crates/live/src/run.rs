@@ -3,30 +3,28 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use terrace_policy::prefetch::{self, Constituent, Costs, Engine, LifeStory};
+use terrace_policy::prefetch::{self, Costs, Engine};
 
 use crate::accounts::Accounts;
-use crate::budget::{Budget, Limits, Usage};
+use crate::budget::{Budget, Limits};
 use crate::cgroup::processes_in;
 use crate::counters::SwapCounters;
 use crate::delegation::{Leaf, Needed};
 use crate::dram;
-use crate::fault_sample::SampledFault;
 use crate::hierarchy::{Hierarchies, Version};
 use crate::journal::{Change, Journal, state_directory};
-use crate::mappings::Region;
 use crate::neighbours;
 use crate::privilege;
 use crate::program::{Invocation, Program};
 use crate::running::{Running, Steered};
 use crate::scope;
-use crate::steer::Progress;
 use crate::sysctl::{Attempt, PageCluster};
 use crate::tier::{Spec, Tier};
 use crate::turn::{self, Turn, Waiting};
-use terrace_base::{Bytes, Context, Error, Exit, Result, Signals, Target};
+use terrace_base::{Bytes, Context, Error, Result, Signals, Target};
 
 pub use crate::dram::Dram;
+pub use crate::outcome::{Event, Faults, Observer, Outcome, Status};
 
 /// Time that processes may outlive the program before a notice says so.
 const STRAGGLE: Duration = Duration::from_millis(300);
@@ -54,87 +52,6 @@ impl Way {
             Self::Terrace(_) => "terrace",
         }
     }
-}
-
-/// State of a running program.
-#[derive(Clone, Copy, Debug)]
-pub struct Status {
-    /// Time since the start.
-    pub elapsed: Duration,
-    /// Memory of the program.
-    pub usage: Usage,
-    /// DRAM budget.
-    pub limit: Option<Bytes>,
-    /// Figures of steering.
-    pub progress: Option<Progress>,
-    /// Reads and writes of the tier since the start of the program.
-    pub tier: SwapCounters,
-}
-
-/// Events of a run.
-#[derive(Clone, Copy, Debug)]
-pub enum Event<'a> {
-    /// State of the program, twenty times a second, more often at first.
-    Running(&'a Status),
-    /// Notice: a sentence about the run.
-    Notice(&'a str),
-    /// Warning of what is destroyed, shown even if quiet output was asked for.
-    Warning(&'a str),
-}
-
-/// Progress callback.
-pub type Observer<'a> = &'a mut (dyn FnMut(Event) + Send);
-
-/// Measurements of one run.
-#[derive(Clone, Debug)]
-pub struct Outcome {
-    /// End of the program.
-    pub exit: Exit,
-    /// Wall time from start to end.
-    pub wall: Duration,
-    /// CPU time in user mode.
-    pub user: Duration,
-    /// CPU time in the kernel.
-    pub system: Duration,
-    /// Major faults: those that waited for a read.
-    pub major_faults: u64,
-    /// Minor faults: those that did not.
-    pub minor_faults: u64,
-    /// Life story of the predictions; `None` without a predictor.
-    pub prefetch: Option<LifeStory>,
-    /// Life story of each constituent of a combination.
-    pub constituents: Vec<Constituent>,
-    /// Major faults that steering lost because a ring was full.
-    pub unseen_faults: u64,
-    /// Sample of the major faults; `None` without steering, as nothing watches them then.
-    pub faults: Option<Faults>,
-    /// Bytes read from swap areas by the whole machine during the run.
-    pub tier_read: Bytes,
-    /// Bytes written to swap areas by the whole machine during the run.
-    pub tier_written: Bytes,
-    /// Peak of the DRAM charged to the group, page cache included; `None` if the kernel keeps no peak.
-    pub peak_resident: Option<Bytes>,
-    /// Footprint: peak of the memory in DRAM and tier together; see [`crate::footprint`].
-    pub footprint: Bytes,
-    /// Whether the footprint comes from samples alone, because the kernel keeps no peak.
-    pub footprint_sampled: bool,
-    /// Peak of the kernel memory charged to the group (sampled under version 2).
-    pub kernel: Bytes,
-    /// Peak of the memory in huge pages (sampled).
-    pub huge: Bytes,
-    /// Processes that the kernel killed because budget and tier were exceeded.
-    pub oom_kills: u64,
-}
-
-/// A sample of a run's major faults, and where they lie.
-#[derive(Clone, Debug)]
-pub struct Faults {
-    /// Faults of the sample, in their order.
-    pub sample: Vec<SampledFault>,
-    /// Number of faults of which it is a sample.
-    pub seen: u64,
-    /// Mapped regions in which they lie, as far as they were found.
-    pub regions: Vec<Region>,
 }
 
 /// The machine during a run; undoes all changes when dropped.

@@ -6,7 +6,7 @@ use clap::Args;
 use terrace_base::Result;
 use terrace_base::apart::Named;
 use terrace_device::Catalogue;
-use terrace_sim::pages::setting::HEADING;
+use terrace_sim::pages::options::HEADING;
 use terrace_sim::pages::{Choice, Grid, Machine, PageMachine};
 
 use super::settings::Settings;

@@ -1,7 +1,8 @@
 //! The page of a simulation of last-level caches.
 
 use terrace_base::schema::Tree;
-use terrace_sim::llc::results::{Epoch, run};
+use terrace_sim::llc::Epoch;
+use terrace_sim::llc::results::run;
 use terrace_sim::llc::{Counts, Run, options};
 
 use super::{LlcDocument, name};

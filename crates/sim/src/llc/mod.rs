@@ -45,6 +45,7 @@ mod requests;
 pub mod results;
 mod settings;
 mod shared;
+mod simulated;
 
 /// Constants of the models of core and memory, each explained where it is defined.
 pub mod model {
@@ -61,13 +62,12 @@ pub use memory::{Chips, Transfers};
 pub use memory_side::{Backing, Found};
 pub use mix::Mix;
 pub use origin::MARK;
-pub use outcome::{Outcome, Pass};
+pub use outcome::{Outcome, Pass, Point};
 pub use outputs::{Outputs, simulate};
 pub use pass::{Sinks, run};
 pub use placement::Placement;
 pub use private::LevelCounts;
 pub use program::Open;
-pub use results::{Behind, Run, Simulated};
 pub use settings::{Llc, LlcMachine, Size, Warmup};
-pub use shared::Point;
+pub use simulated::{Behind, Epoch, Run, Simulated};
 pub use terrace_policy::llc::{Counts, Ends};

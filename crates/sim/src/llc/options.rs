@@ -6,14 +6,14 @@ use terrace_base::count::parse_count;
 use terrace_base::schema::{Field, Tree, Unit, Value, fields, object};
 use terrace_base::{Bytes, Error, Result};
 use terrace_device::Figure;
-use terrace_policy::llc::Spec;
+use terrace_policy::llc::{Geometry, Spec};
 
 use super::grid::{Grid, WarmupChoice};
 use super::memory_side::Backing;
 use super::model;
 use super::placement::Placement;
-use super::results::{Simulated, shape};
 use super::settings::{Size, Warmup};
+use super::simulated::Simulated;
 use crate::setting::{self, Machine, settings};
 
 /// One value of a setting.
@@ -175,6 +175,18 @@ fn backing() -> Vec<Field<Backing>> {
         "same_row_ns" Nanos |one| value(&one.memory.technology.same_row);
         /// writes that a cell sustains; null where no source states it
         "endurance" None |one| value(&one.memory.technology.endurance);
+    }
+}
+
+/// Returns the fields of the shape of a cache.
+pub(super) fn shape() -> Vec<Field<(Size, Geometry)>> {
+    fields! { (Size, Geometry);
+        /// capacity
+        "bytes" Bytes |shape| shape.0.bytes;
+        /// lines per set
+        "ways" None |shape| shape.1.ways;
+        /// number of sets
+        "sets" None |shape| shape.1.sets;
     }
 }
 

@@ -1,12 +1,11 @@
 //! Results of a pass.
 
-use terrace_policy::llc::{Counts, Geometry};
+use terrace_policy::llc::{Counts, Geometry, InForce};
 
 use super::frames::Faults;
 use super::memory_side::Found;
 use super::private::LevelCounts;
 use super::settings::Llc;
-use super::shared::Point;
 
 /// Results of one last-level cache. Figures exclude the warm-up unless stated otherwise.
 #[derive(Clone, Debug)]
@@ -39,6 +38,15 @@ pub struct Outcome {
     pub filled: usize,
     /// Results of the memories behind the cache.
     pub memories: Vec<Found>,
+}
+
+/// The counts at the end of an epoch, since the beginning of the trace.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Point {
+    /// Everything counted.
+    pub counts: Counts,
+    /// The policy's setting at that time, if it adapts.
+    pub in_force: Option<InForce>,
 }
 
 /// Results of a pass.

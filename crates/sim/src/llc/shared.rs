@@ -4,28 +4,19 @@ mod flush;
 
 use std::ops::Range;
 
-use terrace_policy::llc::{self, Cache, Counts, InForce, Kind, Request};
+use terrace_policy::llc::{self, Cache, Counts, Kind, Request};
 use terrace_trace::{Access, Block};
 
 use super::batch::{Asked, Batch};
 use super::lines::Lines;
 use super::memory_side::{Asks, MemorySide};
-use super::outcome::Outcome;
+use super::outcome::{Outcome, Point};
 use super::requests;
 use super::settings::Llc;
 
 /// The most requests that are served together: few enough that their outcomes stay in the
 /// processor's first cache.
 const PART: usize = 256;
-
-/// The counts at the end of an epoch, since the beginning of the trace.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Point {
-    /// Everything counted.
-    pub counts: Counts,
-    /// The policy's setting at that time, if it adapts.
-    pub in_force: Option<InForce>,
-}
 
 /// A last-level cache that is simulated.
 pub struct Shared {

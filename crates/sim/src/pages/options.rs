@@ -12,12 +12,13 @@ use terrace_device::{Catalogue, Deadlines, Energy, Order};
 use terrace_policy::registry::split_list;
 use terrace_policy::replacement;
 
+use super::choice::Choice;
 use super::cost::{FaultCost, Shootdown};
 use super::dram::Dram;
 use super::names::{Picos, parse_latency, parse_prefetch};
 use super::setting::{Set, Setting, Values};
 use super::settings::{Inclusion, PageMachine, Prefetch, Tier, Work};
-use crate::setting::settings;
+use crate::setting::{Machine, settings};
 
 /// The order in which settings vary, the slowest first: a value that replaces that of a memory or of
 /// a fault cost comes behind these. Settings that are not named follow.
@@ -68,6 +69,23 @@ pub fn effective() -> Vec<Field<PageMachine>> {
 pub fn settings() -> Vec<Setting> {
     let all = [policies(), costs(), tier(), driving()];
     all.into_iter().flatten().collect()
+}
+
+/// Heading of the options.
+pub const HEADING: &str = "Machine (each takes a list: a,b,c)";
+
+impl Machine for PageMachine {
+    type Choice = Choice;
+    type Known = Catalogue;
+    type Record = Self;
+
+    fn of(choice: &mut Choice) -> &mut Self {
+        &mut choice.machine
+    }
+
+    fn settings() -> Vec<(Option<&'static str>, Vec<Setting>)> {
+        vec![(Some(HEADING), settings())]
+    }
 }
 
 /// Settings of DRAM, and of what moves pages into and out of it.
