@@ -102,7 +102,6 @@ fn row(
         (wide, "prefetched", issued.unwrap_or_default()),
         (has_room, "used", story(|story| story.used)),
         (wide, "late", story(|story| story.late)),
-        (wide, "reissued", story(|story| story.reissued)),
         (wide, "wasted", story(|story| story.wasted)),
         (has_room, "tier read", outcome.tier_read.to_string()),
         (wide, "tier written", outcome.tier_written.to_string()),

@@ -5,7 +5,7 @@ use crate::schema::Way;
 use crate::table::table;
 use crate::text::Text;
 
-const HEAD: [&str; 18] = [
+const HEAD: [&str; 17] = [
     "program",
     "DRAM",
     "prefetch",
@@ -20,7 +20,6 @@ const HEAD: [&str; 18] = [
     "issued",
     "used",
     "late",
-    "reissued",
     "wasted",
     "bar",
     "result",
@@ -113,16 +112,9 @@ impl Line<'_> {
         cells.extend(match &self.terrace.prefetch {
             Some(prefetch) => {
                 let story = &prefetch.story;
-                let counts = [
-                    story.issued,
-                    story.used,
-                    story.late,
-                    story.reissued,
-                    story.wasted,
-                ];
-                counts.map(|n| n.to_string())
+                [story.issued, story.used, story.late, story.wasted].map(|n| n.to_string())
             }
-            None => [const { String::new() }; 5],
+            None => [const { String::new() }; 4],
         });
         cells.push(bar(self.row));
         cells.push(
