@@ -64,7 +64,7 @@ fn a_program_larger_than_its_dram_runs_through_and_is_accounted_for() {
     assert!(number(&run["peak_resident_bytes"]) <= 64 << 20, "{run}");
     assert!(number(&run["footprint_bytes"]) > 150 << 20, "{run}");
     let prefetch = &run["prefetch"];
-    let ends = ["used", "late", "wasted"].map(|end| number(&prefetch[end]));
+    let ends = ["used", "late", "reissued", "wasted"].map(|end| number(&prefetch[end]));
     assert_eq!(ends.iter().sum::<u64>(), number(&prefetch["issued"]));
     // A constant stride over 48 k pages, a third of them resident at most.
     assert!(ends[0] + ends[1] > 10_000, "{run}");
