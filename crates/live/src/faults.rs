@@ -13,7 +13,7 @@ use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use perf_event::data::Record;
@@ -24,6 +24,7 @@ use terrace_policy::{Fault, Space, Thread};
 
 use crate::clock;
 use crate::fault_sample::FaultSample;
+use crate::worker::lock;
 use terrace_base::{Context, Error, Result};
 
 /// Bytes of one CPU's ring: room for 6500 samples, a tenth of a second of the densest faults.
@@ -90,7 +91,7 @@ impl FaultStream {
         }
         self.fresh.sort_by_key(|(time, _)| *time);
         if !self.fresh.is_empty() {
-            let mut sample = self.sample.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut sample = lock(&self.sample);
             for (time, fault) in &self.fresh {
                 sample.add(*time, fault.at);
             }

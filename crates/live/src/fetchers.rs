@@ -9,7 +9,6 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
-
 use std::time::Duration;
 
 use terrace_policy::prefetch::ledger::Ticket;
@@ -18,6 +17,7 @@ use terrace_policy::{Page, Space};
 use crate::advice::Advisor;
 use crate::clock;
 use crate::reads::Reads;
+use crate::worker::lock;
 use terrace_base::{Context, Result};
 
 /// Pages of one address space that are fetched together.
@@ -90,12 +90,12 @@ impl Fetchers {
 
     /// Takes the list of batches that the kernel has taken over since the last call.
     pub fn take_done(&self) -> Vec<(Ticket, Duration)> {
-        std::mem::take(&mut *self.shared.done.lock().unwrap_or_else(|e| e.into_inner()))
+        std::mem::take(&mut *lock(&self.shared.done))
     }
 
     /// Takes the list of address spaces that were found to have ended.
     pub fn take_gone(&self) -> Vec<Space> {
-        std::mem::take(&mut *self.shared.gone.lock().unwrap_or_else(|e| e.into_inner()))
+        std::mem::take(&mut *lock(&self.shared.gone))
     }
 }
 
@@ -112,17 +112,17 @@ fn work(queue: &Mutex<Receiver<Batch>>, shared: &Shared, reads: &Reads) {
     clock::sleep_exactly();
     let mut advisor = Advisor::default();
     loop {
-        let batch = queue.lock().unwrap_or_else(|e| e.into_inner()).recv();
+        let batch = lock(queue).recv();
         let Ok(mut batch) = batch else {
             return;
         };
         reads.wait_for_few();
         let result = advisor.will_need(batch.space, &mut batch.pages);
         if result.is_err_and(|e| e.raw_os_error() == Some(libc::ESRCH)) {
-            let mut gone = shared.gone.lock().unwrap_or_else(|e| e.into_inner());
+            let mut gone = lock(&shared.gone);
             gone.push(batch.space);
         }
-        let mut done = shared.done.lock().unwrap_or_else(|e| e.into_inner());
+        let mut done = lock(&shared.done);
         done.push((batch.ticket, clock::now()));
         drop(done);
         shared.busy.fetch_sub(1, Ordering::AcqRel);

@@ -20,7 +20,7 @@ const PAUSE: Duration = Duration::from_micros(20);
 const MOST_WAIT: Duration = Duration::from_millis(2);
 
 /// The devices under swap areas.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Reads {
     counters: Arc<[File]>,
 }
@@ -77,13 +77,12 @@ mod tests {
 
     #[test]
     fn the_first_number_is_the_reads() {
-        let mut file = tempfile::tempfile().unwrap();
+        let file = tempfile::tempfile().unwrap();
         for (text, reads) in [("       7        2\n", 7), ("", 0), ("x", 0)] {
             file.set_len(0).unwrap();
             file.write_all_at(text.as_bytes(), 0).unwrap();
             assert_eq!(in_flight(&file), reads, "{text:?}");
         }
-        let _ = &mut file;
     }
 
     #[test]

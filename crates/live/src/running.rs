@@ -1,7 +1,7 @@
 //! A program that runs: sampled meanwhile, and measured when it has ended.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use terrace_base::{Bytes, Result};
@@ -20,6 +20,7 @@ use crate::reads::Reads;
 use crate::steer::Steering;
 use crate::sysctl::PageCluster;
 use crate::tier::{self, Tier};
+use crate::worker::lock;
 
 /// Pause between two samples of the program's memory: at first, and at most.
 const SAMPLE_EVERY: (Duration, Duration) = (Duration::from_millis(2), Duration::from_millis(50));
@@ -154,14 +155,14 @@ impl Steered {
 
     /// Returns the faults that are in the sample now.
     fn sample(&self) -> Vec<SampledFault> {
-        let sample = self.sample.lock().unwrap_or_else(PoisonError::into_inner);
+        let sample = lock(&self.sample);
         sample.kept().to_vec()
     }
 
     /// Stops, and adds the figures of steering to those of the run.
     fn finish(self, mappings: Mappings, outcome: &mut Outcome) {
         let (progress, constituents) = self.steering.finish();
-        let sample = self.sample.lock().unwrap_or_else(PoisonError::into_inner);
+        let sample = lock(&self.sample);
         outcome.prefetch = Some(progress.story);
         outcome.constituents = constituents;
         outcome.unseen_faults = progress.unseen_faults;

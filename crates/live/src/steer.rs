@@ -7,7 +7,7 @@ mod duty_cycle;
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use terrace_policy::page_cluster::{Chooser, Readahead};
@@ -22,7 +22,7 @@ use crate::fetchers::{Batch, Fetchers};
 use crate::pagemap::Pagemap;
 use crate::reads::Reads;
 use crate::sysctl::PageCluster;
-use crate::worker::Worker;
+use crate::worker::{Worker, lock};
 use duty_cycle::DutyCycle;
 use terrace_base::Result;
 
@@ -138,10 +138,6 @@ impl Steering {
         let constituents = std::mem::take(&mut *lock(&self.constituents));
         (*lock(&self.progress), constituents)
     }
-}
-
-fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
-    shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 struct Driver {

@@ -1,10 +1,15 @@
 //! A thread that works until it is told to stop.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 
 use terrace_base::{Context, Result};
+
+/// Locks a value that threads share, also after a panic of the thread that held it.
+pub(crate) fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// A running thread; stopped and waited for when dropped.
 #[derive(Debug)]

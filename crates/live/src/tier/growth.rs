@@ -6,7 +6,7 @@
 //! that swaps 2 GB/s takes 0.3 s to fill the rest of the first.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use terrace_base::{Bytes, Result};
 use super::area::{Area, SMALLEST};
 use super::identity::Identity;
 use super::{file, swaps};
-use crate::worker::Worker;
+use crate::worker::{Worker, lock};
 
 /// Size of the first area.
 const FIRST: Bytes = Bytes(1 << 30);
@@ -52,7 +52,7 @@ impl Growth {
         let thread = Worker::start("terrace-growth", move |over| {
             if let Err(problem) = grow(&areas, over) {
                 let sentence = format!("the tier cannot grow: {problem}; the run goes on with it");
-                *told.lock().unwrap_or_else(PoisonError::into_inner) = Some(sentence);
+                *lock(&told) = Some(sentence);
             }
         })?;
         Ok(Self {
@@ -63,7 +63,7 @@ impl Growth {
 
     /// Returns the reason why it grows no more, once.
     pub fn problem(&self) -> Option<String> {
-        let mut problem = self.problem.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut problem = lock(&self.problem);
         problem.take()
     }
 }
