@@ -45,6 +45,7 @@ pub mod slots;
 pub mod steer;
 pub mod suite;
 pub mod sysctl;
+pub mod tally;
 pub mod tier;
 pub mod turn;
 mod worker;

@@ -10,6 +10,7 @@ use crate::counters::SwapCounters;
 use crate::fault_sample::SampledFault;
 use crate::mappings::Region;
 use crate::steer::Progress;
+use crate::tally::ProcessFigures;
 
 /// State of a running program.
 #[derive(Clone, Copy, Debug)]
@@ -59,6 +60,8 @@ pub struct Outcome {
     pub prefetch: Option<LifeStory>,
     /// Life story of each constituent of a combination.
     pub constituents: Vec<Constituent>,
+    /// What steering saw and did, by process.
+    pub processes: Vec<ProcessFigures>,
     /// Major faults that steering lost because a ring was full.
     pub unseen_faults: u64,
     /// Sample of the major faults; `None` without steering, as nothing watches them then.

@@ -107,6 +107,7 @@ impl Running<'_> {
             minor_faults: usage.faults.saturating_sub(usage.major_faults),
             prefetch: None,
             constituents: Vec::new(),
+            processes: Vec::new(),
             unseen_faults: 0,
             faults: None,
             tier_read: Bytes::of_pages(tier.read),
@@ -161,10 +162,11 @@ impl Steered {
 
     /// Stops, and adds the figures of steering to those of the run.
     fn finish(self, mappings: Mappings, outcome: &mut Outcome) {
-        let (progress, constituents) = self.steering.finish();
+        let (progress, parts) = self.steering.finish();
         let sample = lock(&self.sample);
         outcome.prefetch = Some(progress.story);
-        outcome.constituents = constituents;
+        outcome.constituents = parts.constituents;
+        outcome.processes = parts.processes;
         outcome.unseen_faults = progress.unseen_faults;
         outcome.faults = Some(Faults {
             sample: sample.kept().to_vec(),

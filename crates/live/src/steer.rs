@@ -22,6 +22,7 @@ use crate::fetchers::{Batch, Fetchers};
 use crate::pagemap::Pagemap;
 use crate::reads::Reads;
 use crate::sysctl::PageCluster;
+use crate::tally::{ProcessFigures, Tally};
 use crate::worker::{Worker, lock};
 use duty_cycle::DutyCycle;
 use terrace_base::Result;
@@ -75,10 +76,19 @@ pub struct Progress {
     pub unseen_faults: u64,
 }
 
+/// Figures of steering by its parts, known at its end.
+#[derive(Debug, Default)]
+pub struct Parts {
+    /// Life story of each constituent of a combination.
+    pub constituents: Vec<Constituent>,
+    /// Figures of each process.
+    pub processes: Vec<ProcessFigures>,
+}
+
 /// A running steering thread; stops when dropped.
 pub struct Steering {
     progress: Arc<Mutex<Progress>>,
-    constituents: Arc<Mutex<Vec<Constituent>>>,
+    parts: Arc<Mutex<Parts>>,
     thread: Worker,
 }
 
@@ -112,16 +122,17 @@ impl Steering {
             seen: 0,
             readahead: readahead.map(Epochs::new),
             cycle: DutyCycle::new(),
+            tally: Tally::default(),
             progress: Arc::clone(&progress),
         };
-        let constituents = Arc::new(Mutex::new(Vec::new()));
-        let found = Arc::clone(&constituents);
+        let parts = Arc::new(Mutex::new(Parts::default()));
+        let found = Arc::clone(&parts);
         let thread = Worker::start("terrace-steer", move |stop| {
             *lock(&found) = driver.run(stop);
         })?;
         Ok(Self {
             progress,
-            constituents,
+            parts,
             thread,
         })
     }
@@ -131,12 +142,12 @@ impl Steering {
         *lock(&self.progress)
     }
 
-    /// Stops. Pages that were fetched and not used by now count as wasted. Returns the figures, and the
-    /// life story of each constituent.
-    pub fn finish(self) -> (Progress, Vec<Constituent>) {
+    /// Stops. Pages that were fetched and not used by now count as wasted. Returns the figures, in all
+    /// and by parts.
+    pub fn finish(self) -> (Progress, Parts) {
         drop(self.thread);
-        let constituents = std::mem::take(&mut *lock(&self.constituents));
-        (*lock(&self.progress), constituents)
+        let parts = std::mem::take(&mut *lock(&self.parts));
+        (*lock(&self.progress), parts)
     }
 }
 
@@ -159,12 +170,13 @@ struct Driver {
     seen: u64,
     readahead: Option<Epochs>,
     cycle: DutyCycle,
+    tally: Tally,
     progress: Arc<Mutex<Progress>>,
 }
 
 impl Driver {
-    /// Steers until `stop` is set; returns the life story of each constituent.
-    fn run(mut self, stop: &AtomicBool) -> Vec<Constituent> {
+    /// Steers until `stop` is set; returns the figures by parts.
+    fn run(mut self, stop: &AtomicBool) -> Parts {
         clock::sleep_exactly();
         let mut attentive_until = Instant::now();
         let mut pause = PAUSE.0;
@@ -183,7 +195,10 @@ impl Driver {
         self.step();
         self.engine.finish();
         self.publish();
-        self.engine.constituents()
+        Parts {
+            constituents: self.engine.constituents(),
+            processes: self.tally.finish(),
+        }
     }
 
     /// Takes one look: faults, first uses, fetches. Returns the number of pages that were fetched or
@@ -239,7 +254,11 @@ impl Driver {
         let count = self.faults.drain(|ended, fault| fresh.push((ended, fault)));
         self.seen += count as u64;
         for &(ended, fault) in &self.fresh {
-            match self.ledger.faulted(fault.at, ended) {
+            let space = fault.at.space;
+            self.tally.fault(space);
+            let outcome = self.ledger.faulted(fault.at, ended);
+            outcome.inspect(|&outcome| self.tally.end(space, outcome));
+            match outcome {
                 Some(Outcome::Wasted) => self.engine.evicted(fault.at),
                 Some(outcome) => self.engine.touched(fault.at, outcome, &mut self.memory),
                 None => {}
@@ -264,6 +283,7 @@ impl Driver {
             .collect();
         for &at in &reached {
             if let Some(outcome) = self.ledger.touched(at, clock::now()) {
+                self.tally.end(at.space, outcome);
                 self.engine.touched(at, outcome, &mut self.memory);
             }
         }
@@ -296,6 +316,7 @@ impl Driver {
             &mut self.ended,
         );
         for (at, outcome) in self.ended.drain(..) {
+            self.tally.end(at.space, outcome);
             match outcome {
                 Outcome::Wasted => engine.end(at, outcome),
                 _ => engine.touched(at, outcome, memory),
@@ -313,6 +334,7 @@ impl Driver {
             }
             fetched += batch.len();
             for group in batch.chunk_by(|a, b| a.space == b.space) {
+                self.tally.fetched(group[0].space, group.len());
                 self.fetchers.fetch(Batch {
                     space: group[0].space,
                     pages: group.iter().map(|at| at.page).collect(),
@@ -341,6 +363,7 @@ impl Driver {
         self.engine.forget(space);
         self.memory.forget(space);
         self.ledger.forget(space);
+        self.tally.forget(space);
     }
 
     fn publish(&self) {

@@ -11,6 +11,7 @@ pub mod html;
 pub mod known;
 pub mod lifetime;
 pub mod llc;
+pub mod process;
 pub mod rows;
 pub mod run;
 pub mod schema;

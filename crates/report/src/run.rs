@@ -302,6 +302,7 @@ mod tests {
                 ..LifeStory::default()
             }),
             constituents: Vec::new(),
+            processes: Vec::new(),
             unseen_faults: 0,
             faults: None,
             tier_read: Bytes(1023 << 30),

@@ -10,6 +10,7 @@ use crate::constituent::Constituent;
 use crate::document::{Document, words};
 use crate::html::{Axis, Page, Plot, Unit, life_story, over_time_and_address};
 use crate::lifetime::Endurance;
+use crate::process::Process;
 use crate::rows::Rows;
 
 /// The JSON of `terrace run --json`.
@@ -116,6 +117,9 @@ pub struct Prefetch {
     /// for other predictors, and in older results.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub constituents: Vec<Constituent>,
+    /// Figures by process, those with the most faults and fetches first; missing in older results.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub processes: Vec<Process>,
 }
 
 /// End of a program.
@@ -285,6 +289,7 @@ fn prefetch(outcome: &Outcome) -> Option<Prefetch> {
         story,
         unseen_faults: Some(outcome.unseen_faults),
         constituents: outcome.constituents.iter().map(Constituent::from).collect(),
+        processes: outcome.processes.iter().map(Process::from).collect(),
     })
 }
 

@@ -68,6 +68,13 @@ fn a_program_larger_than_its_dram_runs_through_and_is_accounted_for() {
     assert_eq!(ends.iter().sum::<u64>(), number(&prefetch["issued"]));
     // A constant stride over 48 k pages, a third of them resident at most.
     assert!(ends[0] + ends[1] > 10_000, "{run}");
+    let processes = prefetch["processes"].as_array().unwrap();
+    assert_eq!(processes[0]["name"], "walk", "{run}");
+    let sum = |part: &str| -> u64 { processes.iter().map(|process| number(&process[part])).sum() };
+    assert_eq!(sum("fetched"), number(&prefetch["issued"]), "{run}");
+    // Pages that the engine gave up, and that were seen used all the same, are the difference.
+    let more = sum("used").abs_diff(ends[0]);
+    assert!(more < ends[0] / 100, "{more} of {run}");
     machine.assert_as_found();
 }
 
