@@ -9,6 +9,8 @@ use crate::cgroup::value_of;
 pub struct SwapCounters {
     /// Pages read from swap areas.
     pub read: u64,
+    /// Pages that came back without a read: of zeros, or compressed in front of the areas (zswap).
+    pub unread: u64,
     /// Pages written to swap areas.
     pub written: u64,
     /// Pages read ahead because a neighbour faulted.
@@ -27,6 +29,7 @@ impl SwapCounters {
     pub fn since(self, earlier: Self) -> Self {
         Self {
             read: self.read.saturating_sub(earlier.read),
+            unread: self.unread.saturating_sub(earlier.unread),
             written: self.written.saturating_sub(earlier.written),
             readahead: self.readahead.saturating_sub(earlier.readahead),
             readahead_hits: self.readahead_hits.saturating_sub(earlier.readahead_hits),
@@ -37,6 +40,7 @@ impl SwapCounters {
         let counter = |key| value_of(vmstat, key).unwrap_or(0);
         Self {
             read: counter("pswpin"),
+            unread: counter("swpin_zero") + counter("zswpin"),
             written: counter("pswpout"),
             readahead: counter("swap_ra"),
             readahead_hits: counter("swap_ra_hit"),
@@ -50,9 +54,10 @@ mod tests {
 
     #[test]
     fn counters_of_the_kernel() {
-        let text = "pswpin 5\npswpout 7\nswap_ra 9\nswap_ra_hit 3\n";
+        let text = "pswpin 5\npswpout 7\nswap_ra 9\nswap_ra_hit 3\nswpin_zero 2\nzswpin 4\n";
         let expected = SwapCounters {
             read: 5,
+            unread: 6,
             written: 7,
             readahead: 9,
             readahead_hits: 3,

@@ -7,6 +7,7 @@
 
 pub mod accounts;
 pub mod advice;
+pub mod balance;
 pub mod bench;
 pub mod budget;
 mod busy;

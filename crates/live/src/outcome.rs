@@ -5,6 +5,7 @@ use std::time::Duration;
 use terrace_base::{Bytes, Exit};
 use terrace_policy::prefetch::{Constituent, LifeStory};
 
+use crate::balance::Balance;
 use crate::budget::Usage;
 use crate::counters::SwapCounters;
 use crate::fault_sample::SampledFault;
@@ -64,6 +65,8 @@ pub struct Outcome {
     pub processes: Vec<ProcessFigures>,
     /// Major faults that steering lost because a ring was full.
     pub unseen_faults: u64,
+    /// Pages that came from the tier, and why; `None` without steering.
+    pub balance: Option<Balance>,
     /// Sample of the major faults; `None` without steering, as nothing watches them then.
     pub faults: Option<Faults>,
     /// Bytes read from swap areas by the whole machine during the run.

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use terrace_base::{Bytes, Result};
 use terrace_policy::prefetch::{self, Engine};
 
+use crate::balance::Balance;
 use crate::budget::Budget;
 use crate::counters::SwapCounters;
 use crate::dram;
@@ -109,6 +110,7 @@ impl Running<'_> {
             constituents: Vec::new(),
             processes: Vec::new(),
             unseen_faults: 0,
+            balance: None,
             faults: None,
             tier_read: Bytes::of_pages(tier.read),
             tier_written: Bytes::of_pages(tier.written),
@@ -120,7 +122,7 @@ impl Running<'_> {
             oom_kills: self.budget.oom_kills(),
         };
         if let Some(steered) = self.steered {
-            steered.finish(seen.mappings, &mut outcome);
+            steered.finish(seen.mappings, tier, &mut outcome);
         }
         outcome
     }
@@ -161,10 +163,11 @@ impl Steered {
     }
 
     /// Stops, and adds the figures of steering to those of the run.
-    fn finish(self, mappings: Mappings, outcome: &mut Outcome) {
+    fn finish(self, mappings: Mappings, swap: SwapCounters, outcome: &mut Outcome) {
         let (progress, parts) = self.steering.finish();
         let sample = lock(&self.sample);
         outcome.prefetch = Some(progress.story);
+        outcome.balance = Some(Balance::of(&progress.story, outcome.major_faults, swap));
         outcome.constituents = parts.constituents;
         outcome.processes = parts.processes;
         outcome.unseen_faults = progress.unseen_faults;

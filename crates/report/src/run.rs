@@ -4,6 +4,7 @@ use std::fmt::Write;
 use std::time::Duration;
 
 use terrace_base::{Bytes, median};
+use terrace_live::balance::Balance;
 use terrace_live::compare::{Results, Runs};
 use terrace_live::run::Outcome;
 
@@ -47,7 +48,10 @@ pub fn single(results: &Results, endurance: Option<Endurance>) -> Text {
     for (name, value) in rows {
         table.add_rows(value.map(|value| [name.to_owned(), value]));
     }
-    Text::default().table(table).prose(settings(results))
+    Text::default()
+        .table(table)
+        .prose(settings(results))
+        .prose(imbalances(results))
 }
 
 /// Returns the table of a program that was run several ways, with at most 100 characters a line
@@ -63,11 +67,15 @@ pub fn comparison(results: &Results, endurance: Option<Endurance>, wide: bool) -
     for row in [first].into_iter().chain(rows) {
         table.add_row(row.into_iter().map(|(_, value)| value));
     }
-    Text::default().table(table).prose(settings(results)).prose(
-        "vs all-dram: how many times the wall time.\n\
-         vs kernel: speed-up against the better of the two kernel ways.\n\
-         won back: share of the time lost by the better kernel way against all-dram.\n",
-    )
+    Text::default()
+        .table(table)
+        .prose(settings(results))
+        .prose(
+            "vs all-dram: how many times the wall time.\n\
+             vs kernel: speed-up against the better of the two kernel ways.\n\
+             won back: share of the time lost by the better kernel way against all-dram.\n",
+        )
+        .prose(imbalances(results))
 }
 
 /// Returns the cells of a way with the names of their columns.
@@ -102,6 +110,7 @@ fn row(
         (wide, "prefetched", issued.unwrap_or_default()),
         (has_room, "used", story(|story| story.used)),
         (wide, "late", story(|story| story.late)),
+        (wide, "reissued", story(|story| story.reissued)),
         (wide, "wasted", story(|story| story.wasted)),
         (has_room, "tier read", outcome.tier_read.to_string()),
         (wide, "tier written", outcome.tier_written.to_string()),
@@ -222,6 +231,40 @@ fn settings(results: &Results) -> String {
     line
 }
 
+/// Returns a sentence for each way in whose typical run pages came from the tier for no known reason, or
+/// fewer came than there were reasons.
+fn imbalances(results: &Results) -> String {
+    let measured = results.runs.iter().filter(|r| !r.outcomes.is_empty());
+    let sentences = measured.filter_map(|runs| {
+        let outcome = typical(runs);
+        let balance = outcome.balance.filter(|balance| !balance.holds())?;
+        Some(imbalance(&balance, outcome.unseen_faults))
+    });
+    sentences.collect()
+}
+
+fn imbalance(balance: &Balance, unseen_faults: u64) -> String {
+    let off = balance.unaccounted();
+    let (pages, came) = (count(off.unsigned_abs()), count(balance.came));
+    if off > 0 {
+        return format!(
+            "{pages} of the {came} pages from the tier came neither by a fetch or a major fault of the program \
+             nor by the kernel's readahead: other programs, shared memory or system calls brought them in.\n"
+        );
+    }
+    let cause = match unseen_faults {
+        _ if balance.read_ahead >= off.unsigned_abs() => {
+            "some fetches found pages that the kernel had read ahead"
+        }
+        0 => "the program faulted on files as well, or on pages that were being read",
+        _ => "some fetches that read nothing count as such that did, because faults were not seen",
+    };
+    format!(
+        "{came} pages came from the tier, {pages} fewer than fetches, major faults and the kernel's \
+         readahead amount to: {cause}.\n"
+    )
+}
+
 /// Returns remarks that do not fit into the table: programs that failed or were killed.
 pub fn remarks(results: &Results) -> Vec<String> {
     let mut remarks = Vec::new();
@@ -304,6 +347,7 @@ mod tests {
             constituents: Vec::new(),
             processes: Vec::new(),
             unseen_faults: 0,
+            balance: None,
             faults: None,
             tier_read: Bytes(1023 << 30),
             tier_written: Bytes(1023 << 30),
@@ -353,6 +397,25 @@ mod tests {
         assert!(widest(endurance, true) > 100);
         assert_eq!(brief(&runs[0]), "100.00 ±10%");
         assert_eq!(seconds(&runs[0]), "100.00 (90.00 to 110.00)");
+    }
+
+    #[test]
+    fn a_balance_that_fails_is_told_with_its_cause() {
+        let balance = |came| Balance {
+            came,
+            read_ahead: 1_000,
+            fetched: 50_000,
+            faulted: 20_000,
+        };
+        let more = imbalance(&balance(80_000), 0);
+        assert!(more.starts_with("9,000 of the 80,000 pages"), "{more}");
+        let fewer = imbalance(&balance(60_000), 0);
+        assert!(fewer.contains("11,000 fewer"), "{fewer}");
+        assert!(fewer.contains("faulted on files"), "{fewer}");
+        let both = imbalance(&balance(70_500), 0);
+        assert!(both.contains("had read ahead"), "{both}");
+        let unseen = imbalance(&balance(60_000), 7);
+        assert!(unseen.contains("were not seen"), "{unseen}");
     }
 
     #[test]

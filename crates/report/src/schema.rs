@@ -113,6 +113,15 @@ pub struct Prefetch {
     /// Major faults that the predictor did not see, because they came too fast; null in older
     /// results.
     pub unseen_faults: Option<u64>,
+    /// Pages that the kernel read ahead by itself, on the whole machine; missing in older results.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kernel_readahead: Option<u64>,
+    /// Share of the pages that came from the tier, on the whole machine, for which nothing accounts:
+    /// neither `issued` less `reissued`, nor `major_faults`, nor `kernel_readahead`. Negative if these are
+    /// more than came, as where the kernel had read ahead pages that were fetched. Beyond 0.02 the tier's
+    /// figures are not the program's alone. Missing in older results.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unaccounted_share: Option<f64>,
     /// Life story of each constituent of a combination; a page counts for each that named it. Missing
     /// for other predictors, and in older results.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -288,6 +297,8 @@ fn prefetch(outcome: &Outcome) -> Option<Prefetch> {
     Some(Prefetch {
         story,
         unseen_faults: Some(outcome.unseen_faults),
+        kernel_readahead: outcome.balance.map(|balance| balance.read_ahead),
+        unaccounted_share: outcome.balance.map(|balance| balance.unaccounted_share()),
         constituents: outcome.constituents.iter().map(Constituent::from).collect(),
         processes: outcome.processes.iter().map(Process::from).collect(),
     })

@@ -75,6 +75,11 @@ fn a_program_larger_than_its_dram_runs_through_and_is_accounted_for() {
     // Pages that the engine gave up, and that were seen used all the same, are the difference.
     let more = sum("used").abs_diff(ends[0]);
     assert!(more < ends[0] / 100, "{more} of {run}");
+    // Nothing else swaps here: what came from the tier was fetched, faulted or read ahead.
+    let unaccounted = prefetch["unaccounted_share"]
+        .as_f64()
+        .expect("it is a number");
+    assert!(unaccounted.abs() < 0.02, "{run}");
     machine.assert_as_found();
 }
 

@@ -5,7 +5,7 @@ use crate::schema::Way;
 use crate::table::table;
 use crate::text::Text;
 
-const HEAD: [&str; 17] = [
+const HEAD: [&str; 18] = [
     "program",
     "DRAM",
     "prefetch",
@@ -20,6 +20,7 @@ const HEAD: [&str; 17] = [
     "issued",
     "used",
     "late",
+    "reissued",
     "wasted",
     "bar",
     "result",
@@ -112,9 +113,14 @@ impl Line<'_> {
         cells.extend(match &self.terrace.prefetch {
             Some(prefetch) => {
                 let story = &prefetch.story;
-                [story.issued, story.used, story.late, story.wasted].map(|n| n.to_string())
+                let ends = [story.used, story.late, story.reissued, story.wasted];
+                [story.issued]
+                    .into_iter()
+                    .chain(ends)
+                    .map(|n| n.to_string())
+                    .collect()
             }
-            None => [const { String::new() }; 4],
+            None => vec![String::new(); 5],
         });
         cells.push(bar(self.row));
         cells.push(
@@ -239,7 +245,7 @@ mod tests {
             "oom_kills": 0, "exit": { "code": code },
             "prefetch": predictor.map(|_| json!({
                 "predicted": 9, "filtered": 2, "wiped": 0, "in_memory": 1, "issued": 6, "used": 3,
-                "late": 2, "wasted": 1, "unseen_faults": null,
+                "late": 1, "reissued": 1, "wasted": 1, "unseen_faults": null,
             })),
         })
     }
@@ -298,13 +304,14 @@ mod tests {
             "kernel-cpf 5.00 to 7.00",
             "6",
             "3",
-            "2",
+            "1",
+            "1",
             "1",
             "1.00",
             "ok",
         ];
         assert_eq!(cells[0], line);
-        let of_second = [2, 6, 7, 8, 16].map(|column| cells[1][column].as_str());
+        let of_second = [2, 6, 7, 8, 17].map(|column| cells[1][column].as_str());
         assert_eq!(
             of_second,
             ["spatial", "8.00", "0.75", "-50 %", "short by 25.0 %"]
@@ -328,8 +335,8 @@ mod tests {
             row("three", &ways(1.0, 1.0, 1.0, 1.0, 7)),
             row("four", &ways(1.0, 1.0, 1.0, 1.0, 0)[..3]),
         ]);
-        assert_eq!(cells[2][16], "FAILED: the program failed under kernel-cpf");
-        assert_eq!(cells[3][16], "FAILED: there is no run of the way terrace");
+        assert_eq!(cells[2][17], "FAILED: the program failed under kernel-cpf");
+        assert_eq!(cells[3][17], "FAILED: there is no run of the way terrace");
         // Better ways 8 and 32: 16; with 2 all in DRAM and 8 under terrace, 8 of 14 come back.
         let mean = [
             "mean of 2",
