@@ -18,6 +18,7 @@ has_any() {
     lacks nested:: 'memory cgroups of version 1 (make test-vm has those of version 2)'
 [ -e /sys/block/zram0 ] || [ -e /sys/class/zram-control ] ||
     lacks compressed_memory_is_a_tier 'zram'
+[ -e /sys/module/zswap/parameters/enabled ] || lacks zswap 'zswap in the kernel'
 [ "$(cat /proc/sys/vm/page-cluster)" != 0 ] ||
     lacks the_knob_is_as_found 'a vm.page-cluster other than 0'
 id nobody >/dev/null 2>&1 || for test in who_called_sudo root_is_kept may_not_run runs_as_the_user; do

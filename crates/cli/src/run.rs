@@ -31,6 +31,7 @@ pub fn run(arguments: Run) -> Result<ExitCode> {
         dram: arguments.dram,
         footprint: arguments.footprint,
         tier: arguments.tier.spec(),
+        zswap: arguments.zswap,
         prefetch: arguments.prefetch.0.into_iter().collect(),
         compare: arguments.compare,
         repeat: arguments.repeat as usize,

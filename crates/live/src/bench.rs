@@ -52,7 +52,7 @@ pub enum Event<'a> {
     /// Progress of the runs of a program.
     Running(Step, run::Event<'a>),
     /// A program is done, or failed.
-    Done(Row<'a>),
+    Done(Box<Row<'a>>),
 }
 
 /// Progress callback; an error that it returns ends the suite.
@@ -81,12 +81,12 @@ impl Bench {
                     Some(why) => (None, Some(why.clone())),
                     None => self.compare(program, dram, &logs, observe)?,
                 };
-                observe(Event::Done(Row {
+                observe(Event::Done(Box::new(Row {
                     program,
                     dram,
                     results,
                     failure,
-                }))?;
+                })))?;
             }
         }
         Ok(signals.asked_to_end())
@@ -145,6 +145,7 @@ impl Bench {
             dram,
             footprint: program.footprint,
             tier: self.tier.clone(),
+            zswap: None,
             prefetch: self.prefetch.clone(),
             compare: true,
             repeat: self.repeat,

@@ -113,6 +113,11 @@ impl Budget {
         self.groups.iter().map(|g| g.join(PROCESSES)).collect()
     }
 
+    /// Returns the version of the group.
+    pub fn version(&self) -> Version {
+        self.version
+    }
+
     /// Returns the directories of the group.
     pub fn directories(&self) -> &[PathBuf] {
         &self.groups

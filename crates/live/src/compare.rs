@@ -11,6 +11,7 @@ use crate::program::Invocation;
 use crate::run::{Dram, Event, Outcome, Session, Way};
 use crate::sysctl;
 use crate::tier::Spec;
+use crate::zswap;
 use terrace_base::{Bytes, Error, Exit, Result};
 
 /// A request: the program, and the machine to run it on.
@@ -24,6 +25,8 @@ pub struct Request {
     pub footprint: Option<Bytes>,
     /// Tier; `None` is a swap file in the state directory.
     pub tier: Option<Spec>,
+    /// zswap in front of the tier; `None` leaves it as the machine has it.
+    pub zswap: Option<zswap::Spec>,
     /// Predictors, one way each; empty for the kernel alone.
     pub prefetch: Vec<prefetch::Spec>,
     /// Whether to run all ways and not only the first.
@@ -43,6 +46,8 @@ pub struct Effective {
     pub footprint_measured: bool,
     /// Description of the tier for people.
     pub tier: String,
+    /// zswap during the runs, as `--zswap` would name it.
+    pub zswap: String,
     /// Predictors with their settings.
     pub prefetch: Vec<String>,
     /// `vm.page-cluster` before the run.
@@ -123,6 +128,7 @@ pub fn perform(
     observe: &mut (dyn FnMut(Step, Event) + Send),
 ) -> Result<Results> {
     request.command.find()?;
+    request.check()?;
     let session = Session::open()?;
     let ways = ways(request);
     let step = Step {
@@ -153,6 +159,18 @@ pub fn perform(
 }
 
 impl Request {
+    /// # Errors
+    /// A usage error if memory would be compressed twice.
+    fn check(&self) -> Result<()> {
+        match (&self.tier, &self.zswap) {
+            (Some(Spec::Zram), Some(zswap::Spec::On { .. })) => Err(Error::usage(
+                "a tier of zram is compressed memory already; leave --zswap out, or name a disk with \
+                 --tier",
+            )),
+            _ => Ok(()),
+        }
+    }
+
     /// Whether a run without a limit comes first to measure the footprint.
     fn is_measured_first(&self) -> bool {
         self.footprint.is_none() && (self.compare || matches!(self.dram, Dram::Share(_)))
@@ -199,6 +217,9 @@ impl Performance<'_> {
                 .prepare_tier(request.tier.as_ref(), footprint, &mut |event| {
                     observe(step.clone(), event);
                 })?;
+            if let Some(zswap) = &request.zswap {
+                self.session.set_zswap(zswap)?;
+            }
             self.run_all(budget)?;
         }
         Ok(Results {
@@ -208,6 +229,7 @@ impl Performance<'_> {
                 footprint,
                 footprint_measured: measured.is_some(),
                 tier: self.session.tier(),
+                zswap: zswap::current(),
                 prefetch: request.prefetch.iter().map(ToString::to_string).collect(),
                 page_cluster: sysctl::current().unwrap_or_default(),
                 cgroup: self.session.cgroup_version(),
@@ -313,6 +335,7 @@ mod tests {
             dram: Dram::Share(0.5),
             footprint: None,
             tier: None,
+            zswap: None,
             prefetch: prefetch.iter().map(spec).collect(),
             compare,
             repeat: 1,

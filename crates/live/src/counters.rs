@@ -17,6 +17,12 @@ pub struct SwapCounters {
     pub readahead: u64,
     /// Pages read ahead that were then touched.
     pub readahead_hits: u64,
+    /// Pages that zswap served.
+    pub zswap_loads: u64,
+    /// Pages that zswap took.
+    pub zswap_stores: u64,
+    /// Pages that zswap wrote to swap areas.
+    pub zswap_written_back: u64,
 }
 
 impl SwapCounters {
@@ -27,12 +33,16 @@ impl SwapCounters {
 
     /// Returns the increase since `earlier`.
     pub fn since(self, earlier: Self) -> Self {
+        let since = |of: fn(&Self) -> u64| of(&self).saturating_sub(of(&earlier));
         Self {
-            read: self.read.saturating_sub(earlier.read),
-            unread: self.unread.saturating_sub(earlier.unread),
-            written: self.written.saturating_sub(earlier.written),
-            readahead: self.readahead.saturating_sub(earlier.readahead),
-            readahead_hits: self.readahead_hits.saturating_sub(earlier.readahead_hits),
+            read: since(|it| it.read),
+            unread: since(|it| it.unread),
+            written: since(|it| it.written),
+            readahead: since(|it| it.readahead),
+            readahead_hits: since(|it| it.readahead_hits),
+            zswap_loads: since(|it| it.zswap_loads),
+            zswap_stores: since(|it| it.zswap_stores),
+            zswap_written_back: since(|it| it.zswap_written_back),
         }
     }
 
@@ -44,6 +54,9 @@ impl SwapCounters {
             written: counter("pswpout"),
             readahead: counter("swap_ra"),
             readahead_hits: counter("swap_ra_hit"),
+            zswap_loads: counter("zswpin"),
+            zswap_stores: counter("zswpout"),
+            zswap_written_back: counter("zswpwb"),
         }
     }
 }
@@ -54,13 +67,17 @@ mod tests {
 
     #[test]
     fn counters_of_the_kernel() {
-        let text = "pswpin 5\npswpout 7\nswap_ra 9\nswap_ra_hit 3\nswpin_zero 2\nzswpin 4\n";
+        let text = "pswpin 5\npswpout 7\nswap_ra 9\nswap_ra_hit 3\nswpin_zero 2\nzswpin 4\n\
+                    zswpout 8\nzswpwb 1\n";
         let expected = SwapCounters {
             read: 5,
             unread: 6,
             written: 7,
             readahead: 9,
             readahead_hits: 3,
+            zswap_loads: 4,
+            zswap_stores: 8,
+            zswap_written_back: 1,
         };
         assert_eq!(SwapCounters::parse(text), expected);
     }

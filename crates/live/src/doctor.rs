@@ -12,7 +12,7 @@ use crate::hierarchy::Hierarchies;
 use crate::journal::leftover::{Cleaned, Found, Leftover};
 use crate::journal::{State, state_directory};
 use crate::pagemap::Pagemap;
-use crate::{advice::Advisor, cgroup, privilege, sysctl, tier};
+use crate::{advice::Advisor, cgroup, privilege, sysctl, tier, zswap};
 use terrace_base::{Bytes, Result};
 use terrace_policy::{Location, Memory, Page, Residence, Space};
 
@@ -58,6 +58,7 @@ pub fn examine() -> Vec<Check> {
         swap(),
         page_cluster(),
         zram(),
+        zswap(),
         perf_events(),
         pagemap(),
         process_madvise(),
@@ -174,6 +175,12 @@ fn zram() -> Check {
     let found = signs.any(|path| Path::new(path).exists());
     let found = found.then_some("there, for --tier zram").ok_or("not there");
     check("zram", Optional, found, "modprobe zram")
+}
+
+fn zswap() -> Check {
+    let found = zswap::may_set().map(|()| format!("{}, and may be set", zswap::current()));
+    let fix = "not needed; --zswap needs a kernel with CONFIG_ZSWAP, and root";
+    check("zswap", Optional, found, fix)
 }
 
 fn perf_events() -> Check {

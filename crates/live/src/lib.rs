@@ -50,3 +50,4 @@ pub mod tally;
 pub mod tier;
 pub mod turn;
 mod worker;
+pub mod zswap;

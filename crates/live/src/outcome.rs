@@ -12,6 +12,7 @@ use crate::fault_sample::SampledFault;
 use crate::mappings::Region;
 use crate::steer::Progress;
 use crate::tally::ProcessFigures;
+use crate::zswap::Served;
 
 /// State of a running program.
 #[derive(Clone, Copy, Debug)]
@@ -83,6 +84,8 @@ pub struct Outcome {
     pub kernel: Bytes,
     /// Peak of the memory in huge pages (sampled).
     pub huge: Bytes,
+    /// What zswap did for the whole machine; `None` if it is off.
+    pub zswap: Option<Served>,
     /// Processes that the kernel killed because budget and tier were exceeded.
     pub oom_kills: u64,
 }

@@ -19,8 +19,9 @@ use crate::program::{Invocation, Program};
 use crate::running::{Running, Steered};
 use crate::scope;
 use crate::sysctl::{Attempt, PageCluster};
-use crate::tier::{Spec, Tier};
+use crate::tier::{MEMORY_COSTS, Spec, Tier};
 use crate::turn::{self, Turn, Waiting};
+use crate::zswap::{self, Pool, Zswap};
 use terrace_base::{Bytes, Context, Error, Result, Signals, Target};
 
 pub use crate::dram::Dram;
@@ -59,6 +60,7 @@ pub struct Session {
     // Drop order: the tier while signals are still held back; the journal, which checks that all
     // changes are undone, last.
     tier: Option<Tier>,
+    zswap: Option<Zswap>,
     signals: Signals,
     hierarchies: Hierarchies,
     callers: Leaf,
@@ -79,6 +81,7 @@ impl Session {
         privilege::require()?;
         Ok(Self {
             tier: None,
+            zswap: None,
             signals: Signals::receive()?,
             hierarchies: Hierarchies::find()?,
             callers: Leaf::default(),
@@ -108,6 +111,15 @@ impl Session {
         let mut say = |text: &str| observer(Event::Warning(text));
         let tier = Tier::prepare(spec, needed, &mut self.journal, &mut say)?;
         self.tier = Some(tier);
+        Ok(())
+    }
+
+    /// Sets zswap, which lies in front of the tier.
+    ///
+    /// # Errors
+    /// See [`Zswap::acquire`].
+    pub fn set_zswap(&mut self, spec: &zswap::Spec) -> Result<()> {
+        self.zswap = Some(Zswap::acquire(spec, &mut self.journal)?);
         Ok(())
     }
 
@@ -176,8 +188,10 @@ impl Session {
             budget: &budget,
             limit,
             tier: self.tier.as_ref(),
+            zswap: self.zswap.as_ref(),
             steered,
             counted: SwapCounters::read(),
+            pool: Pool::read(),
         };
         let invocation = Invocation {
             huge_pages: invocation.huge_pages || self.suffices(limit),
@@ -227,7 +241,11 @@ impl Session {
             return Ok(None);
         };
         let mut engine = spec.engine(None).map_err(Error::usage)?;
-        let costs = self.tier.as_ref().map_or(Costs::DISK, Tier::costs);
+        let costs = match &self.tier {
+            Some(tier) if !zswap::takes_all(self.footprint) => tier.costs(),
+            Some(_) => MEMORY_COSTS,
+            None => Costs::DISK,
+        };
         engine.set_costs(costs);
         if engine.cannot_pay() {
             observer(Event::Notice(&format!(

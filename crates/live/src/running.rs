@@ -22,6 +22,7 @@ use crate::steer::Steering;
 use crate::sysctl::PageCluster;
 use crate::tier::{self, Tier};
 use crate::worker::lock;
+use crate::zswap::{Pool, Served, Zswap};
 
 /// Pause between two samples of the program's memory: at first, and at most.
 const SAMPLE_EVERY: (Duration, Duration) = (Duration::from_millis(2), Duration::from_millis(50));
@@ -34,10 +35,14 @@ pub(crate) struct Running<'a> {
     pub limit: Option<Bytes>,
     /// Its tier.
     pub tier: Option<&'a Tier>,
+    /// zswap, if this run has set it.
+    pub zswap: Option<&'a Zswap>,
     /// Its steering.
     pub steered: Option<Steered>,
     /// The kernel's counters before its start.
     pub counted: SwapCounters,
+    /// The pool of zswap before its start.
+    pub pool: Pool,
 }
 
 /// What was seen of a program while it ran: the peaks of its memory, and its mapped regions.
@@ -46,6 +51,7 @@ pub(crate) struct Seen {
     footprint: Footprint,
     kernel: Bytes,
     huge: Bytes,
+    pool: Pool,
     mappings: Mappings,
 }
 
@@ -78,11 +84,16 @@ impl Running<'_> {
         seen.footprint.look(usage.charges);
         seen.kernel = seen.kernel.max(usage.kernel);
         seen.huge = seen.huge.max(usage.huge);
+        seen.pool = seen.pool.larger(Pool::read().since(self.pool));
         if let Some(steered) = &self.steered {
             seen.mappings.look(elapsed, || steered.sample());
         }
-        if let Some(notice) = self.tier.and_then(Tier::notice) {
-            observer(Event::Notice(&notice));
+        let notices = [
+            self.tier.and_then(Tier::notice),
+            self.zswap.and_then(Zswap::notice),
+        ];
+        for notice in notices.iter().flatten() {
+            observer(Event::Notice(notice));
         }
         observer(Event::Running(&Status {
             elapsed,
@@ -119,6 +130,7 @@ impl Running<'_> {
             footprint_sampled: footprint.sampled,
             kernel: kernel.max(seen.kernel),
             huge: seen.huge,
+            zswap: Served::of(tier, seen.pool, self.budget.version()),
             oom_kills: self.budget.oom_kills(),
         };
         if let Some(steered) = self.steered {

@@ -188,14 +188,15 @@ pub(crate) fn open_lock(path: &Path) -> Result<File> {
     let found = rustix::fs::fstat(&lock).map_err(io::Error::from);
     match distrust(&found.or_fail(what)?) {
         Some(why) => Err(Error::failure(format!(
-            "{} {why}, so its value of vm.page-cluster is not trusted; remove it",
+            "{} {why}, so what it says is not trusted; remove it",
             path.display()
         ))),
         None => Ok(lock),
     }
 }
 
-fn is_forbidden(error: &io::Error) -> bool {
+/// Whether a knob is closed to this process, or to all.
+pub(crate) fn is_forbidden(error: &io::Error) -> bool {
     matches!(
         error.kind(),
         io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem

@@ -114,7 +114,7 @@ const MEMORY_DEVICES: [&str; 3] = ["/dev/zram", "/dev/pmem", "/dev/ram"];
 
 /// Costs of fetches on compressed memory, measured on Linux 6.18: a fault decompresses the page itself,
 /// as does a fetch, on another processor.
-const MEMORY_COSTS: Costs = Costs {
+pub(crate) const MEMORY_COSTS: Costs = Costs {
     demand: Duration::from_micros(10),
     first_use: Duration::from_nanos(2_600),
     fetch: Duration::from_micros(8),

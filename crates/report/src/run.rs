@@ -7,6 +7,7 @@ use terrace_base::{Bytes, median};
 use terrace_live::balance::Balance;
 use terrace_live::compare::{Results, Runs};
 use terrace_live::run::Outcome;
+use terrace_live::zswap::Served;
 
 use terrace_policy::prefetch::LifeStory;
 
@@ -28,6 +29,7 @@ pub fn single(results: &Results, endurance: Option<Endurance>) -> Text {
         Some(share(part(story), story.issued))
     };
     let issued = outcome.prefetch.map(|story| count(story.issued));
+    let zswap = |figure: fn(&Served) -> String| outcome.zswap.as_ref().map(figure);
     let rows = [
         ("wall time", Some(seconds(runs))),
         ("user + system", Some(format!("{user:.2} + {system:.2} s"))),
@@ -40,6 +42,10 @@ pub fn single(results: &Results, endurance: Option<Endurance>) -> Text {
         ("- wasted", of_issued(|story| story.wasted)),
         ("tier read", Some(outcome.tier_read.to_string())),
         ("tier written", Some(outcome.tier_written.to_string())),
+        ("stored in zswap", zswap(|it| pages(it.stores))),
+        ("- served by it", zswap(|it| pages(it.loads))),
+        ("- written back", zswap(|it| pages(it.written_back))),
+        ("zswap pool, peak", zswap(pool)),
         ("peak resident", outcome.peak_resident.map(resident)),
         ("footprint", Some(footprint(outcome))),
         ("device lifetime at this rate", lifetime(outcome, endurance)),
@@ -95,6 +101,11 @@ fn row(
     let all_dram = ratio(reference.all_dram.map(|base| wall / base));
     let kernel = ratio(reference.kernel.map(|base| base / wall));
     let has_room = wide || endurance.is_none();
+    let zswap = wide && reference.zswap;
+    let served = |figure: fn(&Served) -> String| {
+        let served = outcome.zswap.as_ref();
+        served.map_or(String::new(), figure)
+    };
     let lasts = lifetime(outcome, endurance);
     let cells = [
         (true, "way", runs.way.name().to_owned()),
@@ -112,6 +123,8 @@ fn row(
         (wide, "late", story(|story| story.late)),
         (wide, "reissued", story(|story| story.reissued)),
         (wide, "wasted", story(|story| story.wasted)),
+        (zswap, "zswap loads", served(|it| count(it.loads))),
+        (zswap, "pool", served(|it| it.peak.taken.to_string())),
         (has_room, "tier read", outcome.tier_read.to_string()),
         (wide, "tier written", outcome.tier_written.to_string()),
         (endurance.is_some(), "lifetime", lasts.unwrap_or_default()),
@@ -125,6 +138,8 @@ struct Reference {
     all_dram: Option<f64>,
     /// Time of the better kernel way.
     kernel: Option<f64>,
+    /// Whether zswap was on in any way.
+    zswap: bool,
 }
 
 impl Reference {
@@ -142,6 +157,11 @@ impl Reference {
                 .into_iter()
                 .flatten()
                 .min_by(f64::total_cmp),
+            zswap: results
+                .runs
+                .iter()
+                .flat_map(|runs| &runs.outcomes)
+                .any(|outcome| outcome.zswap.is_some()),
         }
     }
 
@@ -200,6 +220,23 @@ fn brief(runs: &Runs) -> String {
     }
 }
 
+fn pages(number: u64) -> String {
+    format!("{} pages", count(number))
+}
+
+/// Returns the largest pool of zswap, and whose DRAM it was.
+fn pool(served: &Served) -> String {
+    let peak = served.peak;
+    let ratio = peak.ratio().map_or(String::new(), |ratio| {
+        format!(" for {} ({ratio:.1}x)", peak.held)
+    });
+    let whose = match served.charged {
+        true => "part of the DRAM budget",
+        false => "beyond the DRAM budget",
+    };
+    format!("{}{ratio}, {whose}", peak.taken)
+}
+
 fn lifetime(outcome: &Outcome, endurance: Option<Endurance>) -> Option<String> {
     let endurance = endurance?;
     Some(
@@ -221,10 +258,13 @@ fn settings(results: &Results) -> String {
         };
         let _ = write!(line, ", {share:.0} % of {footprint} ({origin})");
     }
+    let _ = write!(line, "; tier: {}", effective.tier);
+    if effective.zswap != "off" {
+        let _ = write!(line, "; zswap: {}", effective.zswap);
+    }
     let _ = writeln!(
         line,
-        "; tier: {}; prefetch: {}; page-cluster {}",
-        effective.tier,
+        "; prefetch: {}; page-cluster {}",
         names(&effective.prefetch),
         effective.page_cluster
     );
@@ -356,6 +396,7 @@ mod tests {
             footprint_sampled: false,
             kernel: Bytes(0),
             huge: Bytes(0),
+            zswap: None,
             oom_kills: 0,
         };
         Runs {
@@ -373,6 +414,7 @@ mod tests {
         let reference = Reference {
             all_dram: Some(100.0),
             kernel: Some(99_999.0),
+            zswap: false,
         };
         let widest = |endurance, wide| {
             let rows: Vec<_> = runs

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use terrace_base::{Exit, median};
 use terrace_live::compare::{Effective, Results, Runs};
 use terrace_live::run::{Faults, Outcome};
+use terrace_live::zswap::Served;
 use terrace_policy::prefetch::LifeStory;
 
 use crate::constituent::Constituent;
@@ -39,6 +40,9 @@ pub struct RunSettings {
     pub footprint_measured: bool,
     /// Tier, described for people.
     pub tier: String,
+    /// zswap in front of the tier, as `--zswap` would name it; missing in older results.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub zswap: Option<String>,
     /// The predictor with its settings, or `off`; several are separated by commas.
     pub prefetch: String,
     /// `vm.page-cluster` as found: the readahead of the way `kernel`.
@@ -90,6 +94,9 @@ pub struct Way {
     /// results, whose footprints are all sampled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub footprint_sampled: Option<bool>,
+    /// What zswap did, the pool in DRAM in front of the tier; missing if it is off.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub zswap: Option<Zswap>,
     /// Lifetime of the device at this rate of writing in years; null without an endurance or
     /// without writes.
     pub lifetime_years: Option<f64>,
@@ -129,6 +136,40 @@ pub struct Prefetch {
     /// Figures by process, those with the most faults and fetches first; missing in older results.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub processes: Vec<Process>,
+}
+
+/// Figures of zswap, of the whole machine during the run with the median wall time.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Zswap {
+    /// Pages stored in the pool.
+    pub stores: u64,
+    /// Faults and fetches that the pool served.
+    pub loads: u64,
+    /// Pages written from the pool to the tier.
+    pub written_back: u64,
+    /// DRAM of the pool at its peak (sampled), without what was in it before.
+    pub pool_bytes: u64,
+    /// Size of the pages in the pool at that moment before they were compressed.
+    pub held_bytes: u64,
+    /// `held_bytes` by `pool_bytes`; null if the pool stayed empty.
+    pub ratio: Option<f64>,
+    /// Whether the kernel charges the pool to the program's DRAM. If not (version 1 of cgroups), the program
+    /// had `pool_bytes` of DRAM more than its budget.
+    pub charged: bool,
+}
+
+impl From<Served> for Zswap {
+    fn from(served: Served) -> Self {
+        Self {
+            stores: served.stores,
+            loads: served.loads,
+            written_back: served.written_back,
+            pool_bytes: served.peak.taken.0,
+            held_bytes: served.peak.held.0,
+            ratio: served.peak.ratio(),
+            charged: served.charged,
+        }
+    }
 }
 
 /// End of a program.
@@ -219,6 +260,7 @@ impl RunSettings {
             footprint_bytes: effective.footprint.map(|f| f.0),
             footprint_measured: effective.footprint_measured,
             tier: effective.tier.clone(),
+            zswap: Some(effective.zswap.clone()),
             prefetch: names(&effective.prefetch),
             page_cluster: effective.page_cluster.clone(),
             endurance_bytes: endurance.map(|e| e.bytes().0),
@@ -268,6 +310,7 @@ impl Way {
             peak_resident_bytes: typical.peak_resident.map(|p| p.0),
             footprint_bytes: middle(|o| o.footprint.0),
             footprint_sampled: Some(outcomes.iter().any(|o| o.footprint_sampled)),
+            zswap: typical.zswap.map(Zswap::from),
             lifetime_years: endurance.and_then(|e| e.years(typical.tier_written, typical.wall)),
             oom_kills: outcomes.iter().map(|o| o.oom_kills).sum(),
             exit: end(outcomes),

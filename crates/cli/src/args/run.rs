@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use clap::Args;
 use terrace_base::Bytes;
 use terrace_live::run::Dram;
+use terrace_live::zswap;
 use terrace_policy::prefetch::{Entry, REGISTRY, Spec};
 use terrace_report::lifetime::Endurance;
 
@@ -40,6 +41,16 @@ pub struct Run {
 
     #[command(flatten)]
     pub tier: Tier,
+
+    /// Compressed pool in front of the tier: off, auto, or a compressor
+    ///
+    /// The kernel's zswap keeps compressed pages in DRAM, so that fewer faults wait for a disk. `auto`
+    /// takes the first of lz4, lzo-rle, lzo and zstd that the kernel has. Settings follow the name, as
+    /// lzo:pool=30,accept=90,shrinker=on: the largest pool in percent of the machine's memory (20), the
+    /// percentage of it below which a pool that was full takes pages again (90), and whether the kernel
+    /// writes idle pages of it to the tier (off). Without the option zswap stays as the machine has it.
+    #[arg(long, value_name = "NAME", value_parser = zswap::Spec::parse, hide_short_help = true)]
+    pub zswap: Option<zswap::Spec>,
 
     /// Predictor of the pages to fetch ahead, or off
     ///

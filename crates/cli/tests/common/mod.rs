@@ -85,12 +85,31 @@ impl Machine {
     }
 }
 
-/// Returns what a run may change: swap areas, the knob and groups.
+/// Returns what a run may change: swap areas, knobs and groups.
 pub fn changes() -> Vec<String> {
     let read = |path| fs::read_to_string(path).unwrap_or_default();
     let mut found = vec![read("/proc/swaps"), read("/proc/sys/vm/page-cluster")];
+    found.extend(
+        zswap()
+            .into_iter()
+            .map(|(name, value)| format!("{name} {value}")),
+    );
     add_groups(Path::new("/sys/fs/cgroup"), &mut found);
     found
+}
+
+/// Returns the parameters of zswap with their values; none if the kernel lacks it.
+pub fn zswap() -> Vec<(String, String)> {
+    let directory = Path::new("/sys/module/zswap/parameters");
+    let names = fs::read_dir(directory).into_iter().flatten().flatten();
+    let parameter = |entry: fs::DirEntry| {
+        let value = fs::read_to_string(entry.path()).unwrap_or_default();
+        let name = entry.file_name().to_string_lossy().into_owned();
+        (name, value.trim().to_owned())
+    };
+    let mut all: Vec<_> = names.map(parameter).collect();
+    all.sort();
+    all
 }
 
 /// Adds the groups of runs at `directory` and below: they are made where their caller is.

@@ -4,6 +4,7 @@
 mod common;
 mod signals;
 mod tiers;
+mod zswap;
 
 use std::fs;
 use std::process::{Child, Command, Output, Stdio};
@@ -11,6 +12,7 @@ use std::process::{Child, Command, Output, Stdio};
 use serde_json::Value;
 
 use common::{Machine, example, machine, text, wait_for};
+use signals::interruptible;
 
 impl Machine {
     /// `terrace run --dram 64M --footprint 256M` with these options and program.
@@ -34,14 +36,18 @@ impl Machine {
 
     /// A program that runs until it is told to end, and what it printed first.
     fn start_sleeper(&self, script: &str) -> Child {
+        self.start_sleeper_with(&[], script)
+    }
+
+    /// The same, of a run with these options.
+    fn start_sleeper_with(&self, options: &[&str], script: &str) -> Child {
         let ready = self.state.path().join("ready");
         let script = format!("touch {}; {script}", ready.display());
-        let child = self
-            .command(&Self::arguments(&["-q"], &["sh", "-c", &script]))
-            .stdin(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .expect("terrace runs");
+        let options = [options, &["-q"]].concat();
+        let mut command = self.command(&Self::arguments(&options, &["sh", "-c", &script]));
+        interruptible(&mut command);
+        let command = command.stdin(Stdio::null()).stderr(Stdio::null());
+        let child = command.spawn().expect("terrace runs");
         wait_for("the program to start", || ready.exists());
         child
     }

@@ -2,8 +2,8 @@
 
 use std::fs;
 use std::io::Write;
-use std::os::unix::process::ExitStatusExt;
-use std::process::{Child, Stdio};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::common::{Machine, changes, machine, text, wait_for};
@@ -11,6 +11,18 @@ use crate::common::{Machine, changes, machine, text, wait_for};
 pub fn signal(child: &Child, signal: i32) {
     // SAFETY: kill takes two integers; the child has not been waited for, so the number is its.
     assert_eq!(unsafe { libc::kill(child.id() as i32, signal) }, 0);
+}
+
+/// Has the command heed `SIGINT`: who runs the tests in the background may ignore it, and a shell cannot
+/// trap what is ignored.
+pub fn interruptible(command: &mut Command) {
+    // SAFETY: signal takes two integers, and may be called between fork and exec.
+    unsafe {
+        command.pre_exec(|| {
+            libc::signal(libc::SIGINT, libc::SIG_DFL);
+            Ok(())
+        });
+    }
 }
 
 #[test]
@@ -73,15 +85,8 @@ fn a_signal_to_the_whole_group_ends_the_program_and_all_is_put_back() {
         ready.display()
     );
     let mut command = machine.command(&Machine::arguments(&["-q"], &["sh", "-c", &script]));
-    std::os::unix::process::CommandExt::process_group(&mut command, 0);
-    // Who runs the tests in the background may ignore it, and a shell cannot trap what is ignored.
-    // SAFETY: signal takes two integers, and may be called between fork and exec.
-    unsafe {
-        std::os::unix::process::CommandExt::pre_exec(&mut command, || {
-            libc::signal(libc::SIGINT, libc::SIG_DFL);
-            Ok(())
-        });
-    }
+    command.process_group(0);
+    interruptible(&mut command);
     let mut child = command.spawn().unwrap();
     wait_for("the program to start", || ready.exists());
     // SAFETY: kill takes two integers; the group is the child's.

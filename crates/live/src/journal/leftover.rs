@@ -17,6 +17,7 @@ use crate::cgroup;
 use crate::delegation;
 use crate::sysctl;
 use crate::tier::area::Area;
+use crate::zswap;
 use terrace_base::{Bytes, Context, Error, Result};
 
 /// The magic numbers of the two versions of the cgroup file system (linux/magic.h).
@@ -127,7 +128,7 @@ impl Leftover {
         let journal = state.path().join(&self.name);
         let mut kept = Vec::new();
         for change in self.entry.changes.iter().rev() {
-            let stays = !matches!(change, Change::PageCluster(_));
+            let stays = !matches!(change, Change::PageCluster(_) | Change::Zswap(_));
             if stays && !running.is_empty() {
                 kept.push(change.clone());
                 continue;
@@ -202,9 +203,14 @@ impl Leftover {
         let rebooted = self.entry.owner.boot != boot_id();
         match change {
             // The boot has undone these; what has their names now is not ours.
-            Change::PageCluster(_) | Change::Cgroup(_) | Change::Callers(_) if rebooted => Ok(()),
+            Change::PageCluster(_) | Change::Zswap(_) | Change::Cgroup(_) | Change::Callers(_)
+                if rebooted =>
+            {
+                Ok(())
+            }
             Change::Tier(area, _) if rebooted && !area.outlives_boot() => Ok(()),
             Change::PageCluster(_) => sysctl::restore(state.path()),
+            Change::Zswap(_) => zswap::restore(state.path()),
             Change::Tier(area, identity) => {
                 match area {
                     Area::File(path, _) => self.hold_name(path)?,

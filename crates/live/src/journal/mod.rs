@@ -36,6 +36,8 @@ pub enum Change {
     Callers(PathBuf),
     /// `vm.page-cluster` was taken over; this was its value.
     PageCluster(String),
+    /// The parameters of zswap were taken over; these were their values.
+    Zswap(String),
 }
 
 /// A process, with its start time, which tells it from a later one of the same number.
@@ -279,7 +281,7 @@ impl Change {
             Self::Tier(area, _) => area.is_undone(),
             Self::Cgroup(path) => !path.exists(),
             Self::Callers(leaf) => delegation::is_undone(leaf),
-            Self::PageCluster(_) => true,
+            Self::PageCluster(_) | Self::Zswap(_) => true,
         }
     }
 }
@@ -290,6 +292,7 @@ impl std::fmt::Display for Change {
             Self::Tier(area, _) => write!(f, "swap area {}", area.path().display()),
             Self::Cgroup(path) | Self::Callers(path) => write!(f, "cgroup {}", path.display()),
             Self::PageCluster(found) => write!(f, "vm.page-cluster, which was {found}"),
+            Self::Zswap(found) => write!(f, "zswap, which was {found}"),
         }
     }
 }

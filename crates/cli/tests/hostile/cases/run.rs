@@ -11,6 +11,33 @@ pub fn cases() -> Vec<Case> {
         case("repeat_too_often", "run --dram 64M --repeat 1001 -- true").usage("--repeat"),
         case("repeat_no_number", "run --dram 64M --repeat often -- true").usage("--repeat"),
         case("wide_alone", "run --dram 64M --wide -- true").usage("--compare"),
+        case("zswap_unknown", "run --dram 64M --zswap LZ4 -- true").usage("there is no `LZ4`"),
+        case("zswap_empty", "run --dram 64M --zswap= -- true").usage("there is no ``"),
+        case(
+            "zswap_off_with_settings",
+            "run --dram 64M --zswap off:pool=3 -- true",
+        )
+        .usage("`off` has no settings"),
+        case(
+            "zswap_pool_none",
+            "run --dram 64M --zswap auto:pool=0 -- true",
+        )
+        .usage("from 1 to 100"),
+        case(
+            "zswap_pool_huge",
+            "run --dram 64M --zswap lzo:pool=99999999999999999999 -- true",
+        )
+        .usage("from 1 to 100"),
+        case(
+            "zswap_pool_twice",
+            "run --dram 64M --zswap lzo:pool=1,pool=2 -- true",
+        )
+        .usage("`pool` is set twice"),
+        case(
+            "zswap_before_zram",
+            "run --dram 64M --tier zram --zswap auto -- true",
+        )
+        .usage("compressed memory already"),
         case("name_is_empty", "run --dram 64M --")
             .argument("")
             .usage("no program was given"),
