@@ -38,6 +38,7 @@ pub mod pagemap;
 pub mod privilege;
 pub mod probe;
 pub mod program;
+mod readahead;
 pub mod reads;
 pub mod run;
 mod running;

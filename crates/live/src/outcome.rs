@@ -64,6 +64,8 @@ pub struct Outcome {
     pub constituents: Vec<Constituent>,
     /// What steering saw and did, by process.
     pub processes: Vec<ProcessFigures>,
+    /// Fetched pages that were used, and that the kernel's readahead would have brought.
+    pub redundant: u64,
     /// Major faults that steering lost because a ring was full.
     pub unseen_faults: u64,
     /// Pages that came from the tier, and why; `None` without steering.

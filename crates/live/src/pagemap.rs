@@ -116,7 +116,7 @@ impl Pagemap {
             if let Some((space, range)) = self.unsurveyed.pop_front() {
                 let slice = range.start..range.end.min(range.start + SLICE.min(left));
                 left -= slice.end - slice.start;
-                self.note(space, &slice);
+                self.note(space, &slice, slice.clone());
                 if slice.end < range.end {
                     self.unsurveyed.push_front((space, slice.end..range.end));
                 }
@@ -132,15 +132,33 @@ impl Pagemap {
         }
     }
 
-    fn note(&mut self, space: Space, pages: &Range<u64>) {
+    /// Reads the places of pages of one process, sorted by address, that are about to be fetched. Reads
+    /// nothing if nobody has asked for places.
+    pub fn note_places(&mut self, pages: &[Location]) {
+        let mut rest = if self.slots_wanted { pages } else { &[] };
+        while let Some(first) = rest.first() {
+            let end = first.page.0 + SLICE;
+            let (near, others) = rest.split_at(rest.partition_point(|at| at.page.0 < end));
+            let last = near.last().unwrap_or(first);
+            let slice = first.page.0..last.page.0 + 1;
+            self.note(first.space, &slice, near.iter().map(|at| at.page.0));
+            rest = others;
+        }
+    }
+
+    /// Records the places of those `pages` of a slice that lie in the tier.
+    fn note(&mut self, space: Space, slice: &Range<u64>, pages: impl Iterator<Item = u64>) {
         let mut entries = [0u64; SLICE as usize];
-        let entries = &mut entries[..(pages.end - pages.start) as usize];
+        let entries = &mut entries[..(slice.end - slice.start) as usize];
         let tables = self.processes.tables(space);
-        let read = tables.and_then(|tables| read_entries(tables, pages.start, entries));
-        for (page, entry) in pages.clone().zip(&entries[..read.unwrap_or(0)]) {
-            if entry & (PRESENT | SWAPPED) == SWAPPED {
+        let read = tables.and_then(|tables| read_entries(tables, slice.start, entries));
+        let read = &entries[..read.unwrap_or(0)];
+        for page in pages {
+            if let Some(&entry) = read.get((page - slice.start) as usize)
+                && entry & (PRESENT | SWAPPED) == SWAPPED
+            {
                 let at = Location::new(space, Page(page));
-                self.slots.note(at, Slots::named(*entry));
+                self.slots.note(at, Slots::named(entry));
             }
         }
     }

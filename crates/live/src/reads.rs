@@ -56,7 +56,7 @@ impl Reads {
 }
 
 /// Returns the number of the device that a swap area lies on.
-fn device(area: &Path) -> Option<u64> {
+pub(crate) fn device(area: &Path) -> Option<u64> {
     let found = fs::metadata(area).ok()?;
     let is_device = found.file_type().is_block_device();
     Some(if is_device { found.rdev() } else { found.dev() })

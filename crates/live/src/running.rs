@@ -17,9 +17,10 @@ use crate::footprint::Footprint;
 use crate::mappings::Mappings;
 use crate::outcome::{Event, Faults, Observer, Outcome, Status};
 use crate::program::{Ended, Program};
+use crate::readahead;
 use crate::reads::Reads;
 use crate::steer::Steering;
-use crate::sysctl::PageCluster;
+use crate::sysctl::{self, PageCluster};
 use crate::tier::{self, Tier};
 use crate::worker::lock;
 use crate::zswap::{Pool, Served, Zswap};
@@ -120,6 +121,7 @@ impl Running<'_> {
             prefetch: None,
             constituents: Vec::new(),
             processes: Vec::new(),
+            redundant: 0,
             unseen_faults: 0,
             balance: None,
             faults: None,
@@ -161,7 +163,12 @@ impl Steered {
         let window = prefetch::window(pages);
         engine.set_window(window);
         let faults = FaultStream::open(budget.watched())?;
-        let reads = Reads::of(&tier::active_areas());
+        let areas = tier::active_areas();
+        let reads = Reads::of(&areas);
+        let cluster = readahead.as_ref().map(|knob| knob.found().to_owned());
+        let cluster = cluster.or_else(sysctl::current);
+        let cluster = cluster.and_then(|text| text.parse().ok()).unwrap_or(0);
+        engine.set_readahead(readahead::with(cluster, &areas, window));
         Ok(Self {
             sample: faults.sample(),
             steering: Steering::start(engine, faults, window, &reads, readahead)?,
@@ -182,6 +189,7 @@ impl Steered {
         outcome.balance = Some(Balance::of(&progress.story, outcome.major_faults, swap));
         outcome.constituents = parts.constituents;
         outcome.processes = parts.processes;
+        outcome.redundant = progress.redundant;
         outcome.unseen_faults = progress.unseen_faults;
         outcome.faults = Some(Faults {
             sample: sample.kept().to_vec(),

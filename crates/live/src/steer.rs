@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use terrace_policy::page_cluster::{Chooser, Readahead};
 use terrace_policy::prefetch::ledger::{Ledger, Timing};
-use terrace_policy::prefetch::{Constituent, Engine, LifeStory, Outcome};
+use terrace_policy::prefetch::{Constituent, Costs, Engine, LifeStory, Outcome};
 use terrace_policy::{Fault, Location, Memory, Residence, Space};
 
 use crate::clock;
@@ -72,6 +72,8 @@ const EPOCH: Duration = Duration::from_millis(50);
 pub struct Progress {
     /// The life story of the predictions.
     pub story: LifeStory,
+    /// Fetched pages that were used, and that the kernel's readahead would have brought.
+    pub redundant: u64,
     /// Major faults that were lost because a ring was full.
     pub unseen_faults: u64,
 }
@@ -106,6 +108,7 @@ impl Steering {
         reads: &Reads,
         readahead: Option<PageCluster>,
     ) -> Result<Self> {
+        let costs = engine.costs();
         let progress = Arc::new(Mutex::new(Progress::default()));
         let driver = Driver {
             engine,
@@ -120,8 +123,8 @@ impl Steering {
             doomed: VecDeque::new(),
             fresh: Vec::new(),
             seen: 0,
-            readahead: readahead.map(Epochs::new),
-            cycle: DutyCycle::new(),
+            readahead: readahead.map(|knob| Epochs::new(knob, costs)),
+            cycle: DutyCycle::new(costs),
             tally: Tally::default(),
             progress: Arc::clone(&progress),
         };
@@ -219,8 +222,7 @@ impl Driver {
         if let Some(readahead) = &mut self.readahead {
             readahead.tick();
         }
-        let story = self.engine.story();
-        if let Some(on) = self.cycle.tick(self.seen, story.used + story.late) {
+        if let Some(on) = self.cycle.tick(self.seen, self.engine.worth()) {
             self.faults.watch(on);
         }
         self.bury();
@@ -256,6 +258,7 @@ impl Driver {
         for &(ended, fault) in &self.fresh {
             let space = fault.at.space;
             self.tally.fault(space);
+            self.engine.missed(fault.at, &mut self.memory);
             let outcome = self.ledger.faulted(fault.at, ended);
             outcome.inspect(|&outcome| self.tally.end(space, outcome));
             match outcome {
@@ -335,6 +338,7 @@ impl Driver {
             fetched += batch.len();
             for group in batch.chunk_by(|a, b| a.space == b.space) {
                 self.tally.fetched(group[0].space, group.len());
+                self.memory.note_places(group);
                 self.fetchers.fetch(Batch {
                     space: group[0].space,
                     pages: group.iter().map(|at| at.page).collect(),
@@ -369,6 +373,7 @@ impl Driver {
     fn publish(&self) {
         *lock(&self.progress) = Progress {
             story: *self.engine.story(),
+            redundant: self.engine.worth().redundant,
             unseen_faults: self.faults.lost(),
         };
     }
@@ -383,9 +388,9 @@ struct Epochs {
 }
 
 impl Epochs {
-    fn new(knob: PageCluster) -> Self {
+    fn new(knob: PageCluster, costs: Costs) -> Self {
         Self {
-            chooser: Chooser::default(),
+            chooser: Chooser::new(costs),
             knob,
             began: Instant::now(),
             counted: SwapCounters::read(),

@@ -216,11 +216,7 @@ impl Tier {
             Some((area, _)) => vec![area.path()],
             None => active_areas(),
         };
-        let is_memory = |area: &PathBuf| {
-            let name = area.to_string_lossy();
-            MEMORY_DEVICES.iter().any(|device| name.starts_with(device))
-        };
-        match areas.iter().all(is_memory) {
+        match areas.iter().all(|area| is_memory(area)) {
             true => MEMORY_COSTS,
             false => Costs::DISK,
         }
@@ -287,6 +283,12 @@ impl Drop for Tier {
         // An area that cannot be removed now stays in the journal for `terrace doctor --clean`.
         let _ = self.take_back();
     }
+}
+
+/// Whether a swap area is memory.
+pub(crate) fn is_memory(area: &Path) -> bool {
+    let name = area.to_string_lossy();
+    MEMORY_DEVICES.iter().any(|device| name.starts_with(device))
 }
 
 /// Describes the swap areas in use.

@@ -3,7 +3,9 @@
 //! Linux reads swap in blocks (`vm.page-cluster`), which pays if neighbours in the swap area are
 //! needed together, and costs otherwise (Fedorov 2016, 5.4.1: turning it off gained up to 6 %). The
 //! kernel counts the pages that it reads ahead, and how many of these are used, so the effect can be
-//! measured. While readahead pays, the faults that it predicts are left to it.
+//! measured, in the same costs as the worth of fetches. While readahead pays, the faults that it predicts are left to it.
+
+use crate::prefetch::Costs;
 
 /// Ways of the kernel to serve a fault from swap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,6 +19,7 @@ pub enum Readahead {
 /// Chooses between the two ways, epoch by epoch.
 #[derive(Clone, Debug)]
 pub struct Chooser {
+    costs: Costs,
     current: Readahead,
     /// Epochs until readahead is tried again.
     left: u32,
@@ -26,23 +29,20 @@ pub struct Chooser {
 
 /// Pages read ahead in an epoch that are enough to judge by.
 const ENOUGH: u64 = 64;
-/// Cost of a page read ahead, as a share of the demand fault that its use saves: 5 us of transfer
-/// and 4 us of making room, against 62 us.
-const COST: f64 = 0.15;
 /// Epochs without readahead before it is tried again: initially, and at most.
 const PAUSE: (u32, u32) = (8, 256);
 
-impl Default for Chooser {
-    fn default() -> Self {
+impl Chooser {
+    /// Starts with the machine's setting, on a machine with these costs.
+    pub fn new(costs: Costs) -> Self {
         Self {
+            costs,
             current: Readahead::Kernel,
             left: 0,
             pause: PAUSE.0,
         }
     }
-}
 
-impl Chooser {
     /// Returns the way in force.
     pub fn current(&self) -> Readahead {
         self.current
@@ -53,7 +53,7 @@ impl Chooser {
     pub fn epoch(&mut self, read: u64, hits: u64) -> Readahead {
         match self.current {
             Readahead::Kernel if read >= ENOUGH => {
-                if (hits as f64) < read as f64 * COST {
+                if !self.costs.readahead_pays(read, hits) {
                     self.current = Readahead::Off;
                     self.left = self.pause;
                     self.pause = (self.pause * 2).min(PAUSE.1);
@@ -91,23 +91,23 @@ mod tests {
 
     #[test]
     fn readahead_that_is_used_is_left_alone() {
-        assert_eq!(run(&mut Chooser::default(), 1000, 1000, 300), 0);
+        assert_eq!(run(&mut Chooser::new(Costs::DISK), 1000, 1000, 300), 0);
     }
 
     #[test]
     fn too_little_of_it_tells_nothing() {
-        assert_eq!(run(&mut Chooser::default(), 1000, 60, 0), 0);
+        assert_eq!(run(&mut Chooser::new(Costs::DISK), 1000, 60, 0), 0);
     }
 
     #[test]
     fn useless_readahead_is_turned_off_and_seldom_tried_again() {
-        let off = run(&mut Chooser::default(), 1000, 1000, 20);
+        let off = run(&mut Chooser::new(Costs::DISK), 1000, 1000, 20);
         assert!(off > 985, "{off} of 1000 epochs without readahead");
     }
 
     #[test]
     fn a_phase_that_turns_is_noticed_within_the_longest_pause() {
-        let mut chooser = Chooser::default();
+        let mut chooser = Chooser::new(Costs::DISK);
         run(&mut chooser, 1000, 1000, 20);
         let off = run(&mut chooser, 600, 1000, 900);
         assert!(off <= PAUSE.1 as usize, "{off} epochs without readahead");

@@ -386,6 +386,7 @@ mod tests {
             }),
             constituents: Vec::new(),
             processes: Vec::new(),
+            redundant: 0,
             unseen_faults: 0,
             balance: None,
             faults: None,

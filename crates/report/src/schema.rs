@@ -120,6 +120,10 @@ pub struct Prefetch {
     /// Major faults that the predictor did not see, because they came too fast; null in older
     /// results.
     pub unseen_faults: Option<u64>,
+    /// Used and late pages that the kernel's readahead would have brought as well, as far as their places
+    /// in the tier are known: their fetches spared the program no fault. Missing in older results.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub redundant: Option<u64>,
     /// Pages that the kernel read ahead by itself, on the whole machine; missing in older results.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kernel_readahead: Option<u64>,
@@ -340,6 +344,7 @@ fn prefetch(outcome: &Outcome) -> Option<Prefetch> {
     Some(Prefetch {
         story,
         unseen_faults: Some(outcome.unseen_faults),
+        redundant: Some(outcome.redundant),
         kernel_readahead: outcome.balance.map(|balance| balance.read_ahead),
         unaccounted_share: outcome.balance.map(|balance| balance.unaccounted_share()),
         constituents: outcome.constituents.iter().map(Constituent::from).collect(),

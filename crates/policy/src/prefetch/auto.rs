@@ -7,13 +7,15 @@
 //! becomes active; one that is far from it, or was active and lost, pauses and then starts as a
 //! shadow again.
 //!
-//! Time saved and lost is that of [`Costs`]. Fedorov 2016, 5.4.4.5 weighs predictors by their
+//! Time saved and lost is that of [`Worth`], at the machine's [`Costs`]. Fedorov 2016, 5.4.4.5 weighs predictors by their
 //! observed accuracy; Awad 2016, 5.3 leaves turning prefetching on and off to others.
 
 mod shadow;
 
 use super::make::PREDICTORS;
-use super::{Costs, Entry, Made, Make, Outcome, Params, Prediction, Predictor, Source, Spec};
+use super::{
+    Costs, Entry, Made, Make, Outcome, Params, Prediction, Predictor, Source, Spec, Worth,
+};
 use crate::page::{Fault, Location, Memory, Space};
 use shadow::Shadow;
 
@@ -52,9 +54,10 @@ struct Child {
     predictor: Box<dyn Predictor>,
     /// Whether its predictions are fetched.
     active: bool,
-    /// Fetched pages of this period that were touched, and those that were not.
-    used: u64,
-    wasted: u64,
+    /// Worth of the fetched pages of this period.
+    worth: Worth,
+    /// Whether the page that ends next is redundant.
+    redundant: bool,
     /// Number of faults when this period began.
     since: u64,
     /// Number of faults until which it stays inactive.
@@ -83,8 +86,8 @@ impl Auto {
         let child = |(index, predictor)| Child {
             predictor,
             active: index == 0,
-            used: 0,
-            wasted: 0,
+            worth: Worth::default(),
+            redundant: false,
             since: 0,
             until: 0,
             losses: 0,
@@ -128,17 +131,13 @@ impl Child {
     /// Counts the end of a fetched page; deactivates the child at the end of a period in which it
     /// lost.
     fn judge(&mut self, outcome: Outcome, costs: &Costs, now: u64) {
-        match outcome {
-            Outcome::Used | Outcome::Late => self.used += 1,
-            Outcome::Reissued => {}
-            Outcome::Wasted => self.wasted += 1,
-        }
-        if self.used + self.wasted < PERIOD {
+        self.worth
+            .count(outcome, std::mem::take(&mut self.redundant));
+        if self.worth.pages() < PERIOD {
             return;
         }
-        let won = costs.saved().as_secs_f64() * self.used as f64;
-        let lost = costs.lost().as_secs_f64() * self.wasted as f64;
-        (self.used, self.wasted) = (0, 0);
+        let worth = std::mem::take(&mut self.worth);
+        let (won, lost) = (worth.won(costs), worth.lost(costs));
         if lost > won && self.active {
             self.deactivate(now);
         } else if lost <= won {
@@ -208,6 +207,13 @@ impl Predictor for Auto {
         child.judge(outcome, &costs, now);
         if was_active && !child.active {
             self.shadow.begin((source.0 >> CHILD_SHIFT) as usize);
+        }
+    }
+
+    fn redundant(&mut self, source: Source) {
+        if let Some((child, own)) = self.child(source) {
+            child.redundant = true;
+            child.predictor.redundant(own);
         }
     }
 
@@ -312,6 +318,27 @@ mod tests {
             let named = pages(&mut auto, &fault(1, page), &mut Everywhere);
             assert_eq!(named.len(), 2, "at {page}");
         }
+    }
+
+    /// Seventeen in eighteen of what `spatial` fetches would have come by the kernel's readahead.
+    #[test]
+    fn what_the_kernel_brings_saves_nothing() {
+        let mut auto = Auto::new(vec![Box::new(Spatial::default())]);
+        let spatial = source(&mut auto, 10);
+        for k in 0..PERIOD {
+            if k % 18 != 0 {
+                auto.redundant(spatial);
+            }
+            auto.outcome(spatial, Outcome::Used);
+        }
+        assert_eq!(auto.children[0].worth.pages(), 0);
+        assert!(!auto.children[0].active);
+        let mut auto = Auto::new(vec![Box::new(Spatial::default())]);
+        let spatial = source(&mut auto, 10);
+        for _ in 0..PERIOD {
+            auto.outcome(spatial, Outcome::Used);
+        }
+        assert!(auto.children[0].active);
     }
 
     /// The pause is as long as it took to find out.

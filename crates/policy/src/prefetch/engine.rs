@@ -11,9 +11,10 @@ use std::collections::hash_map::Entry;
 use rustc_hash::FxHashMap;
 
 use super::story::Stories;
+use super::worth::Appraisal;
 use super::{
-    Constituent, Costs, EngineSettings, LifeStory, Order, Outcome, Prediction, Predictor,
-    SecondaryQueue, Source, Trigger,
+    Constituent, Costs, EngineSettings, KernelReadahead, LifeStory, Order, Outcome, Prediction,
+    Predictor, SecondaryQueue, Source, Trigger, Worth,
 };
 use crate::page::{Fault, Location, Memory, Residence, Space, Thread};
 
@@ -49,6 +50,7 @@ pub struct Engine {
     /// source becomes the trigger.
     orphaned_trigger: Option<Source>,
     stories: Stories,
+    appraisal: Appraisal,
     /// Buffer for the predictions of one fault.
     predictions: Vec<Prediction>,
 }
@@ -64,6 +66,7 @@ impl Engine {
             suspect_sources: FxHashMap::default(),
             orphaned_trigger: None,
             stories: Stories::default(),
+            appraisal: Appraisal::default(),
             predictions: Vec::new(),
             settings,
         }
@@ -87,7 +90,30 @@ impl Engine {
 
     /// Sets the costs of faults and fetches on this machine, before the first fault.
     pub fn set_costs(&mut self, costs: Costs) {
+        self.appraisal.set_costs(costs);
         self.predictor.set_costs(costs);
+    }
+
+    /// Sets the readahead with which fetches are compared, before the first fault: the kernel's own, or
+    /// none if it reads single pages. A driver that sets it reports each demand fault to
+    /// [`Engine::missed`].
+    pub fn set_readahead(&mut self, readahead: Option<KernelReadahead>) {
+        self.appraisal.compare_with(readahead);
+    }
+
+    /// Appraises a demand fault, which is delivered to [`Engine::fault`] or left out there.
+    pub fn missed(&mut self, at: Location, memory: &mut dyn Memory) {
+        self.appraisal.faulted(at, memory);
+    }
+
+    /// Returns the costs of faults and fetches on this machine.
+    pub fn costs(&self) -> Costs {
+        self.appraisal.costs()
+    }
+
+    /// Returns the worth of all fetches that have ended.
+    pub fn worth(&self) -> Worth {
+        self.appraisal.worth()
     }
 
     /// Sets the number of fetched pages that may wait to be used, before the first fault.
@@ -171,7 +197,8 @@ impl Engine {
     /// Handles the first touch of a fetched page, after or before its arrival. No effect on any
     /// other page.
     pub fn touched(&mut self, at: Location, outcome: Outcome, memory: &mut dyn Memory) {
-        let Some(hint) = self.settle(at, outcome) else {
+        let redundant = self.is_outstanding(at) && self.appraisal.is_redundant(at, outcome, memory);
+        let Some(hint) = self.settle(at, outcome, redundant) else {
             return;
         };
         if hint.trigger
@@ -189,13 +216,13 @@ impl Engine {
     /// Ends a fetched page without consequences for its prediction. No effect on a page that is not
     /// outstanding.
     pub fn end(&mut self, at: Location, outcome: Outcome) {
-        self.settle(at, outcome);
+        self.settle(at, outcome, false);
     }
 
     /// Handles the eviction of a fetched page before its use. Other outstanding pages of its source
     /// may be evicted too, so they can be predicted again.
     pub fn evicted(&mut self, at: Location) {
-        let Some(gone) = self.settle(at, Outcome::Wasted) else {
+        let Some(gone) = self.settle(at, Outcome::Wasted, false) else {
             return;
         };
         if self.suspect_sources.len() >= SUSPECT_SOURCES {
@@ -219,6 +246,7 @@ impl Engine {
             doomed
         });
         self.end_all(|at, _| at.space == space);
+        self.appraisal.forget(space);
         self.predictor.forget(space);
     }
 
@@ -342,7 +370,7 @@ impl Engine {
         }
     }
 
-    fn settle(&mut self, at: Location, outcome: Outcome) -> Option<Hint> {
+    fn settle(&mut self, at: Location, outcome: Outcome, redundant: bool) -> Option<Hint> {
         if !self.is_outstanding(at) {
             return None;
         }
@@ -351,6 +379,10 @@ impl Engine {
             self.triggers.retain(|trigger| *trigger != at);
         }
         self.tell(hint.source, |story| story.count(outcome));
+        self.appraisal.count(outcome, redundant);
+        if redundant {
+            self.predictor.redundant(hint.source);
+        }
         self.predictor.outcome(hint.source, outcome);
         Some(hint)
     }
@@ -368,7 +400,7 @@ impl Engine {
             .map(|(at, _)| *at)
             .collect();
         for at in ended {
-            self.settle(at, Outcome::Wasted);
+            self.settle(at, Outcome::Wasted, false);
         }
     }
 }

@@ -20,7 +20,7 @@ use crate::page::{Location, Space};
 
 /// A fetched page that stays untouched while this many windows of other pages are read counts as
 /// evicted.
-const HORIZON: u64 = 4;
+pub const HORIZON: u64 = 4;
 /// Looks at the ends of a batch between two looks at all of its pages.
 const ENDS: u32 = 16;
 

@@ -12,6 +12,7 @@ pub mod auto;
 pub mod combo;
 mod costs;
 mod engine;
+pub mod ghost;
 pub mod leap;
 pub mod ledger;
 mod lru;
@@ -33,15 +34,18 @@ pub mod temporal;
 mod testing;
 mod threads;
 pub mod vldp;
+mod worth;
 
 pub use crate::params::Params;
 pub use costs::Costs;
 pub use engine::Engine;
+pub use ghost::{KernelReadahead, Neighbours};
 pub use make::{Entry, Future, Made, Make, Spec};
 pub use queue::SecondaryQueue;
 pub use registry::REGISTRY;
 pub use settings::{EngineSettings, Order, Trigger};
 pub use story::{Constituent, Count, LifeStory};
+pub use worth::Worth;
 
 use crate::page::{Fault, Location, Memory, Space, Thread};
 
@@ -122,6 +126,10 @@ pub trait Predictor: Send {
 
     /// Called at the end of a fetched page of `source`.
     fn outcome(&mut self, _source: Source, _outcome: Outcome) {}
+
+    /// Called before the outcome of a used page of `source` that the kernel's readahead would have
+    /// brought as well, so that the fetch spared the program nothing.
+    fn redundant(&mut self, _source: Source) {}
 
     /// Sets the number of touches that a thread has made. Only a simulator knows it, and only the
     /// oracle uses it.
