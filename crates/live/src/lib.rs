@@ -29,6 +29,7 @@ pub mod hierarchy;
 mod image;
 pub mod input;
 pub mod journal;
+mod latency;
 mod lock;
 pub mod mappings;
 mod memory;

@@ -18,7 +18,6 @@ use crate::mappings::Mappings;
 use crate::outcome::{Event, Faults, Observer, Outcome, Status};
 use crate::program::{Ended, Program};
 use crate::readahead;
-use crate::reads::Reads;
 use crate::steer::Steering;
 use crate::sysctl::{self, PageCluster};
 use crate::tier::{self, Tier};
@@ -164,14 +163,13 @@ impl Steered {
         engine.set_window(window);
         let faults = FaultStream::open(budget.watched())?;
         let areas = tier::active_areas();
-        let reads = Reads::of(&areas);
         let cluster = readahead.as_ref().map(|knob| knob.found().to_owned());
         let cluster = cluster.or_else(sysctl::current);
         let cluster = cluster.and_then(|text| text.parse().ok()).unwrap_or(0);
         engine.set_readahead(readahead::with(cluster, &areas, window));
         Ok(Self {
             sample: faults.sample(),
-            steering: Steering::start(engine, faults, window, &reads, readahead)?,
+            steering: Steering::start(engine, faults, window, &areas, readahead)?,
         })
     }
 
