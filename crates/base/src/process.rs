@@ -15,18 +15,53 @@ pub fn hold(pid: u32) -> Option<OwnedFd> {
     pidfd_open(pid, PidfdFlags::empty()).ok()
 }
 
-/// Returns the start time of a process, in clock ticks since boot (Linux, proc_pid_stat(5), field
-/// 22); `None` if there is no such process.
+/// Figures of a process (Linux, proc_pid_stat(5)).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Figures {
+    /// Whether it has ended and only waits for its parent to ask for it.
+    pub has_ended: bool,
+    /// Its parent.
+    pub parent: u32,
+    /// Major faults of all its threads.
+    pub major_faults: u64,
+    /// Start time, in clock ticks since boot.
+    pub started: u64,
+    /// Pages in memory.
+    pub resident: u64,
+}
+
+impl Figures {
+    /// Returns the figures of a process; `None` if there is no such process.
+    ///
+    /// # Errors
+    /// The kernel's, such as one for want of descriptors.
+    pub fn of(pid: u32) -> io::Result<Option<Self>> {
+        match fs::read_to_string(format!("/proc/{pid}/stat")) {
+            Ok(stat) => Ok(Self::parse(&stat)),
+            Err(e) if is_gone(&e) => Ok(None),
+            Err(e) => Err(e),
+        }
+    }
+
+    fn parse(stat: &str) -> Option<Self> {
+        // The second field is the program's name, which may contain anything.
+        let (_, fields) = stat.rsplit_once(')')?;
+        let fields: Vec<&str> = fields.split_whitespace().collect();
+        // The state is field 3.
+        let number = |field: usize| fields.get(field - 3)?.parse().ok();
+        Some(Self {
+            has_ended: matches!(fields.first(), Some(&("Z" | "X"))),
+            parent: u32::try_from(number(4)?).ok()?,
+            major_faults: number(12)?,
+            started: number(22)?,
+            resident: number(24)?,
+        })
+    }
+}
+
+/// Returns the start time of a process, in clock ticks since boot; `None` if there is no such process.
 pub fn started(pid: u32) -> io::Result<Option<u64>> {
-    let stat = match fs::read_to_string(format!("/proc/{pid}/stat")) {
-        Ok(stat) => stat,
-        Err(e) if is_gone(&e) => return Ok(None),
-        Err(e) => return Err(e),
-    };
-    // The second field is the program's name, which may contain anything.
-    let fields = stat.rsplit_once(')').map_or("", |(_, fields)| fields);
-    let started = fields.split_whitespace().nth(19);
-    Ok(started.and_then(|ticks| ticks.parse().ok()))
+    Ok(Figures::of(pid)?.map(|process| process.started))
 }
 
 /// Whether a file of a process cannot be read because the process has ended.
@@ -63,6 +98,24 @@ mod tests {
     use std::process::Command;
 
     use super::*;
+
+    #[test]
+    fn figures_come_after_a_name_that_may_be_anything() {
+        let stat = "7 (a) Z 1 (b) S 4 7 7 0 -1 0 100 0 12 0 1 2 0 0 20 0 1 0 2233 4096 55 99";
+        let expected = Figures {
+            has_ended: false,
+            parent: 4,
+            major_faults: 12,
+            started: 2233,
+            resident: 55,
+        };
+        assert_eq!(Figures::parse(stat), Some(expected));
+        assert_eq!(Figures::parse("7 (a) S 4"), None);
+        let own = Figures::of(std::process::id()).unwrap().unwrap();
+        assert_eq!(own.parent, std::os::unix::process::parent_id());
+        assert!(own.resident > 0 && own.started > 0 && !own.has_ended);
+        assert_eq!(Figures::of(u32::MAX).unwrap(), None);
+    }
 
     #[test]
     fn what_is_named_once_only_is_left_alone() {

@@ -1,6 +1,7 @@
 //! The `terrace` command: parses, calls, prints; decides nothing.
 
 mod args;
+mod attach;
 mod bench;
 mod calibrate;
 mod doctor;
@@ -48,6 +49,7 @@ fn main() -> ExitCode {
 fn dispatch(arguments: args::Terrace) -> Result<ExitCode> {
     match arguments.command {
         args::Command::Run(run) => run::run(run),
+        args::Command::Attach(attach) => attach::attach(&attach),
         args::Command::Bench(bench) => bench::bench(bench),
         args::Command::Sim(sim) => sim::sim(&sim),
         args::Command::Sweep(sweep) => sweep::sweep(&sweep),

@@ -8,9 +8,10 @@ const LINES: usize = 24;
 const COLUMNS: usize = 80;
 
 /// Every command that people call, with its commands.
-const COMMANDS: [&str; 27] = [
+const COMMANDS: [&str; 28] = [
     "",
     "run",
+    "attach",
     "bench",
     "record",
     "trace",
@@ -137,7 +138,15 @@ fn every_command_has_examples_that_are_right() {
 
 #[test]
 fn long_help_tells_no_lists_that_are_told_elsewhere() {
-    for command in ["run", "bench", "sim pages", "sweep", "validate", "sim llc"] {
+    for command in [
+        "run",
+        "attach",
+        "bench",
+        "sim pages",
+        "sweep",
+        "validate",
+        "sim llc",
+    ] {
         let help = printed(&format!("{command} --help"));
         let help = help.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(help.contains("terrace list "), "{command}: {help}");

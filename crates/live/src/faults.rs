@@ -1,4 +1,4 @@
-//! The stream of major faults of a cgroup, read without a wake-up for each fault.
+//! The stream of major faults of a cgroup or of some processes, read without a wake-up for each fault.
 //!
 //! There is one perf ring a CPU, so that all processes are seen, forks included. Each sample names
 //! its cgroup, and samples of other groups are dropped here: a filter in the kernel would schedule the
@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use perf_event::data::Record;
+use perf_event::data::{Record, Sample};
 use perf_event::events::Software;
 use perf_event::{Builder, Clock, SampleFlag, Sampler};
 use rustc_hash::FxHashMap;
@@ -24,20 +24,27 @@ use terrace_policy::{Fault, Space, Thread};
 
 use crate::clock;
 use crate::fault_sample::FaultSample;
+use crate::members::Members;
 use crate::worker::lock;
 use terrace_base::{Context, Error, Result};
 
 /// Bytes of one CPU's ring: room for 6500 samples, a tenth of a second of the densest faults.
 const RING_BYTES: usize = 256 * 1024;
 
-/// The major faults of a cgroup and the groups below it.
+/// The major faults of a cgroup and the groups below it, or of processes.
 pub struct FaultStream {
     rings: Vec<Sampler>,
-    group: Group,
+    watched: Watched,
     lost: u64,
     /// Buffer of the faults to deliver, each with its time by [`clock::now`]; kept for reuse.
     fresh: Vec<(u64, Fault)>,
     sample: Arc<Mutex<FaultSample>>,
+}
+
+/// Whose faults are delivered.
+enum Watched {
+    Group(Group),
+    Members(Members),
 }
 
 impl FaultStream {
@@ -46,6 +53,18 @@ impl FaultStream {
     /// # Errors
     /// A failure if the kernel has no such events or the privilege is missing.
     pub fn open(directory: &Path) -> Result<Self> {
+        Self::of(Watched::Group(Group::at(directory)))
+    }
+
+    /// Opens the stream of processes, whatever groups they are in.
+    ///
+    /// # Errors
+    /// See [`FaultStream::open`].
+    pub(crate) fn of_members(members: Members) -> Result<Self> {
+        Self::of(Watched::Members(members))
+    }
+
+    fn of(watched: Watched) -> Result<Self> {
         let rings = online_cpus()?
             .into_iter()
             .map(ring)
@@ -53,12 +72,12 @@ impl FaultStream {
             .map_err(|e| {
                 Error::failure(format!(
                     "cannot watch page faults through perf events: {e}; \
-                     run as root or with CAP_PERFMON, or use --prefetch off"
+                     run as root or with CAP_PERFMON (terrace run --prefetch off needs none)"
                 ))
             })?;
         Ok(Self {
             rings,
-            group: Group::at(directory),
+            watched,
             lost: 0,
             fresh: Vec::new(),
             sample: Arc::new(Mutex::new(FaultSample::new(clock::now().as_nanos() as u64))),
@@ -78,7 +97,7 @@ impl FaultStream {
             while let Some(record) = ring.next_record() {
                 match record.parse_record() {
                     Ok(Record::Sample(sample)) => {
-                        if sample.cgroup().is_some_and(|id| self.group.has(id))
+                        if self.watched.may_have(&sample)
                             && let Some(fault) = fault_of(&sample)
                         {
                             self.fresh.push((sample.time().unwrap_or(0), fault));
@@ -88,6 +107,9 @@ impl FaultStream {
                     _ => {}
                 }
             }
+        }
+        if let Watched::Members(members) = &self.watched {
+            members.retain(|(_, fault)| fault.at.space.0, &mut self.fresh);
         }
         self.fresh.sort_by_key(|(time, _)| *time);
         if !self.fresh.is_empty() {
@@ -113,6 +135,16 @@ impl FaultStream {
     /// Returns the number of faults that found a ring full.
     pub fn lost(&self) -> u64 {
         self.lost
+    }
+}
+
+impl Watched {
+    /// Whether a sample may be one of theirs; of members that is told for many at once.
+    fn may_have(&mut self, sample: &Sample) -> bool {
+        match self {
+            Self::Group(group) => sample.cgroup().is_some_and(|id| group.has(id)),
+            Self::Members(_) => true,
+        }
     }
 }
 
@@ -167,7 +199,7 @@ fn ring(cpu: usize) -> io::Result<Sampler> {
         .map(|mut sampler| sampler.enable().map(|()| sampler))?
 }
 
-fn fault_of(sample: &perf_event::data::Sample) -> Option<Fault> {
+fn fault_of(sample: &Sample) -> Option<Fault> {
     let address = sample.addr()?;
     let (thread, space) = (Thread(sample.tid()?), Space(sample.pid()?));
     Some(Fault::new(thread, space, address))

@@ -6,7 +6,7 @@
 //! (its own, or version 2's), so the program joins a group in each.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use crate::delegation::{AVAILABLE, CALLERS, lists_memory};
 use crate::tier::swaps::unescape;
@@ -39,8 +39,13 @@ pub struct Hierarchies {
     pub perf: Option<PathBuf>,
 }
 
+/// Mounts of all hierarchies.
+#[derive(Clone, Debug)]
+pub(crate) struct Mounts(Vec<Mount>);
+
 /// Mount of one hierarchy.
-struct Mount {
+#[derive(Clone, Debug)]
+pub(crate) struct Mount {
     /// Mount point.
     at: PathBuf,
     /// Group that is mounted there; a bind mount may show a part.
@@ -55,40 +60,25 @@ impl Hierarchies {
     /// # Errors
     /// A failure if there is no memory controller.
     pub fn find() -> Result<Self> {
-        let read = |path: &str| fs::read_to_string(path).or_fail(|| format!("cannot read {path}"));
-        let mounts = read("/proc/self/mountinfo")?;
         let own = read("/proc/self/cgroup")?;
-        Self::among(&mounts, &own).ok_or_else(|| {
-            Error::failure(
-                "no memory cgroup controller is to be had; mount cgroup2 on /sys/fs/cgroup \
-                 (mount -t cgroup2 none /sys/fs/cgroup), and boot without cgroup_disable=memory",
-            )
-        })
+        Self::among(&Mounts::find()?, &own).ok_or_else(no_memory)
     }
 
-    /// Same as [`Self::find`], from the texts of `/proc/self/mountinfo` and `/proc/self/cgroup`.
-    fn among(mounts: &str, own: &str) -> Option<Self> {
-        let mounts: Vec<Mount> = mounts.lines().filter_map(Mount::parse).collect();
-        let of = |controller: &str| {
-            let mut all = mounts.iter();
-            let mount = all.find(|mount| mount.has(controller))?;
-            Some(mount.group(own_path(own, controller)))
-        };
-        let unified = mounts.iter().find(|mount| mount.controllers.is_none());
+    /// Same as [`Self::find`], from the text of `/proc/self/cgroup`.
+    fn among(mounts: &Mounts, own: &str) -> Option<Self> {
+        let (memory, version) = mounts.memory()?;
+        let unified = mounts.unified();
         let unified_group = unified.map(|mount| mount.group(own_path(own, "")));
-        let perf = of("perf_event").or(unified_group.clone());
-        if let Some(memory) = of("memory") {
-            return Some(Self {
-                memory,
-                version: Version::V1,
-                perf,
-            });
-        }
-        // The file of the top names all controllers, whether delegated or not.
-        lists_memory(&unified?.at.join(AVAILABLE)).then_some(Self {
-            memory: unified_group?,
-            version: Version::V2,
-            perf,
+        let perf = mounts.of("perf_event");
+        let perf = perf.map(|mount| mount.group(own_path(own, "perf_event")));
+        let controller = match version {
+            Version::V1 => "memory",
+            Version::V2 => "",
+        };
+        Some(Self {
+            memory: memory.group(own_path(own, controller)),
+            version,
+            perf: perf.or(unified_group),
         })
     }
 
@@ -101,7 +91,96 @@ impl Hierarchies {
     }
 }
 
+impl Mounts {
+    /// Finds those of this machine that this process sees.
+    ///
+    /// # Errors
+    /// A failure if `/proc` cannot be read.
+    pub fn find() -> Result<Self> {
+        read("/proc/self/mountinfo").map(|text| Self::parse(&text))
+    }
+
+    /// Parses the text of `/proc/self/mountinfo`.
+    pub fn parse(text: &str) -> Self {
+        Self(text.lines().filter_map(Mount::parse).collect())
+    }
+
+    /// Returns the hierarchy with the memory controller; `None` if there is none.
+    pub fn memory(&self) -> Option<(&Mount, Version)> {
+        let first = self.of("memory").map(|mount| (mount, Version::V1));
+        // The file of the top names all controllers, whether delegated or not.
+        let has_memory = |mount: &&Mount| lists_memory(&mount.at.join(AVAILABLE));
+        let second = || self.unified().filter(has_memory);
+        first.or_else(|| second().map(|mount| (mount, Version::V2)))
+    }
+
+    /// Returns the hierarchy with the memory controller.
+    ///
+    /// # Errors
+    /// A failure if there is none.
+    pub fn require_memory(&self) -> Result<(&Mount, Version)> {
+        self.memory().ok_or_else(no_memory)
+    }
+
+    /// Returns all hierarchies, the one with the memory controller first.
+    pub fn all(&self) -> impl Iterator<Item = &Mount> {
+        let memory = self.memory().map(|(mount, _)| mount);
+        let others = self.0.iter();
+        let others = others.filter(move |mount| memory.is_none_or(|it| it.at != mount.at));
+        memory.into_iter().chain(others)
+    }
+
+    /// Returns the hierarchy of version 1 with a controller.
+    fn of(&self, controller: &str) -> Option<&Mount> {
+        self.0.iter().find(|mount| mount.has(controller))
+    }
+
+    /// Returns the hierarchy of version 2.
+    fn unified(&self) -> Option<&Mount> {
+        self.0.iter().find(|mount| mount.controllers.is_none())
+    }
+}
+
+fn read(path: &str) -> Result<String> {
+    fs::read_to_string(path).or_fail(|| format!("cannot read {path}"))
+}
+
+fn no_memory() -> Error {
+    Error::failure(
+        "no memory cgroup controller is to be had; mount cgroup2 on /sys/fs/cgroup \
+         (mount -t cgroup2 none /sys/fs/cgroup), and boot without cgroup_disable=memory",
+    )
+}
+
 impl Mount {
+    /// Returns the mount point.
+    pub fn top(&self) -> &Path {
+        &self.at
+    }
+
+    /// Returns the directory of the group that the kernel calls `path`; `None` if this mount does not show
+    /// it.
+    pub fn shown(&self, path: &Path) -> Option<PathBuf> {
+        let below = path.strip_prefix(&self.root).ok()?;
+        let has_none_above = |part| !matches!(part, Component::ParentDir);
+        let is_below = below.components().all(has_none_above);
+        is_below.then(|| self.at.join(below))
+    }
+
+    /// Returns the directory of a process's group in this hierarchy, from its `/proc/PID/cgroup`; `None` if
+    /// this mount does not show it.
+    pub fn group_of(&self, cgroup: &str) -> Option<PathBuf> {
+        cgroup.lines().find_map(|line| {
+            let mut fields = line.splitn(3, ':').skip(1);
+            let (controllers, path) = (fields.next()?, fields.next()?);
+            let is_ours = match self.controllers {
+                None => controllers.is_empty(),
+                Some(_) => controllers.split(',').any(|name| self.has(name)),
+            };
+            is_ours.then(|| self.shown(Path::new(path)))?
+        })
+    }
+
     /// Parses a line of `/proc/self/mountinfo` (proc_pid_mountinfo(5)); `None` if it is no hierarchy.
     fn parse(line: &str) -> Option<Self> {
         let (mount, file_system) = line.split_once(" - ")?;
@@ -156,11 +235,11 @@ fn own_path<'a>(own: &'a str, controller: &str) -> Option<&'a Path> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
 
     /// Makes a directory tree like the mounts of hierarchies, and its mountinfo.
-    fn mounts(of: &[(&str, &str, &str, &str)]) -> (tempfile::TempDir, String) {
+    pub fn mounts(of: &[(&str, &str, &str, &str)]) -> (tempfile::TempDir, String) {
         let top = tempfile::tempdir().unwrap();
         let mut text = "23 1 254:0 / / rw,relatime - ext4 /dev/vda rw\n".to_owned();
         for (root, at, kind, options) in of {
@@ -174,6 +253,10 @@ mod tests {
         (top, text)
     }
 
+    fn among(mounts: &str, own: &str) -> Option<Hierarchies> {
+        Hierarchies::among(&Mounts::parse(mounts), own)
+    }
+
     #[test]
     fn version_one_with_a_unified_hierarchy_beside_it() {
         let (top, mounts) = mounts(&[
@@ -184,7 +267,7 @@ mod tests {
         let group = top.path().join("memory/a slice/session");
         fs::create_dir_all(&group).unwrap();
         let own = "4:memory:/a slice/session\n2:cpu:/other\n0::/\n";
-        let found = Hierarchies::among(&mounts, own).unwrap();
+        let found = among(&mounts, own).unwrap();
         assert_eq!(found.version, Version::V1);
         assert_eq!(
             found.directories("terrace-7"),
@@ -206,12 +289,12 @@ mod tests {
             "0::/user.slice/session-1.scope\n",
             "0::/user.slice/session-1.scope/terrace-callers\n",
         ] {
-            let found = Hierarchies::among(&mounts, own).unwrap();
+            let found = among(&mounts, own).unwrap();
             assert_eq!(found.version, Version::V2);
             assert_eq!(found.directories("terrace-7"), [session.join("terrace-7")]);
         }
         fs::write(root.join("cgroup.controllers"), "cpu io\n").unwrap();
-        assert_eq!(Hierarchies::among(&mounts, "0::/\n"), None);
+        assert_eq!(among(&mounts, "0::/\n"), None);
     }
 
     #[test]
@@ -226,7 +309,7 @@ mod tests {
             ("4:memory:/docker/8\n", memory.clone()),
             ("4:memory:/../8\n", memory.clone()),
         ] {
-            let found = Hierarchies::among(&mounts, own).unwrap();
+            let found = among(&mounts, own).unwrap();
             assert_eq!((found.memory, found.perf), (group, None), "{own}");
         }
     }

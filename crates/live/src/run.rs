@@ -11,13 +11,15 @@ use crate::cgroup::processes_in;
 use crate::counters::SwapCounters;
 use crate::delegation::{Leaf, Needed};
 use crate::dram;
+use crate::faults::FaultStream;
 use crate::hierarchy::{Hierarchies, Version};
 use crate::journal::{Change, Journal, state_directory};
 use crate::neighbours;
 use crate::privilege;
 use crate::program::{Invocation, Program};
-use crate::running::{Running, Steered};
+use crate::running::Running;
 use crate::scope;
+use crate::steered::Steered;
 use crate::sysctl::{Attempt, PageCluster};
 use crate::tier::{MEMORY_COSTS, Spec, Tier};
 use crate::turn::{self, Turn, Waiting};
@@ -123,6 +125,11 @@ impl Session {
         Ok(())
     }
 
+    /// Makes the swap areas that are on the tier, whosever they are.
+    pub(crate) fn use_active_areas(&mut self) {
+        self.tier = Some(Tier::default());
+    }
+
     /// Removes the tier, or leaves it to other runs (`neighbours`). Dropping a session does
     /// the same, but cannot report an error.
     ///
@@ -173,7 +180,9 @@ impl Session {
         // Without steering this holds the knob until the program has ended.
         let (steered, _knob) = match engine {
             Some(engine) => {
-                let steered = Steered::start(engine, &budget, limit, readahead)?;
+                let faults = FaultStream::open(budget.watched())?;
+                let dram = limit.unwrap_or_else(dram::total);
+                let steered = Steered::start(engine, faults, dram, readahead)?;
                 (Some(steered), None)
             }
             None => (None, readahead),
@@ -236,7 +245,7 @@ impl Session {
     }
 
     /// Returns the engine of the way; `None` if it has none, or if fetching cannot pay.
-    fn engine(&self, way: &Way, observer: Observer) -> Result<Option<Engine>> {
+    pub(crate) fn engine(&self, way: &Way, observer: Observer) -> Result<Option<Engine>> {
         let Way::Terrace(spec) = way else {
             return Ok(None);
         };
@@ -261,7 +270,11 @@ impl Session {
 
     /// Takes `vm.page-cluster`; sets it to single pages for
     /// [`Way::KernelCpf`].
-    fn take_readahead(&mut self, way: &Way, observer: Observer) -> Result<Option<PageCluster>> {
+    pub(crate) fn take_readahead(
+        &mut self,
+        way: &Way,
+        observer: Observer,
+    ) -> Result<Option<PageCluster>> {
         let single = matches!(way, Way::KernelCpf);
         let attempt = match single {
             true => self.await_knob(observer)?,

@@ -1,27 +1,19 @@
 //! A program that runs: sampled meanwhile, and measured when it has ended.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use terrace_base::{Bytes, Result};
-use terrace_policy::prefetch::{self, Engine};
 
 use crate::balance::Balance;
 use crate::budget::Budget;
 use crate::counters::SwapCounters;
-use crate::dram;
-use crate::fault_sample::{FaultSample, SampledFault};
-use crate::faults::FaultStream;
 use crate::footprint::Footprint;
 use crate::mappings::Mappings;
-use crate::outcome::{Event, Faults, Observer, Outcome, Status};
+use crate::outcome::{Event, Observer, Outcome, Status};
 use crate::program::{Ended, Program};
-use crate::readahead;
-use crate::steer::Steering;
-use crate::sysctl::{self, PageCluster};
-use crate::tier::{self, Tier};
-use crate::worker::lock;
+use crate::steered::Steered;
+use crate::tier::Tier;
 use crate::zswap::{Pool, Served, Zswap};
 
 /// Pause between two samples of the program's memory: at first, and at most.
@@ -99,7 +91,7 @@ impl Running<'_> {
             elapsed,
             usage,
             limit: self.limit,
-            progress: self.steered.as_ref().map(|it| it.steering.progress()),
+            progress: self.steered.as_ref().map(Steered::progress),
             tier: SwapCounters::read().since(self.counted),
         }));
     }
@@ -135,64 +127,17 @@ impl Running<'_> {
             oom_kills: self.budget.oom_kills(),
         };
         if let Some(steered) = self.steered {
-            steered.finish(seen.mappings, tier, &mut outcome);
+            let foreseen = steered.finish(seen.mappings);
+            let progress = foreseen.progress;
+            let balance = Balance::of(&progress.story, outcome.major_faults, tier);
+            outcome.balance = Some(balance);
+            outcome.prefetch = Some(progress.story);
+            outcome.redundant = progress.redundant;
+            outcome.unseen_faults = progress.unseen_faults;
+            outcome.constituents = foreseen.parts.constituents;
+            outcome.processes = foreseen.parts.processes;
+            outcome.faults = Some(foreseen.faults);
         }
         outcome
-    }
-}
-
-/// The steering of a run, and the sample of the faults that it sees.
-pub(crate) struct Steered {
-    steering: Steering,
-    sample: Arc<Mutex<FaultSample>>,
-}
-
-impl Steered {
-    /// Opens the stream of faults, and starts to steer.
-    ///
-    /// # Errors
-    /// A failure if faults cannot be watched, or no thread can be started.
-    pub fn start(
-        mut engine: Engine,
-        budget: &Budget,
-        limit: Option<Bytes>,
-        readahead: Option<PageCluster>,
-    ) -> Result<Self> {
-        let pages = limit.unwrap_or_else(dram::total).pages();
-        let window = prefetch::window(pages);
-        engine.set_window(window);
-        let faults = FaultStream::open(budget.watched())?;
-        let areas = tier::active_areas();
-        let cluster = readahead.as_ref().map(|knob| knob.found().to_owned());
-        let cluster = cluster.or_else(sysctl::current);
-        let cluster = cluster.and_then(|text| text.parse().ok()).unwrap_or(0);
-        engine.set_readahead(readahead::with(cluster, &areas, window));
-        Ok(Self {
-            sample: faults.sample(),
-            steering: Steering::start(engine, faults, window, &areas, readahead)?,
-        })
-    }
-
-    /// Returns the faults that are in the sample now.
-    fn sample(&self) -> Vec<SampledFault> {
-        let sample = lock(&self.sample);
-        sample.kept().to_vec()
-    }
-
-    /// Stops, and adds the figures of steering to those of the run.
-    fn finish(self, mappings: Mappings, swap: SwapCounters, outcome: &mut Outcome) {
-        let (progress, parts) = self.steering.finish();
-        let sample = lock(&self.sample);
-        outcome.prefetch = Some(progress.story);
-        outcome.balance = Some(Balance::of(&progress.story, outcome.major_faults, swap));
-        outcome.constituents = parts.constituents;
-        outcome.processes = parts.processes;
-        outcome.redundant = progress.redundant;
-        outcome.unseen_faults = progress.unseen_faults;
-        outcome.faults = Some(Faults {
-            sample: sample.kept().to_vec(),
-            seen: sample.seen(),
-            regions: mappings.finish(sample.kept()),
-        });
     }
 }

@@ -1,5 +1,6 @@
 //! Results as tables, one status line, JSON with a documented schema, CSV, Parquet and HTML.
 
+pub mod attach;
 pub mod bench;
 pub mod calibrate;
 mod constituent;

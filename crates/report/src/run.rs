@@ -338,7 +338,7 @@ fn ratio(value: Option<f64>) -> String {
 }
 
 /// Returns a share as `93 %`, or the count if the whole is 0.
-fn share(part: u64, whole: u64) -> String {
+pub(crate) fn share(part: u64, whole: u64) -> String {
     if whole == 0 {
         return count(part);
     }

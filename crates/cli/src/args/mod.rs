@@ -1,5 +1,6 @@
 //! The command line, one file a command.
 
+mod attach;
 mod bench;
 mod calibrate;
 mod doctor;
@@ -20,6 +21,7 @@ pub mod trace;
 mod user;
 mod validate;
 
+pub use attach::Attach;
 pub use bench::Bench;
 pub use calibrate::{Calibrate, Probe};
 pub use doctor::Doctor;
@@ -48,6 +50,7 @@ pub struct Terrace {
 #[derive(Subcommand)]
 pub enum Command {
     Run(Run),
+    Attach(Attach),
     Bench(Bench),
     Record(Record),
     Trace(Trace),

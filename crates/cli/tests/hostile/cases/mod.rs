@@ -1,5 +1,6 @@
 //! The cases, a file an area; each has one function that gives them.
 
+mod attach;
 mod clean;
 mod doctor;
 mod files;
@@ -19,6 +20,7 @@ use crate::case::Case;
 /// Names of areas, and their cases.
 pub fn all() -> Vec<(&'static str, Vec<Case>)> {
     vec![
+        ("attach", attach::cases()),
         ("clean", clean::cases()),
         ("doctor", doctor::cases()),
         ("files", files::cases()),

@@ -1,0 +1,122 @@
+//! Options of `terrace attach`.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+use terrace_base::count::whole;
+use terrace_live::attach::Request;
+use terrace_live::target::Target;
+use terrace_policy::prefetch::Spec;
+
+use super::Results;
+use super::run::live_predictor;
+
+/// Fetch ahead for a program that runs already
+///
+/// Its memory stays within the limits that it has, and swapped where the machine swaps. terrace watches its faults
+/// from another core, predicts the next pages and has the kernel fetch them ahead. Nothing is moved; when this ends,
+/// by Ctrl-C or with --for, the program runs on as before.
+#[derive(Args)]
+#[command(
+    override_usage = "terrace attach [OPTIONS] <PID|--cgroup PATH|--unit NAME|--container ID>"
+)]
+#[command(after_long_help = "\
+Examples:
+  terrace attach 1234
+  terrace attach --unit postgresql --for 10m --json cost.json
+  terrace attach --container 4969a18d --prefetch stream
+  terrace attach --cgroup /sys/fs/cgroup/system.slice/job.service
+
+Exit code: 0 when the program or the time has ended, or a signal came; 2 for
+wrong usage; 1 where terrace failed.
+Needs root, or the capabilities that `terrace doctor` names.")]
+pub struct Attach {
+    #[command(flatten)]
+    target: Named,
+
+    /// Predictor of the pages to fetch ahead
+    ///
+    /// `terrace list predictors` lists predictors. Settings follow the name, as stream:depth=64;
+    /// `terrace explain stream` lists them.
+    #[arg(long, value_name = "NAME", value_parser = live_predictor, default_value = "auto")]
+    prefetch: Spec,
+
+    /// End after this time: 30s, 10m, 2h
+    #[arg(long = "for", value_name = "TIME", value_parser = time, allow_hyphen_values = true)]
+    time: Option<Duration>,
+
+    #[command(flatten)]
+    pub results: Results,
+
+    /// Print only errors and the table
+    #[arg(short, long)]
+    pub quiet: bool,
+}
+
+/// The program, by one of its names.
+#[derive(Args)]
+#[group(required = true, multiple = false)]
+struct Named {
+    /// Process, with all that it starts
+    #[arg(value_name = "PID", value_parser = whole(1..=i32::MAX as u32))]
+    pid: Option<u32>,
+
+    /// Processes of a cgroup: a directory, or as in /proc/PID/cgroup
+    #[arg(long, value_name = "PATH")]
+    cgroup: Option<PathBuf>,
+
+    /// Processes of a systemd unit
+    #[arg(long, value_name = "NAME")]
+    unit: Option<String>,
+
+    /// Processes of a container, by the beginning of its ID, or its name
+    #[arg(long, value_name = "ID")]
+    container: Option<String>,
+}
+
+impl Attach {
+    /// Returns what was asked for.
+    pub fn request(&self) -> Request {
+        let named = &self.target;
+        let pid = named.pid.map(Target::Process);
+        let cgroup = named.cgroup.clone().map(Target::Cgroup);
+        let unit = named.unit.clone().map(Target::Unit);
+        let container = named.container.clone().map(Target::Container);
+        let target = pid.or(cgroup).or(unit).or(container);
+        Request {
+            target: target.expect("the parser requires one"),
+            prefetch: self.prefetch.clone(),
+            time: self.time,
+        }
+    }
+}
+
+/// Parses a time that people wait.
+fn time(text: &str) -> Result<Duration, String> {
+    let units = [("s", 1.0), ("m", 60.0), ("h", 3600.0)];
+    let seconds = units.iter().find_map(|(unit, seconds)| {
+        let number: f64 = text.strip_suffix(unit)?.parse().ok()?;
+        Some(number * seconds)
+    });
+    let time = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    time.filter(|time| !time.is_zero())
+        .ok_or_else(|| format!("`{text}` is no time to wait; write it as 30s, 10m or 2h"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_as_people_write_them() {
+        for (text, seconds) in [("30s", 30.0), ("10m", 600.0), ("2h", 7200.0), ("0.5s", 0.5)] {
+            assert_eq!(time(text), Ok(Duration::from_secs_f64(seconds)));
+        }
+        for text in [
+            "", "30", "s", "-1s", "0s", "NaNs", "infh", "1e300h", "1d", "5 s",
+        ] {
+            assert!(time(text).is_err(), "{text}");
+        }
+    }
+}

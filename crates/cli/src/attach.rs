@@ -1,0 +1,34 @@
+//! `terrace attach`.
+
+use std::process::ExitCode;
+
+use terrace_base::Result;
+use terrace_live::attach::perform;
+use terrace_live::compare::Step;
+use terrace_live::run::Way;
+use terrace_report::attach::{AttachDocument, text};
+
+use crate::args::Attach;
+use crate::results::Outputs;
+use crate::screen::{Place, Screen, say};
+
+pub fn attach(arguments: &Attach) -> Result<ExitCode> {
+    let outputs = Outputs::open(&arguments.results, &[], &[])?;
+    let request = arguments.request();
+    let step = Step {
+        way: Way::Terrace(request.prefetch.clone()),
+        run: 1,
+        of: 1,
+    };
+    let mut screen = Screen::new(Place::Line, arguments.quiet);
+    let results = perform(&request, &mut |event| screen.tell(step.clone(), event));
+    screen.clear();
+    let results = results?;
+    if let Some(error) = &results.left_behind {
+        say(&format!(
+            "terrace: {error}; put it back with: terrace doctor --clean\n"
+        ));
+    }
+    let document = AttachDocument::of(&results);
+    outputs.show(&document, &text(&document))
+}

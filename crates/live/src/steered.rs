@@ -1,0 +1,86 @@
+//! The steering of a program that runs, and the sample of the faults that it sees.
+
+use std::sync::{Arc, Mutex};
+
+use terrace_base::{Bytes, Result};
+use terrace_policy::prefetch::{self, Engine};
+
+use crate::fault_sample::{FaultSample, SampledFault};
+use crate::faults::FaultStream;
+use crate::mappings::Mappings;
+use crate::outcome::Faults;
+use crate::readahead;
+use crate::reads::Reads;
+use crate::steer::{Parts, Progress, Steering};
+use crate::sysctl::{self, PageCluster};
+use crate::tier;
+use crate::worker::lock;
+
+/// A program that is steered.
+pub(crate) struct Steered {
+    steering: Steering,
+    sample: Arc<Mutex<FaultSample>>,
+}
+
+/// What steering saw and did.
+#[derive(Clone, Debug)]
+pub struct Foreseen {
+    /// Figures of all.
+    pub progress: Progress,
+    /// Figures by constituent and by process.
+    pub parts: Parts,
+    /// Sample of the major faults.
+    pub faults: Faults,
+}
+
+impl Steered {
+    /// Starts to steer a program with so much `dram` by its `faults`.
+    ///
+    /// # Errors
+    /// A failure if no thread can be started.
+    pub fn start(
+        mut engine: Engine,
+        faults: FaultStream,
+        dram: Bytes,
+        readahead: Option<PageCluster>,
+    ) -> Result<Self> {
+        let window = prefetch::window(dram.pages());
+        engine.set_window(window);
+        let areas = tier::active_areas();
+        let reads = Reads::of(&areas);
+        let cluster = readahead.as_ref().map(|knob| knob.found().to_owned());
+        let cluster = cluster.or_else(sysctl::current);
+        let cluster = cluster.and_then(|text| text.parse().ok()).unwrap_or(0);
+        engine.set_readahead(readahead::with(cluster, &areas, window));
+        Ok(Self {
+            sample: faults.sample(),
+            steering: Steering::start(engine, faults, window, &reads, readahead)?,
+        })
+    }
+
+    /// Returns the figures so far.
+    pub fn progress(&self) -> Progress {
+        self.steering.progress()
+    }
+
+    /// Returns the faults that are in the sample now.
+    pub fn sample(&self) -> Vec<SampledFault> {
+        let sample = lock(&self.sample);
+        sample.kept().to_vec()
+    }
+
+    /// Stops.
+    pub fn finish(self, mappings: Mappings) -> Foreseen {
+        let (progress, parts) = self.steering.finish();
+        let sample = lock(&self.sample);
+        Foreseen {
+            progress,
+            parts,
+            faults: Faults {
+                sample: sample.kept().to_vec(),
+                seen: sample.seen(),
+                regions: mappings.finish(sample.kept()),
+            },
+        }
+    }
+}
