@@ -1,7 +1,8 @@
 //! A program for the tests to run: touches a megabyte range once and then walks over it.
 //!
-//! `walk MEGABYTES STRIDE_PAGES PASSES [fork]`: with `fork`, a child does it all. Prints the
-//! sum of what it read, which is known, so that a lost page would be seen.
+//! `walk MEGABYTES STRIDE_PAGES PASSES [fork | shared]`: with `fork`, a child does it all; with `shared`,
+//! the memory is a shared mapping. Prints the sum of what it read, which is known, so that a lost page
+//! would be seen.
 
 use std::process::{Command, ExitCode};
 
@@ -19,7 +20,10 @@ fn main() -> ExitCode {
         let status = Command::new(own).args(&arguments[..3]).status();
         return ExitCode::from(u8::from(!status.expect("a child").success()));
     }
-    let mut memory = vec![0u8; pages * PAGE];
+    let memory = match arguments.get(3).is_some_and(|a| a == "shared") {
+        true => shared(pages * PAGE),
+        false => vec![0u8; pages * PAGE].leak(),
+    };
     for page in 0..pages {
         // Noise, so that no tier can compress it or leave it out.
         let start = page * PAGE;
@@ -39,4 +43,16 @@ fn main() -> ExitCode {
     assert_eq!(sum, pages * passes, "a page was lost");
     println!("{sum}");
     ExitCode::SUCCESS
+}
+
+/// Returns memory that other processes could share.
+fn shared(bytes: usize) -> &'static mut [u8] {
+    let access = libc::PROT_READ | libc::PROT_WRITE;
+    let kind = libc::MAP_SHARED | libc::MAP_ANONYMOUS;
+    // SAFETY: a new mapping of zeros, which nobody else has, and which stays to the end.
+    unsafe {
+        let start = libc::mmap(std::ptr::null_mut(), bytes, access, kind, -1, 0);
+        assert_ne!(start, libc::MAP_FAILED, "memory");
+        std::slice::from_raw_parts_mut(start.cast(), bytes)
+    }
 }

@@ -31,6 +31,7 @@ pub mod hierarchy;
 mod image;
 pub mod input;
 pub mod journal;
+mod latency;
 pub mod limit;
 mod lock;
 pub mod mappings;

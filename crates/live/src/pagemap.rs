@@ -6,6 +6,7 @@
 
 mod processes;
 mod scan;
+mod shared;
 mod table;
 
 use std::collections::VecDeque;
@@ -20,6 +21,7 @@ use terrace_policy::{Location, Memory, Page, Residence, Slot, Space};
 
 use crate::slots::Slots;
 use processes::Processes;
+use shared::Shared;
 use table::Table;
 
 const PRESENT: u64 = 1 << 63;
@@ -39,6 +41,8 @@ pub struct Pagemap {
     processes: Processes,
     /// Cached tables by their numbers.
     tables: FxHashMap<(Space, u64), Table>,
+    /// What page tables do not tell.
+    shared: Shared,
     /// Whether the kernel can read whole tables (`PAGEMAP_SCAN`), as far as is known.
     scans: bool,
     slots: Slots,
@@ -55,6 +59,7 @@ impl Default for Pagemap {
         Self {
             processes: Processes::default(),
             tables: FxHashMap::default(),
+            shared: Shared::default(),
             scans: true,
             slots: Slots::default(),
             slots_wanted: false,
@@ -68,6 +73,7 @@ impl Pagemap {
     /// Empties the cache, because time has passed.
     pub fn refresh(&mut self) {
         self.tables.clear();
+        self.shared.refresh();
     }
 
     /// Checks the next `count` known processes in turn; returns those that have ended, and those that
@@ -95,6 +101,7 @@ impl Pagemap {
     pub fn forget(&mut self, space: Space) {
         self.processes.forget(space);
         self.tables.retain(|(of, _), _| *of != space);
+        self.shared.forget(space);
         self.unsurveyed.retain(|(of, _)| *of != space);
         self.slots.forget(space);
     }
@@ -193,12 +200,21 @@ impl Memory for Pagemap {
         let table = (at.space, at.page.0 / table::PAGES as u64);
         let page = (at.page.0 % table::PAGES as u64) as usize;
         let look = |tables: &FxHashMap<_, Table>| tables.get(&table)?.residence(page);
-        look(&self.tables)
-            .or_else(|| {
-                self.read(table, page);
-                look(&self.tables)
-            })
-            .unwrap_or(Residence::Nowhere)
+        let found = look(&self.tables).or_else(|| {
+            self.read(table, page);
+            look(&self.tables)
+        });
+        match found {
+            None | Some(Residence::Nowhere) => {
+                let found = self.shared.residence(at);
+                self.tables
+                    .entry(table)
+                    .or_default()
+                    .found(page, page + 1, found);
+                found
+            }
+            Some(found) => found,
+        }
     }
 
     fn slot(&mut self, at: Location) -> Option<Slot> {

@@ -29,15 +29,8 @@ impl Reads {
     /// Finds the devices under `areas`: swap files, or devices. Leaves out those whose reads the kernel
     /// does not count, such as compressed memory.
     pub fn of(areas: &[PathBuf]) -> Self {
-        let mut devices: Vec<u64> = areas.iter().filter_map(|area| device(area)).collect();
-        devices.sort_unstable();
-        devices.dedup();
-        let counters = devices.into_iter().filter_map(|device| {
-            let (major, minor) = (rustix::fs::major(device), rustix::fs::minor(device));
-            File::open(format!("/sys/dev/block/{major}:{minor}/inflight")).ok()
-        });
         Self {
-            counters: counters.collect(),
+            counters: counters(areas, "inflight").into(),
         }
     }
 
@@ -53,6 +46,18 @@ impl Reads {
     fn in_flight(&self) -> u64 {
         self.counters.iter().map(in_flight).max().unwrap_or(0)
     }
+}
+
+/// Opens the file `name` of each device under `areas` in sysfs, where there is one.
+pub(crate) fn counters(areas: &[PathBuf], name: &str) -> Vec<File> {
+    let mut devices: Vec<u64> = areas.iter().filter_map(|area| device(area)).collect();
+    devices.sort_unstable();
+    devices.dedup();
+    let files = devices.into_iter().filter_map(|device| {
+        let (major, minor) = (rustix::fs::major(device), rustix::fs::minor(device));
+        File::open(format!("/sys/dev/block/{major}:{minor}/{name}")).ok()
+    });
+    files.collect()
 }
 
 /// Returns the number of the device that a swap area lies on.

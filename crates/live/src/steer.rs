@@ -6,6 +6,7 @@
 mod duty_cycle;
 
 use std::collections::VecDeque;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -19,6 +20,7 @@ use crate::clock;
 use crate::counters::SwapCounters;
 use crate::faults::FaultStream;
 use crate::fetchers::{Batch, Fetchers};
+use crate::latency::Latency;
 use crate::pagemap::Pagemap;
 use crate::reads::Reads;
 use crate::sysctl::PageCluster;
@@ -96,7 +98,7 @@ pub struct Steering {
 
 impl Steering {
     /// Starts a thread that drives `engine` with `faults`, keeps at most `window` fetched pages that
-    /// wait to be touched and few `reads` in flight, and sets the kernel's readahead through `readahead`
+    /// wait to be touched and few reads in flight at the devices of `areas`, and sets the kernel's readahead through `readahead`
     /// if the run owns it.
     ///
     /// # Errors
@@ -105,16 +107,15 @@ impl Steering {
         engine: Engine,
         faults: FaultStream,
         window: u64,
-        reads: &Reads,
+        areas: &[PathBuf],
         readahead: Option<PageCluster>,
     ) -> Result<Self> {
-        let costs = engine.costs();
         let progress = Arc::new(Mutex::new(Progress::default()));
         let driver = Driver {
             engine,
             faults,
             memory: Pagemap::default(),
-            fetchers: Fetchers::start(FETCHERS, reads)?,
+            fetchers: Fetchers::start(FETCHERS, &Reads::of(areas))?,
             ledger: Ledger::new(TIMING, window),
             ended: Vec::new(),
             swept: Instant::now(),
@@ -123,8 +124,10 @@ impl Steering {
             doomed: VecDeque::new(),
             fresh: Vec::new(),
             seen: 0,
-            readahead: readahead.map(|knob| Epochs::new(knob, costs)),
-            cycle: DutyCycle::new(costs),
+            epoch: Instant::now(),
+            latency: Latency::of(areas),
+            readahead: readahead.map(Epochs::new),
+            cycle: DutyCycle::new(),
             tally: Tally::default(),
             progress: Arc::clone(&progress),
         };
@@ -171,6 +174,9 @@ struct Driver {
     /// Faults that the last look delivered, each with the time of its end.
     fresh: Vec<(Duration, Fault)>,
     seen: u64,
+    /// Time at which the present epoch began.
+    epoch: Instant,
+    latency: Latency,
     readahead: Option<Epochs>,
     cycle: DutyCycle,
     tally: Tally,
@@ -219,14 +225,26 @@ impl Driver {
         }
         let fetched = self.fetch();
         self.survey();
-        if let Some(readahead) = &mut self.readahead {
-            readahead.tick();
+        if self.epoch.elapsed() >= EPOCH {
+            self.end_epoch();
         }
-        if let Some(on) = self.cycle.tick(self.seen, self.engine.worth()) {
+        let costs = self.engine.costs();
+        if let Some(on) = self.cycle.tick(self.seen, self.engine.worth(), &costs) {
             self.faults.watch(on);
         }
         self.bury();
         reached + fetched
+    }
+
+    /// Measures what reads take, and judges the kernel's readahead.
+    fn end_epoch(&mut self) {
+        self.epoch = Instant::now();
+        if let Some(read) = self.latency.look(self.engine.story().issued) {
+            self.engine.set_costs(Costs::of_read(read));
+        }
+        if let Some(readahead) = &mut self.readahead {
+            readahead.end(&self.engine.costs());
+        }
     }
 
     /// Forgets processes that have ended, a few at a time: a storm of forks leaves thousands.
@@ -383,33 +401,30 @@ impl Driver {
 struct Epochs {
     chooser: Chooser,
     knob: PageCluster,
-    began: Instant,
     counted: SwapCounters,
 }
 
 impl Epochs {
-    fn new(knob: PageCluster, costs: Costs) -> Self {
+    fn new(knob: PageCluster) -> Self {
         Self {
-            chooser: Chooser::new(costs),
+            chooser: Chooser::default(),
             knob,
-            began: Instant::now(),
             counted: SwapCounters::read(),
         }
     }
 
-    fn tick(&mut self) {
-        if self.began.elapsed() < EPOCH {
-            return;
-        }
+    /// Ends an epoch.
+    fn end(&mut self, costs: &Costs) {
         let counted = SwapCounters::read();
         let epoch = counted.since(self.counted);
         let before = self.chooser.current();
-        let after = self.chooser.epoch(epoch.readahead, epoch.readahead_hits);
+        let after = self
+            .chooser
+            .epoch(epoch.readahead, epoch.readahead_hits, costs);
         if after != before {
             // A knob that cannot be written stays as it is; the program goes on.
             let _ = self.knob.set(after == Readahead::Off);
         }
         self.counted = counted;
-        self.began = Instant::now();
     }
 }

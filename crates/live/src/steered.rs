@@ -10,7 +10,6 @@ use crate::faults::FaultStream;
 use crate::mappings::Mappings;
 use crate::outcome::Faults;
 use crate::readahead;
-use crate::reads::Reads;
 use crate::steer::{Parts, Progress, Steering};
 use crate::sysctl::{self, PageCluster};
 use crate::tier;
@@ -47,14 +46,13 @@ impl Steered {
         let window = prefetch::window(dram.pages());
         engine.set_window(window);
         let areas = tier::active_areas();
-        let reads = Reads::of(&areas);
         let cluster = readahead.as_ref().map(|knob| knob.found().to_owned());
         let cluster = cluster.or_else(sysctl::current);
         let cluster = cluster.and_then(|text| text.parse().ok()).unwrap_or(0);
         engine.set_readahead(readahead::with(cluster, &areas, window));
         Ok(Self {
             sample: faults.sample(),
-            steering: Steering::start(engine, faults, window, &reads, readahead)?,
+            steering: Steering::start(engine, faults, window, &areas, readahead)?,
         })
     }
 

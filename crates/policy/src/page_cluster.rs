@@ -19,7 +19,6 @@ pub enum Readahead {
 /// Chooses between the two ways, epoch by epoch.
 #[derive(Clone, Debug)]
 pub struct Chooser {
-    costs: Costs,
     current: Readahead,
     /// Epochs until readahead is tried again.
     left: u32,
@@ -32,28 +31,28 @@ const ENOUGH: u64 = 64;
 /// Epochs without readahead before it is tried again: initially, and at most.
 const PAUSE: (u32, u32) = (8, 256);
 
-impl Chooser {
-    /// Starts with the machine's setting, on a machine with these costs.
-    pub fn new(costs: Costs) -> Self {
+impl Default for Chooser {
+    fn default() -> Self {
         Self {
-            costs,
             current: Readahead::Kernel,
             left: 0,
             pause: PAUSE.0,
         }
     }
+}
 
+impl Chooser {
     /// Returns the way in force.
     pub fn current(&self) -> Readahead {
         self.current
     }
 
     /// Ends an epoch in which the kernel read `read` pages ahead and `hits` pages read ahead were
-    /// used; returns the way for the next epoch.
-    pub fn epoch(&mut self, read: u64, hits: u64) -> Readahead {
+    /// used, at these costs; returns the way for the next epoch.
+    pub fn epoch(&mut self, read: u64, hits: u64, costs: &Costs) -> Readahead {
         match self.current {
             Readahead::Kernel if read >= ENOUGH => {
-                if !self.costs.readahead_pays(read, hits) {
+                if !costs.readahead_pays(read, hits) {
                     self.current = Readahead::Off;
                     self.left = self.pause;
                     self.pause = (self.pause * 2).min(PAUSE.1);
@@ -83,7 +82,11 @@ mod tests {
         (0..epochs)
             .filter(|_| {
                 let off = chooser.current() == Readahead::Off;
-                chooser.epoch(if off { 0 } else { read }, if off { 0 } else { hits });
+                chooser.epoch(
+                    if off { 0 } else { read },
+                    if off { 0 } else { hits },
+                    &Costs::DISK,
+                );
                 off
             })
             .count()
@@ -91,23 +94,23 @@ mod tests {
 
     #[test]
     fn readahead_that_is_used_is_left_alone() {
-        assert_eq!(run(&mut Chooser::new(Costs::DISK), 1000, 1000, 300), 0);
+        assert_eq!(run(&mut Chooser::default(), 1000, 1000, 300), 0);
     }
 
     #[test]
     fn too_little_of_it_tells_nothing() {
-        assert_eq!(run(&mut Chooser::new(Costs::DISK), 1000, 60, 0), 0);
+        assert_eq!(run(&mut Chooser::default(), 1000, 60, 0), 0);
     }
 
     #[test]
     fn useless_readahead_is_turned_off_and_seldom_tried_again() {
-        let off = run(&mut Chooser::new(Costs::DISK), 1000, 1000, 20);
+        let off = run(&mut Chooser::default(), 1000, 1000, 20);
         assert!(off > 985, "{off} of 1000 epochs without readahead");
     }
 
     #[test]
     fn a_phase_that_turns_is_noticed_within_the_longest_pause() {
-        let mut chooser = Chooser::new(Costs::DISK);
+        let mut chooser = Chooser::default();
         run(&mut chooser, 1000, 1000, 20);
         let off = run(&mut chooser, 600, 1000, 900);
         assert!(off <= PAUSE.1 as usize, "{off} epochs without readahead");

@@ -117,3 +117,64 @@ fn the_end_of_a_stream_is_not_run_over_for_ever() {
     let (_, story) = run(starts.flat_map(|start| (start..start + 40).map(|page| page * PAGE)));
     assert!(story.wasted < 40 * 40, "{story:?}");
 }
+
+/// Bytes of a row of a matrix, no whole number of pages.
+const ROW: u64 = 16 * PAGE + 1536;
+
+/// The addresses of a column, of which a page holds eight.
+fn column(number: u64) -> impl Iterator<Item = u64> {
+    (0..PAGES * PAGE / ROW).map(move |row| row * ROW + number * 512)
+}
+
+#[test]
+fn the_next_columns_are_foreseen() {
+    let (faults, story) = run((0..128).flat_map(column));
+    assert!(faults <= 40, "{faults} faults");
+    assert!(accuracy(&story) > 0.95, "{story:?}");
+}
+
+#[test]
+fn the_next_columns_to_the_left_are_foreseen() {
+    let (faults, story) = run((0..128).rev().flat_map(column));
+    assert!(faults <= 40, "{faults} faults");
+    assert!(accuracy(&story) > 0.95, "{story:?}");
+}
+
+#[test]
+fn the_columns_of_two_threads_are_foreseen() {
+    let mut model = model();
+    let rows = column(0).count() / 2;
+    for number in 0..128 {
+        for (one, other) in column(number).zip(column(number).skip(rows)) {
+            model.access(1, one);
+            model.access(2, other);
+        }
+    }
+    assert!(model.faults <= 80, "{:?}", model.faults_of);
+}
+
+#[test]
+fn a_cyclic_pass_starts_over_without_a_fault() {
+    let (faults, story) = run((0..10 * PAGES).map(|k| k % PAGES * PAGE));
+    // Three faults in each pass until the distance of two passes is known.
+    assert!(faults <= 12, "{faults} faults");
+    assert!(accuracy(&story) > 0.99, "{story:?}");
+}
+
+#[test]
+fn a_pass_that_is_longer_than_the_last_goes_on() {
+    let lengths = [2000, 2000, 2000, 3000, 3000, 3000];
+    let (faults, story) = run(lengths
+        .into_iter()
+        .flat_map(|n| (0..n).map(|page| page * PAGE)));
+    assert!(faults <= 24, "{faults} faults");
+    assert!(accuracy(&story) > 0.95, "{story:?}");
+}
+
+#[test]
+fn the_ends_of_passes_waste_a_prediction_each() {
+    let passes = (0..5 * 1500u64).map(|k| k % 1500 * PAGE);
+    let elsewhere = (0..2000u64).map(|k| (2000 + k) * PAGE);
+    let (_, story) = run(passes.chain(elsewhere));
+    assert!(story.wasted <= 6 * 128, "{story:?}");
+}

@@ -102,6 +102,19 @@ fn the_fault_stream_of_forked_processes_is_seen() {
 
 #[test]
 #[ignore = "needs root and swap; run by make test-root"]
+fn shared_memory_is_fetched_ahead() {
+    let machine = machine();
+    let result = machine.measure(&[], &[&example("walk"), "192", "17", "2", "shared"]);
+    let run = &result["runs"][0];
+    let used = run["prefetch"]["used"].as_u64().unwrap();
+    assert!(used > 10_000, "{run}");
+    let issued = run["prefetch"]["issued"].as_u64().unwrap();
+    assert!(used * 2 > issued, "{run}");
+    machine.assert_as_found();
+}
+
+#[test]
+#[ignore = "needs root and swap; run by make test-root"]
 fn first_touches_cost_no_prefetch() {
     let machine = machine();
     let result = machine.measure(&[], &[&example("walk"), "48", "1", "1"]);

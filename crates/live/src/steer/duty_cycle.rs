@@ -15,7 +15,6 @@ const REST: (Duration, Duration) = (Duration::from_millis(200), Duration::from_s
 
 /// Periods of sampling and of rest in turn.
 pub(super) struct DutyCycle {
-    costs: Costs,
     sampling: bool,
     since: Instant,
     /// Length of the next rest.
@@ -26,10 +25,9 @@ pub(super) struct DutyCycle {
 }
 
 impl DutyCycle {
-    /// Starts with a sampling period, on a machine with these costs.
-    pub(super) fn new(costs: Costs) -> Self {
+    /// Starts with a sampling period.
+    pub(super) fn new() -> Self {
         Self {
-            costs,
             sampling: true,
             since: Instant::now(),
             rest: REST.0,
@@ -44,15 +42,15 @@ impl DutyCycle {
     }
 
     /// Returns whether to sample from now on, if that changes. `seen` faults were seen so far, and
-    /// all fetches are worth this.
-    pub(super) fn tick(&mut self, seen: u64, worth: Worth) -> Option<bool> {
+    /// all fetches are worth this, at these costs.
+    pub(super) fn tick(&mut self, seen: u64, worth: Worth, costs: &Costs) -> Option<bool> {
         let took = if self.sampling { WATCH } else { self.rest };
         if self.since.elapsed() < took {
             return None;
         }
         let (faults, gained) = (seen - self.seen, worth - self.worth);
-        let won = gained.won(&self.costs) - gained.lost(&self.costs);
-        let waited = self.costs.demand.as_secs_f64() * faults as f64;
+        let won = gained.won(costs) - gained.lost(costs);
+        let waited = costs.demand.as_secs_f64() * faults as f64;
         let turn = match self.sampling {
             true if faults < ENOUGH_FAULTS => false,
             true if won * SHARE >= waited => {
@@ -82,13 +80,17 @@ mod tests {
             used,
             ..Worth::default()
         };
-        cycle.tick(seen, worth)
+        cycle.tick(seen, worth, &Costs::DISK)
     }
 
     #[test]
     fn sampling_goes_on_while_it_pays_and_rests_ever_longer_otherwise() {
-        let mut cycle = DutyCycle::new(Costs::DISK);
-        assert_eq!(cycle.tick(1000, Worth::default()), None, "too early");
+        let mut cycle = DutyCycle::new();
+        assert_eq!(
+            cycle.tick(1000, Worth::default(), &Costs::DISK),
+            None,
+            "too early"
+        );
         assert_eq!(tick(&mut cycle, 10, 0), None, "too few faults");
         assert_eq!(tick(&mut cycle, 1010, 100), None, "worth it");
         assert_eq!(tick(&mut cycle, 2010, 110), Some(false));
@@ -105,7 +107,7 @@ mod tests {
         for (wasted, redundant, turn) in
             [(0, 0, None), (300, 0, Some(false)), (0, 9000, Some(false))]
         {
-            let mut cycle = DutyCycle::new(Costs::DISK);
+            let mut cycle = DutyCycle::new();
             cycle.since -= WATCH;
             let worth = Worth {
                 used: 300,
@@ -113,7 +115,7 @@ mod tests {
                 redundant,
                 ..Worth::default()
             };
-            assert_eq!(cycle.tick(1000, worth), turn, "{worth:?}");
+            assert_eq!(cycle.tick(1000, worth, &Costs::DISK), turn, "{worth:?}");
         }
     }
 }

@@ -88,7 +88,8 @@ impl Engine {
         self.predictions = predictions;
     }
 
-    /// Sets the costs of faults and fetches on this machine, before the first fault.
+    /// Sets the costs of faults and fetches on this machine, before the first fault or as they are
+    /// measured.
     pub fn set_costs(&mut self, costs: Costs) {
         self.appraisal.set_costs(costs);
         self.predictor.set_costs(costs);

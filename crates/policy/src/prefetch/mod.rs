@@ -135,7 +135,8 @@ pub trait Predictor: Send {
     /// oracle uses it.
     fn advance_clock(&mut self, _thread: Thread, _touches: u64) {}
 
-    /// Sets the costs of faults and fetches on this machine, before the first fault.
+    /// Sets the costs of faults and fetches on this machine, before the first fault or as they are
+    /// measured.
     fn set_costs(&mut self, _costs: Costs) {}
 
     /// Sets the number of fetched pages that may wait to be used without displacing needed pages,

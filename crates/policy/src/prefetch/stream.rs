@@ -7,9 +7,15 @@
 //! prediction that is reached or comes too late, and is bounded by the accuracy of the thread's
 //! latest fetches.
 //!
+//! Walks are nested in loops: the next column of a matrix starts a constant distance behind the
+//! start of the last, and a cyclic pass starts over where it started. A stream is compared with the
+//! last of the same stride. Once two of the latest distances between their starts are equal, a
+//! stream goes on at the end of its pass with the start of the next, which needs no fault.
+//!
 //! The window that opens as it is consumed is that of Linux's file readahead; the trigger on first
 //! use is from Oskin & Loh 2015, V.B; Fedorov 2016, 5.4.4.3 has the case of stride one.
 
+mod nest;
 mod record;
 mod thread;
 mod track;
@@ -19,6 +25,7 @@ use rustc_hash::FxHashMap;
 use super::{Entry, Make, Outcome, Prediction, Predictor, Source};
 use crate::page::{Fault, Location, Memory, PAGE_BYTES, Space, Thread};
 use crate::settings;
+use nest::Nest;
 use record::Record;
 use thread::ThreadState;
 use track::Track;
@@ -28,7 +35,7 @@ pub const ENTRY: Entry = Entry {
     name: "stream",
     summary: "runs ahead of interleaved constant-stride streams, further the more it is right",
     paper: "Terrace's own; triggers on first use are Oskin & Loh 2015, V.B, the case of stride one Fedorov 2016, 5.4.4.3",
-    when: "Programs that walk over matrices and arrays, several at once, in any direction and with any stride. `auto` asks it first.",
+    when: "Programs that walk over matrices and arrays, several at once, pass after pass, in any direction and with any stride. `auto` asks it first.",
     make: Make::Online(|params| Ok(Box::new(Stream::new(StreamSettings::take(params)?)))),
 };
 
@@ -84,15 +91,12 @@ impl Stream {
 
     /// Continues an existing stream that the fault belongs to.
     fn follow(&mut self, fault: &Fault, memory: &mut dyn Memory) -> Option<Option<Prediction>> {
-        let (index, element) = self
-            .tracks
-            .iter()
-            .enumerate()
-            .rev()
-            .find_map(|(i, track)| {
-                let element = track.element_of(fault)?;
-                track.leads_to(element, memory).then_some((i, element))
-            })?;
+        let (index, element) = self.find(fault, memory).or_else(|| {
+            self.tracks
+                .iter_mut()
+                .for_each(|track| track.outlast(fault));
+            self.find(fault, memory)
+        })?;
         let mut track = self.tracks.remove(index);
         let record = self.record(fault.thread, track.stride);
         let overtaken = element >= track.frontier;
@@ -108,8 +112,18 @@ impl Stream {
             track.renewed = element;
             prediction = track.predict();
         }
+        track.rebase();
         self.tracks.push(track);
         Some(prediction)
+    }
+
+    /// Returns the place of the stream that a fault belongs to, and its element.
+    fn find(&self, fault: &Fault, memory: &mut dyn Memory) -> Option<(usize, u64)> {
+        let mut latest_first = self.tracks.iter().enumerate().rev();
+        latest_first.find_map(|(index, track)| {
+            let element = track.element_of(fault)?;
+            track.leads_to(element, memory).then_some((index, element))
+        })
     }
 
     /// Records a fault of its thread; returns the direction of a thread that walks page by page.
@@ -140,23 +154,30 @@ impl Stream {
     }
 
     /// Starts a new stream from this fault and two earlier ones.
-    fn discover(&mut self, fault: &Fault, dense: Option<i64>) -> Option<Prediction> {
+    fn discover(
+        &mut self,
+        fault: &Fault,
+        dense: Option<i64>,
+        memory: &mut dyn Memory,
+    ) -> Option<Prediction> {
         let state = self.threads.get_mut(&fault.thread)?;
-        let stride = dense
-            .map(|direction| direction * PAGE_BYTES as i64)
+        let found = dense
+            .map(|direction| (direction * PAGE_BYTES as i64, 0))
             .or_else(|| state.stride_again(fault))
-            .or_else(|| Some(state.reduce(state.stride_to(fault)?)));
+            .or_else(|| state.stride_anew(fault));
         state.note_stray(fault, self.settings.history);
-        let stride = stride?;
+        let (stride, steps) = found?;
         let record = state.record_of(stride);
-        let kin = self.depth_of_kin(fault, stride);
-        let depth = kin.unwrap_or(0).max(self.settings.first);
+        let kin = self.kin_of(fault.thread, stride);
+        let depth = kin.map_or(0, |kin| kin.depth).max(self.settings.first);
+        let kin = kin.cloned();
         let mut track = Track {
             source: self.new_source(),
             space: fault.at.space,
             thread: fault.thread,
             origin: fault.address(),
             stride,
+            nest: Nest::UNKNOWN,
             reach: 0,
             unproven: record.proof(),
             position: 0,
@@ -164,6 +185,10 @@ impl Stream {
             renewed: 0,
             depth: depth.min(record.limit(&self.settings)),
         };
+        track.start_earlier(steps);
+        if let Some(kin) = kin {
+            track.succeed(&kin, memory);
+        }
         let prediction = (track.unproven == 0).then(|| track.predict()).flatten();
         if self.tracks.len() == self.settings.streams {
             self.tracks.remove(0);
@@ -172,14 +197,11 @@ impl Stream {
         prediction
     }
 
-    /// Returns the depth of the thread's latest stream with this stride: a walk that starts anew,
-    /// as over the next column of a matrix, need not prove itself again.
-    fn depth_of_kin(&self, fault: &Fault, stride: i64) -> Option<u64> {
-        self.tracks
-            .iter()
-            .rev()
-            .find(|track| (track.thread, track.stride) == (fault.thread, stride))
-            .map(|track| track.depth)
+    /// Returns the thread's latest stream with this stride: a walk that starts anew, as over the
+    /// next column of a matrix, need not prove itself again.
+    fn kin_of(&self, thread: Thread, stride: i64) -> Option<&Track> {
+        let mut latest = self.tracks.iter().rev();
+        latest.find(|track| (track.thread, track.stride) == (thread, stride))
     }
 
     fn new_source(&mut self) -> Source {
@@ -199,7 +221,7 @@ impl Predictor for Stream {
             self.forget_impostors(fault);
         }
         let followed = self.follow(fault, memory);
-        predictions.extend(followed.unwrap_or_else(|| self.discover(fault, dense)));
+        predictions.extend(followed.unwrap_or_else(|| self.discover(fault, dense, memory)));
     }
 
     fn advance(&mut self, source: Source, reached: Option<Location>) -> Option<Prediction> {
@@ -210,6 +232,7 @@ impl Predictor for Stream {
         if let Some(at) = reached {
             let element = track.element_on(at.page, at.page.start());
             track.position = track.position.max(element.unwrap_or(0));
+            track.rebase();
             track.deepen(limit);
         }
         track.predict()

@@ -75,18 +75,27 @@ impl ThreadState {
     }
 
     /// Returns a stride that has served this thread, if this fault and an earlier one are some of
-    /// its steps apart. A walk over the next column of a matrix faults only on rows whose page the
+    /// its steps apart, and the number of these steps. A walk over the next column of a matrix faults only on rows whose page the
     /// last column did not touch, so it cannot show its stride by itself.
-    pub(super) fn stride_again(&self, fault: &Fault) -> Option<i64> {
-        self.proven().find(|&stride| {
-            self.stray_addresses.iter().any(|stray| {
+    pub(super) fn stride_again(&self, fault: &Fault) -> Option<(i64, u64)> {
+        self.proven().find_map(|stride| {
+            self.stray_addresses.iter().find_map(|stray| {
                 let distance = fault.address().wrapping_sub(*stray) as i64;
                 // Most distances are too large, which is decided without a division.
-                distance.unsigned_abs() / STEPS <= stride.unsigned_abs()
+                let apart = distance.unsigned_abs() / STEPS <= stride.unsigned_abs()
                     && distance % stride == 0
-                    && (1..=STEPS as i64).contains(&(distance / stride))
+                    && (1..=STEPS as i64).contains(&(distance / stride));
+                apart.then(|| (stride, (distance / stride) as u64))
             })
         })
+    }
+
+    /// Returns the stride of this fault and two earlier ones, and the number of steps from the first
+    /// of them to this one.
+    pub(super) fn stride_anew(&self, fault: &Fault) -> Option<(i64, u64)> {
+        let distance = self.stride_to(fault)?;
+        let stride = self.reduce(distance);
+        Some((stride, 2 * (distance / stride) as u64))
     }
 
     /// Replaces a multiple of a stride that has served this thread by the stride itself.
@@ -265,7 +274,8 @@ mod tests {
             for (index, fault) in faults.iter().enumerate() {
                 let direction = fast.dense_direction(fault, &mut Pages);
                 prop_assert_eq!(direction, slow.dense_direction(fault));
-                prop_assert_eq!(fast.stride_again(fault), slow.stride_again(fault, &proven));
+                let again = fast.stride_again(fault);
+                prop_assert_eq!(again.map(|(stride, _)| stride), slow.stride_again(fault, &proven));
                 prop_assert_eq!(fast.stride_to(fault), slow.stride_to(fault));
                 fast.note(fault, HISTORY);
                 if index % 2 == 0 {

@@ -1,12 +1,14 @@
 //! One stream: its position, the pages that belong to it, and what comes next.
 
-use std::ops::RangeInclusive;
+use std::ops::{Range, RangeInclusive};
 
+use super::nest::Nest;
 use super::{DENSE, STEPS, WIDE};
 use crate::page::{Fault, Location, Memory, PAGE_BYTES, Page, Residence, Space, Thread};
 use crate::prefetch::{Prediction, Source};
 
-/// A stream, whose element `k` lies at `origin + k * stride` bytes.
+/// A stream, whose element `k` lies at `origin + k * stride` bytes; elements behind the end of a
+/// pass are those of the next pass.
 #[derive(Clone, Debug)]
 pub(super) struct Track {
     pub(super) source: Source,
@@ -14,6 +16,8 @@ pub(super) struct Track {
     pub(super) thread: Thread,
     pub(super) origin: u64,
     pub(super) stride: i64,
+    /// Passes of the stream, of which the first is the one that the program is in.
+    pub(super) nest: Nest,
     /// Bytes touched after the first byte of an element, as far as faults have shown.
     pub(super) reach: u64,
     /// Faults still needed before the stream is trusted.
@@ -32,9 +36,10 @@ pub(super) struct Track {
 const SLACK: u64 = 4;
 
 impl Track {
-    fn address(&self, element: u64) -> Option<u64> {
+    pub(super) fn address(&self, element: u64) -> Option<u64> {
+        let (pass, element) = self.nest.place(element);
         let distance = self.stride.checked_mul(i64::try_from(element).ok()?)?;
-        self.origin.checked_add_signed(distance)
+        self.start_of(pass)?.checked_add_signed(distance)
     }
 
     /// Returns the pages that element `k` touches.
@@ -51,7 +56,7 @@ impl Track {
             return None;
         }
         let distance = fault.address().wrapping_sub(self.origin) as i64;
-        if self.is_nowhere_near(distance) {
+        if self.is_nowhere_near(distance) && !self.nest.is_known() {
             return None;
         }
         self.element_nearby(fault)
@@ -65,6 +70,7 @@ impl Track {
             .filter(|element| {
                 near.contains(element) || (far.contains(element) && self.is_exact(fault))
             })
+            .or_else(|| self.element_of_later_pass(fault))
     }
 
     /// Whether an element at such a distance from the origin is out of the stream's range, or no
@@ -89,13 +95,20 @@ impl Track {
         self.stride.unsigned_abs() >= WIDE && distance % self.stride == 0
     }
 
-    /// Returns the element that touches `page`, searched for around byte `address`.
+    /// Returns the element that touches `page`, searched for around byte `address` in the passes
+    /// that are predicted.
     pub(super) fn element_on(&self, page: Page, address: u64) -> Option<u64> {
-        let distance = address as f64 - self.origin as f64;
-        let nearest = distance / self.stride as f64 + 0.5;
-        let nearest = (nearest > 0.0).then_some(nearest as u64)?;
-        (nearest.saturating_sub(1)..=nearest.saturating_add(1))
-            .find(|&element| self.touches(element, page))
+        let (last, _) = self.nest.place(self.frontier);
+        (0..=last).find_map(|pass| {
+            let distance = address as f64 - self.start_of(pass)? as f64;
+            let nearest = distance / self.stride as f64 + 0.5;
+            let nearest = (nearest > 0.0).then_some(nearest as u64)?;
+            (nearest.saturating_sub(1)..=nearest.saturating_add(1))
+                .filter_map(|place| self.nest.element(pass, place))
+                // The same page may belong to the next pass, too.
+                .filter(|element| !self.nest.is_known() || element + SLACK >= self.position)
+                .find(|&element| self.touches(element, page))
+        })
     }
 
     /// Whether an element lies on `page`, or may end on it.
@@ -103,28 +116,48 @@ impl Track {
         let Some(pages) = self.pages(element) else {
             return false;
         };
-        let may_spill = pages.start() == pages.end() && self.stride.unsigned_abs() >= WIDE;
+        // Where there are passes, the page behind an element may be that of another pass.
+        let may_spill = pages.start() == pages.end()
+            && self.stride.unsigned_abs() >= WIDE
+            && !self.nest.is_known();
         pages.contains(&page.0) || (may_spill && page.0 == pages.end() + 1)
     }
 
-    /// Whether the program has touched the elements between its last known position and `element`,
-    /// of which a few are checked. A walk omits none; a fault that skips some belongs to another
-    /// walk that crosses this one.
+    /// Whether the program has touched the elements between its last known position and `element`.
+    /// A walk omits none; a fault that skips some belongs to another walk that crosses this one.
     pub(super) fn leads_to(&self, element: u64, memory: &mut dyn Memory) -> bool {
-        let first = self.position + 1;
-        [1, 2, element.saturating_sub(first) / 2]
+        self.is_touched_through(self.position + 1..element, memory)
+    }
+
+    /// Whether the program has touched these elements, of which a few are checked.
+    pub(super) fn is_touched_through(&self, elements: Range<u64>, memory: &mut dyn Memory) -> bool {
+        let (first, end) = (elements.start, elements.end);
+        [1, 2, end.saturating_sub(first) / 2]
             .iter()
-            .filter_map(|back| element.checked_sub(*back))
-            .filter(|between| (first..element).contains(between))
+            .filter_map(|back| end.checked_sub(*back))
+            .filter(|between| elements.contains(between))
             .all(|between| self.has_touched(between, memory))
     }
 
     /// Whether the program has touched the first byte of an element.
-    fn has_touched(&self, element: u64, memory: &mut dyn Memory) -> bool {
+    pub(super) fn has_touched(&self, element: u64, memory: &mut dyn Memory) -> bool {
         let page = self.address(element).map(Page::of);
         page.is_some_and(|page| {
             memory.residence(Location::new(self.space, page)) == Residence::InMemory
         })
+    }
+
+    /// Moves the start back by some steps, which the program has made.
+    pub(super) fn start_earlier(&mut self, steps: u64) {
+        let distance = i64::try_from(steps)
+            .ok()
+            .and_then(|n| self.stride.checked_mul(-n));
+        if let Some(origin) = distance.and_then(|d| self.origin.checked_add_signed(d)) {
+            self.origin = origin;
+            self.position += steps;
+            self.frontier += steps;
+            self.renewed += steps;
+        }
     }
 
     /// Sets the position to `element`, where the program faulted on `page`.
@@ -137,11 +170,13 @@ impl Track {
         self.frontier = self.frontier.max(element + 1);
     }
 
-    /// Predicts the next `depth` pages and moves the frontier behind them.
+    /// Predicts the next `depth` pages, or those up to the end of the pass, and moves the frontier
+    /// behind them.
     pub(super) fn predict(&mut self) -> Option<Prediction> {
         let wanted = self.depth as usize;
+        let (pass, _) = self.nest.place(self.frontier);
         let mut pages: Vec<Location> = Vec::with_capacity(wanted + 1);
-        while pages.len() < wanted {
+        while pages.len() < wanted && self.nest.place(self.frontier).0 == pass {
             let Some(element) = self.pages(self.frontier) else {
                 break;
             };
@@ -202,6 +237,7 @@ mod tests {
                 thread: Thread(1),
                 origin,
                 stride,
+                nest: Nest::UNKNOWN,
                 reach,
                 unproven: 0,
                 position,
