@@ -113,6 +113,11 @@ impl Budget {
         self.groups.iter().map(|g| g.join(PROCESSES)).collect()
     }
 
+    /// Returns the path of the limit of DRAM under version 1.
+    pub fn limit_file(&self) -> PathBuf {
+        self.memory().join("memory.limit_in_bytes")
+    }
+
     /// Returns the version of the group.
     pub fn version(&self) -> Version {
         self.version

@@ -23,7 +23,7 @@ use crate::steered::Steered;
 use crate::sysctl::{Attempt, PageCluster};
 use crate::tier::{MEMORY_COSTS, Spec, Tier};
 use crate::turn::{self, Turn, Waiting};
-use crate::zswap::{self, Pool, Zswap};
+use crate::zswap::{self, Charge, Pool, Zswap};
 use terrace_base::{Bytes, Context, Error, Result, Signals, Target};
 
 pub use crate::dram::Dram;
@@ -193,14 +193,17 @@ impl Session {
         let _accounts = limit
             .map(|limit| Accounts::keep(&budget.statistics(), limit))
             .transpose()?;
+        let pool = Pool::read();
+        let charge = self.charge(&budget, limit, pool)?;
         let running = Running {
             budget: &budget,
             limit,
             tier: self.tier.as_ref(),
             zswap: self.zswap.as_ref(),
+            charge,
             steered,
             counted: SwapCounters::read(),
-            pool: Pool::read(),
+            pool,
         };
         let invocation = Invocation {
             huge_pages: invocation.huge_pages || self.suffices(limit),
@@ -242,6 +245,21 @@ impl Session {
         let tier = self.tier.as_ref().and_then(Tier::size);
         let limits = limit.map(|dram| Limits { dram, tier });
         Budget::create(&self.hierarchies, &name, limits, &needed)
+    }
+
+    /// Has zswap's pool count as part of the budget, unless the kernel does that.
+    fn charge(
+        &self,
+        budget: &Budget,
+        limit: Option<Bytes>,
+        before: Pool,
+    ) -> Result<Option<Charge>> {
+        match (&self.zswap, limit, budget.version()) {
+            (Some(_), Some(dram), Version::V1) => {
+                Charge::keep(budget.limit_file(), dram, before).map(Some)
+            }
+            _ => Ok(None),
+        }
     }
 
     /// Returns the engine of the way; `None` if it has none, or if fetching cannot pay.

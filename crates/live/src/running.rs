@@ -9,12 +9,13 @@ use crate::balance::Balance;
 use crate::budget::Budget;
 use crate::counters::SwapCounters;
 use crate::footprint::Footprint;
+use crate::hierarchy::Version;
 use crate::mappings::Mappings;
 use crate::outcome::{Event, Observer, Outcome, Status};
 use crate::program::{Ended, Program};
 use crate::steered::Steered;
 use crate::tier::Tier;
-use crate::zswap::{Pool, Served, Zswap};
+use crate::zswap::{Charge, Pool, Served, Zswap};
 
 /// Pause between two samples of the program's memory: at first, and at most.
 const SAMPLE_EVERY: (Duration, Duration) = (Duration::from_millis(2), Duration::from_millis(50));
@@ -29,6 +30,8 @@ pub(crate) struct Running<'a> {
     pub tier: Option<&'a Tier>,
     /// zswap, if this run has set it.
     pub zswap: Option<&'a Zswap>,
+    /// The pool of zswap as part of the budget, where the kernel does not charge it.
+    pub charge: Option<Charge>,
     /// Its steering.
     pub steered: Option<Steered>,
     /// The kernel's counters before its start.
@@ -44,6 +47,7 @@ pub(crate) struct Seen {
     kernel: Bytes,
     huge: Bytes,
     pool: Pool,
+    beyond: Bytes,
     mappings: Mappings,
 }
 
@@ -76,7 +80,9 @@ impl Running<'_> {
         seen.footprint.look(usage.charges);
         seen.kernel = seen.kernel.max(usage.kernel);
         seen.huge = seen.huge.max(usage.huge);
-        seen.pool = seen.pool.larger(Pool::read().since(self.pool));
+        let pool = Pool::read().since(self.pool);
+        seen.pool = seen.pool.larger(pool);
+        seen.beyond = seen.beyond.max(self.beyond(pool.taken));
         if let Some(steered) = &self.steered {
             seen.mappings.look(elapsed, || steered.sample());
         }
@@ -94,6 +100,15 @@ impl Running<'_> {
             progress: self.steered.as_ref().map(Steered::progress),
             tier: SwapCounters::read().since(self.counted),
         }));
+    }
+
+    /// Returns how much of a pool of zswap that takes `taken` is beyond the budget now.
+    fn beyond(&self, taken: Bytes) -> Bytes {
+        match (&self.charge, self.limit, self.budget.version()) {
+            (Some(charge), ..) => charge.beyond(taken),
+            (None, Some(_), Version::V1) => taken,
+            (None, ..) => Bytes(0),
+        }
     }
 
     /// Returns the measurements of the program, whose processes have all ended.
@@ -123,7 +138,7 @@ impl Running<'_> {
             footprint_sampled: footprint.sampled,
             kernel: kernel.max(seen.kernel),
             huge: seen.huge,
-            zswap: Served::of(tier, seen.pool, self.budget.version()),
+            zswap: Served::of(tier, seen.pool, seen.beyond),
             oom_kills: self.budget.oom_kills(),
         };
         if let Some(steered) = self.steered {

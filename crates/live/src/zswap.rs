@@ -5,9 +5,10 @@
 //! restore after a `kill -9`, one line a parameter with its name, its value as found and the one set. A
 //! parameter that another program changes meanwhile is no longer ours: it is reported, and left as it is.
 //!
-//! Version 2 of cgroups charges the pool to the group whose pages are in it. Version 1 charges it to
-//! nobody, so results say how large it was.
+//! The pool is DRAM. Version 2 of cgroups charges it to the group whose pages are in it; version 1 charges it
+//! to nobody, so a run does ([`charge`]).
 
+mod charge;
 mod pool;
 mod spec;
 #[cfg(test)]
@@ -23,6 +24,7 @@ use crate::journal::{Change, Journal};
 use crate::sysctl::{directory, is_forbidden, open_lock};
 use terrace_base::{Bytes, Context, Error, Result};
 
+pub(crate) use charge::Charge;
 pub use pool::{Pool, Served};
 pub use spec::{Spec, ZswapSettings};
 

@@ -224,17 +224,17 @@ fn pages(number: u64) -> String {
     format!("{} pages", count(number))
 }
 
-/// Returns the largest pool of zswap, and whose DRAM it was.
+/// Returns the largest pool of zswap, and what of it was beyond the budget.
 fn pool(served: &Served) -> String {
     let peak = served.peak;
     let ratio = peak.ratio().map_or(String::new(), |ratio| {
         format!(" for {} ({ratio:.1}x)", peak.held)
     });
-    let whose = match served.charged {
-        true => "part of the DRAM budget",
-        false => "beyond the DRAM budget",
+    let beyond = match served.beyond {
+        Bytes(0) => String::new(),
+        beyond => format!("; at most {beyond} beyond the budget"),
     };
-    format!("{}{ratio}, {whose}", peak.taken)
+    format!("{}{ratio}{beyond}", peak.taken)
 }
 
 fn lifetime(outcome: &Outcome, endurance: Option<Endurance>) -> Option<String> {

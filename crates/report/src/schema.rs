@@ -157,9 +157,9 @@ pub struct Zswap {
     pub held_bytes: u64,
     /// `held_bytes` by `pool_bytes`; null if the pool stayed empty.
     pub ratio: Option<f64>,
-    /// Whether the kernel charges the pool to the program's DRAM. If not (version 1 of cgroups), the program
-    /// had `pool_bytes` of DRAM more than its budget.
-    pub charged: bool,
+    /// DRAM that the pool took beyond the program's budget, at most (sampled). Otherwise it is part of the
+    /// budget: version 2 of cgroups charges it, and under version 1 terrace lowers the program's limit by it.
+    pub beyond_bytes: u64,
 }
 
 impl From<Served> for Zswap {
@@ -171,7 +171,7 @@ impl From<Served> for Zswap {
             pool_bytes: served.peak.taken.0,
             held_bytes: served.peak.held.0,
             ratio: served.peak.ratio(),
-            charged: served.charged,
+            beyond_bytes: served.beyond.0,
         }
     }
 }

@@ -7,7 +7,6 @@ use terrace_base::memory::meminfo;
 
 use super::PARAMETERS;
 use crate::counters::SwapCounters;
-use crate::hierarchy::Version;
 
 /// Memory of the pool, the machine's as a whole.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -61,20 +60,20 @@ pub struct Served {
     pub written_back: u64,
     /// The pool when it took most (sampled), without what was in it before.
     pub peak: Pool,
-    /// Whether the DRAM of the pool is charged to the group: only version 2 does so.
-    pub charged: bool,
+    /// DRAM that the pool took beyond the budget, at most (sampled).
+    pub beyond: Bytes,
 }
 
 impl Served {
-    /// Returns what zswap did, by the counters and the largest pool of a run; `None` if it is off and did
-    /// nothing.
-    pub fn of(counted: SwapCounters, peak: Pool, cgroup: Version) -> Option<Self> {
+    /// Returns what zswap did, by the counters and the largest pool of a run, and what of it was beyond the
+    /// budget; `None` if it is off and did nothing.
+    pub fn of(counted: SwapCounters, peak: Pool, beyond: Bytes) -> Option<Self> {
         let served = Self {
             stores: counted.zswap_stores,
             loads: counted.zswap_loads,
             written_back: counted.zswap_written_back,
             peak,
-            charged: matches!(cgroup, Version::V2),
+            beyond,
         };
         let idle = served.stores == 0 && served.loads == 0;
         (is_on() || !idle).then_some(served)
@@ -117,16 +116,11 @@ mod tests {
             zswap_written_back: 1,
             ..SwapCounters::default()
         };
-        let served = Served::of(counted, pool(20, 50), Version::V1).unwrap();
+        let served = Served::of(counted, pool(20, 50), Bytes(3)).unwrap();
         assert_eq!(
             (served.stores, served.loads, served.written_back),
             (7, 5, 1)
         );
-        assert!(!served.charged);
-        assert!(
-            Served::of(counted, pool(20, 50), Version::V2)
-                .unwrap()
-                .charged
-        );
+        assert_eq!((served.peak.held, served.beyond), (Bytes(50), Bytes(3)));
     }
 }
