@@ -104,7 +104,7 @@ pub fn perform(request: &Request, observer: Observer) -> Result<Results> {
     let faults = FaultStream::of_members(subject.members.clone())?;
     let attached = Attached {
         session: &session,
-        steered: Steered::start(engine, faults, subject.dram(), readahead)?,
+        steered: Steered::start(engine, faults, subject.dram(), None, readahead)?,
         subject: &subject,
         began: Instant::now(),
         counted: SwapCounters::read(),

@@ -138,6 +138,13 @@ impl Budget {
         self.memory().join("memory.stat")
     }
 
+    /// Returns a function that counts the group's faults of all kinds so far; it returns `None` when they
+    /// cannot be read.
+    pub fn fault_counter(&self) -> Box<dyn FnMut() -> Option<u64> + Send> {
+        let (file, name) = (self.statistics(), self.either("total_pgfault", "pgfault"));
+        Box::new(move || value_of(&fs::read_to_string(&file).ok()?, name))
+    }
+
     fn memory(&self) -> &Path {
         &self.groups[0]
     }

@@ -182,7 +182,13 @@ impl Session {
             Some(engine) => {
                 let faults = FaultStream::open(budget.watched())?;
                 let dram = limit.unwrap_or_else(dram::total);
-                let steered = Steered::start(engine, faults, dram, readahead)?;
+                let steered = Steered::start(
+                    engine,
+                    faults,
+                    dram,
+                    Some(budget.fault_counter()),
+                    readahead,
+                )?;
                 (Some(steered), None)
             }
             None => (None, readahead),

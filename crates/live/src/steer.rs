@@ -4,6 +4,7 @@
 //! nothing happens, so that a program that does not fault pays nothing for it.
 
 mod duty_cycle;
+mod trials;
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
@@ -28,6 +29,8 @@ use crate::tally::{ProcessFigures, Tally};
 use crate::worker::{Worker, lock};
 use duty_cycle::DutyCycle;
 use terrace_base::Result;
+pub use trials::Gauge;
+use trials::Trials;
 
 /// Pages in one fetch: neighbours in the swap area become one read, and a demand fault waits for at most
 /// one fetch on top of the reads in flight.
@@ -98,8 +101,8 @@ pub struct Steering {
 
 impl Steering {
     /// Starts a thread that drives `engine` with `faults`, keeps at most `window` fetched pages that
-    /// wait to be touched and few reads in flight at the devices of `areas`, and sets the kernel's readahead through `readahead`
-    /// if the run owns it.
+    /// wait to be touched and few reads in flight at the devices of `areas`, tries by `gauge`, if
+    /// there is one, whether fetching pays, and sets the kernel's readahead through `readahead` if the run owns it.
     ///
     /// # Errors
     /// A failure if no thread can be started.
@@ -108,8 +111,10 @@ impl Steering {
         faults: FaultStream,
         window: u64,
         areas: &[PathBuf],
+        gauge: Option<Gauge>,
         readahead: Option<PageCluster>,
     ) -> Result<Self> {
+        let trials = Trials::new(u64::from(std::process::id()), gauge);
         let progress = Arc::new(Mutex::new(Progress::default()));
         let driver = Driver {
             engine,
@@ -127,7 +132,7 @@ impl Steering {
             epoch: Instant::now(),
             latency: Latency::of(areas),
             readahead: readahead.map(Epochs::new),
-            cycle: DutyCycle::new(),
+            cycle: DutyCycle::new(clock::now(), trials),
             tally: Tally::default(),
             progress: Arc::clone(&progress),
         };
@@ -196,7 +201,7 @@ impl Driver {
                 (attentive_until.max(now) + ATTENTION.0 * foreseen).min(now + ATTENTION.1);
             pause = match now < attentive_until {
                 true => PAUSE.0,
-                false if !self.cycle.is_sampling() => REST_PAUSE,
+                false if self.cycle.is_at_rest() => REST_PAUSE,
                 false => (pause * 2).min(PAUSE.1),
             };
             std::thread::sleep(pause);
@@ -223,17 +228,37 @@ impl Driver {
         if self.swept.elapsed() >= SWEEP_EVERY {
             self.sweep();
         }
-        let fetched = self.fetch();
+        let fetched = match self.cycle.may_fetch() {
+            true => self.fetch(),
+            false => 0,
+        };
         self.survey();
         if self.epoch.elapsed() >= EPOCH {
             self.end_epoch();
         }
         let costs = self.engine.costs();
-        if let Some(on) = self.cycle.tick(self.seen, self.engine.worth(), &costs) {
+        let may_fetch = self.cycle.may_fetch();
+        let turn = self
+            .cycle
+            .tick(clock::now(), self.seen, self.engine.worth(), &costs);
+        if let Some(on) = turn {
             self.faults.watch(on);
+        }
+        if may_fetch && !self.cycle.may_fetch() {
+            self.leave_to_kernel();
         }
         self.bury();
         reached + fetched
+    }
+
+    /// Gives the kernel's readahead its chance where nothing is fetched: what fetches brought, it could
+    /// not.
+    fn leave_to_kernel(&mut self) {
+        if let Some(readahead) = &mut self.readahead
+            && self.engine.readahead_pays()
+        {
+            readahead.retry();
+        }
     }
 
     /// Measures what reads take, and judges the kernel's readahead.
@@ -410,6 +435,15 @@ impl Epochs {
             chooser: Chooser::default(),
             knob,
             counted: SwapCounters::read(),
+        }
+    }
+
+    /// Returns to the machine's setting.
+    fn retry(&mut self) {
+        if self.chooser.current() == Readahead::Off {
+            self.chooser.retry();
+            self.counted = SwapCounters::read();
+            let _ = self.knob.set(false);
         }
     }
 

@@ -10,7 +10,7 @@ use crate::faults::FaultStream;
 use crate::mappings::Mappings;
 use crate::outcome::Faults;
 use crate::readahead;
-use crate::steer::{Parts, Progress, Steering};
+use crate::steer::{Gauge, Parts, Progress, Steering};
 use crate::sysctl::{self, PageCluster};
 use crate::tier;
 use crate::worker::lock;
@@ -33,7 +33,8 @@ pub struct Foreseen {
 }
 
 impl Steered {
-    /// Starts to steer a program with so much `dram` by its `faults`.
+    /// Starts to steer a program with so much `dram` by its `faults`. Whether fetching pays is tried with
+    /// `gauge`, if there is one.
     ///
     /// # Errors
     /// A failure if no thread can be started.
@@ -41,6 +42,7 @@ impl Steered {
         mut engine: Engine,
         faults: FaultStream,
         dram: Bytes,
+        gauge: Option<Gauge>,
         readahead: Option<PageCluster>,
     ) -> Result<Self> {
         let window = prefetch::window(dram.pages());
@@ -52,7 +54,7 @@ impl Steered {
         engine.set_readahead(readahead::with(cluster, &areas, window));
         Ok(Self {
             sample: faults.sample(),
-            steering: Steering::start(engine, faults, window, &areas, readahead)?,
+            steering: Steering::start(engine, faults, window, &areas, gauge, readahead)?,
         })
     }
 

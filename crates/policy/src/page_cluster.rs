@@ -47,6 +47,11 @@ impl Chooser {
         self.current
     }
 
+    /// Tries the machine's setting again at once, because pages are no longer fetched ahead.
+    pub fn retry(&mut self) {
+        self.current = Readahead::Kernel;
+    }
+
     /// Ends an epoch in which the kernel read `read` pages ahead and `hits` pages read ahead were
     /// used, at these costs; returns the way for the next epoch.
     pub fn epoch(&mut self, read: u64, hits: u64, costs: &Costs) -> Readahead {
@@ -106,6 +111,16 @@ mod tests {
     fn useless_readahead_is_turned_off_and_seldom_tried_again() {
         let off = run(&mut Chooser::default(), 1000, 1000, 20);
         assert!(off > 985, "{off} of 1000 epochs without readahead");
+    }
+
+    #[test]
+    fn what_is_tried_again_is_judged_again() {
+        let mut chooser = Chooser::default();
+        run(&mut chooser, 10, 1000, 20);
+        assert_eq!(chooser.current(), Readahead::Off);
+        chooser.retry();
+        assert_eq!(chooser.current(), Readahead::Kernel);
+        assert_eq!(run(&mut chooser, 10, 1000, 300), 0);
     }
 
     #[test]

@@ -112,6 +112,11 @@ impl Engine {
         self.appraisal.costs()
     }
 
+    /// Whether the readahead with which fetches are compared would pay without them.
+    pub fn readahead_pays(&self) -> bool {
+        self.appraisal.readahead_pays()
+    }
+
     /// Returns the worth of all fetches that have ended.
     pub fn worth(&self) -> Worth {
         self.appraisal.worth()

@@ -33,6 +33,7 @@ pub mod temporal;
 #[cfg(test)]
 mod testing;
 mod threads;
+pub mod trial;
 pub mod vldp;
 mod worth;
 

@@ -126,6 +126,13 @@ impl Appraisal {
         ghost.is_some_and(|ghost| ghost.touched(at, memory) && ghost.pays(&self.costs))
     }
 
+    /// Whether readahead would pay without fetches.
+    pub(super) fn readahead_pays(&self) -> bool {
+        self.ghost
+            .as_ref()
+            .is_some_and(|ghost| ghost.pays(&self.costs))
+    }
+
     /// Counts the end of a fetched page.
     pub(super) fn count(&mut self, outcome: Outcome, redundant: bool) {
         self.worth.count(outcome, redundant);
