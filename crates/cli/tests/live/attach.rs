@@ -18,17 +18,30 @@ struct Walk {
 impl Walk {
     /// Starts one, and waits until much of it is in swap.
     fn start(machine: &Machine, passes: &str) -> Self {
-        let walk = example("walk");
-        let arguments =
-            Machine::arguments(&["-q", "--prefetch", "off"], &[&walk, "192", "17", passes]);
+        Self::of(machine, &[&example("walk"), "192", "17", passes])
+    }
+
+    /// Starts one in a group below that of the run, named as an engine names that of a container.
+    fn in_container(machine: &Machine, id: &str, passes: &str) -> Self {
+        let script = format!(
+            "own=$(grep -E '^[0-9]+:memory:|^0::' /proc/self/cgroup | head -n 1)
+             test -d /sys/fs/cgroup/memory && top=/sys/fs/cgroup/memory || top=/sys/fs/cgroup
+             group=$top${{own##*:}}/{id}
+             mkdir $group && echo 0 >$group/cgroup.procs && exec {} 192 17 {passes}",
+            example("walk")
+        );
+        Self::of(machine, &["sh", "-c", &script])
+    }
+
+    fn of(machine: &Machine, program: &[&str]) -> Self {
+        let arguments = Machine::arguments(&["-q", "--prefetch", "off"], program);
         let mut command = machine.command(&arguments);
         let run = command.stdin(Stdio::null()).stdout(Stdio::null()).spawn();
         let run = run.expect("terrace runs");
         let mut found = None;
         wait_for("the walk to be swapped", || {
-            found = children(run.id())
-                .into_iter()
-                .find(|pid| swapped(*pid) > 100 << 10);
+            let mut processes = children(run.id()).into_iter();
+            found = processes.find(|pid| swapped(*pid) > 100 << 10);
             found.is_some()
         });
         let pid = found.unwrap();
@@ -172,5 +185,25 @@ fn a_group_is_steered_for_a_time_or_until_its_processes_have_ended() {
     assert!(used(&first) + used(&rest) > 10_000, "{first} {rest}");
     assert_eq!(rest["prefetch"]["processes"][0]["name"], "walk");
     assert!(walk.run.wait().unwrap().success(), "no page of it was lost");
+    machine.assert_as_found();
+}
+
+#[test]
+#[ignore = "needs root and swap; run by make test-root"]
+fn a_container_is_found_by_its_id_and_limited_by_the_groups_above_it() {
+    let machine = machine();
+    let id = format!("{:064x}", u128::MAX / 3);
+    let walk = Walk::in_container(&machine, &id, "1000000");
+    assert!(walk.groups().contains(&id), "{}", walk.groups());
+    let options = ["attach", "-q", "--json", "--for", "2s", "--container"];
+    let found = document(&machine.terrace(&[&options[..], &[&id[..50]]].concat()));
+    assert_eq!(found["target"], format!("the container {}", &id[..50]));
+    assert_eq!(found["settings"]["dram_bytes"], 64 << 20, "{found}");
+    let by = found["settings"]["limited_by"].as_str().unwrap();
+    assert!(by.contains("terrace-") && !by.contains(&id), "{by}");
+    assert!(number(&found["prefetch"]["used"]) > 2000, "{found}");
+    let other = machine.terrace(&["attach", "--container", &id[1..]]);
+    assert_eq!(other.status.code(), Some(2), "{}", text(&other));
+    drop(walk);
     machine.assert_as_found();
 }
