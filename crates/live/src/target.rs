@@ -271,6 +271,13 @@ mod tests {
         let (top, mounts) = tree(&["a slice/b"]);
         let memory = top.path().canonicalize().unwrap().join("memory");
         let of = |path: &Path| cgroup(&mounts, path).map(|(_, group)| group);
+        // A directory that only looks like a group.
+        let outside = top.path().join("outside");
+        fs::create_dir(&outside).unwrap();
+        fs::write(outside.join(PROCESSES), "").unwrap();
+        for path in [outside.as_path(), Path::new("../outside")] {
+            assert!(said(of(path)).contains("there is no cgroup"), "{path:?}");
+        }
         for path in ["a slice/b", "/a slice/b", "a slice/../a slice/b"] {
             assert_eq!(
                 of(Path::new(path)).unwrap(),
