@@ -34,7 +34,7 @@ pub struct Foreseen {
 
 impl Steered {
     /// Starts to steer a program with so much `dram` by its `faults`. Whether fetching pays is tried with
-    /// `gauge`, if there is one.
+    /// `gauge`, if there is one, and if the predictor may rest.
     ///
     /// # Errors
     /// A failure if no thread can be started.
@@ -52,6 +52,7 @@ impl Steered {
         let cluster = cluster.or_else(sysctl::current);
         let cluster = cluster.and_then(|text| text.parse().ok()).unwrap_or(0);
         engine.set_readahead(readahead::with(cluster, &areas, window));
+        let gauge = gauge.filter(|_| engine.may_rest());
         Ok(Self {
             sample: faults.sample(),
             steering: Steering::start(engine, faults, window, &areas, gauge, readahead)?,

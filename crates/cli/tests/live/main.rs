@@ -130,6 +130,31 @@ fn first_touches_cost_no_prefetch() {
 
 #[test]
 #[ignore = "needs root and swap; run by make test-root"]
+fn what_the_kernel_would_have_read_ahead_is_redundant() {
+    let machine = machine();
+    let redundant = |pages: &str| {
+        let result = machine.measure(&[], &[&example("walk"), "192", pages, "2"]);
+        let prefetch = &result["runs"][0]["prefetch"];
+        let number = |name: &str| prefetch[name].as_f64().expect("it is a number");
+        assert!(number("used") > 10_000.0, "{result}");
+        number("redundant") / (number("used") + number("late"))
+    };
+    let in_order = redundant("1");
+    match std::fs::read_to_string("/proc/sys/vm/page-cluster")
+        .unwrap()
+        .trim()
+    {
+        "0" => assert_eq!(in_order, 0.0),
+        // Of a block of four pages the kernel saves three faults, of one of eight seven.
+        _ => assert!((0.5..0.95).contains(&in_order), "{in_order}"),
+    }
+    let apart = redundant("17");
+    assert!(apart < 0.1, "{apart}");
+    machine.assert_as_found();
+}
+
+#[test]
+#[ignore = "needs root and swap; run by make test-root"]
 fn prefetch_off_is_the_kernel_alone() {
     let machine = machine();
     let result = machine.measure(&["--prefetch", "off"], &[&example("walk"), "96", "1", "1"]);

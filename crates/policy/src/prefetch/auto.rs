@@ -232,6 +232,10 @@ impl Predictor for Auto {
         !self.costs.can_pay()
     }
 
+    fn may_rest(&self) -> bool {
+        true
+    }
+
     fn forget(&mut self, space: Space) {
         self.shadow.forget(space);
         let children = self.children.iter_mut();

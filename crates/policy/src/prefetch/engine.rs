@@ -132,6 +132,11 @@ impl Engine {
         self.predictor.cannot_pay()
     }
 
+    /// Whether a driver may try what fetching is worth, and leave it out while it is worth nothing.
+    pub fn may_rest(&self) -> bool {
+        self.predictor.may_rest()
+    }
+
     /// Sets the number of touches that a thread has made, which only a simulation knows, before any
     /// other event of the thread.
     pub fn advance_clock(&mut self, thread: Thread, touches: u64) {

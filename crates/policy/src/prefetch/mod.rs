@@ -149,6 +149,12 @@ pub trait Predictor: Send {
         false
     }
 
+    /// Whether a driver may try what fetching is worth, and leave it out while it is worth nothing. A
+    /// predictor that was asked for by name fetches all the same.
+    fn may_rest(&self) -> bool {
+        false
+    }
+
     /// Returns the names of the predictors that this one is made of, at most eight; none for a
     /// simple predictor.
     fn constituents(&self) -> Vec<&'static str> {
