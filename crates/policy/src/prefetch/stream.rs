@@ -92,10 +92,9 @@ impl Stream {
     /// Continues an existing stream that the fault belongs to.
     fn follow(&mut self, fault: &Fault, memory: &mut dyn Memory) -> Option<Option<Prediction>> {
         let (index, element) = self.find(fault, memory).or_else(|| {
-            self.tracks
-                .iter_mut()
-                .for_each(|track| track.outlast(fault));
-            self.find(fault, memory)
+            let mut nested = self.tracks.iter_mut().filter(|track| track.nest.is_known());
+            let longer = nested.any(|track| track.outlast(fault));
+            longer.then(|| self.find(fault, memory))?
         })?;
         let mut track = self.tracks.remove(index);
         let record = self.record(fault.thread, track.stride);

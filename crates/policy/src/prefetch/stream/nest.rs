@@ -32,11 +32,13 @@ impl Nest {
     };
 
     /// Whether the next pass is known.
+    #[inline]
     pub(super) fn is_known(&self) -> bool {
         self.length != Self::ENDLESS
     }
 
     /// Returns the number of the pass that an element belongs to, and its number within the pass.
+    #[inline]
     pub(super) fn place(&self, element: u64) -> (u64, u64) {
         // Mostly it is the first pass, which takes no division.
         match element < self.length {
@@ -101,17 +103,20 @@ impl Track {
         }
     }
 
-    /// Forgets where the passes end if a fault shows that this one is longer.
-    pub(super) fn outlast(&mut self, fault: &Fault) {
+    /// Forgets where the known passes end if a fault shows that this one is longer; returns whether
+    /// it does.
+    pub(super) fn outlast(&mut self, fault: &Fault) -> bool {
         let distance = fault.address().wrapping_sub(self.origin) as i64;
         let behind = self.nest.length..self.nest.length.saturating_add(STEPS);
         let place = u64::try_from(distance / self.stride).unwrap_or(0);
         let is_ours = (self.space, self.thread) == (fault.at.space, fault.thread);
-        if is_ours && distance % self.stride == 0 && behind.contains(&place) {
+        let longer = is_ours && distance % self.stride == 0 && behind.contains(&place);
+        if longer {
             self.frontier = self.frontier.min(self.nest.length);
             self.renewed = self.renewed.min(self.frontier);
             self.nest.length = Nest::ENDLESS;
         }
+        longer
     }
 
     /// Makes this stream, which was just found, a pass after that of `last`, an earlier stream of
