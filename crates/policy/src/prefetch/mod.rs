@@ -22,6 +22,7 @@ pub mod oracle;
 mod queue;
 pub mod readahead;
 mod registry;
+pub mod replay;
 mod settings;
 mod sketch;
 pub mod spatial;

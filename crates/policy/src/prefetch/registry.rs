@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use super::make::{Entry, Make};
 use super::{
-    EngineSettings, Params, auto, combo, leap, markov, oracle, readahead, spatial, stream, stride,
-    stride_markov, temporal, vldp,
+    EngineSettings, Params, auto, combo, leap, markov, oracle, readahead, replay, spatial, stream,
+    stride, stride_markov, temporal, vldp,
 };
 use crate::registry::Kind;
 
@@ -17,6 +17,7 @@ pub const REGISTRY: &[Entry] = &[
     oracle::ENTRY,
     leap::ENTRY,
     markov::ENTRY,
+    replay::ENTRY,
     spatial::ENTRY,
     stream::ENTRY,
     stride::ENTRY,

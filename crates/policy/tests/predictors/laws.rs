@@ -23,6 +23,7 @@ fn most(entry: &Entry) -> usize {
         "corp" => (1 << setting("cluster")) - 1,
         "leap" => setting("window"),
         "markov" => setting("edges"),
+        "replay" => setting("depth"),
         // An element may lie on two pages.
         "stream" => setting("depth") + 1,
         name => match setting("degree") {
