@@ -218,6 +218,43 @@ mod tests {
     }
 
     #[test]
+    fn a_mapping_may_begin_anywhere_in_its_file() {
+        // SAFETY: takes a name and flags; a new descriptor is ours.
+        let file = unsafe {
+            let fd = libc::memfd_create(c"test".as_ptr(), libc::MFD_CLOEXEC);
+            assert!(fd >= 0);
+            std::os::fd::FromRawFd::from_raw_fd(fd)
+        };
+        let file: File = file;
+        file.set_len(64 << 12).unwrap();
+        std::os::unix::fs::FileExt::write_all_at(&file, &[1], 5 << 12).unwrap();
+        let (access, shared) = (libc::PROT_READ, libc::MAP_SHARED);
+        // SAFETY: a new mapping, which touches no memory of ours, and stays to the end of the test's process.
+        let start = unsafe {
+            libc::mmap(
+                std::ptr::null_mut(),
+                8 << 12,
+                access,
+                shared,
+                file.as_raw_fd(),
+                3 << 12,
+            )
+        };
+        assert_ne!(start, libc::MAP_FAILED);
+        let first = Page::of(start as u64).0;
+        let at = |page| Location::new(Space(std::process::id()), Page(first + page));
+        let mut shared = Shared::default();
+        let known = match crate::privilege::is_root() {
+            true => Residence::InMemory,
+            false => Residence::Nowhere,
+        };
+        assert_eq!(shared.residence(at(2)), known);
+        for other in [1, 3, 5] {
+            assert_eq!(shared.residence(at(other)), Residence::Nowhere);
+        }
+    }
+
+    #[test]
     fn memory_that_is_given_up_is_not_kept() {
         let memory = Memory::new(64 << 12, libc::MAP_SHARED).unwrap();
         let start = memory.start().as_ptr() as u64;

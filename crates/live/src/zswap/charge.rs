@@ -2,7 +2,8 @@
 //! the program's limit of DRAM is lowered by what the pool takes, as version 2 does by charging it.
 //!
 //! At least half of the budget stays the program's: a pool that cannot compress grows by what leaves the
-//! program, and would take all of it. What it takes beyond that is reported.
+//! program, and would take all of it. What it takes beyond that is reported. After a `kill -9` of Terrace the
+//! limit stays as it was then, until the program ends.
 
 use std::fs;
 use std::path::PathBuf;
