@@ -66,6 +66,9 @@ pub struct Outcome {
     pub processes: Vec<ProcessFigures>,
     /// Fetched pages that were used, and that the kernel's readahead would have brought.
     pub redundant: u64,
+    /// Time for which nothing was fetched, to try what fetches are worth or because they were worth
+    /// nothing.
+    pub rested: Duration,
     /// Major faults that steering lost because a ring was full.
     pub unseen_faults: u64,
     /// Pages that came from the tier, and why; `None` without steering.

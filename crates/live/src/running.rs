@@ -128,6 +128,7 @@ impl Running<'_> {
             constituents: Vec::new(),
             processes: Vec::new(),
             redundant: 0,
+            rested: Duration::ZERO,
             unseen_faults: 0,
             balance: None,
             faults: None,
@@ -148,6 +149,7 @@ impl Running<'_> {
             outcome.balance = Some(balance);
             outcome.prefetch = Some(progress.story);
             outcome.redundant = progress.redundant;
+            outcome.rested = progress.rested;
             outcome.unseen_faults = progress.unseen_faults;
             outcome.constituents = foreseen.parts.constituents;
             outcome.processes = foreseen.parts.processes;

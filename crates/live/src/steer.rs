@@ -79,6 +79,9 @@ pub struct Progress {
     pub story: LifeStory,
     /// Fetched pages that were used, and that the kernel's readahead would have brought.
     pub redundant: u64,
+    /// Time for which nothing was fetched, to try what fetches are worth or because they were worth
+    /// nothing.
+    pub rested: Duration,
     /// Major faults that were lost because a ring was full.
     pub unseen_faults: u64,
 }
@@ -417,6 +420,7 @@ impl Driver {
         *lock(&self.progress) = Progress {
             story: *self.engine.story(),
             redundant: self.engine.worth().redundant,
+            rested: self.cycle.rested(),
             unseen_faults: self.faults.lost(),
         };
     }

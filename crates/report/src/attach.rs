@@ -103,6 +103,7 @@ impl AttachDocument {
                 story: foreseen.progress.story,
                 unseen_faults: Some(foreseen.progress.unseen_faults),
                 redundant: Some(foreseen.progress.redundant),
+                rested_s: Some(foreseen.progress.rested.as_secs_f64()),
                 kernel_readahead: Some(results.swap.readahead),
                 unaccounted_share: None,
                 constituents: parts.constituents.iter().map(Constituent::from).collect(),

@@ -387,6 +387,7 @@ mod tests {
             constituents: Vec::new(),
             processes: Vec::new(),
             redundant: 0,
+            rested: Duration::ZERO,
             unseen_faults: 0,
             balance: None,
             faults: None,

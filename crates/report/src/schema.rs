@@ -124,6 +124,10 @@ pub struct Prefetch {
     /// in the tier are known: their fetches spared the program no fault. Missing in older results.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub redundant: Option<u64>,
+    /// Time in seconds for which nothing was fetched: to try what fetches are worth, or because they were
+    /// found to be worth nothing. Missing in older results.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rested_s: Option<f64>,
     /// Pages that the kernel read ahead by itself, on the whole machine; missing in older results.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kernel_readahead: Option<u64>,
@@ -345,6 +349,7 @@ fn prefetch(outcome: &Outcome) -> Option<Prefetch> {
         story,
         unseen_faults: Some(outcome.unseen_faults),
         redundant: Some(outcome.redundant),
+        rested_s: Some(outcome.rested.as_secs_f64()),
         kernel_readahead: outcome.balance.map(|balance| balance.read_ahead),
         unaccounted_share: outcome.balance.map(|balance| balance.unaccounted_share()),
         constituents: outcome.constituents.iter().map(Constituent::from).collect(),

@@ -21,6 +21,9 @@ pub(super) struct DutyCycle {
     trials: Trials,
     /// Time at which the period began.
     since: Duration,
+    /// Time of the last tick, and time without fetches until then.
+    ticked: Duration,
+    rested: Duration,
     /// Length of the next rest.
     rest: Duration,
     /// Faults seen and worth of all fetches at the start of the period.
@@ -35,6 +38,8 @@ impl DutyCycle {
             sampling: true,
             trials,
             since: now,
+            ticked: now,
+            rested: Duration::ZERO,
             rest: REST.0,
             seen: 0,
             worth: Worth::default(),
@@ -57,6 +62,11 @@ impl DutyCycle {
         self.trials.prescribes().unwrap_or(true)
     }
 
+    /// Returns for how long no pages might be fetched.
+    pub(super) fn rested(&self) -> Duration {
+        self.rested
+    }
+
     /// Goes on at `now`; returns whether to sample from now on, if that changes. `seen` faults were seen
     /// so far, and all fetches are worth this, at these costs.
     pub(super) fn tick(
@@ -66,6 +76,10 @@ impl DutyCycle {
         worth: Worth,
         costs: &Costs,
     ) -> Option<bool> {
+        let passed = now.saturating_sub(std::mem::replace(&mut self.ticked, now));
+        if !self.may_fetch() {
+            self.rested += passed;
+        }
         let before = self.is_sampling();
         if self.trials.prescribes().is_some() {
             self.trials.tick(now);
@@ -168,15 +182,15 @@ mod tests {
         let gauge = Arc::clone(&faults);
         let trials = Trials::new(1, Some(Box::new(move || Some(*lock(&gauge)))));
         let mut cycle = DutyCycle::new(Duration::ZERO, trials);
-        let (mut worth, mut off) = (Worth::default(), 0);
+        let mut worth = Worth::default();
         for millis in 1..=3000u64 {
             let fetches = cycle.may_fetch();
             *lock(&faults) += if fetches { 40 } else { 50 };
             worth.used += 10 * u64::from(fetches);
-            off += u64::from(!fetches);
             let now = Duration::from_millis(millis);
             cycle.tick(now, 5 * millis, worth, &Costs::DISK);
         }
-        assert!(off > 1000, "{off} ms without fetches");
+        let rested = cycle.rested();
+        assert!(rested > Duration::from_secs(1), "{rested:?}");
     }
 }
