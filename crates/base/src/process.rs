@@ -22,6 +22,8 @@ pub struct Figures {
     pub has_ended: bool,
     /// Its parent.
     pub parent: u32,
+    /// Minor faults of all its threads: those that waited for no read.
+    pub minor_faults: u64,
     /// Major faults of all its threads.
     pub major_faults: u64,
     /// Start time, in clock ticks since boot.
@@ -52,6 +54,7 @@ impl Figures {
         Some(Self {
             has_ended: matches!(fields.first(), Some(&("Z" | "X"))),
             parent: u32::try_from(number(4)?).ok()?,
+            minor_faults: number(10)?,
             major_faults: number(12)?,
             started: number(22)?,
             resident: number(24)?,
@@ -105,6 +108,7 @@ mod tests {
         let expected = Figures {
             has_ended: false,
             parent: 4,
+            minor_faults: 100,
             major_faults: 12,
             started: 2233,
             resident: 55,

@@ -102,9 +102,10 @@ pub fn perform(request: &Request, observer: Observer) -> Result<Results> {
     let page_cluster = sysctl::current().unwrap_or_default();
     let readahead = session.take_readahead(&way, observer)?;
     let faults = FaultStream::of_members(subject.members.clone())?;
+    let gauge = subject.members.fault_counter();
     let attached = Attached {
         session: &session,
-        steered: Steered::start(engine, faults, subject.dram(), None, readahead)?,
+        steered: Steered::start(engine, faults, subject.dram(), Some(gauge), readahead)?,
         subject: &subject,
         began: Instant::now(),
         counted: SwapCounters::read(),
@@ -330,6 +331,7 @@ mod tests {
             figures: Figures {
                 has_ended: false,
                 parent: 1,
+                minor_faults: 0,
                 major_faults,
                 started,
                 resident: 0,

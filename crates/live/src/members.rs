@@ -16,6 +16,8 @@ use crate::worker::lock;
 
 /// Generations between a process and the one that started it all, at most.
 const GENERATIONS: usize = 64;
+/// Members whose faults are counted: some hundred microseconds.
+const MOST_COUNTED: usize = 64;
 
 /// What makes a process a member.
 #[derive(Clone, Debug)]
@@ -88,6 +90,32 @@ impl Members {
         known.members = now.map(|it| (it.pid, it.figures.started)).collect();
         known.others.clear();
         members
+    }
+
+    /// Returns a function that counts the members' faults of all kinds from its first call on; it returns
+    /// `None` while they are too many to be asked.
+    pub fn fault_counter(&self) -> Box<dyn FnMut() -> Option<u64> + Send> {
+        let known = Arc::clone(&self.known);
+        let mut latest: FxHashMap<u32, u64> = FxHashMap::default();
+        let mut total = 0;
+        Box::new(move || {
+            let pids: Vec<u32> = lock(&known).members.keys().copied().collect();
+            if pids.len() > MOST_COUNTED {
+                return None;
+            }
+            let members = running(pids).map(|it| (it.pid, it.figures));
+            let now = members.map(|(pid, it)| (pid, it.minor_faults + it.major_faults));
+            let now: FxHashMap<u32, u64> = now.collect();
+            // What a process did before it was first seen, and after it was last seen, is not known.
+            let known = now
+                .iter()
+                .filter_map(|(pid, faults)| Some((faults, latest.get(pid)?)));
+            total += known
+                .map(|(now, before)| now.saturating_sub(*before))
+                .sum::<u64>();
+            latest = now;
+            Some(total)
+        })
     }
 }
 
@@ -263,6 +291,36 @@ mod tests {
         });
         assert_eq!(pids(&members), [] as [u32; 0]);
         assert_eq!(kept(&members, vec![own, parent]), [] as [u32; 0]);
+    }
+
+    #[test]
+    fn faults_are_counted_from_the_first_call_on_also_beyond_the_end_of_a_member() {
+        let (mut shell, _) = family(
+            "echo $$; read go; for i in 1 2 3 4 5 6 7 8 9; do (:); done; echo done; sleep 60",
+        );
+        let members = of(shell.id());
+        members.list();
+        let mut count = members.fault_counter();
+        assert_eq!(count(), Some(0));
+        std::io::Write::write_all(shell.stdin.as_mut().unwrap(), b"go\n").unwrap();
+        let mut line = String::new();
+        BufReader::new(shell.stdout.as_mut().unwrap())
+            .read_line(&mut line)
+            .unwrap();
+        let counted = count();
+        assert!(counted > Some(10), "forks fault: {counted:?}");
+        for child in members.list().iter().filter(|it| it.pid != shell.id()) {
+            // SAFETY: kill takes two integers; the shell still waits for this child.
+            unsafe { libc::kill(child.pid as i32, libc::SIGKILL) };
+        }
+        shell.kill().unwrap();
+        shell.wait().unwrap();
+        members.list();
+        assert!(count() >= counted, "what was counted stays");
+        let mut known = lock(&members.known);
+        known.members = (1..=MOST_COUNTED as u32 + 1).map(|pid| (pid, 0)).collect();
+        drop(known);
+        assert_eq!(count(), None);
     }
 
     #[test]
