@@ -3,7 +3,7 @@
 mod model;
 
 use model::Model;
-use terrace_policy::prefetch::{LifeStory, Params, replay::Replay};
+use terrace_policy::prefetch::{LifeStory, Params, Spec, replay::Replay};
 
 const PAGES: u64 = 2048;
 const DRAM: usize = 1024;
@@ -72,4 +72,20 @@ fn a_list_whose_order_has_changed_is_learnt_anew() {
     let (faults, story) = run(walks.into_iter().flatten().copied());
     assert!(faults < PAGES * 23 / 10, "{faults} faults");
     assert!(story.wasted < PAGES / 10, "{story:?}");
+}
+
+/// `auto` learns it in its shadow, and lets it fetch once it has proved right.
+#[test]
+fn auto_finds_that_a_list_is_walked_again() {
+    let list = list(1);
+    let auto = Spec::parse("auto").unwrap().engine(None).unwrap();
+    let mut model = Model::of(auto, DRAM, 4);
+    model.populate(0..PAGES);
+    let walks = (0..8).flat_map(|_| list.iter().copied());
+    walks.for_each(|address| model.access(1, address));
+    let faults = model.faults;
+    let story = model.finish();
+    assert!(faults < 4 * PAGES, "{faults} faults");
+    // The waste is that of `stream`, which leads.
+    assert!(story.wasted * 2 < story.used, "{story:?}");
 }

@@ -29,7 +29,7 @@ pub const ENTRY: Entry = Entry {
 };
 
 /// Default of the setting `of`.
-const CHILDREN: &str = "stream+temporal";
+const CHILDREN: &str = "stream+replay+temporal";
 /// Ended fetches after which an active predictor is judged. It is many times what a stream may
 /// fetch past its end: that alone is no reason to give up predicting the next one.
 const PERIOD: u64 = 4096;

@@ -58,8 +58,14 @@ pub struct Model {
 impl Model {
     /// A DRAM of `capacity` pages; between two accesses the device fetches `fetches` pages.
     pub fn new(predictor: Box<dyn Predictor>, capacity: usize, fetches: usize) -> Self {
+        let engine = Engine::new(predictor, EngineSettings::default());
+        Self::of(engine, capacity, fetches)
+    }
+
+    /// The same around an engine.
+    pub fn of(engine: Engine, capacity: usize, fetches: usize) -> Self {
         Self {
-            engine: Engine::new(predictor, EngineSettings::default()),
+            engine,
             memory: Lru {
                 capacity,
                 ..Lru::default()

@@ -16,7 +16,7 @@ fn most(entry: &Entry) -> usize {
         found.map_or(0, |setting| setting.default.parse().unwrap())
     };
     match entry.name {
-        "auto" => ["stream", "temporal"]
+        "auto" => ["stream", "replay", "temporal"]
             .map(|name| most(Entry::by_name(name).unwrap()))
             .iter()
             .sum(),
