@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use terrace_base::Result;
 use terrace_live::attach::perform;
 use terrace_live::compare::Step;
-use terrace_live::run::Way;
+use terrace_live::run::{Policies, Way};
 use terrace_report::attach::{AttachDocument, text};
 
 use crate::args::Attach;
@@ -16,7 +16,7 @@ pub fn attach(arguments: &Attach) -> Result<ExitCode> {
     let outputs = Outputs::open(&arguments.results, &[], &[])?;
     let request = arguments.request();
     let step = Step {
-        way: Way::Terrace(request.prefetch.clone()),
+        way: Way::Terrace(Policies::fetching(request.prefetch.clone())),
         run: 1,
         of: 1,
     };

@@ -46,6 +46,7 @@ pub fn bench(arguments: args::Bench) -> Result<ExitCode> {
             .map_or(suite.description.repeat, |n| n as usize),
         tier: arguments.tier.spec(),
         prefetch: arguments.prefetch,
+        eviction: arguments.eviction.0,
         user,
         suite,
     };

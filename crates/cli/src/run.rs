@@ -33,6 +33,7 @@ pub fn run(arguments: Run) -> Result<ExitCode> {
         tier: arguments.tier.spec(),
         zswap: arguments.zswap,
         prefetch: arguments.prefetch.0.into_iter().collect(),
+        eviction: arguments.eviction.0,
         compare: arguments.compare,
         repeat: arguments.repeat as usize,
     };

@@ -1,7 +1,8 @@
-//! Makes the kernel fetch pages ahead: `process_madvise(MADV_WILLNEED)`.
+//! Makes the kernel fetch pages ahead, or let them go: `process_madvise`.
 //!
 //! The kernel reads the pages into the swap cache, charged to the program's cgroup; the program's
-//! first touch is then a minor fault. Neighbours in the swap area become one read.
+//! first touch is then a minor fault. Neighbours in the swap area become one read. A page that is to go is
+//! written first, unless its copy in the tier is up to date.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -25,13 +26,25 @@ impl Advisor {
     /// # Errors
     /// `ESRCH` if the process has ended, `EPERM` without CAP_SYS_NICE.
     pub fn will_need(&mut self, space: Space, pages: &mut [Page]) -> io::Result<()> {
+        self.advise(space, pages, libc::MADV_WILLNEED)
+    }
+
+    /// Makes the kernel page out `pages` of `space`; sorts them to merge neighbours.
+    ///
+    /// # Errors
+    /// The errors of [`Advisor::will_need`].
+    pub fn page_out(&mut self, space: Space, pages: &mut [Page]) -> io::Result<()> {
+        self.advise(space, pages, libc::MADV_PAGEOUT)
+    }
+
+    fn advise(&mut self, space: Space, pages: &mut [Page], advice: libc::c_int) -> io::Result<()> {
         pages.sort_unstable();
         let process = match self.latest.take() {
             Some((latest, process)) if latest == space => process,
             _ => open_process(space)?,
         };
         for ranges in ranges(pages).chunks(MAX_RANGES) {
-            advise(&process, ranges)?;
+            advise(&process, ranges, advice)?;
         }
         self.latest = Some((space, process));
         Ok(())
@@ -57,7 +70,7 @@ fn open_process(space: Space) -> io::Result<OwnedFd> {
 
 /// Advises on all ranges. A range that was unmapped meanwhile ends a call early; the next call
 /// continues after it.
-fn advise(process: &OwnedFd, mut ranges: &[libc::iovec]) -> io::Result<()> {
+fn advise(process: &OwnedFd, mut ranges: &[libc::iovec], advice: libc::c_int) -> io::Result<()> {
     while !ranges.is_empty() {
         // SAFETY: the iovecs are valid for the call; what they point to is memory of the other
         // process, which the kernel checks and which advice never changes.
@@ -67,7 +80,7 @@ fn advise(process: &OwnedFd, mut ranges: &[libc::iovec]) -> io::Result<()> {
                 process.as_raw_fd(),
                 ranges.as_ptr(),
                 ranges.len(),
-                libc::MADV_WILLNEED,
+                advice,
                 0,
             )
         };

@@ -17,7 +17,7 @@ use crate::limit::{Limit, limit};
 use crate::mappings::Mappings;
 use crate::members::{Member, Members, Scope};
 use crate::outcome::{Event, Observer, Status};
-use crate::run::{Session, Way};
+use crate::run::{Policies, Session, Way};
 use crate::steered::Steered;
 use crate::sysctl;
 use crate::target::Target;
@@ -95,7 +95,7 @@ pub fn perform(request: &Request, observer: Observer) -> Result<Results> {
     let subject = Subject::examine(found.name, found.scope, &mounts)?;
     observer(Event::Notice(&subject.introduction()));
     session.use_active_areas();
-    let way = Way::Terrace(request.prefetch.clone());
+    let way = Way::Terrace(Policies::fetching(request.prefetch.clone()));
     let engine = session.engine(&way, observer)?.ok_or_else(|| {
         Error::failure("there is nothing to attach for; name a predictor with --prefetch")
     })?;
@@ -105,7 +105,7 @@ pub fn perform(request: &Request, observer: Observer) -> Result<Results> {
     let gauge = subject.members.fault_counter();
     let attached = Attached {
         session: &session,
-        steered: Steered::start(engine, faults, subject.dram(), Some(gauge), readahead)?,
+        steered: Steered::start(engine, faults, subject.dram(), Some(gauge), readahead, None)?,
         subject: &subject,
         began: Instant::now(),
         counted: SwapCounters::read(),

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use tempfile::TempDir;
-use terrace_policy::prefetch;
+use terrace_policy::{eviction, prefetch};
 
 use crate::compare::{Request, Results, Step, perform};
 use crate::privilege;
@@ -27,6 +27,8 @@ pub struct Bench {
     pub tier: Option<tier::Spec>,
     /// Predictors, one way each.
     pub prefetch: Vec<prefetch::Spec>,
+    /// Eviction policies, each with every predictor; not empty.
+    pub eviction: Vec<eviction::Spec>,
     /// User that the programs run as; `None` is the user of this process.
     pub user: Option<User>,
 }
@@ -147,6 +149,7 @@ impl Bench {
             tier: self.tier.clone(),
             zswap: None,
             prefetch: self.prefetch.clone(),
+            eviction: self.eviction.clone(),
             compare: true,
             repeat: self.repeat,
         };

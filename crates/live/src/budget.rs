@@ -133,6 +133,12 @@ impl Budget {
         &self.groups[self.groups.len() - 1]
     }
 
+    /// Returns the path of the counter of the group's memory, in bytes.
+    pub fn counter(&self) -> PathBuf {
+        let counter = self.either("memory.usage_in_bytes", "memory.current");
+        self.memory().join(counter)
+    }
+
     /// Returns the path of the group's `memory.stat`.
     pub fn statistics(&self) -> PathBuf {
         self.memory().join("memory.stat")

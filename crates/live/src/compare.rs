@@ -2,13 +2,13 @@
 
 use std::ffi::OsString;
 
-use terrace_policy::prefetch;
+use terrace_policy::{eviction, prefetch};
 
 use crate::dram;
 use crate::hierarchy::Version;
 use crate::input::Inputs;
 use crate::program::Invocation;
-use crate::run::{Dram, Event, Outcome, Session, Way};
+use crate::run::{Dram, Event, Outcome, Policies, Session, Way};
 use crate::sysctl;
 use crate::tier::Spec;
 use crate::zswap;
@@ -29,6 +29,8 @@ pub struct Request {
     pub zswap: Option<zswap::Spec>,
     /// Predictors, one way each; empty for the kernel alone.
     pub prefetch: Vec<prefetch::Spec>,
+    /// Eviction policies, each with every predictor; not empty.
+    pub eviction: Vec<eviction::Spec>,
     /// Whether to run all ways and not only the first.
     pub compare: bool,
     /// Repetitions of each way.
@@ -50,6 +52,8 @@ pub struct Effective {
     pub zswap: String,
     /// Predictors with their settings.
     pub prefetch: Vec<String>,
+    /// Eviction policies with their settings.
+    pub eviction: Vec<String>,
     /// `vm.page-cluster` before the run.
     pub page_cluster: String,
     /// Version of the memory cgroup.
@@ -179,7 +183,14 @@ impl Request {
 
 /// Returns the ways in the order in which each repetition runs them.
 fn ways(request: &Request) -> Vec<Way> {
-    let mut steered = request.prefetch.iter().cloned().map(Way::Terrace);
+    let mut steered = request.prefetch.iter().flat_map(|prefetch| {
+        request.eviction.iter().map(|eviction| {
+            Way::Terrace(Policies {
+                prefetch: prefetch.clone(),
+                eviction: eviction.clone(),
+            })
+        })
+    });
     let others = [Way::AllDram, Way::Kernel, Way::KernelCpf];
     match request.compare {
         true => others.into_iter().chain(steered).collect(),
@@ -231,6 +242,7 @@ impl Performance<'_> {
                 tier: self.session.tier(),
                 zswap: zswap::current(),
                 prefetch: request.prefetch.iter().map(ToString::to_string).collect(),
+                eviction: request.eviction.iter().map(ToString::to_string).collect(),
                 page_cluster: sysctl::current().unwrap_or_default(),
                 cgroup: self.session.cgroup_version(),
                 kernel: kernel_release(),
@@ -337,6 +349,7 @@ mod tests {
             tier: None,
             zswap: None,
             prefetch: prefetch.iter().map(spec).collect(),
+            eviction: vec![eviction::Spec::default()],
             compare,
             repeat: 1,
         }

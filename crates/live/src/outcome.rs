@@ -73,6 +73,8 @@ pub struct Outcome {
     pub unseen_faults: u64,
     /// Pages that came from the tier, and why; `None` without steering.
     pub balance: Option<Balance>,
+    /// Pages that were let go early, by the eviction policy.
+    pub let_go: u64,
     /// Sample of the major faults; `None` without steering, as nothing watches them then.
     pub faults: Option<Faults>,
     /// Bytes read from swap areas by the whole machine during the run.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use terrace_policy::eviction;
 use terrace_policy::prefetch::{self, Costs, Engine};
 
 use crate::accounts::Accounts;
@@ -11,12 +12,14 @@ use crate::cgroup::processes_in;
 use crate::counters::SwapCounters;
 use crate::delegation::{Leaf, Needed};
 use crate::dram;
+use crate::evictor::Evictor;
 use crate::faults::FaultStream;
 use crate::hierarchy::{Hierarchies, Version};
 use crate::journal::{Change, Journal, state_directory};
 use crate::neighbours;
 use crate::privilege;
 use crate::program::{Invocation, Program};
+use crate::room::Room;
 use crate::running::Running;
 use crate::scope;
 use crate::steered::Steered;
@@ -41,8 +44,37 @@ pub enum Way {
     Kernel,
     /// The kernel's swap without readahead: critical page first.
     KernelCpf,
-    /// The kernel's swap, steered by a predictor.
-    Terrace(prefetch::Spec),
+    /// The kernel's swap, steered by policies.
+    Terrace(Policies),
+}
+
+/// Policies that steer the kernel's swap.
+#[derive(Clone)]
+pub struct Policies {
+    /// What is fetched ahead.
+    pub prefetch: prefetch::Spec,
+    /// What leaves DRAM before the kernel needs room.
+    pub eviction: eviction::Spec,
+}
+
+impl Policies {
+    /// Fetches ahead, and leaves what goes to the kernel.
+    pub fn fetching(prefetch: prefetch::Spec) -> Self {
+        let eviction = eviction::Spec::default();
+        Self { prefetch, eviction }
+    }
+
+    /// Starts what lets pages go, for a program with a DRAM limit; `None` if that is left to the kernel.
+    fn evictor(&self, budget: &Budget, limit: Option<Bytes>) -> Result<Option<Evictor>> {
+        let Some(room) = limit.and_then(|limit| Room::of(budget, limit)) else {
+            return Ok(None);
+        };
+        let pages = limit.map_or(0, Bytes::pages);
+        let policy = self.eviction.policy(pages).map_err(Error::usage)?;
+        policy
+            .map(|policy| Evictor::start(policy, room))
+            .transpose()
+    }
 }
 
 impl Way {
@@ -180,6 +212,10 @@ impl Session {
         // Without steering this holds the knob until the program has ended.
         let (steered, _knob) = match engine {
             Some(engine) => {
+                let evictor = match way {
+                    Way::Terrace(policies) => policies.evictor(&budget, limit)?,
+                    _ => None,
+                };
                 let faults = FaultStream::open(budget.watched())?;
                 let dram = limit.unwrap_or_else(dram::total);
                 let steered = Steered::start(
@@ -188,6 +224,7 @@ impl Session {
                     dram,
                     Some(budget.fault_counter()),
                     readahead,
+                    evictor,
                 )?;
                 (Some(steered), None)
             }
@@ -270,10 +307,10 @@ impl Session {
 
     /// Returns the engine of the way; `None` if it has none, or if fetching cannot pay.
     pub(crate) fn engine(&self, way: &Way, observer: Observer) -> Result<Option<Engine>> {
-        let Way::Terrace(spec) = way else {
+        let Way::Terrace(policies) = way else {
             return Ok(None);
         };
-        let mut engine = spec.engine(None).map_err(Error::usage)?;
+        let mut engine = policies.prefetch.engine(None).map_err(Error::usage)?;
         let costs = match &self.tier {
             Some(tier) if !zswap::takes_all(self.footprint) => tier.costs(),
             Some(_) => MEMORY_COSTS,

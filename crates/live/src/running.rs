@@ -130,6 +130,7 @@ impl Running<'_> {
             redundant: 0,
             rested: Duration::ZERO,
             unseen_faults: 0,
+            let_go: 0,
             balance: None,
             faults: None,
             tier_read: Bytes::of_pages(tier.read),
@@ -150,6 +151,7 @@ impl Running<'_> {
             outcome.prefetch = Some(progress.story);
             outcome.redundant = progress.redundant;
             outcome.rested = progress.rested;
+            outcome.let_go = progress.let_go;
             outcome.unseen_faults = progress.unseen_faults;
             outcome.constituents = foreseen.parts.constituents;
             outcome.processes = foreseen.parts.processes;

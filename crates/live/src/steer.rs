@@ -19,6 +19,7 @@ use terrace_policy::{Fault, Location, Memory, Residence, Space};
 
 use crate::clock;
 use crate::counters::SwapCounters;
+use crate::evictor::Evictor;
 use crate::faults::FaultStream;
 use crate::fetchers::{Batch, Fetchers};
 use crate::latency::Latency;
@@ -84,6 +85,8 @@ pub struct Progress {
     pub rested: Duration,
     /// Major faults that were lost because a ring was full.
     pub unseen_faults: u64,
+    /// Pages that were let go early.
+    pub let_go: u64,
 }
 
 /// Figures of steering by its parts, known at its end.
@@ -105,7 +108,8 @@ pub struct Steering {
 impl Steering {
     /// Starts a thread that drives `engine` with `faults`, keeps at most `window` fetched pages that
     /// wait to be touched and few reads in flight at the devices of `areas`, tries by `gauge`, if
-    /// there is one, whether fetching pays, and sets the kernel's readahead through `readahead` if the run owns it.
+    /// there is one, whether fetching pays, and sets the kernel's readahead through `readahead` if the run
+    /// owns it. What comes in is reported to `evictor`.
     ///
     /// # Errors
     /// A failure if no thread can be started.
@@ -116,6 +120,7 @@ impl Steering {
         areas: &[PathBuf],
         gauge: Option<Gauge>,
         readahead: Option<PageCluster>,
+        evictor: Option<Evictor>,
     ) -> Result<Self> {
         let trials = Trials::new(u64::from(std::process::id()), gauge);
         let progress = Arc::new(Mutex::new(Progress::default()));
@@ -136,6 +141,7 @@ impl Steering {
             latency: Latency::of(areas),
             readahead: readahead.map(Epochs::new),
             cycle: DutyCycle::new(clock::now(), trials),
+            evictor,
             tally: Tally::default(),
             progress: Arc::clone(&progress),
         };
@@ -187,6 +193,7 @@ struct Driver {
     latency: Latency,
     readahead: Option<Epochs>,
     cycle: DutyCycle,
+    evictor: Option<Evictor>,
     tally: Tally,
     progress: Arc<Mutex<Progress>>,
 }
@@ -235,23 +242,38 @@ impl Driver {
             true => self.fetch(),
             false => 0,
         };
+        if let Some(evictor) = &mut self.evictor {
+            evictor.carry_out();
+        }
         self.survey();
         if self.epoch.elapsed() >= EPOCH {
             self.end_epoch();
         }
+        self.rest_or_watch();
+        self.bury();
+        reached + fetched
+    }
+
+    /// Watches the program, or lets it alone for a while.
+    fn rest_or_watch(&mut self) {
         let costs = self.engine.costs();
         let may_fetch = self.cycle.may_fetch();
+        let (seen, worth) = (self.seen, self.engine.worth());
         let turn = self
             .cycle
-            .tick(clock::now(), self.seen, self.engine.worth(), &costs);
+            .tick(clock::now(), seen, worth, &costs, self.wants_arrivals());
         if let Some(on) = turn {
             self.faults.watch(on);
         }
         if may_fetch && !self.cycle.may_fetch() {
             self.leave_to_kernel();
         }
-        self.bury();
-        reached + fetched
+    }
+
+    /// Whether an eviction policy learns from what comes in.
+    fn wants_arrivals(&self) -> bool {
+        let evictor = self.evictor.as_ref();
+        evictor.is_some_and(Evictor::wants_arrivals)
     }
 
     /// Gives the kernel's readahead its chance where nothing is fetched: what fetches brought, it could
@@ -267,9 +289,15 @@ impl Driver {
     /// Measures what reads take, and judges the kernel's readahead.
     fn end_epoch(&mut self) {
         self.epoch = Instant::now();
+        let mut costs = self.engine.costs();
         if let Some(read) = self.latency.look(self.engine.story().issued) {
-            self.engine.set_costs(Costs::of_read(read));
+            costs = Costs::of_read(read);
         }
+        costs.redundant = match self.wants_arrivals() {
+            true => Duration::ZERO,
+            false => costs.fetch,
+        };
+        self.engine.set_costs(costs);
         if let Some(readahead) = &mut self.readahead {
             readahead.end(&self.engine.costs());
         }
@@ -307,6 +335,9 @@ impl Driver {
             self.engine.missed(fault.at, &mut self.memory);
             let outcome = self.ledger.faulted(fault.at, ended);
             outcome.inspect(|&outcome| self.tally.end(space, outcome));
+            if let Some(evictor) = &mut self.evictor {
+                evictor.arrived(fault.at, outcome.is_some());
+            }
             match outcome {
                 Some(Outcome::Wasted) => self.engine.evicted(fault.at),
                 Some(outcome) => self.engine.touched(fault.at, outcome, &mut self.memory),
@@ -333,6 +364,9 @@ impl Driver {
         for &at in &reached {
             if let Some(outcome) = self.ledger.touched(at, clock::now()) {
                 self.tally.end(at.space, outcome);
+                if let Some(evictor) = &mut self.evictor {
+                    evictor.arrived(at, true);
+                }
                 self.engine.touched(at, outcome, &mut self.memory);
             }
         }
@@ -368,7 +402,12 @@ impl Driver {
             self.tally.end(at.space, outcome);
             match outcome {
                 Outcome::Wasted => engine.end(at, outcome),
-                _ => engine.touched(at, outcome, memory),
+                _ => {
+                    if let Some(evictor) = &mut self.evictor {
+                        evictor.arrived(at, true);
+                    }
+                    engine.touched(at, outcome, memory);
+                }
             }
         }
     }
@@ -413,6 +452,9 @@ impl Driver {
         self.engine.forget(space);
         self.memory.forget(space);
         self.ledger.forget(space);
+        if let Some(evictor) = &mut self.evictor {
+            evictor.forget(space);
+        }
         self.tally.forget(space);
     }
 
@@ -422,6 +464,7 @@ impl Driver {
             redundant: self.engine.worth().redundant,
             rested: self.cycle.rested(),
             unseen_faults: self.faults.lost(),
+            let_go: self.evictor.as_ref().map_or(0, Evictor::let_go),
         };
     }
 }

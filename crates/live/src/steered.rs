@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 use terrace_base::{Bytes, Result};
 use terrace_policy::prefetch::{self, Engine};
 
+use crate::evictor::Evictor;
 use crate::fault_sample::{FaultSample, SampledFault};
 use crate::faults::FaultStream;
 use crate::mappings::Mappings;
@@ -34,7 +35,7 @@ pub struct Foreseen {
 
 impl Steered {
     /// Starts to steer a program with so much `dram` by its `faults`. Whether fetching pays is tried with
-    /// `gauge`, if there is one, and if the predictor may rest.
+    /// `gauge`, if there is one, and if the predictor may rest. What comes in is reported to `evictor`.
     ///
     /// # Errors
     /// A failure if no thread can be started.
@@ -44,6 +45,7 @@ impl Steered {
         dram: Bytes,
         gauge: Option<Gauge>,
         readahead: Option<PageCluster>,
+        evictor: Option<Evictor>,
     ) -> Result<Self> {
         let window = prefetch::window(dram.pages());
         engine.set_window(window);
@@ -55,7 +57,7 @@ impl Steered {
         let gauge = gauge.filter(|_| engine.may_rest());
         Ok(Self {
             sample: faults.sample(),
-            steering: Steering::start(engine, faults, window, &areas, gauge, readahead)?,
+            steering: Steering::start(engine, faults, window, &areas, gauge, readahead, evictor)?,
         })
     }
 

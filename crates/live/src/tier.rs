@@ -118,6 +118,7 @@ pub(crate) const MEMORY_COSTS: Costs = Costs {
     demand: Duration::from_micros(10),
     first_use: Duration::from_nanos(2_600),
     fetch: Duration::from_micros(8),
+    redundant: Duration::from_micros(8),
 };
 
 /// Swap areas in use; removed when dropped.

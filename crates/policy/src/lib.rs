@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 pub mod cache;
+pub mod eviction;
 mod list;
 pub mod llc;
 pub mod page;

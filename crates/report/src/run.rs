@@ -40,6 +40,10 @@ pub fn single(results: &Results, endurance: Option<Endurance>) -> Text {
         ("- late", of_issued(|story| story.late)),
         ("- reissued", of_issued(|story| story.reissued)),
         ("- wasted", of_issued(|story| story.wasted)),
+        (
+            "let go early",
+            Some(outcome.let_go).filter(|let_go| *let_go > 0).map(count),
+        ),
         ("tier read", Some(outcome.tier_read.to_string())),
         ("tier written", Some(outcome.tier_written.to_string())),
         ("stored in zswap", zswap(|it| pages(it.stores))),
@@ -98,6 +102,8 @@ fn row(
         story.map_or(String::new(), |story| share(of(story), story.issued))
     };
     let issued = outcome.prefetch.map(|story| count(story.issued));
+    let let_go = outcome.prefetch.map(|_| count(outcome.let_go));
+    let let_go = let_go.unwrap_or_default();
     let all_dram = ratio(reference.all_dram.map(|base| wall / base));
     let kernel = ratio(reference.kernel.map(|base| base / wall));
     let has_room = wide || endurance.is_none();
@@ -125,6 +131,7 @@ fn row(
         (wide, "wasted", story(|story| story.wasted)),
         (zswap, "zswap loads", served(|it| count(it.loads))),
         (zswap, "pool", served(|it| it.peak.taken.to_string())),
+        (wide, "let go", let_go),
         (has_room, "tier read", outcome.tier_read.to_string()),
         (wide, "tier written", outcome.tier_written.to_string()),
         (endurance.is_some(), "lifetime", lasts.unwrap_or_default()),
@@ -264,8 +271,9 @@ fn settings(results: &Results) -> String {
     }
     let _ = writeln!(
         line,
-        "; prefetch: {}; page-cluster {}",
+        "; prefetch: {}; eviction: {}; page-cluster {}",
         names(&effective.prefetch),
+        effective.eviction.join(", "),
         effective.page_cluster
     );
     line
@@ -389,6 +397,7 @@ mod tests {
             redundant: 0,
             rested: Duration::ZERO,
             unseen_faults: 0,
+            let_go: 0,
             balance: None,
             faults: None,
             tier_read: Bytes(1023 << 30),

@@ -45,6 +45,9 @@ pub struct RunSettings {
     pub zswap: Option<String>,
     /// The predictor with its settings, or `off`; several are separated by commas.
     pub prefetch: String,
+    /// The eviction policy with its settings; several are separated by commas. Missing in older results.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub eviction: Option<String>,
     /// `vm.page-cluster` as found: the readahead of the way `kernel`.
     pub page_cluster: String,
     /// The device's endurance in bytes, or null if it was not given.
@@ -61,6 +64,9 @@ pub struct RunSettings {
     pub terrace: String,
 }
 
+/// The usual eviction policy, which names of ways leave out.
+const EVICTION: &str = "hold";
+
 /// All runs of one way. A single number is the median over the repetitions.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Way {
@@ -68,6 +74,10 @@ pub struct Way {
     pub way: String,
     /// The predictor of the way `terrace` with its settings; null for other ways.
     pub predictor: Option<String>,
+    /// The eviction policy of the way `terrace` with its settings; missing for other ways, and in older
+    /// results.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub eviction: Option<String>,
     /// Wall time from start to end in seconds, one number for each repetition.
     pub wall_s: Vec<f64>,
     /// CPU time in user mode in seconds, of the program and the children it waited for.
@@ -80,6 +90,9 @@ pub struct Way {
     pub minor_faults: u64,
     /// Life story of the predictions; null if nothing was steered.
     pub prefetch: Option<Prefetch>,
+    /// Pages that the eviction policy let go; missing for other ways, and in older results.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub let_go: Option<u64>,
     /// Bytes read from swap areas by the whole machine during the run.
     pub tier_read_bytes: u64,
     /// Bytes written to swap areas by the whole machine during the run.
@@ -270,6 +283,7 @@ impl RunSettings {
             tier: effective.tier.clone(),
             zswap: Some(effective.zswap.clone()),
             prefetch: names(&effective.prefetch),
+            eviction: Some(effective.eviction.join(", ")),
             page_cluster: effective.page_cluster.clone(),
             endurance_bytes: endurance.map(|e| e.bytes().0),
             cgroup_version: effective.cgroup.number(),
@@ -282,12 +296,19 @@ impl RunSettings {
 }
 
 impl Way {
-    /// The way, with its predictor where it has one.
+    /// The way, with its predictor where it has one, and its eviction policy unless it is the usual one.
     pub(crate) fn name(&self) -> String {
-        match &self.predictor {
-            Some(predictor) => format!("{} {predictor}", self.way),
-            None => self.way.clone(),
+        match self.policies() {
+            policies if policies.is_empty() => self.way.clone(),
+            policies => format!("{} {policies}", self.way),
         }
+    }
+
+    /// The names of the predictor and, unless it is the usual one, of the eviction policy.
+    pub(crate) fn policies(&self) -> String {
+        let eviction = self.eviction.as_deref().filter(|name| *name != EVICTION);
+        let names = self.predictor.as_deref().into_iter().chain(eviction);
+        names.collect::<Vec<_>>().join(" ")
     }
 
     /// The median wall time, the least and the most, in seconds.
@@ -301,18 +322,21 @@ impl Way {
         let middle = |figure: fn(&Outcome) -> u64| median_count(&runs.outcomes, figure);
         let outcomes = &runs.outcomes;
         let typical = typical(runs);
+        let policies = match &runs.way {
+            terrace_live::run::Way::Terrace(policies) => Some(policies),
+            _ => None,
+        };
         Self {
             way: runs.way.name().to_owned(),
-            predictor: match &runs.way {
-                terrace_live::run::Way::Terrace(spec) => Some(spec.to_string()),
-                _ => None,
-            },
+            predictor: policies.map(|policies| policies.prefetch.to_string()),
+            eviction: policies.map(|policies| policies.eviction.to_string()),
             wall_s: outcomes.iter().map(|o| o.wall.as_secs_f64()).collect(),
             user_s: median(outcomes.iter().map(|o| o.user.as_secs_f64())),
             system_s: median(outcomes.iter().map(|o| o.system.as_secs_f64())),
             major_faults: middle(|o| o.major_faults),
             minor_faults: middle(|o| o.minor_faults),
             prefetch: prefetch(typical),
+            let_go: policies.map(|_| middle(|o| o.let_go)),
             tier_read_bytes: middle(|o| o.tier_read.0),
             tier_written_bytes: middle(|o| o.tier_written.0),
             peak_resident_bytes: typical.peak_resident.map(|p| p.0),

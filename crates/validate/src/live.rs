@@ -4,7 +4,7 @@ use terrace_base::{Bytes, Error, Result};
 use terrace_live::compare;
 use terrace_live::input::Inputs;
 use terrace_live::program::Invocation;
-use terrace_live::run::{Dram, Event, Outcome, Session, Way};
+use terrace_live::run::{Dram, Event, Outcome, Policies, Session, Way};
 use terrace_live::tier;
 use terrace_sim::pages::Prefetch;
 
@@ -62,7 +62,7 @@ pub fn way(prefetch: &Prefetch) -> Way {
     match prefetch {
         Prefetch::Off => Way::KernelCpf,
         Prefetch::Readahead { .. } => Way::Kernel,
-        Prefetch::Predictor(spec) => Way::Terrace(spec.clone()),
+        Prefetch::Predictor(spec) => Way::Terrace(Policies::fetching(spec.clone())),
     }
 }
 

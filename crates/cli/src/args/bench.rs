@@ -6,7 +6,7 @@ use clap::Args;
 use terrace_live::run::Dram;
 use terrace_policy::prefetch::Spec;
 
-use super::run::live_predictor;
+use super::run::{Evictions, evictions, live_predictor};
 use super::{AsUser, Results, Tier};
 use terrace_base::count::whole;
 
@@ -62,6 +62,12 @@ pub struct Bench {
     /// `terrace explain NAME` their settings.
     #[arg(long, value_name = "NAME", value_parser = live_predictor, default_value = "auto")]
     pub prefetch: Vec<Spec>,
+
+    /// What leaves DRAM before the kernel needs room: hold, or kernel for its choice alone
+    ///
+    /// Each of several is a way of its own, as hold,kernel.
+    #[arg(long, value_name = "NAME", value_parser = evictions, default_value = "hold")]
+    pub eviction: Evictions,
 
     #[command(flatten)]
     pub user: AsUser,

@@ -6,6 +6,7 @@ use clap::Args;
 use terrace_base::Bytes;
 use terrace_live::run::Dram;
 use terrace_live::zswap;
+use terrace_policy::eviction;
 use terrace_policy::prefetch::{Entry, REGISTRY, Spec};
 use terrace_report::lifetime::Endurance;
 
@@ -59,6 +60,14 @@ pub struct Run {
     #[arg(long, value_name = "NAME", value_parser = parse_prefetch, default_value = "auto")]
     pub prefetch: Prefetch,
 
+    /// What leaves DRAM before the kernel needs room: hold, or kernel for its choice alone
+    ///
+    /// `hold` lets pages go right behind a pass over more memory than DRAM, and holds the others. Several
+    /// are compared, as hold,kernel. `terrace explain hold` lists its settings.
+    #[arg(long, value_name = "NAME", value_parser = evictions, default_value = "hold",
+          hide_short_help = true)]
+    pub eviction: Evictions,
+
     /// Run the program in all ways and compare them
     ///
     /// The ways are unlimited DRAM (all-dram), the kernel's swap (kernel), the kernel's swap without
@@ -105,6 +114,15 @@ pub struct Run {
     /// Program and its arguments, behind --
     #[arg(last = true, value_name = "PROGRAM")]
     pub program: Vec<OsString>,
+}
+
+/// Eviction policies.
+#[derive(Clone)]
+pub struct Evictions(pub Vec<eviction::Spec>);
+
+/// Parses a list of eviction policies.
+pub fn evictions(text: &str) -> Result<Evictions, String> {
+    eviction::Spec::parse_list(text).map(Evictions)
 }
 
 /// A predictor, or none for `off`.

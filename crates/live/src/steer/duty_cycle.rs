@@ -68,13 +68,15 @@ impl DutyCycle {
     }
 
     /// Goes on at `now`; returns whether to sample from now on, if that changes. `seen` faults were seen
-    /// so far, and all fetches are worth this, at these costs.
+    /// so far, and all fetches are worth this, at these costs; `wanted` tells whether more is gained by
+    /// watching than that.
     pub(super) fn tick(
         &mut self,
         now: Duration,
         seen: u64,
         worth: Worth,
         costs: &Costs,
+        wanted: bool,
     ) -> Option<bool> {
         let passed = now.saturating_sub(std::mem::replace(&mut self.ticked, now));
         if !self.may_fetch() {
@@ -87,14 +89,14 @@ impl DutyCycle {
             self.sampling = true;
             (self.since, self.seen, self.worth) = (now, seen, worth);
         } else {
-            self.judge(now, seen, worth, costs);
+            self.judge(now, seen, worth, costs, wanted);
         }
         let after = self.is_sampling();
         (after != before).then_some(after)
     }
 
     /// Ends the period if it has lasted long enough.
-    fn judge(&mut self, now: Duration, seen: u64, worth: Worth, costs: &Costs) {
+    fn judge(&mut self, now: Duration, seen: u64, worth: Worth, costs: &Costs, wanted: bool) {
         let took = now.saturating_sub(self.since);
         if took < if self.sampling { WATCH } else { self.rest } {
             return;
@@ -108,6 +110,9 @@ impl DutyCycle {
         }
         let won = gained.won(costs) - gained.lost(costs);
         let waited = costs.demand.as_secs_f64() * faults as f64;
+        if wanted {
+            return;
+        }
         if faults >= ENOUGH_FAULTS && won * SHARE < waited {
             self.sampling = false;
             return;
@@ -139,13 +144,13 @@ mod tests {
             ..Worth::default()
         };
         let now = cycle.since + WATCH.max(cycle.rest);
-        cycle.tick(now, seen, worth, &Costs::DISK)
+        cycle.tick(now, seen, worth, &Costs::DISK, false)
     }
 
     #[test]
     fn sampling_goes_on_while_it_pays_and_rests_ever_longer_otherwise() {
         let mut cycle = cycle();
-        let early = cycle.tick(WATCH / 2, 1000, Worth::default(), &Costs::DISK);
+        let early = cycle.tick(WATCH / 2, 1000, Worth::default(), &Costs::DISK, false);
         assert_eq!(early, None, "too early");
         assert_eq!(tick(&mut cycle, 10, 0), None, "too few faults");
         assert_eq!(tick(&mut cycle, 1010, 100), None, "worth it");
@@ -170,7 +175,7 @@ mod tests {
                 redundant,
                 ..Worth::default()
             };
-            let found = cycle().tick(WATCH, 1000, worth, &Costs::DISK);
+            let found = cycle().tick(WATCH, 1000, worth, &Costs::DISK, false);
             assert_eq!(found, turn, "{worth:?}");
         }
     }
@@ -188,7 +193,7 @@ mod tests {
             *lock(&faults) += if fetches { 40 } else { 50 };
             worth.used += 10 * u64::from(fetches);
             let now = Duration::from_millis(millis);
-            cycle.tick(now, 5 * millis, worth, &Costs::DISK);
+            cycle.tick(now, 5 * millis, worth, &Costs::DISK, false);
         }
         let rested = cycle.rested();
         assert!(rested > Duration::from_secs(1), "{rested:?}");

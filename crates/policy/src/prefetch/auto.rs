@@ -382,6 +382,7 @@ mod tests {
             demand: Duration::from_micros(8),
             first_use: Duration::from_micros(3),
             fetch: Duration::from_micros(6),
+            redundant: Duration::from_micros(6),
         });
         assert!(auto.cannot_pay());
     }

@@ -11,6 +11,9 @@ pub struct Costs {
     pub first_use: Duration,
     /// Processor time of a fetch, without the wait for the device.
     pub fetch: Duration,
+    /// Part of it that counts if the page would have come in any case: all of it, unless something is
+    /// learnt by it.
+    pub redundant: Duration,
 }
 
 impl Costs {
@@ -20,6 +23,7 @@ impl Costs {
         demand: Duration::from_micros(62),
         first_use: Duration::from_nanos(2_600),
         fetch: Duration::from_micros(4),
+        redundant: Duration::from_micros(4),
     };
 
     /// Returns the costs where a read takes `read`, and all else is as measured for [`Self::DISK`], on whose
@@ -98,6 +102,7 @@ mod tests {
             demand: Duration::from_micros(10),
             first_use: Duration::from_nanos(2_600),
             fetch: Duration::from_micros(8),
+            redundant: Duration::from_micros(8),
         };
         assert!(!costs.can_pay());
         assert!(costs.break_even() > 0.7);
@@ -109,6 +114,7 @@ mod tests {
             demand: Duration::ZERO,
             first_use: Duration::ZERO,
             fetch: Duration::ZERO,
+            redundant: Duration::ZERO,
         };
         assert!(!nothing.can_pay());
         assert_eq!(nothing.break_even(), 1.0);

@@ -53,7 +53,7 @@ impl Worth {
     /// that would have come in any case.
     pub fn lost(&self, costs: &Costs) -> f64 {
         costs.lost().as_secs_f64() * self.wasted as f64
-            + costs.fetch.as_secs_f64() * self.redundant as f64
+            + costs.redundant.as_secs_f64() * self.redundant as f64
     }
 }
 

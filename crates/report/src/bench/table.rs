@@ -105,7 +105,7 @@ impl Line<'_> {
         let mut cells = vec![
             self.row.name.clone(),
             self.row.dram.clone(),
-            self.predictor().to_owned(),
+            self.policies(),
         ];
         cells.extend(self.times.cells());
         cells.push(spread(self.terrace));
@@ -131,15 +131,19 @@ impl Line<'_> {
         cells
     }
 
-    /// Returns the name of the predictor. In older results only the settings have it.
-    fn predictor(&self) -> &str {
+    /// Returns the names of the predictor and, unless it is the usual one, of the eviction policy. In older
+    /// results only the settings have the predictor.
+    fn policies(&self) -> String {
         let settings = self
             .row
             .comparison
             .as_ref()
             .map(|c| c.settings.prefetch.as_str());
-        let own = self.terrace.predictor.as_deref();
-        own.or(settings).unwrap_or_default()
+        let own = self.terrace.policies();
+        match own.is_empty() {
+            true => settings.unwrap_or_default().to_owned(),
+            false => own,
+        }
     }
 }
 
@@ -182,20 +186,20 @@ impl Times {
     }
 }
 
-/// Returns the mean of the lines of each DRAM budget and predictor that has several.
+/// Returns the mean of the lines of each DRAM budget and policies that have several.
 fn means(lines: &[Line]) -> Vec<Vec<String>> {
-    let mut groups: Vec<(&str, &str, Vec<Times>)> = Vec::new();
+    let mut groups: Vec<(&str, String, Vec<Times>)> = Vec::new();
     for line in lines {
-        let (dram, predictor) = (line.row.dram.as_str(), line.predictor());
-        match groups.iter_mut().find(|g| (g.0, g.1) == (dram, predictor)) {
+        let (dram, policies) = (line.row.dram.as_str(), line.policies());
+        match groups.iter_mut().find(|g| (g.0, &g.1) == (dram, &policies)) {
             Some(group) => group.2.push(line.times),
-            None => groups.push((dram, predictor, vec![line.times])),
+            None => groups.push((dram, policies, vec![line.times])),
         }
     }
     let several = groups.into_iter().filter(|group| group.2.len() > 1);
-    let cells = several.map(|(dram, predictor, times)| {
+    let cells = several.map(|(dram, policies, times)| {
         let name = format!("mean of {}", times.len());
-        let mut cells = vec![name, dram.to_owned(), predictor.to_owned()];
+        let mut cells = vec![name, dram.to_owned(), policies];
         cells.extend(Times::mean(&times).cells());
         cells.resize(HEAD.len(), String::new());
         cells

@@ -2,7 +2,7 @@
 
 use terrace_device::Catalogue;
 use terrace_policy::registry::{Entry, Kind};
-use terrace_policy::{llc, prefetch, replacement};
+use terrace_policy::{eviction, llc, prefetch, replacement};
 use terrace_sim::llc::placement::Make;
 use terrace_sim::pages::FaultCost;
 
@@ -13,9 +13,11 @@ pub(super) fn all() -> Vec<Known> {
     let columns = sweep::table(&[]).columns.into_iter();
     let columns = columns.map(|one| plain("columns", None, &one.name, &one.described()));
     let (pages, lines) = ("--replacement of sim pages, sweep", "--policy of sim llc");
+    let early = "--eviction of run, sim pages, sweep";
     [
         entries("policies", |_| pages, replacement::REGISTRY),
         entries("policies", |_| lines, llc::REGISTRY),
+        entries("policies", |_| early, eviction::REGISTRY),
         predictors(),
         memories(),
         fault_costs(),

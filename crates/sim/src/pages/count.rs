@@ -60,6 +60,8 @@ figures! {
         /// pages that left DRAM for a page fetched ahead, which delayed no thread: they are unmapped on
         /// a processor of the fetches
         background_evictions,
+        /// pages that left DRAM early, by the eviction policy
+        let_go,
         /// pages written to the tier
         writebacks,
         /// pages read from the tier, on demand or ahead

@@ -9,6 +9,7 @@ use terrace_base::count::whole;
 use terrace_base::schema::{Field, Unit, Unsigned, fields};
 use terrace_base::{Bytes, Error, Result};
 use terrace_device::{Catalogue, Deadlines, Energy, Order};
+use terrace_policy::eviction;
 use terrace_policy::registry::split_list;
 use terrace_policy::replacement;
 
@@ -22,14 +23,14 @@ use crate::setting::{Machine, settings};
 
 /// The order in which settings vary, the slowest first: a value that replaces that of a memory or of
 /// a fault cost comes behind these. Settings that are not named follow.
-pub(super) const VARY: &str = "memory dram replacement prefetch page-cluster prefetch-cache \
+pub(super) const VARY: &str = "memory dram replacement eviction prefetch page-cluster prefetch-cache \
      prefetch-work inclusion eviction-buffer devices order fault-cost instruction-time access-time \
      warmup seed read-latency write-latency channels tier-size shootdown threads";
 
 /// The order of settings in results, that of the schema `terrace.sim.pages/1`. Settings that are not
 /// named follow.
 const RESULTS: &str = "dram prefetch-cache memory read-latency write-latency channels devices order \
-     tier-size replacement prefetch page-cluster prefetch-work inclusion eviction-buffer fault-cost \
+     tier-size replacement eviction prefetch page-cluster prefetch-work inclusion eviction-buffer fault-cost \
      shootdown threads instruction-time access-time warmup seed";
 
 /// Names of `--prefetch-work`.
@@ -107,6 +108,12 @@ fn policies() -> Vec<Setting> {
             details("Policies are listed by `terrace list policies`. Settings follow a name, as in \
                      cflru:window=0.3; `terrace explain cflru` lists them."),
             column("replacement", "replacement", Unit::None, |m| m.replacement.to_string());
+        /// what leaves DRAM before the replacement policy would choose others
+        "eviction" "NAME": new(Values::List(Arc::new(evictions))), default("kernel"),
+            details("`kernel` is nothing; `hold` lets pages go right behind a pass over more than DRAM \
+                     and holds the others. It acts on pages that a predictor foresaw. `terrace explain \
+                     hold` lists its settings."),
+            column("eviction", "eviction", Unit::None, |m| m.eviction.to_string());
         /// what is fetched ahead
         "prefetch" "NAME": new(Values::List(Arc::new(ways))), default("off"), common(),
             details("`off` is nothing, `readahead` the kernel's block around each fault; predictors are \
@@ -248,6 +255,15 @@ fn policies_of(text: &str) -> Result<Vec<Set>> {
         .map_err(Error::usage)?
         .into_iter();
     let sets = specs.map(|spec| Set::plain(move |m| m.replacement = spec.clone()));
+    Ok(sets.collect())
+}
+
+/// Reads eviction policies.
+fn evictions(text: &str) -> Result<Vec<Set>> {
+    let specs = eviction::Spec::parse_list(text).map_err(Error::usage)?;
+    let sets = specs
+        .into_iter()
+        .map(|spec| Set::plain(move |m| m.eviction = spec.clone()));
     Ok(sets.collect())
 }
 

@@ -49,9 +49,16 @@ pub fn watch(
         .into_iter()
         .map(|settings| {
             let replacement = replacement(&settings, future)?;
+            let eviction = settings.eviction.policy(settings.dram_pages as u64);
+            let eviction = eviction.map_err(Error::usage)?;
             let engine = engine(&settings, future)?;
-            let mut simulation =
-                Simulation::new(settings, replacement, engine, &counts_instructions);
+            let mut simulation = Simulation::new(
+                settings,
+                replacement,
+                eviction,
+                engine,
+                &counts_instructions,
+            );
             simulation.watch(every);
             Ok(Runner::new(simulation, workload.programs()))
         })
@@ -219,6 +226,7 @@ fn costs(settings: &PageMachine) -> Costs {
         demand: time(fault.trap + fetch + settings.tier.timing.read + fault.map),
         first_use: time(fault.trap + fault.map),
         fetch: time(fetch),
+        redundant: time(fetch),
     }
 }
 

@@ -4,6 +4,7 @@ use std::fmt;
 
 use terrace_base::{Error, Nanos, Result};
 use terrace_device::{Energy, Timing};
+use terrace_policy::eviction;
 use terrace_policy::prefetch;
 use terrace_policy::replacement;
 
@@ -131,6 +132,8 @@ pub struct PageMachine {
     pub tier: Tier,
     /// Replacement policy.
     pub replacement: replacement::Spec,
+    /// Eviction policy: what leaves DRAM before the replacement policy would choose others.
+    pub eviction: eviction::Spec,
     /// Prefetching policy.
     pub prefetch: Prefetch,
     /// Whether faults wait for prefetches.

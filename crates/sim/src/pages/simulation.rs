@@ -11,6 +11,8 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 use terrace_base::Nanos;
+use terrace_policy::Location;
+use terrace_policy::eviction::Eviction;
 use terrace_policy::prefetch::{Engine, LifeStory};
 use terrace_policy::replacement::fifo::Fifo;
 use terrace_policy::replacement::{PageId, Replacement};
@@ -52,6 +54,9 @@ struct Program {
 pub struct Simulation {
     settings: PageMachine,
     replacement: Box<dyn Replacement>,
+    eviction: Option<Box<dyn Eviction>>,
+    /// Buffer for the pages that leave early.
+    leaving: Vec<Location>,
     engine: Option<Engine>,
     /// Fetched pages that were not touched, if a part of DRAM is kept for them.
     prefetch_cache: Option<Fifo>,
@@ -88,11 +93,12 @@ pub(super) struct Marks {
 
 impl Simulation {
     /// Makes a machine for programs; `counts_instructions` tells for each whether its trace counts
-    /// instructions. `replacement` is made for [`PageMachine::main_pages`], `engine` of
-    /// `settings.prefetch`.
+    /// instructions. `replacement` is made for [`PageMachine::main_pages`], `eviction` and `engine`
+    /// of their settings.
     pub fn new(
         settings: PageMachine,
         replacement: Box<dyn Replacement>,
+        eviction: Option<Box<dyn Eviction>>,
         engine: Option<Engine>,
         counts_instructions: &[bool],
     ) -> Self {
@@ -103,6 +109,8 @@ impl Simulation {
         });
         Self {
             replacement,
+            eviction,
+            leaving: Vec::new(),
             engine,
             store: Store::new(settings.tier.devices),
             prefetch_cache: (settings.prefetch_cache > 0)

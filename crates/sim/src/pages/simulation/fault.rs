@@ -86,6 +86,7 @@ impl Simulation {
         if outcome == Outcome::Late {
             self.foresee(index, page, pages);
         }
+        self.let_go(page, true, self.threads[index].now(), pages);
         self.issue(self.threads[index].now(), pages);
     }
 
@@ -119,6 +120,7 @@ impl Simulation {
             Way::Near => self.counts.rescues += 1,
             Way::Far => {
                 self.counts.full_misses += 1;
+                self.let_go(page, false, self.threads[index].now(), pages);
                 self.store.set(page, Flags::FLIGHT);
                 self.spend(index, Part::Kernel, way);
                 if self.engine.is_some() {

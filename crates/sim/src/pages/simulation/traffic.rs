@@ -164,6 +164,35 @@ impl Simulation {
         }
     }
 
+    /// Reports to the eviction policy the first touch of a page that came in, and evicts the pages that
+    /// should leave. They are unmapped on a processor of the fetches, and delay no thread.
+    pub(super) fn let_go(&mut self, came: PageId, foreseen: bool, now: Nanos, pages: &PageTable) {
+        let Some(eviction) = &mut self.eviction else {
+            return;
+        };
+        let free = self
+            .settings
+            .dram_pages
+            .saturating_sub(self.replacement.resident());
+        let before = self.counts.let_go;
+        let mut leaving = std::mem::take(&mut self.leaving);
+        eviction.arrived(pages.location(came), foreseen, free as u64, &mut leaving);
+        for page in leaving.drain(..).filter_map(|at| pages.find(at)) {
+            let coming = self.store.flags(page).any(Flags::FLIGHT.and(Flags::AHEAD));
+            if coming || page == came || !self.replacement.contains(page) {
+                continue;
+            }
+            self.replacement.remove(page);
+            self.counts.let_go += 1;
+            self.counts.background_evictions += 1;
+            self.evict(page, pages);
+        }
+        if self.counts.let_go > before {
+            self.flush(now);
+        }
+        self.leaving = leaving;
+    }
+
     /// Drops a fetched page that was never touched. A page of the prefetch cache need not be
     /// written: the tier still has its copy.
     fn waste(&mut self, page: PageId, pages: &PageTable) {
