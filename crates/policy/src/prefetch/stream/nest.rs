@@ -261,11 +261,13 @@ mod tests {
             let mut track = track;
             let outer = track.nest.outer() % (track.stride / 8);
             track.nest.distances[0] = Some(outer);
-            prop_assume!(outer != 0);
+            prop_assume!(outer.abs() > 1);
             let address = track.start_of(pass).unwrap();
             let address = address.wrapping_add_signed(track.stride * place as i64);
             let found = track.element_of_later_pass(&Fault::new(Thread(1), SPACE, address));
             prop_assert_eq!(found, track.nest.element(pass, place));
+            let between = Fault::new(Thread(1), SPACE, address.wrapping_add_signed(outer / 2));
+            prop_assert_eq!(track.element_of_later_pass(&between), None);
         }
 
         /// As many elements as a search one by one finds.
