@@ -6,7 +6,7 @@
 //! parameter that another program changes meanwhile is no longer ours: it is reported, and left as it is.
 //!
 //! The pool is DRAM. Version 2 of cgroups charges it to the group whose pages are in it; version 1 charges it
-//! to nobody, so a run does ([`charge`]).
+//! to nobody, so a run does (`charge`).
 
 mod charge;
 mod pool;
