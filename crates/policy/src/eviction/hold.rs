@@ -8,8 +8,8 @@
 //! so of what is in DRAM that goes which was passed last, unless something is overdue.
 //!
 //! Only pages that a predictor foresaw count as passed: they are cheap to fetch again. Whether passed pages
-//! may go is found out beforehand, by a sample ([`trial`](super::trial)); pages that are held
-//! show by a sample, too, that the program still comes to them ([`groups`](super::groups)).
+//! may go is found out beforehand, by a sample (`trial`); pages that are held
+//! show by a sample, too, that the program still comes to them (`groups`).
 //!
 //! The clock counts distinct pages that the program touches, as far as they are seen: each page that comes
 //! in, and with the sample of a group all of the group's pages.

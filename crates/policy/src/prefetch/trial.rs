@@ -8,7 +8,7 @@
 //! pages that fetches displaced count as progress; [`super::Worth`] judges these.) Each pair tells only
 //! which arm was better, because times have long tails. After each the trial may stop: a sequential test of Wald (1945) between
 //! «seven of ten pairs are for fetching» and «seven of ten are against it» stops when one side leads by
-//! [`LEAD`] pairs. Then it is wrong in at most (3/7)^4 / (1 + (3/7)^4) = 3.3 % of the trials in which
+//! `LEAD` pairs. Then it is wrong in at most (3/7)^4 / (1 + (3/7)^4) = 3.3 % of the trials in which
 //! either is true; where both ways are equal, it needs 16 pairs in the mean.
 
 use std::cmp::Ordering;
