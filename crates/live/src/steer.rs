@@ -4,6 +4,7 @@
 //! nothing happens, so that a program that does not fault pays nothing for it.
 
 mod duty_cycle;
+mod epochs;
 mod trials;
 
 use std::collections::VecDeque;
@@ -12,13 +13,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use terrace_policy::page_cluster::{Chooser, Readahead};
 use terrace_policy::prefetch::ledger::{Ledger, Timing};
 use terrace_policy::prefetch::{Constituent, Costs, Engine, LifeStory, Outcome};
 use terrace_policy::{Fault, Location, Memory, Residence, Space};
 
 use crate::clock;
-use crate::counters::SwapCounters;
 use crate::evictor::Evictor;
 use crate::faults::FaultStream;
 use crate::fetchers::{Batch, Fetchers};
@@ -29,6 +28,7 @@ use crate::sysctl::PageCluster;
 use crate::tally::{ProcessFigures, Tally};
 use crate::worker::{Worker, lock};
 use duty_cycle::DutyCycle;
+use epochs::Epochs;
 use terrace_base::Result;
 pub use trials::Gauge;
 use trials::Trials;
@@ -466,46 +466,5 @@ impl Driver {
             unseen_faults: self.faults.lost(),
             let_go: self.evictor.as_ref().map_or(0, Evictor::let_go),
         };
-    }
-}
-
-/// Measures the benefit of the kernel's readahead, epoch by epoch.
-struct Epochs {
-    chooser: Chooser,
-    knob: PageCluster,
-    counted: SwapCounters,
-}
-
-impl Epochs {
-    fn new(knob: PageCluster) -> Self {
-        Self {
-            chooser: Chooser::default(),
-            knob,
-            counted: SwapCounters::read(),
-        }
-    }
-
-    /// Returns to the machine's setting.
-    fn retry(&mut self) {
-        if self.chooser.current() == Readahead::Off {
-            self.chooser.retry();
-            self.counted = SwapCounters::read();
-            let _ = self.knob.set(false);
-        }
-    }
-
-    /// Ends an epoch.
-    fn end(&mut self, costs: &Costs) {
-        let counted = SwapCounters::read();
-        let epoch = counted.since(self.counted);
-        let before = self.chooser.current();
-        let after = self
-            .chooser
-            .epoch(epoch.readahead, epoch.readahead_hits, costs);
-        if after != before {
-            // A knob that cannot be written stays as it is; the program goes on.
-            let _ = self.knob.set(after == Readahead::Off);
-        }
-        self.counted = counted;
     }
 }

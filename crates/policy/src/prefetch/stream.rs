@@ -16,6 +16,7 @@
 //! use is from Oskin & Loh 2015, V.B; Fedorov 2016, 5.4.4.3 has the case of stride one.
 
 mod nest;
+mod passes;
 mod record;
 mod thread;
 mod track;
