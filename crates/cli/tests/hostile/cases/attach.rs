@@ -8,7 +8,6 @@ pub fn cases() -> Vec<Case> {
         case("two", "attach 1 --unit a").usage("exclude each other"),
         case("two_names", "attach --unit a --container b").usage("exclude each other"),
         case("no_such_process", "attach 2147483647").usage("there is no process 2147483647"),
-        case("process_of_the_kernel", "attach 2").usage("has no memory"),
         case("cgroup_is_missing", "attach --cgroup no/such/group").usage("there is no cgroup"),
         case("cgroup_is_a_directory", "attach --cgroup {dir}").usage("there is no cgroup"),
         case("cgroup_is_a_file", "attach --cgroup /proc/self/cgroup").usage("there is no cgroup"),
