@@ -4,22 +4,22 @@
 //! swapped. A page that was fetched into the swap cache counts as swapped until it is touched, which
 //! makes its first use visible.
 
+mod cache;
 mod processes;
 mod scan;
 mod shared;
 mod table;
 
 use std::collections::VecDeque;
-use std::collections::hash_map::Entry;
 use std::fs::{self, File};
 use std::io;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
 
-use rustc_hash::FxHashMap;
 use terrace_policy::{Location, Memory, Page, Residence, Slot, Space};
 
 use crate::slots::Slots;
+use cache::Cache;
 use processes::Processes;
 use shared::Shared;
 use table::Table;
@@ -27,20 +27,20 @@ use table::Table;
 const PRESENT: u64 = 1 << 63;
 const SWAPPED: u64 = 1 << 62;
 /// Pages that are read together, because neighbours are mostly asked about together.
-const BLOCK: usize = 8;
+const BLOCK: usize = 1;
 /// Pages that are read together if a table cannot be read as a whole.
 const WIDE_BLOCK: usize = 64;
+/// Pages between two that are read together where only some are asked about: as long as another read takes.
+const GAP: u64 = 16;
 /// Pages that a survey reads together.
 const SLICE: u64 = 512;
 /// Pages that can be read in the time of reading the mappings of a process.
 const LISTING: u64 = 1024;
 
-/// Reader of the page tables of any number of processes, with a cache that lasts until
-/// [`Pagemap::refresh`].
+/// Reader of the page tables of any number of processes, with a cache ([`Cache`]).
 pub struct Pagemap {
     processes: Processes,
-    /// Cached tables by their numbers.
-    tables: FxHashMap<(Space, u64), Table>,
+    cache: Cache,
     /// What page tables do not tell.
     shared: Shared,
     /// Whether the kernel can read whole tables (`PAGEMAP_SCAN`), as far as is known.
@@ -58,7 +58,7 @@ impl Default for Pagemap {
     fn default() -> Self {
         Self {
             processes: Processes::default(),
-            tables: FxHashMap::default(),
+            cache: Cache::default(),
             shared: Shared::default(),
             scans: true,
             slots: Slots::default(),
@@ -70,10 +70,15 @@ impl Default for Pagemap {
 }
 
 impl Pagemap {
-    /// Empties the cache, because time has passed.
-    pub fn refresh(&mut self) {
-        self.tables.clear();
+    /// Begins another look, in a `generation`: a time in which few pages of DRAM are replaced.
+    pub fn refresh(&mut self, generation: u64) {
+        self.cache.refresh(generation);
         self.shared.refresh();
+    }
+
+    /// Handles a fault on a page, which shows what has left memory.
+    pub fn faulted(&mut self, at: Location) {
+        self.cache.faulted(at);
     }
 
     /// Checks the next `count` known processes in turn; returns those that have ended, and those that
@@ -100,7 +105,7 @@ impl Pagemap {
     /// Forgets a process that has ended.
     pub fn forget(&mut self, space: Space) {
         self.processes.forget(space);
-        self.tables.retain(|(of, _), _| *of != space);
+        self.cache.forget(space);
         self.shared.forget(space);
         self.unsurveyed.retain(|(of, _)| *of != space);
         self.slots.forget(space);
@@ -140,12 +145,24 @@ impl Pagemap {
     }
 
     /// Reads the places of pages of one process, sorted by address, that are about to be fetched. Reads
-    /// nothing if nobody has asked for places.
+    /// nothing if no predictor has asked for places.
     pub fn note_places(&mut self, pages: &[Location]) {
-        let mut rest = if self.slots_wanted { pages } else { &[] };
+        if !self.slots_wanted {
+            return;
+        }
+        let pages = pages.iter().copied();
+        let unknown: Vec<Location> = pages.filter(|&at| !self.cache.is_noted(at)).collect();
+        let mut rest = &unknown[..];
         while let Some(first) = rest.first() {
             let end = first.page.0 + SLICE;
-            let (near, others) = rest.split_at(rest.partition_point(|at| at.page.0 < end));
+            let follows =
+                |(a, b): (&Location, &Location)| b.page.0 <= (a.page.0 + GAP).min(end - 1);
+            let near = 1 + rest
+                .iter()
+                .zip(&rest[1..])
+                .take_while(|&pair| follows(pair))
+                .count();
+            let (near, others) = rest.split_at(near);
             let last = near.last().unwrap_or(first);
             let slice = first.page.0..last.page.0 + 1;
             self.note(first.space, &slice, near.iter().map(|at| at.page.0));
@@ -170,51 +187,66 @@ impl Pagemap {
         }
     }
 
-    /// Reads a few pages of a table; the whole table at the second question.
-    fn read(&mut self, (space, number): (Space, u64), page: usize) {
-        let known = self.tables.entry((space, number));
-        let again = matches!(known, Entry::Occupied(_));
-        let table = known.or_default();
-        if again
-            && self.scans
+    /// Reads a few pages around one; the whole table where that takes less time.
+    fn read(&mut self, at: Location) {
+        let (place, page) = cache::place(at);
+        let (space, number) = place;
+        if self.scans
+            && self.cache.wants_whole(place)
             && let Some(file) = self.processes.tables(space)
         {
-            self.scans = scan_table(file, number, table).is_ok();
+            self.scans = scan_table(file, number, self.cache.whole_table(place)).is_ok();
         }
+        let table = self.cache.table(place);
         if table.residence(page).is_none() {
             let block = if self.scans { BLOCK } else { WIDE_BLOCK };
             let first = page / block * block;
             let mut read = |processes: &mut Processes| {
                 read_pages(processes.tables(space), number, first, block, table)
             };
-            if read(&mut self.processes).is_none() && self.processes.renew(space) {
-                read(&mut self.processes);
+            let mut entries = read(&mut self.processes);
+            if entries.is_none() && self.processes.renew(space) {
+                entries = read(&mut self.processes);
             }
             table.was_read(first, first + block);
+            if self.slots_wanted
+                && let Some(entries) = entries
+                && entries[page - first] & (PRESENT | SWAPPED) == SWAPPED
+            {
+                self.slots.note(at, Slots::named(entries[page - first]));
+                table.note(page);
+            }
+        }
+    }
+
+    /// Returns the residence of a page that is `known` from its table, or read now. A page that is nowhere
+    /// may be shared.
+    fn look(&mut self, at: Location, known: Option<Residence>) -> Residence {
+        let found = known.or_else(|| {
+            self.read(at);
+            self.cache.residence(at)
+        });
+        match found {
+            None | Some(Residence::Nowhere) => {
+                let found = self.shared.residence(at);
+                let (table, page) = cache::place(at);
+                self.cache.table(table).found(page, page + 1, found);
+                found
+            }
+            Some(found) => found,
         }
     }
 }
 
 impl Memory for Pagemap {
     fn residence(&mut self, at: Location) -> Residence {
-        let table = (at.space, at.page.0 / table::PAGES as u64);
-        let page = (at.page.0 % table::PAGES as u64) as usize;
-        let look = |tables: &FxHashMap<_, Table>| tables.get(&table)?.residence(page);
-        let found = look(&self.tables).or_else(|| {
-            self.read(table, page);
-            look(&self.tables)
-        });
-        match found {
-            None | Some(Residence::Nowhere) => {
-                let found = self.shared.residence(at);
-                self.tables
-                    .entry(table)
-                    .or_default()
-                    .found(page, page + 1, found);
-                found
-            }
-            Some(found) => found,
-        }
+        let known = self.cache.residence(at);
+        self.look(at, known)
+    }
+
+    fn residence_lately(&mut self, at: Location) -> Residence {
+        let known = self.cache.residence_lately(at);
+        self.look(at, known)
     }
 
     fn slot(&mut self, at: Location) -> Option<Slot> {
@@ -253,18 +285,18 @@ fn scan_table(file: &File, number: u64, table: &mut Table) -> io::Result<()> {
     Ok(())
 }
 
-/// Reads `count` pages of a table from `first` on; `None` if the process has ended.
+/// Reads `count` pages of a table from `first` on; returns their entries, or `None` if the process has
+/// ended.
 fn read_pages(
     file: Option<&File>,
     number: u64,
     first: usize,
     count: usize,
     table: &mut Table,
-) -> Option<()> {
+) -> Option<[u64; WIDE_BLOCK]> {
     let mut entries = [0u64; WIDE_BLOCK];
-    let entries = &mut entries[..count];
     let start = number.checked_mul(table::PAGES as u64)? + first as u64;
-    let read = read_entries(file?, start, entries)?;
+    let read = read_entries(file?, start, &mut entries[..count])?;
     for (page, entry) in (first..).zip(&entries[..read]) {
         let residence = match *entry {
             entry if entry & PRESENT != 0 => Residence::InMemory,
@@ -273,7 +305,7 @@ fn read_pages(
         };
         table.found(page, page + 1, residence);
     }
-    Some(())
+    Some(entries)
 }
 
 /// Reads the entries of the pages from `first` on; returns their number, at least one.

@@ -229,7 +229,7 @@ impl Driver {
     /// reached, on which the next pause depends: a program with random faults is looked at no more often
     /// than one without faults.
     fn step(&mut self) -> usize {
-        self.memory.refresh();
+        self.memory.refresh(self.arrivals() / self.ledger.window());
         for (ticket, at) in self.fetchers.take_done() {
             self.ledger.complete(ticket, at);
         }
@@ -332,6 +332,7 @@ impl Driver {
         for &(ended, fault) in &self.fresh {
             let space = fault.at.space;
             self.tally.fault(space);
+            self.memory.faulted(fault.at);
             self.engine.missed(fault.at, &mut self.memory);
             let outcome = self.ledger.faulted(fault.at, ended);
             outcome.inspect(|&outcome| self.tally.end(space, outcome));

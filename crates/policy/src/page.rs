@@ -103,6 +103,12 @@ pub trait Memory {
     /// Returns the residence of a page.
     fn residence(&mut self, at: Location) -> Residence;
 
+    /// Returns the residence of a page as it was a moment ago, if that is cheaper to know. It is enough
+    /// where an error costs little: to fetch a page that is in memory does nothing.
+    fn residence_lately(&mut self, at: Location) -> Residence {
+        self.residence(at)
+    }
+
     /// Returns the slot of the page's copy in the tier, if it has one and the driver knows it.
     fn slot(&mut self, _at: Location) -> Option<Slot> {
         None

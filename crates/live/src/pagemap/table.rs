@@ -30,12 +30,29 @@ impl Bits {
 /// Cache of one table.
 #[derive(Clone, Copy, Default)]
 pub struct Table {
+    /// Generation since which the pages in memory are known.
+    pub generation: u64,
+    /// Number of the look that it was last read in.
+    pub look: u64,
+    /// Questions in that look about pages that were not in memory, or not known to be.
+    pub asked: u32,
+    /// Pages whose places in the tier have been noted.
+    noted: Bits,
     read: Bits,
     in_memory: Bits,
     in_tier: Bits,
 }
 
 impl Table {
+    /// Makes the cache of a table of which nothing is known.
+    pub fn new(generation: u64, look: u64) -> Self {
+        Self {
+            generation,
+            look,
+            ..Self::default()
+        }
+    }
+
     /// Returns the residence of a page, if it has been read.
     pub fn residence(&self, page: usize) -> Option<Residence> {
         let found = match (self.in_memory.get(page), self.in_tier.get(page)) {
@@ -44,6 +61,23 @@ impl Table {
             (false, false) => Residence::Nowhere,
         };
         self.read.get(page).then_some(found)
+    }
+
+    /// Records that the place of a page in the tier has been noted.
+    pub fn note(&mut self, page: usize) {
+        self.noted.set(page, page + 1);
+    }
+
+    /// Whether the place of a page has been noted.
+    pub fn is_noted(&self, page: usize) -> bool {
+        self.noted.get(page)
+    }
+
+    /// Forgets all but which pages are in memory.
+    pub fn keep_in_memory(&mut self) {
+        self.read = self.in_memory;
+        self.in_tier = Bits::default();
+        self.asked = 0;
     }
 
     /// Records that the pages from `first` to before `end` have been read; they are nowhere unless

@@ -173,7 +173,7 @@ impl Engine {
                 .orphaned_trigger
                 .take_if(|source| *source == hint.source)
                 .is_some();
-            if memory.residence(at) == Residence::InTier {
+            if memory.residence_lately(at) == Residence::InTier {
                 hint.issued = Some(self.stories.all.issued);
                 if hint.trigger {
                     self.triggers.push(at);
@@ -318,10 +318,16 @@ impl Engine {
         let before = group.len();
         let (mut in_memory, mut known) = (0, 0);
         for &at in &named.pages {
-            match memory.residence(at) {
+            if self.is_under_way(at) {
+                known += 1;
+                continue;
+            }
+            match memory.residence_lately(at) {
                 Residence::InMemory => in_memory += 1,
-                Residence::InTier if self.register(at, named.source, thread) => group.push(at),
-                Residence::InTier => known += 1,
+                Residence::InTier => {
+                    self.register(at, named.source, thread);
+                    group.push(at);
+                }
                 Residence::Nowhere => {}
             }
         }
@@ -333,14 +339,16 @@ impl Engine {
         (in_memory, known)
     }
 
-    /// Registers a page as predicted, unless it is already. A suspect fetch of the page ends as
-    /// wasted.
-    fn register(&mut self, at: Location, source: Source, thread: Thread) -> bool {
-        if let Some(known) = self.hints.get(&at).copied() {
-            if !self.is_suspect(&known) {
-                return false;
-            }
-            self.tell(known.source, |story| story.count(Outcome::Wasted));
+    /// Whether a page is a hint, and its fetch is not suspect.
+    fn is_under_way(&self, at: Location) -> bool {
+        let known = self.hints.get(&at);
+        known.is_some_and(|known| !self.is_suspect(known))
+    }
+
+    /// Registers a page as predicted. A suspect fetch of the page ends as wasted.
+    fn register(&mut self, at: Location, source: Source, thread: Thread) {
+        if let Some(suspect) = self.hints.get(&at) {
+            self.tell(suspect.source, |story| story.count(Outcome::Wasted));
             self.triggers.retain(|trigger| *trigger != at);
         }
         let hint = Hint {
@@ -350,7 +358,6 @@ impl Engine {
             issued: None,
         };
         self.hints.insert(at, hint);
-        true
     }
 
     /// Whether a page of the same source was evicted unused that was issued with or after this one.
