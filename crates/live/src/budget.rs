@@ -118,6 +118,11 @@ impl Budget {
         self.memory().join("memory.limit_in_bytes")
     }
 
+    /// Returns the path of the file by which version 2 reclaims memory; Linux has it since 5.19.
+    pub fn reclaim_file(&self) -> PathBuf {
+        self.memory().join("memory.reclaim")
+    }
+
     /// Returns the version of the group.
     pub fn version(&self) -> Version {
         self.version

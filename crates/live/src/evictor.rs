@@ -11,6 +11,7 @@ use terrace_policy::eviction::Eviction;
 use terrace_policy::{Location, Page, Space};
 
 use crate::advice::Advisor;
+use crate::reserve::Reserve;
 use crate::room::Room;
 
 /// Batches that may wait. While more pages should go than the kernel pages out, the rest stays: by the time
@@ -24,6 +25,7 @@ type Batch = (Space, Vec<Page>);
 pub struct Evictor {
     policy: Box<dyn Eviction>,
     room: Room,
+    _reserve: Option<Reserve>,
     free: u64,
     leaving: Vec<Location>,
     let_go: u64,
@@ -32,11 +34,12 @@ pub struct Evictor {
 }
 
 impl Evictor {
-    /// Starts the thread that carries out what `policy` decides for a program with this room.
+    /// Starts the thread that carries out what `policy` decides for a program with this room, of which a
+    /// `reserve` may be kept.
     ///
     /// # Errors
     /// A failure if no thread can be started.
-    pub fn start(policy: Box<dyn Eviction>, room: Room) -> Result<Self> {
+    pub fn start(policy: Box<dyn Eviction>, room: Room, reserve: Option<Reserve>) -> Result<Self> {
         let (batches, queue) = mpsc::sync_channel(WAITING);
         let thread = std::thread::Builder::new()
             .name("terrace-evict".into())
@@ -46,6 +49,7 @@ impl Evictor {
             policy,
             free: room.free(),
             room,
+            _reserve: reserve,
             leaving: Vec::new(),
             let_go: 0,
             batches: Some(batches),

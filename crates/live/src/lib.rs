@@ -46,6 +46,7 @@ pub mod probe;
 pub mod program;
 mod readahead;
 pub mod reads;
+mod reserve;
 pub mod room;
 pub mod run;
 mod running;

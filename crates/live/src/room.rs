@@ -21,6 +21,12 @@ impl Room {
         Some(Self { used, limit })
     }
 
+    /// Makes the room of a group whose memory in use is in a file.
+    #[cfg(test)]
+    pub fn in_file(used: File, limit: Bytes) -> Self {
+        Self { used, limit }
+    }
+
     /// Returns the pages that fit into the budget beside what is in it; 0 if that cannot be read.
     pub fn free(&self) -> u64 {
         let mut text = [0; 32];

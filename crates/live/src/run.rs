@@ -19,6 +19,7 @@ use crate::journal::{Change, Journal, state_directory};
 use crate::neighbours;
 use crate::privilege;
 use crate::program::{Invocation, Program};
+use crate::reserve::Reserve;
 use crate::room::Room;
 use crate::running::Running;
 use crate::scope;
@@ -65,14 +66,24 @@ impl Policies {
     }
 
     /// Starts what lets pages go, for a program with a DRAM limit; `None` if that is left to the kernel.
-    fn evictor(&self, budget: &Budget, limit: Option<Bytes>) -> Result<Option<Evictor>> {
-        let Some(room) = limit.and_then(|limit| Room::of(budget, limit)) else {
+    /// Keeps a reserve if nothing else changes the limit.
+    fn evictor(
+        &self,
+        budget: &Budget,
+        limit: Option<Bytes>,
+        limit_is_fixed: bool,
+    ) -> Result<Option<Evictor>> {
+        let Some((limit, room)) = limit.and_then(|limit| Some((limit, Room::of(budget, limit)?)))
+        else {
             return Ok(None);
         };
-        let pages = limit.map_or(0, Bytes::pages);
-        let policy = self.eviction.policy(pages).map_err(Error::usage)?;
+        let policy = self.eviction.policy(limit.pages()).map_err(Error::usage)?;
+        let reserve = || match limit_is_fixed {
+            true => Reserve::keep(budget, limit),
+            false => Ok(None),
+        };
         policy
-            .map(|policy| Evictor::start(policy, room))
+            .map(|policy| Evictor::start(policy, room, reserve()?))
             .transpose()
     }
 }
@@ -213,7 +224,9 @@ impl Session {
         let (steered, _knob) = match engine {
             Some(engine) => {
                 let evictor = match way {
-                    Way::Terrace(policies) => policies.evictor(&budget, limit)?,
+                    Way::Terrace(policies) => {
+                        policies.evictor(&budget, limit, !self.charges_pool(&budget))?
+                    }
                     _ => None,
                 };
                 let faults = FaultStream::open(budget.watched())?;
@@ -290,6 +303,11 @@ impl Session {
         Budget::create(&self.hierarchies, &name, limits, &needed)
     }
 
+    /// Whether zswap's pool has to be counted as part of the budget, by its limit.
+    fn charges_pool(&self, budget: &Budget) -> bool {
+        self.zswap.is_some() && budget.version() == Version::V1
+    }
+
     /// Has zswap's pool count as part of the budget, unless the kernel does that.
     fn charge(
         &self,
@@ -297,12 +315,10 @@ impl Session {
         limit: Option<Bytes>,
         before: Pool,
     ) -> Result<Option<Charge>> {
-        match (&self.zswap, limit, budget.version()) {
-            (Some(_), Some(dram), Version::V1) => {
-                Charge::keep(budget.limit_file(), dram, before).map(Some)
-            }
-            _ => Ok(None),
-        }
+        limit
+            .filter(|_| self.charges_pool(budget))
+            .map(|dram| Charge::keep(budget.limit_file(), dram, before))
+            .transpose()
     }
 
     /// Returns the engine of the way; `None` if it has none, or if fetching cannot pay.

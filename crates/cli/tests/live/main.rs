@@ -3,6 +3,7 @@
 mod attach;
 #[path = "../common/mod.rs"]
 mod common;
+mod reserve;
 mod signals;
 mod tiers;
 mod zswap;
@@ -16,6 +17,9 @@ use common::{Machine, example, machine, text, wait_for};
 use signals::interruptible;
 
 impl Machine {
+    /// DRAM of the programs, in bytes.
+    const DRAM: u64 = 64 << 20;
+
     /// `terrace run --dram 64M --footprint 256M` with these options and program.
     fn run(&self, options: &[&str], program: &[&str]) -> Output {
         self.terrace(&Self::arguments(options, program))
