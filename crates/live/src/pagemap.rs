@@ -37,7 +37,7 @@ const SLICE: u64 = 512;
 /// Pages that can be read in the time of reading the mappings of a process.
 const LISTING: u64 = 1024;
 
-/// Reader of the page tables of any number of processes, with a cache ([`Cache`]).
+/// Reader of the page tables of any number of processes, with a cache.
 pub struct Pagemap {
     processes: Processes,
     cache: Cache,

@@ -225,17 +225,17 @@ impl Driver {
         }
     }
 
-    /// Takes one look: faults, first uses, fetches. Returns the number of pages that were fetched or
-    /// reached, on which the next pause depends: a program with random faults is looked at no more often
+    /// Takes one look: faults, first uses, fetches. Returns the number of pages that were fetched,
+    /// reached, or faulted while they waited to be fetched, on which the next pause depends: a program with random faults is looked at no more often
     /// than one without faults.
     fn step(&mut self) -> usize {
         self.memory.refresh(self.arrivals() / self.ledger.window());
         for (ticket, at) in self.fetchers.take_done() {
             self.ledger.complete(ticket, at);
         }
-        self.take_faults();
+        let overtaken = self.take_faults();
         let reached = self.watch_triggers();
-        if self.swept.elapsed() >= SWEEP_EVERY {
+        if self.swept.elapsed() >= SWEEP_EVERY || self.ledger.room() < BATCH {
             self.sweep();
         }
         let fetched = match self.cycle.may_fetch() {
@@ -251,7 +251,7 @@ impl Driver {
         }
         self.rest_or_watch();
         self.bury();
-        reached + fetched
+        overtaken + reached + fetched
     }
 
     /// Watches the program, or lets it alone for a while.
@@ -323,14 +323,16 @@ impl Driver {
     }
 
     /// Delivers the faults since the last look; of many only the latest, because the program has passed
-    /// what the earlier ones predict.
-    fn take_faults(&mut self) {
+    /// what the earlier ones predict. Returns the number of those on pages that waited to be fetched.
+    fn take_faults(&mut self) -> usize {
         self.fresh.clear();
         let fresh = &mut self.fresh;
         let count = self.faults.drain(|ended, fault| fresh.push((ended, fault)));
         self.seen += count as u64;
+        let mut overtaken = 0;
         for &(ended, fault) in &self.fresh {
             let space = fault.at.space;
+            overtaken += usize::from(self.engine.is_waiting(fault.at));
             self.tally.fault(space);
             self.memory.faulted(fault.at);
             self.engine.missed(fault.at, &mut self.memory);
@@ -351,6 +353,7 @@ impl Driver {
             self.memory.know(fault.at.space);
             self.engine.fault(fault, &mut self.memory);
         }
+        overtaken
     }
 
     /// Reads from the page table which triggers have been touched.

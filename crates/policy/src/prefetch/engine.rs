@@ -198,6 +198,13 @@ impl Engine {
         &self.triggers
     }
 
+    /// Whether `at` is predicted and was not issued yet.
+    pub fn is_waiting(&self, at: Location) -> bool {
+        self.hints
+            .get(&at)
+            .is_some_and(|hint| hint.issued.is_none())
+    }
+
     /// Whether `at` was issued and has not ended.
     pub fn is_outstanding(&self, at: Location) -> bool {
         self.hints

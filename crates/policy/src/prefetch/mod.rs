@@ -96,9 +96,11 @@ impl Prediction {
 }
 
 /// Returns the number of fetched pages that may wait to be used, for a DRAM of `dram_pages` pages:
-/// a sixteenth of DRAM, at least 64, at most 2048, which is enough to keep a device busy.
+/// three sixteenths of DRAM, at least 64, at most 2048, which is enough to keep a device busy. With one
+/// sixteenth, pages that were never used filled the window of a DRAM of 42 MB, and 60 % of the demand
+/// faults of a sparse solver were on pages that waited for room in it: 80 s, and 42 s so.
 pub fn window(dram_pages: u64) -> u64 {
-    (dram_pages / 16).clamp(64, 2048)
+    (dram_pages * 3 / 16).clamp(64, 2048)
 }
 
 /// Predicts pages from the stream of demand faults.
