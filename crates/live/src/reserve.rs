@@ -54,8 +54,10 @@ impl Reserve {
             let mut idle = 0;
             while !stop.load(std::sync::atomic::Ordering::Relaxed) {
                 idle = match fill(&room, &reclaimer, pages) {
-                    true => 0,
-                    false => idle + 1,
+                    Some(true) => 0,
+                    Some(false) => idle + 1,
+                    // The kernel searches long where it finds nothing.
+                    None => IDLE,
                 };
                 let pause = if idle < IDLE { PAUSE.0 } else { PAUSE.1 };
                 thread::park_timeout(pause);
@@ -65,17 +67,23 @@ impl Reserve {
     }
 }
 
-/// Makes `pages` free once half of them are in use; returns whether some had to be reclaimed.
-fn fill(room: &Room, reclaimer: &Reclaimer, pages: u64) -> bool {
-    let short = room.free() < pages / 2;
+/// Makes `pages` free once half of them are in use; returns whether some had to be reclaimed, or `None` if
+/// the kernel found nothing to reclaim.
+fn fill(room: &Room, reclaimer: &Reclaimer, pages: u64) -> Option<bool> {
+    if room.free() >= pages / 2 {
+        return Some(false);
+    }
     // Twice as many steps as are needed: the program may take all that becomes free.
     for _ in 0..2 * pages.div_ceil(STEP) {
         let free = room.free();
-        if !short || free >= pages || !reclaimer.reclaim(free, STEP) {
+        if free >= pages {
             break;
         }
+        if !reclaimer.reclaim(free, STEP) {
+            return None;
+        }
     }
-    short
+    Some(true)
 }
 
 /// Has the kernel reclaim memory of a group.
@@ -161,7 +169,7 @@ mod tests {
             (2000, true),
         ] {
             let (_directory, room, reclaimer) = group(used);
-            assert_eq!(fill(&room, &reclaimer, 16), fills, "{used} pages");
+            assert_eq!(fill(&room, &reclaimer, 16), Some(fills), "{used} pages");
             assert_eq!(limit(&reclaimer), LIMIT.0.to_string(), "it is put back");
         }
     }
@@ -179,6 +187,6 @@ mod tests {
         let file = File::open(directory.path().join("limit")).unwrap();
         let reclaimer = Reclaimer::Request { file };
         assert!(!reclaimer.reclaim(0, STEP), "the file cannot be written");
-        assert!(fill(&room, &reclaimer, 16));
+        assert_eq!(fill(&room, &reclaimer, 16), None);
     }
 }
