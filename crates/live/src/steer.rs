@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use terrace_policy::prefetch::ledger::{Ledger, Timing};
-use terrace_policy::prefetch::{Constituent, Costs, Engine, LifeStory, Outcome};
+use terrace_policy::prefetch::{self, Constituent, Costs, Engine, LifeStory, Outcome};
 use terrace_policy::{Fault, Location, Memory, Residence, Space};
 
 use crate::clock;
@@ -54,6 +54,10 @@ const TIMING: Timing = Timing {
     read: Duration::from_micros(100),
     eviction: Duration::from_millis(5),
 };
+/// Part of DRAM that is replaced in a generation of the cache of page tables: one in this many pages.
+const GENERATION: u64 = 64;
+/// Pages that the kernel reads at a fault, by default (`vm.page-cluster` 3).
+const READAHEAD: u64 = 8;
 /// Pause between two sweeps for fetched pages that were touched.
 const SWEEP_EVERY: Duration = Duration::from_micros(250);
 /// Fetched pages that one sweep looks at.
@@ -106,8 +110,8 @@ pub struct Steering {
 }
 
 impl Steering {
-    /// Starts a thread that drives `engine` with `faults`, keeps at most `window` fetched pages that
-    /// wait to be touched and few reads in flight at the devices of `areas`, tries by `gauge`, if
+    /// Starts a thread that drives `engine` with `faults` for a program with a DRAM of `dram` pages, keeps
+    /// few reads in flight at the devices of `areas`, tries by `gauge`, if
     /// there is one, whether fetching pays, and sets the kernel's readahead through `readahead` if the run
     /// owns it. What comes in is reported to `evictor`.
     ///
@@ -116,7 +120,7 @@ impl Steering {
     pub fn start(
         engine: Engine,
         faults: FaultStream,
-        window: u64,
+        dram: u64,
         areas: &[PathBuf],
         gauge: Option<Gauge>,
         readahead: Option<PageCluster>,
@@ -129,7 +133,8 @@ impl Steering {
             faults,
             memory: Pagemap::default(),
             fetchers: Fetchers::start(FETCHERS, &Reads::of(areas))?,
-            ledger: Ledger::new(TIMING, window),
+            ledger: Ledger::new(TIMING, prefetch::window(dram)),
+            generation: (dram / GENERATION).max(1),
             ended: Vec::new(),
             swept: Instant::now(),
             surveyed: (Instant::now(), Duration::ZERO),
@@ -177,6 +182,8 @@ struct Driver {
     memory: Pagemap,
     fetchers: Fetchers,
     ledger: Ledger,
+    /// Pages that are replaced in a generation of the cache of page tables.
+    generation: u64,
     /// Buffer for the fetched pages that a sweep finds ended; kept for reuse.
     ended: Vec<(Location, Outcome)>,
     swept: Instant,
@@ -229,13 +236,13 @@ impl Driver {
     /// reached, or faulted while they waited to be fetched, on which the next pause depends: a program with random faults is looked at no more often
     /// than one without faults.
     fn step(&mut self) -> usize {
-        self.memory.refresh(self.arrivals() / self.ledger.window());
+        self.memory.refresh(self.replaced() / self.generation);
         for (ticket, at) in self.fetchers.take_done() {
             self.ledger.complete(ticket, at);
         }
         let overtaken = self.take_faults();
         let reached = self.watch_triggers();
-        if self.swept.elapsed() >= SWEEP_EVERY || self.ledger.room() < BATCH {
+        if self.swept.elapsed() >= SWEEP_EVERY {
             self.sweep();
         }
         let fetched = match self.cycle.may_fetch() {
@@ -441,6 +448,11 @@ impl Driver {
     /// Returns the pages that were read from the tier, fetched or on demand.
     fn arrivals(&self) -> u64 {
         self.engine.story().issued + self.seen
+    }
+
+    /// Returns the most pages that may have been replaced in DRAM: the kernel may read ahead at each fault.
+    fn replaced(&self) -> u64 {
+        self.engine.story().issued + READAHEAD * self.seen
     }
 
     /// Takes the next hints of the engine, as many as the window has room for; sorts them.

@@ -57,7 +57,15 @@ impl Steered {
         let gauge = gauge.filter(|_| engine.may_rest());
         Ok(Self {
             sample: faults.sample(),
-            steering: Steering::start(engine, faults, window, &areas, gauge, readahead, evictor)?,
+            steering: Steering::start(
+                engine,
+                faults,
+                dram.pages(),
+                &areas,
+                gauge,
+                readahead,
+                evictor,
+            )?,
         })
     }
 

@@ -106,11 +106,6 @@ impl Ledger {
         self.batch_of.len()
     }
 
-    /// Returns the number of fetched pages that may wait to be touched.
-    pub fn window(&self) -> u64 {
-        self.window
-    }
-
     /// Returns how many more pages may be fetched now.
     pub fn room(&self) -> usize {
         (self.window as usize).saturating_sub(self.outstanding())
