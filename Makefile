@@ -203,6 +203,7 @@ bench-sim:
 	@scripts/setup.sh
 	$(CARGO) bench --locked -p terrace-policy --bench replacement
 	$(CARGO) bench --locked -p terrace-policy --bench prefetch
+	$(CARGO) bench --locked -p terrace-policy --bench write
 	$(CARGO) bench --locked -p terrace-live --bench slots
 	$(CARGO) bench --locked -p terrace-sim --bench pages
 	$(CARGO) bench --locked -p terrace-trace --bench native

@@ -10,5 +10,6 @@ pub mod params;
 pub mod prefetch;
 pub mod registry;
 pub mod replacement;
+pub mod write;
 
 pub use page::{Fault, Location, Memory, PAGE_BYTES, Page, Residence, Slot, Space, Thread};

@@ -1,0 +1,65 @@
+//! Counts of what was written.
+
+use std::ops::AddAssign;
+
+use super::place::{Contents, LINE_BYTES, SECTOR_BYTES};
+
+/// What one page, or several, wrote to the slow memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+pub struct Written {
+    /// Bytes, in whole units of what the scheme writes.
+    pub bytes: u64,
+    /// Lines of 64 bytes of which something is written.
+    pub lines: u64,
+    /// Sectors of 512 bytes of which something is written.
+    pub sectors: u64,
+    /// Cells that are programmed, one a bit.
+    pub cells: u64,
+    /// Bytes, of those above, which only say how the others are to be read.
+    pub metadata: u64,
+}
+
+impl Written {
+    /// Returns the count of the first `bytes` bytes of a place, in whole lines.
+    pub(super) fn beginning(bytes: usize) -> Self {
+        let lines = bytes.div_ceil(LINE_BYTES);
+        let bytes = lines * LINE_BYTES;
+        Self {
+            bytes: bytes as u64,
+            lines: lines as u64,
+            sectors: bytes.div_ceil(SECTOR_BYTES) as u64,
+            cells: 8 * bytes as u64,
+            metadata: 0,
+        }
+    }
+
+    /// Returns the count of a whole page.
+    pub(super) fn page() -> Self {
+        Self::beginning(size_of::<Contents>())
+    }
+
+    /// Returns the count of lines, given a bit for each line of a page that is written.
+    pub(super) fn lines(written: u64) -> Self {
+        let lines = u64::from(written.count_ones());
+        let bytes = lines * LINE_BYTES as u64;
+        let sectors = written.to_le_bytes();
+        Self {
+            bytes,
+            lines,
+            sectors: sectors.iter().filter(|lines| **lines != 0).count() as u64,
+            cells: 8 * bytes,
+            metadata: 0,
+        }
+    }
+}
+
+impl AddAssign for Written {
+    fn add_assign(&mut self, other: Self) {
+        self.bytes += other.bytes;
+        self.lines += other.lines;
+        self.sectors += other.sectors;
+        self.cells += other.cells;
+        self.metadata += other.metadata;
+    }
+}

@@ -1,0 +1,232 @@
+//! `mfwr`: most frequent word reduction. The words that occur most often in a page are written once,
+//! with a map of where they occur, and the other words are packed behind.
+//!
+//! Awad 2016, section 5.1.1 and figure 5. A coded page is, from the start of its place:
+//!
+//! - the most frequent words, one or two or three;
+//! - the map: a bit for each word of the page if there is one most frequent word, or two bits; 0 says
+//!   that the word is packed, and n that it is the nth most frequent word;
+//! - the other words, in their order.
+//!
+//! It is written in whole lines. Where that is not less than a page, the page is written as it is.
+//! Words and map may be kept in page tables instead, as the paper says; here they count as written.
+//! The paper leaves open which of several equally frequent words is taken: it makes no difference for
+//! what is written.
+
+use std::marker::PhantomData;
+
+use super::most_frequent::{self, Word};
+use super::page::Page;
+use super::place::LINE_BYTES;
+use super::{Coder, Contents, Entry, Form, Make, Place, Written};
+use crate::params::Params;
+use crate::settings;
+
+/// The registry's entry.
+pub const ENTRY: Entry = Entry {
+    name: "mfwr",
+    summary: "the most frequent words of a dirty page once, with a map, and the other words packed",
+    paper: "Awad 2016, section 5.1.1, figure 5",
+    when: "Pages with many equal words, as of zeros; software alone, without help of the device.",
+    make: Make {
+        inclusive: true,
+        coder: make,
+    },
+};
+
+settings! {
+    /// Settings of `mfwr`.
+    pub struct MfwrSettings {
+        /// how many of the most frequent words are written once
+        words: usize = 1, 1..=3;
+        /// bytes of a word
+        word: usize = 4, [("4", 4), ("8", 8)];
+    }
+}
+
+fn make(params: &mut Params) -> Result<Box<dyn Coder>, String> {
+    let settings = MfwrSettings::take(params)?;
+    let words = settings.words;
+    Ok(match settings.word {
+        4 => Box::new(Mfwr::<u32, 4>::of(words)),
+        _ => Box::new(Mfwr::<u64, 8>::of(words)),
+    })
+}
+
+/// Writes the most frequent words once.
+struct Mfwr<W, const BYTES: usize> {
+    /// How many of them.
+    words: usize,
+    word: PhantomData<W>,
+}
+
+impl<W: Word<BYTES>, const BYTES: usize> Mfwr<W, BYTES> {
+    /// Words of a page.
+    const WORDS: usize = size_of::<Contents>() / BYTES;
+
+    fn of(words: usize) -> Self {
+        let word = PhantomData;
+        Self { words, word }
+    }
+
+    /// Returns the bits of the map for a word.
+    fn bits(&self) -> usize {
+        if self.words == 1 { 1 } else { 2 }
+    }
+
+    /// Returns the bytes before the map, and before the packed words.
+    fn header(&self) -> (usize, usize) {
+        let map = self.words * BYTES;
+        (map, map + self.bits() * Self::WORDS / 8)
+    }
+
+    /// Returns the least number of words that must be written once for a page to become shorter by a
+    /// line.
+    fn least(&self) -> usize {
+        let (_, packed) = self.header();
+        (packed + LINE_BYTES).div_ceil(BYTES)
+    }
+
+    /// Writes a coded page, and returns its length in bytes.
+    fn encode(&self, page: &[[u8; BYTES]], frequent: &[W], out: &mut Contents) -> usize {
+        let (map, mut end) = self.header();
+        for (word, out) in frequent.iter().zip(out.chunks_exact_mut(BYTES)) {
+            out.copy_from_slice(&word.bytes());
+        }
+        let bits = self.bits();
+        for (at, words) in page.chunks(8 / bits).enumerate() {
+            let mut byte = 0;
+            for (place, bytes) in words.iter().enumerate() {
+                let word = W::of(*bytes);
+                let number = frequent.iter().position(|frequent| *frequent == word);
+                byte |= (number.map_or(0, |number| number + 1) as u8) << (place * bits);
+                if number.is_none() {
+                    out[end..end + BYTES].copy_from_slice(bytes);
+                    end += BYTES;
+                }
+            }
+            out[map + at] = byte;
+        }
+        end
+    }
+}
+
+impl<W: Word<BYTES>, const BYTES: usize> Coder for Mfwr<W, BYTES> {
+    fn write(&self, page: &Contents, place: &mut Place) -> Written {
+        let (words, _) = page.as_chunks::<BYTES>();
+        let found = most_frequent::of(words, self.words, self.least());
+        let frequent: usize = found.iter().map(|(_, count)| count).sum();
+        if frequent < self.least() {
+            return Page.write(page, place);
+        }
+        // Where a page has fewer different words, the others are zeros, which no packed word equals.
+        let mut frequent = [W::of([0; BYTES]); 3];
+        for (word, (found, _)) in frequent.iter_mut().zip(&found) {
+            *word = *found;
+        }
+        let end = self.encode(words, &frequent[..self.words], &mut place.bytes);
+        place.form = Form::Coded;
+        let (_, metadata) = self.header();
+        Written {
+            metadata: metadata as u64,
+            ..Written::beginning(end)
+        }
+    }
+
+    fn read(&self, place: &Place, page: &mut Contents) {
+        if place.form != Form::Coded {
+            *page = place.bytes;
+            return;
+        }
+        let bits = self.bits();
+        let (map, mut next) = self.header();
+        let bytes = &place.bytes;
+        let (words, _) = page.as_chunks_mut::<BYTES>();
+        for (at, word) in words.iter_mut().enumerate() {
+            let number = bytes[map + at * bits / 8] >> (at * bits % 8) & ((1 << bits) - 1);
+            let from = match usize::from(number) {
+                0 => {
+                    next += BYTES;
+                    next - BYTES
+                }
+                number => (number - 1) * BYTES,
+            };
+            word.copy_from_slice(&bytes[from..from + BYTES]);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Spec;
+    use super::*;
+
+    /// A page of words, the first ones as given, the others from 1000 on.
+    fn page(words: &[u32]) -> Contents {
+        let mut page = [0; size_of::<Contents>()];
+        for (at, out) in page.chunks_exact_mut(4).enumerate() {
+            let word = words.get(at).copied().unwrap_or(1000 + at as u32);
+            out.copy_from_slice(&word.to_le_bytes());
+        }
+        page
+    }
+
+    fn written(spec: &str, page: &Contents) -> (Written, Place) {
+        let scheme = Spec::parse(spec).unwrap().scheme().unwrap();
+        let mut place = Place::holding([0xAA; size_of::<Contents>()]);
+        let written = scheme.coder.write(page, &mut place);
+        let mut back = [0; size_of::<Contents>()];
+        scheme.coder.read(&place, &mut back);
+        assert!(back == *page, "{spec}");
+        (written, place)
+    }
+
+    /// Figure 5 of Awad 2016: the most frequent word, the bitmap of its places, the others packed.
+    #[test]
+    fn figure_5() {
+        let mut words = [7; 1024];
+        (words[1], words[3], words[1023]) = (21, 23, 1);
+        let (written, place) = written("mfwr", &page(&words));
+        let bytes = &place.bytes;
+        assert_eq!(bytes[..4], 7_u32.to_le_bytes());
+        assert_eq!(bytes[4], 0b1111_0101);
+        assert_eq!(bytes[5..131], [0xFF; 126]);
+        assert_eq!(bytes[131], 0b0111_1111);
+        let packed = [21_u32, 23, 1].map(u32::to_le_bytes);
+        assert_eq!(bytes[132..144], *packed.as_flattened());
+        assert_eq!(bytes[144..], [0xAA; 4096 - 144]);
+        // 144 bytes are three lines.
+        let counts = (
+            written.lines,
+            written.bytes,
+            written.cells,
+            written.metadata,
+        );
+        assert_eq!(counts, (3, 192, 1536, 132));
+        assert_eq!(written.sectors, 1);
+    }
+
+    /// 49 equal words save 196 bytes: the header of 132 and a line.
+    #[test]
+    fn a_page_that_would_not_become_shorter_is_written_as_it_is() {
+        let (shorter, _) = written("mfwr", &page(&[5; 49]));
+        assert_eq!(shorter.lines, 63);
+        let (as_it_is, place) = written("mfwr", &page(&[5; 48]));
+        assert_eq!((as_it_is.lines, as_it_is.metadata), (64, 0));
+        assert_eq!(place.form, Form::Plain);
+    }
+
+    #[test]
+    fn two_and_three_words_need_two_bits_each() {
+        let words: Vec<u32> = (0..1024).map(|at| at % 3).collect();
+        let lines = |spec| written(spec, &page(&words)).0.lines;
+        // 342 words once, with 128 bytes of map; 683, and all, with 256.
+        assert_eq!(lines("mfwr:words=1"), (4 + 128 + 682 * 4_u64).div_ceil(64));
+        assert_eq!(lines("mfwr:words=2"), (8 + 256 + 341 * 4_u64).div_ceil(64));
+        assert_eq!(lines("mfwr:words=3"), (12 + 256_u64).div_ceil(64));
+        assert_eq!(
+            lines("mfwr:words=3,word=8"),
+            written("mfwr:words=3,word=8", &page(&words)).0.lines
+        );
+    }
+}
