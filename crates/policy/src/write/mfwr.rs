@@ -87,28 +87,46 @@ impl<W: Word<BYTES>, const BYTES: usize> Mfwr<W, BYTES> {
         (packed + LINE_BYTES).div_ceil(BYTES)
     }
 
-    /// Writes a coded page, and returns its length in bytes.
-    fn encode(&self, page: &[[u8; BYTES]], frequent: &[W], out: &mut Contents) -> usize {
+    /// Codes a page to which that makes a difference, with `K` frequent words, and returns its length
+    /// in bytes. Each word is written, and the next one over it if it is frequent: a branch for each word
+    /// would be mispredicted as often as not.
+    fn encode<const K: usize>(
+        &self,
+        page: &[[u8; BYTES]],
+        frequent: &[(W, usize)],
+        out: &mut Contents,
+    ) -> usize {
         let (map, mut end) = self.header();
+        // A page with fewer different words has one of them twice.
+        let frequent: [W; K] = std::array::from_fn(|at| frequent[at.min(frequent.len() - 1)].0);
         for (word, out) in frequent.iter().zip(out.chunks_exact_mut(BYTES)) {
             out.copy_from_slice(&word.bytes());
         }
         let bits = self.bits();
-        for (at, words) in page.chunks(8 / bits).enumerate() {
-            let mut byte = 0;
+        let (groups, _) = page.as_chunks::<8>();
+        for (at, words) in groups.iter().enumerate() {
+            let mut numbers = 0_u16;
             for (place, bytes) in words.iter().enumerate() {
-                let word = W::of(*bytes);
-                let number = frequent.iter().position(|frequent| *frequent == word);
-                byte |= (number.map_or(0, |number| number + 1) as u8) << (place * bits);
-                if number.is_none() {
-                    out[end..end + BYTES].copy_from_slice(bytes);
-                    end += BYTES;
-                }
+                let number = number(&frequent, W::of(*bytes));
+                numbers |= number << (place * bits);
+                out[end..end + BYTES].copy_from_slice(bytes);
+                end += BYTES * usize::from(number == 0);
             }
-            out[map + at] = byte;
+            let at = map + at * bits;
+            out[at..at + bits].copy_from_slice(&numbers.to_le_bytes()[..bits]);
         }
         end
     }
+}
+
+/// Returns the number of a frequent word, from 1 on, or 0 for another.
+fn number<W: PartialEq, const K: usize>(frequent: &[W; K], word: W) -> u16 {
+    let mut found = 0;
+    for at in (0..K).rev() {
+        let same = u16::from(frequent[at] == word).wrapping_neg();
+        found = found & !same | (at as u16 + 1) & same;
+    }
+    found
 }
 
 impl<W: Word<BYTES>, const BYTES: usize> Coder for Mfwr<W, BYTES> {
@@ -119,17 +137,20 @@ impl<W: Word<BYTES>, const BYTES: usize> Coder for Mfwr<W, BYTES> {
         if frequent < self.least() {
             return Page.write(page, place);
         }
-        // Where a page has fewer different words, the others are zeros, which no packed word equals.
-        let mut frequent = [W::of([0; BYTES]); 3];
-        for (word, (found, _)) in frequent.iter_mut().zip(&found) {
-            *word = *found;
-        }
-        let end = self.encode(words, &frequent[..self.words], &mut place.bytes);
+        let mut coded = [0; size_of::<Contents>()];
+        let end = match self.words {
+            1 => self.encode::<1>(words, &found, &mut coded),
+            2 => self.encode::<2>(words, &found, &mut coded),
+            _ => self.encode::<3>(words, &found, &mut coded),
+        };
+        let written = Written::beginning(end);
+        let bytes = written.bytes as usize;
+        place.bytes[..bytes].copy_from_slice(&coded[..bytes]);
         place.form = Form::Coded;
         let (_, metadata) = self.header();
         Written {
             metadata: metadata as u64,
-            ..Written::beginning(end)
+            ..written
         }
     }
 
@@ -194,7 +215,7 @@ mod tests {
         assert_eq!(bytes[131], 0b0111_1111);
         let packed = [21_u32, 23, 1].map(u32::to_le_bytes);
         assert_eq!(bytes[132..144], *packed.as_flattened());
-        assert_eq!(bytes[144..], [0xAA; 4096 - 144]);
+        assert_eq!(bytes[192..], [0xAA; 4096 - 192]);
         // 144 bytes are three lines.
         let counts = (
             written.lines,

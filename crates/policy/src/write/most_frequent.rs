@@ -7,6 +7,11 @@
 
 /// Bits of a hash.
 const HASH_BITS: u32 = 10;
+/// How many words are tried as the most frequent one before all are counted.
+const GUESSES: usize = 4;
+
+/// Counts of words by hash.
+type Hashes = [u16; 1 << HASH_BITS];
 
 /// A word of a page.
 pub(super) trait Word<const BYTES: usize>: Copy + Ord + Send + Sync {
@@ -55,6 +60,9 @@ pub(super) fn of<W: Word<BYTES>, const BYTES: usize>(
     number: usize,
     least: usize,
 ) -> Vec<(W, usize)> {
+    if let (1, Some(word)) = (number, majority(words)) {
+        return vec![word];
+    }
     let mut hashes = count_hashes::<W, BYTES>(words);
     let mut found: Vec<(W, usize)> = Vec::new();
     loop {
@@ -63,40 +71,71 @@ pub(super) fn of<W: Word<BYTES>, const BYTES: usize>(
         if most <= worst || (found.is_empty() && number * most < least) {
             return found;
         }
-        count_words(words, hash, &mut found);
+        count_words(words, hash, most, &mut found);
         found.sort_unstable_by(|(a, frequent), (b, other)| other.cmp(frequent).then(a.cmp(b)));
         found.truncate(number);
         hashes[hash] = 0;
     }
 }
 
-/// Counts words by their hashes.
-fn count_hashes<W: Word<BYTES>, const BYTES: usize>(
-    words: &[[u8; BYTES]],
-) -> [u16; 1 << HASH_BITS] {
+/// Returns a word that makes up half of the page, with its count, if one of a few words from its
+/// middle does. Counting one word is much faster than counting all by their hashes, the more so if most are
+/// the same: each count then waits for the one before.
+fn majority<W: Word<BYTES>, const BYTES: usize>(words: &[[u8; BYTES]]) -> Option<(W, usize)> {
+    let middle = &words[words.len() / 2..];
+    let guesses = middle.iter().take(GUESSES).map(|bytes| W::of(*bytes));
+    let counted = guesses.map(|word| (word, count(words, word)));
+    let mut counted = counted.filter(|(_, count)| 2 * count >= words.len());
+    counted.next()
+}
+
+/// Counts a word.
+fn count<W: Word<BYTES>, const BYTES: usize>(words: &[[u8; BYTES]], word: W) -> usize {
+    let same = words.iter().map(|bytes| u16::from(W::of(*bytes) == word));
+    usize::from(same.sum::<u16>())
+}
+
+/// Counts words by their hashes. Two tables take turns, so that equal words in a row wait less.
+fn count_hashes<W: Word<BYTES>, const BYTES: usize>(words: &[[u8; BYTES]]) -> Hashes {
     let mut counts = [0; 1 << HASH_BITS];
-    for bytes in words {
-        counts[W::of(*bytes).hash()] += 1;
+    let mut others = counts;
+    let (pairs, _) = words.as_chunks::<2>();
+    for [even, odd] in pairs {
+        counts[W::of(*even).hash()] += 1;
+        others[W::of(*odd).hash()] += 1;
+    }
+    for (count, other) in counts.iter_mut().zip(others) {
+        *count += other;
     }
     counts
 }
 
 /// Returns the most frequent hash and its count.
-fn most_of(counts: &[u16; 1 << HASH_BITS]) -> (usize, usize) {
+fn most_of(counts: &Hashes) -> (usize, usize) {
     let most = counts.iter().copied().max().unwrap_or_default();
     let hash = counts.iter().position(|count| *count == most);
     (hash.unwrap_or_default(), usize::from(most))
 }
 
-/// Appends the words with this hash, and their counts.
+/// Appends the words with this hash, `number` in all, and their counts. Mostly it is one word alone, or
+/// one with few others.
 fn count_words<W: Word<BYTES>, const BYTES: usize>(
     words: &[[u8; BYTES]],
     hash: usize,
+    number: usize,
     found: &mut Vec<(W, usize)>,
 ) {
-    let words = words.iter().map(|bytes| W::of(*bytes));
-    let mut same: Vec<W> = words.filter(|word| word.hash() == hash).collect();
-    same.sort_unstable();
-    let runs = same.chunk_by(|a, b| a == b);
-    found.extend(runs.map(|run| (run[0], run.len())));
+    let words_of = || words.iter().map(|bytes| W::of(*bytes));
+    let Some(first) = words_of().find(|word| word.hash() == hash) else {
+        return;
+    };
+    let firsts = count(words, first);
+    found.push((first, firsts));
+    if firsts < number {
+        let others = words_of().filter(|word| (word.hash() == hash) & (*word != first));
+        let mut others: Vec<W> = others.collect();
+        others.sort_unstable();
+        let runs = others.chunk_by(|a, b| a == b);
+        found.extend(runs.map(|run| (run[0], run.len())));
+    }
 }
