@@ -74,8 +74,8 @@ fn mfwr_lines(page: &Contents, words: usize, word: usize) -> u64 {
 }
 
 proptest! {
-    /// Every scheme with every combination of its settings, on a place that held anything, and again
-    /// on what it wrote itself.
+    /// Every scheme, `mfwr` with each number and size of words, on a place that held anything, and
+    /// again on what it wrote itself.
     #[test]
     fn a_page_that_is_written_and_read_back_is_the_same(
         held in contents(),

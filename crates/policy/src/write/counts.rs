@@ -16,7 +16,8 @@ pub struct Written {
     pub sectors: u64,
     /// Cells that are programmed, one a bit.
     pub cells: u64,
-    /// Bytes, of those above, which only say how the others are to be read.
+    /// Bytes that only say how the others are to be read: of those above, or in cells of their own beside
+    /// the words.
     pub metadata: u64,
 }
 

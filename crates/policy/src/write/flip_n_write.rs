@@ -33,7 +33,7 @@ impl Coder for FlipNWrite {
         let (old, _) = place.bytes.as_chunks_mut::<WORD_BYTES>();
         for (at, (new, old)) in new.iter().zip(old).enumerate() {
             let flip = &mut flips[at / 64];
-            let was = *flip >> (at % 64) & 1 == 1;
+            let was = bit(*flip, at % 64);
             let is = u32::from_le_bytes(*old);
             let plain = u32::from_le_bytes(*new);
             let cost =
@@ -60,7 +60,7 @@ impl Coder for FlipNWrite {
         let (words, _) = place.bytes.as_chunks::<WORD_BYTES>();
         let (page, _) = page.as_chunks_mut::<WORD_BYTES>();
         for (at, (word, page)) in words.iter().zip(page).enumerate() {
-            let inverted = flips[at / 64] >> (at % 64) & 1 == 1;
+            let inverted = bit(flips[at / 64], at % 64);
             let word = u32::from_le_bytes(*word);
             *page = if inverted { !word } else { word }.to_le_bytes();
         }
@@ -73,4 +73,8 @@ fn flips(place: &Place) -> [u64; 16] {
         Form::Flipped(flips) => flips,
         Form::Plain | Form::Coded => [0; 16],
     }
+}
+
+fn bit(word: u64, at: usize) -> bool {
+    word >> at & 1 == 1
 }

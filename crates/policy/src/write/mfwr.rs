@@ -13,8 +13,6 @@
 //! The paper leaves open which of several equally frequent words is taken: it makes no difference for
 //! what is written.
 
-use std::marker::PhantomData;
-
 use super::most_frequent::{self, Word};
 use super::page::Page;
 use super::place::LINE_BYTES;
@@ -48,26 +46,20 @@ fn make(params: &mut Params) -> Result<Box<dyn Coder>, String> {
     let settings = MfwrSettings::take(params)?;
     let words = settings.words;
     Ok(match settings.word {
-        4 => Box::new(Mfwr::<u32, 4>::of(words)),
-        _ => Box::new(Mfwr::<u64, 8>::of(words)),
+        4 => Box::new(Mfwr::<4> { words }),
+        _ => Box::new(Mfwr::<8> { words }),
     })
 }
 
 /// Writes the most frequent words once.
-struct Mfwr<W, const BYTES: usize> {
+struct Mfwr<const BYTES: usize> {
     /// How many of them.
     words: usize,
-    word: PhantomData<W>,
 }
 
-impl<W: Word<BYTES>, const BYTES: usize> Mfwr<W, BYTES> {
+impl<const BYTES: usize> Mfwr<BYTES> {
     /// Words of a page.
     const WORDS: usize = size_of::<Contents>() / BYTES;
-
-    fn of(words: usize) -> Self {
-        let word = PhantomData;
-        Self { words, word }
-    }
 
     /// Returns the bits of the map for a word.
     fn bits(&self) -> usize {
@@ -93,21 +85,22 @@ impl<W: Word<BYTES>, const BYTES: usize> Mfwr<W, BYTES> {
     fn encode<const K: usize>(
         &self,
         page: &[[u8; BYTES]],
-        frequent: &[(W, usize)],
+        frequent: &[([u8; BYTES], usize)],
         out: &mut Contents,
     ) -> usize {
         let (map, mut end) = self.header();
         // A page with fewer different words has one of them twice.
-        let frequent: [W; K] = std::array::from_fn(|at| frequent[at.min(frequent.len() - 1)].0);
+        let frequent: [[u8; BYTES]; K] =
+            std::array::from_fn(|at| frequent[at.min(frequent.len() - 1)].0);
         for (word, out) in frequent.iter().zip(out.chunks_exact_mut(BYTES)) {
-            out.copy_from_slice(&word.bytes());
+            out.copy_from_slice(word);
         }
         let bits = self.bits();
         let (groups, _) = page.as_chunks::<8>();
         for (at, words) in groups.iter().enumerate() {
             let mut numbers = 0_u16;
             for (place, bytes) in words.iter().enumerate() {
-                let number = number(&frequent, W::of(*bytes));
+                let number = number(&frequent, bytes);
                 numbers |= number << (place * bits);
                 out[end..end + BYTES].copy_from_slice(bytes);
                 end += BYTES * usize::from(number == 0);
@@ -120,16 +113,19 @@ impl<W: Word<BYTES>, const BYTES: usize> Mfwr<W, BYTES> {
 }
 
 /// Returns the number of a frequent word, from 1 on, or 0 for another.
-fn number<W: PartialEq, const K: usize>(frequent: &[W; K], word: W) -> u16 {
+fn number<W: PartialEq, const K: usize>(frequent: &[W; K], word: &W) -> u16 {
     let mut found = 0;
     for at in (0..K).rev() {
-        let same = u16::from(frequent[at] == word).wrapping_neg();
+        let same = u16::from(frequent[at] == *word).wrapping_neg();
         found = found & !same | (at as u16 + 1) & same;
     }
     found
 }
 
-impl<W: Word<BYTES>, const BYTES: usize> Coder for Mfwr<W, BYTES> {
+impl<const BYTES: usize> Coder for Mfwr<BYTES>
+where
+    [u8; BYTES]: Word,
+{
     fn write(&self, page: &Contents, place: &mut Place) -> Written {
         let (words, _) = page.as_chunks::<BYTES>();
         let found = most_frequent::of(words, self.words, self.least());

@@ -4,7 +4,7 @@
 //! leaves DRAM, since the slow memory gave up its copy. With inclusion it keeps the copy, so that a
 //! clean page need not be written. What is measured there is relative to `page`.
 
-use super::{Coder, Contents, Entry, Form, Make, Place, Written};
+use super::{Coder, Contents, Entry, Make, Place, Written};
 
 /// The registry's entry of the baseline.
 pub const ENTRY: Entry = Entry {
@@ -35,10 +35,7 @@ pub struct Page;
 
 impl Coder for Page {
     fn write(&self, page: &Contents, place: &mut Place) -> Written {
-        *place = Place {
-            bytes: *page,
-            form: Form::Plain,
-        };
+        *place = Place::holding(*page);
         Written::page()
     }
 }
