@@ -1,5 +1,6 @@
 //! The reader's side of the pool.
 
+use std::collections::HashSet;
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd};
@@ -61,15 +62,32 @@ impl Pool {
         published.count.load(Ordering::Relaxed)
     }
 
-    /// Returns the chunks that are ready, in their order.
+    /// Returns the chunks that are ready, in their order. Those of one thread are without gaps: what
+    /// the thread published before one of them is among them, or was handed back.
     pub fn ready(&self) -> Vec<usize> {
+        // While the states are looked through, a thread may publish a chunk already passed and then
+        // one further on; the second must wait. What was published before the order is asked is seen.
+        let next = self.layout().order.0.load(Ordering::Acquire);
+        let place = |i: usize| self.chunk(i).place.load(Ordering::Relaxed);
         let mut ready = self.in_state(READY);
-        ready.sort_unstable_by_key(|&i| self.chunk(i).place.load(Ordering::Relaxed));
+        ready.retain(|&i| place(i) < next);
+        ready.sort_unstable_by_key(|&i| place(i));
         ready
     }
 
+    /// Returns the chunks that are [ready](Self::ready), and after them those that nobody will make
+    /// ready: held by dead processes, or by any once the recording has ended.
+    pub fn ready_or_abandoned(&self) -> Vec<usize> {
+        // Asked first: what their holders have published is ready then.
+        let abandoned = self.abandoned();
+        let mut all = self.ready();
+        let published: HashSet<usize> = all.iter().copied().collect();
+        all.extend(abandoned.iter().filter(|i| !published.contains(i)));
+        all
+    }
+
     /// Returns the chunks held by dead processes, or all held chunks once the recording has ended.
-    pub fn abandoned(&self) -> Vec<usize> {
+    fn abandoned(&self) -> Vec<usize> {
         let mut held = self.in_state(HELD);
         if !self.has_ended() {
             held.retain(|&i| {
@@ -88,7 +106,7 @@ impl Pool {
             .collect()
     }
 
-    /// Returns a chunk of [`Pool::ready`] or [`Pool::abandoned`].
+    /// Returns a chunk of [`Pool::ready`] or [`Pool::ready_or_abandoned`].
     ///
     /// # Panics
     /// Panics where `index` is not below `CHUNKS`.

@@ -109,6 +109,38 @@ fn threads_lose_nothing_and_wait_for_the_reader() {
     assert_eq!(seen, [EACH; THREADS]);
 }
 
+/// Takes, fills with its number and publishes chunk after chunk.
+fn publish_singly(pool: &Pool, thread: u32, chunks: u64) {
+    for number in 0..chunks {
+        let chunk = pool.take(Owner { thread, ..ME }).unwrap();
+        assert!(chunk.push(record(number)));
+        pool.publish(chunk);
+    }
+}
+
+#[test]
+fn chunks_published_while_the_reader_looks_stay_in_order() {
+    const CHUNKS: u64 = 30_000;
+    let pool = Pool::create(PLAIN).unwrap();
+    let mut seen = [Vec::new(), Vec::new()];
+    thread::scope(|scope| {
+        for thread in 0..2 {
+            let pool = &pool;
+            scope.spawn(move || publish_singly(pool, thread, CHUNKS));
+        }
+        while seen.iter().map(Vec::len).sum::<usize>() < 2 * CHUNKS as usize {
+            for index in pool.ready() {
+                let chunk = pool.chunk(index);
+                seen[chunk.thread() as usize].extend(addresses(chunk));
+                pool.release(index);
+            }
+        }
+    });
+    for numbers in seen {
+        assert!(numbers.into_iter().eq(0..CHUNKS));
+    }
+}
+
 #[test]
 fn the_end_frees_writers_that_wait() {
     let pool = Pool::create(PLAIN).unwrap();
@@ -182,18 +214,19 @@ fn a_killed_process_loses_nothing() {
         unsafe { libc::kill(libc::getpid(), libc::SIGKILL) };
     });
     // Before it is reaped it is a zombie: dead all the same.
-    while pool.abandoned().is_empty() {
+    while pool.ready_or_abandoned().len() < 2 {
         thread::sleep(Duration::from_millis(1));
     }
     reap(pid);
     assert_eq!(pool.ready().len(), 1);
-    let abandoned = pool.abandoned();
-    assert_eq!(abandoned.len(), 1);
-    assert_eq!(addresses(pool.chunk(abandoned[0])), [0, 1, 2, 3, 4]);
-    pool.release(abandoned[0]);
-    assert!(pool.abandoned().is_empty());
+    let all = pool.ready_or_abandoned();
+    assert_eq!(all.len(), 2);
+    assert_eq!(addresses(pool.chunk(all[0])).len(), RECORDS);
+    assert_eq!(addresses(pool.chunk(all[1])), [0, 1, 2, 3, 4]);
+    all.iter().for_each(|&index| pool.release(index));
+    assert!(pool.ready_or_abandoned().is_empty());
     pool.end();
-    assert_eq!(pool.abandoned().len(), 1);
+    assert_eq!(pool.ready_or_abandoned().len(), 1);
     assert_eq!(addresses(held_here), [1]);
 }
 

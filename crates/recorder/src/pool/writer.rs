@@ -98,7 +98,8 @@ impl Pool {
         let Some(state) = self.index(chunk).and_then(|i| layout.states.get(i)) else {
             return; // the chunk without an owner
         };
-        let place = layout.order.0.fetch_add(1, Ordering::Relaxed);
+        // Releases what this thread has published before to a reader that asks for the order.
+        let place = layout.order.0.fetch_add(1, Ordering::Release);
         chunk.place.store(place, Ordering::Relaxed);
         state.store(READY, Ordering::Release);
         // Sequentially consistent, both here and where the reader sets `awaited`: one of the two

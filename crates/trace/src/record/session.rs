@@ -161,7 +161,7 @@ impl Session {
         })?;
         // Processes that the program left running go on.
         self.watcher = None;
-        for index in self.pool.abandoned() {
+        for index in self.pool.ready_or_abandoned() {
             self.append(index, sink)?;
         }
         let (departures, departed) = self.pool.departures();
@@ -190,16 +190,17 @@ impl Session {
         loop {
             // Asked first: what it has published before its end is ready then.
             let ended = self.ended()?;
-            for index in self.pool.ready() {
+            let collect = collected.elapsed() >= COLLECT_EVERY;
+            let chunks = match collect {
+                true => self.pool.ready_or_abandoned(),
+                false => self.pool.ready(),
+            };
+            for index in chunks {
                 self.append(index, sink)?;
                 self.pool.release(index);
                 progress(self.progress(sink));
             }
-            if collected.elapsed() >= COLLECT_EVERY {
-                for index in self.pool.abandoned() {
-                    self.append(index, sink)?;
-                    self.pool.release(index);
-                }
+            if collect {
                 collected = Instant::now();
             }
             if let Some(exit) = ended {
