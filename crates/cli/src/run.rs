@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use terrace_base::Result;
 use terrace_live::compare::{Request, perform};
+use terrace_live::lesson::LessonFile;
 use terrace_live::program::Invocation;
 use terrace_report::schema::RunDocument;
 
@@ -20,12 +21,15 @@ pub fn run(arguments: Run) -> Result<ExitCode> {
     let mut inputs = vec![("standard input", Path::new("/dev/stdin"))];
     inputs.extend(program);
     inputs.extend(arguments.tier.device());
+    let learn = arguments.learn.as_deref().map(|path| ("--learn", path));
+    inputs.extend(learn);
     let outputs = Outputs::open(&arguments.results, &inputs, &[])?;
     let request = Request {
         command: Invocation {
             words: arguments.program,
             user: arguments.user.chosen()?,
             huge_pages: arguments.huge_pages,
+            fixed_addresses: arguments.learn.is_some(),
             ..Invocation::default()
         },
         dram: arguments.dram,
@@ -34,6 +38,7 @@ pub fn run(arguments: Run) -> Result<ExitCode> {
         zswap: arguments.zswap,
         prefetch: arguments.prefetch.0.into_iter().collect(),
         eviction: arguments.eviction.0,
+        lesson: arguments.learn.map(LessonFile::new),
         compare: arguments.compare,
         repeat: arguments.repeat as usize,
     };

@@ -18,6 +18,7 @@ use crate::mappings::Mappings;
 use crate::members::{Member, Members, Scope};
 use crate::outcome::{Event, Observer, Status};
 use crate::run::{Policies, Session, Way};
+use crate::steer::Aids;
 use crate::steered::Steered;
 use crate::sysctl;
 use crate::target::Target;
@@ -103,9 +104,14 @@ pub fn perform(request: &Request, observer: Observer) -> Result<Results> {
     let readahead = session.take_readahead(&way, observer)?;
     let faults = FaultStream::of_members(subject.members.clone())?;
     let gauge = subject.members.fault_counter();
+    let aids = Aids {
+        gauge: Some(gauge),
+        readahead,
+        ..Aids::default()
+    };
     let attached = Attached {
         session: &session,
-        steered: Steered::start(engine, faults, subject.dram(), Some(gauge), readahead, None)?,
+        steered: Steered::start(engine, faults, subject.dram(), aids)?,
         subject: &subject,
         began: Instant::now(),
         counted: SwapCounters::read(),

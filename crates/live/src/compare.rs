@@ -7,6 +7,7 @@ use terrace_policy::{eviction, prefetch};
 use crate::dram;
 use crate::hierarchy::Version;
 use crate::input::Inputs;
+use crate::lesson::LessonFile;
 use crate::program::Invocation;
 use crate::run::{Dram, Event, Outcome, Policies, Session, Way};
 use crate::sysctl;
@@ -31,6 +32,8 @@ pub struct Request {
     pub prefetch: Vec<prefetch::Spec>,
     /// Eviction policies, each with every predictor; not empty.
     pub eviction: Vec<eviction::Spec>,
+    /// What earlier runs left to learn from, and each of these leaves to the next.
+    pub lesson: Option<LessonFile>,
     /// Whether to run all ways and not only the first.
     pub compare: bool,
     /// Repetitions of each way.
@@ -188,6 +191,7 @@ fn ways(request: &Request) -> Vec<Way> {
             Way::Terrace(Policies {
                 prefetch: prefetch.clone(),
                 eviction: eviction.clone(),
+                lesson: request.lesson.clone(),
             })
         })
     });
@@ -350,6 +354,7 @@ mod tests {
             zswap: None,
             prefetch: prefetch.iter().map(spec).collect(),
             eviction: vec![eviction::Spec::default()],
+            lesson: None,
             compare,
             repeat: 1,
         }

@@ -33,6 +33,7 @@ mod image;
 pub mod input;
 pub mod journal;
 mod latency;
+pub mod lesson;
 pub mod limit;
 mod lock;
 pub mod mappings;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use terrace_base::{Bytes, Exit};
-use terrace_policy::prefetch::{Constituent, LifeStory};
+use terrace_policy::prefetch::{Constituent, Lesson, LifeStory};
 
 use crate::balance::Balance;
 use crate::budget::Usage;
@@ -75,6 +75,8 @@ pub struct Outcome {
     pub balance: Option<Balance>,
     /// Pages that were let go early, by the eviction policy.
     pub let_go: u64,
+    /// Misses for the next run to learn from; `None` if they were not recorded.
+    pub lesson: Option<Lesson>,
     /// Sample of the major faults; `None` without steering, as nothing watches them then.
     pub faults: Option<Faults>,
     /// Bytes read from swap areas by the whole machine during the run.

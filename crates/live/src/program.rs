@@ -44,6 +44,8 @@ pub struct Invocation {
     pub user: Option<User>,
     /// Whether the program may have transparent huge pages. A run allows them if DRAM suffices.
     pub huge_pages: bool,
+    /// Whether its memory is laid out the same in each run.
+    pub fixed_addresses: bool,
 }
 
 impl From<Vec<OsString>> for Invocation {
@@ -132,7 +134,7 @@ impl Program {
         let descriptors: Vec<_> = doors.iter().map(AsRawFd::as_raw_fd).collect();
         let user = invocation.user.clone();
         let image = invocation.image()?;
-        let huge_pages = invocation.huge_pages;
+        let (huge_pages, fixed_addresses) = (invocation.huge_pages, invocation.fixed_addresses);
         // SAFETY: between fork and exec the closure only makes system calls, with what was made
         // ready before; it allocates nothing. The cgroup comes before root is given up.
         unsafe {
@@ -141,6 +143,10 @@ impl Program {
                 if !huge_pages {
                     // Its children inherit this. A kernel without huge pages ignores it.
                     libc::prctl(libc::PR_SET_THP_DISABLE, 1, 0, 0, 0);
+                }
+                if fixed_addresses {
+                    // So do they inherit this; a set-user-ID program does not.
+                    libc::personality(libc::ADDR_NO_RANDOMIZE as libc::c_ulong);
                 }
                 user.as_ref().map_or(Ok(()), User::assume)?;
                 Err(image.execute())

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use terrace_policy::eviction;
-use terrace_policy::prefetch::{self, Costs, Engine};
+use terrace_policy::prefetch::{self, Costs, Engine, Lessons};
 
 use crate::accounts::Accounts;
 use crate::budget::{Budget, Limits};
@@ -16,6 +16,7 @@ use crate::evictor::Evictor;
 use crate::faults::FaultStream;
 use crate::hierarchy::{Hierarchies, Version};
 use crate::journal::{Change, Journal, state_directory};
+use crate::lesson::LessonFile;
 use crate::neighbours;
 use crate::privilege;
 use crate::program::{Invocation, Program};
@@ -23,6 +24,7 @@ use crate::reserve::Reserve;
 use crate::room::Room;
 use crate::running::Running;
 use crate::scope;
+use crate::steer::Aids;
 use crate::steered::Steered;
 use crate::sysctl::{Attempt, PageCluster};
 use crate::tier::{MEMORY_COSTS, Spec, Tier};
@@ -56,13 +58,18 @@ pub struct Policies {
     pub prefetch: prefetch::Spec,
     /// What leaves DRAM before the kernel needs room.
     pub eviction: eviction::Spec,
+    /// What earlier runs left to learn from, and this one leaves.
+    pub lesson: Option<LessonFile>,
 }
 
 impl Policies {
     /// Fetches ahead, and leaves what goes to the kernel.
     pub fn fetching(prefetch: prefetch::Spec) -> Self {
-        let eviction = eviction::Spec::default();
-        Self { prefetch, eviction }
+        Self {
+            prefetch,
+            eviction: eviction::Spec::default(),
+            lesson: None,
+        }
     }
 
     /// Starts what lets pages go, for a program with a DRAM limit; `None` if that is left to the kernel.
@@ -96,6 +103,14 @@ impl Way {
             Self::Kernel => "kernel",
             Self::KernelCpf => "kernel-cpf",
             Self::Terrace(_) => "terrace",
+        }
+    }
+
+    /// Returns the file with what earlier runs left.
+    fn lesson(&self) -> Option<&LessonFile> {
+        match self {
+            Self::Terrace(policies) => policies.lesson.as_ref(),
+            _ => None,
         }
     }
 }
@@ -229,17 +244,15 @@ impl Session {
                     }
                     _ => None,
                 };
-                let faults = FaultStream::open(budget.watched())?;
-                let dram = limit.unwrap_or_else(dram::total);
-                let steered = Steered::start(
-                    engine,
-                    faults,
-                    dram,
-                    Some(budget.fault_counter()),
+                let aids = Aids {
+                    gauge: Some(budget.fault_counter()),
                     readahead,
                     evictor,
-                )?;
-                (Some(steered), None)
+                    lessons: way.lesson().map(|_| Lessons::default()),
+                };
+                let faults = FaultStream::open(budget.watched())?;
+                let dram = limit.unwrap_or_else(dram::total);
+                (Some(Steered::start(engine, faults, dram, aids)?), None)
             }
             None => (None, readahead),
         };
@@ -272,7 +285,15 @@ impl Session {
         let (ended, seen) = running.watch(program, observer);
         self.await_the_rest(&budget, observer);
         self.signals.aim(Target::Nobody);
-        Ok(running.outcome(ended?, seen))
+        let mut outcome = running.outcome(ended?, seen);
+        if let (Some(file), Some(lesson)) = (way.lesson(), outcome.lesson.take()) {
+            let foreseen = outcome
+                .prefetch
+                .is_some_and(|story| file.path().exists() && story.used >= outcome.major_faults);
+            let notice = file.leave(&lesson, foreseen)?;
+            observer(Event::Notice(&notice));
+        }
+        Ok(outcome)
     }
 
     /// Whether all memory of the program fits into its DRAM, as far as is known.
@@ -333,6 +354,14 @@ impl Session {
             None => Costs::DISK,
         };
         engine.set_costs(costs);
+        if let Some(file) = &policies.lesson
+            && !engine.learn(&file.read()?)
+        {
+            return Err(Error::usage(format!(
+                "`{}` learns nothing from earlier runs; use --learn with auto or replay",
+                policies.prefetch
+            )));
+        }
         if engine.cannot_pay() {
             observer(Event::Notice(&format!(
                 "on this tier a fault takes {} us and a fetch {} us, so fetching ahead cannot pay; \

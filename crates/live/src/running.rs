@@ -132,6 +132,7 @@ impl Running<'_> {
             unseen_faults: 0,
             let_go: 0,
             balance: None,
+            lesson: None,
             faults: None,
             tier_read: Bytes::of_pages(tier.read),
             tier_written: Bytes::of_pages(tier.written),
@@ -155,6 +156,7 @@ impl Running<'_> {
             outcome.unseen_faults = progress.unseen_faults;
             outcome.constituents = foreseen.parts.constituents;
             outcome.processes = foreseen.parts.processes;
+            outcome.lesson = foreseen.parts.lesson;
             outcome.faults = Some(foreseen.faults);
         }
         outcome

@@ -14,7 +14,9 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use terrace_policy::prefetch::ledger::{Ledger, Timing};
-use terrace_policy::prefetch::{self, Constituent, Costs, Engine, LifeStory, Outcome};
+use terrace_policy::prefetch::{
+    self, Constituent, Costs, Engine, Lesson, Lessons, LifeStory, Outcome,
+};
 use terrace_policy::{Fault, Location, Memory, Residence, Space};
 
 use crate::clock;
@@ -100,6 +102,21 @@ pub struct Parts {
     pub constituents: Vec<Constituent>,
     /// Figures of each process.
     pub processes: Vec<ProcessFigures>,
+    /// Misses, if they were recorded.
+    pub lesson: Option<Lesson>,
+}
+
+/// What steering does beside fetching; by default nothing.
+#[derive(Default)]
+pub struct Aids {
+    /// Tries whether fetching pays.
+    pub gauge: Option<Gauge>,
+    /// The kernel's readahead, if the run owns it.
+    pub readahead: Option<PageCluster>,
+    /// Lets pages go.
+    pub evictor: Option<Evictor>,
+    /// Records the misses.
+    pub lessons: Option<Lessons>,
 }
 
 /// A running steering thread; stops when dropped.
@@ -111,9 +128,7 @@ pub struct Steering {
 
 impl Steering {
     /// Starts a thread that drives `engine` with `faults` for a program with a DRAM of `dram` pages, keeps
-    /// few reads in flight at the devices of `areas`, tries by `gauge`, if
-    /// there is one, whether fetching pays, and sets the kernel's readahead through `readahead` if the run
-    /// owns it. What comes in is reported to `evictor`.
+    /// few reads in flight at the devices of `areas`, and has these `aids`.
     ///
     /// # Errors
     /// A failure if no thread can be started.
@@ -122,11 +137,9 @@ impl Steering {
         faults: FaultStream,
         dram: u64,
         areas: &[PathBuf],
-        gauge: Option<Gauge>,
-        readahead: Option<PageCluster>,
-        evictor: Option<Evictor>,
+        aids: Aids,
     ) -> Result<Self> {
-        let trials = Trials::new(u64::from(std::process::id()), gauge);
+        let trials = Trials::new(u64::from(std::process::id()), aids.gauge);
         let progress = Arc::new(Mutex::new(Progress::default()));
         let driver = Driver {
             engine,
@@ -144,9 +157,10 @@ impl Steering {
             seen: 0,
             epoch: Instant::now(),
             latency: Latency::of(areas),
-            readahead: readahead.map(Epochs::new),
+            readahead: aids.readahead.map(Epochs::new),
             cycle: DutyCycle::new(clock::now(), trials),
-            evictor,
+            evictor: aids.evictor,
+            lessons: aids.lessons,
             tally: Tally::default(),
             progress: Arc::clone(&progress),
         };
@@ -201,6 +215,7 @@ struct Driver {
     readahead: Option<Epochs>,
     cycle: DutyCycle,
     evictor: Option<Evictor>,
+    lessons: Option<Lessons>,
     tally: Tally,
     progress: Arc<Mutex<Progress>>,
 }
@@ -229,6 +244,7 @@ impl Driver {
         Parts {
             constituents: self.engine.constituents(),
             processes: self.tally.finish(),
+            lesson: self.lessons.as_ref().map(Lessons::lesson),
         }
     }
 
@@ -268,13 +284,18 @@ impl Driver {
         let (seen, worth) = (self.seen, self.engine.worth());
         let turn = self
             .cycle
-            .tick(clock::now(), seen, worth, &costs, self.wants_arrivals());
+            .tick(clock::now(), seen, worth, &costs, self.learns());
         if let Some(on) = turn {
             self.faults.watch(on);
         }
         if may_fetch && !self.cycle.may_fetch() {
             self.leave_to_kernel();
         }
+    }
+
+    /// Whether more is learned by watching than what to fetch.
+    fn learns(&self) -> bool {
+        self.lessons.is_some() || self.wants_arrivals()
     }
 
     /// Whether an eviction policy learns from what comes in.
@@ -341,6 +362,9 @@ impl Driver {
             let space = fault.at.space;
             overtaken += usize::from(self.engine.is_waiting(fault.at));
             self.tally.fault(space);
+            if let Some(lessons) = &mut self.lessons {
+                lessons.miss(&fault);
+            }
             self.memory.faulted(fault.at);
             self.engine.missed(fault.at, &mut self.memory);
             let outcome = self.ledger.faulted(fault.at, ended);
@@ -470,6 +494,9 @@ impl Driver {
         self.ledger.forget(space);
         if let Some(evictor) = &mut self.evictor {
             evictor.forget(space);
+        }
+        if let Some(lessons) = &mut self.lessons {
+            lessons.forget(space);
         }
         self.tally.forget(space);
     }

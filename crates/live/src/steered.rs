@@ -5,14 +5,13 @@ use std::sync::{Arc, Mutex};
 use terrace_base::{Bytes, Result};
 use terrace_policy::prefetch::{self, Engine};
 
-use crate::evictor::Evictor;
 use crate::fault_sample::{FaultSample, SampledFault};
 use crate::faults::FaultStream;
 use crate::mappings::Mappings;
 use crate::outcome::Faults;
 use crate::readahead;
-use crate::steer::{Gauge, Parts, Progress, Steering};
-use crate::sysctl::{self, PageCluster};
+use crate::steer::{Aids, Parts, Progress, Steering};
+use crate::sysctl;
 use crate::tier;
 use crate::worker::lock;
 
@@ -34,8 +33,8 @@ pub struct Foreseen {
 }
 
 impl Steered {
-    /// Starts to steer a program with so much `dram` by its `faults`. Whether fetching pays is tried with
-    /// `gauge`, if there is one, and if the predictor may rest. What comes in is reported to `evictor`.
+    /// Starts to steer a program with so much `dram` by its `faults`. Whether fetching pays is tried only if
+    /// the predictor may rest, and no misses are recorded: a trial sees nothing of the program for a while.
     ///
     /// # Errors
     /// A failure if no thread can be started.
@@ -43,29 +42,21 @@ impl Steered {
         mut engine: Engine,
         faults: FaultStream,
         dram: Bytes,
-        gauge: Option<Gauge>,
-        readahead: Option<PageCluster>,
-        evictor: Option<Evictor>,
+        mut aids: Aids,
     ) -> Result<Self> {
         let window = prefetch::window(dram.pages());
         engine.set_window(window);
         let areas = tier::active_areas();
-        let cluster = readahead.as_ref().map(|knob| knob.found().to_owned());
+        let cluster = aids.readahead.as_ref().map(|knob| knob.found().to_owned());
         let cluster = cluster.or_else(sysctl::current);
         let cluster = cluster.and_then(|text| text.parse().ok()).unwrap_or(0);
         engine.set_readahead(readahead::with(cluster, &areas, window));
-        let gauge = gauge.filter(|_| engine.may_rest());
+        if !engine.may_rest() || aids.lessons.is_some() {
+            aids.gauge = None;
+        }
         Ok(Self {
             sample: faults.sample(),
-            steering: Steering::start(
-                engine,
-                faults,
-                dram.pages(),
-                &areas,
-                gauge,
-                readahead,
-                evictor,
-            )?,
+            steering: Steering::start(engine, faults, dram.pages(), &areas, aids)?,
         })
     }
 

@@ -1,6 +1,7 @@
 //! Options of `terrace run`.
 
 use std::ffi::OsString;
+use std::path::PathBuf;
 
 use clap::Args;
 use terrace_base::Bytes;
@@ -67,6 +68,14 @@ pub struct Run {
     #[arg(long, value_name = "NAME", value_parser = evictions, default_value = "hold",
           hide_short_help = true)]
     pub eviction: Evictions,
+
+    /// Learn from earlier runs of the same program, by the misses that this file holds
+    ///
+    /// The first run writes the file; the next one follows it from its first miss on, and writes it anew if
+    /// most misses were not foreseen. It helps programs that do the same in each run, as a daily job.
+    /// Addresses of the program's memory are not chosen at random meanwhile.
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
+    pub learn: Option<PathBuf>,
 
     /// Run the program in all ways and compare them
     ///

@@ -58,6 +58,29 @@ impl Machine {
     }
 }
 
+/// `replay` foresees only what it has seen: in one pass nothing, but for an earlier run.
+#[test]
+#[ignore = "needs root and swap; run by make test-root"]
+fn a_run_foresees_what_an_earlier_one_missed() {
+    let machine = machine();
+    let lesson = machine.state.path().join("lesson.csv");
+    let options = ["--prefetch", "replay", "--learn", lesson.to_str().unwrap()];
+    let run = || {
+        let results = machine.measure(&options, &[&example("walk"), "128", "17", "1"]);
+        let way = &results["runs"][0];
+        let count = |value: &Value| value.as_u64().unwrap();
+        (count(&way["major_faults"]), count(&way["prefetch"]["used"]))
+    };
+    let (missed, used) = run();
+    assert!(missed > 10_000 && used < missed / 10, "{missed} {used}");
+    let rows = fs::read_to_string(&lesson).unwrap();
+    assert!(rows.starts_with("process,walk,page\n0,0,"), "{rows:.80}");
+    let (left, used) = run();
+    assert!(2 * left < missed && used > left, "{missed} {left} {used}");
+    assert_eq!(fs::read_to_string(&lesson).unwrap(), rows);
+    machine.assert_as_found();
+}
+
 #[test]
 #[ignore = "needs root and swap; run by make test-root"]
 fn of_a_cyclic_pass_a_part_is_held_and_the_rest_let_go() {

@@ -14,7 +14,7 @@ mod shadow;
 
 use super::make::PREDICTORS;
 use super::{
-    Costs, Entry, Made, Make, Outcome, Params, Prediction, Predictor, Source, Spec, Worth,
+    Costs, Entry, Lesson, Made, Make, Outcome, Params, Prediction, Predictor, Source, Spec, Worth,
 };
 use crate::page::{Fault, Location, Memory, Space};
 use shadow::Shadow;
@@ -234,6 +234,17 @@ impl Predictor for Auto {
 
     fn may_rest(&self) -> bool {
         true
+    }
+
+    /// Has the predictors that can learn active from the start.
+    fn learn(&mut self, lesson: &Lesson) -> bool {
+        let mut some = false;
+        for child in &mut self.children {
+            let learns = child.predictor.learn(lesson);
+            child.active |= learns && lesson.misses() > 0;
+            some |= learns;
+        }
+        some
     }
 
     fn forget(&mut self, space: Space) {

@@ -13,8 +13,8 @@ use rustc_hash::FxHashMap;
 use super::story::Stories;
 use super::worth::Appraisal;
 use super::{
-    Constituent, Costs, EngineSettings, KernelReadahead, LifeStory, Order, Outcome, Prediction,
-    Predictor, SecondaryQueue, Source, Trigger, Worth,
+    Constituent, Costs, EngineSettings, KernelReadahead, Lesson, LifeStory, Order, Outcome,
+    Prediction, Predictor, SecondaryQueue, Source, Trigger, Worth,
 };
 use crate::page::{Fault, Location, Memory, Residence, Space, Thread};
 
@@ -125,6 +125,12 @@ impl Engine {
     /// Sets the number of fetched pages that may wait to be used, before the first fault.
     pub fn set_window(&mut self, window: u64) {
         self.predictor.set_window(window);
+    }
+
+    /// Learns from the misses of an earlier run, before the first fault. Returns whether the predictor can
+    /// learn.
+    pub fn learn(&mut self, lesson: &Lesson) -> bool {
+        self.predictor.learn(lesson)
     }
 
     /// Whether prefetching cannot pay on this machine, so that no driver need watch for faults.

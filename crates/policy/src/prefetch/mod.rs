@@ -15,6 +15,7 @@ mod engine;
 pub mod ghost;
 pub mod leap;
 pub mod ledger;
+mod lesson;
 mod lru;
 mod make;
 pub mod markov;
@@ -42,6 +43,7 @@ pub use crate::params::Params;
 pub use costs::Costs;
 pub use engine::Engine;
 pub use ghost::{KernelReadahead, Neighbours};
+pub use lesson::{Lesson, Lessons, Walks};
 pub use make::{Entry, Future, Made, Make, Spec};
 pub use queue::SecondaryQueue;
 pub use registry::REGISTRY;
@@ -168,6 +170,11 @@ pub trait Predictor: Send {
     /// first.
     fn named_by(&self, _source: Source) -> u8 {
         0
+    }
+
+    /// Learns from the misses of an earlier run, before the first fault. Returns whether it can learn.
+    fn learn(&mut self, _lesson: &Lesson) -> bool {
+        false
     }
 
     /// Forgets everything about an address space that has ended.

@@ -10,14 +10,17 @@
 //! `markov` remembers successors, too, but predicts one step: the next page is late, and the one
 //! behind it is a miss again.
 
-use rustc_hash::FxBuildHasher;
-use std::hash::BuildHasher;
+mod history;
+
+use std::collections::VecDeque;
 
 use super::accuracy::Accuracy;
-use super::threads::Threads;
+use super::lesson::{Lesson, Walks};
 use super::{Entry, Make, Outcome, Params, Prediction, Predictor, Source};
-use crate::page::{Fault, Location, Memory, Page, Space, Thread};
+use crate::page::{Fault, Location, Memory, Space, Thread};
 use crate::settings;
+pub(super) use history::History;
+use history::Seen;
 
 /// The registry's entry.
 pub const ENTRY: Entry = Entry {
@@ -38,26 +41,6 @@ settings! {
         /// misses that are recorded; when there are more, recording starts anew
         misses: usize = 1 << 18, 2..=1 << 26;
     }
-}
-
-/// A recorded miss.
-#[derive(Clone, Copy)]
-struct Miss {
-    page: Page,
-    space: Space,
-    /// Place of the thread's next miss, [`NONE`] if none was recorded.
-    next: u32,
-}
-
-const NONE: u32 = u32::MAX;
-
-/// What is known of a thread.
-#[derive(Default)]
-struct Latest {
-    /// Its latest miss.
-    page: Option<Page>,
-    /// Place of its latest miss, if that was recorded as new.
-    place: Option<u32>,
 }
 
 /// A recorded walk that is being replayed.
@@ -82,14 +65,14 @@ const RELIABLE: f64 = 0.6;
 /// for: 5 MB with the default of 262144 misses, 0.5 % of the memory that they are pages of.
 pub struct Replay {
     settings: ReplaySettings,
-    log: Vec<Miss>,
-    /// Places of misses in the log, by the hash of a miss and the one before it; a later miss with
-    /// the same hash takes the place of an earlier one. Empty until the first miss.
-    index: Vec<u32>,
-    threads: Threads<Latest>,
+    history: History,
     walks: Vec<Walk>,
     sources: u64,
     accuracy: Accuracy,
+    /// Walks of processes that are still to come, in the order in which they miss first.
+    lessons: VecDeque<Walks>,
+    /// Processes that had their lesson.
+    taught: Vec<Space>,
 }
 
 impl Replay {
@@ -98,49 +81,27 @@ impl Replay {
     /// # Errors
     /// Returns a message if a setting has a wrong value.
     pub fn new(params: &mut Params) -> Result<Self, String> {
+        let settings = ReplaySettings::take(params)?;
         Ok(Self {
-            settings: ReplaySettings::take(params)?,
-            log: Vec::new(),
-            index: Vec::new(),
-            threads: Threads::new(),
+            history: History::new(settings.misses),
+            settings,
             walks: Vec::new(),
             sources: 0,
             accuracy: Accuracy::assumed(1.0),
+            lessons: VecDeque::new(),
+            taught: Vec::new(),
         })
     }
 
-    /// Returns the place in the index of a miss behind another.
-    fn slot(&self, before: Page, at: Location) -> usize {
-        let hash = FxBuildHasher.hash_one((before, at));
-        (hash >> 20) as usize % self.index.len()
-    }
-
-    /// Returns the place in the log where the same miss followed the same other one.
-    fn recorded(&self, slot: usize, at: Location) -> Option<u32> {
-        let place = self.index[slot];
-        let miss = self.log.get(place as usize)?;
-        (miss.page == at.page && miss.space == at.space).then_some(place)
-    }
-
-    /// Records a miss behind the one at `last`; returns its place. If there is no room, all earlier
-    /// misses are forgotten.
-    fn record(&mut self, last: Option<u32>, at: Location) -> u32 {
-        if self.log.len() >= self.settings.misses {
-            self.log.clear();
-            self.index.fill(NONE);
-            self.threads = Threads::new();
-            self.walks.clear();
+    /// Records the walks of an earlier run at the first miss of the process that they are of.
+    fn teach(&mut self, space: Space) {
+        if self.lessons.is_empty() || self.taught.contains(&space) {
+            return;
         }
-        let place = self.log.len() as u32;
-        if let Some(last) = last.and_then(|last| self.log.get_mut(last as usize)) {
-            last.next = place;
+        if let Some(walks) = self.lessons.pop_front() {
+            self.history.teach(space, &walks);
+            self.taught.push(space);
         }
-        self.log.push(Miss {
-            page: at.page,
-            space: at.space,
-            next: NONE,
-        });
-        place
     }
 
     /// Replays what followed the miss at `place`, unless that is being done.
@@ -171,17 +132,15 @@ impl Replay {
     fn predict(&mut self, walk: usize, fault: Option<Location>) -> Option<Prediction> {
         let walk = &mut self.walks[walk];
         let from = walk.predicted.1;
-        let mut place = self.log.get(from as usize)?.next;
         let mut pages: Vec<Location> = Vec::with_capacity(walk.depth);
         let mut end = from;
         while pages.len() < walk.depth
-            && let Some(miss) = self.log.get(place as usize)
+            && let Some((next, at)) = self.history.next(end)
         {
-            let at = Location::new(miss.space, miss.page);
             if Some(at) != fault && !pages.contains(&at) {
                 pages.push(at);
             }
-            (end, place) = (place, miss.next);
+            end = next;
         }
         walk.predicted = (from, end);
         (!pages.is_empty()).then_some(Prediction {
@@ -198,22 +157,11 @@ impl Replay {
 
 impl Predictor for Replay {
     fn fault(&mut self, fault: &Fault, _: &mut dyn Memory, predictions: &mut Vec<Prediction>) {
-        if self.index.is_empty() {
-            self.index = vec![NONE; self.settings.misses.next_power_of_two()];
-        }
-        let latest = self.threads.of(fault);
-        let (before, last) = (latest.page.replace(fault.at.page), latest.place.take());
-        let slot = before.map(|before| self.slot(before, fault.at));
-        match slot.and_then(|slot| Some((self.recorded(slot, fault.at)?, slot))) {
-            Some((place, slot)) => predictions.extend(self.replay(fault, place, slot)),
-            None => {
-                let place = self.record(last, fault.at);
-                *self.threads.of(fault) = Latest {
-                    page: Some(fault.at.page),
-                    place: Some(place),
-                };
-                slot.into_iter().for_each(|slot| self.index[slot] = place);
-            }
+        self.teach(fault.at.space);
+        match self.history.miss(fault) {
+            Seen::Before { place, slot } => predictions.extend(self.replay(fault, place, slot)),
+            Seen::First { anew: true } => self.walks.clear(),
+            Seen::First { anew: false } => {}
         }
     }
 
@@ -247,17 +195,20 @@ impl Predictor for Replay {
         let walk = &mut self.walks[position];
         walk.wasted += usize::from(outcome == Outcome::Wasted);
         if walk.wasted > self.settings.first {
-            self.index[walk.begun_by] = NONE;
+            self.history.disprove(walk.begun_by);
             self.walks.remove(position);
         }
     }
 
-    /// Forgets what the misses of the space were; they keep their room.
+    fn learn(&mut self, lesson: &Lesson) -> bool {
+        self.history.reserve(lesson.misses());
+        self.lessons.extend(lesson.processes().iter().cloned());
+        true
+    }
+
     fn forget(&mut self, space: Space) {
-        self.threads.forget(space);
-        for miss in self.log.iter_mut().filter(|miss| miss.space == space) {
-            (miss.page, miss.next) = (Page(u64::MAX), NONE);
-        }
+        self.history.forget(space);
+        self.taught.retain(|taught| *taught != space);
     }
 }
 
