@@ -154,6 +154,33 @@ proptest! {
         }
     }
 
+    /// Each compressor by itself, without the length and whole lines.
+    #[test]
+    fn packed_pages_have_the_length_of_what_a_compressor_makes(page in contents()) {
+        let lz4 = lz4_flex::block::compress(&*page).len();
+        let zstd = zstd::bulk::compress(&*page, 3).unwrap().len();
+        for (spec, length) in [("lz4", lz4), ("zstd", zstd)] {
+            let written = scheme(spec).coder.write(&page, &mut Place::holding([0; PAGE]));
+            let lines = (length + 2).div_ceil(LINE_BYTES).min(PAGE / LINE_BYTES);
+            prop_assert_eq!(written.lines, lines as u64, "{}", spec);
+        }
+    }
+
+    #[test]
+    fn the_best_programs_no_more_cells_than_any(held in contents(), (before, after) in changed()) {
+        let names = ["dcw", "mfwr", "lz4", "flip-n-write", "same-filled"];
+        let best = scheme(&format!("best:of={},time=1000", names.join("+")));
+        let mut place = Place::holding(*held);
+        for page in [&before, &after] {
+            let cells = |name: &&str| scheme(name).coder.write(page, &mut place.clone()).cells;
+            let fewest = names.iter().map(cells).min();
+            prop_assert_eq!(Some(best.coder.write(page, &mut place).cells), fewest);
+            let mut back = [0x55; PAGE];
+            best.coder.read(&place, &mut back);
+            prop_assert!(back == **page);
+        }
+    }
+
     #[test]
     fn a_word_again_and_again_is_written_once(page in contents()) {
         let same = page.chunks(8).all(|word| *word == page[..8]);
@@ -172,6 +199,21 @@ fn inclusion_and_pinning() {
         assert!(scheme.pinned, "{}", entry.name);
     }
     assert!(!scheme("dcw:pin=off").pinned);
+}
+
+/// Schemes are tried in their order while the time lasts, and the first in any case.
+#[test]
+fn the_best_is_found_within_a_time() {
+    let cells = |spec: &str| {
+        let written = scheme(spec)
+            .coder
+            .write(&[7; PAGE], &mut Place::holding([0; PAGE]));
+        written.cells
+    };
+    assert_eq!(cells("best:of=page+mfwr,time=0"), cells("page"));
+    assert_eq!(cells("best:of=page+mfwr,time=100"), cells("mfwr"));
+    let error = Spec::parse("best:of=best").err();
+    assert!(error.unwrap().contains("does not choose itself"));
 }
 
 /// Awad 2016, 5.1.2: in a place with random contents, half of the cells change.

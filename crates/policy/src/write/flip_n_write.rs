@@ -15,6 +15,7 @@ pub const ENTRY: Entry = Entry {
     when: "As dcw; it gains most where pages do not go back to their place.",
     make: Make {
         inclusive: true,
+        nanos: 3000,
         coder: |_| Ok(Box::new(FlipNWrite)),
     },
 };
@@ -56,14 +57,19 @@ impl Coder for FlipNWrite {
     }
 
     fn read(&self, place: &Place, page: &mut Contents) {
-        let flips = flips(place);
-        let (words, _) = place.bytes.as_chunks::<WORD_BYTES>();
-        let (page, _) = page.as_chunks_mut::<WORD_BYTES>();
-        for (at, (word, page)) in words.iter().zip(page).enumerate() {
-            let inverted = bit(flips[at / 64], at % 64);
-            let word = u32::from_le_bytes(*word);
-            *page = if inverted { !word } else { word }.to_le_bytes();
-        }
+        read(place, page);
+    }
+}
+
+/// Reads a page that lies in a place as it is, with or without inverted words.
+pub(super) fn read(place: &Place, page: &mut Contents) {
+    let flips = flips(place);
+    let (words, _) = place.bytes.as_chunks::<WORD_BYTES>();
+    let (page, _) = page.as_chunks_mut::<WORD_BYTES>();
+    for (at, (word, page)) in words.iter().zip(page).enumerate() {
+        let inverted = bit(flips[at / 64], at % 64);
+        let word = u32::from_le_bytes(*word);
+        *page = if inverted { !word } else { word }.to_le_bytes();
     }
 }
 
@@ -71,7 +77,7 @@ impl Coder for FlipNWrite {
 fn flips(place: &Place) -> [u64; 16] {
     match place.form {
         Form::Flipped(flips) => flips,
-        Form::Plain | Form::Coded => [0; 16],
+        Form::Plain | Form::Coded | Form::CodedBy(_) => [0; 16],
     }
 }
 

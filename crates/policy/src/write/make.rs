@@ -9,6 +9,8 @@ use crate::registry;
 pub struct Make {
     /// Whether clean pages are not written.
     pub inclusive: bool,
+    /// Nanoseconds that a page takes at most, as `benches/write.rs` measured them, for [`super::best`].
+    pub nanos: u32,
     /// Makes what lays pages down, by its own settings.
     pub coder: fn(&mut Params) -> Result<Box<dyn Coder>, String>,
 }

@@ -15,17 +15,21 @@
 //!
 //! To add a scheme: copy [`page`], and name it in [`REGISTRY`].
 
+pub mod best;
 mod counts;
 pub mod dcw;
 pub mod flip_n_write;
 pub mod lines;
+pub mod lz4;
 mod make;
 pub mod mfwr;
 mod most_frequent;
+mod packed;
 pub mod page;
 mod place;
 mod registry;
 pub mod same_filled;
+pub mod zstd;
 
 pub use counts::Written;
 pub use make::{Entry, Make, Scheme, Spec};

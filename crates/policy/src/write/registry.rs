@@ -1,7 +1,7 @@
 //! Every write scheme, by the name that users write.
 
 use super::make::{Entry, Make};
-use super::{dcw, flip_n_write, lines, mfwr, page, same_filled};
+use super::{best, dcw, flip_n_write, lines, lz4, mfwr, page, same_filled, zstd};
 use crate::params::Params;
 use crate::registry;
 
@@ -13,8 +13,11 @@ pub const REGISTRY: &[Entry] = &[
     lines::SECTORS,
     same_filled::ENTRY,
     mfwr::ENTRY,
+    lz4::ENTRY,
+    zstd::ENTRY,
     dcw::ENTRY,
     flip_n_write::ENTRY,
+    best::ENTRY,
 ];
 
 impl registry::Kind for Make {

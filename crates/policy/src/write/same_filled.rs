@@ -14,6 +14,7 @@ pub const ENTRY: Entry = Entry {
     when: "Programs with many pages of zeros; it costs next to nothing.",
     make: Make {
         inclusive: true,
+        nanos: 600,
         coder: |_| Ok(Box::new(SameFilled)),
     },
 };
@@ -41,7 +42,7 @@ impl Coder for SameFilled {
                 page.chunks_exact_mut(WORD_BYTES)
                     .for_each(|part| part.copy_from_slice(word));
             }
-            Form::Plain | Form::Flipped(_) => *page = place.bytes,
+            Form::Plain | Form::CodedBy(_) | Form::Flipped(_) => *page = place.bytes,
         }
     }
 }

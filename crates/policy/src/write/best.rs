@@ -1,0 +1,92 @@
+//! `best`: of several schemes that which programs the fewest cells for the page at hand, within a stated
+//! time.
+//!
+//! A policy has no clock, so the time of a scheme is what it was measured to take for a page
+//! ([`Make::nanos`]): schemes are tried in their order as long as the sum stays within the time. The first is
+//! always tried.
+
+use super::{Coder, Contents, Entry, Form, Make, Place, Spec, Written};
+use crate::params::Params;
+use crate::settings;
+
+/// The registry's entry.
+pub const ENTRY: Entry = Entry {
+    name: "best",
+    summary: "for each dirty page that of several schemes which programs the fewest cells",
+    paper: "Terrace",
+    when: "Programs whose pages differ; the bound of what the others can reach.",
+    make: Make {
+        inclusive: true,
+        nanos: u32::MAX,
+        coder: make,
+    },
+};
+
+settings! {
+    /// Settings of `best`.
+    pub struct BestSettings {
+        /// microseconds that the schemes tried for a page may take together
+        time: f64 = 20.0, 0.0..=1e6;
+    }
+}
+
+/// Default of the setting `of`.
+const OF: &str = "dcw+mfwr+lz4+zstd";
+
+fn make(params: &mut Params) -> Result<Box<dyn Coder>, String> {
+    let settings = BestSettings::take(params)?;
+    let meaning = "schemes to choose from, in the order in which they are tried";
+    let of = params.text("of", meaning, OF, "names of schemes with + between them");
+    let mut left = 1000.0 * settings.time;
+    let mut coders = Vec::new();
+    for spec in Spec::parse_sum(&of)? {
+        let make = &spec.entry().make;
+        if make.nanos == ENTRY.make.nanos {
+            return Err(format!("of={of}: `best` does not choose itself"));
+        }
+        left -= f64::from(make.nanos);
+        if coders.is_empty() || left >= 0.0 {
+            coders.push(spec.scheme()?.coder);
+        }
+    }
+    Ok(Box::new(Best { coders }))
+}
+
+/// Writes by the scheme that programs the fewest cells.
+struct Best {
+    coders: Vec<Box<dyn Coder>>,
+}
+
+impl Coder for Best {
+    fn write(&self, page: &Contents, place: &mut Place) -> Written {
+        let tried = self.coders.iter().enumerate().map(|(number, coder)| {
+            let mut there = place.clone();
+            let written = coder.write(page, &mut there);
+            if there.form == Form::Coded {
+                there.form = Form::CodedBy(number as u8);
+            }
+            (written, there)
+        });
+        let best = tried.min_by_key(|(written, _)| written.cells);
+        let Some((written, there)) = best else {
+            return Written::default();
+        };
+        *place = there;
+        written
+    }
+
+    fn read(&self, place: &Place, page: &mut Contents) {
+        let (number, form) = match place.form {
+            Form::CodedBy(number) => (usize::from(number), Form::Coded),
+            form => (0, form),
+        };
+        let place = Place {
+            bytes: place.bytes,
+            form,
+        };
+        match (form, self.coders.get(number)) {
+            (Form::Coded, Some(coder)) => coder.read(&place, page),
+            _ => super::flip_n_write::read(&place, page),
+        }
+    }
+}
