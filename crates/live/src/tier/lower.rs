@@ -1,0 +1,202 @@
+//! The lower of two levels: the file or device to which zram writes pages.
+//!
+//! It has a swap header like any area, by which it is recognised, although the kernel never swaps to it:
+//! zram leaves the first page alone. The journal has it as an area of its own, before the zram device.
+
+use std::fmt;
+use std::fs::File;
+use std::path::Path;
+
+use terrace_base::{Bytes, Context, Error, Result};
+
+use super::area::{Area, SMALLEST};
+use super::identity::Identity;
+use super::loop_device::LoopDevice;
+use super::{Spec, device, file, sizes, zram};
+use crate::journal::{Change, Journal};
+
+/// The file or device; removed, or blank again, when dropped. The zram device must have been reset by then.
+#[derive(Debug)]
+pub(super) struct Lower {
+    area: Area,
+    identity: Identity,
+    /// Whether it is removed already, or left to other runs.
+    is_settled: bool,
+}
+
+impl Lower {
+    /// Makes a file in a directory, whose space the disk gives as it is written, or takes a device; notes it
+    /// in the journal first. `needed` is the size that it has to hold; if that is unknown, a file may become
+    /// as large as a tier that grows.
+    ///
+    /// # Errors
+    /// A usage error if it cannot be what was asked for; otherwise a failure.
+    pub fn make(
+        spec: &Spec,
+        needed: Option<Bytes>,
+        journal: &mut Journal,
+        say: &mut dyn FnMut(&str),
+    ) -> Result<Self> {
+        let identity = Identity::fresh();
+        let uuid = identity.uuid;
+        match spec {
+            Spec::Device { path, force } => {
+                let claim = device::claim(path, needed.unwrap_or(SMALLEST), *force)?;
+                claim.warn(say);
+                let area = Area::Device(claim.path.clone());
+                Self::noted(area, identity, journal, |_| claim.prepare(uuid))
+            }
+            Spec::Directory(directory) => {
+                let sizes = sizes(directory, needed)?;
+                let size = Bytes(sizes.iter().map(|size| size.0).sum());
+                let path = journal.path_for(directory, "backing");
+                Self::noted(Area::File(path, size), identity, journal, |path| {
+                    file::make_sparse(path, size, uuid).map_err(|e| {
+                        Error::usage(format!(
+                            "cannot make a file in {}: {e}; name a directory that can be written",
+                            directory.display()
+                        ))
+                    })
+                })
+            }
+            Spec::TwoLevels(_) | Spec::Zram | Spec::Existing => Err(Error::usage(
+                "idle pages go from zram to a disk; name a directory or a block device after `zram+`",
+            )),
+        }
+    }
+
+    fn noted(
+        area: Area,
+        identity: Identity,
+        journal: &mut Journal,
+        make: impl FnOnce(&Path) -> Result<()>,
+    ) -> Result<Self> {
+        journal.note(Change::Tier(area.clone(), identity.clone()))?;
+        let path = area.path();
+        make(&path)?;
+        let mut lower = Self {
+            area,
+            identity,
+            is_settled: false,
+        };
+        lower.identity = lower.identity.clone().located(&path)?;
+        journal.note(Change::Tier(lower.area.clone(), lower.identity.clone()))?;
+        Ok(lower)
+    }
+
+    /// Puts it below a zram device that has no size yet.
+    ///
+    /// # Errors
+    /// A failure if the kernel refuses, or has no loop devices, which a file needs.
+    pub fn put_below(&self, number: u32) -> Result<()> {
+        let path = self.area.path();
+        let what = || format!("cannot put {self} below zram");
+        if let Area::Device(_) = self.area {
+            return zram::set_backing(number, &path).or_fail(what);
+        }
+        let file = File::options().read(true).write(true).open(&path);
+        // Kept open by zram from then on.
+        let device = file
+            .and_then(|file| LoopDevice::over(&file))
+            .or_fail(what)?;
+        zram::set_backing(number, &device.path).or_fail(what)
+    }
+
+    /// Leaves it to the runs that go on, with the zram device above it.
+    pub fn leave(mut self) {
+        self.is_settled = true;
+    }
+
+    /// Removes the file, or makes the device blank.
+    ///
+    /// # Errors
+    /// A failure if that is not possible; it stays in the journal.
+    pub fn remove(mut self) -> Result<()> {
+        self.is_settled = true;
+        self.area.remove(&self.identity, false)
+    }
+}
+
+impl Drop for Lower {
+    fn drop(&mut self) {
+        if !self.is_settled {
+            // What cannot be removed now stays in the journal for `terrace doctor --clean`.
+            let _ = self.area.remove(&self.identity, false);
+        }
+    }
+}
+
+impl fmt::Display for Lower {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.area {
+            Area::File(path, size) => {
+                let directory = path.parent().unwrap_or(path).display();
+                write!(f, "a file of at most {size} in {directory}")
+            }
+            other => write!(f, "the {other}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::MetadataExt;
+
+    use super::*;
+
+    /// A directory on a disk, with a journal of its own.
+    fn here() -> (tempfile::TempDir, Journal) {
+        let directory = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
+        let journal = Journal::begin(&directory.path().join("state")).unwrap();
+        (directory, journal)
+    }
+
+    fn make(directory: &Path, needed: Option<Bytes>, journal: &mut Journal) -> Result<Lower> {
+        Lower::make(
+            &Spec::Directory(directory.into()),
+            needed,
+            journal,
+            &mut |_| {},
+        )
+    }
+
+    #[test]
+    fn a_file_takes_space_as_it_is_written_and_goes_when_it_is_dropped() {
+        let (directory, mut journal) = here();
+        let size = Bytes(96 << 20);
+        let lower = make(directory.path(), Some(size), &mut journal).unwrap();
+        let path = lower.area.path();
+        let found = fs::metadata(&path).unwrap();
+        assert_eq!(found.len(), size.0);
+        assert!(found.blocks() * 512 < 1 << 20, "{}", found.blocks());
+        let shown = lower.to_string();
+        assert!(
+            shown.starts_with("a file of at most 96.0 MiB in /"),
+            "{shown}"
+        );
+        drop(lower);
+        assert!(!path.exists());
+    }
+
+    #[test]
+    fn a_file_is_recognised_by_its_header_and_can_be_left_to_others() {
+        let (directory, mut journal) = here();
+        let lower = make(directory.path(), Some(SMALLEST), &mut journal).unwrap();
+        let (area, identity) = (lower.area.clone(), lower.identity.clone());
+        lower.leave();
+        assert!(area.path().exists());
+        area.remove(&Identity::fresh(), false).unwrap_err();
+        area.remove(&identity, false).unwrap();
+        assert!(!area.path().exists());
+    }
+
+    #[test]
+    fn memory_is_no_lower_level() {
+        let (_directory, mut journal) = here();
+        let error = make(Path::new("/dev/shm"), Some(SMALLEST), &mut journal).unwrap_err();
+        assert!(error.to_string().contains("is DRAM itself"), "{error}");
+        let error = Lower::make(&Spec::Zram, None, &mut journal, &mut |_| {}).unwrap_err();
+        assert!(error.to_string().contains("after `zram+`"), "{error}");
+    }
+}
