@@ -120,17 +120,22 @@ impl Tier {
         journal: &mut Journal,
         say: &mut dyn FnMut(&str),
     ) -> Result<Self> {
-        disk.check()?;
+        let mut lower = Lower::plan(disk, needed, journal)?;
         let (number, added) = zram::take()?;
         let give_back = |_: &Error| {
             let _ = zram::remove(number, added);
         };
-        let lower = zram::require_writeback(number)
-            .and_then(|()| Lower::make(disk, needed, journal, say))
+        zram::require_writeback(number)
+            .and_then(|()| lower.note(journal))
             .inspect_err(give_back)?;
         let upper = Area::Zram(number, needed.unwrap_or_else(most), added);
-        let make = |upper: &Area, uuid| lower.put_below(number).and_then(|()| upper.make(uuid));
+        let make = |upper: &Area, uuid| {
+            lower.make(say)?;
+            lower.put_below(number)?;
+            upper.make(uuid)
+        };
         let mut tier = Self::begin(vec![upper], journal, make).inspect_err(give_back)?;
+        lower.note(journal)?;
         tier.lower = Some(lower);
         tier.demotion = Some(Demotion::start(number)?);
         Ok(tier)

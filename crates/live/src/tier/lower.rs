@@ -5,14 +5,14 @@
 
 use std::fmt;
 use std::fs::File;
-use std::path::Path;
 
 use terrace_base::{Bytes, Context, Error, Result};
 
 use super::area::{Area, SMALLEST};
+use super::device::{self, Claim};
 use super::identity::Identity;
 use super::loop_device::LoopDevice;
-use super::{Spec, device, file, sizes, zram};
+use super::{Spec, file, sizes, zram};
 use crate::journal::{Change, Journal};
 
 /// The file or device; removed, or blank again, when dropped. The zram device must have been reset by then.
@@ -20,68 +20,75 @@ use crate::journal::{Change, Journal};
 pub(super) struct Lower {
     area: Area,
     identity: Identity,
+    /// The device until it is made.
+    claim: Option<Claim>,
     /// Whether it is removed already, or left to other runs.
     is_settled: bool,
 }
 
 impl Lower {
-    /// Makes a file in a directory, whose space the disk gives as it is written, or takes a device; notes it
-    /// in the journal first. `needed` is the size that it has to hold; if that is unknown, a file may become
-    /// as large as a tier that grows.
+    /// Plans a file in a directory, or claims a device; changes nothing yet. `needed` is the size that it has to
+    /// hold; if that is unknown, a file may become as large as a tier that grows.
     ///
     /// # Errors
-    /// A usage error if it cannot be what was asked for; otherwise a failure.
-    pub fn make(
-        spec: &Spec,
-        needed: Option<Bytes>,
-        journal: &mut Journal,
-        say: &mut dyn FnMut(&str),
-    ) -> Result<Self> {
-        let identity = Identity::fresh();
-        let uuid = identity.uuid;
-        match spec {
+    /// A usage error if it cannot be what was asked for.
+    pub fn plan(disk: &Spec, needed: Option<Bytes>, journal: &Journal) -> Result<Self> {
+        let (area, claim) = match disk {
             Spec::Device { path, force } => {
                 let claim = device::claim(path, needed.unwrap_or(SMALLEST), *force)?;
-                claim.warn(say);
-                let area = Area::Device(claim.path.clone());
-                Self::noted(area, identity, journal, |_| claim.prepare(uuid))
+                (Area::Device(claim.path.clone()), Some(claim))
             }
             Spec::Directory(directory) => {
                 let sizes = sizes(directory, needed)?;
                 let size = Bytes(sizes.iter().map(|size| size.0).sum());
-                let path = journal.path_for(directory, "backing");
-                Self::noted(Area::File(path, size), identity, journal, |path| {
-                    file::make_sparse(path, size, uuid).map_err(|e| {
-                        Error::usage(format!(
-                            "cannot make a file in {}: {e}; name a directory that can be written",
-                            directory.display()
-                        ))
-                    })
-                })
+                (
+                    Area::File(journal.path_for(directory, "backing"), size),
+                    None,
+                )
             }
-            Spec::TwoLevels(_) | Spec::Zram | Spec::Existing => Err(Error::usage(
-                "idle pages go from zram to a disk; name a directory or a block device after `zram+`",
-            )),
-        }
+            Spec::TwoLevels(_) | Spec::Zram | Spec::Existing => {
+                return Err(Error::usage(
+                    "idle pages go from zram to a disk; name a directory or a block device after `zram+`",
+                ));
+            }
+        };
+        Ok(Self {
+            area,
+            identity: Identity::fresh(),
+            claim,
+            is_settled: false,
+        })
     }
 
-    fn noted(
-        area: Area,
-        identity: Identity,
-        journal: &mut Journal,
-        make: impl FnOnce(&Path) -> Result<()>,
-    ) -> Result<Self> {
-        journal.note(Change::Tier(area.clone(), identity.clone()))?;
-        let path = area.path();
-        make(&path)?;
-        let mut lower = Self {
-            area,
-            identity,
-            is_settled: false,
-        };
-        lower.identity = lower.identity.clone().located(&path)?;
-        journal.note(Change::Tier(lower.area.clone(), lower.identity.clone()))?;
-        Ok(lower)
+    /// Records it in the journal: before it is made, and its place afterwards.
+    ///
+    /// # Errors
+    /// See [`Journal::note`].
+    pub fn note(&self, journal: &mut Journal) -> Result<()> {
+        journal.note(Change::Tier(self.area.clone(), self.identity.clone()))
+    }
+
+    /// Makes the file, whose space the disk gives as it is written, or prepares the device. Says what that
+    /// destroys.
+    ///
+    /// # Errors
+    /// A usage error if no file can be made there, a failure if the device cannot be written.
+    pub fn make(&mut self, say: &mut dyn FnMut(&str)) -> Result<()> {
+        let uuid = self.identity.uuid;
+        let path = self.area.path();
+        if let Some(claim) = self.claim.take() {
+            claim.warn(say);
+            claim.prepare(uuid)?;
+        } else if let Some(size) = self.area.size() {
+            file::make_sparse(&path, size, uuid).map_err(|e| {
+                Error::usage(format!(
+                    "cannot make the file {}: {e}; name a directory that can be written",
+                    path.display()
+                ))
+            })?;
+        }
+        self.identity = self.identity.clone().located(&path)?;
+        Ok(())
     }
 
     /// Puts it below a zram device that has no size yet.
@@ -142,6 +149,7 @@ impl fmt::Display for Lower {
 mod tests {
     use std::fs;
     use std::os::unix::fs::MetadataExt;
+    use std::path::Path;
 
     use super::*;
 
@@ -153,12 +161,11 @@ mod tests {
     }
 
     fn make(directory: &Path, needed: Option<Bytes>, journal: &mut Journal) -> Result<Lower> {
-        Lower::make(
-            &Spec::Directory(directory.into()),
-            needed,
-            journal,
-            &mut |_| {},
-        )
+        let mut lower = Lower::plan(&Spec::Directory(directory.into()), needed, journal)?;
+        lower.note(journal)?;
+        lower.make(&mut |_| {})?;
+        lower.note(journal)?;
+        Ok(lower)
     }
 
     #[test]
@@ -193,10 +200,11 @@ mod tests {
 
     #[test]
     fn memory_is_no_lower_level() {
-        let (_directory, mut journal) = here();
-        let error = make(Path::new("/dev/shm"), Some(SMALLEST), &mut journal).unwrap_err();
+        let (_directory, journal) = here();
+        let shm = Spec::Directory("/dev/shm".into());
+        let error = Lower::plan(&shm, Some(SMALLEST), &journal).unwrap_err();
         assert!(error.to_string().contains("is DRAM itself"), "{error}");
-        let error = Lower::make(&Spec::Zram, None, &mut journal, &mut |_| {}).unwrap_err();
+        let error = Lower::plan(&Spec::Zram, None, &journal).unwrap_err();
         assert!(error.to_string().contains("after `zram+`"), "{error}");
     }
 }
