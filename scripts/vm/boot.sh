@@ -21,7 +21,7 @@ done
 mkdir "$work/srv"
 cp -r "$here/guest" "$terrace" "$(dirname "$terrace")/accounts" "$work/srv/"
 # shellcheck disable=SC2046 # options are words
-timeout "${TIMEOUT:-900}" qemu-system-x86_64 -accel tcg,thread=multi -cpu max -smp 2 -nographic -nic none -no-reboot \
+timeout "${TIMEOUT:-1800}" qemu-system-x86_64 -accel tcg,thread=multi -cpu max -smp 2 -nographic -nic none -no-reboot \
     -kernel "$kernel/vmlinuz" -initrd "$kernel/initrd" \
     -append "console=ttyS0 quiet loglevel=3 panic=-1 checks=$checks $(said parameters)" \
     $(said machine | grep . || echo -m 2G) \

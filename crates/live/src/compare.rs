@@ -170,10 +170,12 @@ impl Request {
     /// A usage error if memory would be compressed twice.
     fn check(&self) -> Result<()> {
         match (&self.tier, &self.zswap) {
-            (Some(Spec::Zram), Some(zswap::Spec::On { .. })) => Err(Error::usage(
-                "a tier of zram is compressed memory already; leave --zswap out, or name a disk with \
+            (Some(Spec::Zram | Spec::TwoLevels(_)), Some(zswap::Spec::On { .. })) => {
+                Err(Error::usage(
+                    "a tier of zram is compressed memory already; leave --zswap out, or name a disk with \
                  --tier",
-            )),
+                ))
+            }
             _ => Ok(()),
         }
     }

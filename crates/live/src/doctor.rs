@@ -58,6 +58,7 @@ pub fn examine() -> Vec<Check> {
         swap(),
         page_cluster(),
         zram(),
+        zram_writeback(),
         zswap(),
         perf_events(),
         pagemap(),
@@ -175,6 +176,17 @@ fn zram() -> Check {
     let found = signs.any(|path| Path::new(path).exists());
     let found = found.then_some("there, for --tier zram").ok_or("not there");
     check("zram", Optional, found, "modprobe zram")
+}
+
+fn zram_writeback() -> Check {
+    let found = match tier::zram::writes_back() {
+        Some(true) => Ok("there, for --tier zram+DIR"),
+        Some(false) => Err("not in this kernel"),
+        None => Err("not known without a zram device"),
+    };
+    let fix = "not needed; --tier zram+DIR needs a kernel with CONFIG_ZRAM_WRITEBACK, and the module zram. \
+               A disk behind --zswap auto:shrinker=on does the like without";
+    check("zram writeback", Optional, found, fix)
 }
 
 fn zswap() -> Check {

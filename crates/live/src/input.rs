@@ -120,7 +120,7 @@ impl Inputs {
 
 /// Returns a directory on a disk, for input that does not fit into memory.
 fn directory(tier: Option<&Spec>) -> PathBuf {
-    match tier {
+    match tier.map(Spec::disk) {
         Some(Spec::Directory(directory)) => directory.clone(),
         _ => state_directory(),
     }

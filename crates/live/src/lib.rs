@@ -42,6 +42,7 @@ mod memory;
 mod neighbours;
 mod outcome;
 pub mod pagemap;
+pub mod pool;
 pub mod privilege;
 pub mod probe;
 pub mod program;

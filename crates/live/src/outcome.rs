@@ -12,6 +12,7 @@ use crate::fault_sample::SampledFault;
 use crate::mappings::Region;
 use crate::steer::Progress;
 use crate::tally::ProcessFigures;
+use crate::tier::Compressed;
 use crate::zswap::Served;
 
 /// State of a running program.
@@ -95,8 +96,18 @@ pub struct Outcome {
     pub huge: Bytes,
     /// What zswap did for the whole machine; `None` if it is off.
     pub zswap: Option<Served>,
+    /// What zram did for the whole machine; `None` for a tier without it.
+    pub compressed: Option<Compressed>,
     /// Processes that the kernel killed because budget and tier were exceeded.
     pub oom_kills: u64,
+}
+
+impl Outcome {
+    /// Returns what was written to the device of the tier: of two levels, the lower.
+    pub fn device_written(&self) -> Bytes {
+        let moved = self.compressed.and_then(|compressed| compressed.moved);
+        moved.map_or(self.tier_written, |moved| Bytes::of_pages(moved.demoted))
+    }
 }
 
 /// A sample of a run's major faults, and where they lie.

@@ -18,6 +18,7 @@ use crate::hierarchy::{Hierarchies, Version};
 use crate::journal::{Change, Journal, state_directory};
 use crate::lesson::LessonFile;
 use crate::neighbours;
+use crate::pool::Pool;
 use crate::privilege;
 use crate::program::{Invocation, Program};
 use crate::reserve::Reserve;
@@ -29,7 +30,7 @@ use crate::steered::Steered;
 use crate::sysctl::{Attempt, PageCluster};
 use crate::tier::{MEMORY_COSTS, Spec, Tier};
 use crate::turn::{self, Turn, Waiting};
-use crate::zswap::{self, Charge, Pool, Zswap};
+use crate::zswap::{self, Charge, Zswap};
 use terrace_base::{Bytes, Context, Error, Result, Signals, Target};
 
 pub use crate::dram::Dram;
@@ -262,7 +263,7 @@ impl Session {
         let _accounts = limit
             .map(|limit| Accounts::keep(&budget.statistics(), limit))
             .transpose()?;
-        let pool = Pool::read();
+        let pool = zswap::pool();
         let charge = self.charge(&budget, limit, pool)?;
         let running = Running {
             budget: &budget,
@@ -273,6 +274,7 @@ impl Session {
             steered,
             counted: SwapCounters::read(),
             pool,
+            zram: self.tier.as_ref().and_then(Tier::state).unwrap_or_default(),
         };
         let invocation = Invocation {
             huge_pages: invocation.huge_pages || self.suffices(limit),

@@ -12,10 +12,11 @@ use crate::footprint::Footprint;
 use crate::hierarchy::Version;
 use crate::mappings::Mappings;
 use crate::outcome::{Event, Observer, Outcome, Status};
+use crate::pool::Pool;
 use crate::program::{Ended, Program};
 use crate::steered::Steered;
-use crate::tier::Tier;
-use crate::zswap::{Charge, Pool, Served, Zswap};
+use crate::tier::{Tier, zram};
+use crate::zswap::{self, Charge, Served, Zswap};
 
 /// Pause between two samples of the program's memory: at first, and at most.
 const SAMPLE_EVERY: (Duration, Duration) = (Duration::from_millis(2), Duration::from_millis(50));
@@ -38,6 +39,8 @@ pub(crate) struct Running<'a> {
     pub counted: SwapCounters,
     /// The pool of zswap before its start.
     pub pool: Pool,
+    /// The state of zram before its start, if that is the tier.
+    pub zram: zram::State,
 }
 
 /// What was seen of a program while it ran: the peaks of its memory, and its mapped regions.
@@ -48,6 +51,7 @@ pub(crate) struct Seen {
     huge: Bytes,
     pool: Pool,
     beyond: Bytes,
+    compressed: Pool,
     mappings: Mappings,
 }
 
@@ -80,9 +84,12 @@ impl Running<'_> {
         seen.footprint.look(usage.charges);
         seen.kernel = seen.kernel.max(usage.kernel);
         seen.huge = seen.huge.max(usage.huge);
-        let pool = Pool::read().since(self.pool);
+        let pool = zswap::pool().since(self.pool);
         seen.pool = seen.pool.larger(pool);
         seen.beyond = seen.beyond.max(self.beyond(pool.taken));
+        if let Some(zram) = self.tier.and_then(Tier::state) {
+            seen.compressed = seen.compressed.larger(zram.since(self.zram).pool);
+        }
         if let Some(steered) = &self.steered {
             seen.mappings.look(elapsed, || steered.sample());
         }
@@ -142,6 +149,9 @@ impl Running<'_> {
             kernel: kernel.max(seen.kernel),
             huge: seen.huge,
             zswap: Served::of(tier, seen.pool, seen.beyond),
+            compressed: self
+                .tier
+                .and_then(|tier| tier.compressed(self.zram, seen.compressed)),
             oom_kills: self.budget.oom_kills(),
         };
         if let Some(steered) = self.steered {

@@ -2,18 +2,20 @@
 
 pub(crate) mod area;
 mod content;
+mod demotion;
 mod device;
 mod file;
 mod growth;
 mod header;
 pub(crate) mod identity;
+mod loop_device;
+mod lower;
+mod spec;
 pub(crate) mod swaps;
 mod uses;
-mod zram;
+pub(crate) mod zram;
 
-use std::fs::{self, File};
-use std::io;
-use std::os::unix::fs::FileTypeExt;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -23,91 +25,19 @@ use uuid::Uuid;
 
 use crate::dram;
 use crate::journal::{Change, Journal};
+use crate::pool::Pool;
 
 pub use area::Area;
 use area::SMALLEST;
+use demotion::Demotion;
 pub use file::free_space;
 use growth::Growth;
 use header::Header;
 pub use identity::{Identity, Node};
+use lower::Lower;
+pub use spec::Spec;
 pub(crate) use swaps::NEGLIGIBLE;
-
-/// A tier as `--tier` names it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Spec {
-    /// A swap file in this directory.
-    Directory(PathBuf),
-    /// A whole block device.
-    Device {
-        /// Path of the device.
-        path: PathBuf,
-        /// Whether its data may be destroyed; never while it is in use.
-        force: bool,
-    },
-    /// Compressed memory (zram).
-    Zram,
-    /// The machine's own swap.
-    Existing,
-}
-
-impl Spec {
-    /// Parses `zram`, `existing`, or the path of a directory or a blank block device.
-    ///
-    /// # Errors
-    /// A usage error if the path is missing or is something else.
-    pub fn parse(text: &str) -> Result<Self> {
-        match text {
-            "zram" => return Ok(Self::Zram),
-            "existing" => return Ok(Self::Existing),
-            _ => {}
-        }
-        let path = PathBuf::from(text);
-        let kind = fs::metadata(&path).map_err(|e| match e.kind() {
-            io::ErrorKind::NotFound => Error::usage(format!(
-                "the tier {text} does not exist; name a directory, a block device, \
-                 `zram` or `existing`"
-            )),
-            _ => Error::usage(format!("cannot use the tier {text}: {e}")),
-        })?;
-        if kind.is_dir() {
-            Ok(Self::Directory(path))
-        } else if kind.file_type().is_block_device() {
-            Ok(Self::Device { path, force: false })
-        } else {
-            Err(Error::usage(format!(
-                "the tier {text} is neither a directory nor a block device; \
-                 name the directory in which the swap file shall be made"
-            )))
-        }
-    }
-
-    /// Checks that a directory can be a tier; other kinds are checked when they are used.
-    ///
-    /// # Errors
-    /// A usage error if it cannot.
-    pub fn check(&self) -> Result<()> {
-        match self {
-            Self::Directory(directory) => file::room(directory).map(drop),
-            _ => Ok(()),
-        }
-    }
-
-    /// Returns the block device, if it is one.
-    pub fn device(&self) -> Option<&Path> {
-        match self {
-            Self::Device { path, .. } => Some(path),
-            _ => None,
-        }
-    }
-
-    /// Returns the same tier, whose data on a device may be destroyed if `force` is set.
-    pub fn forced(self, force: bool) -> Self {
-        match self {
-            Self::Device { path, .. } => Self::Device { path, force },
-            other => other,
-        }
-    }
-}
+pub use zram::Moved;
 
 /// Prefixes of block devices that are memory: compressed, persistent, or RAM disks.
 const MEMORY_DEVICES: [&str; 3] = ["/dev/zram", "/dev/pmem", "/dev/ram"];
@@ -126,8 +56,21 @@ pub(crate) const MEMORY_COSTS: Costs = Costs {
 pub struct Tier {
     // Dropped before the areas are removed, so that nothing grows then.
     growth: Option<Growth>,
+    demotion: Option<Demotion>,
     /// Areas of the run, including those still to be made; empty for the machine's own swap.
     areas: Vec<(Area, Identity)>,
+    /// The disk below the first area. Removed after the areas.
+    lower: Option<Lower>,
+}
+
+/// What a tier of compressed memory did during a run, for the whole machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Compressed {
+    /// Its pool when that took most DRAM (sampled), all of it beyond the program's budget: the kernel charges
+    /// it to nobody.
+    pub peak: Pool,
+    /// Pages to the disk below it and back; `None` if there is none.
+    pub moved: Option<Moved>,
 }
 
 impl Tier {
@@ -154,10 +97,7 @@ impl Tier {
             }
             Spec::Device { path, force } => {
                 let claim = device::claim(path, needed.unwrap_or(SMALLEST), *force)?;
-                if let Some(what) = &claim.destroys {
-                    let name = path.display();
-                    say(&format!("--force: what {name} holds ({what}) is destroyed"));
-                }
+                claim.warn(say);
                 let area = Area::Device(claim.path.clone());
                 Self::begin(vec![area], journal, |_, uuid| claim.prepare(uuid))
             }
@@ -168,7 +108,37 @@ impl Tier {
                     let _ = zram::remove(number, added);
                 })
             }
+            Spec::TwoLevels(disk) => Self::two_levels(disk, needed, journal, say),
         }
+    }
+
+    /// Makes a zram device above a file or device. The device goes first if anything fails, because it uses
+    /// what is below.
+    fn two_levels(
+        disk: &Spec,
+        needed: Option<Bytes>,
+        journal: &mut Journal,
+        say: &mut dyn FnMut(&str),
+    ) -> Result<Self> {
+        let mut lower = Lower::plan(disk, needed, journal)?;
+        let (number, added) = zram::take()?;
+        let give_back = |_: &Error| {
+            let _ = zram::remove(number, added);
+        };
+        zram::require_writeback(number)
+            .and_then(|()| lower.note(journal))
+            .inspect_err(give_back)?;
+        let upper = Area::Zram(number, needed.unwrap_or_else(most), added);
+        let make = |upper: &Area, uuid| {
+            lower.make(say)?;
+            lower.put_below(number)?;
+            upper.make(uuid)
+        };
+        let mut tier = Self::begin(vec![upper], journal, make).inspect_err(give_back)?;
+        lower.note(journal)?;
+        tier.lower = Some(lower);
+        tier.demotion = Some(Demotion::start(number)?);
+        Ok(tier)
     }
 
     /// Makes the first of these areas and switches it on. The others follow when they are needed; all
@@ -190,7 +160,9 @@ impl Tier {
         journal.note(Change::Tier(first.clone(), identity.clone()))?;
         let mut tier = Self {
             growth: None,
+            demotion: None,
             areas,
+            lower: None,
         };
         tier.areas[0].0.switch_on()?;
         if tier.areas.len() > 1 {
@@ -217,7 +189,8 @@ impl Tier {
             Some((area, _)) => vec![area.path()],
             None => active_areas(),
         };
-        match areas.iter().all(|area| is_memory(area)) {
+        // Whether fetches from the lower of two levels pay is found out as it is for a disk.
+        match areas.iter().all(|area| is_memory(area)) && self.lower.is_none() {
             true => MEMORY_COSTS,
             false => Costs::DISK,
         }
@@ -225,7 +198,25 @@ impl Tier {
 
     /// Returns a notice about the tier that was not returned before, if any.
     pub fn notice(&self) -> Option<String> {
-        self.growth.as_ref()?.problem()
+        let growth = self.growth.as_ref().and_then(Growth::problem);
+        growth.or_else(|| self.demotion.as_ref()?.problem())
+    }
+
+    /// Returns what is in zram, and what went to the disk below it so far; `None` for another tier.
+    pub(crate) fn state(&self) -> Option<zram::State> {
+        match self.areas.first()? {
+            (Area::Zram(number, ..), _) => Some(zram::State::read(*number)),
+            _ => None,
+        }
+    }
+
+    /// Returns what zram did since `earlier`, with its largest pool meanwhile; `None` for another tier.
+    pub(crate) fn compressed(&self, earlier: zram::State, peak: Pool) -> Option<Compressed> {
+        let moved = self.state()?.since(earlier).moved;
+        Some(Compressed {
+            peak,
+            moved: self.lower.as_ref().map(|_| moved),
+        })
     }
 
     /// Describes its present state for people.
@@ -235,6 +226,9 @@ impl Tier {
             let names: Vec<_> = names.iter().map(|a| a.display().to_string()).collect();
             return format!("existing swap ({})", names.join(", "));
         };
+        if let Some(lower) = &self.lower {
+            return format!("{first} in front of {lower}");
+        }
         let Some(most) = self.size().filter(|_| self.areas.len() > 1) else {
             return first.to_string();
         };
@@ -262,12 +256,18 @@ impl Tier {
     /// Same as for [`Self::remove`].
     pub(crate) fn remove_all_but_used(mut self) -> Result<()> {
         self.growth = None;
+        self.demotion = None;
         self.areas.retain(|(area, _)| area.used() <= NEGLIGIBLE);
+        if self.areas.is_empty() {
+            // What is in use is above it.
+            self.lower.take().into_iter().for_each(Lower::leave);
+        }
         self.take_back()
     }
 
     fn take_back(&mut self) -> Result<()> {
         self.growth = None;
+        self.demotion = None;
         let areas = std::mem::take(&mut self.areas);
         // Each is tried, even if another one failed.
         let removed = areas
@@ -275,7 +275,15 @@ impl Tier {
             .rev()
             .map(|(area, identity)| area.remove(identity, false));
         let removed: Vec<_> = removed.collect();
-        removed.into_iter().collect()
+        let removed: Result<()> = removed.into_iter().collect();
+        match self.lower.take() {
+            Some(lower) if removed.is_ok() => lower.remove(),
+            // What could not be switched off is above it.
+            lower => {
+                lower.into_iter().for_each(Lower::leave);
+                removed
+            }
+        }
     }
 }
 
@@ -358,20 +366,6 @@ fn sizes(directory: &Path, needed: Option<Bytes>) -> Result<Vec<Bytes>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn tiers_as_people_name_them() {
-        assert_eq!(Spec::parse("zram"), Ok(Spec::Zram));
-        assert_eq!(Spec::parse("existing"), Ok(Spec::Existing));
-        assert_eq!(Spec::parse("/"), Ok(Spec::Directory("/".into())));
-        for (path, why) in [
-            ("/no/such/place", "does not exist"),
-            ("/dev/null", "neither a directory nor a block device"),
-        ] {
-            let error = Spec::parse(path).unwrap_err().to_string();
-            assert!(error.contains(why), "{error}");
-        }
-    }
 
     #[test]
     fn tmpfs_is_no_second_tier() {

@@ -25,7 +25,7 @@ use crate::sysctl::{directory, is_forbidden, open_lock};
 use terrace_base::{Bytes, Context, Error, Result};
 
 pub(crate) use charge::Charge;
-pub use pool::{Pool, Served};
+pub use pool::{Served, read as pool};
 pub use spec::{Spec, ZswapSettings};
 
 const PARAMETERS: &str = "/sys/module/zswap/parameters";

@@ -6,9 +6,10 @@ use std::time::Duration;
 use terrace_base::{Bytes, median};
 use terrace_live::balance::Balance;
 use terrace_live::compare::{Results, Runs};
+use terrace_live::pool::Pool;
 use terrace_live::run::Outcome;
+use terrace_live::tier::Moved;
 use terrace_live::zswap::Served;
-
 use terrace_policy::prefetch::LifeStory;
 
 use crate::lifetime::{Endurance, in_words};
@@ -30,6 +31,8 @@ pub fn single(results: &Results, endurance: Option<Endurance>) -> Text {
     };
     let issued = outcome.prefetch.map(|story| count(story.issued));
     let zswap = |figure: fn(&Served) -> String| outcome.zswap.as_ref().map(figure);
+    let compressed = outcome.compressed;
+    let moved = compressed.and_then(|it| it.moved);
     let rows = [
         ("wall time", Some(seconds(runs))),
         ("user + system", Some(format!("{user:.2} + {system:.2} s"))),
@@ -50,6 +53,9 @@ pub fn single(results: &Results, endurance: Option<Endurance>) -> Text {
         ("- served by it", zswap(|it| pages(it.loads))),
         ("- written back", zswap(|it| pages(it.written_back))),
         ("zswap pool, peak", zswap(pool)),
+        ("zram pool, peak", compressed.map(|it| packed(it.peak))),
+        ("- demoted to disk", moved.map(|it| pages(it.demoted))),
+        ("- read back", moved.map(|it| pages(it.read_back))),
         ("peak resident", outcome.peak_resident.map(resident)),
         ("footprint", Some(footprint(outcome))),
         ("device lifetime at this rate", lifetime(outcome, endurance)),
@@ -112,6 +118,13 @@ fn row(
         let served = outcome.zswap.as_ref();
         served.map_or(String::new(), figure)
     };
+    let zram = wide && reference.zram;
+    let packed = outcome.compressed.map(|it| it.peak.taken.to_string());
+    let packed = packed.unwrap_or_default();
+    let moved = |figure: fn(Moved) -> u64| {
+        let moved = outcome.compressed.and_then(|it| it.moved);
+        moved.map_or(String::new(), |moved| count(figure(moved)))
+    };
     let lasts = lifetime(outcome, endurance);
     let cells = [
         (true, "way", runs.way.name().to_owned()),
@@ -131,6 +144,9 @@ fn row(
         (wide, "wasted", story(|story| story.wasted)),
         (zswap, "zswap loads", served(|it| count(it.loads))),
         (zswap, "pool", served(|it| it.peak.taken.to_string())),
+        (zram, "zram pool", packed),
+        (zram, "demoted", moved(|it| it.demoted)),
+        (zram, "read back", moved(|it| it.read_back)),
         (wide, "let go", let_go),
         (has_room, "tier read", outcome.tier_read.to_string()),
         (wide, "tier written", outcome.tier_written.to_string()),
@@ -147,6 +163,8 @@ struct Reference {
     kernel: Option<f64>,
     /// Whether zswap was on in any way.
     zswap: bool,
+    /// Whether the tier was zram.
+    zram: bool,
 }
 
 impl Reference {
@@ -158,17 +176,16 @@ impl Reference {
                 .find(|r| r.way.name() == name && !r.outcomes.is_empty())
                 .map(wall)
         };
+        let outcomes = || results.runs.iter().flat_map(|runs| &runs.outcomes);
+        let any = |what: fn(&Outcome) -> bool| outcomes().any(what);
         Self {
             all_dram: of("all-dram"),
             kernel: [of("kernel"), of("kernel-cpf")]
                 .into_iter()
                 .flatten()
                 .min_by(f64::total_cmp),
-            zswap: results
-                .runs
-                .iter()
-                .flat_map(|runs| &runs.outcomes)
-                .any(|outcome| outcome.zswap.is_some()),
+            zswap: any(|outcome| outcome.zswap.is_some()),
+            zram: any(|outcome| outcome.compressed.is_some()),
         }
     }
 
@@ -233,22 +250,26 @@ fn pages(number: u64) -> String {
 
 /// Returns the largest pool of zswap, and what of it was beyond the budget.
 fn pool(served: &Served) -> String {
-    let peak = served.peak;
-    let ratio = peak.ratio().map_or(String::new(), |ratio| {
-        format!(" for {} ({ratio:.1}x)", peak.held)
-    });
     let beyond = match served.beyond {
         Bytes(0) => String::new(),
         beyond => format!("; at most {beyond} beyond the budget"),
     };
-    format!("{}{ratio}{beyond}", peak.taken)
+    format!("{}{beyond}", packed(served.peak))
+}
+
+/// Returns the DRAM of a pool, and what is in it.
+fn packed(pool: Pool) -> String {
+    let ratio = pool.ratio().map_or(String::new(), |ratio| {
+        format!(" for {} ({ratio:.1}x)", pool.held)
+    });
+    format!("{}{ratio}", pool.taken)
 }
 
 fn lifetime(outcome: &Outcome, endurance: Option<Endurance>) -> Option<String> {
     let endurance = endurance?;
     Some(
         endurance
-            .years(outcome.tier_written, outcome.wall)
+            .years(outcome.device_written(), outcome.wall)
             .map_or("no writes".into(), in_words),
     )
 }
@@ -408,6 +429,7 @@ mod tests {
             kernel: Bytes(0),
             huge: Bytes(0),
             zswap: None,
+            compressed: None,
             oom_kills: 0,
         };
         Runs {
@@ -426,6 +448,7 @@ mod tests {
             all_dram: Some(100.0),
             kernel: Some(99_999.0),
             zswap: false,
+            zram: false,
         };
         let widest = |endurance, wide| {
             let rows: Vec<_> = runs

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use terrace_base::{Exit, median};
 use terrace_live::compare::{Effective, Results, Runs};
 use terrace_live::run::{Faults, Outcome};
+use terrace_live::tier::Compressed;
 use terrace_live::zswap::Served;
 use terrace_policy::prefetch::LifeStory;
 
@@ -110,8 +111,12 @@ pub struct Way {
     /// What zswap did, the pool in DRAM in front of the tier; missing if it is off.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub zswap: Option<Zswap>,
-    /// Lifetime of the device at this rate of writing in years; null without an endurance or
-    /// without writes.
+    /// What zram did, if that is the tier or the upper of its two levels; missing otherwise, and in older
+    /// results.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub zram: Option<Zram>,
+    /// Lifetime of the device at this rate of writing in years, of two levels the lower one's; null without
+    /// an endurance or without writes.
     pub lifetime_years: Option<f64>,
     /// Processes killed for exceeding budget plus tier, over all repetitions.
     pub oom_kills: u64,
@@ -189,6 +194,37 @@ impl From<Served> for Zswap {
             held_bytes: served.peak.held.0,
             ratio: served.peak.ratio(),
             beyond_bytes: served.beyond.0,
+        }
+    }
+}
+
+/// Figures of a tier of zram, of the whole machine during the run with the median wall time.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Zram {
+    /// DRAM of the pool at its peak (sampled), without what was in it before. None of it is part of the
+    /// program's budget: the kernel charges it to nobody.
+    pub pool_bytes: u64,
+    /// Size of the pages in the pool at that moment before they were compressed.
+    pub held_bytes: u64,
+    /// `held_bytes` by `pool_bytes`; null if the pool stayed empty.
+    pub ratio: Option<f64>,
+    /// Pages written to the disk below, because they were idle or could not be compressed; missing if there
+    /// is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub demoted: Option<u64>,
+    /// Pages read from the disk below; missing if there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub read_back: Option<u64>,
+}
+
+impl From<Compressed> for Zram {
+    fn from(compressed: Compressed) -> Self {
+        Self {
+            pool_bytes: compressed.peak.taken.0,
+            held_bytes: compressed.peak.held.0,
+            ratio: compressed.peak.ratio(),
+            demoted: compressed.moved.map(|moved| moved.demoted),
+            read_back: compressed.moved.map(|moved| moved.read_back),
         }
     }
 }
@@ -343,7 +379,8 @@ impl Way {
             footprint_bytes: middle(|o| o.footprint.0),
             footprint_sampled: Some(outcomes.iter().any(|o| o.footprint_sampled)),
             zswap: typical.zswap.map(Zswap::from),
-            lifetime_years: endurance.and_then(|e| e.years(typical.tier_written, typical.wall)),
+            zram: typical.compressed.map(Zram::from),
+            lifetime_years: endurance.and_then(|e| e.years(typical.device_written(), typical.wall)),
             oom_kills: outcomes.iter().map(|o| o.oom_kills).sum(),
             exit: end(outcomes),
             faults: typical.faults.clone(),

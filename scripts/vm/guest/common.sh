@@ -42,7 +42,9 @@ nothing_is_left() {
     left=$(
         tail -n +2 /proc/swaps
         find /sys/fs/cgroup -name 'terrace*' -type d 2>/dev/null
-        find /var/lib/terrace -name 'terrace-*' 2>/dev/null
+        find /var/lib/terrace /mnt -name 'terrace-*' 2>/dev/null
+        ls -d /sys/block/zram[1-9]* 2>/dev/null
+        cat /sys/block/loop*/loop/backing_file 2>/dev/null
     )
     [ -z "$left" ] || { echo "left: $left"; return 1; }
 }

@@ -15,3 +15,8 @@ for way in document["runs"]:
     if way["way"] != "all-dram":
         assert way["major_faults"] > 0, "no major fault"
         assert way["tier_written_bytes"] >= size // 4, "the tier was not written to"
+    zram = way.get("zram", {})
+    if "demoted" in zram:
+        pages = size // 4096 // 4
+        assert zram["demoted"] >= pages, "idle pages stayed in DRAM"
+        assert zram["read_back"] >= pages, "demoted pages were not read"

@@ -1,12 +1,14 @@
-"""program.py MIB: writes MIB MiB, reads them back in steps of 61 pages, and checks them."""
+"""program.py MIB [SECONDS]: writes MIB MiB, pauses, reads them back in steps of 61 pages, and checks them."""
 
 import sys
+import time
 
 PAGE = 4096
 pages = int(sys.argv[1]) * 256
 memory = bytearray(pages * PAGE)
 for page in range(pages):
     memory[page * PAGE : page * PAGE + 8] = (page * 2654435761).to_bytes(8, "little")
+time.sleep(float(sys.argv[2]) if len(sys.argv) > 2 else 0)
 for passes in range(2):
     for step in range(pages):
         page = step * 61 % pages

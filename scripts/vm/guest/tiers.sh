@@ -40,6 +40,47 @@ else
     skip 'run on zram' 'this kernel has none'
 fi
 
+# Runs a program on zram above $1 whose pages are idle for a while.
+demotes() {
+    output=$("$TERRACE" run --dram 24M --tier "zram+$1" --json run.json -- python3 "$checks/program.py" 48 25) &&
+        [ "$output" = '12288 pages as written' ] || { echo "the program said: $output"; return 1; }
+    python3 "$checks/judge.py" run.json 48 && nothing_is_left
+}
+# Kills a run on zram above $1 when it has demoted pages.
+killed_above() {
+    "$TERRACE" run --dram 24M --tier "zram+$1" -q -- python3 "$checks/program.py" 48 25 >third &
+    terrace=$!
+    until awk '$3 > 1000 { found = 1 } END { exit !found }' /sys/block/zram*/bd_stat; do
+        sleep 1
+        kill -0 "$terrace" || return 1
+    done
+    kill -9 "$terrace"
+    wait "$terrace" 2>/dev/null
+    while pgrep -f program.py >/dev/null; do sleep 1; done
+    grep -q 'as written' third || return 1
+    "$TERRACE" doctor --clean && nothing_is_left
+}
+blank() {
+    cmp -n $((1 << 20)) "$1" /dev/zero
+}
+passes_the_page_cache_by() {
+    [ "$("$TERRACE" run --dram 24M --tier "zram+$1" -q -- sh -c 'cat /sys/block/loop*/loop/dio')" = 1 ]
+}
+if [ -e /sys/block/zram0/backing_dev ]; then
+    check 'doctor says that zram can be the upper level' sh -c '"$TERRACE" doctor | grep -q "there, for --tier zram+DIR"'
+    check 'zram above a device: idle pages are demoted' demotes /dev/vdb
+    check 'the device below zram is blank again' blank /dev/vdb
+    check 'kill -9 above a device' killed_above /dev/vdb
+    check 'the device is blank again after doctor --clean' blank /dev/vdb
+    mkfs.ext4 -qF /dev/vda && mount /dev/vda /mnt
+    check 'zram above a directory: idle pages are demoted' demotes /mnt
+    check 'kill -9 above a directory' killed_above /mnt
+    check 'the file below zram is not in the page cache' passes_the_page_cache_by /mnt
+    umount /mnt
+else
+    skip 'zram above a disk' 'this kernel has it without writeback'
+fi
+
 mkfs.ext4 -qF /dev/vda && mount /dev/vda /mnt
 compares() {
     # shellcheck disable=SC2046 # two words

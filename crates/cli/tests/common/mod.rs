@@ -85,7 +85,7 @@ impl Machine {
     }
 }
 
-/// Returns what a run may change: swap areas, knobs and groups.
+/// Returns what a run may change: swap areas, knobs, zram devices and groups.
 pub fn changes() -> Vec<String> {
     let read = |path| fs::read_to_string(path).unwrap_or_default();
     let mut found = vec![read("/proc/swaps"), read("/proc/sys/vm/page-cluster")];
@@ -94,6 +94,8 @@ pub fn changes() -> Vec<String> {
             .into_iter()
             .map(|(name, value)| format!("{name} {value}")),
     );
+    let devices = names(Path::new("/sys/block"));
+    found.extend(devices.into_iter().filter(|name| name.starts_with("zram")));
     add_groups(Path::new("/sys/fs/cgroup"), &mut found);
     found
 }

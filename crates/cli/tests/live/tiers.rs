@@ -84,6 +84,24 @@ fn compressed_memory_is_a_tier() {
     let result = machine.measure(&["--tier", "zram"], &[&example("walk"), "128", "1", "1"]);
     let written = result["runs"][0]["tier_written_bytes"].as_u64().unwrap();
     assert!(written > 32 << 20, "{result}");
+    let zram = &result["runs"][0]["zram"];
+    assert!(zram["pool_bytes"].as_u64().unwrap() > 1 << 20, "{result}");
+    assert!(zram["held_bytes"].as_u64().unwrap() > 32 << 20, "{result}");
+    assert!(zram["demoted"].is_null(), "{result}");
+    machine.assert_as_found();
+}
+
+#[test]
+#[ignore = "needs root and a kernel without CONFIG_ZRAM_WRITEBACK; run by make test-root"]
+fn zram_that_writes_nothing_back_is_no_upper_level() {
+    let machine = machine();
+    let tier = format!("zram+{}", machine.state.path().display());
+    let output = machine.run(&["--tier", &tier], &["true"]);
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output));
+    let says = text(&output);
+    assert!(says.contains("CONFIG_ZRAM_WRITEBACK is off"), "{says}");
+    assert!(says.contains("--zswap auto:shrinker=on"), "{says}");
+    assert_eq!(says.lines().count(), 1, "{says}");
     machine.assert_as_found();
 }
 

@@ -179,6 +179,7 @@ impl Leftover {
         let is_area = |change: &&Change| matches!(change, Change::Tier(..));
         changes
             .clone()
+            .rev()
             .filter(is_area)
             .try_for_each(|area| self.undo(area, state))?;
         if changes.all(Change::is_undone) {

@@ -139,6 +139,19 @@ fn what_is_gone_already_is_undone() {
 }
 
 #[test]
+fn the_lower_of_two_levels_goes_after_the_upper() {
+    let (directory, state) = here();
+    let name = format!("{}.backing", name_of(GONE));
+    let path = directory.path().canonicalize().unwrap().join(name);
+    let lower = Area::File(path, Bytes(1 << 20));
+    let lower = Change::Tier(lower.clone(), made(&lower));
+    let upper = Change::Tier(Area::Zram(4_000, Bytes(1), true), Identity::fresh());
+    let cleaned = clean(&state, &killed(vec![lower.clone(), upper.clone()]));
+    assert_eq!(cleaned.done, [upper.to_string(), lower.to_string()]);
+    assert!(lower.is_undone());
+}
+
+#[test]
 fn a_file_that_no_run_made_is_left() {
     let (directory, state) = here();
     let area = swap_file(directory.path());

@@ -119,6 +119,14 @@ fn destroys(
 }
 
 impl Claim {
+    /// Says what is about to be destroyed, if anything is.
+    pub fn warn(&self, say: &mut dyn FnMut(&str)) {
+        if let Some(what) = &self.destroys {
+            let name = self.path.display();
+            say(&format!("--force: what {name} holds ({what}) is destroyed"));
+        }
+    }
+
     /// Writes a header of ours, and releases the device for the kernel to swap to.
     ///
     /// # Errors

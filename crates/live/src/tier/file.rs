@@ -49,10 +49,28 @@ fn file_system(directory: &Path) -> io::Result<(u32, Bytes)> {
 /// # Errors
 /// The kernel's error.
 pub(super) fn make(path: &Path, size: Bytes, uuid: Uuid) -> io::Result<()> {
+    make_with(path, |file| fill(file, size, uuid))
+}
+
+/// Same as [`make`], of a file that takes space only as it is written.
+///
+/// # Errors
+/// The kernel's error.
+pub(super) fn make_sparse(path: &Path, size: Bytes, uuid: Uuid) -> io::Result<()> {
+    make_with(path, |file| {
+        write_in_place(file);
+        header::write(file, size, uuid)?;
+        file.set_len(size.0)?;
+        file.sync_all()
+    })
+}
+
+/// Makes a new file; removes one that cannot be filled.
+fn make_with(path: &Path, fill: impl FnOnce(&File) -> io::Result<()>) -> io::Result<()> {
     let mut options = File::options();
     options.read(true).write(true).create_new(true).mode(0o600);
     let file = options.open(path)?;
-    fill(&file, size, uuid).inspect_err(|_| {
+    fill(&file).inspect_err(|_| {
         let _ = fs::remove_file(path);
     })
 }

@@ -6,7 +6,6 @@
 //! that swaps 2 GB/s takes 0.3 s to fill the rest of the first.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
@@ -15,7 +14,7 @@ use terrace_base::{Bytes, Result};
 use super::area::{Area, SMALLEST};
 use super::identity::Identity;
 use super::{file, swaps};
-use crate::worker::{Worker, lock};
+use crate::worker::Task;
 
 /// Size of the first area.
 const FIRST: Bytes = Bytes(1 << 30);
@@ -36,10 +35,7 @@ pub(super) fn plan(most: Bytes) -> Vec<Bytes> {
 
 /// The thread that makes areas; ends when dropped.
 #[derive(Debug)]
-pub(super) struct Growth {
-    problem: Arc<Mutex<Option<String>>>,
-    _thread: Worker,
-}
+pub(super) struct Growth(Task);
 
 impl Growth {
     /// Watches the first of `areas`, which is on, and makes the others as needed.
@@ -47,24 +43,16 @@ impl Growth {
     /// # Errors
     /// A failure if no thread can be started.
     pub fn start(areas: &[(Area, Identity)]) -> Result<Self> {
-        let problem = Arc::new(Mutex::new(None));
-        let (areas, told) = (areas.to_owned(), Arc::clone(&problem));
-        let thread = Worker::start("terrace-growth", move |over| {
-            if let Err(problem) = grow(&areas, over) {
-                let sentence = format!("the tier cannot grow: {problem}; the run goes on with it");
-                *lock(&told) = Some(sentence);
-            }
-        })?;
-        Ok(Self {
-            problem,
-            _thread: thread,
-        })
+        let areas = areas.to_owned();
+        Task::start("terrace-growth", move |over| grow(&areas, over)).map(Self)
     }
 
     /// Returns the reason why it grows no more, once.
     pub fn problem(&self) -> Option<String> {
-        let mut problem = lock(&self.problem);
-        problem.take()
+        let problem = self.0.problem()?;
+        Some(format!(
+            "the tier cannot grow: {problem}; the run goes on with it"
+        ))
     }
 }
 

@@ -12,7 +12,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use super::Pool;
+use super::pool;
+use crate::pool::Pool;
 use crate::worker::Worker;
 use terrace_base::{Bytes, Result};
 use terrace_policy::PAGE_BYTES;
@@ -46,7 +47,7 @@ impl Charge {
         let worker = Worker::start("terrace-zswap", move |stop| {
             while !stop.load(Ordering::Relaxed) {
                 let now = Bytes(shown.load(Ordering::Relaxed));
-                let next = next(now, dram, Pool::read().since(before).taken);
+                let next = next(now, dram, pool::read().since(before).taken);
                 if next != now && fs::write(&file, next.0.to_string()).is_ok() {
                     shown.store(next.0, Ordering::Relaxed);
                 } else {

@@ -38,6 +38,11 @@ pub fn cases() -> Vec<Case> {
             "run --dram 64M --tier zram --zswap auto -- true",
         )
         .usage("compressed memory already"),
+        case(
+            "zswap_before_two_levels",
+            "run --dram 64M --tier zram+{dir} --zswap auto -- true",
+        )
+        .usage("compressed memory already"),
         case("name_is_empty", "run --dram 64M --")
             .argument("")
             .usage("no program was given"),

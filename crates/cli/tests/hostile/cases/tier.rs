@@ -44,9 +44,17 @@ fn paths() -> Vec<Case> {
         refused("link_to_itself", "{dir}/link", "cannot use the tier").link("link", "link"),
         refused("file_as_directory", "{dir}/file/x", "cannot use the tier").file("file", "x"),
         refused("nearly_zram", "ZRAM", "does not exist"),
+        refused("level_without_name", "zram+", "does not exist"),
+        refused("level_of_zram", "zram+zram+/", "zram+/ does not exist"),
+        refused("level_of_fifo", "zram+{dir}/fifo", "neither a directory").fifo("fifo"),
         live(refused("proc", "/proc", "/proc")),
         live(refused("sysfs", "/sys", "/sys")),
         live(refused("memory", "/dev/shm", "is DRAM itself")),
+        live(refused(
+            "level_of_memory",
+            "zram+/dev/shm",
+            "is DRAM itself",
+        )),
         live(
             case(
                 "too_large",

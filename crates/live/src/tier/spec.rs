@@ -1,0 +1,135 @@
+//! A tier as `--tier` names it.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::FileTypeExt;
+use std::path::{Path, PathBuf};
+
+use terrace_base::{Error, Result};
+
+use super::file;
+
+/// A tier as `--tier` names it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Spec {
+    /// A swap file in this directory.
+    Directory(PathBuf),
+    /// A whole block device.
+    Device {
+        /// Path of the device.
+        path: PathBuf,
+        /// Whether its data may be destroyed; never while it is in use.
+        force: bool,
+    },
+    /// Compressed memory (zram).
+    Zram,
+    /// Compressed memory in front of a directory or device, to which idle pages go.
+    TwoLevels(Box<Spec>),
+    /// The machine's own swap.
+    Existing,
+}
+
+impl Spec {
+    /// Parses `zram`, `existing`, the path of a directory or a blank block device, or `zram+` and such a
+    /// path.
+    ///
+    /// # Errors
+    /// A usage error if the path is missing or is something else.
+    pub fn parse(text: &str) -> Result<Self> {
+        match text {
+            "zram" => return Ok(Self::Zram),
+            "existing" => return Ok(Self::Existing),
+            _ => {}
+        }
+        match text.strip_prefix("zram+") {
+            Some(disk) => Ok(Self::TwoLevels(Box::new(Self::parse_path(disk)?))),
+            None => Self::parse_path(text),
+        }
+    }
+
+    fn parse_path(text: &str) -> Result<Self> {
+        let path = PathBuf::from(text);
+        let kind = fs::metadata(&path).map_err(|e| match e.kind() {
+            io::ErrorKind::NotFound => Error::usage(format!(
+                "the tier {text} does not exist; name a directory, a block device, \
+                 `zram` or `existing`, or a directory or block device after `zram+`"
+            )),
+            _ => Error::usage(format!("cannot use the tier {text}: {e}")),
+        })?;
+        if kind.is_dir() {
+            Ok(Self::Directory(path))
+        } else if kind.file_type().is_block_device() {
+            Ok(Self::Device { path, force: false })
+        } else {
+            Err(Error::usage(format!(
+                "the tier {text} is neither a directory nor a block device; \
+                 name the directory in which the swap file shall be made"
+            )))
+        }
+    }
+
+    /// Checks that a directory can be a tier; other kinds are checked when they are used.
+    ///
+    /// # Errors
+    /// A usage error if it cannot.
+    pub fn check(&self) -> Result<()> {
+        match self.disk() {
+            Self::Directory(directory) => file::room(directory).map(drop),
+            _ => Ok(()),
+        }
+    }
+
+    /// Returns the lower of two levels, or the tier itself.
+    pub(crate) fn disk(&self) -> &Self {
+        match self {
+            Self::TwoLevels(disk) => disk,
+            other => other,
+        }
+    }
+
+    /// Returns the block device, if it is one or has one as its lower level.
+    pub fn device(&self) -> Option<&Path> {
+        match self.disk() {
+            Self::Device { path, .. } => Some(path),
+            _ => None,
+        }
+    }
+
+    /// Returns the same tier, whose data on a device may be destroyed if `force` is set.
+    pub fn forced(self, force: bool) -> Self {
+        match self {
+            Self::Device { path, .. } => Self::Device { path, force },
+            Self::TwoLevels(disk) => Self::TwoLevels(Box::new(disk.forced(force))),
+            other => other,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tiers_as_people_name_them() {
+        assert_eq!(Spec::parse("zram"), Ok(Spec::Zram));
+        assert_eq!(Spec::parse("existing"), Ok(Spec::Existing));
+        assert_eq!(Spec::parse("/"), Ok(Spec::Directory("/".into())));
+        let levels = Spec::parse("zram+/").unwrap();
+        assert_eq!(
+            levels,
+            Spec::TwoLevels(Box::new(Spec::Directory("/".into())))
+        );
+        assert_eq!(levels.device(), None);
+        for (path, why) in [
+            ("/no/such/place", "does not exist"),
+            ("/dev/null", "neither a directory nor a block device"),
+            ("zram+", "does not exist"),
+            ("zram+zram", "the tier zram does not exist"),
+            ("zram+existing", "after `zram+`"),
+            ("zram+/dev/null", "neither a directory nor a block device"),
+        ] {
+            let error = Spec::parse(path).unwrap_err().to_string();
+            assert!(error.contains(why), "{error}");
+        }
+    }
+}
