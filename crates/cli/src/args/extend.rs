@@ -11,7 +11,7 @@ use terrace_policy::{replacement, write};
 
 use super::Results;
 
-/// Run a program in a slow memory of your choice, and say what it writes
+/// Run a program with a slow memory of choice, and say what it writes
 ///
 /// Mappings and blocks of malloc of 1 MiB or more are put into extended memory: a bounded share of it is in DRAM,
 /// the rest in an emulated memory or in a file. At the end a table says what every write scheme would have
