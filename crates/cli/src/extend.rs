@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use terrace_base::{Bytes, Error, Result};
+use terrace_base::{Bytes, Error, Exit, Result};
 use terrace_extend::memory::{Memory, catalogue};
 use terrace_extend::{Outcome, Session};
 use terrace_live::dram::Dram;
@@ -11,6 +11,7 @@ use terrace_report::extend::{ExtendDocument, text};
 
 use crate::args::Extend;
 use crate::results::{Outputs, People};
+use crate::screen::say;
 
 pub fn extend(arguments: &Extend) -> Result<ExitCode> {
     let outputs = Outputs::open(&arguments.results, &arguments.inputs(), &[])?;
@@ -34,8 +35,14 @@ pub fn extend(arguments: &Extend) -> Result<ExitCode> {
 /// Measures the footprint of the extended memory in a first run, and runs the program with a share of it.
 fn run_with_share(session: &Session, share: f64) -> Result<(Bytes, Outcome)> {
     let measured = session.run(None)?;
-    let Some(figures) = measured.figures.filter(|_| measured.exit.success()) else {
-        // A program that fails fails again; one without large mappings has nothing to extend.
+    if let Exit::Signal(_) = measured.exit {
+        say(&format!(
+            "terrace: the program {} in the run that measures its footprint\n",
+            measured.exit
+        ));
+        measured.exit.end_like();
+    }
+    let Some(figures) = measured.figures else {
         return Ok((Bytes(0), measured));
     };
     let pages = (figures.peak_footprint as f64 * share) as u64;
