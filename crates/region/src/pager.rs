@@ -210,11 +210,6 @@ impl Pager {
         &self.uffd
     }
 
-    /// Whether a thread waits for a page from the slow memory.
-    pub fn fetches(&self) -> bool {
-        !self.fetching.is_empty()
-    }
-
     /// Returns what may be done until another transfer ends.
     pub fn wait(&self) -> Wait {
         let later = self.arrived.len() + self.lost.len() + self.returning.len();

@@ -20,8 +20,6 @@ use crate::slow::Wait;
 /// The time after anything happened for which the thread looks again and again before it sleeps. To be woken
 /// takes some microseconds, which a faulting thread would wait for.
 const SPIN: Duration = Duration::from_micros(50);
-/// The same while a thread waits for a page: longer than most disks take for one.
-const SPIN_FOR_A_FETCH: Duration = Duration::from_micros(200);
 
 /// What other threads ask for.
 #[derive(Clone, Copy, Debug)]
@@ -175,18 +173,11 @@ fn serve(mut pager: Pager, inbox: &Inbox) {
         if happened {
             last = now;
             pager.show();
-        } else if now - last > patience(&pager) {
+        } else if now - last > SPIN {
             sleep(&pager, inbox, now);
         } else {
             std::hint::spin_loop();
         }
-    }
-}
-
-fn patience(pager: &Pager) -> Duration {
-    match pager.fetches() {
-        true => SPIN_FOR_A_FETCH,
-        false => SPIN,
     }
 }
 
