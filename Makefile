@@ -175,7 +175,7 @@ install-command:
 	@[ -e $(BUILT)/terrace ] || $(MAKE) --no-print-directory build
 	install -d $(BINARIES) $(RECORDER)
 	install -m 755 $(BUILT)/terrace $(BINARIES)
-	install -m 755 $(BUILT)/libterrace_recorder.so $(RECORDER)
+	install -m 755 $(BUILT)/libterrace_recorder.so $(BUILT)/libterrace_extend_preload.so $(RECORDER)
 	$(BUILT)/terrace manual $(DESTDIR)$(PREFIX)
 
 install-c:

@@ -6,6 +6,7 @@ mod bench;
 mod calibrate;
 mod doctor;
 mod explain;
+mod extend;
 mod heap;
 mod llc;
 mod manual;
@@ -51,6 +52,7 @@ fn dispatch(arguments: args::Terrace) -> Result<ExitCode> {
         args::Command::Run(run) => run::run(run),
         args::Command::Attach(attach) => attach::attach(&attach),
         args::Command::Bench(bench) => bench::bench(bench),
+        args::Command::Extend(asked) => extend::extend(&asked),
         args::Command::Sim(sim) => sim::sim(&sim),
         args::Command::Sweep(sweep) => sweep::sweep(&sweep),
         args::Command::Trace(trace) => trace::trace(&trace),

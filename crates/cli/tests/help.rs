@@ -8,11 +8,12 @@ const LINES: usize = 24;
 const COLUMNS: usize = 80;
 
 /// Every command that people call, with its commands.
-const COMMANDS: [&str; 28] = [
+const COMMANDS: [&str; 29] = [
     "",
     "run",
     "attach",
     "bench",
+    "extend",
     "record",
     "trace",
     "trace info",

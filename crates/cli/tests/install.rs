@@ -19,16 +19,17 @@ fn make(target: &str, folder: &Path) {
     assert!(output.status.success(), "{target}: {said}");
 }
 
-/// A folder with the command and the plug-in, as a release build has them.
+/// A folder with the command, the plug-in and the library, as a release build has them.
 fn built(folder: &Path) -> PathBuf {
     let built = folder.join("built");
     if !built.exists() {
         let terrace = Path::new(env!("CARGO_BIN_EXE_terrace"));
         fs::create_dir(&built).unwrap();
         fs::copy(terrace, built.join("terrace")).unwrap();
-        let plugin = "libterrace_recorder.so";
-        let made = terrace.with_file_name("deps").join(plugin);
-        fs::copy(made, built.join(plugin)).unwrap();
+        for library in ["libterrace_recorder.so", "libterrace_extend_preload.so"] {
+            let made = terrace.with_file_name("deps").join(library);
+            fs::copy(made, built.join(library)).unwrap();
+        }
     }
     built
 }
@@ -67,6 +68,8 @@ fn what_is_installed_works_and_is_removed_again() {
     let version = printed(Command::new(usr.join("bin/terrace")).arg("--version"));
     assert!(version.starts_with("terrace "));
     assert!(usr.join("lib/terrace/libterrace_recorder.so").is_file());
+    let library = usr.join("lib/terrace/libterrace_extend_preload.so");
+    assert!(library.is_file());
 
     let pages = usr.join("share/man/man1");
     let page =

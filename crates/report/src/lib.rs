@@ -6,6 +6,7 @@ pub mod calibrate;
 mod constituent;
 pub mod doctor;
 pub mod document;
+pub mod extend;
 mod flat;
 pub mod heap;
 pub mod html;

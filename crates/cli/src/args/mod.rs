@@ -5,6 +5,7 @@ mod bench;
 mod calibrate;
 mod doctor;
 mod explain;
+mod extend;
 mod format;
 pub mod heap;
 pub mod llc;
@@ -26,6 +27,7 @@ pub use bench::Bench;
 pub use calibrate::{Calibrate, Probe};
 pub use doctor::Doctor;
 pub use explain::{Explain, List};
+pub use extend::Extend;
 pub use heap::Heap;
 pub use manual::Manual;
 pub use record::{Filter, Record};
@@ -52,6 +54,7 @@ pub enum Command {
     Run(Run),
     Attach(Attach),
     Bench(Bench),
+    Extend(Extend),
     Record(Record),
     Trace(Trace),
     Sim(Box<Sim>),

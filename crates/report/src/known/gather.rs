@@ -2,7 +2,7 @@
 
 use terrace_device::Catalogue;
 use terrace_policy::registry::{Entry, Kind};
-use terrace_policy::{eviction, llc, prefetch, replacement};
+use terrace_policy::{eviction, llc, prefetch, replacement, write};
 use terrace_sim::llc::placement::Make;
 use terrace_sim::pages::FaultCost;
 
@@ -12,13 +12,17 @@ use crate::sweep;
 pub(super) fn all() -> Vec<Known> {
     let columns = sweep::table(&[]).columns.into_iter();
     let columns = columns.map(|one| plain("columns", None, &one.name, &one.described()));
-    let (pages, lines) = ("--replacement of sim pages, sweep", "--policy of sim llc");
+    let (pages, lines) = (
+        "--replacement of sim pages, sweep, extend",
+        "--policy of sim llc",
+    );
     let early = "--eviction of run, sim pages, sweep";
     [
         entries("policies", |_| pages, replacement::REGISTRY),
         entries("policies", |_| lines, llc::REGISTRY),
         entries("policies", |_| early, eviction::REGISTRY),
         predictors(),
+        entries("write-schemes", |_| "--write of extend", write::REGISTRY),
         memories(),
         fault_costs(),
         entries("placements", |_| "--pages of sim llc", Make::ENTRIES),

@@ -1,0 +1,111 @@
+//! Arguments of `terrace extend`.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::Args;
+use terrace_base::apart::Named;
+use terrace_extend::{Memory, Session};
+use terrace_live::dram::Dram;
+use terrace_policy::{replacement, write};
+
+use super::Results;
+
+/// Run a program with a slow memory of choice, and say what it writes
+///
+/// Mappings and blocks of malloc of 1 MiB or more are put into extended memory: a bounded share of it is in DRAM,
+/// the rest in an emulated memory or in a file. At the end a table says what every write scheme would have
+/// written on the evictions of this run, from the contents of the pages.
+#[derive(Args)]
+#[command(after_long_help = "\
+Examples:
+  terrace extend --dram 25% --memory pcm --write mfwr -- ./program
+  terrace extend --dram 512M --memory /mnt/nvme --write sectors -- ./program
+  terrace extend --dram 25% --memory pcm-row --json writes.json -- python3 job.py
+
+The program must be linked dynamically, for glibc on x86-64. Stacks, small blocks of malloc,
+mapped files and shared memory stay in DRAM. Of several processes one is extended, the first
+with a large mapping; a process that it forks ends if it touches extended memory. Judging
+all schemes takes DRAM of its own: two or three copies of what was evicted.
+
+Exit code: the program's own; 2 for wrong usage; 1 where terrace failed.
+Needs userfaultfd: root, or sysctl vm.unprivileged_userfaultfd=1, or access to
+/dev/userfaultfd; Linux 6.8 or later.")]
+pub struct Extend {
+    /// DRAM for the extended memory: 512M, or a share of its footprint, as 25%
+    ///
+    /// With a share, a first run measures the footprint.
+    #[arg(long, value_name = "SIZE", value_parser = Dram::parse)]
+    pub dram: Dram,
+
+    /// Slow memory: a technology, which is emulated, or a directory for a file
+    ///
+    /// `terrace list memories` lists technologies. A directory has a slash in its name: ./tier.
+    #[arg(long, value_name = "MEMORY", default_value = "pcm")]
+    memory: String,
+
+    /// A TOML file of memories of your own
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
+    pub memories: Option<PathBuf>,
+
+    /// What is written of a page that leaves DRAM
+    ///
+    /// `terrace list write-schemes` lists schemes. Settings follow the name, as mfwr:words=2.
+    #[arg(long, value_name = "SCHEME", default_value = "inclusive", value_parser = scheme)]
+    write: String,
+
+    /// Which pages stay in DRAM
+    ///
+    /// It is told of faults alone, not of touches of pages in DRAM.
+    #[arg(long, value_name = "POLICY", default_value = "fifo", value_parser = policy)]
+    replacement: String,
+
+    #[command(flatten)]
+    pub results: Results,
+
+    /// Print errors only: no table
+    #[arg(short, long)]
+    pub quiet: bool,
+
+    /// The program and its arguments, behind --
+    #[arg(last = true, value_name = "PROGRAM", required = true)]
+    program: Vec<OsString>,
+}
+
+impl Extend {
+    /// Returns what the program is to be run with.
+    pub fn session(&self) -> terrace_base::Result<Session> {
+        Ok(Session {
+            command: self.program.clone(),
+            memory: Memory::parse(&self.memory).absolute()?,
+            memories: self.memories.clone(),
+            replacement: self.replacement.clone(),
+            write: self.write.clone(),
+        })
+    }
+
+    /// Returns the files that are read, by the options that name them.
+    pub fn inputs(&self) -> Vec<Named<'_>> {
+        let memories = self.memories.as_deref();
+        memories
+            .map(|path| ("--memories", path))
+            .into_iter()
+            .collect()
+    }
+}
+
+/// Checks a write scheme, and returns it as it was written.
+fn scheme(text: &str) -> Result<String, String> {
+    write::Spec::parse(text).map(|_| text.to_owned())
+}
+
+/// Checks a replacement policy, and returns it as it was written.
+fn policy(text: &str) -> Result<String, String> {
+    let spec = replacement::Spec::parse(text)?;
+    match spec.entry().knows_future() {
+        true => Err(format!(
+            "{text} needs to know the future; name another policy"
+        )),
+        false => Ok(text.to_owned()),
+    }
+}

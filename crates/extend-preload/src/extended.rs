@@ -1,0 +1,149 @@
+//! The extended memory of this process: started with the first mapping that goes into it.
+
+use std::fs::File;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use terrace_extend::Task;
+use terrace_region::{Board, Extension};
+
+use crate::adopted::adopted;
+use crate::fork;
+
+/// The least size of a mapping that is extended: more than there is until [`begin`], and where nothing is
+/// extended any more.
+static LEAST: AtomicUsize = AtomicUsize::new(usize::MAX);
+
+static TASK: OnceLock<Task> = OnceLock::new();
+static EXTENSION: OnceLock<Extension> = OnceLock::new();
+
+/// Whether a thread starts the extension. Mappings that others make meanwhile are not extended.
+static STARTING: AtomicBool = AtomicBool::new(false);
+
+/// Reads the task, before the program begins.
+pub extern "C" fn begin() {
+    let Some(task) = Task::given() else {
+        return;
+    };
+    let least = task.least.0 as usize;
+    if TASK.set(task).is_ok() {
+        // Blocks from this size on have a mapping of their own, whatever was freed before.
+        // SAFETY: the call takes integers.
+        unsafe { libc::mallopt(libc::M_MMAP_THRESHOLD, least as libc::c_int) };
+        LEAST.store(least, Ordering::Relaxed);
+    }
+}
+
+/// Whether a mapping of this size is extended.
+pub fn is_large(bytes: usize) -> bool {
+    bytes >= LEAST.load(Ordering::Relaxed)
+}
+
+/// Extends nothing from now on.
+pub fn stop() {
+    LEAST.store(usize::MAX, Ordering::Relaxed);
+}
+
+/// Puts a new private anonymous mapping of whole pages into extended memory, if that is possible.
+///
+/// # Safety
+/// The mapping is new, and this library is told of its end.
+pub unsafe fn adopt(start: usize, bytes: usize) {
+    let Some(extension) = extension() else {
+        return;
+    };
+    // SAFETY: the caller's promise.
+    if unsafe { extension.adopt(start as *mut u8, bytes) }.is_ok() {
+        adopted().add(start, start + bytes);
+    }
+}
+
+/// Takes a range out of extended memory that is about to be unmapped.
+pub fn forget(start: usize, bytes: usize) {
+    let Some(extension) = EXTENSION.get() else {
+        return;
+    };
+    // The lock is not held while the extension is asked, which may take the time of a transfer.
+    let any = adopted().remove(start, start.saturating_add(bytes));
+    if any && !fork::is_child() {
+        extension.release(start as *mut u8, bytes);
+    }
+}
+
+/// Whether a part of a range is in extended memory.
+pub fn holds(start: usize, bytes: usize) -> bool {
+    EXTENSION.get().is_some() && adopted().touches(start, start.saturating_add(bytes))
+}
+
+/// Has `change` move a range that is in extended memory; it returns where the range is now and its size, or
+/// `None` if it was not moved or is no longer to be extended.
+pub fn relocate<T>(
+    start: usize,
+    bytes: usize,
+    change: impl FnOnce() -> (T, Option<(usize, usize)>),
+) -> T {
+    let Some(extension) = EXTENSION.get().filter(|_| !fork::is_child()) else {
+        return change().0;
+    };
+    let (result, moved) = extension.while_suspended(change);
+    if let Some((to, size)) = moved {
+        adopted().remove(start, start + bytes);
+        // SAFETY: the range is where the program has moved it, and this library is told of its end.
+        if unsafe { extension.grow(to as *mut u8, size) }.is_ok() {
+            adopted().add(to, to + size);
+        }
+    }
+    result
+}
+
+/// Returns the extension, and starts it if need be.
+fn extension() -> Option<&'static Extension> {
+    if let Some(extension) = EXTENSION.get() {
+        return (!fork::is_child()).then_some(extension);
+    }
+    if STARTING.swap(true, Ordering::Relaxed) {
+        return None;
+    }
+    match start() {
+        Some(extension) => {
+            let _ = EXTENSION.set(extension);
+            fork::watch();
+            // SAFETY: a function that may be called at the end of the process.
+            unsafe { libc::atexit(finish) };
+            EXTENSION.get()
+        }
+        None => {
+            stop();
+            None
+        }
+    }
+}
+
+/// Starts the extension, unless another process of the program has one.
+fn start() -> Option<Extension> {
+    let task = TASK.get()?;
+    let file = File::options()
+        .read(true)
+        .write(true)
+        .open(&task.board)
+        .ok()?;
+    let board = Board::open(&file).ok()?;
+    if !board.claim(std::process::id()) {
+        return None;
+    }
+    let extension = task
+        .settings()
+        .and_then(|settings| Extension::start_with(settings, Arc::new(board)));
+    extension
+        .inspect_err(|error| eprintln!("terrace: {error}; the program runs in DRAM alone"))
+        .ok()
+}
+
+/// Has the last evictions judged before the process ends.
+extern "C" fn finish() {
+    if let Some(extension) = EXTENSION.get()
+        && !fork::is_child()
+    {
+        extension.finish();
+    }
+}

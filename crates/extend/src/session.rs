@@ -1,0 +1,118 @@
+//! The session in which a program runs with extended memory.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use terrace_base::{Bytes, Context, Error, Exit, Result, Signals, Target, program};
+use terrace_policy::{replacement, write};
+use terrace_region::figures::{Board, Figures, Rows};
+
+use crate::memory::{Memory, catalogue};
+use crate::task::{Task, VARIABLE};
+use crate::{elf, library};
+
+/// The variable that names libraries which the dynamic linker loads before all others.
+const PRELOAD: &str = "LD_PRELOAD";
+
+/// The least mapping that is extended.
+pub const LEAST: Bytes = Bytes(1 << 20);
+
+/// What a program is to be run with.
+pub struct Session {
+    /// The program and its arguments.
+    pub command: Vec<OsString>,
+    /// The slow memory.
+    pub memory: Memory,
+    /// A file of memories beside the built-in ones.
+    pub memories: Option<PathBuf>,
+    /// The replacement policy with its settings.
+    pub replacement: String,
+    /// The write scheme with its settings.
+    pub write: String,
+}
+
+/// What came of a run.
+pub struct Outcome {
+    /// End of the program.
+    pub exit: Exit,
+    /// Wall time from start to end.
+    pub wall: Duration,
+    /// Figures of the extended memory; `None` if the program had no mapping that is extended.
+    pub figures: Option<Figures>,
+    /// What every write scheme would have written, in the order of the registry.
+    pub rows: Rows,
+    /// Processes with such mappings beside the one that was extended.
+    pub others: u64,
+}
+
+impl Session {
+    /// Checks all that can be checked before anything starts.
+    ///
+    /// # Errors
+    /// Returns a usage error about the program or a setting, and a failure if the kernel does not allow
+    /// extended memory to this user or the library is missing.
+    pub fn check(&self) -> Result<()> {
+        elf::check(&program::find(&self.command)?)?;
+        library::find()?;
+        replacement::Spec::parse(&self.replacement)
+            .map_err(Error::usage)?
+            .policy(1, 0, None)
+            .map_err(Error::usage)?;
+        write::Spec::parse(&self.write).map_err(Error::usage)?;
+        self.memory.open(&catalogue(self.memories.as_deref())?)?;
+        terrace_region::check()
+    }
+
+    /// Runs the program with this much DRAM for its extended memory, or without a bound. Signals go to the
+    /// program meanwhile.
+    ///
+    /// # Errors
+    /// Returns a usage error if the program cannot be run, and a failure if the system refuses what is needed.
+    pub fn run(&self, dram: Option<Bytes>) -> Result<Outcome> {
+        let file = tempfile::NamedTempFile::with_prefix("terrace-extend-");
+        let file = file.or_fail(|| "cannot make a file for the figures".into())?;
+        let board = Board::open(file.as_file()).or_fail(|| "cannot map the figures".into())?;
+        let task = Task {
+            board: file.path().to_owned(),
+            dram,
+            memory: self.memory.to_string(),
+            memories: self.memories.clone(),
+            replacement: self.replacement.clone(),
+            write: self.write.clone(),
+            least: LEAST,
+        };
+        let signals = Signals::receive()?;
+        let mut command = Command::new(program::find(&self.command)?);
+        command.args(&self.command[1..]);
+        command.env(VARIABLE, task.text());
+        command.env(PRELOAD, preloaded()?);
+        let started = Instant::now();
+        let shown = self.command[0].display();
+        let child = command.spawn();
+        let mut child = child.map_err(|e| Error::usage(format!("cannot run {shown}: {e}")))?;
+        signals.aim(Target::program(child.id()));
+        signals.pass_on();
+        let status = child
+            .wait()
+            .or_fail(|| "cannot wait for the program".into())?;
+        Ok(Outcome {
+            exit: status.into(),
+            wall: started.elapsed(),
+            figures: board.owner().map(|_| board.figures()),
+            rows: board.rows(),
+            others: board.others(),
+        })
+    }
+}
+
+/// Returns the libraries to load: ours, and those that were to be loaded before.
+fn preloaded() -> Result<OsString> {
+    let mut libraries = library::find()?.into_os_string();
+    if let Some(others) = std::env::var_os(PRELOAD) {
+        libraries.push(":");
+        libraries.push(others);
+    }
+    Ok(libraries)
+}

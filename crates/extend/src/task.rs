@@ -1,0 +1,65 @@
+//! What the command tells the library in the program.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+use terrace_base::{Bytes, Error, Result};
+use terrace_policy::{replacement, write};
+use terrace_region::Settings;
+
+use crate::memory::{Memory, catalogue};
+
+/// The variable of the environment that holds a task.
+pub const VARIABLE: &str = "TERRACE_EXTEND";
+
+/// What the library is to do.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Task {
+    /// The file of the board.
+    pub board: PathBuf,
+    /// The bound of DRAM; `None` if the footprint is to be measured and nothing evicted.
+    pub dram: Option<Bytes>,
+    /// The slow memory, as [`Memory::parse`] reads it.
+    pub memory: String,
+    /// A file of memories beside the built-in ones.
+    pub memories: Option<PathBuf>,
+    /// The replacement policy with its settings.
+    pub replacement: String,
+    /// The write scheme with its settings.
+    pub write: String,
+    /// The least size of a mapping that is extended.
+    pub least: Bytes,
+}
+
+impl Task {
+    /// Returns the task in the environment, if there is one.
+    pub fn given() -> Option<Self> {
+        let text = std::env::var(VARIABLE).ok()?;
+        serde_json::from_str(&text).ok()
+    }
+
+    /// Returns the text of the variable.
+    pub fn text(&self) -> String {
+        serde_json::to_string(self).expect("plain data serializes")
+    }
+
+    /// Returns the settings of the extended memory.
+    ///
+    /// # Errors
+    /// Returns a usage error if one of them has a wrong value, and a failure if the slow memory cannot be
+    /// opened.
+    pub fn settings(&self) -> Result<Settings> {
+        let memory = Memory::parse(&self.memory);
+        let slow = memory.open(&catalogue(self.memories.as_deref())?)?;
+        Ok(Settings {
+            dram: self.dram.unwrap_or(UNBOUNDED),
+            replacement: replacement::Spec::parse(&self.replacement).map_err(Error::usage)?,
+            write: write::Spec::parse(&self.write).map_err(Error::usage)?,
+            slow,
+            judge: self.dram.is_some(),
+        })
+    }
+}
+
+/// More than a machine has.
+const UNBOUNDED: Bytes = Bytes(1 << 46);

@@ -1,0 +1,386 @@
+//! The pager: what happens to a page at a fault, at an eviction, and at the end of a transfer.
+//!
+//! It is stepped by one thread, and waits for nothing. `faults` serves faults, `evictions` lets pages go, and
+//! `changes` follows what the program does to its mappings.
+
+mod changes;
+mod evictions;
+mod faults;
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Instant;
+
+use rustc_hash::FxHashMap;
+use terrace_base::{Error, Result};
+use terrace_policy::page::Page;
+use terrace_policy::replacement::{Answer, PageId, Replacement, Touch};
+
+use crate::figures::{Board, Figures};
+use crate::judge::Judge;
+use crate::settings::Settings;
+use crate::slow::{Buffer, Wait};
+use crate::staging::Staging;
+use crate::store::Store;
+use crate::uffd::{Event, Uffd, feature};
+
+/// Where the contents of a page are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum State {
+    /// Nowhere: it is zeros.
+    #[default]
+    Nowhere,
+    /// In DRAM, at its address.
+    Resident,
+    /// In a slot of the staging range.
+    Staged(u32),
+    /// In the slow memory.
+    Slow,
+    /// In the slow memory, and on its way from there.
+    Fetching,
+    /// Nowhere: it could not be read. Every touch ends with SIGBUS.
+    Lost,
+}
+
+/// What is known of a page.
+#[derive(Clone, Copy, Debug, Default)]
+struct Known {
+    /// The virtual page number.
+    at: u64,
+    state: State,
+    /// Whether it was written since it came in, so that the slow memory holds something else.
+    dirty: bool,
+    /// Whether the slow memory holds it, as it was when it last left.
+    copied: bool,
+    /// Whether it is resident, and to be evicted.
+    leaving: bool,
+    /// Whether it is staged, and what it holds is being written.
+    writing: bool,
+    /// Whether it is staged, and to be written once the transfer of it that is under way has ended.
+    again: bool,
+    /// Whether it is resident for good, beyond the bound, because it could not be evicted.
+    kept: bool,
+}
+
+/// A fault that is served.
+#[derive(Clone, Copy, Debug)]
+struct Fault {
+    address: u64,
+    write: bool,
+    seen: Instant,
+}
+
+/// A page on its way from the slow memory.
+struct Fetch {
+    /// Whether a thread that waits for it writes.
+    write: bool,
+    seen: Instant,
+}
+
+/// Serves faults and evicts pages.
+pub(crate) struct Pager {
+    uffd: Uffd,
+    staging: Staging,
+    ranges: crate::ranges::Ranges,
+    /// By number.
+    pages: Vec<Known>,
+    policy: Box<dyn Replacement>,
+    store: Store,
+    judge: Option<Judge>,
+    board: Arc<Board>,
+    /// Pages that the policy has evicted, and which are resident still.
+    leaving: VecDeque<PageId>,
+    /// Faults that wait for room in DRAM, or for the kernel.
+    waiting: VecDeque<Fault>,
+    fetching: FxHashMap<u32, Fetch>,
+    /// Pages that were fetched, and could not be mapped while a mapping changes.
+    arrived: VecDeque<(PageId, Box<Buffer>)>,
+    /// Pages that could not be read, whose threads could not be told while a mapping changes.
+    lost: VecDeque<PageId>,
+    /// Staged pages that could not be written, nor moved back while a mapping changes.
+    returning: VecDeque<PageId>,
+    /// Ranges that were unmapped, and about which the kernel could not be asked while a mapping changes.
+    unmapped: Vec<(u64, u64)>,
+    /// How many threads keep evictions from beginning.
+    suspended: usize,
+    /// The bound of DRAM in pages.
+    dram: usize,
+    /// Pages in DRAM at their addresses, and those on their way.
+    resident: usize,
+    /// Pages with contents.
+    footprint: usize,
+    figures: Figures,
+}
+
+/// Pages of the shares of DRAM.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Shares {
+    /// Those that the replacement policy decides over.
+    policy: usize,
+    /// Those that it has evicted and that are resident still, so that several leave at once.
+    leaving: usize,
+    /// Slots of the staging range.
+    staging: usize,
+}
+
+impl Shares {
+    /// Divides DRAM: a sixteenth is for staging, and a quarter of that for pages that leave. More would take
+    /// pages from the policy, and fewer would make batches small.
+    fn of(dram: usize) -> Self {
+        let staging = (dram / 16).clamp(2, 512);
+        let leaving = (staging / 4).max(1);
+        Self {
+            policy: dram - staging - leaving,
+            leaving,
+            staging,
+        }
+    }
+}
+
+/// Opens a userfaultfd that has all that a pager needs.
+///
+/// # Errors
+/// Returns a failure that says what is missing, and what to do.
+pub(crate) fn open() -> Result<Uffd> {
+    let events = feature::REMAP | feature::REMOVE | feature::UNMAP;
+    let needed = feature::WRITE_PROTECT | events;
+    let uffd = Uffd::open(needed, feature::POISON | feature::MOVE)?;
+    match uffd.has(feature::MOVE) {
+        true => Ok(uffd),
+        false => Err(Error::failure(
+            "this kernel cannot move pages by userfaultfd; use Linux 6.8 or later",
+        )),
+    }
+}
+
+impl Pager {
+    /// Makes a pager without memory, which shows its figures on a board.
+    ///
+    /// # Errors
+    /// Returns a usage error for settings that cannot be met, and a failure if the kernel does not allow what
+    /// is needed.
+    pub fn new(settings: Settings, board: Arc<Board>) -> Result<Self> {
+        let dram = settings.dram.pages() as usize;
+        if dram < Settings::LEAST_DRAM as usize {
+            return Err(Error::usage(format!(
+                "a DRAM share of {} pages is too small; give it {} pages or more",
+                dram,
+                Settings::LEAST_DRAM
+            )));
+        }
+        let shares = Shares::of(dram);
+        let uffd = open()?;
+        let policy = settings.replacement.policy(shares.policy, 0, None);
+        let judge = match settings.judge {
+            true => Some(Judge::start(Arc::clone(&board))?),
+            false => None,
+        };
+        Ok(Self {
+            uffd,
+            staging: Staging::new(shares.staging)?,
+            ranges: crate::ranges::Ranges::default(),
+            pages: Vec::new(),
+            policy: policy.map_err(Error::usage)?,
+            store: Store::new(
+                settings.slow,
+                settings.write.scheme().map_err(Error::usage)?,
+            ),
+            judge,
+            board,
+            leaving: VecDeque::new(),
+            waiting: VecDeque::new(),
+            fetching: FxHashMap::default(),
+            arrived: VecDeque::new(),
+            lost: VecDeque::new(),
+            returning: VecDeque::new(),
+            unmapped: Vec::new(),
+            suspended: 0,
+            dram,
+            resident: 0,
+            footprint: 0,
+            figures: Figures {
+                dram: dram as u64,
+                ..Figures::default()
+            },
+        })
+    }
+
+    /// Returns the userfaultfd, which can be read when there is an event.
+    pub fn uffd(&self) -> &Uffd {
+        &self.uffd
+    }
+
+    /// Returns what may be done until another transfer ends.
+    pub fn wait(&self) -> Wait {
+        let later = self.arrived.len() + self.lost.len() + self.returning.len();
+        match later + self.unmapped.len() + self.waiting.len() {
+            0 => self.store.wait(),
+            // A mapping changes, or pages are written to make room: soon there is something to do.
+            _ => Wait::Until(Instant::now()),
+        }
+    }
+
+    /// Takes all events that wait, those that change mappings before faults, and returns whether there were
+    /// any.
+    pub fn take_events(&mut self, events: &mut Vec<Event>) -> std::io::Result<bool> {
+        events.clear();
+        loop {
+            let before = events.len();
+            self.uffd.events(events)?;
+            if events.len() == before {
+                break;
+            }
+        }
+        for (start, end) in std::mem::take(&mut self.unmapped) {
+            self.change(&Event::Unmap { start, end });
+        }
+        for event in events.iter() {
+            self.change(event);
+        }
+        let seen = Instant::now();
+        for event in events.iter() {
+            if let Event::Fault {
+                address,
+                write,
+                protected,
+            } = *event
+            {
+                let fault = Fault {
+                    address,
+                    write,
+                    seen,
+                };
+                match protected {
+                    true => self.first_write(fault),
+                    false => self.missing(fault),
+                }
+            }
+        }
+        Ok(!events.is_empty())
+    }
+
+    /// Goes on with what was begun, and returns whether anything happened.
+    pub fn step(&mut self) -> bool {
+        let mut happened = self.end_transfers();
+        for _ in 0..self.arrived.len() {
+            if let Some((page, buffer)) = self.arrived.pop_front() {
+                self.arrive(page, buffer);
+            }
+        }
+        for _ in 0..self.lost.len() {
+            if let Some(page) = self.lost.pop_front() {
+                self.lose(page);
+            }
+        }
+        for _ in 0..self.returning.len() {
+            if let Some(page) = self.returning.pop_front() {
+                self.bring_back(page);
+            }
+        }
+        let shares = Shares::of(self.dram);
+        if self.leaving.len() >= shares.leaving || !self.waiting.is_empty() {
+            self.stage();
+        }
+        self.write_staged(shares.staging / 2);
+        for _ in 0..self.waiting.len() {
+            if let Some(fault) = self.waiting.pop_front() {
+                happened = true;
+                self.missing(fault);
+            }
+        }
+        happened
+    }
+
+    /// Shows the figures on the board.
+    pub fn show(&mut self) {
+        let wear = self.store.wear();
+        self.figures.most_written_line = wear.most().into();
+        self.figures.places = wear.places() as u64;
+        self.figures.written = self.store.written().into();
+        self.board.show_figures(&self.figures);
+    }
+
+    /// Waits until all evictions so far have been judged.
+    pub fn finish(&self) {
+        if let Some(judge) = &self.judge {
+            judge.finish();
+        }
+    }
+
+    /// Keeps evictions from beginning, until [`Pager::resume`] is called as often as this.
+    pub fn suspend(&mut self) {
+        self.suspended += 1;
+    }
+
+    /// See [`Pager::suspend`].
+    pub fn resume(&mut self) {
+        self.suspended -= 1;
+    }
+
+    fn page(&mut self, page: PageId) -> &mut Known {
+        &mut self.pages[page.index()]
+    }
+
+    fn address(&self, page: PageId) -> u64 {
+        Page(self.pages[page.index()].at).start()
+    }
+
+    /// Returns the pages in DRAM.
+    fn in_dram(&self) -> usize {
+        self.resident + self.staging.held()
+    }
+
+    /// Tells the policy of a touch; the page that it evicts leaves.
+    fn touch(&mut self, page: PageId, write: bool) {
+        let touch = Touch { page, write };
+        if let Answer::Miss {
+            evicted: Some(evicted),
+        } = self.policy.touch(touch)
+        {
+            self.leave(evicted);
+        }
+    }
+
+    /// Has a page leave DRAM as soon as it has come.
+    fn leave(&mut self, page: PageId) {
+        self.page(page).leaving = true;
+        if self.page(page).state == State::Resident {
+            self.leaving.push_back(page);
+        }
+    }
+
+    /// A page is in DRAM at its address.
+    fn came(&mut self, page: PageId, dirty: bool) {
+        let known = self.page(page);
+        known.state = State::Resident;
+        known.dirty = dirty;
+        if known.leaving {
+            self.leaving.push_back(page);
+        }
+        self.figures.peak_dram = self.figures.peak_dram.max(self.in_dram() as u64);
+    }
+
+    /// A page without contents gets some.
+    fn grow(&mut self) {
+        self.footprint += 1;
+        self.figures.peak_footprint = self.figures.peak_footprint.max(self.footprint as u64);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_add_up_and_leave_most_to_the_policy() {
+        for dram in Settings::LEAST_DRAM as usize..100_000 {
+            let Shares {
+                policy,
+                leaving,
+                staging,
+            } = Shares::of(dram);
+            assert_eq!(policy + leaving + staging, dram);
+            assert!(policy >= dram / 2 && leaving < staging.max(2), "{dram}");
+        }
+    }
+}

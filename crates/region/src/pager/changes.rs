@@ -1,0 +1,160 @@
+//! Changes of a program's mappings: memory that comes, goes, or moves.
+
+use std::io;
+
+use terrace_policy::page::{PAGE_BYTES, Page};
+use terrace_policy::replacement::PageId;
+
+use super::{Known, Pager, State};
+use crate::ranges::Extent;
+use crate::uffd::Event;
+
+/// Pages that are asked about at once.
+const AT_ONCE: u64 = 4096;
+
+impl Pager {
+    /// Takes memory from `start` to before `end` over: pages that are present in it are resident.
+    ///
+    /// # Errors
+    /// Returns the kernel's if it is no private anonymous memory.
+    pub fn adopt(&mut self, start: Page, end: Page) -> io::Result<()> {
+        // What was there before is not there any more, even if that event is still to come.
+        self.release(start, end);
+        self.grow_to(start, end)
+    }
+
+    /// Takes memory from `start` to before `end` over as far as it is not known: what `mremap` has left there
+    /// keeps its contents.
+    ///
+    /// # Errors
+    /// Returns those of [`Pager::adopt`].
+    pub fn grow_to(&mut self, start: Page, end: Page) -> io::Result<()> {
+        self.uffd
+            .register(start.start(), end.start() - start.start())?;
+        for extent in self.ranges.insert(start, end) {
+            self.pages.resize(self.ranges.used(), Known::default());
+            for (page, id) in extent.pages() {
+                *self.page(id) = Known {
+                    at: page.0,
+                    ..Known::default()
+                };
+            }
+            self.adopt_present(extent);
+        }
+        Ok(())
+    }
+
+    /// Pages that are present already are resident, and dirty.
+    fn adopt_present(&mut self, extent: Extent) {
+        let mut present = vec![0; AT_ONCE as usize];
+        let pages: Vec<_> = extent.pages().collect();
+        for part in pages.chunks(AT_ONCE as usize) {
+            let address = part[0].0.start();
+            let bytes = part.len() * PAGE_BYTES as usize;
+            // SAFETY: the kernel writes a byte for each page of the range, at most as many as there are.
+            let asked = unsafe { libc::mincore(address as *mut _, bytes, present.as_mut_ptr()) };
+            if asked != 0 {
+                return;
+            }
+            for ((_, id), present) in part.iter().zip(&present) {
+                if present & 1 == 1 {
+                    self.resident += 1;
+                    self.grow();
+                    self.touch(*id, true);
+                    self.came(*id, true);
+                }
+            }
+        }
+    }
+
+    /// Forgets memory from `start` to before `end`, which the program unmaps.
+    pub fn release(&mut self, start: Page, end: Page) {
+        for extent in self.ranges.cut(start, end) {
+            extent.pages().for_each(|(_, page)| self.drop_page(page));
+            self.ranges.free(extent);
+        }
+    }
+
+    /// Follows an event that is no fault.
+    pub(super) fn change(&mut self, event: &Event) {
+        match *event {
+            Event::Fault { .. } => {}
+            Event::Remove { start, end } => {
+                for extent in self.ranges.within(Page::of(start), Page::of(end)) {
+                    extent.pages().for_each(|(_, page)| self.drop_page(page));
+                }
+            }
+            Event::Unmap { start, end } => self.unmapped(start, end),
+            Event::Remap { from, to, bytes } => self.moved(from, to, bytes),
+        }
+    }
+
+    /// Memory was unmapped, unless the range was mapped and adopted again before the event came.
+    fn unmapped(&mut self, start: u64, end: u64) {
+        let (start, end) = (Page::of(start), Page::of(end));
+        for extent in self.ranges.within(start, end) {
+            let bytes = extent.pages * PAGE_BYTES;
+            // Only registered memory can be protected; that it is does no harm.
+            let asked = self.uffd.protect(extent.start.start(), bytes);
+            match asked.map_err(|error| error.raw_os_error()) {
+                Ok(()) => {}
+                Err(Some(libc::EAGAIN)) => {
+                    let end = extent.start.start() + bytes;
+                    self.unmapped.push((extent.start.start(), end));
+                }
+                Err(_) => self.release(extent.start, Page(extent.start.0 + extent.pages)),
+            }
+        }
+    }
+
+    /// Memory was moved by `mremap`.
+    fn moved(&mut self, from: u64, to: u64, bytes: u64) {
+        let (from, to) = (Page::of(from), Page::of(to));
+        let pages = bytes / PAGE_BYTES;
+        self.release(to, Page(to.0 + pages));
+        for extent in self.ranges.cut(from, Page(from.0 + pages)) {
+            let start = Page(extent.start.0 - from.0 + to.0);
+            let moved = Extent { start, ..extent };
+            self.ranges.put(moved);
+            for (page, id) in moved.pages() {
+                self.page(id).at = page.0;
+            }
+        }
+        // A thread that waits at the old address has to learn that nothing is there.
+        let _ = self.uffd.wake(from.start(), bytes);
+    }
+
+    /// The contents of a page are dropped.
+    fn drop_page(&mut self, page: PageId) {
+        self.settle(page);
+        let known = *self.page(page);
+        match known.state {
+            State::Nowhere => return,
+            State::Resident => self.resident -= 1,
+            State::Staged(slot) => self.staging.abandon(slot as usize),
+            State::Slow | State::Lost | State::Fetching => {}
+        }
+        self.figures.kept -= u64::from(known.kept);
+        self.footprint -= 1;
+        self.policy.remove(page);
+        self.store.forget(page);
+        *self.page(page) = Known {
+            at: known.at,
+            ..Known::default()
+        };
+    }
+
+    /// Waits for the transfer of a page that is under way.
+    fn settle(&mut self, page: PageId) {
+        while self.store.busy(page) {
+            self.end_transfers();
+        }
+        if self.pages[page.index()].state == State::Fetching {
+            // It has come, and the mapping that it was for changes.
+            self.arrived.retain(|(arrived, _)| *arrived != page);
+            self.lost.retain(|lost| *lost != page);
+            self.fetching.remove(&page.0);
+            self.resident -= 1;
+        }
+    }
+}

@@ -1,0 +1,217 @@
+//! Evictions: pages leave by way of the staging range.
+
+use std::io;
+
+use terrace_policy::page::PAGE_BYTES;
+use terrace_policy::replacement::PageId;
+
+use super::{Known, Pager, State};
+use crate::staging::Slot;
+
+impl Pager {
+    /// Whether another page can come into DRAM; makes room for it if need be.
+    pub(super) fn has_room(&mut self) -> bool {
+        let bound = self.dram + self.figures.kept as usize;
+        if self.in_dram() < bound {
+            return true;
+        }
+        self.reclaim();
+        if self.in_dram() >= bound {
+            self.stage();
+            self.write_staged(0);
+            self.reclaim();
+        }
+        // A thread that copies a mapping while it is moved must get on.
+        self.in_dram() < bound || self.suspended > 0
+    }
+
+    /// Moves the pages that are to leave into the staging range, neighbours at once, as far as there are
+    /// slots.
+    pub(super) fn stage(&mut self) {
+        if self.suspended > 0 {
+            return;
+        }
+        let mut leaving: Vec<PageId> = self.leaving.drain(..).collect();
+        leaving.retain(|page| {
+            let known = &self.pages[page.index()];
+            known.leaving && known.state == State::Resident
+        });
+        leaving.sort_unstable_by_key(|page| self.pages[page.index()].at);
+        // A page that was dropped and has come again may be here twice.
+        leaving.dedup();
+        let mut rest = &leaving[..];
+        while !rest.is_empty() {
+            if self.staging.free().is_empty() {
+                self.reclaim();
+            }
+            let free = self.staging.free().len();
+            let moved = match self.neighbours(rest).min(free) {
+                0 => break,
+                pages => self.stage_neighbours(&rest[..pages]),
+            };
+            match moved {
+                Some(moved) => rest = &rest[moved..],
+                None => break,
+            }
+        }
+        self.leaving.extend(rest);
+    }
+
+    /// Returns how many of these pages lie in a row from the first on.
+    fn neighbours(&self, pages: &[PageId]) -> usize {
+        let at = |page: PageId| self.pages[page.index()].at;
+        let pairs = pages.windows(2);
+        1 + pairs
+            .take_while(|pair| at(pair[1]) == at(pair[0]) + 1)
+            .count()
+    }
+
+    /// Moves pages in a row to the staging range, and returns how many are done with; `None` if the kernel
+    /// is to be asked later.
+    fn stage_neighbours(&mut self, pages: &[PageId]) -> Option<usize> {
+        let start = self.staging.free().start;
+        match self.staging.take(self.address(pages[0]), pages) {
+            Ok(0) => None,
+            Ok(moved) => {
+                for (at, page) in pages[..moved].iter().enumerate() {
+                    let known = self.page(*page);
+                    known.state = State::Staged((start + at) as u32);
+                    known.leaving = false;
+                }
+                self.resident -= moved;
+                Some(moved)
+            }
+            Err(error) => self.not_moved(pages[0], &error).then_some(1),
+        }
+    }
+
+    /// Decides on a page that the kernel does not move, and returns whether that is for good.
+    fn not_moved(&mut self, page: PageId, error: &io::Error) -> bool {
+        match error.raw_os_error() {
+            Some(libc::EAGAIN) => return false,
+            // The program dropped it in a way that is not reported.
+            Some(libc::ENOENT) => self.gone(page),
+            // Shared since a fork, locked, or used by a device.
+            _ => self.keep(page),
+        }
+        true
+    }
+
+    /// A page that cannot be evicted stays in DRAM.
+    fn keep(&mut self, page: PageId) {
+        self.figures.kept += 1;
+        let known = self.page(page);
+        (known.leaving, known.kept) = (false, true);
+    }
+
+    /// A resident page is no longer there.
+    fn gone(&mut self, page: PageId) {
+        self.resident -= 1;
+        self.footprint -= 1;
+        let known = self.page(page);
+        (known.state, known.leaving, known.dirty) = (State::Nowhere, false, false);
+        self.policy.remove(page);
+        self.store.forget(page);
+    }
+
+    /// Begins to write staged pages as far as fewer than `rest` younger ones are staged. Pages that come
+    /// back soon are not written for nothing.
+    pub(super) fn write_staged(&mut self, rest: usize) {
+        while let Some((slot, held)) = self.staging.due(rest) {
+            if let Slot::Holds(page) = held {
+                self.evict(page, slot);
+            }
+        }
+    }
+
+    /// A staged page is evicted: it is written if need be.
+    fn evict(&mut self, page: PageId, slot: usize) {
+        let Known { dirty, .. } = *self.page(page);
+        let contents = self.staging.contents(slot);
+        if let Some(judge) = &self.judge {
+            judge.evicted(page, dirty.then_some(contents));
+        }
+        match dirty {
+            true => self.figures.evicted_dirty += 1,
+            false => self.figures.evicted_clean += 1,
+        }
+        if !dirty && self.store.inclusive() {
+            return;
+        }
+        let busy = self.store.busy(page);
+        let known = self.page(page);
+        (known.dirty, known.again, known.writing) = (true, busy, !busy);
+        if !busy {
+            self.store.put(page, self.staging.contents(slot));
+        }
+    }
+
+    /// A page was written.
+    pub(super) fn put(&mut self, page: PageId) {
+        self.figures.pages_written += 1;
+        let known = self.page(page);
+        known.copied = true;
+        // If it came back meanwhile, what was written is no longer what it holds.
+        if std::mem::take(&mut known.writing) {
+            known.dirty = false;
+        }
+        self.put_again(page);
+    }
+
+    /// Writes a page that could not be written earlier because it was being written.
+    fn put_again(&mut self, page: PageId) {
+        let known = self.page(page);
+        if let State::Staged(slot) = known.state
+            && std::mem::take(&mut known.again)
+        {
+            known.writing = true;
+            self.store.put(page, self.staging.contents(slot as usize));
+        }
+    }
+
+    /// A page could not be written.
+    pub(super) fn unwritten(&mut self, page: PageId) {
+        self.figures.write_errors += 1;
+        let known = self.page(page);
+        known.copied = false;
+        match std::mem::take(&mut known.writing) {
+            true => self.bring_back(page),
+            false => self.put_again(page),
+        }
+    }
+
+    /// A staged page that could not be written goes back to its address, and stays in DRAM.
+    pub(super) fn bring_back(&mut self, page: PageId) {
+        let address = self.address(page);
+        let State::Staged(slot) = self.page(page).state else {
+            return;
+        };
+        let from = self.staging.address(slot as usize);
+        if self.uffd.move_pages(from, address, PAGE_BYTES).is_err() {
+            // A mapping changes.
+            return self.returning.push_back(page);
+        }
+        self.staging.emptied(slot as usize);
+        self.resident += 1;
+        self.came(page, true);
+        self.keep(page);
+    }
+
+    /// Empties the oldest slots whose pages the slow memory holds.
+    fn reclaim(&mut self) {
+        let most = self.staging.slots().div_ceil(4);
+        let (pages, footprint) = (&mut self.pages, &mut self.footprint);
+        self.staging.reclaim(most, |page| {
+            let known = &mut pages[page.index()];
+            if known.dirty {
+                return false;
+            }
+            known.state = match known.copied {
+                true => State::Slow,
+                false => State::Nowhere,
+            };
+            *footprint -= usize::from(!known.copied);
+            true
+        });
+    }
+}

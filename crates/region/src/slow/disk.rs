@@ -1,0 +1,438 @@
+//! A file or a block device, past the page cache, with several transfers under way.
+
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsRawFd, RawFd};
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::Path;
+
+use io_uring::{IoUring, opcode, types};
+use rustc_hash::FxHashMap;
+use terrace_base::{Context, Result};
+use terrace_policy::page::PAGE_BYTES;
+use terrace_policy::write::{LINE_BYTES, SECTOR_BYTES};
+
+use super::{Buffer, Done, Slow, Wait, Write};
+
+/// Transfers that the kernel is given at once. A disk that is asked for 32 pages at once reads three times
+/// as many a second as for one at a time.
+const DEPTH: usize = 64;
+
+/// Bytes by which a file grows.
+const STEP: u64 = 64 << 20;
+
+/// A file or a block device.
+pub struct Disk {
+    /// Dropped first: it waits for the transfers that are under way.
+    engine: Engine,
+    /// By ticket.
+    flights: FxHashMap<u32, Flight>,
+    done: VecDeque<Done>,
+    file: File,
+    /// The unit in which is written, in bytes.
+    block: usize,
+    /// The length of a file, which grows; `None` for a device.
+    length: Option<u64>,
+}
+
+/// How transfers are carried out.
+enum Engine {
+    /// Several at once.
+    Ring(Box<Ring>),
+    /// One after the other, where io_uring is not allowed.
+    Calls,
+}
+
+/// The ring, and what waits for a place in it.
+struct Ring {
+    ring: IoUring,
+    waiting: VecDeque<Part>,
+    under_way: usize,
+}
+
+/// A page that is transferred.
+struct Flight {
+    buffer: Box<Buffer>,
+    /// Parts that have not ended yet.
+    left: u32,
+    result: io::Result<()>,
+}
+
+/// A part of a page, in a row.
+#[derive(Clone, Copy)]
+struct Part {
+    ticket: u32,
+    write: bool,
+    /// The buffer of its flight at the part's first byte.
+    bytes: *mut u8,
+    number: u32,
+    offset: u64,
+}
+
+// SAFETY: the buffer is owned by the flight, which goes wherever the part does.
+unsafe impl Send for Part {}
+
+impl Disk {
+    /// Uses a file without a name in a directory, which is gone when this is.
+    ///
+    /// # Errors
+    /// Returns a failure if no file can be made there.
+    pub fn in_directory(directory: &Path) -> Result<Self> {
+        let open = |flags| {
+            let mut options = File::options();
+            options.read(true).write(true);
+            options
+                .custom_flags(libc::O_TMPFILE | flags)
+                .open(directory)
+        };
+        // Some file systems in memory know no O_DIRECT.
+        let file = open(libc::O_DIRECT).or_else(|_| open(0));
+        let cannot = || format!("cannot make a file in {}", directory.display());
+        Ok(Self::new(file.or_fail(cannot)?))
+    }
+
+    /// Uses an open file or block device, whose contents are overwritten from the start on. It is best opened
+    /// with `O_DIRECT`.
+    pub fn new(file: File) -> Self {
+        Self {
+            engine: Engine::new(),
+            flights: FxHashMap::default(),
+            done: VecDeque::new(),
+            block: block(&file),
+            length: file
+                .metadata()
+                .ok()
+                .filter(|about| about.is_file())
+                .map(|about| about.len()),
+            file,
+        }
+    }
+
+    /// Makes a file long enough for a place, of which a part alone may be written, without taking space for it.
+    fn lengthen(&mut self, place: u32) {
+        let end = (u64::from(place) + 1) * PAGE_BYTES;
+        if let Some(length) = &mut self.length
+            && *length < end
+            // If this fails, so does the write, or a later read is told the end of the file.
+            && self.file.set_len(end.next_multiple_of(STEP)).is_ok()
+        {
+            *length = end.next_multiple_of(STEP);
+        }
+    }
+
+    fn begin(&mut self, ticket: u32, mut buffer: Box<Buffer>, parts: Vec<Part>) {
+        let bytes = buffer.0.as_mut_ptr();
+        let flight = Flight {
+            buffer,
+            left: parts.len() as u32,
+            result: Ok(()),
+        };
+        if parts.is_empty() {
+            return self.done.push_back(flight.done(ticket));
+        }
+        self.flights.insert(ticket, flight);
+        for part in parts {
+            let bytes = bytes.wrapping_add((part.offset % PAGE_BYTES) as usize);
+            let part = Part { bytes, ..part };
+            match &mut self.engine {
+                // Reads first: a thread waits for each.
+                Engine::Ring(ring) if part.write => ring.waiting.push_back(part),
+                Engine::Ring(ring) => ring.waiting.push_front(part),
+                Engine::Calls => {
+                    let result = part.carry_out(&self.file);
+                    self.part_ended(ticket, result);
+                }
+            }
+        }
+        self.submit();
+    }
+
+    /// Hands the kernel what waits, as much as there is room for.
+    fn submit(&mut self) {
+        let Engine::Ring(ring) = &mut self.engine else {
+            return;
+        };
+        let mut any = false;
+        while ring.under_way < DEPTH
+            && let Some(part) = ring.waiting.pop_front()
+        {
+            let entry = part.entry(self.file.as_raw_fd());
+            // SAFETY: the buffer lives in `flights` until the part's end is taken, or the ring is dropped,
+            // which waits for it. The ring has more places than parts are under way.
+            unsafe { ring.ring.submission().push(&entry) }.expect("a ring that is not full");
+            ring.under_way += 1;
+            any = true;
+        }
+        if any && let Err(error) = ring.ring.submit() {
+            // The parts stay in the ring, and go with the next call.
+            assert!(
+                matches!(
+                    error.raw_os_error(),
+                    Some(libc::EAGAIN | libc::EINTR | libc::EBUSY)
+                ),
+                "the kernel refuses the ring: {error}"
+            );
+        }
+    }
+
+    fn take_completions(&mut self) {
+        let Engine::Ring(ring) = &mut self.engine else {
+            return;
+        };
+        let ended: Vec<(u64, i32)> = ring
+            .ring
+            .completion()
+            .map(|entry| (entry.user_data(), entry.result()))
+            .collect();
+        ring.under_way -= ended.len();
+        for (data, result) in &ended {
+            let (ticket, number) = (*data as u32, (data >> 32) as i32);
+            let result = match *result {
+                error if error < 0 => Err(io::Error::from_raw_os_error(-error)),
+                all if all == number => Ok(()),
+                _ => Err(io::ErrorKind::UnexpectedEof.into()),
+            };
+            self.part_ended(ticket, result);
+        }
+        if !ended.is_empty() {
+            self.submit();
+        }
+    }
+
+    fn part_ended(&mut self, ticket: u32, result: io::Result<()>) {
+        let Some(flight) = self.flights.get_mut(&ticket) else {
+            return;
+        };
+        flight.left -= 1;
+        if result.is_err() {
+            flight.result = result;
+        }
+        if flight.left == 0
+            && let Some(flight) = self.flights.remove(&ticket)
+        {
+            self.done.push_back(flight.done(ticket));
+        }
+    }
+}
+
+impl Slow for Disk {
+    fn read(&mut self, ticket: u32, place: u32, buffer: Box<Buffer>) {
+        let part = Part {
+            ticket,
+            write: false,
+            bytes: std::ptr::null_mut(),
+            number: PAGE_BYTES as u32,
+            offset: u64::from(place) * PAGE_BYTES,
+        };
+        self.begin(ticket, buffer, vec![part]);
+    }
+
+    fn write(&mut self, ticket: u32, place: u32, write: Write) {
+        self.lengthen(place);
+        let runs = runs(blocks(write.lines, self.block), self.block);
+        let parts = runs.into_iter().map(|(start, number)| Part {
+            ticket,
+            write: true,
+            bytes: std::ptr::null_mut(),
+            number: number as u32,
+            offset: u64::from(place) * PAGE_BYTES + start as u64,
+        });
+        self.begin(ticket, write.buffer, parts.collect());
+    }
+
+    fn done(&mut self) -> Option<Done> {
+        if self.done.is_empty() {
+            self.take_completions();
+        }
+        self.done.pop_front()
+    }
+
+    fn wait(&self) -> Wait {
+        match &self.engine {
+            Engine::Ring(ring) if ring.under_way > 0 => Wait::Descriptor(ring.ring.as_raw_fd()),
+            Engine::Ring(_) | Engine::Calls => Wait::Idle,
+        }
+    }
+}
+
+impl Drop for Disk {
+    fn drop(&mut self) {
+        // The kernel writes to the buffers until all reads have ended.
+        while let Engine::Ring(ring) = &mut self.engine
+            && ring.under_way > 0
+        {
+            ring.waiting.clear();
+            if ring.ring.submit_and_wait(1).is_err() {
+                // Rather lose the buffers than have the kernel write to others.
+                return std::mem::forget(std::mem::take(&mut self.flights));
+            }
+            self.take_completions();
+        }
+    }
+}
+
+impl Engine {
+    fn new() -> Self {
+        match IoUring::new(DEPTH as u32) {
+            Ok(ring) => Self::Ring(Box::new(Ring {
+                ring,
+                waiting: VecDeque::new(),
+                under_way: 0,
+            })),
+            Err(_) => Self::Calls,
+        }
+    }
+}
+
+impl Flight {
+    fn done(self, ticket: u32) -> Done {
+        Done {
+            ticket,
+            buffer: self.buffer,
+            result: self.result,
+        }
+    }
+}
+
+impl Part {
+    fn entry(self, file: RawFd) -> io_uring::squeue::Entry {
+        let Self { bytes, number, .. } = self;
+        let entry = match self.write {
+            true => opcode::Write::new(types::Fd(file), bytes, number)
+                .offset(self.offset)
+                .build(),
+            false => opcode::Read::new(types::Fd(file), bytes, number)
+                .offset(self.offset)
+                .build(),
+        };
+        entry.user_data(u64::from(number) << 32 | u64::from(self.ticket))
+    }
+
+    fn carry_out(self, file: &File) -> io::Result<()> {
+        // SAFETY: the part lies in the buffer of its flight, which nothing else refers to.
+        let bytes = unsafe { std::slice::from_raw_parts_mut(self.bytes, self.number as usize) };
+        match self.write {
+            true => file.write_all_at(bytes, self.offset),
+            false => file.read_exact_at(bytes, self.offset),
+        }
+    }
+}
+
+/// Returns the unit in which a file is written past the page cache: sectors, or pages if it does not say.
+fn block(file: &File) -> usize {
+    const DIRECT_IO: u32 = 0x2000;
+    // SAFETY: an all-zero statx is a valid value of it, which the call fills; the path is empty, and the
+    // descriptor is open.
+    let (asked, about) = unsafe {
+        let mut about: libc::statx = std::mem::zeroed();
+        let empty = c"".as_ptr();
+        let flags = libc::AT_EMPTY_PATH;
+        let asked = libc::statx(file.as_raw_fd(), empty, flags, DIRECT_IO, &raw mut about);
+        (asked, about)
+    };
+    let known = asked == 0 && about.stx_mask & DIRECT_IO != 0;
+    match about.stx_dio_offset_align as usize {
+        block @ SECTOR_BYTES..PAGE_SIZE if known && PAGE_SIZE.is_multiple_of(block) => block,
+        _ => PAGE_SIZE,
+    }
+}
+
+const PAGE_SIZE: usize = PAGE_BYTES as usize;
+
+/// Returns the blocks of a page in which lines are written, a bit each for lines and for blocks.
+fn blocks(lines: u64, block: usize) -> u64 {
+    let lines_of_block = block / LINE_BYTES;
+    let all = u64::MAX >> (64 - lines_of_block);
+    let written = |at: &usize| lines >> (at * lines_of_block) & all != 0;
+    (0..PAGE_SIZE / block)
+        .filter(written)
+        .fold(0, |bits, at| bits | 1 << at)
+}
+
+/// Returns the first byte and the number of bytes of blocks in a row.
+fn runs(blocks: u64, block: usize) -> Vec<(usize, usize)> {
+    let mut runs: Vec<(usize, usize)> = Vec::new();
+    for at in (0..PAGE_SIZE / block).filter(|at| blocks >> at & 1 == 1) {
+        match runs.last_mut() {
+            Some((start, bytes)) if *start + *bytes == at * block => *bytes += block,
+            _ => runs.push((at * block, block)),
+        }
+    }
+    runs
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_written_in_whole_blocks_in_rows() {
+        assert_eq!(blocks(1 << 63 | 0b11, 512), 1 << 7 | 1);
+        assert_eq!(blocks(1 << 63, 4096), 1);
+        assert_eq!(
+            runs(0b1011_0011, 512),
+            [(0, 1024), (2048, 1024), (3584, 512)]
+        );
+        assert_eq!(runs(0, 512), []);
+    }
+
+    fn finished(disk: &mut Disk) -> Done {
+        loop {
+            if let Some(done) = disk.done() {
+                return done;
+            }
+        }
+    }
+
+    fn both_engines() -> [Disk; 2] {
+        [false, true].map(|calls| {
+            let mut disk = Disk::in_directory(Path::new(env!("CARGO_MANIFEST_DIR"))).unwrap();
+            if calls {
+                disk.engine = Engine::Calls;
+            }
+            disk
+        })
+    }
+
+    #[test]
+    fn what_is_written_is_read_and_other_blocks_stay() {
+        for mut disk in both_engines() {
+            for (filled, lines) in [(7, u64::MAX), (9, 0b1)] {
+                let buffer = Box::new(Buffer([filled; PAGE_SIZE]));
+                disk.write(1, 5, Write { buffer, lines });
+                assert!(finished(&mut disk).result.is_ok());
+            }
+            for ticket in 0..200 {
+                disk.read(ticket, 5, Buffer::zeroed());
+            }
+            let block = disk.block;
+            for _ in 0..200 {
+                let done = finished(&mut disk);
+                assert!(done.result.is_ok());
+                assert!(done.buffer.0[..block].iter().all(|byte| *byte == 9));
+                assert!(done.buffer.0[block..].iter().all(|byte| *byte == 7));
+            }
+        }
+    }
+
+    #[test]
+    fn a_place_of_which_a_part_was_written_is_read() {
+        for mut disk in both_engines() {
+            let buffer = Box::new(Buffer([7; PAGE_SIZE]));
+            disk.write(1, 9, Write { buffer, lines: 1 });
+            assert!(finished(&mut disk).result.is_ok());
+            disk.read(1, 9, Buffer::zeroed());
+            let done = finished(&mut disk);
+            assert!(done.result.is_ok() && done.buffer.0[0] == 7);
+        }
+    }
+
+    #[test]
+    fn a_read_beyond_the_end_fails() {
+        for mut disk in both_engines() {
+            disk.read(1, 5, Buffer::zeroed());
+            assert!(finished(&mut disk).result.is_err());
+        }
+    }
+}

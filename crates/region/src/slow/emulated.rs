@@ -1,0 +1,173 @@
+//! An emulated memory: contents in DRAM, with the latency and the channels of a technology in real time.
+
+use std::time::{Duration, Instant};
+
+use rustc_hash::FxHashMap;
+use terrace_base::Nanos;
+use terrace_device::{Class, Kind, Queue, Request, Timing};
+use terrace_policy::write::{Contents, LINE_BYTES};
+
+use super::{Buffer, Done, Slow, Wait, Write};
+
+/// What a place holds that was never written.
+static ZEROS: Contents = [0; size_of::<Contents>()];
+
+/// An emulated memory.
+pub struct Emulated {
+    began: Instant,
+    queue: Queue,
+    /// By place.
+    places: Vec<Option<Box<Contents>>>,
+    /// By ticket.
+    under_way: FxHashMap<u32, Box<Buffer>>,
+}
+
+impl Emulated {
+    /// Makes a memory of zeros with this timing, as large as needed.
+    pub fn new(timing: Timing) -> Self {
+        Self {
+            began: Instant::now(),
+            queue: Queue::new(timing),
+            places: Vec::new(),
+            under_way: FxHashMap::default(),
+        }
+    }
+
+    fn now(&self) -> Nanos {
+        Nanos(self.began.elapsed().as_nanos() as u64)
+    }
+
+    fn submit(&mut self, ticket: u32, place: u32, kind: Kind, bytes: u64, buffer: Box<Buffer>) {
+        let class = match kind {
+            Kind::Read => Class::Demand,
+            Kind::Write => Class::Background,
+        };
+        let request = Request {
+            id: ticket.into(),
+            kind,
+            class,
+            place: place.into(),
+            bytes,
+        };
+        self.queue.submit(self.now(), request);
+        self.under_way.insert(ticket, buffer);
+    }
+
+    fn place(&mut self, place: u32) -> &mut Contents {
+        let at = place as usize;
+        if self.places.len() <= at {
+            self.places.resize_with(at + 1, || None);
+        }
+        self.places[at].get_or_insert_with(|| Box::new(ZEROS))
+    }
+}
+
+impl Slow for Emulated {
+    fn read(&mut self, ticket: u32, place: u32, mut buffer: Box<Buffer>) {
+        // No write of the place is under way, so that it holds the same at the end.
+        buffer.0 = *self.holds(place).unwrap_or(&ZEROS);
+        self.submit(
+            ticket,
+            place,
+            Kind::Read,
+            size_of::<Contents>() as u64,
+            buffer,
+        );
+    }
+
+    fn write(&mut self, ticket: u32, place: u32, write: Write) {
+        let (new, _) = write.buffer.0.as_chunks::<LINE_BYTES>();
+        let (old, _) = self.place(place).as_chunks_mut::<LINE_BYTES>();
+        for (at, (old, new)) in old.iter_mut().zip(new).enumerate() {
+            if write.lines >> at & 1 == 1 {
+                *old = *new;
+            }
+        }
+        let bytes = u64::from(write.lines.count_ones()) * LINE_BYTES as u64;
+        self.submit(ticket, place, Kind::Write, bytes, write.buffer);
+    }
+
+    fn done(&mut self) -> Option<Done> {
+        self.queue.next_completion()?;
+        let ticket = self.queue.complete(self.now())?.request.id as u32;
+        let buffer = self.under_way.remove(&ticket)?;
+        let result = Ok(());
+        Some(Done {
+            ticket,
+            buffer,
+            result,
+        })
+    }
+
+    fn wait(&self) -> Wait {
+        let next = self.queue.next_completion();
+        next.map_or(Wait::Idle, |at| {
+            Wait::Until(self.began + Duration::from_nanos(at.0))
+        })
+    }
+
+    fn holds(&self, place: u32) -> Option<&Contents> {
+        let held = self.places.get(place as usize).and_then(Option::as_deref);
+        Some(held.unwrap_or(&ZEROS))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn emulated(read: u64, channels: u32) -> Emulated {
+        Emulated::new(Timing {
+            read: Nanos(read),
+            write: Nanos(0),
+            channels,
+            ..Timing::default()
+        })
+    }
+
+    fn finished(memory: &mut Emulated) -> Done {
+        loop {
+            if let Some(done) = memory.done() {
+                return done;
+            }
+        }
+    }
+
+    #[test]
+    fn only_the_named_lines_are_written() {
+        let mut memory = emulated(0, 1);
+        let buffer = Box::new(Buffer([7; size_of::<Contents>()]));
+        memory.write(
+            0,
+            3,
+            Write {
+                buffer,
+                lines: 0b101,
+            },
+        );
+        assert!(finished(&mut memory).result.is_ok());
+        memory.read(1, 3, Buffer::zeroed());
+        let held = finished(&mut memory).buffer;
+        let filled = |at: usize| if at == 0 || at == 2 { 7 } else { 0 };
+        let expected: Vec<u8> = (0..size_of::<Contents>())
+            .map(|at| filled(at / 64))
+            .collect();
+        assert_eq!(held.0[..], expected);
+        assert_eq!(memory.holds(9), Some(&ZEROS));
+    }
+
+    #[test]
+    fn a_transfer_takes_its_time_and_waits_for_its_channel() {
+        let millisecond = 1_000_000;
+        let mut memory = emulated(millisecond, 1);
+        let began = Instant::now();
+        memory.read(0, 0, Buffer::zeroed());
+        memory.read(1, 1, Buffer::zeroed());
+        assert!(matches!(memory.wait(), Wait::Until(_)));
+        assert_eq!(finished(&mut memory).ticket, 0);
+        assert!(began.elapsed() >= Duration::from_millis(1));
+        assert_eq!(finished(&mut memory).ticket, 1);
+        assert!(began.elapsed() >= Duration::from_millis(2));
+        assert_eq!(memory.wait(), Wait::Idle);
+    }
+}

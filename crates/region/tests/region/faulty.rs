@@ -1,0 +1,89 @@
+//! A slow memory whose transfers fail now and then, as a fault of the test demands.
+
+use std::collections::{HashSet, VecDeque};
+use std::io;
+
+use terrace_region::slow::{Buffer, Done, Slow, Wait, Write};
+
+/// Which transfers fail.
+#[derive(Clone, Copy)]
+pub enum Fault {
+    /// Writes to places from this one on: no space is left.
+    Full(u32),
+    /// Every write of this number.
+    Writes(u64),
+    /// Reads of this place.
+    ReadsOf(u32),
+}
+
+/// A memory with a fault. A failed transfer leaves noise.
+pub struct Faulty<S> {
+    memory: S,
+    fault: Fault,
+    writes: u64,
+    /// Tickets of transfers that fail when they end.
+    failing: HashSet<u32>,
+    failed: VecDeque<Done>,
+}
+
+impl<S: Slow> Faulty<S> {
+    pub fn new(memory: S, fault: Fault) -> Self {
+        Self {
+            memory,
+            fault,
+            writes: 0,
+            failing: HashSet::new(),
+            failed: VecDeque::new(),
+        }
+    }
+}
+
+impl<S: Slow> Slow for Faulty<S> {
+    fn read(&mut self, ticket: u32, place: u32, buffer: Box<Buffer>) {
+        if matches!(self.fault, Fault::ReadsOf(broken) if broken == place) {
+            self.failing.insert(ticket);
+        }
+        self.memory.read(ticket, place, buffer);
+    }
+
+    fn write(&mut self, ticket: u32, place: u32, mut write: Write) {
+        self.writes += 1;
+        match self.fault {
+            // Nothing is stored.
+            Fault::Full(places) if place >= places => {
+                self.failed.push_back(Done {
+                    ticket,
+                    buffer: write.buffer,
+                    result: Err(io::Error::from_raw_os_error(28)),
+                });
+                return;
+            }
+            // Something else is stored.
+            Fault::Writes(every) if self.writes.is_multiple_of(every) => {
+                self.failing.insert(ticket);
+                write.buffer.0.fill(0xEE);
+            }
+            _ => {}
+        }
+        self.memory.write(ticket, place, write);
+    }
+
+    fn done(&mut self) -> Option<Done> {
+        if let Some(failed) = self.failed.pop_front() {
+            return Some(failed);
+        }
+        let mut done = self.memory.done()?;
+        if self.failing.remove(&done.ticket) {
+            done.buffer.0.fill(0xEE);
+            done.result = Err(io::Error::from_raw_os_error(5));
+        }
+        Some(done)
+    }
+
+    fn wait(&self) -> Wait {
+        match self.failed.is_empty() {
+            true => self.memory.wait(),
+            false => Wait::Until(std::time::Instant::now()),
+        }
+    }
+}

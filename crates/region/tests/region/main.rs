@@ -1,0 +1,151 @@
+//! Regions on the kernel's userfaultfd: no byte is ever wrong.
+
+mod faulty;
+mod mappings;
+mod oracle;
+
+use std::path::Path;
+
+use terrace_base::Bytes;
+use terrace_device::Catalogue;
+use terrace_policy::{replacement, write};
+use terrace_region::slow::Slow;
+use terrace_region::slow::disk::Disk;
+use terrace_region::slow::emulated::Emulated;
+use terrace_region::{Extension, Settings};
+
+use faulty::{Fault, Faulty};
+use oracle::exercise;
+
+fn emulated(technology: &str) -> Box<Emulated> {
+    let catalogue = Catalogue::builtin();
+    let timing = catalogue.get(technology).unwrap().timing().unwrap();
+    Box::new(Emulated::new(timing))
+}
+
+fn settings(dram: u64, technology: &str) -> Settings {
+    Settings::new(Bytes::of_pages(dram), emulated(technology))
+}
+
+/// Four threads over a region ten times as large as DRAM.
+#[test]
+#[ignore = "needs root: userfaultfd"]
+fn four_threads_at_a_tenth_of_dram() {
+    let extension = Extension::start(settings(400, "pcm")).unwrap();
+    let mut region = extension.map(Bytes::of_pages(4000)).unwrap();
+    exercise(&mut region, 4, 20_000, 1);
+    let figures = extension.figures();
+    assert!(figures.fetches > 10_000, "{figures:?}");
+    assert!(figures.evicted_dirty > 10_000, "{figures:?}");
+    assert!(
+        figures.returns > 0 && figures.evicted_clean > 0,
+        "{figures:?}"
+    );
+    assert_eq!(figures.peak_footprint, 4000);
+    assert!(figures.peak_dram <= 400, "{figures:?}");
+    assert_eq!(figures.kept, 0, "{figures:?}");
+}
+
+#[test]
+#[ignore = "needs root: userfaultfd"]
+fn with_every_write_scheme_and_every_place() {
+    for entry in write::REGISTRY {
+        for pin in ["on", "off"] {
+            let spec = format!("{}:pin={pin}", entry.name);
+            let settings = Settings {
+                write: write::Spec::parse(&spec).unwrap(),
+                judge: true,
+                ..settings(64, "pcm")
+            };
+            let extension = Extension::start(settings).unwrap();
+            let mut region = extension.map(Bytes::of_pages(300)).unwrap();
+            exercise(&mut region, 2, 3000, 2);
+            assert!(extension.figures().pages_written > 500, "{spec}");
+        }
+    }
+}
+
+#[test]
+#[ignore = "needs root: userfaultfd"]
+fn with_every_replacement_policy_and_the_least_dram() {
+    for entry in replacement::REGISTRY
+        .iter()
+        .filter(|entry| !entry.knows_future())
+    {
+        for dram in [Settings::LEAST_DRAM, 60] {
+            let settings = Settings {
+                replacement: replacement::Spec::parse(entry.name).unwrap(),
+                ..settings(dram, "pcm")
+            };
+            let extension = Extension::start(settings).unwrap();
+            let mut region = extension.map(Bytes::of_pages(200)).unwrap();
+            exercise(&mut region, 4, 1500, 3);
+            assert!(extension.figures().peak_dram <= dram, "{}", entry.name);
+        }
+    }
+}
+
+fn disk() -> Disk {
+    Disk::in_directory(Path::new(env!("CARGO_TARGET_TMPDIR"))).unwrap()
+}
+
+/// Schemes that compare read the place before they write it.
+#[test]
+#[ignore = "needs root: userfaultfd"]
+fn on_a_disk() {
+    for spec in ["inclusive", "sectors", "mfwr", "dcw:pin=off", "page"] {
+        let settings = Settings {
+            write: write::Spec::parse(spec).unwrap(),
+            ..Settings::new(Bytes::of_pages(200), Box::new(disk()))
+        };
+        let extension = Extension::start(settings).unwrap();
+        let mut region = extension.map(Bytes::of_pages(2000)).unwrap();
+        exercise(&mut region, 4, 2500, 4);
+        assert!(extension.figures().fetches > 1000, "{spec}");
+    }
+}
+
+/// Pages that cannot be written stay in DRAM, and no byte is wrong.
+#[test]
+#[ignore = "needs root: userfaultfd"]
+fn writes_that_fail_and_a_full_disk() {
+    for fault in [Fault::Writes(7), Fault::Full(100), Fault::Full(0)] {
+        for on_disk in [true, false] {
+            let slow: Box<dyn Slow> = match on_disk {
+                true => Box::new(Faulty::new(disk(), fault)),
+                false => Box::new(Faulty::new(*emulated("pcm"), fault)),
+            };
+            let settings = Settings::new(Bytes::of_pages(40), slow);
+            let extension = Extension::start(settings).unwrap();
+            let mut region = extension.map(Bytes::of_pages(400)).unwrap();
+            exercise(&mut region, 4, 1500, 5);
+            let figures = extension.figures();
+            assert!(figures.write_errors > 0 && figures.kept > 0, "{figures:?}");
+            assert!(figures.peak_dram <= 40 + figures.kept, "{figures:?}");
+        }
+    }
+}
+
+/// A thread that touches a page which cannot be read ends with SIGBUS; it sees nothing else.
+#[test]
+#[ignore = "needs root: userfaultfd"]
+fn a_page_that_cannot_be_read() {
+    let memory = Faulty::new(*emulated("pcm"), Fault::ReadsOf(3));
+    let settings = Settings::new(Bytes::of_pages(16), Box::new(memory));
+    let extension = Extension::start(settings).unwrap();
+    let mut region = extension.map(Bytes::of_pages(100)).unwrap();
+    for page in 0..100 {
+        region.as_mut_slice()[page * 4096] = page as u8 + 1;
+    }
+    for page in (0..100).filter(|page| *page != 3) {
+        assert_eq!(region.as_slice()[page * 4096], page as u8 + 1);
+    }
+    // A system call that touches the page is told so; a thread would get the signal.
+    let (reader, mut writer) = std::io::pipe().unwrap();
+    let page = &region.as_slice()[3 * 4096..][..4096];
+    let error = std::io::Write::write(&mut writer, page).unwrap_err();
+    assert_eq!(error.raw_os_error(), Some(14), "{error}");
+    drop(reader);
+    extension.finish();
+    assert_eq!(extension.figures().read_errors, 1);
+}

@@ -1,0 +1,190 @@
+//! What a program does to its mappings: dropping, unmapping, moving, and forking.
+
+use std::ptr;
+
+use rand_xoshiro::Xoshiro256PlusPlus;
+use rand_xoshiro::rand_core::{Rng, SeedableRng};
+use terrace_base::Bytes;
+use terrace_region::Extension;
+
+use crate::settings;
+
+const PAGE: usize = 4096;
+
+/// A mapping that the extension has adopted, and what its pages have to hold.
+struct Adopted {
+    start: *mut u8,
+    pages: Vec<u64>,
+}
+
+impl Adopted {
+    fn new(extension: &Extension, pages: usize) -> Self {
+        // SAFETY: a new mapping, which is released before it is unmapped, or which events tell of.
+        unsafe {
+            let access = libc::PROT_READ | libc::PROT_WRITE;
+            let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+            let start = libc::mmap(ptr::null_mut(), pages * PAGE, access, flags, -1, 0);
+            assert_ne!(start, libc::MAP_FAILED);
+            extension.adopt(start.cast(), pages * PAGE).unwrap();
+            Self {
+                start: start.cast(),
+                pages: vec![0; pages],
+            }
+        }
+    }
+
+    fn word(&self, page: usize) -> *mut u64 {
+        assert!(page < self.pages.len());
+        // SAFETY: within the mapping.
+        unsafe { self.start.add(page * PAGE + 8 * (page % 500)).cast() }
+    }
+
+    fn write(&mut self, page: usize, word: u64) {
+        // SAFETY: within the mapping, aligned.
+        unsafe { self.word(page).write_volatile(word) };
+        self.pages[page] = word;
+    }
+
+    fn check(&self, page: usize) {
+        // SAFETY: within the mapping, aligned.
+        let found = unsafe { self.word(page).read_volatile() };
+        assert_eq!(found, self.pages[page], "page {page}");
+    }
+
+    fn check_all(&self) {
+        (0..self.pages.len()).for_each(|page| self.check(page));
+    }
+
+    fn drop_contents(&mut self, from: usize, pages: usize) {
+        // SAFETY: within the mapping.
+        let done = unsafe {
+            let start = self.start.add(from * PAGE).cast();
+            libc::madvise(start, pages * PAGE, libc::MADV_DONTNEED)
+        };
+        assert_eq!(done, 0);
+        self.pages[from..from + pages].fill(0);
+    }
+
+    /// Moves the mapping elsewhere, and grows it by `more` pages, which are adopted.
+    fn relocate(&mut self, extension: &Extension, more: usize) {
+        let before = self.pages.len();
+        // SAFETY: a reservation, over which the mapping is moved; it has room for all of it.
+        unsafe {
+            let bytes = (before + more) * PAGE;
+            let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+            let place = libc::mmap(ptr::null_mut(), bytes, libc::PROT_NONE, flags, -1, 0);
+            assert_ne!(place, libc::MAP_FAILED);
+            let flags = libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED;
+            let moved = extension.while_suspended(|| {
+                libc::mremap(self.start.cast(), before * PAGE, bytes, flags, place)
+            });
+            assert_eq!(moved, place, "{}", std::io::Error::last_os_error());
+            self.start = moved.cast();
+            let tail = self.start.add(before * PAGE);
+            if more > 0 {
+                extension.adopt(tail, more * PAGE).unwrap();
+            }
+        }
+        self.pages.resize(before + more, 0);
+    }
+
+    fn unmap(self, extension: &Extension, tells: bool) {
+        let bytes = self.pages.len() * PAGE;
+        if tells {
+            extension.release(self.start, bytes);
+        }
+        // SAFETY: the mapping is ours, and nobody uses it any more.
+        assert_eq!(unsafe { libc::munmap(self.start.cast(), bytes) }, 0);
+    }
+}
+
+/// Two threads with mappings that come, go, move and are dropped, with the same few addresses.
+#[test]
+#[ignore = "needs root: userfaultfd"]
+fn mappings_that_change() {
+    let extension = Extension::start(settings(64, "pcm")).unwrap();
+    std::thread::scope(|scope| {
+        for thread in 0..2 {
+            let extension = &extension;
+            scope.spawn(move || change_mappings(extension, thread));
+        }
+    });
+}
+
+fn change_mappings(extension: &Extension, thread: u64) {
+    let mut random = Xoshiro256PlusPlus::seed_from_u64(thread);
+    let mut mappings: Vec<Adopted> = Vec::new();
+    for step in 0..6000 {
+        let mut below = |limit: usize| random.next_u64() as usize % limit;
+        if mappings.len() < 2 {
+            mappings.push(Adopted::new(extension, 20 + below(100)));
+            continue;
+        }
+        let at = below(mappings.len());
+        let pages = mappings[at].pages.len();
+        let (page, number) = (below(pages), below(pages));
+        match below(100) {
+            0..2 if mappings.len() < 6 => mappings.push(Adopted::new(extension, 20 + number)),
+            2..4 => {
+                let mapping = mappings.swap_remove(at);
+                mapping.check_all();
+                mapping.unmap(extension, step % 2 == 0);
+            }
+            4..8 => mappings[at].drop_contents(page, number.min(pages - page)),
+            8..10 if pages < 300 => mappings[at].relocate(extension, number % 20),
+            10..55 => mappings[at].check(page),
+            _ => mappings[at].write(page, random.next_u64()),
+        }
+    }
+    mappings.iter().for_each(Adopted::check_all);
+}
+
+/// A child has no extended memory, so it cannot see zeros in place of what was evicted.
+#[test]
+#[ignore = "needs root: userfaultfd"]
+fn a_forked_child_ends_at_the_first_touch_and_harms_nobody() {
+    let extension = Extension::start(settings(16, "pcm")).unwrap();
+    let mut mapping = Adopted::new(&extension, 100);
+    (0..100).for_each(|page| mapping.write(page, page as u64 + 1));
+    // SAFETY: the child makes no call but to end.
+    let child = unsafe { libc::fork() };
+    if child == 0 {
+        // SAFETY: the mapping is not there in the child: it ends with SIGSEGV.
+        unsafe {
+            mapping.word(3).read_volatile();
+            libc::_exit(0);
+        }
+    }
+    let mut status = 0;
+    // SAFETY: waits for a child of ours.
+    assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
+    assert!(libc::WIFSIGNALED(status) && libc::WTERMSIG(status) == libc::SIGSEGV);
+    mapping.check_all();
+    assert_eq!(extension.figures().peak_footprint, 100);
+    mapping.unmap(&extension, true);
+}
+
+/// Pages that were there before are not lost.
+#[test]
+#[ignore = "needs root: userfaultfd"]
+fn what_is_present_is_adopted() {
+    let extension = Extension::start(settings(16, "pcm")).unwrap();
+    let mut region = vec![0_u8; 200 * PAGE];
+    let start = region
+        .as_mut_ptr()
+        .wrapping_add(region.as_ptr().align_offset(PAGE));
+    let mut mapping = Adopted {
+        start,
+        pages: vec![0; 150],
+    };
+    (0..150)
+        .step_by(2)
+        .for_each(|page| mapping.write(page, page as u64 + 1));
+    // SAFETY: whole pages of the vector, which is released before it is freed.
+    unsafe { extension.adopt(start, 150 * PAGE).unwrap() };
+    mapping.check_all();
+    let bound = Bytes(extension.figures().peak_dram);
+    assert!(extension.figures().evicted_dirty >= 75 - 16, "{bound:?}");
+    extension.release(start, 150 * PAGE);
+    drop(region);
+}
