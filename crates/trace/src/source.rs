@@ -15,6 +15,8 @@ pub struct Meta {
     pub accesses: Option<u64>,
     /// Whether [`crate::Access::instruction`] counts instructions; otherwise it is 0.
     pub counts_instructions: bool,
+    /// Whether the trace says what pages held: [`crate::contents`].
+    pub has_contents: bool,
     /// Keys and values that say what was recorded, how and on what, in the order of the file.
     pub about: Vec<(String, String)>,
 }

@@ -256,6 +256,7 @@ fn meta(parquet: &ParquetMetaData) -> Meta {
         counts_instructions: groups
             .filter_map(|group| chunk(parquet, group, "instruction"))
             .any(|chunk| !always_zero(chunk)),
+        has_contents: false,
         about: key_values(parquet)
             .filter(|(key, _)| key != VERSION_KEY && !FOREIGN_KEYS.contains(&key.as_str()))
             .collect(),
