@@ -66,7 +66,7 @@ impl Observed {
 fn report(page: u64, now: &Page, known: Known<'_>, sampled: bool, chunk: &Chunk) {
     let mut changed = false;
     take_over(known.page, now, |index, bytes| {
-        let address = page << SHIFT | 8 * index as u64;
+        let address = (page << SHIFT) | (8 * index as u64);
         chunk.push(Record::word(address, u64::from_le_bytes(bytes)));
         changed = true;
     });

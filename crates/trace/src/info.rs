@@ -63,8 +63,10 @@ impl Info {
     /// Returns the errors of the source.
     pub fn of(source: &mut dyn Source, mut progress: impl FnMut(u64)) -> Result<Self> {
         let counts_instructions = source.meta().counts_instructions;
-        let mut gathering = Gathering::default();
-        gathering.memory = source.meta().has_contents.then(Memory::default);
+        let mut gathering = Gathering {
+            memory: source.meta().has_contents.then(Memory::default),
+            ..Gathering::default()
+        };
         let mut block = Block::default();
         while source.next_block(&mut block)? {
             gathering.add(&block);

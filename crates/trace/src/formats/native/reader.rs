@@ -223,23 +223,20 @@ fn check(path: &Path, parquet: &ParquetMetaData, file_bytes: u64) -> Result<()> 
     let schema = parquet.file_metadata().schema_descr();
     let names: Vec<String> = schema.columns().iter().map(|c| c.path().string()).collect();
     let version = key_values(parquet).find(|(key, _)| key == VERSION_KEY);
-    match version {
-        Some((_, version)) => {
-            let columns = columns_of(&version).ok_or_else(|| {
-                wrong(format!(
-                    "has version {version} of the layout; this program reads versions {VERSION} and \
+    if let Some((_, version)) = version {
+        let columns = columns_of(&version).ok_or_else(|| {
+            wrong(format!(
+                "has version {version} of the layout; this program reads versions {VERSION} and \
                      {VERSION_WITH_CONTENTS}"
-                ))
-            })?;
-            if names != columns {
-                return Err(wrong(format!(
-                    "is corrupt: its columns are {}, not {}",
-                    names.join(", "),
-                    columns.join(", ")
-                )));
-            }
+            ))
+        })?;
+        if names != columns {
+            return Err(wrong(format!(
+                "is corrupt: its columns are {}, not {}",
+                names.join(", "),
+                columns.join(", ")
+            )));
         }
-        None => {}
     }
     if !names.iter().any(|name| name == "address") {
         return Err(wrong("is a Parquet file without a column `address`".into()));
