@@ -1,5 +1,7 @@
 //! An access of a program to memory, and a block of many accesses.
 
+use crate::contents::Changes;
+
 /// One load or store.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Access {
@@ -31,6 +33,8 @@ pub struct Columns {
     pub thread: bool,
     /// Whether [`Block::size`] is wanted.
     pub size: bool,
+    /// Whether [`Block::changes`] is wanted.
+    pub contents: bool,
 }
 
 impl Columns {
@@ -40,6 +44,7 @@ impl Columns {
         ip: true,
         thread: true,
         size: true,
+        contents: true,
     };
     /// The columns that a simulation of pages needs.
     pub const PAGES: Self = Self {
@@ -47,6 +52,7 @@ impl Columns {
         ip: false,
         thread: true,
         size: true,
+        contents: false,
     };
     /// Addresses and whether they are written, which every trace has.
     pub const ADDRESSES: Self = Self {
@@ -54,6 +60,7 @@ impl Columns {
         ip: false,
         thread: false,
         size: false,
+        contents: false,
     };
 }
 
@@ -74,6 +81,8 @@ pub struct Block {
     pub size: Vec<u32>,
     /// [`Access::write`].
     pub write: Vec<bool>,
+    /// What the accesses changed in their pages; empty where the trace has no contents.
+    pub changes: Changes,
 }
 
 /// Does the same to every column of a block: `each_column!(block, column => column.clear())`.
@@ -102,14 +111,16 @@ impl Block {
     /// Removes all accesses and keeps the allocations.
     pub fn clear(&mut self) {
         each_column!(self, column => column.clear());
+        self.changes.clear();
     }
 
     /// Keeps the first `len` accesses.
     pub fn truncate(&mut self, len: usize) {
         each_column!(self, column => column.truncate(len));
+        self.changes.truncate(len);
     }
 
-    /// Gives every column `len` accesses; fields of those that are new are 0.
+    /// Gives every column but the changes `len` accesses; fields of those that are new are 0.
     pub(crate) fn resize(&mut self, len: usize) {
         each_column!(self, column => column.resize(len, Default::default()));
     }
@@ -121,9 +132,11 @@ impl Block {
     pub fn drain_front(&mut self, count: usize) {
         assert!(count <= self.len(), "the block has fewer accesses");
         each_column!(self, column => column.drain(..count.min(column.len())));
+        self.changes.drain_front(count);
     }
 
-    /// Appends an access to every column.
+    /// Appends an access to every column but the changes, which a block of a trace with contents gets by
+    /// [`Changes::push`].
     pub fn push(&mut self, access: Access) {
         self.instruction.push(access.instruction);
         self.address.push(access.address);

@@ -4,6 +4,7 @@ pub mod access;
 pub mod ahead;
 pub mod channel;
 mod compression;
+pub mod contents;
 pub mod format;
 pub mod formats;
 pub mod generate;

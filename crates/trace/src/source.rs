@@ -15,6 +15,8 @@ pub struct Meta {
     pub accesses: Option<u64>,
     /// Whether [`crate::Access::instruction`] counts instructions; otherwise it is 0.
     pub counts_instructions: bool,
+    /// Whether the trace says what pages held: [`crate::contents`].
+    pub has_contents: bool,
     /// Keys and values that say what was recorded, how and on what, in the order of the file.
     pub about: Vec<(String, String)>,
 }
@@ -86,6 +88,11 @@ pub trait Sink: Send {
 
     /// Adds to the metadata, if the format keeps it.
     fn note(&mut self, _key: &str, _value: &str) {}
+
+    /// Returns whether the changes of pages are kept: [`Block::changes`].
+    fn keeps_contents(&self) -> bool {
+        false
+    }
 
     /// Returns the bytes written so far, or 0 if the format does not count them.
     fn bytes(&self) -> u64 {

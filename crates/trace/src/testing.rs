@@ -21,7 +21,7 @@ fn listed_as(count: Option<u64>, accesses: Vec<Access>) -> Box<dyn Source> {
         format: "listed".into(),
         accesses: count,
         counts_instructions: true,
-        about: Vec::new(),
+        ..Meta::default()
     };
     Box::new(Listed(meta, accesses.into_iter()))
 }

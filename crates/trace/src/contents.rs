@@ -1,0 +1,281 @@
+//! What pages held, in a trace recorded with contents.
+//!
+//! A row of such a trace is a run of accesses of one thread to one page. When the run had ended, the
+//! recorder compared the page with what it had reported of it until then (zeros at first) and reported each
+//! aligned word of 8 bytes that differed, whatever had changed it: stores, system calls, a mapped file,
+//! another thread. So a reader that applies the rows in their order holds each page as of its latest touch.
+//!
+//! Several threads may report one page, and their rows reach the trace in another order than they were made.
+//! So each report of a page carries its *version*: 1, 2, 3 and so on, for each process and page; a reader
+//! keeps a report back until it has the version before. Some reports carry a *checksum* of the page as it
+//! was then, to be compared when exactly that version has been applied.
+
+use rustc_hash::FxHashMap;
+use terrace_base::bytes::PAGE_BYTES;
+
+use crate::access::Block;
+
+pub use terrace_recorder::observed::next_version;
+pub use terrace_recorder::page::{WORDS, checksum};
+
+/// A page's contents.
+pub type Contents = [u8; PAGE_BYTES as usize];
+
+/// An aligned word of 8 bytes of a page.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Word {
+    /// Its place in the page, below [`WORDS`].
+    pub index: u16,
+    /// Its bytes as a little-endian number.
+    pub value: u64,
+}
+
+/// What rows changed in their pages. All is empty where the trace has no contents, or the column was not
+/// asked for; otherwise there is an entry for each row.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Changes {
+    /// The words that were changed, of one row after the other.
+    pub words: Vec<Word>,
+    /// By row: the end of its words in `words`.
+    pub ends: Vec<u32>,
+    /// By row: the version of the page that it reports; 0 where it reports nothing.
+    pub versions: Vec<u32>,
+    /// By row: the [checksum] of the page in this version; 0 where none was taken.
+    pub checksums: Vec<u64>,
+}
+
+/// What one row changed in its page.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Change<'a> {
+    /// The words that were changed, by their place.
+    pub words: &'a [Word],
+    /// The version of the page that they make; 0 where nothing is reported.
+    pub version: u32,
+    /// The [checksum] of the page in this version; 0 where none was taken.
+    pub checksum: u64,
+}
+
+impl Changes {
+    /// Returns whether there are no rows.
+    pub fn is_empty(&self) -> bool {
+        self.ends.is_empty()
+    }
+
+    /// Returns the number of rows.
+    pub fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// Returns what a row changed: nothing where there is no such row.
+    pub fn of(&self, row: usize) -> Change<'_> {
+        let Some(&end) = self.ends.get(row) else {
+            return Change::default();
+        };
+        let begin = self.begin(row);
+        Change {
+            words: self.words.get(begin..end as usize).unwrap_or_default(),
+            version: self.versions.get(row).copied().unwrap_or_default(),
+            checksum: self.checksums.get(row).copied().unwrap_or_default(),
+        }
+    }
+
+    /// Appends a row.
+    ///
+    /// # Panics
+    /// Panics at the 2^32nd word: a block has fewer.
+    pub fn push(&mut self, change: Change<'_>) {
+        self.words.extend_from_slice(change.words);
+        let end = u32::try_from(self.words.len()).expect("a block has fewer words");
+        self.ends.push(end);
+        self.versions.push(change.version);
+        self.checksums.push(change.checksum);
+    }
+
+    /// Appends the rows `range` of others; those that they do not have report nothing.
+    pub fn extend(&mut self, others: &Self, range: std::ops::Range<usize>) {
+        for row in range {
+            self.push(others.of(row));
+        }
+    }
+
+    /// Removes all rows and keeps the allocations.
+    pub fn clear(&mut self) {
+        self.truncate(0);
+    }
+
+    /// Keeps the first `len` rows.
+    pub fn truncate(&mut self, len: usize) {
+        self.words.truncate(self.begin(len));
+        self.ends.truncate(len);
+        self.versions.truncate(len);
+        self.checksums.truncate(len);
+    }
+
+    /// Removes the first `count` rows, or all if there are fewer.
+    pub fn drain_front(&mut self, count: usize) {
+        let begin = self.begin(count);
+        let rows = count.min(self.len());
+        self.words.drain(..begin);
+        self.ends.drain(..rows);
+        self.ends.iter_mut().for_each(|end| *end -= begin as u32);
+        self.versions.drain(..rows);
+        self.checksums.drain(..rows);
+    }
+
+    /// Returns the place in `words` of the first word of a row, or of all that follow the last.
+    fn begin(&self, row: usize) -> usize {
+        let before = row.min(self.len()).checked_sub(1);
+        before.map_or(0, |before| self.ends[before] as usize)
+    }
+}
+
+/// How many deviating pages are named.
+const NAMED: usize = 10;
+
+/// All pages of a trace, as far as it was read.
+#[derive(Clone, Debug, Default)]
+pub struct Memory {
+    pages: FxHashMap<(u16, u64), Page>,
+    /// Reports that wait for the version before, by process and page.
+    waiting: FxHashMap<(u16, u64), FxHashMap<u32, Report>>,
+    sampled: u64,
+    held: u64,
+    deviating: Vec<(u16, u64)>,
+}
+
+/// One page.
+#[derive(Clone, Debug)]
+struct Page {
+    version: u32,
+    contents: Box<Contents>,
+}
+
+/// A change that waits.
+#[derive(Clone, Debug)]
+struct Report {
+    words: Vec<Word>,
+    checksum: u64,
+}
+
+/// How much of what was sampled held.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Verified {
+    /// Samples: checksums, and pages of which reports are missing.
+    pub sampled: u64,
+    /// Those that the contents agree with.
+    pub held: u64,
+    /// The process and the number of the first pages that deviate.
+    pub deviating: Vec<(u16, u64)>,
+}
+
+impl Memory {
+    /// Applies what a row of `block` changed in its page.
+    ///
+    /// # Panics
+    /// Panics if the block has no such row.
+    pub fn apply(&mut self, block: &Block, row: usize) {
+        let change = block.changes.of(row);
+        if change.version == 0 {
+            return;
+        }
+        let process = block.process.get(row).copied().unwrap_or_default();
+        let key = (process, block.address[row] / PAGE_BYTES);
+        let version = self.pages.entry(key).or_default().version;
+        if change.version != next_version(version) {
+            let report = Report {
+                words: change.words.to_vec(),
+                checksum: change.checksum,
+            };
+            let waiting = self.waiting.entry(key).or_default();
+            waiting.insert(change.version, report);
+            return;
+        }
+        self.apply_next(key, change);
+        if !self.waiting.is_empty() {
+            self.apply_waiting(key);
+        }
+    }
+
+    /// Applies what waited for the present version of the page, and for those that follow.
+    fn apply_waiting(&mut self, key: (u16, u64)) {
+        while let Some(waiting) = self.waiting.get_mut(&key) {
+            let version = next_version(self.pages.entry(key).or_default().version);
+            let Some(report) = waiting.remove(&version) else {
+                return;
+            };
+            if waiting.is_empty() {
+                self.waiting.remove(&key);
+            }
+            let change = Change {
+                words: &report.words,
+                version,
+                checksum: report.checksum,
+            };
+            self.apply_next(key, change);
+        }
+    }
+
+    /// Applies the version after the present one.
+    fn apply_next(&mut self, key: (u16, u64), change: Change<'_>) {
+        let page = self.pages.entry(key).or_default();
+        let words = page.contents.as_chunks_mut::<8>().0;
+        for word in change.words {
+            if let Some(bytes) = words.get_mut(usize::from(word.index)) {
+                *bytes = word.value.to_le_bytes();
+            }
+        }
+        page.version = change.version;
+        if change.checksum != 0 {
+            self.sampled += 1;
+            match checksum(&*page.contents) == change.checksum {
+                true => self.held += 1,
+                false => name(&mut self.deviating, key),
+            }
+        }
+    }
+
+    /// Returns the contents of a page, by its number (not its address): zeros if nothing was reported.
+    pub fn page(&self, process: u16, page: u64) -> &Contents {
+        const ZEROS: &Contents = &[0; PAGE_BYTES as usize];
+        let page = self.pages.get(&(process, page));
+        page.map_or(ZEROS, |page| &page.contents)
+    }
+
+    /// Returns the numbers of the pages of which something was reported, with their processes.
+    pub fn pages(&self) -> impl Iterator<Item = (u16, u64)> {
+        self.pages.keys().copied()
+    }
+
+    /// Returns how much of what was sampled held. A page of which a report still waits for a version that
+    /// did not come is a sample that did not hold.
+    pub fn verified(&self) -> Verified {
+        let mut deviating = self.deviating.clone();
+        let mut incomplete: Vec<_> = self.waiting.keys().copied().collect();
+        incomplete.sort_unstable();
+        incomplete.iter().for_each(|key| name(&mut deviating, *key));
+        Verified {
+            sampled: self.sampled + incomplete.len() as u64,
+            held: self.held,
+            deviating,
+        }
+    }
+}
+
+impl Default for Page {
+    fn default() -> Self {
+        Self {
+            version: 0,
+            contents: Box::new([0; PAGE_BYTES as usize]),
+        }
+    }
+}
+
+/// Names a page that deviates, unless it is named already or enough are.
+fn name(deviating: &mut Vec<(u16, u64)>, key: (u16, u64)) {
+    if deviating.len() < NAMED && !deviating.contains(&key) {
+        deviating.push(key);
+    }
+}
+
+#[cfg(test)]
+mod tests;
