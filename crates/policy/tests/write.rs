@@ -4,7 +4,8 @@ use std::collections::HashMap;
 
 use proptest::prelude::*;
 use terrace_policy::write::{
-    Contents, Form, LINE_BYTES, Place, REGISTRY, SECTOR_BYTES, Scheme, Spec, Written,
+    Contents, Depends, Form, LINE_BYTES, LINES, Place, REGISTRY, SECTOR_BYTES, Scheme, Spec,
+    Written,
 };
 
 const PAGE: usize = size_of::<Contents>();
@@ -97,6 +98,44 @@ proptest! {
                 prop_assert!(written.lines <= 64 && written.sectors <= 8, "{spec}: {written:?}");
                 prop_assert!(written.lines <= 8 * written.sectors, "{spec}: {written:?}");
                 prop_assert!(written.cells <= 8 * written.bytes + 1024, "{spec}: {written:?}");
+            }
+        }
+    }
+
+    /// What a scheme says of itself and of the lines that it writes, against places before and after.
+    #[test]
+    fn what_is_said_of_places_holds(
+        (held, other) in (contents(), contents()),
+        (before, after) in changed(),
+    ) {
+        for entry in REGISTRY {
+            let (name, coder) = (entry.name, scheme(entry.name).coder);
+            let mut place = Place::holding(*held);
+            coder.write(&before, &mut place);
+            let earlier = place.clone();
+            let written = coder.write(&after, &mut place);
+            prop_assert_eq!(u64::from(written.which.count_ones()), written.lines, "{}", name);
+            if coder.is_plain() {
+                prop_assert!(place == Place::holding(*after), "{name}");
+            }
+            let changed: Vec<u32> = (0..LINES).map(|line| place.differing(line, &earlier, line)).collect();
+            let is_written = |line: usize| written.which >> line & 1 == 1;
+            prop_assert!((0..LINES).all(|line| is_written(line) || changed[line] == 0), "{name}");
+            match coder.depends() {
+                Depends::OnPage => {
+                    let elsewhere = coder.write(&after, &mut Place::holding(*other));
+                    prop_assert_eq!(elsewhere, written, "{}", name);
+                    let first = (0..LINES).take_while(|line| is_written(*line));
+                    prop_assert_eq!(first.count() as u64, written.lines, "{}", name);
+                }
+                Depends::OnBytes => {}
+                Depends::OnCells => {
+                    prop_assert_eq!(changed.iter().map(|cells| u64::from(*cells)).sum::<u64>(), written.cells);
+                    prop_assert!((0..LINES).all(|line| is_written(line) == (changed[line] > 0)), "{name}");
+                }
+            }
+            if coder.depends() != Depends::OnCells {
+                prop_assert_eq!(written.cells, 512 * written.lines, "{}", name);
             }
         }
     }

@@ -7,6 +7,9 @@ pub const LINE_BYTES: usize = 64;
 /// Bytes of a sector, the unit in which block devices are written.
 pub const SECTOR_BYTES: usize = 512;
 
+/// Lines of a page.
+pub const LINES: usize = PAGE_BYTES as usize / LINE_BYTES;
+
 /// The bytes of a page.
 pub type Contents = [u8; PAGE_BYTES as usize];
 
@@ -20,6 +23,17 @@ pub enum Form {
     /// The page with some of its words inverted: a bit for each word of 4 bytes, from the lowest bit
     /// of the first word on. Each is a cell beside the word that it is about.
     Flipped([u64; 16]),
+}
+
+/// What decides how much a coder writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Depends {
+    /// The page alone: all cells of its first lines are written.
+    OnPage,
+    /// What the place holds too: all cells of some lines are written.
+    OnBytes,
+    /// Each cell of the place: those that keep their value are not written.
+    OnCells,
 }
 
 /// A place of the slow memory.
@@ -37,5 +51,24 @@ impl Place {
     pub fn holding(bytes: Contents) -> Self {
         let form = Form::Plain;
         Self { bytes, form }
+    }
+
+    /// Returns the bytes of a line and, a bit a word, the cells that say which of its words are inverted.
+    pub fn line(&self, line: usize) -> (&[u8; LINE_BYTES], u16) {
+        let (lines, _) = self.bytes.as_chunks();
+        let inverted = match self.form {
+            Form::Plain | Form::Coded => 0,
+            Form::Flipped(flips) => (flips[line / 4] >> (line % 4 * 16)) as u16,
+        };
+        (&lines[line], inverted)
+    }
+
+    /// Returns the number of cells of a line that differ from those of a line of another place.
+    pub fn differing(&self, line: usize, other: &Self, other_line: usize) -> u32 {
+        let (one, other) = (self.line(line), other.line(other_line));
+        let (ones, others) = (one.0.as_chunks::<8>().0, other.0.as_chunks::<8>().0);
+        let words = ones.iter().zip(others);
+        let words = words.map(|(one, other)| u64::from_le_bytes(*one) ^ u64::from_le_bytes(*other));
+        (one.1 ^ other.1).count_ones() + words.map(u64::count_ones).sum::<u32>()
     }
 }
