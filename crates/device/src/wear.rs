@@ -68,8 +68,8 @@ impl Wear {
     /// Makes a new memory of `lines` lines; 0 counts as 1. `seed` decides random swaps.
     ///
     /// # Errors
-    /// A failure if there is not enough memory ([`Wear::memory`]); a usage error if there are more lines
-    /// than can be counted.
+    /// A usage error if there are more lines than can be counted. That there is enough memory is for the
+    /// caller to see to ([`Wear::memory`]).
     pub fn new(levelling: Levelling, lines: u64, seed: u64) -> Result<Self> {
         let count = u32::try_from(lines.max(1))
             .ok()
@@ -80,10 +80,6 @@ impl Wear {
                  which has {}", u32::MAX - 1
             ))
         })?;
-        terrace_base::memory::require(
-            Self::memory(levelling, lines),
-            &format!("counting the writes of {lines} lines"),
-        )?;
         let (map, psi, places) = match levelling {
             Levelling::None => (Map::InPlace, u32::MAX, count),
             Levelling::StartGap { psi } => {

@@ -118,7 +118,7 @@ proptest! {
             if coder.is_plain() {
                 prop_assert!(place == Place::holding(*after), "{name}");
             }
-            let changed: Vec<u32> = (0..LINES).map(|line| place.differing(line, &earlier, line)).collect();
+            let changed: Vec<u32> = (0..LINES).map(|line| place.line(line).differing(&earlier.line(line))).collect();
             let is_written = |line: usize| written.which >> line & 1 == 1;
             prop_assert!((0..LINES).all(|line| is_written(line) || changed[line] == 0), "{name}");
             match coder.depends() {

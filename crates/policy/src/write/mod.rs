@@ -29,7 +29,7 @@ pub mod same_filled;
 
 pub use counts::Written;
 pub use make::{Entry, Make, Scheme, Spec};
-pub use place::{Contents, Depends, Form, LINE_BYTES, LINES, Place, SECTOR_BYTES};
+pub use place::{Contents, Depends, Form, LINE_BYTES, LINES, Line, Place, SECTOR_BYTES};
 pub use registry::REGISTRY;
 
 /// How a page is laid down in a place of the slow memory.

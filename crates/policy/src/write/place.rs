@@ -53,22 +53,49 @@ impl Place {
         Self { bytes, form }
     }
 
-    /// Returns the bytes of a line and, a bit a word, the cells that say which of its words are inverted.
-    pub fn line(&self, line: usize) -> (&[u8; LINE_BYTES], u16) {
-        let (lines, _) = self.bytes.as_chunks();
+    /// Returns what the cells of a line hold.
+    pub fn line(&self, line: usize) -> Line {
         let inverted = match self.form {
             Form::Plain | Form::Coded => 0,
             Form::Flipped(flips) => (flips[line / 4] >> (line % 4 * 16)) as u16,
         };
-        (&lines[line], inverted)
+        Line {
+            inverted,
+            ..Line::of(&self.bytes, line)
+        }
+    }
+}
+
+/// What the cells of a line hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Line {
+    bytes: [u8; LINE_BYTES],
+    /// The cells that say which words of 4 bytes are inverted ([`Form::Flipped`]).
+    inverted: u16,
+}
+
+impl Line {
+    /// The line of a new memory.
+    pub const ZEROS: Self = Self {
+        bytes: [0; LINE_BYTES],
+        inverted: 0,
+    };
+
+    /// Returns a line of a page that is written as it is.
+    pub fn of(page: &Contents, line: usize) -> Self {
+        let (lines, _) = page.as_chunks();
+        Self {
+            bytes: lines[line],
+            inverted: 0,
+        }
     }
 
-    /// Returns the number of cells of a line that differ from those of a line of another place.
-    pub fn differing(&self, line: usize, other: &Self, other_line: usize) -> u32 {
-        let (one, other) = (self.line(line), other.line(other_line));
-        let (ones, others) = (one.0.as_chunks::<8>().0, other.0.as_chunks::<8>().0);
+    /// Returns the number of cells in which two lines differ.
+    pub fn differing(&self, other: &Self) -> u32 {
+        let (ones, _) = self.bytes.as_chunks::<8>();
+        let (others, _) = other.bytes.as_chunks::<8>();
         let words = ones.iter().zip(others);
         let words = words.map(|(one, other)| u64::from_le_bytes(*one) ^ u64::from_le_bytes(*other));
-        (one.1 ^ other.1).count_ones() + words.map(u64::count_ones).sum::<u32>()
+        (self.inverted ^ other.inverted).count_ones() + words.map(u64::count_ones).sum::<u32>()
     }
 }

@@ -2,9 +2,9 @@
 
 use terrace_device::Catalogue;
 use terrace_policy::registry::{Entry, Kind};
-use terrace_policy::{eviction, llc, prefetch, replacement};
+use terrace_policy::{eviction, llc, prefetch, replacement, write};
 use terrace_sim::llc::placement::Make;
-use terrace_sim::pages::FaultCost;
+use terrace_sim::pages::{FaultCost, levelling};
 
 use super::{Figure, Known};
 use crate::sweep;
@@ -13,6 +13,8 @@ pub(super) fn all() -> Vec<Known> {
     let columns = sweep::table(&[]).columns.into_iter();
     let columns = columns.map(|one| plain("columns", None, &one.name, &one.described()));
     let (pages, lines) = ("--replacement of sim pages, sweep", "--policy of sim llc");
+    let schemes = "--write of sim pages, sweep";
+    let levellings = "--levelling of sim pages, sweep";
     let early = "--eviction of run, sim pages, sweep";
     [
         entries("policies", |_| pages, replacement::REGISTRY),
@@ -20,6 +22,8 @@ pub(super) fn all() -> Vec<Known> {
         entries("policies", |_| early, eviction::REGISTRY),
         predictors(),
         memories(),
+        entries("write-schemes", |_| schemes, write::REGISTRY),
+        entries("wear-levellings", |_| levellings, levelling::Make::ENTRIES),
         fault_costs(),
         entries("placements", |_| "--pages of sim llc", Make::ENTRIES),
         columns.collect(),

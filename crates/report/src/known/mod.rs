@@ -11,12 +11,17 @@ use terrace_policy::params::Setting;
 pub use tell::{ListDocument, explained, kinds, listed};
 
 /// The kinds of `terrace list`, each with a line of help.
-pub const KINDS: [(&str, &str); 6] = [
+pub const KINDS: [(&str, &str); 8] = [
     ("policies", "what stays in DRAM and in last-level caches"),
     ("predictors", "what is fetched ahead"),
     (
         "memories",
         "what lies behind DRAM and behind last-level caches",
+    ),
+    ("write-schemes", "what is written of pages that leave DRAM"),
+    (
+        "wear-levellings",
+        "how a simulated memory spreads writes over its lines",
     ),
     (
         "fault-costs",

@@ -5,3 +5,4 @@ mod laws;
 mod machine;
 mod oracle;
 mod twin;
+mod writes;
