@@ -15,6 +15,7 @@ pub fn record(arguments: Record) -> Result<ExitCode> {
         settings: RecordSettings {
             level: arguments.level,
             filtered: arguments.filter == Filter::L1l2,
+            contents: arguments.contents,
         },
         limit: arguments.limit,
         ..Request::new(&arguments.program, arguments.user.chosen()?)?

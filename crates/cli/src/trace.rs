@@ -37,6 +37,7 @@ fn convert(arguments: &args::Convert) -> Result<ExitCode> {
         &[("OUTPUT", &arguments.output)],
     )?;
     let source = open_in(&arguments.input, arguments.from, Columns::ALL)?;
+    let has_contents = source.meta().has_contents;
     let source = arguments.selection().of(source);
     let sink = create(&arguments.output, arguments.to, &*source)?;
     let progress = Progress::new(source.meta().accesses, arguments.quiet);
@@ -50,7 +51,16 @@ fn convert(arguments: &args::Convert) -> Result<ExitCode> {
             arguments.input.display()
         ))
     };
-    let lost = copy(source, sink, progress)?.ok_or_else(nothing)?;
+    let selected = source.meta().has_contents;
+    let unkept = selected && !sink.keeps_contents();
+    let mut lost = copy(source, sink, progress)?.ok_or_else(nothing)?;
+    lost.extend(unkept.then(|| "what pages hold".to_owned()));
+    if has_contents && !selected && !arguments.quiet {
+        say(&format!(
+            "terrace: `{}` does not say what pages hold: that is known of all first rows of a trace alone\n",
+            arguments.output.display()
+        ));
+    }
     if !lost.is_empty() && !arguments.quiet {
         say(&format!(
             "terrace: `{}` does not say {}: its format has no room for that\n",

@@ -5,17 +5,17 @@
 //! what the kernel would, with the emulator in front: the new program is recorded as a process of its
 //! own. If that is impossible or fails, the system call is carried out unchanged.
 
-use std::ffi::{CString, OsStr, OsString, c_char, c_void};
+use std::ffi::{CString, OsStr, OsString, c_char};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
+use crate::guest::Guest;
 use crate::program::{ARGUMENT, Emulator, Program};
 
 /// The most bytes of an argument or path (`MAX_ARG_STRLEN`).
 const LONGEST: usize = 128 << 10;
 /// The most arguments of a program that is followed.
 const MOST: usize = 1 << 20;
-const PAGE: u64 = 4096;
 
 /// A request to execute a program; the addresses are the emulated program's.
 #[derive(Clone, Copy, Debug)]
@@ -152,43 +152,12 @@ fn execute(file: OsString, arguments: Vec<OsString>, environment: Vec<Vec<u8>>) 
     };
 }
 
-/// The memory of the emulated program, which may pass addresses that are not mapped.
-struct Memory {
-    /// The address in this process of the program's address 0.
-    base: u64,
-}
+/// What the program passes by addresses, which may not be mapped.
+struct Memory(Guest);
 
 impl Memory {
     fn of_the_program() -> Self {
-        // SAFETY: a name that ends in zero.
-        let base = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"guest_base".as_ptr()) };
-        // SAFETY: where QEMU has a variable of this name it is an address, set before the
-        // program runs and never again.
-        let base = unsafe { base.cast::<u64>().as_ref() };
-        Self {
-            base: base.copied().unwrap_or(0),
-        }
-    }
-
-    /// Reads up to the end of `buffer` or of the page, and returns the number of bytes, 0 where none
-    /// is mapped.
-    fn read(&self, address: u64, buffer: &mut [u8]) -> usize {
-        let in_page = (PAGE - address % PAGE) as usize;
-        let length = buffer.len().min(in_page);
-        let local = libc::iovec {
-            iov_base: buffer.as_mut_ptr().cast(),
-            iov_len: length,
-        };
-        let remote = libc::iovec {
-            iov_base: self.base.wrapping_add(address) as *mut c_void,
-            iov_len: length,
-        };
-        // SAFETY: writes at most `length` bytes into the buffer; what is read is checked by the
-        // kernel, which answers with an error where nothing is mapped.
-        let read = unsafe {
-            libc::process_vm_readv(libc::getpid(), &raw const local, 1, &raw const remote, 1, 0)
-        };
-        usize::try_from(read).unwrap_or(0)
+        Self(Guest::of_this_process())
     }
 
     /// Returns the bytes up to a zero.
@@ -196,7 +165,9 @@ impl Memory {
         let mut text = Vec::new();
         while text.len() < LONGEST {
             let mut buffer = [0; 256];
-            let read = self.read(address.wrapping_add(text.len() as u64), &mut buffer);
+            let read = self
+                .0
+                .read(address.wrapping_add(text.len() as u64), &mut buffer);
             let read = &buffer[..read];
             if let Some(end) = read.iter().position(|&byte| byte == 0) {
                 text.extend_from_slice(&read[..end]);
@@ -212,9 +183,10 @@ impl Memory {
 
     fn number(&self, address: u64) -> Option<u64> {
         let mut bytes = [0; 8];
-        let first = self.read(address, &mut bytes);
+        let first = self.0.read(address, &mut bytes);
         let rest = address.wrapping_add(first as u64);
-        let whole = first == 8 || (first > 0 && self.read(rest, &mut bytes[first..]) == 8 - first);
+        let whole =
+            first == 8 || (first > 0 && self.0.read(rest, &mut bytes[first..]) == 8 - first);
         whole.then(|| u64::from_le_bytes(bytes))
     }
 

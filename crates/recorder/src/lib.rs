@@ -3,15 +3,21 @@
 //! `qemu-x86_64` loads this library and calls [`plugin`] for every instruction that it
 //! translates and every access that the program makes. A thread's accesses pass the private
 //! [`caches`] (if filtering is on), are joined into runs ([`level`]), and go as [`record`]s into a
-//! chunk of the shared [`pool`], which `terrace-trace` reads. That crate uses this one as a Rust
+//! chunk of the shared [`pool`], which `terrace-trace` reads. Where contents are asked for, each run's page is
+//! compared with a copy of what was reported of it, and reported ([`observed`]). That crate uses this one as a Rust
 //! library, for the pool's layout.
 
 pub mod caches;
+mod copy;
 mod exec;
+mod guest;
 pub mod level;
+pub mod observed;
+pub mod page;
 pub mod plugin;
 pub mod pool;
 pub mod program;
 pub mod qemu;
 pub mod record;
+mod shadow;
 mod stream;

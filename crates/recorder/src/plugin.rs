@@ -19,7 +19,9 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU32, Ordering};
 
 use crate::exec::{self, Follower};
+use crate::guest::Guest;
 use crate::level::Level;
+use crate::observed::Observed;
 use crate::pool::{Departed, Pool};
 use crate::program::ARGUMENT;
 use crate::qemu::{self, MemCallback};
@@ -34,6 +36,8 @@ pub static qemu_plugin_version: c_int = qemu::VERSION;
 struct Recorder {
     pool: &'static Pool,
     on_access: MemCallback,
+    /// What is needed to report pages; none where that is not asked for.
+    observed: Option<Observed>,
     /// One entry for each vCPU.
     table: *mut Vcpu,
     /// Starts the programs that this one executes in the emulator, too.
@@ -107,6 +111,7 @@ fn install<'a>(mut arguments: impl Iterator<Item = &'a str>) -> Result<(), Strin
     let recorder = Recorder {
         pool,
         on_access: on_access_of(pool),
+        observed: observed_of(pool)?,
         table: reserve_table().map_err(|e| format!("no memory for the threads: {e}"))?,
         follower: Follower::of_this_process(),
     };
@@ -119,6 +124,21 @@ fn install<'a>(mut arguments: impl Iterator<Item = &'a str>) -> Result<(), Strin
         0 => Ok(()),
         code => Err(std::io::Error::from_raw_os_error(code).to_string()),
     }
+}
+
+/// Makes what is needed to report pages, if the pool asks for it.
+fn observed_of(pool: &Pool) -> Result<Option<Observed>, String> {
+    if !pool.settings().contents {
+        return Ok(None);
+    }
+    if !Guest::is_told() {
+        return Err(
+            "this emulator does not tell where the program's memory is, which --contents needs"
+                .into(),
+        );
+    }
+    let observed = Observed::new().map_err(|e| format!("no memory for copies of pages: {e}"))?;
+    Ok(Some(observed))
 }
 
 /// Maps room for the most vCPUs; only pages that are touched take memory.
@@ -155,6 +175,9 @@ fn register(id: qemu::Id) {
 /// Returns the memory callback for the level and the filter that the pool asks for.
 fn on_access_of(pool: &Pool) -> MemCallback {
     let settings = pool.settings();
+    if settings.contents {
+        return on_observed_access;
+    }
     match (settings.filtered, settings.level) {
         (false, Level::Accesses) => on_access::<{ Level::Accesses.shift() }, false>,
         (false, Level::Lines) => on_access::<{ Level::Lines.shift() }, false>,
@@ -181,7 +204,11 @@ fn begin(index: c_uint) {
     if let Some(recorder) = RECORDER.get() {
         let fresh = Vcpu {
             executed: 0,
-            stream: Stream::new(recorder.pool, PROCESS.load(Ordering::Relaxed)),
+            stream: Stream::new(
+                recorder.pool,
+                PROCESS.load(Ordering::Relaxed),
+                recorder.observed.as_ref(),
+            ),
             departing: None,
         };
         // SAFETY: the table has an entry for every vCPU. The old entry is not dropped, as it may be
@@ -208,6 +235,8 @@ unsafe extern "C" fn on_thread_end(_id: qemu::Id, index: c_uint) {
 unsafe extern "C" fn on_forked() {
     if let Some(recorder) = RECORDER.get() {
         PROCESS.store(recorder.pool.enter(), Ordering::Relaxed);
+        // Where there is no memory, each run that is not reported is counted.
+        let _ = recorder.observed.as_ref().map(Observed::begin);
         (0..SEEN.load(Ordering::Relaxed)).for_each(begin);
     }
 }
@@ -258,8 +287,13 @@ impl Site {
         Self(ip & ((1 << Self::BITS) - 1) | (to_end as u64) << Self::BITS)
     }
 
-    fn to_end(self) -> u64 {
-        self.0 >> Self::BITS
+    /// Returns the origin of an access by a thread that has executed so many instructions at the end of
+    /// the block.
+    fn origin(self, executed: u64) -> Origin {
+        Origin {
+            ip: self.0, // the record takes the low bits
+            instruction: executed.wrapping_sub(self.0 >> Self::BITS),
+        }
     }
 }
 
@@ -280,17 +314,27 @@ unsafe extern "C" fn on_access<const SHIFT: u32, const FILTER: bool>(
     let Some(vcpu) = (unsafe { vcpu(index) }) else {
         return;
     };
-    let site = Site(site as u64);
-    let origin = Origin {
-        ip: site.0, // the record takes the low bits
-        instruction: vcpu.executed.wrapping_sub(site.to_end()),
-    };
+    let origin = Site(site as u64).origin(vcpu.executed);
     let kind = kind(info);
     if FILTER {
         vcpu.stream.filter::<SHIFT>(address, kind, origin);
     } else {
         vcpu.stream.row::<SHIFT>(address, kind, origin);
     }
+}
+
+unsafe extern "C" fn on_observed_access(
+    index: c_uint,
+    info: qemu::MemInfo,
+    address: u64,
+    site: *mut c_void,
+) {
+    // SAFETY: called by this vCPU.
+    let Some(vcpu) = (unsafe { vcpu(index) }) else {
+        return;
+    };
+    let origin = Site(site as u64).origin(vcpu.executed);
+    vcpu.stream.observe(address, kind(info), origin);
 }
 
 /// Returns the kind of access that `info` describes. QEMU is asked once for each.
@@ -343,13 +387,16 @@ unsafe extern "C" fn on_syscall(
         // threads add to the count of the first.
         THREADED.store(true, Ordering::Relaxed);
     }
+    // SAFETY: called by this vCPU.
+    let Some(vcpu) = (unsafe { vcpu(index) }) else {
+        return;
+    };
+    // The call may unmap or change the page, or be the thread's last.
+    vcpu.stream.end_run();
     let Some(request) = exec::Request::of(number, [a, b, c, d, e]) else {
         return;
     };
-    // SAFETY: called by this vCPU.
-    if let Some(vcpu) = unsafe { vcpu(index) }
-        && let Some(recorder) = RECORDER.get()
-    {
+    if let Some(recorder) = RECORDER.get() {
         vcpu.stream.publish();
         if let Some(follower) = &recorder.follower
             && !recorder.pool.has_ended()

@@ -5,16 +5,23 @@
 //! | 0..48 | the address, its sign in bit 47 | the instruction's address, likewise |
 //! | 48..60 | bytes touched, up to 4095 | instructions since the record before it, up to 65535 (16 bits) |
 //! | 60 | whether it stores | |
-//! | 63 | no access: `whence` is the count of instructions, all 64 bits of it | |
+//! | 61 | no access but the end of a report: bits 0..32 are the version of the page | its checksum, or 0 |
+//! | 62 | no access but a word of a report: bits 0..48 are its address | its 8 bytes |
+//! | 63 | no access but a mark | the count of instructions, all 64 bits of it |
 //!
-//! A mark of the last kind is written where the instructions between two accesses do not fit into 16
-//! bits. The first record of a chunk counts from
-//! [`Chunk::instruction`](crate::pool::Chunk::instruction).
+//! A mark is written where the instructions between two accesses do not fit into 16 bits. The first record of
+//! a chunk counts from [`Chunk::instruction`](crate::pool::Chunk::instruction).
+//!
+//! The report of a page follows the row whose run it ends, in the same chunk: the words that differ from what
+//! was reported of the page before, and the end. Without its end a report is not valid: the process
+//! was killed while it made it.
 
 /// Addresses have 48 bits, of which the last is the sign: x86-64 with four levels of page tables.
 const ADDRESS_BITS: u32 = 48;
 const ADDRESS: u64 = (1 << ADDRESS_BITS) - 1;
 const STORE: u64 = 1 << 60;
+const REPORTED: u64 = 1 << 61;
+const WORD: u64 = 1 << 62;
 const MARK: u64 = 1 << 63;
 
 /// The most bytes of one record.
@@ -77,6 +84,20 @@ pub enum Said {
     },
     /// The number of instructions executed before the next access, less its step.
     Instruction(u64),
+    /// A word that the page of the access before it holds now.
+    Word {
+        /// The byte address, a multiple of 8.
+        address: u64,
+        /// The 8 bytes as a number.
+        value: u64,
+    },
+    /// The end of the words of a page.
+    Reported {
+        /// The number of the report among those of the page, from 1.
+        version: u32,
+        /// The [checksum](crate::page::checksum) of the page, 0 where none was taken.
+        checksum: u64,
+    },
 }
 
 impl Record {
@@ -95,6 +116,29 @@ impl Record {
             what: MARK,
             whence: count,
         }
+    }
+
+    /// Reports a word of a page.
+    #[inline]
+    pub const fn word(address: u64, value: u64) -> Self {
+        Self {
+            what: address & ADDRESS | WORD,
+            whence: value,
+        }
+    }
+
+    /// Ends the report of a page.
+    pub const fn reported(version: u32, checksum: u64) -> Self {
+        Self {
+            what: version as u64 | REPORTED,
+            whence: checksum,
+        }
+    }
+
+    /// Whether this is an access.
+    #[inline]
+    pub const fn is_access(self) -> bool {
+        self.what & (MARK | WORD | REPORTED) == 0
     }
 
     /// Returns the same access as a store.
@@ -121,14 +165,31 @@ impl Record {
     /// Returns the meaning.
     #[inline]
     pub const fn said(self) -> Said {
-        if self.what & MARK != 0 {
-            return Said::Instruction(self.whence);
+        if !self.is_access() {
+            return self.said_of_another();
         }
         Said::Access {
             address: extended(self.what),
             kind: Kind((self.what >> ADDRESS_BITS) as u16 & 0x1fff),
             ip: extended(self.whence),
             step: self.whence >> ADDRESS_BITS,
+        }
+    }
+
+    /// Returns the meaning of what is no access.
+    const fn said_of_another(self) -> Said {
+        if self.what & MARK != 0 {
+            Said::Instruction(self.whence)
+        } else if self.what & WORD != 0 {
+            Said::Word {
+                address: extended(self.what),
+                value: self.whence,
+            }
+        } else {
+            Said::Reported {
+                version: self.what as u32,
+                checksum: self.whence,
+            }
         }
     }
 }
@@ -164,6 +225,15 @@ mod tests {
         #[test]
         fn a_mark_is_no_access(count: u64) {
             prop_assert_eq!(Record::instruction(count).said(), Said::Instruction(count));
+        }
+
+        #[test]
+        fn a_report_is_no_access(address in address(), value: u64, version: u32) {
+            let word = Record::word(address, value);
+            prop_assert_eq!(word.said(), Said::Word { address, value });
+            let end = Record::reported(version, value);
+            prop_assert_eq!(end.said(), Said::Reported { version, checksum: value });
+            prop_assert!(!word.is_access() && !end.is_access());
         }
     }
 }

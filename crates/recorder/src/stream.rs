@@ -1,7 +1,10 @@
 //! The stream of one thread's accesses into the pool.
 
+mod report;
+
 use crate::caches::{Caches, LINE_SHIFT};
 use crate::level::pieces;
+use crate::observed::Observed;
 use crate::pool::{Chunk, Owner, Pool};
 use crate::record::{Kind, MAX_STEP, Record};
 
@@ -30,11 +33,15 @@ pub struct Stream<'a> {
     unit: u64,
     written: bool,
     caches: Option<Box<Caches>>,
+    /// What is needed to report pages; none where that is not asked for.
+    observed: Option<&'a Observed>,
+    /// Runs until the next one that is sampled.
+    until_sample: u32,
 }
 
 impl<'a> Stream<'a> {
-    /// Begins the stream of a new thread of `process`.
-    pub fn new(pool: &'a Pool, process: u32) -> Self {
+    /// Begins the stream of a new thread of `process`, whose pages are reported if they are `observed`.
+    pub fn new(pool: &'a Pool, process: u32, observed: Option<&'a Observed>) -> Self {
         let filtered = pool.settings().filtered;
         Self {
             pool,
@@ -45,6 +52,8 @@ impl<'a> Stream<'a> {
             unit: NO_UNIT,
             written: false,
             caches: filtered.then(Box::default),
+            observed,
+            until_sample: 0,
         }
     }
 
@@ -126,8 +135,9 @@ impl<'a> Stream<'a> {
         }
     }
 
-    /// Hands the chunk to the reader.
+    /// Hands the chunk to the reader, with a report of the run that ends.
     pub fn publish(&mut self) {
+        self.end_run();
         self.pool.publish(self.chunk);
         self.abandon();
     }
@@ -182,7 +192,12 @@ mod tests {
     }
 
     fn pool(level: Level, filtered: bool) -> Pool {
-        Pool::create(RecordSettings { level, filtered }).unwrap()
+        Pool::create(RecordSettings {
+            level,
+            filtered,
+            contents: false,
+        })
+        .unwrap()
     }
 
     /// Takes all chunks that are ready.
@@ -194,6 +209,7 @@ mod tests {
             for record in chunk.records() {
                 match record.said() {
                     Said::Instruction(count) => instruction = count,
+                    Said::Word { .. } | Said::Reported { .. } => unreachable!("nothing is observed"),
                     Said::Access {
                         address,
                         kind,
@@ -221,7 +237,7 @@ mod tests {
         pool: &'a Pool,
         pass: impl Fn(&mut Stream<'a>, u64, Kind, Origin),
     ) -> Vec<Row> {
-        let mut stream = Stream::new(pool, 0);
+        let mut stream = Stream::new(pool, 0, None);
         for row in rows {
             let origin = Origin {
                 ip: row.ip,
@@ -295,7 +311,7 @@ mod tests {
     #[test]
     fn a_run_that_is_handed_over_is_not_changed_any_more() {
         let pool = pool(Level::Lines, false);
-        let mut stream = Stream::new(&pool, 0);
+        let mut stream = Stream::new(&pool, 0, None);
         let origin = Origin {
             ip: 0,
             instruction: 0,

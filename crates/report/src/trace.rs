@@ -5,7 +5,7 @@ use indexmap::IndexMap;
 use serde::Serialize;
 use terrace_base::Bytes;
 use terrace_base::bytes::PAGE_BYTES;
-use terrace_trace::info::LINE_BYTES;
+use terrace_trace::info::{self, LINE_BYTES};
 use terrace_trace::reuse::Bin;
 use terrace_trace::{Info, Meta};
 
@@ -15,6 +15,9 @@ use crate::rows::Rows;
 use crate::run::count;
 use crate::table::table;
 use crate::text::Text;
+
+/// Bytes of a word of contents.
+const WORD_BYTES: u64 = 8;
 
 /// Columns of the longest bar.
 const BAR: u64 = 40;
@@ -54,6 +57,9 @@ pub struct TraceDocument {
     pub lines: u64,
     /// Different pages of 4 KiB that were touched.
     pub pages: u64,
+    /// What pages held; not there where the trace does not say.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub contents: Option<Contents>,
     /// Touches of pages: an access that crosses into another page is two.
     pub page_touches: u64,
     /// First touches of a page.
@@ -72,6 +78,53 @@ pub struct About {
     pub key: String,
     /// Value.
     pub value: String,
+}
+
+/// What pages held, in a trace recorded with contents.
+#[derive(Debug, Serialize)]
+pub struct Contents {
+    /// Pages of which something was reported.
+    pub pages: u64,
+    /// Words of 8 bytes that were reported.
+    pub words: u64,
+    /// Samples: checksums of pages that the recorder took, and pages of which reports are missing.
+    pub sampled: u64,
+    /// Samples with which the contents agree.
+    pub held: u64,
+    /// Their share; null where there is no sample.
+    pub held_share: Option<f64>,
+    /// The first pages that deviate.
+    pub deviating: Vec<Deviating>,
+}
+
+/// A page whose contents deviate from what the recorder saw.
+#[derive(Debug, Serialize)]
+pub struct Deviating {
+    /// Its process.
+    pub process: u16,
+    /// The address of its first byte.
+    pub address: u64,
+}
+
+impl From<&info::Contents> for Contents {
+    fn from(contents: &info::Contents) -> Self {
+        let verified = &contents.verified;
+        let deviating = verified.deviating.iter();
+        Self {
+            pages: contents.pages,
+            words: contents.words,
+            sampled: verified.sampled,
+            held: verified.held,
+            held_share: (verified.sampled > 0)
+                .then(|| verified.held as f64 / verified.sampled as f64),
+            deviating: deviating
+                .map(|&(process, page)| Deviating {
+                    process,
+                    address: page * PAGE_BYTES,
+                })
+                .collect(),
+        }
+    }
 }
 
 /// Accesses of one size.
@@ -141,6 +194,7 @@ impl TraceDocument {
             sizes: sizes.collect(),
             lines: info.lines,
             pages: info.pages,
+            contents: info.contents.as_ref().map(Contents::from),
             page_touches: touches,
             cold: info.reuse.cold,
             reuse: reuse.collect(),
@@ -175,6 +229,15 @@ impl TraceDocument {
         row("threads", count(self.threads));
         row("lines of 64 B", amount(self.lines, LINE_BYTES));
         row("pages of 4 KiB", amount(self.pages, PAGE_BYTES));
+        if let Some(contents) = &self.contents {
+            row("contents of pages", amount(contents.pages, PAGE_BYTES));
+            row("- words that changed", amount(contents.words, WORD_BYTES));
+            row("- samples that held", part(contents.held, contents.sampled));
+            for page in &contents.deviating {
+                let place = format!("{:#x} of process {}", page.address, page.process);
+                row("- deviates: page at", place);
+            }
+        }
         row("page touches", count(self.page_touches));
         for lru in &self.lru {
             let name = format!("- missed by LRU, {} % in DRAM", lru.share * 100.0);
@@ -285,6 +348,7 @@ mod tests {
             threads: 2,
             instructions: None,
             ips: 3,
+            contents: None,
             reuse: terrace_trace::reuse::Reuse {
                 cold: 10,
                 distances: vec![40, 20, 0, 0, 10, 0, 0, 0, 0, 20],

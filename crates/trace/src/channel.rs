@@ -69,6 +69,10 @@ impl Sink for Writer {
         self.send(Ok(copy))
     }
 
+    fn keeps_contents(&self) -> bool {
+        true
+    }
+
     fn finish(self: Box<Self>) -> Result<()> {
         Ok(())
     }

@@ -15,11 +15,11 @@ use terrace_base::bytes::PAGE_BYTES;
 
 use crate::access::Block;
 
+pub use terrace_recorder::observed::next_version;
+pub use terrace_recorder::page::{WORDS, checksum};
+
 /// A page's contents.
 pub type Contents = [u8; PAGE_BYTES as usize];
-
-/// Words of a page.
-pub const WORDS: usize = PAGE_BYTES as usize / 8;
 
 /// An aligned word of 8 bytes of a page.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -91,6 +91,13 @@ impl Changes {
         self.checksums.push(change.checksum);
     }
 
+    /// Appends the rows `range` of others; those that they do not have report nothing.
+    pub fn extend(&mut self, others: &Self, range: std::ops::Range<usize>) {
+        for row in range {
+            self.push(others.of(row));
+        }
+    }
+
     /// Removes all rows and keeps the allocations.
     pub fn clear(&mut self) {
         self.truncate(0);
@@ -120,16 +127,6 @@ impl Changes {
         let before = row.min(self.len()).checked_sub(1);
         before.map_or(0, |before| self.ends[before] as usize)
     }
-}
-
-/// Returns the checksum of a page: XXH3 of 64 bits without a seed.
-pub fn checksum(page: &Contents) -> u64 {
-    twox_hash::XxHash3_64::oneshot(page)
-}
-
-/// Returns the version after `version`: 0 means that nothing is reported, so it is left out.
-pub fn next_version(version: u32) -> u32 {
-    version.checked_add(1).unwrap_or(1)
 }
 
 /// How many deviating pages are named.
@@ -230,7 +227,7 @@ impl Memory {
         page.version = change.version;
         if change.checksum != 0 {
             self.sampled += 1;
-            match checksum(&page.contents) == change.checksum {
+            match checksum(&*page.contents) == change.checksum {
                 true => self.held += 1,
                 false => name(&mut self.deviating, key),
             }

@@ -7,6 +7,7 @@ use terrace_base::Result;
 use terrace_base::bytes::PAGE_BYTES;
 
 use crate::access::{Block, Columns};
+use crate::contents::{Memory, Verified};
 use crate::reuse::{Distances, Reuse};
 use crate::source::Source;
 
@@ -37,8 +38,21 @@ pub struct Info {
     pub instructions: Option<u64>,
     /// Different addresses of instructions; 0 if the trace does not have them.
     pub ips: u64,
+    /// What pages held; `None` if the trace does not say.
+    pub contents: Option<Contents>,
     /// Reuse distances in pages. An access that crosses into another page touches both.
     pub reuse: Reuse,
+}
+
+/// What the pages of a trace held.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Contents {
+    /// Pages of which something was reported.
+    pub pages: u64,
+    /// Words of 8 bytes that were reported.
+    pub words: u64,
+    /// How much of what was sampled held.
+    pub verified: Verified,
 }
 
 impl Info {
@@ -50,6 +64,7 @@ impl Info {
     pub fn of(source: &mut dyn Source, mut progress: impl FnMut(u64)) -> Result<Self> {
         let counts_instructions = source.meta().counts_instructions;
         let mut gathering = Gathering::default();
+        gathering.memory = source.meta().has_contents.then(Memory::default);
         let mut block = Block::default();
         while source.next_block(&mut block)? {
             gathering.add(&block);
@@ -81,6 +96,10 @@ struct Gathering {
     /// The instructions of each thread so far.
     threads: FxHashMap<u16, u64>,
     ips: FxHashSet<u64>,
+    /// All pages, as far as the trace says what they held.
+    memory: Option<Memory>,
+    /// Words that were reported of them.
+    words: u64,
 }
 
 impl Gathering {
@@ -93,6 +112,14 @@ impl Gathering {
         add_runs(&mut self.processes, &block.process);
         add_runs(&mut self.ips, &block.ip);
         self.add_pages(block);
+        self.add_contents(block);
+    }
+
+    fn add_contents(&mut self, block: &Block) {
+        if let Some(memory) = &mut self.memory {
+            self.words += block.changes.words.len() as u64;
+            (0..block.len()).for_each(|row| memory.apply(block, row));
+        }
     }
 
     fn add_sizes(&mut self, block: &Block) {
@@ -167,6 +194,11 @@ impl Gathering {
 
     fn finish(self, counts_instructions: bool) -> Info {
         let mut info = self.info;
+        info.contents = self.memory.map(|memory| Contents {
+            pages: memory.pages().count() as u64,
+            words: self.words,
+            verified: memory.verified(),
+        });
         let small = (0..).zip(self.small_sizes);
         info.sizes.extend(small.filter(|(_, count)| *count > 0));
         info.pages = info.reuse.cold;

@@ -8,11 +8,12 @@ use crate::source::{Source, made};
 /// Returns the trace without the first `skip` accesses of `source`.
 ///
 /// The instructions of each thread are counted from its last skipped access, or from its beginning
-/// if there is none: what came earlier is not part of this trace.
+/// if there is none: what came earlier is not part of this trace. So what pages hold is not known any more.
 pub fn rest(mut source: Box<dyn Source>, skip: u64) -> Box<dyn Source> {
     let mut meta = source.meta().clone();
     meta.accesses = meta.accesses.map(|accesses| accesses.saturating_sub(skip));
     meta.about.push(("skipped".into(), skip.to_string()));
+    meta.has_contents = false;
     let mut rest = Rest {
         counts_instructions: meta.counts_instructions,
         left: skip,
@@ -50,6 +51,7 @@ impl Rest {
             }
         }
         block.drain_front(count);
+        block.changes.clear();
         for (thread, instruction) in block.thread.iter().zip(&mut block.instruction) {
             // The instruction of the last skipped access may have made this access as well.
             *instruction =

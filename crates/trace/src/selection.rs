@@ -12,7 +12,8 @@ pub use terrace_recorder::level::Level;
 ///
 /// An access that crosses into another line or page is cut there. The row of a run has the address,
 /// size, instruction and ip of its first access, and is a write if any was. Rows come in the order in
-/// which runs end, which within a thread is that in which they began.
+/// which runs end, which within a thread is that in which they began. Only the first rows of all threads, as
+/// they are, keep what they changed in their pages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Selection {
     /// Number of first accesses to leave out.
@@ -36,6 +37,7 @@ impl Selection {
         let whole = self.thread.is_none() && self.level == Level::Accesses;
         let rows = meta.accesses.filter(|_| whole);
         meta.accesses = rows.map(|rows| rows.min(self.limit.unwrap_or(rows)));
+        meta.has_contents &= whole;
         let mut note = |key: &str, value: String| meta.about.push((key.into(), value));
         if let Some(thread) = self.thread {
             note("only-thread", thread.to_string());
@@ -48,6 +50,10 @@ impl Selection {
         made(meta, move |block| {
             block.clear();
             while block.is_empty() && left > 0 {
+                if whole {
+                    source.read(block)?;
+                    break;
+                }
                 if !source.next_block(&mut input)? {
                     runs.end(block);
                     break;

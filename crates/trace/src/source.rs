@@ -89,6 +89,11 @@ pub trait Sink: Send {
     /// Adds to the metadata, if the format keeps it.
     fn note(&mut self, _key: &str, _value: &str) {}
 
+    /// Returns whether the changes of pages are kept: [`Block::changes`].
+    fn keeps_contents(&self) -> bool {
+        false
+    }
+
     /// Returns the bytes written so far, or 0 if the format does not count them.
     fn bytes(&self) -> u64 {
         0

@@ -13,6 +13,7 @@ use parquet::file::properties::WriterProperties;
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::parser::parse_message_type;
 use proptest::prelude::*;
+use terrace_trace::contents::{Change, Memory, Word, checksum};
 use terrace_trace::formats::native;
 use terrace_trace::{Access, Block, Columns, create, open};
 
@@ -323,4 +324,158 @@ fn files_of_others_are_traces_as_far_as_their_columns_have_the_names() {
             "{error}"
         );
     }
+}
+
+/// What rows change: for each its words, by place, and whether it has a checksum.
+type Changed = Vec<(std::collections::BTreeMap<u16, u64>, bool)>;
+
+fn changed(most: usize) -> impl Strategy<Value = Changed> {
+    let words = prop_oneof![
+        4 => prop::collection::btree_map(0..512_u16, any::<u64>(), 0..4),
+        1 => prop::collection::btree_map(0..512_u16, 0..3_u64, 0..600),
+    ];
+    prop::collection::vec((words, any::<bool>()), 1..most)
+}
+
+/// Rows that touch pages in turn and change them so, with the versions and checksums that a recorder gives.
+fn with_changes(changed: &Changed) -> Block {
+    let mut block = Block::default();
+    let mut pages = [(0, [0; 4096]); 3];
+    for (row, (words, sampled)) in changed.iter().enumerate() {
+        let (version, contents) = &mut pages[row % 3];
+        block.push(Access {
+            address: 4096 * (row % 3) as u64,
+            instruction: row as u64,
+            ..Access::default()
+        });
+        for (index, value) in words {
+            contents[usize::from(*index) * 8..][..8].copy_from_slice(&value.to_le_bytes());
+        }
+        let words: Vec<_> = words
+            .iter()
+            .map(|(&index, &value)| Word { index, value })
+            .collect();
+        let reported = !words.is_empty() || *sampled;
+        *version += u32::from(reported);
+        block.changes.push(Change {
+            words: &words,
+            version: if reported { *version } else { 0 },
+            checksum: if *sampled { checksum(&*contents) } else { 0 },
+        });
+    }
+    block
+}
+
+/// Writes a trace with contents in blocks of `piece`.
+fn write_contents(path: &Path, rows: &Block, piece: usize) {
+    let mut sink = create(path, &[]).unwrap();
+    for begin in (0..rows.len()).step_by(piece) {
+        let mut block = rows.clone();
+        block.truncate(begin + piece);
+        block.drain_front(begin);
+        sink.write(&block).unwrap();
+    }
+    sink.finish().unwrap();
+}
+
+/// Reads all rows, as one block.
+fn read_contents(path: &Path, columns: Columns) -> terrace_base::Result<Block> {
+    let mut source = open(path, columns)?;
+    assert!(source.meta().has_contents);
+    let (mut block, mut all) = (Block::default(), Block::default());
+    while source.next_block(&mut block)? {
+        block.iter().for_each(|access| all.push(access));
+        all.changes.extend(&block.changes, 0..block.changes.len());
+    }
+    Ok(all)
+}
+
+proptest! {
+    #[test]
+    fn what_rows_change_is_read_as_it_was_written(changed in changed(60), piece in 1usize..70) {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("a.parquet");
+        let rows = with_changes(&changed);
+        write_contents(&path, &rows, piece);
+        let read = read_contents(&path, Columns::ALL).unwrap();
+        prop_assert_eq!(&read, &rows);
+        let mut memory = Memory::default();
+        (0..read.len()).for_each(|row| memory.apply(&read, row));
+        let verified = memory.verified();
+        let sampled = changed.iter().filter(|(_, sampled)| *sampled).count() as u64;
+        prop_assert_eq!((verified.sampled, verified.held), (sampled, sampled));
+        let without = read_contents(&path, Columns { contents: false, ..Columns::ALL }).unwrap();
+        prop_assert!(without.changes.is_empty());
+        prop_assert_eq!(without.address, rows.address);
+    }
+
+    #[test]
+    fn a_damaged_byte_of_contents_is_an_error_or_no_matter(
+        changed in changed(6),
+        place in any::<prop::sample::Index>(),
+        flip in 1u8..,
+    ) {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("a.parquet");
+        let rows = with_changes(&changed);
+        write_contents(&path, &rows, 10);
+        let mut bytes = fs::read(&path).unwrap();
+        let place = place.index(bytes.len());
+        bytes[place] ^= flip;
+        fs::write(&path, &bytes).unwrap();
+        let opened = open(&path, Columns::ALL);
+        if opened.is_ok_and(|source| source.meta().has_contents)
+            && let Ok(read) = read_contents(&path, Columns::ALL)
+        {
+            prop_assert_eq!(read, rows, "byte {} of {}", place, bytes.len());
+        }
+    }
+}
+
+/// More rows and words than a page of the file and a row group have, and rows that change all of a page.
+#[test]
+fn contents_of_several_row_groups() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("a.parquet");
+    let mut rows = Block::default();
+    for row in 0..(1_u64 << 20) + 77 {
+        let count = if row % 100_000 == 5 {
+            512
+        } else {
+            (row % 9) as u16
+        };
+        let word = |index| Word {
+            index,
+            value: row.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> index,
+        };
+        let words: Vec<_> = (0..count).map(word).collect();
+        rows.push(Access {
+            address: row << 12,
+            instruction: row,
+            ..Access::default()
+        });
+        let version = u32::from(count > 0);
+        rows.changes.push(Change {
+            words: &words,
+            version,
+            checksum: row % 61,
+        });
+    }
+    write_contents(&path, &rows, 16_380 * 8);
+    assert!(read_contents(&path, Columns::ALL).unwrap() == rows);
+}
+
+/// What a trace without contents is: the same bytes as before there were traces with contents, and version 1.
+#[test]
+fn a_trace_without_contents_has_the_first_version() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = write(directory.path(), "a.parquet", &long(10), 10).unwrap();
+    let bytes = fs::read(&path).unwrap();
+    let has = |text: &str| {
+        bytes
+            .windows(text.len())
+            .any(|window| window == text.as_bytes())
+    };
+    assert!(has("terrace.trace") && !has("word_index") && !has("checksum"));
+    assert!(!open(&path, Columns::ALL).unwrap().meta().has_contents);
 }

@@ -41,7 +41,7 @@ pub fn record(tools: &Tools, program: &Invocation) -> Result<(Recorded, Unnamed)
     let request = Request {
         settings: RecordSettings {
             level: Level::Pages,
-            filtered: false,
+            ..RecordSettings::default()
         },
         ..Request::new(&program.words, program.user.clone())?
     };

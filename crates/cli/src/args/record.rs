@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::builder::{ArgPredicate, PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use terrace_base::count::parse_count;
 use terrace_trace::Level;
@@ -15,12 +15,13 @@ use super::trace::parse_level;
 ///
 /// The program runs unmodified in qemu-user with a plug-in; input, output and exit code are the
 /// program's own. Threads, forked processes and programs that it starts are recorded, too. Accesses of
-/// the kernel are not.
+/// the kernel are not; what it writes into the program's memory is with --contents.
 #[derive(Args)]
 #[command(after_long_help = "\
 Examples:
   terrace record -- ./program --its --options
   terrace record -o page.parquet --level pages -- python3 job.py
+  terrace record -o full.parquet --contents -- gzip -c file > file.gz
   terrace record -o llc.parquet --filter l1l2 --limit 100000000 -- ./program
 
 Exit code: the program's own, 0 where --limit ended it; 2 for wrong usage; 1 where terrace failed.
@@ -31,8 +32,22 @@ pub struct Record {
     pub output: PathBuf,
 
     /// What one row is
-    #[arg(long, value_name = "LEVEL", default_value = "accesses", value_parser = levels())]
+    #[arg(
+        long,
+        value_name = "LEVEL",
+        default_value = "accesses",
+        default_value_if("contents", ArgPredicate::Equals("true".into()), "pages"),
+        value_parser = levels()
+    )]
     pub level: Level,
+
+    /// Also record what pages hold, at --level pages
+    ///
+    /// Each row then says which words of its page have changed since they were last recorded, also those that
+    /// the kernel has written, so that the contents of any page are known at any time of the trace. A sample of
+    /// the rows carries a checksum of the page; `terrace trace info` verifies them.
+    #[arg(long)]
+    pub contents: bool,
 
     /// Which accesses are kept
     #[arg(long, value_enum, default_value_t)]

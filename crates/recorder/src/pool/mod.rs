@@ -14,11 +14,13 @@
 //! | 8 | u32 | the reader's process id |
 //! | 12 | u32 | `Level`: 0 accesses, 1 lines, 2 pages |
 //! | 16 | u32 | whether private caches filter the accesses |
+//! | 20 | u32 | whether pages' contents are reported |
 //! | 64 | u32 | not 0: the recording has ended, nothing is to be written any more |
 //! | 128 | u32 | processes seen so far: the next one's number |
 //! | 132 | u32 | threads seen so far: the next one's number |
 //! | 136 | u32 | programs started that leave the emulator, failed attempts taken back |
 //! | 144 | u64 | records that found no chunk, all being held by other threads |
+//! | 152 | u64 | runs whose page could not be reported: no memory for a copy of it |
 //! | 192 | u32 | chunks made ready so far, modulo 2^32; a futex the reader waits on |
 //! | 196 | u32 | whether the reader waits |
 //! | 256 | u32 | chunks handed back so far, modulo 2^32; a futex writers wait on |
@@ -70,7 +72,7 @@ use crate::level::Level;
 use crate::record::Record;
 
 /// The pool's first bytes: a name and the layout's number.
-pub const MAGIC: u64 = u64::from_le_bytes(*b"terrace\x01");
+pub const MAGIC: u64 = u64::from_le_bytes(*b"terrace\x02");
 /// Chunks, and so threads that can write at the same time.
 pub const CHUNKS: usize = 8192;
 /// Records in a chunk.
@@ -98,6 +100,7 @@ struct Layout {
     reader: AtomicU32,
     level: AtomicU32,
     filtered: AtomicU32,
+    contents: AtomicU32,
     ended: Line<AtomicU32>,
     numbers: Line<Numbers>,
     published: Line<Published>,
@@ -117,6 +120,7 @@ struct Numbers {
     threads: AtomicU32,
     departed: AtomicU32,
     dropped: AtomicU64,
+    unreported: AtomicU64,
 }
 
 #[repr(C)]
@@ -137,7 +141,9 @@ struct Departure {
 const _: () = {
     assert!(offset_of!(Layout, ended) == 64);
     assert!(offset_of!(Layout, numbers) == 128);
+    assert!(offset_of!(Layout, contents) == 20);
     assert!(offset_of!(Numbers, dropped) == 16);
+    assert!(offset_of!(Numbers, unreported) == 24);
     assert!(offset_of!(Layout, published) == 192);
     assert!(offset_of!(Layout, drained) == 256);
     assert!(offset_of!(Layout, order) == 320);
@@ -178,6 +184,12 @@ impl Chunk {
         slot[1].store(whence, Ordering::Relaxed);
         self.length.store(length + 1, Ordering::Release);
         true
+    }
+
+    /// Returns how many more records there is room for.
+    #[inline]
+    pub fn room(&self) -> usize {
+        RECORDS.saturating_sub(self.length.load(Ordering::Relaxed) as usize)
     }
 
     /// Makes the last record a store. Only the holder of the chunk may call this.
@@ -221,6 +233,9 @@ pub struct RecordSettings {
     pub level: Level,
     /// Whether private caches filter the accesses.
     pub filtered: bool,
+    /// Whether rows are followed by what they changed in their pages; at [`Level::Pages`] and without a
+    /// filter only.
+    pub contents: bool,
 }
 
 /// The mapped pool.
@@ -278,6 +293,7 @@ impl Pool {
         RecordSettings {
             level: Level::of(self.layout().level.load(Ordering::Relaxed)),
             filtered: self.layout().filtered.load(Ordering::Relaxed) != 0,
+            contents: self.layout().contents.load(Ordering::Relaxed) != 0,
         }
     }
 

@@ -33,6 +33,8 @@ impl Pool {
         layout.level.store(settings.level as u32, Ordering::Relaxed);
         let filtered = settings.filtered.into();
         layout.filtered.store(filtered, Ordering::Relaxed);
+        let contents = settings.contents.into();
+        layout.contents.store(contents, Ordering::Relaxed);
         layout.none.length.store(RECORDS as u32, Ordering::Relaxed);
         layout.magic.store(MAGIC, Ordering::Release);
         Ok(pool)
@@ -86,9 +88,15 @@ impl Pool {
         all
     }
 
+    /// Returns the chunks that threads hold now. What their threads published before is among
+    /// [`Pool::ready`] afterwards, or was handed back.
+    pub fn held(&self) -> Vec<usize> {
+        self.in_state(HELD)
+    }
+
     /// Returns the chunks held by dead processes, or all held chunks once the recording has ended.
     fn abandoned(&self) -> Vec<usize> {
-        let mut held = self.in_state(HELD);
+        let mut held = self.held();
         if !self.has_ended() {
             held.retain(|&i| {
                 let pid = self.chunk(i).pid.load(Ordering::Relaxed);
@@ -144,6 +152,11 @@ impl Pool {
     /// Returns the number of records that found no chunk.
     pub fn dropped(&self) -> u64 {
         self.numbers().dropped.load(Ordering::Relaxed)
+    }
+
+    /// Returns the number of runs whose page could not be reported.
+    pub fn unreported(&self) -> u64 {
+        self.numbers().unreported.load(Ordering::Relaxed)
     }
 
     /// Returns the process ids of the living recorded processes, without processes that have left the

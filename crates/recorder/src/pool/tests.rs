@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 const PLAIN: RecordSettings = RecordSettings {
     level: Level::Accesses,
     filtered: false,
+    contents: false,
 };
 const ME: Owner = Owner {
     process: 0,
@@ -22,7 +23,7 @@ fn record(address: u64) -> Record {
 fn addresses(chunk: &Chunk) -> Vec<u64> {
     let address = |record: Record| match record.said() {
         Said::Access { address, .. } => Some(address),
-        Said::Instruction(_) => None,
+        _ => None,
     };
     chunk.records().filter_map(address).collect()
 }
@@ -46,6 +47,7 @@ fn another_mapping_sees_the_same() {
     let settings = RecordSettings {
         level: Level::Pages,
         filtered: true,
+        contents: true,
     };
     let reader = Pool::create(settings).unwrap();
     let writer = Pool::open(&reader.path().unwrap()).unwrap();

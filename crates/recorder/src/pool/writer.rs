@@ -87,6 +87,11 @@ impl Pool {
         Some(chunk)
     }
 
+    /// Notes that the page of a run could not be reported.
+    pub fn note_unreported(&self) {
+        self.numbers().unreported.fetch_add(1, Ordering::Relaxed);
+    }
+
     /// Returns the chunk without room and without an owner.
     pub fn none(&self) -> &Chunk {
         &self.layout().none

@@ -1,9 +1,11 @@
 //! Decodes the plug-in's records into rows.
 
+use terrace_recorder::page::BYTES;
 use terrace_recorder::pool::Chunk;
-use terrace_recorder::record::Said;
+use terrace_recorder::record::{Record, Said};
 
-use crate::access::Block;
+use crate::access::{Access, Block};
+use crate::contents::{Change, Changes, Word};
 
 /// Replaces the accesses of `block` by the first `limit` accesses of `chunk`.
 pub fn decode(chunk: &Chunk, limit: u64, block: &mut Block) {
@@ -20,6 +22,7 @@ pub fn decode(chunk: &Chunk, limit: u64, block: &mut Block) {
     for record in records {
         match record.said() {
             Said::Instruction(count) => instruction = count,
+            Said::Word { .. } | Said::Reported { .. } => {}
             Said::Access {
                 address,
                 kind,
@@ -40,12 +43,104 @@ pub fn decode(chunk: &Chunk, limit: u64, block: &mut Block) {
             }
         }
     }
-    // Processes and threads beyond 65535 share the last number.
-    let saturated = |number: u32| u16::try_from(number).unwrap_or(u16::MAX);
     block.process.fill(saturated(chunk.process()));
     block.thread.fill(saturated(chunk.thread()));
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
     block.resize(rows.min(limit));
+}
+
+/// Processes and threads beyond 65535 share the last number.
+fn saturated(number: u32) -> u16 {
+    u16::try_from(number).unwrap_or(u16::MAX)
+}
+
+/// A chunk of rows with reports, of which a part may have been read.
+#[derive(Debug, Default)]
+pub struct Reports {
+    /// Records that were read.
+    read: usize,
+    /// Instructions up to them.
+    instruction: u64,
+    /// Records that are read next, kept for their memory.
+    records: Vec<Record>,
+    /// Words whose report has no end yet.
+    words: Vec<Word>,
+}
+
+impl Reports {
+    /// Replaces the accesses of `block` by the first `limit` accesses of `chunk` that were not read yet, each with
+    /// its report. Unless the chunk is `whole`, its last access waits: its run may go on.
+    pub fn decode(&mut self, chunk: &Chunk, whole: bool, limit: u64, block: &mut Block) {
+        block.clear();
+        self.records.clear();
+        self.records.extend(chunk.records().skip(self.read));
+        // Only now: the chunk has its owner before it has a record.
+        if self.read == 0 {
+            self.instruction = chunk.instruction();
+        }
+        if !whole {
+            let last = self.records.iter().rposition(|record| record.is_access());
+            self.records.truncate(last.unwrap_or(0));
+        }
+        self.read += self.records.len();
+        for record in &self.records {
+            match record.said() {
+                Said::Instruction(count) => self.instruction = count,
+                Said::Access {
+                    address,
+                    kind,
+                    ip,
+                    step,
+                } => {
+                    if block.len() as u64 == limit {
+                        return;
+                    }
+                    self.instruction = self.instruction.wrapping_add(step);
+                    // What came before it without an end is no report.
+                    self.words.clear();
+                    block.push(Access {
+                        instruction: self.instruction,
+                        address,
+                        ip,
+                        process: saturated(chunk.process()),
+                        thread: saturated(chunk.thread()),
+                        size: kind.bytes(),
+                        write: kind.write(),
+                    });
+                    block.changes.push(Change::default());
+                }
+                Said::Word { address, value } => self.words.push(word(address, value)),
+                Said::Reported { version, checksum } => {
+                    let words = &self.words;
+                    replace_last(
+                        &mut block.changes,
+                        Change {
+                            words,
+                            version,
+                            checksum,
+                        },
+                    );
+                }
+            }
+        }
+    }
+
+    /// Begins with a chunk of which nothing was read.
+    pub fn begin(&mut self) {
+        self.read = 0;
+        self.words.clear();
+    }
+}
+
+fn word(address: u64, value: u64) -> Word {
+    let index = (address as usize % BYTES / 8) as u16;
+    Word { index, value }
+}
+
+/// Makes `change` that of the last row.
+fn replace_last(changes: &mut Changes, change: Change<'_>) {
+    changes.truncate(changes.len().saturating_sub(1));
+    changes.push(change);
 }
 
 #[cfg(test)]
@@ -98,18 +193,67 @@ mod tests {
                         });
                     }
                 }
+                Said::Word { .. } | Said::Reported { .. } => {}
             }
         }
         block
     }
 
+    /// The records of a row and its report: whether the row needs a mark, how many words it has, whether the
+    /// report has an end.
+    fn row((marked, words, ended): (bool, u16, bool)) -> Vec<Record> {
+        let mark = marked.then(|| Record::instruction(1 << 30));
+        let access = Record::access(5 << 12 | 16, Kind::new(8, true), 7, 3);
+        let words = (0..words).map(|word| Record::word(5 << 12 | u64::from(8 * word), word.into()));
+        let end = ended.then(|| Record::reported(9, 11));
+        (mark.into_iter().chain([access]).chain(words).chain(end)).collect()
+    }
+
     proptest! {
+        /// A chunk that is read in parts, while it grows, gives the same as the whole chunk.
+        #[test]
+        fn parts_are_the_whole(
+            rows in prop::collection::vec((any::<bool>(), 0..4_u16, any::<bool>()), 0..20),
+            looks in prop::collection::vec(0..120_usize, 0..6),
+        ) {
+            let pool = Pool::create(RecordSettings {
+                level: Level::Pages, contents: true, ..RecordSettings::default()
+            }).unwrap();
+            let owner = Owner { process: 3, thread: 70_000, instruction: 1 << 40 };
+            let chunk = pool.take(owner).unwrap();
+            let records: Vec<Record> = rows.iter().copied().flat_map(row).collect();
+            let (mut reports, mut part, mut parts) = (Reports::default(), Block::default(), Block::default());
+            let mut append = |whole: bool| {
+                reports.decode(chunk, whole, u64::MAX, &mut part);
+                part.iter().for_each(|access| parts.push(access));
+                let changes = &part.changes;
+                parts.changes.extend(changes, 0..changes.len());
+            };
+            for (index, record) in records.iter().enumerate() {
+                chunk.push(*record);
+                if looks.contains(&index) {
+                    append(false);
+                }
+            }
+            append(true);
+            let mut whole = Block::default();
+            Reports::default().decode(chunk, true, u64::MAX, &mut whole);
+            prop_assert_eq!(&parts, &whole);
+            let mut slowly = slow(&records, owner, usize::MAX);
+            for (_, words, ended) in &rows {
+                let words: Vec<_> = (0..*words).map(|n| Word { index: n, value: n.into() }).collect();
+                let change = Change { words: &words, version: 9, checksum: 11 };
+                slowly.changes.push(if *ended { change } else { Change::default() });
+            }
+            prop_assert_eq!(whole, slowly);
+        }
+
         #[test]
         fn chunks_become_blocks(
             chunks in prop::collection::vec(prop::collection::vec(record(), 0..50), 1..4),
             limit in 0..60_usize,
         ) {
-            let pool = Pool::create(RecordSettings { level: Level::Accesses, filtered: false }).unwrap();
+            let pool = Pool::create(RecordSettings { level: Level::Accesses, filtered: false, contents: false }).unwrap();
             let owner = Owner { process: 3, thread: 70_000, instruction: 1 << 40 };
             let mut block = Block::default();
             for records in chunks {

@@ -10,6 +10,10 @@
 //! read-modify-write of a program with threads is one row, a store; accesses of the kernel (as `read`
 //! fills a buffer) are not seen.
 //!
+//! With contents ([`crate::contents`]), the plug-in compares a page at the end of each run with a copy of what it
+//! reported, so what the kernel stores is seen, too. A system call ends a run then, because it may unmap the
+//! page.
+//!
 //! Rows of one thread are in its order. Rows of several threads alternate in pieces of about 16
 //! thousand, in about the order in which they were made.
 
@@ -22,7 +26,7 @@ mod tools;
 mod watcher;
 
 pub use recorded::{Progress, Recorded, counted};
-pub use request::{COMMAND, FILTER, LEVEL, PRIVATE_CACHES, Request, command};
+pub use request::{COMMAND, CONTENTS, FILTER, LEVEL, PRIVATE_CACHES, Request, command};
 pub use session::Session;
 pub use tools::Tools;
 

@@ -36,6 +36,8 @@ pub struct Recorded {
     pub limited: bool,
     /// Rows that were lost: more threads wrote at a time than there is room for.
     pub lost: u64,
+    /// Rows whose page could not be compared with what was reported of it: there was no memory for a copy.
+    pub unreported: u64,
     /// How often a process turned into a program that could not be followed.
     pub departures: u32,
     /// Some of those programs.
@@ -84,6 +86,12 @@ impl Recorded {
             remarks.push(format!(
                 "{} were lost: too many threads at a time",
                 counted(self.lost, "access")
+            ));
+        }
+        if self.unreported > 0 {
+            remarks.push(format!(
+                "what {} changed is not recorded: there was no memory for copies of their pages",
+                counted(self.unreported, "row")
             ));
         }
         if self.left > 0 {

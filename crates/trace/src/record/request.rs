@@ -3,7 +3,8 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use terrace_base::{Result, User, program};
+use terrace_base::{Error, Result, User, program};
+use terrace_recorder::level::Level;
 use terrace_recorder::pool::RecordSettings;
 
 /// The key under which a trace keeps the program and its arguments.
@@ -14,6 +15,9 @@ pub const LEVEL: &str = "recorded.level";
 pub const FILTER: &str = "recorded.filter";
 /// The filter of private caches, see [`RecordSettings::filtered`].
 pub const PRIVATE_CACHES: &str = "l1l2";
+
+/// The key under which a trace says that it was recorded with contents.
+pub const CONTENTS: &str = "recorded.contents";
 
 /// What is to be recorded.
 #[derive(Clone, Debug)]
@@ -45,6 +49,26 @@ impl Request {
         })
     }
 
+    /// Checks that the settings go together.
+    pub(super) fn check(&self) -> Result<()> {
+        let settings = self.settings;
+        if !settings.contents {
+            return Ok(());
+        }
+        if settings.level != Level::Pages {
+            return Err(Error::usage(format!(
+                "--contents says what pages hold, and --level {} records no runs of pages; give --level pages",
+                settings.level.name()
+            )));
+        }
+        match settings.filtered {
+            true => Err(Error::usage(
+                "--contents needs every access, and --filter l1l2 leaves most of them out; give only one of them",
+            )),
+            false => Ok(()),
+        }
+    }
+
     /// Returns the command line: the words, with spaces between them.
     pub fn command(&self) -> String {
         command(&self.arguments)
@@ -56,7 +80,8 @@ impl Request {
             true => PRIVATE_CACHES,
             false => "none",
         };
-        [
+        let contents = self.settings.contents.then(|| (CONTENTS, "yes".to_owned()));
+        let about = [
             (COMMAND, self.command()),
             (LEVEL, self.settings.level.name().to_owned()),
             (FILTER, filter.to_owned()),
@@ -64,9 +89,9 @@ impl Request {
                 "recorded.by",
                 format!("terrace {}", env!("CARGO_PKG_VERSION")),
             ),
-        ]
-        .map(|(key, value)| (key.to_owned(), value))
-        .into()
+        ];
+        let about = about.into_iter().chain(contents);
+        about.map(|(key, value)| (key.to_owned(), value)).collect()
     }
 }
 

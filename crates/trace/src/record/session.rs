@@ -1,5 +1,6 @@
 //! The session in which a program is recorded: from its start to its end.
 
+use std::collections::HashMap;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
@@ -9,7 +10,7 @@ use terrace_base::{Context, Error, Result, Signals, Target, User, process};
 use terrace_recorder::pool::Pool;
 use terrace_recorder::program::{Emulator, Program};
 
-use super::decode::decode;
+use super::decode::{Reports, decode};
 use super::holder::{Holder, die_with};
 use super::recorded::{Progress, Recorded};
 use super::request::Request;
@@ -43,6 +44,8 @@ pub struct Session {
     accesses: u64,
     /// The accesses that are written next, kept for their memory.
     block: Block,
+    /// By chunk, how much of it was read; none where no contents are recorded.
+    reports: Option<HashMap<usize, Reports>>,
 }
 
 impl Session {
@@ -50,9 +53,10 @@ impl Session {
     /// that happens, and what it has forked is killed when this process ends.
     ///
     /// # Errors
-    /// Returns a usage error if the program cannot be recorded, and a failure if the system refuses
+    /// Returns a usage error if the program cannot be recorded or the settings contradict each other, and a failure if the system refuses
     /// memory or the emulator.
     pub fn start(tools: &Tools, request: &Request, input: Stdio) -> Result<Self> {
+        request.check()?;
         let signals = Signals::receive()?;
         let program = Program::of(&request.program, &request.arguments).map_err(Error::usage)?;
         let pool = Pool::create(request.settings)
@@ -97,6 +101,7 @@ impl Session {
             limit: request.limit.unwrap_or(u64::MAX),
             accesses: 0,
             block: Block::default(),
+            reports: request.settings.contents.then(HashMap::new),
         })
     }
 
@@ -121,7 +126,10 @@ impl Session {
         mut self,
         read: impl FnOnce(Box<dyn Source>) -> Result<T> + Send,
     ) -> Result<(T, Recorded)> {
-        let (sink, source) = channel(Meta::of("recording", true));
+        let (sink, source) = channel(Meta {
+            has_contents: self.reports.is_some(),
+            ..Meta::of("recording", true)
+        });
         thread::scope(|scope| {
             let reader = scope.spawn(|| read(source));
             let recorded = self.record(sink, &mut |_| ());
@@ -137,6 +145,13 @@ impl Session {
         mut sink: Box<dyn Sink>,
         progress: &mut dyn FnMut(Progress),
     ) -> Result<Recorded> {
+        if self.reports.is_some() && !sink.keeps_contents() {
+            self.end_the_program()?;
+            return Err(Error::usage(
+                "only the native format keeps what pages hold; let the trace's name end in .parquet, or leave \
+                 --contents away",
+            ));
+        }
         let recorded = self.drain(&mut *sink, progress);
         self.signals.aim(Target::Nobody);
         let recorded = recorded?;
@@ -162,7 +177,7 @@ impl Session {
         // Processes that the program left running go on.
         self.watcher = None;
         for index in self.pool.ready_or_abandoned() {
-            self.append(index, sink)?;
+            self.append(index, true, sink)?;
         }
         let (departures, departed) = self.pool.departures();
         let departed = departed.iter().map(|p| String::from_utf8_lossy(p).into());
@@ -174,6 +189,7 @@ impl Session {
             wall: self.started.elapsed(),
             limited: self.accesses >= self.limit,
             lost: self.pool.dropped(),
+            unreported: self.pool.unreported(),
             departures,
             departed: departed.collect(),
             left: self.pool.living().len(),
@@ -191,14 +207,19 @@ impl Session {
             // Asked first: what it has published before its end is ready then.
             let ended = self.ended()?;
             let collect = collected.elapsed() >= COLLECT_EVERY;
+            // Asked before those that are ready: what their threads wrote earlier comes first then.
+            let held = self.held();
             let chunks = match collect {
                 true => self.pool.ready_or_abandoned(),
                 false => self.pool.ready(),
             };
-            for index in chunks {
-                self.append(index, sink)?;
-                self.pool.release(index);
+            for &index in &chunks {
+                self.append(index, true, sink)?;
+                self.release(index);
                 progress(self.progress(sink));
+            }
+            for index in held.into_iter().filter(|index| !chunks.contains(index)) {
+                self.append(index, false, sink)?;
             }
             if collect {
                 collected = Instant::now();
@@ -214,9 +235,33 @@ impl Session {
         }
     }
 
-    fn append(&mut self, index: usize, sink: &mut dyn Sink) -> Result<()> {
+    /// Returns the chunks that threads hold, if contents are recorded. A thread that waits for long holds
+    /// reports of pages that others go on reporting; without these, theirs would have to be kept back.
+    fn held(&self) -> Vec<usize> {
+        match self.reports {
+            Some(_) => self.pool.held(),
+            None => Vec::new(),
+        }
+    }
+
+    fn release(&mut self, index: usize) {
+        if let Some(reports) = self.reports.as_mut().and_then(|all| all.get_mut(&index)) {
+            reports.begin();
+        }
+        self.pool.release(index);
+    }
+
+    /// Writes the rows of a chunk, which is `whole` where nothing is written to it any more.
+    fn append(&mut self, index: usize, whole: bool, sink: &mut dyn Sink) -> Result<()> {
         let room = self.limit - self.accesses;
-        decode(self.pool.chunk(index), room, &mut self.block);
+        let chunk = self.pool.chunk(index);
+        match &mut self.reports {
+            Some(reports) => {
+                let reports = reports.entry(index).or_default();
+                reports.decode(chunk, whole, room, &mut self.block);
+            }
+            None => decode(chunk, room, &mut self.block),
+        }
         self.accesses += self.block.len() as u64;
         sink.write(&self.block)
     }

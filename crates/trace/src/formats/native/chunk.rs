@@ -13,6 +13,7 @@ use parquet::file::writer::{SerializedPageWriter, TrackedWrite};
 use parquet::schema::types::ColumnDescriptor;
 
 use super::encoding::{self, Dictionary};
+use crate::contents::{Changes, Word};
 
 /// Values in a page: few enough that an unpacked page stays in the second-level cache of a core.
 const PAGE: usize = 1 << 16;
@@ -80,6 +81,70 @@ impl Packer {
         chunk.close(column, Some(statistics))
     }
 
+    /// A column of 64-bit values that do not follow from each other.
+    pub(super) fn u64_plain(
+        &mut self,
+        column: &Arc<ColumnDescriptor>,
+        values: &[u64],
+    ) -> Result<Chunk> {
+        let mut chunk = Pages::new(self);
+        for values in values.chunks(PAGE) {
+            encoding::plain_u64(values.iter().copied(), &mut chunk.packer.page);
+            chunk.data(values.len(), Encoding::PLAIN)?;
+        }
+        chunk.close(column, None)
+    }
+
+    /// A column of lists: the places of words.
+    pub(super) fn word_indexes(
+        &mut self,
+        column: &Arc<ColumnDescriptor>,
+        changes: &Changes,
+    ) -> Result<Chunk> {
+        let encode = |words: &[Word], page: &mut Vec<u8>| {
+            let places: Vec<u64> = words.iter().map(|word| word.index.into()).collect();
+            encoding::deltas(&places, page);
+        };
+        self.lists(column, changes, Encoding::DELTA_BINARY_PACKED, encode)
+    }
+
+    /// A column of lists: the values of words.
+    pub(super) fn word_values(
+        &mut self,
+        column: &Arc<ColumnDescriptor>,
+        changes: &Changes,
+    ) -> Result<Chunk> {
+        let encode = |words: &[Word], page: &mut Vec<u8>| {
+            encoding::plain_u64(words.iter().map(|word| word.value), page);
+        };
+        self.lists(column, changes, Encoding::PLAIN, encode)
+    }
+
+    /// A column of a list a row, of what `encode` makes of its words.
+    fn lists(
+        &mut self,
+        column: &Arc<ColumnDescriptor>,
+        changes: &Changes,
+        encoding: Encoding,
+        encode: impl Fn(&[Word], &mut Vec<u8>),
+    ) -> Result<Chunk> {
+        let mut chunk = Pages::new(self);
+        let (mut ends, mut begin) = (&changes.ends[..], 0);
+        while !ends.is_empty() {
+            let rows = rows_of_page(begin, ends);
+            let (page, rest) = ends.split_at(rows);
+            let entries = encoding::levels(begin, page, &mut chunk.packer.page);
+            let end = page[rows - 1];
+            encode(
+                &changes.words[begin as usize..end as usize],
+                &mut chunk.packer.page,
+            );
+            chunk.rows(rows, entries, encoding)?;
+            (ends, begin) = (rest, end);
+        }
+        chunk.close(column, None)
+    }
+
     /// A column of truth values.
     pub(super) fn bool(
         &mut self,
@@ -95,10 +160,24 @@ impl Packer {
     }
 }
 
+/// Returns how many of the rows whose words end there, at least one, make up a page.
+fn rows_of_page(begin: u32, ends: &[u32]) -> usize {
+    let mut entries = 0;
+    let mut last = begin;
+    let full = ends.iter().position(|&end| {
+        entries += (end - last).max(1) as usize;
+        last = end;
+        entries >= PAGE
+    });
+    full.map_or(ends.len(), |last| last + 1)
+}
+
 /// The pages of a chunk so far.
 struct Pages<'a> {
     packer: &'a mut Packer,
     sink: TrackedWrite<Vec<u8>>,
+    rows: usize,
+    /// Values, or entries of lists.
     values: usize,
     encodings: Vec<Encoding>,
     has_dictionary: bool,
@@ -113,6 +192,7 @@ impl<'a> Pages<'a> {
         Self {
             packer,
             sink: TrackedWrite::new(Vec::new()),
+            rows: 0,
             values: 0,
             encodings: Vec::new(),
             has_dictionary: false,
@@ -134,8 +214,13 @@ impl<'a> Pages<'a> {
         .map(drop)
     }
 
-    /// Ends a page of values.
+    /// Ends a page of values, one a row.
     fn data(&mut self, values: usize, encoding: Encoding) -> Result<()> {
+        self.rows(values, values, encoding)
+    }
+
+    /// Ends a page of rows with so many values.
+    fn rows(&mut self, rows: usize, values: usize, encoding: Encoding) -> Result<()> {
         let offset = self.page(encoding, |buf| Page::DataPage {
             buf,
             num_values: values as u32,
@@ -144,6 +229,7 @@ impl<'a> Pages<'a> {
             rep_level_encoding: Encoding::RLE,
             statistics: None,
         })?;
+        self.rows += rows;
         self.values += values;
         self.first_data.get_or_insert(offset);
         Ok(())
@@ -181,7 +267,7 @@ impl<'a> Pages<'a> {
         }
         let closed = ColumnCloseResult {
             bytes_written: self.packed_bytes as u64,
-            rows_written: self.values as u64,
+            rows_written: self.rows as u64,
             metadata: metadata.build()?,
             bloom_filter: None,
             column_index: None,

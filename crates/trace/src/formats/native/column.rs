@@ -39,27 +39,26 @@ impl Column {
         if descriptor.max_rep_level() > 0 || descriptor.max_def_level() > 1 {
             return Err(general("it is nested, and not one value a row"));
         }
-        let (start, length) = chunk.byte_range();
-        let mut bytes = vec![0; length as usize];
-        file.read_exact_at(&mut bytes, start)?;
-        let chunk_bytes = Arc::new(Chunk {
-            start,
-            bytes: bytes.into(),
-        });
         let levels = (descriptor.max_def_level() > 0).then(Vec::new);
-        let pages = unpanicked(|| SerializedPageReader::new(chunk_bytes, chunk, rows, None))?;
-        let pages: Box<dyn PageReader> = match own {
-            true => Box::new(Declared {
-                pages,
-                encodings: *chunk.encodings_mask(),
-            }),
-            false => Box::new(pages),
-        };
         Ok(Self {
-            values: get_column_reader(descriptor, pages),
+            values: values(file, chunk, rows, own)?,
             levels,
             narrow: Vec::new(),
         })
+    }
+
+    /// The same of a column with a list a row.
+    pub(super) fn of_lists(
+        file: &File,
+        chunk: &ColumnChunkMetaData,
+        rows: usize,
+        own: bool,
+    ) -> Result<ColumnReader> {
+        let descriptor = chunk.column_descr();
+        if (descriptor.max_rep_level(), descriptor.max_def_level()) != (1, 1) {
+            return Err(general("it is not a list a row"));
+        }
+        values(file, chunk, rows, own)
     }
 
     /// Replaces `into` by the next `rows` values of 64 bits.
@@ -129,6 +128,31 @@ impl Column {
     }
 }
 
+/// Returns a reader of the pages of a column.
+fn values(
+    file: &File,
+    chunk: &ColumnChunkMetaData,
+    rows: usize,
+    own: bool,
+) -> Result<ColumnReader> {
+    let (start, length) = chunk.byte_range();
+    let mut bytes = vec![0; length as usize];
+    file.read_exact_at(&mut bytes, start)?;
+    let chunk_bytes = Arc::new(Chunk {
+        start,
+        bytes: bytes.into(),
+    });
+    let pages = unpanicked(|| SerializedPageReader::new(chunk_bytes, chunk, rows, None))?;
+    let pages: Box<dyn PageReader> = match own {
+        true => Box::new(Declared {
+            pages,
+            encodings: *chunk.encodings_mask(),
+        }),
+        false => Box::new(pages),
+    };
+    Ok(get_column_reader(chunk.column_descr_ptr(), pages))
+}
+
 /// The pages of a column, each in an encoding that the file's description names: no checksum covers what a
 /// page says of itself.
 struct Declared {
@@ -193,9 +217,12 @@ pub(super) fn unpanicked<T>(parquet: impl FnOnce() -> Result<T>) -> Result<T> {
 }
 
 /// Returns what is wrong, in our own words.
-const OWN: [&str; 10] = [
+const OWN: [&str; 13] = [
     "a page is encoded otherwise than the column",
     "it is nested, and not one value a row",
+    "it is not a list a row",
+    "its lists are not as long as those of the other column",
+    "a word lies outside of its page",
     "it is not a column of integers",
     "a value is larger than 65535",
     "a value is too large",
@@ -206,7 +233,7 @@ const OWN: [&str; 10] = [
     "a page lies outside of it",
 ];
 
-fn general(what: &str) -> ParquetError {
+pub(super) fn general(what: &str) -> ParquetError {
     ParquetError::General(what.to_owned())
 }
 

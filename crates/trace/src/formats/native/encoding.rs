@@ -85,6 +85,35 @@ pub(super) fn plain(values: impl Iterator<Item = u32>, into: &mut Vec<u8>) {
     into.extend(values.flat_map(u32::to_le_bytes));
 }
 
+/// PLAIN 64-bit values.
+pub(super) fn plain_u64(values: impl Iterator<Item = u64>, into: &mut Vec<u8>) {
+    into.extend(values.flat_map(u64::to_le_bytes));
+}
+
+/// The levels before the values of lists that end there, the first of which begins at `begin`: of each entry
+/// whether it goes on with a list (repetition), and whether it is a value (definition), which the only
+/// entry of an empty list is not. Returns the number of entries.
+pub(super) fn levels(begin: u32, ends: &[u32], into: &mut Vec<u8>) -> usize {
+    let (mut repetition, mut definition) = (Vec::new(), Vec::new());
+    let mut last = begin;
+    for &end in ends {
+        let values = (end - last) as usize;
+        let entries = values.max(1);
+        repetition.push(false);
+        repetition.resize(repetition.len() + entries - 1, true);
+        definition.resize(definition.len() + entries, values > 0);
+        last = end;
+    }
+    for levels in [&repetition, &definition] {
+        let mut run = Vec::new();
+        varint((levels.len().div_ceil(8) as u64) << 1 | 1, &mut run);
+        bits(levels, &mut run);
+        into.extend((run.len() as u32).to_le_bytes());
+        into.extend(run);
+    }
+    repetition.len()
+}
+
 /// The distinct values of a column, and the place among them of each value.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Dictionary {

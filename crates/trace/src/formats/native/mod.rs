@@ -15,8 +15,21 @@
 //! 2^16. A file without the key that has a column `address` is read too: what pandas, polars or
 //! DuckDB wrote is a trace, as far as its columns have these names.
 //!
+//! A trace with [contents](crate::contents) has version 2 of the layout, and four more columns:
+//!
+//! | column | Parquet type | |
+//! |---|---|---|
+//! | version | INT32, unsigned | [`crate::contents::Change::version`], 0 where nothing is reported |
+//! | checksum | INT64, unsigned | [`crate::contents::Change::checksum`] |
+//! | word_index | LIST of INT32, unsigned 16 bits | [`crate::contents::Word::index`] of each word |
+//! | word_value | LIST of INT64, unsigned | [`crate::contents::Word::value`] of each word |
+//!
+//! Both lists of a row have the same length. A row group ends also where it has 2^22 words, and pages of lists
+//! end where rows do.
+//!
 //! Encodings: the 64-bit columns are DELTA_BINARY_PACKED, the others dictionaries of up to 256
-//! values (PLAIN where there are more), truth values PLAIN; every page is packed with zstd, whose
+//! values (PLAIN where there are more), truth values PLAIN; of contents, word_index is DELTA_BINARY_PACKED,
+//! checksum and word_value PLAIN. Every page is packed with zstd, whose
 //! checksum tells damage. All of it is standard Parquet.
 //!
 //! The codec was chosen by measurement, on the `mixed` trace of `cargo bench -p terrace-trace`
@@ -28,6 +41,7 @@ mod chunk;
 mod column;
 mod encoding;
 mod layout;
+mod lists;
 mod reader;
 mod writer;
 

@@ -10,7 +10,10 @@ use parquet::file::statistics::Statistics;
 use terrace_base::{Context, Error, Result};
 
 use super::column::{Column, reason, unpanicked};
-use super::layout::{COLUMNS, NAME, VERSION, VERSION_KEY};
+use super::layout::{
+    COLUMNS, CONTENTS, INDEX, NAME, VALUE, VERSION, VERSION_KEY, VERSION_WITH_CONTENTS,
+};
+use super::lists::Lists;
 use crate::access::{Block, Columns};
 use crate::source::{Meta, Source, made};
 
@@ -31,6 +34,7 @@ struct Reader {
     parquet: ParquetMetaData,
     /// Whether our own writer wrote the file.
     own: bool,
+    /// The columns to fill; contents only where the file has them.
     wanted: Columns,
     next_group: usize,
     group: Group,
@@ -47,6 +51,7 @@ struct Group {
     thread: Option<Column>,
     size: Option<Column>,
     write: Option<Column>,
+    changes: Option<Lists>,
 }
 
 /// Opens a file.
@@ -63,7 +68,10 @@ pub(super) fn open(path: &Path, wanted: Columns) -> Result<Box<dyn Source>> {
         file,
         own: is_own(&parquet),
         parquet,
-        wanted,
+        wanted: Columns {
+            contents: wanted.contents && meta.has_contents,
+            ..wanted
+        },
         next_group: 0,
         group: Group::default(),
     };
@@ -103,6 +111,7 @@ impl Reader {
             thread: self.column(index, "thread", wanted.thread)?,
             size: self.column(index, "size", wanted.size)?,
             write: self.column(index, "write", true)?,
+            changes: self.lists(index)?,
         };
         Ok(true)
     }
@@ -115,6 +124,23 @@ impl Reader {
         Column::open(&self.file, chunk, rows, self.own)
             .map(Some)
             .map_err(|e| self.corrupt(group, name, &e))
+    }
+
+    /// Opens the columns of contents, if they are wanted.
+    fn lists(&self, group: usize) -> Result<Option<Lists>> {
+        if !self.wanted.contents {
+            return Ok(None);
+        }
+        let rows = self.parquet.row_group(group).num_rows() as usize;
+        let column = |name| {
+            let opened = chunk(&self.parquet, group, name)
+                .map(|chunk| Column::of_lists(&self.file, chunk, rows, self.own));
+            let opened = opened.transpose();
+            opened.map_err(|e| self.corrupt(group, name, &e))
+        };
+        let plain = |name| self.column(group, name, true);
+        let (version, checksum) = (plain("version")?, plain("checksum")?);
+        Ok(Lists::of(version, checksum, column(INDEX)?, column(VALUE)?))
     }
 
     fn corrupt(&self, group: usize, name: &str, error: &ParquetError) -> Error {
@@ -158,7 +184,13 @@ impl Group {
         fill!(wanted.thread, thread, u16);
         fill!(wanted.size, size, u32);
         fill!(true, write, bool);
-        Ok(())
+        match &mut self.changes {
+            Some(changes) => changes.read(rows, &mut block.changes),
+            None => {
+                block.changes.clear();
+                Ok(())
+            }
+        }
     }
 }
 
@@ -179,7 +211,7 @@ fn chunk<'a>(
 ) -> Option<&'a ColumnChunkMetaData> {
     let schema = parquet.file_metadata().schema_descr();
     let mut columns = schema.columns().iter();
-    let index = columns.position(|column| column.path().parts() == [name])?;
+    let index = columns.position(|column| column.path().string() == name)?;
     Some(parquet.row_group(group).column(index))
 }
 
@@ -192,19 +224,22 @@ fn check(path: &Path, parquet: &ParquetMetaData, file_bytes: u64) -> Result<()> 
     let names: Vec<String> = schema.columns().iter().map(|c| c.path().string()).collect();
     let version = key_values(parquet).find(|(key, _)| key == VERSION_KEY);
     match version {
-        Some((_, version)) if version != VERSION => {
-            return Err(wrong(format!(
-                "has version {version} of the layout; this program reads version {VERSION}"
-            )));
+        Some((_, version)) => {
+            let columns = columns_of(&version).ok_or_else(|| {
+                wrong(format!(
+                    "has version {version} of the layout; this program reads versions {VERSION} and \
+                     {VERSION_WITH_CONTENTS}"
+                ))
+            })?;
+            if names != columns {
+                return Err(wrong(format!(
+                    "is corrupt: its columns are {}, not {}",
+                    names.join(", "),
+                    columns.join(", ")
+                )));
+            }
         }
-        Some(_) if names != COLUMNS => {
-            return Err(wrong(format!(
-                "is corrupt: its columns are {}, not {}",
-                names.join(", "),
-                COLUMNS.join(", ")
-            )));
-        }
-        _ => {}
+        None => {}
     }
     if !names.iter().any(|name| name == "address") {
         return Err(wrong("is a Parquet file without a column `address`".into()));
@@ -225,7 +260,11 @@ fn check(path: &Path, parquet: &ParquetMetaData, file_bytes: u64) -> Result<()> 
             let inside = offset >= 0
                 && chunk.compressed_size() >= 0
                 && end.is_some_and(|end| end.cast_unsigned() <= file_bytes);
-            if !inside || group.num_rows() < 0 || chunk.num_values() != group.num_rows() {
+            let is_whole = match chunk.column_descr().max_rep_level() {
+                0 => chunk.num_values() == group.num_rows(),
+                _ => chunk.num_values() >= group.num_rows(),
+            };
+            if !inside || group.num_rows() < 0 || !is_whole {
                 return Err(wrong(format!(
                     "is corrupt: its column {} at offset {offset} is not in the file, or not whole",
                     chunk.column_path()
@@ -248,6 +287,15 @@ fn check(path: &Path, parquet: &ParquetMetaData, file_bytes: u64) -> Result<()> 
     Ok(())
 }
 
+/// Returns the columns of a version of the layout; none where there is no such version.
+fn columns_of(version: &str) -> Option<Vec<&'static str>> {
+    match version {
+        VERSION => Some(COLUMNS.to_vec()),
+        VERSION_WITH_CONTENTS => Some([&COLUMNS[..], &CONTENTS].concat()),
+        _ => None,
+    }
+}
+
 fn meta(parquet: &ParquetMetaData) -> Meta {
     let groups = 0..parquet.num_row_groups();
     Meta {
@@ -256,7 +304,8 @@ fn meta(parquet: &ParquetMetaData) -> Meta {
         counts_instructions: groups
             .filter_map(|group| chunk(parquet, group, "instruction"))
             .any(|chunk| !always_zero(chunk)),
-        has_contents: false,
+        has_contents: key_values(parquet)
+            .any(|(key, value)| key == VERSION_KEY && value == VERSION_WITH_CONTENTS),
         about: key_values(parquet)
             .filter(|(key, _)| key != VERSION_KEY && !FOREIGN_KEYS.contains(&key.as_str()))
             .collect(),

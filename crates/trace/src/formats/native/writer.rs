@@ -2,7 +2,7 @@
 
 use std::io;
 use std::ops::Range;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
 
@@ -13,86 +13,161 @@ use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::parser::parse_message_type;
 use terrace_base::{Error, Output, Result, output};
 
-use super::chunk::Packer;
-use super::layout::{SCHEMA, VERSION, VERSION_KEY};
+use super::chunk::{Chunk, Packer};
+use super::layout::{COLUMNS, VERSION, VERSION_KEY, VERSION_WITH_CONTENTS, schema};
 use crate::access::Block;
 use crate::source::Sink;
 
 /// Accesses in a row group: enough that its overhead does not matter, few enough that several can
 /// be read at once.
 const ROW_GROUP: usize = 1 << 20;
+/// Words of changes at which a row group ends, too.
+const WORDS: usize = 1 << 22;
 
 /// Writes a Parquet file, a row group at a time.
 pub(super) struct Writer {
-    file: SerializedFileWriter<Output>,
+    path: PathBuf,
+    file: Stage,
+    /// What the file says of the trace.
+    about: Vec<(String, String)>,
     packers: [Packer; 2],
     /// The accesses of the next row group.
     rows: Block,
 }
 
+/// The file, whose columns are known with the first accesses: a trace of accesses that have changes has contents.
+enum Stage {
+    Empty(Output),
+    Begun {
+        file: SerializedFileWriter<Output>,
+        has_contents: bool,
+    },
+    /// It could not be begun.
+    Failed,
+}
+
 impl Writer {
     pub(super) fn create(path: &Path, about: &[(String, String)]) -> Result<Self> {
-        let output = Output::create(path)?;
-        let schema = parse_message_type(SCHEMA).map_err(|e| failure(path, &e))?;
-        let properties = Arc::new(properties(about));
         let packer = || Packer::new().map_err(|e| failure(path, &e));
-        let file = SerializedFileWriter::new(output, Arc::new(schema), properties)
-            .map_err(|e| failure(path, &e))?;
         Ok(Self {
-            file,
+            path: path.to_owned(),
+            file: Stage::Empty(Output::create(path)?),
+            about: about.to_vec(),
             packers: [packer()?, packer()?],
             rows: Block::default(),
         })
     }
 
+    /// Begins the file, with columns for contents or without, unless it is begun. Returns whether it has them.
+    fn begin(&mut self, has_contents: bool) -> Result<bool> {
+        let output = match std::mem::replace(&mut self.file, Stage::Failed) {
+            Stage::Empty(output) => output,
+            Stage::Begun { file, has_contents } => {
+                self.file = Stage::Begun { file, has_contents };
+                return Ok(has_contents);
+            }
+            Stage::Failed => return Err(self.unbegun()),
+        };
+        let version = if has_contents {
+            VERSION_WITH_CONTENTS
+        } else {
+            VERSION
+        };
+        let properties = Arc::new(properties(version, &self.about));
+        let schema = parse_message_type(&schema(has_contents));
+        let file = schema
+            .and_then(|schema| SerializedFileWriter::new(output, Arc::new(schema), properties))
+            .map_err(|e| failure(&self.path, &e))?;
+        self.file = Stage::Begun { file, has_contents };
+        Ok(has_contents)
+    }
+
+    fn unbegun(&self) -> Error {
+        Error::failure(format!(
+            "the trace `{}` could not be begun",
+            self.path.display()
+        ))
+    }
+
     /// Writes the collected accesses as a row group.
     fn end_group(&mut self) -> Result<()> {
-        let written = self.write_group();
-        written.map_err(|e| failure(self.file.inner().path(), &e))?;
+        let Stage::Begun { file, has_contents } = &mut self.file else {
+            return Err(self.unbegun());
+        };
+        let written = write_group(file, *has_contents, &mut self.packers, &self.rows);
+        written.map_err(|e| failure(&self.path, &e))?;
         self.rows.clear();
         Ok(())
     }
+}
 
-    fn write_group(&mut self) -> parquet::errors::Result<()> {
-        let schema = self.file.schema_descr();
-        let columns: [_; 7] = std::array::from_fn(|index| schema.column(index));
-        let ([packer, other], rows) = (&mut self.packers, &self.rows);
-        // Half of the work each: a recording leaves a core idle as long as the writer is slower.
-        let (first, second) = thread::scope(|scope| {
-            let second = scope.spawn(|| {
-                Ok([
-                    other.u64(&columns[2], &rows.ip)?,
-                    other.u32(&columns[3], &rows.process)?,
-                    other.u32(&columns[4], &rows.thread)?,
-                    other.u32(&columns[5], &rows.size)?,
-                    other.bool(&columns[6], &rows.write)?,
-                ])
-            });
-            let first = [
-                packer.u64(&columns[0], &rows.instruction),
-                packer.u64(&columns[1], &rows.address),
+fn write_group(
+    file: &mut SerializedFileWriter<Output>,
+    has_contents: bool,
+    [packer, other]: &mut [Packer; 2],
+    rows: &Block,
+) -> parquet::errors::Result<()> {
+    let schema = file.schema_descr();
+    let columns: Vec<_> = (0..schema.num_columns())
+        .map(|index| schema.column(index))
+        .collect();
+    let (columns, of_contents) = columns.split_at(COLUMNS.len());
+    // Half of the work each: a recording leaves a core idle as long as the writer is slower.
+    let (first, second) = thread::scope(|scope| {
+        let second = scope.spawn(|| {
+            let mut chunks = vec![
+                other.u64(&columns[2], &rows.ip)?,
+                other.u32(&columns[3], &rows.process)?,
+                other.u32(&columns[4], &rows.thread)?,
+                other.u32(&columns[5], &rows.size)?,
+                other.bool(&columns[6], &rows.write)?,
             ];
-            (first, second.join())
+            if has_contents {
+                chunks.push(other.u32(&of_contents[0], &rows.changes.versions)?);
+                chunks.push(other.u64_plain(&of_contents[1], &rows.changes.checksums)?);
+            }
+            Ok(chunks)
         });
-        let second: parquet::errors::Result<_> =
-            second.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-        let mut group = self.file.next_row_group()?;
-        for chunk in first.into_iter().chain(second?.map(Ok)) {
-            let chunk = chunk?;
-            group.append_column(&chunk.bytes, chunk.closed)?;
-        }
-        group.close().map(drop)
+        let mut first = || -> parquet::errors::Result<Vec<Chunk>> {
+            let mut chunks = vec![
+                packer.u64(&columns[0], &rows.instruction)?,
+                packer.u64(&columns[1], &rows.address)?,
+            ];
+            if has_contents {
+                chunks.push(packer.word_indexes(&of_contents[2], &rows.changes)?);
+                chunks.push(packer.word_values(&of_contents[3], &rows.changes)?);
+            }
+            Ok(chunks)
+        };
+        (first(), second.join())
+    });
+    let mut chunks: Vec<_> = first?;
+    let second: parquet::errors::Result<_> =
+        second.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+    // Behind the first two; the lists come last.
+    chunks.splice(2..2, second?);
+    let mut group = file.next_row_group()?;
+    for chunk in chunks {
+        group.append_column(&chunk.bytes, chunk.closed)?;
     }
+    group.close().map(drop)
 }
 
 impl Sink for Writer {
     fn write(&mut self, block: &Block) -> Result<()> {
+        if block.is_empty() {
+            return Ok(());
+        }
+        let has_contents = self.begin(!block.changes.is_empty())?;
         let mut begin = 0;
         while begin < block.len() {
             let end = block.len().min(begin + ROW_GROUP - self.rows.len());
             append(&mut self.rows, block, begin..end);
+            if has_contents {
+                self.rows.changes.extend(&block.changes, begin..end);
+            }
             begin = end;
-            if self.rows.len() == ROW_GROUP {
+            if self.rows.len() == ROW_GROUP || self.rows.changes.words.len() >= WORDS {
                 self.end_group()?;
             }
         }
@@ -100,23 +175,38 @@ impl Sink for Writer {
     }
 
     fn note(&mut self, key: &str, value: &str) {
-        let value = KeyValue::new(key.into(), value.to_string());
-        self.file.append_key_value_metadata(value);
+        match &mut self.file {
+            Stage::Begun { file, .. } => {
+                let value = KeyValue::new(key.into(), value.to_string());
+                file.append_key_value_metadata(value);
+            }
+            _ => self.about.push((key.to_owned(), value.to_owned())),
+        }
+    }
+
+    fn keeps_contents(&self) -> bool {
+        true
     }
 
     fn bytes(&self) -> u64 {
-        self.file.bytes_written() as u64
+        match &self.file {
+            Stage::Begun { file, .. } => file.bytes_written() as u64,
+            _ => 0,
+        }
     }
 
     fn finish(mut self: Box<Self>) -> Result<()> {
+        self.begin(false)?;
         if !self.rows.is_empty() {
             self.end_group()?;
         }
-        let path = self.file.inner().path().to_owned();
-        self.file.finish().map_err(|e| failure(&path, &e))?;
-        let flushed = self.file.flush();
-        flushed.map_err(|e| output::failed(&path.display().to_string(), &e))?;
-        self.file.inner_mut().complete()
+        let Stage::Begun { file, .. } = &mut self.file else {
+            return Err(self.unbegun());
+        };
+        file.finish().map_err(|e| failure(&self.path, &e))?;
+        let flushed = file.flush();
+        flushed.map_err(|e| output::failed(&self.path.display().to_string(), &e))?;
+        file.inner_mut().complete()
     }
 }
 
@@ -131,8 +221,8 @@ fn append(rows: &mut Block, block: &Block, range: Range<usize>) {
     rows.write.extend(&block.write[range]);
 }
 
-fn properties(about: &[(String, String)]) -> WriterProperties {
-    let mut metadata = vec![KeyValue::new(VERSION_KEY.into(), VERSION.to_string())];
+fn properties(version: &str, about: &[(String, String)]) -> WriterProperties {
+    let mut metadata = vec![KeyValue::new(VERSION_KEY.into(), version.to_owned())];
     metadata.extend(
         about
             .iter()

@@ -1,0 +1,166 @@
+//! Copying a page that may not be there.
+//!
+//! A page of the program can be unmapped, protected or beyond the end of its file at any moment, by another
+//! thread or process, and asking the kernel to copy it (`process_vm_readv`) takes 1.2 us where the copy
+//! takes 0.04. So it is copied by one instruction, and a handler of SIGSEGV and SIGBUS continues behind it
+//! where the instruction faulted. Any other fault goes to the handler that was there: QEMU's.
+
+use std::mem::MaybeUninit;
+
+use crate::page::Page;
+
+/// Copies the page at `from`; none where it cannot be read.
+#[cfg(target_arch = "x86_64")]
+#[inline]
+pub fn page(from: *const Page, buffer: &mut MaybeUninit<Page>) -> Option<&Page> {
+    // SAFETY: the function writes a page into the buffer, reads the one at `from` by the one instruction
+    // whose faults are caught, and returns whether all of it was copied.
+    unsafe { x86_64::terrace_copy_page(buffer.as_mut_ptr(), from) }
+        // SAFETY: all bytes were written, and any bytes are a value.
+        .then(|| unsafe { buffer.assume_init_ref() })
+}
+
+#[cfg(target_arch = "x86_64")]
+pub use x86_64::prepare;
+
+#[cfg(target_arch = "x86_64")]
+mod x86_64 {
+    use std::arch::global_asm;
+    use std::ffi::{c_int, c_void};
+    use std::io;
+    use std::mem::MaybeUninit;
+    use std::sync::OnceLock;
+
+    use crate::page::{BYTES, Page};
+
+    // Nothing is on the stack but the return address, so that both ways out are the same. The direction
+    // flag is clear at a call, as the calling convention demands.
+    global_asm!(
+        ".pushsection .text",
+        ".hidden terrace_copy_page, terrace_copy_page_reads, terrace_copy_page_fails",
+        ".globl terrace_copy_page, terrace_copy_page_reads, terrace_copy_page_fails",
+        "terrace_copy_page:",
+        "mov ecx, {bytes}",
+        "terrace_copy_page_reads:",
+        "rep movsb",
+        "mov eax, 1",
+        "ret",
+        "terrace_copy_page_fails:",
+        "xor eax, eax",
+        "ret",
+        ".popsection",
+        bytes = const BYTES,
+    );
+
+    unsafe extern "C" {
+        pub(super) fn terrace_copy_page(to: *mut Page, from: *const Page) -> bool;
+        fn terrace_copy_page_reads();
+        fn terrace_copy_page_fails();
+    }
+
+    /// The handlers that were there, of SIGSEGV and SIGBUS.
+    static BEFORE: [OnceLock<libc::sigaction>; 2] = [const { OnceLock::new() }; 2];
+
+    /// Has faults of [`page`](super::page) caught, from now on; to be called by one thread at a time.
+    ///
+    /// # Errors
+    /// Returns the error of the system, which refused a handler.
+    pub fn prepare() -> io::Result<()> {
+        for (signal, before) in [libc::SIGSEGV, libc::SIGBUS].into_iter().zip(&BEFORE) {
+            if before.get().is_some() {
+                continue;
+            }
+            let mut action = MaybeUninit::<libc::sigaction>::uninit();
+            // SAFETY: only asks, and fills the action where it succeeds.
+            let asked = unsafe { libc::sigaction(signal, std::ptr::null(), action.as_mut_ptr()) };
+            if asked != 0 {
+                return Err(io::Error::last_os_error());
+            }
+            // SAFETY: filled above.
+            let mut action = unsafe { action.assume_init() };
+            let _ = before.set(action);
+            action.sa_sigaction = on_fault as *const () as usize;
+            action.sa_flags |= libc::SA_SIGINFO;
+            // SAFETY: the handler is safe to call at any time, with the arguments of SA_SIGINFO, and the
+            // signals blocked that the handler before wants blocked.
+            if unsafe { libc::sigaction(signal, &raw const action, std::ptr::null_mut()) } != 0 {
+                return Err(io::Error::last_os_error());
+            }
+        }
+        Ok(())
+    }
+
+    unsafe extern "C" fn on_fault(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
+        // SAFETY: the kernel passes the state of the thread, which is its own during the call.
+        let registers = unsafe { &mut (*context.cast::<libc::ucontext_t>()).uc_mcontext.gregs };
+        let at = &mut registers[libc::REG_RIP as usize];
+        if *at == terrace_copy_page_reads as *const () as i64 {
+            *at = terrace_copy_page_fails as *const () as i64;
+            return;
+        }
+        // SAFETY: as this handler was called.
+        unsafe { pass_on(signal, info, context) };
+    }
+
+    /// Calls the handler that was there before.
+    ///
+    /// # Safety
+    /// The arguments must be those of a handler with `SA_SIGINFO`.
+    unsafe fn pass_on(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
+        let before = BEFORE[usize::from(signal == libc::SIGBUS)].get();
+        let handler = before.map_or(libc::SIG_DFL, |before| before.sa_sigaction);
+        let wants_all = before.is_some_and(|before| before.sa_flags & libc::SA_SIGINFO != 0);
+        if handler == libc::SIG_DFL || handler == libc::SIG_IGN {
+            // The instruction faults again and ends the process.
+            // SAFETY: takes integers.
+            unsafe { libc::signal(signal, libc::SIG_DFL) };
+        } else if wants_all {
+            // SAFETY: a handler that was installed with these arguments.
+            unsafe {
+                let handler: extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void) =
+                    std::mem::transmute(handler);
+                handler(signal, info, context);
+            }
+        } else {
+            // SAFETY: a handler that was installed with this argument.
+            unsafe {
+                let handler: extern "C" fn(c_int) = std::mem::transmute(handler);
+                handler(signal);
+            }
+        }
+    }
+}
+
+/// Copies the page at `from`; none where it cannot be read.
+#[cfg(not(target_arch = "x86_64"))]
+pub fn page(from: *const Page, buffer: &mut MaybeUninit<Page>) -> Option<&Page> {
+    let length = size_of::<Page>();
+    let (local, remote) = (
+        libc::iovec {
+            iov_base: buffer.as_mut_ptr().cast(),
+            iov_len: length,
+        },
+        libc::iovec {
+            iov_base: from.cast_mut().cast(),
+            iov_len: length,
+        },
+    );
+    // SAFETY: writes at most a page into the buffer; what is read is checked by the kernel.
+    let read = unsafe {
+        libc::process_vm_readv(libc::getpid(), &raw const local, 1, &raw const remote, 1, 0)
+    };
+    // SAFETY: all bytes were written, and any bytes are a value.
+    (usize::try_from(read) == Ok(length)).then(|| unsafe { buffer.assume_init_ref() })
+}
+
+/// Has faults of [`page`] caught: the kernel does that here.
+///
+/// # Errors
+/// Never fails.
+#[cfg(not(target_arch = "x86_64"))]
+pub fn prepare() -> std::io::Result<()> {
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,170 @@
+//! Rows that are followed by what they changed in their pages.
+
+use super::{NO_UNIT, Origin, Stream};
+use crate::level::pieces;
+use crate::observed::LONGEST;
+use crate::page::SHIFT;
+use crate::record::Kind;
+
+/// One run in so many is sampled; a prime, so that loops do not step in time with it.
+const SAMPLED: u32 = 61;
+/// Records of a row: a mark, and the access.
+const ROW: usize = 2;
+
+impl Stream<'_> {
+    /// Records a run of accesses to one page as a row, which a report follows when the run ends.
+    #[inline(always)]
+    pub fn observe(&mut self, address: u64, kind: Kind, origin: Origin) {
+        pieces(address, kind.bytes(), SHIFT, |address, bytes| {
+            let unit = address >> SHIFT;
+            if unit != self.unit {
+                self.end_run();
+                // A row and its report lie in one chunk, so the reader needs no other to know what is whole.
+                if self.chunk.room() < ROW + LONGEST {
+                    self.publish();
+                }
+                self.keep(address, Kind::new(bytes, kind.write()), origin);
+                self.unit = unit;
+                self.written = kind.write();
+            } else if kind.write() && !self.written {
+                self.chunk.last_stores();
+                self.written = true;
+            }
+        });
+    }
+
+    /// Ends the run, and reports its page if reports are asked for. A row that found no chunk has no report:
+    /// what its run changed is reported with the next row of the page.
+    pub fn end_run(&mut self) {
+        let Some(observed) = self.observed else {
+            return;
+        };
+        if self.unit == NO_UNIT {
+            return;
+        }
+        let page = std::mem::replace(&mut self.unit, NO_UNIT);
+        if self.chunk.room() < LONGEST {
+            return;
+        }
+        let is_sampled = self.until_sample == 0;
+        self.until_sample = match is_sampled {
+            true => SAMPLED - 1,
+            false => self.until_sample - 1,
+        };
+        if !observed.report(page, is_sampled, self.chunk) {
+            self.pool.note_unreported();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::observed::Observed;
+    use crate::page::{BYTES, checksum};
+    use crate::pool::{Pool, RecordSettings};
+    use crate::record::Said;
+    use proptest::prelude::*;
+    use std::collections::HashMap;
+
+    const PAGES: usize = 3;
+
+    /// Memory that is recorded: pages of this process, as the base is 0 outside of QEMU.
+    #[repr(C, align(4096))]
+    struct Recorded([[u8; BYTES]; PAGES]);
+
+    /// A step of a program: a change of a byte by whatever means, and then an access to a page.
+    fn steps() -> impl Strategy<Value = Vec<(usize, usize, u8, usize)>> {
+        prop::collection::vec((0..PAGES, 0..BYTES, any::<u8>(), 0..PAGES), 1..300)
+    }
+
+    /// What the reports of all chunks make of the pages, and how many checksums there were.
+    fn replayed(pool: &Pool) -> (HashMap<u64, [u8; BYTES]>, usize) {
+        let mut pages: HashMap<u64, [u8; BYTES]> = HashMap::new();
+        let mut versions: HashMap<u64, u32> = HashMap::new();
+        let (mut row, mut sampled) = (None, 0);
+        for index in pool.ready() {
+            for record in pool.chunk(index).records() {
+                match record.said() {
+                    Said::Instruction(_) => {}
+                    Said::Access { address, .. } => row = Some(address >> SHIFT),
+                    Said::Word { address, value } => {
+                        assert_eq!(row, Some(address >> SHIFT));
+                        let page = pages.entry(address >> SHIFT).or_insert([0; BYTES]);
+                        page[address as usize % BYTES..][..8].copy_from_slice(&value.to_le_bytes());
+                    }
+                    Said::Reported {
+                        version,
+                        checksum: sum,
+                    } => {
+                        let page = row.take().expect("a report follows its row");
+                        let last = versions.entry(page).or_default();
+                        *last += 1;
+                        assert_eq!(version, *last);
+                        if sum != 0 {
+                            sampled += 1;
+                            assert_eq!(checksum(pages.entry(page).or_insert([0; BYTES])), sum);
+                        }
+                    }
+                }
+            }
+        }
+        (pages, sampled)
+    }
+
+    proptest! {
+        #[test]
+        fn reports_make_the_pages_as_they_were_touched_last(steps in steps(), far in 0..40_usize) {
+            let settings = RecordSettings { level: crate::level::Level::Pages, contents: true, ..Default::default() };
+            let pool = Pool::create(settings).unwrap();
+            let observed = Observed::new().unwrap();
+            let mut stream = Stream::new(&pool, 0, Some(&observed));
+            let mut memory = Box::new(Recorded([[0; BYTES]; PAGES]));
+            let first = (&raw const *memory) as u64;
+            let mut touched = [[0; BYTES]; PAGES];
+            for (step, (page, place, value, next)) in steps.into_iter().enumerate() {
+                // The change comes before the access, by which it is seen.
+                memory.0[page][place] = value;
+                let instruction = if step == far { 1 << 40 } else { step as u64 };
+                let origin = Origin { ip: 0, instruction };
+                stream.observe(first + (next * BYTES) as u64, Kind::new(1, false), origin);
+                stream.end_run();
+                touched[next] = memory.0[next];
+            }
+            stream.publish();
+            let (pages, sampled) = replayed(&pool);
+            for (number, page) in (first >> SHIFT..).zip(&touched) {
+                prop_assert_eq!(pages.get(&number).unwrap_or(&[0; BYTES]), page);
+            }
+            prop_assert!(sampled > 0);
+        }
+    }
+
+    /// Pages that change as a whole fill chunk after chunk; no report is cut.
+    #[test]
+    fn a_row_and_its_report_lie_in_one_chunk() {
+        let settings = RecordSettings {
+            level: crate::level::Level::Pages,
+            contents: true,
+            ..RecordSettings::default()
+        };
+        let pool = Pool::create(settings).unwrap();
+        let observed = Observed::new().unwrap();
+        let mut stream = Stream::new(&pool, 0, Some(&observed));
+        let mut memory = Box::new(Recorded([[0; BYTES]; PAGES]));
+        let first = (&raw const *memory) as u64;
+        for round in 1..=200_u64 {
+            let page = round as usize % PAGES;
+            memory.0[page].fill(round as u8);
+            let instruction = round;
+            let address = first + (page * BYTES) as u64;
+            stream.observe(address, Kind::new(8, true), Origin { ip: 0, instruction });
+        }
+        stream.publish();
+        assert!(pool.ready().len() > 5);
+        let (pages, _) = replayed(&pool);
+        for (number, page) in (first >> SHIFT..).zip(&memory.0) {
+            assert_eq!(&pages[&number], page);
+        }
+    }
+}
