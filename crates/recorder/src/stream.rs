@@ -209,7 +209,9 @@ mod tests {
             for record in chunk.records() {
                 match record.said() {
                     Said::Instruction(count) => instruction = count,
-                    Said::Word { .. } | Said::Reported { .. } => unreachable!("nothing is observed"),
+                    Said::Word { .. } | Said::Reported { .. } => {
+                        unreachable!("nothing is observed")
+                    }
                     Said::Access {
                         address,
                         kind,

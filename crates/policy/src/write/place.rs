@@ -75,19 +75,15 @@ pub struct Line {
 }
 
 impl Line {
-    /// The line of a new memory.
-    pub const ZEROS: Self = Self {
-        bytes: [0; LINE_BYTES],
-        inverted: 0,
-    };
+    /// Returns a line that holds these bytes as they are.
+    pub fn holding(bytes: [u8; LINE_BYTES]) -> Self {
+        Self { bytes, inverted: 0 }
+    }
 
     /// Returns a line of a page that is written as it is.
     pub fn of(page: &Contents, line: usize) -> Self {
         let (lines, _) = page.as_chunks();
-        Self {
-            bytes: lines[line],
-            inverted: 0,
-        }
+        Self::holding(lines[line])
     }
 
     /// Returns the number of cells in which two lines differ.

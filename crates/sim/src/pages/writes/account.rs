@@ -5,7 +5,7 @@ use terrace_device::{LINE_CELLS, Moved, Wear};
 use terrace_policy::write::{Contents, Depends, LINES, Line, Place, Scheme, Spec, Written};
 
 use super::super::levelling;
-use super::contents::{Shared, ZEROS, contents};
+use super::contents::{Shared, unused, unused_line};
 
 /// The account of a scheme.
 pub(super) struct Account {
@@ -44,7 +44,7 @@ impl Account {
             Ok(Levelled {
                 spec: spec.clone(),
                 wear: Wear::new(levelling, places * LINES as u64, seed)?,
-                gap: Line::ZEROS,
+                gap: Line::holding(unused_line(places * LINES as u64)),
             })
         });
         let looks = scheme.coder.depends() != Depends::OnPage;
@@ -59,23 +59,25 @@ impl Account {
         })
     }
 
-    /// Writes a page to a place, which held `copy` if pages are left as they are. `scratch` is room for a
+    /// Writes a page to a place, which held `copy` if pages are left as they are and one was written there.
+    /// `scratch` is room for a
     /// place, whatever it holds.
     pub(super) fn write(
         &mut self,
         page: &Contents,
         place: u32,
-        copy: &Shared,
+        copy: Option<&Shared>,
         scratch: &mut Place,
     ) {
         let coder = &self.scheme.coder;
         let target = match &mut self.own {
             Some(own) => {
-                own[place as usize].get_or_insert_with(|| Box::new(Place::holding(*ZEROS)))
+                own[place as usize].get_or_insert_with(|| Box::new(Place::holding(unused(place))))
             }
             None => {
                 if coder.depends() != Depends::OnPage {
-                    *scratch = Place::holding(*contents(copy));
+                    let held = copy.map_or_else(|| unused(place), |copy| **copy);
+                    *scratch = Place::holding(held);
                 }
                 scratch
             }
@@ -99,21 +101,19 @@ impl Account {
     }
 
     /// Makes the movements of lines that are due. `copies` is what places hold if pages are left as they are.
-    pub(super) fn settle(&mut self, copies: Option<&[Shared]>) {
+    pub(super) fn settle(&mut self, copies: Option<&[Option<Shared>]>) {
         let compares = self.scheme.coder.depends() == Depends::OnCells;
         let own = &self.own;
         let line = |line: u64| {
-            let (place, line) = (
+            let (place, at) = (
                 (line / LINES as u64) as usize,
                 (line % LINES as u64) as usize,
             );
-            match (own, copies) {
-                (Some(own), _) => own[place]
-                    .as_ref()
-                    .map_or(Line::ZEROS, |place| place.line(line)),
-                (None, Some(copies)) => Line::of(contents(&copies[place]), line),
-                (None, None) => Line::ZEROS,
-            }
+            let written = match own {
+                Some(own) => own[place].as_ref().map(|place| place.line(at)),
+                None => copies.and_then(|copies| Some(Line::of(copies[place].as_ref()?, at))),
+            };
+            written.unwrap_or_else(|| Line::holding(unused_line(line)))
         };
         for Levelled { wear, gap, .. } in &mut self.levelled {
             wear.settle(|moved| match moved {

@@ -2,24 +2,27 @@
 
 use std::sync::Arc;
 
+use rand_xoshiro::SplitMix64;
+use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use rustc_hash::FxHashMap;
 use terrace_policy::replacement::PageId;
-use terrace_policy::write::Contents;
+use terrace_policy::write::{Contents, LINE_BYTES, LINES};
 use terrace_trace::contents::{Change, Word, next_version};
 
-/// A page of zeros, as memory is new.
-pub(super) const ZEROS: &Contents = &[0; size_of::<Contents>()];
+/// A page of zeros, as programs get memory.
+const ZEROS: &Contents = &[0; size_of::<Contents>()];
 
 /// Contents of a page at some time. Places of the slow memory share them with DRAM until the page changes.
-pub(super) type Shared = Option<Arc<Contents>>;
+pub(super) type Shared = Arc<Contents>;
 
 /// The contents of all pages.
 ///
 /// A machine may make touches in another order than they were recorded in. The changes of a page are made in
 /// the order of their versions all the same: one that comes too early waits for those before it.
-#[derive(Default)]
 pub(super) struct Pages {
     pages: Vec<Page>,
+    /// Contents of pages that were never changed.
+    zeros: Shared,
     /// Changes that wait for the version before, by page and version.
     waiting: FxHashMap<(PageId, u32), Vec<Word>>,
 }
@@ -30,7 +33,7 @@ struct Page {
     version: u32,
     /// Whether a word was changed since it was last written out.
     changed: bool,
-    contents: Shared,
+    contents: Option<Shared>,
 }
 
 impl Page {
@@ -46,6 +49,16 @@ impl Page {
             if let Some(bytes) = held.get_mut(usize::from(word.index)) {
                 *bytes = word.value.to_le_bytes();
             }
+        }
+    }
+}
+
+impl Default for Pages {
+    fn default() -> Self {
+        Self {
+            pages: Vec::new(),
+            zeros: Arc::new(*ZEROS),
+            waiting: FxHashMap::default(),
         }
     }
 }
@@ -82,12 +95,19 @@ impl Pages {
 
     /// Returns what a page holds.
     pub(super) fn contents(&self, page: PageId) -> &Contents {
-        contents(&self.pages[page.index()].contents)
+        self.held(page)
     }
 
     /// Returns what a page holds, to be kept.
     pub(super) fn share(&self, page: PageId) -> Shared {
-        self.pages[page.index()].contents.clone()
+        Arc::clone(self.held(page))
+    }
+
+    fn held(&self, page: PageId) -> &Shared {
+        self.pages[page.index()]
+            .contents
+            .as_ref()
+            .unwrap_or(&self.zeros)
     }
 
     /// Returns whether a page was changed since it was last written out, and counts it as written out.
@@ -96,7 +116,20 @@ impl Pages {
     }
 }
 
-/// Returns the contents; zeros if nothing was ever written.
-pub(super) fn contents(shared: &Shared) -> &Contents {
-    shared.as_deref().unwrap_or(ZEROS)
+/// Returns what a line of the slow memory holds before anything is written there: the memory was in use, so
+/// it is random data (Awad 2016, 5.1.2, of the place that wear levelling chooses).
+pub(super) fn unused_line(line: u64) -> [u8; LINE_BYTES] {
+    let mut bytes = [0; LINE_BYTES];
+    SplitMix64::seed_from_u64(line).fill_bytes(&mut bytes);
+    bytes
+}
+
+/// Returns what a place of the slow memory holds before anything is written there.
+pub(super) fn unused(place: u32) -> Contents {
+    let mut contents = *ZEROS;
+    let (lines, _) = contents.as_chunks_mut();
+    for (line, number) in lines.iter_mut().zip(u64::from(place) * LINES as u64..) {
+        *line = unused_line(number);
+    }
+    contents
 }

@@ -12,7 +12,7 @@
 //!   moves lines below the places. A movement programs what the device programs: all cells, or those that
 //!   change if the scheme compares cells.
 //!
-//! A new memory holds zeros. Memory is bounded: contents are kept once for DRAM and for all schemes that leave
+//! The memory was in use before: what was not written yet is random data. Memory is bounded: contents are kept once for DRAM and for all schemes that leave
 //! pages as they are, until a page changes; schemes that look at nothing but the page keep none.
 
 mod account;
@@ -152,7 +152,7 @@ impl Writes {
             accounts,
             capacity,
             left: 0,
-            scratch: Box::new(Place::holding(*contents::ZEROS)),
+            scratch: Box::new(Place::holding(contents::unused(0))),
         }))
     }
 
@@ -187,10 +187,10 @@ impl Writes {
                 .filter(|account| account.placement == index);
             let mut accounts: Vec<&mut Account> = accounts.collect();
             for account in &mut accounts {
-                account.write(page_contents, place, &copy, &mut self.scratch);
+                account.write(page_contents, place, copy.as_ref(), &mut self.scratch);
             }
             if let Some(copies) = &mut placement.copies {
-                copies[place as usize] = self.pages.share(page);
+                copies[place as usize] = Some(self.pages.share(page));
             }
             for account in accounts {
                 account.settle(placement.copies.as_deref());

@@ -18,8 +18,8 @@ pub(super) struct Placement {
     /// Whether clean pages are not written.
     pub(super) inclusive: bool,
     way: Way,
-    /// What places hold, if some scheme looks at it and leaves pages as they are.
-    pub(super) copies: Option<Vec<Shared>>,
+    /// What was written to places, if some scheme looks at it and leaves pages as they are.
+    pub(super) copies: Option<Vec<Option<Shared>>>,
 }
 
 /// How the place of a page is chosen.
