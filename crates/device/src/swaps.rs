@@ -38,7 +38,7 @@ impl Swaps {
     pub fn swap(&mut self, line: u64) -> Option<u64> {
         // The high half of a product: of 2^64 draws, a line more or less is no matter.
         let lines = self.places.len() as u128;
-        let other = (u128::from(self.random.next_u64()) * lines >> 64) as u64;
+        let other = ((u128::from(self.random.next_u64()) * lines) >> 64) as u64;
         self.places.swap(line as usize, other as usize);
         (other != line).then_some(other)
     }

@@ -85,10 +85,13 @@ fn machine(dram: usize, schemes: &str, levellings: &str, pages: u64) -> PageMach
     }
 }
 
+/// A touch: a page, whether it is written, and the words that change.
+type Touch = (u64, bool, Vec<(u16, u64)>);
+
 /// Touches of one thread, 10 instructions apart, with the words that they change.
-fn rows(touches: &[(u64, bool, Vec<(u16, u64)>)]) -> Vec<Row> {
+fn rows(touches: &[Touch]) -> Vec<Row> {
     let mut versions: HashMap<u64, u32> = HashMap::new();
-    let row = |(index, (page, write, words)): (usize, &(u64, bool, Vec<(u16, u64)>))| {
+    let row = |(index, (page, write, words)): (usize, &Touch)| {
         let word = |&(index, value): &(u16, u64)| Word { index, value };
         let version = match words.is_empty() {
             true => 0,
@@ -248,7 +251,7 @@ impl Naive {
             let (Levelling::StartGap(psi) | Levelling::Randomised(psi)) = self.levelling else {
                 continue;
             };
-            if self.writes % psi == 0 {
+            if self.writes.is_multiple_of(psi) {
                 due.push(line);
             }
         }
@@ -279,7 +282,7 @@ impl Naive {
                 carry(self, line, held, gap);
             }
             Levelling::Randomised(_) => {
-                let other = u128::from(random.next_u64()) * self.lines.len() as u128 >> 64;
+                let other = (u128::from(random.next_u64()) * self.lines.len() as u128) >> 64;
                 let other = other as usize;
                 if other != line {
                     let (one, two) = (self.at(line), self.at(other));
@@ -398,8 +401,7 @@ const SCHEMES: [&str; 12] = [
     "flip-n-write:pin=off",
 ];
 
-/// A touch: a page, whether it is written, and the words that changed.
-fn touches() -> impl Strategy<Value = Vec<(u64, bool, Vec<(u16, u64)>)>> {
+fn touches() -> impl Strategy<Value = Vec<Touch>> {
     let value = prop_oneof![Just(0), Just(u64::MAX), any::<u64>()];
     let words = prop_oneof![
         3 => prop::collection::vec((0..512_u16, value.clone()), 0..3),
