@@ -231,7 +231,7 @@ fn tier() -> Vec<Setting> {
 fn writing() -> Vec<Setting> {
     settings! { PageMachine;
         /// write schemes that are asked what they would write of the contents of pages that leave DRAM
-        "write" "SCHEME": new(Values::List(Arc::new(schemes))), common(),
+        "write" "SCHEME": new(Values::List(Arc::new(schemes))),
             details("Schemes are listed by `terrace list write-schemes`; all of a list see the same evictions, and \
                      change nothing else. The trace must hold contents, as `terrace record --contents` writes \
                      them. With pin=off, as in dcw:pin=off, a page goes not to its own place but to the one that \
