@@ -44,7 +44,8 @@ fn pages(arguments: &Pages) -> Result<ExitCode> {
         .iter()
         .map(|choice| choice.machine(survey.footprint_pages));
     let settings: Vec<PageMachine> = settings.collect::<Result<_>>()?;
-    let (workload, progress) = traces.open("simulating")?;
+    let contents = settings.iter().any(|machine| machine.writing.is_asked());
+    let (workload, progress) = traces.open("simulating", contents)?;
     let every = timeline.as_ref().map(|_| arguments.timeline_epoch);
     let future = survey.future.as_ref();
     let at = |accesses| progress.at(accesses);
@@ -80,8 +81,10 @@ pub struct Traces<'a> {
 
 impl Traces<'_> {
     /// Opens them, and a progress bar for what is done with them.
-    pub fn open(&self, what: &'static str) -> Result<(Workload, Progress)> {
-        let workload = Workload::open(self.paths, self.format, self.limit)?;
+    ///
+    /// With `contents`, they are asked what accesses change in their pages.
+    pub fn open(&self, what: &'static str, contents: bool) -> Result<(Workload, Progress)> {
+        let workload = Workload::open(self.paths, self.format, self.limit, contents)?;
         let progress = Progress::new(workload.accesses(), self.quiet).doing(what);
         Ok((workload, progress))
     }
@@ -102,7 +105,7 @@ pub fn survey(traces: &Traces, choices: &[Choice]) -> Result<Survey> {
     if foresight == Foresight::Nothing && !choices.iter().any(Choice::needs_footprint) {
         return Ok(Survey::default());
     }
-    let (workload, progress) = traces.open("looking")?;
+    let (workload, progress) = traces.open("looking", false)?;
     let survey = Survey::of(workload, foresight, |accesses| progress.at(accesses))?;
     if survey.footprint_pages == 0 {
         return Err(Error::failure(format!(

@@ -10,6 +10,9 @@ use terrace_base::{Bytes, Nanos};
 
 use crate::technology::{Figure, Technology};
 
+/// Cells of a page of 4 KiB, one a bit.
+const PAGE_CELLS: f64 = 8.0 * 4096.0;
+
 /// Unit of a transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
@@ -83,6 +86,13 @@ impl Energy {
             standby: self.standby * byte_seconds,
             refresh: self.refresh * byte_seconds,
         }
+    }
+
+    /// Returns the joules of programming `cells` cells, one a bit, and of opening `rows` rows for that. A
+    /// write, of a page here, programs all its cells; data-comparison write saves the energy of those that it
+    /// leaves as they are (Yang et al., ISCAS 2007).
+    pub fn programming(&self, cells: u64, rows: u64) -> f64 {
+        self.write * cells as f64 / PAGE_CELLS + self.activate * rows as f64
     }
 }
 
@@ -167,6 +177,15 @@ mod tests {
         assert_eq!(one, energy.consumed(1, 1, Bytes(0), SECOND));
         let expected = energy.read + energy.write + 2.0 * energy.activate;
         assert!(close(one.total(), expected), "{one:?}");
+    }
+
+    #[test]
+    fn a_page_takes_what_its_cells_take() {
+        let energy = energy("pcm-row", Unit::Page).unwrap();
+        let page = energy.programming(8 * 4096, 1);
+        assert!(close(page, energy.consumed(0, 1, Bytes(0), SECOND).total()));
+        let half = energy.programming(4 * 4096, 0);
+        assert!(close(half, energy.write / 2.0), "{half}");
     }
 
     #[test]

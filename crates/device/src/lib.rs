@@ -10,8 +10,8 @@
 //! - its [`Energy`]: power times time for each transfer, standby and refresh for all the time.
 //!   It is `None` if no source gives powers;
 //! - its lifetime in years ([`lifetime`]): from the writes that a cell sustains and the rate at
-//!   which cells are written. [`Wear`] counts the writes of each slot under a [`Levelling`]: none,
-//!   randomised, or start-gap.
+//!   which cells are written. [`Wear`] counts what is written of each line under a [`Levelling`]: none,
+//!   start-gap, or random swaps.
 //!
 //! Pages are 4 KiB, lines 64 bytes. This crate does not depend on policies or programs.
 //!
@@ -37,6 +37,7 @@ pub mod energy;
 pub mod lifetime;
 pub mod queue;
 pub mod start_gap;
+pub mod swaps;
 pub mod technology;
 pub mod timing;
 pub mod wear;
@@ -47,4 +48,4 @@ pub use queue::{Class, Completion, Kind, Queue, Request};
 pub use start_gap::StartGap;
 pub use technology::{ByteAddressable, Figure, Power, Technology};
 pub use timing::{Deadlines, Order, Timing};
-pub use wear::{Levelling, Wear};
+pub use wear::{LINE_CELLS, Levelling, Moved, Wear, Worn};

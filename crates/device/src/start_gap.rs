@@ -2,7 +2,7 @@
 //!
 //! Qureshi et al., "Enhancing lifetime and security of PCM-based main memory with start-gap wear
 //! leveling", MICRO 2009. One spare line, the gap, wanders downwards through the memory: every
-//! `psi` writes the line below it moves into it. Once it has been everywhere, every line has
+//! [`PSI`] writes the line below it moves into it. Once it has been everywhere, every line has
 //! moved by one place. Two registers are all its state. The paper's static randomisation of
 //! addresses, against neighbours that are all hot, is left out.
 
@@ -13,13 +13,10 @@ pub const PSI: u32 = 100;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StartGap {
     lines: u64,
-    psi: u32,
     /// Distance that the lines have moved in full rotations.
     start: u64,
     /// The place that holds no line.
     gap: u64,
-    /// Writes since the gap moved.
-    writes: u32,
 }
 
 /// The line at the place `from` is copied to the place `to`, the gap; a write of `to`.
@@ -32,40 +29,40 @@ pub struct Movement {
 }
 
 impl StartGap {
-    /// Places the lines in order with the gap above them. Of `lines` and `psi`, 0 counts as 1.
-    pub fn new(lines: u64, psi: u32) -> Self {
+    /// Places the lines in order with the gap above them. 0 lines count as 1.
+    pub fn new(lines: u64) -> Self {
         let lines = lines.max(1);
         Self {
             lines,
-            psi: psi.max(1),
             start: 0,
             gap: lines,
-            writes: 0,
         }
     }
 
-    /// Returns the number of lines, without the gap.
-    pub fn lines(&self) -> u64 {
-        self.lines
-    }
-
-    /// Returns the place of `line`; lines past the last wrap around.
+    /// Returns the place of `line`, which is below the number of lines.
     pub fn place(&self, line: u64) -> u64 {
-        let place = (line % self.lines + self.start) % self.lines;
-        if place >= self.gap { place + 1 } else { place }
+        let moved = line + self.start;
+        let place = match moved < self.lines {
+            true => moved,
+            false => moved - self.lines,
+        };
+        place + u64::from(place >= self.gap)
     }
 
-    /// Counts a write; every `psi`th moves the gap.
-    pub fn write(&mut self) -> Option<Movement> {
-        self.writes += 1;
-        if self.writes < self.psi {
-            return None;
-        }
-        self.writes = 0;
-        Some(self.move_gap())
+    /// Returns the line at `place`; `None` at the gap.
+    pub fn line(&self, place: u64) -> Option<u64> {
+        let place = match place {
+            place if place == self.gap => return None,
+            place => place - u64::from(place > self.gap),
+        };
+        Some(match place < self.start {
+            true => place + self.lines - self.start,
+            false => place - self.start,
+        })
     }
 
-    fn move_gap(&mut self) -> Movement {
+    /// Moves the gap by one place.
+    pub fn step(&mut self) -> Movement {
         let to = self.gap;
         if to == 0 {
             self.gap = self.lines;
@@ -93,23 +90,24 @@ mod tests {
 
     #[test]
     fn the_paper_s_example_of_sixteen_lines() {
-        let mut map = StartGap::new(16, 1);
-        assert_eq!(map.write(), Some(Movement { from: 15, to: 16 }));
+        let mut map = StartGap::new(16);
+        assert_eq!(map.step(), Movement { from: 15, to: 16 });
         assert_eq!((map.place(15), map.place(14)), (16, 14));
         for _ in 1..16 {
-            map.write();
+            map.step();
         }
         assert_eq!(map.place(0), 1, "the gap is at 0");
-        assert_eq!(map.write(), Some(Movement { from: 16, to: 0 }));
+        assert_eq!(map.step(), Movement { from: 16, to: 0 });
         assert_eq!((map.place(15), map.place(0)), (0, 1));
     }
 
     #[test]
     fn after_a_full_rotation_every_line_has_moved_by_one() {
-        let mut map = StartGap::new(7, PSI);
+        let mut map = StartGap::new(7);
         let before: Vec<_> = (0..7).map(|line| map.place(line)).collect();
-        let moved = (0..8 * PSI).filter(|_| map.write().is_some()).count();
-        assert_eq!(moved, 8, "one write in psi is the levelling's own");
+        for _ in 0..8 {
+            map.step();
+        }
         for (line, before) in before.into_iter().enumerate() {
             assert_eq!(map.place(line as u64), (before + 1) % 7);
         }
@@ -117,18 +115,17 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_finds_every_line_where_the_copies_put_it(
-            lines in 1u64..40, psi in 1u32..4, writes in 0usize..2000,
-        ) {
-            let mut map = StartGap::new(lines, psi);
+        fn it_finds_every_line_where_the_copies_put_it(lines in 1u64..40, steps in 0usize..2000) {
+            let mut map = StartGap::new(lines);
             let mut places = memory(&map);
-            for _ in 0..writes {
-                if let Some(Movement { from, to }) = map.write() {
-                    prop_assert_eq!(places[to as usize], None);
-                    places[to as usize] = places[from as usize].take();
-                }
+            for _ in 0..steps {
+                let Movement { from, to } = map.step();
+                prop_assert_eq!(places[to as usize], None);
+                places[to as usize] = places[from as usize].take();
                 prop_assert_eq!(&places, &memory(&map));
                 prop_assert_eq!(places.iter().flatten().count() as u64, lines, "a bijection");
+                let found = (0..=lines).map(|place| map.line(place));
+                prop_assert_eq!(&found.collect::<Vec<_>>(), &places);
             }
         }
     }

@@ -1,204 +1,401 @@
-//! Writes of the cells of a device under wear levelling.
+//! Wear of the lines of a memory under wear levelling, write by write.
 //!
-//! A write of a slot is assumed to write all its cells.
+//! A memory has lines of 64 bytes; levelling decides at which *place* each lies, and moves lines from time
+//! to time, which writes as well. What counts is cells that are programmed, one a bit: a write of a line
+//! may leave some as they are (data-comparison write, Awad 2016, 5.1.2). Within a line cells are taken to be
+//! worn evenly, so a line *was written* as often as 512 of its cells were programmed.
 
 use terrace_base::{Bytes, Error, Nanos, Result};
 
 use crate::lifetime;
 use crate::start_gap::StartGap;
+use crate::swaps::Swaps;
 
-/// How a device spreads writes over its cells.
+/// Cells of a line, one a bit of its 64 bytes.
+pub const LINE_CELLS: u32 = 512;
+
+/// How a device spreads writes over its lines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Levelling {
-    /// No levelling: every slot keeps its place.
-    None,
-    /// Ideal levelling: all cells receive the same number of writes (Fedorov 2016,
-    /// 2.4.5; Awad 2016, 5.1.3).
+    /// No levelling: every line keeps its place.
     #[default]
-    Randomised,
-    /// Start-gap, which moves a slot every `psi` writes (Qureshi et al., MICRO 2009).
+    None,
+    /// Start-gap ([`crate::start_gap`]).
     StartGap {
-        /// Writes between two movements; [`crate::start_gap::PSI`] in the paper.
+        /// Writes of lines between two movements of the gap; 0 counts as 1.
+        psi: u32,
+    },
+    /// Random swaps ([`crate::swaps`]).
+    Randomised {
+        /// Writes of lines between two swaps; 0 counts as 1.
         psi: u32,
     },
 }
 
-/// The writes that the slots of a device have received.
+/// A movement of lines, after it was made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Moved {
+    /// The line was copied to the gap: one write.
+    Copied(u64),
+    /// The lines have changed places: two writes.
+    Swapped(u64, u64),
+}
+
+/// The wear of the places of a memory.
 #[derive(Clone, Debug)]
 pub struct Wear {
-    slots: u64,
-    asked: u64,
-    model: Model,
+    map: Map,
+    /// Writes between two movements.
+    psi: u32,
+    /// Writes since the last movement.
+    since: u32,
+    /// Lines whose writes made a movement due.
+    due: Vec<u64>,
+    /// Cells programmed at each place.
+    cells: Vec<u32>,
+    /// Lines written by movements, and cells programmed by them.
+    moved: (u64, u64),
 }
 
 #[derive(Clone, Debug)]
-enum Model {
-    InPlace(Vec<u64>),
-    Randomised,
-    StartGap {
-        map: StartGap,
-        /// One more than slots: the gap wears too.
-        writes: Vec<u64>,
-        moved: u64,
-    },
+enum Map {
+    InPlace,
+    StartGap(StartGap),
+    Swaps(Swaps),
 }
 
 impl Wear {
-    /// Makes a new device of `slots` slots; 0 counts as 1. It takes 8 bytes of memory a slot, and
-    /// almost none with randomised levelling.
+    /// Makes a new memory of `lines` lines; 0 counts as 1. `seed` decides random swaps.
     ///
     /// # Errors
-    /// Returns a usage error if there is no memory for a counter of each slot.
-    pub fn new(levelling: Levelling, slots: u64) -> Result<Self> {
-        let slots = slots.max(1);
-        let model = match levelling {
-            Levelling::None => Model::InPlace(counters(slots)?),
-            Levelling::Randomised => Model::Randomised,
-            Levelling::StartGap { psi } => Model::StartGap {
-                map: StartGap::new(slots, psi),
-                writes: counters(slots.saturating_add(1))?,
-                moved: 0,
-            },
+    /// A usage error if there are more lines than can be counted. That there is enough memory is for the
+    /// caller to see to ([`Wear::memory`]).
+    pub fn new(levelling: Levelling, lines: u64, seed: u64) -> Result<Self> {
+        let count = u32::try_from(lines.max(1))
+            .ok()
+            .filter(|count| *count < u32::MAX);
+        let count = count.ok_or_else(|| {
+            Error::usage(format!(
+                "a memory of {lines} lines of 64 bytes is larger than one whose wear can be simulated, \
+                 which has {}", u32::MAX - 1
+            ))
+        })?;
+        let (map, psi, places) = match levelling {
+            Levelling::None => (Map::InPlace, u32::MAX, count),
+            Levelling::StartGap { psi } => {
+                (Map::StartGap(StartGap::new(count.into())), psi, count + 1)
+            }
+            Levelling::Randomised { psi } => (Map::Swaps(Swaps::new(count, seed)), psi, count),
         };
         Ok(Self {
-            slots,
-            asked: 0,
-            model,
+            map,
+            psi: psi.max(1),
+            since: 0,
+            due: Vec::new(),
+            cells: vec![0; places as usize],
+            moved: (0, 0),
         })
     }
 
-    /// Counts a write of a slot; slots past the last wrap around.
-    pub fn write(&mut self, slot: u64) {
-        self.asked += 1;
-        match &mut self.model {
-            Model::InPlace(writes) => writes[(slot % self.slots) as usize] += 1,
-            Model::Randomised => {}
-            Model::StartGap { map, writes, moved } => {
-                writes[map.place(slot) as usize] += 1;
-                if let Some(movement) = map.write() {
-                    writes[movement.to as usize] += 1;
-                    *moved += 1;
-                }
+    /// Returns the memory that the wear of `lines` lines takes here.
+    pub fn memory(levelling: Levelling, lines: u64) -> Bytes {
+        Bytes(lines.saturating_mul(match levelling {
+            Levelling::None | Levelling::StartGap { .. } => 4,
+            Levelling::Randomised { .. } => 8,
+        }))
+    }
+
+    /// Counts a write of `line`, which is below the number of lines, that programs `cells` of its cells.
+    /// Movements that become due wait for [`Wear::settle`].
+    pub fn write(&mut self, line: u64, cells: u32) {
+        let place = match &self.map {
+            Map::InPlace => {
+                program(&mut self.cells, line, cells);
+                return;
             }
-        }
-    }
-
-    /// Returns the number of requested writes.
-    pub fn asked(&self) -> u64 {
-        self.asked
-    }
-
-    /// Returns the number of writes that the slots have received, including writes of the levelling.
-    pub fn received(&self) -> u64 {
-        match &self.model {
-            Model::StartGap { moved, .. } => self.asked + moved,
-            Model::InPlace(_) | Model::Randomised => self.asked,
-        }
-    }
-
-    /// Returns the average number of writes of a cell.
-    pub fn mean(&self) -> f64 {
-        let places = match &self.model {
-            Model::StartGap { writes, .. } => writes.len() as u64,
-            Model::InPlace(_) | Model::Randomised => self.slots,
+            Map::StartGap(map) => map.place(line),
+            Map::Swaps(map) => map.place(line),
         };
-        self.received() as f64 / places as f64
-    }
-
-    /// Returns the number of writes of the most written cell.
-    pub fn most(&self) -> f64 {
-        match &self.model {
-            Model::InPlace(writes) | Model::StartGap { writes, .. } => {
-                writes.iter().max().copied().unwrap_or(0) as f64
-            }
-            Model::Randomised => self.mean(),
+        program(&mut self.cells, place, cells);
+        self.since += 1;
+        if self.since == self.psi {
+            self.since = 0;
+            self.due.push(line);
         }
     }
 
-    /// Returns the years until the most written cell wears out if the writes of `elapsed` repeat;
-    /// see [`lifetime::fedorov`].
-    pub fn lifetime(&self, endurance: f64, elapsed: Nanos) -> Option<f64> {
-        lifetime::fedorov(endurance, self.most(), elapsed)
+    /// Makes the movements that are due. `cells` tells how many cells of a line each programs: of the one
+    /// that is copied to, or of either line that changes places with the other, which is the same number.
+    pub fn settle(&mut self, mut cells: impl FnMut(Moved) -> u32) {
+        for index in 0..self.due.len() {
+            let line = self.due[index];
+            let (moved, to) = match &mut self.map {
+                Map::InPlace => return,
+                Map::StartGap(map) => {
+                    let to = map.step().to;
+                    // The gap has moved away from there.
+                    (map.line(to).map(Moved::Copied), [Some(to), None])
+                }
+                Map::Swaps(map) => match map.swap(line) {
+                    Some(other) => (
+                        Some(Moved::Swapped(line, other)),
+                        [Some(map.place(line)), Some(map.place(other))],
+                    ),
+                    None => (None, [None, None]),
+                },
+            };
+            let Some(moved) = moved else { continue };
+            let each = cells(moved);
+            for place in to.into_iter().flatten() {
+                program(&mut self.cells, place, each);
+                self.moved.0 += 1;
+                self.moved.1 += u64::from(each);
+            }
+        }
+        self.due.clear();
+    }
+
+    /// Forgets all wear until now; lines stay where they are.
+    pub fn renew(&mut self) {
+        self.cells.fill(0);
+        self.moved = (0, 0);
+    }
+
+    /// Returns the number of lines that movements wrote.
+    pub fn moved_lines(&self) -> u64 {
+        self.moved.0
+    }
+
+    /// Returns the number of cells that movements programmed.
+    pub fn moved_cells(&self) -> u64 {
+        self.moved.1
+    }
+
+    /// Returns the wear of all places by its size.
+    pub fn worn(&self) -> Worn {
+        let written = self.cells.iter().copied().filter(|cells| *cells > 0);
+        let mut cells: Vec<u32> = written.collect();
+        cells.sort_unstable_by(|one, other| other.cmp(one));
+        Worn {
+            places: self.cells.len() as u64,
+            cells,
+        }
     }
 }
 
-/// Returns a zero counter for each place.
-fn counters(places: u64) -> Result<Vec<u64>> {
-    let mut counters = Vec::new();
-    let reserved = usize::try_from(places)
-        .ok()
-        .and_then(|places| counters.try_reserve_exact(places).ok());
-    if reserved.is_none() {
-        let needed = Bytes(places.saturating_mul(8));
-        return Err(Error::usage(format!(
-            "counting the writes of {places} slots takes {needed} of memory; choose a smaller device or randomised levelling"
-        )));
+/// Counts cells that were programmed at a place.
+fn program(places: &mut [u32], place: u64, cells: u32) {
+    let place = &mut places[place as usize];
+    *place = place.saturating_add(cells);
+}
+
+/// The wear of all places of a memory, in writes of a line (that is, of all its cells).
+#[derive(Clone, Debug)]
+pub struct Worn {
+    /// Number of places.
+    places: u64,
+    /// Cells programmed at places that were written, the most worn first.
+    cells: Vec<u32>,
+}
+
+impl Worn {
+    /// Returns the number of places, whether written or not.
+    pub fn places(&self) -> u64 {
+        self.places
     }
-    counters.resize(places as usize, 0);
-    Ok(counters)
+
+    /// Returns the number of places that were written.
+    pub fn written(&self) -> u64 {
+        self.cells.len() as u64
+    }
+
+    /// Returns the number of cells that were programmed at all places.
+    pub fn cells(&self) -> u64 {
+        self.cells.iter().map(|cells| u64::from(*cells)).sum()
+    }
+
+    /// Returns the writes of the place that is the `rank`th in the order of wear; the most worn is the 0th.
+    pub fn at(&self, rank: u64) -> f64 {
+        let cells = usize::try_from(rank)
+            .ok()
+            .and_then(|rank| self.cells.get(rank));
+        f64::from(*cells.unwrap_or(&0)) / f64::from(LINE_CELLS)
+    }
+
+    /// Returns the writes of the most worn place.
+    pub fn most(&self) -> f64 {
+        self.at(0)
+    }
+
+    /// Returns the mean writes of a place.
+    pub fn mean(&self) -> f64 {
+        self.cells() as f64 / f64::from(LINE_CELLS) / self.places as f64
+    }
+
+    /// Returns the writes which a share of the places, 0 to 1, does not exceed.
+    pub fn quantile(&self, share: f64) -> f64 {
+        let above = ((1.0 - share) * self.places as f64).floor() as u64;
+        self.at(above.min(self.places - 1))
+    }
+
+    /// Returns the years until the first line wears out if the writes of `elapsed` repeat at the same places;
+    /// see [`lifetime::fedorov`].
+    pub fn first(&self, endurance: f64, elapsed: Nanos) -> Option<f64> {
+        lifetime::fedorov(endurance, self.most(), elapsed)
+    }
+
+    /// Returns the years until all lines wear out together if they are written as much as in `elapsed`, but
+    /// evenly; see [`lifetime::awad`].
+    pub fn even(&self, endurance: f64, elapsed: Nanos) -> Option<f64> {
+        lifetime::fedorov(endurance, self.mean(), elapsed)
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::start_gap::PSI;
+    use crate::{start_gap, swaps};
     use proptest::prelude::*;
 
-    fn after(levelling: Levelling, slots: u64, writes: impl IntoIterator<Item = u64>) -> Wear {
-        let mut wear = Wear::new(levelling, slots).unwrap();
-        writes.into_iter().for_each(|slot| wear.write(slot));
+    const START_GAP: Levelling = Levelling::StartGap {
+        psi: start_gap::PSI,
+    };
+    const RANDOMISED: Levelling = Levelling::Randomised { psi: swaps::PSI };
+
+    /// A memory after these writes of whole lines.
+    fn after(levelling: Levelling, lines: u64, writes: impl IntoIterator<Item = u64>) -> Wear {
+        let mut wear = Wear::new(levelling, lines, 1).unwrap();
+        for line in writes {
+            wear.write(line, LINE_CELLS);
+            wear.settle(|_| LINE_CELLS);
+        }
         wear
     }
 
     #[test]
-    fn one_hot_slot_wears_as_the_levelling_lets_it() {
-        let hot = || std::iter::repeat_n(3, 100_000);
-        assert_eq!(after(Levelling::None, 10, hot()).most(), 100_000.0);
-        assert_eq!(after(Levelling::Randomised, 10, hot()).most(), 10_000.0);
-        let start_gap = after(Levelling::StartGap { psi: PSI }, 10, hot());
-        assert_eq!(start_gap.received(), 101_000, "1 % of its own");
+    fn one_hot_line_wears_as_the_levelling_lets_it() {
+        let most = |levelling| {
+            let wear = after(levelling, 10, std::iter::repeat_n(3, 100_000));
+            (wear.worn().most(), wear.moved_lines())
+        };
+        assert_eq!(most(Levelling::None), (100_000.0, 0));
+        let (start_gap, moved) = most(START_GAP);
+        assert_eq!(moved, 1000, "1 % of its own");
+        assert!((9_000.0..12_000.0).contains(&start_gap), "{start_gap}");
+        let (randomised, moved) = most(RANDOMISED);
         assert!(
-            (9_000.0..12_000.0).contains(&start_gap.most()),
-            "{}",
-            start_gap.most()
+            (850..=1000).contains(&moved),
+            "1 %, less a tenth that stayed: {moved}"
         );
+        assert!((10_000.0..14_000.0).contains(&randomised), "{randomised}");
+    }
+
+    /// Of a hundred thousand lines, start-gap has moved the hot one not once.
+    #[test]
+    fn swaps_work_where_start_gap_has_not_got_to() {
+        let most = |levelling| {
+            after(levelling, 100_000, std::iter::repeat_n(3, 100_000))
+                .worn()
+                .most()
+        };
+        assert_eq!(most(START_GAP), 100_000.0);
+        assert!(most(RANDOMISED) <= 1_000.0);
     }
 
     #[test]
-    fn the_hottest_cell_decides_the_lifetime() {
+    fn what_is_not_programmed_does_not_wear() {
+        let mut wear = Wear::new(Levelling::None, 4, 1).unwrap();
+        wear.write(1, 256);
+        wear.write(1, 128);
+        wear.write(2, 128);
+        let worn = wear.worn();
+        assert_eq!((worn.places(), worn.written(), worn.cells()), (4, 2, 512));
+        assert_eq!([worn.at(0), worn.at(1), worn.at(2)], [0.75, 0.25, 0.0]);
+        assert_eq!(
+            (worn.mean(), worn.quantile(0.5), worn.quantile(0.75)),
+            (0.25, 0.0, 0.25)
+        );
+        wear.renew();
+        assert_eq!(wear.worn().written(), 0);
+    }
+
+    #[test]
+    fn the_most_worn_line_fails_first() {
         let minute = Nanos(60_000_000_000);
-        let uneven = [0, 0, 0, 1];
-        let life = |levelling| after(levelling, 2, uneven).lifetime(1e6, minute).unwrap();
-        assert!((life(Levelling::Randomised) / life(Levelling::None) - 1.5).abs() < 1e-12);
-        let unused = after(Levelling::None, 2, []);
-        assert_eq!(unused.lifetime(1e6, minute), None);
+        let worn = after(Levelling::None, 2, [0, 0, 0, 1]).worn();
+        let (first, even) = (
+            worn.first(1e6, minute).unwrap(),
+            worn.even(1e6, minute).unwrap(),
+        );
+        assert!((even / first - 1.5).abs() < 1e-12);
+        let (capacity, written) = (Bytes(128), Bytes(256));
+        let awad = lifetime::awad(1e6, capacity, written, minute).unwrap();
+        assert!((even / awad - 1.0).abs() < 1e-12);
+        let unused = after(Levelling::None, 2, []).worn();
+        assert_eq!(unused.first(1e6, minute), None);
     }
 
     #[test]
-    fn too_many_slots_to_count_are_refused() {
-        for levelling in [Levelling::None, Levelling::StartGap { psi: PSI }] {
-            let error = Wear::new(levelling, u64::MAX).unwrap_err().to_string();
-            assert!(error.contains("18446744073709551615 slots"), "{error}");
+    fn more_lines_than_can_be_counted_are_refused() {
+        for levelling in [Levelling::None, START_GAP, RANDOMISED] {
+            let error = Wear::new(levelling, u64::MAX, 1).unwrap_err().to_string();
+            assert!(error.contains("18446744073709551615 lines"), "{error}");
         }
-        assert!(Wear::new(Levelling::Randomised, u64::MAX).is_ok());
+    }
+
+    /// The places themselves: which line each holds, and how often it was written.
+    struct Places(Vec<(Option<u64>, u64)>);
+
+    impl Places {
+        fn of(&self, line: u64) -> usize {
+            self.0
+                .iter()
+                .position(|(held, _)| *held == Some(line))
+                .expect("each line lies somewhere")
+        }
     }
 
     proptest! {
+        /// Places that are searched, with lines carried from one to the other.
         #[test]
-        fn no_levelling_beats_randomised(
-            slots in 1u64..20, writes in prop::collection::vec(0u64..40, 0..300), psi in 1u32..20,
+        fn every_write_wears_the_place_at_which_the_line_lies(
+            lines in 1u64..20, writes in prop::collection::vec(0u64..20, 0..300), psi in 1u32..6,
         ) {
-            let of = |levelling| after(levelling, slots, writes.iter().copied());
-            let random = of(Levelling::Randomised);
-            let places = of(Levelling::None);
-            let counts: Vec<_> = (0..slots)
-                .map(|slot| writes.iter().filter(|w| **w % slots == slot).count())
-                .collect();
-            prop_assert_eq!(places.most(), *counts.iter().max().unwrap() as f64);
-            prop_assert!(random.most() <= places.most());
-            let gap = of(Levelling::StartGap { psi });
-            prop_assert_eq!(gap.received(), gap.asked() + gap.asked() / u64::from(psi));
-            prop_assert!(gap.mean() <= gap.most());
+            for levelling in [Levelling::None, Levelling::StartGap { psi }, Levelling::Randomised { psi }] {
+                let mut wear = Wear::new(levelling, lines, 9).unwrap();
+                let mut places = Places((0..lines).map(|line| (Some(line), 0)).collect());
+                if let Levelling::StartGap { .. } = levelling {
+                    places.0.push((None, 0));
+                }
+                for line in writes.iter().map(|line| line % lines) {
+                    wear.write(line, LINE_CELLS);
+                    let place = places.of(line);
+                    places.0[place].1 += 1;
+                    wear.settle(|moved| {
+                        match moved {
+                            Moved::Copied(line) => {
+                                let gap = places.0.iter().position(|(held, _)| held.is_none()).expect("a gap");
+                                let from = places.of(line);
+                                places.0[from].0 = None;
+                                places.0[gap] = (Some(line), places.0[gap].1 + 1);
+                            }
+                            Moved::Swapped(one, other) => {
+                                let (one, other) = (places.of(one), places.of(other));
+                                let held = places.0[one].0;
+                                places.0[one] = (places.0[other].0, places.0[one].1 + 1);
+                                places.0[other] = (held, places.0[other].1 + 1);
+                            }
+                        }
+                        LINE_CELLS
+                    });
+                }
+                let cells: Vec<u64> = wear.cells.iter().map(|cells| u64::from(*cells)).collect();
+                let expected = places.0.iter().map(|(_, writes)| writes * u64::from(LINE_CELLS));
+                prop_assert_eq!(cells, expected.collect::<Vec<_>>());
+                let all: u64 = places.0.iter().map(|(_, writes)| writes).sum();
+                prop_assert_eq!(wear.moved_lines() + writes.len() as u64, all);
+                prop_assert_eq!(wear.worn().cells(), all * u64::from(LINE_CELLS));
+            }
         }
     }
 }

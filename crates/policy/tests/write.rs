@@ -4,7 +4,8 @@ use std::collections::HashMap;
 
 use proptest::prelude::*;
 use terrace_policy::write::{
-    Contents, Form, LINE_BYTES, Place, REGISTRY, SECTOR_BYTES, Scheme, Spec, Written,
+    Contents, Depends, Form, LINE_BYTES, LINES, Place, REGISTRY, SECTOR_BYTES, Scheme, Spec,
+    Written,
 };
 
 const PAGE: usize = size_of::<Contents>();
@@ -101,6 +102,44 @@ proptest! {
         }
     }
 
+    /// What a scheme says of itself and of the lines that it writes, against places before and after.
+    #[test]
+    fn what_is_said_of_places_holds(
+        (held, other) in (contents(), contents()),
+        (before, after) in changed(),
+    ) {
+        for entry in REGISTRY {
+            let (name, coder) = (entry.name, scheme(entry.name).coder);
+            let mut place = Place::holding(*held);
+            coder.write(&before, &mut place);
+            let earlier = place.clone();
+            let written = coder.write(&after, &mut place);
+            prop_assert_eq!(u64::from(written.which.count_ones()), written.lines, "{}", name);
+            if coder.is_plain() {
+                prop_assert!(place == Place::holding(*after), "{name}");
+            }
+            let changed: Vec<u32> = (0..LINES).map(|line| place.line(line).differing(&earlier.line(line))).collect();
+            let is_written = |line: usize| written.which >> line & 1 == 1;
+            prop_assert!((0..LINES).all(|line| is_written(line) || changed[line] == 0), "{name}");
+            match coder.depends() {
+                Depends::OnPage => {
+                    let elsewhere = coder.write(&after, &mut Place::holding(*other));
+                    prop_assert_eq!(elsewhere, written, "{}", name);
+                    let first = (0..LINES).take_while(|line| is_written(*line));
+                    prop_assert_eq!(first.count() as u64, written.lines, "{}", name);
+                }
+                Depends::OnBytes => {}
+                Depends::OnCells => {
+                    prop_assert_eq!(changed.iter().map(|cells| u64::from(*cells)).sum::<u64>(), written.cells);
+                    prop_assert!((0..LINES).all(|line| is_written(line) == (changed[line] > 0)), "{name}");
+                }
+            }
+            if coder.depends() != Depends::OnCells {
+                prop_assert_eq!(written.cells, 512 * written.lines, "{}", name);
+            }
+        }
+    }
+
     #[test]
     fn parts_that_differ_are_counted((before, after) in changed()) {
         for (spec, unit) in [("lines", LINE_BYTES), ("sectors", SECTOR_BYTES)] {
@@ -167,14 +206,14 @@ proptest! {
     }
 
     #[test]
-    fn the_best_programs_no_more_cells_than_any(held in contents(), (before, after) in changed()) {
-        let names = ["dcw", "mfwr", "lz4", "flip-n-write", "same-filled"];
+    fn the_best_writes_no_more_than_any(held in contents(), (before, after) in changed()) {
+        let names = ["lines", "mfwr", "lz4", "sectors", "same-filled"];
         let best = scheme(&format!("best:of={},time=1000", names.join("+")));
         let mut place = Place::holding(*held);
         for page in [&before, &after] {
-            let cells = |name: &&str| scheme(name).coder.write(page, &mut place.clone()).cells;
-            let fewest = names.iter().map(cells).min();
-            prop_assert_eq!(Some(best.coder.write(page, &mut place).cells), fewest);
+            let bytes = |name: &&str| scheme(name).coder.write(page, &mut place.clone()).bytes;
+            let fewest = names.iter().map(bytes).min();
+            prop_assert_eq!(Some(best.coder.write(page, &mut place).bytes), fewest);
             let mut back = [0x55; PAGE];
             best.coder.read(&place, &mut back);
             prop_assert!(back == **page);
@@ -212,8 +251,13 @@ fn the_best_is_found_within_a_time() {
     };
     assert_eq!(cells("best:of=page+mfwr,time=0"), cells("page"));
     assert_eq!(cells("best:of=page+mfwr,time=100"), cells("mfwr"));
-    let error = Spec::parse("best:of=best").err();
-    assert!(error.unwrap().contains("does not choose itself"));
+    for (spec, why) in [
+        ("best:of=best", "does not choose itself"),
+        ("best:of=lines+dcw", "`dcw` writes cells"),
+    ] {
+        let error = Spec::parse(spec).err();
+        assert!(error.unwrap().contains(why), "{spec}");
+    }
 }
 
 /// Awad 2016, 5.1.2: in a place with random contents, half of the cells change.

@@ -4,14 +4,11 @@ use std::io;
 
 use rustc_hash::FxHashMap;
 use terrace_policy::replacement::PageId;
-use terrace_policy::write::{Contents, Form, LINE_BYTES, Place, Scheme, Written};
+use terrace_policy::write::{Contents, Depends, Form, Place, Scheme, Written};
 
 use crate::places::Places;
 use crate::slow::{Buffer, Done, Slow, Wait, Write};
 use crate::wear::Wear;
-
-/// Lines of a page.
-const LINES: u64 = (size_of::<Contents>() / LINE_BYTES) as u64;
 
 /// The end of a transfer of a page.
 pub(crate) enum Ended {
@@ -63,7 +60,7 @@ impl Store {
     pub fn new(slow: Box<dyn Slow>, scheme: Scheme) -> Self {
         Self {
             slow,
-            compares: compares(&scheme),
+            compares: scheme.coder.depends() != Depends::OnPage,
             places: Places::new(scheme.pinned),
             scheme,
             forms: Vec::new(),
@@ -191,7 +188,11 @@ impl Store {
             form: self.form(at).unwrap_or(Form::Plain),
         };
         let written = self.scheme.coder.write(contents, &mut place);
-        let lines = lines(old.as_ref(), &place, &written);
+        // Of what the place holds nothing may be known: then all of a page that is not coded is written.
+        let lines = match (old, place.form) {
+            (None, Form::Plain | Form::Flipped(_)) => u64::MAX,
+            _ => written.which,
+        };
         buffer.0 = place.bytes;
         let laid = Laid {
             place: at,
@@ -231,92 +232,5 @@ impl Store {
         self.written += laid.written;
         self.wear.wrote(laid.place, laid.lines);
         Ended::Put(page)
-    }
-}
-
-/// Returns the lines of a place that a scheme has written, a bit each: the first ones of a coded page, and
-/// otherwise those that changed, in sectors if the scheme counts whole sectors; all where nothing is known of
-/// what the place held.
-fn lines(old: Option<&Contents>, place: &Place, written: &Written) -> u64 {
-    let first = |lines: u64| u64::MAX.checked_shr((LINES - lines) as u32).unwrap_or(0);
-    let (Some(old), false) = (old, written.lines == LINES) else {
-        return first(if is_coded(place) { written.lines } else { LINES });
-    };
-    if is_coded(place) {
-        return first(written.lines);
-    }
-    let (new, _) = place.bytes.as_chunks::<LINE_BYTES>();
-    let (old, _) = old.as_chunks::<LINE_BYTES>();
-    let pairs = new.iter().zip(old).enumerate();
-    let changed = pairs.fold(0, |bits, (at, (new, old))| {
-        bits | u64::from(new != old) << at
-    });
-    let sectors = changed
-        .to_le_bytes()
-        .map(|lines| if lines == 0 { 0 } else { u8::MAX });
-    let sectors = u64::from_le_bytes(sectors);
-    match u64::from(sectors.count_ones()) == written.lines {
-        true => sectors,
-        false => changed,
-    }
-}
-
-/// Whether a page in a place is coded: its first lines were written.
-fn is_coded(place: &Place) -> bool {
-    matches!(place.form, Form::Coded | Form::CodedBy(_))
-}
-
-/// Whether a scheme looks at what a place holds: whether it writes a page that is there already otherwise
-/// than where every bit differs.
-fn compares(scheme: &Scheme) -> bool {
-    let counted: Contents = std::array::from_fn(|at| (at * at / 7) as u8);
-    let written =
-        |page: &Contents, held: Contents| scheme.coder.write(page, &mut Place::holding(held));
-    let differs = |page: &Contents| written(page, *page) != written(page, page.map(|byte| !byte));
-    differs(&counted) || differs(&[0; size_of::<Contents>()])
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use terrace_policy::write::Spec;
-
-    fn scheme(spec: &str) -> Scheme {
-        Spec::parse(spec).unwrap().scheme().unwrap()
-    }
-
-    #[test]
-    fn schemes_are_known_to_compare() {
-        for spec in ["lines", "sectors", "dcw", "flip-n-write"] {
-            assert!(compares(&scheme(spec)), "{spec}");
-        }
-        for spec in [
-            "page",
-            "inclusive",
-            "mfwr",
-            "mfwr:words=3,word=8",
-            "same-filled",
-        ] {
-            assert!(!compares(&scheme(spec)), "{spec}");
-        }
-    }
-
-    #[test]
-    fn lines_are_those_that_the_scheme_wrote() {
-        let old = [0; size_of::<Contents>()];
-        let mut page = old;
-        (page[100], page[1000]) = (1, 1);
-        let lines_of = |spec: &str, page: &Contents| {
-            let mut place = Place::holding(old);
-            let written = scheme(spec).coder.write(page, &mut place);
-            lines(Some(&old), &place, &written)
-        };
-        assert_eq!(lines_of("inclusive", &page), u64::MAX);
-        assert_eq!(lines_of("lines", &page), 1 << 1 | 1 << 15);
-        assert_eq!(lines_of("dcw", &page), 1 << 1 | 1 << 15);
-        assert_eq!(lines_of("sectors", &page), 0xFFFF);
-        // Most words are equal: 4 bytes, the map of 128, and 2 words.
-        assert_eq!(lines_of("mfwr", &page), 0b111);
-        assert_eq!(lines_of("lines", &old), 0);
     }
 }

@@ -14,6 +14,7 @@ use terrace_sim::pages::{Dram, Outcome, Simulated, Times, results};
 
 use crate::html::ends;
 use crate::rows::Rows;
+use crate::schemes;
 use crate::table::table;
 use crate::text::Text;
 
@@ -42,9 +43,14 @@ impl PagesDocument {
         }
     }
 
-    /// Returns the rows: DRAM as it was asked for, and the columns of a run.
+    /// Returns the rows: DRAM as it was asked for, and the columns of a run; a row for each write scheme if
+    /// there are any.
     pub(crate) fn table(&self) -> Rows {
-        Rows::of([asked(), results::run()].concat(), &self.runs)
+        let runs = self.runs.iter().flat_map(Simulated::by_scheme);
+        Rows::of(
+            [asked(), results::run()].concat(),
+            &runs.collect::<Vec<_>>(),
+        )
     }
 }
 
@@ -77,6 +83,21 @@ pub fn text<'a>(simulated: impl IntoIterator<Item = &'a Simulated>) -> Text {
         if only.outcome.story.issued > 0 {
             text = text.prose("\n").text(story(only));
         }
+    }
+    for one in simulated
+        .iter()
+        .filter(|one| !one.outcome.schemes.is_empty())
+    {
+        let which = match simulated {
+            [_] => String::new(),
+            _ => format!("\n{} {}:", dram(one), one.machine.replacement),
+        };
+        text = text
+            .prose(format!("{which}\n"))
+            .table(schemes::comparison(one));
+    }
+    if simulated.iter().any(|one| !one.outcome.schemes.is_empty()) {
+        text = text.prose(schemes::LEGEND);
     }
     text.prose(notes(simulated))
 }

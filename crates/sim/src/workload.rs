@@ -6,6 +6,7 @@ use rustc_hash::FxHashMap;
 use terrace_base::{Error, Result};
 use terrace_policy::replacement::PageId;
 use terrace_policy::{PAGE_BYTES, Page, Space};
+use terrace_trace::contents::{Change, Changes};
 use terrace_trace::{Block, Columns, Format, Source, ahead, open_in};
 
 use crate::intern::{MAX_SPACES, PageTable};
@@ -16,6 +17,9 @@ const MAX_PROGRAMS: usize = (MAX_SPACES >> 16) as usize;
 /// Approximate number of touches of a batch: enough to make it worth loading each simulation's state
 /// into the processor's caches, few enough that the batch stays there too.
 const BATCH: usize = 1 << 17;
+
+/// Words of contents after which a batch is large enough.
+const BATCH_WORDS: usize = 1 << 20;
 
 /// One touch of a page by a thread, in 64 bits:
 ///
@@ -69,6 +73,8 @@ pub struct Batch {
     pub references: Vec<Reference>,
     /// The runs of touches by one thread each.
     pub runs: Vec<Run>,
+    /// What each touch changes in its page; empty if the trace is read without contents.
+    pub changes: Changes,
 }
 
 /// A run of touches of one thread within a batch, which begins at the end of the previous run.
@@ -140,12 +146,22 @@ impl Workload {
         })
     }
 
-    /// Opens trace files, a program each, with at most `limit` accesses of each.
+    /// Opens trace files, a program each, with at most `limit` accesses of each, and with what they change
+    /// in their pages if `contents`.
     ///
     /// # Errors
     /// Errors of [`Workload::new`], and of files that cannot be read.
-    pub fn open(paths: &[PathBuf], format: Option<Format>, limit: Option<u64>) -> Result<Self> {
-        let open = |path: &PathBuf| open_in(path, format, Columns::PAGES).map(ahead);
+    pub fn open(
+        paths: &[PathBuf],
+        format: Option<Format>,
+        limit: Option<u64>,
+        contents: bool,
+    ) -> Result<Self> {
+        let columns = Columns {
+            contents,
+            ..Columns::PAGES
+        };
+        let open = |path: &PathBuf| open_in(path, format, columns).map(ahead);
         let sources = paths.iter().map(open);
         Self::new(sources.collect::<Result<_>>()?, limit)
     }
@@ -180,6 +196,21 @@ impl Workload {
         self.programs.iter().map(counts).collect()
     }
 
+    /// Checks that all traces tell what pages hold.
+    ///
+    /// # Errors
+    /// A usage error if one does not.
+    pub fn require_contents(&self) -> Result<()> {
+        let mut programs = self.programs.iter();
+        match programs.all(|program| program.source.meta().has_contents) {
+            true => Ok(()),
+            false => Err(Error::usage(
+                "--write needs to know what pages hold, and a trace does not tell; record it with \
+                 `terrace record --contents`",
+            )),
+        }
+    }
+
     /// Reads the next touches of a program; none at its end.
     ///
     /// # Errors
@@ -187,7 +218,10 @@ impl Workload {
     pub fn read(&mut self, program: usize) -> Result<Option<Batch>> {
         let mut batch = Batch::default();
         batch.references.reserve(BATCH + BATCH / 2);
-        while batch.references.len() < BATCH && self.append_block(program, &mut batch)? {}
+        while batch.references.len() < BATCH
+            && batch.changes.words.len() < BATCH_WORDS
+            && self.append_block(program, &mut batch)?
+        {}
         Ok((!batch.references.is_empty()).then_some(batch))
     }
 
@@ -220,6 +254,7 @@ impl Workload {
         let mut thread = self.thread(owner, name, begin);
         let first = batch.references.len();
         self.touched.clear();
+        let has_changes = !self.block.changes.is_empty();
         for index in begin..end {
             let instructions = match self.block.instruction.get(index) {
                 Some(&now) => now.saturating_sub(std::mem::replace(&mut thread.instruction, now)),
@@ -237,6 +272,12 @@ impl Workload {
                 self.touched.extend(more);
                 let touches = batch.references.len() + last.distance_from(page) as usize;
                 batch.references.resize(touches, Reference::new(0, write));
+            }
+            if has_changes {
+                // The first touch of an access changes its page.
+                batch.changes.push(self.block.changes.of(index));
+                (batch.changes.len()..batch.references.len())
+                    .for_each(|_| batch.changes.push(Change::default()));
             }
         }
         self.numbers.clear();

@@ -50,7 +50,14 @@ pub fn predict(
         ..PageMachine::default()
     };
     let traces = [trace.to_owned()];
-    let simulate = |machines| run(Workload::open(&traces, None, None)?, machines, None, |_| {});
+    let simulate = |machines| {
+        run(
+            Workload::open(&traces, None, None, false)?,
+            machines,
+            None,
+            |_| {},
+        )
+    };
     let paced = simulate(PACES.map(settings).into())?;
     let instruction_ps = match &paced[..] {
         [slow, fast] => pace([time(slow)?, time(fast)?], all_dram),

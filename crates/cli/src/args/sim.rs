@@ -29,13 +29,15 @@ pub enum Command {
 /// virtual time: threads touch pages, fault, and wait for the device. It is said how often they
 /// missed, how much was written, how much slower they were than with DRAM alone, and how long the
 /// slower memory would last. Where options have several values, all combinations are simulated in
-/// one pass.
+/// one pass. With --write, the contents of pages that leave DRAM are given to write schemes: how much
+/// each would write, and which lines that would wear out.
 #[derive(Args)]
 #[command(after_long_help = "\
 Examples:
   terrace sim pages --dram 25% gcc.parquet
   terrace sim pages --dram 12.5%,25%,50% --memory pcm,flash gcc.parquet
   terrace sim pages --dram 100000p --replacement fifo,lru,arc,s3fifo,belady zipf.parquet
+  terrace sim pages --dram 25% --write page,inclusive,mfwr,dcw,dcw:pin=off contents.parquet
   terrace sim pages --dram 25% --fault-cost 700,1400,2800,13000,55000 gcc.parquet --html costs.html
 
 All figures are simulated. `terrace record` makes traces of programs, `terrace trace gen` of

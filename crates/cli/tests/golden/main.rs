@@ -15,6 +15,8 @@ use std::process::Command;
 
 use tempfile::TempDir;
 use terrace_heap::{Heap, Mode, Options, Place, Ptr};
+use terrace_trace::contents::{Change, Word};
+use terrace_trace::{Access, Block};
 
 /// What is simulated: generated traces, each with the options that make it.
 const TRACES: [(&str, &str); 5] = [
@@ -62,7 +64,52 @@ fn inputs(terrace: &Path) -> TempDir {
     }
     fs::write(directory.path().join("machine.toml"), MACHINE).expect("room");
     pool(&directory.path().join("app.pool")).expect("a pool");
+    contents(&directory.path().join("contents.parquet")).expect("a trace");
     directory
+}
+
+/// A trace with contents: 20 pages are written at random, some words at a time, all of a page now and then.
+fn contents(file: &Path) -> terrace_trace::Result<()> {
+    let mut state = 7_u64;
+    let mut random = |most: u64| {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        (state >> 33) % most
+    };
+    let mut versions = [0_u32; 20];
+    let mut block = Block::default();
+    for instruction in 0..2000 {
+        let page = random(20);
+        let version = &mut versions[page as usize];
+        *version += 1;
+        let count = if random(9) == 0 {
+            512
+        } else {
+            random(4) as u16
+        };
+        let word = |index| Word {
+            index,
+            value: random(3) * random(1 << 20),
+        };
+        let words: Vec<Word> = (0..count).map(word).collect();
+        block.push(Access {
+            instruction: 10 * instruction,
+            address: page << 12,
+            size: 8,
+            write: count > 0,
+            ..Access::default()
+        });
+        let version = *version;
+        block.changes.push(Change {
+            words: &words,
+            version,
+            checksum: 0,
+        });
+    }
+    let mut sink = terrace_trace::create(file, &[])?;
+    sink.write(&block)?;
+    sink.finish()
 }
 
 /// A pool with objects of two sizes, of which some were freed again.
@@ -186,6 +233,15 @@ fn sim_pages_of_a_measured_machine() {
         "measured.json",
         "sim pages -q --dram 25% --machine machine.toml --prefetch off,spatial \
          --inclusion exclusive sequential.parquet --json",
+    );
+}
+
+#[test]
+fn sim_pages_with_write_schemes() {
+    check(
+        "writes.json",
+        "sim pages -q --dram 7p --eviction-buffer 0 --memory pcm-row --warmup 400 --write page,mfwr,dcw,flip-n-write:pin=off \
+         --levelling none,start-gap:psi=10,randomised contents.parquet --json",
     );
 }
 

@@ -1,18 +1,17 @@
-//! `best`: of several schemes that which programs the fewest cells for the page at hand, within a stated
-//! time.
+//! `best`: of several schemes that which writes the fewest bytes of the page at hand, within a stated time.
 //!
 //! A policy has no clock, so the time of a scheme is what it was measured to take for a page
 //! ([`Make::nanos`]): schemes are tried in their order as long as the sum stays within the time. The first is
 //! always tried.
 
-use super::{Coder, Contents, Entry, Form, Make, Place, Spec, Written};
+use super::{Coder, Contents, Depends, Entry, Form, Make, Place, Spec, Written};
 use crate::params::Params;
 use crate::settings;
 
 /// The registry's entry.
 pub const ENTRY: Entry = Entry {
     name: "best",
-    summary: "for each dirty page that of several schemes which programs the fewest cells",
+    summary: "for each dirty page that of several schemes which writes the fewest bytes",
     paper: "Terrace",
     when: "Programs whose pages differ; the bound of what the others can reach.",
     make: Make {
@@ -31,7 +30,7 @@ settings! {
 }
 
 /// Default of the setting `of`.
-const OF: &str = "dcw+mfwr+lz4+zstd";
+const OF: &str = "lines+mfwr+lz4+zstd";
 
 fn make(params: &mut Params) -> Result<Box<dyn Coder>, String> {
     let settings = BestSettings::take(params)?;
@@ -44,20 +43,35 @@ fn make(params: &mut Params) -> Result<Box<dyn Coder>, String> {
         if make.nanos == ENTRY.make.nanos {
             return Err(format!("of={of}: `best` does not choose itself"));
         }
+        let coder = spec.scheme()?.coder;
+        if coder.depends() == Depends::OnCells {
+            return Err(format!(
+                "of={of}: `{}` writes cells, and `best` chooses among schemes that write whole lines",
+                spec.entry().name
+            ));
+        }
         left -= f64::from(make.nanos);
         if coders.is_empty() || left >= 0.0 {
-            coders.push(spec.scheme()?.coder);
+            coders.push(coder);
         }
     }
     Ok(Box::new(Best { coders }))
 }
 
-/// Writes by the scheme that programs the fewest cells.
+/// Writes by the scheme that writes the fewest bytes.
 struct Best {
     coders: Vec<Box<dyn Coder>>,
 }
 
 impl Coder for Best {
+    fn depends(&self) -> Depends {
+        let mut coders = self.coders.iter();
+        match coders.any(|coder| coder.depends() == Depends::OnBytes) {
+            true => Depends::OnBytes,
+            false => Depends::OnPage,
+        }
+    }
+
     fn write(&self, page: &Contents, place: &mut Place) -> Written {
         let tried = self.coders.iter().enumerate().map(|(number, coder)| {
             let mut there = place.clone();
@@ -67,7 +81,7 @@ impl Coder for Best {
             }
             (written, there)
         });
-        let best = tried.min_by_key(|(written, _)| written.cells);
+        let best = tried.min_by_key(|(written, _)| written.bytes);
         let Some((written, there)) = best else {
             return Written::default();
         };
@@ -84,9 +98,8 @@ impl Coder for Best {
             bytes: place.bytes,
             form,
         };
-        match (form, self.coders.get(number)) {
-            (Form::Coded, Some(coder)) => coder.read(&place, page),
-            _ => super::flip_n_write::read(&place, page),
+        if let Some(coder) = self.coders.get(number) {
+            coder.read(&place, page);
         }
     }
 }

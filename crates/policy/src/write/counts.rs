@@ -19,6 +19,9 @@ pub struct Written {
     /// Bytes that only say how the others are to be read: of those above, or in cells of their own beside
     /// the words.
     pub metadata: u64,
+    /// Lines of the page of which something is written, a bit each; of several pages, those of any.
+    #[cfg_attr(feature = "serde", serde(skip))]
+    pub which: u64,
 }
 
 impl Written {
@@ -32,6 +35,7 @@ impl Written {
             sectors: bytes.div_ceil(SECTOR_BYTES) as u64,
             cells: 8 * bytes as u64,
             metadata: 0,
+            which: u64::MAX.checked_shr(64 - lines as u32).unwrap_or(0),
         }
     }
 
@@ -51,6 +55,7 @@ impl Written {
             sectors: sectors.iter().filter(|lines| **lines != 0).count() as u64,
             cells: 8 * bytes,
             metadata: 0,
+            which: written,
         }
     }
 }
@@ -62,5 +67,6 @@ impl AddAssign for Written {
         self.sectors += other.sectors;
         self.cells += other.cells;
         self.metadata += other.metadata;
+        self.which |= other.which;
     }
 }

@@ -5,7 +5,7 @@
 //! saves most where a page goes back to its place; elsewhere half of the cells change.
 
 use super::place::LINE_BYTES;
-use super::{Coder, Contents, Entry, Form, Make, Place, Written};
+use super::{Coder, Contents, Depends, Entry, Form, Make, Place, Written};
 
 /// The registry's entry.
 pub const ENTRY: Entry = Entry {
@@ -24,6 +24,14 @@ pub const ENTRY: Entry = Entry {
 struct Dcw;
 
 impl Coder for Dcw {
+    fn depends(&self) -> Depends {
+        Depends::OnCells
+    }
+
+    fn is_plain(&self) -> bool {
+        true
+    }
+
     fn write(&self, page: &Contents, place: &mut Place) -> Written {
         let (mut written, mut cells) = (0, 0);
         let (new, _) = page.as_chunks::<LINE_BYTES>();

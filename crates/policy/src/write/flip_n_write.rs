@@ -57,19 +57,14 @@ impl Coder for FlipNWrite {
     }
 
     fn read(&self, place: &Place, page: &mut Contents) {
-        read(place, page);
-    }
-}
-
-/// Reads a page that lies in a place as it is, with or without inverted words.
-pub(super) fn read(place: &Place, page: &mut Contents) {
-    let flips = flips(place);
-    let (words, _) = place.bytes.as_chunks::<WORD_BYTES>();
-    let (page, _) = page.as_chunks_mut::<WORD_BYTES>();
-    for (at, (word, page)) in words.iter().zip(page).enumerate() {
-        let inverted = bit(flips[at / 64], at % 64);
-        let word = u32::from_le_bytes(*word);
-        *page = if inverted { !word } else { word }.to_le_bytes();
+        let flips = flips(place);
+        let (words, _) = place.bytes.as_chunks::<WORD_BYTES>();
+        let (page, _) = page.as_chunks_mut::<WORD_BYTES>();
+        for (at, (word, page)) in words.iter().zip(page).enumerate() {
+            let inverted = bit(flips[at / 64], at % 64);
+            let word = u32::from_le_bytes(*word);
+            *page = if inverted { !word } else { word }.to_le_bytes();
+        }
     }
 }
 

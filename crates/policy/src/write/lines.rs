@@ -5,7 +5,7 @@
 //! inclusive memory still holds.
 
 use super::place::{LINE_BYTES, SECTOR_BYTES};
-use super::{Coder, Contents, Entry, Form, Make, Place, Written};
+use super::{Coder, Contents, Depends, Entry, Form, Make, Place, Written};
 
 /// The registry's entry of lines.
 pub const LINES: Entry = Entry {
@@ -37,6 +37,14 @@ pub const SECTORS: Entry = Entry {
 struct Differing<const UNIT: usize>;
 
 impl<const UNIT: usize> Coder for Differing<UNIT> {
+    fn depends(&self) -> Depends {
+        Depends::OnBytes
+    }
+
+    fn is_plain(&self) -> bool {
+        true
+    }
+
     fn write(&self, page: &Contents, place: &mut Place) -> Written {
         let lines_of_unit = UNIT / LINE_BYTES;
         let all = u64::MAX >> (64 - lines_of_unit);

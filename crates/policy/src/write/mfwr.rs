@@ -16,7 +16,7 @@
 use super::most_frequent::{self, Word};
 use super::page::Page;
 use super::place::LINE_BYTES;
-use super::{Coder, Contents, Entry, Form, Make, Place, Written};
+use super::{Coder, Contents, Depends, Entry, Form, Make, Place, Written};
 use crate::params::Params;
 use crate::settings;
 
@@ -127,6 +127,10 @@ impl<const BYTES: usize> Coder for Mfwr<BYTES>
 where
     [u8; BYTES]: Word,
 {
+    fn depends(&self) -> Depends {
+        Depends::OnPage
+    }
+
     fn write(&self, page: &Contents, place: &mut Place) -> Written {
         let (words, _) = page.as_chunks::<BYTES>();
         let found = most_frequent::of(words, self.words, self.least());

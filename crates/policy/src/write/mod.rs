@@ -33,7 +33,7 @@ pub mod zstd;
 
 pub use counts::Written;
 pub use make::{Entry, Make, Scheme, Spec};
-pub use place::{Contents, Form, LINE_BYTES, Place, SECTOR_BYTES};
+pub use place::{Contents, Depends, Form, LINE_BYTES, LINES, Line, Place, SECTOR_BYTES};
 pub use registry::REGISTRY;
 
 /// How a page is laid down in a place of the slow memory.
@@ -42,6 +42,18 @@ pub use registry::REGISTRY;
 pub trait Coder: Send + Sync {
     /// Writes `page` to `place`, and returns what that wrote.
     fn write(&self, page: &Contents, place: &mut Place) -> Written;
+
+    /// Returns what the answer depends on. A driver need not keep contents of places for coders that do not
+    /// look at them.
+    fn depends(&self) -> Depends {
+        Depends::OnCells
+    }
+
+    /// Returns whether pages are left as they are, so that a place is the same for all coders of which this
+    /// is true.
+    fn is_plain(&self) -> bool {
+        false
+    }
 
     /// Reads into `page` what [`Coder::write`] wrote to `place`. The default is for coders that leave
     /// pages as they are.

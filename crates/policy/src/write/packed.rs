@@ -2,7 +2,7 @@
 
 use super::page::Page;
 use super::place::LINE_BYTES;
-use super::{Coder, Contents, Form, Place, Written};
+use super::{Coder, Contents, Depends, Form, Place, Written};
 
 /// Bytes of the length.
 const LENGTH: usize = 2;
@@ -24,6 +24,10 @@ pub(super) trait Compressor: Send + Sync {
 pub(super) struct Packed<C>(pub(super) C);
 
 impl<C: Compressor> Coder for Packed<C> {
+    fn depends(&self) -> Depends {
+        Depends::OnPage
+    }
+
     fn write(&self, page: &Contents, place: &mut Place) -> Written {
         let mut packed = [0; LENGTH + ROOM];
         let length = self.0.pack(page, &mut packed[LENGTH..]);

@@ -4,7 +4,7 @@
 //! leaves DRAM, since the slow memory gave up its copy. With inclusion it keeps the copy, so that a
 //! clean page need not be written. What is measured there is relative to `page`.
 
-use super::{Coder, Contents, Entry, Make, Place, Written};
+use super::{Coder, Contents, Depends, Entry, Make, Place, Written};
 
 /// The registry's entry of the baseline.
 pub const ENTRY: Entry = Entry {
@@ -36,6 +36,14 @@ pub const INCLUSIVE: Entry = Entry {
 pub struct Page;
 
 impl Coder for Page {
+    fn depends(&self) -> Depends {
+        Depends::OnPage
+    }
+
+    fn is_plain(&self) -> bool {
+        true
+    }
+
     fn write(&self, page: &Contents, place: &mut Place) -> Written {
         *place = Place::holding(*page);
         Written::page()

@@ -7,6 +7,9 @@ pub const LINE_BYTES: usize = 64;
 /// Bytes of a sector, the unit in which block devices are written.
 pub const SECTOR_BYTES: usize = 512;
 
+/// Lines of a page.
+pub const LINES: usize = PAGE_BYTES as usize / LINE_BYTES;
+
 /// The bytes of a page.
 pub type Contents = [u8; PAGE_BYTES as usize];
 
@@ -24,6 +27,17 @@ pub enum Form {
     Flipped([u64; 16]),
 }
 
+/// What decides how much a coder writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Depends {
+    /// The page alone: all cells of its first lines are written.
+    OnPage,
+    /// What the place holds too: all cells of some lines are written.
+    OnBytes,
+    /// Each cell of the place: those that keep their value are not written.
+    OnCells,
+}
+
 /// A place of the slow memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
@@ -39,5 +53,47 @@ impl Place {
     pub fn holding(bytes: Contents) -> Self {
         let form = Form::Plain;
         Self { bytes, form }
+    }
+
+    /// Returns what the cells of a line hold.
+    pub fn line(&self, line: usize) -> Line {
+        let inverted = match self.form {
+            Form::Plain | Form::Coded | Form::CodedBy(_) => 0,
+            Form::Flipped(flips) => (flips[line / 4] >> (line % 4 * 16)) as u16,
+        };
+        Line {
+            inverted,
+            ..Line::of(&self.bytes, line)
+        }
+    }
+}
+
+/// What the cells of a line hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Line {
+    bytes: [u8; LINE_BYTES],
+    /// The cells that say which words of 4 bytes are inverted ([`Form::Flipped`]).
+    inverted: u16,
+}
+
+impl Line {
+    /// Returns a line that holds these bytes as they are.
+    pub fn holding(bytes: [u8; LINE_BYTES]) -> Self {
+        Self { bytes, inverted: 0 }
+    }
+
+    /// Returns a line of a page that is written as it is.
+    pub fn of(page: &Contents, line: usize) -> Self {
+        let (lines, _) = page.as_chunks();
+        Self::holding(lines[line])
+    }
+
+    /// Returns the number of cells in which two lines differ.
+    pub fn differing(&self, other: &Self) -> u32 {
+        let (ones, _) = self.bytes.as_chunks::<8>();
+        let (others, _) = other.bytes.as_chunks::<8>();
+        let words = ones.iter().zip(others);
+        let words = words.map(|(one, other)| u64::from_le_bytes(*one) ^ u64::from_le_bytes(*other));
+        (self.inverted ^ other.inverted).count_ones() + words.map(u64::count_ones).sum::<u32>()
     }
 }

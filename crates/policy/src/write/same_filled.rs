@@ -4,7 +4,7 @@
 //! word. It is 8 bytes here, as on 64-bit machines.
 
 use super::page::Page;
-use super::{Coder, Contents, Entry, Form, Make, Place, Written};
+use super::{Coder, Contents, Depends, Entry, Form, Make, Place, Written};
 
 /// The registry's entry.
 pub const ENTRY: Entry = Entry {
@@ -25,6 +25,10 @@ const WORD_BYTES: usize = 8;
 struct SameFilled;
 
 impl Coder for SameFilled {
+    fn depends(&self) -> Depends {
+        Depends::OnPage
+    }
+
     fn write(&self, page: &Contents, place: &mut Place) -> Written {
         let (words, _) = page.as_chunks::<WORD_BYTES>();
         if words.iter().any(|word| *word != words[0]) {

@@ -11,6 +11,7 @@ use super::{Page, life_story, value};
 use crate::document::Document;
 use crate::flat::flat;
 use crate::rows::Rows;
+use crate::schemes;
 use crate::sim::{PagesDocument, parts};
 use crate::sweep::{SweepDocument, table};
 
@@ -142,6 +143,13 @@ fn machines_page(title: String, runs: &[(&str, &Simulated)]) -> Page {
         .plot(times(&machines))
         .plot(life_story(predicting))
         .plot(written.note("What wears the tier out."));
+    let asked = machines.iter().map(|one| match machines.len() {
+        1 => (String::new(), one.run),
+        _ => (one.with_dram(), one.run),
+    });
+    let page = schemes::plots(&asked.collect::<Vec<_>>())
+        .into_iter()
+        .fold(page, Page::plot);
     machines.iter().fold(page, |page, machine| {
         page.settings(&machine.with_dram(), &machine.settings)
     })

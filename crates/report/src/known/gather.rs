@@ -4,7 +4,7 @@ use terrace_device::Catalogue;
 use terrace_policy::registry::{Entry, Kind};
 use terrace_policy::{eviction, llc, prefetch, replacement, write};
 use terrace_sim::llc::placement::Make;
-use terrace_sim::pages::FaultCost;
+use terrace_sim::pages::{FaultCost, levelling};
 
 use super::{Figure, Known};
 use crate::sweep;
@@ -16,14 +16,17 @@ pub(super) fn all() -> Vec<Known> {
         "--replacement of sim pages, sweep, extend",
         "--policy of sim llc",
     );
+    let schemes = "--write of sim pages, sweep, extend";
+    let levellings = "--levelling of sim pages, sweep";
     let early = "--eviction of run, sim pages, sweep";
     [
         entries("policies", |_| pages, replacement::REGISTRY),
         entries("policies", |_| lines, llc::REGISTRY),
         entries("policies", |_| early, eviction::REGISTRY),
         predictors(),
-        entries("write-schemes", |_| "--write of extend", write::REGISTRY),
         memories(),
+        entries("write-schemes", |_| schemes, write::REGISTRY),
+        entries("wear-levellings", |_| levellings, levelling::Make::ENTRIES),
         fault_costs(),
         entries("placements", |_| "--pages of sim llc", Make::ENTRIES),
         columns.collect(),

@@ -11,7 +11,7 @@ use terrace_policy::params::Setting;
 pub use tell::{ListDocument, explained, kinds, listed};
 
 /// The kinds of `terrace list`, each with a line of help.
-pub const KINDS: [(&str, &str); 7] = [
+pub const KINDS: [(&str, &str); 8] = [
     ("policies", "what stays in DRAM and in last-level caches"),
     ("predictors", "what is fetched ahead"),
     (
@@ -19,6 +19,10 @@ pub const KINDS: [(&str, &str); 7] = [
         "what lies behind DRAM and behind last-level caches",
     ),
     ("write-schemes", "what is written of pages that leave DRAM"),
+    (
+        "wear-levellings",
+        "how a simulated memory spreads writes over its lines",
+    ),
     (
         "fault-costs",
         "what a simulated fault costs beyond the device",

@@ -55,7 +55,14 @@ fn fields() -> Vec<Field<Row>> {
     fields
 }
 
-/// Returns the table of the rows.
+/// Returns the table of the rows; each write scheme has a row of its own.
 pub fn table(rows: &[Row]) -> Rows {
-    Rows::of(fields(), rows)
+    let rows = rows.iter().flat_map(|row| {
+        let schemes = row.simulated.by_scheme().into_iter();
+        schemes.map(|simulated| Row {
+            trace: row.trace.clone(),
+            simulated,
+        })
+    });
+    Rows::of(fields(), &rows.collect::<Vec<_>>())
 }

@@ -14,9 +14,9 @@ pub struct Choice {
 }
 
 impl Choice {
-    /// Returns whether the size of DRAM depends on the footprint.
+    /// Returns whether something depends on the footprint: the size of DRAM, or the places of pages.
     pub fn needs_footprint(&self) -> bool {
-        matches!(self.dram, Dram::Ratio(_))
+        matches!(self.dram, Dram::Ratio(_)) || self.machine.writing.is_asked()
     }
 
     /// Returns the knowledge of the future that the policies need.
@@ -50,6 +50,7 @@ impl Choice {
         if let Prefetch::Off = machine.prefetch {
             machine.prefetch_cache = 0;
         }
+        machine.writing.pages = machine.tier.pages.unwrap_or(0).max(footprint);
         machine.main_pages()?;
         Ok(machine)
     }

@@ -12,10 +12,12 @@ use terrace_device::{Catalogue, Deadlines, Energy, Order};
 use terrace_policy::eviction;
 use terrace_policy::registry::split_list;
 use terrace_policy::replacement;
+use terrace_policy::write;
 
 use super::choice::Choice;
 use super::cost::{FaultCost, Shootdown};
 use super::dram::Dram;
+use super::levelling;
 use super::names::{Picos, parse_latency, parse_prefetch};
 use super::setting::{Set, Setting, Values};
 use super::settings::{Inclusion, PageMachine, Prefetch, Tier, Work};
@@ -68,7 +70,7 @@ pub fn effective() -> Vec<Field<PageMachine>> {
 
 /// Returns all settings, in the order of help and of tables.
 pub fn settings() -> Vec<Setting> {
-    let all = [policies(), costs(), tier(), driving()];
+    let all = [policies(), costs(), tier(), writing(), driving()];
     all.into_iter().flatten().collect()
 }
 
@@ -225,6 +227,28 @@ fn tier() -> Vec<Setting> {
     }
 }
 
+/// Settings of what is written of pages that leave DRAM. A machine is asked about all schemes at once.
+fn writing() -> Vec<Setting> {
+    settings! { PageMachine;
+        /// write schemes that are asked what they would write of the contents of pages that leave DRAM
+        "write" "SCHEME": new(Values::List(Arc::new(schemes))),
+            details("Schemes are listed by `terrace list write-schemes`; all of a list see the same evictions, and \
+                     change nothing else. The trace must hold contents, as `terrace record --contents` writes \
+                     them. With pin=off, as in dcw:pin=off, a page goes not to its own place but to the one that \
+                     has been free for longest, of one place in 64 more than there are pages. A row of CSV and \
+                     Parquet is then a scheme under a wear levelling."),
+            result("write", Unit::None, |m| list(&m.writing.schemes));
+        /// wear levelling under each scheme of --write
+        "levelling" "NAME": new(Values::List(Arc::new(levellings))), default("none,start-gap,randomised"),
+            details("Levellings are listed by `terrace list wear-levellings`. Lines are moved, and that is counted as \
+                     written."),
+            result("levelling", Unit::None, |m| match m.writing.is_asked() {
+                true => list(&m.writing.levellings),
+                false => None,
+            });
+    }
+}
+
 /// Settings of time, warm-up and chance.
 fn driving() -> Vec<Setting> {
     settings! { PageMachine;
@@ -265,6 +289,26 @@ fn evictions(text: &str) -> Result<Vec<Set>> {
         .into_iter()
         .map(|spec| Set::plain(move |m| m.eviction = spec.clone()));
     Ok(sets.collect())
+}
+
+/// Reads write schemes, all of one machine.
+fn schemes(text: &str) -> Result<Vec<Set>> {
+    let schemes = write::Spec::parse_list(text).map_err(Error::usage)?;
+    let set = move |m: &mut PageMachine| m.writing.schemes.clone_from(&schemes);
+    Ok(vec![Set::plain(set)])
+}
+
+/// Reads wear levellings, all of one machine.
+fn levellings(text: &str) -> Result<Vec<Set>> {
+    let levellings = levelling::Spec::parse_list(text).map_err(Error::usage)?;
+    let set = move |m: &mut PageMachine| m.writing.levellings.clone_from(&levellings);
+    Ok(vec![Set::plain(set)])
+}
+
+/// Returns specifications as they are listed on the command line; nothing if there are none.
+fn list(specs: &[impl ToString]) -> Option<String> {
+    let specs: Vec<String> = specs.iter().map(ToString::to_string).collect();
+    (!specs.is_empty()).then(|| specs.join(","))
 }
 
 /// Reads ways of prefetching.

@@ -9,6 +9,7 @@ use terrace_policy::prefetch::{Constituent, LifeStory};
 
 use super::count::{Counts, Latencies, Times};
 use super::settings::PageMachine;
+use super::writes::SchemeOutcome;
 
 /// Clocks of a thread.
 #[derive(Clone, Copy, Default)]
@@ -113,6 +114,8 @@ pub struct Outcome {
     pub full_at: Option<u64>,
     /// Touches of the warm-up; `None` if the trace ended before the warm-up did.
     pub warmup: Option<u64>,
+    /// What write schemes would have written, each under each wear levelling.
+    pub schemes: Vec<SchemeOutcome>,
 }
 
 /// Energy that the tier consumed, in joules.
@@ -174,6 +177,7 @@ impl Outcome {
             tier_pages_used: end.places,
             full_at,
             warmup: warm.map(|warm| warm.counts.accesses),
+            schemes: Vec::new(),
         }
     }
 

@@ -4,7 +4,7 @@
 
 use std::iter;
 
-use terrace_base::schema::{Field, Tree, Unit, Value, fields};
+use terrace_base::schema::{Field, Tree, Unit, Value, fields, object};
 use terrace_policy::prefetch::{Constituent, LifeStory};
 
 use super::count::{Counts, Times};
@@ -12,6 +12,7 @@ use super::dram::Dram;
 use super::options::effective;
 use super::outcome::{Outcome, ProgramTime};
 use super::settings::PageMachine;
+use super::writes::{Rank, SchemeOutcome};
 
 /// A machine and its results. All figures are virtual, and leave the warm-up out.
 #[derive(Clone, Debug)]
@@ -49,7 +50,11 @@ pub fn results() -> Vec<Field<Outcome>> {
         };
         iter::once(field.of(|outcome: &Outcome| &outcome.counts)).chain(derived)
     });
-    counts.chain(times()).chain(tier()).collect()
+    counts
+        .chain(times())
+        .chain(tier())
+        .chain(schemes())
+        .collect()
 }
 
 /// Returns the figures derived from counts, which follow this count.
@@ -198,7 +203,126 @@ fn tier() -> Vec<Field<Outcome>> {
     fields
 }
 
+/// Returns the figures of write schemes: a list in JSON, and columns of the first scheme, which is the only
+/// one in a row ([`Simulated::by_scheme`]).
+fn schemes() -> Vec<Field<Outcome>> {
+    let list = fields! { Outcome;
+        /// what each scheme of --write would write, under each wear levelling
+        "schemes" None |o| trees(&scheme(), &o.schemes), column "", json "schemes?";
+    };
+    let first = |o: &Outcome| o.schemes.first().cloned();
+    let columns = object("scheme", scheme(), first).filter(|field| field.name != "scheme_ranks");
+    list.into_iter()
+        .chain(columns.map(|field| field.json("")))
+        .collect()
+}
+
+/// Returns the figures of a write scheme under a wear levelling.
+fn scheme() -> Vec<Field<SchemeOutcome>> {
+    let quantile = |name, help, at: usize| {
+        Field::new(name, Unit::None, help, move |one: &SchemeOutcome| {
+            one.wear_quantiles[at]
+        })
+    };
+    let mut fields = fields! { SchemeOutcome;
+        /// write scheme
+        "name" None |one| one.scheme.clone();
+        /// whether pages went back to their own places
+        "pinned" None |one| one.pinned;
+        /// wear levelling
+        "levelling" None |one| one.levelling.clone();
+        /// pages that left DRAM
+        "left" Pages |one| one.left;
+        /// pages of which something was written
+        "pages" Pages |one| one.pages;
+        /// bytes that the scheme wrote, in whole units of what it writes
+        "bytes" Bytes |one| one.bytes;
+        /// these bytes as a share of all pages that left DRAM
+        "bytes_share" Share |one| one.bytes_share();
+        /// lines of 64 bytes of which it wrote something
+        "lines" None |one| one.lines;
+        /// sectors of 512 bytes of which it wrote something
+        "sectors" None |one| one.sectors;
+        /// cells that it programmed, one a bit
+        "cells" None |one| one.cells;
+        /// bytes that only say how the others are to be read
+        "metadata" Bytes |one| one.metadata;
+        /// lines that the levelling wrote
+        "moved_lines" None |one| one.moved_lines;
+        /// cells that the levelling programmed
+        "moved_cells" None |one| one.moved_cells;
+        /// cells that both programmed, as a share of those of all pages that left DRAM
+        "cells_share" Share |one| one.cells_share();
+        /// energy of programming them, without reads to compare or to move; null: no powers known
+        "energy_j" Joules |one| one.energy_j;
+        /// until the first line wears out, if the run is repeated at the same places; null: nothing written, or
+        /// no endurance known
+        "first_years" Years |one| one.first_years;
+        /// until all lines wear out, if they were written evenly (Awad 2016, figure 9)
+        "even_years" Years |one| one.even_years;
+        /// places of lines in the memory
+        "places" None |one| one.places;
+        /// places that were written
+        "places_written" None |one| one.places_written;
+        /// mean writes of a place: cells programmed, by 512
+        "wear_mean" None |one| one.wear_mean;
+    };
+    fields.extend([
+        quantile(
+            "wear_p50",
+            "writes that half of the places do not exceed",
+            0,
+        ),
+        quantile(
+            "wear_p90",
+            "writes that 90 % of the places do not exceed",
+            1,
+        ),
+        quantile(
+            "wear_p99",
+            "writes that 99 % of the places do not exceed",
+            2,
+        ),
+        quantile(
+            "wear_p99_9",
+            "writes that 99.9 % of the places do not exceed",
+            3,
+        ),
+        quantile("wear_most", "writes of the most worn place", 4),
+    ]);
+    fields.extend(fields! { SchemeOutcome;
+        /// writes of the most worn place, of the second, the fourth, and so on, and of the last that was written
+        "ranks" None |one| ranks(&one.ranks);
+    });
+    fields
+}
+
+/// Returns places in the order of wear.
+fn ranks(all: &[Rank]) -> Vec<Value> {
+    let fields = fields! { Rank;
+        /// number of the place, the most worn one being the first
+        "rank" None |one| one.rank;
+        /// writes
+        "writes" None |one| one.writes;
+    };
+    trees(&fields, all)
+}
+
 impl Simulated {
+    /// Returns the same machine with the results of each write scheme by themselves, for rows of a table; the
+    /// machine as it is if there are none.
+    pub fn by_scheme(&self) -> Vec<Self> {
+        if self.outcome.schemes.len() < 2 {
+            return vec![self.clone()];
+        }
+        let alone = |scheme: &SchemeOutcome| {
+            let mut alone = self.clone();
+            alone.outcome.schemes = vec![scheme.clone()];
+            alone
+        };
+        self.outcome.schemes.iter().map(alone).collect()
+    }
+
     /// Returns why the figures are not those of a steady state, or of a machine that can exist.
     pub fn warning(&self) -> Option<String> {
         let (settings, outcome) = (&self.machine, &self.outcome);

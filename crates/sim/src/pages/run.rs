@@ -9,6 +9,7 @@ use terrace_base::{Error, Nanos, Result};
 use terrace_policy::prefetch::{Costs, Engine, Future, window};
 use terrace_policy::replacement::Replacement;
 
+use super::writes::{Writes, require_memory};
 use super::{Outcome, PageMachine, Point, Prefetch, Simulation};
 use crate::intern::PageTable;
 use crate::workload::{Batch, Workload};
@@ -21,7 +22,8 @@ use crate::workload::{Batch, Workload};
 ///
 /// # Errors
 /// The errors of the traces, where one is corrupt; a usage error where a policy needs the future
-/// and it is not given, or where it needs the order of touches of several threads.
+/// and it is not given, or where it needs the order of touches of several threads; a usage error where
+/// write schemes are asked about a trace without contents.
 pub fn run(
     workload: Workload,
     machines: Vec<PageMachine>,
@@ -45,6 +47,10 @@ pub fn watch(
     mut progress: impl FnMut(u64),
 ) -> Result<Vec<(Outcome, Vec<Point>)>> {
     let counts_instructions = workload.counts_instructions();
+    if machines.iter().any(|machine| machine.writing.is_asked()) {
+        workload.require_contents()?;
+        require_memory(&machines)?;
+    }
     let mut runners = machines
         .into_iter()
         .map(|settings| {
@@ -52,6 +58,7 @@ pub fn watch(
             let eviction = settings.eviction.policy(settings.dram_pages as u64);
             let eviction = eviction.map_err(Error::usage)?;
             let engine = engine(&settings, future)?;
+            let writes = Writes::new(&settings)?;
             let mut simulation = Simulation::new(
                 settings,
                 replacement,
@@ -60,6 +67,7 @@ pub fn watch(
                 &counts_instructions,
             );
             simulation.watch(every);
+            simulation.count_writes(writes);
             Ok(Runner::new(simulation, workload.programs()))
         })
         .collect::<Result<Vec<_>>>()?;

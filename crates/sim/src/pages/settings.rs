@@ -10,6 +10,7 @@ use terrace_policy::replacement;
 
 use super::cost::FaultCost;
 use super::run::Foresight;
+use super::writes::Writing;
 
 /// Whether a fetched page keeps its copy in the slower tier (Awad 2016, 5.1.1).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -153,6 +154,8 @@ pub struct PageMachine {
     pub access: Nanos,
     /// Touches of the warm-up, which results leave out.
     pub warmup: u64,
-    /// Seed of the random numbers of policies.
+    /// Seed of the random numbers of policies, and of wear levelling.
     pub seed: u64,
+    /// The write schemes that are asked what they would write.
+    pub writing: Writing,
 }

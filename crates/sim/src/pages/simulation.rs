@@ -7,6 +7,7 @@
 mod fault;
 mod traffic;
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
@@ -25,6 +26,7 @@ use super::settings::PageMachine;
 use super::store::Store;
 use super::threads::{Mark, NEVER, State, Thread, WINDOW};
 use super::timeline::{Point, Timeline};
+use super::writes::Writes;
 use crate::intern::PageTable;
 use crate::workload::{Batch, Reference, Run};
 
@@ -78,6 +80,8 @@ pub struct Simulation {
     fetching: usize,
     marks: Marks,
     timeline: Timeline,
+    /// What write schemes would write, if any was asked about.
+    writes: Option<Box<Writes>>,
 }
 
 /// Moments to which the results refer.
@@ -128,6 +132,7 @@ impl Simulation {
             fetching: 0,
             marks: Marks::default(),
             timeline: Timeline::default(),
+            writes: None,
             settings,
         }
     }
@@ -135,6 +140,11 @@ impl Simulation {
     /// Records a point of the timeline after every `every` prefetches, if given.
     pub fn watch(&mut self, every: Option<u64>) {
         self.timeline = Timeline::new(every);
+    }
+
+    /// Counts what write schemes would write, if given.
+    pub(super) fn count_writes(&mut self, writes: Option<Writes>) {
+        self.writes = writes.map(Box::new);
     }
 
     /// Returns the recorded points, and one for the end.
@@ -213,6 +223,9 @@ impl Simulation {
     /// all programs have ended.
     pub fn run(&mut self, pages: &PageTable) -> Option<usize> {
         self.store.cover(pages.len());
+        if let Some(writes) = &mut self.writes {
+            writes.cover(pages.len());
+        }
         loop {
             if let Some(program) = self.unknown_program() {
                 return Some(program);
@@ -282,6 +295,9 @@ impl Simulation {
         }
         // Nothing has ended, and nothing begins, before that touch.
         if let Some(touch) = self.threads[index].pending.take() {
+            if let Some(writes) = &mut self.writes {
+                writes.touch(touch.page(), self.threads[index].last_change());
+            }
             self.touch(index, touch, pages);
             return;
         }
@@ -302,7 +318,7 @@ impl Simulation {
             let soon = self.threads[index].foretell();
             self.expect(&batch.references[soon]);
             let window = self.threads[index].window();
-            let made = self.make(index, &batch.references[window], horizon, pages);
+            let made = self.make(index, &batch, window, horizon, pages);
             self.threads[index].give_back(batch, made);
         } else {
             self.threads[index].state = State::Starving;
@@ -327,16 +343,21 @@ impl Simulation {
     fn make(
         &mut self,
         index: usize,
-        touches: &[Reference],
+        batch: &Batch,
+        window: Range<usize>,
         horizon: Nanos,
         pages: &PageTable,
     ) -> usize {
+        let touches = &batch.references[window.clone()];
         for (made, &touch) in touches.iter().enumerate() {
             let thread = &mut self.threads[index];
             thread.compute(touch);
             if horizon != NEVER && thread.now() > horizon {
                 thread.pending = Some(touch);
                 return made + 1;
+            }
+            if let Some(writes) = &mut self.writes {
+                writes.touch(touch.page(), batch.changes.of(window.start + made));
             }
             if self.touch(index, touch, pages) {
                 return made + 1;
@@ -392,7 +413,7 @@ impl Simulation {
     pub fn outcome(&self, pages: &PageTable) -> Outcome {
         let threads = self.programs.iter();
         let threads = threads.map(|program| program.threads.len() as u32);
-        Outcome::new(
+        let mut outcome = Outcome::new(
             &self.settings,
             pages.len() as u64,
             &threads.collect::<Vec<_>>(),
@@ -400,6 +421,11 @@ impl Simulation {
             self.marks.full_at,
             self.store.untouched(),
             self.reading(),
-        )
+        );
+        if let Some(writes) = &self.writes {
+            let tier = &self.settings.tier;
+            outcome.schemes = writes.outcome(tier.energy, tier.endurance, outcome.time());
+        }
+        outcome
     }
 }

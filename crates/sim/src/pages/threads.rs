@@ -7,6 +7,7 @@ use std::sync::Arc;
 use terrace_base::Nanos;
 use terrace_policy::Space;
 use terrace_policy::replacement::PageId;
+use terrace_trace::contents::Change;
 
 use super::outcome::Clock;
 use crate::workload::{Batch, Reference};
@@ -257,6 +258,13 @@ impl Thread {
             self.foretold = self.left.end.min(begin + WINDOW);
         }
         begin..self.foretold
+    }
+
+    /// Returns what the last touch before those that are left changes in its page.
+    pub(super) fn last_change(&self) -> Change<'_> {
+        let last = self.left.start.checked_sub(1);
+        let batch = self.batch.as_ref().zip(last);
+        batch.map_or(Change::default(), |(batch, last)| batch.changes.of(last))
     }
 
     /// Takes the batch back after `made` of its touches were made.

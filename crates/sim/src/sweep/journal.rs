@@ -290,6 +290,7 @@ mod tests {
             tier_pages_used: 0,
             full_at: None,
             warmup: Some(0),
+            schemes: Vec::new(),
         }
     }
 

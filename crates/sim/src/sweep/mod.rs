@@ -12,6 +12,7 @@ use std::collections::HashSet;
 use std::hash::Hasher;
 use std::panic::resume_unwind;
 use std::path::PathBuf;
+use std::slice;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
@@ -21,7 +22,7 @@ use serde_json::Value;
 use terrace_base::error::Kind;
 use terrace_base::{self as base, Error, Result};
 use terrace_policy::prefetch::Future;
-use terrace_trace::{Columns, Format, Source, ahead, open_in};
+use terrace_trace::{Columns, Format, open_in};
 
 use crate::pages::Choice;
 use crate::pages::options::effective;
@@ -199,16 +200,14 @@ impl<'a> Task<'a> {
 }
 
 impl Trace {
-    fn open(&self) -> Result<Workload> {
-        Workload::new(vec![ahead(self.source()?)], self.limit)
-    }
-
-    fn source(&self) -> Result<Box<dyn Source>> {
-        open_in(&self.path, self.format, Columns::PAGES)
+    fn open(&self, contents: bool) -> Result<Workload> {
+        let paths = slice::from_ref(&self.path);
+        Workload::open(paths, self.format, self.limit, contents)
     }
 
     fn accesses(&self) -> Result<Option<u64>> {
-        let accesses = self.source()?.meta().accesses;
+        let source = open_in(&self.path, self.format, Columns::PAGES)?;
+        let accesses = source.meta().accesses;
         Ok(accesses.map(|accesses| accesses.min(self.limit.unwrap_or(u64::MAX))))
     }
 }
@@ -340,7 +339,11 @@ impl Sweep<'_> {
     ) -> Result<()> {
         let settings = machines.iter().map(|(machine, _)| machine.clone());
         let mut before = 0;
-        let outcomes = pages::run(task.trace.open()?, settings.collect(), future, |accesses| {
+        let contents = machines
+            .iter()
+            .any(|(machine, _)| machine.writing.is_asked());
+        let workload = task.trace.open(contents)?;
+        let outcomes = pages::run(workload, settings.collect(), future, |accesses| {
             let more = (accesses - before) * machines.len() as u64;
             before = accesses;
             meter.add(more, 0);
@@ -360,7 +363,7 @@ impl Task<'_> {
     /// Surveys the trace in a first pass.
     fn survey(&self, foresight: Foresight) -> Result<Survey> {
         let path = self.trace.path.display();
-        let survey = Survey::of(self.trace.open()?, foresight, |_| {});
+        let survey = Survey::of(self.trace.open(false)?, foresight, |_| {});
         match survey {
             Err(error) if error.kind == Kind::Usage => {
                 Err(Error::usage(format!("the trace `{path}`: {error}")))

@@ -3,5 +3,7 @@
 mod examples;
 mod laws;
 mod machine;
+mod naive;
 mod oracle;
 mod twin;
+mod writes;

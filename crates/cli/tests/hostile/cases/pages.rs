@@ -20,6 +20,24 @@ pub fn cases() -> Vec<Case> {
         )
         .after(GEN)
         .prints("1000 accesses"),
+        case(
+            "schemes_without_contents",
+            "sim pages -q --dram 25% --write dcw a.parquet",
+        )
+        .after(GEN)
+        .usage("record it with `terrace record --contents`"),
+        case(
+            "unknown_scheme",
+            "sim pages -q --dram 25% --write magic a.parquet",
+        )
+        .after(GEN)
+        .usage("there is no write scheme `magic`"),
+        case(
+            "unknown_levelling",
+            "sim pages -q --dram 25% --levelling magic a.parquet",
+        )
+        .after(GEN)
+        .usage("there is no wear levelling `magic`"),
         case("limit_of_a_cache", "sim llc -q --limit 1k a.parquet")
             .after(GEN)
             .prints("1000 accesses"),

@@ -45,6 +45,9 @@ impl Simulation {
     fn end_warmup(&mut self, index: usize) {
         self.marks.warm_at = self.threads[index].now();
         self.marks.warm = Some(self.reading());
+        if let Some(writes) = &mut self.writes {
+            writes.renew();
+        }
     }
 
     /// Touches a page in DRAM that is being read or was fetched ahead.

@@ -154,6 +154,9 @@ impl Simulation {
             self.waste(page, pages);
         }
         if flags.any(Flags::TIER) && !flags.any(Flags::DIRTY) {
+            if let Some(writes) = &mut self.writes {
+                writes.leave(page, false);
+            }
             return Departure::Clean;
         }
         self.store.expect_write(page);
@@ -222,6 +225,9 @@ impl Simulation {
         while let Some(page) = self.buffer.next_to_write(urgent, &mut self.store) {
             self.counts.writebacks += 1;
             self.store.write_out(page);
+            if let Some(writes) = &mut self.writes {
+                writes.leave(page, true);
+            }
             self.submit(page, Kind::Write, Class::Background, now);
         }
     }

@@ -1,0 +1,72 @@
+//! Randomised wear levelling: a line that is written changes places with any other, now and then.
+//!
+//! Seznec, "A phase change memory as a secure main memory", IEEE Computer Architecture Letters 9(1), 2010:
+//! a table says where everything lies, and once in some writes, what is being written and something that
+//! is drawn at random change places, at the cost of two writes. The paper moves regions; here it is single
+//! lines. What is written often is moved often, so it works within a short run, where
+//! [start-gap](crate::start_gap) has to visit the whole memory first.
+
+use rand_xoshiro::SplitMix64;
+use rand_xoshiro::rand_core::{Rng, SeedableRng};
+
+/// Writes between two swaps, each of two writes, for 1 % more writes, as with start-gap.
+pub const PSI: u32 = 200;
+
+/// The mapping of lines to as many places.
+#[derive(Clone, Debug)]
+pub struct Swaps {
+    /// The place of each line.
+    places: Vec<u32>,
+    random: SplitMix64,
+}
+
+impl Swaps {
+    /// Places `lines` lines in order; `seed` decides the swaps.
+    pub fn new(lines: u32, seed: u64) -> Self {
+        Self {
+            places: (0..lines).collect(),
+            random: SplitMix64::seed_from_u64(seed),
+        }
+    }
+
+    /// Returns the place of `line`, which is below the number of lines.
+    pub fn place(&self, line: u64) -> u64 {
+        self.places[line as usize].into()
+    }
+
+    /// Lets `line` and another that is drawn change places, and returns that; `None` if it is drawn itself.
+    pub fn swap(&mut self, line: u64) -> Option<u64> {
+        // The high half of a product: of 2^64 draws, a line more or less is no matter.
+        let lines = self.places.len() as u128;
+        let other = ((u128::from(self.random.next_u64()) * lines) >> 64) as u64;
+        self.places.swap(line as usize, other as usize);
+        (other != line).then_some(other)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hot_line_has_been_everywhere() {
+        let mut map = Swaps::new(10, 1);
+        let mut held = [0; 10];
+        for _ in 0..1000 {
+            held[map.place(3) as usize] += 1;
+            map.swap(3);
+            let mut places: Vec<u64> = (0..10).map(|line| map.place(line)).collect();
+            places.sort_unstable();
+            assert_eq!(places, (0..10).collect::<Vec<_>>(), "a bijection");
+        }
+        assert!(
+            held.iter().all(|times| (50..150).contains(times)),
+            "{held:?}"
+        );
+    }
+
+    #[test]
+    fn a_line_that_draws_itself_stays() {
+        assert_eq!(Swaps::new(1, 7).swap(0), None);
+    }
+}

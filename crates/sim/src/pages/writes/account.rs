@@ -1,0 +1,147 @@
+//! What one scheme has written, and how that wears the memory out under each levelling.
+
+use terrace_base::Result;
+use terrace_device::{LINE_CELLS, Moved, Wear};
+use terrace_policy::write::{Contents, Depends, LINES, Line, Place, Scheme, Spec, Written};
+
+use super::super::levelling;
+use super::contents::{Shared, unused, unused_line};
+
+/// The account of a scheme.
+pub(super) struct Account {
+    pub(super) spec: Spec,
+    pub(super) scheme: Scheme,
+    /// Index of the placement.
+    pub(super) placement: usize,
+    /// What places hold, if the scheme looks at it and lays pages down in a way of its own.
+    own: Option<Vec<Option<Box<Place>>>>,
+    /// Pages of which something was written.
+    pub(super) pages: u64,
+    pub(super) written: Written,
+    pub(super) levelled: Vec<Levelled>,
+}
+
+/// The wear under one levelling.
+pub(super) struct Levelled {
+    pub(super) spec: levelling::Spec,
+    pub(super) wear: Wear,
+    /// What the cells of start-gap's gap hold.
+    gap: Line,
+}
+
+impl Account {
+    /// Opens the account of a scheme whose pages lie at `places` places.
+    pub(super) fn new(
+        spec: &Spec,
+        scheme: Scheme,
+        placement: usize,
+        places: u64,
+        levellings: &[levelling::Spec],
+        seed: u64,
+    ) -> Result<Self> {
+        let levelled = levellings.iter().map(|spec| {
+            let levelling = levelling::Make::levelling(spec).map_err(terrace_base::Error::usage)?;
+            Ok(Levelled {
+                spec: spec.clone(),
+                wear: Wear::new(levelling, places * LINES as u64, seed)?,
+                gap: Line::holding(unused_line(places * LINES as u64)),
+            })
+        });
+        let looks = scheme.coder.depends() != Depends::OnPage;
+        Ok(Self {
+            spec: spec.clone(),
+            placement,
+            own: (looks && !scheme.coder.is_plain()).then(|| vec![None; places as usize]),
+            scheme,
+            pages: 0,
+            written: Written::default(),
+            levelled: levelled.collect::<Result<_>>()?,
+        })
+    }
+
+    /// Writes a page to a place, which held `copy` if pages are left as they are and one was written there.
+    /// `scratch` is room for a
+    /// place, whatever it holds.
+    pub(super) fn write(
+        &mut self,
+        page: &Contents,
+        place: u32,
+        copy: Option<&Shared>,
+        scratch: &mut Place,
+    ) {
+        let coder = &self.scheme.coder;
+        let target = match &mut self.own {
+            Some(own) => {
+                own[place as usize].get_or_insert_with(|| Box::new(Place::holding(unused(place))))
+            }
+            None => {
+                if coder.depends() != Depends::OnPage {
+                    let held = copy.map_or_else(|| unused(place), |copy| **copy);
+                    *scratch = Place::holding(held);
+                }
+                scratch
+            }
+        };
+        let before = (coder.depends() == Depends::OnCells).then(|| target.clone());
+        let written = coder.write(page, target);
+        self.pages += u64::from(written.lines > 0);
+        self.written += written;
+        let mut cells = [LINE_CELLS; LINES];
+        if let Some(before) = before {
+            for line in lines(written.which) {
+                cells[line] = target.line(line).differing(&before.line(line));
+            }
+        }
+        let first = u64::from(place) * LINES as u64;
+        for Levelled { wear, .. } in &mut self.levelled {
+            for line in lines(written.which) {
+                wear.write(first + line as u64, cells[line]);
+            }
+        }
+    }
+
+    /// Makes the movements of lines that are due. `copies` is what places hold if pages are left as they are.
+    pub(super) fn settle(&mut self, copies: Option<&[Option<Shared>]>) {
+        let compares = self.scheme.coder.depends() == Depends::OnCells;
+        let own = &self.own;
+        let line = |line: u64| {
+            let (place, at) = (
+                (line / LINES as u64) as usize,
+                (line % LINES as u64) as usize,
+            );
+            let written = match own {
+                Some(own) => own[place].as_ref().map(|place| place.line(at)),
+                None => copies.and_then(|copies| Some(Line::of(copies[place].as_ref()?, at))),
+            };
+            written.unwrap_or_else(|| Line::holding(unused_line(line)))
+        };
+        for Levelled { wear, gap, .. } in &mut self.levelled {
+            wear.settle(|moved| match moved {
+                _ if !compares => LINE_CELLS,
+                Moved::Copied(moved) => {
+                    let before = std::mem::replace(gap, line(moved));
+                    gap.differing(&before)
+                }
+                Moved::Swapped(one, other) => line(one).differing(&line(other)),
+            });
+        }
+    }
+
+    /// Begins anew to count; what lies where stays.
+    pub(super) fn renew(&mut self) {
+        self.pages = 0;
+        self.written = Written::default();
+        self.levelled
+            .iter_mut()
+            .for_each(|levelled| levelled.wear.renew());
+    }
+}
+
+/// Returns the lines that are set in a map of a page's lines.
+fn lines(mut map: u64) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        let line = (map != 0).then(|| map.trailing_zeros() as usize)?;
+        map &= map - 1;
+        Some(line)
+    })
+}

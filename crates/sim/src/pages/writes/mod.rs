@@ -1,0 +1,212 @@
+//! What write schemes write of real page contents, and how that wears the slow memory out.
+//!
+//! The machine tells of each touch, with what it changed in the page ([`Writes::touch`]), and of each page
+//! that leaves DRAM ([`Writes::leave`]). Each scheme of [`terrace_policy::write`] is then asked what it writes
+//! at the place that the page goes to; so all schemes see the same evictions, in one pass. The machine itself
+//! takes the time of writing whole pages, whatever the schemes save.
+//!
+//! - [`contents`]: what pages hold in DRAM;
+//! - [`placement`]: the place of a page in the slow memory: its own (`pin`), or the one that was free for
+//!   longest;
+//! - [`account`]: the counts of a scheme, and its wear under each levelling ([`terrace_device::Wear`]), which
+//!   moves lines below the places. A movement programs what the device programs: all cells, or those that
+//!   change if the scheme compares cells.
+//!
+//! The memory was in use before: what was not written yet is random data. Memory is bounded: contents are kept once for DRAM and for all schemes that leave
+//! pages as they are, until a page changes; schemes that look at nothing but the page keep none.
+
+mod account;
+mod contents;
+mod outcome;
+mod placement;
+
+use terrace_base::bytes::PAGE_BYTES;
+use terrace_base::{Bytes, Error, Result};
+use terrace_device::Wear;
+use terrace_policy::replacement::PageId;
+use terrace_policy::write::{self, Depends, LINES, Place, Scheme};
+use terrace_trace::contents::Change;
+
+use self::account::Account;
+use self::contents::Pages;
+use self::placement::Placement;
+use super::levelling::{self, Make};
+use super::settings::PageMachine;
+
+pub use outcome::{Rank, SchemeOutcome};
+
+/// The write schemes that a machine is asked about.
+#[derive(Clone, Debug, Default)]
+pub struct Writing {
+    /// The schemes.
+    pub schemes: Vec<write::Spec>,
+    /// The wear levellings, each of which is simulated for each scheme.
+    pub levellings: Vec<levelling::Spec>,
+    /// Pages of the slow memory; more pages than that are not told apart.
+    pub pages: u64,
+}
+
+impl Writing {
+    /// Returns whether contents of pages are needed.
+    pub fn is_asked(&self) -> bool {
+        !self.schemes.is_empty()
+    }
+
+    /// Returns the most memory that the simulation of it takes, in a machine with so many pages of DRAM.
+    ///
+    /// # Errors
+    /// A usage error if a setting has a wrong value.
+    fn memory(&self, dram_pages: usize) -> Result<Bytes> {
+        if !self.is_asked() {
+            return Ok(Bytes(0));
+        }
+        let mut pages = self.pages + self.pages.min(dram_pages as u64);
+        let mut bytes = 0_u64;
+        for scheme in self.schemes()? {
+            let places = Placement::places(scheme.pinned, self.pages);
+            let own = scheme.coder.depends() != Depends::OnPage && !scheme.coder.is_plain();
+            pages += if own { places } else { places - self.pages };
+            for spec in &self.levellings {
+                let levelling = Make::levelling(spec).map_err(Error::usage)?;
+                bytes = bytes.saturating_add(Wear::memory(levelling, places * LINES as u64).0);
+            }
+        }
+        Ok(Bytes(
+            bytes.saturating_add(pages.saturating_mul(PAGE_BYTES)),
+        ))
+    }
+
+    fn schemes(&self) -> Result<Vec<Scheme>> {
+        let schemes = self.schemes.iter().map(write::Spec::scheme);
+        schemes
+            .collect::<std::result::Result<_, _>>()
+            .map_err(Error::usage)
+    }
+}
+
+/// Checks that there is enough memory for the contents of pages in all of these machines.
+///
+/// # Errors
+/// A failure that names the memory needed; a usage error if a setting has a wrong value.
+pub(super) fn require_memory(machines: &[PageMachine]) -> Result<()> {
+    let mut bytes = 0_u64;
+    for machine in machines {
+        bytes = bytes.saturating_add(machine.writing.memory(machine.dram_pages)?.0);
+    }
+    let what = "keeping the contents of pages, and counting the writes of each line";
+    terrace_base::memory::require(Bytes(bytes), what)
+}
+
+/// What the write schemes of one machine have written.
+pub(super) struct Writes {
+    pages: Pages,
+    placements: Vec<Placement>,
+    accounts: Vec<Account>,
+    /// Pages of the slow memory.
+    capacity: u32,
+    /// Pages that left DRAM.
+    left: u64,
+    /// Room for a place.
+    scratch: Box<Place>,
+}
+
+impl Writes {
+    /// Opens the accounts of a machine; `None` if it is not asked about any scheme.
+    ///
+    /// # Errors
+    /// A usage error if a setting has a wrong value, or the memory is too large.
+    pub(super) fn new(settings: &PageMachine) -> Result<Option<Self>> {
+        let writing = &settings.writing;
+        if !writing.is_asked() {
+            return Ok(None);
+        }
+        let capacity = u32::try_from(writing.pages.max(1)).map_err(|_| too_large(writing.pages))?;
+        let mut placements: Vec<Placement> = Vec::new();
+        let mut accounts = Vec::new();
+        for (spec, scheme) in writing.schemes.iter().zip(writing.schemes()?) {
+            let same = |one: &Placement| {
+                (one.inclusive, one.is_pinned()) == (scheme.inclusive, scheme.pinned)
+            };
+            let placement = placements.iter().position(same).unwrap_or_else(|| {
+                placements.push(Placement::new(scheme.inclusive, scheme.pinned, capacity));
+                placements.len() - 1
+            });
+            let places = Placement::places(scheme.pinned, capacity.into());
+            if scheme.coder.is_plain() && scheme.coder.depends() != Depends::OnPage {
+                let copies = &mut placements[placement].copies;
+                copies.get_or_insert_with(|| vec![None; places as usize]);
+            }
+            let levellings = &writing.levellings;
+            accounts.push(Account::new(
+                spec,
+                scheme,
+                placement,
+                places,
+                levellings,
+                settings.seed,
+            )?);
+        }
+        Ok(Some(Self {
+            pages: Pages::default(),
+            placements,
+            accounts,
+            capacity,
+            left: 0,
+            scratch: Box::new(Place::holding(contents::unused(0))),
+        }))
+    }
+
+    /// Makes room for pages numbered below `count`.
+    pub(super) fn cover(&mut self, count: usize) {
+        self.pages.cover(count);
+    }
+
+    /// Changes a page as a touch of it did.
+    pub(super) fn touch(&mut self, page: PageId, change: Change<'_>) {
+        self.pages.change(page, change);
+    }
+
+    /// Writes a page that leaves DRAM, by each scheme. `dirty` tells whether the slow memory has no copy, or
+    /// one that a store has made out of date. A page that something else has changed, such as a system call, is
+    /// dirty as well.
+    pub(super) fn leave(&mut self, page: PageId, dirty: bool) {
+        let dirty = self.pages.take_changed(page) || dirty;
+        self.left += 1;
+        let at = PageId(page.0 % self.capacity);
+        for (index, placement) in self.placements.iter_mut().enumerate() {
+            if placement.inclusive && !dirty {
+                continue;
+            }
+            let place = placement.place(at);
+            let page_contents = self.pages.contents(page);
+            let copies = placement.copies.as_ref();
+            let copy = copies.and_then(|copies| copies[place as usize].clone());
+            let accounts = self
+                .accounts
+                .iter_mut()
+                .filter(|account| account.placement == index);
+            let mut accounts: Vec<&mut Account> = accounts.collect();
+            for account in &mut accounts {
+                account.write(page_contents, place, copy.as_ref(), &mut self.scratch);
+            }
+            if let Some(copies) = &mut placement.copies {
+                copies[place as usize] = Some(self.pages.share(page));
+            }
+            for account in accounts {
+                account.settle(placement.copies.as_deref());
+            }
+        }
+    }
+
+    /// Begins anew to count; what lies where stays.
+    pub(super) fn renew(&mut self) {
+        self.left = 0;
+        self.accounts.iter_mut().for_each(Account::renew);
+    }
+}
+
+fn too_large(pages: u64) -> Error {
+    Error::usage(format!(
+        "a memory of {pages} pages is larger than one whose wear can be simulated; give a smaller --tier-size"
+    ))
+}

@@ -1,0 +1,147 @@
+//! What a scheme wrote under one wear levelling, as results.
+
+use std::iter;
+
+use serde::{Deserialize, Serialize};
+use terrace_base::Nanos;
+use terrace_base::bytes::PAGE_BYTES;
+use terrace_device::{Energy, Worn};
+
+use super::Writes;
+use super::account::{Account, Levelled};
+
+/// What a scheme wrote under one wear levelling.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SchemeOutcome {
+    /// The scheme with its settings.
+    pub scheme: String,
+    /// Whether pages went back to their own places.
+    pub pinned: bool,
+    /// The wear levelling with its settings.
+    pub levelling: String,
+    /// Pages that left DRAM: what `page` would write.
+    pub left: u64,
+    /// Pages of which something was written.
+    pub pages: u64,
+    /// Bytes of the lines and sectors that were written.
+    pub bytes: u64,
+    /// Lines of which something was written.
+    pub lines: u64,
+    /// Sectors of which something was written.
+    pub sectors: u64,
+    /// Cells that were programmed, one a bit.
+    pub cells: u64,
+    /// Bytes that only say how the others are to be read.
+    pub metadata: u64,
+    /// Lines that the levelling wrote.
+    pub moved_lines: u64,
+    /// Cells that the levelling programmed.
+    pub moved_cells: u64,
+    /// Energy of programming all these cells, in joules, if the powers are known.
+    pub energy_j: Option<f64>,
+    /// Years until the first line wears out.
+    pub first_years: Option<f64>,
+    /// Years until all lines wear out, if they are written evenly.
+    pub even_years: Option<f64>,
+    /// Places of lines in the memory.
+    pub places: u64,
+    /// Places that were written.
+    pub places_written: u64,
+    /// Mean writes of a place.
+    pub wear_mean: f64,
+    /// Writes that half of the places, 90, 99 and 99.9 % do not exceed, and the most.
+    pub wear_quantiles: [f64; 5],
+    /// Writes of the first place in the order of wear, of the second, the fourth, and so on, as far as places
+    /// were written.
+    pub ranks: Vec<Rank>,
+}
+
+/// A place in the order of wear.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Rank {
+    /// Its number; the most worn place is the first.
+    pub rank: u64,
+    /// Writes of a line there.
+    pub writes: f64,
+}
+
+/// Shares of the places in [`SchemeOutcome::wear_quantiles`].
+const SHARES: [f64; 5] = [0.5, 0.9, 0.99, 0.999, 1.0];
+
+impl SchemeOutcome {
+    /// Returns the cells that were programmed in all, as a share of those of whole pages.
+    pub fn cells_share(&self) -> f64 {
+        share(self.cells + self.moved_cells, 8 * PAGE_BYTES * self.left)
+    }
+
+    /// Returns the bytes that the scheme wrote, as a share of those of whole pages.
+    pub fn bytes_share(&self) -> f64 {
+        share(self.bytes, PAGE_BYTES * self.left)
+    }
+}
+
+/// Returns a share; 1 of nothing.
+fn share(part: u64, all: u64) -> f64 {
+    match all {
+        0 => 1.0,
+        all => part as f64 / all as f64,
+    }
+}
+
+impl Writes {
+    /// Returns the results of each scheme under each levelling, given the energy and the endurance of the
+    /// memory and the time that passed.
+    pub(in super::super) fn outcome(
+        &self,
+        energy: Option<Energy>,
+        endurance: Option<f64>,
+        elapsed: Nanos,
+    ) -> Vec<SchemeOutcome> {
+        let all = self.accounts.iter();
+        let all = all.flat_map(|one| one.levelled.iter().map(move |levelled| (one, levelled)));
+        let one = |(account, levelled): (&Account, &Levelled)| {
+            let (written, wear) = (&account.written, &levelled.wear);
+            let worn = wear.worn();
+            let cells = written.cells + wear.moved_cells();
+            let rows = account.pages + wear.moved_lines();
+            let years =
+                |years: fn(&Worn, f64, Nanos) -> Option<f64>| years(&worn, endurance?, elapsed);
+            SchemeOutcome {
+                scheme: account.spec.to_string(),
+                pinned: account.scheme.pinned,
+                levelling: levelled.spec.to_string(),
+                left: self.left,
+                pages: account.pages,
+                bytes: written.bytes,
+                lines: written.lines,
+                sectors: written.sectors,
+                cells: written.cells,
+                metadata: written.metadata,
+                moved_lines: wear.moved_lines(),
+                moved_cells: wear.moved_cells(),
+                energy_j: energy.map(|energy| energy.programming(cells, rows)),
+                first_years: years(Worn::first),
+                even_years: years(Worn::even),
+                places: worn.places(),
+                places_written: worn.written(),
+                wear_mean: worn.mean(),
+                wear_quantiles: SHARES.map(|share| worn.quantile(share)),
+                ranks: ranks(&worn),
+            }
+        };
+        all.map(one).collect()
+    }
+}
+
+/// Returns the ranks that are powers of two, and the last.
+fn ranks(worn: &Worn) -> Vec<Rank> {
+    let last = worn.written();
+    let powers = iter::successors(Some(1), |rank| Some(2 * rank));
+    let powers = powers.take_while(|rank| *rank < last);
+    let ranks = powers.chain((last > 0).then_some(last));
+    let ranks = ranks.map(|rank| Rank {
+        rank,
+        writes: worn.at(rank - 1),
+    });
+    ranks.collect()
+}
