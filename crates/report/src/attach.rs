@@ -262,6 +262,7 @@ mod tests {
                 progress: Progress::default(),
                 parts: Parts {
                     constituents: Vec::new(),
+                    lesson: None,
                     processes: (1..=processes).map(process).collect(),
                 },
                 faults: Faults {

@@ -420,6 +420,7 @@ mod tests {
             unseen_faults: 0,
             let_go: 0,
             balance: None,
+            lesson: None,
             faults: None,
             tier_read: Bytes(1023 << 30),
             tier_written: Bytes(1023 << 30),

@@ -116,7 +116,7 @@ impl Naive {
                     let word_of_page = line * 16 + word;
                     bits | ((flips[word_of_page / 64] >> (word_of_page % 64) & 1) as u16) << word
                 }),
-                Form::Plain | Form::Coded => 0,
+                Form::Plain | Form::Coded | Form::CodedBy(_) => 0,
             };
             let line = place * LINES + line;
             cells += self.program(self.at(line), (bytes, inverted), compares);
