@@ -14,6 +14,11 @@ struct Reported {
     checksum: u64,
 }
 
+/// A process, the number of its page, and the places and values of words that change there.
+type Changed = (bool, u64, Vec<(u16, u64)>);
+/// A process and the number of its page, and what the page holds.
+type Held = ((u16, u64), Contents);
+
 /// The rows of these reports, in a block.
 fn block(reports: &[Reported]) -> Block {
     let mut block = Block::default();
@@ -41,9 +46,7 @@ fn memory(reports: &[Reported]) -> Memory {
 
 /// The reports of pages whose words change so, in the order of their versions, with a checksum of each;
 /// and what the pages hold in the end.
-fn history(
-    changes: &[(bool, u64, Vec<(u16, u64)>)],
-) -> (Vec<Reported>, Vec<((u16, u64), Contents)>) {
+fn history(changes: &[Changed]) -> (Vec<Reported>, Vec<Held>) {
     let mut pages: Vec<((u16, u64), u32, Contents)> = Vec::new();
     let mut reports = Vec::new();
     for (process, number, words) in changes {
@@ -70,7 +73,7 @@ fn history(
     (reports, last.collect())
 }
 
-fn changes() -> impl Strategy<Value = Vec<(bool, u64, Vec<(u16, u64)>)>> {
+fn changes() -> impl Strategy<Value = Vec<Changed>> {
     let words = prop::collection::vec((0..WORDS as u16, any::<u64>()), 0..6);
     prop::collection::vec((any::<bool>(), 0..3_u64, words), 1..40)
 }
