@@ -242,8 +242,6 @@ fn pages_hold_what_the_program_says() {
 }
 
 #[test]
-#[ignore = "fails, also without contents: the recorder counts a thread's instructions backwards where its \
-            loop ends, and the trace is refused"]
 fn pages_hold_what_threads_say() {
     agree(&["threads"], 16);
 }

@@ -9,8 +9,8 @@
 //! from the block's end. A block that is left early, by a fault or a signal, counts whole until the
 //! next begins, and a repeated string instruction (`rep movsb`) counts once for each repetition,
 //! because QEMU executes it so. While a process has one thread, QEMU adds to the count in the code
-//! that it generates; when the second thread starts, QEMU translates everything again, and from then
-//! on it calls `on_block`.
+//! that it generates; when the second thread starts, or memory is shared with other processes, QEMU
+//! translates everything again, once, and from then on it calls `on_block`.
 
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::io::Write;
@@ -67,7 +67,7 @@ static RECORDER: OnceLock<Recorder> = OnceLock::new();
 static PROCESS: AtomicU32 = AtomicU32::new(0);
 /// One more than the highest vCPU so far.
 static SEEN: AtomicU32 = AtomicU32::new(0);
-/// Whether a second thread was started, or is about to be.
+/// Whether QEMU generates code for several threads, or is about to.
 static THREADED: AtomicBool = AtomicBool::new(false);
 /// The [`Kind`] of each [`qemu::MemInfo`]; 0 where it is not known yet.
 static KINDS: [AtomicU16; 1 << 18] = [const { AtomicU16::new(0) }; 1 << 18];
@@ -361,11 +361,17 @@ fn ask_kind(info: qemu::MemInfo, slot: Option<&AtomicU16>) -> Kind {
     kind
 }
 
-/// Whether `clone` with this first argument starts a thread. QEMU refuses `clone3`, and treats `vfork`
-/// as a fork.
-fn starts_thread(number: i64, flags: u64) -> bool {
+/// Whether QEMU begins to generate code for several threads at a system call with these first and fourth
+/// arguments, if it has not yet: where a thread starts, and where memory is shared (linux-user/mmap.c and
+/// syscall.c). It refuses `clone3`, and treats `vfork` as a fork.
+fn goes_parallel(number: i64, first: u64, fourth: u64) -> bool {
     let (vm, vfork) = (libc::CLONE_VM as u64, libc::CLONE_VFORK as u64);
-    number == libc::SYS_clone && flags & (vm | vfork) == vm
+    match number {
+        libc::SYS_clone => first & (vm | vfork) == vm,
+        libc::SYS_mmap => fourth & libc::MAP_SHARED as u64 != 0,
+        libc::SYS_shmat => true,
+        _ => false,
+    }
 }
 
 unsafe extern "C" fn on_syscall(
@@ -381,10 +387,10 @@ unsafe extern "C" fn on_syscall(
     _: u64,
     _: u64,
 ) {
-    if starts_thread(number, a) {
-        // Before QEMU lets the thread run, and before it translates everything anew: `on_thread` is
-        // called only when the thread runs, and what was translated until then would have all
-        // threads add to the count of the first.
+    if goes_parallel(number, a, d) {
+        // Before QEMU lets a thread run, and before it translates everything anew, for the last time:
+        // `on_thread` is called only when the thread runs, and what was translated until then would have
+        // all threads add to the count of the first.
         THREADED.store(true, Ordering::Relaxed);
     }
     // SAFETY: called by this vCPU.
@@ -439,9 +445,12 @@ mod tests {
     fn a_thread_is_known_before_it_runs() {
         let (vm, vfork) = (libc::CLONE_VM as u64, libc::CLONE_VFORK as u64);
         // As glibc starts threads, and as `posix_spawn` and `fork` start processes.
-        assert!(starts_thread(libc::SYS_clone, 0x3d_0f00));
-        assert!(!starts_thread(libc::SYS_clone, vm | vfork));
-        assert!(!starts_thread(libc::SYS_clone, libc::SIGCHLD as u64));
-        assert!(!starts_thread(libc::SYS_read, vm));
+        assert!(goes_parallel(libc::SYS_clone, 0x3d_0f00, 0));
+        assert!(!goes_parallel(libc::SYS_clone, vm | vfork, 0));
+        assert!(!goes_parallel(libc::SYS_clone, libc::SIGCHLD as u64, 0));
+        assert!(!goes_parallel(libc::SYS_read, vm, 1));
+        let map = |flags: i32| goes_parallel(libc::SYS_mmap, 0, flags as u64);
+        assert!(map(libc::MAP_SHARED | libc::MAP_ANONYMOUS) && map(libc::MAP_SHARED_VALIDATE));
+        assert!(!map(libc::MAP_PRIVATE | libc::MAP_ANONYMOUS));
     }
 }
