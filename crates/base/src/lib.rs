@@ -2,8 +2,10 @@
 
 pub mod apart;
 pub mod bytes;
+pub mod companion;
 pub mod count;
 pub mod error;
+pub mod lock;
 pub mod memory;
 pub mod nanos;
 pub mod output;
@@ -17,7 +19,9 @@ pub mod user;
 
 pub use apart::keep_apart;
 pub use bytes::Bytes;
+pub use companion::Companion;
 pub use error::{Context, Error, Result};
+pub use lock::lock;
 pub use nanos::Nanos;
 pub use output::Output;
 pub use program::Exit;

@@ -24,8 +24,9 @@ struct Comparison {
 impl Comparison {
     fn start(machine: Machine) -> Self {
         let script = format!(
-            "read k <{KNOB}; while test $k = 0 && ! test -e '{}'; do sleep 0.05; done",
-            stop_file(machine.state.path()).display()
+            "read k <{KNOB}; if test $k = 0; then >'{waits}'; until test -e '{stop}'; do sleep 0.05; done; fi",
+            waits = waits_file(machine.state.path()).display(),
+            stop = stop_file(machine.state.path()).display()
         );
         let terrace = machine
             .command(&[
@@ -88,6 +89,11 @@ fn stop_file(state: &Path) -> PathBuf {
     state.join("stop")
 }
 
+/// Is there once the program has seen single pages, and so outlasts a stop of terrace.
+fn waits_file(state: &Path) -> PathBuf {
+    state.join("waits")
+}
+
 #[test]
 #[ignore = "needs root and swap; run by make test-root"]
 fn the_knob_is_as_found_while_terrace_is_stopped_and_after_it_was_killed() {
@@ -95,7 +101,9 @@ fn the_knob_is_as_found_while_terrace_is_stopped_and_after_it_was_killed() {
     assert_ne!(knob(), "0", "this test needs a machine that reads ahead");
     let found = knob();
     let mut comparison = Comparison::start(machine);
-    wait_for("single pages", || knob() == "0");
+    let waits = waits_file(comparison.machine.state.path());
+    wait_for("the program to see single pages", || waits.exists());
+    assert_eq!(knob(), "0");
     let guardian = comparison.guardian().expect("a guardian");
     comparison.send(libc::SIGSTOP);
     wait_for("the knob to be put back", || knob() == found);

@@ -11,7 +11,8 @@ use terrace_region::figures::{Board, Figures, Rows};
 
 use crate::memory::{Memory, catalogue};
 use crate::task::{Task, VARIABLE};
-use crate::{elf, library};
+use crate::elf;
+use crate::library::LIBRARY;
 
 /// The variable that names libraries which the dynamic linker loads before all others.
 const PRELOAD: &str = "LD_PRELOAD";
@@ -55,7 +56,7 @@ impl Session {
     /// extended memory to this user or the library is missing.
     pub fn check(&self) -> Result<()> {
         elf::check(&program::find(&self.command)?)?;
-        library::find()?;
+        LIBRARY.find()?;
         replacement::Spec::parse(&self.replacement)
             .map_err(Error::usage)?
             .policy(1, 0, None)
@@ -109,7 +110,7 @@ impl Session {
 
 /// Returns the libraries to load: ours, and those that were to be loaded before.
 fn preloaded() -> Result<OsString> {
-    let mut libraries = library::find()?.into_os_string();
+    let mut libraries = LIBRARY.find()?.into_os_string();
     if let Some(others) = std::env::var_os(PRELOAD) {
         libraries.push(":");
         libraries.push(others);

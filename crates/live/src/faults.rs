@@ -25,8 +25,7 @@ use terrace_policy::{Fault, Space, Thread};
 use crate::clock;
 use crate::fault_sample::FaultSample;
 use crate::members::Members;
-use crate::worker::lock;
-use terrace_base::{Context, Error, Result};
+use terrace_base::{Context, Error, Result, lock};
 
 /// Bytes of one CPU's ring: room for 6500 samples, a tenth of a second of the densest faults.
 const RING_BYTES: usize = 256 * 1024;

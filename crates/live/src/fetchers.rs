@@ -17,8 +17,7 @@ use terrace_policy::{Page, Space};
 use crate::advice::Advisor;
 use crate::clock;
 use crate::reads::Reads;
-use crate::worker::lock;
-use terrace_base::{Context, Result};
+use terrace_base::{Context, Result, lock};
 
 /// Pages of one address space that are fetched together.
 pub struct Batch {

@@ -8,11 +8,11 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use rustc_hash::{FxHashMap, FxHashSet};
+use terrace_base::lock;
 use terrace_base::process::Figures;
 
 use crate::cgroup::processes_in;
 use crate::hierarchy::Mount;
-use crate::worker::lock;
 
 /// Generations between a process and the one that started it all, at most.
 const GENERATIONS: usize = 64;

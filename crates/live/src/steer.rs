@@ -28,10 +28,10 @@ use crate::pagemap::Pagemap;
 use crate::reads::Reads;
 use crate::sysctl::PageCluster;
 use crate::tally::{ProcessFigures, Tally};
-use crate::worker::{Worker, lock};
+use crate::worker::Worker;
 use duty_cycle::DutyCycle;
 use epochs::Epochs;
-use terrace_base::Result;
+use terrace_base::{Result, lock};
 pub use trials::Gauge;
 use trials::Trials;
 

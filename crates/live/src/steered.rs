@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use terrace_base::{Bytes, Result};
+use terrace_base::{Bytes, Result, lock};
 use terrace_policy::prefetch::{self, Engine};
 
 use crate::fault_sample::{FaultSample, SampledFault};
@@ -13,7 +13,6 @@ use crate::readahead;
 use crate::steer::{Aids, Parts, Progress, Steering};
 use crate::sysctl;
 use crate::tier;
-use crate::worker::lock;
 
 /// A program that is steered.
 pub(crate) struct Steered {

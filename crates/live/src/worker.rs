@@ -1,15 +1,10 @@
 //! A thread that works until it is told to stop.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 
-use terrace_base::{Context, Error, Result};
-
-/// Locks a value that threads share, also after a panic of the thread that held it.
-pub(crate) fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
-    shared.lock().unwrap_or_else(PoisonError::into_inner)
-}
+use terrace_base::{Context, Error, Result, lock};
 
 /// A running thread; stopped and waited for when dropped.
 #[derive(Debug)]

@@ -11,7 +11,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use rustix::event::{EventfdFlags, eventfd};
-use terrace_base::{Context, Result};
+use terrace_base::{Context, Result, lock};
 use terrace_policy::page::Page;
 
 use crate::pager::Pager;
@@ -240,10 +240,6 @@ fn ring(bell: &OwnedFd) {
 fn silence(bell: &OwnedFd) {
     // It fails if it was not rung.
     let _ = rustix::io::read(bell, &mut [0_u8; 8]);
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Answer {

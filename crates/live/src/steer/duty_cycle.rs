@@ -131,7 +131,7 @@ mod tests {
     use std::sync::{Arc, Mutex};
 
     use super::*;
-    use crate::worker::lock;
+    use terrace_base::lock;
 
     fn cycle() -> DutyCycle {
         DutyCycle::new(Duration::ZERO, Trials::new(1, None))

@@ -133,7 +133,7 @@ mod tests {
     use std::sync::{Arc, Mutex};
 
     use super::*;
-    use crate::worker::lock;
+    use terrace_base::lock;
 
     const STEP: Duration = Duration::from_millis(1);
 

@@ -1,16 +1,18 @@
 //! The tools of recording: the emulator and the plug-in.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use terrace_base::program::in_path;
-use terrace_base::{Error, Result};
+use terrace_base::{Companion, Error, Result};
 
 /// The emulator's name.
 const EMULATOR: &str = "qemu-x86_64";
-/// The plug-in's name.
-const PLUGIN: &str = "libterrace_recorder.so";
-/// The variable that names the plug-in's file.
-const PLUGIN_VARIABLE: &str = "TERRACE_RECORDER";
+/// The plug-in of `terrace-recorder`.
+const PLUGIN: Companion = Companion {
+    kind: "plug-in",
+    name: "libterrace_recorder.so",
+    variable: "TERRACE_RECORDER",
+};
 
 /// The tools of recording.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,7 +32,7 @@ impl Tools {
     pub fn find() -> Result<Self> {
         Ok(Self {
             emulator: find_emulator()?,
-            plugin: find_plugin()?,
+            plugin: PLUGIN.find()?,
         })
     }
 }
@@ -41,35 +43,6 @@ fn find_emulator() -> Result<PathBuf> {
         Error::failure(format!(
             "{EMULATOR}, in which programs are recorded, is not installed; install it \
                  (Debian: apt-get install qemu-user)"
-        ))
-    })
-}
-
-fn find_plugin() -> Result<PathBuf> {
-    if let Some(path) = std::env::var_os(PLUGIN_VARIABLE) {
-        let path = PathBuf::from(path);
-        return match path.is_file() {
-            true => Ok(path),
-            false => Err(Error::usage(format!(
-                "${PLUGIN_VARIABLE} is `{}`, which is no file; let it name {PLUGIN}, or unset it",
-                path.display()
-            ))),
-        };
-    }
-    let here = std::env::current_exe().unwrap_or_default();
-    let here = here.parent().unwrap_or(Path::new("."));
-    // Cargo that builds terrace alone leaves the plug-in in `deps`, and perhaps an older one beside
-    // terrace.
-    let places = [
-        here.join("deps").join(PLUGIN),
-        here.join(PLUGIN),
-        here.join("../lib/terrace").join(PLUGIN),
-    ];
-    places.iter().find(|file| file.is_file()).cloned().ok_or_else(|| {
-        Error::failure(format!(
-            "the plug-in {PLUGIN} is neither beside terrace ({}) nor in ../lib/terrace; build it \
-             (cargo build --release), or name it in ${PLUGIN_VARIABLE}",
-            here.display()
         ))
     })
 }
