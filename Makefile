@@ -31,7 +31,7 @@ VERSION = $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml)
 RUST_VERSION = $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 MAJOR = $(firstword $(subst ., ,$(VERSION)))
 
-.PHONY: help demo test test-root test-data test-html test-random test-c-sanitized test-power-cuts test-vm check fuzz miri tsan asan semver build build-c package install install-command install-c uninstall bench-live bench-osvpp bench-verdict bench-sim bench-llc bench-heap paper-awad-2016 paper-oskin-loh-2015 paper-fedorov-2016-ch2 paper-fedorov-2016-ch5 paper-kannan-2013 clean
+.PHONY: help demo test test-root test-data test-html test-random test-c-sanitized test-power-cuts test-vm check fuzz miri tsan asan semver build build-c package install install-command install-c uninstall bench-live bench-osvpp bench-verdict bench-sim bench-llc bench-heap paper-awad-2016 paper-awad-2016-writes paper-oskin-loh-2015 paper-fedorov-2016-ch2 paper-fedorov-2016-ch5 paper-kannan-2013 clean
 
 help:
 	@echo 'make demo        run a real program with a quarter of its memory, four ways, and compare'
@@ -58,6 +58,8 @@ help:
 	@echo 'make bench-heap  measure the persistent heap beside libpmemobj, LMDB and redb (an hour)'
 	@echo 'make paper-awad-2016, make paper-oskin-loh-2015, make paper-fedorov-2016-ch5'
 	@echo '                 repeat a paper and print its figures beside ours (10 to 20 minutes each)'
+	@echo 'make paper-awad-2016-writes'
+	@echo '                 what write schemes write of real programs, as root (an hour)'
 	@echo 'make paper-fedorov-2016-ch2'
 	@echo '                 the same, after recording its programs'
 	@echo 'make paper-kannan-2013'
@@ -225,6 +227,13 @@ paper-awad-2016:
 	@scripts/setup.sh $(PAPER_PACKAGES) sqlite3 coreutils
 	@$(MAKE) --no-print-directory build
 	/usr/bin/python3 papers/awad-2016/repeat.py
+
+# As root. BENCH_SOURCES names the folder of the applications' sources; other programs stand in for those that
+# are not there.
+paper-awad-2016-writes:
+	@scripts/setup.sh $(PAPER_PACKAGES) g++ make
+	@$(MAKE) --no-print-directory build
+	/usr/bin/python3 papers/awad-2016-writes/repeat.py
 
 paper-oskin-loh-2015:
 	@scripts/setup.sh $(PAPER_PACKAGES) python3-numpy python3-scipy libopenblas0-pthread

@@ -1,10 +1,11 @@
 #!/bin/sh
-# build.sh PROGRAM: builds PROGRAM below BENCH_DATA from the sources that BENCH_SOURCES names, once.
+# build.sh PROGRAM: builds PROGRAM below BENCH_DATA from the sources that BENCH_SOURCES names, once; prints the
+# file of the program.
 set -eu
 
 . "${0%/*}/programs.sh"
 
-[ -x "$executable" ] && exit 0
+[ -x "$executable" ] && echo "$executable" && exit 0
 [ -d "${BENCH_SOURCES:-}" ] || fail "name the folder with the sources in BENCH_SOURCES"
 mkdir -p "$data"
 rm -rf "${data:?}/$program"
@@ -20,7 +21,7 @@ cd "$data/$program/$folder"
 {
     case $program in
     LULESH) g++ -O3 -fopenmp -DUSE_MPI=0 ./*.cc -o lulesh ;;
-    XSBench) make COMPILER=gnu ;;
+    XSBench | RSBench | SimpleMOC) make COMPILER=gnu ;;
     miniFE)
         make CXX=g++ CC=gcc CPPFLAGS="-I. -I../utils -I../fem -DMINIFE_SCALAR=double \
 -DMINIFE_LOCAL_ORDINAL=int -DMINIFE_GLOBAL_ORDINAL=int -DMINIFE_CSR_MATRIX -DMINIFE_REPORT_RUSAGE"
@@ -37,3 +38,4 @@ cd "$data/$program/$folder"
     esac
 } >"$data/$program.log" 2>&1 || fail "$program does not build; see $data/$program.log"
 [ -x "$executable" ] || fail "$program does not build; see $data/$program.log"
+echo "$executable"

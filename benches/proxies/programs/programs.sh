@@ -10,6 +10,8 @@ data=${BENCH_DATA:-${TMPDIR:-/tmp}/terrace-bench}/proxies
 case $program in
 LULESH) origin=https://github.com/LLNL/LULESH commit=3e01c40b3281 folder=. file=lulesh ;;
 XSBench) origin=https://github.com/ANL-CESAR/XSBench commit=ba08e5221af6 folder=openmp-threading file=XSBench ;;
+RSBench) origin=https://github.com/ANL-CESAR/RSBench commit=34b644787ea9 folder=openmp-threading file=rsbench ;;
+SimpleMOC) origin=https://github.com/ANL-CESAR/SimpleMOC commit=4c51b8cb820c folder=src file=SimpleMOC ;;
 miniFE) origin=https://github.com/Mantevo/miniFE commit=c79e0f7f7afd folder=openmp/src file=miniFE.x ;;
 CoMD) origin=https://github.com/ECP-copa/CoMD commit=3d48396b77ca folder=src-openmp file=../bin/CoMD-openmp ;;
 graph500) origin=https://github.com/graph500/graph500 commit=014b30606b4f folder=. file=seq-csr/seq-csr ;;

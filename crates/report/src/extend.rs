@@ -79,6 +79,10 @@ pub struct Measured {
     pub pages_written: u64,
     /// Bytes that it wrote.
     pub written_bytes: u64,
+    /// Lines of 64 bytes of which it wrote something.
+    pub written_lines: u64,
+    /// Cells that it programmed, one a bit.
+    pub written_cells: u64,
     /// Pages that could not be written, and stayed in DRAM.
     pub write_errors: u64,
     /// Pages that could not be read; a thread that touches one gets SIGBUS.
@@ -168,6 +172,8 @@ impl Measured {
             evicted_dirty: figures.evicted_dirty,
             pages_written: figures.pages_written,
             written_bytes: figures.written.bytes,
+            written_lines: figures.written.lines,
+            written_cells: figures.written.cells,
             write_errors: figures.write_errors,
             read_errors: figures.read_errors,
             kept_pages: figures.kept,

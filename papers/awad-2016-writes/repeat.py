@@ -1,0 +1,236 @@
+"""Repeats figures 4 to 9 of Awad 2016 with the contents of pages: what write schemes write of the pages that
+real programs evict. Needs root (userfaultfd).
+
+Usage: BENCH_SOURCES=FOLDER repeat.py [--quick]
+"""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+
+FOLDER = Path(__file__).resolve().parent
+sys.path[:0] = [str(FOLDER.parent), str(FOLDER)]
+
+import common  # noqa: E402
+from common import say, table  # noqa: E402
+from drawing import draw  # noqa: E402
+from savings import APPLIED, PAPER_SHARE, RANDOM, at_share, lifetime_years, saved  # noqa: E402
+
+BUILD = FOLDER.parent.parent / "benches" / "proxies" / "programs" / "build.sh"
+
+
+@dataclass(frozen=True)
+class Application:
+    """An application of the paper's table 1."""
+
+    paper: str
+    # The folder of its source; none if it cannot be extended.
+    source: str | None
+    arguments: list
+    quick: list
+    # What runs where it does not: a program of `papers/programs`, and shorter.
+    stand_in: list
+    stand_in_quick: list
+
+
+APPLICATIONS = {
+    "lulesh": Application(
+        "Lulesh", "LULESH", ["-s", "120", "-i", "3"], ["-s", "40", "-i", "2"],
+        ["hydro", "5800", "4", "1"], ["hydro", "1024", "2", "1"]),
+    "xsbench": Application(
+        "XSBench", "XSBench", ["-m", "event", "-s", "small", "-g", "50000", "-l", "200000", "-t", "1"],
+        ["-m", "event", "-s", "small", "-g", "5000", "-l", "10000", "-t", "1"],
+        ["lookup", "240", "16000", "200000"], ["lookup", "60", "3000", "20000"]),
+    "rsbench": Application(
+        "RSBench", "RSBench", ["-m", "event", "-s", "small", "-P", "200000", "-W", "20000", "-l", "200000", "-t", "1"],
+        ["-m", "event", "-s", "small", "-P", "10000", "-W", "1000", "-l", "10000", "-t", "1"],
+        ["lookup", "240", "16000", "200000"], ["lookup", "60", "3000", "20000"]),
+    "simplemoc": Application(
+        "SimpleMoC", "SimpleMOC", ["-t", "1", "-s"], ["-t", "1", "-s"],
+        ["hydro", "5800", "4", "1"], ["hydro", "1024", "2", "1"]),
+    "minife": Application(
+        "MiniFE", "miniFE", ["-nx", "140"], ["-nx", "30"],
+        ["solve", "150", "20"], ["solve", "40", "5"]),
+    # It keeps its cells in rows of some hundred bytes, which `terrace extend` leaves in DRAM.
+    "miniamr": Application(
+        "MiniAMR", None, [], [],
+        ["mesh", "1900", "40", "4"], ["mesh", "128", "40", "2"]),
+}
+# Shares of the footprint as DRAM beside the paper's. One of all is chosen by how often a program faults.
+OTHER_SHARES = [0.5, 0.75, 0.9]
+# Faults a ms of the time in DRAM alone that follow from the paper's figure 11 (awad-2016/README.md, figures 10
+# and 11).
+PAPER_FAULTS_A_MS = 122
+# A run is ended after this time; what was evicted until then counts.
+LIMIT_S = 240
+PAIRS = 5
+
+
+class Extended(common.Bench):
+    """A bench of the paper's applications, as far as their sources are to be had."""
+
+    def command_of(self, application, quick):
+        """Returns the command of an application and whether it is the paper's own."""
+        built = application.source and self.build(application.source)
+        if built:
+            return [built, *(application.quick if quick else application.arguments)], True
+        name, *arguments = application.stand_in_quick if quick else application.stand_in
+        return [self.bin / name, *arguments], False
+
+    def build(self, source):
+        environment = os.environ | {"BENCH_DATA": str(self.work)}
+        built = subprocess.run(["sh", BUILD, source], env=environment, stdout=subprocess.PIPE, text=True)
+        if built.returncode != 0:
+            say(f"MISSING: another program stands in for {source}")
+            return None
+        return built.stdout.strip()
+
+    def extend(self, command, dram, write="inclusive"):
+        """Runs a command with so much DRAM; returns the JSON of `terrace extend`."""
+        result = self.work / "extend.json"
+        result.unlink(missing_ok=True)
+        ours = [common.TERRACE, "extend", "-q", "--dram", dram, "--memory", "pcm", "--write", write,
+                "--json", result, "--", *command]
+        # A program that is ended by the limit has figures all the same.
+        run = subprocess.run(["timeout", "-s", "TERM", str(LIMIT_S), *map(str, ours)], cwd=self.work,
+                             stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+                             env=os.environ | {"OMP_NUM_THREADS": "1"})
+        if not result.exists():
+            sys.exit(f"{' '.join(map(str, ours))} failed with exit code {run.returncode}: {run.stderr}")
+        return json.loads(result.read_text())
+
+
+def native_seconds(command, work):
+    started = time.monotonic()
+    subprocess.run(list(map(str, command)), cwd=work, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                   env=os.environ | {"OMP_NUM_THREADS": "1"})
+    return time.monotonic() - started
+
+
+def measure(bench, paper, quick):
+    programs = {}
+    for name, application in APPLICATIONS.items():
+        say(f"running {name}")
+        programs[name] = measure_one(bench, application, quick)
+    return {"programs": programs, "versions": bench.versions([])["versions"],
+            "quick": quick, "limit_s": LIMIT_S, "pairs": PAIRS}
+
+
+def measure_one(bench, application, quick):
+    command, own = bench.command_of(application, quick)
+    in_dram = native_seconds(command, bench.work)
+    first = bench.extend(command, f"{PAPER_SHARE:.0%}")
+    footprint = first["measured"]["footprint_bytes"]
+
+    def with_share(share, write="inclusive"):
+        return bench.extend(command, int(footprint * share) // 4096 * 4096, write)
+
+    found = {PAPER_SHARE: account(first, in_dram)}
+    found |= {share: account(with_share(share), in_dram) for share in OTHER_SHARES}
+    chosen = min(found, key=lambda share: abs(found[share]["faults_a_ms"] - PAPER_FAULTS_A_MS))
+    for share in {PAPER_SHARE, chosen}:
+        found[share]["applied"] = {scheme: applied(with_share(share, scheme)) for scheme in APPLIED}
+    pairs = [[with_share(chosen, write)["wall_s"] for write in ("inclusive", "mfwr")] for _ in range(PAIRS)]
+    return {
+        "paper": application.paper,
+        "own": own,
+        "command": " ".join([Path(command[0]).name, *command[1:]]),
+        "footprint_bytes": footprint,
+        "in_dram_s": round(in_dram, 2),
+        "chosen": str(chosen),
+        "shares": {str(share): one for share, one in found.items()},
+        "mfwr_pairs_s": [[round(one, 2) for one in pair] for pair in pairs],
+    }
+
+
+def account(run, in_dram):
+    """Returns what the schemes would have written in one run."""
+    measured = run["measured"]
+    faults = measured["fetches"] + measured["returns"]
+    return {
+        "ended_by_limit": run["exit_code"] is None,
+        "wall_s": round(run["wall_s"], 2),
+        "fetches": measured["fetches"],
+        "returns": measured["returns"],
+        "evicted_clean": measured["evicted_clean"],
+        "evicted_dirty": measured["evicted_dirty"],
+        "faults_a_ms": round(faults / (in_dram * 1000), 2),
+        "cells": {scheme["scheme"]: scheme["cells"] for scheme in run["schemes"]},
+    }
+
+
+def applied(run):
+    """Returns the cells that the applied scheme wrote, and those of the rows that were judged in that run."""
+    cells = {scheme["scheme"]: scheme["cells"] for scheme in run["schemes"]}
+    return {"cells": run["measured"]["written_cells"], "page": cells["page"], "inclusive": cells["inclusive"]}
+
+
+# Of figure 8, in its order, with the settings of figures 6 and 7, and what the paper does not have.
+PAPERS_SCHEMES = ["inclusive", "mfwr", "mfwr:words=2", "mfwr:words=3", RANDOM, "dcw:pin=off", "dcw"]
+OTHER_SCHEMES = ["lines", "sectors", "same-filled", "lz4", "zstd", "flip-n-write", "best"]
+
+
+def percent(share):
+    return f"{round(100 * share, 1) + 0:.1f} %"
+
+
+def savings(results, paper, share, schemes):
+    rows = []
+    for name, program, one in at_share(results, share):
+        rows.append([name, program["paper"], *(percent(saved(one, scheme)) for scheme in schemes)])
+    averages = [sum(saved(one, scheme) for _, _, one in at_share(results, share)) / len(rows) for scheme in schemes]
+    stated = paper["eliminated_average"]
+    rows.append(["**average**", "", *map(percent, averages)])
+    if schemes == PAPERS_SCHEMES:
+        rows.append(["**paper**", "", *(percent(stated[s]) if s in stated else "" for s in schemes)])
+    return table(["program", "application", *schemes], rows)
+
+
+def years(value):
+    return "-" if value is None else f"{value:,.1f}" if value < 100 else f"{value:,.0f}"
+
+
+LIFETIME_SCHEMES = ["page", "inclusive", "mfwr", "lines", "dcw", "best"]
+
+
+def tables(results, paper):
+    programs = results["programs"]
+    return {
+        "programs": table(
+            ["program", "application", "what ran", "footprint MB", "in DRAM s", "DRAM chosen"],
+            [[name, one["paper"], f"`{one['command']}`", f"{one['footprint_bytes'] / 1e6:,.0f}", one["in_dram_s"],
+              f"{float(one['chosen']):.0%}"] for name, one in programs.items()]),
+        "faults": table(
+            ["program", "DRAM", "run s", "fetches", "returns", "left clean", "left dirty", "faults a ms"],
+            [[name, f"{float(share):.0%}", f"{at['wall_s']}{' (ended)' * at['ended_by_limit']}", f"{at['fetches']:,}",
+              f"{at['returns']:,}", f"{at['evicted_clean']:,}", f"{at['evicted_dirty']:,}", at["faults_a_ms"]]
+             for name, one in programs.items() for share, at in one["shares"].items()]),
+        "savings": savings(results, paper, "paper", PAPERS_SCHEMES),
+        "savings-chosen": savings(results, paper, "chosen", PAPERS_SCHEMES),
+        "others": savings(results, paper, "paper", OTHER_SCHEMES),
+        "lifetime": table(
+            ["program", "application", *LIFETIME_SCHEMES],
+            [[name, program["paper"], *(years(lifetime_years(one["cells"][scheme], one["wall_s"]))
+                                        for scheme in LIFETIME_SCHEMES)]
+             for name, program, one in at_share(results, "paper")]),
+        "cost": table(
+            ["program", "DRAM", "inclusive s", "mfwr s", "mfwr takes"],
+            [[name, f"{float(one['chosen']):.0%}", *medians(one["mfwr_pairs_s"])] for name, one in programs.items()]),
+    }
+
+
+def medians(pairs):
+    """Returns the median times of both sides, and the median of the ratios of pairs with the range."""
+    inclusive, mfwr = zip(*pairs)
+    ratios = sorted(100 * (b / a - 1) for a, b in pairs)
+    return [f"{median(inclusive):.2f}", f"{median(mfwr):.2f}",
+            f"{median(ratios):+.1f} % ({ratios[0]:+.1f} to {ratios[-1]:+.1f})"]
+
+
+if __name__ == "__main__":
+    common.repeat(FOLDER, __doc__, measure, draw, tables, bench=Extended)
