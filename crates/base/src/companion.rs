@@ -71,9 +71,13 @@ mod tests {
     fn the_named_file_comes_before_the_places() {
         let directory = tempfile::tempdir().unwrap();
         let here = directory.path().join("bin");
-        let find = |named: Option<PathBuf>| LIBRARY.find_from(&here, named).map_err(|e| e.to_string());
+        let find =
+            |named: Option<PathBuf>| LIBRARY.find_from(&here, named).map_err(|e| e.to_string());
         let error = find(None).unwrap_err();
-        assert!(error.contains("the library libnone.so is neither beside"), "{error}");
+        assert!(
+            error.contains("the library libnone.so is neither beside"),
+            "{error}"
+        );
         for place in ["../lib/terrace", ".", "deps"] {
             let place = here.join(place);
             std::fs::create_dir_all(&here).unwrap();

@@ -9,10 +9,10 @@ use terrace_base::{Bytes, Context, Error, Exit, Result, Signals, Target, program
 use terrace_policy::{replacement, write};
 use terrace_region::figures::{Board, Figures, Rows};
 
-use crate::memory::{Memory, catalogue};
-use crate::task::{Task, VARIABLE};
 use crate::elf;
 use crate::library::LIBRARY;
+use crate::memory::{Memory, catalogue};
+use crate::task::{Task, VARIABLE};
 
 /// The variable that names libraries which the dynamic linker loads before all others.
 const PRELOAD: &str = "LD_PRELOAD";
@@ -32,6 +32,8 @@ pub struct Session {
     pub replacement: String,
     /// The write scheme with its settings.
     pub write: String,
+    /// Whether every scheme is asked what it would write.
+    pub judge: bool,
 }
 
 /// What came of a run.
@@ -42,7 +44,7 @@ pub struct Outcome {
     pub wall: Duration,
     /// Figures of the extended memory; `None` if the program had no mapping that is extended.
     pub figures: Option<Figures>,
-    /// What every write scheme would have written, in the order of the registry.
+    /// What every write scheme would have written, in the order of the registry; nothing if none was asked.
     pub rows: Rows,
     /// Processes with such mappings beside the one that was extended.
     pub others: u64,
@@ -82,6 +84,7 @@ impl Session {
             memories: self.memories.clone(),
             replacement: self.replacement.clone(),
             write: self.write.clone(),
+            judge: self.judge,
             least: LEAST,
         };
         let signals = Signals::receive()?;

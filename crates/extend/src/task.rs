@@ -27,6 +27,8 @@ pub struct Task {
     pub replacement: String,
     /// The write scheme with its settings.
     pub write: String,
+    /// Whether every scheme is asked what it would write.
+    pub judge: bool,
     /// The least size of a mapping that is extended.
     pub least: Bytes,
 }
@@ -56,7 +58,7 @@ impl Task {
             replacement: replacement::Spec::parse(&self.replacement).map_err(Error::usage)?,
             write: write::Spec::parse(&self.write).map_err(Error::usage)?,
             slow,
-            judge: self.dram.is_some(),
+            judge: self.judge && self.dram.is_some(),
         })
     }
 }

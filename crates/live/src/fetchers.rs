@@ -115,11 +115,17 @@ fn work(queue: &Mutex<Receiver<Batch>>, shared: &Shared, reads: &Reads) {
         let Ok(mut batch) = batch else {
             return;
         };
-        reads.wait_for_few();
-        let result = advisor.will_need(batch.space, &mut batch.pages);
-        if result.is_err_and(|e| e.raw_os_error() == Some(libc::ESRCH)) {
-            let mut gone = lock(&shared.gone);
-            gone.push(batch.space);
+        let mut rest = batch.pages.as_mut_slice();
+        while !rest.is_empty() {
+            reads.wait_for_few();
+            let (part, after) = rest.split_at_mut(reads.at_once(rest.len()));
+            rest = after;
+            let result = advisor.will_need(batch.space, part);
+            if result.is_err_and(|e| e.raw_os_error() == Some(libc::ESRCH)) {
+                let mut gone = lock(&shared.gone);
+                gone.push(batch.space);
+                break;
+            }
         }
         let mut done = lock(&shared.done);
         done.push((batch.ticket, clock::now()));

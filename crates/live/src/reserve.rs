@@ -29,7 +29,7 @@ const SHARE: u64 = 64;
 /// Pages that are reclaimed at once: as many as the kernel does (`SWAP_CLUSTER_MAX`).
 const STEP: u64 = 32;
 /// Pauses between two looks while pages come in, and while none do.
-const PAUSE: (Duration, Duration) = (Duration::from_micros(500), Duration::from_millis(10));
+const PAUSE: (Duration, Duration) = (Duration::from_micros(500), Duration::from_millis(25));
 /// Looks without work after which the pauses are long.
 const IDLE: u32 = 40;
 

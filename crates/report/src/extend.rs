@@ -34,7 +34,8 @@ pub struct ExtendDocument {
     /// What happened to the extended memory, measured; null if the program had no mapping that is extended.
     pub measured: Option<Measured>,
     /// What each write scheme would have written on the evictions of this run, in a memory of its own in which
-    /// pages go back to their places: counted from the pages' contents. Energy and lifetime are calculated.
+    /// pages go back to their places: counted from the pages' contents. Energy and lifetime are calculated. Empty
+    /// with `--applied-only`.
     pub schemes: Vec<Scheme>,
     /// Other processes with such mappings; these were in DRAM alone.
     pub other_processes: u64,
@@ -151,8 +152,8 @@ impl ExtendDocument {
             signal,
             measured,
             schemes: match measured {
-                Some(measured) => schemes(outcome, &measured, technology),
-                None => Vec::new(),
+                Some(measured) if session.judge => schemes(outcome, &measured, technology),
+                _ => Vec::new(),
             },
             other_processes: outcome.others,
         }
@@ -251,6 +252,8 @@ pub fn text(document: &ExtendDocument) -> Text {
         ("returns from staging", count(measured.returns)),
         ("evicted clean", count(measured.evicted_clean)),
         ("evicted dirty", count(measured.evicted_dirty)),
+        ("pages written", count(measured.pages_written)),
+        ("bytes written", Bytes(measured.written_bytes).to_string()),
     ] {
         faults.add_row([name.to_owned(), value]);
     }
@@ -272,20 +275,26 @@ pub fn text(document: &ExtendDocument) -> Text {
             row.lifetime_years.map_or("-".into(), years),
         ]);
     }
-    Text::default()
-        .table(faults)
-        .prose("\n")
-        .table(schemes)
-        .prose(remarks(document, measured))
+    let text = Text::default().table(faults).prose("\n");
+    let text = match document.schemes.is_empty() {
+        true => text,
+        false => text.table(schemes),
+    };
+    text.prose(remarks(document, measured))
 }
 
 /// Returns what a reader has to know beside the tables.
 fn remarks(document: &ExtendDocument, measured: &Measured) -> String {
     let mut remarks = format!(
-        "Applied: {} on {}. The schemes are counted on the evictions of this run; energy and lifetime are \
-         calculated.\n",
+        "Applied: {} on {}.",
         document.settings.write, document.settings.memory
     );
+    if !document.schemes.is_empty() {
+        remarks.push_str(
+            " The schemes are counted on the evictions of this run; energy and lifetime are calculated.",
+        );
+    }
+    remarks.push('\n');
     let mut remark = |number: u64, what: &str| {
         if number > 0 {
             remarks.push_str(&format!("{} {what}\n", count(number)));

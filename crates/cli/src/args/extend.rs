@@ -60,6 +60,12 @@ pub struct Extend {
     #[arg(long, value_name = "POLICY", default_value = "fifo", value_parser = policy)]
     replacement: String,
 
+    /// Count the applied scheme alone
+    ///
+    /// Asking all schemes takes time, and DRAM of its own: two or three copies of what was evicted.
+    #[arg(long)]
+    applied_only: bool,
+
     #[command(flatten)]
     pub results: Results,
 
@@ -81,6 +87,7 @@ impl Extend {
             memories: self.memories.clone(),
             replacement: self.replacement.clone(),
             write: self.write.clone(),
+            judge: !self.applied_only,
         })
     }
 

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use terrace_base::{Result, lock};
 use terrace_policy::prefetch::ledger::{Ledger, Timing};
+use terrace_policy::prefetch::precedence::Precedence;
 use terrace_policy::prefetch::{self, Costs, Engine, Lessons, Outcome};
 use terrace_policy::{Fault, Location, Memory, Residence, Space};
 
@@ -33,6 +34,8 @@ const FRESH: usize = 16;
 const FETCHERS: usize = 3;
 /// Pause between two looks while pages are predicted, and the longest pause while none are.
 const PAUSE: (Duration, Duration) = (Duration::from_micros(40), Duration::from_millis(4));
+/// Time without a fault after which the longest pause grows, and to what: a look takes some 40 us.
+const IDLE: (Duration, Duration) = (Duration::from_secs(1), Duration::from_millis(16));
 /// Pause between two looks while the program is not watched.
 const REST_PAUSE: Duration = Duration::from_millis(20);
 /// How long one predicted page keeps the pauses short, and how long all of them together do. Where
@@ -73,6 +76,8 @@ pub(super) struct Driver {
     faults: FaultStream,
     memory: Pagemap,
     fetchers: Fetchers,
+    reads: Reads,
+    precedence: Precedence,
     ledger: Ledger,
     /// Pages that are replaced in a generation of the cache of page tables.
     generation: u64,
@@ -111,12 +116,15 @@ impl Driver {
         aids: Aids,
         progress: Arc<Mutex<Progress>>,
     ) -> Result<Self> {
+        let reads = Reads::of(areas);
         let trials = Trials::new(u64::from(std::process::id()), aids.gauge);
         Ok(Self {
             engine,
             faults,
             memory: Pagemap::default(),
-            fetchers: Fetchers::start(FETCHERS, &Reads::of(areas))?,
+            fetchers: Fetchers::start(FETCHERS, &reads)?,
+            reads,
+            precedence: Precedence::default(),
             ledger: Ledger::new(TIMING, prefetch::window(dram)),
             generation: (dram / GENERATION).max(1),
             ended: Vec::new(),
@@ -141,16 +149,26 @@ impl Driver {
     pub(super) fn run(mut self, stop: &AtomicBool) -> Parts {
         clock::sleep_exactly();
         let mut attentive_until = Instant::now();
+        let mut faulted = Instant::now();
         let mut pause = PAUSE.0;
         while !stop.load(Ordering::Relaxed) {
+            let seen = self.seen;
             let foreseen = self.step() as u32;
             let now = Instant::now();
+            if self.seen > seen {
+                faulted = now;
+            }
+            let longest = if now - faulted < IDLE.0 {
+                PAUSE.1
+            } else {
+                IDLE.1
+            };
             attentive_until =
                 (attentive_until.max(now) + ATTENTION.0 * foreseen).min(now + ATTENTION.1);
             pause = match now < attentive_until {
                 true => PAUSE.0,
                 false if self.cycle.is_at_rest() => REST_PAUSE,
-                false => (pause * 2).min(PAUSE.1),
+                false => (pause * 2).min(longest),
             };
             std::thread::sleep(pause);
         }
@@ -230,9 +248,10 @@ impl Driver {
         }
     }
 
-    /// Measures what reads take, and judges the kernel's readahead.
+    /// Measures what reads take, and judges the kernel's readahead and who waits for fetches.
     fn end_epoch(&mut self) {
         self.epoch = Instant::now();
+        self.reads.make_way(self.precedence.end_epoch());
         let mut costs = self.engine.costs();
         if let Some(read) = self.latency.look(self.engine.story().issued) {
             costs = Costs::of_read(read);
@@ -276,7 +295,8 @@ impl Driver {
         let mut overtaken = 0;
         for &(ended, fault) in &self.fresh {
             let space = fault.at.space;
-            overtaken += usize::from(self.engine.is_waiting(fault.at));
+            let waits = self.engine.is_waiting(fault.at);
+            overtaken += usize::from(waits);
             self.tally.fault(space);
             if let Some(lessons) = &mut self.lessons {
                 lessons.miss(&fault);
@@ -285,6 +305,8 @@ impl Driver {
             self.engine.missed(fault.at, &mut self.memory);
             let outcome = self.ledger.faulted(fault.at, ended);
             outcome.inspect(|&outcome| self.tally.end(space, outcome));
+            let foreseen = waits || outcome.is_some();
+            self.precedence.fault(fault.thread, foreseen);
             if let Some(evictor) = &mut self.evictor {
                 evictor.arrived(fault.at, outcome.is_some());
             }

@@ -20,6 +20,7 @@ mod lru;
 mod make;
 pub mod markov;
 pub mod oracle;
+pub mod precedence;
 mod queue;
 pub mod readahead;
 mod registry;
