@@ -19,23 +19,25 @@ sys.path[:0] = [str(FOLDER.parent), str(FOLDER)]
 import common  # noqa: E402
 from common import say, table  # noqa: E402
 from drawing import draw  # noqa: E402
-from savings import APPLIED, PAPER_SHARE, RANDOM, at_share, lifetime_years, saved  # noqa: E402
+from savings import APPLIED, PAGE_CELLS, PAPER_SHARE, RANDOM, at_share, lifetime_years, saved  # noqa: E402
 
 BUILD = FOLDER.parent.parent / "benches" / "proxies" / "programs" / "build.sh"
 
 
 @dataclass(frozen=True)
 class Application:
-    """An application of the paper's table 1."""
+    """An application of the paper's table 1; all but MiniAMR, whose small blocks `terrace extend` leaves in DRAM."""
 
     paper: str
-    # The folder of its source; none if it cannot be extended.
-    source: str | None
+    # The folder of its source.
+    source: str
     arguments: list
     quick: list
     # What runs where it does not: a program of `papers/programs`, and shorter.
     stand_in: list
     stand_in_quick: list
+    # Seconds after which a run is ended; what was evicted until then counts.
+    limit_s: int = 900
 
 
 APPLICATIONS = {
@@ -56,20 +58,15 @@ APPLICATIONS = {
         ["hydro", "5800", "4", "1"], ["hydro", "1024", "2", "1"]),
     "minife": Application(
         "MiniFE", "miniFE", ["-nx", "140"], ["-nx", "30"],
-        ["solve", "150", "20"], ["solve", "40", "5"]),
-    # It keeps its cells in rows of some hundred bytes, which `terrace extend` leaves in DRAM.
-    "miniamr": Application(
-        "MiniAMR", None, [], [],
-        ["mesh", "1900", "40", "4"], ["mesh", "128", "40", "2"]),
+        ["solve", "150", "20"], ["solve", "40", "5"], limit_s=90),
 }
 # Shares of the footprint as DRAM beside the paper's. One of all is chosen by how often a program faults.
-OTHER_SHARES = [0.5, 0.75, 0.9]
+OTHER_SHARES = [0.5, 0.75]
 # Faults a ms of the time in DRAM alone that follow from the paper's figure 11 (awad-2016/README.md, figures 10
 # and 11).
 PAPER_FAULTS_A_MS = 122
-# A run is ended after this time; what was evicted until then counts.
-LIMIT_S = 150
 PAIRS = 3
+ALONE = ["--applied-only"]
 
 
 class Extended(common.Bench):
@@ -77,7 +74,7 @@ class Extended(common.Bench):
 
     def command_of(self, application, quick):
         """Returns the command of an application and whether it is the paper's own."""
-        built = application.source and self.build(application.source)
+        built = self.build(application.source)
         if built:
             return [built, *(application.quick if quick else application.arguments)], True
         name, *arguments = application.stand_in_quick if quick else application.stand_in
@@ -91,14 +88,14 @@ class Extended(common.Bench):
             return None
         return built.stdout.strip()
 
-    def extend(self, command, dram, write="inclusive", options=()):
-        """Runs a command with so much DRAM; returns the JSON of `terrace extend`."""
+    def extend(self, command, limit, dram, write="inclusive", options=()):
+        """Runs a command with so much DRAM, `limit` seconds at most; returns the JSON of `terrace extend`."""
         result = self.work / "extend.json"
         result.unlink(missing_ok=True)
         ours = [common.TERRACE, "extend", "-q", "--dram", dram, "--memory", "pcm", "--write", write,
                 *options, "--json", result, "--", *command]
         # A program that is ended by the limit has figures all the same.
-        run = subprocess.run(["timeout", "-s", "TERM", str(LIMIT_S), *map(str, ours)], cwd=self.work,
+        run = subprocess.run(["timeout", "-s", "TERM", str(limit), *map(str, ours)], cwd=self.work,
                              stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
                              env=os.environ | {"OMP_NUM_THREADS": "1"})
         if not result.exists():
@@ -123,27 +120,27 @@ def measure(bench, paper, quick):
             common.write_json(kept, measure_one(bench, application, quick))
         programs[name] = json.loads(kept.read_text())
     return {"programs": programs, "versions": bench.versions([])["versions"],
-            "quick": quick, "limit_s": LIMIT_S, "pairs": PAIRS}
+            "quick": quick, "pairs": PAIRS}
 
 
 def measure_one(bench, application, quick):
     command, own = bench.command_of(application, quick)
     in_dram = native_seconds(command, bench.work)
-    first = bench.extend(command, f"{PAPER_SHARE:.0%}")
+    first = bench.extend(command, application.limit_s, f"{PAPER_SHARE:.0%}")
     footprint = first["measured"]["footprint_bytes"]
 
     def with_share(share, write="inclusive", options=()):
-        return bench.extend(command, int(footprint * share) // 4096 * 4096, write, options)
+        return bench.extend(command, application.limit_s, int(footprint * share) // 4096 * 4096, write, options)
 
     found = {PAPER_SHARE: account(first, in_dram)}
     found |= {share: account(with_share(share), in_dram) for share in OTHER_SHARES}
     whole = [share for share in found if not found[share]["ended_by_limit"]]
     chosen = min(whole or [max(found)], key=lambda share: abs(found[share]["faults_a_ms"] - PAPER_FAULTS_A_MS))
     for share in {PAPER_SHARE, chosen}:
-        found[share]["applied"] = {scheme: applied(with_share(share, scheme)) for scheme in APPLIED}
+        found[share]["applied"] = {scheme: applied(with_share(share, scheme, ALONE)) for scheme in APPLIED}
     pairs = []
     if not found[chosen]["ended_by_limit"]:
-        pairs = [[with_share(chosen, write, ["--applied-only"])["wall_s"] for write in ("inclusive", "mfwr")]
+        pairs = [[with_share(chosen, write, ALONE)["wall_s"] for write in ("inclusive", "mfwr")]
                  for _ in range(PAIRS)]
     return {
         "paper": application.paper,
@@ -174,9 +171,10 @@ def account(run, in_dram):
 
 
 def applied(run):
-    """Returns the cells that the applied scheme wrote, and those of the rows that were judged in that run."""
-    cells = {scheme["scheme"]: scheme["cells"] for scheme in run["schemes"]}
-    return {"cells": run["measured"]["written_cells"], "page": cells["page"], "inclusive": cells["inclusive"]}
+    """Returns the cells that the applied scheme wrote, and those of all pages that left."""
+    measured = run["measured"]
+    pages = measured["evicted_clean"] + measured["evicted_dirty"]
+    return {"cells": measured["written_cells"], "page": pages * PAGE_CELLS}
 
 
 # Of figure 8, in its order, with the settings of figures 6 and 7, and what the paper does not have.

@@ -6,6 +6,7 @@ PAPER_SHARE = 0.25
 APPLIED = ["mfwr:words=2", "mfwr:words=3", "dcw:pin=off"]
 # Data comparison at places that hold random data, as the paper assumes without pinning (5.1.2).
 RANDOM = "dcw at random data"
+PAGE_CELLS = 4096 * 8
 # The memory of the paper's figure 9 (4.3, 5.1.3).
 DEVICE_CELLS, ENDURANCE = (16 << 30) * 8, 1e7
 YEAR_S = 365.25 * 86400
