@@ -164,6 +164,32 @@ fn a_forked_child_ends_at_the_first_touch_and_harms_nobody() {
     mapping.unmap(&extension, true);
 }
 
+/// Pages that are staged while the program forks come back, dirty or clean, read or written.
+#[test]
+#[ignore = "needs root: userfaultfd"]
+fn staged_pages_come_back_after_a_fork() {
+    let extension = Extension::start(settings(128, "pcm")).unwrap();
+    let mut mapping = Adopted::new(&extension, 300);
+    (0..300).for_each(|page| mapping.write(page, page as u64 + 1));
+    // SAFETY: the child makes no call but to end.
+    let child = unsafe { libc::fork() };
+    if child == 0 {
+        // SAFETY: as above.
+        unsafe { libc::_exit(0) };
+    }
+    // SAFETY: waits for a child of ours.
+    let waited = unsafe { libc::waitpid(child, ptr::null_mut(), 0) };
+    assert_eq!(waited, child);
+    // From the youngest on, so that nothing leaves before the staged pages are touched.
+    for page in (0..300).rev() {
+        mapping.check(page);
+        mapping.write(page, page as u64 + 2);
+    }
+    assert!(extension.figures().returns > 0);
+    mapping.check_all();
+    mapping.unmap(&extension, true);
+}
+
 /// Pages that were there before are not lost.
 #[test]
 #[ignore = "needs root: userfaultfd"]
