@@ -183,6 +183,9 @@ impl Pager {
 
     /// A page has come from the slow memory.
     pub(super) fn arrive(&mut self, page: PageId, buffer: Box<Buffer>) {
+        if self.settling {
+            return self.arrived.push_back((page, buffer));
+        }
         let Some(fetch) = self.fetching.get(&page.0) else {
             return self.store.give_back(buffer);
         };
@@ -199,6 +202,9 @@ impl Pager {
 
     /// A page cannot be read: a thread that touches it must not go on with other contents.
     pub(super) fn lose(&mut self, page: PageId) {
+        if self.settling {
+            return self.lost.push_back(page);
+        }
         if !self.uffd.has(feature::POISON) {
             crate::thread::give_up("a page cannot be read from the slow memory");
         }

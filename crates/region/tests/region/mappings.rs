@@ -7,7 +7,10 @@ use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use terrace_base::Bytes;
 use terrace_region::Extension;
 
-use crate::settings;
+use terrace_region::Settings;
+
+use crate::faulty::{Fault, Faulty};
+use crate::{emulated, settings};
 
 const PAGE: usize = 4096;
 
@@ -137,6 +140,24 @@ fn change_mappings(extension: &Extension, thread: u64) {
         }
     }
     mappings.iter().for_each(Adopted::check_all);
+}
+
+/// Pages whose write fails after their contents were dropped do not come back.
+#[test]
+#[ignore = "needs root: userfaultfd"]
+fn what_is_dropped_stays_dropped_if_its_write_fails() {
+    let slow = Faulty::new(*emulated("pcm"), Fault::LateWrites);
+    let settings = Settings::new(Bytes::of_pages(64), Box::new(slow));
+    let extension = Extension::start(settings).unwrap();
+    let mut mapping = Adopted::new(&extension, 64);
+    for word in 1..50 {
+        (0..64).for_each(|page| mapping.write(page, word));
+        mapping.drop_contents(0, 64);
+        mapping.check_all();
+        assert_eq!(extension.figures().kept, 0);
+    }
+    assert!(extension.figures().write_errors > 0);
+    mapping.unmap(&extension, true);
 }
 
 /// A child has no extended memory, so it cannot see zeros in place of what was evicted.
