@@ -31,7 +31,7 @@ VERSION = $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml)
 RUST_VERSION = $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 MAJOR = $(firstword $(subst ., ,$(VERSION)))
 
-.PHONY: help demo test test-root test-data test-html test-random test-c-sanitized test-power-cuts test-vm check fuzz miri tsan asan semver build build-c package install install-command install-c uninstall bench-live bench-osvpp bench-verdict bench-sim bench-llc bench-heap paper-awad-2016 paper-oskin-loh-2015 paper-fedorov-2016-ch2 paper-fedorov-2016-ch5 paper-kannan-2013 clean
+.PHONY: help demo test test-root test-data test-html test-random test-c-sanitized test-power-cuts test-vm soak check fuzz miri tsan asan semver build build-c package install install-command install-c uninstall bench-live bench-osvpp bench-verdict bench-sim bench-llc bench-heap paper-awad-2016 paper-oskin-loh-2015 paper-fedorov-2016-ch2 paper-fedorov-2016-ch5 paper-kannan-2013 clean
 
 help:
 	@echo 'make demo        run a real program with a quarter of its memory, four ways, and compare'
@@ -48,6 +48,8 @@ help:
 	@echo '                 search the persistent heap for defects that its tests miss (ten minutes each)'
 	@echo 'make test-power-cuts'
 	@echo '                 cut the power under the persistent heap some hundred times (root)'
+	@echo 'make soak        have programs change pages in extended memory, over each kind of slow memory for a'
+	@echo '                 minute, with errors, full disks and kills (root; 3 minutes)'
 	@echo 'make test-vm     run doctor, run and the heap on other kernels, in emulated machines (half an hour)'
 	@echo 'make bench-live  run the suite of real programs (some 45 minutes)'
 	@echo 'make bench-osvpp run SparkBench (some hours; 320 MB from PyPI)'
@@ -117,6 +119,12 @@ test-c-sanitized:
 test-power-cuts:
 	@for package in $(POWER_PACKAGES); do scripts/setup.sh $$package || true; done
 	TERRACE_CUTS=$${TERRACE_CUTS:-100} $(CARGO) test --locked -p terrace-heap --test killed -- --include-ignored power
+
+# What is drawn is printed, and TERRACE_SOAK_SEED draws it again.
+soak:
+	@scripts/setup.sh e2fsprogs util-linux
+	TERRACE_SOAK_SECONDS=$${TERRACE_SOAK_SECONDS:-60} TERRACE_SOAK_SEED=$${TERRACE_SOAK_SEED:-$$(date +%s)} \
+		$(CARGO) test --release --locked -p terrace-region --test soak -- --ignored --nocapture --skip in_another_process
 
 # Boots kernels of Debian packages without KVM, so times in there mean nothing.
 test-vm:

@@ -109,7 +109,10 @@ impl Pager {
         self.resident -= 1;
         self.footprint -= 1;
         let known = self.page(page);
-        (known.state, known.leaving, known.dirty) = (State::Nowhere, false, false);
+        *known = Known {
+            at: known.at,
+            ..Known::default()
+        };
         self.policy.remove(page);
         self.store.forget(page);
     }

@@ -15,7 +15,7 @@ const WHOLE: u32 = 8;
 /// What brings a page to a version.
 pub enum Change {
     /// All words are written.
-    Whole([u64; WORDS]),
+    Whole(Box<[u64; WORDS]>),
     /// One word is written.
     Word(usize, u64),
 }
@@ -25,7 +25,7 @@ pub fn change(seed: u64, page: u32, version: u32) -> Change {
     let label = u64::from(page) << 32 | u64::from(version);
     let mut random = Xoshiro256PlusPlus::seed_from_u64(seed.rotate_left(17) ^ label);
     if version.is_multiple_of(DROPPED) {
-        return Change::Whole([0; WORDS]);
+        return Change::Whole(Box::new([0; WORDS]));
     }
     let kind = random.next_u64() % 16;
     if kind >= 6 && !version.is_multiple_of(WHOLE) {
@@ -34,7 +34,7 @@ pub fn change(seed: u64, page: u32, version: u32) -> Change {
     }
     let repeated = random.next_u64() % 4;
     let mut words = match kind % 6 {
-        0 => return Change::Whole([0; WORDS]),
+        0 => return Change::Whole(Box::new([0; WORDS])),
         1 => [repeated; WORDS],
         // Few words of noise among zeros, and small numbers: schemes pack both.
         2 => std::array::from_fn(|at| match at % 64 {
@@ -45,11 +45,11 @@ pub fn change(seed: u64, page: u32, version: u32) -> Change {
         _ => std::array::from_fn(|_| random.next_u64()),
     };
     words[0] = label;
-    Change::Whole(words)
+    Change::Whole(Box::new(words))
 }
 
 /// Returns what a page holds in a version.
-pub fn contents(seed: u64, page: u32, version: u32) -> [u64; WORDS] {
+pub fn contents(seed: u64, page: u32, version: u32) -> Box<[u64; WORDS]> {
     let mut later = Vec::new();
     for version in (0..=version).rev() {
         match change(seed, page, version) {

@@ -39,14 +39,15 @@ impl Kind {
     ];
 }
 
-/// Technologies that are emulated, from the fastest to some hundred microseconds a write.
-const TECHNOLOGIES: [&str; 6] = [
-    "stt-mram",
+/// Technologies that are emulated, from the fastest to a millisecond a write.
+const TECHNOLOGIES: [&str; 7] = [
     "pcm",
+    "pcm-row",
     "3d-xpoint",
     "nvme-10us",
     "nvme-flash",
     "flash",
+    "nand-tlc",
 ];
 
 /// A run.
@@ -96,7 +97,7 @@ impl Plan {
         }
         match kind {
             Kind::FailingWrites => rates.writes = [20, 200, 1000][below(3)],
-            Kind::FailingReads => rates.reads = [100, 1000, 5000][below(3)],
+            Kind::FailingReads => rates.reads = [1000, 10_000, 100_000][below(3)],
             _ => {}
         }
         Self {

@@ -167,7 +167,7 @@ impl<'a> Thread<'a> {
         match change(self.program.plan.seed, number, version) {
             Change::Word(at, word) => words[at].store(word, Ordering::Relaxed),
             Change::Whole(all) => {
-                for (word, new) in words.iter().zip(all) {
+                for (word, new) in words.iter().zip(*all) {
                     word.store(new, Ordering::Relaxed);
                 }
             }
@@ -231,7 +231,7 @@ impl<'a> Thread<'a> {
         let (number, words) = self.page(page);
         let version = self.program.log.version(number);
         let expected = contents(self.program.plan.seed, number, version);
-        for (at, (word, expected)) in words.iter().zip(expected).enumerate() {
+        for (at, (word, expected)) in words.iter().zip(*expected).enumerate() {
             let found = word.load(Ordering::Relaxed);
             if found != expected {
                 self.wrong(number, at, found);
