@@ -99,7 +99,7 @@ fn soak(kind: Kind, directory: &Path) {
     while goes_on(&seen) || Instant::now() < end {
         let plan = Plan::draw(kind, random.next_u64() >> 32);
         eprintln!("{plan:?}");
-        let time = Duration::from_millis(200 + random.next_u64() % 1000);
+        let time = Duration::from_millis(100 + random.next_u64() % 500);
         let kills = seen.killed < seen.ended + seen.ended_by_sigbus;
         one_run(&plan, time, kills, directory, &mut seen);
     }
