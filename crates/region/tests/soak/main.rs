@@ -73,6 +73,8 @@ impl Seen {
 #[ignore = "started by other tests"]
 fn soaks_in_another_process() {
     let told = env::var(TOLD).expect("started by another test");
+    // SAFETY: the call takes numbers. The program ends with the test, however that ends.
+    unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
     let words: Vec<&str> = told.split('\t').collect();
     let [kind, seed, time, directory, kept] = words[..] else {
         panic!("told {told:?}");
