@@ -62,7 +62,8 @@ int terrace_check(void);
 /* Starts an extension without regions.
  *
  * `dram` is the most DRAM that the pages of all its regions take, in bytes: 8 pages of 4096 bytes at
- * least. The library takes some 100 bytes a page besides.
+ * least. The library's own tables take DRAM besides (256 bytes a page count the writes of its lines),
+ * and an emulated memory lies in DRAM as well.
  *
  * `memory`, `write` and `replacement` are as `terrace extend` has them: the slow memory is a path, which
  * has a slash in it, or an emulated technology (`terrace list memory`). A directory gets a file without
