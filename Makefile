@@ -16,7 +16,7 @@ POWER_PACKAGES = e2fsprogs xfsprogs
 PEER_PACKAGES = pkg-config libpmemobj-dev liblmdb-dev
 SPARK_PACKAGES = $(DEMO_PACKAGES) python3-venv openjdk-17-jre-headless
 
-# Where the command and the heap for C are installed, below DESTDIR, and where they were built.
+# Where the command and the libraries for C are installed, below DESTDIR, and where they were built.
 PREFIX ?= /usr/local
 LIBDIR ?= $(PREFIX)/lib
 INCLUDEDIR ?= $(PREFIX)/include
@@ -31,7 +31,7 @@ VERSION = $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml)
 RUST_VERSION = $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 MAJOR = $(firstword $(subst ., ,$(VERSION)))
 
-.PHONY: help demo test test-root test-data test-html test-random test-c-sanitized test-power-cuts test-vm check fuzz miri tsan asan semver build build-c package install install-command install-c uninstall bench-live bench-osvpp bench-verdict bench-sim bench-llc bench-heap paper-awad-2016 paper-awad-2016-writes paper-oskin-loh-2015 paper-fedorov-2016-ch2 paper-fedorov-2016-ch5 paper-kannan-2013 clean
+.PHONY: help demo test test-root test-data test-html test-random test-c-sanitized test-power-cuts test-vm soak check fuzz miri tsan asan semver build build-c package install install-command install-c install-heap-c install-region-c uninstall bench-live bench-osvpp bench-verdict bench-sim bench-llc bench-heap paper-awad-2016 paper-awad-2016-writes paper-oskin-loh-2015 paper-fedorov-2016-ch2 paper-fedorov-2016-ch5 paper-kannan-2013 clean
 
 help:
 	@echo 'make demo        run a real program with a quarter of its memory, four ways, and compare'
@@ -48,6 +48,8 @@ help:
 	@echo '                 search the persistent heap for defects that its tests miss (ten minutes each)'
 	@echo 'make test-power-cuts'
 	@echo '                 cut the power under the persistent heap some hundred times (root)'
+	@echo 'make soak        have programs change pages in extended memory, over each kind of slow memory for a'
+	@echo '                 minute, with errors, full disks and kills (root; 3 minutes)'
 	@echo 'make test-vm     run doctor, run and the heap on other kernels, in emulated machines (half an hour)'
 	@echo 'make bench-live  run the suite of real programs (some 45 minutes)'
 	@echo 'make bench-osvpp run SparkBench (some hours; 320 MB from PyPI)'
@@ -65,8 +67,8 @@ help:
 	@echo 'make paper-kannan-2013'
 	@echo '                 the same, with the persistent heap (an hour)'
 	@echo 'make build       build target/release/terrace'
-	@echo 'make build-c     build the heap for C'
-	@echo 'make install     install the command with its manual pages and completions, and the heap for C,'
+	@echo 'make build-c     build the heap and regions for C'
+	@echo 'make install     install the command with its manual pages and completions, and the libraries for C,'
 	@echo '                 under PREFIX (/usr/local), below DESTDIR; make uninstall removes them'
 	@echo 'make package     check that heap, policy and trace can be published'
 	@echo 'make clean       remove what was built'
@@ -120,6 +122,12 @@ test-power-cuts:
 	@for package in $(POWER_PACKAGES); do scripts/setup.sh $$package || true; done
 	TERRACE_CUTS=$${TERRACE_CUTS:-100} $(CARGO) test --locked -p terrace-heap --test killed -- --include-ignored power
 
+# What is drawn is printed, and TERRACE_SOAK_SEED draws it again.
+soak:
+	@scripts/setup.sh e2fsprogs util-linux
+	TERRACE_SOAK_SECONDS=$${TERRACE_SOAK_SECONDS:-60} TERRACE_SOAK_SEED=$${TERRACE_SOAK_SEED:-$$(date +%s)} \
+		$(CARGO) test --release --locked -p terrace-region --test soak -- --ignored --nocapture --skip in_another_process
+
 # Boots kernels of Debian packages without KVM, so times in there mean nothing.
 test-vm:
 	@scripts/setup.sh $(VM_PACKAGES)
@@ -167,7 +175,7 @@ build:
 
 build-c:
 	@scripts/setup.sh
-	$(CARGO) build --release --locked -p terrace-heap-c
+	$(CARGO) build --release --locked -p terrace-heap-c -p terrace-region-c
 
 # Both install what was built, so that root, who installs, needs no Rust; they build it if it was not.
 install: install-command install-c
@@ -180,26 +188,36 @@ install-command:
 	install -m 755 $(BUILT)/libterrace_recorder.so $(BUILT)/libterrace_extend_preload.so $(RECORDER)
 	$(BUILT)/terrace manual $(DESTDIR)$(PREFIX)
 
-install-c:
-	@[ -e $(BUILT)/libterrace_heap.so ] || $(MAKE) --no-print-directory build-c
+install-c: install-heap-c install-region-c
+
+install-heap-c:
+	$(call install_library,heap)
+
+install-region-c:
+	$(call install_library,region)
+
+# Installs the library for C of a crate.
+define install_library
+	@[ -e $(BUILT)/libterrace_$(1).so ] || $(MAKE) --no-print-directory build-c
 	install -d $(LIBRARIES)/pkgconfig $(HEADERS)
-	install -m 644 $(BUILT)/libterrace_heap.so $(LIBRARIES)/libterrace_heap.so.$(VERSION)
-	ln -sf libterrace_heap.so.$(VERSION) $(LIBRARIES)/libterrace_heap.so.$(MAJOR)
-	ln -sf libterrace_heap.so.$(MAJOR) $(LIBRARIES)/libterrace_heap.so
-	install -m 644 $(BUILT)/libterrace_heap.a $(LIBRARIES)
-	install -m 644 crates/heap-c/include/terrace_heap.h $(HEADERS)
+	install -m 644 $(BUILT)/libterrace_$(1).so $(LIBRARIES)/libterrace_$(1).so.$(VERSION)
+	ln -sf libterrace_$(1).so.$(VERSION) $(LIBRARIES)/libterrace_$(1).so.$(MAJOR)
+	ln -sf libterrace_$(1).so.$(MAJOR) $(LIBRARIES)/libterrace_$(1).so
+	install -m 644 $(BUILT)/libterrace_$(1).a $(LIBRARIES)
+	install -m 644 crates/$(1)-c/include/terrace_$(1).h $(HEADERS)
 	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(LIBDIR)|' -e 's|@INCLUDEDIR@|$(INCLUDEDIR)|' \
-		-e 's|@VERSION@|$(VERSION)|' crates/heap-c/terrace_heap.pc.in \
-		>$(LIBRARIES)/pkgconfig/terrace_heap.pc
+		-e 's|@VERSION@|$(VERSION)|' crates/$(1)-c/terrace_$(1).pc.in \
+		>$(LIBRARIES)/pkgconfig/terrace_$(1).pc
+endef
 
 uninstall:
 	rm -f $(BINARIES)/terrace $(SHARE)/man/man1/terrace.1 $(SHARE)/man/man1/terrace-*.1 \
 		$(SHARE)/bash-completion/completions/terrace $(SHARE)/zsh/site-functions/_terrace \
 		$(SHARE)/fish/vendor_completions.d/terrace.fish
 	rm -rf $(RECORDER)
-	rm -f $(LIBRARIES)/libterrace_heap.so.$(VERSION) $(LIBRARIES)/libterrace_heap.so.$(MAJOR) \
-		$(LIBRARIES)/libterrace_heap.so $(LIBRARIES)/libterrace_heap.a \
-		$(LIBRARIES)/pkgconfig/terrace_heap.pc $(HEADERS)/terrace_heap.h
+	rm -f $(foreach library,terrace_heap terrace_region,$(LIBRARIES)/lib$(library).so.$(VERSION) \
+		$(LIBRARIES)/lib$(library).so.$(MAJOR) $(LIBRARIES)/lib$(library).so $(LIBRARIES)/lib$(library).a \
+		$(LIBRARIES)/pkgconfig/$(library).pc $(HEADERS)/$(library).h)
 
 bench-sim:
 	@scripts/setup.sh

@@ -164,7 +164,7 @@ fn what_is_installed_is_found_by_pkg_config() {
     }
     let version = env!("CARGO_PKG_VERSION");
     let prefix = build.folder().join("prefix");
-    make("install-c", &build, &prefix, "");
+    make("install-heap-c", &build, &prefix, "");
     assert_eq!(pkg_config(&prefix, &["--modversion"]), [version]);
     let flags = pkg_config(&prefix, &["--cflags", "--libs"]);
     let program = build.compile_with(&Path::new(HERE).join(ACCOUNTS), &flags);
@@ -187,7 +187,7 @@ fn what_is_installed_is_found_by_pkg_config() {
     // Of a package, which is made elsewhere than it lies later.
     let below = build.folder().join("package");
     make(
-        "install-c",
+        "install-heap-c",
         &build,
         Path::new("/opt/heap"),
         below.to_str().unwrap(),

@@ -14,6 +14,9 @@ use crate::pager::Pager;
 use crate::settings::Settings;
 use crate::thread::{Request, Server};
 
+/// The most pages of a region, which are 1 TiB: pages have numbers, and tables by number.
+const MOST_PAGES: u64 = 1 << 28;
+
 /// Extended memory: its regions take a bounded share of DRAM, and the rest of their pages lies in a slow
 /// memory. A thread of this process serves the faults.
 #[derive(Clone)]
@@ -51,13 +54,18 @@ impl Extension {
     /// Maps a region of zeros, rounded up to whole pages.
     ///
     /// # Errors
-    /// Returns a usage error for no bytes, and a failure if the kernel refuses the mapping.
+    /// Returns a usage error for no bytes or more than 1 TiB, and a failure if the kernel refuses the mapping.
     pub fn map(&self, bytes: Bytes) -> Result<Region> {
         let pages = bytes.pages_needed();
         if pages == 0 {
             return Err(Error::usage(
                 "a region of no bytes was asked for; give it one at least",
             ));
+        }
+        if pages > MOST_PAGES {
+            return Err(Error::usage(format!(
+                "a region of {bytes} was asked for; a region has 1 TiB at most"
+            )));
         }
         let cannot = || format!("cannot map a region of {bytes}");
         let mapping = Mapping::new(pages as usize).or_fail(cannot)?;

@@ -101,6 +101,8 @@ pub(crate) struct Pager {
     returning: VecDeque<PageId>,
     /// Ranges that were unmapped, and about which the kernel could not be asked while a mapping changes.
     unmapped: Vec<(u64, u64)>,
+    /// Whether a change of mappings is followed, and nothing may be mapped.
+    settling: bool,
     /// How many threads keep evictions from beginning.
     suspended: usize,
     /// The bound of DRAM in pages.
@@ -194,6 +196,7 @@ impl Pager {
             lost: VecDeque::new(),
             returning: VecDeque::new(),
             unmapped: Vec::new(),
+            settling: false,
             suspended: 0,
             dram,
             resident: 0,

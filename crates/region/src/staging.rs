@@ -52,6 +52,17 @@ impl Staging {
         let mapping = Mapping::new(slots).or_fail(|| "cannot map the staging range".into())?;
         uffd.register(mapping.address(), mapping.bytes() as u64)
             .or_fail(|| "cannot register the staging range".into())?;
+        // The kernel moves no page that is shared with a child: it could never come back.
+        // SAFETY: the mapping is ours, and the advice leaves its contents as they are.
+        unsafe {
+            madvise(
+                mapping.start().cast(),
+                mapping.bytes(),
+                Advice::LinuxDontFork,
+            )
+        }
+        .map_err(io::Error::from)
+        .or_fail(|| "cannot keep the staging range from children".into())?;
         Ok(Self {
             uffd,
             mapping,

@@ -144,11 +144,16 @@ impl Pager {
         };
     }
 
-    /// Waits for the transfer of a page that is under way.
+    /// Waits for the transfer of a page that is under way. Other pages whose transfers end meanwhile are mapped
+    /// later: those of a change that is still to be followed must not come to an address at which they are
+    /// dropped already.
     fn settle(&mut self, page: PageId) {
+        self.settling = true;
         while self.store.busy(page) {
             self.end_transfers();
         }
+        self.settling = false;
+        self.returning.retain(|returning| *returning != page);
         if self.pages[page.index()].state == State::Fetching {
             // It has come, and the mapping that it was for changes.
             self.arrived.retain(|(arrived, _)| *arrived != page);

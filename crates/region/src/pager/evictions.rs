@@ -109,7 +109,10 @@ impl Pager {
         self.resident -= 1;
         self.footprint -= 1;
         let known = self.page(page);
-        (known.state, known.leaving, known.dirty) = (State::Nowhere, false, false);
+        *known = Known {
+            at: known.at,
+            ..Known::default()
+        };
         self.policy.remove(page);
         self.store.forget(page);
     }
@@ -182,8 +185,17 @@ impl Pager {
 
     /// A staged page that could not be written goes back to its address, and stays in DRAM.
     pub(super) fn bring_back(&mut self, page: PageId) {
+        if self.settling {
+            return self.returning.push_back(page);
+        }
         let address = self.address(page);
-        let State::Staged(slot) = self.page(page).state else {
+        // It may have come back meanwhile, and be on its way again.
+        let Known {
+            state: State::Staged(slot),
+            writing: false,
+            ..
+        } = *self.page(page)
+        else {
             return;
         };
         let from = self.staging.address(slot as usize);

@@ -39,15 +39,19 @@ impl Mapped {
 impl Pager {
     /// A thread writes to a page that was mapped to be read.
     pub(super) fn first_write(&mut self, fault: Fault) {
-        let resident = self
-            .ranges
-            .find(Page::of(fault.address))
-            .filter(|&page| self.page(page).state == State::Resident);
-        let Some(page) = resident else {
+        let found = self.ranges.find(Page::of(fault.address));
+        match found.map(|page| (page, self.page(page).state)) {
+            Some((page, State::Resident)) => self.page(page).dirty = true,
+            // The program has said that its contents may be freed (`MADV_FREE`), and it is there still.
+            Some((page, State::Nowhere)) if is_present(fault.address) => {
+                self.resident += 1;
+                self.grow();
+                self.touch(page, true);
+                self.came(page, true);
+            }
             // It has left meanwhile: the thread faults again, on a missing page.
-            return self.wake(fault.address);
-        };
-        self.page(page).dirty = true;
+            _ => return self.wake(fault.address),
+        }
         self.figures.first_writes += 1;
         if self.uffd.unprotect(fault.address, PAGE_BYTES).is_err() {
             // A mapping changes: the thread faults again.
@@ -183,6 +187,9 @@ impl Pager {
 
     /// A page has come from the slow memory.
     pub(super) fn arrive(&mut self, page: PageId, buffer: Box<Buffer>) {
+        if self.settling {
+            return self.arrived.push_back((page, buffer));
+        }
         let Some(fetch) = self.fetching.get(&page.0) else {
             return self.store.give_back(buffer);
         };
@@ -199,6 +206,9 @@ impl Pager {
 
     /// A page cannot be read: a thread that touches it must not go on with other contents.
     pub(super) fn lose(&mut self, page: PageId) {
+        if self.settling {
+            return self.lost.push_back(page);
+        }
         if !self.uffd.has(feature::POISON) {
             crate::thread::give_up("a page cannot be read from the slow memory");
         }
@@ -233,4 +243,13 @@ impl Pager {
         // It fails for ranges that no program can have.
         let _ = self.uffd.wake(address, PAGE_BYTES);
     }
+}
+
+/// Whether a page is mapped at an address.
+fn is_present(address: u64) -> bool {
+    let start = Page::of(address).start();
+    let mut present = 0;
+    // SAFETY: the kernel writes a byte for the one page.
+    let asked = unsafe { libc::mincore(start as *mut _, PAGE_BYTES as usize, &raw mut present) };
+    asked == 0 && present & 1 == 1
 }

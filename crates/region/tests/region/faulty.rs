@@ -2,6 +2,7 @@
 
 use std::collections::{HashSet, VecDeque};
 use std::io;
+use std::time::{Duration, Instant};
 
 use terrace_region::slow::{Buffer, Done, Slow, Wait, Write};
 
@@ -10,6 +11,8 @@ use terrace_region::slow::{Buffer, Done, Slow, Wait, Write};
 pub enum Fault {
     /// Writes to places from this one on: no space is left.
     Full(u32),
+    /// All writes, after a millisecond.
+    LateWrites,
     /// Every write of this number.
     Writes(u64),
     /// Reads of this place.
@@ -23,7 +26,8 @@ pub struct Faulty<S> {
     writes: u64,
     /// Tickets of transfers that fail when they end.
     failing: HashSet<u32>,
-    failed: VecDeque<Done>,
+    /// Failed writes, and when that is told.
+    failed: VecDeque<(Instant, Done)>,
 }
 
 impl<S: Slow> Faulty<S> {
@@ -35,6 +39,16 @@ impl<S: Slow> Faulty<S> {
             failing: HashSet::new(),
             failed: VecDeque::new(),
         }
+    }
+
+    /// Stores nothing, and says so after a time.
+    fn fail(&mut self, ticket: u32, write: Write, after: Duration) {
+        let done = Done {
+            ticket,
+            buffer: write.buffer,
+            result: Err(io::Error::from_raw_os_error(28)),
+        };
+        self.failed.push_back((Instant::now() + after, done));
     }
 }
 
@@ -49,14 +63,9 @@ impl<S: Slow> Slow for Faulty<S> {
     fn write(&mut self, ticket: u32, place: u32, mut write: Write) {
         self.writes += 1;
         match self.fault {
-            // Nothing is stored.
+            Fault::LateWrites => return self.fail(ticket, write, Duration::from_millis(1)),
             Fault::Full(places) if place >= places => {
-                self.failed.push_back(Done {
-                    ticket,
-                    buffer: write.buffer,
-                    result: Err(io::Error::from_raw_os_error(28)),
-                });
-                return;
+                return self.fail(ticket, write, Duration::ZERO);
             }
             // Something else is stored.
             Fault::Writes(every) if self.writes.is_multiple_of(every) => {
@@ -69,8 +78,9 @@ impl<S: Slow> Slow for Faulty<S> {
     }
 
     fn done(&mut self) -> Option<Done> {
-        if let Some(failed) = self.failed.pop_front() {
-            return Some(failed);
+        let now = Instant::now();
+        if self.failed.front().is_some_and(|(at, _)| *at <= now) {
+            return self.failed.pop_front().map(|(_, failed)| failed);
         }
         let mut done = self.memory.done()?;
         if self.failing.remove(&done.ticket) {
@@ -83,7 +93,7 @@ impl<S: Slow> Slow for Faulty<S> {
     fn wait(&self) -> Wait {
         match self.failed.is_empty() {
             true => self.memory.wait(),
-            false => Wait::Until(std::time::Instant::now()),
+            false => Wait::Until(Instant::now()),
         }
     }
 }

@@ -1,13 +1,17 @@
 //! What a program does to its mappings: dropping, unmapping, moving, and forking.
 
 use std::ptr;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
-use terrace_base::Bytes;
-use terrace_region::Extension;
+use terrace_base::{Bytes, Nanos};
+use terrace_device::Timing;
+use terrace_region::slow::emulated::Emulated;
+use terrace_region::{Extension, Settings};
 
-use crate::settings;
+use crate::faulty::{Fault, Faulty};
+use crate::{emulated, settings};
 
 const PAGE: usize = 4096;
 
@@ -139,6 +143,69 @@ fn change_mappings(extension: &Extension, thread: u64) {
     mappings.iter().for_each(Adopted::check_all);
 }
 
+/// Pages whose write fails after their contents were dropped do not come back.
+#[test]
+#[ignore = "needs root: userfaultfd"]
+fn what_is_dropped_stays_dropped_if_its_write_fails() {
+    let slow = Faulty::new(*emulated("pcm"), Fault::LateWrites);
+    let settings = Settings::new(Bytes::of_pages(64), Box::new(slow));
+    let extension = Extension::start(settings).unwrap();
+    let mut mapping = Adopted::new(&extension, 64);
+    for word in 1..50 {
+        (0..64).for_each(|page| mapping.write(page, word));
+        mapping.drop_contents(0, 64);
+        mapping.check_all();
+        assert_eq!(extension.figures().kept, 0);
+    }
+    assert!(extension.figures().write_errors > 0);
+    mapping.unmap(&extension, true);
+}
+
+/// A page that is on its way while its contents are dropped does not come.
+#[test]
+#[ignore = "needs root: userfaultfd"]
+fn what_is_dropped_on_its_way_is_zeros() {
+    let timing = Timing {
+        read: Nanos(2_000_000),
+        ..Timing::default()
+    };
+    let slow = Box::new(Emulated::new(timing));
+    let extension = Extension::start(Settings::new(Bytes::of_pages(16), slow)).unwrap();
+    let mut mapping = Adopted::new(&extension, 100);
+    (0..100).for_each(|page| mapping.write(page, page as u64 + 1));
+    for page in 0..20 {
+        let fetches = extension.figures().fetches;
+        // SAFETY: within the mapping, which outlives the thread; the word is not written meanwhile.
+        let word = unsafe { AtomicU64::from_ptr(mapping.word(page)) };
+        std::thread::scope(|scope| {
+            scope.spawn(|| word.load(Ordering::Relaxed));
+            while extension.figures().fetches == fetches {
+                std::hint::spin_loop();
+            }
+            mapping.drop_contents(page, 1);
+            mapping.check(page);
+        });
+    }
+    mapping.unmap(&extension, true);
+}
+
+/// Memory that may be freed (`MADV_FREE`) is zeros, or what it was, until it is written.
+#[test]
+#[ignore = "needs root: userfaultfd"]
+fn what_may_be_freed_can_be_written_again() {
+    let extension = Extension::start(settings(16, "pcm")).unwrap();
+    let mut mapping = Adopted::new(&extension, 40);
+    (0..40).for_each(|page| mapping.write(page, page as u64 + 1));
+    mapping.check_all();
+    // SAFETY: within the mapping.
+    let freed = unsafe { libc::madvise(mapping.start.cast(), 40 * PAGE, libc::MADV_FREE) };
+    assert_eq!(freed, 0);
+    (0..40).for_each(|page| mapping.write(page, page as u64 + 2));
+    mapping.check_all();
+    assert!(extension.figures().peak_footprint <= 40);
+    mapping.unmap(&extension, true);
+}
+
 /// A child has no extended memory, so it cannot see zeros in place of what was evicted.
 #[test]
 #[ignore = "needs root: userfaultfd"]
@@ -161,6 +228,32 @@ fn a_forked_child_ends_at_the_first_touch_and_harms_nobody() {
     assert!(libc::WIFSIGNALED(status) && libc::WTERMSIG(status) == libc::SIGSEGV);
     mapping.check_all();
     assert_eq!(extension.figures().peak_footprint, 100);
+    mapping.unmap(&extension, true);
+}
+
+/// Pages that are staged while the program forks come back, dirty or clean, read or written.
+#[test]
+#[ignore = "needs root: userfaultfd"]
+fn staged_pages_come_back_after_a_fork() {
+    let extension = Extension::start(settings(128, "pcm")).unwrap();
+    let mut mapping = Adopted::new(&extension, 300);
+    (0..300).for_each(|page| mapping.write(page, page as u64 + 1));
+    // SAFETY: the child makes no call but to end.
+    let child = unsafe { libc::fork() };
+    if child == 0 {
+        // SAFETY: as above.
+        unsafe { libc::_exit(0) };
+    }
+    // SAFETY: waits for a child of ours.
+    let waited = unsafe { libc::waitpid(child, ptr::null_mut(), 0) };
+    assert_eq!(waited, child);
+    // From the youngest on, so that nothing leaves before the staged pages are touched.
+    for page in (0..300).rev() {
+        mapping.check(page);
+        mapping.write(page, page as u64 + 2);
+    }
+    assert!(extension.figures().returns > 0);
+    mapping.check_all();
     mapping.unmap(&extension, true);
 }
 
