@@ -6,11 +6,14 @@
 //! - A place may hold what another page has left there: the kernel writes nothing of a page of zeros (Linux 6.12,
 //!   mm/page_io.c), and does not tell which pages these are. zram empties a place that is given up
 //!   (`swap_slot_free_notify`), a disk does not; so what is written to a disk cannot be told in this way.
-//! - A place may not be written yet. Then it holds zeros; so it is looked at when its page is found there again.
+//! - A place may not be written yet. Then it holds zeros; so it is looked at when its page is found there again. A
+//!   page that the kernel keeps unwritten for longer counts as zeros.
 //! - The page may have left before its place was read. So its page table is read again afterwards.
 //!
 //! A page that is found at one place, and later at another, was written in between, once or more often. What is
-//! counted is a part of what the kernel has written, and [`Written`] is to be told beside that. Where a round over all
+//! counted is a part of what the kernel has written, and [`Written`] is to be told beside that. A page that goes back
+//! to the place where it lay is taken not to be written, as clean pages go back; one that processes share since a fork
+//! counts for each. Where a round over all
 //! pages would take long, it goes over a part of them, the same each time: what a page held before has to be known.
 
 mod pages;
