@@ -31,7 +31,7 @@ VERSION = $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml)
 RUST_VERSION = $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 MAJOR = $(firstword $(subst ., ,$(VERSION)))
 
-.PHONY: help demo test test-root test-data test-html test-random test-c-sanitized test-power-cuts test-vm soak check fuzz miri tsan asan semver build build-c package install install-command install-c install-heap-c install-region-c uninstall bench-live bench-osvpp bench-verdict bench-sim bench-llc bench-heap paper-awad-2016 paper-awad-2016-writes paper-oskin-loh-2015 paper-fedorov-2016-ch2 paper-fedorov-2016-ch5 paper-kannan-2013 clean
+.PHONY: help demo test test-root test-data test-html test-random test-c-sanitized test-power-cuts test-vm soak check fuzz miri tsan asan semver build build-c package install install-command install-c install-heap-c install-region-c uninstall bench-live bench-osvpp bench-verdict bench-sim bench-llc bench-writes bench-heap paper-awad-2016 paper-awad-2016-writes paper-oskin-loh-2015 paper-fedorov-2016-ch2 paper-fedorov-2016-ch5 paper-kannan-2013 clean
 
 help:
 	@echo 'make demo        run a real program with a quarter of its memory, four ways, and compare'
@@ -57,6 +57,8 @@ help:
 	@echo '                 find by simulation which of its programs a predictor can predict'
 	@echo 'make bench-sim   measure the speed of policies, simulations and trace readers'
 	@echo 'make bench-llc   measure the simulation of last-level caches, beside cachegrind'
+	@echo 'make bench-writes'
+	@echo '                 compare what is said to be written with what is written, as root (ten minutes)'
 	@echo 'make bench-heap  measure the persistent heap beside libpmemobj, LMDB and redb (an hour)'
 	@echo 'make paper-awad-2016, make paper-oskin-loh-2015, make paper-fedorov-2016-ch5'
 	@echo '                 repeat a paper and print its figures beside ours (10 to 20 minutes each)'
@@ -233,6 +235,11 @@ bench-llc:
 	@$(MAKE) --no-print-directory build
 	$(CARGO) bench --locked -p terrace-sim --bench llc
 	scripts/bench-llc.sh
+
+bench-writes:
+	@scripts/setup.sh gzip qemu-user xz-utils
+	@$(MAKE) --no-print-directory build
+	/usr/bin/python3 benches/writes/compare.py
 
 # Leaves out peers whose packages cannot be installed, and names them.
 bench-heap:

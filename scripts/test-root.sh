@@ -17,9 +17,11 @@ has_any() {
 [ -d /sys/fs/cgroup/memory ] ||
     lacks nested:: 'memory cgroups of version 1 (make test-vm has those of version 2)'
 [ -e /sys/block/zram0 ] || [ -e /sys/class/zram-control ] ||
-    lacks compressed_memory_is_a_tier 'zram'
+    for test in compressed_memory_is_a_tier written_to_compressed_memory; do lacks "$test" 'zram'; done
 [ -e /sys/block/zram0 ] && [ ! -e /sys/block/zram0/backing_dev ] ||
     lacks zram_that_writes_nothing_back 'a kernel without CONFIG_ZRAM_WRITEBACK'
+grep -q ^swpout_zero /proc/vmstat ||
+    lacks pages_of_zeros 'Linux 6.12, which counts pages of zeros'
 [ -e /sys/module/zswap/parameters/enabled ] || lacks zswap 'zswap in the kernel'
 [ "$(cat /proc/sys/vm/page-cluster)" != 0 ] ||
     lacks the_knob_is_as_found 'a vm.page-cluster other than 0'

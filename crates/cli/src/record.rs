@@ -5,6 +5,7 @@ use std::process::{ExitCode, Stdio};
 use std::time::Duration;
 
 use terrace_base::{Bytes, Context, Result, keep_apart};
+use terrace_extend::session::LEAST;
 use terrace_trace::record::{Progress, RecordSettings, Recorded, Request, Session, Tools, counted};
 
 use crate::args::{Filter, Record};
@@ -16,6 +17,7 @@ pub fn record(arguments: Record) -> Result<ExitCode> {
             level: arguments.level,
             filtered: arguments.filter == Filter::L1l2,
             contents: arguments.contents,
+            least_mapping: arguments.extended.then_some(LEAST.0),
         },
         limit: arguments.limit,
         ..Request::new(&arguments.program, arguments.user.chosen()?)?

@@ -39,6 +39,7 @@ pub fn run(arguments: Run) -> Result<ExitCode> {
         prefetch: arguments.prefetch.0.into_iter().collect(),
         eviction: arguments.eviction.0,
         lesson: arguments.learn.map(LessonFile::new),
+        writes: arguments.writes,
         compare: arguments.compare,
         repeat: arguments.repeat as usize,
     };

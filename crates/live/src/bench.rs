@@ -151,6 +151,7 @@ impl Bench {
             prefetch: self.prefetch.clone(),
             eviction: self.eviction.clone(),
             lesson: None,
+            writes: false,
             compare: true,
             repeat: self.repeat,
         };

@@ -34,6 +34,8 @@ pub struct Request {
     pub eviction: Vec<eviction::Spec>,
     /// What earlier runs left to learn from, and each of these leaves to the next.
     pub lesson: Option<LessonFile>,
+    /// Whether what the program writes to the tier is looked at.
+    pub writes: bool,
     /// Whether to run all ways and not only the first.
     pub compare: bool,
     /// Repetitions of each way.
@@ -167,8 +169,20 @@ pub fn perform(
 
 impl Request {
     /// # Errors
-    /// A usage error if memory would be compressed twice.
+    /// A usage error if memory would be compressed twice, or writes are to be looked at that cannot be.
     fn check(&self) -> Result<()> {
+        if self.writes && self.tier != Some(Spec::Zram) {
+            return Err(Error::usage(
+                "--writes looks at places of the tier, and only those of zram tell what was written to them: a \
+                 place on a disk still holds what another page left there if its own is zeros, which the kernel \
+                 does not write; give --tier zram",
+            ));
+        }
+        if self.writes && self.zswap.is_none() && zswap::current() != "off" {
+            return Err(Error::usage(
+                "--writes looks at places of the tier, and zswap is on, which keeps pages from them; give --zswap off",
+            ));
+        }
         match (&self.tier, &self.zswap) {
             (Some(Spec::Zram | Spec::TwoLevels(_)), Some(zswap::Spec::On { .. })) => {
                 Err(Error::usage(
@@ -234,6 +248,9 @@ impl Performance<'_> {
                 .prepare_tier(request.tier.as_ref(), footprint, &mut |event| {
                     observe(step.clone(), event);
                 })?;
+            if request.writes {
+                self.session.look_at_writes();
+            }
             if let Some(zswap) = &request.zswap {
                 self.session.set_zswap(zswap)?;
             }
@@ -357,6 +374,7 @@ mod tests {
             prefetch: prefetch.iter().map(spec).collect(),
             eviction: vec![eviction::Spec::default()],
             lesson: None,
+            writes: false,
             compare,
             repeat: 1,
         }

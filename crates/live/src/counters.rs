@@ -13,6 +13,8 @@ pub struct SwapCounters {
     pub unread: u64,
     /// Pages written to swap areas.
     pub written: u64,
+    /// Pages of zeros that left memory; they are not written to swap areas (Linux 6.12, which counts them).
+    pub zeros: u64,
     /// Pages read ahead because a neighbour faulted.
     pub readahead: u64,
     /// Pages read ahead that were then touched.
@@ -38,6 +40,7 @@ impl SwapCounters {
             read: since(|it| it.read),
             unread: since(|it| it.unread),
             written: since(|it| it.written),
+            zeros: since(|it| it.zeros),
             readahead: since(|it| it.readahead),
             readahead_hits: since(|it| it.readahead_hits),
             zswap_loads: since(|it| it.zswap_loads),
@@ -52,6 +55,7 @@ impl SwapCounters {
             read: counter("pswpin"),
             unread: counter("swpin_zero") + counter("zswpin"),
             written: counter("pswpout"),
+            zeros: counter("swpout_zero"),
             readahead: counter("swap_ra"),
             readahead_hits: counter("swap_ra_hit"),
             zswap_loads: counter("zswpin"),
@@ -67,12 +71,13 @@ mod tests {
 
     #[test]
     fn counters_of_the_kernel() {
-        let text = "pswpin 5\npswpout 7\nswap_ra 9\nswap_ra_hit 3\nswpin_zero 2\nzswpin 4\n\
+        let text = "pswpin 5\npswpout 7\nswap_ra 9\nswap_ra_hit 3\nswpin_zero 2\nswpout_zero 6\nzswpin 4\n\
                     zswpout 8\nzswpwb 1\n";
         let expected = SwapCounters {
             read: 5,
             unread: 6,
             written: 7,
+            zeros: 6,
             readahead: 9,
             readahead_hits: 3,
             zswap_loads: 4,

@@ -63,4 +63,5 @@ pub mod target;
 pub mod tier;
 pub mod turn;
 mod worker;
+pub mod written;
 pub mod zswap;

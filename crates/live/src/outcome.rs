@@ -13,6 +13,7 @@ use crate::mappings::Region;
 use crate::steer::Progress;
 use crate::tally::ProcessFigures;
 use crate::tier::Compressed;
+use crate::written::Written;
 use crate::zswap::Served;
 
 /// State of a running program.
@@ -84,6 +85,8 @@ pub struct Outcome {
     pub tier_read: Bytes,
     /// Bytes written to swap areas by the whole machine during the run.
     pub tier_written: Bytes,
+    /// Pages of zeros of the whole machine that left memory and were not written; 0 before Linux 6.12.
+    pub tier_zeros: u64,
     /// Peak of the DRAM charged to the group, page cache included; `None` if the kernel keeps no peak.
     pub peak_resident: Option<Bytes>,
     /// Footprint: peak of the memory in DRAM and tier together; see [`crate::footprint`].
@@ -98,6 +101,8 @@ pub struct Outcome {
     pub zswap: Option<Served>,
     /// What zram did for the whole machine; `None` for a tier without it.
     pub compressed: Option<Compressed>,
+    /// What was seen of the program's writes; `None` if nothing looked.
+    pub written: Option<Written>,
     /// Processes that the kernel killed because budget and tier were exceeded.
     pub oom_kills: u64,
 }

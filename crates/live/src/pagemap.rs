@@ -179,10 +179,10 @@ impl Pagemap {
         let read = &entries[..read.unwrap_or(0)];
         for page in pages {
             if let Some(&entry) = read.get((page - slice.start) as usize)
-                && entry & (PRESENT | SWAPPED) == SWAPPED
+                && let Some(slot) = place_of(entry)
             {
                 let at = Location::new(space, Page(page));
-                self.slots.note(at, Slots::named(entry));
+                self.slots.note(at, slot);
             }
         }
     }
@@ -211,9 +211,9 @@ impl Pagemap {
             table.was_read(first, first + block);
             if self.slots_wanted
                 && let Some(entries) = entries
-                && entries[page - first] & (PRESENT | SWAPPED) == SWAPPED
+                && let Some(slot) = place_of(entries[page - first])
             {
-                self.slots.note(at, Slots::named(entries[page - first]));
+                self.slots.note(at, slot);
                 table.note(page);
             }
         }
@@ -260,8 +260,13 @@ impl Memory for Pagemap {
     }
 }
 
+/// Returns the place that the entry of a swapped page names; `None` of another page.
+pub(crate) fn place_of(entry: u64) -> Option<Slot> {
+    (entry & (PRESENT | SWAPPED) == SWAPPED).then(|| Slots::named(entry))
+}
+
 /// Returns the private writable mappings of a process as pages: only these are swapped.
-fn private(space: Space) -> Vec<Range<u64>> {
+pub(crate) fn private(space: Space) -> Vec<Range<u64>> {
     let maps = fs::read_to_string(format!("/proc/{}/maps", space.0)).unwrap_or_default();
     maps.lines().filter_map(private_mapping).collect()
 }
@@ -308,8 +313,8 @@ fn read_pages(
     Some(entries)
 }
 
-/// Reads the entries of the pages from `first` on; returns their number, at least one.
-fn read_entries(file: &File, first: u64, entries: &mut [u64]) -> Option<usize> {
+/// Reads the entries of the pages from `first` on, of `SLICE` pages at most; returns their number, at least one.
+pub(crate) fn read_entries(file: &File, first: u64, entries: &mut [u64]) -> Option<usize> {
     let mut bytes = [0u8; SLICE as usize * 8];
     let bytes = &mut bytes[..entries.len() * 8];
     let read = file.read_at(bytes, first.checked_mul(8)?).ok()?;

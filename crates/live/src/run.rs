@@ -30,6 +30,7 @@ use crate::steered::Steered;
 use crate::sysctl::{Attempt, PageCluster};
 use crate::tier::{MEMORY_COSTS, Spec, Tier};
 use crate::turn::{self, Turn, Waiting};
+use crate::written;
 use crate::zswap::{self, Charge, Zswap};
 use terrace_base::{Bytes, Context, Error, Result, Signals, Target};
 
@@ -131,6 +132,8 @@ pub struct Session {
     footprint: Option<Bytes>,
     /// Whether a notice has said that `vm.page-cluster` cannot be set.
     told_of_readahead: bool,
+    /// Whether the writes of programs are looked at.
+    looks_at_writes: bool,
 }
 
 impl Session {
@@ -150,6 +153,7 @@ impl Session {
             runs: 0,
             footprint: None,
             told_of_readahead: false,
+            looks_at_writes: false,
         })
     }
 
@@ -182,6 +186,20 @@ impl Session {
     pub fn set_zswap(&mut self, spec: &zswap::Spec) -> Result<()> {
         self.zswap = Some(Zswap::acquire(spec, &mut self.journal)?);
         Ok(())
+    }
+
+    /// Has the writes of programs looked at, if the tier is zram.
+    pub fn look_at_writes(&mut self) {
+        self.looks_at_writes = true;
+    }
+
+    /// Starts to look at the writes of the program in this group, if that is asked for and possible.
+    fn watch_writes(&self, budget: &Budget) -> Result<Option<written::Watch>> {
+        let area = self.tier.as_ref().and_then(Tier::told);
+        let area = area.filter(|_| self.looks_at_writes);
+        let group = || budget.directories()[0].clone();
+        area.map(|area| written::Watch::start(group(), &area))
+            .transpose()
     }
 
     /// Makes the swap areas that are on the tier, whosever they are.
@@ -280,6 +298,7 @@ impl Session {
             huge_pages: invocation.huge_pages || self.suffices(limit),
             ..invocation.clone()
         };
+        let writes = self.watch_writes(&budget)?;
         let program = Program::start(&invocation, &budget.entrances())?;
         self.signals.aim(Target::program(program.pid()));
         // A signal between the start and here reached no process.
@@ -288,6 +307,7 @@ impl Session {
         self.await_the_rest(&budget, observer);
         self.signals.aim(Target::Nobody);
         let mut outcome = running.outcome(ended?, seen);
+        outcome.written = writes.map(written::Watch::finish);
         if let (Some(file), Some(lesson)) = (way.lesson(), outcome.lesson.take()) {
             let foreseen = outcome
                 .prefetch

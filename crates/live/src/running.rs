@@ -143,6 +143,7 @@ impl Running<'_> {
             faults: None,
             tier_read: Bytes::of_pages(tier.read),
             tier_written: Bytes::of_pages(tier.written),
+            tier_zeros: tier.zeros,
             peak_resident: self.budget.peak(),
             footprint: footprint.bytes,
             footprint_sampled: footprint.sampled,
@@ -152,6 +153,7 @@ impl Running<'_> {
             compressed: self
                 .tier
                 .and_then(|tier| tier.compressed(self.zram, seen.compressed)),
+            written: None,
             oom_kills: self.budget.oom_kills(),
         };
         if let Some(steered) = self.steered {

@@ -40,6 +40,11 @@ impl Slots {
         Slot((entry & TYPE) << TYPE_SHIFT | offset)
     }
 
+    /// Returns the swap type of the area of a place, and the place's offset in it in pages.
+    pub fn parts(slot: Slot) -> (u64, u64) {
+        (slot.0 >> TYPE_SHIFT, slot.0 & OFFSET)
+    }
+
     /// Records the place of a page. Ignores what is no place of a swap area, or no page of a program.
     pub fn note(&mut self, at: Location, slot: Slot) {
         let Some(tenant) = self.tenants.enter(at.space) else {
@@ -122,6 +127,7 @@ mod tests {
     fn an_entry_names_type_and_offset() {
         let entry = 1 << 62 | 1 << 55 | 77 << 5 | 3;
         assert_eq!(Slots::named(entry), Slot(3 << 56 | 77));
+        assert_eq!(Slots::parts(Slots::named(entry)), (3, 77));
     }
 
     #[test]

@@ -26,6 +26,7 @@ use uuid::Uuid;
 use crate::dram;
 use crate::journal::{Change, Journal};
 use crate::pool::Pool;
+use crate::written;
 
 pub use area::Area;
 use area::SMALLEST;
@@ -59,6 +60,8 @@ pub struct Tier {
     demotion: Option<Demotion>,
     /// Areas of the run, including those still to be made; empty for the machine's own swap.
     areas: Vec<(Area, Identity)>,
+    /// Swap type of the first area, if there is one.
+    kind: Option<u64>,
     /// The disk below the first area. Removed after the areas.
     lower: Option<Lower>,
 }
@@ -162,9 +165,11 @@ impl Tier {
             growth: None,
             demotion: None,
             areas,
+            kind: None,
             lower: None,
         };
         tier.areas[0].0.switch_on()?;
+        tier.kind = swaps::kind_of_new(&tier.areas[0].0.path());
         if tier.areas.len() > 1 {
             tier.growth = Some(Growth::start(&tier.areas)?);
         }
@@ -206,6 +211,18 @@ impl Tier {
     pub(crate) fn state(&self) -> Option<zram::State> {
         match self.areas.first()? {
             (Area::Zram(number, ..), _) => Some(zram::State::read(*number)),
+            _ => None,
+        }
+    }
+
+    /// Returns the area whose contents are what was written to it: zram, without a disk below, whose idle pages would
+    /// not be idle any more when they are read.
+    pub(crate) fn told(&self) -> Option<written::Area> {
+        match (self.areas.first()?, &self.lower) {
+            ((area @ Area::Zram(..), _), None) => Some(written::Area {
+                path: area.path(),
+                kind: self.kind?,
+            }),
             _ => None,
         }
     }

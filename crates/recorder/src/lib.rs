@@ -4,12 +4,14 @@
 //! translates and every access that the program makes. A thread's accesses pass the private
 //! [`caches`] (if filtering is on), are joined into runs ([`level`]), and go as [`record`]s into a
 //! chunk of the shared [`pool`], which `terrace-trace` reads. Where contents are asked for, each run's page is
-//! compared with a copy of what was reported of it, and reported ([`observed`]). That crate uses this one as a Rust
+//! compared with a copy of what was reported of it, and reported ([`observed`]). A recording can be restricted to the
+//! large mappings that `terrace extend` extends (`extended`). `terrace-trace` uses this one as a Rust
 //! library, for the pool's layout.
 
 pub mod caches;
 mod copy;
 mod exec;
+mod extended;
 mod guest;
 pub mod level;
 pub mod observed;

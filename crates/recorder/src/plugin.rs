@@ -19,6 +19,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU32, Ordering};
 
 use crate::exec::{self, Follower};
+use crate::extended::{self, Extended};
 use crate::guest::Guest;
 use crate::level::Level;
 use crate::observed::Observed;
@@ -36,6 +37,8 @@ pub static qemu_plugin_version: c_int = qemu::VERSION;
 struct Recorder {
     pool: &'static Pool,
     on_access: MemCallback,
+    /// The pages whose accesses are recorded; none if all are.
+    extended: Option<Extended>,
     /// What is needed to report pages; none where that is not asked for.
     observed: Option<Observed>,
     /// One entry for each vCPU.
@@ -55,6 +58,8 @@ struct Vcpu {
     /// Instructions up to the end of the block that it executes.
     executed: u64,
     stream: Stream<'static>,
+    /// The system call that it makes, if that changes mappings and this matters.
+    remapping: Option<extended::Call>,
     /// The departure that is noted while it is about to become another program.
     departing: Option<Departed>,
 }
@@ -111,6 +116,7 @@ fn install<'a>(mut arguments: impl Iterator<Item = &'a str>) -> Result<(), Strin
     let recorder = Recorder {
         pool,
         on_access: on_access_of(pool),
+        extended: extended_of(pool)?,
         observed: observed_of(pool)?,
         table: reserve_table().map_err(|e| format!("no memory for the threads: {e}"))?,
         follower: Follower::of_this_process(),
@@ -139,6 +145,13 @@ fn observed_of(pool: &Pool) -> Result<Option<Observed>, String> {
     }
     let observed = Observed::new().map_err(|e| format!("no memory for copies of pages: {e}"))?;
     Ok(Some(observed))
+}
+
+/// Makes what is needed to know which accesses are recorded, if not all are.
+fn extended_of(pool: &Pool) -> Result<Option<Extended>, String> {
+    let least = pool.settings().least_mapping;
+    let extended = least.map(Extended::new).transpose();
+    extended.map_err(|e| format!("no memory for the table of pages: {e}"))
 }
 
 /// Maps room for the most vCPUs; only pages that are touched take memory.
@@ -209,6 +222,7 @@ fn begin(index: c_uint) {
                 PROCESS.load(Ordering::Relaxed),
                 recorder.observed.as_ref(),
             ),
+            remapping: None,
             departing: None,
         };
         // SAFETY: the table has an entry for every vCPU. The old entry is not dropped, as it may be
@@ -245,6 +259,10 @@ unsafe extern "C" fn on_translate(_id: qemu::Id, tb: *mut qemu::Tb) {
     let Some(recorder) = RECORDER.get() else {
         return;
     };
+    let on_access: MemCallback = match recorder.extended {
+        Some(_) => on_any_access,
+        None => recorder.on_access,
+    };
     // SAFETY: QEMU passes a block that lives during this call, and the indices are below its
     // number of instructions. The counter of vCPU 0 lives as long as the process.
     unsafe {
@@ -266,7 +284,7 @@ unsafe extern "C" fn on_translate(_id: qemu::Id, tb: *mut qemu::Tb) {
             let site = Site::new(qemu::qemu_plugin_insn_vaddr(instruction), count - index);
             qemu::qemu_plugin_register_vcpu_mem_cb(
                 instruction,
-                recorder.on_access,
+                on_access,
                 qemu::CB_NO_REGS,
                 qemu::MEM_RW,
                 site.0 as *mut c_void,
@@ -320,6 +338,22 @@ unsafe extern "C" fn on_access<const SHIFT: u32, const FILTER: bool>(
         vcpu.stream.filter::<SHIFT>(address, kind, origin);
     } else {
         vcpu.stream.row::<SHIFT>(address, kind, origin);
+    }
+}
+
+/// An access that is recorded only if it is to an extended page.
+unsafe extern "C" fn on_any_access(
+    index: c_uint,
+    info: qemu::MemInfo,
+    address: u64,
+    site: *mut c_void,
+) {
+    if let Some(recorder) = RECORDER.get()
+        && let Some(extended) = &recorder.extended
+        && extended.holds(address)
+    {
+        // SAFETY: called as QEMU calls it.
+        unsafe { (recorder.on_access)(index, info, address, site) };
     }
 }
 
@@ -399,6 +433,12 @@ unsafe extern "C" fn on_syscall(
     };
     // The call may unmap or change the page, or be the thread's last.
     vcpu.stream.end_run();
+    let extended = RECORDER.get().and_then(|it| it.extended.as_ref());
+    vcpu.remapping = extended.and_then(|extended| {
+        let call = extended::Call::of(number, [a, b, c, d, e])?;
+        extended.begin(&call);
+        Some(call)
+    });
     let Some(request) = exec::Request::of(number, [a, b, c, d, e]) else {
         return;
     };
@@ -413,12 +453,18 @@ unsafe extern "C" fn on_syscall(
     }
 }
 
-unsafe extern "C" fn on_syscall_return(_id: qemu::Id, index: c_uint, number: i64, _result: i64) {
-    if !matches!(number, libc::SYS_execve | libc::SYS_execveat) {
-        return;
-    }
+unsafe extern "C" fn on_syscall_return(_id: qemu::Id, index: c_uint, number: i64, result: i64) {
+    let executes = matches!(number, libc::SYS_execve | libc::SYS_execveat);
     // SAFETY: called by this vCPU.
-    if let Some(vcpu) = unsafe { vcpu(index) }
+    let Some(vcpu) = (unsafe { vcpu(index) }) else {
+        return;
+    };
+    if let Some(call) = vcpu.remapping.take()
+        && let Some(extended) = RECORDER.get().and_then(|it| it.extended.as_ref())
+    {
+        extended.end(&call, result);
+    }
+    if executes
         && let Some(departed) = vcpu.departing.take()
         && let Some(recorder) = RECORDER.get()
     {

@@ -195,7 +195,7 @@ mod tests {
         Pool::create(RecordSettings {
             level,
             filtered,
-            contents: false,
+            ..RecordSettings::default()
         })
         .unwrap()
     }

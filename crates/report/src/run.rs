@@ -13,7 +13,7 @@ use terrace_live::zswap::Served;
 use terrace_policy::prefetch::LifeStory;
 
 use crate::lifetime::{Endurance, in_words};
-use crate::schema::{names, typical};
+use crate::schema::{Writes, names, typical};
 use crate::table::table;
 use crate::text::Text;
 
@@ -32,6 +32,11 @@ pub fn single(results: &Results, endurance: Option<Endurance>) -> Text {
     let issued = outcome.prefetch.map(|story| count(story.issued));
     let zswap = |figure: fn(&Served) -> String| outcome.zswap.as_ref().map(figure);
     let compressed = outcome.compressed;
+    let writes = Writes::of(outcome);
+    let of_looked_at = |part: fn(&Writes) -> u64| {
+        let writes = writes.as_ref()?;
+        Some(share(part(writes), writes.looked_at))
+    };
     let moved = compressed.and_then(|it| it.moved);
     let rows = [
         ("wall time", Some(seconds(runs))),
@@ -49,6 +54,32 @@ pub fn single(results: &Results, endurance: Option<Endurance>) -> Text {
         ),
         ("tier read", Some(outcome.tier_read.to_string())),
         ("tier written", Some(outcome.tier_written.to_string())),
+        (
+            "- zeros, not written",
+            Some(outcome.tier_zeros)
+                .filter(|zeros| *zeros > 0)
+                .map(pages),
+        ),
+        (
+            "writes looked at",
+            writes.map(|it| format!("{} of {}", count(it.looked_at), pages(it.of))),
+        ),
+        ("- zeros", of_looked_at(|it| it.zeros)),
+        ("- one word repeated", of_looked_at(|it| it.same_filled)),
+        (
+            "- unchanged, of those seen before",
+            writes.map(|it| format!("{} of {}", share(it.unchanged, it.again), count(it.again))),
+        ),
+        (
+            "- cost of looking",
+            writes.map(|it| {
+                format!(
+                    "{:.2} s of a processor, {} read",
+                    it.cpu_s,
+                    Bytes(it.read_bytes)
+                )
+            }),
+        ),
         ("stored in zswap", zswap(|it| pages(it.stores))),
         ("- served by it", zswap(|it| pages(it.loads))),
         ("- written back", zswap(|it| pages(it.written_back))),
@@ -424,6 +455,7 @@ mod tests {
             faults: None,
             tier_read: Bytes(1023 << 30),
             tier_written: Bytes(1023 << 30),
+            tier_zeros: 0,
             peak_resident: None,
             footprint: Bytes(1 << 30),
             footprint_sampled: false,
@@ -431,6 +463,7 @@ mod tests {
             huge: Bytes(0),
             zswap: None,
             compressed: None,
+            written: None,
             oom_kills: 0,
         };
         Runs {

@@ -98,6 +98,10 @@ pub struct Way {
     pub tier_read_bytes: u64,
     /// Bytes written to swap areas by the whole machine during the run.
     pub tier_written_bytes: u64,
+    /// Pages of zeros of the whole machine that left DRAM during the run and were not written, beside what was;
+    /// 0 before Linux 6.12, which writes them, and missing in older results.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tier_zero_pages: Option<u64>,
     /// Peak of the DRAM charged to the cgroup, page cache included; null if the kernel keeps no
     /// peak.
     pub peak_resident_bytes: Option<u64>,
@@ -115,6 +119,10 @@ pub struct Way {
     /// results.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub zram: Option<Zram>,
+    /// What was seen of the pages written to the tier (`--writes`), of the run with the median wall time; missing if
+    /// nothing looked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub writes: Option<Writes>,
     /// Lifetime of the device at this rate of writing in years, of two levels the lower one's; null without
     /// an endurance or without writes.
     pub lifetime_years: Option<f64>,
@@ -162,6 +170,45 @@ pub struct Prefetch {
     /// Figures by process, those with the most faults and fetches first; missing in older results.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub processes: Vec<Process>,
+}
+
+/// What was seen of the pages written to the tier. A page found at another place of the tier was written.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct Writes {
+    /// Writes whose contents were looked at, pages of zeros included.
+    pub looked_at: u64,
+    /// Pages that left DRAM to the tier, of the whole machine: written, or zeros, which Linux 6.12 does not write.
+    pub of: u64,
+    /// Pages of zeros among those looked at.
+    pub zeros: u64,
+    /// Pages that repeat another word of 8 bytes, among them.
+    pub same_filled: u64,
+    /// Writes of pages of which an earlier write was looked at, among them.
+    pub again: u64,
+    /// Those of `again` that held what was seen of their page before.
+    pub unchanged: u64,
+    /// Bytes that were read from the tier for this.
+    pub read_bytes: u64,
+    /// Processor time that it took in seconds.
+    pub cpu_s: f64,
+}
+
+impl Writes {
+    /// Returns what was seen of the writes of a run, if anything looked.
+    pub(crate) fn of(outcome: &Outcome) -> Option<Self> {
+        let written = outcome.written?;
+        let counts = written.counts;
+        Some(Self {
+            looked_at: counts.looked_at,
+            of: outcome.tier_written.pages() + outcome.tier_zeros,
+            zeros: counts.zeros,
+            same_filled: counts.same_filled,
+            again: counts.again,
+            unchanged: counts.unchanged,
+            read_bytes: written.read.0,
+            cpu_s: written.cpu.as_secs_f64(),
+        })
+    }
 }
 
 /// Figures of zswap, of the whole machine during the run with the median wall time.
@@ -375,11 +422,13 @@ impl Way {
             let_go: policies.map(|_| middle(|o| o.let_go)),
             tier_read_bytes: middle(|o| o.tier_read.0),
             tier_written_bytes: middle(|o| o.tier_written.0),
+            tier_zero_pages: Some(middle(|o| o.tier_zeros)),
             peak_resident_bytes: typical.peak_resident.map(|p| p.0),
             footprint_bytes: middle(|o| o.footprint.0),
             footprint_sampled: Some(outcomes.iter().any(|o| o.footprint_sampled)),
             zswap: typical.zswap.map(Zswap::from),
             zram: typical.compressed.map(Zram::from),
+            writes: Writes::of(typical),
             lifetime_years: endurance.and_then(|e| e.years(typical.device_written(), typical.wall)),
             oom_kills: outcomes.iter().map(|o| o.oom_kills).sum(),
             exit: end(outcomes),

@@ -22,6 +22,7 @@ Examples:
   terrace record -- ./program --its --options
   terrace record -o page.parquet --level pages -- python3 job.py
   terrace record -o full.parquet --contents -- gzip -c file > file.gz
+  terrace record -o large.parquet --extended --contents -- ./program
   terrace record -o llc.parquet --filter l1l2 --limit 100000000 -- ./program
 
 Exit code: the program's own, 0 where --limit ended it; 2 for wrong usage; 1 where terrace failed.
@@ -48,6 +49,13 @@ pub struct Record {
     /// the rows carries a checksum of the page; `terrace trace info` verifies them.
     #[arg(long)]
     pub contents: bool,
+
+    /// Record only what `terrace extend` would extend: large mappings and blocks of malloc
+    ///
+    /// These are private anonymous mappings of 1 MiB or more. A simulation of such a trace can be compared with what
+    /// `terrace extend` measures, which `terrace sim pages --help` explains.
+    #[arg(long)]
+    pub extended: bool,
 
     /// Which accesses are kept
     #[arg(long, value_enum, default_value_t)]

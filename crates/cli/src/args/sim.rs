@@ -38,10 +38,12 @@ Examples:
   terrace sim pages --dram 12.5%,25%,50% --memory pcm,flash gcc.parquet
   terrace sim pages --dram 100000p --replacement fifo,lru,arc,s3fifo,belady zipf.parquet
   terrace sim pages --dram 25% --write page,inclusive,mfwr,dcw,dcw:pin=off contents.parquet
+  terrace sim pages --dram 64M --replacement fifo --eviction-buffer 0 --unwritten zeros --write mfwr large.parquet
   terrace sim pages --dram 25% --fault-cost 700,1400,2800,13000,55000 gcc.parquet --html costs.html
 
 All figures are simulated. `terrace record` makes traces of programs, `terrace trace gen` of
-well-known patterns.")]
+well-known patterns. The machine of the fifth example is that of `terrace extend --dram 64M`, its
+trace one of `terrace record --extended --contents`.")]
 pub struct Pages {
     /// Traces, a program each; several run on one machine, interleaved by their virtual time
     #[arg(value_name = "TRACE", required = true)]

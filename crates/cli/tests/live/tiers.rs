@@ -77,6 +77,21 @@ fn a_block_device_is_a_tier_if_it_is_blank_and_is_blank_again_afterwards() {
     machine.assert_as_found();
 }
 
+/// Of a hundred MiB beyond its DRAM half of the pages are zeros.
+#[test]
+#[ignore = "needs root, swap, and Linux 6.12; run by make test-root"]
+fn pages_of_zeros_are_not_written_and_are_counted() {
+    let machine = machine();
+    let program = "pages = bytearray(160 << 20)\n\
+                   for page in range(0, len(pages), 4096): pages[page] = page >> 12 & 1";
+    let result = machine.measure(&[], &["/usr/bin/python3", "-c", program]);
+    let run = &result["runs"][0];
+    let zeros = run["tier_zero_pages"].as_u64().unwrap();
+    let written = run["tier_written_bytes"].as_u64().unwrap() / 4096;
+    assert!(zeros > 9_000 && written > 9_000, "{run}");
+    machine.assert_as_found();
+}
+
 #[test]
 #[ignore = "needs root and swap; run by make test-root"]
 fn compressed_memory_is_a_tier() {
@@ -88,6 +103,65 @@ fn compressed_memory_is_a_tier() {
     assert!(zram["pool_bytes"].as_u64().unwrap() > 1 << 20, "{result}");
     assert!(zram["held_bytes"].as_u64().unwrap() > 32 << 20, "{result}");
     assert!(zram["demoted"].is_null(), "{result}");
+    machine.assert_as_found();
+}
+
+/// Every pass stores into every page. Of four pages one stays zeros, one repeats a word, one stays as it is, and one
+/// changes.
+const REWRITES: &str = "
+import mmap, os
+pages = mmap.mmap(-1, 160 << 20, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+for page in range(0, len(pages), 4096):
+    kind = page >> 12 & 3
+    if kind:
+        pages[page:page + 4096] = b'terrace.' * 512 if kind == 1 else os.urandom(4096)
+for turn in range(12):
+    for page in range(0, len(pages), 4096):
+        pages[page] = turn if page >> 12 & 3 == 3 else pages[page]
+";
+
+#[test]
+#[ignore = "needs root and zram; run by make test-root"]
+fn what_is_written_to_compressed_memory_is_looked_at() {
+    let machine = machine();
+    let options = ["--tier", "zram", "--writes", "--prefetch", "off"];
+    let result = machine.measure(&options, &["/usr/bin/python3", "-c", REWRITES]);
+    let writes = &result["runs"][0]["writes"];
+    let number = |name: &str| writes[name].as_u64().unwrap_or_else(|| panic!("{result}"));
+    let share = |part: &str, of: &str| number(part) as f64 / number(of) as f64;
+    assert!(number("looked_at") > 2_000, "{writes}");
+    assert!(number("looked_at") <= number("of"), "{writes}");
+    assert!(number("again") > 1_000, "{writes}");
+    for (part, of, expected) in [
+        ("zeros", "looked_at", 0.25),
+        ("same_filled", "looked_at", 0.25),
+        ("unchanged", "again", 0.75),
+    ] {
+        let found = share(part, of);
+        assert!(
+            (found - expected).abs() < 0.07,
+            "{part}: {found} in {writes}"
+        );
+    }
+    assert!(writes["cpu_s"].as_f64().unwrap() > 0.0, "{writes}");
+    assert!(
+        number("read_bytes") >= 4096 * number("looked_at"),
+        "{writes}"
+    );
+    machine.assert_as_found();
+}
+
+#[test]
+#[ignore = "needs root and swap; run by make test-root"]
+fn writes_to_a_disk_are_not_looked_at() {
+    let machine = machine();
+    let output = machine.run(&["--writes"], &["true"]);
+    assert_eq!(output.status.code(), Some(2), "{}", text(&output));
+    assert!(
+        text(&output).contains("give --tier zram"),
+        "{}",
+        text(&output)
+    );
     machine.assert_as_found();
 }
 

@@ -78,6 +78,13 @@ pub(crate) fn unescape(text: &str) -> PathBuf {
     PathBuf::from(OsString::from_vec(bytes))
 }
 
+/// Returns the swap type of the area at `path`, which was switched on just now. The kernel lists areas by type,
+/// and gives a new one the least that is free; so there is no gap before it.
+pub(super) fn kind_of_new(path: &Path) -> Option<u64> {
+    let place = active().iter().position(|swap| swap.path == path)?;
+    Some(place as u64)
+}
+
 /// Returns the area at `path`, if it is active.
 pub(super) fn find(path: &Path) -> Option<Swap> {
     active().into_iter().find(|swap| swap.path == path)

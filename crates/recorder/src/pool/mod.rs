@@ -15,6 +15,7 @@
 //! | 12 | u32 | `Level`: 0 accesses, 1 lines, 2 pages |
 //! | 16 | u32 | whether private caches filter the accesses |
 //! | 20 | u32 | whether pages' contents are reported |
+//! | 24 | u64 | bytes of the least mapping whose accesses are recorded; 0: all accesses are |
 //! | 64 | u32 | not 0: the recording has ended, nothing is to be written any more |
 //! | 128 | u32 | processes seen so far: the next one's number |
 //! | 132 | u32 | threads seen so far: the next one's number |
@@ -72,7 +73,7 @@ use crate::level::Level;
 use crate::record::Record;
 
 /// The pool's first bytes: a name and the layout's number.
-pub const MAGIC: u64 = u64::from_le_bytes(*b"terrace\x02");
+pub const MAGIC: u64 = u64::from_le_bytes(*b"terrace\x03");
 /// Chunks, and so threads that can write at the same time.
 pub const CHUNKS: usize = 8192;
 /// Records in a chunk.
@@ -101,6 +102,7 @@ struct Layout {
     level: AtomicU32,
     filtered: AtomicU32,
     contents: AtomicU32,
+    least_mapping: AtomicU64,
     ended: Line<AtomicU32>,
     numbers: Line<Numbers>,
     published: Line<Published>,
@@ -142,6 +144,7 @@ const _: () = {
     assert!(offset_of!(Layout, ended) == 64);
     assert!(offset_of!(Layout, numbers) == 128);
     assert!(offset_of!(Layout, contents) == 20);
+    assert!(offset_of!(Layout, least_mapping) == 24);
     assert!(offset_of!(Numbers, dropped) == 16);
     assert!(offset_of!(Numbers, unreported) == 24);
     assert!(offset_of!(Layout, published) == 192);
@@ -236,6 +239,9 @@ pub struct RecordSettings {
     /// Whether rows are followed by what they changed in their pages; at [`Level::Pages`] and without a
     /// filter only.
     pub contents: bool,
+    /// Bytes of the least private anonymous mapping whose accesses are recorded, and no others; none: all accesses
+    /// are.
+    pub least_mapping: Option<u64>,
 }
 
 /// The mapped pool.
@@ -294,6 +300,10 @@ impl Pool {
             level: Level::of(self.layout().level.load(Ordering::Relaxed)),
             filtered: self.layout().filtered.load(Ordering::Relaxed) != 0,
             contents: self.layout().contents.load(Ordering::Relaxed) != 0,
+            least_mapping: match self.layout().least_mapping.load(Ordering::Relaxed) {
+                0 => None,
+                least => Some(least),
+            },
         }
     }
 

@@ -35,6 +35,8 @@ impl Pool {
         layout.filtered.store(filtered, Ordering::Relaxed);
         let contents = settings.contents.into();
         layout.contents.store(contents, Ordering::Relaxed);
+        let least = settings.least_mapping.unwrap_or(0);
+        layout.least_mapping.store(least, Ordering::Relaxed);
         layout.none.length.store(RECORDS as u32, Ordering::Relaxed);
         layout.magic.store(MAGIC, Ordering::Release);
         Ok(pool)

@@ -9,6 +9,7 @@ const PLAIN: RecordSettings = RecordSettings {
     level: Level::Accesses,
     filtered: false,
     contents: false,
+    least_mapping: None,
 };
 const ME: Owner = Owner {
     process: 0,
@@ -48,6 +49,7 @@ fn another_mapping_sees_the_same() {
         level: Level::Pages,
         filtered: true,
         contents: true,
+        least_mapping: Some(1 << 33),
     };
     let reader = Pool::create(settings).unwrap();
     let writer = Pool::open(&reader.path().unwrap()).unwrap();

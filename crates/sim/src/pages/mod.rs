@@ -38,4 +38,4 @@ pub use run::{Foresight, Survey, run, watch};
 pub use settings::{Inclusion, PageMachine, Prefetch, Tier, Work};
 pub use simulation::Simulation;
 pub use timeline::Point;
-pub use writes::{Rank, SchemeOutcome, Writing};
+pub use writes::{Rank, SchemeOutcome, Unwritten, Writing};

@@ -21,6 +21,7 @@ use super::levelling;
 use super::names::{Picos, parse_latency, parse_prefetch};
 use super::setting::{Set, Setting, Values};
 use super::settings::{Inclusion, PageMachine, Prefetch, Tier, Work};
+use super::writes::Unwritten;
 use crate::setting::{Machine, settings};
 
 /// The order in which settings vary, the slowest first: a value that replaces that of a memory or of
@@ -53,6 +54,10 @@ const SHOOTDOWN: [(&str, Shootdown); 3] = [
     ("hardware", Shootdown::Hardware),
     ("free", Shootdown::Free),
 ];
+
+/// Names of `--unwritten`.
+const UNWRITTEN: [(&str, Unwritten); 2] =
+    [("random", Unwritten::Random), ("zeros", Unwritten::Zeros)];
 
 /// The most pages that a prefetch cache can have.
 const MOST_PAGES: usize = u32::MAX as usize;
@@ -238,6 +243,14 @@ fn writing() -> Vec<Setting> {
                      has been free for longest, of one place in 64 more than there are pages. A row of CSV and \
                      Parquet is then a scheme under a wear levelling."),
             result("write", Unit::None, |m| list(&m.writing.schemes));
+        /// what the tier holds where --write has written nothing yet
+        "unwritten" "UNWRITTEN": names(&UNWRITTEN, |m, held| m.writing.unwritten = held), default("random"),
+            details("`random`: the memory was in use (Awad 2016, 5.1.2). `zeros`: it was erased, or is a new file, as \
+                     under `terrace extend`."),
+            result("unwritten", Unit::None, |m| {
+                let asked = m.writing.is_asked();
+                asked.then(|| name(&UNWRITTEN, m.writing.unwritten).to_owned())
+            });
         /// wear levelling under each scheme of --write
         "levelling" "NAME": new(Values::List(Arc::new(levellings))), default("none,start-gap,randomised"),
             details("Levellings are listed by `terrace list wear-levellings`. Lines are moved, and that is counted as \

@@ -3,6 +3,7 @@
 use rand_xoshiro::SplitMix64;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use terrace_policy::write::{Contents, Depends, Form, LINE_BYTES, LINES, Place, Scheme, Written};
+use terrace_sim::pages::Unwritten;
 
 use crate::writes::{CELLS, PAGE};
 
@@ -25,8 +26,11 @@ pub struct Naive {
     pub pages: u64,
 }
 
-/// What a line holds that was not written yet: random data.
-fn unused(line: u64) -> [u8; LINE_BYTES] {
+/// What a line holds that was not written yet.
+fn first(unwritten: Unwritten, line: u64) -> [u8; LINE_BYTES] {
+    if unwritten == Unwritten::Zeros {
+        return [0; LINE_BYTES];
+    }
     let mut random = SplitMix64::seed_from_u64(line);
     let words: Vec<u8> = (0..LINE_BYTES / 8)
         .flat_map(|_| random.next_u64().to_le_bytes())
@@ -42,14 +46,14 @@ pub enum Levelling {
 }
 
 impl Naive {
-    pub fn new(places: usize, levelling: Levelling) -> Self {
+    pub fn new(places: usize, levelling: Levelling, unwritten: Unwritten) -> Self {
         let mut lines: Vec<_> = (0..places * LINES).map(Some).collect();
         if let Levelling::StartGap(_) = levelling {
             lines.push(None);
         }
         Self {
             cells: (0..lines.len() as u64)
-                .map(|line| (unused(line), 0))
+                .map(|line| (first(unwritten, line), 0))
                 .collect(),
             wear: vec![0; lines.len()],
             lines,

@@ -8,7 +8,7 @@ use rand_xoshiro::rand_core::SeedableRng;
 use terrace_base::Result;
 use terrace_device::Energy;
 use terrace_policy::write::{self, Contents};
-use terrace_sim::pages::{Outcome, PageMachine, SchemeOutcome, Writing, levelling, run};
+use terrace_sim::pages::{Outcome, PageMachine, SchemeOutcome, Unwritten, Writing, levelling, run};
 use terrace_sim::workload::Workload;
 use terrace_trace::contents::{Change, Word};
 use terrace_trace::{Access, Block, Meta, Source};
@@ -79,6 +79,7 @@ fn machine(dram: usize, schemes: &str, levellings: &str, pages: u64) -> PageMach
             schemes: write::Spec::parse_list(schemes).expect("schemes"),
             levellings: levelling::Spec::parse_list(levellings).expect("levellings"),
             pages,
+            unwritten: Unwritten::Random,
         },
         ..settings(dram)
     }
@@ -110,12 +111,12 @@ fn rows(touches: &[Touch]) -> Vec<Row> {
 }
 
 /// Which pages an LRU of `dram` pages lets go, in their order, with what they hold and whether that must be
-/// written. `inclusive` tells whether the tier keeps its copies.
+/// written: a page that was never changed is zeros, and needs no copy.
 fn departures(rows: &[Row], dram: usize) -> Vec<(usize, Contents, bool)> {
     let mut lru: Vec<u64> = Vec::new();
     let mut numbers: HashMap<u64, usize> = HashMap::new();
     let mut contents: HashMap<u64, Contents> = HashMap::new();
-    let (mut dirty, mut in_tier) = (HashSet::new(), HashSet::new());
+    let mut dirty = HashSet::new();
     let mut departures = Vec::new();
     for row in rows {
         let page = row.access.address / PAGE as u64;
@@ -129,7 +130,7 @@ fn departures(rows: &[Row], dram: usize) -> Vec<(usize, Contents, bool)> {
             Some(place) => drop(lru.remove(place)),
             None if lru.len() == dram => {
                 let victim = lru.remove(0);
-                let must = dirty.remove(&victim) | in_tier.insert(victim);
+                let must = dirty.remove(&victim);
                 departures.push((numbers[&victim], contents[&victim], must));
             }
             None => {}
@@ -148,10 +149,11 @@ fn twin(
     spec: &str,
     levelling: Levelling,
     pages: usize,
+    unwritten: Unwritten,
 ) -> Found {
     let scheme = write::Spec::parse(spec).unwrap().scheme().unwrap();
     let spare = if scheme.pinned { 0 } else { pages.div_ceil(64) };
-    let mut memory = Naive::new(pages + spare, levelling);
+    let mut memory = Naive::new(pages + spare, levelling, unwritten);
     let mut random = SplitMix64::seed_from_u64(1);
     let mut free: VecDeque<usize> = (0..pages + spare).collect();
     let mut places: HashMap<usize, usize> = HashMap::new();
@@ -266,17 +268,20 @@ proptest! {
         dram in 1..5_usize,
         psi in prop_oneof![Just(1_u32), Just(3), 1..200_u32],
         pages in 7..9_usize,
+        unwritten in prop_oneof![Just(Unwritten::Random), Just(Unwritten::Zeros)],
     ) {
         let rows = rows(&touches);
         let departures = departures(&rows, dram);
         let levellings = format!("none,start-gap:psi={psi},randomised:psi={psi}");
-        let outcome = simulate(&rows, machine(dram, &SCHEMES.join(","), &levellings, pages as u64));
+        let mut machine = machine(dram, &SCHEMES.join(","), &levellings, pages as u64);
+        machine.writing.unwritten = unwritten;
+        let outcome = simulate(&rows, machine);
         let mut found = outcome.schemes.iter();
         for spec in SCHEMES {
             for levelling in [Levelling::None, Levelling::StartGap(psi), Levelling::Randomised(psi)] {
                 let one = found.next().expect("each scheme under each levelling");
                 prop_assert_eq!(&one.scheme, spec);
-                let expected = twin(&departures, spec, levelling, pages);
+                let expected = twin(&departures, spec, levelling, pages, unwritten);
                 prop_assert_eq!(Found::of(one), expected, "{} {:?}", spec, levelling);
             }
         }

@@ -253,7 +253,7 @@ mod tests {
             chunks in prop::collection::vec(prop::collection::vec(record(), 0..50), 1..4),
             limit in 0..60_usize,
         ) {
-            let pool = Pool::create(RecordSettings { level: Level::Accesses, filtered: false, contents: false }).unwrap();
+            let pool = Pool::create(RecordSettings::default()).unwrap();
             let owner = Owner { process: 3, thread: 70_000, instruction: 1 << 40 };
             let mut block = Block::default();
             for records in chunks {

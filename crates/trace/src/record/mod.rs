@@ -26,7 +26,9 @@ mod tools;
 mod watcher;
 
 pub use recorded::{Progress, Recorded, counted};
-pub use request::{COMMAND, CONTENTS, FILTER, LEVEL, PRIVATE_CACHES, Request, command};
+pub use request::{
+    COMMAND, CONTENTS, FILTER, LEAST_MAPPING, LEVEL, PRIVATE_CACHES, Request, command,
+};
 pub use session::Session;
 pub use tools::Tools;
 

@@ -16,6 +16,8 @@ pub const FILTER: &str = "recorded.filter";
 /// The filter of private caches, see [`RecordSettings::filtered`].
 pub const PRIVATE_CACHES: &str = "l1l2";
 
+/// The key under which a trace keeps the bytes of the least mapping whose accesses it has, and no others.
+pub const LEAST_MAPPING: &str = "recorded.least-mapping";
 /// The key under which a trace says that it was recorded with contents.
 pub const CONTENTS: &str = "recorded.contents";
 
@@ -52,6 +54,12 @@ impl Request {
     /// Checks that the settings go together.
     pub(super) fn check(&self) -> Result<()> {
         let settings = self.settings;
+        if settings.least_mapping.is_some() && settings.filtered {
+            return Err(Error::usage(
+                "--extended leaves accesses out that private caches would see, so --filter l1l2 would be wrong; give \
+                 only one of them",
+            ));
+        }
         if !settings.contents {
             return Ok(());
         }
@@ -90,7 +98,9 @@ impl Request {
                 format!("terrace {}", env!("CARGO_PKG_VERSION")),
             ),
         ];
-        let about = about.into_iter().chain(contents);
+        let least = self.settings.least_mapping;
+        let least = least.map(|bytes| (LEAST_MAPPING, bytes.to_string()));
+        let about = about.into_iter().chain(contents).chain(least);
         about.map(|(key, value)| (key.to_owned(), value)).collect()
     }
 }

@@ -1,6 +1,7 @@
 //! The session in which a program is recorded: from its start to its end.
 
 use std::collections::HashMap;
+use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
@@ -26,6 +27,20 @@ const LOOK_AFTER: Duration = Duration::from_millis(5);
 const COLLECT_EVERY: Duration = Duration::from_millis(250);
 /// How long a program that was asked to end has to do so.
 const PATIENCE: Duration = Duration::from_secs(2);
+
+/// The variable of glibc's settings (manual, "Tunables").
+const TUNABLES: &str = "GLIBC_TUNABLES";
+
+/// Returns the variable that lets blocks of malloc from this size on have a mapping of their own, whatever was
+/// freed before, as `terrace extend` does; the last of several values counts.
+fn with_mappings_from(least: u64, before: Option<OsString>) -> OsString {
+    let mut tunables = before.unwrap_or_default();
+    if !tunables.is_empty() {
+        tunables.push(":");
+    }
+    tunables.push(format!("glibc.malloc.mmap_threshold={least}"));
+    tunables
+}
 
 /// A program that is being recorded.
 ///
@@ -77,6 +92,12 @@ impl Session {
         let mut command = Command::new(&emulator.file);
         command.arg0(&arguments[0]).args(&arguments[1..]);
         command.envs(request.user.iter().flat_map(User::environment));
+        if let Some(least) = request.settings.least_mapping {
+            command.env(
+                TUNABLES,
+                with_mappings_from(least, std::env::var_os(TUNABLES)),
+            );
+        }
         command.stdin(input);
         let parent = std::process::id();
         // SAFETY: between fork and exec the closure only makes system calls, with what was made

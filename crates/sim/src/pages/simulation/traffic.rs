@@ -224,9 +224,11 @@ impl Simulation {
         let urgent = self.buffer.is_over_full();
         while let Some(page) = self.buffer.next_to_write(urgent, &mut self.store) {
             self.counts.writebacks += 1;
+            let changed = self.store.flags(page).any(Flags::DIRTY);
             self.store.write_out(page);
             if let Some(writes) = &mut self.writes {
-                writes.leave(page, true);
+                let has_copy = self.settings.inclusion == Inclusion::Inclusive;
+                writes.leave(page, changed || !has_copy);
             }
             self.submit(page, Kind::Write, Class::Background, now);
         }

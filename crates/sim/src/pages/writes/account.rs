@@ -5,7 +5,8 @@ use terrace_device::{LINE_CELLS, Moved, Wear};
 use terrace_policy::write::{Contents, Depends, LINES, Line, Place, Scheme, Spec, Written};
 
 use super::super::levelling;
-use super::contents::{Shared, unused, unused_line};
+use super::Writing;
+use super::contents::{Shared, Unwritten};
 
 /// The account of a scheme.
 pub(super) struct Account {
@@ -13,6 +14,7 @@ pub(super) struct Account {
     pub(super) scheme: Scheme,
     /// Index of the placement.
     pub(super) placement: usize,
+    unwritten: Unwritten,
     /// What places hold, if the scheme looks at it and lays pages down in a way of its own.
     own: Option<Vec<Option<Box<Place>>>>,
     /// Pages of which something was written.
@@ -36,21 +38,23 @@ impl Account {
         scheme: Scheme,
         placement: usize,
         places: u64,
-        levellings: &[levelling::Spec],
+        writing: &Writing,
         seed: u64,
     ) -> Result<Self> {
-        let levelled = levellings.iter().map(|spec| {
+        let unwritten = writing.unwritten;
+        let levelled = writing.levellings.iter().map(|spec| {
             let levelling = levelling::Make::levelling(spec).map_err(terrace_base::Error::usage)?;
             Ok(Levelled {
                 spec: spec.clone(),
                 wear: Wear::new(levelling, places * LINES as u64, seed)?,
-                gap: Line::holding(unused_line(places * LINES as u64)),
+                gap: Line::holding(unwritten.line(places * LINES as u64)),
             })
         });
         let looks = scheme.coder.depends() != Depends::OnPage;
         Ok(Self {
             spec: spec.clone(),
             placement,
+            unwritten,
             own: (looks && !scheme.coder.is_plain()).then(|| vec![None; places as usize]),
             scheme,
             pages: 0,
@@ -70,13 +74,14 @@ impl Account {
         scratch: &mut Place,
     ) {
         let coder = &self.scheme.coder;
+        let unwritten = || self.unwritten.place(place);
         let target = match &mut self.own {
             Some(own) => {
-                own[place as usize].get_or_insert_with(|| Box::new(Place::holding(unused(place))))
+                own[place as usize].get_or_insert_with(|| Box::new(Place::holding(unwritten())))
             }
             None => {
                 if coder.depends() != Depends::OnPage {
-                    let held = copy.map_or_else(|| unused(place), |copy| **copy);
+                    let held = copy.map_or_else(unwritten, |copy| **copy);
                     *scratch = Place::holding(held);
                 }
                 scratch
@@ -113,7 +118,7 @@ impl Account {
                 Some(own) => own[place].as_ref().map(|place| place.line(at)),
                 None => copies.and_then(|copies| Some(Line::of(copies[place].as_ref()?, at))),
             };
-            written.unwrap_or_else(|| Line::holding(unused_line(line)))
+            written.unwrap_or_else(|| Line::holding(self.unwritten.line(line)))
         };
         for Levelled { wear, gap, .. } in &mut self.levelled {
             wear.settle(|moved| match moved {

@@ -116,20 +116,33 @@ impl Pages {
     }
 }
 
-/// Returns what a line of the slow memory holds before anything is written there: the memory was in use, so
-/// it is random data (Awad 2016, 5.1.2, of the place that wear levelling chooses).
-pub(super) fn unused_line(line: u64) -> [u8; LINE_BYTES] {
-    let mut bytes = [0; LINE_BYTES];
-    SplitMix64::seed_from_u64(line).fill_bytes(&mut bytes);
-    bytes
+/// What the slow memory holds where nothing was written yet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Unwritten {
+    /// Random data: the memory was in use (Awad 2016, 5.1.2, of the place that wear levelling chooses).
+    #[default]
+    Random,
+    /// Zeros: the memory is a new file, or was erased.
+    Zeros,
 }
 
-/// Returns what a place of the slow memory holds before anything is written there.
-pub(super) fn unused(place: u32) -> Contents {
-    let mut contents = *ZEROS;
-    let (lines, _) = contents.as_chunks_mut();
-    for (line, number) in lines.iter_mut().zip(u64::from(place) * LINES as u64..) {
-        *line = unused_line(number);
+impl Unwritten {
+    /// Returns what a line holds.
+    pub(super) fn line(self, line: u64) -> [u8; LINE_BYTES] {
+        let mut bytes = [0; LINE_BYTES];
+        if self == Self::Random {
+            SplitMix64::seed_from_u64(line).fill_bytes(&mut bytes);
+        }
+        bytes
     }
-    contents
+
+    /// Returns what a place holds.
+    pub(super) fn place(self, place: u32) -> Contents {
+        let mut contents = *ZEROS;
+        let (lines, _) = contents.as_chunks_mut();
+        for (line, number) in lines.iter_mut().zip(u64::from(place) * LINES as u64..) {
+            *line = self.line(number);
+        }
+        contents
+    }
 }

@@ -12,7 +12,7 @@
 //!   moves lines below the places. A movement programs what the device programs: all cells, or those that
 //!   change if the scheme compares cells.
 //!
-//! The memory was in use before: what was not written yet is random data. Memory is bounded: contents are kept once for DRAM and for all schemes that leave
+//! What lies where nothing was written yet is a setting ([`Unwritten`]). Memory is bounded: contents are kept once for DRAM and for all schemes that leave
 //! pages as they are, until a page changes; schemes that look at nothing but the page keep none.
 
 mod account;
@@ -33,6 +33,7 @@ use self::placement::Placement;
 use super::levelling::{self, Make};
 use super::settings::PageMachine;
 
+pub use contents::Unwritten;
 pub use outcome::{Rank, SchemeOutcome};
 
 /// The write schemes that a machine is asked about.
@@ -44,6 +45,8 @@ pub struct Writing {
     pub levellings: Vec<levelling::Spec>,
     /// Pages of the slow memory; more pages than that are not told apart.
     pub pages: u64,
+    /// What the slow memory holds at first.
+    pub unwritten: Unwritten,
 }
 
 impl Writing {
@@ -136,14 +139,9 @@ impl Writes {
                 let copies = &mut placements[placement].copies;
                 copies.get_or_insert_with(|| vec![None; places as usize]);
             }
-            let levellings = &writing.levellings;
+            let seed = settings.seed;
             accounts.push(Account::new(
-                spec,
-                scheme,
-                placement,
-                places,
-                levellings,
-                settings.seed,
+                spec, scheme, placement, places, writing, seed,
             )?);
         }
         Ok(Some(Self {
@@ -152,7 +150,7 @@ impl Writes {
             accounts,
             capacity,
             left: 0,
-            scratch: Box::new(Place::holding(contents::unused(0))),
+            scratch: Box::new(Place::holding(writing.unwritten.place(0))),
         }))
     }
 
@@ -166,9 +164,9 @@ impl Writes {
         self.pages.change(page, change);
     }
 
-    /// Writes a page that leaves DRAM, by each scheme. `dirty` tells whether the slow memory has no copy, or
-    /// one that a store has made out of date. A page that something else has changed, such as a system call, is
-    /// dirty as well.
+    /// Writes a page that leaves DRAM, by each scheme. `dirty` tells whether a store has changed it since it last
+    /// left, or a machine has dropped the copy that it left behind. A page that something else has changed, such as
+    /// a system call, is dirty as well. A page that was never changed is zeros, of which no copy is needed.
     pub(super) fn leave(&mut self, page: PageId, dirty: bool) {
         let dirty = self.pages.take_changed(page) || dirty;
         self.left += 1;
