@@ -22,4 +22,5 @@ pub mod program;
 pub mod qemu;
 pub mod record;
 mod shadow;
+mod site;
 mod stream;

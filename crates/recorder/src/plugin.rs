@@ -27,7 +27,8 @@ use crate::pool::{Departed, Pool};
 use crate::program::ARGUMENT;
 use crate::qemu::{self, MemCallback};
 use crate::record::Kind;
-use crate::stream::{Origin, Stream};
+use crate::site::Site;
+use crate::stream::Stream;
 
 /// The version of the plug-in interface, which QEMU looks up by this name.
 #[unsafe(no_mangle)]
@@ -287,30 +288,8 @@ unsafe extern "C" fn on_translate(_id: qemu::Id, tb: *mut qemu::Tb) {
                 on_access,
                 qemu::CB_NO_REGS,
                 qemu::MEM_RW,
-                site.0 as *mut c_void,
+                site.to_data(),
             );
-        }
-    }
-}
-
-/// The site of an instruction: its address in the low 48 bits, and above them the number of
-/// instructions of its block from it on.
-#[derive(Clone, Copy)]
-struct Site(u64);
-
-impl Site {
-    const BITS: u32 = 48;
-
-    fn new(ip: u64, to_end: usize) -> Self {
-        Self(ip & ((1 << Self::BITS) - 1) | (to_end as u64) << Self::BITS)
-    }
-
-    /// Returns the origin of an access by a thread that has executed so many instructions at the end of
-    /// the block.
-    fn origin(self, executed: u64) -> Origin {
-        Origin {
-            ip: self.0, // the record takes the low bits
-            instruction: executed.wrapping_sub(self.0 >> Self::BITS),
         }
     }
 }
@@ -332,7 +311,7 @@ unsafe extern "C" fn on_access<const SHIFT: u32, const FILTER: bool>(
     let Some(vcpu) = (unsafe { vcpu(index) }) else {
         return;
     };
-    let origin = Site(site as u64).origin(vcpu.executed);
+    let origin = Site::of_data(site).origin(vcpu.executed);
     let kind = kind(info);
     if FILTER {
         vcpu.stream.filter::<SHIFT>(address, kind, origin);
@@ -367,7 +346,7 @@ unsafe extern "C" fn on_observed_access(
     let Some(vcpu) = (unsafe { vcpu(index) }) else {
         return;
     };
-    let origin = Site(site as u64).origin(vcpu.executed);
+    let origin = Site::of_data(site).origin(vcpu.executed);
     vcpu.stream.observe(address, kind(info), origin);
 }
 
