@@ -9,10 +9,10 @@ use terrace_base::{Bytes, Context, Error, Exit, Result, Signals, Target, program
 use terrace_policy::{replacement, write};
 use terrace_region::figures::{Board, Figures, Rows};
 
-use crate::memory::{Memory, catalogue};
-use crate::task::{Task, VARIABLE};
 use crate::elf;
 use crate::library::LIBRARY;
+use crate::memory::{Memory, catalogue};
+use crate::task::{Task, VARIABLE};
 
 /// The variable that names libraries which the dynamic linker loads before all others.
 const PRELOAD: &str = "LD_PRELOAD";
@@ -30,6 +30,8 @@ pub struct Session {
     pub memories: Option<PathBuf>,
     /// The replacement policy with its settings.
     pub replacement: String,
+    /// The predictor of the pages that are fetched ahead, with its settings; `None` for none.
+    pub prefetch: Option<String>,
     /// The write scheme with its settings.
     pub write: String,
 }
@@ -81,6 +83,7 @@ impl Session {
             memory: self.memory.to_string(),
             memories: self.memories.clone(),
             replacement: self.replacement.clone(),
+            prefetch: self.prefetch.clone(),
             write: self.write.clone(),
             least: LEAST,
         };

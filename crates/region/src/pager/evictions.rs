@@ -111,6 +111,7 @@ impl Pager {
         let known = self.page(page);
         (known.state, known.leaving, known.dirty) = (State::Nowhere, false, false);
         self.policy.remove(page);
+        self.unused(page);
         self.store.forget(page);
     }
 
@@ -126,7 +127,11 @@ impl Pager {
 
     /// A staged page is evicted: it is written if need be.
     fn evict(&mut self, page: PageId, slot: usize) {
-        let Known { dirty, .. } = *self.page(page);
+        let Known { dirty, unseen, .. } = *self.page(page);
+        if unseen && !dirty {
+            // Without prefetching it would not have come, and it leaves as it came.
+            return self.unused(page);
+        }
         let contents = self.staging.contents(slot);
         if let Some(judge) = &self.judge {
             judge.evicted(page, dirty.then_some(contents));
