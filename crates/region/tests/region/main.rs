@@ -85,6 +85,33 @@ fn with_every_replacement_policy_and_the_least_dram() {
     }
 }
 
+/// A pass goes on past a page that cannot be prefetched; only who touches the page is told.
+#[test]
+#[ignore = "needs root: userfaultfd"]
+fn a_page_that_cannot_be_prefetched() {
+    let memory = Faulty::new(*emulated("pcm"), Fault::ReadsOf(203));
+    let settings = Settings::new(Bytes::of_pages(100), Box::new(memory));
+    let extension = Extension::start(settings).unwrap();
+    let mut region = extension.map(Bytes::of_pages(400)).unwrap();
+    for page in 0..400 {
+        region.as_mut_slice()[page * 4096] = page as u8;
+    }
+    for page in (0..400).filter(|page| *page != 203) {
+        assert_eq!(region.as_slice()[page * 4096], page as u8);
+    }
+    extension.finish();
+    let figures = extension.figures();
+    assert!(figures.prefetched_used > 200, "{figures:?}");
+    assert!(figures.prefetched_wasted > 0, "{figures:?}");
+    assert_eq!(figures.read_errors, 0, "{figures:?}");
+    let (_reader, mut writer) = std::io::pipe().unwrap();
+    let page = &region.as_slice()[203 * 4096..][..4096];
+    let error = std::io::Write::write(&mut writer, page).unwrap_err();
+    assert_eq!(error.raw_os_error(), Some(14), "{error}");
+    extension.finish();
+    assert_eq!(extension.figures().read_errors, 1);
+}
+
 /// Predictions may be wrong, the contents never.
 #[test]
 #[ignore = "needs root: userfaultfd"]
