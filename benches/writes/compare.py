@@ -93,7 +93,8 @@ def compare(work, command, shares):
     run(work, TERRACE, "record", "-q", "-o", trace, "--extended", "--contents", "--", *command)
     compared = {}
     for share in shares:
-        extended = terrace(work, "extend", "-q", "--dram", share, "--replacement", "fifo", program=command)
+        extended = terrace(work, "extend", "-q", "--dram", share, "--replacement", "fifo", "--prefetch", "off",
+                           program=command)
         if extended["measured"] is None:
             return {}
         dram = extended["settings"]["dram_bytes"]

@@ -92,7 +92,7 @@ class Extended(common.Bench):
         """Runs a command with so much DRAM, `limit` seconds at most; returns the JSON of `terrace extend`."""
         result = self.work / "extend.json"
         result.unlink(missing_ok=True)
-        ours = [common.TERRACE, "extend", "-q", "--dram", dram, "--memory", "pcm", "--write", write,
+        ours = [common.TERRACE, "extend", "-q", "--dram", dram, "--memory", "pcm", "--prefetch", "off", "--write", write,
                 *options, "--json", result, "--", *command]
         # A program that is ended by the limit has figures all the same.
         run = subprocess.run(["timeout", "-s", "TERM", str(limit), *map(str, ours)], cwd=self.work,

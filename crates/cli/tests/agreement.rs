@@ -146,7 +146,16 @@ fn a_simulation_of_what_is_extended_is_what_extended_memory_does() {
         ];
         let simulated = results(directory, &[&simulation[..], &writes].concat(), &[]);
         let simulated = &simulated["runs"][0];
-        let extension = ["extend", "-q", "--dram", dram, "--replacement", "fifo"];
+        let extension = [
+            "extend",
+            "-q",
+            "--dram",
+            dram,
+            "--replacement",
+            "fifo",
+            "--prefetch",
+            "off",
+        ];
         let extended = results(directory, &extension, &["--", "./program"]);
         let measured = &extended["measured"];
 

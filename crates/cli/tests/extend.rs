@@ -132,7 +132,10 @@ fn blocks_of_malloc_are_extended_and_hold_what_was_written() {
         free(aligned);
         return 0;";
     let extended = Bench::new()
-        .extend(body, &["--dram", "800p", "--write", "mfwr"])
+        .extend(
+            body,
+            &["--dram", "800p", "--write", "mfwr", "--prefetch", "off"],
+        )
         .succeeded();
     assert!(extended.measured("fetches") > 6000, "{}", extended.said);
     assert!(extended.measured("peak_dram_bytes") <= 800 * 4096);
@@ -177,10 +180,17 @@ fn mappings_and_threads_and_files_as_memory() {
     let bench = Bench::new();
     let memory = format!("{}/", bench.directory.path().display());
     let options = ["--dram", "25%", "--memory", &memory, "--write", "sectors"];
+    let options = [&options[..], &["--prefetch", "stream"]].concat();
     let extended = bench.extend(body, &options);
     // The code of the program is passed on.
     assert_eq!(extended.output.status.code(), Some(5), "{}", extended.said);
-    assert!(extended.measured("fetches") > 1000, "{}", extended.said);
+    let read = extended.measured("fetches") + extended.measured("prefetched");
+    assert!(read > 1000, "{}", extended.said);
+    assert!(
+        extended.measured("prefetched_used") > 500,
+        "{}",
+        extended.said
+    );
     let dram = extended.results["settings"]["dram_bytes"].as_u64().unwrap();
     assert_eq!(dram, 750 * 4096);
 }

@@ -30,6 +30,8 @@ pub struct Session {
     pub memories: Option<PathBuf>,
     /// The replacement policy with its settings.
     pub replacement: String,
+    /// The predictor of the pages that are fetched ahead, with its settings; `None` for none.
+    pub prefetch: Option<String>,
     /// The write scheme with its settings.
     pub write: String,
     /// Whether every scheme is asked what it would write.
@@ -83,6 +85,7 @@ impl Session {
             memory: self.memory.to_string(),
             memories: self.memories.clone(),
             replacement: self.replacement.clone(),
+            prefetch: self.prefetch.clone(),
             write: self.write.clone(),
             judge: self.judge,
             least: LEAST,

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 use terrace_base::{Bytes, Error, Result};
-use terrace_policy::{replacement, write};
+use terrace_policy::{prefetch, replacement, write};
 use terrace_region::Settings;
 
 use crate::memory::{Memory, catalogue};
@@ -25,6 +25,8 @@ pub struct Task {
     pub memories: Option<PathBuf>,
     /// The replacement policy with its settings.
     pub replacement: String,
+    /// The predictor with its settings; `None` for none.
+    pub prefetch: Option<String>,
     /// The write scheme with its settings.
     pub write: String,
     /// Whether every scheme is asked what it would write.
@@ -56,6 +58,10 @@ impl Task {
         Ok(Settings {
             dram: self.dram.unwrap_or(UNBOUNDED),
             replacement: replacement::Spec::parse(&self.replacement).map_err(Error::usage)?,
+            prefetch: match &self.prefetch {
+                Some(predictor) => Some(prefetch::Spec::parse(predictor).map_err(Error::usage)?),
+                None => None,
+            },
             write: write::Spec::parse(&self.write).map_err(Error::usage)?,
             slow,
             judge: self.judge && self.dram.is_some(),

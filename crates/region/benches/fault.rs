@@ -68,7 +68,11 @@ fn show(name: &str, memory: impl Fn() -> Box<dyn Slow>, device: f64) {
 
 /// Returns the microseconds of a touch that faults, by the clock of the thread that touches.
 fn fault(memory: Box<dyn Slow>) -> f64 {
-    let extension = Extension::start(Settings::new(Bytes::of_pages(DRAM), memory)).unwrap();
+    let settings = Settings {
+        prefetch: None,
+        ..Settings::new(Bytes::of_pages(DRAM), memory)
+    };
+    let extension = Extension::start(settings).unwrap();
     let mut region = extension.map(Bytes::of_pages(REGION)).unwrap();
     for page in region.as_mut_slice().chunks_mut(PAGE) {
         page[0] = 1;

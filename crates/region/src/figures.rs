@@ -34,6 +34,14 @@ pub struct Figures {
     pub read_errors: u64,
     /// Pages that stay in DRAM beyond its bound now, because they could not be written or moved.
     pub kept: u64,
+    /// Pages that were read before they were touched. They end as used, late or wasted, or wait still.
+    pub prefetched: u64,
+    /// Prefetched pages that were touched after they had come.
+    pub prefetched_used: u64,
+    /// Prefetched pages that were touched while they were on their way.
+    pub prefetched_late: u64,
+    /// Prefetched pages that left, or could not be read, before they were known to have been touched.
+    pub prefetched_wasted: u64,
     /// Nanoseconds for which faults of `fetches` were served, from when they were seen on.
     pub fetch_nanos: u64,
     /// The bound of DRAM in pages.

@@ -1,8 +1,9 @@
 //! The pager: what happens to a page at a fault, at an eviction, and at the end of a transfer.
 //!
-//! It is stepped by one thread, and waits for nothing. `faults` serves faults, `evictions` lets pages go, and
-//! `changes` follows what the program does to its mappings.
+//! It is stepped by one thread, and waits for nothing. `faults` serves faults, `ahead` brings pages in before
+//! them, `evictions` lets pages go, and `changes` follows what the program does to its mappings.
 
+mod ahead;
 mod changes;
 mod evictions;
 mod faults;
@@ -11,6 +12,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Instant;
 
+use ahead::Ahead;
 use rustc_hash::FxHashMap;
 use terrace_base::{Error, Result};
 use terrace_policy::page::Page;
@@ -38,6 +40,10 @@ enum State {
     Slow,
     /// In the slow memory, and on its way from there.
     Fetching,
+    /// In the slow memory, and on its way from there before it is touched.
+    Coming,
+    /// Come from the slow memory, and not mapped before it is touched.
+    Held,
     /// Nowhere: it could not be read. Every touch ends with SIGBUS.
     Lost,
 }
@@ -58,6 +64,8 @@ struct Known {
     writing: bool,
     /// Whether it is staged, and to be written once the transfer of it that is under way has ended.
     again: bool,
+    /// Whether it was mapped before it was touched, and is not known to have been touched.
+    unseen: bool,
     /// Whether it is resident for good, beyond the bound, because it could not be evicted.
     kept: bool,
 }
@@ -66,6 +74,8 @@ struct Known {
 #[derive(Clone, Copy, Debug)]
 struct Fault {
     address: u64,
+    offset: u16,
+    thread: u32,
     write: bool,
     seen: Instant,
 }
@@ -75,6 +85,8 @@ struct Fetch {
     /// Whether a thread that waits for it writes.
     write: bool,
     seen: Instant,
+    /// Whether its read began before the fault.
+    foreseen: bool,
 }
 
 /// Serves faults and evicts pages.
@@ -86,6 +98,8 @@ pub(crate) struct Pager {
     pages: Vec<Known>,
     policy: Box<dyn Replacement>,
     store: Store,
+    /// What is fetched ahead, if anything is.
+    ahead: Option<Ahead>,
     judge: Option<Judge>,
     board: Arc<Board>,
     /// Pages that the policy has evicted, and which are resident still.
@@ -146,7 +160,10 @@ impl Shares {
 pub(crate) fn open() -> Result<Uffd> {
     let events = feature::REMAP | feature::REMOVE | feature::UNMAP;
     let needed = feature::WRITE_PROTECT | events;
-    let uffd = Uffd::open(needed, feature::POISON | feature::MOVE)?;
+    let uffd = Uffd::open(
+        needed,
+        feature::POISON | feature::MOVE | feature::THREAD | feature::EXACT_ADDRESS,
+    )?;
     match uffd.has(feature::MOVE) {
         true => Ok(uffd),
         false => Err(Error::failure(
@@ -182,6 +199,7 @@ impl Pager {
             staging: Staging::new(shares.staging)?,
             ranges: crate::ranges::Ranges::default(),
             pages: Vec::new(),
+            ahead: Ahead::new(settings.prefetch.as_ref(), dram)?,
             policy: policy.map_err(Error::usage)?,
             store: Store::new(
                 settings.slow,
@@ -244,12 +262,16 @@ impl Pager {
         for event in events.iter() {
             if let Event::Fault {
                 address,
+                offset,
+                thread,
                 write,
                 protected,
             } = *event
             {
                 let fault = Fault {
                     address,
+                    offset,
+                    thread,
                     write,
                     seen,
                 };
@@ -291,6 +313,7 @@ impl Pager {
                 self.missing(fault);
             }
         }
+        self.prefetch();
         happened
     }
 
@@ -300,6 +323,11 @@ impl Pager {
         self.figures.most_written_line = wear.most().into();
         self.figures.places = wear.places() as u64;
         self.figures.written = self.store.written().into();
+        let story = self.story();
+        self.figures.prefetched = story.issued;
+        self.figures.prefetched_used = story.used;
+        self.figures.prefetched_late = story.late;
+        self.figures.prefetched_wasted = story.wasted;
         self.board.show_figures(&self.figures);
     }
 
@@ -347,8 +375,10 @@ impl Pager {
     /// Has a page leave DRAM as soon as it has come.
     fn leave(&mut self, page: PageId) {
         self.page(page).leaving = true;
-        if self.page(page).state == State::Resident {
-            self.leaving.push_back(page);
+        match self.page(page).state {
+            State::Resident => self.leaving.push_back(page),
+            State::Held => self.let_go(page),
+            _ => {}
         }
     }
 

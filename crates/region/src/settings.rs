@@ -1,7 +1,7 @@
 //! Settings of an extension.
 
 use terrace_base::Bytes;
-use terrace_policy::{replacement, write};
+use terrace_policy::{prefetch, replacement, write};
 
 use crate::slow::Slow;
 
@@ -12,6 +12,8 @@ pub struct Settings {
     pub dram: Bytes,
     /// Which pages stay in DRAM. The policy is told of faults, not of touches of pages in DRAM.
     pub replacement: replacement::Spec,
+    /// Which pages are fetched before they are touched; `None` fetches at faults alone.
+    pub prefetch: Option<prefetch::Spec>,
     /// What is written of pages that leave.
     pub write: write::Spec,
     /// Holds the pages that are not in DRAM.
@@ -25,13 +27,16 @@ impl Settings {
     /// The least DRAM in pages.
     pub const LEAST_DRAM: u64 = 8;
 
-    /// Settings with first in, first out, as Awad 2016 has it, and dirty pages written as a whole.
+    /// Settings with first in, first out, as Awad 2016 has it, passes foreseen, and dirty pages written as a
+    /// whole.
     pub fn new(dram: Bytes, slow: Box<dyn Slow>) -> Self {
         let fifo = replacement::Spec::parse("fifo").expect("a policy of the registry");
+        let stream = prefetch::Spec::parse("stream").expect("a predictor of the registry");
         let inclusive = write::Spec::parse("inclusive").expect("a scheme of the registry");
         Self {
             dram,
             replacement: fifo,
+            prefetch: Some(stream),
             write: inclusive,
             slow,
             judge: false,

@@ -7,7 +7,7 @@ use terrace_policy::replacement::PageId;
 use terrace_policy::write::{Contents, Depends, Form, Place, Scheme, Written};
 
 use crate::places::Places;
-use crate::slow::{Buffer, Done, Slow, Wait, Write};
+use crate::slow::{Buffer, Done, Read, Slow, Wait, Write};
 use crate::wear::Wear;
 
 /// The end of a transfer of a page.
@@ -97,6 +97,23 @@ impl Store {
         self.under_way.insert(page.0, Step::Fetch(place));
         let buffer = self.buffer();
         self.slow.read(page.0, place, buffer);
+    }
+
+    /// Begins to read pages that were put, and that no thread waits for. No transfer of them is under way.
+    pub fn fetch_ahead(&mut self, pages: &[PageId]) {
+        let reads = pages.iter().map(|page| {
+            let place = self.places.of(*page);
+            self.under_way.insert(page.0, Step::Fetch(place));
+            let buffer = self.spare.pop().unwrap_or_else(Buffer::zeroed);
+            Read {
+                ticket: page.0,
+                place,
+                buffer,
+            }
+        });
+        let mut reads: Vec<_> = reads.collect();
+        reads.sort_unstable_by_key(|read| read.place);
+        self.slow.read_ahead(reads);
     }
 
     /// Begins to write a page. No transfer of it is under way.

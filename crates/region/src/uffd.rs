@@ -7,6 +7,7 @@ use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
 use terrace_base::{Error, Result};
+use terrace_policy::page::PAGE_BYTES;
 
 /// What a kernel can do beyond faults on missing pages: bits of `UFFD_FEATURE_*`.
 pub mod feature {
@@ -18,6 +19,10 @@ pub mod feature {
     pub const REMOVE: u64 = 1 << 3;
     /// Events of `munmap`.
     pub const UNMAP: u64 = 1 << 6;
+    /// Faults say which thread waits.
+    pub const THREAD: u64 = 1 << 8;
+    /// Faults say which byte was touched, from Linux 5.18 on.
+    pub const EXACT_ADDRESS: u64 = 1 << 11;
     /// [`super::Uffd::poison`], from Linux 6.6 on.
     pub const POISON: u64 = 1 << 14;
     /// [`super::Uffd::move_pages`], from Linux 6.8 on.
@@ -31,6 +36,10 @@ pub enum Event {
     Fault {
         /// The address, rounded down to its page.
         address: u64,
+        /// The byte of the page, 0 if the kernel does not tell.
+        offset: u16,
+        /// The thread that waits, 0 if the kernel does not tell.
+        thread: u32,
         /// Whether the thread writes.
         write: bool,
         /// Whether the page is there, and write-protected.
@@ -321,7 +330,9 @@ impl Message {
         let [first, second, third] = self.argument;
         match self.event {
             0x12 => Some(Event::Fault {
-                address: second & !(terrace_policy::page::PAGE_BYTES - 1),
+                address: second & !(PAGE_BYTES - 1),
+                offset: (second & (PAGE_BYTES - 1)) as u16,
+                thread: third as u32,
                 write: first & 1 != 0,
                 protected: first & 2 != 0,
             }),

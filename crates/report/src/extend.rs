@@ -50,6 +50,8 @@ pub struct ExtendSettings {
     pub memory: String,
     /// The replacement policy.
     pub replacement: String,
+    /// The predictor of the pages that were fetched ahead, or `off`.
+    pub prefetch: String,
     /// The write scheme that was applied.
     pub write: String,
     /// The least size of a mapping that is extended, in bytes.
@@ -72,6 +74,15 @@ pub struct Measured {
     /// Mean time of a fault of `fetches` in nanoseconds, from when it was seen until the page was mapped; null
     /// without any.
     pub fetch_ns: Option<f64>,
+    /// Pages that were read before they were touched.
+    pub prefetched: u64,
+    /// Of these, pages that were touched after they had come. Pages that are touched in order are known to
+    /// have been from the touch of a later one.
+    pub prefetched_used: u64,
+    /// Of these, pages that were touched while they were on their way.
+    pub prefetched_late: u64,
+    /// Of these, pages that left, or could not be read, before they were known to have been touched.
+    pub prefetched_wasted: u64,
     /// Pages that left as they had come.
     pub evicted_clean: u64,
     /// Pages that left after they were written.
@@ -143,6 +154,7 @@ impl ExtendDocument {
                 dram_bytes: dram.0,
                 memory: session.memory.to_string(),
                 replacement: session.replacement.clone(),
+                prefetch: session.prefetch.clone().unwrap_or_else(|| "off".into()),
                 write: session.write.clone(),
                 least_mapping_bytes: terrace_extend::session::LEAST.0,
                 terrace: env!("CARGO_PKG_VERSION"),
@@ -169,6 +181,10 @@ impl Measured {
             returns: figures.returns,
             first_writes: figures.first_writes,
             fetch_ns: (figures.fetches > 0).then_some(fetch),
+            prefetched: figures.prefetched,
+            prefetched_used: figures.prefetched_used,
+            prefetched_late: figures.prefetched_late,
+            prefetched_wasted: figures.prefetched_wasted,
             evicted_clean: figures.evicted_clean,
             evicted_dirty: figures.evicted_dirty,
             pages_written: figures.pages_written,
@@ -249,6 +265,10 @@ pub fn text(document: &ExtendDocument) -> Text {
                 .fetch_ns
                 .map_or("-".into(), |ns| Nanos(ns as u64).to_string()),
         ),
+        ("prefetched", count(measured.prefetched)),
+        ("  used", count(measured.prefetched_used)),
+        ("  late", count(measured.prefetched_late)),
+        ("  wasted", count(measured.prefetched_wasted)),
         ("returns from staging", count(measured.returns)),
         ("evicted clean", count(measured.evicted_clean)),
         ("evicted dirty", count(measured.evicted_dirty)),

@@ -48,6 +48,13 @@ pub struct Extend {
     #[arg(long, value_name = "FILE", hide_short_help = true)]
     pub memories: Option<PathBuf>,
 
+    /// Predictor of the pages to fetch ahead, or off
+    ///
+    /// `terrace list predictors` lists predictors. Settings follow the name, as stream:depth=64. The default
+    /// foresees passes over arrays, and fetches nothing where pages are touched at random.
+    #[arg(long, value_name = "NAME", default_value = "stream", value_parser = predictor)]
+    prefetch: String,
+
     /// What is written of a page that leaves DRAM
     ///
     /// `terrace list write-schemes` lists schemes. Settings follow the name, as mfwr:words=2.
@@ -86,6 +93,7 @@ impl Extend {
             memory: Memory::parse(&self.memory).absolute()?,
             memories: self.memories.clone(),
             replacement: self.replacement.clone(),
+            prefetch: (self.prefetch != "off").then(|| self.prefetch.clone()),
             write: self.write.clone(),
             judge: !self.applied_only,
         })
@@ -104,6 +112,14 @@ impl Extend {
 /// Checks a write scheme, and returns it as it was written.
 fn scheme(text: &str) -> Result<String, String> {
     write::Spec::parse(text).map(|_| text.to_owned())
+}
+
+/// Checks a predictor, and returns it as it was written.
+fn predictor(text: &str) -> Result<String, String> {
+    if text != "off" {
+        super::run::live(text, "off, ")?;
+    }
+    Ok(text.to_owned())
 }
 
 /// Checks a replacement policy, and returns it as it was written.

@@ -24,6 +24,8 @@ struct Hint {
     source: Source,
     /// Thread that is expected to touch the page.
     thread: Thread,
+    /// Whether the prediction goes on.
+    goes_on: bool,
     /// Whether the use of the page asks the predictor for a continuation.
     trigger: bool,
     /// Number of pages issued before this one; `None` while the hint waits.
@@ -218,6 +220,13 @@ impl Engine {
             .is_some_and(|hint| hint.issued.is_some())
     }
 
+    /// Returns the source of an issued page if its prediction goes on: the program is expected to touch
+    /// the pages of such a source in the order in which they were issued.
+    pub fn walk_of(&self, at: Location) -> Option<Source> {
+        let hint = self.hints.get(&at)?;
+        (hint.goes_on && hint.issued.is_some()).then_some(hint.source)
+    }
+
     /// Handles the first touch of a fetched page, after or before its arrival. No effect on any
     /// other page.
     pub fn touched(&mut self, at: Location, outcome: Outcome, memory: &mut dyn Memory) {
@@ -338,7 +347,7 @@ impl Engine {
             match memory.residence_lately(at) {
                 Residence::InMemory => in_memory += 1,
                 Residence::InTier => {
-                    self.register(at, named.source, thread);
+                    self.register(at, named, thread);
                     group.push(at);
                 }
                 Residence::Nowhere => {}
@@ -359,14 +368,15 @@ impl Engine {
     }
 
     /// Registers a page as predicted. A suspect fetch of the page ends as wasted.
-    fn register(&mut self, at: Location, source: Source, thread: Thread) {
+    fn register(&mut self, at: Location, named: &Prediction, thread: Thread) {
         if let Some(suspect) = self.hints.get(&at) {
             self.tell(suspect.source, |story| story.count(Outcome::Wasted));
             self.triggers.retain(|trigger| *trigger != at);
         }
         let hint = Hint {
-            source,
+            source: named.source,
             thread,
+            goes_on: named.goes_on,
             trigger: false,
             issued: None,
         };

@@ -117,6 +117,8 @@ impl Pager {
             let moved = Extent { start, ..extent };
             self.ranges.put(moved);
             for (page, id) in moved.pages() {
+                // The engine knows pages by their addresses.
+                self.unused(id);
                 self.page(id).at = page.0;
             }
         }
@@ -132,8 +134,13 @@ impl Pager {
             State::Nowhere => return,
             State::Resident => self.resident -= 1,
             State::Staged(slot) => self.staging.abandon(slot as usize),
-            State::Slow | State::Lost | State::Fetching => {}
+            State::Held => {
+                self.release_held(page);
+                self.resident -= 1;
+            }
+            State::Slow | State::Lost | State::Fetching | State::Coming => {}
         }
+        self.unused(page);
         self.figures.kept -= u64::from(known.kept);
         self.footprint -= 1;
         self.policy.remove(page);

@@ -108,6 +108,7 @@ impl Pager {
     fn gone(&mut self, page: PageId) {
         self.resident -= 1;
         self.footprint -= 1;
+        self.unused(page);
         let known = self.page(page);
         *known = Known {
             at: known.at,
@@ -129,7 +130,11 @@ impl Pager {
 
     /// A staged page is evicted: it is written if need be.
     fn evict(&mut self, page: PageId, slot: usize) {
-        let Known { dirty, .. } = *self.page(page);
+        let Known { dirty, unseen, .. } = *self.page(page);
+        if unseen && !dirty {
+            // Without prefetching it would not have come, and it leaves as it came.
+            return self.unused(page);
+        }
         let contents = self.staging.contents(slot);
         if let Some(judge) = &self.judge {
             judge.evicted(page, dirty.then_some(contents));

@@ -14,7 +14,7 @@ use crate::uffd::{COPY_PROTECTED, feature};
 static ZEROS: Buffer = Buffer([0; PAGE_BYTES as usize]);
 
 /// What became of a page that was to be mapped.
-enum Mapped {
+pub(super) enum Mapped {
     /// It is there.
     Now,
     /// A page was there already; its threads are awake.
@@ -41,7 +41,10 @@ impl Pager {
     pub(super) fn first_write(&mut self, fault: Fault) {
         let found = self.ranges.find(Page::of(fault.address));
         match found.map(|page| (page, self.page(page).state)) {
-            Some((page, State::Resident)) => self.page(page).dirty = true,
+            Some((page, State::Resident)) => {
+                self.page(page).dirty = true;
+                self.seen(page);
+            }
             // The program has said that its contents may be freed (`MADV_FREE`), and it is there still.
             Some((page, State::Nowhere)) if is_present(fault.address) => {
                 self.resident += 1;
@@ -74,6 +77,8 @@ impl Pager {
                     fetch.write |= fault.write;
                 }
             }
+            State::Coming => self.overtake(page, fault),
+            State::Held => self.first_use(page, fault),
             State::Lost => self.wake(fault.address),
         }
     }
@@ -152,6 +157,7 @@ impl Pager {
         self.resident += 1;
         let known = self.page(page);
         (known.again, known.writing) = (false, false);
+        self.seen(page);
         self.touch(page, fault.write);
         self.came(page, moves);
     }
@@ -165,9 +171,18 @@ impl Pager {
         self.resident += 1;
         self.page(page).state = State::Fetching;
         let Fault { write, seen, .. } = fault;
-        self.fetching.insert(page.0, Fetch { write, seen });
+        let foreseen = false;
+        self.fetching.insert(
+            page.0,
+            Fetch {
+                write,
+                seen,
+                foreseen,
+            },
+        );
         self.store.fetch(page);
         self.touch(page, write);
+        self.foresee(&fault);
     }
 
     /// Takes the transfers that have ended, and returns whether there were any.
@@ -177,7 +192,7 @@ impl Pager {
             any = true;
             match ended {
                 Ended::Fetched(page, buffer) => self.arrive(page, buffer),
-                Ended::Unread(page) => self.lose(page),
+                Ended::Unread(page) => self.unread(page),
                 Ended::Put(page) => self.put(page),
                 Ended::Unwritten(page) => self.unwritten(page),
             }
@@ -187,6 +202,10 @@ impl Pager {
 
     /// A page has come from the slow memory.
     pub(super) fn arrive(&mut self, page: PageId, buffer: Box<Buffer>) {
+        if self.page(page).state == State::Coming {
+            // Nothing is mapped by this, so it may be done while a change is followed.
+            return self.hold(page, buffer);
+        }
         if self.settling {
             return self.arrived.push_back((page, buffer));
         }
@@ -202,6 +221,19 @@ impl Pager {
         self.fetching.remove(&page.0);
         self.figures.fetch_nanos += seen.elapsed().as_nanos() as u64;
         self.came(page, write || matches!(mapped, Mapped::Before));
+    }
+
+    /// A read has failed. If it was a prefetch, it is as if it had not been tried, and a thread that waits for
+    /// it by now has the page read again.
+    fn unread(&mut self, page: PageId) {
+        if self.page(page).state == State::Coming {
+            return self.not_prefetched(page);
+        }
+        let fetch = self.fetching.get_mut(&page.0);
+        match fetch.is_some_and(|fetch| std::mem::take(&mut fetch.foreseen)) {
+            true => self.store.fetch(page),
+            false => self.lose(page),
+        }
     }
 
     /// A page cannot be read: a thread that touches it must not go on with other contents.
@@ -226,7 +258,7 @@ impl Pager {
     }
 
     /// Maps a page, protected from being written unless a thread waits to write it.
-    fn map(&mut self, page: PageId, contents: &Buffer, write: bool) -> Mapped {
+    pub(super) fn map(&mut self, page: PageId, contents: &Buffer, write: bool) -> Mapped {
         let address = self.address(page);
         let mode = if write { 0 } else { COPY_PROTECTED };
         let copied = self

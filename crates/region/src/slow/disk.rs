@@ -13,11 +13,14 @@ use terrace_base::{Context, Result};
 use terrace_policy::page::PAGE_BYTES;
 use terrace_policy::write::{LINE_BYTES, SECTOR_BYTES};
 
-use super::{Buffer, Done, Slow, Wait, Write};
+use super::{Buffer, Done, Read, Slow, Wait, Write};
 
 /// Transfers that the kernel is given at once. A disk that is asked for 32 pages at once reads three times
 /// as many a second as for one at a time.
 const DEPTH: usize = 64;
+
+/// Pages that are read ahead as one transfer if their places lie in a row.
+const TOGETHER: usize = 32;
 
 /// Bytes by which a file grows.
 const STEP: u64 = 64 << 20;
@@ -28,6 +31,8 @@ pub struct Disk {
     engine: Engine,
     /// By ticket.
     flights: FxHashMap<u32, Flight>,
+    /// Reads of neighbours, by the ticket of the first.
+    rows: FxHashMap<u32, Row>,
     done: VecDeque<Done>,
     file: File,
     /// The unit in which is written, in bytes.
@@ -59,11 +64,23 @@ struct Flight {
     result: io::Result<()>,
 }
 
+/// Pages whose places lie in a row, read as one transfer.
+struct Row {
+    reads: Vec<Read>,
+    /// The buffers, for the kernel.
+    parts: Vec<libc::iovec>,
+}
+
+// SAFETY: the parts point to the buffers of `reads`, which go wherever the row does.
+unsafe impl Send for Row {}
+
 /// A part of a page, in a row.
 #[derive(Clone, Copy)]
 struct Part {
     ticket: u32,
     write: bool,
+    /// Buffers of a [`Row`], if it is the transfer of one; the number of bytes is that of all of them.
+    row: Option<(*const libc::iovec, u32)>,
     /// The buffer of its flight at the part's first byte.
     bytes: *mut u8,
     number: u32,
@@ -98,6 +115,7 @@ impl Disk {
         Self {
             engine: Engine::new(),
             flights: FxHashMap::default(),
+            rows: FxHashMap::default(),
             done: VecDeque::new(),
             block: block(&file),
             length: file
@@ -146,6 +164,33 @@ impl Disk {
             }
         }
         self.submit();
+    }
+
+    /// Begins to read neighbours, behind all reads that were begun before.
+    fn read_row(&mut self, mut reads: Vec<Read>) {
+        let Engine::Ring(ring) = &mut self.engine else {
+            return reads
+                .into_iter()
+                .for_each(|read| self.read(read.ticket, read.place, read.buffer));
+        };
+        let Some(&Read { ticket, place, .. }) = reads.first() else {
+            return;
+        };
+        let parts = reads.iter_mut().map(|read| libc::iovec {
+            iov_base: read.buffer.0.as_mut_ptr().cast(),
+            iov_len: PAGE_SIZE,
+        });
+        let parts: Vec<_> = parts.collect();
+        let part = Part {
+            ticket,
+            write: false,
+            row: Some((parts.as_ptr(), parts.len() as u32)),
+            bytes: std::ptr::null_mut(),
+            number: (parts.len() * PAGE_SIZE) as u32,
+            offset: u64::from(place) * PAGE_BYTES,
+        };
+        self.rows.insert(ticket, Row { reads, parts });
+        ring.waiting.push_back(part);
     }
 
     /// Hands the kernel what waits, as much as there is room for.
@@ -200,7 +245,30 @@ impl Disk {
         }
     }
 
+    /// A row was read. If that failed, each of its pages is read by itself: the others can be read.
+    fn row_ended(&mut self, row: Row, result: &io::Result<()>) {
+        for Read {
+            ticket,
+            place,
+            buffer,
+        } in row.reads
+        {
+            match result {
+                Ok(()) => self.done.push_back(Done {
+                    ticket,
+                    buffer,
+                    result: Ok(()),
+                }),
+                Err(_) => self.read(ticket, place, buffer),
+            }
+        }
+    }
+
     fn part_ended(&mut self, ticket: u32, result: io::Result<()>) {
+        if let Some(row) = self.rows.remove(&ticket) {
+            debug_assert_eq!(row.reads.len(), row.parts.len());
+            return self.row_ended(row, &result);
+        }
         let Some(flight) = self.flights.get_mut(&ticket) else {
             return;
         };
@@ -221,11 +289,25 @@ impl Slow for Disk {
         let part = Part {
             ticket,
             write: false,
+            row: None,
             bytes: std::ptr::null_mut(),
             number: PAGE_BYTES as u32,
             offset: u64::from(place) * PAGE_BYTES,
         };
         self.begin(ticket, buffer, vec![part]);
+    }
+
+    fn read_ahead(&mut self, reads: Vec<Read>) {
+        let mut row: Vec<Read> = Vec::new();
+        for read in reads {
+            let goes_on = row.last().is_some_and(|last| last.place + 1 == read.place);
+            if !goes_on || row.len() == TOGETHER {
+                self.read_row(std::mem::take(&mut row));
+            }
+            row.push(read);
+        }
+        self.read_row(row);
+        self.submit();
     }
 
     fn write(&mut self, ticket: u32, place: u32, write: Write) {
@@ -234,6 +316,7 @@ impl Slow for Disk {
         let parts = runs.into_iter().map(|(start, number)| Part {
             ticket,
             write: true,
+            row: None,
             bytes: std::ptr::null_mut(),
             number: number as u32,
             offset: u64::from(place) * PAGE_BYTES + start as u64,
@@ -265,7 +348,10 @@ impl Drop for Disk {
             ring.waiting.clear();
             if ring.ring.submit_and_wait(1).is_err() {
                 // Rather lose the buffers than have the kernel write to others.
-                return std::mem::forget(std::mem::take(&mut self.flights));
+                return std::mem::forget((
+                    std::mem::take(&mut self.flights),
+                    std::mem::take(&mut self.rows),
+                ));
             }
             self.take_completions();
         }
@@ -298,6 +384,12 @@ impl Flight {
 impl Part {
     fn entry(self, file: RawFd) -> io_uring::squeue::Entry {
         let Self { bytes, number, .. } = self;
+        if let Some((parts, pages)) = self.row {
+            return opcode::Readv::new(types::Fd(file), parts, pages)
+                .offset(self.offset)
+                .build()
+                .user_data(self.data());
+        }
         let entry = match self.write {
             true => opcode::Write::new(types::Fd(file), bytes, number)
                 .offset(self.offset)
@@ -306,7 +398,12 @@ impl Part {
                 .offset(self.offset)
                 .build(),
         };
-        entry.user_data(u64::from(number) << 32 | u64::from(self.ticket))
+        entry.user_data(self.data())
+    }
+
+    /// Returns what the end of the part is known by: its ticket, and the bytes that it has if all went well.
+    fn data(self) -> u64 {
+        u64::from(self.number) << 32 | u64::from(self.ticket)
     }
 
     fn carry_out(self, file: &File) -> io::Result<()> {
@@ -413,6 +510,37 @@ mod tests {
                 assert!(done.buffer.0[..block].iter().all(|byte| *byte == 9));
                 assert!(done.buffer.0[block..].iter().all(|byte| *byte == 7));
             }
+        }
+    }
+
+    #[test]
+    fn neighbours_are_read_as_single_pages_are() {
+        for mut disk in both_engines() {
+            for place in 0..100 {
+                let buffer = Box::new(Buffer([place as u8; PAGE_SIZE]));
+                let lines = u64::MAX;
+                disk.write(place, place, Write { buffer, lines });
+                assert!(finished(&mut disk).result.is_ok());
+            }
+            // The last places lie behind the end of the file.
+            let beyond = (STEP / PAGE_BYTES) as u32 - 2;
+            let places = (3..90).chain([95, 97, 98]).chain(beyond..beyond + 5);
+            let reads = places.map(|place| Read {
+                ticket: place,
+                place,
+                buffer: Buffer::zeroed(),
+            });
+            let reads: Vec<_> = reads.collect();
+            let number = reads.len();
+            disk.read_ahead(reads);
+            for _ in 0..number {
+                let done = finished(&mut disk);
+                assert_eq!(done.result.is_ok(), done.ticket < beyond + 2);
+                if done.ticket < 100 {
+                    assert!(done.buffer.0.iter().all(|byte| *byte == done.ticket as u8));
+                }
+            }
+            assert!(disk.done().is_none() && disk.rows.is_empty());
         }
     }
 

@@ -24,6 +24,16 @@ impl Buffer {
     }
 }
 
+/// A read of one place.
+pub struct Read {
+    /// A number that is unique among transfers under way.
+    pub ticket: u32,
+    /// The place.
+    pub place: u32,
+    /// Where its contents come.
+    pub buffer: Box<Buffer>,
+}
+
 /// A write of one place.
 pub struct Write {
     /// What the place is to hold.
@@ -61,6 +71,13 @@ pub enum Wait {
 pub trait Slow: Send {
     /// Begins to read a place. `ticket` is unique among transfers under way.
     fn read(&mut self, ticket: u32, place: u32, buffer: Box<Buffer>);
+
+    /// Begins to read places that no thread waits for, in their order.
+    fn read_ahead(&mut self, reads: Vec<Read>) {
+        for read in reads {
+            self.read(read.ticket, read.place, read.buffer);
+        }
+    }
 
     /// Begins to write a place.
     fn write(&mut self, ticket: u32, place: u32, write: Write);

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use terrace_base::Bytes;
 use terrace_device::Catalogue;
-use terrace_policy::{replacement, write};
+use terrace_policy::{prefetch, replacement, write};
 use terrace_region::slow::Slow;
 use terrace_region::slow::disk::Disk;
 use terrace_region::slow::emulated::Emulated;
@@ -83,6 +83,99 @@ fn with_every_replacement_policy_and_the_least_dram() {
             assert!(extension.figures().peak_dram <= dram, "{}", entry.name);
         }
     }
+}
+
+/// A pass goes on past a page that cannot be prefetched; only who touches the page is told.
+#[test]
+#[ignore = "needs root: userfaultfd"]
+fn a_page_that_cannot_be_prefetched() {
+    let memory = Faulty::new(*emulated("pcm"), Fault::ReadsOf(203));
+    let settings = Settings::new(Bytes::of_pages(100), Box::new(memory));
+    let extension = Extension::start(settings).unwrap();
+    let mut region = extension.map(Bytes::of_pages(400)).unwrap();
+    for page in 0..400 {
+        region.as_mut_slice()[page * 4096] = page as u8;
+    }
+    for page in (0..400).filter(|page| *page != 203) {
+        assert_eq!(region.as_slice()[page * 4096], page as u8);
+    }
+    extension.finish();
+    let figures = extension.figures();
+    assert!(figures.prefetched_used > 200, "{figures:?}");
+    assert!(figures.prefetched_wasted > 0, "{figures:?}");
+    assert_eq!(figures.read_errors, 0, "{figures:?}");
+    let (_reader, mut writer) = std::io::pipe().unwrap();
+    let page = &region.as_slice()[203 * 4096..][..4096];
+    let error = std::io::Write::write(&mut writer, page).unwrap_err();
+    assert_eq!(error.raw_os_error(), Some(14), "{error}");
+    extension.finish();
+    assert_eq!(extension.figures().read_errors, 1);
+}
+
+/// Predictions may be wrong, the contents never.
+#[test]
+#[ignore = "needs root: userfaultfd"]
+fn with_every_predictor_and_the_least_dram() {
+    let entries = prefetch::REGISTRY.iter();
+    let predictors: Vec<_> = entries.filter(|entry| !entry.knows_future()).collect();
+    for entry in predictors {
+        for dram in [Settings::LEAST_DRAM, 100] {
+            for policy in ["fifo", "lru", "lfu"] {
+                let settings = Settings {
+                    prefetch: Some(prefetch::Spec::parse(entry.name).unwrap()),
+                    replacement: replacement::Spec::parse(policy).unwrap(),
+                    ..settings(dram, "pcm")
+                };
+                let extension = Extension::start(settings).unwrap();
+                let mut region = extension.map(Bytes::of_pages(400)).unwrap();
+                exercise(&mut region, 4, 800, 6);
+                pass(&mut region);
+                let figures = extension.figures();
+                assert!(figures.peak_dram <= dram, "{}: {figures:?}", entry.name);
+                let ended = figures.prefetched_used + figures.prefetched_late;
+                let ended = ended + figures.prefetched_wasted;
+                assert!(ended <= figures.prefetched, "{}: {figures:?}", entry.name);
+            }
+        }
+    }
+}
+
+/// Reads one byte of each page in order, three times.
+fn pass(region: &mut terrace_region::Region) {
+    for _ in 0..3 {
+        let bytes = region.as_slice().iter().step_by(4096);
+        std::hint::black_box(bytes.fold(0_u8, |sum, byte| sum.wrapping_add(*byte)));
+    }
+}
+
+/// A pass in order faults for few of its pages, and what was prefetched is used.
+#[test]
+#[ignore = "needs root: userfaultfd"]
+fn passes_are_foreseen() {
+    let mut faults = Vec::new();
+    for predictor in [None, Some("stream")] {
+        let settings = Settings {
+            prefetch: predictor.map(|name| prefetch::Spec::parse(name).unwrap()),
+            judge: true,
+            ..settings(1000, "pcm")
+        };
+        let extension = Extension::start(settings).unwrap();
+        let mut region = extension.map(Bytes::of_pages(4000)).unwrap();
+        for page in region.as_mut_slice().chunks_mut(4096) {
+            page[0] = 1;
+        }
+        pass(&mut region);
+        extension.finish();
+        let figures = extension.figures();
+        faults.push(figures.fetches);
+        assert_eq!(figures.evicted_dirty, 4000, "{figures:?}");
+        assert_eq!(figures.pages_written, 4000, "{figures:?}");
+        if predictor.is_some() {
+            assert!(figures.prefetched > 9000, "{figures:?}");
+            assert!(figures.prefetched_wasted < 500, "{figures:?}");
+        }
+    }
+    assert!(faults[1] * 10 < faults[0], "{faults:?}");
 }
 
 fn disk() -> Disk {

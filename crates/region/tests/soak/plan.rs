@@ -6,7 +6,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use terrace_base::Bytes;
 use terrace_device::Catalogue;
-use terrace_policy::{replacement, write};
+use terrace_policy::{prefetch, replacement, write};
 use terrace_region::Settings;
 use terrace_region::slow::Slow;
 use terrace_region::slow::disk::Disk;
@@ -64,6 +64,8 @@ pub struct Plan {
     pub dram: u64,
     write: String,
     replacement: &'static str,
+    /// The predictor of what is fetched ahead; `None` for nothing.
+    prefetch: Option<&'static str>,
     /// The emulated technology; `None` for a file.
     technology: Option<&'static str>,
     rates: Rates,
@@ -85,6 +87,7 @@ impl Plan {
         let present = |entry: &&replacement::Entry| !entry.knows_future();
         let policies: Vec<_> = replacement::REGISTRY.iter().filter(present).collect();
         let replacement = policies[below(policies.len())].name;
+        let prefetch = [None, Some("stream"), Some("spatial"), Some("combo")][below(4)];
         let technology = TECHNOLOGIES[below(TECHNOLOGIES.len())];
         let technology = match kind {
             Kind::Emulated => Some(technology),
@@ -109,6 +112,7 @@ impl Plan {
             dram,
             write: format!("{scheme}:pin={pin}"),
             replacement,
+            prefetch,
             technology,
             rates,
         }
@@ -132,6 +136,9 @@ impl Plan {
         Settings {
             dram: Bytes::of_pages(self.dram),
             replacement: replacement::Spec::parse(self.replacement).unwrap(),
+            prefetch: self
+                .prefetch
+                .map(|name| prefetch::Spec::parse(name).unwrap()),
             write: write::Spec::parse(&self.write).unwrap(),
             slow: Box::new(Hostile::new(slow, self.rates, self.seed)),
             judge: false,
