@@ -1,6 +1,6 @@
 //! The live driver: delivers faults and first uses to the engine, carries its fetches out.
 //!
-//! One thread beside the program ([`driver`]). It polls, and sleeps between two looks, longer the longer
+//! One thread beside the program (`driver`). It polls, and sleeps between two looks, longer the longer
 //! nothing happens, so that a program that does not fault pays nothing for it.
 
 mod driver;
