@@ -245,7 +245,7 @@ mod tests {
         let text = include_str!("../../../../benches/live/results.json");
         let document = BenchDocument::parse(text, "results.json").unwrap();
         assert!(!document.failed());
-        assert_eq!(document.rows.len(), 33);
+        assert_eq!(document.rows.len(), 22);
         assert_eq!(document.to_json(), text);
     }
 }
