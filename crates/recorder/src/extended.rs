@@ -6,9 +6,9 @@
 //! mappings.
 
 use std::io;
-use std::ptr::null_mut;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::mapping;
 use crate::page::{BYTES, SHIFT};
 
 /// Bits of an address of a program on x86-64.
@@ -84,20 +84,7 @@ impl Extended {
     /// # Errors
     /// Returns the error of the system, which refused the memory.
     pub fn new(least: u64) -> io::Result<Self> {
-        // SAFETY: a new mapping, which touches no memory of this process.
-        let table = unsafe {
-            libc::mmap(
-                null_mut(),
-                WORDS * size_of::<AtomicU64>(),
-                libc::PROT_READ | libc::PROT_WRITE,
-                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE,
-                -1,
-                0,
-            )
-        };
-        if table == libc::MAP_FAILED {
-            return Err(io::Error::last_os_error());
-        }
+        let table = mapping::zeros(WORDS * size_of::<AtomicU64>())?;
         Ok(Self {
             least,
             table: table.cast_const().cast(),

@@ -14,6 +14,7 @@ mod exec;
 mod extended;
 mod guest;
 pub mod level;
+mod mapping;
 pub mod observed;
 pub mod page;
 pub mod plugin;

@@ -22,6 +22,7 @@ use crate::exec::{self, Follower};
 use crate::extended::{self, Extended};
 use crate::guest::Guest;
 use crate::level::Level;
+use crate::mapping;
 use crate::observed::Observed;
 use crate::pool::{Departed, Pool};
 use crate::program::ARGUMENT;
@@ -157,21 +158,7 @@ fn extended_of(pool: &Pool) -> Result<Option<Extended>, String> {
 
 /// Maps room for the most vCPUs; only pages that are touched take memory.
 fn reserve_table() -> std::io::Result<*mut Vcpu> {
-    // SAFETY: a new mapping, which touches no memory of this process.
-    let address = unsafe {
-        libc::mmap(
-            null_mut(),
-            VCPUS * size_of::<Vcpu>(),
-            libc::PROT_READ | libc::PROT_WRITE,
-            libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE,
-            -1,
-            0,
-        )
-    };
-    if address == libc::MAP_FAILED {
-        return Err(std::io::Error::last_os_error());
-    }
-    Ok(address.cast())
+    Ok(mapping::zeros(VCPUS * size_of::<Vcpu>())?.cast())
 }
 
 fn register(id: qemu::Id) {

@@ -9,6 +9,7 @@ use std::io;
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
+use crate::mapping;
 use crate::page::{Page, SHIFT};
 
 /// Page numbers have 36 bits, of addresses of 48: the low ones choose within a part.
@@ -113,20 +114,7 @@ fn make(slot: &AtomicPtr<Part>) -> Option<*mut Part> {
 
 /// Maps zeros that a forked child does not inherit; only what is touched takes memory.
 fn map(bytes: usize) -> io::Result<*mut libc::c_void> {
-    // SAFETY: a new mapping, which touches no memory of this process.
-    let address = unsafe {
-        libc::mmap(
-            null_mut(),
-            bytes,
-            libc::PROT_READ | libc::PROT_WRITE,
-            libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE,
-            -1,
-            0,
-        )
-    };
-    if address == libc::MAP_FAILED {
-        return Err(io::Error::last_os_error());
-    }
+    let address = mapping::zeros(bytes)?;
     // SAFETY: the mapping just made.
     if unsafe { libc::madvise(address, bytes, libc::MADV_DONTFORK) } != 0 {
         return Err(io::Error::last_os_error());

@@ -15,7 +15,7 @@ use terrace_policy::prefetch::{self, Engine, LifeStory, Outcome, Source};
 use terrace_policy::replacement::PageId;
 
 use super::faults::Mapped;
-use super::{Fault, Fetch, Known, Pager, State};
+use super::{Fault, Known, Pager, State};
 use crate::ranges::Ranges;
 use crate::slow::Buffer;
 
@@ -264,19 +264,10 @@ impl Pager {
         if let Some(ahead) = &mut self.ahead {
             ahead.under_way -= 1;
         }
-        let Fault { write, seen, .. } = fault;
-        let foreseen = true;
-        self.fetching.insert(
-            page.0,
-            Fetch {
-                write,
-                seen,
-                foreseen,
-            },
-        );
+        self.await_read(page, &fault, true);
         let known = self.page(page);
         (known.state, known.leaving) = (State::Fetching, false);
-        self.touch(page, write);
+        self.touch(page, fault.write);
         self.advance(page, Outcome::Late);
         self.foresee(&fault);
     }

@@ -170,19 +170,20 @@ impl Pager {
         self.figures.fetches += 1;
         self.resident += 1;
         self.page(page).state = State::Fetching;
-        let Fault { write, seen, .. } = fault;
-        let foreseen = false;
-        self.fetching.insert(
-            page.0,
-            Fetch {
-                write,
-                seen,
-                foreseen,
-            },
-        );
+        self.await_read(page, &fault, false);
         self.store.fetch(page);
-        self.touch(page, write);
+        self.touch(page, fault.write);
         self.foresee(&fault);
+    }
+
+    /// Notes that a thread waits for the read of a page, which began before the fault if it was `foreseen`.
+    pub(super) fn await_read(&mut self, page: PageId, fault: &Fault, foreseen: bool) {
+        let fetch = Fetch {
+            write: fault.write,
+            seen: fault.seen,
+            foreseen,
+        };
+        self.fetching.insert(page.0, fetch);
     }
 
     /// Takes the transfers that have ended, and returns whether there were any.
