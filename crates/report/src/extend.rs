@@ -46,7 +46,7 @@ pub struct ExtendDocument {
 pub struct ExtendSettings {
     /// The bound of DRAM of the extended memory in bytes.
     pub dram_bytes: u64,
-    /// The slow memory: a technology that is emulated, or a directory.
+    /// The slow memory: a technology that is emulated, a directory, or a block device.
     pub memory: String,
     /// The replacement policy.
     pub replacement: String,
