@@ -12,7 +12,7 @@ mod common;
 use common::needs;
 
 /// The largest difference, of the larger of two figures.
-const NEAR: f64 = 0.1;
+const NEAR: f64 = 0.05;
 
 /// Touches a large block in all ways that matter to a write scheme, half of the time a fifth of it. What the
 /// program holds beside it is small, and stays in DRAM.
