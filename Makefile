@@ -49,7 +49,7 @@ help:
 	@echo 'make test-power-cuts'
 	@echo '                 cut the power under the persistent heap some hundred times (root)'
 	@echo 'make soak        have programs change pages in extended memory, over each kind of slow memory for a'
-	@echo '                 minute, with errors, full disks and kills (root; 3 minutes)'
+	@echo '                 minute, with errors, full disks and kills (root; 4 minutes)'
 	@echo 'make test-vm     run doctor, run and the heap on other kernels, in emulated machines (half an hour)'
 	@echo 'make bench-live  run the suite of real programs (some 45 minutes)'
 	@echo 'make bench-osvpp run SparkBench (some hours; 320 MB from PyPI)'

@@ -97,9 +97,9 @@ def compare(work, command, shares):
                            program=command)
         if extended["measured"] is None:
             return {}
-        dram = extended["settings"]["dram_bytes"]
+        dram, staging = (extended["settings"][name] for name in ("dram_bytes", "staging_pages"))
         names = [one["scheme"] for one in extended["schemes"]]
-        machine = ["--dram", str(dram), "--replacement", "fifo", "--eviction-buffer", "0"]
+        machine = ["--dram", str(dram), "--replacement", "fifo", "--staging", str(staging)]
         writes = ["--unwritten", "zeros", "--levelling", "none", "--write", ",".join(names)]
         simulated = terrace(work, "sim", "pages", "-q", *machine, *writes, trace)["runs"][0]
         measured = extended["measured"]

@@ -1,6 +1,7 @@
 //! What the crates of Terrace share: errors, units, and files that appear when they are complete.
 
 pub mod apart;
+pub mod block;
 pub mod bytes;
 pub mod companion;
 pub mod count;

@@ -20,6 +20,13 @@ pub enum Exit {
     Signal(i32),
 }
 
+/// A program that ended well.
+impl Default for Exit {
+    fn default() -> Self {
+        Self::Code(0)
+    }
+}
+
 impl From<ExitStatus> for Exit {
     fn from(status: ExitStatus) -> Self {
         match status.signal() {

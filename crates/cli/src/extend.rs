@@ -24,7 +24,7 @@ pub fn extend(arguments: &Extend) -> Result<ExitCode> {
     let catalogue = catalogue(session.memories.as_deref())?;
     let technology = match &session.memory {
         Memory::Technology(name) => Some(catalogue.get(name)?),
-        Memory::Directory(_) => None,
+        Memory::Directory(_) | Memory::Device(_) => None,
     };
     let document = ExtendDocument::of(&session, dram, &outcome, technology);
     let people = People::beside_a_program(arguments.quiet);

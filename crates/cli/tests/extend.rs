@@ -255,3 +255,48 @@ fn what_cannot_be_extended_is_said_before_anything_starts() {
     assert!(said.contains("is linked statically"), "{said}");
     assert!(output.stdout.is_empty());
 }
+
+/// The device is taken while the program runs, and blank afterwards.
+#[test]
+#[ignore = "needs root: userfaultfd and loop devices"]
+fn a_block_device_is_slow_memory_and_given_back() {
+    let bench = Bench::new();
+    let image = bench.directory.path().join("image");
+    std::fs::File::create(&image)
+        .unwrap()
+        .set_len(64 << 20)
+        .unwrap();
+    let device = common::Loop::over(&image);
+    let body = "
+        long pages = 3000;
+        char *block = malloc(pages * PAGE);
+        put_all(block, 0, pages);
+        for (int turn = 0; turn < 2; turn++) check_all(block, pages);
+        return 0;";
+    let options = [
+        "--dram",
+        "25%",
+        "--memory",
+        &device.0,
+        "--write",
+        "sectors",
+        "--prefetch",
+        "off",
+    ];
+    for _ in 0..2 {
+        let extended = bench.extend(body, &options).succeeded();
+        assert!(extended.measured("fetches") > 1000);
+        assert_eq!(extended.measured("write_errors"), 0);
+        let blank = std::fs::read(&device.0).unwrap();
+        assert!(blank.iter().all(|&byte| byte == 0));
+    }
+    let made = Command::new("mkswap").arg(&device.0).output().unwrap();
+    assert!(made.status.success());
+    let refused = bench.extend(body, &options);
+    assert_eq!(refused.output.status.code(), Some(2), "{}", refused.said);
+    assert!(
+        refused.said.contains("holds data (swap)"),
+        "{}",
+        refused.said
+    );
+}

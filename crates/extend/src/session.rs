@@ -66,7 +66,7 @@ impl Session {
             .policy(1, 0, None)
             .map_err(Error::usage)?;
         write::Spec::parse(&self.write).map_err(Error::usage)?;
-        self.memory.open(&catalogue(self.memories.as_deref())?)?;
+        self.memory.check(&catalogue(self.memories.as_deref())?)?;
         terrace_region::check()
     }
 
@@ -74,7 +74,7 @@ impl Session {
     /// program meanwhile.
     ///
     /// # Errors
-    /// Returns a usage error if the program cannot be run, and a failure if the system refuses what is needed.
+    /// Returns a usage error if the program cannot be run or its device is no longer free, and a failure if the system refuses what is needed.
     pub fn run(&self, dram: Option<Bytes>) -> Result<Outcome> {
         let file = tempfile::NamedTempFile::with_prefix("terrace-extend-");
         let file = file.or_fail(|| "cannot make a file for the figures".into())?;
@@ -91,6 +91,8 @@ impl Session {
             least: LEAST,
         };
         let signals = Signals::receive()?;
+        // Cleared after the end of the program, whatever that was.
+        let _taken = self.memory.take()?;
         let mut command = Command::new(program::find(&self.command)?);
         command.args(&self.command[1..]);
         command.env(VARIABLE, task.text());

@@ -54,7 +54,7 @@ impl Task {
     /// opened.
     pub fn settings(&self) -> Result<Settings> {
         let memory = Memory::parse(&self.memory);
-        let slow = memory.open(&catalogue(self.memories.as_deref())?)?;
+        let slow = memory.open_taken(&catalogue(self.memories.as_deref())?)?;
         Ok(Settings {
             dram: self.dram.unwrap_or(UNBOUNDED),
             replacement: replacement::Spec::parse(&self.replacement).map_err(Error::usage)?,

@@ -9,7 +9,7 @@ use std::fs;
 use std::path::{Component, Path, PathBuf};
 
 use crate::delegation::{AVAILABLE, CALLERS, lists_memory};
-use crate::tier::swaps::unescape;
+use terrace_base::block::swaps::unescape;
 use terrace_base::{Context, Error, Result};
 
 /// Interfaces of the memory controller.

@@ -45,8 +45,8 @@ pub enum Event<'a> {
 /// Progress callback.
 pub type Observer<'a> = &'a mut (dyn FnMut(Event) + Send);
 
-/// Measurements of one run.
-#[derive(Clone, Debug)]
+/// Measurements of one run. The default is a run in which nothing happened.
+#[derive(Clone, Debug, Default)]
 pub struct Outcome {
     /// End of the program.
     pub exit: Exit,

@@ -131,16 +131,6 @@ impl Running<'_> {
             system: ended.system,
             major_faults: usage.major_faults,
             minor_faults: usage.faults.saturating_sub(usage.major_faults),
-            prefetch: None,
-            constituents: Vec::new(),
-            processes: Vec::new(),
-            redundant: 0,
-            rested: Duration::ZERO,
-            unseen_faults: 0,
-            let_go: 0,
-            balance: None,
-            lesson: None,
-            faults: None,
             tier_read: Bytes::of_pages(tier.read),
             tier_written: Bytes::of_pages(tier.written),
             tier_zeros: tier.zeros,
@@ -153,8 +143,8 @@ impl Running<'_> {
             compressed: self
                 .tier
                 .and_then(|tier| tier.compressed(self.zram, seen.compressed)),
-            written: None,
             oom_kills: self.budget.oom_kills(),
+            ..Outcome::default()
         };
         if let Some(steered) = self.steered {
             let foreseen = steered.finish(seen.mappings);

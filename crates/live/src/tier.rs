@@ -1,24 +1,23 @@
 //! The slower tier: one or several swap areas to which the kernel moves pages.
 
 pub(crate) mod area;
-mod content;
 mod demotion;
 mod device;
 mod file;
 mod growth;
-mod header;
 pub(crate) mod identity;
 mod loop_device;
 mod lower;
 mod spec;
 pub(crate) mod swaps;
-mod uses;
 pub(crate) mod zram;
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use terrace_base::block::Header;
+use terrace_base::block::swaps::active;
 use terrace_base::{Bytes, Error, Result};
 use terrace_policy::prefetch::Costs;
 use uuid::Uuid;
@@ -33,7 +32,6 @@ use area::SMALLEST;
 use demotion::Demotion;
 pub use file::free_space;
 use growth::Growth;
-use header::Header;
 pub use identity::{Identity, Node};
 use lower::Lower;
 pub use spec::Spec;
@@ -100,9 +98,9 @@ impl Tier {
             }
             Spec::Device { path, force } => {
                 let claim = device::claim(path, needed.unwrap_or(SMALLEST), *force)?;
-                claim.warn(say);
+                device::warn(&claim, say);
                 let area = Area::Device(claim.path.clone());
-                Self::begin(vec![area], journal, |_, uuid| claim.prepare(uuid))
+                Self::begin(vec![area], journal, move |_, uuid| claim.prepare(uuid))
             }
             Spec::Zram => {
                 let (number, added) = zram::take()?;
@@ -319,7 +317,7 @@ pub(crate) fn is_memory(area: &Path) -> bool {
 
 /// Describes the swap areas in use.
 pub fn active_areas() -> Vec<PathBuf> {
-    swaps::active().into_iter().map(|swap| swap.path).collect()
+    active().into_iter().map(|swap| swap.path).collect()
 }
 
 /// Returns the machine's swap areas without those that other runs have made.

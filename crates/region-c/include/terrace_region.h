@@ -67,7 +67,7 @@ int terrace_check(void);
  *
  * `memory`, `write` and `replacement` are as `terrace extend` has them: the slow memory is a path, which
  * has a slash in it, or an emulated technology (`terrace list memory`). A directory gets a file without
- * a name. The write scheme (`terrace list write`) says what is written of pages that leave; NULL is
+ * a name; a block device, free and blank, is taken as a whole and cleared at the end. The write scheme (`terrace list write`) says what is written of pages that leave; NULL is
  * "inclusive", which writes pages that were changed as a whole. The replacement policy (`terrace list
  * replacement`) says which pages leave; NULL is "fifo". Both may have settings, as in "dcw:pin=off". */
 terrace_extension *terrace_start(uint64_t dram, const char *memory, const char *write,

@@ -30,6 +30,7 @@ mod pager;
 mod places;
 mod ranges;
 mod settings;
+mod shares;
 pub mod slow;
 mod staging;
 mod store;
@@ -48,3 +49,4 @@ pub fn check() -> terrace_base::Result<()> {
 pub use extension::{Extension, Region};
 pub use figures::{Board, Counts, Figures};
 pub use settings::Settings;
+pub use shares::Shares;

@@ -21,6 +21,7 @@ use terrace_policy::replacement::{Answer, PageId, Replacement, Touch};
 use crate::figures::{Board, Figures};
 use crate::judge::Judge;
 use crate::settings::Settings;
+use crate::shares::Shares;
 use crate::slow::{Buffer, Wait};
 use crate::staging::Staging;
 use crate::store::Store;
@@ -126,31 +127,6 @@ pub(crate) struct Pager {
     /// Pages with contents.
     footprint: usize,
     figures: Figures,
-}
-
-/// Pages of the shares of DRAM.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Shares {
-    /// Those that the replacement policy decides over.
-    policy: usize,
-    /// Those that it has evicted and that are resident still, so that several leave at once.
-    leaving: usize,
-    /// Slots of the staging range.
-    staging: usize,
-}
-
-impl Shares {
-    /// Divides DRAM: a sixteenth is for staging, and a quarter of that for pages that leave. More would take
-    /// pages from the policy, and fewer would make batches small.
-    fn of(dram: usize) -> Self {
-        let staging = (dram / 16).clamp(2, 512);
-        let leaving = (staging / 4).max(1);
-        Self {
-            policy: dram - staging - leaving,
-            leaving,
-            staging,
-        }
-    }
 }
 
 /// Opens a userfaultfd that has all that a pager needs.
@@ -397,23 +373,5 @@ impl Pager {
     fn grow(&mut self) {
         self.footprint += 1;
         self.figures.peak_footprint = self.figures.peak_footprint.max(self.footprint as u64);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn shares_add_up_and_leave_most_to_the_policy() {
-        for dram in Settings::LEAST_DRAM as usize..100_000 {
-            let Shares {
-                policy,
-                leaving,
-                staging,
-            } = Shares::of(dram);
-            assert_eq!(policy + leaving + staging, dram);
-            assert!(policy >= dram / 2 && leaving < staging.max(2), "{dram}");
-        }
     }
 }

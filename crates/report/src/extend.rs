@@ -7,7 +7,7 @@ use terrace_base::{Bytes, Nanos, schema::years};
 use terrace_device::{Energy, Technology, Unit, lifetime};
 use terrace_extend::{Outcome, Session};
 use terrace_policy::write::REGISTRY;
-use terrace_region::Counts;
+use terrace_region::{Counts, Shares};
 
 use crate::document::{Document, words};
 use crate::html::Page;
@@ -41,12 +41,20 @@ pub struct ExtendDocument {
     pub other_processes: u64,
 }
 
+/// Returns the pages of DRAM for those that have left.
+fn staging(dram: Bytes) -> u64 {
+    Shares::of(dram.pages() as usize).left() as u64
+}
+
 /// Effective settings.
 #[derive(Debug, Serialize)]
 pub struct ExtendSettings {
     /// The bound of DRAM of the extended memory in bytes.
     pub dram_bytes: u64,
-    /// The slow memory: a technology that is emulated, or a directory.
+    /// Pages of it for those that have left and come back without the slow memory, as `sim pages --staging` takes
+    /// them.
+    pub staging_pages: u64,
+    /// The slow memory: a technology that is emulated, a directory, or a block device.
     pub memory: String,
     /// The replacement policy.
     pub replacement: String,
@@ -152,6 +160,7 @@ impl ExtendDocument {
             command: words(&session.command as &[OsString]),
             settings: ExtendSettings {
                 dram_bytes: dram.0,
+                staging_pages: measured.as_ref().map_or(0, |_| staging(dram)),
                 memory: session.memory.to_string(),
                 replacement: session.replacement.clone(),
                 prefetch: session.prefetch.clone().unwrap_or_else(|| "off".into()),

@@ -14,13 +14,14 @@ use super::Results;
 /// Run a program with a slow memory of choice, and say what it writes
 ///
 /// Mappings and blocks of malloc of 1 MiB or more are put into extended memory: a bounded share of it is in DRAM,
-/// the rest in an emulated memory or in a file. At the end a table says what every write scheme would have
+/// the rest in an emulated memory, in a file or on a block device. At the end a table says what every write scheme would have
 /// written on the evictions of this run, from the contents of the pages.
 #[derive(Args)]
 #[command(after_long_help = "\
 Examples:
   terrace extend --dram 25% --memory pcm --write mfwr -- ./program
   terrace extend --dram 512M --memory /mnt/nvme --write sectors -- ./program
+  terrace extend --dram 25% --memory /dev/nvme1n1 -- ./program
   terrace extend --dram 25% --memory pcm-row --json writes.json -- python3 job.py
 
 The program must be linked dynamically, for glibc on x86-64. Stacks, small blocks of malloc,
@@ -38,9 +39,10 @@ pub struct Extend {
     #[arg(long, value_name = "SIZE", value_parser = Dram::parse)]
     pub dram: Dram,
 
-    /// Slow memory: a technology, which is emulated, or a directory for a file
+    /// Slow memory: a technology, which is emulated, a directory for a file, or a block device
     ///
-    /// `terrace list memories` lists technologies. A directory has a slash in its name: ./tier.
+    /// `terrace list memories` lists technologies. A directory has a slash in its name: ./tier. A block device must
+    /// be free and blank: it is taken as a whole, and what it holds is discarded at the end.
     #[arg(long, value_name = "MEMORY", default_value = "pcm")]
     memory: String,
 

@@ -255,6 +255,15 @@ fn the_timeline_of_sim_pages() {
 }
 
 #[test]
+fn a_sweep_with_a_write_scheme() {
+    check(
+        "sweep-writes.csv",
+        "sweep -q --dram 7p,12p --memory pcm-row --warmup 400 --eviction-buffer 0 --staging 0,3 --write mfwr \
+         --levelling none -o sweep-writes contents.parquet",
+    );
+}
+
+#[test]
 fn a_sweep() {
     check(
         "sweep.csv",

@@ -5,11 +5,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use terrace_base::block;
 use terrace_base::{Bytes, Context, Error, Result};
 use uuid::Uuid;
 
 use super::identity::Identity;
-use super::{device, file, swaps, zram};
+use super::{file, swaps, zram};
 
 /// The smallest area worth having.
 pub(super) const SMALLEST: Bytes = Bytes(64 << 20);
@@ -47,7 +48,7 @@ impl Area {
             }),
             Self::Device(..) => Ok(()),
             Self::Zram(number, size, _) => zram::set_size(*number, *size)
-                .and_then(|()| device::format(&self.path(), uuid))
+                .and_then(|()| block::format(&self.path(), uuid))
                 .or_fail(|| format!("cannot prepare {}", self.path().display())),
         }
     }
@@ -121,7 +122,7 @@ impl Area {
         match (self, file) {
             (Self::File(..), Some(_)) => fs::remove_file(&path),
             (Self::Device(_), Some(file)) => {
-                device::give_back(&swaps::path_of(&file), identity.uuid)
+                block::give_back(&swaps::path_of(&file), identity.uuid)
             }
             // Without a node the run was killed before it wrote a header.
             (Self::Zram(number, _, added), file) if file.is_some() || identity.node.is_none() => {

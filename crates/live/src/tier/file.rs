@@ -7,10 +7,9 @@ use std::path::Path;
 
 use rustix::fs::{FallocateFlags, IFlags, fallocate, ioctl_getflags, ioctl_setflags};
 use rustix::io::retry_on_intr;
+use terrace_base::block::header;
 use terrace_base::{Bytes, Context, Error, Result};
 use uuid::Uuid;
-
-use super::header;
 
 /// File systems in memory, where a swap file would be no second tier.
 const IN_MEMORY: [u32; 2] = [0x0102_1994, 0x8584_58f6];

@@ -10,10 +10,9 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Component, Path};
 
 use serde::{Deserialize, Serialize};
+use terrace_base::block::Header;
 use terrace_base::{Context, Error, Result};
 use uuid::Uuid;
-
-use super::header::Header;
 
 /// Identity of an area.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -126,8 +125,8 @@ mod tests {
     use std::os::unix::fs::symlink;
 
     use terrace_base::Bytes;
+    use terrace_base::block::header;
 
-    use super::super::header;
     use super::*;
 
     /// Makes a file with the header of an area; returns it with its identity.

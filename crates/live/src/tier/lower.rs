@@ -6,10 +6,11 @@
 use std::fmt;
 use std::fs::File;
 
+use terrace_base::block::Claim;
 use terrace_base::{Bytes, Context, Error, Result};
 
 use super::area::{Area, SMALLEST};
-use super::device::{self, Claim};
+use super::device;
 use super::identity::Identity;
 use super::loop_device::LoopDevice;
 use super::{Spec, file, sizes, zram};
@@ -77,7 +78,7 @@ impl Lower {
         let uuid = self.identity.uuid;
         let path = self.area.path();
         if let Some(claim) = self.claim.take() {
-            claim.warn(say);
+            device::warn(&claim, say);
             claim.prepare(uuid)?;
         } else if let Some(size) = self.area.size() {
             file::make_sparse(&path, size, uuid).map_err(|e| {

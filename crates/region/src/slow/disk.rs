@@ -9,10 +9,12 @@ use std::path::Path;
 
 use io_uring::{IoUring, opcode, types};
 use rustc_hash::FxHashMap;
+use terrace_base::block::header::HEADER;
 use terrace_base::{Context, Result};
 use terrace_policy::page::PAGE_BYTES;
-use terrace_policy::write::{LINE_BYTES, SECTOR_BYTES};
 
+use super::blocks::{PAGE_SIZE, block, blocks, runs};
+use super::device::Device;
 use super::{Buffer, Done, Read, Slow, Wait, Write};
 
 /// Transfers that the kernel is given at once. A disk that is asked for 32 pages at once reads three times
@@ -39,6 +41,10 @@ pub struct Disk {
     block: usize,
     /// The length of a file, which grows; `None` for a device.
     length: Option<u64>,
+    /// The byte at which the first place lies.
+    start: u64,
+    /// The device that this has taken; dropped last, which clears it.
+    taken: Option<Device>,
 }
 
 /// How transfers are carried out.
@@ -109,6 +115,31 @@ impl Disk {
         Ok(Self::new(file.or_fail(cannot)?))
     }
 
+    /// Takes a block device for as long as this is: one that nothing uses, and that is blank. It is cleared
+    /// when this is dropped.
+    ///
+    /// # Errors
+    /// Returns those of [`Device::take`], and a failure if the device cannot be opened past the page cache.
+    pub fn on_device(path: &Path) -> Result<Self> {
+        let device = Device::take(path)?;
+        let mut disk = Self::on_taken(device.path())?;
+        disk.taken = Some(device);
+        Ok(disk)
+    }
+
+    /// Uses a block device that another process has taken for this one ([`Device`]).
+    ///
+    /// # Errors
+    /// Returns a failure if it cannot be opened past the page cache.
+    pub fn on_taken(device: &Path) -> Result<Self> {
+        let mut options = File::options();
+        options.read(true).write(true).custom_flags(libc::O_DIRECT);
+        let cannot = || format!("cannot use the device {} as slow memory", device.display());
+        let mut disk = Self::new(options.open(device).or_fail(cannot)?);
+        disk.start = HEADER as u64;
+        Ok(disk)
+    }
+
     /// Uses an open file or block device, whose contents are overwritten from the start on. It is best opened
     /// with `O_DIRECT`.
     pub fn new(file: File) -> Self {
@@ -124,12 +155,19 @@ impl Disk {
                 .filter(|about| about.is_file())
                 .map(|about| about.len()),
             file,
+            start: 0,
+            taken: None,
         }
+    }
+
+    /// Returns the byte at which a place lies.
+    fn at(&self, place: u32) -> u64 {
+        self.start + u64::from(place) * PAGE_BYTES
     }
 
     /// Makes a file long enough for a place, of which a part alone may be written, without taking space for it.
     fn lengthen(&mut self, place: u32) {
-        let end = (u64::from(place) + 1) * PAGE_BYTES;
+        let end = self.at(place) + PAGE_BYTES;
         if let Some(length) = &mut self.length
             && *length < end
             // If this fails, so does the write, or a later read is told the end of the file.
@@ -168,13 +206,14 @@ impl Disk {
 
     /// Begins to read neighbours, behind all reads that were begun before.
     fn read_row(&mut self, mut reads: Vec<Read>) {
+        let Some(&Read { ticket, place, .. }) = reads.first() else {
+            return;
+        };
+        let offset = self.at(place);
         let Engine::Ring(ring) = &mut self.engine else {
             return reads
                 .into_iter()
                 .for_each(|read| self.read(read.ticket, read.place, read.buffer));
-        };
-        let Some(&Read { ticket, place, .. }) = reads.first() else {
-            return;
         };
         let parts = reads.iter_mut().map(|read| libc::iovec {
             iov_base: read.buffer.0.as_mut_ptr().cast(),
@@ -187,7 +226,7 @@ impl Disk {
             row: Some((parts.as_ptr(), parts.len() as u32)),
             bytes: std::ptr::null_mut(),
             number: (parts.len() * PAGE_SIZE) as u32,
-            offset: u64::from(place) * PAGE_BYTES,
+            offset,
         };
         self.rows.insert(ticket, Row { reads, parts });
         ring.waiting.push_back(part);
@@ -292,7 +331,7 @@ impl Slow for Disk {
             row: None,
             bytes: std::ptr::null_mut(),
             number: PAGE_BYTES as u32,
-            offset: u64::from(place) * PAGE_BYTES,
+            offset: self.at(place),
         };
         self.begin(ticket, buffer, vec![part]);
     }
@@ -319,7 +358,7 @@ impl Slow for Disk {
             row: None,
             bytes: std::ptr::null_mut(),
             number: number as u32,
-            offset: u64::from(place) * PAGE_BYTES + start as u64,
+            offset: self.at(place) + start as u64,
         });
         self.begin(ticket, write.buffer, parts.collect());
     }
@@ -416,151 +455,5 @@ impl Part {
     }
 }
 
-/// Returns the unit in which a file is written past the page cache: sectors, or pages if it does not say.
-fn block(file: &File) -> usize {
-    const DIRECT_IO: u32 = 0x2000;
-    // SAFETY: an all-zero statx is a valid value of it, which the call fills; the path is empty, and the
-    // descriptor is open.
-    let (asked, about) = unsafe {
-        let mut about: libc::statx = std::mem::zeroed();
-        let empty = c"".as_ptr();
-        let flags = libc::AT_EMPTY_PATH;
-        let asked = libc::statx(file.as_raw_fd(), empty, flags, DIRECT_IO, &raw mut about);
-        (asked, about)
-    };
-    let known = asked == 0 && about.stx_mask & DIRECT_IO != 0;
-    match about.stx_dio_offset_align as usize {
-        block @ SECTOR_BYTES..PAGE_SIZE if known && PAGE_SIZE.is_multiple_of(block) => block,
-        _ => PAGE_SIZE,
-    }
-}
-
-const PAGE_SIZE: usize = PAGE_BYTES as usize;
-
-/// Returns the blocks of a page in which lines are written, a bit each for lines and for blocks.
-fn blocks(lines: u64, block: usize) -> u64 {
-    let lines_of_block = block / LINE_BYTES;
-    let all = u64::MAX >> (64 - lines_of_block);
-    let written = |at: &usize| lines >> (at * lines_of_block) & all != 0;
-    (0..PAGE_SIZE / block)
-        .filter(written)
-        .fold(0, |bits, at| bits | 1 << at)
-}
-
-/// Returns the first byte and the number of bytes of blocks in a row.
-fn runs(blocks: u64, block: usize) -> Vec<(usize, usize)> {
-    let mut runs: Vec<(usize, usize)> = Vec::new();
-    for at in (0..PAGE_SIZE / block).filter(|at| blocks >> at & 1 == 1) {
-        match runs.last_mut() {
-            Some((start, bytes)) if *start + *bytes == at * block => *bytes += block,
-            _ => runs.push((at * block, block)),
-        }
-    }
-    runs
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn lines_are_written_in_whole_blocks_in_rows() {
-        assert_eq!(blocks(1 << 63 | 0b11, 512), 1 << 7 | 1);
-        assert_eq!(blocks(1 << 63, 4096), 1);
-        assert_eq!(
-            runs(0b1011_0011, 512),
-            [(0, 1024), (2048, 1024), (3584, 512)]
-        );
-        assert_eq!(runs(0, 512), []);
-    }
-
-    fn finished(disk: &mut Disk) -> Done {
-        loop {
-            if let Some(done) = disk.done() {
-                return done;
-            }
-        }
-    }
-
-    fn both_engines() -> [Disk; 2] {
-        [false, true].map(|calls| {
-            let mut disk = Disk::in_directory(Path::new(env!("CARGO_MANIFEST_DIR"))).unwrap();
-            if calls {
-                disk.engine = Engine::Calls;
-            }
-            disk
-        })
-    }
-
-    #[test]
-    fn what_is_written_is_read_and_other_blocks_stay() {
-        for mut disk in both_engines() {
-            for (filled, lines) in [(7, u64::MAX), (9, 0b1)] {
-                let buffer = Box::new(Buffer([filled; PAGE_SIZE]));
-                disk.write(1, 5, Write { buffer, lines });
-                assert!(finished(&mut disk).result.is_ok());
-            }
-            for ticket in 0..200 {
-                disk.read(ticket, 5, Buffer::zeroed());
-            }
-            let block = disk.block;
-            for _ in 0..200 {
-                let done = finished(&mut disk);
-                assert!(done.result.is_ok());
-                assert!(done.buffer.0[..block].iter().all(|byte| *byte == 9));
-                assert!(done.buffer.0[block..].iter().all(|byte| *byte == 7));
-            }
-        }
-    }
-
-    #[test]
-    fn neighbours_are_read_as_single_pages_are() {
-        for mut disk in both_engines() {
-            for place in 0..100 {
-                let buffer = Box::new(Buffer([place as u8; PAGE_SIZE]));
-                let lines = u64::MAX;
-                disk.write(place, place, Write { buffer, lines });
-                assert!(finished(&mut disk).result.is_ok());
-            }
-            // The last places lie behind the end of the file.
-            let beyond = (STEP / PAGE_BYTES) as u32 - 2;
-            let places = (3..90).chain([95, 97, 98]).chain(beyond..beyond + 5);
-            let reads = places.map(|place| Read {
-                ticket: place,
-                place,
-                buffer: Buffer::zeroed(),
-            });
-            let reads: Vec<_> = reads.collect();
-            let number = reads.len();
-            disk.read_ahead(reads);
-            for _ in 0..number {
-                let done = finished(&mut disk);
-                assert_eq!(done.result.is_ok(), done.ticket < beyond + 2);
-                if done.ticket < 100 {
-                    assert!(done.buffer.0.iter().all(|byte| *byte == done.ticket as u8));
-                }
-            }
-            assert!(disk.done().is_none() && disk.rows.is_empty());
-        }
-    }
-
-    #[test]
-    fn a_place_of_which_a_part_was_written_is_read() {
-        for mut disk in both_engines() {
-            let buffer = Box::new(Buffer([7; PAGE_SIZE]));
-            disk.write(1, 9, Write { buffer, lines: 1 });
-            assert!(finished(&mut disk).result.is_ok());
-            disk.read(1, 9, Buffer::zeroed());
-            let done = finished(&mut disk);
-            assert!(done.result.is_ok() && done.buffer.0[0] == 7);
-        }
-    }
-
-    #[test]
-    fn a_read_beyond_the_end_fails() {
-        for mut disk in both_engines() {
-            disk.read(1, 5, Buffer::zeroed());
-            assert!(finished(&mut disk).result.is_err());
-        }
-    }
-}
+mod tests;

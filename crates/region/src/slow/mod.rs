@@ -3,6 +3,8 @@
 //! A slow memory is an array of places of one page each, numbered from 0. Transfers take their time: one
 //! is begun, and asked for when it may have ended. To add a slow memory: implement [`Slow`] in a file here.
 
+mod blocks;
+pub mod device;
 pub mod disk;
 pub mod emulated;
 

@@ -1,6 +1,9 @@
 //! Regions on the kernel's userfaultfd: no byte is ever wrong.
 
+mod device;
 mod faulty;
+#[path = "../common/loop_device.rs"]
+mod loop_device;
 mod mappings;
 mod oracle;
 

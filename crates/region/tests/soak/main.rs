@@ -9,11 +9,14 @@ mod contents;
 mod disk;
 mod hostile;
 mod log;
+#[path = "../common/loop_device.rs"]
+mod loop_device;
 mod plan;
 mod program;
 
 use std::env;
 use std::fs::{self, File};
+use std::os::unix::fs::symlink;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -21,10 +24,12 @@ use std::time::{Duration, Instant};
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
+use terrace_region::slow::device::Device;
 use terrace_region::{Board, Figures};
 
 use disk::{Mounted, free};
 use log::Log;
+use loop_device::Loop;
 use plan::{Kind, Plan};
 
 /// What the program is told: its kind, its seed, its time in milliseconds, and two directories, with a tab
@@ -61,7 +66,7 @@ impl Seen {
     fn is_enough(&self, kind: Kind) -> bool {
         let ended = self.ended > 0;
         let as_it_has_to = match kind {
-            Kind::Emulated | Kind::File => ended,
+            Kind::Emulated | Kind::File | Kind::Device => ended,
             Kind::Full | Kind::FailingWrites => ended && self.write_errors > 0,
             Kind::FailingReads => self.ended_by_sigbus > 0,
         };
@@ -228,9 +233,14 @@ fn nothing_is_left(program: u32, directory: &Path, room: u64, plan: &Plan) {
     // SAFETY: signal 0 is none; it asks whether there are processes.
     soon("processes", plan, || unsafe { libc::kill(group, 0) } != 0);
     let names = fs::read_dir(directory).unwrap().count();
-    // `lost+found` of ext4.
-    let own = usize::from(directory.join("lost+found").exists());
-    assert_eq!(names, own, "{plan:?}: files are left");
+    // `lost+found` of ext4, and the link to the device.
+    let own = ["lost+found", plan::DEVICE];
+    let own = own.iter().filter(|name| directory.join(name).exists());
+    assert_eq!(names, own.count(), "{plan:?}: files are left");
+    if plan.kind == Kind::Device {
+        let is_free = || Device::check(&directory.join(plan::DEVICE)).is_ok();
+        soon("claims of the device", plan, is_free);
+    }
     if plan.kind == Kind::Full {
         // The kernel gives the space back once it has ended the transfers of a killed program.
         soon("space", plan, || free(directory) >= room);
@@ -259,6 +269,16 @@ fn over_emulated_memories() {
 #[ignore = "needs root: userfaultfd"]
 fn over_a_file() {
     soak(Kind::File, directory().path());
+}
+
+/// The device is made once, so that each program takes what the one before gave back or left. Its blocks are
+/// pages.
+#[test]
+#[ignore = "needs root: userfaultfd and loop devices"]
+fn over_a_device() {
+    let (directory, device) = (directory(), Loop::new(16 << 20, 4096));
+    symlink(&device.path, directory.path().join(plan::DEVICE)).unwrap();
+    soak(Kind::Device, directory.path());
 }
 
 /// Bytes of a file system that holds less than the pages beyond DRAM.

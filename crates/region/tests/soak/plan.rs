@@ -14,6 +14,9 @@ use terrace_region::slow::emulated::Emulated;
 
 use crate::hostile::{Hostile, Rates};
 
+/// The name of a link to the block device.
+pub const DEVICE: &str = "device";
+
 /// A kind of slow memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
@@ -21,6 +24,8 @@ pub enum Kind {
     Emulated,
     /// A file.
     File,
+    /// A block device.
+    Device,
     /// A file for which there is no room.
     Full,
     /// One of the first two, some of whose writes fail.
@@ -30,9 +35,10 @@ pub enum Kind {
 }
 
 impl Kind {
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 6] = [
         Self::Emulated,
         Self::File,
+        Self::Device,
         Self::Full,
         Self::FailingWrites,
         Self::FailingReads,
@@ -91,7 +97,7 @@ impl Plan {
         let technology = TECHNOLOGIES[below(TECHNOLOGIES.len())];
         let technology = match kind {
             Kind::Emulated => Some(technology),
-            Kind::File | Kind::Full => None,
+            Kind::File | Kind::Device | Kind::Full => None,
             Kind::FailingWrites | Kind::FailingReads => (below(2) == 0).then_some(technology),
         };
         let mut rates = Rates::default();
@@ -123,13 +129,17 @@ impl Plan {
         self.shared + self.threads * self.own
     }
 
-    /// Returns the settings of the extended memory, whose file, if it has one, lies in a directory.
+    /// Returns the settings of the extended memory, whose file or link to its device, if it has one, lies in a
+    /// directory.
     pub fn settings(&self, directory: &Path) -> Settings {
         let slow: Box<dyn Slow> = match self.technology {
             Some(name) => {
                 let catalogue = Catalogue::builtin();
                 let timing = catalogue.get(name).unwrap().timing().unwrap();
                 Box::new(Emulated::new(timing))
+            }
+            None if self.kind == Kind::Device => {
+                Box::new(Disk::on_device(&directory.join(DEVICE)).unwrap())
             }
             None => Box::new(Disk::in_directory(directory).unwrap()),
         };

@@ -16,7 +16,7 @@ use crate::sim::{PagesDocument, parts};
 use crate::sweep::{SweepDocument, table};
 
 /// Settings that distinguish machines in plots.
-const TELLING: [&str; 12] = [
+const TELLING: [&str; 13] = [
     "memory",
     "replacement",
     "prefetch",
@@ -24,6 +24,7 @@ const TELLING: [&str; 12] = [
     "work",
     "inclusion",
     "eviction_buffer",
+    "staging",
     "channels",
     "devices",
     "fault_name",

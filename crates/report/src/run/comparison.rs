@@ -148,45 +148,24 @@ impl Reference {
 mod tests {
     use std::time::Duration;
 
-    use terrace_base::{Bytes, Exit};
+    use terrace_base::Bytes;
     use terrace_live::run::Way;
 
     use super::*;
 
     fn runs(way: Way, walls: &[u64]) -> Runs {
         let outcome = |wall: &u64| Outcome {
-            exit: Exit::Code(0),
             wall: Duration::from_millis(*wall),
-            user: Duration::ZERO,
-            system: Duration::ZERO,
             major_faults: 123_456_789,
-            minor_faults: 0,
             prefetch: Some(LifeStory {
                 issued: 1_000_000,
                 used: 1_000_000,
                 ..LifeStory::default()
             }),
-            constituents: Vec::new(),
-            processes: Vec::new(),
-            redundant: 0,
-            rested: Duration::ZERO,
-            unseen_faults: 0,
-            let_go: 0,
-            balance: None,
-            lesson: None,
-            faults: None,
             tier_read: Bytes(1023 << 30),
             tier_written: Bytes(1023 << 30),
-            tier_zeros: 0,
-            peak_resident: None,
             footprint: Bytes(1 << 30),
-            footprint_sampled: false,
-            kernel: Bytes(0),
-            huge: Bytes(0),
-            zswap: None,
-            compressed: None,
-            written: None,
-            oom_kills: 0,
+            ..Outcome::default()
         };
         Runs {
             way,

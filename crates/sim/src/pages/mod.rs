@@ -21,6 +21,7 @@ mod run;
 pub mod setting;
 mod settings;
 mod simulation;
+mod staging;
 mod store;
 mod threads;
 mod timeline;

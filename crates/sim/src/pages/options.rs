@@ -27,13 +27,13 @@ use crate::setting::{Machine, settings};
 /// The order in which settings vary, the slowest first: a value that replaces that of a memory or of
 /// a fault cost comes behind these. Settings that are not named follow.
 pub(super) const VARY: &str = "memory dram replacement eviction prefetch page-cluster prefetch-cache \
-     prefetch-work inclusion eviction-buffer devices order fault-cost instruction-time access-time \
+     prefetch-work inclusion eviction-buffer staging devices order fault-cost instruction-time access-time \
      warmup seed read-latency write-latency channels tier-size shootdown threads";
 
 /// The order of settings in results, that of the schema `terrace.sim.pages/1`. Settings that are not
 /// named follow.
 const RESULTS: &str = "dram prefetch-cache memory read-latency write-latency channels devices order \
-     tier-size replacement eviction prefetch page-cluster prefetch-work inclusion eviction-buffer fault-cost \
+     tier-size replacement eviction prefetch page-cluster prefetch-work inclusion eviction-buffer staging fault-cost \
      shootdown threads instruction-time access-time warmup seed";
 
 /// Names of `--prefetch-work`.
@@ -147,6 +147,12 @@ fn policies() -> Vec<Setting> {
         /// evicted pages that wait in DRAM to be written in the background; 0: faults wait
         "eviction-buffer" "PAGES": number(0..=65536, |m, pages| m.eviction_buffer = pages), default("64"),
             column("buffer", "eviction_buffer", Unit::None, |m| m.eviction_buffer);
+        /// evicted pages that stay in DRAM, of its pages, until their room is needed; 0: none
+        "staging" "PAGES": number(0..=65536, |m, pages| m.staging = pages), default("0"),
+            details("As in extended memory (`terrace extend`): one that is touched returns without the tier, and a \
+                     dirty one is written once half of them are younger. They take the place of the eviction \
+                     buffer."),
+            column("staging", "staging", Unit::None, |m| m.staging);
     }
 }
 

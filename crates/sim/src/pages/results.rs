@@ -346,7 +346,7 @@ impl Simulated {
             (Some(true), Some(full)) => Some(format!(
                 "the warm-up is too short: DRAM was full only after {full} accesses, so the figures are partly of a machine that was filling; give --warmup {full} or more, or a longer trace",
             )),
-            _ if buffer * 4 > settings.dram_pages => Some(format!(
+            _ if settings.staging == 0 && buffer * 4 > settings.dram_pages => Some(format!(
                 "the eviction buffer is large: {buffer} pages beside {} of DRAM",
                 settings.dram_pages
             )),

@@ -94,16 +94,17 @@ pub struct Tier {
 }
 
 impl PageMachine {
-    /// Returns the pages of DRAM outside the prefetch cache.
+    /// Returns the pages of DRAM outside the prefetch cache and the staging part.
     ///
     /// # Errors
     /// A usage error if there are none.
     pub fn main_pages(&self) -> Result<usize> {
-        let main = self.dram_pages.checked_sub(self.prefetch_cache);
+        let others = self.prefetch_cache + self.staging;
+        let main = self.dram_pages.checked_sub(others);
         main.filter(|pages| *pages > 0).ok_or_else(|| {
             Error::usage(format!(
-                "a prefetch cache of {} pages leaves nothing of a DRAM of {}; make it smaller",
-                self.prefetch_cache, self.dram_pages
+                "a prefetch cache of {} pages and staging of {} leave nothing of a DRAM of {}; make them smaller",
+                self.prefetch_cache, self.staging, self.dram_pages
             ))
         })
     }
@@ -144,6 +145,10 @@ pub struct PageMachine {
     /// Evicted pages that wait in DRAM, beside `dram_pages`, to be written in the background
     /// (Awad 2016, section 2). If 0, a fault waits until the evicted page is written.
     pub eviction_buffer: usize,
+    /// Pages of DRAM for evicted pages, clean ones too, in place of the eviction buffer: one that is touched there
+    /// returns without the device, and one that is dirty is written once half of them are younger. If 0, there
+    /// are none.
+    pub staging: usize,
     /// Costs of a fault beyond the device.
     pub fault: FaultCost,
     /// Threads that a shoot-down reaches; `None` for the threads of the program.

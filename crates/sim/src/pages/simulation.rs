@@ -23,6 +23,7 @@ use super::count::{Counts, Latencies, Times};
 use super::devices::Devices;
 use super::outcome::{Clock, Outcome, Reading};
 use super::settings::PageMachine;
+use super::staging::Staging;
 use super::store::Store;
 use super::threads::{Mark, NEVER, State, Thread, WINDOW};
 use super::timeline::{Point, Timeline};
@@ -64,6 +65,8 @@ pub struct Simulation {
     prefetch_cache: Option<Fifo>,
     store: Store,
     buffer: EvictionBuffer,
+    /// Pages that have left and are still in DRAM, if a part of it is kept for them.
+    staging: Option<Staging>,
     devices: Devices,
     threads: Vec<Thread>,
     programs: Vec<Program>,
@@ -119,7 +122,12 @@ impl Simulation {
             store: Store::new(settings.tier.devices),
             prefetch_cache: (settings.prefetch_cache > 0)
                 .then(|| Fifo::new(settings.prefetch_cache)),
-            buffer: EvictionBuffer::new(settings.eviction_buffer),
+            // Of staged pages, those in the older half are written.
+            buffer: EvictionBuffer::new(match settings.staging {
+                0 => settings.eviction_buffer,
+                slots => slots / 2,
+            }),
+            staging: Staging::new(settings.staging),
             devices: Devices::new(settings.tier.timing, settings.tier.devices),
             threads: Vec::new(),
             programs: programs.collect(),

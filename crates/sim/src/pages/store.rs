@@ -5,7 +5,7 @@ use terrace_policy::replacement::PageId;
 
 /// Flags of a page. Residence in DRAM is not among them: the replacement policy keeps it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Flags(u8);
+pub(super) struct Flags(u16);
 
 impl Flags {
     /// The page was touched and has contents.
@@ -25,6 +25,11 @@ impl Flags {
 
     /// The read in progress was not requested by a fault.
     pub(super) const FETCH: Self = Self(1 << 7);
+    /// The page is in the staging part of DRAM.
+    pub(super) const STAGED: Self = Self(1 << 8);
+
+    /// The page has left the lists of DRAM, and is in DRAM still.
+    pub(super) const IN_DRAM: Self = Self::WAITING.and(Self::WRITING).and(Self::STAGED);
 
     /// Returns the union of two sets of flags.
     pub(super) const fn and(self, other: Self) -> Self {

@@ -102,7 +102,7 @@ impl Simulation {
         evicted: Option<PageId>,
         pages: &PageTable,
     ) {
-        let near = flags.any(Flags::WAITING.and(Flags::WRITING));
+        let near = flags.any(Flags::IN_DRAM);
         let way = match flags.any(Flags::KNOWN) {
             false => Way::New,
             true if near => Way::Near,
@@ -111,6 +111,9 @@ impl Simulation {
         self.threads[index].faulted = self.threads[index].now();
         self.store.set(page, Flags::KNOWN);
         self.buffer.rescue(page, &mut self.store);
+        if let Some(staging) = &mut self.staging {
+            staging.rescue(page, &mut self.store);
+        }
         self.spend(index, Part::Trap, way);
         self.unmap(index, evicted, way, pages);
         if flags.any(Flags::FLIGHT) {

@@ -149,10 +149,20 @@ impl Simulation {
         if let Some(next) = self.replacement.next_victim() {
             self.store.expect_leave(next);
         }
-        let flags = self.store.flags(page);
-        if flags.any(Flags::AHEAD) {
+        if self.store.flags(page).any(Flags::AHEAD) {
             self.waste(page, pages);
         }
+        let Some(staging) = &mut self.staging else {
+            return self.leave(page);
+        };
+        staging.push(page, &mut self.store);
+        let due = staging.due();
+        due.map_or(Departure::Clean, |due| self.leave(due))
+    }
+
+    /// Has a page written that leaves DRAM, if the tier has no copy that is up to date.
+    fn leave(&mut self, page: PageId) -> Departure {
+        let flags = self.store.flags(page);
         if flags.any(Flags::TIER) && !flags.any(Flags::DIRTY) {
             if let Some(writes) = &mut self.writes {
                 writes.leave(page, false);
@@ -176,7 +186,7 @@ impl Simulation {
         let free = self
             .settings
             .dram_pages
-            .saturating_sub(self.replacement.resident());
+            .saturating_sub(self.replacement.resident() + self.settings.staging);
         let before = self.counts.let_go;
         let mut leaving = std::mem::take(&mut self.leaving);
         eviction.arrived(pages.location(came), foreseen, free as u64, &mut leaving);
@@ -221,7 +231,7 @@ impl Simulation {
 
     /// Starts writes of the eviction buffer, if a flush is due or a thread waits for one.
     pub(super) fn flush(&mut self, now: Nanos) {
-        let urgent = self.buffer.is_over_full();
+        let urgent = self.staging.is_some() || self.buffer.is_over_full();
         while let Some(page) = self.buffer.next_to_write(urgent, &mut self.store) {
             self.counts.writebacks += 1;
             let changed = self.store.flags(page).any(Flags::DIRTY);
@@ -317,9 +327,7 @@ impl Memory for View<'_> {
             Residence::Nowhere
         } else if flags.any(Flags::AHEAD) {
             Residence::InTier
-        } else if self.replacement.contains(page)
-            || flags.any(Flags::WAITING.and(Flags::WRITING).and(Flags::FLIGHT))
-        {
+        } else if self.replacement.contains(page) || flags.any(Flags::IN_DRAM.and(Flags::FLIGHT)) {
             Residence::InMemory
         } else {
             Residence::InTier

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use super::swaps;
 
 /// A block device by the kernel's numbers.
-pub(super) struct Node {
+pub struct Node {
     /// `8:1`, as in `mountinfo`.
     number: String,
     directory: PathBuf,

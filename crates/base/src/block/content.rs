@@ -7,9 +7,9 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
+use crate::bytes::Bytes;
 use rustix::fs::{Advice, fadvise};
 use serde::Deserialize;
-use terrace_base::Bytes;
 
 use super::header::HEADER;
 
@@ -35,7 +35,7 @@ const CHUNK: u64 = 1 << 20;
 const READERS: usize = 8;
 
 /// Returns the signatures that `wipefs` finds on a device, for people; `None` without `wipefs`.
-pub(super) fn signatures(device: &Path) -> io::Result<Option<Vec<String>>> {
+pub fn signatures(device: &Path) -> io::Result<Option<Vec<String>>> {
     let Some(wipefs) = WIPEFS.iter().find(|path| Path::new(path).exists()) else {
         return Ok(None);
     };
@@ -102,7 +102,7 @@ fn parts(size: Bytes) -> Vec<Part> {
 
 /// Returns the offset of the first byte that is not zero; `None` on a device that is blank in the
 /// parts that are read: the first 64 MiB, the last MiB, and 1,024 pages in between.
-pub(super) fn first_data(device: &File, size: Bytes) -> io::Result<Option<u64>> {
+pub fn first_data(device: &File, size: Bytes) -> io::Result<Option<u64>> {
     // Everything is read once: readahead would be wasted.
     let _ = fadvise(device, 0, None, Advice::Random);
     let parts = parts(size);
@@ -133,7 +133,7 @@ pub(super) fn first_data(device: &File, size: Bytes) -> io::Result<Option<u64>> 
 
 /// Makes the parts blank that [`first_data`] reads. The first page, with the header that identifies the
 /// area as ours, comes last.
-pub(super) fn blank(device: &File, size: Bytes) -> io::Result<()> {
+pub fn blank(device: &File, size: Bytes) -> io::Result<()> {
     let zeros = vec![0; CHUNK as usize];
     for &(start, length) in parts(size).iter().skip(1) {
         device.write_all_at(&zeros[..length as usize], start)?;

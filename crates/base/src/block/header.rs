@@ -4,12 +4,11 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
-use terrace_base::Bytes;
-use terrace_policy::PAGE_BYTES;
+use crate::bytes::{Bytes, PAGE_BYTES};
 use uuid::Uuid;
 
 /// Bytes of a header: the first page of an area.
-pub(super) const HEADER: usize = PAGE_BYTES as usize;
+pub const HEADER: usize = PAGE_BYTES as usize;
 /// Volume name in headers of runs.
 const LABEL: &[u8; 7] = b"terrace";
 
@@ -25,7 +24,7 @@ const SIGNATURE_AT: usize = HEADER - SIGNATURE.len();
 
 /// The header of a swap area.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Header {
+pub struct Header {
     /// Volume name.
     pub label: String,
     /// UUID of the area.
@@ -68,7 +67,7 @@ impl Header {
 }
 
 /// Writes the header of an area with `bytes`, and syncs it.
-pub(super) fn write(file: &File, size: Bytes, uuid: Uuid) -> io::Result<()> {
+pub fn write(file: &File, size: Bytes, uuid: Uuid) -> io::Result<()> {
     let mut page = [0; HEADER];
     let last_page = u32::try_from(size.pages() - 1).unwrap_or(u32::MAX);
     page[VERSION_AT..LAST_PAGE_AT].copy_from_slice(&1u32.to_ne_bytes());
