@@ -1,5 +1,6 @@
 //! A flash-based ternary CAM and its router: blocks, shadow blocks, update policies, wear.
 
+pub mod circuit;
 pub mod input;
 pub mod prefix;
 pub mod route;
