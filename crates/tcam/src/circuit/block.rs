@@ -84,12 +84,13 @@ impl Block {
         let match_line = MatchLine::of(self, technology);
         let port_line = PortLine::of(self, technology);
         let parts = match_line.parts(self, flash, technology);
-        let port_ps = port_line.delay_ps(self, flash, technology);
+        let read_ps = port_line.read_ps(self, flash, technology);
         let layout = Layout::of(self.cell);
         let rows_um = self.rows as f64 * layout.height_um;
         let mut figures = Figures {
             parts,
-            port_ps,
+            port_ps: port_line.select_ps(technology) + read_ps,
+            read_ps,
             tcam_pj: energy::of_cells_pj(self, &match_line, technology),
             port_pj: energy::of_ports_pj(self, &port_line, technology),
             tcam_um2: rows_um * self.columns as f64 * layout.cell_width_um,
@@ -125,6 +126,8 @@ pub struct Figures {
     pub parts: Parts,
     /// Delay of the port memory, in ps.
     pub port_ps: f64,
+    /// Its part after the row is selected, in ps.
+    pub read_ps: f64,
     /// Energy of a search in the TCAM cells, in pJ.
     pub tcam_pj: f64,
     /// Energy of reading the port, in pJ.

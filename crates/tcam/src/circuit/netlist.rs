@@ -121,15 +121,24 @@ impl Writer<'_> {
         let expected_ps = self.block.figures(self.flash, self.technology).delay_ps();
         let until_ps = (3.0 * expected_ps).min(50_000.0);
         self.line(&format!(".tran 1p {until_ps:.0}p uic"));
-        let half = supply_v / 2.0;
-        let last = format!("m{}", self.block.sections);
-        for (name, node) in [("tcam", &*last), ("port", "bit")] {
-            self.line(&format!(
-                ".meas tran {name} trig v(start) val={half} rise=1 targ v({node}) val={half} fall=1"
-            ));
-        }
+        self.measurements();
         self.line(".end");
         self.text
+    }
+
+    /// Half of the supply is where an inverter switches; a sense amplifier needs less of a fall.
+    fn measurements(&mut self) {
+        let half_v = self.technology.supply_v / 2.0;
+        let bit_v = match self.block.cell {
+            Cell::Flash => half_v,
+            Cell::Cmos => half_v - self.technology.sense_v,
+        };
+        let last = format!("m{}", self.block.sections);
+        for (name, node, volts) in [("tcam", &*last, half_v), ("port", "bit", bit_v)] {
+            self.line(&format!(
+                ".meas tran {name} trig v(start) val={half_v} rise=1 targ v({node}) val={volts} fall=1"
+            ));
+        }
     }
 
     fn line(&mut self, line: &str) {
@@ -247,7 +256,11 @@ impl Writer<'_> {
     fn bitline(&mut self) {
         let line = PortLine::of(self.block, self.technology);
         let supply_v = self.technology.supply_v;
-        self.capacitor("bit", line.bitline_ff, supply_v);
+        let begin_v = match self.block.cell {
+            Cell::Flash => supply_v,
+            Cell::Cmos => supply_v / 2.0,
+        };
+        self.capacitor("bit", line.bitline_ff, begin_v);
         match self.block.cell {
             Cell::Flash => {
                 self.flash(

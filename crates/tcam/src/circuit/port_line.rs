@@ -37,9 +37,9 @@ impl PortLine {
         technology.buffer_ps(self.select_ff)
     }
 
-    /// Returns the time (ps) from the match to the port.
-    pub fn delay_ps(&self, block: &Block, flash: &Flash, technology: &Technology) -> f64 {
-        let read_ps = match block.cell {
+    /// Returns the time (ps) from the selected row to the port.
+    pub fn read_ps(&self, block: &Block, flash: &Flash, technology: &Technology) -> f64 {
+        match block.cell {
             Cell::Flash => {
                 let overdrive_v = block.levels.low_gate_v - block.levels.low_threshold_v;
                 halved_ps(flash.kohm(overdrive_v, technology), self.bitline_ff)
@@ -48,11 +48,10 @@ impl PortLine {
             Cell::Cmos => {
                 let kohm = 2.0 * technology.nmos_kohm(technology.cmos_width_um);
                 let begun_v = technology.supply_v / 2.0;
-                let sensed_ps =
-                    kohm * self.bitline_ff * (begun_v / (begun_v - technology.sense_v)).ln();
+                let share_left = (begun_v - technology.sense_v) / begun_v;
+                let sensed_ps = -kohm * self.bitline_ff * share_left.ln();
                 sensed_ps + technology.sense_fan_outs * technology.fan_out_4_ps
             }
-        };
-        self.select_ps(technology) + read_ps
+        }
     }
 }
