@@ -10,6 +10,7 @@ pub mod free;
 pub mod functional;
 pub mod golden;
 pub mod images;
+pub mod input;
 pub mod length;
 pub mod levelling;
 pub mod longest;
