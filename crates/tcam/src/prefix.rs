@@ -81,7 +81,7 @@ impl Prefix {
     }
 
     /// Makes the prefix of the first `length` of the bits, which is at most those of the family.
-    fn truncated(family: Family, bits: u128, length: u8) -> Self {
+    pub(crate) fn truncated(family: Family, bits: u128, length: u8) -> Self {
         let bits = bits & mask(length);
         Self {
             family,
