@@ -17,6 +17,7 @@ mod run;
 mod screen;
 mod sim;
 mod sweep;
+mod tcam;
 mod trace;
 mod usage;
 mod validate;
@@ -58,6 +59,7 @@ fn dispatch(arguments: args::Terrace) -> Result<ExitCode> {
         args::Command::Trace(trace) => trace::trace(&trace),
         args::Command::Record(record) => record::record(record),
         args::Command::Heap(heap) => heap::heap(&heap),
+        args::Command::Tcam(asked) => tcam::tcam(&asked),
         args::Command::Calibrate(calibrate) => calibrate::calibrate(calibrate),
         args::Command::Validate(validate) => validate::validate(*validate),
         args::Command::Probe(probe) => calibrate::probe(&probe),

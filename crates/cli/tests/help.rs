@@ -8,7 +8,7 @@ const LINES: usize = 24;
 const COLUMNS: usize = 80;
 
 /// Every command that people call, with its commands.
-const COMMANDS: [&str; 29] = [
+const COMMANDS: [&str; 31] = [
     "",
     "run",
     "attach",
@@ -35,6 +35,8 @@ const COMMANDS: [&str; 29] = [
     "calibrate",
     "validate",
     "heap",
+    "tcam",
+    "tcam circuit",
     "doctor",
     "list",
     "explain",

@@ -1,5 +1,7 @@
 //! A block of the TCAM, and what it takes.
 
+use terrace_base::{Error, Result};
+
 use super::energy;
 use super::flash::Flash;
 use super::layout::Layout;
@@ -76,6 +78,37 @@ impl Block {
             cell: Cell::Cmos,
             sections: 4,
             ..Self::default()
+        }
+    }
+
+    /// Checks that lookups work: a cell that matches has a transistor that is off, and one that does not has two
+    /// that conduct (Fedorov 2016, 4.3.4.1).
+    ///
+    /// # Errors
+    /// Returns a usage error that says which levels contradict each other.
+    pub fn check(&self, technology: &Technology) -> Result<()> {
+        let Levels {
+            low_threshold_v,
+            high_threshold_v,
+            low_gate_v,
+        } = self.levels;
+        let in_order = 0.0 < low_threshold_v
+            && low_threshold_v < low_gate_v
+            && low_gate_v < high_threshold_v
+            && high_threshold_v < technology.supply_v;
+        if !in_order {
+            return Err(Error::usage(format!(
+                "these levels do not make a TCAM: 0 < T_L ({low_threshold_v}) < R_L ({low_gate_v}) < T_H \
+                 ({high_threshold_v}) < {} V must hold",
+                technology.supply_v
+            )));
+        }
+        match self.columns % self.sections {
+            0 => Ok(()),
+            _ => Err(Error::usage(format!(
+                "{} sections cannot have as many cells each; a match line has {}",
+                self.sections, self.columns
+            ))),
         }
     }
 
