@@ -113,6 +113,14 @@ impl Prefix {
         }
     }
 
+    /// Returns the address of the prefix that has these bits behind its length; the first one is the most
+    /// significant.
+    pub fn address_with(self, bits: u128) -> IpAddr {
+        let host = Self::truncated(self.family, bits & !mask(self.length), self.family.bits());
+        let bits = self.bits | host.bits;
+        Self { bits, ..self }.address()
+    }
+
     /// Tells whether `address` begins with the prefix.
     pub fn contains(self, address: IpAddr) -> bool {
         Family::of(address) == self.family
@@ -259,6 +267,7 @@ mod tests {
             let address = Ipv4Addr::from_bits(other).into();
             prop_assert_eq!(prefix.contains(address), begin(bits) == begin(other));
             prop_assert_eq!(Prefix::host(address).shortened(length) == prefix, begin(bits) == begin(other));
+            prop_assert!(prefix.contains(prefix.address_with(u128::from(other) << 96)));
             prop_assert!(!prefix.contains(Ipv6Addr::from_bits(other.into()).into()));
         }
     }
