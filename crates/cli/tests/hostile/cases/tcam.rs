@@ -5,7 +5,8 @@ use crate::case::{Case, case};
 pub fn cases() -> Vec<Case> {
     vec![
         case("no_rows", "tcam circuit --rows 0").usage("--rows"),
-        case("unequal_sections", "tcam circuit --sections 7").usage("cannot have as many cells each"),
+        case("unequal_sections", "tcam circuit --sections 7")
+            .usage("cannot have as many cells each"),
         case("gate_above_threshold", "tcam circuit --low-gate 0.8").usage("do not make a TCAM"),
         case("no_number", "tcam circuit --low-gate nan").usage("do not make a TCAM"),
         case("no_card", "tcam circuit --card nowhere.pm").failure("nowhere.pm"),
