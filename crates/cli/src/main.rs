@@ -17,6 +17,7 @@ mod run;
 mod screen;
 mod sim;
 mod sweep;
+mod tcam;
 mod trace;
 mod usage;
 mod validate;
@@ -62,6 +63,7 @@ fn dispatch(arguments: args::Terrace) -> Result<ExitCode> {
         args::Command::Validate(validate) => validate::validate(*validate),
         args::Command::Probe(probe) => calibrate::probe(&probe),
         args::Command::Manual(manual) => manual::manual(&manual),
+        args::Command::Tcam(tcam) => tcam::tcam(*tcam),
         args::Command::Doctor(doctor) => doctor::doctor(&doctor),
         args::Command::List(list) => explain::list(&list),
         args::Command::Explain(explain) => explain::explain(&explain),

@@ -17,6 +17,7 @@ mod run;
 mod settings;
 pub mod sim;
 mod sweep;
+pub mod tcam;
 mod tier;
 pub mod trace;
 mod user;
@@ -35,6 +36,7 @@ pub use results::Results;
 pub use run::Run;
 pub use sim::Sim;
 pub use sweep::Sweep;
+pub use tcam::Tcam;
 pub use tier::Tier;
 pub use trace::Trace;
 pub use user::AsUser;
@@ -62,6 +64,7 @@ pub enum Command {
     Calibrate(Calibrate),
     Validate(Box<Validate>),
     Heap(Heap),
+    Tcam(Box<Tcam>),
     Doctor(Doctor),
     List(List),
     Explain(Explain),
