@@ -4,6 +4,7 @@ mod args;
 mod attach;
 mod bench;
 mod calibrate;
+mod circuit;
 mod doctor;
 mod explain;
 mod extend;
@@ -59,11 +60,11 @@ fn dispatch(arguments: args::Terrace) -> Result<ExitCode> {
         args::Command::Trace(trace) => trace::trace(&trace),
         args::Command::Record(record) => record::record(record),
         args::Command::Heap(heap) => heap::heap(&heap),
+        args::Command::Tcam(asked) => tcam::tcam(&asked),
         args::Command::Calibrate(calibrate) => calibrate::calibrate(calibrate),
         args::Command::Validate(validate) => validate::validate(*validate),
         args::Command::Probe(probe) => calibrate::probe(&probe),
         args::Command::Manual(manual) => manual::manual(&manual),
-        args::Command::Tcam(tcam) => tcam::tcam(*tcam),
         args::Command::Doctor(doctor) => doctor::doctor(&doctor),
         args::Command::List(list) => explain::list(&list),
         args::Command::Explain(explain) => explain::explain(&explain),

@@ -16,14 +16,16 @@ use terrace_tcam::times::Model;
 use terrace_tcam::{Prefix, Router, Settings};
 
 use crate::args::tcam::{Bench, Chip as Flash, Command, Lookup, Replay as Asked, Table, Tcam};
+use crate::circuit::circuit;
 use crate::progress::Progress;
 use crate::results::Outputs;
 
-pub fn tcam(arguments: Tcam) -> Result<ExitCode> {
-    match arguments.command {
-        Command::Replay(arguments) => replay(&arguments),
-        Command::Lookup(arguments) => lookup(&arguments),
-        Command::Bench(arguments) => measure(&arguments),
+pub fn tcam(arguments: &Tcam) -> Result<ExitCode> {
+    match &arguments.command {
+        Command::Replay(arguments) => replay(arguments),
+        Command::Lookup(arguments) => lookup(arguments),
+        Command::Bench(arguments) => measure(arguments),
+        Command::Circuit(arguments) => circuit(arguments),
     }
 }
 

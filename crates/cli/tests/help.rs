@@ -8,7 +8,7 @@ const LINES: usize = 24;
 const COLUMNS: usize = 80;
 
 /// Every command that people call, with its commands.
-const COMMANDS: [&str; 33] = [
+const COMMANDS: [&str; 34] = [
     "",
     "run",
     "attach",
@@ -39,6 +39,7 @@ const COMMANDS: [&str; 33] = [
     "tcam replay",
     "tcam lookup",
     "tcam bench",
+    "tcam circuit",
     "doctor",
     "list",
     "explain",

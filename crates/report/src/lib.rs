@@ -3,6 +3,7 @@
 pub mod attach;
 pub mod bench;
 pub mod calibrate;
+pub mod circuit;
 mod constituent;
 pub mod doctor;
 pub mod document;

@@ -6,6 +6,7 @@ pub mod block;
 pub mod bound;
 pub mod cell;
 pub mod chip;
+pub mod circuit;
 pub mod count;
 pub mod flushes;
 pub mod free;

@@ -3,6 +3,7 @@
 mod attach;
 mod bench;
 mod calibrate;
+pub mod circuit;
 mod doctor;
 mod explain;
 mod extend;

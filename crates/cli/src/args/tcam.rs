@@ -16,8 +16,9 @@ use terrace_tcam::pool::Allocation;
 use terrace_tcam::times::Model;
 
 use super::Results;
+use super::circuit::Circuit;
 
-/// Simulate a flash-based ternary CAM that holds the routes of a router
+/// Simulate a ternary CAM of flash, for routing tables
 ///
 /// Routes lie in flash blocks of one prefix length each. Updates go to small CMOS blocks in front of them, the
 /// shadow blocks, and are written to flash when one is full, so that the flash lives for years and lookups never
@@ -28,6 +29,7 @@ Examples:
   terrace tcam replay --table rib.gz --updates day.gz
   terrace tcam lookup --table rib.gz 193.0.0.1 2001:db8::1
   terrace tcam bench --table rib.gz
+  terrace tcam circuit --rows 512
 
 Tables and updates are MRT as RIPE RIS and RouteViews publish it, also packed with gzip or
 bzip2, RIS's Parquet files, pyasn's .dat, or text: `10.0.0.0/8 port1` a line, and in updates
@@ -42,6 +44,7 @@ pub enum Command {
     Replay(Box<Replay>),
     Lookup(Lookup),
     Bench(Bench),
+    Circuit(Circuit),
 }
 
 /// Replay updates of a routing table, and say what is written to flash
@@ -53,9 +56,9 @@ pub enum Command {
 #[command(after_long_help = "\
 Examples:
   terrace tcam replay --table rib.gz --updates day.gz
-  terrace tcam replay --table rib.gz --updates day.gz --policy unchanged+coalesce+lazy
-  terrace tcam replay --table rib.gz --updates day.gz --buffers 15 --update-times bursty
-  terrace tcam replay --table rib.gz --updates day.gz --shadow-rows 2048 --html day.html
+  terrace tcam replay --table rib.gz --updates day.gz --policy unchanged+lazy
+  terrace tcam replay --table rib.gz --updates day.gz --buffers 15
+  terrace tcam replay --table rib.gz --updates day.gz --html day.html
 
 `terrace list update-policies` lists policies, `terrace explain coalesce` explains one. All
 results are simulated. In virtual time nothing takes longer than a flash write: an update
