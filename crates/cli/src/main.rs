@@ -4,6 +4,7 @@ mod args;
 mod attach;
 mod bench;
 mod calibrate;
+mod circuit;
 mod doctor;
 mod explain;
 mod extend;

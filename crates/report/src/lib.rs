@@ -23,6 +23,7 @@ pub mod sim;
 pub mod status;
 pub mod sweep;
 mod table;
+pub mod tcam;
 pub mod text;
 pub mod timeline;
 pub mod trace;

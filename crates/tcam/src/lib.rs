@@ -1,6 +1,7 @@
 //! A flash-based ternary CAM and its router: blocks, shadow blocks, update policies, wear (Fedorov 2016,
 //! chapter 4).
 
+pub mod bench;
 pub mod block;
 pub mod bound;
 pub mod cell;

@@ -85,17 +85,6 @@ fn shared_data_every_policy_answers_right_on_both_families() {
         ] {
             let outcome = replay(&day, policy, 512, Model::Bursty);
             assert!(outcome.counts.flushed >= outcome.bound, "{family} {policy}");
-            println!(
-                "{family} {policy}: {} entries, {} copied, {} erased, bound {}, buffers {}, twice {}, most {}, {:?}",
-                outcome.counts.flushed,
-                outcome.counts.copied,
-                outcome.counts.erased,
-                outcome.bound,
-                outcome.buffers,
-                outcome.spacing.at_least(2),
-                outcome.spacing.cases.len() as i64 - 1,
-                outcome.lifetime
-            );
         }
     }
 }

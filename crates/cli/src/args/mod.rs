@@ -3,6 +3,7 @@
 mod attach;
 mod bench;
 mod calibrate;
+pub mod circuit;
 mod doctor;
 mod explain;
 mod extend;
@@ -64,7 +65,7 @@ pub enum Command {
     Calibrate(Calibrate),
     Validate(Box<Validate>),
     Heap(Heap),
-    Tcam(Tcam),
+    Tcam(Box<Tcam>),
     Doctor(Doctor),
     List(List),
     Explain(Explain),

@@ -283,6 +283,11 @@ impl<C> Router<C> {
         &self.policy
     }
 
+    /// Returns the chip.
+    pub fn chip(&self) -> &C {
+        &self.chip
+    }
+
     /// Returns the golden copy.
     pub fn golden(&self) -> &Golden {
         &self.golden
