@@ -19,8 +19,8 @@ Examples:
   terrace tcam circuit
   terrace tcam circuit --rows 512 --sections 16
   terrace tcam circuit --high-threshold 0.8 --low-gate 0.65
-  terrace tcam circuit --card 45nm_HP.pm             with transistors of your own
-  terrace tcam circuit --json=- | jq .technology     what the model is made of")]
+  terrace tcam circuit --card 45nm_HP.pm
+  terrace tcam circuit --json=-")]
 pub struct Circuit {
     /// Entries of a block
     #[arg(long, value_name = "N", default_value = "256", value_parser = whole(1..=65536_usize))]

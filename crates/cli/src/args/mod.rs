@@ -45,8 +45,11 @@ pub use validate::Validate;
 
 use clap::{Parser, Subcommand};
 
+/// Without an empty line above the usage, all commands fit a screen.
+const TEMPLATE: &str = "{about}\n{usage-heading} {usage}\n\n{all-args}";
+
 #[derive(Parser)]
-#[command(name = "terrace", version, about, max_term_width = 80)]
+#[command(name = "terrace", version, about, max_term_width = 80, help_template = TEMPLATE)]
 pub struct Terrace {
     #[command(subcommand)]
     pub command: Command,

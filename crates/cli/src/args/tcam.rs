@@ -91,7 +91,7 @@ pub struct Replay {
     pub buffers: Option<u32>,
 
     /// Flash writes a second: erasing and programming the blocks of a flush is one
-    #[arg(long, value_name = "N", default_value_t = 4.0)]
+    #[arg(long, value_name = "N", default_value_t = 4.0, hide_short_help = true)]
     pub flash_writes_per_second: f64,
 
     /// Which free flash block is written next
@@ -155,7 +155,7 @@ pub struct Lookup {
     pub results: Results,
 }
 
-/// Measure lookups a second of the simulated TCAM and of two crates of tries
+/// Measure lookups a second, beside two crates of tries
 ///
 /// The TCAM is a model in software that says what the chip would answer; tries are faster. All look up the same
 /// addresses, drawn within routes of the table, and must give the same answers.
@@ -188,7 +188,7 @@ pub struct Table {
     /// Peer whose view is taken of files with several, by address or AS
     ///
     /// Without it, the one with the most entries in each file.
-    #[arg(long, value_name = "PEER")]
+    #[arg(long, value_name = "PEER", hide_short_help = true)]
     pub peer: Option<PeerName>,
 }
 
