@@ -31,7 +31,7 @@ VERSION = $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml)
 RUST_VERSION = $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 MAJOR = $(firstword $(subst ., ,$(VERSION)))
 
-.PHONY: help demo test test-root test-data test-html test-random test-c-sanitized test-power-cuts test-vm soak check fuzz miri tsan asan semver build build-c package install install-command install-c install-heap-c install-region-c uninstall bench-live bench-osvpp bench-verdict bench-sim bench-llc bench-writes bench-heap paper-awad-2016 paper-awad-2016-writes paper-oskin-loh-2015 paper-fedorov-2016-ch2 paper-fedorov-2016-ch5 paper-kannan-2013 clean
+.PHONY: help demo test test-root test-data test-html test-random test-c-sanitized test-power-cuts test-vm soak check fuzz miri tsan asan semver build build-c package install install-command install-c install-heap-c install-region-c uninstall bench-live bench-osvpp bench-verdict bench-sim bench-llc bench-writes bench-heap paper-awad-2016 paper-awad-2016-writes paper-oskin-loh-2015 paper-fedorov-2016-ch2 paper-fedorov-2016-ch4 paper-fedorov-2016-ch5 paper-kannan-2013 clean
 
 help:
 	@echo 'make demo        run a real program with a quarter of its memory, four ways, and compare'
@@ -66,6 +66,8 @@ help:
 	@echo '                 what write schemes write of real programs, as root (an hour)'
 	@echo 'make paper-fedorov-2016-ch2'
 	@echo '                 the same, after recording its programs'
+	@echo 'make paper-fedorov-2016-ch4'
+	@echo '                 the same of the flash TCAM, with a day of updates from TERRACE_DATA'
 	@echo 'make paper-kannan-2013'
 	@echo '                 the same, with the persistent heap (an hour)'
 	@echo 'make build       build target/release/terrace'
@@ -272,6 +274,12 @@ paper-fedorov-2016-ch2:
 		scripts/setup.sh $$package || true; done
 	@$(MAKE) --no-print-directory build
 	/usr/bin/python3 papers/fedorov-2016-ch2/repeat.py
+
+# Needs the tables and updates that repeat.py names, in TERRACE_DATA.
+paper-fedorov-2016-ch4:
+	@scripts/setup.sh python3 ngspice
+	@$(MAKE) --no-print-directory build
+	TERRACE_DATA=$(DATA) /usr/bin/python3 papers/fedorov-2016-ch4/repeat.py
 
 paper-fedorov-2016-ch5:
 	@scripts/setup.sh $(PAPER_PACKAGES)

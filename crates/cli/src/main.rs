@@ -4,6 +4,7 @@ mod args;
 mod attach;
 mod bench;
 mod calibrate;
+mod circuit;
 mod doctor;
 mod explain;
 mod extend;
@@ -17,6 +18,7 @@ mod run;
 mod screen;
 mod sim;
 mod sweep;
+mod tcam;
 mod trace;
 mod usage;
 mod validate;
@@ -58,6 +60,7 @@ fn dispatch(arguments: args::Terrace) -> Result<ExitCode> {
         args::Command::Trace(trace) => trace::trace(&trace),
         args::Command::Record(record) => record::record(record),
         args::Command::Heap(heap) => heap::heap(&heap),
+        args::Command::Tcam(asked) => tcam::tcam(&asked),
         args::Command::Calibrate(calibrate) => calibrate::calibrate(calibrate),
         args::Command::Validate(validate) => validate::validate(*validate),
         args::Command::Probe(probe) => calibrate::probe(&probe),

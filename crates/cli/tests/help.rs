@@ -8,7 +8,7 @@ const LINES: usize = 24;
 const COLUMNS: usize = 80;
 
 /// Every command that people call, with its commands.
-const COMMANDS: [&str; 29] = [
+const COMMANDS: [&str; 34] = [
     "",
     "run",
     "attach",
@@ -35,6 +35,11 @@ const COMMANDS: [&str; 29] = [
     "calibrate",
     "validate",
     "heap",
+    "tcam",
+    "tcam replay",
+    "tcam lookup",
+    "tcam bench",
+    "tcam circuit",
     "doctor",
     "list",
     "explain",

@@ -19,7 +19,7 @@ use terrace_report::text::Text;
 const BROWSERS: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "chrome"];
 
 /// Commands with the plots that their pages have at least.
-const PAGES: [(&str, &[&str]); 9] = [
+const PAGES: [(&str, &[&str]); 10] = [
     (
         "sim pages -q --dram 12.5%,25%,50%,75% --replacement lru,arc --prefetch off,stream zipf.parquet",
         &[
@@ -50,6 +50,7 @@ const PAGES: [(&str, &[&str]); 9] = [
         "heap info app.pool",
         &["Chunks by use", "Fill by size class"],
     ),
+    ("tcam circuit", &["Delay over rows", "Delay over sections"]),
     ("explain lru", &[]),
     ("doctor --clean", &[]),
     ("bench --table suite.json", &["Wall time", "Major faults"]),

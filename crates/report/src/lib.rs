@@ -3,6 +3,7 @@
 pub mod attach;
 pub mod bench;
 pub mod calibrate;
+pub mod circuit;
 mod constituent;
 pub mod doctor;
 pub mod document;
@@ -22,6 +23,7 @@ pub mod sim;
 pub mod status;
 pub mod sweep;
 mod table;
+pub mod tcam;
 pub mod text;
 pub mod timeline;
 pub mod trace;

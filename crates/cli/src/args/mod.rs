@@ -3,6 +3,7 @@
 mod attach;
 mod bench;
 mod calibrate;
+pub mod circuit;
 mod doctor;
 mod explain;
 mod extend;
@@ -17,6 +18,7 @@ mod run;
 mod settings;
 pub mod sim;
 mod sweep;
+pub mod tcam;
 mod tier;
 pub mod trace;
 mod user;
@@ -35,6 +37,7 @@ pub use results::Results;
 pub use run::Run;
 pub use sim::Sim;
 pub use sweep::Sweep;
+pub use tcam::Tcam;
 pub use tier::Tier;
 pub use trace::Trace;
 pub use user::AsUser;
@@ -42,8 +45,11 @@ pub use validate::Validate;
 
 use clap::{Parser, Subcommand};
 
+/// Without an empty line above the usage, all commands fit a screen.
+const TEMPLATE: &str = "{about}\n{usage-heading} {usage}\n\n{all-args}";
+
 #[derive(Parser)]
-#[command(name = "terrace", version, about, max_term_width = 80)]
+#[command(name = "terrace", version, about, max_term_width = 80, help_template = TEMPLATE)]
 pub struct Terrace {
     #[command(subcommand)]
     pub command: Command,
@@ -62,6 +68,7 @@ pub enum Command {
     Calibrate(Calibrate),
     Validate(Box<Validate>),
     Heap(Heap),
+    Tcam(Box<Tcam>),
     Doctor(Doctor),
     List(List),
     Explain(Explain),

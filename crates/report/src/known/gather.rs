@@ -18,6 +18,7 @@ pub(super) fn all() -> Vec<Known> {
     );
     let schemes = "--write of sim pages, sweep, extend";
     let levellings = "--levelling of sim pages, sweep";
+    let blocks = terrace_tcam::levelling::Make::ENTRIES;
     let early = "--eviction of run, sim pages, sweep";
     [
         entries("policies", |_| pages, replacement::REGISTRY),
@@ -29,6 +30,12 @@ pub(super) fn all() -> Vec<Known> {
         entries("wear-levellings", |_| levellings, levelling::Make::ENTRIES),
         fault_costs(),
         entries("placements", |_| "--pages of sim llc", Make::ENTRIES),
+        entries(
+            "update-policies",
+            |_| "--policy of tcam replay",
+            terrace_tcam::policy::REGISTRY,
+        ),
+        entries("block-levellings", |_| "--levelling of tcam replay", blocks),
         columns.collect(),
     ]
     .concat()

@@ -11,7 +11,7 @@ use terrace_policy::params::Setting;
 pub use tell::{ListDocument, explained, kinds, listed};
 
 /// The kinds of `terrace list`, each with a line of help.
-pub const KINDS: [(&str, &str); 8] = [
+pub const KINDS: [(&str, &str); 10] = [
     ("policies", "what stays in DRAM and in last-level caches"),
     ("predictors", "what is fetched ahead"),
     (
@@ -30,6 +30,14 @@ pub const KINDS: [(&str, &str); 8] = [
     (
         "placements",
         "which frames pages get, with `terrace sim llc --pages`",
+    ),
+    (
+        "update-policies",
+        "which updates of routes are written to flash, with `terrace tcam replay`",
+    ),
+    (
+        "block-levellings",
+        "how a flash TCAM spreads writes over its blocks",
     ),
     ("columns", "columns of the tables of `terrace sweep`"),
 ];

@@ -11,6 +11,7 @@ mod input;
 mod pages;
 mod run;
 mod same;
+mod tcam;
 mod tier;
 mod trace;
 mod usage;
@@ -29,6 +30,7 @@ pub fn all() -> Vec<(&'static str, Vec<Case>)> {
         ("huge", huge::cases()),
         ("pages", pages::cases()),
         ("same", same::cases()),
+        ("tcam", tcam::cases()),
         ("input", input::cases()),
         ("run", run::cases()),
         ("tier", tier::cases()),

@@ -1,0 +1,335 @@
+//! The JSON of `terrace tcam replay --json`: schema `terrace.tcam.replay/1`. Every field is documented here.
+
+use serde::Serialize;
+use terrace_tcam::Settings;
+use terrace_tcam::count::Counts;
+use terrace_tcam::input::Origin;
+use terrace_tcam::pool::Allocation;
+use terrace_tcam::replay::{OfLength, Outcome};
+
+use crate::document::Document;
+use crate::html::{Axis, Page, Plot, Unit};
+use crate::rows::Rows;
+
+/// The JSON of `terrace tcam replay --json`. All results are simulated.
+#[derive(Debug, Serialize)]
+pub struct ReplayDocument {
+    /// `terrace.tcam.replay/1`. Fields may be added under this name; none changes its meaning.
+    pub schema: &'static str,
+    /// The routing table.
+    pub table: Input,
+    /// The updates.
+    pub updates: Input,
+    /// Effective settings.
+    pub settings: ReplaySettings,
+    /// Results over all prefix lengths.
+    pub totals: Totals,
+    /// Results of each prefix length that had a route or an update.
+    pub lengths: Vec<LengthRow>,
+}
+
+/// A file that was read.
+#[derive(Clone, Debug, Serialize)]
+pub struct Input {
+    /// The file, as it was named.
+    pub file: String,
+    /// Its format.
+    pub format: String,
+    /// The peer whose view was taken; null if the file names none.
+    pub peer: Option<String>,
+}
+
+impl Input {
+    /// Returns where a table or updates are from.
+    pub fn of(origin: &Origin) -> Self {
+        Self {
+            file: origin.path.display().to_string(),
+            format: origin.format.to_string(),
+            peer: origin.peer.map(|peer| peer.to_string()),
+        }
+    }
+}
+
+/// Effective settings of the chip and its firmware.
+#[derive(Clone, Debug, Serialize)]
+pub struct ReplaySettings {
+    /// Update policy, several with `+` between them.
+    pub policy: String,
+    /// Rows of a flash block.
+    pub rows: u32,
+    /// Flash blocks.
+    pub blocks: u32,
+    /// Rows of a shadow block.
+    pub shadow_rows: u32,
+    /// Shadow blocks beside one for each prefix length; null: as many as were needed.
+    pub buffers: Option<u32>,
+    /// Writes of a flash block, erase and programming, in a second.
+    pub flash_writes_per_second: f64,
+    /// `shared` or `static`: who may use a free block.
+    pub allocation: &'static str,
+    /// Wear levelling over flash blocks.
+    pub levelling: String,
+    /// Seed of random levelling, made times and sampled lookups.
+    pub seed: u64,
+    /// `trace`, `even` or `bursty`: where the times of the updates are from.
+    pub update_times: &'static str,
+    /// Writes that a flash block endures.
+    pub endurance: f64,
+}
+
+/// Results over all prefix lengths.
+#[derive(Clone, Debug, Serialize)]
+pub struct Totals {
+    /// Routes of the table before the first update.
+    pub routes_loaded: u64,
+    /// Routes after the last update.
+    pub routes_left: u64,
+    /// Time of the updates in seconds.
+    pub elapsed_s: f64,
+    /// What happened to the updates.
+    #[serde(flatten)]
+    pub counts: Counted,
+    /// Part of the announcements that did not reach flash, 0 to 1: 1 less `flushed` over `announcements`.
+    pub filtered: f64,
+    /// The fewest flash writes with which any policy could have served the updates.
+    pub bound: u64,
+    /// Mean time between a flush and the next of any length in seconds, or null.
+    pub flush_spacing_s: Option<f64>,
+    /// Median time between a flush and the next of the same length in seconds, or null.
+    pub flush_spacing_same_length_s: Option<f64>,
+    /// Cases of two flushes or more of one length within a second.
+    pub double_flushes: u64,
+    /// Cases of seven flushes or more of one length within a second.
+    pub sevenfold_flushes: u64,
+    /// The most flushes of one length within a second.
+    pub most_flushes_a_second: u64,
+    /// Shadow blocks that were needed so that no update waited, or were there: one for each prefix length that
+    /// addresses of the table's families can have, and `buffers_used`.
+    pub shadow_blocks_needed: u32,
+    /// Shadow blocks in use at one time beside the first of each length.
+    pub buffers_used: u32,
+    /// The most updates that waited at one time.
+    pub queue_most: u64,
+    /// The longest wait of an update in seconds.
+    pub wait_longest_s: f64,
+    /// Writes of the most worn flash block.
+    pub wear_most: f64,
+    /// Writes of a flash block in the mean.
+    pub wear_mean: f64,
+    /// Blocks that wear levelling moved by itself.
+    pub moved_blocks: u64,
+    /// Lifetimes in years at this rate of updates.
+    pub lifetime_years: LifetimeYears,
+    /// Lookups that were compared with a longest-prefix match on the golden copy; a wrong one is an error.
+    pub lookups_checked: u64,
+}
+
+/// Lifetimes in years; null where nothing was written.
+#[derive(Clone, Debug, Serialize)]
+pub struct LifetimeYears {
+    /// By the four assumptions of Fedorov 2016, 4.4.1: each flushed entry rewrites a block, over all free blocks.
+    pub estimate: Option<f64>,
+    /// The same with fixed shares: the length most written, over half of the free blocks.
+    pub estimate_static: Option<f64>,
+    /// Until the most worn block fails, by simulated writes.
+    pub first_block: Option<f64>,
+    /// If all blocks wore evenly, by simulated writes.
+    pub even: Option<f64>,
+}
+
+/// What happened to updates.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Counted {
+    /// Announcements.
+    pub announcements: u64,
+    /// Withdrawals.
+    pub withdrawals: u64,
+    /// Withdrawals of prefixes that were not in the table.
+    pub withdrawals_of_nothing: u64,
+    /// Announcements that were not written, as nothing changed.
+    pub skipped: u64,
+    /// Announcements that made an invalid row of flash valid again.
+    pub revived: u64,
+    /// Announcements that replaced the row of their prefix in shadow.
+    pub replaced: u64,
+    /// Announcements that took a row in shadow.
+    pub added: u64,
+    /// Rows that stayed in shadow when their block was full.
+    pub kept: u64,
+    /// Full shadow blocks.
+    pub flushes: u64,
+    /// Flash writes as the chapter counts them: entries of full shadow blocks that were written to flash.
+    pub flushed: u64,
+    /// Entries written to flash only because their block was erased for its holes.
+    pub copied: u64,
+    /// Flash blocks that were programmed.
+    pub programmed: u64,
+    /// Flash blocks that were erased.
+    pub erased: u64,
+    /// Updates that waited for a shadow block.
+    pub waited: u64,
+}
+
+impl From<Counts> for Counted {
+    fn from(counts: Counts) -> Self {
+        Self {
+            announcements: counts.announcements,
+            withdrawals: counts.withdrawals,
+            withdrawals_of_nothing: counts.withdrawals_of_nothing,
+            skipped: counts.skipped,
+            revived: counts.revived,
+            replaced: counts.replaced,
+            added: counts.added,
+            kept: counts.kept,
+            flushes: counts.flushes,
+            flushed: counts.flushed,
+            copied: counts.copied,
+            programmed: counts.programmed,
+            erased: counts.erased,
+            waited: counts.waited,
+        }
+    }
+}
+
+/// Results of a prefix length; a row of CSV and Parquet.
+#[derive(Clone, Debug, Serialize)]
+pub struct LengthRow {
+    /// `IPv4` or `IPv6`.
+    pub family: String,
+    /// Bits of the prefixes.
+    pub length: u8,
+    /// Entries in flash before the first update.
+    pub entries_loaded: u64,
+    /// Blocks that they took.
+    pub blocks_loaded: u64,
+    /// Valid entries in flash after the last update.
+    pub entries_left: u64,
+    /// Blocks that they are in.
+    pub blocks_left: u64,
+    /// What happened to the updates.
+    #[serde(flatten)]
+    pub counts: Counted,
+    /// The fewest flash writes with which any policy could have served the updates.
+    pub bound: u64,
+}
+
+impl From<&OfLength> for LengthRow {
+    fn from(of: &OfLength) -> Self {
+        Self {
+            family: of.length.family.to_string(),
+            length: of.length.bits,
+            entries_loaded: of.loaded.0,
+            blocks_loaded: of.loaded.1,
+            entries_left: of.left.0,
+            blocks_left: of.left.1,
+            counts: of.counts.into(),
+            bound: of.bound,
+        }
+    }
+}
+
+impl ReplayDocument {
+    /// Returns the document of a replay.
+    pub fn new(table: Input, updates: Input, settings: ReplaySettings, outcome: &Outcome) -> Self {
+        Self {
+            schema: "terrace.tcam.replay/1",
+            table,
+            updates,
+            settings,
+            totals: Totals::of(outcome),
+            lengths: outcome.lengths.iter().map(LengthRow::from).collect(),
+        }
+    }
+}
+
+impl ReplaySettings {
+    /// Returns the effective settings.
+    pub fn of(
+        settings: &Settings,
+        policy: String,
+        update_times: &'static str,
+        endurance: f64,
+    ) -> Self {
+        let names = Allocation::NAMES.into_iter();
+        let name = names.filter(|(_, allocation)| *allocation == settings.allocation);
+        Self {
+            policy,
+            rows: settings.rows,
+            blocks: settings.blocks,
+            shadow_rows: settings.shadow_rows,
+            buffers: settings.buffers,
+            flash_writes_per_second: settings.writes_per_second,
+            allocation: name.map(|(name, _)| name).next().unwrap_or_default(),
+            levelling: settings.levelling.to_string(),
+            seed: settings.seed,
+            update_times,
+            endurance,
+        }
+    }
+}
+
+impl Totals {
+    fn of(outcome: &Outcome) -> Self {
+        let Outcome {
+            spacing, lifetime, ..
+        } = outcome;
+        let median = spacing.of_a_length.get(spacing.of_a_length.len() / 2);
+        Self {
+            routes_loaded: outcome.loaded,
+            routes_left: outcome.left,
+            elapsed_s: outcome.elapsed.seconds(),
+            counts: outcome.counts.into(),
+            filtered: outcome.filtered(),
+            bound: outcome.bound,
+            flush_spacing_s: spacing.mean.map(|mean| mean.seconds()),
+            flush_spacing_same_length_s: median.map(|median| median.seconds()),
+            double_flushes: spacing.at_least(2),
+            sevenfold_flushes: spacing.at_least(7),
+            most_flushes_a_second: spacing.cases.len().saturating_sub(1) as u64,
+            shadow_blocks_needed: outcome.shadow_lengths + outcome.buffers,
+            buffers_used: outcome.buffers,
+            queue_most: outcome.queue.most,
+            wait_longest_s: outcome.queue.longest.seconds(),
+            wear_most: outcome.worn.0,
+            wear_mean: outcome.worn.1,
+            moved_blocks: outcome.moved_blocks,
+            lifetime_years: LifetimeYears {
+                estimate: lifetime.estimate,
+                estimate_static: lifetime.estimate_static,
+                first_block: lifetime.first,
+                even: lifetime.even,
+            },
+            lookups_checked: outcome.checked,
+        }
+    }
+}
+
+/// Prefix lengths with fewer entries are not in the picture, as in figure 4.9.
+const SHOWN: u64 = 2000;
+
+impl Document for ReplayDocument {
+    fn rows(&self) -> Rows {
+        Rows::flat(&self.lengths)
+    }
+
+    fn page(&self) -> Page {
+        let most = |row: &&LengthRow| row.entries_loaded.max(row.counts.announcements) >= SHOWN;
+        let shown: Vec<&LengthRow> = match self.lengths.iter().any(|row| most(&row)) {
+            true => self.lengths.iter().filter(most).collect(),
+            false => self.lengths.iter().collect(),
+        };
+        let names = shown
+            .iter()
+            .map(|row| format!("{} /{}", row.family, row.length));
+        let figure = |get: fn(&LengthRow) -> u64| shown.iter().map(move |row| get(row) as f64);
+        let entries = Axis::new("entries", Unit::Count).log();
+        let plot = Plot::bars("Entries by prefix length", Axis::names("", names), entries)
+            .note("As figure 4.9 of Fedorov 2016 has them; lengths with few entries are left out. Simulated.")
+            .values("base size", figure(|row| row.entries_loaded))
+            .values("updates without shadow blocks", figure(|row| row.counts.announcements))
+            .values("updates with shadow blocks", figure(|row| row.counts.flushed));
+        Page::new("terrace tcam replay")
+            .plot(plot)
+            .settings("", &self.settings)
+    }
+}

@@ -1,0 +1,154 @@
+//! Replays as people read them.
+
+use comfy_table::Table;
+use terrace_base::schema::years;
+
+use super::replay::{LengthRow, ReplayDocument, Totals};
+use crate::run::count;
+use crate::table::table;
+use crate::text::Text;
+
+impl ReplayDocument {
+    /// Returns a table of prefix lengths, and the figures of the whole chip.
+    pub fn to_text(&self) -> Text {
+        Text::default()
+            .prose(self.head())
+            .table(lengths(&self.lengths))
+            .prose("\n")
+            .table(totals(&self.totals))
+            .prose(self.notes())
+    }
+
+    fn head(&self) -> String {
+        let (settings, totals) = (&self.settings, &self.totals);
+        let buffers = match settings.buffers {
+            Some(buffers) => format!("and {buffers} more"),
+            None => "and as many more as needed".to_owned(),
+        };
+        format!(
+            "{} routes and {} updates in {}, simulated; policy {}\n\
+             {} flash blocks of {} rows ({}, levelling {}), {} writes a second; \
+             a shadow block of {} rows for each length, {buffers}\n\n",
+            count(totals.routes_loaded),
+            count(totals.counts.announcements + totals.counts.withdrawals),
+            seconds(totals.elapsed_s),
+            settings.policy,
+            count(settings.blocks.into()),
+            settings.rows,
+            settings.allocation,
+            settings.levelling,
+            settings.flash_writes_per_second,
+            settings.shadow_rows,
+        )
+    }
+
+    fn notes(&self) -> String {
+        let (settings, totals) = (&self.settings, &self.totals);
+        let times = match settings.update_times {
+            "trace" => "",
+            "even" => {
+                "The updates have no times; they are spread evenly, so flushes have even distances too.\n"
+            }
+            _ => {
+                "The updates have no times; they come in bursts of 100 in the mean, at random times.\n"
+            }
+        };
+        format!(
+            "\nFlushed: entries written to flash, as the chapter counts them; copied: written again because a block \
+             was erased\nfor its holes. No entry was moved for order. {} lookups were compared with the table, all \
+             right.\n{times}",
+            count(totals.lookups_checked)
+        )
+    }
+}
+
+fn lengths(rows: &[LengthRow]) -> Table {
+    let mut table = table(&[
+        "length",
+        "entries",
+        "blocks",
+        "announced",
+        "withdrawn",
+        "flushed",
+        "copied",
+        "erased blocks",
+        "bound",
+    ]);
+    for row in rows {
+        let counts = &row.counts;
+        table.add_row([
+            format!("{} /{}", row.family, row.length),
+            count(row.entries_loaded),
+            count(row.blocks_loaded),
+            count(counts.announcements),
+            count(counts.withdrawals),
+            count(counts.flushed),
+            count(counts.copied),
+            count(counts.erased),
+            count(row.bound),
+        ]);
+    }
+    table
+}
+
+fn totals(totals: &Totals) -> Table {
+    let counts = &totals.counts;
+    let mut table = table(&["all lengths", ""]);
+    let or_dash = |seconds_of: Option<f64>| seconds_of.map_or("-".to_owned(), seconds);
+    let lasts = |of: Option<f64>| of.map_or("-".to_owned(), years);
+    for (name, value) in [
+        ("entries flushed", count(counts.flushed)),
+        (
+            "announcements that did not reach flash",
+            format!("{:.1} %", 100.0 * totals.filtered),
+        ),
+        ("fewest of any policy", count(totals.bound)),
+        ("entries copied", count(counts.copied)),
+        ("blocks programmed", count(counts.programmed)),
+        ("blocks erased", count(counts.erased)),
+        ("flushes", count(counts.flushes)),
+        (
+            "time between flushes, mean",
+            or_dash(totals.flush_spacing_s),
+        ),
+        (
+            "two or more of a length in a second",
+            count(totals.double_flushes),
+        ),
+        ("seven or more", count(totals.sevenfold_flushes)),
+        (
+            "shadow blocks in use, at most",
+            count(totals.shadow_blocks_needed.into()),
+        ),
+        ("updates that waited", count(counts.waited)),
+        ("longest wait", seconds(totals.wait_longest_s)),
+        (
+            "lifetime by the chapter's estimate",
+            lasts(totals.lifetime_years.estimate),
+        ),
+        (
+            "the same, fixed shares",
+            lasts(totals.lifetime_years.estimate_static),
+        ),
+        (
+            "lifetime by simulated wear, first block",
+            lasts(totals.lifetime_years.first_block),
+        ),
+        (
+            "lifetime by simulated wear, if even",
+            lasts(totals.lifetime_years.even),
+        ),
+    ] {
+        table.add_row([name.to_owned(), value]);
+    }
+    table
+}
+
+/// Returns seconds as people read them.
+fn seconds(seconds: f64) -> String {
+    match seconds {
+        s if s >= 7200.0 => format!("{:.1} hours", s / 3600.0),
+        s if s >= 10.0 || s == 0.0 => format!("{s:.0} s"),
+        s => format!("{s:.3} s"),
+    }
+}

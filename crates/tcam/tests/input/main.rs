@@ -1,0 +1,6 @@
+//! Routing tables and updates from files: what is read of them, and what is said of damaged ones.
+
+mod damage;
+mod data;
+mod reading;
+mod sample;
