@@ -5,15 +5,21 @@ use terrace_sim::mix::Run;
 
 use crate::tasks::{Replay, random, simulate, simulate_one};
 
-/// Four tasks that fit into half of the last level each, and not together.
+/// Four tasks of 96 KB each, any two of which fit into the last level.
 fn refilling() -> Vec<Replay> {
-    let lines = (512 << 10) / 2 / 64;
+    let lines = (96 << 10) / 64;
     (0..4)
-        .map(|task| random(lines, 20 + task, 1 << 19))
+        .map(|task| random(lines, 20 + task, 1 << 16))
         .collect()
 }
 
-const SMALL: [(&str, &str); 3] = [("llc", "512K"), ("warmup", "20ms"), ("time", "200ms")];
+const SMALL: [(&str, &str); 5] = [
+    ("llc", "256K"),
+    ("slice", "200us"),
+    ("pages", "jit:memory=64M"),
+    ("warmup", "2ms"),
+    ("time", "8ms"),
+];
 
 fn longest_turn(run: &Run) -> f64 {
     let turns = run.tasks().iter().filter_map(|task| task.turn());
@@ -28,7 +34,7 @@ proptest! {
     fn time_is_shared_evenly_and_none_is_lost(
         lines in prop::collection::vec((50..20_000_u64, 10..60_u64), 2..7),
         turn in prop_oneof![
-            Just("off"), Just("static:turn=500us"), Just("refill:least=100us,most=2ms,turn=1ms"), Just("fill:share=0.2,least=100us,most=2ms,turn=1ms")
+            Just("off"), Just("static:turn=200us"), Just("refill:least=100us,most=400us,turn=200us"), Just("fill:share=0.2,least=100us,most=400us,turn=200us")
         ],
         private in any::<bool>(),
     ) {
@@ -36,30 +42,30 @@ proptest! {
         let cores = if tasks.len() % 2 == 0 { "2" } else { "1" };
         let (l1, flush) = if private { ("4K:2", "flush") } else { ("off", "keep") };
         let settings = [
-            ("llc", "256K"), ("warmup", "1ms"), ("time", "12ms"), ("turn", turn), ("cores", cores),
-            ("l1", l1), ("private", flush), ("slice", "1ms"),
+            ("llc", "256K"), ("warmup", "200us"), ("time", "2ms"), ("turn", turn), ("cores", cores),
+            ("l1", l1), ("private", flush), ("slice", "200us"), ("pages", "jit:memory=64M"),
         ];
         let run = simulate_one(&tasks, &settings);
-        let most: f64 = if turn.contains("2ms") { 2e9 } else { 1e9 };
+        let most: f64 = if turn.contains("most") { 4e8 } else { 2e8 };
         for core in 0..cores.parse().unwrap() {
             let on_core = || run.tasks().iter().filter(move |task| task.core == core);
             let time = |task: &terrace_sim::mix::TaskOutcome| task.counts.time as f64;
             let sum: f64 = on_core().map(time).sum();
             let turns: u64 = on_core().map(|task| task.counts.turns).sum();
             // The rest are switches of 3 us, and a step beyond the end.
-            let rest = 12e9 - sum;
-            prop_assert!(rest <= (turns + 2) as f64 * 3.1e6 && rest > -100e6, "{rest}");
+            let rest = 2e9 - sum;
+            prop_assert!(rest <= (turns + 2) as f64 * 3.1e6 && rest > -50e6, "{rest}");
             let times: Vec<f64> = on_core().map(time).collect();
             let apart = times.iter().copied().fold(0.0, f64::max) - times.iter().copied().fold(f64::MAX, f64::min);
             // The difference at the end, and that at the end of the warm-up.
-            prop_assert!(apart <= 2.0 * most + 200e6, "{apart}");
+            prop_assert!(apart <= 2.0 * most + 100e6, "{apart}");
         }
         let capacity = (256 << 10) / 64;
         prop_assert!(run.outcome.filled <= capacity);
         for task in run.tasks() {
             let counts = &task.counts;
             prop_assert!(counts.misses <= counts.requests);
-            prop_assert!(counts.turned <= counts.time + 2_000_000_000);
+            prop_assert!(counts.turned <= counts.time + 400_000_000);
             let curve: u64 = counts.curve.iter().map(|bin| bin.misses).sum();
             prop_assert_eq!(curve, counts.misses);
             let time: u64 = counts.curve.iter().map(|bin| bin.time).sum();
@@ -75,12 +81,8 @@ proptest! {
 #[test]
 fn longer_turns_spread_the_refill() {
     let turns =
-        "off,static:turn=400us,static:turn=800us,static:turn=1600us,refill:least=200us,most=3ms";
-    let slice = ("slice", "200us");
-    let simulated = simulate(
-        &refilling(),
-        &[&SMALL[..], &[("turn", turns), slice]].concat(),
-    );
+        "off,static:turn=400us,static:turn=800us,static:turn=1600us,refill:least=200us,most=1600us";
+    let simulated = simulate(&refilling(), &[&SMALL[..], &[("turn", turns)]].concat());
     let base = &simulated.runs[0];
     let slowdowns: Vec<f64> = simulated
         .runs
@@ -106,8 +108,8 @@ fn longer_turns_spread_the_refill() {
 /// Figure 3.3: misses are many in the first millisecond of a turn, and few later.
 #[test]
 fn misses_fall_after_a_switch() {
-    let settings = [("turn", "static:turn=3ms"), ("time", "24ms")];
-    let run = simulate_one(&refilling(), &[&SMALL[..2], &settings].concat());
+    let settings = [("turn", "static:turn=3ms"), ("time", "14ms")];
+    let run = simulate_one(&refilling(), &[&SMALL[..4], &settings].concat());
     let curve: Vec<f64> = run.tasks()[0].curve().flatten().collect();
     assert!(curve[0] > 3.0 * curve[2], "{curve:?}");
 }
@@ -116,7 +118,13 @@ fn misses_fall_after_a_switch() {
 #[test]
 fn tasks_that_fit_do_not_care() {
     let tasks: Vec<Replay> = (0..4).map(|task| random(900, 20 + task, 1 << 16)).collect();
-    let turns = [("turn", "off,static:turn=2ms,refill"), ("switch", "0")];
+    let turns = [
+        (
+            "turn",
+            "off,static:turn=800us,refill:least=200us,most=800us,turn=400us",
+        ),
+        ("switch", "0"),
+    ];
     let simulated = simulate(&tasks, &[&SMALL[..], &turns].concat());
     for run in &simulated.runs {
         let slowdown = run.slowdown(&simulated.runs[0]).unwrap();
@@ -131,11 +139,7 @@ fn tasks_that_fit_do_not_care() {
 /// The best case of 3.5.2 costs no more than any turns, and a partition keeps each task's lines.
 #[test]
 fn a_partition_keeps_lines() {
-    let settings = [
-        ("turn", "off"),
-        ("partition", "off,equal,alone"),
-        ("slice", "1ms"),
-    ];
+    let settings = [("turn", "off"), ("partition", "off,equal,alone")];
     let simulated = simulate(&refilling(), &[&SMALL[..], &settings].concat());
     let base = &simulated.runs[0];
     for run in &simulated.runs[1..] {
@@ -162,7 +166,7 @@ fn flushed_private_levels_cost_requests() {
     let of = |private| {
         let levels = [
             ("l1", "8K:2"),
-            ("turn", "static:turn=1ms"),
+            ("turn", "static:turn=200us"),
             ("private", private),
         ];
         let run = simulate_one(&tasks, &[&SMALL[..], &levels].concat());
