@@ -12,6 +12,8 @@ import common  # noqa: E402
 RECORDING = ["--filter", "l1l2"]
 # Rows before the main work: reading input, building tables, clearing memory.
 SETUP = 1_000_000
+# The microkernel of figure 3.1, which is in no mix.
+AGGRESSOR = "aggressor"
 
 
 class Programs(common.Bench):
@@ -27,12 +29,3 @@ class Programs(common.Bench):
     def trace(self, name, rows):
         """Returns the trace of a program after its set-up: `rows` at most."""
         return common.main_part(self.record(name, SETUP + rows, *RECORDING), SETUP)
-
-    def aggressor(self):
-        """Returns a trace that reads a new line with every access: the microkernel of figure 3.1."""
-        trace = self.work / "aggressor.parquet"
-        if not trace.exists():
-            generate = [common.TERRACE, "trace", "gen", "strided", "--footprint", "64M", "--stride", "64",
-                        "--accesses", "4M", "-o", trace]
-            common.subprocess.run([str(part) for part in generate], check=True)
-        return trace

@@ -12,7 +12,7 @@ sys.path[:0] = [str(FOLDER.parent), str(FOLDER)]
 import common  # noqa: E402
 import drawing  # noqa: E402
 import experiments  # noqa: E402
-from programs import Programs  # noqa: E402
+from programs import AGGRESSOR, Programs  # noqa: E402
 from tables import tables  # noqa: E402
 
 # Requests to the last level after a program's set-up.
@@ -25,7 +25,7 @@ QUICK_TIMES = {"warmup": "20ms", "time": "100ms"}
 def measure(bench, _, quick):
     rows, times = (QUICK_ROWS, QUICK_TIMES) if quick else (ROWS, TIMES)
     traces = {name: bench.trace(name, rows) for name in bench.programs}
-    aggressor, alone = bench.aggressor(), {}
+    aggressor, alone = traces.pop(AGGRESSOR), {}
     for name, trace in traces.items():
         common.say(f"simulating {name}")
         alone[name] = experiments.alone(trace, aggressor, times)
@@ -38,7 +38,7 @@ def measure(bench, _, quick):
     few = sets["two-16M"]["mixes"][:experiments.FEW]
     common.say("simulating partitions and policies")
     return {
-        "about": bench.versions(bench.programs),
+        "about": bench.versions(traces),
         "times": times,
         "alone": alone,
         "replaced": {each: experiments.replaced(traces, few, each, times) for each in (2, 4)},

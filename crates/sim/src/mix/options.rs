@@ -95,18 +95,18 @@ fn turns() -> Vec<Setting> {
             details("Tasks are dealt to the cores one after the other: the first task to the first core, the \
                      second to the second.");
         /// turns of the scheduler itself, with the policy off
-        "slice" "TIME": read(slice, |grid, slice| grid.slice = slice), default("4ms"), single(), common(),
+        "slice" "TIME": quantity(slice, |grid, slice| grid.slice = slice), default("4ms"), single(), common(),
             details("Fedorov 2016 states 1 to 15 ms for Linux of that time, about 4 ms with four tasks a \
                      core, and about 2 ms on a machine with two cores."),
             result("slice_ns", Unit::Nanos, |one| shared(one).slice);
         /// time of a switch to another task, without the misses that follow
-        "switch" "TIME": read(time, |grid, switch| grid.switch = switch), default("3us"), single(),
+        "switch" "TIME": quantity(time, |grid, switch| grid.switch = switch), default("3us"), single(),
             result("switch_ns", Unit::Nanos, |one| shared(one).switch);
         /// simulated time of which figures are taken
-        "time" "TIME": read(time, |grid, time| grid.time = time), default("1s"), single(), common(),
+        "time" "TIME": quantity(time, |grid, time| grid.time = time), default("1s"), single(), common(),
             result("time_ns", Unit::Nanos, |one| shared(one).time);
         /// simulated time before figures are taken
-        "warmup" "TIME": read(time, |grid, warmup| grid.warmup = warmup), default("300ms"), single(),
+        "warmup" "TIME": quantity(time, |grid, warmup| grid.warmup = warmup), default("300ms"), single(),
             common(),
             result("warmup_ns", Unit::Nanos, |one| shared(one).warmup);
         /// seed of the random choices of policies and of the placement of pages

