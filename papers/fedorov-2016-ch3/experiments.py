@@ -6,22 +6,28 @@ import common
 from common import geometric_mean, mean
 
 MS = 1_000_000
-# Sets of mixes: cores, tasks of each, last level, the scheduler's own turns (3.4.1), turns, mixes.
-LONG = ["static:turn=15ms", "static:turn=30ms", "static:turn=45ms", "static:turn=70ms"]
-OURS = ["fill", "refill"]
+LONG = ["static:turn=15ms", "static:turn=30ms", "static:turn=45ms"]
+# Bounded as the longest of the others.
+OURS = ["fill:most=45ms", "refill:most=45ms"]
+# Sets of mixes: cores, tasks of each, last level, the scheduler's own turns (3.4.1), turns, mixes, and the
+# time before figures are taken and of which they are taken: a round of the longest turns each.
 SETS = {
-    "two-16M": {"cores": 2, "each": 4, "llc": "16M", "slice": "4ms", "turns": [*LONG, *OURS], "mixes": 16},
-    "four-16M": {"cores": 4, "each": 4, "llc": "16M", "slice": "4ms", "turns": [*LONG, *OURS], "mixes": 6},
+    "two-16M": {"cores": 2, "each": 4, "llc": "16M", "slice": "4ms", "turns": [*LONG, *OURS], "mixes": 16, "ms": 200},
+    "four-16M": {"cores": 4, "each": 4, "llc": "16M", "slice": "4ms", "turns": [*LONG[::2], OURS[1]], "mixes": 4,
+                 "ms": 200},
     "two-4M": {"cores": 2, "each": 4, "llc": "4M", "slice": "2ms",
-               "turns": ["static:turn=5ms", "static:turn=15ms", "static:turn=30ms", *OURS], "mixes": 16},
-    "two-32M": {"cores": 2, "each": 4, "llc": "32M", "slice": "4ms", "turns": [*LONG[1::2], *OURS], "mixes": 4},
-    "four-16M-2": {"cores": 4, "each": 2, "llc": "16M", "slice": "4ms", "turns": LONG[:3], "mixes": 3},
-    "four-16M-8": {"cores": 4, "each": 8, "llc": "16M", "slice": "4ms", "turns": LONG[:3], "mixes": 2},
+               "turns": ["static:turn=5ms", "static:turn=15ms", OURS[1]], "mixes": 16, "ms": 80},
+    "two-32M": {"cores": 2, "each": 4, "llc": "32M", "slice": "4ms", "turns": [LONG[2], OURS[1]], "mixes": 4,
+                "ms": 200},
+    "four-16M-2": {"cores": 4, "each": 2, "llc": "16M", "slice": "4ms", "turns": LONG[::2], "mixes": 2, "ms": 100},
+    "four-16M-8": {"cores": 4, "each": 8, "llc": "16M", "slice": "4ms", "turns": LONG[:1], "mixes": 2, "ms": 140},
 }
+# Times of the other experiments, with turns of 45 ms at most.
+TIMES = {"warmup": "200ms", "time": "200ms"}
 # The mix of figures 3.9 and 3.10, and its turns.
 DETAIL, DETAIL_TURN = "four-16M", "static:turn=45ms"
 # Mixes for partitions and for other policies of the last level.
-FEW = 4
+FEW = 2
 PARTITIONS = ["off", "equal", "alone"]
 POLICIES = ["lru", "drrip", "ari"]
 
@@ -50,33 +56,34 @@ def draws(names, count, tasks):
     return mixes
 
 
-def alone(trace, aggressor, times):
+def alone(trace, aggressor):
     """Figure 3.1: a program alone, and on a core with a task that fills the cache."""
-    [own] = mix([trace], turn="off", **times)
-    beside = mix([trace, aggressor], turn=["off", "static:turn=45ms"], **times)
+    [own] = mix([trace], turn="off", **TIMES)
+    beside = mix([trace, aggressor], turn=["off", "static:turn=45ms"], **TIMES)
     ipc = [run["tasks"][0]["ipc"] for run in [own, *beside]]
     return {"ipc": ipc[0], "mpki": own["tasks"][0]["mpki"],
             "filled_mb": own["filled_lines"] * 64 / 2**20,
             "slowdown": ipc[0] / ipc[1], "slowdown_45ms": ipc[0] / ipc[2]}
 
 
-def replaced(traces, mixes, each, times):
+def replaced(traces, mixes, each):
     """Figure 3.2: what came into 4 MB while a task was away."""
     shares, lost = [], []
     for names in mixes:
-        [run] = mix([traces[name] for name in names[:2 * each]], cores=2, llc="4M", slice="2ms", turn="off", **times)
-        shares += [task["replaced"] for task in run["tasks"]]
-        lost += [task["lost"] for task in run["tasks"]]
+        [run] = mix([traces[name] for name in names[:2 * each]], cores=2, llc="4M", slice="2ms", turn="off", **TIMES)
+        away = [task for task in run["tasks"] if task["replaced"] is not None]
+        shares += [task["replaced"] for task in away]
+        lost += [task["lost"] for task in away]
     return {"mean": mean(shares), "least": min(shares), "lost": mean(lost)}
 
 
-def lengths(traces, mixes, given, times):
+def lengths(traces, mixes, given):
     """Figures 3.5 to 3.10: mixes under turns of different lengths, and the scheduler's own."""
     turns = ["off", *given["turns"]]
     found = {turn: [] for turn in turns}
     for names in mixes:
         runs = mix([traces[name] for name in names], cores=given["cores"], llc=given["llc"], slice=given["slice"],
-                   turn=turns, **times)
+                   turn=turns, warmup=f"{given['ms']}ms", time=f"{given['ms']}ms")
         for turn, run in zip(turns, runs):
             found[turn].append(run)
     return {"mixes": mixes, "turns": {turn: of_turn(runs) for turn, runs in found.items()},
@@ -84,7 +91,7 @@ def lengths(traces, mixes, given, times):
 
 
 def of_turn(runs):
-    slowdowns = [task["slowdown"] for run in runs for task in run["tasks"]]
+    slowdowns = [task["slowdown"] for run in runs for task in run["tasks"] if task["slowdown"] is not None]
     average = mean(slowdowns)
     deviation = mean([(of - average) ** 2 for of in slowdowns]) ** 0.5
     return {"slowdown": geometric_mean([run["slowdown"] for run in runs]),
@@ -100,33 +107,33 @@ def task_of(task):
     return {"program": task["trace"].rsplit("/", 1)[-1].rsplit("-", 1)[0], "slowdown": task["slowdown"]}
 
 
-def curves(traces, mixes, times):
-    """Figures 3.3 and 3.11: misses by the time since a switch, in turns of 70 ms at 16 MB."""
+def curves(traces, mixes):
+    """Figures 3.3 and 3.11: misses by the time since a switch, in turns of 45 ms at 16 MB."""
     found = {}
     for names in mixes:
-        [run] = mix([traces[name] for name in names], cores=2, llc="16M", turn="static:turn=70ms", **times)
+        [run] = mix([traces[name] for name in names], cores=2, llc="16M", turn=DETAIL_TURN, **TIMES)
         for name, task in zip(names, run["tasks"]):
-            one = found.setdefault(name, {"curve": task["misses_per_ms"][:70], "falls": [0] * 11})
+            one = found.setdefault(name, {"curve": task["misses_per_ms"][:45], "falls": [0] * 11})
             one["falls"] = [a + b for a, b in zip(one["falls"], task["falls"])]
     return found
 
 
-def partitions(traces, mixes, times):
-    """3.5.2: turns of the scheduler and of 15 and 45 ms, with the cache divided and not."""
-    turns, found = ["off", "static:turn=15ms", "static:turn=45ms"], {}
+def partitions(traces, mixes):
+    """3.5.2: turns of the scheduler and of 45 ms, with the cache divided and not."""
+    turns, found = ["off", DETAIL_TURN], {}
     for names in mixes:
-        runs = mix([traces[name] for name in names], cores=2, llc="16M", turn=turns, partition=PARTITIONS, **times)
+        runs = mix([traces[name] for name in names], cores=2, llc="16M", turn=turns, partition=PARTITIONS, **TIMES)
         for run in runs:
             found.setdefault(f"{run['partition']} {run['turn']}", []).append(run)
     return {name: {"slowdown": geometric_mean([run["slowdown"] for run in runs]),
                    "misses": geometric_mean([run["misses_against"] for run in runs])} for name, runs in found.items()}
 
 
-def policies(traces, mixes, times):
+def policies(traces, mixes):
     """Whether turns and the policy of the last level add up."""
     turns, found = ["off", DETAIL_TURN], {}
     for names in mixes:
-        runs = mix([traces[name] for name in names], cores=2, llc="16M", turn=turns, policy=POLICIES, **times)
+        runs = mix([traces[name] for name in names], cores=2, llc="16M", turn=turns, policy=POLICIES, **TIMES)
         base = runs[0]
         for run in runs:
             ratios = [b["ipc"] / a["ipc"] for a, b in zip(run["tasks"], base["tasks"])]

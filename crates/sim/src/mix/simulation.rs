@@ -23,8 +23,8 @@ use crate::llc::{Flushes, Size};
 /// Instructions, approximately, that a core goes on for before another one that is behind it: some
 /// microseconds.
 const STEP: u64 = 2000;
-/// Accesses of a step, at most.
-const ACCESSES: u64 = 1 << 14;
+/// Accesses of a step, at most: a program looks at as many before it takes those of the step.
+const ACCESSES: u64 = 1 << 9;
 /// Accesses of one instruction, at most: those that gather or scatter have some tens.
 const ACCESSES_AN_INSTRUCTION: u64 = 64;
 /// The most instructions between two accesses.

@@ -39,7 +39,7 @@ proptest! {
         private in any::<bool>(),
     ) {
         let tasks: Vec<Replay> = lines.iter().map(|(lines, step)| random(*lines, *step, 1 << 14)).collect();
-        let cores = if tasks.len() % 2 == 0 { "2" } else { "1" };
+        let cores = if tasks.len().is_multiple_of(2) { "2" } else { "1" };
         let (l1, flush) = if private { ("4K:2", "flush") } else { ("off", "keep") };
         let settings = [
             ("llc", "256K"), ("warmup", "200us"), ("time", "2ms"), ("turn", turn), ("cores", cores),

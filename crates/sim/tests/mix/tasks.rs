@@ -43,7 +43,7 @@ pub fn random(lines: u64, step: u64, accesses: u64) -> Replay {
         instruction: at * step,
         address: next() % lines * 64,
         size: 8,
-        write: at % 4 == 0,
+        write: at.is_multiple_of(4),
         ..Access::default()
     };
     let meta = Meta {
