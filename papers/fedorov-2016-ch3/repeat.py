@@ -16,7 +16,7 @@ from programs import AGGRESSOR, Programs  # noqa: E402
 from tables import tables  # noqa: E402
 
 # Requests to the last level after a program's set-up.
-ROWS, QUICK_ROWS = 3_000_000, 1_000_000
+ROWS, QUICK_ROWS = 1_000_000, 300_000
 
 
 def measure(bench, _, quick):
