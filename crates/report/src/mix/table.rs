@@ -32,7 +32,7 @@ pub fn text(simulated: &Simulated) -> Text {
 fn head(run: &Run) -> String {
     let machine = &run.machine;
     format!(
-        "{} tasks on {}, {} after {} of warm-up, simulated; with turns off they have {}\n\n",
+        "tasks: {}, on {}, {} after {} of warm-up, simulated; with turns off they have {}\n\n",
         run.tasks().len(),
         match machine.cores {
             1 => "1 core".to_owned(),
