@@ -39,7 +39,7 @@ pub fn random(lines: u64, step: u64, accesses: u64) -> Replay {
             .wrapping_add(1442695040888963407);
         state >> 33
     };
-    let access = |at| Access {
+    let access = |at: u64| Access {
         instruction: at * step,
         address: next() % lines * 64,
         size: 8,
