@@ -31,6 +31,7 @@ const COMMANDS: [&str; 34] = [
     "sim",
     "sim pages",
     "sim llc",
+    "sim mix",
     "sweep",
     "calibrate",
     "validate",
@@ -152,6 +153,7 @@ fn long_help_tells_no_lists_that_are_told_elsewhere() {
         "sweep",
         "validate",
         "sim llc",
+        "sim mix",
     ] {
         let help = printed(&format!("{command} --help"));
         let help = help.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -178,6 +180,7 @@ fn lists_name_what_can_be_explained() {
         "memories",
         "fault-costs",
         "placements",
+        "turn-policies",
         "columns",
     ] {
         assert!(kinds.contains(kind), "{kinds}");
@@ -210,6 +213,7 @@ fn explain_names_every_setting_that_is_read() {
     for (kind, option) in [
         ("predictors", "sim pages --dram 1M --prefetch"),
         ("placements", "sim llc --pages"),
+        ("turn-policies", "sim mix --turn"),
     ] {
         let json: serde_json::Value =
             serde_json::from_str(&printed(&format!("list {kind} --json"))).expect("JSON");

@@ -42,6 +42,10 @@ const PAGES: [(&str, &[&str]); 10] = [
         ],
     ),
     (
+        "sim mix -q --l1 off --l2 off --llc 64K --warmup 0 --time 9ms zipf.parquet walk.parquet",
+        &["Run time", "Misses after a turn begins"],
+    ),
+    (
         "sweep -q --dram 25%,50% zipf.parquet walk.parquet -o out",
         &["Misses over DRAM", "Time by part"],
     ),

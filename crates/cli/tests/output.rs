@@ -66,13 +66,14 @@ fn judge(output: &Output, arguments: &str, code: i32, why: &str) {
 }
 
 /// Commands that print results.
-const PRINTING: [&str; 8] = [
+const PRINTING: [&str; 9] = [
     "trace info a.parquet",
     "trace info --json=- a.parquet",
     "sim pages --dram 25% a.parquet",
     "sim pages --dram 25% a.parquet --json",
     "sim llc a.parquet",
     "sim llc --json - a.parquet",
+    "sim mix --warmup 0 --time 1ms a.parquet",
     "bench --list",
     "heap info a.pool",
 ];
@@ -114,6 +115,7 @@ fn a_device_that_is_full_is_a_failure() {
         "trace convert -q a.parquet /dev/full --to oracle-general",
         "sim pages --dram 25% --timeline /dev/full a.parquet",
         "sim llc --json /dev/full a.parquet",
+        "sim mix --warmup 0 --time 1ms --json /dev/full a.parquet",
     ] {
         files.refused(arguments, 1, "cannot write `/dev/full`: there is no room");
     }

@@ -17,13 +17,14 @@ const PRINTING: [(&str, &str); 7] = [
 ];
 
 /// Commands whose results have every form.
-const RESULTS: [(&str, &str); 6] = [
+const RESULTS: [(&str, &str); 7] = [
     ("info", "trace info -q a.parquet"),
     (
         "pages",
         "sim pages -q --dram 25% --prefetch off,stream a.parquet",
     ),
     ("llc", "sim llc -q --policy lru,nhm --epoch 9 a.parquet"),
+    ("mix", "sim mix -q --warmup 0 --time 1ms a.parquet"),
     ("list", "list predictors"),
     ("explain", "explain stream"),
     ("doctor", "doctor"),

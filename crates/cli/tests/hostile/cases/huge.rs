@@ -34,6 +34,9 @@ pub fn cases() -> Vec<Case> {
         case("cache", "sim llc --llc 1T a.parquet")
             .after(GEN)
             .usage("too large"),
+        case("cache_of_a_mix", "sim mix --llc 1T a.parquet")
+            .after(GEN)
+            .usage("too large"),
     ];
     for (name, placement) in [("jit", "jit:memory=1E"), ("caa", "caa:memory=1E")] {
         all.push(

@@ -5,11 +5,12 @@ use crate::case::{Case, case};
 const GEN: &str = "trace gen gups --footprint 1M --accesses 2000 -q -o a.parquet";
 
 /// Commands that would write where `NAME` is, which they read as `a.parquet`.
-const OVERWRITING: [(&str, &str); 6] = [
+const OVERWRITING: [(&str, &str); 7] = [
     ("convert", "trace convert a.parquet NAME --to csv"),
     ("timeline", "sim pages --dram 25% --timeline NAME a.parquet"),
     ("llc_json", "sim llc --json NAME a.parquet"),
     ("llc_requests", "sim llc --requests NAME a.parquet"),
+    ("mix_json", "sim mix --json NAME a.parquet"),
     ("llc_traffic", "sim llc --traffic NAME a.parquet"),
     ("validate", "validate --trace a.parquet --json NAME -- true"),
 ];

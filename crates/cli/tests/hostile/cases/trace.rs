@@ -110,6 +110,7 @@ pub fn cases() -> Vec<Case> {
         ("info", "trace info -q a.csv"),
         ("pages", "sim pages -q --dram 1M a.csv"),
         ("llc", "sim llc -q a.csv"),
+        ("mix", "sim mix -q --warmup 0 --time 1ms a.csv"),
         ("convert", "trace convert -q a.csv b.csv"),
         ("sweep", "sweep -q --dram 1M a.csv -o out"),
     ] {
