@@ -1,0 +1,181 @@
+//! A task whose scheduling is changed, with what was found.
+//!
+//! Of a task only its policy (to `SCHED_IDLE` and back), its CPUs (to one of those that were found, and back) and
+//! its slice are changed. What is put back is what still looks like that: a task that has chosen another policy
+//! or other CPUs by itself keeps them.
+
+use std::io;
+
+use serde::{Deserialize, Serialize};
+use terrace_base::process::Figures;
+
+use super::attributes::{Attributes, IDLE};
+use crate::cpus::Cpus;
+
+/// A task, and the attributes that it was found with.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Held {
+    /// Its process.
+    pub pid: u32,
+    /// Its thread.
+    pub tid: u32,
+    /// Start time, in clock ticks since boot, which tells it from a later one of the same number.
+    pub started: u64,
+    /// Its attributes.
+    pub found: Attributes,
+}
+
+/// What happened to a change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Changed {
+    /// It was made.
+    Yes,
+    /// The task has ended.
+    Gone,
+    /// The task has chosen a policy by itself, or the kernel refused the change: it is left alone.
+    Refused,
+}
+
+impl Held {
+    /// Whether the task is still there.
+    pub fn is_there(&self) -> bool {
+        let figures = Figures::of(self.tid).ok().flatten();
+        figures.is_some_and(|it| it.started == self.started && !it.has_ended)
+    }
+
+    /// Lets the task run as it was found, on these CPUs.
+    pub(crate) fn favour(&self, cpus: Cpus) -> Changed {
+        self.change(|now| Attributes {
+            policy: self.found.policy,
+            cpus,
+            ..now
+        })
+    }
+
+    /// Lets the task run only where no other task wants to.
+    pub(crate) fn defer(&self) -> Changed {
+        self.change(|now| Attributes {
+            policy: IDLE,
+            cpus: self.found.cpus.clone(),
+            ..now
+        })
+    }
+
+    /// Gives the task a slice, in nanoseconds.
+    pub(crate) fn slice(&self, slice_ns: u64) -> Changed {
+        self.change(|now| Attributes { slice_ns, ..now })
+    }
+
+    fn change(&self, wanted: impl FnOnce(Attributes) -> Attributes) -> Changed {
+        let now = match Attributes::of(self.tid) {
+            Ok(now) => now,
+            Err(_) => return Changed::Gone,
+        };
+        if ![IDLE, self.found.policy].contains(&now.policy) {
+            return Changed::Refused;
+        }
+        match wanted(now).apply(self.tid) {
+            Ok(()) => Changed::Yes,
+            Err(error) if is_gone(&error) => Changed::Gone,
+            Err(_) => Changed::Refused,
+        }
+    }
+
+    /// Puts back what was found; nothing happens to a task that has ended.
+    ///
+    /// # Errors
+    /// The kernel's, as for want of the privilege to leave `SCHED_IDLE`.
+    pub fn put_back(&self) -> io::Result<()> {
+        if !self.is_there() {
+            return Ok(());
+        }
+        self.lend(self.tid)
+    }
+
+    /// Gives what was found to another task, which has inherited what this one was set to.
+    ///
+    /// # Errors
+    /// See [`Held::put_back`].
+    pub fn lend(&self, tid: u32) -> io::Result<()> {
+        let done = Attributes::of(tid).and_then(|now| put_back(now, &self.found).apply(tid));
+        match done {
+            Err(error) if is_gone(&error) => Ok(()),
+            done => done,
+        }
+    }
+
+    /// Whether nothing has to be put back.
+    pub fn is_put_back(&self) -> bool {
+        let now = || Attributes::of(self.tid).ok();
+        !self.is_there() || now().is_none_or(|now| put_back(now.clone(), &self.found) == now)
+    }
+}
+
+/// Whether a task cannot be changed because it has ended.
+fn is_gone(error: &io::Error) -> bool {
+    error.raw_os_error() == Some(libc::ESRCH)
+}
+
+/// Returns the attributes that a task should have, which was found with others and has these now.
+fn put_back(now: Attributes, found: &Attributes) -> Attributes {
+    let on_one = now.cpus.count() == 1 && now.cpus.iter().all(|cpu| found.cpus.has(cpu));
+    Attributes {
+        policy: match now.policy {
+            IDLE => found.policy,
+            own => own,
+        },
+        slice_ns: found.slice_ns,
+        cpus: match on_one {
+            true => found.cpus.clone(),
+            false => now.cpus,
+        },
+        ..now
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::attributes::{BATCH, OTHER};
+    use super::*;
+
+    fn attributes(policy: u32, cpus: &str) -> Attributes {
+        Attributes {
+            policy,
+            flags: 0,
+            nice: 0,
+            slice_ns: 0,
+            cpus: Cpus::parse(cpus).unwrap(),
+        }
+    }
+
+    #[test]
+    fn what_we_set_is_put_back_and_what_the_task_chose_stays() {
+        let found = attributes(OTHER, "0-3");
+        let back = |now| put_back(now, &found);
+        assert_eq!(back(attributes(IDLE, "2")), found);
+        assert_eq!(back(found.clone()), found);
+        assert_eq!(back(attributes(BATCH, "0-3")), attributes(BATCH, "0-3"));
+        assert_eq!(back(attributes(OTHER, "1-2")), attributes(OTHER, "1-2"));
+        assert_eq!(back(attributes(IDLE, "5")), attributes(OTHER, "5"));
+        let sliced = Attributes {
+            slice_ns: 30_000_000,
+            nice: 5,
+            ..found.clone()
+        };
+        assert_eq!(back(sliced), Attributes { nice: 5, ..found.clone() });
+    }
+
+    #[test]
+    fn a_task_that_has_ended_needs_nothing() {
+        let held = Held {
+            pid: u32::MAX >> 1,
+            tid: u32::MAX >> 1,
+            started: 1,
+            found: attributes(OTHER, "0"),
+        };
+        held.put_back().unwrap();
+        assert!(held.is_put_back());
+        assert_eq!(held.defer(), Changed::Gone);
+    }
+}
