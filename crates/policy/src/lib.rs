@@ -10,6 +10,8 @@ pub mod params;
 pub mod prefetch;
 pub mod registry;
 pub mod replacement;
+pub mod sched;
+pub mod times;
 pub mod write;
 
 pub use page::{Fault, Location, Memory, PAGE_BYTES, Page, Residence, Slot, Space, Thread};
