@@ -131,8 +131,9 @@ impl Target {
             Self::Nobody => {}
             Self::Program(process) => process::signal(process, signal),
             Self::Programs(processes) => {
-                let mut each = processes.iter();
-                each.for_each(|process| process::signal(process, signal));
+                for process in processes {
+                    process::signal(process, signal);
+                }
             }
             Self::Left(processes) => process::signal_all(&**processes, signal),
         }

@@ -26,7 +26,7 @@ use crate::clock;
 use crate::cpus::Cpus;
 use crate::fault_sample::FaultSample;
 use crate::members::Members;
-use terrace_base::{Context, Error, Result, lock};
+use terrace_base::{Error, Result, lock};
 
 /// Bytes of one CPU's ring: room for 6500 samples, a tenth of a second of the densest faults.
 const RING_BYTES: usize = 256 * 1024;

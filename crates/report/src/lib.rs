@@ -17,6 +17,7 @@ pub mod process;
 pub mod rows;
 pub mod run;
 pub mod schema;
+pub mod sched;
 mod schemes;
 pub mod sim;
 pub mod status;

@@ -49,7 +49,6 @@ pub(crate) struct Reading {
 }
 
 /// The counters of one task.
-#[derive(Debug)]
 pub(crate) struct Counters {
     group: Option<(Group, Vec<Counter>)>,
     stat: Option<File>,

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use terrace_base::{Error, Exit};
+use terrace_base::Exit;
 
 use super::choice::Way;
 use super::counters::Counts;
@@ -54,6 +54,8 @@ pub struct ProgramFigures {
     pub counts: Option<Counts>,
     /// Whether it was CPU-bound.
     pub bound: bool,
+    /// How often its tasks got a CPU.
+    pub scheduled: u64,
     /// Turns that came out; `None` if they could not be seen.
     pub turns: Option<TurnFigures>,
     /// Waits for a CPU of its tasks that sleep; `None` if there were none.
@@ -81,8 +83,6 @@ pub struct Outcome {
     pub own: Duration,
     /// Who ran when, for some time soon after the start.
     pub spells: Vec<Spell>,
-    /// Reason why a change could not be undone, if any.
-    pub left_behind: Option<Error>,
 }
 
 /// Jain's index of fairness of shares (Jain, Chiu and Hawe 1984); `None` without any.

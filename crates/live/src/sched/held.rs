@@ -6,11 +6,14 @@
 
 use std::io;
 
+use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use terrace_base::process::Figures;
 
 use super::attributes::{Attributes, IDLE};
+use super::population::threads_of;
 use crate::cpus::Cpus;
+use crate::members::{Member, everyone, running};
 
 /// A task, and the attributes that it was found with.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -110,6 +113,49 @@ impl Held {
         let now = || Attributes::of(self.tid).ok();
         !self.is_there() || now().is_none_or(|now| put_back(now.clone(), &self.found) == now)
     }
+}
+
+/// Puts all tasks back, and those that they have started, which inherited what these were set to.
+///
+/// # Errors
+/// The first of the kernel's; the other tasks are put back all the same.
+pub fn put_back_all(tasks: &[Held]) -> io::Result<()> {
+    let mut done = Ok(());
+    for task in tasks {
+        let back = task.put_back();
+        done = done.and(back);
+    }
+    // A task may have started another just before it was put back, but not after.
+    for (heir, of) in heirs(tasks) {
+        let back = tasks[of].lend(heir);
+        done = done.and(back);
+    }
+    done
+}
+
+/// Returns the threads of the same processes and of their descendants that only run where no other task wants to,
+/// each with the index of the task from which they may have that.
+fn heirs(tasks: &[Held]) -> Vec<(u32, usize)> {
+    let all: Vec<Member> = running(everyone()).collect();
+    let mut families: FxHashMap<u32, usize> = FxHashMap::default();
+    let owners = tasks.iter().enumerate().filter(|(_, task)| task.is_there());
+    families.extend(owners.map(|(index, task)| (task.pid, index)));
+    // Numbers of children may be below those of their parents: repeated until no more are found.
+    loop {
+        let before = families.len();
+        for it in &all {
+            if let Some(&of) = families.get(&it.figures.parent) {
+                families.entry(it.pid).or_insert(of);
+            }
+        }
+        if families.len() == before {
+            break;
+        }
+    }
+    let is_held = |tid: u32| tasks.iter().any(|task| task.tid == tid);
+    let deferred = |tid: u32| Attributes::of(tid).is_ok_and(|now| now.policy == IDLE);
+    let threads = families.iter().flat_map(|(&pid, &of)| threads_of(pid).map(move |tid| (tid, of)));
+    threads.filter(|&(tid, _)| !is_held(tid) && deferred(tid)).collect()
 }
 
 /// Whether a task cannot be changed because it has ended.

@@ -8,7 +8,6 @@ use super::counters::Counters;
 use super::held::Held;
 
 /// A task whose turns are steered.
-#[derive(Debug)]
 pub(crate) struct Steered {
     /// The task, with what it was found with.
     pub held: Held,

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use rustc_hash::FxHashMap;
 use terrace_base::process::Figures;
 
-use super::counters::{Counters, Counts};
+use super::counters::{Counters, Counts, missing};
 use super::load::{Load, Stat};
 use super::sample::Sample;
 use crate::cgroup::processes_in;
@@ -27,7 +27,6 @@ pub(crate) enum Source {
 }
 
 /// A task that is watched.
-#[derive(Debug)]
 pub(crate) struct Watched {
     /// Its process.
     pub pid: u32,
@@ -38,7 +37,27 @@ pub(crate) struct Watched {
     /// Whether it is CPU-bound or sleeps.
     pub load: Load,
     counters: Counters,
+    /// How often it got a CPU, as of the last look.
+    scheduled: u64,
+    /// At the last look at its waits.
     stat: Option<Stat>,
+}
+
+/// What tasks have used together.
+#[derive(Clone, Copy, Debug, Default)]
+struct Spent {
+    time: Duration,
+    counts: Counts,
+    scheduled: u64,
+}
+
+impl Spent {
+    fn add(&mut self, task: &mut Watched) {
+        let reading = task.counters.read();
+        self.time += reading.time;
+        self.counts.add(reading.counts.unwrap_or_default());
+        self.scheduled += task.scheduled;
+    }
 }
 
 /// What a program has used.
@@ -52,6 +71,8 @@ pub(crate) struct Used {
     pub time: Duration,
     /// What the processor counted; `None` without counters.
     pub counts: Option<Counts>,
+    /// How often its tasks got a CPU.
+    pub scheduled: u64,
     /// Waits for a CPU of its tasks that sleep, in seconds.
     pub waits: Sample,
     /// Whether it has had a task that was CPU-bound.
@@ -68,7 +89,7 @@ pub(crate) struct Population {
     tasks: BTreeMap<u32, Watched>,
     programs: Vec<Used>,
     /// What the tasks of each program have used that have ended.
-    ended: Vec<(Duration, Counts)>,
+    ended: Vec<Spent>,
 }
 
 impl Population {
@@ -100,7 +121,7 @@ impl Population {
             name: name.trim().to_owned(),
             ..Used::default()
         });
-        self.ended.push((Duration::ZERO, Counts::default()));
+        self.ended.push(Spent::default());
         self.programs.len() - 1
     }
 
@@ -157,10 +178,7 @@ impl Population {
             }
         }
         for mut ended in std::mem::replace(&mut self.tasks, there).into_values() {
-            let used = ended.counters.read();
-            let (time, counts) = &mut self.ended[ended.program];
-            *time += used.time;
-            counts.add(used.counts.unwrap_or_default());
+            self.ended[ended.program].add(&mut ended);
         }
         new
     }
@@ -169,23 +187,20 @@ impl Population {
     fn measure(&mut self) {
         let now = self.began.elapsed();
         let mut used: Vec<_> = self.ended.clone();
-        let mut counted = vec![super::counters::missing().is_none(); used.len()];
+        let counted = missing().is_none();
         for (tid, task) in &mut self.tasks {
             let wants = Figures::of(*tid).ok().flatten().is_some_and(|it| it.state == 'R');
             if let Some(stat) = task.counters.stat() {
                 task.load.look(now, stat, wants);
+                task.scheduled = stat.count;
             }
             self.programs[task.program].was_bound |= task.load.is_bound();
-            let reading = task.counters.read();
-            used[task.program].0 += reading.time;
-            match reading.counts {
-                Some(counts) => used[task.program].1.add(counts),
-                None => counted[task.program] = false,
-            }
+            used[task.program].add(task);
         }
-        for ((program, (time, counts)), counted) in self.programs.iter_mut().zip(used).zip(counted) {
-            program.time = time;
-            program.counts = counted.then_some(counts);
+        for (program, spent) in self.programs.iter_mut().zip(used) {
+            program.time = spent.time;
+            program.scheduled = spent.scheduled;
+            program.counts = counted.then_some(spent.counts);
         }
     }
 
@@ -245,7 +260,7 @@ fn descend(members: &[Member], known: &mut FxHashMap<u32, (u64, usize)>) {
 }
 
 /// Returns the threads of a process.
-fn threads_of(pid: u32) -> impl Iterator<Item = u32> {
+pub(crate) fn threads_of(pid: u32) -> impl Iterator<Item = u32> {
     let entries = fs::read_dir(format!("/proc/{pid}/task"));
     let entries = entries.into_iter().flatten().flatten();
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
@@ -258,6 +273,7 @@ fn watch(pid: u32, tid: u32, program: usize) -> Option<Watched> {
         started: figures.started,
         program,
         load: Load::default(),
+        scheduled: 0,
         counters: Counters::of(pid, tid),
         stat: None,
     })

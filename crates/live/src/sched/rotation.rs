@@ -190,7 +190,7 @@ impl Table {
                 self.end(seat, Ended::Slept);
             }
         }
-        self.fair.leave(task);
+        self.fair.forget(task);
         self.policy.forget(task);
         if let Some(seated) = self.tasks.remove(&task) {
             // What cannot be put back now stays in the journal.
@@ -300,7 +300,7 @@ impl Table {
         self.policy.end(turn.task, progress, why);
         if why == Ended::Slept {
             seated.asleep = true;
-            self.fair.sleep(turn.task);
+            self.fair.leave(turn.task);
         }
     }
 
@@ -314,7 +314,7 @@ impl Table {
                 match self.tasks.get_mut(&task) {
                     Some(seated) if seated.steered.held.is_there() => {
                         seated.asleep = true;
-                        self.fair.sleep(task);
+                        self.fair.leave(task);
                     }
                     _ => self.lose(task),
                 }
@@ -383,7 +383,9 @@ impl Table {
             let now = seated.steered.counters.read().time;
             let ran = now.saturating_sub(seated.accounted);
             seated.accounted = now;
-            self.fair.ran(*task, ran);
+            if ran > Duration::ZERO {
+                self.fair.ran(*task, ran);
+            }
         }
     }
 
