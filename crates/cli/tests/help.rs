@@ -8,12 +8,16 @@ const LINES: usize = 24;
 const COLUMNS: usize = 80;
 
 /// Every command that people call, with its commands.
-const COMMANDS: [&str; 29] = [
+const COMMANDS: [&str; 33] = [
     "",
     "run",
     "attach",
     "bench",
     "extend",
+    "sched",
+    "sched run",
+    "sched attach",
+    "sched profile",
     "record",
     "trace",
     "trace info",

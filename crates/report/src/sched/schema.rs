@@ -7,7 +7,7 @@ use terrace_live::dram;
 use terrace_live::sched::compare::{Request, Results, Runs};
 use terrace_live::sched::counters;
 use terrace_live::sched::machine::stated_cache;
-use terrace_live::sched::{Outcome, ProgramFigures, Spell};
+use terrace_live::sched::{ProgramFigures, Spell};
 
 use super::picture;
 use crate::document::Document;
@@ -317,7 +317,7 @@ mod tests {
     use terrace_base::Exit;
     use terrace_live::cpus::Cpus;
     use terrace_live::sched::run::{Mix, Settings};
-    use terrace_live::sched::{Share, TurnFigures, Wanted};
+    use terrace_live::sched::{Outcome, Share, TurnFigures, Wanted};
     use terrace_policy::sched::Spec;
 
     use super::super::text;
