@@ -10,6 +10,7 @@ mod extend;
 mod heap;
 mod llc;
 mod manual;
+mod mix;
 mod progress;
 mod record;
 mod results;

@@ -14,6 +14,7 @@ use terrace_trace::Format;
 
 use crate::args::sim::{Command, Pages, Sim};
 use crate::llc::llc;
+use crate::mix::mix;
 use crate::progress::Progress;
 use crate::results::Outputs;
 
@@ -21,6 +22,7 @@ pub fn sim(arguments: &Sim) -> Result<ExitCode> {
     match &arguments.command {
         Command::Pages(arguments) => pages(arguments),
         Command::Llc(arguments) => llc(arguments),
+        Command::Mix(arguments) => mix(arguments),
     }
 }
 

@@ -13,6 +13,7 @@ pub mod html;
 pub mod known;
 pub mod lifetime;
 pub mod llc;
+pub mod mix;
 pub mod process;
 pub mod rows;
 pub mod run;

@@ -43,6 +43,7 @@
 
 pub mod intern;
 pub mod llc;
+pub mod mix;
 pub mod pages;
 pub mod setting;
 pub mod sweep;

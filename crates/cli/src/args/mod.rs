@@ -12,6 +12,7 @@ pub mod heap;
 pub mod llc;
 pub mod machines;
 mod manual;
+pub mod mix;
 mod record;
 pub mod results;
 mod run;

@@ -7,6 +7,7 @@ use terrace_trace::Format;
 
 use super::llc::Llc;
 use super::machines::Machines;
+use super::mix::Mix;
 use super::{Results, format};
 use terrace_base::count::{parse_count, whole};
 
@@ -21,6 +22,7 @@ pub struct Sim {
 pub enum Command {
     Pages(Box<Pages>),
     Llc(Box<Llc>),
+    Mix(Box<Mix>),
 }
 
 /// Simulate machines with DRAM and a slower memory at the level of pages

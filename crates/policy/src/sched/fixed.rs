@@ -15,7 +15,7 @@ pub const ENTRY: Entry = Entry {
     summary: "turns of one length for all tasks",
     paper: "Fedorov 2016, sections 3.3 and 3.4, figure 3.5",
     when: "Mixes whose tasks are much alike, and machines that do not count misses.",
-    make: Make(|_, params| Ok(Some(Box::new(Static(Settings::take(params)?))))),
+    make: Make(|_, params| Ok(Some(Box::new(Static::new(Settings::take(params)?.turn))))),
 };
 
 settings! {
@@ -27,17 +27,26 @@ settings! {
 }
 
 /// The `static` policy.
-struct Static(Settings);
+pub struct Static {
+    turn: Duration,
+}
+
+impl Static {
+    /// Makes the policy; a simulation makes the scheduler's own turns with it.
+    pub fn new(turn: Duration) -> Self {
+        Self { turn }
+    }
+}
 
 impl Turns for Static {
     fn begin(&mut self, _: Task) -> Plan {
-        let turn = self.0.turn;
+        let turn = self.turn;
         Plan { turn, look: turn }
     }
 
     fn progress(&mut self, _: Task, progress: Progress) -> Next {
-        match progress.time < self.0.turn {
-            true => Next::Look(self.0.turn),
+        match progress.time < self.turn {
+            true => Next::Look(self.turn),
             false => Next::End,
         }
     }

@@ -2,7 +2,7 @@
 
 use terrace_device::Catalogue;
 use terrace_policy::registry::{Entry, Kind};
-use terrace_policy::{eviction, llc, prefetch, replacement, write};
+use terrace_policy::{eviction, llc, prefetch, replacement, sched, write};
 use terrace_sim::llc::placement::Make;
 use terrace_sim::pages::{FaultCost, levelling};
 
@@ -14,10 +14,11 @@ pub(super) fn all() -> Vec<Known> {
     let columns = columns.map(|one| plain("columns", None, &one.name, &one.described()));
     let (pages, lines) = (
         "--replacement of sim pages, sweep, extend",
-        "--policy of sim llc",
+        "--policy of sim llc, sim mix",
     );
     let schemes = "--write of sim pages, sweep, extend";
     let levellings = "--levelling of sim pages, sweep";
+    let turns = "--turn of sim mix";
     let early = "--eviction of run, sim pages, sweep";
     [
         entries("policies", |_| pages, replacement::REGISTRY),
@@ -27,8 +28,13 @@ pub(super) fn all() -> Vec<Known> {
         memories(),
         entries("write-schemes", |_| schemes, write::REGISTRY),
         entries("wear-levellings", |_| levellings, levelling::Make::ENTRIES),
+        entries("turn-policies", |_| turns, sched::REGISTRY),
         fault_costs(),
-        entries("placements", |_| "--pages of sim llc", Make::ENTRIES),
+        entries(
+            "placements",
+            |_| "--pages of sim llc, sim mix",
+            Make::ENTRIES,
+        ),
         columns.collect(),
     ]
     .concat()
@@ -61,9 +67,9 @@ fn memories() -> Vec<Known> {
     let catalogue = Catalogue::builtin();
     let known = catalogue.iter().map(|technology| {
         let option = match (technology.timing().is_ok(), technology.has_lines()) {
-            (true, true) => Some("--memory of sim pages, sweep, sim llc"),
+            (true, true) => Some("--memory of sim pages, sweep, sim llc, sim mix"),
             (true, false) => Some("--memory of sim pages, sweep"),
-            (false, true) => Some("--memory of sim llc"),
+            (false, true) => Some("--memory of sim llc, sim mix"),
             (false, false) => None,
         };
         let figures = technology.figures().into_iter();

@@ -11,7 +11,7 @@ use terrace_policy::params::Setting;
 pub use tell::{ListDocument, explained, kinds, listed};
 
 /// The kinds of `terrace list`, each with a line of help.
-pub const KINDS: [(&str, &str); 8] = [
+pub const KINDS: [(&str, &str); 9] = [
     ("policies", "what stays in DRAM and in last-level caches"),
     ("predictors", "what is fetched ahead"),
     (
@@ -23,13 +23,14 @@ pub const KINDS: [(&str, &str); 8] = [
         "wear-levellings",
         "how a simulated memory spreads writes over its lines",
     ),
+    ("turn-policies", "how long tasks of a core have their turns"),
     (
         "fault-costs",
         "what a simulated fault costs beyond the device",
     ),
     (
         "placements",
-        "which frames pages get, with `terrace sim llc --pages`",
+        "which frames pages get, with `--pages` of `terrace sim llc` and `terrace sim mix`",
     ),
     ("columns", "columns of the tables of `terrace sweep`"),
 ];

@@ -1,18 +1,15 @@
 //! The core side: cores with private levels, which turn accesses into requests to the last level.
 
-use std::ops::Range;
-
 use terrace_base::{Error, Result};
-use terrace_policy::llc::Request;
-use terrace_trace::Block;
 
-use super::batch::{Asked, Batch};
-use super::flush::{Flushed, Flushes, Piece, pieces};
+use super::batch::Batch;
+use super::flush::{Flushes, Piece, pieces};
 use super::frames::{Faults, Frames};
 use super::lines::{Lines, Space};
+use super::maker::Maker;
 use super::mix::Mix;
 use super::private::{LevelCounts, Private};
-use super::program::{INSTRUCTIONS_AN_ACCESS, Run};
+use super::program::Run;
 use super::requests::Rows;
 use super::settings::{LlcMachine, Warmup};
 
@@ -22,8 +19,6 @@ const REQUESTS: usize = 1 << 14;
 const ACCESSES: u64 = 1 << 22;
 /// The most instructions of a core: the time of more would overflow.
 const MOST_INSTRUCTIONS: u64 = 1 << 50;
-/// An address at which no line begins.
-const NOWHERE: u64 = u64::MAX;
 
 /// The core side of all last-level caches.
 pub struct CoreSide<'a> {
@@ -139,6 +134,7 @@ impl<'a> CoreSide<'a> {
             frames: &mut self.frames,
             program,
             space,
+            mark: 0,
             core: run.core as u8,
             begin: core.instructions,
             since: run.since,
@@ -194,163 +190,5 @@ impl<'a> CoreSide<'a> {
         counts.fold([None; 2], |sum, more| {
             [add(sum[0], more[0]), add(sum[1], more[1])]
         })
-    }
-}
-
-/// The state that all accesses of a run share.
-struct Maker<'f> {
-    lines: Lines,
-    frames: &'f mut Option<Frames>,
-    program: usize,
-    space: Space,
-    core: u8,
-    /// Instructions that the core had executed before the run.
-    begin: u64,
-    /// The trace's instruction count at that time.
-    since: u64,
-    /// Instructions of the run.
-    instructions: u64,
-    counts_instructions: bool,
-}
-
-impl Maker<'_> {
-    /// Returns the line at `address >> shift`.
-    #[inline]
-    fn line(&mut self, shifted: u64) -> Result<u64> {
-        match self.frames {
-            None => Ok(self.lines.of(self.space, shifted)),
-            Some(frames) => frames.line(self.program, self.lines, self.space, shifted),
-        }
-    }
-
-    /// Advances by a number of accesses.
-    fn go_on(&mut self, accesses: usize) {
-        if !self.counts_instructions {
-            self.begin += accesses as u64 * INSTRUCTIONS_AN_ACCESS;
-        }
-    }
-
-    /// Returns the line that an access flushes.
-    fn flush(&mut self, block: &Block, index: usize, invalidates: bool) -> Result<Flushed> {
-        let address = block.address[index];
-        self.check(address)?;
-        Ok(Flushed {
-            line: self.line(address >> self.lines.shift())?,
-            core: self.core,
-            instruction: self.instruction(block, index, 0),
-            dirty: false,
-            invalidates,
-            before: 0,
-        })
-    }
-
-    /// Touches the lines of accesses in the private levels. The line that was touched last is kept at
-    /// hand, as it is the first of its set.
-    fn touch(
-        &mut self,
-        block: &Block,
-        range: Range<usize>,
-        private: &mut Private,
-        batch: &mut Batch,
-    ) -> Result<()> {
-        let shift = self.lines.shift();
-        let (mut hot, mut hot_set, mut more) = (NOWHERE, 0, 0);
-        let accesses = block.address[range.clone()]
-            .iter()
-            .zip(&block.write[range.clone()]);
-        let sizes = block.size.get(range.clone()).unwrap_or_default();
-        for (offset, (&address, &write)) in accesses.enumerate() {
-            let size = sizes.get(offset).map_or(0, |size| size.saturating_sub(1));
-            let first = address >> shift;
-            let last = address.saturating_add(size.into()) >> shift;
-            if first == hot && last == hot {
-                private.again(hot_set, write);
-                continue;
-            }
-            self.check(address)?;
-            let index = range.start + offset;
-            for shifted in first..=last {
-                let line = self.line(shifted)?;
-                private.touch(line, write, &mut |kind, line| {
-                    let ip = match kind.writes() {
-                        true => 0,
-                        false => block.ip.get(index).copied().unwrap_or(0),
-                    };
-                    let request = Request {
-                        line,
-                        ip,
-                        core: self.core,
-                        kind,
-                    };
-                    let instruction = self.instruction(block, index, offset);
-                    batch.push(Asked {
-                        request,
-                        instruction,
-                    });
-                });
-            }
-            more += last - first;
-            hot = last;
-            hot_set = private.first_of(self.line(last)?);
-        }
-        private.touched(range.len() as u64 + more);
-        Ok(())
-    }
-
-    /// Requests the lines of accesses where there is no private level.
-    fn ask(
-        &mut self,
-        block: &Block,
-        range: Range<usize>,
-        rows: Rows,
-        batch: &mut Batch,
-    ) -> Result<()> {
-        let shift = self.lines.shift();
-        for (offset, index) in range.enumerate() {
-            let access = block.get(index);
-            self.check(access.address)?;
-            let kind = rows.kind(&access);
-            let ip = if kind.writes() { 0 } else { access.ip };
-            let instruction = self.instruction(block, index, offset);
-            let size = access.size.saturating_sub(1);
-            let last = access.address.saturating_add(size.into()) >> shift;
-            for shifted in access.address >> shift..=last {
-                let line = self.line(shifted)?;
-                let request = Request {
-                    line,
-                    ip,
-                    core: self.core,
-                    kind,
-                };
-                batch.push(Asked {
-                    request,
-                    instruction,
-                });
-            }
-        }
-        Ok(())
-    }
-
-    /// Returns the instructions that the core had executed at an access, `offset` accesses after the
-    /// first.
-    #[inline]
-    fn instruction(&self, block: &Block, index: usize, offset: usize) -> u64 {
-        let executed = match self.counts_instructions {
-            // A count that does not grow is wrong, but not fatal.
-            true => block.instruction[index]
-                .saturating_sub(self.since)
-                .min(self.instructions),
-            false => offset as u64 * INSTRUCTIONS_AN_ACCESS,
-        };
-        self.begin + executed
-    }
-
-    fn check(&self, address: u64) -> Result<()> {
-        if self.lines.fits(address) {
-            return Ok(());
-        }
-        Err(Error::usage(format!(
-            "there is an access to 0x{address:x}, which is no address of a processor; caches cannot be simulated on this trace"
-        )))
     }
 }

@@ -38,7 +38,7 @@ pub struct Grid {
 
 /// The memories behind the last level.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Memories {
+pub(crate) struct Memories {
     /// Technologies by name; `dram/NAME` is NAME behind a DRAM cache.
     pub names: Vec<String>,
     /// The capacity of each memory.
@@ -141,7 +141,11 @@ impl Grid {
 }
 
 impl Memories {
-    fn backings(&self, catalogue: &Catalogue) -> Result<Vec<Backing>> {
+    /// Returns the memories.
+    ///
+    /// # Errors
+    /// A usage error where one is not in the catalogue.
+    pub fn backings(&self, catalogue: &Catalogue) -> Result<Vec<Backing>> {
         let chips = |name: &str, capacity| {
             Ok(Chips {
                 technology: catalogue.get_for(name, Technology::has_lines)?.clone(),

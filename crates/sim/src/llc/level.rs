@@ -71,6 +71,13 @@ impl Level {
         dirty
     }
 
+    /// Removes all lines, and returns the dirty ones.
+    pub fn empty(&mut self) -> Vec<u64> {
+        let ways = std::mem::replace(&mut self.ways, vec![EMPTY; self.geometry.lines()]);
+        let victims = ways.into_iter().map(Victim);
+        victims.filter_map(Victim::dirty).collect()
+    }
+
     /// Makes a line the most recently used of its set, dirty if `write`. Returns none if the line was
     /// present, and otherwise its victim.
     #[inline]

@@ -84,6 +84,11 @@ impl Space {
         Ok(Self((number as u64) << LINE_BITS))
     }
 
+    /// Returns the bits of the space in its lines.
+    pub fn bits(self) -> u64 {
+        self.0
+    }
+
     /// Returns the number of the process that a line belongs to.
     pub fn of_line(line: u64) -> u64 {
         line >> LINE_BITS

@@ -178,6 +178,18 @@ impl MemorySide {
         cache.memory.write(line, at).max(until)
     }
 
+    /// Has a core execute up to an instruction, and returns its time in picoseconds.
+    pub fn advance(&mut self, core: usize, instruction: u64) -> u64 {
+        self.cores[core].advance(instruction);
+        self.cores[core].now()
+    }
+
+    /// Has a core stand still for a time, in picoseconds.
+    pub fn hold_up(&mut self, core: usize, time: u64) {
+        let until = self.cores[core].now() + time;
+        self.cores[core].wait_until(until);
+    }
+
     /// Ends the warm-up.
     pub fn measure(&mut self) {
         self.begin = self.reading();

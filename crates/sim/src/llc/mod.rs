@@ -22,29 +22,30 @@
 //!   line, each keeps a copy, and each that has written to it writes it back.
 //! - The banks of the last level are not modelled.
 
-mod batch;
-mod core;
+pub(crate) mod batch;
+pub(crate) mod core;
 mod core_side;
 mod flush;
-mod frames;
-mod grid;
+pub(crate) mod frames;
+pub(crate) mod grid;
 mod level;
-mod lines;
+pub(crate) mod lines;
+pub(crate) mod maker;
 mod memory;
-mod memory_side;
+pub(crate) mod memory_side;
 mod mix;
 pub mod options;
-mod origin;
+pub(crate) mod origin;
 mod outcome;
 mod outputs;
 mod pass;
 pub mod placement;
-mod private;
-mod program;
-mod requests;
+pub(crate) mod private;
+pub(crate) mod program;
+pub(crate) mod requests;
 pub mod results;
-mod settings;
-mod shared;
+pub(crate) mod settings;
+pub(crate) mod shared;
 mod simulated;
 
 /// Constants of the models of core and memory, each explained where it is defined.

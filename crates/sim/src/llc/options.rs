@@ -152,7 +152,7 @@ fn memory() -> Vec<Setting> {
 }
 
 /// Returns the fields of a memory behind the last level.
-fn backing() -> Vec<Field<Backing>> {
+pub(crate) fn backing() -> Vec<Field<Backing>> {
     fn value<T: Copy>(figure: &Option<Figure<T>>) -> Option<T> {
         figure.as_ref().map(|figure| figure.value)
     }
@@ -179,7 +179,7 @@ fn backing() -> Vec<Field<Backing>> {
 }
 
 /// Returns the fields of the shape of a cache.
-pub(super) fn shape() -> Vec<Field<(Size, Geometry)>> {
+pub(crate) fn shape() -> Vec<Field<(Size, Geometry)>> {
     fields! { (Size, Geometry);
         /// capacity
         "bytes" Bytes |shape| shape.0.bytes;
@@ -191,8 +191,8 @@ pub(super) fn shape() -> Vec<Field<(Size, Geometry)>> {
 }
 
 /// Returns the fields of the models of core and memory, whose figures are all assumed.
-fn constants() -> Vec<Field<Simulated>> {
-    fields! { Simulated;
+pub(crate) fn constants<R: 'static>() -> Vec<Field<R>> {
+    fields! { R;
         /// cycles per second
         "core.clock_hz" None |_one| 1_000_000_000_000 / model::CYCLE;
         /// instructions per cycle while no request goes beyond the private levels
@@ -222,7 +222,7 @@ fn policies(text: &str) -> Result<Set> {
 }
 
 /// Reads the size and ways of a private level, or `off`.
-fn level(text: &str) -> Result<Option<Size>> {
+pub(crate) fn level(text: &str) -> Result<Option<Size>> {
     if text == "off" {
         return Ok(None);
     }
@@ -235,7 +235,7 @@ fn level(text: &str) -> Result<Option<Size>> {
 }
 
 /// Reads the name of a placement with its settings.
-fn placement(text: &str) -> Result<Placement> {
+pub(crate) fn placement(text: &str) -> Result<Placement> {
     Placement::parse(text).map_err(Error::usage)
 }
 

@@ -102,6 +102,20 @@ impl Private {
         }
     }
 
+    /// Removes all lines, and calls `below` with each dirty one: those of the first level pass through the
+    /// second.
+    pub fn empty(&mut self, below: &mut impl FnMut(Kind, u64)) {
+        let first = self.first.as_mut().map(Level::empty).unwrap_or_default();
+        for line in first {
+            self.counts[0].writebacks += 1;
+            self.write_second(line, below);
+        }
+        let second = self.second.as_mut().map(Level::empty).unwrap_or_default();
+        second
+            .into_iter()
+            .for_each(|line| self.write_back(Some(line), below));
+    }
+
     /// Flushes a line: makes it clean, or removes it with `invalidates`. Returns whether it was dirty in
     /// a level.
     pub fn flush(&mut self, line: u64, invalidates: bool) -> bool {

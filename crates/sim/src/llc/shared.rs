@@ -235,7 +235,7 @@ impl Shared {
 
 /// Returns what a request with this outcome asks of memory.
 #[inline]
-fn asks(asked: &Asked, outcome: &llc::Outcome) -> Asks {
+pub fn asks(asked: &Asked, outcome: &llc::Outcome) -> Asks {
     let write_back = asked.request.kind == Kind::WriteBack;
     match outcome {
         llc::Outcome::Hit { .. } => Asks {
