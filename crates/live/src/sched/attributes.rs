@@ -1,12 +1,9 @@
-//! How the kernel schedules a task: its policy, nice value and slice, and the CPUs that it may use
-//! (sched_setattr(2), sched_setaffinity(2)).
+//! How the kernel schedules a task: its policy, nice value and slice (sched_setattr(2)).
 
 use std::io;
 use std::sync::OnceLock;
 
 use serde::{Deserialize, Serialize};
-
-use crate::cpus::Cpus;
 
 /// `SCHED_OTHER`: the usual policy.
 pub const OTHER: u32 = libc::SCHED_OTHER as u32;
@@ -19,7 +16,7 @@ pub const IDLE: u32 = libc::SCHED_IDLE as u32;
 pub const SLICES_NS: (u64, u64) = (100_000, 100_000_000);
 
 /// Attributes of one task.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Attributes {
     /// `SCHED_OTHER` and its like.
@@ -30,8 +27,6 @@ pub struct Attributes {
     pub nice: i32,
     /// Slice in nanoseconds (Linux 6.12 and later); 0 is the kernel's own.
     pub slice_ns: u64,
-    /// CPUs that it may use.
-    pub cpus: Cpus,
 }
 
 /// `struct sched_attr` of the kernel, in its first version (linux/sched/types.h).
@@ -64,35 +59,14 @@ impl Attributes {
             flags: raw.flags,
             nice: raw.nice,
             slice_ns,
-            cpus: Cpus::of(task)?,
         })
     }
 
-    /// Gives a task these attributes; those that it has already are left alone.
+    /// Gives a task these attributes.
     ///
     /// # Errors
     /// The kernel's: `ESRCH` if the task has ended, `EPERM` if the privilege is missing.
     pub fn apply(&self, task: u32) -> io::Result<()> {
-        let now = Self::of(task)?;
-        let cpus = match now.cpus == self.cpus {
-            true => Ok(()),
-            false => self.cpus.set(task),
-        };
-        let rest = Self {
-            cpus: self.cpus.clone(),
-            ..now
-        };
-        match rest == *self {
-            true => cpus,
-            false => self.schedule(task).and(cpus),
-        }
-    }
-
-    /// Gives a task all but the CPUs.
-    ///
-    /// # Errors
-    /// See [`Attributes::apply`].
-    pub fn schedule(&self, task: u32) -> io::Result<()> {
         set(
             task,
             &Raw {
@@ -124,12 +98,12 @@ pub fn has_slices() -> bool {
     static HAS: OnceLock<bool> = OnceLock::new();
     let try_one = || {
         let before = Attributes::of(0).ok()?;
-        let mut tried = before.clone();
+        let mut tried = before;
         tried.slice_ns = 30_000_000;
         // Another than the calling thread would do as well; both calls need no privilege.
-        tried.schedule(0).ok()?;
+        tried.apply(0).ok()?;
         let found = get(0).map(|raw| raw.runtime);
-        before.schedule(0).ok()?;
+        before.apply(0).ok()?;
         Some(found.ok()? == tried.slice_ns)
     };
     *HAS.get_or_init(|| try_one().unwrap_or(false))
@@ -177,7 +151,7 @@ mod tests {
             assert!(before.takes_turns());
             let batch = Attributes {
                 policy: BATCH,
-                ..before.clone()
+                ..before
             };
             batch.apply(0).unwrap();
             assert_eq!(Attributes::of(0).unwrap(), batch);

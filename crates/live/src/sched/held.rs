@@ -1,8 +1,8 @@
 //! A task whose scheduling is changed, with what was found.
 //!
-//! Of a task only its policy (to `SCHED_IDLE` and back), its CPUs (to one of those that were found, and back) and
-//! its slice are changed. What is put back is what still looks like that: a task that has chosen another policy
-//! or other CPUs by itself keeps them.
+//! Of a task only its policy (to `SCHED_IDLE` and back) and its slice are changed; the CPUs that it may use only for
+//! the moment in which it is moved to one of them. What is put back is what still looks like that: a task that has
+//! chosen another policy by itself keeps it.
 
 use std::io;
 
@@ -47,11 +47,16 @@ impl Held {
         figures.is_some_and(|it| it.started == self.started && !it.has_ended)
     }
 
-    /// Lets the task run as it was found, on these CPUs.
-    pub(crate) fn favour(&self, cpus: Cpus) -> Changed {
+    /// Lets the task run as it was found, and moves it to one of the CPUs that it may use.
+    pub(crate) fn favour(&self, cpu: usize) -> Changed {
+        let moved = Cpus::of(self.tid).and_then(|all| match all.count() {
+            1 => Ok(()),
+            _ => Cpus::one(cpu).set(self.tid).and_then(|()| all.set(self.tid)),
+        });
+        // A task that cannot be moved has its turn where it is.
+        let _ = moved;
         self.change(|now| Attributes {
             policy: self.found.policy,
-            cpus,
             ..now
         })
     }
@@ -60,7 +65,6 @@ impl Held {
     pub(crate) fn defer(&self) -> Changed {
         self.change(|now| Attributes {
             policy: IDLE,
-            cpus: self.found.cpus.clone(),
             ..now
         })
     }
@@ -78,7 +82,12 @@ impl Held {
         if ![IDLE, self.found.policy].contains(&now.policy) {
             return Changed::Refused;
         }
-        match wanted(now).apply(self.tid) {
+        let wanted = wanted(now);
+        let done = match wanted == now {
+            true => Ok(()),
+            false => wanted.apply(self.tid),
+        };
+        match done {
             Ok(()) => Changed::Yes,
             Err(error) if is_gone(&error) => Changed::Gone,
             Err(_) => Changed::Refused,
@@ -101,7 +110,10 @@ impl Held {
     /// # Errors
     /// See [`Held::put_back`].
     pub fn lend(&self, tid: u32) -> io::Result<()> {
-        let done = Attributes::of(tid).and_then(|now| put_back(now, &self.found).apply(tid));
+        let done = Attributes::of(tid).and_then(|now| match put_back(now, &self.found) {
+            wanted if wanted == now => Ok(()),
+            wanted => wanted.apply(tid),
+        });
         match done {
             Err(error) if is_gone(&error) => Ok(()),
             done => done,
@@ -111,7 +123,7 @@ impl Held {
     /// Whether nothing has to be put back.
     pub fn is_put_back(&self) -> bool {
         let now = || Attributes::of(self.tid).ok();
-        !self.is_there() || now().is_none_or(|now| put_back(now.clone(), &self.found) == now)
+        !self.is_there() || now().is_none_or(|now| put_back(now, &self.found) == now)
     }
 }
 
@@ -165,17 +177,12 @@ fn is_gone(error: &io::Error) -> bool {
 
 /// Returns the attributes that a task should have, which was found with others and has these now.
 fn put_back(now: Attributes, found: &Attributes) -> Attributes {
-    let on_one = now.cpus.count() == 1 && now.cpus.iter().all(|cpu| found.cpus.has(cpu));
     Attributes {
         policy: match now.policy {
             IDLE => found.policy,
             own => own,
         },
         slice_ns: found.slice_ns,
-        cpus: match on_one {
-            true => found.cpus.clone(),
-            false => now.cpus,
-        },
         ..now
     }
 }
@@ -185,31 +192,28 @@ mod tests {
     use super::super::attributes::{BATCH, OTHER};
     use super::*;
 
-    fn attributes(policy: u32, cpus: &str) -> Attributes {
+    fn attributes(policy: u32) -> Attributes {
         Attributes {
             policy,
             flags: 0,
             nice: 0,
             slice_ns: 0,
-            cpus: Cpus::parse(cpus).unwrap(),
         }
     }
 
     #[test]
     fn what_we_set_is_put_back_and_what_the_task_chose_stays() {
-        let found = attributes(OTHER, "0-3");
+        let found = attributes(OTHER);
         let back = |now| put_back(now, &found);
-        assert_eq!(back(attributes(IDLE, "2")), found);
-        assert_eq!(back(found.clone()), found);
-        assert_eq!(back(attributes(BATCH, "0-3")), attributes(BATCH, "0-3"));
-        assert_eq!(back(attributes(OTHER, "1-2")), attributes(OTHER, "1-2"));
-        assert_eq!(back(attributes(IDLE, "5")), attributes(OTHER, "5"));
+        assert_eq!(back(attributes(IDLE)), found);
+        assert_eq!(back(found), found);
+        assert_eq!(back(attributes(BATCH)), attributes(BATCH));
         let sliced = Attributes {
             slice_ns: 30_000_000,
             nice: 5,
-            ..found.clone()
+            ..found
         };
-        assert_eq!(back(sliced), Attributes { nice: 5, ..found.clone() });
+        assert_eq!(back(sliced), Attributes { nice: 5, ..found });
     }
 
     #[test]
@@ -218,7 +222,7 @@ mod tests {
             pid: u32::MAX >> 1,
             tid: u32::MAX >> 1,
             started: 1,
-            found: attributes(OTHER, "0"),
+            found: attributes(OTHER),
         };
         held.put_back().unwrap();
         assert!(held.is_put_back());

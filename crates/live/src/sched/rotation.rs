@@ -158,11 +158,12 @@ impl Table {
     }
 
     fn admit(&mut self, mut steered: Steered) {
-        let cpus = steered.held.found.cpus.and(&self.cpus);
+        let task = steered.task();
+        let cpus = self.allowed(task);
         if cpus.count() == 0 {
+            // Deferred, it would never have a turn.
             return;
         }
-        let task = steered.task();
         self.fair.join(task, steered.weight());
         let accounted = steered.counters.read().time;
         let seated = Seated {
@@ -181,6 +182,12 @@ impl Table {
     fn release(&mut self, task: Task) {
         self.leave(task);
         self.settle();
+    }
+
+    /// Returns the CPUs on which a task may have turns; none if it may use none of these, or has ended.
+    fn allowed(&self, task: Task) -> Cpus {
+        let all = Cpus::of(task.0).unwrap_or_default();
+        all.and(&self.cpus)
     }
 
     /// Removes a task and puts it back.
@@ -321,8 +328,9 @@ impl Table {
                 continue;
             }
             match self.favour(task, cpu) {
-                Changed::Yes => return self.begin(seat, task, now),
-                _ => self.lose(task),
+                Some(Changed::Yes) => return self.begin(seat, task, now),
+                Some(_) => self.lose(task),
+                None => {}
             }
         }
         self.settle();
@@ -336,16 +344,17 @@ impl Table {
         self.tasks.get(&task).is_some_and(allowed) && !holders.any(|holder| holder == Some(task))
     }
 
-    /// Lets a task have its turn on a CPU, and then defers those that have none.
-    fn favour(&mut self, task: Task, cpu: usize) -> Changed {
-        let Some(seated) = self.tasks.get(&task) else {
-            return Changed::Gone;
-        };
-        let here = match seated.cpus.count() {
-            1 => seated.steered.held.found.cpus.clone(),
-            _ => Cpus::one(cpu),
-        };
-        seated.steered.held.favour(here)
+    /// Lets a task have its turn on a CPU; `None` if it may no longer run there.
+    fn favour(&mut self, task: Task, cpu: usize) -> Option<Changed> {
+        let cpus = self.allowed(task);
+        let seated = self.tasks.get_mut(&task)?;
+        let (none, still) = (cpus.count() == 0, cpus.has(cpu));
+        seated.cpus = cpus;
+        match (none, still) {
+            (true, _) => Some(Changed::Refused),
+            (_, true) => Some(seated.steered.held.favour(cpu)),
+            (_, false) => None,
+        }
     }
 
     fn begin(&mut self, seat: usize, task: Task, now: Instant) -> Duration {
