@@ -56,7 +56,7 @@ fn attach_to(arguments: &AttachMix) -> Result<ExitCode> {
         repeat: 1,
         settings: Settings {
             time: arguments.time,
-            ..settings(&arguments.turns, true)?
+            ..settings(&arguments.turns, false)?
         },
     };
     let results = followed(&request, Place::Line, arguments.quiet)?;

@@ -120,8 +120,9 @@ impl Attached {
 
     fn is_put_back(&self) -> bool {
         self.found.iter().all(|(pid, found)| {
-            let gone = fs::metadata(format!("/proc/{pid}")).is_err();
-            gone || scheduling(*pid) == *found
+            let stat = fs::read_to_string(format!("/proc/{pid}/stat"));
+            let ended = stat.is_err() || stat.unwrap().contains(") Z ");
+            ended || scheduling(*pid) == *found
         })
     }
 
@@ -220,7 +221,8 @@ fn a_task_that_chose_another_policy_keeps_it() {
 #[test]
 #[ignore = "needs root to leave SCHED_IDLE; run by make test-root"]
 fn children_of_a_deferred_task_inherit_nothing_for_long() {
-    let parent = Busy::start("sleep 60 & sleep 60 & while :; do (:) & :; done");
+    let work = "i=0; while [ $i -lt 20000 ]; do i=$((i + 1)); done";
+    let parent = Busy::start(&format!("sleep 60 & sleep 60 & while :; do {work}; (:) & done"));
     let others = Busy::several(2);
     let attached = Attached::to(machine(), &[&parent, &others[0], &others[1]]);
     wait_until_all_ran(&[parent.pid(), others[0].pid(), others[1].pid()]);
@@ -253,7 +255,7 @@ fn send_to_other(pid: u32) {
 fn shares_of_time_are_equal_and_turns_come_out() {
     let machine = machine();
     let cpu = cpu().to_string();
-    let busy = "timeout 12 sh -c 'while :; do :; done' || true";
+    let busy = "timeout 14 sh -c 'while :; do :; done' || true";
     let mut arguments = vec!["sched", "run", "-q", "--json=-", "--slice", "30ms", "--cpus", &cpu];
     for _ in 0..4 {
         arguments.extend(["--", "sh", "-c", busy]);

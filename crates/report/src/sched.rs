@@ -132,6 +132,19 @@ fn picture(policy: &str, spells: &[Spell], names: &[String]) -> Option<Plot> {
     }))
 }
 
+/// Returns the misses after the beginning of a turn, a line for each program of which they were learnt.
+fn after_switch(policy: &PolicyResults) -> Plot {
+    let x = Axis::new("ms since the turn began", Unit::Count);
+    let title = format!("Misses after a switch: {}", policy.policy);
+    let plot = Plot::lines(&title, x, Axis::new("misses per ms", Unit::Count))
+        .note("As the policy learnt them while the programs ran (Fedorov 2016, figure 3.3).");
+    let known = policy.programs.iter().filter(|it| !it.misses_after_switch.is_empty());
+    known.fold(plot, |plot, it| {
+        let points = it.misses_after_switch.iter();
+        plot.series(&it.name, points.map(|point| (point.until_ms, point.misses_per_ms)))
+    })
+}
+
 pub(crate) fn or_dash(value: Option<f64>, shown: impl Fn(f64) -> String) -> String {
     value.map_or_else(|| "-".to_owned(), shown)
 }

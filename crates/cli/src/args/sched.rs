@@ -17,7 +17,7 @@ use terrace_policy::sched::Spec;
 use super::attach::time;
 use super::{AsUser, Results};
 
-/// Give CPU-bound programs that share a CPU longer turns, so that what they have in the cache pays
+/// Give programs that share a CPU longer turns
 ///
 /// Programs that take turns on a CPU throw each other's data out of the last-level cache, and each turn begins with
 /// the misses that bring them back. The kernel's turns are 3 or 4 ms; longer ones have fewer of these misses.

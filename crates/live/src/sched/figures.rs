@@ -60,6 +60,9 @@ pub struct ProgramFigures {
     pub turns: Option<TurnFigures>,
     /// Waits for a CPU of its tasks that sleep; `None` if there were none.
     pub waits: Option<Latency>,
+    /// Misses a second by the time since its turn began (Fedorov 2016, figure 3.3), up to the end of each part; empty
+    /// if the policy learnt none.
+    pub curve: Vec<(Duration, f64)>,
     /// Its share of CPU time while all CPU-bound programs ran; `None` of one that is not.
     pub share: Option<Share>,
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use terrace_policy::sched::Task;
+use terrace_policy::sched::{Curve, Task};
 
 use super::counters::Counters;
 use super::held::Held;
@@ -46,6 +46,10 @@ pub(crate) trait Mechanism: Send {
 
     /// Returns the mean length of the turns that were asked for in all.
     fn asked_in_all(&self) -> Option<Duration>;
+
+    /// Returns what the policy has learnt of a task's misses after the beginning of a turn; `None` of policies that
+    /// learn nothing.
+    fn curve(&self, tid: u32) -> Option<Curve>;
 }
 
 #[cfg(test)]

@@ -16,6 +16,8 @@ use crate::members::{Member, everyone, running};
 
 /// Pause between two lists of processes: at least this, and so many times the time that one takes.
 const LIST_EVERY: (Duration, u32) = (Duration::from_millis(200), 200);
+/// At first, when programs start others, the pause is at most the time so far divided by this.
+const AT_FIRST: u32 = 4;
 
 /// Where the tasks come from.
 #[derive(Clone, Debug)]
@@ -130,7 +132,8 @@ impl Population {
         let now = Instant::now();
         if now >= self.list_at {
             self.list();
-            self.list_at = Instant::now() + LIST_EVERY.0.max(now.elapsed() * LIST_EVERY.1);
+            let pause = LIST_EVERY.0.max(now.elapsed() * LIST_EVERY.1);
+            self.list_at = Instant::now() + pause.min(self.began.elapsed() / AT_FIRST);
         }
         let new = self.find_threads();
         self.measure();
@@ -204,12 +207,15 @@ impl Population {
         }
     }
 
-    /// Looks at the waits of the tasks that sleep; called often, it sees each of them.
-    pub fn look_at_waits(&mut self) {
+    /// Looks at the waits of the tasks that sleep; called often, it sees each of them. Returns whether there are such
+    /// tasks.
+    pub fn look_at_waits(&mut self) -> bool {
+        let mut any = false;
         for task in self.tasks.values_mut().filter(|task| !task.load.is_bound()) {
             let Some(now) = task.counters.stat() else {
                 continue;
             };
+            any = true;
             if let Some(before) = task.stat.replace(now)
                 && let Some(times) = now.count.checked_sub(before.count).filter(|&it| it > 0)
             {
@@ -218,6 +224,7 @@ impl Population {
                 (0..times).for_each(|_| waits.add(mean));
             }
         }
+        any
     }
 
     /// Returns the tasks.

@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 
 use terrace_base::process::Figures;
 use terrace_base::{Result, lock};
-use terrace_policy::sched::{Ended, Fair, Next, Progress, Task, Turns};
+use terrace_policy::sched::{Curve, Ended, Fair, Next, Progress, Task, Turns};
 
 use super::counters::Reading;
 use super::held::Changed;
@@ -82,6 +82,10 @@ impl Mechanism for Rotation {
     fn asked_in_all(&self) -> Option<Duration> {
         let mean = lock(&self.table).asked.mean();
         mean.map(Duration::from_secs_f64)
+    }
+
+    fn curve(&self, tid: u32) -> Option<Curve> {
+        lock(&self.table).policy.curve(Task(tid)).cloned()
     }
 }
 

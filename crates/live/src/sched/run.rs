@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::time::{Duration, Instant};
 
 use terrace_base::{Bytes, Error, Result, Signals, Target as Signalled};
-use terrace_policy::sched::Spec;
+use terrace_policy::sched::{Curve, Spec};
 
 use super::choice::{Wanted, Way};
 use super::figures::{Latency, Outcome, ProgramFigures, Share, TurnFigures, jain};
@@ -29,7 +29,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// second.
 const WAITS_EVERY: Duration = Duration::from_millis(4);
 /// Time after which shares of CPU time are counted: tasks have been told apart by then.
-const SETTLED: Duration = Duration::from_secs(1);
+const SETTLED: Duration = Duration::from_millis(1500);
 
 /// What takes turns.
 #[derive(Clone, Debug)]
@@ -238,15 +238,12 @@ impl Running<'_> {
                 let status = self.status(lately);
                 observer(Told::Running(&status));
             }
-            if settings.waits {
-                self.population.look_at_waits();
-            }
+            let sleepers = settings.waits && self.population.look_at_waits();
             if self.is_over(settings.time)? {
                 self.look(observer, &mut lately)?;
                 return Ok(());
             }
-            let pause = if settings.waits { WAITS_EVERY } else { LOOK_EVERY / 4 };
-            std::thread::sleep(pause);
+            std::thread::sleep(if sleepers { WAITS_EVERY } else { LOOK_EVERY / 4 });
         }
     }
 
@@ -301,6 +298,13 @@ impl Running<'_> {
         let wall = self.began.elapsed();
         let mechanism = self.steering.as_ref().map(Steering::way);
         let asked = self.steering.as_ref().and_then(Steering::asked);
+        let curve = |index| {
+            let curve = self.steering.as_ref().and_then(|it| it.curve(index));
+            let stretches = curve.into_iter().flat_map(Curve::stretches);
+            let known = stretches.filter_map(|it| Some((it.end, it.rate?)));
+            known.collect::<Vec<_>>()
+        };
+        let curves: Vec<_> = (0..self.population.programs().len()).map(curve).collect();
         drop(self.steering.take());
         watched?;
         let shares = self.shares.of_all(self.population.programs());
@@ -315,7 +319,8 @@ impl Running<'_> {
             bound: used.was_bound,
             scheduled: used.scheduled,
             turns: self.switches.as_ref().map(|_| turn_figures(&self.turns.of(index))),
-            waits: latency(&used.waits),
+            waits: latency(&used.waits).filter(|_| !used.was_bound),
+            curve: curves[index].clone(),
             share: shares[index].map(Share),
         });
         let figures: Vec<ProgramFigures> = figures.collect();

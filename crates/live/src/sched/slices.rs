@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use terrace_policy::sched::{Ended, Progress, Turns};
+use terrace_policy::sched::{Curve, Ended, Progress, Task, Turns};
 
 use super::attributes::SLICES_NS;
 use super::counters::Reading;
@@ -118,6 +118,10 @@ impl Mechanism for Slices {
 
     fn asked_in_all(&self) -> Option<Duration> {
         self.asked.mean().map(Duration::from_secs_f64)
+    }
+
+    fn curve(&self, tid: u32) -> Option<Curve> {
+        self.policy.curve(Task(tid)).cloned()
     }
 }
 

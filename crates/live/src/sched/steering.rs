@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::time::{Duration, Instant};
 
 use terrace_base::{Error, Result};
-use terrace_policy::sched::{Machine, Spec, Turns};
+use terrace_policy::sched::{Curve, Machine, Spec, Turns};
 
 use super::attributes::{Attributes, IDLE, has_slices};
 use super::choice::{Choice, Wanted, Way};
@@ -48,6 +48,8 @@ pub(crate) struct Steering {
     /// Tasks that are left alone, as they chose a policy by themselves.
     left_alone: BTreeSet<(u32, u64)>,
     judge_at: Instant,
+    /// Misses after the beginning of a turn, as last learnt of a task of each program.
+    curves: BTreeMap<usize, Curve>,
     _guard: Guard,
 }
 
@@ -101,6 +103,7 @@ impl Steering {
             tasks: BTreeMap::new(),
             left_alone: BTreeSet::new(),
             judge_at: Instant::now() + JUDGE_EVERY,
+            curves: BTreeMap::new(),
         }))
     }
 
@@ -128,6 +131,7 @@ impl Steering {
             return Ok(None);
         }
         self.judge_at = Instant::now() + JUDGE_EVERY;
+        self.learn(population);
         match self.mechanism.asked().zip(lately()) {
             Some((asked, came_out)) => self.judge(asked, came_out),
             None => Ok(None),
@@ -184,6 +188,21 @@ impl Steering {
             self.mechanism.admit(steered(held));
         }
         Ok(())
+    }
+
+    /// Keeps what the policy has learnt, which it forgets with the tasks.
+    fn learn(&mut self, population: &Population) {
+        for tid in self.tasks.keys() {
+            let curve = self.mechanism.curve(*tid).filter(Curve::is_known);
+            if let Some((curve, task)) = curve.zip(population.task(*tid)) {
+                self.curves.insert(task.program, curve);
+            }
+        }
+    }
+
+    /// Returns what the policy has learnt of a program's misses after the beginning of a turn.
+    pub fn curve(&self, program: usize) -> Option<&Curve> {
+        self.curves.get(&program)
     }
 
     fn judge(&mut self, asked: Duration, came_out: Duration) -> Result<Option<String>> {

@@ -9,7 +9,7 @@ use terrace_live::sched::counters;
 use terrace_live::sched::machine::stated_cache;
 use terrace_live::sched::{ProgramFigures, Spell};
 
-use super::picture;
+use super::{after_switch, picture};
 use crate::document::Document;
 use crate::html::{Axis, Page, Plot, Unit};
 use crate::rows::Rows;
@@ -111,6 +111,9 @@ pub struct ProgramResults {
     pub turn_mean_s: Option<f64>,
     /// Median length of its turns in seconds; null if there were none.
     pub turn_median_s: Option<f64>,
+    /// Misses after the beginning of a turn (Fedorov 2016, figure 3.3), as the policy learnt them in the first run; empty
+    /// if it learnt none.
+    pub misses_after_switch: Vec<MissesAfterSwitch>,
     /// Waits for a CPU of its tasks that sleep; null if there were none, or they were not measured.
     pub waits: Option<u64>,
     /// Their median in seconds.
@@ -119,6 +122,15 @@ pub struct ProgramResults {
     pub wait_p99_s: Option<f64>,
     /// The longest in seconds.
     pub wait_worst_s: Option<f64>,
+}
+
+/// Misses in a part of a turn.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct MissesAfterSwitch {
+    /// Time since the turn began at which the part ends, in milliseconds; it begins where the one before it ends.
+    pub until_ms: f64,
+    /// Misses a millisecond.
+    pub misses_per_ms: f64,
 }
 
 impl SchedDocument {
@@ -149,6 +161,15 @@ impl SchedDocument {
             },
             policies,
             interrupted_by: results.interrupted,
+        }
+    }
+}
+
+impl MissesAfterSwitch {
+    fn of((end, rate): &(std::time::Duration, f64)) -> Self {
+        Self {
+            until_ms: end.as_secs_f64() * 1e3,
+            misses_per_ms: rate / 1e3,
         }
     }
 }
@@ -234,6 +255,7 @@ impl ProgramResults {
             turns: whole(of(&|it| Some(it.turns?.count as f64))),
             turn_mean_s: turns(&|it| it.mean.as_secs_f64()),
             turn_median_s: turns(&|it| it.median.as_secs_f64()),
+            misses_after_switch: runs[0].curve.iter().map(MissesAfterSwitch::of).collect(),
             waits: whole(waits(&|it| it.count as f64)),
             wait_median_s: waits(&|it| it.median.as_secs_f64()),
             wait_p99_s: waits(&|it| it.p99.as_secs_f64()),
@@ -300,6 +322,7 @@ impl Document for SchedDocument {
             self.policies.iter().map(|it| it.relative_run_time.unwrap_or(0.0)),
         );
         let page = Page::new("terrace sched").plot(times).settings("", &self.settings);
+        let page = self.policies.iter().fold(page, |page, it| page.plot(after_switch(it)));
         self.policies.iter().fold(page, |page, it| {
             let names: Vec<String> = it.programs.iter().map(|it| it.name.clone()).collect();
             match picture(&it.policy, &it.spells, &names) {
@@ -335,6 +358,7 @@ mod tests {
             bound: true,
             scheduled: 9,
             turns: Some(TurnFigures { count: 5, mean, median: mean }),
+            curve: vec![(mean / 30, 5e4), (mean, 1e3)],
             waits: None,
             share: Some(Share(0.5)),
         }
@@ -400,5 +424,6 @@ mod tests {
         assert_eq!(document.rows().rows.len(), 4, "a row a program and policy");
         let page = document.page().html(&text(&document), "terrace sched run");
         assert!(page.contains("Who ran when: static"), "{page}");
+        assert!(page.contains("Misses after a switch: static"), "{page}");
     }
 }
