@@ -98,7 +98,15 @@ impl Attached {
         let found: Vec<_> = found.collect();
         let pids: Vec<String> = found.iter().map(|(pid, _)| pid.to_string()).collect();
         let terrace = machine
-            .command(&["sched", "attach", "-q", "--slice", "20ms", "--mechanism", "rotation"])
+            .command(&[
+                "sched",
+                "attach",
+                "-q",
+                "--slice",
+                "20ms",
+                "--mechanism",
+                "rotation",
+            ])
             .args(pids)
             .stdout(Stdio::null())
             .spawn()
@@ -136,7 +144,11 @@ impl Attached {
         }
         assert!(self.is_put_back());
         wait_for("the journal to be removed", || {
-            !self.machine.files().iter().any(|name| name.ends_with(".json"))
+            !self
+                .machine
+                .files()
+                .iter()
+                .any(|name| name.ends_with(".json"))
         });
     }
 }
@@ -191,11 +203,16 @@ fn a_task_that_is_stopped_and_one_that_dies_hold_nobody_up() {
     programs[0].send(libc::SIGCONT);
     wait_until_all_ran(&pids);
     // In its turn, most likely: until one is found that is not deferred.
-    wait_for("a turn", || programs[1..].iter().any(|it| !is_deferred(it.pid())));
+    wait_for("a turn", || {
+        programs[1..].iter().any(|it| !is_deferred(it.pid()))
+    });
     let holder = programs[1..].iter().find(|it| !is_deferred(it.pid()));
     let holder = holder.unwrap_or(&programs[3]);
     holder.send(libc::SIGKILL);
-    let others: Vec<u32> = pids.into_iter().filter(|pid| *pid != holder.pid()).collect();
+    let others: Vec<u32> = pids
+        .into_iter()
+        .filter(|pid| *pid != holder.pid())
+        .collect();
     wait_until_all_ran(&others);
     attached.end(libc::SIGTERM);
 }
@@ -222,7 +239,9 @@ fn a_task_that_chose_another_policy_keeps_it() {
 #[ignore = "needs root to leave SCHED_IDLE; run by make test-root"]
 fn children_of_a_deferred_task_inherit_nothing_for_long() {
     let work = "i=0; while [ $i -lt 20000 ]; do i=$((i + 1)); done";
-    let parent = Busy::start(&format!("sleep 60 & sleep 60 & while :; do {work}; (:) & done"));
+    let parent = Busy::start(&format!(
+        "sleep 60 & sleep 60 & while :; do {work}; (:) & done"
+    ));
     let others = Busy::several(2);
     let attached = Attached::to(machine(), &[&parent, &others[0], &others[1]]);
     wait_until_all_ran(&[parent.pid(), others[0].pid(), others[1].pid()]);
@@ -238,9 +257,17 @@ fn children_of_a_deferred_task_inherit_nothing_for_long() {
     });
     parent.send(libc::SIGSTOP);
     attached.end(libc::SIGTERM);
-    let left: Vec<u32> = children().into_iter().filter(|pid| is_deferred(*pid)).collect();
-    let mut processes = left.iter().map(|pid| fs::read_to_string(format!("/proc/{pid}/stat")));
-    assert!(processes.all(|stat| stat.is_err() || stat.unwrap().contains(") Z ")), "{left:?}");
+    let left: Vec<u32> = children()
+        .into_iter()
+        .filter(|pid| is_deferred(*pid))
+        .collect();
+    let mut processes = left
+        .iter()
+        .map(|pid| fs::read_to_string(format!("/proc/{pid}/stat")));
+    assert!(
+        processes.all(|stat| stat.is_err() || stat.unwrap().contains(") Z ")),
+        "{left:?}"
+    );
     sleepers.iter().for_each(|pid| send_to_other(*pid));
 }
 
@@ -256,7 +283,9 @@ fn shares_of_time_are_equal_and_turns_come_out() {
     let machine = machine();
     let cpu = cpu().to_string();
     let busy = "timeout 14 sh -c 'while :; do :; done' || true";
-    let mut arguments = vec!["sched", "run", "-q", "--json=-", "--slice", "30ms", "--cpus", &cpu];
+    let mut arguments = vec![
+        "sched", "run", "-q", "--json=-", "--slice", "30ms", "--cpus", &cpu,
+    ];
     for _ in 0..4 {
         arguments.extend(["--", "sh", "-c", busy]);
     }
@@ -279,7 +308,8 @@ fn a_mix_that_is_left_to_the_kernel_needs_no_privilege() {
     let machine = any_machine();
     let begin = Instant::now();
     let output = machine.terrace(&[
-        "sched", "run", "--slice", "off", "--json=-", "--", "sh", "-c", "exit 0", "--", "sh", "-c", "exit 3",
+        "sched", "run", "--slice", "off", "--json=-", "--", "sh", "-c", "exit 0", "--", "sh", "-c",
+        "exit 3",
     ]);
     assert_eq!(output.status.code(), Some(3), "{}", text(&output));
     let document: Value = serde_json::from_slice(&output.stdout).expect("JSON");
@@ -295,10 +325,24 @@ fn a_mix_that_is_left_to_the_kernel_needs_no_privilege() {
 fn what_is_wrong_is_said_in_a_sentence() {
     let machine = any_machine();
     for (arguments, why) in [
-        (&["sched", "run", "--", "true", "--", "--", "true"][..], "a program is missing"),
-        (&["sched", "run", "--slice", "15ms,30ms", "--", "true"], "with --compare"),
-        (&["sched", "run", "--cpus", "x", "--", "true"], "no list of CPUs"),
-        (&["sched", "run", "--cpus", "1023", "--slice", "off", "--", "true"], "not online"),
+        (
+            &["sched", "run", "--", "true", "--", "--", "true"][..],
+            "a program is missing",
+        ),
+        (
+            &["sched", "run", "--slice", "15ms,30ms", "--", "true"],
+            "with --compare",
+        ),
+        (
+            &["sched", "run", "--cpus", "x", "--", "true"],
+            "no list of CPUs",
+        ),
+        (
+            &[
+                "sched", "run", "--cpus", "1023", "--slice", "off", "--", "true",
+            ],
+            "not online",
+        ),
         (&["sched", "run", "--file", "/no/such"], "cannot read"),
         (&["sched", "run"], "missing"),
         (&["sched", "attach", "2147483647"], "there is no process"),
@@ -306,7 +350,12 @@ fn what_is_wrong_is_said_in_a_sentence() {
         (&["guard", "1"], "this command is for terrace sched"),
     ] {
         let output = machine.terrace(arguments);
-        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {}", text(&output));
+        assert_eq!(
+            output.status.code(),
+            Some(2),
+            "{arguments:?}: {}",
+            text(&output)
+        );
         let told = text(&output);
         assert!(told.contains(why), "{arguments:?}: {told}");
     }

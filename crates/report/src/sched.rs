@@ -27,13 +27,20 @@ pub fn line(step: &Step, status: &Status) -> String {
     let turns = match (status.mechanism, status.turn) {
         (Some(way), Some(turn)) => {
             let turn = milliseconds(turn.as_secs_f64());
-            format!(": {} tasks by {}, turns of {turn}", status.tasks, way.name())
+            format!(
+                ": {} tasks by {}, turns of {turn}",
+                status.tasks,
+                way.name()
+            )
         }
         (Some(way), None) => format!(": {} tasks by {}", status.tasks, way.name()),
         (None, _) => String::new(),
     };
     let seconds = status.elapsed.as_secs_f64();
-    format!("{run}{}, {seconds:.0} s, {} programs{turns}", step.policy, status.programs)
+    format!(
+        "{run}{}, {seconds:.0} s, {} programs{turns}",
+        step.policy, status.programs
+    )
 }
 
 /// Returns the tables: all policies, and each program under each of them.
@@ -44,7 +51,17 @@ pub fn text(document: &SchedDocument) -> Text {
 }
 
 fn in_all(document: &SchedDocument) -> comfy_table::Table {
-    let head = ["policy", "wall", "run time", "misses", "turns asked", "came out", "mechanism", "Jain", "own CPU"];
+    let head = [
+        "policy",
+        "wall",
+        "run time",
+        "misses",
+        "turns asked",
+        "came out",
+        "mechanism",
+        "Jain",
+        "own CPU",
+    ];
     let mut table = table(&head);
     for it in &document.policies {
         table.add_row([
@@ -64,7 +81,8 @@ fn in_all(document: &SchedDocument) -> comfy_table::Table {
 
 fn by_program(document: &SchedDocument) -> comfy_table::Table {
     let head = [
-        "program", "policy", "run time", "CPU", "share", "misses", "IPC", "turns", "mean", "wait p50", "p99", "worst",
+        "program", "policy", "run time", "CPU", "share", "misses", "IPC", "turns", "mean",
+        "wait p50", "p99", "worst",
     ];
     let mut table = table(&head);
     let programs = document.policies.iter().map(|it| it.programs.len()).max();
@@ -138,10 +156,16 @@ fn after_switch(policy: &PolicyResults) -> Plot {
     let title = format!("Misses after a switch: {}", policy.policy);
     let plot = Plot::lines(&title, x, Axis::new("misses per ms", Unit::Count))
         .note("As the policy learnt them while the programs ran (Fedorov 2016, figure 3.3).");
-    let known = policy.programs.iter().filter(|it| !it.misses_after_switch.is_empty());
+    let known = policy
+        .programs
+        .iter()
+        .filter(|it| !it.misses_after_switch.is_empty());
     known.fold(plot, |plot, it| {
         let points = it.misses_after_switch.iter();
-        plot.series(&it.name, points.map(|point| (point.until_ms, point.misses_per_ms)))
+        plot.series(
+            &it.name,
+            points.map(|point| (point.until_ms, point.misses_per_ms)),
+        )
     })
 }
 

@@ -49,9 +49,7 @@ pub enum Command {
 ///
 /// They start at once, each behind a -- of its own, and it ends with the last of them.
 #[derive(Args)]
-#[command(
-    override_usage = "terrace sched run [OPTIONS] <--file MIX | -- PROGRAM [-- PROGRAM]...>"
-)]
+#[command(override_usage = "terrace sched run [OPTIONS] <--file MIX | -- PROGRAM [-- PROGRAM]...>")]
 #[command(after_long_help = "\
 Examples:
   terrace sched run --cpus 0 -- ./solver a -- ./solver b
@@ -199,7 +197,11 @@ impl Slice {
     fn parse(text: &str) -> std::result::Result<Self, String> {
         match text {
             "auto" => Ok(Self::Auto),
-            _ => split_list(text).iter().map(|one| policy(one)).collect::<std::result::Result<_, _>>().map(Self::Of),
+            _ => split_list(text)
+                .iter()
+                .map(|one| policy(one))
+                .collect::<std::result::Result<_, _>>()
+                .map(Self::Of),
         }
     }
 
@@ -218,7 +220,10 @@ impl Slice {
             (Self::Of(specs), false, _) => return Ok(specs.clone()),
             (Self::Of(specs), true, _) => {
                 let others = specs.iter().filter(|spec| spec.entry().name != "off");
-                return Ok(named(&["off"])?.into_iter().chain(others.cloned()).collect());
+                return Ok(named(&["off"])?
+                    .into_iter()
+                    .chain(others.cloned())
+                    .collect());
             }
             (Self::Auto, false, true) => &["refill"][..],
             (Self::Auto, false, false) => &["static"],
@@ -230,7 +235,9 @@ impl Slice {
 }
 
 fn named(names: &[&str]) -> Result<Vec<Spec>> {
-    let specs = names.iter().map(|name| Spec::parse(name).map_err(Error::usage));
+    let specs = names
+        .iter()
+        .map(|name| Spec::parse(name).map_err(Error::usage));
     specs.collect()
 }
 
@@ -288,7 +295,10 @@ mod tests {
         };
         assert_eq!(specs("30ms", false), ["static:turn=30ms"]);
         assert_eq!(specs("fill:share=0.25", false), ["fill:share=0.25"]);
-        assert_eq!(specs("15ms,refill", true), ["off", "static:turn=15ms", "refill"]);
+        assert_eq!(
+            specs("15ms,refill", true),
+            ["off", "static:turn=15ms", "refill"]
+        );
         assert_eq!(specs("off,45ms", true), ["off", "static:turn=45ms"]);
         assert!(Slice::parse("15ms,30ms").unwrap().policies(false).is_err());
         for wrong in ["", "30", "0ms", "nothing", "refill:most=1ns"] {

@@ -100,8 +100,15 @@ fn effective(accesses: &[Access], private: u64) -> (u64, f64, f64) {
     let miss = accesses.iter().map(|it| it.ns).fold(0.0, f64::max);
     let share = |it: &Access| (miss - it.ns) / (miss - hit);
     let tells = |it: &&Access| (TELLING.0..=TELLING.1).contains(&share(it));
-    let told: Vec<f64> = beyond.clone().filter(tells).map(|it| share(it) * it.bytes as f64).collect();
-    let hits = beyond.filter(|it| share(it) > TELLING.1).map(|it| it.bytes).max();
+    let told: Vec<f64> = beyond
+        .clone()
+        .filter(tells)
+        .map(|it| share(it) * it.bytes as f64)
+        .collect();
+    let hits = beyond
+        .filter(|it| share(it) > TELLING.1)
+        .map(|it| it.bytes)
+        .max();
     match told.is_empty() {
         true => (hits.unwrap_or(private), hit, miss),
         false => (median(told) as u64, hit, miss),
@@ -198,7 +205,11 @@ mod tests {
         let accesses: Vec<Access> = sizes(SIZES.1)
             .map(|bytes| {
                 let hits = (cache / bytes as f64).min(1.0);
-                let ns = if bytes <= 1 << 20 { 4.0 } else { 12.0 * hits + 90.0 * (1.0 - hits) };
+                let ns = if bytes <= 1 << 20 {
+                    4.0
+                } else {
+                    12.0 * hits + 90.0 * (1.0 - hits)
+                };
                 let bytes = bytes as u64;
                 Access { bytes, ns }
             })
@@ -211,6 +222,9 @@ mod tests {
     #[test]
     fn sizes_double_in_two_steps() {
         let all: Vec<usize> = sizes(1 << 20).collect();
-        assert_eq!(all.iter().map(|it| it >> 10).collect::<Vec<_>>(), [256, 384, 512, 768, 1024]);
+        assert_eq!(
+            all.iter().map(|it| it >> 10).collect::<Vec<_>>(),
+            [256, 384, 512, 768, 1024]
+        );
     }
 }

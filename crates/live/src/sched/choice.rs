@@ -88,7 +88,11 @@ impl Choice {
     /// Judges turns that came out by those asked for, means of some time; returns the mechanism to change to.
     pub fn judge(&mut self, asked: Duration, came_out: Duration) -> Option<Way> {
         let share = came_out.as_secs_f64() / asked.as_secs_f64().max(1e-9);
-        self.short = if share < FALLS_SHORT { self.short + 1 } else { 0 };
+        self.short = if share < FALLS_SHORT {
+            self.short + 1
+        } else {
+            0
+        };
         if self.short < PATIENCE || (self.left.is_empty() && self.tried.is_empty()) {
             return None;
         }

@@ -88,7 +88,9 @@ pub fn perform(request: &Request, observe: &mut dyn FnMut(&Step, Told)) -> Resul
             run: step,
             of,
         };
-        if run == 0 && let Some(notice) = without_counters(&request.policies) {
+        if run == 0
+            && let Some(notice) = without_counters(&request.policies)
+        {
             observe(&step, Told::Notice(&notice));
         }
         let outcome = session.run(&request.mix, &step.policy, &request.settings, &mut |told| {
@@ -110,7 +112,9 @@ fn without_counters(policies: &[Spec]) -> Option<String> {
     let made = |spec: &Spec| spec.policy(&Machine::default()).ok().flatten();
     let counts = |spec: &Spec| made(spec).is_some_and(|policy| policy.wants_misses());
     Some(match policies.iter().find(|spec| counts(spec)) {
-        Some(spec) => format!("misses are not counted ({why}): turns of {spec} have a fixed length"),
+        Some(spec) => {
+            format!("misses are not counted ({why}): turns of {spec} have a fixed length")
+        }
         None => format!("misses are not counted: {why}"),
     })
 }

@@ -90,9 +90,9 @@ pub struct Outcome {
 
 /// Jain's index of fairness of shares (Jain, Chiu and Hawe 1984); `None` without any.
 pub(crate) fn jain(shares: &[f64]) -> Option<f64> {
-    let (sum, squares) = shares
-        .iter()
-        .fold((0.0, 0.0), |(sum, squares), it| (sum + it, squares + it * it));
+    let (sum, squares) = shares.iter().fold((0.0, 0.0), |(sum, squares), it| {
+        (sum + it, squares + it * it)
+    });
     (squares > 0.0).then(|| sum * sum / (shares.len() as f64 * squares))
 }
 

@@ -44,9 +44,9 @@ impl Guard {
         // SAFETY: a system call alone; the terminal's job control must not reach the guardian.
         unsafe { command.pre_exec(|| Ok(rustix::process::setsid().map(drop)?)) };
         let child = command.spawn();
-        child.map(Self).or_fail(|| {
-            "cannot start the process that guards the scheduling of tasks".into()
-        })
+        child
+            .map(Self)
+            .or_fail(|| "cannot start the process that guards the scheduling of tasks".into())
     }
 }
 

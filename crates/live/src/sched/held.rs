@@ -51,7 +51,9 @@ impl Held {
     pub(crate) fn favour(&self, cpu: usize) -> Changed {
         let moved = Cpus::of(self.tid).and_then(|all| match all.count() {
             1 => Ok(()),
-            _ => Cpus::one(cpu).set(self.tid).and_then(|()| all.set(self.tid)),
+            _ => Cpus::one(cpu)
+                .set(self.tid)
+                .and_then(|()| all.set(self.tid)),
         });
         // A task that cannot be moved has its turn where it is.
         let _ = moved;
@@ -166,8 +168,12 @@ fn heirs(tasks: &[Held]) -> Vec<(u32, usize)> {
     }
     let is_held = |tid: u32| tasks.iter().any(|task| task.tid == tid);
     let deferred = |tid: u32| Attributes::of(tid).is_ok_and(|now| now.policy == IDLE);
-    let threads = families.iter().flat_map(|(&pid, &of)| threads_of(pid).map(move |tid| (tid, of)));
-    threads.filter(|&(tid, _)| !is_held(tid) && deferred(tid)).collect()
+    let threads = families
+        .iter()
+        .flat_map(|(&pid, &of)| threads_of(pid).map(move |tid| (tid, of)));
+    threads
+        .filter(|&(tid, _)| !is_held(tid) && deferred(tid))
+        .collect()
 }
 
 /// Whether a task cannot be changed because it has ended.

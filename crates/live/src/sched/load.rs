@@ -3,10 +3,8 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// Looks that are kept.
-const LOOKS: usize = 5;
-/// Time that the looks have to cover before they tell anything.
-const ENOUGH: Duration = Duration::from_millis(250);
+/// Time that the looks have to cover before they tell anything, and at most.
+const WINDOW: (Duration, Duration) = (Duration::from_millis(250), Duration::from_millis(500));
 /// Share of time from which a task counts as CPU-bound, and below which it does no longer.
 const SHARES: (f64, f64) = (0.8, 0.5);
 
@@ -38,10 +36,10 @@ impl Load {
         if last != Some(stat.run) {
             self.ran_at = now;
         }
-        if self.looks.len() == LOOKS {
+        self.looks.push_back((now, stat));
+        while self.looks.len() > 2 && self.looks[1].0 + WINDOW.1 <= now {
             self.looks.pop_front();
         }
-        self.looks.push_back((now, stat));
         if let Some(share) = self.share(wants) {
             self.bound = share >= if self.bound { SHARES.1 } else { SHARES.0 };
         }
@@ -56,7 +54,7 @@ impl Load {
     fn share(&self, wants: bool) -> Option<f64> {
         let ((first, before), (last, now)) = (self.looks.front()?, self.looks.back()?);
         let time = last.saturating_sub(*first);
-        if time < ENOUGH {
+        if time < WINDOW.0 {
             return None;
         }
         // The kernel accounts for a wait when it is over.
@@ -89,7 +87,12 @@ mod tests {
 
     #[test]
     fn a_task_that_runs_or_waits_is_bound() {
-        for (run, wait, bound) in [(100, 0, true), (25, 75, true), (40, 0, false), (5, 1, false)] {
+        for (run, wait, bound) in [
+            (100, 0, true),
+            (25, 75, true),
+            (40, 0, false),
+            (5, 1, false),
+        ] {
             let mut load = Load::default();
             looks(&mut load, 0, run, wait, true);
             assert_eq!(load.is_bound(), bound, "{run} {wait}");

@@ -23,7 +23,9 @@ pub fn stated_cache() -> Option<Bytes> {
         let level: u32 = read(&cache, "level")?.parse().ok()?;
         Some((level, Bytes::parse(&read(&cache, "size")?).ok()?))
     });
-    sizes.max_by_key(|(level, size)| (*level, size.0)).map(|(_, size)| size)
+    sizes
+        .max_by_key(|(level, size)| (*level, size.0))
+        .map(|(_, size)| size)
 }
 
 /// Returns the machine for policies, with this last-level cache or else the one that the processor states.

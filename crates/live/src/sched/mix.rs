@@ -57,7 +57,10 @@ fn parse(text: &str) -> std::result::Result<Vec<Invocation>, String> {
     for entry in &file.program {
         let invocation = entry.invocation()?;
         if entry.count == 0 || all.len() + entry.count > MOST {
-            return Err(format!("count is {}, and may be 1 to {MOST} in all", entry.count));
+            return Err(format!(
+                "count is {}, and may be 1 to {MOST} in all",
+                entry.count
+            ));
         }
         all.extend(std::iter::repeat_n(invocation, entry.count));
     }
@@ -99,7 +102,10 @@ mod tests {
             ("[[program]]\ncommand = \"\"", "no command line"),
             ("[[program]]\ncommand = \"'a\"", "no command line"),
             ("[[program]]\ncommand = \"a\"\ncount = 0", "count is 0"),
-            ("[[program]]\ncommand = \"a\"\ncount = 99999", "count is 99999"),
+            (
+                "[[program]]\ncommand = \"a\"\ncount = 99999",
+                "count is 99999",
+            ),
             ("[[program]]\ncmd = \"a\"", "unknown field"),
             ("[[program]", "TOML"),
         ] {

@@ -148,10 +148,16 @@ impl Population {
         };
         let known = |it: &Member, processes: &FxHashMap<u32, (u64, usize)>| {
             let known = processes.get(&it.pid);
-            known.filter(|(started, _)| *started == it.figures.started).copied()
+            known
+                .filter(|(started, _)| *started == it.figures.started)
+                .copied()
         };
         let mut next: FxHashMap<u32, (u64, usize)> = FxHashMap::default();
-        next.extend(members.iter().filter_map(|it| Some((it.pid, known(it, &self.processes)?))));
+        next.extend(
+            members
+                .iter()
+                .filter_map(|it| Some((it.pid, known(it, &self.processes)?))),
+        );
         match self.source {
             Source::Trees(_) => descend(&members, &mut next),
             Source::Group(_) => {
@@ -192,7 +198,10 @@ impl Population {
         let mut used: Vec<_> = self.ended.clone();
         let counted = missing().is_none();
         for (tid, task) in &mut self.tasks {
-            let wants = Figures::of(*tid).ok().flatten().is_some_and(|it| it.state == 'R');
+            let wants = Figures::of(*tid)
+                .ok()
+                .flatten()
+                .is_some_and(|it| it.state == 'R');
             if let Some(stat) = task.counters.stat() {
                 task.load.look(now, stat, wants);
                 task.scheduled = stat.count;
@@ -288,20 +297,29 @@ fn watch(pid: u32, tid: u32, program: usize) -> Option<Watched> {
 
 #[cfg(test)]
 mod tests {
-    use std::process::{Command, Stdio};
+    use std::process::{Child, Command, Stdio};
 
     use super::*;
+
+    /// A process that is killed when it is dropped.
+    struct Killed(Child);
+
+    impl Drop for Killed {
+        fn drop(&mut self) {
+            let _ = self.0.kill();
+            let _ = self.0.wait();
+        }
+    }
 
     #[test]
     fn threads_and_children_are_found_and_counted_to_their_program() {
         let script = "sleep 60 & while :; do :; done";
-        let mut shell = Command::new("sh")
-            .args(["-c", script])
-            .stdout(Stdio::null())
-            .spawn()
-            .unwrap();
-        let started = Figures::of(shell.id()).unwrap().unwrap().started;
-        let mut population = Population::of(Source::Trees(vec![(shell.id(), started)]));
+        let mut command = Command::new("sh");
+        let command = command.args(["-c", script]).stdout(Stdio::null());
+        let mut shell = Killed(command.spawn().unwrap());
+        let pid = shell.0.id();
+        let started = Figures::of(pid).unwrap().unwrap().started;
+        let mut population = Population::of(Source::Trees(vec![(pid, started)]));
         let begin = Instant::now();
         while population.tasks().count() < 2 || !population.programs()[0].was_bound {
             population.look();
@@ -311,17 +329,20 @@ mod tests {
         }
         let bound = population.tasks().filter(|(_, task)| task.load.is_bound());
         let bound: Vec<u32> = bound.map(|(tid, _)| tid).collect();
-        assert_eq!(bound, [shell.id()], "the other sleeps");
-        let sleeper = population.tasks().find(|(tid, _)| *tid != shell.id()).unwrap();
-        assert_eq!(population.parent(sleeper.1.pid), Some(shell.id()));
+        assert_eq!(bound, [pid], "the other sleeps");
+        let sleeper = population.tasks().find(|(tid, _)| *tid != pid).unwrap();
+        assert_eq!(population.parent(sleeper.1.pid), Some(pid));
         let sleeper = sleeper.0;
-        shell.kill().unwrap();
-        shell.wait().unwrap();
+        shell.0.kill().unwrap();
+        shell.0.wait().unwrap();
         let time = population.programs()[0].time;
         population.look();
         let used = &population.programs()[0];
         assert_eq!(used.name, "sh");
-        assert!(used.time >= time && time > Duration::ZERO, "what ended counts");
+        assert!(
+            used.time >= time && time > Duration::ZERO,
+            "what ended counts"
+        );
         // SAFETY: kill takes two integers; the shell that started this process was its parent.
         unsafe { libc::kill(sleeper as i32, libc::SIGKILL) };
     }

@@ -9,11 +9,11 @@ use std::time::Duration;
 use terrace_base::{Bytes, Error, Exit, Result};
 use terrace_policy::sched::Spec;
 
+use super::Wanted;
 use super::cache::{Cache, sweep};
 use super::counters::{self, Counters};
 use super::figures::ProgramFigures;
 use super::run::{Mix, Session, Settings};
-use super::Wanted;
 use crate::cpus::Cpus;
 use crate::program::Invocation;
 use crate::worker::Worker;
@@ -95,7 +95,9 @@ fn run(
     cache: &Cache,
 ) -> Result<Beside> {
     let swept = (cache.stated_bytes.unwrap_or(cache.effective_bytes) * SWEPT.0).min(SWEPT.1.0);
-    let sweeper = place.map(|place| Sweeper::start(place, swept)).transpose()?;
+    let sweeper = place
+        .map(|place| Sweeper::start(place, swept))
+        .transpose()?;
     let settings = Settings {
         cpus: Some(Cpus::one(cpu)),
         mechanism: Wanted::Auto,
@@ -120,7 +122,9 @@ fn run(
         Some(Exit::Code(code)) => Err(Error::failure(format!(
             "the program ended with code {code}, so nothing can be compared; make it succeed"
         ))),
-        _ => Err(Error::failure("the program was killed, so nothing can be compared")),
+        _ => Err(Error::failure(
+            "the program was killed, so nothing can be compared",
+        )),
     }
 }
 

@@ -29,15 +29,20 @@ impl Programs {
         // A program inherits the CPUs of the thread that starts it.
         cpus.set(0)
             .or_fail(|| format!("cannot use the CPUs {cpus}"))?;
-        let started = invocations.iter().enumerate().try_for_each(|(index, invocation)| {
-            let program = Program::start(invocation, &[])?;
-            let pid = program.pid();
-            roots.push((pid, started(pid).ok().flatten().unwrap_or(0)));
-            let tell = tell.clone();
-            let wait = move || drop(tell.send((index, program.wait())));
-            let waiting = thread::Builder::new().name("terrace-wait".into()).spawn(wait);
-            waiting.or_fail(|| "cannot start a thread".into()).map(drop)
-        });
+        let started = invocations
+            .iter()
+            .enumerate()
+            .try_for_each(|(index, invocation)| {
+                let program = Program::start(invocation, &[])?;
+                let pid = program.pid();
+                roots.push((pid, started(pid).ok().flatten().unwrap_or(0)));
+                let tell = tell.clone();
+                let wait = move || drop(tell.send((index, program.wait())));
+                let waiting = thread::Builder::new()
+                    .name("terrace-wait".into())
+                    .spawn(wait);
+                waiting.or_fail(|| "cannot start a thread".into()).map(drop)
+            });
         let _ = ours.set(0);
         let programs = Self {
             ended: vec![None; invocations.len()],

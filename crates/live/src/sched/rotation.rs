@@ -51,7 +51,9 @@ impl Rotation {
         let table = Arc::new(Mutex::new(Table::new(policy, cpus)));
         let thread = |(seat, cpu): (usize, usize)| {
             let table = Arc::clone(&table);
-            Worker::start("terrace-turns", move |stop| pass_on(&table, seat, cpu, stop))
+            Worker::start("terrace-turns", move |stop| {
+                pass_on(&table, seat, cpu, stop)
+            })
         };
         let threads = cpus.iter().enumerate().map(thread);
         Ok(Self {
@@ -239,7 +241,9 @@ impl Table {
     fn is_crowded(&self) -> bool {
         let sets = self.tasks.values().map(|seated| &seated.cpus);
         sets.clone().chain([&self.cpus]).any(|set| {
-            let within = sets.clone().filter(|cpus| cpus.iter().all(|cpu| set.has(cpu)));
+            let within = sets
+                .clone()
+                .filter(|cpus| cpus.iter().all(|cpu| set.has(cpu)));
             within.count() > set.count()
         })
     }

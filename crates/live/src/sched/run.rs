@@ -176,7 +176,10 @@ impl Settings {
             Mix::Programs(_) => Cpus::of(0).unwrap_or_else(|_| online.clone()),
             Mix::Running(_) => online.clone(),
         };
-        let wanted = self.cpus.as_ref().map_or(allowed.clone(), |it| it.and(&allowed));
+        let wanted = self
+            .cpus
+            .as_ref()
+            .map_or(allowed.clone(), |it| it.and(&allowed));
         match (wanted.count(), &self.cpus) {
             (0, Some(named)) => Err(Error::usage(format!(
                 "the CPUs {named} are not online, or not for this process; it may use {allowed}"
@@ -243,7 +246,11 @@ impl Running<'_> {
                 self.look(observer, &mut lately)?;
                 return Ok(());
             }
-            std::thread::sleep(if sleepers { WAITS_EVERY } else { LOOK_EVERY / 4 });
+            std::thread::sleep(if sleepers {
+                WAITS_EVERY
+            } else {
+                LOOK_EVERY / 4
+            });
         }
     }
 
@@ -266,8 +273,13 @@ impl Running<'_> {
         for switch in self.switches.iter_mut().flat_map(Switches::drain) {
             self.turns.add(switch, bound);
         }
-        let ended = |index| self.programs.as_ref().is_some_and(|it| it.end_of(index).is_some());
-        self.shares.look(self.began.elapsed(), population.programs(), ended);
+        let ended = |index| {
+            self.programs
+                .as_ref()
+                .is_some_and(|it| it.end_of(index).is_some())
+        };
+        self.shares
+            .look(self.began.elapsed(), population.programs(), ended);
         if let Some(steering) = &mut self.steering {
             let mut ask = || {
                 *lately = self.turns.lately();
@@ -313,12 +325,17 @@ impl Running<'_> {
             name: used.name.clone(),
             pid: used.pid,
             wall: self.end_of(index).map(|end| end.wall),
-            cpu: self.end_of(index).map_or(used.time, |end| end.user + end.system),
+            cpu: self
+                .end_of(index)
+                .map_or(used.time, |end| end.user + end.system),
             exit: self.end_of(index).map(|end| end.exit),
             counts: used.counts,
             bound: used.was_bound,
             scheduled: used.scheduled,
-            turns: self.switches.as_ref().map(|_| turn_figures(&self.turns.of(index))),
+            turns: self
+                .switches
+                .as_ref()
+                .map(|_| turn_figures(&self.turns.of(index))),
             waits: latency(&used.waits).filter(|_| !used.was_bound),
             curve: curves[index].clone(),
             share: shares[index].map(Share),

@@ -78,7 +78,10 @@ mod tests {
     #[test]
     fn quantiles_of_many_values_are_near_those_of_all() {
         let mut sample = Sample::default();
-        assert_eq!((sample.mean(), sample.quantile(0.5), sample.most()), (None, None, None));
+        assert_eq!(
+            (sample.mean(), sample.quantile(0.5), sample.most()),
+            (None, None, None)
+        );
         for value in 0..100_000 {
             sample.add(f64::from(value));
         }

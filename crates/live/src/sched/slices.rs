@@ -106,7 +106,9 @@ impl Mechanism for Slices {
     fn tend(&mut self) -> Vec<u32> {
         let all: Vec<u32> = self.tasks.keys().copied().collect();
         let lost = all.into_iter();
-        let lost: Vec<u32> = lost.filter(|&tid| self.renew(tid) != Changed::Yes).collect();
+        let lost: Vec<u32> = lost
+            .filter(|&tid| self.renew(tid) != Changed::Yes)
+            .collect();
         lost.iter().for_each(|&tid| self.leave(tid));
         lost
     }

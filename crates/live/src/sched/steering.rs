@@ -164,7 +164,12 @@ impl Steering {
     /// Lets tasks go that sleep now, or have ended.
     fn let_go(&mut self, population: &Population) {
         let is_bound = |tid: &u32| population.task(*tid).is_some_and(|it| it.load.is_bound());
-        let sleep: Vec<u32> = self.tasks.keys().filter(|tid| !is_bound(tid)).copied().collect();
+        let sleep: Vec<u32> = self
+            .tasks
+            .keys()
+            .filter(|tid| !is_bound(tid))
+            .copied()
+            .collect();
         for tid in sleep {
             self.tasks.remove(&tid);
             self.mechanism.release(tid);
@@ -181,7 +186,8 @@ impl Steering {
         if new.is_empty() {
             return Ok(());
         }
-        self.tasks.extend(new.iter().map(|held| (held.tid, held.clone())));
+        self.tasks
+            .extend(new.iter().map(|held| (held.tid, held.clone())));
         let all = self.tasks.values().cloned().collect();
         journal.note(Change::Scheduling(all))?;
         for held in new {
@@ -273,6 +279,8 @@ fn steered(held: Held) -> Steered {
 /// value to 0.
 fn may_rotate() -> bool {
     let limit = rustix::process::getrlimit(rustix::process::Resource::Nice);
-    privilege::missing().iter().all(|it| it.name != "CAP_SYS_NICE")
+    privilege::missing()
+        .iter()
+        .all(|it| it.name != "CAP_SYS_NICE")
         || limit.current.is_none_or(|most| most >= 20)
 }

@@ -137,7 +137,7 @@ mod tests {
 
     const MS: Duration = Duration::from_millis(1);
 
-    /// Adds switches to tasks at times in ms, on one CPU; tasks below 10 are of the mix.
+    /// Adds switches to tasks at times in ms, on one CPU; tasks 1 to 9 are of the mix.
     fn turns(switches: &[(u32, u32)]) -> Turns {
         let mut turns = Turns::since(Duration::ZERO);
         for &(at, to) in switches {
@@ -146,7 +146,9 @@ mod tests {
                 cpu: 0,
                 to,
             };
-            turns.add(switch, |task| (task < 10).then_some(task as usize));
+            turns.add(switch, |task| {
+                (1..10).contains(&task).then_some(task as usize)
+            });
         }
         turns
     }
@@ -163,7 +165,15 @@ mod tests {
 
     #[test]
     fn others_interrupt_a_turn_and_do_not_end_it() {
-        let turns = turns(&[(0, 1), (10, 77), (12, 1), (20, 0), (21, 1), (30, 2), (31, 1)]);
+        let turns = turns(&[
+            (0, 1),
+            (10, 77),
+            (12, 1),
+            (20, 0),
+            (21, 1),
+            (30, 2),
+            (31, 1),
+        ]);
         assert_eq!(turns.of(1).mean(), Some(0.027));
         assert_eq!(turns.of(1).count(), 1);
     }

@@ -59,7 +59,9 @@ impl ProfileDocument {
             neighbour: name(it.neighbour).to_owned(),
             wall_s: it.program.wall.unwrap_or_default().as_secs_f64(),
             cpu_s: it.program.cpu.as_secs_f64(),
-            slowdown: alone.filter(|alone| *alone > 0.0).map(|alone| it.program.cpu.as_secs_f64() / alone),
+            slowdown: alone
+                .filter(|alone| *alone > 0.0)
+                .map(|alone| it.program.cpu.as_secs_f64() / alone),
             misses: it.program.counts.map(|counts| counts.misses),
             replaced_while_away: replaced(it, &results.cache),
         };
@@ -74,7 +76,9 @@ impl ProfileDocument {
 }
 
 fn replaced(run: &Beside, cache: &Cache) -> Option<f64> {
-    let misses = run.neighbour_misses.filter(|_| run.neighbour == Neighbour::SameCpu)?;
+    let misses = run
+        .neighbour_misses
+        .filter(|_| run.neighbour == Neighbour::SameCpu)?;
     let turns = run.program.scheduled.max(1);
     let lines = (cache.effective_bytes / LINE).max(1);
     Some(misses as f64 / turns as f64 / lines as f64)
@@ -99,7 +103,11 @@ impl Document for ProfileDocument {
 
     fn page(&self) -> Page {
         let x = Axis::new("bytes chased through", Unit::Bytes).log();
-        let accesses = self.cache.accesses.iter().map(|it| (it.bytes as f64, it.ns));
+        let accesses = self
+            .cache
+            .accesses
+            .iter()
+            .map(|it| (it.bytes as f64, it.ns));
         let plot = Plot::lines("Time of an access", x, Axis::new("time", Unit::Nanos));
         Page::new("terrace sched profile").plot(plot.series("pointer chase", accesses))
     }
@@ -108,7 +116,9 @@ impl Document for ProfileDocument {
 /// Returns the tables.
 pub fn text(document: &ProfileDocument) -> Text {
     let cache = &document.cache;
-    let stated = cache.stated_bytes.map_or_else(|| "-".to_owned(), |it| Bytes(it).to_string());
+    let stated = cache
+        .stated_bytes
+        .map_or_else(|| "-".to_owned(), |it| Bytes(it).to_string());
     let mut all = table(&["last-level cache", ""]);
     all.add_rows([
         ["stated", stated.as_str()],
@@ -121,7 +131,14 @@ pub fn text(document: &ProfileDocument) -> Text {
     if document.runs.is_empty() {
         return text;
     }
-    let mut runs = table(&["neighbour", "wall", "CPU", "slowdown", "misses", "replaced while away"]);
+    let mut runs = table(&[
+        "neighbour",
+        "wall",
+        "CPU",
+        "slowdown",
+        "misses",
+        "replaced while away",
+    ]);
     for it in &document.runs {
         runs.add_row([
             it.neighbour.clone(),
@@ -129,7 +146,9 @@ pub fn text(document: &ProfileDocument) -> Text {
             seconds(it.cpu_s),
             or_dash(it.slowdown, |slowdown| format!("{slowdown:.2} x")),
             it.misses.map_or_else(|| "-".to_owned(), count),
-            or_dash(it.replaced_while_away, |share| format!("{:.0} %", share * 100.0)),
+            or_dash(it.replaced_while_away, |share| {
+                format!("{:.0} %", share * 100.0)
+            }),
         ]);
     }
     let text = text.prose("\n").table(runs);
@@ -153,12 +172,26 @@ mod tests {
             hit_ns: 12.0,
             miss_ns: 90.0,
             refill_ms: 4.5,
-            accesses: vec![Access { bytes: 1 << 20, ns: 4.0 }],
+            accesses: vec![Access {
+                bytes: 1 << 20,
+                ns: 4.0,
+            }],
         };
-        let document = ProfileDocument::of(&Results { cache, runs: Vec::new() });
+        let document = ProfileDocument::of(&Results {
+            cache,
+            runs: Vec::new(),
+        });
         let told = text(&document).to_string();
-        assert!(told.contains("6.0 MiB") || told.contains("6.00 MiB"), "{told}");
+        assert!(
+            told.contains("6.0 MiB") || told.contains("6.00 MiB"),
+            "{told}"
+        );
         assert_eq!(document.rows().rows.len(), 1);
-        assert!(document.page().html(&text(&document), "").contains("Time of an access"));
+        assert!(
+            document
+                .page()
+                .html(&text(&document), "")
+                .contains("Time of an access")
+        );
     }
 }

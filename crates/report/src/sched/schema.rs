@@ -185,7 +185,9 @@ impl PolicyResults {
             })
             .collect();
         let misses = programs.iter().map(|it| it.misses).sum();
-        let turns = programs.iter().filter_map(|it| Some((it.turns? as f64, it.turn_mean_s?)));
+        let turns = programs
+            .iter()
+            .filter_map(|it| Some((it.turns? as f64, it.turn_mean_s?)));
         let (number, time) = turns.fold((0.0, 0.0), |(number, time), (turns, mean)| {
             (number + turns, time + turns * mean)
         });
@@ -197,13 +199,19 @@ impl PolicyResults {
             misses: if programs.is_empty() { None } else { misses },
             turn_asked_s: of_all(outcomes, |it| Some(it.asked?.as_secs_f64())),
             turn_mean_s: (number > 0.0).then(|| time / number),
-            mechanism: outcomes.iter().rev().find_map(|it| Some(it.mechanism?.name().to_owned())),
+            mechanism: outcomes
+                .iter()
+                .rev()
+                .find_map(|it| Some(it.mechanism?.name().to_owned())),
             jain: of_all(outcomes, |it| it.jain),
             own_cpu_share: of_all(outcomes, |it| {
                 Some(it.own.as_secs_f64() / it.wall.as_secs_f64().max(1e-9))
             }),
             programs,
-            spells: outcomes.first().map(|it| it.spells.clone()).unwrap_or_default(),
+            spells: outcomes
+                .first()
+                .map(|it| it.spells.clone())
+                .unwrap_or_default(),
         }
     }
 
@@ -217,7 +225,10 @@ impl PolicyResults {
         let logs: Vec<f64> = bound.filter_map(ratio).collect();
         let mean = logs.iter().sum::<f64>() / logs.len().max(1) as f64;
         self.relative_run_time = (!logs.is_empty()).then(|| mean.exp());
-        let misses = self.misses.zip(kernel.misses).filter(|(_, kernel)| *kernel > 0);
+        let misses = self
+            .misses
+            .zip(kernel.misses)
+            .filter(|(_, kernel)| *kernel > 0);
         self.relative_misses = misses.map(|(own, kernel)| own as f64 / kernel as f64);
     }
 
@@ -242,7 +253,10 @@ impl ProgramResults {
         Self {
             name: last.name.clone(),
             pid: last.pid,
-            wall_s: runs.iter().filter_map(|it| Some(it.wall?.as_secs_f64())).collect(),
+            wall_s: runs
+                .iter()
+                .filter_map(|it| Some(it.wall?.as_secs_f64()))
+                .collect(),
             cpu_s: runs.iter().map(|it| it.cpu.as_secs_f64()).collect(),
             exit: exits.map(exit).collect(),
             cpu_bound: runs.iter().any(|it| it.bound),
@@ -250,7 +264,9 @@ impl ProgramResults {
             cycles: whole(cycles),
             instructions: whole(instructions),
             misses: whole(counts(&|it| it.misses)),
-            ipc: instructions.zip(cycles).map(|(instructions, cycles)| instructions / cycles.max(1.0)),
+            ipc: instructions
+                .zip(cycles)
+                .map(|(instructions, cycles)| instructions / cycles.max(1.0)),
             scheduled: whole(of(&|it| Some(it.scheduled as f64))).unwrap_or(0),
             turns: whole(of(&|it| Some(it.turns?.count as f64))),
             turn_mean_s: turns(&|it| it.mean.as_secs_f64()),
@@ -319,10 +335,17 @@ impl Document for SchedDocument {
         );
         let times = times.values(
             "geometric mean over the programs",
-            self.policies.iter().map(|it| it.relative_run_time.unwrap_or(0.0)),
+            self.policies
+                .iter()
+                .map(|it| it.relative_run_time.unwrap_or(0.0)),
         );
-        let page = Page::new("terrace sched").plot(times).settings("", &self.settings);
-        let page = self.policies.iter().fold(page, |page, it| page.plot(after_switch(it)));
+        let page = Page::new("terrace sched")
+            .plot(times)
+            .settings("", &self.settings);
+        let page = self
+            .policies
+            .iter()
+            .fold(page, |page, it| page.plot(after_switch(it)));
         self.policies.iter().fold(page, |page, it| {
             let names: Vec<String> = it.programs.iter().map(|it| it.name.clone()).collect();
             match picture(&it.policy, &it.spells, &names) {
@@ -357,7 +380,11 @@ mod tests {
             counts: None,
             bound: true,
             scheduled: 9,
-            turns: Some(TurnFigures { count: 5, mean, median: mean }),
+            turns: Some(TurnFigures {
+                count: 5,
+                mean,
+                median: mean,
+            }),
             curve: vec![(mean / 30, 5e4), (mean, 1e3)],
             waits: None,
             share: Some(Share(0.5)),
