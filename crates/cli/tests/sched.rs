@@ -120,6 +120,15 @@ impl Attached {
         attached
     }
 
+    /// The process that guards the tasks.
+    fn guardian(&self) -> u32 {
+        let tasks = fs::read_dir(format!("/proc/{}/task", self.terrace.id())).unwrap();
+        let children = tasks.flatten().flat_map(|task| fs::read_to_string(task.path().join("children")));
+        let children: String = children.collect();
+        let guardian = children.split_whitespace().next();
+        guardian.expect("a guardian").parse().unwrap()
+    }
+
     fn wait_for_turns(&self) {
         wait_for("a program to be deferred", || {
             self.found.iter().any(|(pid, _)| is_deferred(*pid))
@@ -178,6 +187,25 @@ fn all_is_put_back_after_an_interrupt_a_termination_and_a_kill() {
         Attached::to(machine(), &all).end(signal);
         wait_until_all_ran(&programs.iter().map(Busy::pid).collect::<Vec<_>>());
     }
+}
+
+#[test]
+#[ignore = "needs root to leave SCHED_IDLE; run by make test-root"]
+fn what_a_killed_guardian_could_not_put_back_is_put_back_by_doctor() {
+    let programs = Busy::several(3);
+    let mut attached = Attached::to(machine(), &programs.iter().collect::<Vec<_>>());
+    let guardian = attached.guardian();
+    send_to_other(guardian);
+    send(attached.terrace.id(), libc::SIGKILL);
+    attached.terrace.wait().unwrap();
+    assert!(!attached.is_put_back(), "the programs run on as they were left");
+    let doctor = attached.machine.terrace(&["doctor"]);
+    let found = String::from_utf8_lossy(&doctor.stdout).into_owned();
+    assert!(found.contains("the scheduling of the tasks"), "{found}");
+    let cleaned = attached.machine.terrace(&["doctor", "--clean"]);
+    assert!(cleaned.status.success(), "{}", text(&cleaned));
+    assert!(attached.is_put_back());
+    attached.machine.assert_as_found();
 }
 
 #[test]

@@ -20,7 +20,7 @@ use crate::delegation;
 use crate::sched::held::Held;
 use crate::tier::area::Area;
 use crate::tier::identity::Identity;
-use terrace_base::process::started;
+use terrace_base::process::Figures;
 use terrace_base::{Context, Error, Result};
 
 pub use state::{State, Unread};
@@ -259,10 +259,12 @@ fn owner_of(name: &OsStr) -> Option<u32> {
 
 impl Owner {
     fn of(pid: u32) -> Option<Self> {
+        // One that was killed does nothing more, whether its parent has asked for its end or not.
+        let figures = Figures::of(pid).ok()?.filter(|it| !it.has_ended)?;
         Some(Self {
             pid,
             boot: boot_id(),
-            started: started(pid).ok()??,
+            started: figures.started,
         })
     }
 

@@ -30,6 +30,7 @@ mod steering;
 mod switches;
 mod turns;
 
-pub use choice::Wanted;
+pub use choice::{Wanted, Way};
 pub use figures::{Latency, Outcome, ProgramFigures, Share, TurnFigures};
+pub use steering::ways;
 pub use turns::Spell;

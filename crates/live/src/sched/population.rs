@@ -19,12 +19,15 @@ const LIST_EVERY: (Duration, u32) = (Duration::from_millis(200), 200);
 /// At first, when programs start others, the pause is at most the time so far divided by this.
 const AT_FIRST: u32 = 4;
 
+/// Processes of a group that have results of their own; those that come later share some.
+const MOST_PROGRAMS: usize = 64;
+
 /// Where the tasks come from.
 #[derive(Clone, Debug)]
 pub(crate) enum Source {
     /// Processes, by their numbers and start times, with all that they start: a program each.
     Trees(Vec<(u32, u64)>),
-    /// The processes of a group and of those below it: a program each.
+    /// The processes of a group and of those below it: a program each, up to some number.
     Group(PathBuf),
 }
 
@@ -127,6 +130,19 @@ impl Population {
         self.programs.len() - 1
     }
 
+    /// Returns the program of a process of a group: its own, or one for all that come late.
+    fn program_of_group(&mut self, pid: u32) -> usize {
+        match self.programs.len() {
+            full if full > MOST_PROGRAMS => MOST_PROGRAMS,
+            MOST_PROGRAMS => {
+                let program = self.add_program(pid);
+                "others".clone_into(&mut self.programs[program].name);
+                program
+            }
+            _ => self.add_program(pid),
+        }
+    }
+
     /// Looks at all tasks: who has come and gone, and who sleeps. Returns the new ones.
     pub fn look(&mut self) -> Vec<u32> {
         let now = Instant::now();
@@ -161,11 +177,10 @@ impl Population {
         match self.source {
             Source::Trees(_) => descend(&members, &mut next),
             Source::Group(_) => {
-                for it in &members {
-                    if !next.contains_key(&it.pid) {
-                        let program = self.add_program(it.pid);
-                        next.insert(it.pid, (it.figures.started, program));
-                    }
+                let new = members.iter().filter(|it| !next.contains_key(&it.pid));
+                let new: Vec<(u32, u64)> = new.map(|it| (it.pid, it.figures.started)).collect();
+                for (pid, started) in new {
+                    next.insert(pid, (started, self.program_of_group(pid)));
                 }
             }
         }

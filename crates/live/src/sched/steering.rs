@@ -67,14 +67,11 @@ impl Plan {
     /// # Errors
     /// A failure if there are none.
     fn ways(&self) -> Result<Vec<Way>> {
-        let rotation = may_rotate().then_some(Way::Rotation);
-        let slices = has_slices().then_some(Way::Slices);
-        let all = [rotation, slices].into_iter().flatten();
         let wanted = |way: &Way| match self.wanted {
             Wanted::Auto => true,
             Wanted::Only(only) => only == *way,
         };
-        let ways: Vec<Way> = all.filter(wanted).collect();
+        let ways: Vec<Way> = ways().into_iter().filter(wanted).collect();
         match ways.is_empty() {
             true => Err(Error::failure(
                 "turns cannot be made longer here: rotation needs CAP_SYS_NICE, or a limit of nice values \
@@ -248,6 +245,13 @@ impl Steering {
     pub fn asked(&self) -> Option<Duration> {
         self.mechanism.asked_in_all()
     }
+}
+
+/// Returns the mechanisms that this machine allows this process, the better first.
+pub fn ways() -> Vec<Way> {
+    let rotation = may_rotate().then_some(Way::Rotation);
+    let slices = has_slices().then_some(Way::Slices);
+    [rotation, slices].into_iter().flatten().collect()
 }
 
 fn mechanism(plan: &Plan, way: Way) -> Result<Box<dyn Mechanism>> {
