@@ -123,7 +123,9 @@ impl Attached {
     /// The process that guards the tasks.
     fn guardian(&self) -> u32 {
         let tasks = fs::read_dir(format!("/proc/{}/task", self.terrace.id())).unwrap();
-        let children = tasks.flatten().flat_map(|task| fs::read_to_string(task.path().join("children")));
+        let children = tasks
+            .flatten()
+            .flat_map(|task| fs::read_to_string(task.path().join("children")));
         let children: String = children.collect();
         let guardian = children.split_whitespace().next();
         guardian.expect("a guardian").parse().unwrap()
@@ -198,7 +200,10 @@ fn what_a_killed_guardian_could_not_put_back_is_put_back_by_doctor() {
     send_to_other(guardian);
     send(attached.terrace.id(), libc::SIGKILL);
     attached.terrace.wait().unwrap();
-    assert!(!attached.is_put_back(), "the programs run on as they were left");
+    assert!(
+        !attached.is_put_back(),
+        "the programs run on as they were left"
+    );
     let doctor = attached.machine.terrace(&["doctor"]);
     let found = String::from_utf8_lossy(&doctor.stdout).into_owned();
     assert!(found.contains("the scheduling of the tasks"), "{found}");
