@@ -190,7 +190,7 @@ mod tests {
     #[test]
     fn a_chase_comes_to_every_line() {
         let chase = Chase::over(100 * LINE);
-        let mut seen = vec![false; 100];
+        let mut seen = [false; 100];
         let mut at = 0;
         for _ in 0..100 {
             assert!(!std::mem::replace(&mut seen[at], true));

@@ -106,7 +106,7 @@ mod tests {
             run: 90 * MS,
             ..Stat::default()
         };
-        load.look(0 * MS, Stat::default(), true);
+        load.look(Duration::ZERO, Stat::default(), true);
         load.look(100 * MS, stat, true);
         for look in 2..6 {
             load.look(look * 100 * MS, stat, true);
@@ -119,7 +119,7 @@ mod tests {
     #[test]
     fn two_looks_in_short_succession_tell_nothing() {
         let mut load = Load::default();
-        load.look(0 * MS, Stat::default(), true);
+        load.look(Duration::ZERO, Stat::default(), true);
         let stat = Stat {
             run: 5 * MS,
             ..Stat::default()
