@@ -8,7 +8,7 @@ const LINES: usize = 24;
 const COLUMNS: usize = 80;
 
 /// Every command that people call, with its commands.
-const COMMANDS: [&str; 33] = [
+const COMMANDS: [&str; 34] = [
     "",
     "run",
     "attach",
@@ -35,6 +35,7 @@ const COMMANDS: [&str; 33] = [
     "sim",
     "sim pages",
     "sim llc",
+    "sim mix",
     "sweep",
     "calibrate",
     "validate",
@@ -151,6 +152,7 @@ fn long_help_tells_no_lists_that_are_told_elsewhere() {
         "sweep",
         "validate",
         "sim llc",
+        "sim mix",
     ] {
         let help = printed(&format!("{command} --help"));
         let help = help.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -177,6 +179,7 @@ fn lists_name_what_can_be_explained() {
         "memories",
         "fault-costs",
         "placements",
+        "turn-policies",
         "columns",
     ] {
         assert!(kinds.contains(kind), "{kinds}");
@@ -209,6 +212,7 @@ fn explain_names_every_setting_that_is_read() {
     for (kind, option) in [
         ("predictors", "sim pages --dram 1M --prefetch"),
         ("placements", "sim llc --pages"),
+        ("turn-policies", "sim mix --turn"),
     ] {
         let json: serde_json::Value =
             serde_json::from_str(&printed(&format!("list {kind} --json"))).expect("JSON");

@@ -1,0 +1,53 @@
+"""Repeats chapter 3 of Fedorov 2016: VATS, turns that are long enough to pay for the cache they refill.
+
+Usage: repeat.py [--quick]
+"""
+
+import sys
+from pathlib import Path
+
+FOLDER = Path(__file__).resolve().parent
+sys.path[:0] = [str(FOLDER.parent), str(FOLDER)]
+
+import common  # noqa: E402
+import drawing  # noqa: E402
+import experiments  # noqa: E402
+from programs import Programs  # noqa: E402
+from tables import tables  # noqa: E402
+
+# Requests to the last level after a program's set-up.
+ROWS, QUICK_ROWS = 3_000_000, 1_000_000
+# Simulated time before figures are taken, and of which they are taken. Four turns of 70 ms take 280 ms.
+TIMES = {"warmup": "300ms", "time": "560ms"}
+QUICK_TIMES = {"warmup": "20ms", "time": "100ms"}
+
+
+def measure(bench, _, quick):
+    rows, times = (QUICK_ROWS, QUICK_TIMES) if quick else (ROWS, TIMES)
+    traces = {name: bench.trace(name, rows) for name in bench.programs}
+    aggressor, alone = bench.aggressor(), {}
+    for name, trace in traces.items():
+        common.say(f"simulating {name}")
+        alone[name] = experiments.alone(trace, aggressor, times)
+    sets = {}
+    for name, given in experiments.SETS.items():
+        common.say(f"simulating {name}")
+        count = min(given["mixes"], 1 if quick else given["mixes"])
+        mixes = experiments.draws(traces, count, given["cores"] * given["each"])
+        sets[name] = experiments.lengths(traces, mixes, given, times)
+    few = sets["two-16M"]["mixes"][:experiments.FEW]
+    common.say("simulating partitions and policies")
+    return {
+        "about": bench.versions(bench.programs),
+        "times": times,
+        "alone": alone,
+        "replaced": {each: experiments.replaced(traces, few, each, times) for each in (2, 4)},
+        "sets": sets,
+        "curves": experiments.curves(traces, few, times),
+        "partitions": experiments.partitions(traces, few, times),
+        "policies": experiments.policies(traces, few, times),
+    }
+
+
+if __name__ == "__main__":
+    common.repeat(FOLDER, __doc__, measure, drawing.draw, tables, Programs)
