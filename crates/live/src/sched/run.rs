@@ -23,8 +23,12 @@ use crate::members::Scope;
 use crate::program::Invocation;
 use crate::target::Target;
 
-/// Pause between two looks at the tasks.
-const LOOK_EVERY: Duration = Duration::from_millis(100);
+/// Pause between two looks at the tasks: at least this, and so many times the time that one takes.
+const LOOK_EVERY: (Duration, u32) = (Duration::from_millis(100), 200);
+/// At first, when tasks come, the pause is at most the time so far divided by this.
+const AT_FIRST: u32 = 4;
+/// Pause between two looks at whether it is over.
+const POLL_EVERY: Duration = Duration::from_millis(25);
 /// Pause between two looks at the waits of sleeping tasks, where these are measured: one may wake up 200 times a
 /// second.
 const WAITS_EVERY: Duration = Duration::from_millis(4);
@@ -236,8 +240,9 @@ impl Running<'_> {
         loop {
             let now = Instant::now();
             if now >= look_at {
-                look_at = now + LOOK_EVERY;
                 self.look(observer, &mut lately)?;
+                let pause = (now.elapsed() * LOOK_EVERY.1).min(self.began.elapsed() / AT_FIRST);
+                look_at = now + pause.max(LOOK_EVERY.0);
                 let status = self.status(lately);
                 observer(Told::Running(&status));
             }
