@@ -254,7 +254,7 @@ impl Running<'_> {
             std::thread::sleep(if sleepers {
                 WAITS_EVERY
             } else {
-                LOOK_EVERY / 4
+                POLL_EVERY
             });
         }
     }
