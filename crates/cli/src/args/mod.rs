@@ -49,6 +49,8 @@ use clap::{Parser, Subcommand};
 
 #[derive(Parser)]
 #[command(name = "terrace", version, about, max_term_width = 80)]
+// A screen has no line left for `help`, which says what -h says.
+#[command(disable_help_subcommand = true)]
 pub struct Terrace {
     #[command(subcommand)]
     pub command: Command,

@@ -54,7 +54,7 @@ pub enum Command {
 Examples:
   terrace sched run --cpus 0 -- ./solver a -- ./solver b
   terrace sched run --slice 45ms --cpus 0-1 --file mix.toml
-  terrace sched run --compare --repeat 3 --slice refill,15ms,70ms --file mix.toml
+  terrace sched run --compare --slice refill,15ms,70ms --file mix.toml
 
 Exit code: that of the first program that failed, or 0; 2 for wrong usage; 1 where terrace failed.
 Rotation needs CAP_SYS_NICE, or a limit of nice values (ulimit -e) of 20 or more; slices need Linux 6.12.")]
@@ -101,7 +101,7 @@ pub struct RunMix {
 #[command(after_long_help = "\
 Examples:
   terrace sched attach 1234 1240 1301
-  terrace sched attach --cgroup /sys/fs/cgroup/batch.slice --for 1h --json turns.json
+  terrace sched attach --cgroup batch.slice --for 1h --json turns.json
 
 Processes of different sessions or CPU cgroups are groups of their own to the kernel's scheduler, which compares
 policies only within a group; there slices are used.

@@ -251,11 +251,7 @@ impl Running<'_> {
                 self.look(observer, &mut lately)?;
                 return Ok(());
             }
-            std::thread::sleep(if sleepers {
-                WAITS_EVERY
-            } else {
-                POLL_EVERY
-            });
+            std::thread::sleep(if sleepers { WAITS_EVERY } else { POLL_EVERY });
         }
     }
 
