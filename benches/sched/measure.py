@@ -10,7 +10,8 @@ As root, on an idle machine; each part takes one or two minutes. Prints a table 
 - chases: four pointer chases of 2.5 MiB on one CPU: time of an access, turns, shares, CPU time of terrace;
 - a mix (mix1 to mix6): four programs of 1 to 3 MiB each on one CPU: run times, geometric mean over the programs;
 - null: four chases of 12 MiB and four of 0.4 MiB, and one of 2.5 MiB by itself, which should change nothing;
-- sleeper: a program that wakes up 200 times a second beside the chases: how late it wakes up.
+- sleeper: a program that wakes up 200 times a second beside the chases for 11 s: how late it wakes up, and shares of
+  CPU time.
 
 --out adds the documents of terrace to a file of JSON, a line each. Several values of --slice are compared.
 """
@@ -160,14 +161,14 @@ def null(asked):
 
 
 def sleeper(asked):
-    seconds = 8
-    chase = [os.path.join(DATA, "chase"), "2560", "30"]
-    sleeps = [os.path.join(DATA, "sleeper"), str(seconds)]
+    # The chases outlast the sleeper under each policy, and are ended then.
+    chase = ["sh", "-c", f"timeout 13 {shlex.quote(os.path.join(DATA, 'chase'))} 2560 100000 $0 || true"]
+    sleeps = ["sh", "-c", f"sleep 1; exec {shlex.quote(os.path.join(DATA, 'sleeper'))} 11"]
     result, policies, lines = compare(asked, [sleeps] + [chase + [str(seed)] for seed in range(4)])
     print("| policy | wake-up us: median | 99th | worst |\n|---|---|---|---|")
-    own = printed(lines, policies, 5)
+    own = printed(lines, policies, 1)
     for policy in policies:
-        late = [list(map(float, line)) for line in own[policy] if len(line) == 3]
+        late = [list(map(float, line)) for line in own[policy]]
         columns = [spread([run[column] for run in late]) for column in range(3)]
         print(f"| {policy} | {' | '.join(columns)} |")
     print()
