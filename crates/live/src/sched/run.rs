@@ -23,8 +23,9 @@ use crate::members::Scope;
 use crate::program::Invocation;
 use crate::target::Target;
 
-/// Pause between two looks at the tasks: at least this, and so many times the time that one takes.
-const LOOK_EVERY: (Duration, u32) = (Duration::from_millis(100), 200);
+/// Pause between two looks at the tasks: so many times the time that one takes, within bounds.
+const LOOK_EVERY: (u32, Duration, Duration) =
+    (200, Duration::from_millis(100), Duration::from_millis(400));
 /// At first, when tasks come, the pause is at most the time so far divided by this.
 const AT_FIRST: u32 = 4;
 /// Pause between two looks at whether it is over.
@@ -241,8 +242,9 @@ impl Running<'_> {
             let now = Instant::now();
             if now >= look_at {
                 self.look(observer, &mut lately)?;
-                let pause = (now.elapsed() * LOOK_EVERY.1).min(self.began.elapsed() / AT_FIRST);
-                look_at = now + pause.max(LOOK_EVERY.0);
+                let (times, least, most) = LOOK_EVERY;
+                let pause = (now.elapsed() * times).min(self.began.elapsed() / AT_FIRST);
+                look_at = now + pause.clamp(least, most);
                 let status = self.status(lately);
                 observer(Told::Running(&status));
             }

@@ -123,7 +123,11 @@ impl Steering {
             }
         }
         self.let_go(population);
-        self.admit(population, journal)?;
+        if self.admit(population, journal)? {
+            // Turns that came out before were cut by tasks that had none.
+            self.judge_at = Instant::now() + JUDGE_EVERY;
+            let _ = (self.mechanism.asked(), lately());
+        }
         if Instant::now() < self.judge_at {
             return Ok(None);
         }
@@ -173,15 +177,16 @@ impl Steering {
         }
     }
 
-    /// Admits tasks that are CPU-bound now. The journal names them before they are changed.
-    fn admit(&mut self, population: &Population, journal: &mut Journal) -> Result<()> {
+    /// Admits tasks that are CPU-bound now, and returns whether there were any. The journal names them before they are
+    /// changed.
+    fn admit(&mut self, population: &Population, journal: &mut Journal) -> Result<bool> {
         let bound = population.tasks().filter(|(_, task)| task.load.is_bound());
         let new = bound.filter(|(tid, task)| {
             !self.tasks.contains_key(tid) && !self.left_alone.contains(&(*tid, task.started))
         });
         let new: Vec<Held> = new.filter_map(|(tid, task)| found(tid, task)).collect();
         if new.is_empty() {
-            return Ok(());
+            return Ok(false);
         }
         self.tasks
             .extend(new.iter().map(|held| (held.tid, held.clone())));
@@ -190,7 +195,7 @@ impl Steering {
         for held in new {
             self.mechanism.admit(steered(held));
         }
-        Ok(())
+        Ok(true)
     }
 
     /// Keeps what the policy has learnt, which it forgets with the tasks.
