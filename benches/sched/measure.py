@@ -33,12 +33,12 @@ RELEASE = os.path.join(os.environ.get("CARGO_TARGET_DIR", os.path.join(ROOT, "ta
 TERRACE = os.path.join(RELEASE, "terrace")
 DATA = os.path.join(os.environ.get("BENCH_DATA", tempfile.gettempdir()), "terrace-sched")
 
-# Programs of 1 to 3 MiB each, which run for some seconds alone; {text} and its like are files of DATA.
+# Programs of 1 to 3 MiB each, which run for some seconds alone; {text} is a file of words.
 PROGRAMS = {
-    "bzip2": "for i in 1 2 3; do bzip2 -c -2 {text} >/dev/null; done",
-    "bunzip2": "for i in 1 2 3 4; do bzip2 -d -c {text}.bz2 >/dev/null; done",
-    "xz": "for i in 1 2; do xz -c -T1 -0 {text} >/dev/null; done",
-    "zstd": "for i in 1 2 3; do zstd -q -c --single-thread -9 --zstd=wlog=20 {text} >/dev/null; done",
+    "bzip2": "exec bzip2 -c -2 {text} >/dev/null",
+    "bunzip2": "exec bzip2 -d -c {text}.bz2 >/dev/null",
+    "xz": "exec xz -c -T1 -0 {text} >/dev/null",
+    "zstd": "exec zstd -q -c --single-thread -9 --zstd=wlog=20 {text} >/dev/null",
     "dict": "exec /usr/bin/python3 {here}/programs/lookups.py 12000 9000000",
     "chase2": "exec {data}/chase 2048 80",
     "chase3": "exec {data}/chase 3072 60",
@@ -59,18 +59,19 @@ def prepare():
     for name in ("chase", "sleeper"):
         source = os.path.join(HERE, "programs", name + ".c")
         subprocess.run(["cc", "-O2", "-o", os.path.join(DATA, name), source], check=True)
-    text = os.path.join(DATA, "text")
+    text = os.path.join(DATA, "words")
     if not os.path.exists(text + ".bz2"):
         draw = random.Random(1)
         words = ["".join(draw.choices("etaoinshrdlu", k=draw.randint(2, 9))) for _ in range(20000)]
+        lines = [" ".join(draw.choices(words, k=8)) + "\n" for _ in range(150000)]
+        # Repeated, as no window of a compressor reaches so far back.
         with open(text, "w", encoding="ascii") as file:
-            for _ in range(150000):
-                file.write(" ".join(draw.choices(words, k=8)) + "\n")
+            file.writelines(lines * 4)
         subprocess.run(["bzip2", "-k", "-f", "-9", text], check=True)
 
 
 def command(name):
-    text = os.path.join(DATA, "text")
+    text = os.path.join(DATA, "words")
     return ["sh", "-c", PROGRAMS[name].format(text=shlex.quote(text), here=shlex.quote(HERE), data=shlex.quote(DATA))]
 
 
