@@ -322,7 +322,16 @@ fn shares_of_time_are_equal() {
     let cpu = cpu().to_string();
     let busy = "timeout 14 sh -c 'while :; do :; done' || true";
     let mut arguments = vec![
-        "sched", "run", "-q", "--json=-", "--slice", "30ms", "--mechanism", "rotation", "--cpus", &cpu,
+        "sched",
+        "run",
+        "-q",
+        "--json=-",
+        "--slice",
+        "30ms",
+        "--mechanism",
+        "rotation",
+        "--cpus",
+        &cpu,
     ];
     for _ in 0..4 {
         arguments.extend(["--", "sh", "-c", busy]);

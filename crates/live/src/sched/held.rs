@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use terrace_base::process::Figures;
 
-use super::attributes::{Attributes, IDLE, SLICES_NS, has_slices};
+use super::attributes::{Attributes, IDLE};
 use super::population::threads_of;
 use crate::cpus::Cpus;
 use crate::members::{Member, everyone, running};
@@ -47,8 +47,7 @@ impl Held {
         figures.is_some_and(|it| it.started == self.started && !it.has_ended)
     }
 
-    /// Lets the task run as it was found, but at once after a task that wakes up, and moves it to one of the CPUs that
-    /// it may use.
+    /// Lets the task run as it was found, and moves it to one of the CPUs that it may use.
     pub(crate) fn favour(&self, cpu: usize) -> Changed {
         let moved = Cpus::of(self.tid).and_then(|all| match all.count() {
             1 => Ok(()),
@@ -60,8 +59,6 @@ impl Held {
         let _ = moved;
         self.change(|now| Attributes {
             policy: self.found.policy,
-            // A task that wakes up waits for as long as the slice of the one that runs is protected.
-            slice_ns: if has_slices() { SLICES_NS.0 } else { 0 },
             ..now
         })
     }
