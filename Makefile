@@ -31,7 +31,7 @@ VERSION = $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml)
 RUST_VERSION = $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 MAJOR = $(firstword $(subst ., ,$(VERSION)))
 
-.PHONY: help demo test test-root test-data test-html test-random test-c-sanitized test-power-cuts test-vm soak check fuzz miri tsan asan semver build build-c package install install-command install-c install-heap-c install-region-c uninstall bench-live bench-osvpp bench-verdict bench-sim bench-llc bench-writes bench-heap paper-awad-2016 paper-awad-2016-writes paper-oskin-loh-2015 paper-fedorov-2016-ch2 paper-fedorov-2016-ch3 paper-fedorov-2016-ch4 paper-fedorov-2016-ch5 paper-kannan-2013 clean
+.PHONY: help demo test test-root test-data test-html test-random test-c-sanitized test-power-cuts test-vm soak check fuzz miri tsan asan semver build build-c package install install-command install-c install-heap-c install-region-c uninstall bench-live bench-osvpp bench-verdict bench-sim bench-llc bench-writes bench-sched bench-heap paper-awad-2016 paper-awad-2016-writes paper-oskin-loh-2015 paper-fedorov-2016-ch2 paper-fedorov-2016-ch3 paper-fedorov-2016-ch4 paper-fedorov-2016-ch5 paper-kannan-2013 clean
 
 help:
 	@echo 'make demo        run a real program with a quarter of its memory, four ways, and compare'
@@ -59,6 +59,7 @@ help:
 	@echo 'make bench-llc   measure the simulation of last-level caches, beside cachegrind'
 	@echo 'make bench-writes'
 	@echo '                 compare what is said to be written with what is written, as root (ten minutes)'
+	@echo 'make bench-sched what longer turns gain and cost, as root (15 minutes)'
 	@echo 'make bench-heap  measure the persistent heap beside libpmemobj, LMDB and redb (an hour)'
 	@echo 'make paper-awad-2016, make paper-oskin-loh-2015, make paper-fedorov-2016-ch3,'
 	@echo 'make paper-fedorov-2016-ch5'
@@ -243,6 +244,12 @@ bench-writes:
 	@scripts/setup.sh gzip qemu-user xz-utils
 	@$(MAKE) --no-print-directory build
 	/usr/bin/python3 benches/writes/compare.py
+
+# As root, on an idle machine.
+bench-sched:
+	@scripts/setup.sh bzip2 xz-utils zstd
+	@$(MAKE) --no-print-directory build
+	/usr/bin/python3 benches/sched/measure.py
 
 # Leaves out peers whose packages cannot be installed, and names them.
 bench-heap:

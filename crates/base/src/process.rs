@@ -18,6 +18,8 @@ pub fn hold(pid: u32) -> Option<OwnedFd> {
 /// Figures of a process (Linux, proc_pid_stat(5)).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Figures {
+    /// Its state: `R` (it runs or wants to), `S`, `D`, `T` and their like.
+    pub state: char,
     /// Whether it has ended and only waits for its parent to ask for it.
     pub has_ended: bool,
     /// Its parent.
@@ -33,7 +35,7 @@ pub struct Figures {
 }
 
 impl Figures {
-    /// Returns the figures of a process; `None` if there is no such process.
+    /// Returns the figures of a process, or of a thread by its number; `None` if there is none.
     ///
     /// # Errors
     /// The kernel's, such as one for want of descriptors.
@@ -52,6 +54,7 @@ impl Figures {
         // The state is field 3.
         let number = |field: usize| fields.get(field - 3)?.parse().ok();
         Some(Self {
+            state: fields.first()?.chars().next()?,
             has_ended: matches!(fields.first(), Some(&("Z" | "X"))),
             parent: u32::try_from(number(4)?).ok()?,
             minor_faults: number(10)?,
@@ -106,6 +109,7 @@ mod tests {
     fn figures_come_after_a_name_that_may_be_anything() {
         let stat = "7 (a) Z 1 (b) S 4 7 7 0 -1 0 100 0 12 0 1 2 0 0 20 0 1 0 2233 4096 55 99";
         let expected = Figures {
+            state: 'S',
             has_ended: false,
             parent: 4,
             minor_faults: 100,

@@ -30,6 +30,8 @@ pub enum Target {
     Nobody,
     /// The program, by its pidfd: once it was waited for, its number may name another process.
     Program(Arc<OwnedFd>),
+    /// Several programs that run at once, by their pidfds.
+    Programs(Vec<Arc<OwnedFd>>),
     /// The processes that the program left running.
     Left(Processes),
 }
@@ -118,10 +120,21 @@ impl Target {
         process::hold(pid).map_or(Self::Nobody, |process| Self::Program(Arc::new(process)))
     }
 
+    /// Targets the programs with these process ids, children that were not waited for.
+    pub fn programs(pids: impl IntoIterator<Item = u32>) -> Self {
+        let held = pids.into_iter().filter_map(process::hold);
+        Self::Programs(held.map(Arc::new).collect())
+    }
+
     fn send(&self, signal: i32) {
         match self {
             Self::Nobody => {}
             Self::Program(process) => process::signal(process, signal),
+            Self::Programs(processes) => {
+                for process in processes {
+                    process::signal(process, signal);
+                }
+            }
             Self::Left(processes) => process::signal_all(&**processes, signal),
         }
     }

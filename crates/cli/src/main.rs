@@ -16,6 +16,7 @@ mod progress;
 mod record;
 mod results;
 mod run;
+mod sched;
 mod screen;
 mod sim;
 mod sweep;
@@ -56,6 +57,8 @@ fn dispatch(arguments: args::Terrace) -> Result<ExitCode> {
         args::Command::Attach(attach) => attach::attach(&attach),
         args::Command::Bench(bench) => bench::bench(bench),
         args::Command::Extend(asked) => extend::extend(&asked),
+        args::Command::Sched(asked) => sched::sched(*asked),
+        args::Command::Guard(guard) => sched::guard(&guard),
         args::Command::Sim(sim) => sim::sim(&sim),
         args::Command::Sweep(sweep) => sweep::sweep(&sweep),
         args::Command::Trace(trace) => trace::trace(&trace),

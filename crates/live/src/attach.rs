@@ -335,6 +335,7 @@ mod tests {
         let member = |pid, started, major_faults| Member {
             pid,
             figures: Figures {
+                state: 'S',
                 has_ended: false,
                 parent: 1,
                 minor_faults: 0,

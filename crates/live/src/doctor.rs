@@ -12,7 +12,7 @@ use crate::hierarchy::Hierarchies;
 use crate::journal::leftover::{Cleaned, Found, Leftover};
 use crate::journal::{State, state_directory};
 use crate::pagemap::Pagemap;
-use crate::{advice::Advisor, cgroup, privilege, sysctl, tier, zswap};
+use crate::{advice::Advisor, cgroup, privilege, sched, sysctl, tier, zswap};
 use terrace_base::{Bytes, Result};
 use terrace_policy::{Location, Memory, Page, Residence, Space};
 
@@ -63,6 +63,8 @@ pub fn examine() -> Vec<Check> {
         perf_events(),
         pagemap(),
         process_madvise(),
+        longer_turns(),
+        processor_counters(),
         userfaultfd(),
         qemu_user(),
         free_space(),
@@ -225,6 +227,25 @@ fn process_madvise() -> Check {
     let result = Advisor::default().will_need(own.space, &mut [own.page]);
     let fix = "boot Linux 5.10 or later with CONFIG_ADVISE_SYSCALLS, and run as root";
     check("process_madvise", Missing, result.map(|()| "works"), fix)
+}
+
+fn longer_turns() -> Check {
+    let ways: Vec<_> = sched::ways().into_iter().map(sched::Way::name).collect();
+    let found = match ways.as_slice() {
+        [] => Err("none".to_owned()),
+        ways => Ok(format!("by {}", ways.join(" or "))),
+    };
+    let fix = "not needed by terrace run; terrace sched needs CAP_SYS_NICE, or Linux 6.12";
+    check("longer turns", Optional, found, fix)
+}
+
+fn processor_counters() -> Check {
+    let found = match sched::counters::missing() {
+        None => Ok("cycles, instructions and cache misses of tasks are counted"),
+        Some(why) => Err(why),
+    };
+    let fix = "not needed by terrace run; without them terrace sched goes by time";
+    check("processor counters", Optional, found, fix)
 }
 
 fn userfaultfd() -> Check {

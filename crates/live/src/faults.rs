@@ -23,9 +23,10 @@ use rustc_hash::FxHashMap;
 use terrace_policy::{Fault, Space, Thread};
 
 use crate::clock;
+use crate::cpus::Cpus;
 use crate::fault_sample::FaultSample;
 use crate::members::Members;
-use terrace_base::{Context, Error, Result, lock};
+use terrace_base::{Error, Result, lock};
 
 /// Bytes of one CPU's ring: room for 6500 samples, a tenth of a second of the densest faults.
 const RING_BYTES: usize = 256 * 1024;
@@ -64,8 +65,8 @@ impl FaultStream {
     }
 
     fn of(watched: Watched) -> Result<Self> {
-        let rings = online_cpus()?
-            .into_iter()
+        let rings = Cpus::online()?
+            .iter()
             .map(ring)
             .collect::<io::Result<_>>()
             .map_err(|e| {
@@ -204,23 +205,6 @@ fn fault_of(sample: &Sample) -> Option<Fault> {
     Some(Fault::new(thread, space, address))
 }
 
-/// Parses the kernel's list of online CPUs (`0-3,6`).
-fn online_cpus() -> Result<Vec<usize>> {
-    let path = "/sys/devices/system/cpu/online";
-    let text = fs::read_to_string(path).or_fail(|| format!("cannot read {path}"))?;
-    parse_cpus(text.trim()).ok_or_else(|| Error::failure(format!("{path} reads `{text}`")))
-}
-
-fn parse_cpus(list: &str) -> Option<Vec<usize>> {
-    let mut cpus = Vec::new();
-    for part in list.split(',') {
-        let (first, last) = part.split_once('-').unwrap_or((part, part));
-        let (first, last): (usize, usize) = (first.parse().ok()?, last.parse().ok()?);
-        cpus.extend(first..=last);
-    }
-    Some(cpus)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -239,12 +223,5 @@ mod tests {
         fs::remove_dir(&below).unwrap();
         assert_eq!(group.known.len(), 3);
         assert!(!Group::at(&below).has(1));
-    }
-
-    #[test]
-    fn cpu_lists() {
-        assert_eq!(parse_cpus("0"), Some(vec![0]));
-        assert_eq!(parse_cpus("0-2,5"), Some(vec![0, 1, 2, 5]));
-        assert_eq!(parse_cpus(""), None);
     }
 }

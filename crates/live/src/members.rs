@@ -182,8 +182,8 @@ fn tree(root: u32, started: u64, before: &FxHashMap<u32, u64>) -> Vec<Member> {
     all.into_iter().filter(ours).collect()
 }
 
-/// Returns the processes that have not ended, without this one.
-fn running(pids: impl IntoIterator<Item = u32>) -> impl Iterator<Item = Member> {
+/// Returns those of the processes that have not ended, without this one.
+pub(crate) fn running(pids: impl IntoIterator<Item = u32>) -> impl Iterator<Item = Member> {
     let others = pids.into_iter().filter(|pid| *pid != std::process::id());
     let members = others.filter_map(|pid| {
         let figures = Figures::of(pid).ok().flatten()?;
@@ -192,7 +192,8 @@ fn running(pids: impl IntoIterator<Item = u32>) -> impl Iterator<Item = Member> 
     members.filter(|it| !it.figures.has_ended)
 }
 
-fn everyone() -> impl Iterator<Item = u32> {
+/// Returns the numbers of all processes.
+pub(crate) fn everyone() -> impl Iterator<Item = u32> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
 }

@@ -18,6 +18,7 @@ pub mod mix;
 pub mod process;
 pub mod rows;
 pub mod run;
+pub mod sched;
 pub mod schema;
 mod schemes;
 pub mod sim;

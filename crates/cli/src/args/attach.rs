@@ -93,7 +93,7 @@ impl Attach {
 }
 
 /// Parses a time that people wait.
-fn time(text: &str) -> Result<Duration, String> {
+pub fn time(text: &str) -> Result<Duration, String> {
     let units = [("s", 1.0), ("m", 60.0), ("h", 3600.0)];
     let seconds = units.iter().find_map(|(unit, seconds)| {
         let number: f64 = text.strip_suffix(unit)?.parse().ok()?;

@@ -8,6 +8,7 @@ mod doctor;
 mod explain;
 mod extend;
 mod format;
+mod guard;
 pub mod heap;
 pub mod llc;
 pub mod machines;
@@ -16,6 +17,7 @@ pub mod mix;
 mod record;
 pub mod results;
 mod run;
+pub mod sched;
 mod settings;
 pub mod sim;
 mod sweep;
@@ -31,11 +33,13 @@ pub use calibrate::{Calibrate, Probe};
 pub use doctor::Doctor;
 pub use explain::{Explain, List};
 pub use extend::Extend;
+pub use guard::Guard;
 pub use heap::Heap;
 pub use manual::Manual;
 pub use record::{Filter, Record};
 pub use results::Results;
 pub use run::Run;
+pub use sched::Sched;
 pub use sim::Sim;
 pub use sweep::Sweep;
 pub use tcam::Tcam;
@@ -62,6 +66,7 @@ pub enum Command {
     Attach(Attach),
     Bench(Bench),
     Extend(Extend),
+    Sched(Box<Sched>),
     Record(Record),
     Trace(Trace),
     Sim(Box<Sim>),
@@ -75,6 +80,8 @@ pub enum Command {
     Explain(Explain),
     #[command(hide = true)]
     Probe(Probe),
+    #[command(hide = true)]
+    Guard(Guard),
     #[command(hide = true)]
     Manual(Manual),
 }

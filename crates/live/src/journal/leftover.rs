@@ -15,6 +15,7 @@ use super::state::distrust;
 use super::{Change, Entry, Journal, State, boot_id, name_of, owner_of};
 use crate::cgroup;
 use crate::delegation;
+use crate::sched::held::{Held, put_back_all};
 use crate::sysctl;
 use crate::tier::area::Area;
 use crate::zswap;
@@ -93,6 +94,19 @@ impl Found {
         Ok(found)
     }
 
+    /// Returns the tasks whose scheduling a run has changed, by its journal; none if it has none.
+    pub(crate) fn scheduling_of(state: &State, owner: u32) -> Vec<Held> {
+        let names = state.names().unwrap_or_default().into_iter();
+        let own = names.filter(|name| owner_of(name) == Some(owner));
+        let entries = own.filter_map(|name| Entry::read(state, &name).ok()?);
+        let changes = entries.flat_map(|entry| entry.changes);
+        let tasks = changes.filter_map(|change| match change {
+            Change::Scheduling(tasks) => Some(tasks),
+            _ => None,
+        });
+        tasks.flatten().collect()
+    }
+
     /// Whether there are no leftovers.
     pub fn is_empty(&self) -> bool {
         self.leftovers.is_empty() && self.strays.is_empty()
@@ -100,6 +114,11 @@ impl Found {
 }
 
 impl Leftover {
+    /// Returns the process whose run has left it.
+    pub(crate) fn owner(&self) -> u32 {
+        self.entry.owner.pid
+    }
+
     /// Names the changes, for people.
     pub fn changes(&self) -> Vec<String> {
         self.entry.changes.iter().map(Change::to_string).collect()
@@ -128,7 +147,10 @@ impl Leftover {
         let journal = state.path().join(&self.name);
         let mut kept = Vec::new();
         for change in self.entry.changes.iter().rev() {
-            let stays = !matches!(change, Change::PageCluster(_) | Change::Zswap(_));
+            let stays = !matches!(
+                change,
+                Change::PageCluster(_) | Change::Zswap(_) | Change::Scheduling(_)
+            );
             if stays && !running.is_empty() {
                 kept.push(change.clone());
                 continue;
@@ -204,7 +226,11 @@ impl Leftover {
         let rebooted = self.entry.owner.boot != boot_id();
         match change {
             // The boot has undone these; what has their names now is not ours.
-            Change::PageCluster(_) | Change::Zswap(_) | Change::Cgroup(_) | Change::Callers(_)
+            Change::PageCluster(_)
+            | Change::Zswap(_)
+            | Change::Scheduling(_)
+            | Change::Cgroup(_)
+            | Change::Callers(_)
                 if rebooted =>
             {
                 Ok(())
@@ -212,6 +238,10 @@ impl Leftover {
             Change::Tier(area, _) if rebooted && !area.outlives_boot() => Ok(()),
             Change::PageCluster(_) => sysctl::restore(state.path()),
             Change::Zswap(_) => zswap::restore(state.path()),
+            Change::Scheduling(tasks) => {
+                let done = put_back_all(tasks);
+                done.or_fail(|| "they cannot be put back".into())
+            }
             Change::Tier(area, identity) => {
                 match area {
                     Area::File(path, _) => self.hold_name(path)?,

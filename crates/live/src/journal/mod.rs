@@ -17,9 +17,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::cgroup;
 use crate::delegation;
+use crate::sched::held::Held;
 use crate::tier::area::Area;
 use crate::tier::identity::Identity;
-use terrace_base::process::started;
+use terrace_base::process::Figures;
 use terrace_base::{Context, Error, Result};
 
 pub use state::{State, Unread};
@@ -38,6 +39,8 @@ pub enum Change {
     PageCluster(String),
     /// The parameters of zswap were taken over; these were their values.
     Zswap(String),
+    /// How tasks are scheduled was changed; this is what was found.
+    Scheduling(Vec<Held>),
 }
 
 /// A process, with its start time, which tells it from a later one of the same number.
@@ -162,6 +165,13 @@ impl Journal {
         self.save()
     }
 
+    /// Names the changes that are not undone, for people.
+    pub fn left(&self) -> Vec<String> {
+        let changes = self.entry.changes.iter();
+        let left = changes.filter(|change| !change.is_undone());
+        left.map(Change::to_string).collect()
+    }
+
     /// Returns the opened directory of the journals.
     pub(crate) fn directory(&self) -> &State {
         &self.state
@@ -249,10 +259,12 @@ fn owner_of(name: &OsStr) -> Option<u32> {
 
 impl Owner {
     fn of(pid: u32) -> Option<Self> {
+        // One that was killed does nothing more, whether its parent has asked for its end or not.
+        let figures = Figures::of(pid).ok()?.filter(|it| !it.has_ended)?;
         Some(Self {
             pid,
             boot: boot_id(),
-            started: started(pid).ok()??,
+            started: figures.started,
         })
     }
 
@@ -272,6 +284,7 @@ impl Change {
     fn is_of(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Tier(area, _), Self::Tier(another, _)) => area == another,
+            (Self::Scheduling(_), Self::Scheduling(_)) => true,
             _ => self == other,
         }
     }
@@ -282,6 +295,7 @@ impl Change {
             Self::Cgroup(path) => !path.exists(),
             Self::Callers(leaf) => delegation::is_undone(leaf),
             Self::PageCluster(_) | Self::Zswap(_) => true,
+            Self::Scheduling(tasks) => tasks.iter().all(Held::is_put_back),
         }
     }
 }
@@ -293,6 +307,10 @@ impl std::fmt::Display for Change {
             Self::Cgroup(path) | Self::Callers(path) => write!(f, "cgroup {}", path.display()),
             Self::PageCluster(found) => write!(f, "vm.page-cluster, which was {found}"),
             Self::Zswap(found) => write!(f, "zswap, which was {found}"),
+            Self::Scheduling(tasks) => {
+                let tasks: Vec<_> = tasks.iter().map(|task| task.tid.to_string()).collect();
+                write!(f, "the scheduling of the tasks {}", tasks.join(", "))
+            }
         }
     }
 }

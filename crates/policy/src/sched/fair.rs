@@ -76,7 +76,14 @@ impl Fair {
     /// Returns the task whose turn is next: the one with the least virtual time, and of several the one that
     /// ran longest ago.
     pub fn next(&self) -> Option<Task> {
-        self.first().map(|claim| claim.task)
+        self.next_of(|_| true)
+    }
+
+    /// Same as [`Fair::next`], of the tasks that may run: several cores share the tasks, each of which has its turn
+    /// on one core, and may be bound to some of them.
+    pub fn next_of(&self, may: impl Fn(Task) -> bool) -> Option<Task> {
+        let those = self.waiting().filter(|claim| may(claim.task));
+        least_of(those).map(|claim| claim.task)
     }
 
     /// Accounts for a task's turn, or a part of it, of `time` on the core.
@@ -100,17 +107,17 @@ impl Fair {
         self.claims.iter().filter(|claim| claim.waits)
     }
 
-    fn first(&self) -> Option<&Claim> {
-        self.waiting()
-            .min_by(|a, b| a.received.total_cmp(&b.received))
-    }
-
     /// Has the least virtual time follow that of the tasks that wait.
     fn go_on(&mut self) {
-        if let Some(first) = self.first() {
+        if let Some(first) = least_of(self.waiting()) {
             self.least = self.least.max(first.received);
         }
     }
+}
+
+/// Returns the claim with the least virtual time, and of several the one that ran longest ago.
+fn least_of<'a>(claims: impl Iterator<Item = &'a Claim>) -> Option<&'a Claim> {
+    claims.min_by(|a, b| a.received.total_cmp(&b.received))
 }
 
 #[cfg(test)]
@@ -143,6 +150,16 @@ mod tests {
     fn tasks_with_equal_turns_go_round() {
         let order = turns(&mut fair(&[A, B, C]), 6, |_| 30 * MS);
         assert_eq!(order, [A, B, C, A, B, C]);
+    }
+
+    #[test]
+    fn two_cores_share_the_tasks() {
+        let mut fair = fair(&[A, B, C]);
+        fair.ran(A, 30 * MS);
+        assert_eq!(fair.next_of(|task| task != B), Some(C));
+        assert_eq!(fair.next_of(|task| task == A), Some(A));
+        fair.leave(A);
+        assert_eq!(fair.next_of(|task| task == A), None, "it sleeps");
     }
 
     #[test]

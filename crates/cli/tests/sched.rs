@@ -1,0 +1,409 @@
+//! Turns of real programs: what is changed of them is put back on every way out, and no task starves.
+
+use std::fs;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+mod common;
+use common::{Machine, any_machine, text, wait_for};
+
+/// A program that never sleeps.
+const BUSY: &str = "while :; do :; done";
+
+/// Returns the machine; fails where tasks cannot be taken out of `SCHED_IDLE` again.
+fn machine() -> Machine {
+    // SAFETY: takes and returns integers.
+    assert_eq!(unsafe { libc::geteuid() }, 0, "this test needs root");
+    any_machine()
+}
+
+/// A program of the test on one CPU, killed when dropped.
+struct Busy(Child);
+
+impl Busy {
+    fn start(script: &str) -> Self {
+        let mut taskset = Command::new("taskset");
+        let command = taskset.args(["-c", &cpu().to_string(), "sh", "-c", script]);
+        let busy = Self(command.stdin(Stdio::null()).spawn().expect("util-linux"));
+        wait_for("taskset to be done", || {
+            let comm = fs::read_to_string(format!("/proc/{}/comm", busy.pid()));
+            comm.is_ok_and(|name| name.trim() == "sh")
+        });
+        busy
+    }
+
+    fn several(count: usize) -> Vec<Self> {
+        (0..count).map(|_| Self::start(BUSY)).collect()
+    }
+
+    fn pid(&self) -> u32 {
+        self.0.id()
+    }
+
+    fn send(&self, signal: i32) {
+        send(self.pid(), signal);
+    }
+}
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn send(pid: u32, signal: i32) {
+    // SAFETY: kill takes two integers; the process is a child that was not waited for.
+    assert_eq!(unsafe { libc::kill(pid as i32, signal) }, 0);
+}
+
+/// The first CPU that this process may use.
+fn cpu() -> usize {
+    let status = fs::read_to_string("/proc/self/status").unwrap();
+    let mut lines = status.lines();
+    let list = lines.find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
+    let first = list.unwrap().trim().split([',', '-']).next();
+    first.unwrap().parse().unwrap()
+}
+
+/// The scheduling of a task: its policy, and the CPUs that it may use.
+fn scheduling(pid: u32) -> (i32, String) {
+    // SAFETY: takes and returns integers.
+    let policy = unsafe { libc::sched_getscheduler(pid as i32) };
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let mut lines = status.lines();
+    let cpus = lines.find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
+    (policy, cpus.unwrap_or_default().trim().to_owned())
+}
+
+fn is_deferred(pid: u32) -> bool {
+    scheduling(pid).0 == libc::SCHED_IDLE
+}
+
+/// Time that a process has run.
+fn run_time(pid: u32) -> Duration {
+    let stat = fs::read_to_string(format!("/proc/{pid}/schedstat")).unwrap_or_default();
+    let nanos = stat.split_whitespace().next();
+    Duration::from_nanos(nanos.map_or(0, |nanos| nanos.parse().unwrap()))
+}
+
+/// `terrace sched attach` to these programs.
+struct Attached {
+    machine: Machine,
+    terrace: Child,
+    found: Vec<(u32, (i32, String))>,
+}
+
+impl Attached {
+    /// Attaches, and waits until one of the programs is deferred.
+    fn to(machine: Machine, programs: &[&Busy]) -> Self {
+        let found = programs.iter().map(|it| (it.pid(), scheduling(it.pid())));
+        let found: Vec<_> = found.collect();
+        let pids: Vec<String> = found.iter().map(|(pid, _)| pid.to_string()).collect();
+        let terrace = machine
+            .command(&[
+                "sched",
+                "attach",
+                "-q",
+                "--slice",
+                "20ms",
+                "--mechanism",
+                "rotation",
+            ])
+            .args(pids)
+            .stdout(Stdio::null())
+            .spawn()
+            .expect("terrace runs");
+        let attached = Self {
+            machine,
+            terrace,
+            found,
+        };
+        attached.wait_for_turns();
+        attached
+    }
+
+    /// The process that guards the tasks.
+    fn guardian(&self) -> u32 {
+        let tasks = fs::read_dir(format!("/proc/{}/task", self.terrace.id())).unwrap();
+        let children = tasks
+            .flatten()
+            .flat_map(|task| fs::read_to_string(task.path().join("children")));
+        let children: String = children.collect();
+        let guardian = children.split_whitespace().next();
+        guardian.expect("a guardian").parse().unwrap()
+    }
+
+    fn wait_for_turns(&self) {
+        wait_for("a program to be deferred", || {
+            self.found.iter().any(|(pid, _)| is_deferred(*pid))
+        });
+    }
+
+    fn is_put_back(&self) -> bool {
+        self.found.iter().all(|(pid, found)| {
+            let stat = fs::read_to_string(format!("/proc/{pid}/stat"));
+            let ended = stat.is_err() || stat.unwrap().contains(") Z ");
+            ended || scheduling(*pid) == *found
+        })
+    }
+
+    /// Ends it by a signal, and checks that all is as it was found.
+    fn end(mut self, signal: i32) {
+        send(self.terrace.id(), signal);
+        let status = self.terrace.wait().unwrap();
+        match signal {
+            libc::SIGKILL => wait_for("the guardian to put all back", || self.is_put_back()),
+            _ => assert!(status.success(), "{status}"),
+        }
+        assert!(self.is_put_back());
+        wait_for("the journal to be removed", || {
+            !self
+                .machine
+                .files()
+                .iter()
+                .any(|name| name.ends_with(".json"))
+        });
+    }
+}
+
+impl Drop for Attached {
+    fn drop(&mut self) {
+        let _ = self.terrace.kill();
+        let _ = self.terrace.wait();
+    }
+}
+
+/// Waits until each of the programs has run for some time more.
+fn wait_until_all_ran(pids: &[u32]) {
+    let before: Vec<Duration> = pids.iter().map(|pid| run_time(*pid)).collect();
+    wait_for("each program to run", || {
+        let mut pairs = pids.iter().zip(&before);
+        pairs.all(|(pid, before)| run_time(*pid) > *before + Duration::from_millis(100))
+    });
+}
+
+#[test]
+#[ignore = "needs root to leave SCHED_IDLE; run by make test-root"]
+fn all_is_put_back_after_an_interrupt_a_termination_and_a_kill() {
+    for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGKILL] {
+        let programs = Busy::several(3);
+        let all: Vec<&Busy> = programs.iter().collect();
+        Attached::to(machine(), &all).end(signal);
+        wait_until_all_ran(&programs.iter().map(Busy::pid).collect::<Vec<_>>());
+    }
+}
+
+#[test]
+#[ignore = "needs root to leave SCHED_IDLE; run by make test-root"]
+fn what_a_killed_guardian_could_not_put_back_is_put_back_by_doctor() {
+    let programs = Busy::several(3);
+    let mut attached = Attached::to(machine(), &programs.iter().collect::<Vec<_>>());
+    let guardian = attached.guardian();
+    send_to_other(guardian);
+    send(attached.terrace.id(), libc::SIGKILL);
+    attached.terrace.wait().unwrap();
+    assert!(
+        !attached.is_put_back(),
+        "the programs run on as they were left"
+    );
+    let doctor = attached.machine.terrace(&["doctor"]);
+    let found = String::from_utf8_lossy(&doctor.stdout).into_owned();
+    assert!(found.contains("the scheduling of the tasks"), "{found}");
+    let cleaned = attached.machine.terrace(&["doctor", "--clean"]);
+    assert!(cleaned.status.success(), "{}", text(&cleaned));
+    assert!(attached.is_put_back());
+    attached.machine.assert_as_found();
+}
+
+#[test]
+#[ignore = "needs root to leave SCHED_IDLE; run by make test-root"]
+fn while_terrace_is_stopped_no_task_is_deferred() {
+    let programs = Busy::several(3);
+    let attached = Attached::to(machine(), &programs.iter().collect::<Vec<_>>());
+    send(attached.terrace.id(), libc::SIGSTOP);
+    wait_for("the guardian to put all back", || attached.is_put_back());
+    send(attached.terrace.id(), libc::SIGCONT);
+    attached.wait_for_turns();
+    attached.end(libc::SIGTERM);
+}
+
+#[test]
+#[ignore = "needs root to leave SCHED_IDLE; run by make test-root"]
+fn a_task_that_is_stopped_and_one_that_dies_hold_nobody_up() {
+    let programs = Busy::several(4);
+    let attached = Attached::to(machine(), &programs.iter().collect::<Vec<_>>());
+    let pids: Vec<u32> = programs.iter().map(Busy::pid).collect();
+    programs[0].send(libc::SIGSTOP);
+    wait_until_all_ran(&pids[1..]);
+    programs[0].send(libc::SIGCONT);
+    wait_until_all_ran(&pids);
+    // In its turn, most likely: until one is found that is not deferred.
+    wait_for("a turn", || {
+        programs[1..].iter().any(|it| !is_deferred(it.pid()))
+    });
+    let holder = programs[1..].iter().find(|it| !is_deferred(it.pid()));
+    let holder = holder.unwrap_or(&programs[3]);
+    holder.send(libc::SIGKILL);
+    let others: Vec<u32> = pids
+        .into_iter()
+        .filter(|pid| *pid != holder.pid())
+        .collect();
+    wait_until_all_ran(&others);
+    attached.end(libc::SIGTERM);
+}
+
+#[test]
+#[ignore = "needs root to leave SCHED_IDLE; run by make test-root"]
+fn a_task_that_chose_another_policy_keeps_it() {
+    let programs = Busy::several(3);
+    let attached = Attached::to(machine(), &programs.iter().collect::<Vec<_>>());
+    let pid = programs[0].pid();
+    let none = libc::sched_param { sched_priority: 0 };
+    // SAFETY: reads the parameter; the process is a child that was not waited for.
+    let done = unsafe { libc::sched_setscheduler(pid as i32, libc::SCHED_BATCH, &raw const none) };
+    assert_eq!(done, 0);
+    wait_until_all_ran(&programs.iter().map(Busy::pid).collect::<Vec<_>>());
+    assert_eq!(scheduling(pid).0, libc::SCHED_BATCH);
+    let mut attached = attached;
+    attached.found.retain(|(found, _)| *found != pid);
+    attached.end(libc::SIGTERM);
+    assert_eq!(scheduling(pid).0, libc::SCHED_BATCH);
+}
+
+#[test]
+#[ignore = "needs root to leave SCHED_IDLE; run by make test-root"]
+fn children_of_a_deferred_task_inherit_nothing_for_long() {
+    let work = "i=0; while [ $i -lt 20000 ]; do i=$((i + 1)); done";
+    let parent = Busy::start(&format!(
+        "sleep 60 & sleep 60 & while :; do {work}; (:) & done"
+    ));
+    let others = Busy::several(2);
+    let attached = Attached::to(machine(), &[&parent, &others[0], &others[1]]);
+    wait_until_all_ran(&[parent.pid(), others[0].pid(), others[1].pid()]);
+    let children = || {
+        let list = format!("/proc/{0}/task/{0}/children", parent.pid());
+        let list = fs::read_to_string(list).unwrap_or_default();
+        let pids = list.split_whitespace().map(|pid| pid.parse().unwrap());
+        pids.collect::<Vec<u32>>()
+    };
+    let sleepers: Vec<u32> = children().into_iter().take(2).collect();
+    wait_for("the sleeping children to be as usual", || {
+        sleepers.iter().all(|pid| !is_deferred(*pid))
+    });
+    parent.send(libc::SIGSTOP);
+    attached.end(libc::SIGTERM);
+    let left: Vec<u32> = children()
+        .into_iter()
+        .filter(|pid| is_deferred(*pid))
+        .collect();
+    let mut processes = left
+        .iter()
+        .map(|pid| fs::read_to_string(format!("/proc/{pid}/stat")));
+    assert!(
+        processes.all(|stat| stat.is_err() || stat.unwrap().contains(") Z ")),
+        "{left:?}"
+    );
+    sleepers.iter().for_each(|pid| send_to_other(*pid));
+}
+
+/// Kills a process that is no child of ours.
+fn send_to_other(pid: u32) {
+    // SAFETY: kill takes two integers; its parent is stopped, so the number is still its.
+    unsafe { libc::kill(pid as i32, libc::SIGKILL) };
+}
+
+#[test]
+#[ignore = "needs root to leave SCHED_IDLE; run by make test-root"]
+fn shares_of_time_are_equal() {
+    let machine = machine();
+    let cpu = cpu().to_string();
+    let busy = "timeout 14 sh -c 'while :; do :; done' || true";
+    let mut arguments = vec![
+        "sched",
+        "run",
+        "-q",
+        "--json=-",
+        "--slice",
+        "30ms",
+        "--mechanism",
+        "rotation",
+        "--cpus",
+        &cpu,
+    ];
+    for _ in 0..4 {
+        arguments.extend(["--", "sh", "-c", busy]);
+    }
+    let output = machine.terrace(&arguments);
+    assert!(output.status.success(), "{}", text(&output));
+    let document: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let policy = &document["policies"][0];
+    assert_eq!(policy["mechanism"], "rotation", "{policy}");
+    for program in policy["programs"].as_array().unwrap() {
+        let share = program["share"].as_f64().unwrap();
+        // Turns are whole: a busy machine has few of them.
+        assert!((share / 0.25 - 1.0).abs() < 0.15, "{share}");
+    }
+    machine.assert_as_found();
+}
+
+#[test]
+fn a_mix_that_is_left_to_the_kernel_needs_no_privilege() {
+    let machine = any_machine();
+    let begin = Instant::now();
+    let output = machine.terrace(&[
+        "sched", "run", "--slice", "off", "--json=-", "--", "sh", "-c", "exit 0", "--", "sh", "-c",
+        "exit 3",
+    ]);
+    assert_eq!(output.status.code(), Some(3), "{}", text(&output));
+    let document: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(document["schema"], "terrace.sched/1");
+    let programs = document["policies"][0]["programs"].as_array().unwrap();
+    let exits: Vec<&Value> = programs.iter().map(|it| &it["exit"][0]).collect();
+    assert_eq!(exits, ["code 0", "code 3"]);
+    assert!(begin.elapsed() < Duration::from_secs(60));
+    machine.assert_as_found();
+}
+
+#[test]
+fn what_is_wrong_is_said_in_a_sentence() {
+    let machine = any_machine();
+    for (arguments, why) in [
+        (
+            &["sched", "run", "--", "true", "--", "--", "true"][..],
+            "a program is missing",
+        ),
+        (
+            &["sched", "run", "--slice", "15ms,30ms", "--", "true"],
+            "with --compare",
+        ),
+        (
+            &["sched", "run", "--cpus", "x", "--", "true"],
+            "no list of CPUs",
+        ),
+        (
+            &[
+                "sched", "run", "--cpus", "1023", "--slice", "off", "--", "true",
+            ],
+            "not online",
+        ),
+        (&["sched", "run", "--file", "/no/such"], "cannot read"),
+        (&["sched", "run"], "missing"),
+        (&["sched", "attach", "2147483647"], "there is no process"),
+        (&["sched", "attach"], "missing"),
+        (&["guard", "1"], "this command is for terrace sched"),
+    ] {
+        let output = machine.terrace(arguments);
+        assert_eq!(
+            output.status.code(),
+            Some(2),
+            "{arguments:?}: {}",
+            text(&output)
+        );
+        let told = text(&output);
+        assert!(told.contains(why), "{arguments:?}: {told}");
+    }
+    machine.assert_as_found();
+}
