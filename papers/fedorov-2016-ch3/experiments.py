@@ -16,7 +16,7 @@ SETS = {
     "four-16M": {"cores": 4, "each": 4, "llc": "16M", "slice": "4ms", "turns": [*LONG[::2], OURS[1]], "mixes": 4,
                  "ms": 200},
     "two-4M": {"cores": 2, "each": 4, "llc": "4M", "slice": "2ms",
-               "turns": ["static:turn=5ms", "static:turn=15ms", OURS[1]], "mixes": 16, "ms": 80},
+               "turns": ["static:turn=5ms", "static:turn=15ms", OURS[1]], "mixes": 16, "ms": 200},
     "two-32M": {"cores": 2, "each": 4, "llc": "32M", "slice": "4ms", "turns": [LONG[2], OURS[1]], "mixes": 4,
                 "ms": 200},
     "four-16M-2": {"cores": 4, "each": 2, "llc": "16M", "slice": "4ms", "turns": LONG[::2], "mixes": 2, "ms": 100},
