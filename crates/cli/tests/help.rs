@@ -8,7 +8,7 @@ const LINES: usize = 24;
 const COLUMNS: usize = 80;
 
 /// Every command that people call, with its commands.
-const COMMANDS: [&str; 34] = [
+const COMMANDS: [&str; 39] = [
     "",
     "run",
     "attach",

@@ -5,7 +5,7 @@
 //! cell that does not match discharges its section, and each section discharges the next.
 //!
 //! One figure is fitted, the resistance of a flash transistor: to the delay of the flash port memory in table 4.1
-//! ([`Flash::fitted`]). All other figures of the table are predictions, and those of [`published`] the ones to compare
+//! ([`Flash::fitted`]). All other figures of the table are predictions, and those of `published` the ones to compare
 //! with. [`Netlist`] is the same row for ngspice.
 
 mod block;

@@ -1,7 +1,7 @@
 //! Routing tables and their updates, from files.
 //!
 //! The format is recognised by the contents ([`Format`]), after gzip or bzip2 was unpacked. A file of several peers
-//! is read as one of them saw it: a router has one table. Each reader turns its file into [`Statement`]s, of which
+//! is read as one of them saw it: a router has one table. Each reader turns its file into statements, of which
 //! tables and updates are made here.
 //!
 //! ```no_run
