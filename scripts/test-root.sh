@@ -35,6 +35,7 @@ has_any mkfs.btrfs mkfs.xfs || lacks shares_its_blocks 'mkfs.btrfs or mkfs.xfs'
 has_any mkfs.ext4 || for test in after_a_power_cut a_cut_loses on_a_full_disk; do
     lacks "$test" 'mkfs.ext4'
 done
+has_any ngspice || lacks ngspice ngspice
 losetup --find >/dev/null 2>&1 || for test in device after_a_power_cut a_cut_loses full_disk; do
     lacks "$test" 'loop devices'
 done

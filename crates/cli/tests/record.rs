@@ -445,7 +445,7 @@ fn a_signal_to_us_goes_to_the_program_and_the_trace_is_kept() {
 fn what_the_program_leaves_running_is_said() {
     let bench = Bench::new();
     let program =
-        bench.program("if (!fork()) { close(0); close(1); close(2); sleep(5); } return 0;");
+        bench.program("if (!fork()) { close(0); close(1); close(2); sleep(20); } return 0;");
     let output = bench.record(&[], &[program.to_str().unwrap()]);
     assert!(output.status.success());
     let said = text(&output.stderr);

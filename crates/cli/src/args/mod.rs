@@ -48,16 +48,22 @@ pub use trace::Trace;
 pub use user::AsUser;
 pub use validate::Validate;
 
-use clap::{Parser, Subcommand};
+use clap::{ArgAction, Parser, Subcommand};
 
 /// Without an empty line above the usage, all commands fit a screen.
 const TEMPLATE: &str = "{about}\n{usage-heading} {usage}\n\n{all-args}";
 
 #[derive(Parser)]
 #[command(name = "terrace", version, about, max_term_width = 80, help_template = TEMPLATE)]
+#[command(disable_version_flag = true)]
 pub struct Terrace {
     #[command(subcommand)]
     pub command: Command,
+
+    // A screen of -h has no line left for it.
+    /// Print version
+    #[arg(short = 'V', long = "version", action = ArgAction::Version, hide_short_help = true)]
+    _version: Option<bool>,
 }
 
 #[derive(Subcommand)]

@@ -64,7 +64,7 @@ pub struct RunMix {
 
     /// A TOML file that names the programs
     ///
-    /// Each is a [[program]] with its command, and if wanted its directory and count: how many of it.
+    /// Each is a `[[program]]` with its command, and if wanted its directory and count: how many of it.
     #[arg(long, value_name = "MIX", conflicts_with = "programs")]
     pub file: Option<PathBuf>,
 

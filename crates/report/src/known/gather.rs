@@ -19,7 +19,7 @@ pub(super) fn all() -> Vec<Known> {
     let schemes = "--write of sim pages, sweep, extend";
     let levellings = "--levelling of sim pages, sweep";
     let blocks = terrace_tcam::levelling::Make::ENTRIES;
-    let turns = "--turn of sim mix";
+    let turns = "--turn of sim mix, --slice of sched";
     let early = "--eviction of run, sim pages, sweep";
     [
         entries("policies", |_| pages, replacement::REGISTRY),
