@@ -18,6 +18,7 @@ pub mod length;
 pub mod levelling;
 pub mod lifetime;
 pub mod longest;
+pub mod ordering;
 pub mod policy;
 pub mod pool;
 pub mod port_word;
