@@ -26,6 +26,7 @@ pub mod prefix;
 pub mod replay;
 pub mod route;
 pub mod router;
+mod sample;
 pub mod settings;
 pub mod shadows;
 pub mod structural;

@@ -14,7 +14,7 @@ use std::net::IpAddr;
 use super::sorted::{Free, Sorted};
 use super::{Entry, Ordering, Table};
 use crate::chip::Match;
-use crate::prefix::Prefix;
+use crate::prefix::{Family, Prefix};
 use crate::route::Route;
 
 /// The ordering by its name.
@@ -26,10 +26,12 @@ pub const ENTRY: Entry = Entry {
 /// Rows of the shadow table, as many as a shadow block of the flash TCAM has.
 const SHADOW_ROWS: usize = 512;
 
-/// Most moves of an update. A new prefix takes at most 64 in the shadow table, and 64 and its own move when it goes
-/// to the main one. So after each update there is room for one migration at least, and the shadow table does not
-/// grow beyond its half.
-const BOUND: u64 = 160;
+/// Returns the most moves of an update: the least with which the shadow table does not grow beyond its half. A new
+/// prefix takes at most half of the bits of an address in the shadow table, and as many and its own move when it
+/// goes to the main one; so after each update there is room for one migration.
+fn bound(family: Family) -> u64 {
+    1 + u64::from(family.bits())
+}
 
 /// Two sorted tables.
 #[derive(Clone, Debug)]
@@ -52,8 +54,8 @@ impl Hermes {
         }
     }
 
-    /// Moves entries to the main table while the bound on the moves since `before` allows it.
-    fn migrate(&mut self, before: u64) {
+    /// Moves entries to the main table while the bound on moves since `before` allows it.
+    fn migrate(&mut self, before: u64, bound: u64) {
         self.is_migrating |= self.shadow.len() >= SHADOW_ROWS / 2;
         while self.is_migrating {
             let Some(route) = self.shadow.innermost() else {
@@ -61,7 +63,7 @@ impl Hermes {
                 return;
             };
             let moves = 1 + self.main.moves_for(route.prefix);
-            if self.moves() - before + moves > BOUND {
+            if self.moves() - before + moves > bound {
                 return;
             }
             self.shadow.withdraw(route.prefix);
@@ -78,14 +80,14 @@ impl Ordering for Hermes {
             true => self.main.announce(route),
             false => self.shadow.announce(route),
         }
-        self.migrate(before);
+        self.migrate(before, bound(route.prefix.family()));
     }
 
     fn withdraw(&mut self, prefix: Prefix) {
         let before = self.moves();
         self.main.withdraw(prefix);
         self.shadow.withdraw(prefix);
-        self.migrate(before);
+        self.migrate(before, bound(prefix.family()));
     }
 
     fn lookup(&self, address: IpAddr) -> Option<Match> {
@@ -119,7 +121,7 @@ mod tests {
                 prefix,
                 port: Port(0),
             });
-            assert!(hermes.moves() - before <= BOUND);
+            assert!(hermes.moves() - before <= bound(Family::V6));
             assert!(hermes.shadow.len() <= SHADOW_ROWS / 2, "{index}");
             before = hermes.moves();
             emptied += u32::from(hermes.shadow.is_empty());

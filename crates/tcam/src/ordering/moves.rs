@@ -1,13 +1,14 @@
 //! Counts the moves of every ordering over the updates of a table.
 
-use rand_xoshiro::SplitMix64;
-use rand_xoshiro::rand_core::{Rng, SeedableRng};
+use std::net::IpAddr;
+
 use terrace_base::{Error, Result};
 
 use super::{ORDERINGS, Ordering, Table};
 use crate::golden::Golden;
-use crate::prefix::{Family, Prefix};
+use crate::prefix::Family;
 use crate::route::Route;
+use crate::sample::Sample;
 use crate::update::{Change, Update};
 
 /// What an ordering took.
@@ -73,32 +74,24 @@ pub fn count(table: &[Route], updates: &[Update], checked: f64, seed: u64) -> Re
         v4: (entry.load)(&v4),
         v6: (entry.load)(&v6),
     });
-    let mut random = SplitMix64::seed_from_u64(seed);
+    let mut sample = Sample::new(checked, seed);
     for update in updates {
         match update.change {
             Change::Announce(route) => golden.insert(route),
             Change::Withdraw(prefix) => golden.remove(prefix),
         };
         tcams.iter_mut().for_each(|tcam| tcam.update(update.change));
-        let uniform = (random.next_u64() >> 11) as f64 / (1u64 << 53) as f64;
-        if uniform < checked {
-            check(&mut tcams, &golden, update.change.prefix(), &mut random)?;
+        if let Some(address) = sample.draw(update.change.prefix()) {
+            check(&mut tcams, &golden, address)?;
         }
     }
     Ok(tcams.map(|tcam| tcam.moves).to_vec())
 }
 
-fn check(
-    tcams: &mut [Tcam],
-    golden: &Golden,
-    prefix: Prefix,
-    random: &mut SplitMix64,
-) -> Result<()> {
-    let bits = u128::from(random.next_u64()) << 64 | u128::from(random.next_u64());
-    let address = prefix.address_with(bits);
+fn check(tcams: &mut [Tcam], golden: &Golden, address: IpAddr) -> Result<()> {
     let expected = golden.lookup(address);
     for tcam in tcams {
-        let answer = tcam.of(prefix.family()).lookup(address);
+        let answer = tcam.of(Family::of(address)).lookup(address);
         if answer != expected {
             return Err(Error::failure(format!(
                 "the ordering {} answers {answer:?} for {address}, and the table says {expected:?}",
@@ -107,4 +100,39 @@ fn check(
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::route::Port;
+
+    /// A /8 and 40 of its /16; then a /12 between them, and another /16.
+    #[test]
+    fn moves_by_hand() {
+        let route = |text: &str| Route {
+            prefix: text.parse().unwrap(),
+            port: Port(1),
+        };
+        let mut table = vec![route("10.0.0.0/8")];
+        table.extend((0..40).map(|index| route(&format!("10.{index}.0.0/16"))));
+        let updates = ["10.0.0.0/12", "10.240.0.0/16"].map(|text| Update {
+            at: None,
+            change: Change::Announce(route(text)),
+        });
+        let counted = count(&table, &updates, 1.0, 1).unwrap();
+        let found: Vec<_> = counted
+            .iter()
+            .map(|moves| (moves.name, moves.moves, moves.most))
+            .collect();
+        assert_eq!(
+            found,
+            [
+                ("sorted-end", 3, 2),
+                ("sorted-middle", 1, 1),
+                ("partial", 0, 0),
+                ("hermes", 0, 0)
+            ]
+        );
+    }
 }
