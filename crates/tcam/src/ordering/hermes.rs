@@ -20,7 +20,7 @@ use crate::route::Route;
 /// The ordering by its name.
 pub const ENTRY: Entry = Entry {
     name: "hermes",
-    load: |table| Box::new(Hermes::load(table)),
+    load: |table| Box::new(Hermes::load(table, SHADOW_ROWS)),
 };
 
 /// Rows of the shadow table, as many as a shadow block of the flash TCAM has.
@@ -38,17 +38,19 @@ fn bound(family: Family) -> u64 {
 pub struct Hermes {
     main: Sorted,
     shadow: Sorted,
+    shadow_rows: usize,
     is_migrating: bool,
     /// Entries that went from the shadow table to the main one.
     migrated: u64,
 }
 
 impl Hermes {
-    /// Makes a main table of routes, without moves.
-    pub fn load(table: &Table) -> Self {
+    /// Makes a main table of routes, without moves, and a shadow table of rows.
+    pub fn load(table: &Table, shadow_rows: usize) -> Self {
         Self {
             main: Sorted::load(Free::Middle, table),
             shadow: Sorted::new(Free::Middle),
+            shadow_rows,
             is_migrating: false,
             migrated: 0,
         }
@@ -56,7 +58,7 @@ impl Hermes {
 
     /// Moves entries to the main table while the bound on moves since `before` allows it.
     fn migrate(&mut self, before: u64, bound: u64) {
-        self.is_migrating |= self.shadow.len() >= SHADOW_ROWS / 2;
+        self.is_migrating |= self.shadow.len() >= self.shadow_rows / 2;
         while self.is_migrating {
             let Some(route) = self.shadow.innermost() else {
                 self.is_migrating = false;
@@ -111,7 +113,7 @@ mod tests {
     /// Prefixes of all lengths, of which the shadow table is filled several times.
     #[test]
     fn no_update_takes_more_moves_than_the_bound() {
-        let mut hermes = Hermes::load(&Table::new());
+        let mut hermes = Hermes::load(&Table::new(), SHADOW_ROWS);
         let (mut before, mut emptied) = (0, 0);
         for index in 0..3000u128 {
             let length = 12 + (index * 37 % 117) as u8;
