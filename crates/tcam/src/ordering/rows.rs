@@ -99,3 +99,28 @@ impl Rows {
         rows.len() == self.len()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{addresses, prefixes};
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Prefixes in any order, beside a list of rows that is searched from the top.
+        #[test]
+        fn the_first_row_that_matches_whatever_the_order(
+            prefixes in prop::collection::hash_set(prefixes(), 0..40), address in addresses(),
+        ) {
+            let family = Prefix::host(address).family();
+            let list: Vec<Prefix> = prefixes.into_iter().filter(|prefix| prefix.family() == family).collect();
+            let mut rows = Rows::default();
+            for (row, prefix) in (0..).zip(&list) {
+                rows.write(Route { prefix: *prefix, port: Port(row) }, row);
+            }
+            let first = (0..).zip(&list).find(|(_, prefix)| prefix.contains(address));
+            let expected = first.map(|(row, prefix)| Match { length: prefix.length(), port: Port(row) });
+            prop_assert_eq!(rows.first(address), expected);
+        }
+    }
+}
