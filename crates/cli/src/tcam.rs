@@ -10,6 +10,7 @@ use terrace_tcam::bench;
 use terrace_tcam::chip::{Chip, Location};
 use terrace_tcam::functional::Functional;
 use terrace_tcam::input::{self, Ports};
+use terrace_tcam::ordering;
 use terrace_tcam::policy::Sum;
 use terrace_tcam::replay::Replay;
 use terrace_tcam::times::Model;
@@ -55,13 +56,20 @@ fn replay(arguments: &Asked) -> Result<ExitCode> {
     let progress = Progress::new(Some(all), arguments.quiet).doing("replaying");
     let outcome = replay.run(&table.routes, &updates.updates, |done| progress.at(done))?;
     drop(progress);
+    let orderings = match arguments.orderings {
+        true => {
+            let (checked, seed) = (arguments.checked, arguments.seed);
+            ordering::count(&table.routes, &updates.updates, checked, seed)?
+        }
+        false => Vec::new(),
+    };
     let mut models = Model::NAMES.into_iter();
     let model = models.find(|(_, model)| *model == arguments.update_times && outcome.times_made);
     let times = model.map_or("trace", |(name, _)| name);
     let policy = arguments.policy.clone();
     let settings = ReplaySettings::of(&settings, policy, times, arguments.endurance);
     let (table, updates) = (Input::of(&table.origin), Input::of(&updates.origin));
-    let document = ReplayDocument::new(table, updates, settings, &outcome);
+    let document = ReplayDocument::new(table, updates, settings, &outcome, orderings);
     outputs.show(&document, &document.to_text())
 }
 

@@ -84,6 +84,34 @@ fn a_replay_says_what_is_written_to_flash() {
 }
 
 #[test]
+fn a_replay_counts_the_moves_of_conventional_tcams() {
+    let files = files();
+    // A /12 above the /8 and below the /16s, for which both ways of sorting move an entry.
+    let (table, updates) = (
+        files.path().join("table.txt"),
+        files.path().join("more.txt"),
+    );
+    std::fs::write(&updates, "1 + 10.0.0.0/12 a\n2 + 10.240.0.0/16 a\n").unwrap();
+    let found = replay(&table, &updates, &["--orderings", "--checked", "1"]);
+    let orderings = found["orderings"].as_array().unwrap().iter();
+    let moves = orderings.map(|row| {
+        let figures = ["moves", "moves_most"].map(|name| row[name].as_u64().unwrap());
+        (row["ordering"].as_str().unwrap(), figures)
+    });
+    assert_eq!(
+        moves.collect::<Vec<_>>(),
+        [
+            ("sorted-end", [3, 2]),
+            ("sorted-middle", [1, 1]),
+            ("partial", [0, 0]),
+            ("hermes", [0, 0])
+        ]
+    );
+    let found = replay(&table, &updates, &[]);
+    assert_eq!(found["orderings"], serde_json::json!([]));
+}
+
+#[test]
 fn a_lookup_says_where_the_route_lies() {
     let files = files();
     let table = path(&files, "table.txt");

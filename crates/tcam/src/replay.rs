@@ -2,8 +2,6 @@
 
 use std::net::IpAddr;
 
-use rand_xoshiro::SplitMix64;
-use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use terrace_base::{Error, Nanos, Result};
 
 use crate::count::Counts;
@@ -12,9 +10,9 @@ use crate::functional::Functional;
 use crate::length::Length;
 use crate::lifetime::{Lifetime, Load};
 use crate::policy::Sum;
-use crate::prefix::Prefix;
 use crate::route::Route;
 use crate::router::{Queue, Router};
+use crate::sample::Sample;
 use crate::settings::Settings;
 use crate::times;
 use crate::update::Update;
@@ -110,13 +108,17 @@ impl Replay {
         let occupied: Vec<(u64, u64)> = Length::all()
             .map(|length| router.occupied(length))
             .collect();
-        let mut checks = Checks::new(self.checked, seed);
+        let mut sample = Sample::new(self.checked, seed);
+        let mut checked = 0;
         for (index, (update, at)) in (0..).zip(updates.iter().zip(times)) {
             if index % 65_536 == 0 {
                 progress(index);
             }
             router.update(at, update.change)?;
-            checks.after(&router, update.change.prefix())?;
+            if let Some(address) = sample.draw(update.change.prefix()) {
+                right(&router, address)?;
+                checked += 1;
+            }
         }
         router.finish()?;
         let lengths = of_lengths(&router, &occupied);
@@ -126,7 +128,7 @@ impl Replay {
             elapsed,
             times_made,
             lengths,
-            checks.made,
+            checked,
             self.endurance,
         ))
     }
@@ -193,35 +195,6 @@ impl Outcome {
     pub fn filtered(&self) -> f64 {
         let announced = self.counts.announcements.max(1) as f64;
         1.0 - self.counts.flushed as f64 / announced
-    }
-}
-
-/// Lookups that are compared with the golden copy.
-struct Checks {
-    share: f64,
-    random: SplitMix64,
-    made: u64,
-}
-
-impl Checks {
-    fn new(share: f64, seed: u64) -> Self {
-        Self {
-            share,
-            random: SplitMix64::seed_from_u64(seed),
-            made: 0,
-        }
-    }
-
-    /// Looks up some address of the prefix, if it is this one's turn.
-    fn after(&mut self, router: &Router<Functional>, prefix: Prefix) -> Result<()> {
-        let uniform = (self.random.next_u64() >> 11) as f64 / (1u64 << 53) as f64;
-        if uniform >= self.share {
-            return Ok(());
-        }
-        let bits = u128::from(self.random.next_u64()) << 64 | u128::from(self.random.next_u64());
-        let address = prefix.address_with(bits);
-        self.made += 1;
-        right(router, address)
     }
 }
 

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use terrace_base::Nanos;
 use terrace_tcam::input::{self, Ports};
 use terrace_tcam::lifetime::ENDURANCE;
+use terrace_tcam::ordering;
 use terrace_tcam::policy::Sum;
 use terrace_tcam::replay::{Outcome, Replay};
 use terrace_tcam::times::Model;
@@ -86,5 +87,22 @@ fn shared_data_every_policy_answers_right_on_both_families() {
             let outcome = replay(&day, policy, 512, Model::Bursty);
             assert!(outcome.counts.flushed >= outcome.bound, "{family} {policy}");
         }
+    }
+}
+
+/// What a conventional TCAM moves on the day, where the flash TCAM moves nothing.
+#[test]
+#[ignore = "needs the routing tables of other people; run by make test-data"]
+fn shared_data_orderings_answer_right_and_move_less_the_less_they_order() {
+    for family in ["ipv4", "ipv6"] {
+        let (table, updates) = day(family);
+        let counted = ordering::count(&table, &updates, 0.01, 1).unwrap();
+        let moves = |name: &str| {
+            let mut named = counted.iter().filter(|moves| moves.name == name);
+            named.next().unwrap().moves
+        };
+        assert!(moves("sorted-end") > moves("sorted-middle"), "{counted:?}");
+        assert!(moves("sorted-middle") > moves("partial"), "{counted:?}");
+        println!("{family}: {counted:?}");
     }
 }

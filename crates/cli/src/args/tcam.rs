@@ -58,6 +58,7 @@ Examples:
   terrace tcam replay --table rib.gz --updates day.gz
   terrace tcam replay --table rib.gz --updates day.gz --policy unchanged+lazy
   terrace tcam replay --table rib.gz --updates day.gz --buffers 15
+  terrace tcam replay --table rib.gz --updates day.gz --orderings
   terrace tcam replay --table rib.gz --updates day.gz --html day.html
 
 `terrace list update-policies` lists policies, `terrace explain coalesce` explains one. All
@@ -119,6 +120,15 @@ pub struct Replay {
     /// Part of the updates after which a lookup is compared with the table
     #[arg(long, value_name = "SHARE", default_value_t = 0.01, value_parser = share, hide_short_help = true)]
     pub checked: f64,
+
+    /// Also count the moves that order takes in a conventional TCAM
+    ///
+    /// There the first row that matches wins, so that new prefixes need entries to be moved. sorted-end and
+    /// sorted-middle keep rows in order of their lengths, with the free rows at the end or in the middle; partial
+    /// orders only prefixes that contain one another (Shah and Gupta 2001); hermes has a small table take updates
+    /// and moves it into the main one a few entries at a time (Chen and Benson 2017).
+    #[arg(long)]
+    pub orderings: bool,
 
     /// Seed of random levelling, bursts and lookups
     #[arg(long, value_name = "N", default_value_t = 1, hide_short_help = true)]

@@ -4,6 +4,7 @@ use serde::Serialize;
 use terrace_tcam::Settings;
 use terrace_tcam::count::Counts;
 use terrace_tcam::input::Origin;
+use terrace_tcam::ordering::Moves;
 use terrace_tcam::pool::Allocation;
 use terrace_tcam::replay::{OfLength, Outcome};
 
@@ -26,6 +27,8 @@ pub struct ReplayDocument {
     pub totals: Totals,
     /// Results of each prefix length that had a route or an update.
     pub lengths: Vec<LengthRow>,
+    /// What the same updates move in a conventional TCAM, by its ordering; empty without `--orderings`.
+    pub orderings: Vec<OrderingRow>,
 }
 
 /// A file that was read.
@@ -228,9 +231,37 @@ impl From<&OfLength> for LengthRow {
     }
 }
 
+/// What an ordering of a conventional TCAM moves.
+#[derive(Clone, Debug, Serialize)]
+pub struct OrderingRow {
+    /// `sorted-end`, `sorted-middle`: by length, with free rows at the end or in the middle; `partial`: only
+    /// prefixes that contain one another are in order; `hermes`: sorted, behind a small table that takes updates.
+    pub ordering: &'static str,
+    /// Entries that were moved.
+    pub moves: u64,
+    /// The most that were moved for one update.
+    pub moves_most: u64,
+}
+
+impl From<Moves> for OrderingRow {
+    fn from(moves: Moves) -> Self {
+        Self {
+            ordering: moves.name,
+            moves: moves.moves,
+            moves_most: moves.most,
+        }
+    }
+}
+
 impl ReplayDocument {
-    /// Returns the document of a replay.
-    pub fn new(table: Input, updates: Input, settings: ReplaySettings, outcome: &Outcome) -> Self {
+    /// Returns the document of a replay, and of orderings if they were counted.
+    pub fn new(
+        table: Input,
+        updates: Input,
+        settings: ReplaySettings,
+        outcome: &Outcome,
+        orderings: Vec<Moves>,
+    ) -> Self {
         Self {
             schema: "terrace.tcam.replay/1",
             table,
@@ -238,6 +269,7 @@ impl ReplayDocument {
             settings,
             totals: Totals::of(outcome),
             lengths: outcome.lengths.iter().map(LengthRow::from).collect(),
+            orderings: orderings.into_iter().map(OrderingRow::from).collect(),
         }
     }
 }

@@ -3,7 +3,7 @@
 use comfy_table::Table;
 use terrace_base::schema::years;
 
-use super::replay::{LengthRow, ReplayDocument, Totals};
+use super::replay::{LengthRow, OrderingRow, ReplayDocument, Totals};
 use crate::run::count;
 use crate::table::table;
 use crate::text::Text;
@@ -11,12 +11,16 @@ use crate::text::Text;
 impl ReplayDocument {
     /// Returns a table of prefix lengths, and the figures of the whole chip.
     pub fn to_text(&self) -> Text {
-        Text::default()
+        let text = Text::default()
             .prose(self.head())
             .table(lengths(&self.lengths))
             .prose("\n")
             .table(totals(&self.totals))
-            .prose(self.notes())
+            .prose(self.notes());
+        match self.orderings.is_empty() {
+            true => text,
+            false => text.prose("\n").table(orderings(&self.orderings)),
+        }
     }
 
     fn head(&self) -> String {
@@ -140,6 +144,23 @@ fn totals(totals: &Totals) -> Table {
         ),
     ] {
         table.add_row([name.to_owned(), value]);
+    }
+    table
+}
+
+/// Returns what conventional TCAMs would have moved.
+fn orderings(rows: &[OrderingRow]) -> Table {
+    let mut table = table(&[
+        "order in a conventional TCAM",
+        "moves for order",
+        "most for an update",
+    ]);
+    for row in rows {
+        table.add_row([
+            row.ordering.to_owned(),
+            count(row.moves),
+            count(row.moves_most),
+        ]);
     }
     table
 }
