@@ -1,7 +1,8 @@
 //! `terrace extend` with real programs. Needs `cc`, and root for userfaultfd.
 
+use std::io::{BufRead, BufReader, Read, Write};
 use std::path::PathBuf;
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
 use tempfile::TempDir;
 
@@ -299,4 +300,49 @@ fn a_block_device_is_slow_memory_and_given_back() {
         "{}",
         refused.said
     );
+}
+
+#[test]
+#[ignore = "needs root: userfaultfd and loop devices"]
+fn a_block_device_is_held_while_its_program_outlives_terrace() {
+    let bench = Bench::new();
+    let image = bench.directory.path().join("image");
+    let made = std::fs::File::create(&image);
+    made.unwrap().set_len(64 << 20).unwrap();
+    let device = common::Loop::over(&image);
+    let body = "
+        long pages = 3000;
+        char *block = malloc(pages * PAGE), line[8];
+        put_all(block, 0, pages);
+        puts(\"ready\"); fflush(stdout);
+        if (!fgets(line, sizeof line, stdin)) return 8;
+        check_all(block, pages);
+        puts(\"right\");
+        return 0;";
+    let options = ["--dram", "25%", "--memory", &device.0, "--write", "lines"];
+    let mut terrace = Command::new(env!("CARGO_BIN_EXE_terrace"))
+        .args(["extend", "--json"])
+        .arg(bench.directory.path().join("first.json"))
+        .args(options)
+        .arg("--")
+        .arg(bench.program(body, &[]))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut said = BufReader::new(terrace.stdout.take().unwrap());
+    let mut line = String::new();
+    said.read_line(&mut line).unwrap();
+    assert_eq!(line, "ready\n");
+    let mut input = terrace.stdin.take().unwrap();
+    terrace.kill().unwrap();
+    terrace.wait().unwrap();
+    let refused = bench.extend("return 0;", &options);
+    assert_eq!(refused.output.status.code(), Some(2), "{}", refused.said);
+    assert!(refused.said.contains("is in use"), "{}", refused.said);
+    input.write_all(b"go on\n").unwrap();
+    line.clear();
+    said.read_to_string(&mut line).unwrap();
+    assert_eq!(line, "right\n");
+    bench.extend("return 0;", &options).succeeded();
 }

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use terrace_base::{Bytes, Context, Error, Exit, Result, Signals, Target, program};
 use terrace_policy::{replacement, write};
 use terrace_region::figures::{Board, Figures, Rows};
+use terrace_region::slow::device::Device;
 
 use crate::elf;
 use crate::library::LIBRARY;
@@ -92,7 +93,9 @@ impl Session {
         };
         let signals = Signals::receive()?;
         // Cleared after the end of the program, whatever that was.
-        let _taken = self.memory.take()?;
+        let taken = self.memory.take()?;
+        // The program goes on if this process is killed, and then its device must not be anybody else's.
+        taken.as_ref().map_or(Ok(()), Device::share)?;
         let mut command = Command::new(program::find(&self.command)?);
         command.args(&self.command[1..]);
         command.env(VARIABLE, task.text());

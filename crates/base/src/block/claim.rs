@@ -6,9 +6,11 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
+use rustix::io::FdFlags;
+use uuid::Uuid;
+
 use crate::bytes::Bytes;
 use crate::error::{Context, Error, Result};
-use uuid::Uuid;
 
 use super::content;
 use super::header::{self, Header};
@@ -130,6 +132,18 @@ impl Claim {
             unsafe { libc::ioctl(self.file.as_raw_fd(), REREAD_PARTITIONS) };
         }
         header::write(&self.file, self.size, uuid).or_fail(what)
+    }
+
+    /// Lets programs that this process starts from now on share the claim: the device stays claimed until they have
+    /// ended, even if this process is killed.
+    ///
+    /// # Errors
+    /// A failure if the system refuses.
+    pub fn share(&self) -> Result<()> {
+        let shared = rustix::io::fcntl_setfd(&self.file, FdFlags::empty());
+        shared
+            .map_err(io::Error::from)
+            .or_fail(|| format!("cannot share the device {}", self.path.display()))
     }
 
     /// Discards all that the device holds, and makes it blank if it does not read as zeros then: what

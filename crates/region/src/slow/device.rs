@@ -51,6 +51,15 @@ impl Device {
         }
     }
 
+    /// Lets programs that this process starts from now on share it: the device stays taken until they have
+    /// ended, even if this process is killed.
+    ///
+    /// # Errors
+    /// Returns a failure if the system refuses.
+    pub fn share(&self) -> Result<()> {
+        self.0.share()
+    }
+
     /// Returns the path of the device itself, where it was named by a link.
     pub fn path(&self) -> &Path {
         &self.0.path
