@@ -13,14 +13,14 @@ OURS = ["fill:most=45ms", "refill:most=45ms"]
 # time before figures are taken and of which they are taken: a round of the longest turns each.
 SETS = {
     "two-16M": {"cores": 2, "each": 4, "llc": "16M", "slice": "4ms", "turns": [*LONG, *OURS], "mixes": 16, "ms": 200},
-    "four-16M": {"cores": 4, "each": 4, "llc": "16M", "slice": "4ms", "turns": [*LONG[::2], OURS[1]], "mixes": 4,
+    "four-16M": {"cores": 4, "each": 4, "llc": "16M", "slice": "4ms", "turns": [*LONG[::2], OURS[1]], "mixes": 2,
                  "ms": 200},
     "two-4M": {"cores": 2, "each": 4, "llc": "4M", "slice": "2ms",
-               "turns": ["static:turn=5ms", "static:turn=15ms", OURS[1]], "mixes": 16, "ms": 200},
-    "two-32M": {"cores": 2, "each": 4, "llc": "32M", "slice": "4ms", "turns": [LONG[2], OURS[1]], "mixes": 4,
+               "turns": ["static:turn=5ms", "static:turn=15ms", OURS[1]], "mixes": 8, "ms": 300},
+    "two-32M": {"cores": 2, "each": 4, "llc": "32M", "slice": "4ms", "turns": [LONG[2], OURS[1]], "mixes": 2,
                 "ms": 200},
     "four-16M-2": {"cores": 4, "each": 2, "llc": "16M", "slice": "4ms", "turns": LONG[::2], "mixes": 2, "ms": 100},
-    "four-16M-8": {"cores": 4, "each": 8, "llc": "16M", "slice": "4ms", "turns": LONG[:1], "mixes": 2, "ms": 140},
+    "four-16M-8": {"cores": 4, "each": 8, "llc": "16M", "slice": "4ms", "turns": LONG[:1], "mixes": 1, "ms": 140},
 }
 # Times of the other experiments, with turns of 45 ms at most.
 TIMES = {"warmup": "200ms", "time": "200ms"}
@@ -86,7 +86,11 @@ def lengths(traces, mixes, given):
                    turn=turns, warmup=f"{given['ms']}ms", time=f"{given['ms']}ms")
         for turn, run in zip(turns, runs):
             found[turn].append(run)
-    return {"mixes": mixes, "turns": {turn: of_turn(runs) for turn, runs in found.items()},
+    # Of a task that had no turn in the time measured nothing is known, nor of its mix.
+    known = [at for at in range(len(mixes)) if all(runs[at]["slowdown"] is not None for runs in found.values())]
+    found = {turn: [runs[at] for at in known] for turn, runs in found.items()}
+    return {"mixes": [mixes[at] for at in known], "left_out": len(mixes) - len(known),
+            "turns": {turn: of_turn(runs) for turn, runs in found.items()},
             "tasks": [task_of(one) for one in found[DETAIL_TURN][0]["tasks"]] if DETAIL_TURN in found else None}
 
 

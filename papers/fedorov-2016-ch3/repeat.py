@@ -38,7 +38,7 @@ def measure(bench, _, quick):
         "about": bench.versions(traces),
         "times": experiments.TIMES,
         "alone": alone,
-        "replaced": {each: experiments.replaced(traces, few, each) for each in (2, 4)},
+        "replaced": {str(each): experiments.replaced(traces, few, each) for each in (2, 4)},
         "sets": sets,
         "curves": experiments.curves(traces, few),
         "partitions": experiments.partitions(traces, few),
