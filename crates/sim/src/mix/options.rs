@@ -89,13 +89,13 @@ fn turns() -> Vec<Setting> {
         /// cores, which share the last level
         "cores" "N": number(1..=256, |grid, cores| grid.cores = cores), default("1"), single(), common(),
             result("cores", Unit::None, |one| shared(one).cores);
-        /// tasks of each core: the traces, and the first of them again if there are fewer
+        /// tasks of each core
         "tasks-per-core" "N": number(1..=4096, |grid, tasks| grid.tasks_per_core = Some(tasks)),
             otherwise("each trace once"), single(), common(),
-            details("Tasks are dealt to the cores one after the other: the first task to the first core, the \
-                     second to the second.");
+            details("Tasks are the traces, and the first of them again if there are fewer. They are dealt to the \
+                     cores one after the other: the first task to the first core, the second to the second.");
         /// turns of the scheduler itself, with the policy off
-        "slice" "TIME": quantity(slice, |grid, slice| grid.slice = slice), default("4ms"), single(), common(),
+        "slice" "TIME": quantity(slice, |grid, slice| grid.slice = slice), default("4ms"), single(),
             details("Fedorov 2016 states 1 to 15 ms for Linux of that time, about 4 ms with four tasks a \
                      core, and about 2 ms on a machine with two cores."),
             result("slice_ns", Unit::Nanos, |one| shared(one).slice);
@@ -103,11 +103,10 @@ fn turns() -> Vec<Setting> {
         "switch" "TIME": quantity(time, |grid, switch| grid.switch = switch), default("3us"), single(),
             result("switch_ns", Unit::Nanos, |one| shared(one).switch);
         /// simulated time of which figures are taken
-        "time" "TIME": quantity(time, |grid, time| grid.time = time), default("1s"), single(), common(),
+        "time" "TIME": quantity(time, |grid, time| grid.time = time), default("1s"), single(),
             result("time_ns", Unit::Nanos, |one| shared(one).time);
         /// simulated time before figures are taken
         "warmup" "TIME": quantity(time, |grid, warmup| grid.warmup = warmup), default("300ms"), single(),
-            common(),
             result("warmup_ns", Unit::Nanos, |one| shared(one).warmup);
         /// seed of the random choices of policies and of the placement of pages
         "seed" "N": number(0..=u64::MAX, |grid, seed| grid.seed = seed), default("1"), single(),
@@ -129,7 +128,7 @@ fn hierarchy() -> Vec<Setting> {
         "partition" "NAME": parsed(|text| {
                 let partition = Partition::parse(text)?;
                 Ok(Set::plain(move |grid: &mut Grid| grid.partitions.push(partition.clone())))
-            }), default("off"), common(),
+            }), default("off"),
             details("off: all use all of it. equal: as many ways for each task. 8:4:2:2: ways of each task. \
                      alone: a cache of the whole size for each task, the best case (Fedorov 2016, 3.5.2).");
         /// private levels at a switch to another task
@@ -162,7 +161,7 @@ fn memory() -> Vec<Setting> {
     settings! { Grid;
         /// memories behind the last level; a list
         "memory" "NAME": read(|text| Ok(text.to_owned()), |grid, name| grid.memories.names.push(name)),
-            default("dram"), common(),
+            default("dram"),
             details("Memories are listed by `terrace list memories`; dram/NAME is a DRAM cache \
                      with NAME behind it."),
             result("memories", Unit::None, |one| {
