@@ -3,8 +3,10 @@
 use std::iter::Sum;
 use std::ops::AddAssign;
 
+use serde::Serialize;
+
 /// Counts of a length, or of all.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Counts {
     /// Announcements.
     pub announcements: u64,

@@ -91,7 +91,7 @@ pub struct Totals {
     pub elapsed_s: f64,
     /// What happened to the updates.
     #[serde(flatten)]
-    pub counts: Counted,
+    pub counts: Counts,
     /// Part of the announcements that did not reach flash, 0 to 1: 1 less `flushed` over `announcements`.
     pub filtered: f64,
     /// The fewest flash writes with which any policy could have served the updates.
@@ -140,60 +140,6 @@ pub struct LifetimeYears {
     pub even: Option<f64>,
 }
 
-/// What happened to updates.
-#[derive(Clone, Copy, Debug, Serialize)]
-pub struct Counted {
-    /// Announcements.
-    pub announcements: u64,
-    /// Withdrawals.
-    pub withdrawals: u64,
-    /// Withdrawals of prefixes that were not in the table.
-    pub withdrawals_of_nothing: u64,
-    /// Announcements that were not written, as nothing changed.
-    pub skipped: u64,
-    /// Announcements that made an invalid row of flash valid again.
-    pub revived: u64,
-    /// Announcements that replaced the row of their prefix in shadow.
-    pub replaced: u64,
-    /// Announcements that took a row in shadow.
-    pub added: u64,
-    /// Rows that stayed in shadow when their block was full.
-    pub kept: u64,
-    /// Full shadow blocks.
-    pub flushes: u64,
-    /// Flash writes as the chapter counts them: entries of full shadow blocks that were written to flash.
-    pub flushed: u64,
-    /// Entries written to flash only because their block was erased for its holes.
-    pub copied: u64,
-    /// Flash blocks that were programmed.
-    pub programmed: u64,
-    /// Flash blocks that were erased.
-    pub erased: u64,
-    /// Updates that waited for a shadow block.
-    pub waited: u64,
-}
-
-impl From<Counts> for Counted {
-    fn from(counts: Counts) -> Self {
-        Self {
-            announcements: counts.announcements,
-            withdrawals: counts.withdrawals,
-            withdrawals_of_nothing: counts.withdrawals_of_nothing,
-            skipped: counts.skipped,
-            revived: counts.revived,
-            replaced: counts.replaced,
-            added: counts.added,
-            kept: counts.kept,
-            flushes: counts.flushes,
-            flushed: counts.flushed,
-            copied: counts.copied,
-            programmed: counts.programmed,
-            erased: counts.erased,
-            waited: counts.waited,
-        }
-    }
-}
-
 /// Results of a prefix length; a row of CSV and Parquet.
 #[derive(Clone, Debug, Serialize)]
 pub struct LengthRow {
@@ -211,7 +157,7 @@ pub struct LengthRow {
     pub blocks_left: u64,
     /// What happened to the updates.
     #[serde(flatten)]
-    pub counts: Counted,
+    pub counts: Counts,
     /// The fewest flash writes with which any policy could have served the updates.
     pub bound: u64,
 }
@@ -225,7 +171,7 @@ impl From<&OfLength> for LengthRow {
             blocks_loaded: of.loaded.1,
             entries_left: of.left.0,
             blocks_left: of.left.1,
-            counts: of.counts.into(),
+            counts: of.counts,
             bound: of.bound,
         }
     }
@@ -310,7 +256,7 @@ impl Totals {
             routes_loaded: outcome.loaded,
             routes_left: outcome.left,
             elapsed_s: outcome.elapsed.seconds(),
-            counts: outcome.counts.into(),
+            counts: outcome.counts,
             filtered: outcome.filtered(),
             bound: outcome.bound,
             flush_spacing_s: spacing.mean.map(|mean| mean.seconds()),
