@@ -9,7 +9,9 @@
 //! library, for the pool's layout.
 
 pub mod caches;
+mod call;
 mod copy;
+mod discard;
 mod exec;
 mod extended;
 mod guest;
