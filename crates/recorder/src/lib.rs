@@ -11,7 +11,7 @@
 pub mod caches;
 mod call;
 mod copy;
-mod discard;
+pub mod discard;
 mod exec;
 mod extended;
 mod guest;

@@ -3,6 +3,7 @@
 use terrace_recorder::level::pieces;
 
 use crate::access::{Access, Block};
+use crate::discard::Discard;
 use crate::rest::rest;
 use crate::source::{Source, made};
 
@@ -47,8 +48,10 @@ impl Selection {
         }
         let mut left = self.limit.unwrap_or(u64::MAX);
         let (mut input, mut runs) = (Block::default(), Runs::default());
+        let mut late = Vec::new();
         made(meta, move |block| {
             block.clear();
+            block.discards.append(&mut late);
             while block.is_empty() && left > 0 {
                 if whole {
                     source.read(block)?;
@@ -60,6 +63,9 @@ impl Selection {
                 }
                 self.select(&input, &mut runs, block);
             }
+            if !whole {
+                late = block.take_late_discards();
+            }
             if let Ok(left) = usize::try_from(left) {
                 block.truncate(left);
             }
@@ -70,7 +76,14 @@ impl Selection {
 
     /// Appends the rows that `input` makes to `block`.
     fn select(self, input: &Block, runs: &mut Runs, block: &mut Block) {
-        for access in input.iter() {
+        let mut discards = input.discards.iter().peekable();
+        for (row, access) in (0..).zip(input.iter()) {
+            while let Some(discard) = discards.next_if(|discard| discard.row == row) {
+                // A page that is touched, given back and touched again is two rows.
+                runs.end(block);
+                let row = block.len() as u64;
+                block.discards.push(Discard { row, ..*discard });
+            }
             if self.thread.is_some_and(|thread| thread != access.thread) {
                 continue;
             }
