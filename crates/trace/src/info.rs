@@ -433,6 +433,37 @@ mod tests {
         }
     }
 
+    proptest! {
+        /// The slow twin is a set of the pages that are there.
+        #[test]
+        fn what_is_given_back_is_counted_once(
+            steps in prop::collection::vec((0u16..2, 0u64..100, prop::option::weighted(0.2, 1u64..60)), 1..300),
+            whole in 0usize..300,
+        ) {
+            let (mut block, mut there) = (Block::default(), BTreeSet::new());
+            let mut slow = Discarded::default();
+            for (step, (process, page, given_back)) in steps.into_iter().enumerate() {
+                if let Some(pages) = given_back {
+                    let pages = if step == whole { 1 << 36 } else { pages };
+                    let row = block.len() as u64;
+                    block.discards.push(Discard { row, process, page, pages });
+                    slow.times += 1;
+                    let before = there.len();
+                    let own = |at: &(u16, u64)| at.0 == process && (page..page + pages).contains(&at.1);
+                    there.retain(|at| !own(at));
+                    slow.pages += (before - there.len()) as u64;
+                }
+                block.push(Access { process, address: page * 4096, size: 8, ..Access::default() });
+                there.insert((process, page));
+                slow.most_at_once = slow.most_at_once.max(there.len() as u64);
+            }
+            let mut gathering = Gathering::default();
+            gathering.add(&block);
+            let info = gathering.finish(false);
+            prop_assert_eq!(info.discarded, (slow.times > 0).then_some(slow));
+        }
+    }
+
     #[test]
     fn an_access_across_pages_touches_both() {
         let access = |address, size| Access {
