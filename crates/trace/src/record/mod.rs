@@ -19,6 +19,7 @@
 
 mod decode;
 mod holder;
+mod pending;
 mod recorded;
 mod request;
 mod session;
