@@ -16,7 +16,7 @@ pub enum Model {
     ///
     /// What was fitted: the updates of each peer in each second that has any, in an MRT file of RIPE RIS of five
     /// minutes of 2016, over every other of its peers. On the peers that were left out counts a second have a
-    /// dispersion of 77 in the median and the model's 31; the busiest second has 37 times the mean, and the model's 28:
+    /// dispersion of 77 in the median and the model's 28; the busiest second has 37 times the mean, and the model's 24:
     /// real updates are burstier still. Such files have whole seconds, so that nothing is known of what is within one.
     Bursty,
 }

@@ -29,7 +29,9 @@ fn damaged() -> Vec<Case> {
     let gzip = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3, 0x4b];
     // One whole record of a kind that says nothing of routes, and five bytes of the next.
     let in_header = [record(16, 0, 2, &[0; 2]), vec![0; 5]].concat();
-    let by_bytes: [(&str, Vec<u8>, &str); 9] = [
+    // The crate that reads Parquet panics on it, which must not show.
+    let panics = include_bytes!("../../../../tcam/fuzz/corpus/files/parquet-panic");
+    let by_bytes: [(&str, Vec<u8>, &str); 10] = [
         (
             "mrt_cut",
             record(16, 4, 90, &[1; 40]),
@@ -62,7 +64,7 @@ fn damaged() -> Vec<Case> {
             b"BZh9 nothing".to_vec(),
             "at offset 0 of the unpacked bzip2 stream",
         ),
-        ("text_cut", b"10.0.0.0/8 a\n10.1.0".to_vec(), "in line 2"),
+        ("text_cut", b"+ 10.0.0.0/8 a\n+ 10.1.0".to_vec(), "in line 2"),
     ];
     let mut cases = Vec::new();
     for (name, bytes, says) in by_bytes {
