@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use terrace_base::{Bytes, Error, Result, Signals, Target as Signalled};
 use terrace_policy::sched::{Curve, Spec};
 
+use super::births::Births;
 use super::choice::{Wanted, Way};
 use super::figures::{Latency, Outcome, ProgramFigures, Share, TurnFigures, jain};
 use super::machine::machine;
@@ -146,6 +147,7 @@ impl Session {
             guardian: settings.guardian.clone(),
         })?;
         let switches = Switches::open(&cpus);
+        let births = Births::open();
         let own = own_time();
         let (source, programs) = match mix {
             Mix::Programs(invocations) => {
@@ -159,7 +161,7 @@ impl Session {
         };
         let mut running = Running {
             began: Instant::now(),
-            population: Population::of(source),
+            population: Population::of(source, births),
             turns: Turns::since(clock::now()),
             shares: Shares::default(),
             session: self,
@@ -238,9 +240,12 @@ impl Running<'_> {
     fn watch(&mut self, settings: &Settings, observer: Observer) -> Result<()> {
         let mut look_at = self.began;
         let mut lately = None;
+        let mut looked_at = self.began;
         loop {
             let now = Instant::now();
-            if now >= look_at {
+            let news = self.population.follow() && now >= looked_at + POLL_EVERY;
+            if now >= look_at || news {
+                looked_at = now;
                 self.look(observer, &mut lately)?;
                 let (times, least, most) = LOOK_EVERY;
                 let pause = (now.elapsed() * times).min(self.began.elapsed() / AT_FIRST);

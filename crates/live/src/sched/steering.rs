@@ -145,10 +145,7 @@ impl Steering {
             return;
         };
         let found = self.tasks.values().find(|held| held.pid == task.pid);
-        let parent = || {
-            let parent = population.parent(task.pid)?;
-            self.tasks.values().find(|held| held.pid == parent)
-        };
+        let parent = || self.tasks.values().find(|held| held.pid == task.parent);
         let deferred = || Attributes::of(tid).is_ok_and(|now| now.policy == IDLE);
         let relative = || {
             let mut all = self.tasks.iter();
