@@ -1,9 +1,11 @@
 //! Runs a mix of programs, or attaches to programs that run, with turns by a policy.
 
 use std::ffi::OsString;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::time::{Duration, Instant};
 
-use terrace_base::{Bytes, Error, Result, Signals, Target as Signalled};
+use terrace_base::{Bytes, Error, Result, Signals, Target as Signalled, user};
 use terrace_policy::sched::{Curve, Spec};
 
 use super::births::Births;
@@ -13,7 +15,7 @@ use super::machine::machine;
 use super::population::{Population, Source, Used};
 use super::programs::Programs;
 use super::sample::Sample;
-use super::steering::{Plan, Steering};
+use super::steering::{Plan, Steering, is_privileged};
 use super::switches::Switches;
 use super::turns::Turns;
 use crate::clock;
@@ -157,7 +159,13 @@ impl Session {
                 self.signals.pass_on();
                 (Source::Trees(programs.roots.clone()), Some(programs))
             }
-            Mix::Running(targets) => (found(targets)?, None),
+            Mix::Running(targets) => {
+                let source = found(targets)?;
+                if let (Source::Trees(roots), Some(_)) = (&source, &steering) {
+                    roots.iter().try_for_each(|(pid, _)| may_steer(*pid))?;
+                }
+                (source, None)
+            }
         };
         let mut running = Running {
             began: Instant::now(),
@@ -209,6 +217,19 @@ fn found(targets: &[Target]) -> Result<Source> {
     trees.sort_unstable();
     trees.dedup();
     Ok(Source::Trees(trees))
+}
+
+/// Refuses a process whose scheduling the kernel does not let this one change (sched_setattr(2)).
+fn may_steer(pid: u32) -> Result<()> {
+    let ours = rustix::process::geteuid().as_raw();
+    let owner = fs::metadata(format!("/proc/{pid}")).map_or(ours, |it| it.uid());
+    if owner == ours || is_privileged() {
+        return Ok(());
+    }
+    Err(Error::usage(format!(
+        "the process {pid} belongs to {}; only its owner, or a user with CAP_SYS_NICE as root has it, may change its turns",
+        user::name_of(owner)
+    )))
 }
 
 /// Returns the CPU time of this process.

@@ -285,8 +285,11 @@ fn steered(held: Held) -> Steered {
 /// value to 0.
 fn may_rotate() -> bool {
     let limit = rustix::process::getrlimit(rustix::process::Resource::Nice);
-    privilege::missing()
-        .iter()
-        .all(|it| it.name != "CAP_SYS_NICE")
-        || limit.current.is_none_or(|most| most >= 20)
+    is_privileged() || limit.current.is_none_or(|most| most >= 20)
+}
+
+/// Whether this process may change the scheduling of any task.
+pub(crate) fn is_privileged() -> bool {
+    let missing = privilege::missing();
+    missing.iter().all(|it| it.name != "CAP_SYS_NICE")
 }
