@@ -30,6 +30,7 @@ mod slices;
 mod steering;
 mod switches;
 mod turns;
+mod watched;
 
 pub use choice::{Wanted, Way};
 pub use figures::{Latency, Outcome, ProgramFigures, Share, TurnFigures};

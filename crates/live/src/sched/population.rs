@@ -1,7 +1,7 @@
 //! The tasks of the programs: threads of the processes that they started, as they come and go.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
+use std::fs;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -9,9 +9,9 @@ use rustc_hash::FxHashMap;
 use terrace_base::process::Figures;
 
 use super::births::{Birth, Births};
-use super::counters::{Counters, Counts, missing};
-use super::load::{Load, Stat};
+use super::counters::{Counts, missing};
 use super::sample::Sample;
+use super::watched::Watched;
 use crate::cgroup::processes_in;
 use crate::members::{Member, everyone, running};
 
@@ -20,8 +20,6 @@ const LIST_EVERY: (u32, Duration, Duration) =
     (200, Duration::from_millis(200), Duration::from_secs(1));
 /// The same where births are told: for those that were not.
 const LIST_BESIDE_BIRTHS: Duration = Duration::from_secs(2);
-/// Pauses between two looks at the waits of a task: each that finds none is twice as long as the one before.
-const WAITS_EVERY: (Duration, Duration) = (Duration::from_millis(4), Duration::from_millis(64));
 /// At first, when programs start others, the pause is at most the time so far divided by this.
 const AT_FIRST: u32 = 4;
 
@@ -39,59 +37,12 @@ pub(crate) enum Source {
     Group(PathBuf),
 }
 
-/// A task that is watched.
-pub(crate) struct Watched {
-    /// Its process.
-    pub pid: u32,
-    /// Start time, in clock ticks since boot.
-    pub started: u64,
-    /// The process that started it: its own, if it is not the first thread.
-    pub parent: u32,
-    /// Index of its program.
-    pub program: usize,
-    name: String,
-    /// Whether it is CPU-bound or sleeps.
-    pub load: Load,
-    counters: Counters,
-    state: File,
-    /// How often it got a CPU, as of the last look.
-    scheduled: u64,
-    waits: Waits,
-}
-
-/// The waits of a task that sleeps.
-#[derive(Default)]
-struct Waits {
-    /// At the last look.
-    stat: Option<Stat>,
-    /// When the next is due, and the pause before it.
-    next: Duration,
-    pause: Duration,
-}
-
 /// What tasks have used together.
 #[derive(Clone, Copy, Debug, Default)]
 struct Spent {
     time: Duration,
     counts: Counts,
     scheduled: u64,
-}
-
-impl Waits {
-    /// Adds the waits since the last look, of which the kernel tells the sum.
-    fn look(&mut self, now: Duration, stat: Stat, all: &mut Sample) {
-        let before = self.stat.replace(stat);
-        let times = before.map_or(0, |before| stat.count.saturating_sub(before.count));
-        if let Some(before) = before.filter(|_| times > 0) {
-            let mean = stat.wait.saturating_sub(before.wait).as_secs_f64() / times as f64;
-            (0..times).for_each(|_| all.add(mean));
-        }
-        self.pause = match times {
-            0 => (self.pause * 2).clamp(WAITS_EVERY.0, WAITS_EVERY.1),
-            _ => Duration::ZERO,
-        };
-        self.next = now + self.pause;
-    }
 }
 
 impl Spent {
@@ -236,17 +187,17 @@ impl Population {
         // One that has ended had the same number.
         self.bury_one(tid);
         let name = self.tasks.get(&parent).map(|it| it.name.clone());
-        let Some(watched) = watch(pid, tid, parent, program, name) else {
+        let Some(mut watched) = Watched::begin(pid, tid, parent, program, name) else {
             return;
         };
-        let program = match (&self.source, parent == pid) {
-            (Source::Group(_), false) => self.program_of_group(pid),
-            _ => program,
-        };
-        if tid == pid {
-            self.processes.insert(pid, (watched.started, program));
+        if matches!(self.source, Source::Group(_)) && tid == pid {
+            watched.program = self.program_of_group(pid);
         }
-        self.add(tid, Watched { program, ..watched });
+        if tid == pid {
+            self.processes
+                .insert(pid, (watched.started, watched.program));
+        }
+        self.add(tid, watched);
     }
 
     fn add(&mut self, tid: u32, mut task: Watched) {
@@ -314,7 +265,7 @@ impl Population {
                 self.bury_one(tid);
                 let parent = if tid == pid { None } else { Some(pid) };
                 let parent = parent.or_else(|| parent_of(pid)).unwrap_or(0);
-                if let Some(watched) = watch(pid, tid, parent, program, None) {
+                if let Some(mut watched) = Watched::begin(pid, tid, parent, program, None) {
                     self.add(tid, watched);
                 }
             }
@@ -355,12 +306,7 @@ impl Population {
         let mut used: Vec<_> = self.ended.clone();
         let counted = missing().is_none();
         for task in self.tasks.values_mut() {
-            let figures = || Figures::read(&task.state);
-            let wants = || figures().is_some_and(|it| it.state == 'R');
-            if let Some(stat) = task.counters.stat() {
-                task.load.look(now, stat, wants);
-                task.scheduled = stat.count;
-            }
+            task.look(now);
             self.programs[task.program].was_bound |= task.load.is_bound();
             used[task.program].add(task);
         }
@@ -378,13 +324,7 @@ impl Population {
         let mut any = false;
         for task in self.tasks.values_mut().filter(|task| !task.load.is_bound()) {
             any = true;
-            if now < task.waits.next {
-                continue;
-            }
-            if let Some(stat) = task.counters.stat() {
-                let waits = &mut self.programs[task.program].waits;
-                task.waits.look(now, stat, waits);
-            }
+            task.look_at_waits(now, &mut self.programs[task.program].waits);
         }
         any
     }
@@ -432,25 +372,6 @@ pub(crate) fn threads_of(pid: u32) -> impl Iterator<Item = u32> {
 
 fn parent_of(pid: u32) -> Option<u32> {
     Some(Figures::of(pid).ok()??.parent)
-}
-
-/// Begins to watch a task; its name is asked for if it is not given.
-fn watch(pid: u32, tid: u32, parent: u32, program: usize, name: Option<String>) -> Option<Watched> {
-    let files = format!("/proc/{pid}/task/{tid}");
-    let state = File::open(format!("{files}/stat")).ok()?;
-    let ask = || fs::read_to_string(format!("{files}/comm")).unwrap_or_default();
-    Some(Watched {
-        pid,
-        started: Figures::read(&state)?.started,
-        parent,
-        program,
-        name: name.unwrap_or_else(|| ask().trim().to_owned()),
-        load: Load::default(),
-        scheduled: 0,
-        counters: Counters::of(pid, tid),
-        state,
-        waits: Waits::default(),
-    })
 }
 
 #[cfg(test)]
