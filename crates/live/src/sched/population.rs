@@ -216,8 +216,7 @@ impl Population {
         }
     }
 
-    /// Presumes of a task what the last of its program and name was, so that a loop that starts one after another has
-    /// turns from the second on.
+    /// Presumes of a task what the last of its program and name was.
     fn presume(&self, task: &mut Watched) {
         let habit = self.habits.get(&(task.program, task.name.clone()));
         task.load.presume(habit.is_some_and(|bound| *bound));
