@@ -3,12 +3,17 @@
 //! The [`Store`] keeps pages on a file, a block device or an emulated flash, and finds them again after a crash. It never
 //! has the only copy of a byte, and never returns one that is older than its file.
 
+pub mod cache;
+pub mod dram;
 pub mod endurance;
 pub mod file;
 pub mod medium;
+pub mod mount;
 pub mod page;
 mod store;
 
+pub use cache::Cache;
+pub use dram::Dram;
 pub use endurance::Endurance;
 pub use file::{Identity, Version};
 pub use medium::Medium;

@@ -61,7 +61,7 @@ struct State {
 }
 
 /// A file as it is when it is read: pages that are read from it after this was made may be put.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reading {
     file: Identity,
     stamp: Stamp,
@@ -254,6 +254,23 @@ impl Store {
         state.append(reading.file, key, sum, contents);
         state.counts.admitted += 1;
         true
+    }
+
+    /// Returns a reading of the file as it is known now, for a page that every change since has left as it is; `None` if
+    /// the file has changed behind our back, or is changing.
+    pub fn renew(&self, reading: &Reading) -> Option<Reading> {
+        let state = lock(&self.state);
+        let known = state.files.get(reading.file)?;
+        (known.stamp == reading.stamp && known.changing == 0).then_some(Reading {
+            moment: known.changed,
+            settled: reading.settled && known.version.is_settled(file::now()),
+            ..*reading
+        })
+    }
+
+    /// Returns the number of a file, as [`Reading::stamp`] does, if it is known.
+    pub fn stamp(&self, file: Identity) -> Option<u64> {
+        lock(&self.state).files.get(file).map(|known| known.stamp.0)
     }
 
     /// Changes a file by `act`, before which the pages in `pages` are dropped. What `version` tells before and after
