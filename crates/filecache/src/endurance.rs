@@ -1,10 +1,33 @@
 //! The endurance budget: how many bytes may be written to the flash.
 
-use terrace_base::{Bytes, Nanos};
+use terrace_base::{Bytes, Error, Nanos, Result};
 
 const DAY: f64 = 86_400e9;
 /// Days of a year, as in the lifetimes of `terrace-device`.
 const YEAR_DAYS: f64 = 365.25;
+
+/// Reads how long a flash is to live, in years: `5years`, `30days`.
+///
+/// # Errors
+/// Returns a message if the text is no such time.
+pub fn years(text: &str) -> std::result::Result<f64, String> {
+    let units = [
+        ("years", 1.0),
+        ("year", 1.0),
+        ("y", 1.0),
+        ("days", 1.0 / YEAR_DAYS),
+        ("d", 1.0 / YEAR_DAYS),
+    ];
+    let text = text.trim();
+    let read = units.into_iter().find_map(|(unit, factor)| {
+        let number: f64 = text.strip_suffix(unit)?.trim().parse().ok()?;
+        Some(number * factor)
+    });
+    read.filter(|years| (1e-3..=1000.0).contains(years))
+        .ok_or_else(|| {
+            format!("`{text}` is no time from a day to 1000 years; write it as 5years or 90days")
+        })
+}
 
 /// Share of a day's bytes that may be saved up, so that a day is kept within twice that.
 const SAVED: f64 = 0.02;
@@ -19,6 +42,39 @@ pub struct Endurance {
 }
 
 impl Endurance {
+    /// Reads what vendors state: bytes over its life (`600TBW`, powers of 1000), or drive writes a day (`0.5DWPD`) of a
+    /// flash of this size.
+    ///
+    /// # Errors
+    /// Returns a usage error if the text is neither, or drive writes are given without a size.
+    pub fn parse(text: &str, years: f64, size: Option<Bytes>) -> Result<Self> {
+        let upper = text.trim().to_ascii_uppercase();
+        let units = [("GBW", 1e9), ("TBW", 1e12), ("PBW", 1e15)];
+        let (digits, factor) = match upper.strip_suffix("DWPD") {
+            Some(digits) => {
+                let size = size.ok_or_else(|| {
+                    Error::usage(format!(
+                        "`{text}` is of a size; give that of the flash with --size"
+                    ))
+                })?;
+                (digits, size.0 as f64 * years * YEAR_DAYS)
+            }
+            None => units
+                .into_iter()
+                .find_map(|(unit, factor)| Some((upper.strip_suffix(unit)?, factor)))
+                .unwrap_or(("", 0.0)),
+        };
+        match digits.trim().parse::<f64>() {
+            Ok(number) if number > 0.0 && number.is_finite() => Ok(Self {
+                bytes: number * factor,
+                years,
+            }),
+            _ => Err(Error::usage(format!(
+                "`{text}` is no endurance; write it as 600TBW, or as drive writes a day: 0.5DWPD"
+            ))),
+        }
+    }
+
     /// Returns the bytes that may be written a day.
     pub fn a_day(&self) -> f64 {
         self.bytes / (self.years * YEAR_DAYS)
@@ -80,6 +136,28 @@ mod tests {
         let years = endurance.projected_years(Bytes(328_542_094_456), Nanos(24 * HOUR));
         assert!((years.unwrap() - 5.0).abs() < 1e-3);
         assert_eq!(endurance.projected_years(Bytes(0), Nanos(1)), None);
+    }
+
+    #[test]
+    fn endurances_as_vendors_state_them() {
+        let day = years("1days").unwrap();
+        for (text, years, a_day) in [
+            ("600TBW", 5.0, 600e12 / (5.0 * YEAR_DAYS)),
+            ("0.5 dwpd", day, 500.0),
+        ] {
+            let endurance = Endurance::parse(text, years, Some(Bytes(1000))).unwrap();
+            assert!((endurance.a_day() / a_day - 1.0).abs() < 1e-9, "{text}");
+        }
+        for text in ["600", "TBW", "-1TBW", "infTBW", "0DWPD", ""] {
+            assert!(
+                Endurance::parse(text, 1.0, Some(Bytes(1))).is_err(),
+                "{text}"
+            );
+        }
+        assert!(Endurance::parse("1DWPD", 1.0, None).is_err());
+        for text in ["", "5", "0years", "-1y", "nany", "1e9years"] {
+            assert!(super::years(text).is_err(), "{text}");
+        }
     }
 
     /// Segments are written whenever anything is left, after quiet times as well; every day of the run, wherever it

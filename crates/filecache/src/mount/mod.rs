@@ -19,6 +19,7 @@ use std::sync::Arc;
 use fuser::{BackgroundSession, Config, MountOption, Session, SessionACL};
 use rustix::fs::{Mode as FileMode, OFlags};
 use rustix::process::{Resource, Rlimit, geteuid, getrlimit, setrlimit};
+use terrace_base::mounts::{SUBTYPE, is_mounted, unmount};
 use terrace_base::{Bytes, Context, Error, Result};
 use terrace_policy::admission::{Chain, Machine};
 use terrace_policy::replacement;
@@ -34,9 +35,6 @@ use status::Status;
 
 /// The extended attribute of a mount's root that holds its [`Figures`] as JSON.
 pub const STATUS: &str = "user.terrace.status";
-
-/// The type of the mount in `/proc/self/mountinfo`.
-const TYPE: &str = "terrace";
 
 /// The flash level.
 #[derive(Clone, Debug, PartialEq)]
@@ -203,6 +201,11 @@ impl Mount {
             .is_none_or(|session| session.guard.is_finished())
     }
 
+    /// Returns the directory it is on, without links.
+    pub fn mountpoint(&self) -> &Path {
+        &self.mountpoint
+    }
+
     /// Returns what it has done so far.
     pub fn figures(&self) -> Figures {
         self.status.figures()
@@ -261,78 +264,13 @@ impl Drop for Mount {
 pub fn status(mountpoint: &Path) -> Result<Figures> {
     let none = || {
         Error::usage(format!(
-            "terrace has mounted nothing on {}; `findmnt -t fuse.{TYPE}` lists its mounts",
+            "terrace has mounted nothing on {}; `findmnt -t fuse.{SUBTYPE}` lists its mounts",
             mountpoint.display()
         ))
     };
     let mut value = vec![0; 1 << 16];
     let bytes = rustix::fs::getxattr(mountpoint, STATUS, &mut value).map_err(|_| none())?;
     serde_json::from_slice(&value[..bytes]).map_err(|_| none())
-}
-
-/// Unmounts a directory, lazily if it is in use and `detach`.
-///
-/// # Errors
-/// Returns the error of the system, `EBUSY` if it is in use.
-pub fn unmount(mountpoint: &Path, detach: bool) -> io::Result<()> {
-    use rustix::mount::UnmountFlags;
-    let flags = if detach {
-        UnmountFlags::DETACH
-    } else {
-        UnmountFlags::empty()
-    };
-    match rustix::mount::unmount(mountpoint, flags) {
-        Err(rustix::io::Errno::PERM) => by_helper(mountpoint, detach),
-        done => Ok(done?),
-    }
-}
-
-/// Unmounts as a user other than root may.
-fn by_helper(mountpoint: &Path, detach: bool) -> io::Result<()> {
-    let mut helper = std::process::Command::new("fusermount3");
-    helper.args(if detach {
-        &["-u", "-q", "-z"][..]
-    } else {
-        &["-u", "-q"]
-    });
-    match helper.arg("--").arg(mountpoint).status()?.success() {
-        true => Ok(()),
-        false => Err(io::Error::from_raw_os_error(libc::EBUSY)),
-    }
-}
-
-/// Whether terrace has mounted something on a directory, by its path without links.
-pub fn is_mounted(mountpoint: &Path) -> bool {
-    let mounts = std::fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
-    let is_ours = |line: &str| {
-        let mut fields = line.split(' ');
-        let at = fields.nth(4).map(unescaped);
-        let kind = fields.skip_while(|field| *field != "-").nth(1);
-        at.as_deref() == Some(mountpoint) && kind == Some(&format!("fuse.{TYPE}"))
-    };
-    mounts.lines().any(is_ours)
-}
-
-/// Returns a path that the kernel has written with octal escapes.
-fn unescaped(text: &str) -> PathBuf {
-    use std::os::unix::ffi::OsStringExt;
-    let mut bytes = Vec::new();
-    let mut rest = text.as_bytes();
-    while let Some((first, tail)) = rest.split_first() {
-        let digits = tail.get(..3).filter(|_| *first == b'\\');
-        let value = digits.and_then(|digits| std::str::from_utf8(digits).ok());
-        match value.and_then(|digits| u8::from_str_radix(digits, 8).ok()) {
-            Some(byte) => {
-                bytes.push(byte);
-                rest = &tail[3..];
-            }
-            None => {
-                bytes.push(*first);
-                rest = tail;
-            }
-        }
-    }
-    std::ffi::OsString::from_vec(bytes).into()
 }
 
 fn directory(path: &Path) -> Result<PathBuf> {
@@ -372,7 +310,7 @@ fn config(source: &Path) -> Config {
     let is_root = geteuid().is_root();
     config.mount_options = vec![
         MountOption::FSName(source.display().to_string().replace(',', "_")),
-        MountOption::Subtype(TYPE.to_owned()),
+        MountOption::Subtype(SUBTYPE.to_owned()),
         MountOption::DefaultPermissions,
     ];
     if is_root {
@@ -402,15 +340,4 @@ fn allow_many_files() {
             maximum: limit.maximum,
         },
     );
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn paths_of_mounts_are_read_as_the_kernel_writes_them() {
-        assert_eq!(unescaped(r"/a\040b\134c"), Path::new(r"/a b\c"));
-        assert_eq!(unescaped(r"/a\9"), Path::new(r"/a\9"));
-    }
 }
