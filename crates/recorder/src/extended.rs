@@ -71,11 +71,11 @@ impl Extended {
             return;
         };
         match *call {
-            Call::Map { bytes, fits, .. } => {
-                // What was here before is not marked any more.
-                if fits && bytes.next_multiple_of(BYTES as u64) >= self.least {
-                    self.mark(start, bytes, true);
-                }
+            // What was here before is not marked any more.
+            Call::Map { bytes, fits, .. }
+                if fits && bytes.next_multiple_of(BYTES as u64) >= self.least =>
+            {
+                self.mark(start, bytes, true);
             }
             Call::Resize {
                 start: before,
