@@ -11,7 +11,7 @@ use crate::laws::machines;
 use crate::machine::{predictor, settings, simulate_traces, touch, touches, trace_with};
 
 /// A step of a program: a touch of a page, which may be a write, or pages that it gives back.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 enum Step {
     Touch(u64, bool),
     GiveBack(u64, u64),
