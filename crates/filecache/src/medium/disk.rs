@@ -68,12 +68,9 @@ impl Disk {
             }
         };
         if there < bytes {
-            reserve(&file, bytes).map_err(|e| match e.kind() {
-                io::ErrorKind::StorageFull => Error::failure(format!(
-                    "the file system of the flash file {name} has no room for {}; give a smaller --size",
-                    Bytes(bytes)
-                )),
-                _ => Error::failure(format!("{}: {e}", cannot())),
+            reserve(&file, bytes).map_err(|e| {
+                let _ = file.set_len(there);
+                full(path, bytes, &e)
             })?;
         }
         Ok(Self {
@@ -103,6 +100,18 @@ impl Disk {
             bytes: size.map_or(all, |size| size.0),
             _claim: Some(claim),
         })
+    }
+}
+
+/// Why a flash file cannot have its size.
+fn full(path: &Path, bytes: u64, error: &io::Error) -> Error {
+    let name = path.display();
+    match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::FileTooLarge => Error::failure(format!(
+            "the file system of the flash file {name} has no room for {}; give a smaller --size",
+            Bytes(bytes)
+        )),
+        _ => Error::failure(format!("cannot use the flash file {name}: {error}")),
     }
 }
 

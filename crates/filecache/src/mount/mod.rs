@@ -310,7 +310,8 @@ fn config(source: &Path) -> Config {
     let is_root = geteuid().is_root();
     config.mount_options = vec![
         MountOption::FSName(source.display().to_string().replace(',', "_")),
-        MountOption::Subtype(SUBTYPE.to_owned()),
+        // The crate names a subtype to `fusermount3` alone; the kernel takes it as well.
+        MountOption::CUSTOM(format!("subtype={SUBTYPE}")),
         MountOption::DefaultPermissions,
     ];
     if is_root {

@@ -24,8 +24,8 @@ pub struct Recorded {
 }
 
 struct Shared {
-    /// What it held at first.
-    start: Vec<u8>,
+    /// What is durable after the acts before the number.
+    durable: (usize, Vec<u8>),
     now: Vec<u8>,
     acts: Vec<Act>,
     /// Whether writes fail.
@@ -37,7 +37,7 @@ impl Recorded {
         Self {
             bytes: contents.len() as u64,
             shared: Arc::new(Mutex::new(Shared {
-                start: contents.clone(),
+                durable: (0, contents.clone()),
                 now: contents,
                 acts: Vec::new(),
                 fails: false,
@@ -55,27 +55,35 @@ impl Recorded {
     }
 
     /// Returns what a crash after `acts` leaves: everything before the last sync, and of the sectors after it those
-    /// that `survives` says, whatever their order.
+    /// that `survives` says, whatever their order. Crashes are asked for in their order.
     pub fn after(&self, acts: usize, mut survives: impl FnMut() -> bool) -> Vec<u8> {
-        let shared = lock(&self.shared);
-        let acts = &shared.acts[..acts];
-        let synced = acts
-            .iter()
-            .rposition(|act| matches!(act, Act::Sync))
-            .unwrap_or(0);
-        let mut image = shared.start.clone();
-        for (at, act) in acts.iter().enumerate() {
-            let Act::Write(offset, bytes) = act else {
-                continue;
-            };
-            for (sector, bytes) in bytes.chunks(SECTOR).enumerate() {
-                if at < synced || survives() {
-                    let offset = *offset as usize + sector * SECTOR;
-                    image[offset..offset + bytes.len()].copy_from_slice(bytes);
-                }
+        let mut shared = lock(&self.shared);
+        let shared = &mut *shared;
+        let (done, durable) = &mut shared.durable;
+        let new = &shared.acts[*done..acts];
+        let synced = new.iter().rposition(|act| matches!(act, Act::Sync));
+        let (synced, lost) = new.split_at(synced.unwrap_or(0));
+        synced.iter().for_each(|act| act.apply(durable, || true));
+        *done += synced.len();
+        let mut image = durable.clone();
+        lost.iter()
+            .for_each(|act| act.apply(&mut image, &mut survives));
+        image
+    }
+}
+
+impl Act {
+    /// Writes those of its sectors that `survives` says.
+    fn apply(&self, image: &mut [u8], mut survives: impl FnMut() -> bool) {
+        let Self::Write(offset, bytes) = self else {
+            return;
+        };
+        for (sector, bytes) in bytes.chunks(SECTOR).enumerate() {
+            if survives() {
+                let offset = *offset as usize + sector * SECTOR;
+                image[offset..offset + bytes.len()].copy_from_slice(bytes);
             }
         }
-        image
     }
 }
 
