@@ -8,12 +8,13 @@ const LINES: usize = 24;
 const COLUMNS: usize = 80;
 
 /// Every command that people call, with its commands.
-const COMMANDS: [&str; 39] = [
+const COMMANDS: [&str; 40] = [
     "",
     "run",
     "attach",
     "bench",
     "extend",
+    "mount",
     "sched",
     "sched run",
     "sched attach",

@@ -2,8 +2,6 @@
 //! (<https://github.com/tiborschneider/prefix-trie>): a column `prefix` with the table, or `operation` and `prefix`
 //! with the updates, in the order of time. They have no times and no next hops.
 
-use std::panic::{self, AssertUnwindSafe};
-
 use bytes::Bytes;
 use parquet::column::reader::ColumnReader;
 use parquet::data_type::ByteArray;
@@ -134,6 +132,6 @@ fn statement(
 fn unpanicked<T>(
     parquet: impl FnOnce() -> std::result::Result<T, ParquetError>,
 ) -> std::result::Result<T, ParquetError> {
-    let caught = panic::catch_unwind(AssertUnwindSafe(parquet));
-    caught.unwrap_or_else(|_| Err(ParquetError::General(DAMAGED.to_owned())))
+    let done = terrace_base::unpanicked(parquet);
+    done.unwrap_or_else(|| Err(ParquetError::General(DAMAGED.to_owned())))
 }
