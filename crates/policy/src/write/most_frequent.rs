@@ -9,6 +9,8 @@
 //! is asked for, and a guess makes up a third of the page, no other word can be more frequent unless it makes up
 //! more than half of the rest, and that is found by a vote.
 
+use std::ops::{BitAnd, BitOr, Not};
+
 /// Bits of a hash.
 const HASH_BITS: u32 = 10;
 /// How many words are tried as the most frequent one before all are counted.
@@ -22,10 +24,17 @@ type Hashes = [u16; 1 << HASH_BITS];
 /// A word of a page, as it lies in memory.
 pub(super) trait Word: Copy + Ord {
     /// A number of its size.
-    type Number: Copy + Eq;
+    type Number: Copy
+        + Eq
+        + BitAnd<Output = Self::Number>
+        + BitOr<Output = Self::Number>
+        + Not<Output = Self::Number>;
 
     /// Returns it as a number, which processors compare several of at once.
     fn number(self) -> Self::Number;
+
+    /// Returns all bits set, or none.
+    fn mask(set: bool) -> Self::Number;
 
     /// Returns the word that is this number.
     fn of(number: Self::Number) -> Self;
@@ -40,6 +49,10 @@ impl Word for [u8; 4] {
 
     fn number(self) -> u32 {
         u32::from_le_bytes(self)
+    }
+
+    fn mask(set: bool) -> u32 {
+        u32::from(set).wrapping_neg()
     }
 
     fn of(number: u32) -> Self {
@@ -57,6 +70,10 @@ impl Word for [u8; 8] {
 
     fn number(self) -> u64 {
         u64::from_le_bytes(self)
+    }
+
+    fn mask(set: bool) -> u64 {
+        u64::from(set).wrapping_neg()
     }
 
     fn of(number: u64) -> Self {
@@ -118,11 +135,14 @@ fn vote<W: Word>(words: &[W], but: W) -> W {
     let (mut leads, mut votes) = ([but; LANES], [0_i32; LANES]);
     let (rows, _) = words.as_chunks::<LANES>();
     for row in rows {
-        let row = row.map(W::number);
-        for ((word, lead), votes) in row.into_iter().zip(&mut leads).zip(&mut votes) {
-            *lead = if *votes == 0 { word } else { *lead };
-            let vote = if word == *lead { 1 } else { -1 };
-            *votes += if word == but { 0 } else { vote };
+        // By masks: a branch for each word takes 25 times as long.
+        for lane in 0..LANES {
+            let word = row[lane].number();
+            let none_left = W::mask(votes[lane] == 0);
+            let lead = word & none_left | leads[lane] & !none_left;
+            let vote = 2 * i32::from(word == lead) - 1;
+            votes[lane] += vote & -i32::from(word != but);
+            leads[lane] = lead;
         }
     }
     let lanes = leads.into_iter().zip(votes);
