@@ -46,6 +46,10 @@ const PAGES: [(&str, &[&str]); 11] = [
         &["Run time", "Misses after a turn begins"],
     ),
     (
+        "sim files -q --dram 64K --flash-size off,256K zipf.parquet",
+        &["Read rate", "Miss rates over the run"],
+    ),
+    (
         "sweep -q --dram 25%,50% zipf.parquet walk.parquet -o out",
         &["Misses over DRAM", "Time by part"],
     ),
