@@ -8,6 +8,7 @@ pub mod count;
 pub mod error;
 pub mod lock;
 pub mod memory;
+pub mod mounts;
 pub mod nanos;
 pub mod output;
 pub mod process;
