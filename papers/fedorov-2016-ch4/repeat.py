@@ -28,7 +28,7 @@ BURSTY = ["--update-times", "bursty"]
 # of the other half it is 0.113 (crates/tcam/src/hops.rs).
 FITTED, OTHERS = "0.08", "0.113"
 SHARES = ["0", FITTED, OTHERS, "1"]
-POLICIES = ["thesis", "unchanged", "unchanged+lazy", "unchanged+damping", "unchanged+coalesce",
+POLICIES = ["thesis", "unchanged", "unchanged+lazy", "unchanged+damping",
             "unchanged+coalesce+damping+lazy"]
 # Years that the chip is to last.
 YEARS = 10
