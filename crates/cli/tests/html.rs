@@ -19,7 +19,7 @@ use terrace_report::text::Text;
 const BROWSERS: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "chrome"];
 
 /// Commands with the plots that their pages have at least.
-const PAGES: [(&str, &[&str]); 12] = [
+const PAGES: [(&str, &[&str]); 13] = [
     (
         "sim pages -q --dram 12.5%,25%,50%,75% --replacement lru,arc --prefetch off,stream zipf.parquet",
         &[
@@ -44,6 +44,10 @@ const PAGES: [(&str, &[&str]); 12] = [
     (
         "sim mix -q --l1 off --l2 off --llc 64K --warmup 0 --time 9ms zipf.parquet walk.parquet",
         &["Run time", "Misses after a turn begins"],
+    ),
+    (
+        "sim files -q --dram 64K --flash-size off,256K zipf.parquet",
+        &["Read rate", "Miss rates over the run"],
     ),
     (
         "sweep -q --dram 25%,50% zipf.parquet walk.parquet -o out",

@@ -232,7 +232,7 @@ impl Gathering {
         info.sizes.extend(small.filter(|(_, count)| *count > 0));
         info.pages = info.reuse.cold;
         info.lines = self.pages.lines();
-        info.discarded = (self.discards > 0).then(|| Discarded {
+        info.discarded = (self.discards > 0).then_some(Discarded {
             times: self.discards,
             pages: self.pages.discarded,
             most_at_once: self.pages.most,

@@ -331,6 +331,15 @@ fn sim_llc_with_memories_on_the_memory_side() {
 }
 
 #[test]
+fn sim_files_of_several_machines() {
+    check(
+        "files.json",
+        "sim files -q --dram 256K --flash-size off,1M --organisation extended,multilevel,memory \
+         --admission all,sequential:pages=8+second-read --budget 1G --interval 1ms --warmup 1000 zipf.parquet --json",
+    );
+}
+
+#[test]
 fn trace_info() {
     check("trace.json", "trace info -q matmul.parquet --json");
 }

@@ -144,7 +144,7 @@ fn crashes_in_a_row_bring_back_no_other_page() {
             let draw = &mut run.draw;
             let image = run
                 .medium
-                .after(run.medium.acts(), || draw.next_u64() % 2 == 0);
+                .after(run.medium.acts(), || draw.next_u64().is_multiple_of(2));
             run.medium = Recorded::new(image);
             run.store = open(&run.medium);
         }
@@ -287,7 +287,7 @@ fn threads_get_no_other_page() {
                 let mut draw = Xoshiro256PlusPlus::seed_from_u64(seed);
                 for _ in 0..3000 {
                     let (inode, page) = (draw.next_u64() % FILES, draw.next_u64() % PAGES);
-                    if draw.next_u64() % 10 == 0 {
+                    if draw.next_u64().is_multiple_of(10) {
                         store.change(
                             identity(inode),
                             page..page + 1,

@@ -328,6 +328,11 @@ impl Population {
         any
     }
 
+    /// Whether all tasks are told to be CPU-bound or not.
+    pub fn is_told(&self) -> bool {
+        self.tasks.values().all(|task| task.load.is_told())
+    }
+
     /// Returns the tasks.
     pub fn tasks(&self) -> impl Iterator<Item = (u32, &Watched)> {
         self.tasks.iter().map(|(tid, task)| (*tid, task))

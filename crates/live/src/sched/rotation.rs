@@ -29,7 +29,7 @@ use crate::cpus::Cpus;
 use crate::worker::Worker;
 
 /// Longest pause between two looks at a turn, in which a task that fell asleep keeps it.
-const LOOK_EVERY: Duration = Duration::from_millis(15);
+const LOOK_EVERY: Duration = Duration::from_millis(40);
 /// A look is so much later than a task needs that runs alone: one that comes early has to be repeated, and after some
 /// milliseconds of the task all that it needs is out of the cache.
 const LATER: Duration = Duration::from_micros(200);

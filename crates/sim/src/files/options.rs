@@ -71,20 +71,20 @@ fn caches() -> Vec<Setting> {
             meanings(&["Flash is filled with what DRAM evicts: the extended buffer cache",
                        "Flash is filled with what the disk delivers: the multilevel buffer cache",
                        "A page is in DRAM or on flash: multilevel main memory"]),
-            default("extended"), common(),
+            default("extended"),
             column("organisation", "organisation", Unit::None, |m| name(&ORGANISATIONS, m.organisation));
         /// what is written to flash
         "admission" "NAME": new(Values::List(Arc::new(chains))), default("second-read"), common(),
             details("Policies are listed by `terrace list admission`. With + between them all must agree, as in \
                      sequential+sketch:reads=3."),
             column("admission", "admission", Unit::None, |m| m.admission.to_string());
-        /// bytes that may be written to flash in a day: 20G
+        /// bytes to flash in a day: 20G
         "budget" "SIZE": quantity(Bytes::parse, |m, bytes| m.budget = Some(bytes)),
             otherwise("no bound"), common(),
             details("The admission policy write-budget is added to those of --admission."),
             column("budget", "budget_bytes", Unit::Bytes, |m| m.budget);
         /// what stays in DRAM
-        "replacement" "NAME": new(Values::List(Arc::new(dram_policies))), default("lru"), common(),
+        "replacement" "NAME": new(Values::List(Arc::new(dram_policies))), default("lru"),
             details("Policies are listed by `terrace list policies`."),
             column("replacement", "replacement", Unit::None, |m| m.replacement.to_string());
         /// what stays on flash
@@ -101,14 +101,14 @@ fn caches() -> Vec<Setting> {
 fn devices() -> Vec<Setting> {
     settings! { FilesMachine;
         /// what flash is made of; dram: emulated in DRAM
-        "memory" "NAME": parsed(technology), default("flash"), common(),
+        "memory" "NAME": parsed(technology), default("flash"),
             details("A technology of `terrace list memories`."),
             column("memory", "memory", Unit::None, |m| m.technology.name.clone()),
             result("flash_read_ns", Unit::Nanos, |m| m.technology.read),
             result("flash_write_ns", Unit::Nanos, |m| m.technology.write);
         /// factor by which flash is slower than that: 5, or 2:10 for reads and writes
         "flash-slow-down" "FACTOR": quantity(SlowDown::parse, |m, factors| m.slow_down = factors),
-            default("1"), common(),
+            default("1"),
             column("slow-down", "flash_slow_down", Unit::None, |m| m.slow_down.to_string());
         /// pages that wait to be written to flash, or to the disk, before their writer waits; 0: it waits at once
         "write-buffer" "PAGES": number(0..=1 << 20, |m, pages| m.write_buffer = pages), default("64"),

@@ -73,7 +73,7 @@ fn a_budget_is_kept_and_costs_few_hits() {
 fn a_scan_writes_little_and_empties_nothing() {
     let before = zipf(200_000);
     let scan: Vec<Request> = (0..60_000 / 8)
-        .map(|at| (1 << 30 | at * 8, 8, false))
+        .map(|at| ((1 << 30) | (at * 8), 8, false))
         .collect();
     let both = [&before[..], &scan].concat();
     for organisation in ["extended", "multilevel", "memory"] {

@@ -95,7 +95,7 @@ struct Pool {
     free: Vec<u32>,
     /// Files to be created before transactions begin.
     missing: usize,
-    /// Transactions and processes left.
+    /// Transactions left, and processes left with this one.
     transactions: u64,
     processes: u64,
 }
@@ -138,12 +138,11 @@ impl Pool {
         } else if self.transactions > 0 {
             self.transactions -= 1;
             self.transact(log);
-        } else {
+        } else if self.processes > 1 {
             self.processes -= 1;
-            if self.processes == 0 {
-                return false;
-            }
             self.begin();
+        } else {
+            return false;
         }
         true
     }

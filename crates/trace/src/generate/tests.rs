@@ -135,7 +135,7 @@ fn the_traces_stay() {
         ("stencil", 15847948328245983671),
         ("join", 4177266630583385434),
         ("bfs", 18190472013609420309),
-        ("postmark", 0),
+        ("postmark", 4581754248191434365),
     ];
     assert_eq!(hashes, expected);
 }
