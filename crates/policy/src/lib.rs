@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+pub mod admission;
 pub mod cache;
 pub mod eviction;
 mod list;
@@ -11,6 +12,7 @@ pub mod prefetch;
 pub mod registry;
 pub mod replacement;
 pub mod sched;
+mod sizes;
 pub mod times;
 pub mod write;
 

@@ -264,7 +264,7 @@ impl Population {
                 self.bury_one(tid);
                 let parent = if tid == pid { None } else { Some(pid) };
                 let parent = parent.or_else(|| parent_of(pid)).unwrap_or(0);
-                if let Some(mut watched) = Watched::begin(pid, tid, parent, program, None) {
+                if let Some(watched) = Watched::begin(pid, tid, parent, program, None) {
                     self.add(tid, watched);
                 }
             }

@@ -2,7 +2,7 @@
 
 use terrace_device::Catalogue;
 use terrace_policy::registry::{Entry, Kind};
-use terrace_policy::{eviction, llc, prefetch, replacement, sched, write};
+use terrace_policy::{admission, eviction, llc, prefetch, replacement, sched, write};
 use terrace_sim::llc::placement::Make;
 use terrace_sim::pages::{FaultCost, levelling};
 
@@ -13,13 +13,14 @@ pub(super) fn all() -> Vec<Known> {
     let columns = sweep::table(&[]).columns.into_iter();
     let columns = columns.map(|one| plain("columns", None, &one.name, &one.described()));
     let (pages, lines) = (
-        "--replacement of sim pages, sweep, extend",
+        "--replacement of sim pages, sweep, extend, mount",
         "--policy of sim llc, sim mix",
     );
     let schemes = "--write of sim pages, sweep, extend";
     let levellings = "--levelling of sim pages, sweep";
     let blocks = terrace_tcam::levelling::Make::ENTRIES;
     let turns = "--turn of sim mix, --slice of sched";
+    let admitted = "--admission of sim files, mount";
     let early = "--eviction of run, sim pages, sweep";
     [
         entries("policies", |_| pages, replacement::REGISTRY),
@@ -30,6 +31,7 @@ pub(super) fn all() -> Vec<Known> {
         entries("write-schemes", |_| schemes, write::REGISTRY),
         entries("wear-levellings", |_| levellings, levelling::Make::ENTRIES),
         entries("turn-policies", |_| turns, sched::REGISTRY),
+        entries("admission", |_| admitted, admission::REGISTRY),
         fault_costs(),
         entries(
             "placements",

@@ -11,7 +11,7 @@ use terrace_policy::params::Setting;
 pub use tell::{ListDocument, explained, kinds, listed};
 
 /// The kinds of `terrace list`, each with a line of help.
-pub const KINDS: [(&str, &str); 11] = [
+pub const KINDS: [(&str, &str); 12] = [
     ("policies", "what stays in DRAM and in last-level caches"),
     ("predictors", "what is fetched ahead"),
     (
@@ -23,6 +23,7 @@ pub const KINDS: [(&str, &str); 11] = [
         "wear-levellings",
         "how a simulated memory spreads writes over its lines",
     ),
+    ("admission", "which pages are written to a flash level"),
     ("turn-policies", "how long tasks of a core have their turns"),
     (
         "fault-costs",
