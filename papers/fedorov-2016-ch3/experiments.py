@@ -28,7 +28,7 @@ TIMES = {"warmup": "200ms", "time": "200ms"}
 DETAIL, DETAIL_TURN = "four-16M", "static:turn=45ms"
 # Static turns, the first of which is the baseline, and settings of `refill`, which has to learn before they tell.
 WITHIN = [*reversed(LONG), "refill:most=45ms,within=0.01", "refill:most=45ms,within=0.002"]
-WITHIN_MIXES = 4
+WITHIN_MIXES = 5
 # Mixes for partitions and for other policies of the last level.
 FEW = 2
 PARTITIONS = ["off", "equal", "alone"]
