@@ -64,7 +64,11 @@ fn damaged() -> Vec<Case> {
             b"BZh9 nothing".to_vec(),
             "at offset 0 of the unpacked bzip2 stream",
         ),
-        ("text_cut", b"+ 10.0.0.0/8 a\n+ 10.1.0".to_vec(), "in line 2"),
+        (
+            "text_cut",
+            b"+ 10.0.0.0/8 a\n+ 10.1.0".to_vec(),
+            "in line 2",
+        ),
     ];
     let mut cases = Vec::new();
     for (name, bytes, says) in by_bytes {
