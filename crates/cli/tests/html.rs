@@ -19,7 +19,7 @@ use terrace_report::text::Text;
 const BROWSERS: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "chrome"];
 
 /// Commands with the plots that their pages have at least.
-const PAGES: [(&str, &[&str]); 11] = [
+const PAGES: [(&str, &[&str]); 12] = [
     (
         "sim pages -q --dram 12.5%,25%,50%,75% --replacement lru,arc --prefetch off,stream zipf.parquet",
         &[

@@ -19,10 +19,10 @@ use super::{Results, format};
 #[command(after_long_help = "\
 Examples:
   terrace sim files --dram 64M --flash-size off,256M,1G requests.oracleGeneral
-  terrace sim files --dram 64M --flash-size 1G --admission all,second-read,sketch:reads=3 requests.csv
+  terrace sim files --dram 64M --flash-size 1G --admission all,sketch:reads=3 requests.csv
   terrace sim files --dram 64M --flash-size 1G --budget 20G --interval 10ms requests.parquet
-  terrace sim files --dram 64M --flash-size 1G --organisation extended,multilevel,memory requests.parquet
-  terrace sim files --dram 64M --flash-size 1G --memory dram --flash-slow-down 1,2,5,10 postmark.parquet
+  terrace sim files --dram 64M --flash-size 1G --organisation extended,memory requests.parquet
+  terrace sim files --dram 64M --flash-size 1G --memory dram --flash-slow-down 1,5 postmark.parquet
 
 Traces are of requests for files or blocks: those of libCacheSim (oracleGeneral, CSV), and any other that
 terrace reads, whose addresses are taken for places on the disk. `terrace trace gen postmark` makes one
