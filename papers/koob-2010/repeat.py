@@ -1,6 +1,6 @@
 """Repeats the slides of Koob 2010 by simulation: PostMark over a page cache, emulated flash and a disk.
 
-Usage: repeat.py [--quick]    with a sixteenth of the files and transactions; results stay in the work directory
+Usage: repeat.py [--quick]    with a quarter of the files and transactions; results stay in the work directory
 """
 
 import json
@@ -14,7 +14,8 @@ sys.path[:0] = [str(FOLDER.parent)]
 import common  # noqa: E402
 from common import say, table  # noqa: E402
 
-QUICK = 16
+# The part of the slides' files, transactions and memories that is simulated.
+PART, QUICK_PART = 16, 64
 # Gigabytes: the page cache, with no flash and with some of it.
 DRAM_GB, EMULATED_DRAM_GB, FLASH_GB = [1, 2, 3, 4, 5, 6, 7, 8], [1, 2, 3, 4], 4
 # DRAM of what has only one.
@@ -32,7 +33,7 @@ class Scale:
 
     def __init__(self, work, paper, quick):
         self.work, self.postmark = work, paper["postmark"]
-        self.part = QUICK if quick else 1
+        self.part = QUICK_PART if quick else PART
         work.mkdir(parents=True, exist_ok=True)
 
     def size(self, gigabytes):
