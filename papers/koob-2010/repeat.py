@@ -153,7 +153,8 @@ def emulated_table(results, rate):
     factors = results["slow_downs"]
     rows = []
     for at, dram in enumerate(results["emulated_dram_gb"]):
-        alone = results["unmodified"][results["dram_gb"].index(dram)]
+        # Both lists begin with the same sizes.
+        alone = results["unmodified"][at]
         runs = results["emulated"][at * len(factors):(at + 1) * len(factors)]
         rows.append([dram, megabytes(alone[rate]), *(megabytes(run[rate]) for run in runs)])
     return table(["DRAM, GB", "no flash", *(f"factor {factor}" for factor in factors)], rows)
