@@ -13,6 +13,7 @@ mod heap;
 mod llc;
 mod manual;
 mod mix;
+mod mount;
 mod progress;
 mod record;
 mod results;
@@ -58,6 +59,7 @@ fn dispatch(arguments: args::Terrace) -> Result<ExitCode> {
         args::Command::Attach(attach) => attach::attach(&attach),
         args::Command::Bench(bench) => bench::bench(bench),
         args::Command::Extend(asked) => extend::extend(&asked),
+        args::Command::Mount(asked) => mount::mount(&asked),
         args::Command::Sched(asked) => sched::sched(*asked),
         args::Command::Guard(guard) => sched::guard(&guard),
         args::Command::Sim(sim) => sim::sim(&sim),

@@ -8,12 +8,13 @@ const LINES: usize = 24;
 const COLUMNS: usize = 80;
 
 /// Every command that people call, with its commands.
-const COMMANDS: [&str; 41] = [
+const COMMANDS: [&str; 42] = [
     "",
     "run",
     "attach",
     "bench",
     "extend",
+    "mount",
     "sched",
     "sched run",
     "sched attach",

@@ -16,6 +16,7 @@ pub mod known;
 pub mod lifetime;
 pub mod llc;
 pub mod mix;
+pub mod mount;
 pub mod process;
 pub mod rows;
 pub mod run;

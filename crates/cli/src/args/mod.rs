@@ -15,6 +15,7 @@ pub mod llc;
 pub mod machines;
 mod manual;
 pub mod mix;
+mod mount;
 mod record;
 pub mod results;
 mod run;
@@ -37,6 +38,7 @@ pub use extend::Extend;
 pub use guard::Guard;
 pub use heap::Heap;
 pub use manual::Manual;
+pub use mount::Mount;
 pub use record::{Filter, Record};
 pub use results::Results;
 pub use run::Run;
@@ -51,8 +53,8 @@ pub use validate::Validate;
 
 use clap::{ArgAction, Parser, Subcommand};
 
-/// Without an empty line above the usage, all commands fit a screen.
-const TEMPLATE: &str = "{about}\n{usage-heading} {usage}\n\n{all-args}";
+/// Without empty lines around the usage, all commands fit a screen.
+const TEMPLATE: &str = "{about}\n{usage-heading} {usage}\n{all-args}";
 
 #[derive(Parser)]
 #[command(name = "terrace", version, about, max_term_width = 80, help_template = TEMPLATE)]
@@ -73,6 +75,7 @@ pub enum Command {
     Attach(Attach),
     Bench(Bench),
     Extend(Extend),
+    Mount(Box<Mount>),
     Sched(Box<Sched>),
     Record(Record),
     Trace(Trace),

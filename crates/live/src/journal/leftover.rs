@@ -19,6 +19,7 @@ use crate::sched::held::{Held, put_back_all};
 use crate::sysctl;
 use crate::tier::area::Area;
 use crate::zswap;
+use terrace_base::mounts;
 use terrace_base::{Bytes, Context, Error, Result};
 
 /// The magic numbers of the two versions of the cgroup file system (linux/magic.h).
@@ -231,6 +232,7 @@ impl Leftover {
             | Change::Scheduling(_)
             | Change::Cgroup(_)
             | Change::Callers(_)
+            | Change::Mount(_)
                 if rebooted =>
             {
                 Ok(())
@@ -255,6 +257,12 @@ impl Leftover {
                 let removed = cgroup::remove(path);
                 removed.or_fail(|| "it cannot be removed".into())
             }
+            Change::Mount(mountpoint) if mounts::is_mounted(mountpoint) => {
+                hold_dead(mountpoint)?;
+                let unmounted = mounts::unmount(mountpoint, true);
+                unmounted.or_fail(|| "it cannot be unmounted".into())
+            }
+            Change::Mount(_) => Ok(()),
             Change::Callers(leaf) => {
                 if leaf.file_name() != Some(OsStr::new(delegation::CALLERS)) {
                     return Err(Error::failure("this is no name that a run gives"));
@@ -290,6 +298,14 @@ fn hold_device(path: &Path) -> Result<()> {
             path.display()
         ))),
         _ => Ok(()),
+    }
+}
+
+/// Checks that nothing serves a mount any more: what is mounted there may be of a later run.
+fn hold_dead(mountpoint: &Path) -> Result<()> {
+    match fs::metadata(mountpoint) {
+        Err(e) if e.raw_os_error() == Some(libc::ENOTCONN) => Ok(()),
+        _ => Err(Error::failure("a process serves it")),
     }
 }
 

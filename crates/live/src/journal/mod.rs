@@ -20,6 +20,7 @@ use crate::delegation;
 use crate::sched::held::Held;
 use crate::tier::area::Area;
 use crate::tier::identity::Identity;
+use terrace_base::mounts;
 use terrace_base::process::Figures;
 use terrace_base::{Context, Error, Result};
 
@@ -41,6 +42,8 @@ pub enum Change {
     Zswap(String),
     /// How tasks are scheduled was changed; this is what was found.
     Scheduling(Vec<Held>),
+    /// A directory was mounted on.
+    Mount(PathBuf),
 }
 
 /// A process, with its start time, which tells it from a later one of the same number.
@@ -296,6 +299,7 @@ impl Change {
             Self::Callers(leaf) => delegation::is_undone(leaf),
             Self::PageCluster(_) | Self::Zswap(_) => true,
             Self::Scheduling(tasks) => tasks.iter().all(Held::is_put_back),
+            Self::Mount(mountpoint) => !mounts::is_mounted(mountpoint),
         }
     }
 }
@@ -307,6 +311,7 @@ impl std::fmt::Display for Change {
             Self::Cgroup(path) | Self::Callers(path) => write!(f, "cgroup {}", path.display()),
             Self::PageCluster(found) => write!(f, "vm.page-cluster, which was {found}"),
             Self::Zswap(found) => write!(f, "zswap, which was {found}"),
+            Self::Mount(mountpoint) => write!(f, "mount on {}", mountpoint.display()),
             Self::Scheduling(tasks) => {
                 let tasks: Vec<_> = tasks.iter().map(|task| task.tid.to_string()).collect();
                 write!(f, "the scheduling of the tasks {}", tasks.join(", "))

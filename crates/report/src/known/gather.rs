@@ -13,14 +13,14 @@ pub(super) fn all() -> Vec<Known> {
     let columns = sweep::table(&[]).columns.into_iter();
     let columns = columns.map(|one| plain("columns", None, &one.name, &one.described()));
     let (pages, lines) = (
-        "--replacement of sim pages, sweep, extend",
+        "--replacement of sim pages, sweep, extend, mount",
         "--policy of sim llc, sim mix",
     );
     let schemes = "--write of sim pages, sweep, extend";
     let levellings = "--levelling of sim pages, sweep";
     let blocks = terrace_tcam::levelling::Make::ENTRIES;
     let turns = "--turn of sim mix, --slice of sched";
-    let admitted = "--admission of sim files";
+    let admitted = "--admission of sim files, mount";
     let early = "--eviction of run, sim pages, sweep";
     [
         entries("policies", |_| pages, replacement::REGISTRY),

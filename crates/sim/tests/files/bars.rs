@@ -75,7 +75,7 @@ fn a_scan_writes_little() {
     let (dram, flash) = (2000, 6000);
     let before = zipf(200_000);
     let after = |pages: u64| {
-        let scan = (0..pages / 8).map(|at| (1 << 30 | (at * 8), 8, false));
+        let scan = (0..pages / 8).map(|at| ((1 << 30) | (at * 8), 8, false));
         before.iter().copied().chain(scan).collect::<Vec<Request>>()
     };
     for organisation in ["extended", "multilevel", "memory"] {

@@ -1,0 +1,89 @@
+//! `terrace mount`.
+
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use terrace_base::{Error, Output, Result, Signals};
+use terrace_filecache::mount::{End, Mount, Settings, status};
+use terrace_live::journal::{Change, Journal, state_directory};
+use terrace_report::mount::{MountDocument, line, prometheus, text};
+
+use crate::args;
+use crate::results::{Outputs, People};
+use crate::screen::{Display, Place, say};
+
+/// How often is looked for the end.
+const LOOK: Duration = Duration::from_millis(50);
+/// How often the figures are written for Prometheus.
+const WRITE: Duration = Duration::from_secs(1);
+
+pub fn mount(arguments: &args::Mount) -> Result<ExitCode> {
+    let outputs = Outputs::open(
+        &arguments.results,
+        &arguments.inputs(),
+        &arguments.outputs(),
+    )?;
+    if let Some(mountpoint) = &arguments.status {
+        let figures = status(mountpoint)?;
+        let text = text(&figures);
+        return outputs.show(&MountDocument::of(None, figures), &text);
+    }
+    let settings = arguments.settings()?;
+    settings.check()?;
+    let signals = Signals::receive()?;
+    // Undone when this ends, and by `doctor --clean` if it is killed.
+    let mut journal = Journal::begin(&state_directory())?;
+    journal.note(Change::Mount(path(&settings.mountpoint)?))?;
+    let mount = Mount::start(&settings)?;
+    if !arguments.quiet {
+        say(&told(&settings));
+    }
+    serve(&mount, &signals, arguments)?;
+    let (figures, end) = mount.end()?;
+    drop(journal);
+    if end == End::InUse {
+        say(&format!(
+            "terrace: programs still used {}, which is unmounted; their open files give errors from now on\n",
+            settings.mountpoint.display()
+        ));
+    }
+    let text = text(&figures);
+    let people = match arguments.quiet {
+        true => People::Nobody,
+        false => People::Standard,
+    };
+    outputs.say(&MountDocument::of(Some(&settings), figures), &text, people)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Shows figures until a signal asks for the end, or the mountpoint is unmounted.
+fn serve(mount: &Mount, signals: &Signals, arguments: &args::Mount) -> Result<()> {
+    let mut display = Display::new(Place::Line, arguments.quiet);
+    let mut written: Option<Instant> = None;
+    while signals.asked_to_end().is_none() && !mount.has_ended() {
+        display.show(|| line(&mount.figures()));
+        let is_due = written.is_none_or(|at| at.elapsed() >= WRITE);
+        if let Some(file) = arguments.prometheus.as_deref().filter(|_| is_due) {
+            let text = prometheus(&mount.figures(), &mount.mountpoint().display().to_string());
+            Output::save(file, text.as_bytes())?;
+            written = Some(Instant::now());
+        }
+        std::thread::sleep(LOOK);
+    }
+    display.clear();
+    Ok(())
+}
+
+fn told(settings: &Settings) -> String {
+    format!(
+        "terrace: {} is mounted on {}\n",
+        settings.source.display(),
+        settings.mountpoint.display()
+    )
+}
+
+fn path(mountpoint: &Path) -> Result<std::path::PathBuf> {
+    let cannot = |e| Error::failure(format!("cannot use {}: {e}", mountpoint.display()));
+    mountpoint.canonicalize().map_err(cannot)
+}

@@ -1,0 +1,303 @@
+//! The levels above a source: a store on flash, and in exact mode DRAM of a given size.
+
+use std::cell::Cell;
+use std::io;
+use std::ops::Range;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use terrace_base::bytes::PAGE_BYTES;
+use terrace_base::lock;
+use terrace_policy::admission::{Admission, Answer, Request};
+
+use crate::dram::Dram;
+use crate::file::{Identity, Version};
+use crate::page::{PAGE_SIZE, Page, zeroed};
+use crate::store::{Reading, Store};
+
+/// A file of the source.
+pub trait Source {
+    /// Returns its version now.
+    ///
+    /// # Errors
+    /// Returns the error of the system.
+    fn version(&self) -> io::Result<Version>;
+
+    /// Reads from `offset` on, and returns the number of bytes, which is short at the end of the file alone.
+    ///
+    /// # Errors
+    /// Returns the error of the system.
+    fn read(&self, offset: u64, into: &mut [u8]) -> io::Result<usize>;
+}
+
+/// The levels above a source.
+pub struct Cache {
+    store: Store,
+    /// In exact mode.
+    dram: Option<Dram>,
+    admission: Mutex<Box<dyn Admission>>,
+    /// Whether anything is put into the store.
+    has_flash: bool,
+    began: Instant,
+    times: Times,
+}
+
+/// Bytes and nanoseconds of reads by level.
+#[derive(Default)]
+struct Times {
+    flash: AtomicU64,
+    source: AtomicU64,
+    source_reads: AtomicU64,
+}
+
+/// Pages that the source was read for, which may be admitted once the reader has them.
+pub struct Missed {
+    reading: Reading,
+    size: u64,
+    first: u64,
+    pages: Vec<Page>,
+    /// Which of them came from the source.
+    from_source: Vec<bool>,
+}
+
+impl Cache {
+    /// Makes a cache of these levels. Without flash the store holds nothing, and knows the versions of files alone.
+    pub fn new(
+        store: Store,
+        has_flash: bool,
+        dram: Option<Dram>,
+        admission: Box<dyn Admission>,
+    ) -> Self {
+        Self {
+            store,
+            dram,
+            admission: Mutex::new(admission),
+            has_flash,
+            began: Instant::now(),
+            times: Times::default(),
+        }
+    }
+
+    /// Returns the store.
+    pub fn store(&self) -> &Store {
+        &self.store
+    }
+
+    /// Returns the DRAM level, in exact mode.
+    pub fn dram(&self) -> Option<&Dram> {
+        self.dram.as_ref()
+    }
+
+    /// Returns the mean times of a page read from flash and of a read from the source, in nanoseconds.
+    pub fn latencies(&self) -> (Option<f64>, Option<f64>) {
+        let mean = |total: &AtomicU64, count: u64| {
+            (count > 0).then(|| total.load(Ordering::Relaxed) as f64 / count as f64)
+        };
+        let source = self.times.source_reads.load(Ordering::Relaxed);
+        (
+            mean(&self.times.flash, self.store.counts().hits),
+            mean(&self.times.source, source),
+        )
+    }
+
+    /// Reads from a file, and calls `reply` with the bytes, which are short at its end alone. What is worth it is put
+    /// into the levels after that.
+    ///
+    /// # Errors
+    /// Returns the error of the source; `reply` is not called then.
+    pub fn read(
+        &self,
+        file: Identity,
+        source: &dyn Source,
+        offset: u64,
+        bytes: usize,
+        reply: impl FnOnce(&[u8]),
+    ) -> io::Result<()> {
+        let size = Cell::new(0);
+        let version = || {
+            let version = source.version()?;
+            size.set(version.size);
+            Ok(version)
+        };
+        let Some(reading) = self.store.reading(file, version)? else {
+            return self.read_source(source, offset, bytes, reply);
+        };
+        let end = size.get().min(offset + bytes as u64);
+        if end <= offset {
+            reply(&[]);
+            return Ok(());
+        }
+        let first = offset / PAGE_BYTES;
+        let mut pages = zeroed((end.div_ceil(PAGE_BYTES) - first) as usize);
+        let mut found = self.find(&reading, first, &mut pages);
+        for row in rows(&found) {
+            let at = (first + row.start as u64) * PAGE_BYTES;
+            let wanted = (size.get() - at).min((row.len() * PAGE_SIZE) as u64) as usize;
+            let into: &mut [u8] = bytemuck::cast_slice_mut(&mut pages[row]);
+            // What a page of the store had left that did not check.
+            into[wanted..].fill(0);
+            if self.timed_read(source, at, &mut into[..wanted])? < wanted {
+                // It has been truncated meanwhile.
+                return self.read_source(source, offset, bytes, reply);
+            }
+        }
+        let all: &[u8] = bytemuck::cast_slice(&pages);
+        let start = (offset - first * PAGE_BYTES) as usize;
+        reply(&all[start..start + (end - offset) as usize]);
+        found.iter_mut().for_each(|found| *found = !*found);
+        self.keep(&Missed {
+            reading,
+            size: size.get(),
+            first,
+            pages,
+            from_source: found,
+        });
+        Ok(())
+    }
+
+    /// Changes bytes of a file by `act`, which the source has done when it returns.
+    pub fn change<T>(
+        &self,
+        file: Identity,
+        bytes: Range<u64>,
+        source: &dyn Source,
+        act: impl FnOnce() -> T,
+    ) -> T {
+        let pages = bytes.start / PAGE_BYTES..bytes.end.div_ceil(PAGE_BYTES);
+        self.store.change(
+            file,
+            pages.clone(),
+            || source.version(),
+            || {
+                // Pages of a file that is met from here on are forgotten with it.
+                if let (Some(dram), Some(stamp)) = (&self.dram, self.store.stamp(file)) {
+                    dram.drop_pages(stamp, pages);
+                }
+                act()
+            },
+        )
+    }
+
+    /// Writes what the store has not written yet.
+    pub fn flush(&self) {
+        if self.has_flash {
+            self.store.flush();
+        }
+    }
+
+    /// Fills the pages that DRAM or flash has, and returns which ones these are.
+    fn find(&self, reading: &Reading, first: u64, pages: &mut [Page]) -> Vec<bool> {
+        let mut found = match &self.dram {
+            Some(dram) => dram.get(reading.stamp(), first, pages),
+            None => vec![false; pages.len()],
+        };
+        if !self.has_flash {
+            return found;
+        }
+        for row in rows(&found.clone()) {
+            let began = Instant::now();
+            let start = row.start;
+            let from_flash = self
+                .store
+                .get(reading, first + start as u64, &mut pages[row]);
+            if from_flash.contains(&true) {
+                add(&self.times.flash, began.elapsed());
+            }
+            for (at, from_flash) in (start..).zip(from_flash) {
+                found[at] = from_flash;
+                let request = self.request(reading, first + at as u64, 0);
+                if from_flash {
+                    lock(&self.admission).hit(&request);
+                    if let Some(dram) = &self.dram {
+                        self.settle(dram, reading, first + at as u64, &pages[at]);
+                    }
+                }
+            }
+        }
+        found
+    }
+
+    /// Puts pages that came from the source into the level below the reader.
+    fn keep(&self, missed: &Missed) {
+        let came = missed.pages.iter().zip(&missed.from_source);
+        let came = (missed.first..).zip(came).filter(|(_, (_, came))| **came);
+        for (page, (contents, _)) in came {
+            let request = self.request(&missed.reading, page, missed.size);
+            lock(&self.admission).missed(&request);
+            match &self.dram {
+                Some(dram) => self.settle(dram, &missed.reading, page, contents),
+                None => self.admit(&missed.reading, &request, page, contents),
+            }
+        }
+    }
+
+    /// Puts a page into DRAM, and what DRAM evicts for it into the store.
+    fn settle(&self, dram: &Dram, reading: &Reading, page: u64, contents: &Page) {
+        let evicted = dram.insert(reading, page, contents, &self.store);
+        if let Some((reading, page, contents)) = evicted {
+            let request = self.request(&reading, page, 0);
+            self.admit(&reading, &request, page, &contents);
+        }
+    }
+
+    fn admit(&self, reading: &Reading, request: &Request, page: u64, contents: &Page) {
+        if !self.has_flash || lock(&self.admission).wants(request) != Answer::Admit {
+            return;
+        }
+        let before = self.store.counts().written_bytes;
+        if self.store.put(reading, page, contents) {
+            let written = self.store.counts().written_bytes - before;
+            let mut admission = lock(&self.admission);
+            admission.admitted(request);
+            if written > 0 {
+                admission.wrote(written, request.time);
+            }
+        }
+    }
+
+    fn request(&self, reading: &Reading, page: u64, size: u64) -> Request {
+        Request {
+            page: reading.stamp() << 32 | page,
+            size,
+            time: self.began.elapsed(),
+        }
+    }
+
+    fn read_source(
+        &self,
+        source: &dyn Source,
+        offset: u64,
+        bytes: usize,
+        reply: impl FnOnce(&[u8]),
+    ) -> io::Result<()> {
+        let mut into = vec![0; bytes];
+        let read = self.timed_read(source, offset, &mut into)?;
+        reply(&into[..read]);
+        Ok(())
+    }
+
+    fn timed_read(&self, source: &dyn Source, offset: u64, into: &mut [u8]) -> io::Result<usize> {
+        let began = Instant::now();
+        let read = source.read(offset, into);
+        add(&self.times.source, began.elapsed());
+        self.times.source_reads.fetch_add(1, Ordering::Relaxed);
+        read
+    }
+}
+
+fn add(total: &AtomicU64, took: Duration) {
+    total.fetch_add(took.as_nanos() as u64, Ordering::Relaxed);
+}
+
+/// Returns the rows of pages that were not found.
+fn rows(found: &[bool]) -> Vec<Range<usize>> {
+    let mut rows: Vec<Range<usize>> = Vec::new();
+    for at in (0..found.len()).filter(|at| !found[*at]) {
+        match rows.last_mut() {
+            Some(row) if row.end == at => row.end += 1,
+            _ => rows.push(at..at + 1),
+        }
+    }
+    rows
+}

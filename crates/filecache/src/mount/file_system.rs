@@ -1,0 +1,763 @@
+//! What the kernel asks for, passed through to the source.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use fuser::{
+    CopyFileRangeFlags, Errno, FileHandle, Filesystem, FopenFlags, Generation, INodeNo, InitFlags,
+    KernelConfig, LockOwner, OpenFlags, RenameFlags, ReplyAttr, ReplyCreate, ReplyData,
+    ReplyDirectory, ReplyEmpty, ReplyEntry, ReplyLseek, ReplyOpen, ReplyStatfs, ReplyWrite,
+    ReplyXattr, Request, TimeOrNow, WriteFlags,
+};
+use rustix::fs::{AtFlags, Gid, Mode, OFlags, Stat, Timestamps, Uid, XattrFlags};
+
+use super::attributes::{attributes, kind, stat, timespec};
+use super::caller::Caller;
+use super::handles::{Handle, Handles};
+use super::nodes::{Node, Nodes};
+use super::status::Status;
+use crate::cache::{Cache, Source};
+
+/// How long the kernel takes names and attributes for right.
+const FRESH: Duration = Duration::from_secs(1);
+
+/// Bytes of directory entries that are read at once.
+const ENTRIES: usize = 32 << 10;
+
+/// A directory, passed through, with the reads of its files cached.
+pub(super) struct PassThrough {
+    nodes: Nodes,
+    handles: Handles,
+    cache: Option<Arc<Cache>>,
+    status: Arc<Status>,
+    /// Whether the kernel's page cache is left out (exact mode).
+    direct: bool,
+}
+
+/// Replies with an error if there is one.
+macro_rules! or_reply {
+    ($result:expr, $reply:expr) => {
+        match $result {
+            Ok(value) => value,
+            Err(error) => return $reply.error(Errno::from(io::Error::from(error))),
+        }
+    };
+}
+
+impl PassThrough {
+    pub fn new(
+        root: OwnedFd,
+        cache: Option<Arc<Cache>>,
+        status: Arc<Status>,
+        direct: bool,
+    ) -> io::Result<Self> {
+        Ok(Self {
+            nodes: Nodes::new(root)?,
+            handles: Handles::default(),
+            cache,
+            status,
+            direct,
+        })
+    }
+
+    /// Changes bytes of a file, of which the cache is told.
+    fn change<T>(
+        &self,
+        node: &Node,
+        bytes: std::ops::Range<u64>,
+        source: &dyn Source,
+        act: impl FnOnce() -> T,
+    ) -> T {
+        let Some(cache) = &self.cache else {
+            return act();
+        };
+        let done = cache.change(node.identity, bytes, source, act);
+        // The kernel's pages have changed with the file.
+        let mut cached = node.cached.lock().unwrap_or_else(|e| e.into_inner());
+        if cached.is_some() {
+            *cached = source.version().ok();
+        }
+        done
+    }
+
+    /// Changes attributes of a file alone.
+    fn change_attributes<T>(&self, node: &Node, act: impl FnOnce() -> T) -> T {
+        self.change(node, 0..0, node, act)
+    }
+
+    /// Changes attributes of what a name stands for.
+    fn change_named<T>(&self, parent: &Node, name: &OsStr, act: impl FnOnce() -> T) -> T {
+        if self.cache.is_none() {
+            return act();
+        }
+        let Ok((node, about)) = self.nodes.look_up(parent, name) else {
+            return act();
+        };
+        let done = match kind(about.st_mode) {
+            fuser::FileType::RegularFile => self.change_attributes(&node, act),
+            _ => act(),
+        };
+        self.forget_node(node.number, 1);
+        done
+    }
+
+    fn forget_node(&self, number: INodeNo, times: u64) {
+        let node = self.nodes.forget(number, times);
+        if let (Some(node), Some(cache)) = (node, &self.cache) {
+            match stat(&node.path) {
+                Ok(about) if about.st_nlink > 0 => cache.store().forget_if_empty(node.identity),
+                _ => cache.store().forget(node.identity),
+            }
+        }
+    }
+
+    fn entry(&self, parent: &Node, name: &OsStr, reply: ReplyEntry) {
+        let (node, about) = or_reply!(self.nodes.look_up(parent, name), reply);
+        reply.entry(&FRESH, &attributes(&about, node.number), Generation(0));
+    }
+
+    /// Opens a node as the kernel asks, with what the kernel is told of its page cache.
+    fn flags_of(&self, handle: &Handle) -> FopenFlags {
+        if self.direct {
+            return FopenFlags::FOPEN_DIRECT_IO;
+        }
+        let now = handle.version().ok();
+        let mut cached = handle.node.cached.lock().unwrap_or_else(|e| e.into_inner());
+        let is_same = now.is_some() && *cached == now;
+        *cached = now;
+        match is_same {
+            true => FopenFlags::FOPEN_KEEP_CACHE,
+            false => FopenFlags::empty(),
+        }
+    }
+
+    fn about(&self, node: &Node, handle: Option<FileHandle>) -> io::Result<Stat> {
+        match handle.and_then(|handle| self.handles.get(handle).ok()) {
+            Some(handle) => stat(&handle.file),
+            None => stat(&node.path),
+        }
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    fn set(
+        &self,
+        node: &Node,
+        mode: Option<u32>,
+        owner: (Option<u32>, Option<u32>),
+        size: Option<u64>,
+        times: (Option<TimeOrNow>, Option<TimeOrNow>),
+        handle: Option<FileHandle>,
+    ) -> io::Result<()> {
+        if let Some(mode) = mode {
+            rustix::fs::chmod(node.magic(), Mode::from_raw_mode(mode & 0o7777))?;
+        }
+        if owner != (None, None) {
+            let (user, group) = (owner.0.map(Uid::from_raw), owner.1.map(Gid::from_raw));
+            rustix::fs::chownat(&node.path, c"", user, group, AtFlags::EMPTY_PATH)?;
+        }
+        if let Some(size) = size {
+            match handle.and_then(|handle| self.handles.get(handle).ok()) {
+                Some(handle) => rustix::fs::ftruncate(&handle.file, size)?,
+                None => rustix::fs::ftruncate(node.open(OFlags::WRONLY | OFlags::NONBLOCK)?, size)?,
+            }
+        }
+        if times.0.is_some() || times.1.is_some() {
+            let times = Timestamps {
+                last_access: timespec(times.0),
+                last_modification: timespec(times.1),
+            };
+            rustix::fs::utimensat(&node.path, c"", &times, AtFlags::EMPTY_PATH)?;
+        }
+        Ok(())
+    }
+
+    /// Writes, and drops the pages that this changes.
+    fn write_at(&self, handle: &Handle, offset: u64, data: &[u8]) -> io::Result<usize> {
+        let end = offset + data.len() as u64;
+        let range = match (handle.appends, handle.version()) {
+            // The kernel knows the end as it was.
+            (true, Ok(now)) => offset.min(now.size)..end.max(now.size + data.len() as u64),
+            _ => offset..end,
+        };
+        self.change(&handle.node, range, handle, || {
+            handle.file.write_all_at(data, offset).map(|()| data.len())
+        })
+    }
+
+    fn file_of(&self, node: &Node, flags: OpenFlags) -> io::Result<(File, bool)> {
+        let flags = OFlags::from_bits_retain(flags.0 as u32);
+        // Names were followed by the kernel; what is read past its cache here would have to be aligned.
+        let opened = flags - (OFlags::NOFOLLOW | OFlags::DIRECT | OFlags::CREATE | OFlags::EXCL);
+        Ok((node.open(opened)?, flags.contains(OFlags::APPEND)))
+    }
+
+    fn list(&self, handle: &Handle, offset: u64, reply: &mut ReplyDirectory) -> io::Result<()> {
+        rustix::fs::seek(&handle.file, rustix::fs::SeekFrom::Start(offset))?;
+        let mut buffer = Vec::with_capacity(ENTRIES);
+        let mut entries = rustix::fs::RawDir::new(&handle.file, buffer.spare_capacity_mut());
+        while let Some(entry) = entries.next() {
+            let entry = entry?;
+            let kind = match entry.file_type() {
+                rustix::fs::FileType::Directory => fuser::FileType::Directory,
+                rustix::fs::FileType::Symlink => fuser::FileType::Symlink,
+                rustix::fs::FileType::Fifo => fuser::FileType::NamedPipe,
+                rustix::fs::FileType::Socket => fuser::FileType::Socket,
+                rustix::fs::FileType::CharacterDevice => fuser::FileType::CharDevice,
+                rustix::fs::FileType::BlockDevice => fuser::FileType::BlockDevice,
+                _ => fuser::FileType::RegularFile,
+            };
+            use std::os::unix::ffi::OsStrExt;
+            let name = OsStr::from_bytes(entry.file_name().to_bytes());
+            if reply.add(INodeNo(entry.ino()), entry.next_entry_cookie(), kind, name) {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn data_copied(
+        &self,
+        from: (&Handle, u64),
+        to: (&Handle, u64),
+        bytes: u64,
+        flags: u64,
+    ) -> io::Result<usize> {
+        let (mut read, mut written) = (from.1 as i64, to.1 as i64);
+        self.change(&to.0.node, to.1..to.1.saturating_add(bytes), to.0, || {
+            // SAFETY: the files are open, and the kernel changes the two offsets alone.
+            let copied = unsafe {
+                libc::copy_file_range(
+                    from.0.file.as_raw_fd(),
+                    &raw mut read,
+                    to.0.file.as_raw_fd(),
+                    &raw mut written,
+                    bytes.min(1 << 30) as usize,
+                    flags as u32,
+                )
+            };
+            usize::try_from(copied).map_err(|_| io::Error::last_os_error())
+        })
+    }
+}
+
+impl Filesystem for PassThrough {
+    fn init(&mut self, _: &Request, config: &mut KernelConfig) -> io::Result<()> {
+        let wanted = InitFlags::FUSE_ASYNC_READ
+            | InitFlags::FUSE_PARALLEL_DIROPS
+            | InitFlags::FUSE_AUTO_INVAL_DATA
+            | InitFlags::FUSE_ASYNC_DIO
+            | InitFlags::FUSE_DIRECT_IO_ALLOW_MMAP;
+        let _ = config.add_capabilities(wanted & config.capabilities());
+        Ok(())
+    }
+
+    fn lookup(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
+        let parent = or_reply!(self.nodes.get(parent), reply);
+        self.entry(&parent, name, reply);
+    }
+
+    fn forget(&self, _: &Request, number: INodeNo, times: u64) {
+        self.forget_node(number, times);
+    }
+
+    fn getattr(&self, _: &Request, number: INodeNo, handle: Option<FileHandle>, reply: ReplyAttr) {
+        let node = or_reply!(self.nodes.get(number), reply);
+        let about = or_reply!(self.about(&node, handle), reply);
+        reply.attr(&FRESH, &attributes(&about, number));
+    }
+
+    fn setattr(
+        &self,
+        _: &Request,
+        number: INodeNo,
+        mode: Option<u32>,
+        uid: Option<u32>,
+        gid: Option<u32>,
+        size: Option<u64>,
+        atime: Option<TimeOrNow>,
+        mtime: Option<TimeOrNow>,
+        _: Option<SystemTime>,
+        handle: Option<FileHandle>,
+        _: Option<SystemTime>,
+        _: Option<SystemTime>,
+        _: Option<SystemTime>,
+        _: Option<fuser::BsdFileFlags>,
+        reply: ReplyAttr,
+    ) {
+        let node = or_reply!(self.nodes.get(number), reply);
+        let bytes = match (size, node.version()) {
+            (Some(size), Ok(now)) => size.min(now.size)..size.max(now.size),
+            (Some(_), Err(_)) => 0..u64::MAX,
+            (None, _) => 0..0,
+        };
+        let set = self.change(&node, bytes, &*node, || {
+            self.set(&node, mode, (uid, gid), size, (atime, mtime), handle)
+        });
+        or_reply!(set, reply);
+        let about = or_reply!(self.about(&node, handle), reply);
+        reply.attr(&FRESH, &attributes(&about, number));
+    }
+
+    fn readlink(&self, _: &Request, number: INodeNo, reply: ReplyData) {
+        let node = or_reply!(self.nodes.get(number), reply);
+        let target = or_reply!(rustix::fs::readlinkat(&node.path, c"", Vec::new()), reply);
+        reply.data(target.as_bytes());
+    }
+
+    fn mknod(
+        &self,
+        request: &Request,
+        parent: INodeNo,
+        name: &OsStr,
+        mode: u32,
+        _: u32,
+        device: u32,
+        reply: ReplyEntry,
+    ) {
+        let parent = or_reply!(self.nodes.get(parent), reply);
+        let made = {
+            let _caller = Caller::become_it(request);
+            let kind = rustix::fs::FileType::from_raw_mode(mode);
+            let mode = Mode::from_raw_mode(mode & 0o7777);
+            rustix::fs::mknodat(&parent.path, name, kind, mode, device.into())
+        };
+        or_reply!(made, reply);
+        self.entry(&parent, name, reply);
+    }
+
+    fn mkdir(
+        &self,
+        request: &Request,
+        parent: INodeNo,
+        name: &OsStr,
+        mode: u32,
+        _: u32,
+        reply: ReplyEntry,
+    ) {
+        let parent = or_reply!(self.nodes.get(parent), reply);
+        let made = {
+            let _caller = Caller::become_it(request);
+            rustix::fs::mkdirat(&parent.path, name, Mode::from_raw_mode(mode & 0o7777))
+        };
+        or_reply!(made, reply);
+        self.entry(&parent, name, reply);
+    }
+
+    fn unlink(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
+        let parent = or_reply!(self.nodes.get(parent), reply);
+        let removed = self.change_named(&parent, name, || {
+            rustix::fs::unlinkat(&parent.path, name, AtFlags::empty())
+        });
+        or_reply!(removed, reply);
+        reply.ok();
+    }
+
+    fn rmdir(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
+        let parent = or_reply!(self.nodes.get(parent), reply);
+        or_reply!(
+            rustix::fs::unlinkat(&parent.path, name, AtFlags::REMOVEDIR),
+            reply
+        );
+        reply.ok();
+    }
+
+    fn symlink(
+        &self,
+        request: &Request,
+        parent: INodeNo,
+        name: &OsStr,
+        target: &Path,
+        reply: ReplyEntry,
+    ) {
+        let parent = or_reply!(self.nodes.get(parent), reply);
+        let made = {
+            let _caller = Caller::become_it(request);
+            rustix::fs::symlinkat(target, &parent.path, name)
+        };
+        or_reply!(made, reply);
+        self.entry(&parent, name, reply);
+    }
+
+    fn rename(
+        &self,
+        _: &Request,
+        parent: INodeNo,
+        name: &OsStr,
+        new_parent: INodeNo,
+        new_name: &OsStr,
+        flags: RenameFlags,
+        reply: ReplyEmpty,
+    ) {
+        let parent = or_reply!(self.nodes.get(parent), reply);
+        let new_parent = or_reply!(self.nodes.get(new_parent), reply);
+        let flags = rustix::fs::RenameFlags::from_bits_retain(flags.bits());
+        let renamed = self.change_named(&parent, name, || {
+            rustix::fs::renameat_with(&parent.path, name, &new_parent.path, new_name, flags)
+        });
+        or_reply!(renamed, reply);
+        reply.ok();
+    }
+
+    fn link(
+        &self,
+        _: &Request,
+        number: INodeNo,
+        new_parent: INodeNo,
+        new_name: &OsStr,
+        reply: ReplyEntry,
+    ) {
+        let node = or_reply!(self.nodes.get(number), reply);
+        let parent = or_reply!(self.nodes.get(new_parent), reply);
+        let linked = self.change_attributes(&node, || {
+            rustix::fs::linkat(
+                rustix::fs::CWD,
+                node.magic(),
+                &parent.path,
+                new_name,
+                AtFlags::SYMLINK_FOLLOW,
+            )
+        });
+        or_reply!(linked, reply);
+        self.entry(&parent, new_name, reply);
+    }
+
+    fn open(&self, _: &Request, number: INodeNo, flags: OpenFlags, reply: ReplyOpen) {
+        let node = or_reply!(self.nodes.get(number), reply);
+        let (file, appends) = or_reply!(self.file_of(&node, flags), reply);
+        let handle = Handle {
+            file,
+            node,
+            appends,
+        };
+        let flags = self.flags_of(&handle);
+        reply.opened(self.handles.insert(handle), flags);
+    }
+
+    fn create(
+        &self,
+        request: &Request,
+        parent: INodeNo,
+        name: &OsStr,
+        mode: u32,
+        _: u32,
+        flags: i32,
+        reply: ReplyCreate,
+    ) {
+        let parent = or_reply!(self.nodes.get(parent), reply);
+        let flags = OFlags::from_bits_retain(flags as u32);
+        let opened = {
+            let _caller = Caller::become_it(request);
+            let flags =
+                (flags - OFlags::DIRECT) | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+            rustix::fs::openat(
+                &parent.path,
+                name,
+                flags,
+                Mode::from_raw_mode(mode & 0o7777),
+            )
+        };
+        let file = File::from(or_reply!(opened, reply));
+        let (node, about) = or_reply!(self.nodes.of(&file), reply);
+        let attributes = attributes(&about, node.number);
+        let handle = Handle {
+            file,
+            node,
+            appends: flags.contains(OFlags::APPEND),
+        };
+        let opened = self.flags_of(&handle);
+        reply.created(
+            &FRESH,
+            &attributes,
+            Generation(0),
+            self.handles.insert(handle),
+            opened,
+        );
+    }
+
+    fn read(
+        &self,
+        _: &Request,
+        _: INodeNo,
+        handle: FileHandle,
+        offset: u64,
+        size: u32,
+        _: OpenFlags,
+        _: Option<LockOwner>,
+        reply: ReplyData,
+    ) {
+        let handle = or_reply!(self.handles.get(handle), reply);
+        let Some(cache) = &self.cache else {
+            let mut into = vec![0; size as usize];
+            let read = or_reply!(Source::read(&*handle, offset, &mut into), reply);
+            return reply.data(&into[..read]);
+        };
+        let mut reply = Some(reply);
+        let read = cache.read(
+            handle.node.identity,
+            &*handle,
+            offset,
+            size as usize,
+            |bytes| {
+                if let Some(reply) = reply.take() {
+                    reply.data(bytes);
+                }
+            },
+        );
+        if let (Err(error), Some(reply)) = (read, reply) {
+            reply.error(Errno::from(error));
+        }
+    }
+
+    fn write(
+        &self,
+        _: &Request,
+        _: INodeNo,
+        handle: FileHandle,
+        offset: u64,
+        data: &[u8],
+        _: WriteFlags,
+        _: OpenFlags,
+        _: Option<LockOwner>,
+        reply: ReplyWrite,
+    ) {
+        let handle = or_reply!(self.handles.get(handle), reply);
+        let written = or_reply!(self.write_at(&handle, offset, data), reply);
+        reply.written(written as u32);
+    }
+
+    fn flush(&self, _: &Request, _: INodeNo, handle: FileHandle, _: LockOwner, reply: ReplyEmpty) {
+        let handle = or_reply!(self.handles.get(handle), reply);
+        // Closing a duplicate tells the file system below that one has closed, and reports its errors.
+        let duplicate = or_reply!(rustix::io::dup(&handle.file), reply);
+        or_reply!(close(duplicate), reply);
+        reply.ok();
+    }
+
+    fn release(
+        &self,
+        _: &Request,
+        _: INodeNo,
+        handle: FileHandle,
+        _: OpenFlags,
+        _: Option<LockOwner>,
+        _: bool,
+        reply: ReplyEmpty,
+    ) {
+        drop(self.handles.remove(handle));
+        reply.ok();
+    }
+
+    fn fsync(
+        &self,
+        _: &Request,
+        _: INodeNo,
+        handle: FileHandle,
+        data_only: bool,
+        reply: ReplyEmpty,
+    ) {
+        let handle = or_reply!(self.handles.get(handle), reply);
+        let synced = match data_only {
+            true => handle.file.sync_data(),
+            false => handle.file.sync_all(),
+        };
+        or_reply!(synced, reply);
+        reply.ok();
+    }
+
+    fn opendir(&self, _: &Request, number: INodeNo, _: OpenFlags, reply: ReplyOpen) {
+        let node = or_reply!(self.nodes.get(number), reply);
+        let file = or_reply!(node.open(OFlags::RDONLY | OFlags::DIRECTORY), reply);
+        let handle = Handle {
+            file,
+            node,
+            appends: false,
+        };
+        reply.opened(self.handles.insert(handle), FopenFlags::empty());
+    }
+
+    fn readdir(
+        &self,
+        _: &Request,
+        _: INodeNo,
+        handle: FileHandle,
+        offset: u64,
+        mut reply: ReplyDirectory,
+    ) {
+        let handle = or_reply!(self.handles.get(handle), reply);
+        or_reply!(self.list(&handle, offset, &mut reply), reply);
+        reply.ok();
+    }
+
+    fn releasedir(
+        &self,
+        _: &Request,
+        _: INodeNo,
+        handle: FileHandle,
+        _: OpenFlags,
+        reply: ReplyEmpty,
+    ) {
+        drop(self.handles.remove(handle));
+        reply.ok();
+    }
+
+    fn fsyncdir(
+        &self,
+        request: &Request,
+        number: INodeNo,
+        handle: FileHandle,
+        data_only: bool,
+        reply: ReplyEmpty,
+    ) {
+        self.fsync(request, number, handle, data_only, reply);
+    }
+
+    fn statfs(&self, _: &Request, number: INodeNo, reply: ReplyStatfs) {
+        let node = or_reply!(self.nodes.get(number), reply);
+        let about = or_reply!(rustix::fs::fstatvfs(&node.path), reply);
+        reply.statfs(
+            about.f_blocks,
+            about.f_bfree,
+            about.f_bavail,
+            about.f_files,
+            about.f_ffree,
+            about.f_bsize as u32,
+            about.f_namemax as u32,
+            about.f_frsize as u32,
+        );
+    }
+
+    fn setxattr(
+        &self,
+        _: &Request,
+        number: INodeNo,
+        name: &OsStr,
+        value: &[u8],
+        flags: i32,
+        _: u32,
+        reply: ReplyEmpty,
+    ) {
+        let node = or_reply!(self.nodes.get(number), reply);
+        let flags = XattrFlags::from_bits_retain(flags as u32);
+        let set = self.change_attributes(&node, || {
+            rustix::fs::setxattr(node.magic(), name, value, flags)
+        });
+        or_reply!(set, reply);
+        reply.ok();
+    }
+
+    fn getxattr(&self, _: &Request, number: INodeNo, name: &OsStr, size: u32, reply: ReplyXattr) {
+        let node = or_reply!(self.nodes.get(number), reply);
+        if number == INodeNo::ROOT && name == super::STATUS {
+            return text(self.status.json().as_bytes(), size, reply);
+        }
+        let mut value = vec![0; size as usize];
+        let bytes = or_reply!(rustix::fs::getxattr(node.magic(), name, &mut value), reply);
+        match size {
+            0 => reply.size(bytes as u32),
+            _ => reply.data(&value[..bytes]),
+        }
+    }
+
+    fn listxattr(&self, _: &Request, number: INodeNo, size: u32, reply: ReplyXattr) {
+        let node = or_reply!(self.nodes.get(number), reply);
+        let mut names = vec![0; size as usize];
+        let bytes = or_reply!(rustix::fs::listxattr(node.magic(), &mut names), reply);
+        match size {
+            0 => reply.size(bytes as u32),
+            _ => reply.data(&names[..bytes]),
+        }
+    }
+
+    fn removexattr(&self, _: &Request, number: INodeNo, name: &OsStr, reply: ReplyEmpty) {
+        let node = or_reply!(self.nodes.get(number), reply);
+        let removed = self.change_attributes(&node, || rustix::fs::removexattr(node.magic(), name));
+        or_reply!(removed, reply);
+        reply.ok();
+    }
+
+    fn fallocate(
+        &self,
+        _: &Request,
+        _: INodeNo,
+        handle: FileHandle,
+        offset: u64,
+        length: u64,
+        mode: i32,
+        reply: ReplyEmpty,
+    ) {
+        let handle = or_reply!(self.handles.get(handle), reply);
+        let moves = libc::FALLOC_FL_COLLAPSE_RANGE | libc::FALLOC_FL_INSERT_RANGE;
+        let bytes = match mode & moves {
+            0 => offset..offset.saturating_add(length),
+            _ => 0..u64::MAX,
+        };
+        let done = self.change(&handle.node, bytes, &*handle, || {
+            let flags = rustix::fs::FallocateFlags::from_bits_retain(mode as u32);
+            rustix::fs::fallocate(&handle.file, flags, offset, length)
+        });
+        or_reply!(done, reply);
+        reply.ok();
+    }
+
+    fn lseek(
+        &self,
+        _: &Request,
+        _: INodeNo,
+        handle: FileHandle,
+        offset: i64,
+        whence: i32,
+        reply: ReplyLseek,
+    ) {
+        let handle = or_reply!(self.handles.get(handle), reply);
+        // SAFETY: the file is open; its own offset is used by directories alone, which are not asked.
+        let found = unsafe { libc::lseek(handle.file.as_raw_fd(), offset, whence) };
+        match found {
+            0.. => reply.offset(found),
+            _ => reply.error(Errno::from(io::Error::last_os_error())),
+        }
+    }
+
+    fn copy_file_range(
+        &self,
+        _: &Request,
+        _: INodeNo,
+        from: FileHandle,
+        from_offset: u64,
+        _: INodeNo,
+        to: FileHandle,
+        to_offset: u64,
+        bytes: u64,
+        flags: CopyFileRangeFlags,
+        reply: ReplyWrite,
+    ) {
+        let from = or_reply!(self.handles.get(from), reply);
+        let to = or_reply!(self.handles.get(to), reply);
+        let copied = self.data_copied((&from, from_offset), (&to, to_offset), bytes, flags.bits());
+        let copied = or_reply!(copied, reply);
+        reply.written(copied as u32);
+    }
+}
+
+/// Replies with the value of an attribute as FUSE does: its size if nothing else is asked for.
+fn text(value: &[u8], size: u32, reply: ReplyXattr) {
+    match size as usize {
+        0 => reply.size(value.len() as u32),
+        size if size < value.len() => reply.error(Errno::ERANGE),
+        _ => reply.data(value),
+    }
+}
+
+fn close(file: OwnedFd) -> io::Result<()> {
+    use std::os::fd::IntoRawFd;
+    // SAFETY: nothing else has the descriptor.
+    match unsafe { libc::close(file.into_raw_fd()) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}

@@ -1,0 +1,344 @@
+//! A FUSE mount above a directory.
+//!
+//! Everything is passed through to the source; reads of its files go through a [`Cache`]. Writes reach the source before
+//! they are acknowledged. The kernel's page cache stays above (*victim*), or is left out for a DRAM level of ours
+//! (*exact*).
+
+mod attributes;
+mod caller;
+mod file_system;
+mod handles;
+mod nodes;
+mod status;
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use fuser::{BackgroundSession, Config, MountOption, Session, SessionACL};
+use rustix::fs::{Mode as FileMode, OFlags};
+use rustix::process::{Resource, Rlimit, geteuid, getrlimit, setrlimit};
+use terrace_base::mounts::{SUBTYPE, is_mounted, unmount};
+use terrace_base::{Bytes, Context, Error, Result};
+use terrace_policy::admission::{Chain, Machine};
+use terrace_policy::replacement;
+
+use crate::cache::Cache;
+use crate::dram::Dram;
+use crate::endurance::Endurance;
+use crate::medium::{Disk, Emulated, Medium, Slowdown};
+use crate::store::Store;
+use file_system::PassThrough;
+pub use status::Figures;
+use status::Status;
+
+/// The extended attribute of a mount's root that holds its [`Figures`] as JSON.
+pub const STATUS: &str = "user.terrace.status";
+
+/// The flash level.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Flash {
+    /// A file or a block device, and the size to use if it is not the whole.
+    Disk(PathBuf, Option<Bytes>),
+    /// Emulated: contents in DRAM, slowed down.
+    Emulated(Bytes, Slowdown),
+}
+
+/// What fills the flash level.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Mode {
+    /// Reads that the kernel's page cache does not serve.
+    Victim,
+    /// What a DRAM level of this size evicts by this policy.
+    Exact(Bytes, replacement::Spec),
+}
+
+/// What is mounted, and how.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The directory that is passed through.
+    pub source: PathBuf,
+    /// Where it is mounted.
+    pub mountpoint: PathBuf,
+    /// The flash level; without one, reads are passed through as well.
+    pub flash: Option<Flash>,
+    /// What fills it.
+    pub mode: Mode,
+    /// Which pages it admits.
+    pub admission: Chain,
+    /// How much may be written to it.
+    pub endurance: Option<Endurance>,
+}
+
+/// A mount, which is there until it is dropped.
+pub struct Mount {
+    mountpoint: PathBuf,
+    session: Option<BackgroundSession>,
+    cache: Option<Arc<Cache>>,
+    status: Arc<Status>,
+}
+
+/// How a mount has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// No program used it any more.
+    Unmounted,
+    /// Programs still have files of it open, which give errors from now on.
+    InUse,
+}
+
+impl Settings {
+    /// Checks what can be checked before anything is changed.
+    ///
+    /// # Errors
+    /// Returns a usage error if the source or the mountpoint cannot be used, or `/dev/fuse` is missing.
+    pub fn check(&self) -> Result<()> {
+        let source = directory(&self.source)?;
+        let mountpoint = directory(&self.mountpoint)?;
+        let (from, at) = (self.source.display(), self.mountpoint.display());
+        if source == mountpoint {
+            return Err(Error::usage(format!(
+                "SOURCE and MOUNTPOINT are the same directory, {from}; name an empty directory elsewhere to mount on"
+            )));
+        }
+        if mountpoint.starts_with(&source) || source.starts_with(&mountpoint) {
+            return Err(Error::usage(format!(
+                "{from} and {at} lie one inside the other, so that the mount would cover its own files; mount elsewhere"
+            )));
+        }
+        if is_mounted(&mountpoint) {
+            return Err(Error::usage(format!(
+                "{at} has a file system mounted by terrace already; unmount that first (umount {at})"
+            )));
+        }
+        if let Some(Flash::Disk(path, _)) = &self.flash
+            && lies_in(path, &source)
+        {
+            return Err(Error::usage(format!(
+                "the flash file {} lies inside {from}, whose files it is to hold; put it elsewhere",
+                path.display()
+            )));
+        }
+        if !Path::new("/dev/fuse").exists() {
+            return Err(Error::usage(
+                "there is no /dev/fuse; load the module (modprobe fuse), or give the container that device",
+            ));
+        }
+        Ok(())
+    }
+
+    fn cache(&self) -> Result<Option<Cache>> {
+        let is_exact = matches!(self.mode, Mode::Exact(..));
+        if self.flash.is_none() && !is_exact {
+            return Ok(None);
+        }
+        let medium: Box<dyn Medium> = match &self.flash {
+            Some(Flash::Disk(path, size)) => Box::new(Disk::open(path, *size)?),
+            Some(Flash::Emulated(size, slowdown)) => Box::new(Emulated::new(*size, *slowdown)),
+            // Versions of files are known by a store, which holds nothing here.
+            None => {
+                let none = Slowdown::Factors(1.0, 1.0);
+                Box::new(Emulated::new(Bytes(Store::LEAST), none))
+            }
+        };
+        let flash_pages = Bytes(medium.bytes()).pages();
+        let store = Store::open(medium, self.endurance.as_ref())?;
+        let (dram, dram_pages) = match &self.mode {
+            Mode::Victim => (None, 0),
+            Mode::Exact(size, policy) => (
+                Some(Dram::new(*size, policy).map_err(Error::usage)?),
+                size.pages(),
+            ),
+        };
+        let machine = Machine {
+            flash: flash_pages,
+            dram: dram_pages,
+        };
+        let admission = self.admission.policy(&machine).map_err(Error::usage)?;
+        Ok(Some(Cache::new(
+            store,
+            self.flash.is_some(),
+            dram,
+            admission,
+        )))
+    }
+}
+
+impl Mount {
+    /// Mounts.
+    ///
+    /// # Errors
+    /// Returns those of [`Settings::check`] and of the flash, and a failure if the system does not mount.
+    pub fn start(settings: &Settings) -> Result<Self> {
+        settings.check()?;
+        let cache = settings.cache()?.map(Arc::new);
+        let status = Arc::new(Status::new(cache.clone(), settings.endurance));
+        let from = settings.source.display();
+        let is_exact = matches!(settings.mode, Mode::Exact(..));
+        let root = open_directory(&settings.source).or_fail(|| format!("cannot open {from}"))?;
+        let passed = PassThrough::new(root, cache.clone(), Arc::clone(&status), is_exact);
+        let passed = passed.or_fail(|| format!("cannot look at {from}"))?;
+        allow_many_files();
+        // The kernel has applied the callers' masks already.
+        rustix::process::umask(FileMode::empty());
+        let mountpoint = directory(&settings.mountpoint)?;
+        let cannot = || format!("cannot mount on {}", settings.mountpoint.display());
+        let session = Session::new(passed, &mountpoint, &config(&settings.source));
+        let session = session.and_then(Session::spawn).or_fail(cannot)?;
+        Ok(Self {
+            mountpoint,
+            session: Some(session),
+            cache,
+            status,
+        })
+    }
+
+    /// Whether it was unmounted by someone else.
+    pub fn has_ended(&self) -> bool {
+        self.session
+            .as_ref()
+            .is_none_or(|session| session.guard.is_finished())
+    }
+
+    /// Returns the directory it is on, without links.
+    pub fn mountpoint(&self) -> &Path {
+        &self.mountpoint
+    }
+
+    /// Returns what it has done so far.
+    pub fn figures(&self) -> Figures {
+        self.status.figures()
+    }
+
+    /// Unmounts, and writes what the flash level has not written yet.
+    ///
+    /// # Errors
+    /// Returns a failure if the system does not unmount.
+    pub fn end(mut self) -> Result<(Figures, End)> {
+        let end = self.unmount()?;
+        Ok((self.figures(), end))
+    }
+
+    fn unmount(&mut self) -> Result<End> {
+        let Some(session) = self.session.take() else {
+            return Ok(End::Unmounted);
+        };
+        let mut end = End::Unmounted;
+        if !session.guard.is_finished() {
+            let cannot = || format!("cannot unmount {}", self.mountpoint.display());
+            match unmount(&self.mountpoint, false) {
+                Err(e) if e.raw_os_error() == Some(libc::EBUSY) => {
+                    unmount(&self.mountpoint, true).or_fail(cannot)?;
+                    end = End::InUse;
+                }
+                done => done.or_fail(cannot)?,
+            }
+        }
+        match end {
+            End::Unmounted => session
+                .join()
+                .or_fail(|| "the mount has failed".to_owned())?,
+            // Its threads go on for as long as files are open, or this process runs.
+            End::InUse => std::mem::forget(session),
+        }
+        if let Some(cache) = &self.cache {
+            cache.flush();
+        }
+        Ok(end)
+    }
+}
+
+impl Drop for Mount {
+    fn drop(&mut self) {
+        if let Err(error) = self.unmount() {
+            eprintln!("terrace: {error}");
+        }
+    }
+}
+
+/// Reads the figures of a mount.
+///
+/// # Errors
+/// Returns a usage error if terrace has mounted nothing there.
+pub fn status(mountpoint: &Path) -> Result<Figures> {
+    let none = || {
+        Error::usage(format!(
+            "terrace has mounted nothing on {}; `findmnt -t fuse.{SUBTYPE}` lists its mounts",
+            mountpoint.display()
+        ))
+    };
+    let mut value = vec![0; 1 << 16];
+    let bytes = rustix::fs::getxattr(mountpoint, STATUS, &mut value).map_err(|_| none())?;
+    serde_json::from_slice(&value[..bytes]).map_err(|_| none())
+}
+
+fn directory(path: &Path) -> Result<PathBuf> {
+    let name = path.display();
+    let found = path
+        .canonicalize()
+        .and_then(|path| path.metadata().map(|about| (path, about)));
+    match found {
+        Ok((path, about)) if about.is_dir() => Ok(path),
+        Ok(_) => Err(Error::usage(format!("{name} is not a directory; name one"))),
+        Err(e) if e.raw_os_error() == Some(libc::ENOTCONN) => Err(Error::usage(format!(
+            "{name} is the mount of a process that was killed; unmount it first: terrace doctor --clean"
+        ))),
+        Err(e) => Err(Error::usage(format!(
+            "cannot use the directory {name}: {e}"
+        ))),
+    }
+}
+
+fn open_directory(path: &Path) -> io::Result<OwnedFd> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    Ok(rustix::fs::open(path, flags, FileMode::empty())?)
+}
+
+/// Whether a file that may not be there yet lies in a directory.
+fn lies_in(path: &Path, directory: &Path) -> bool {
+    let parent = path
+        .parent()
+        .filter(|parent| !parent.as_os_str().is_empty());
+    let there = path.canonicalize();
+    let there = there.or_else(|_| parent.unwrap_or(Path::new(".")).canonicalize());
+    there.is_ok_and(|there| there.starts_with(directory))
+}
+
+fn config(source: &Path) -> Config {
+    let mut config = Config::default();
+    let is_root = geteuid().is_root();
+    config.mount_options = vec![
+        MountOption::FSName(source.display().to_string().replace(',', "_")),
+        // The crate names a subtype to `fusermount3` alone; the kernel takes it as well.
+        MountOption::CUSTOM(format!("subtype={SUBTYPE}")),
+        MountOption::DefaultPermissions,
+    ];
+    if is_root {
+        config
+            .mount_options
+            .extend([MountOption::Dev, MountOption::Suid]);
+        config.acl = SessionACL::All;
+    }
+    config.n_threads = Some(threads());
+    config.clone_fd = true;
+    config
+}
+
+/// Returns the number of threads that serve requests: reads of a slow source wait, each in a thread.
+fn threads() -> usize {
+    let cpus = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    (4 * cpus).max(16)
+}
+
+/// Every file that the kernel knows takes a descriptor.
+fn allow_many_files() {
+    let limit = getrlimit(Resource::Nofile);
+    let _ = setrlimit(
+        Resource::Nofile,
+        Rlimit {
+            current: limit.maximum,
+            maximum: limit.maximum,
+        },
+    );
+}

@@ -1,0 +1,506 @@
+//! A store of pages on flash.
+//!
+//! Pages are appended to a segment in DRAM, which is written as a whole when it is full. Segments are a ring: the oldest
+//! is emptied for the next one, and those of its pages that were read since they came are kept, up to half (FIFO with
+//! reinsertion). A lock is held for lookups alone; transfers run beside each other, and a page that is overwritten while
+//! it is read does not check.
+
+mod counts;
+mod files;
+mod index;
+mod layout;
+mod recovery;
+mod segment;
+mod turn;
+
+use std::collections::BTreeSet;
+use std::io;
+use std::ops::Range;
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
+
+use terrace_base::{Error, Nanos, Result, lock};
+
+use crate::endurance::{Budget, Endurance};
+use crate::file::{self, Identity, Version};
+use crate::medium::Medium;
+use crate::page::Page;
+use files::{Files, Known};
+use index::Index;
+use layout::{Dropped, Geometry, Key, Stamp};
+use segment::Segment;
+
+pub use counts::Counts;
+pub(crate) use layout::Superblock;
+
+/// A store of pages on a medium.
+pub struct Store {
+    medium: Box<dyn Medium>,
+    geometry: Geometry,
+    id: [u8; 16],
+    boot: [u8; 16],
+    began: Instant,
+    state: Mutex<State>,
+}
+
+/// What changes under the lock.
+struct State {
+    index: Index,
+    files: Files,
+    open: Segment,
+    /// The segment that is being written.
+    sealed: Option<Arc<Segment>>,
+    /// Whether a thread makes room for the next segment.
+    turning: bool,
+    /// Pages that were dropped since the last footer.
+    dropped: Vec<Dropped>,
+    /// Files whose version has changed since the last footer.
+    changed: BTreeSet<Stamp>,
+    budget: Option<Budget>,
+    counts: Counts,
+}
+
+/// A file as it is when it is read: pages that are read from it after this was made may be put.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reading {
+    file: Identity,
+    stamp: Stamp,
+    moment: u64,
+    /// Whether a change from now on makes another version.
+    settled: bool,
+}
+
+impl Reading {
+    /// Returns a number of the file that no other file has or had, and that changes with a change behind our back.
+    pub fn stamp(&self) -> u64 {
+        self.stamp.0
+    }
+}
+
+/// What a store holds now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Held {
+    /// Pages, with those of files that are gone or have changed.
+    pub pages: u64,
+    /// Pages that there is room for.
+    pub room: u64,
+    /// Known files.
+    pub files: u64,
+    /// Bytes of the index in DRAM.
+    pub index_bytes: u64,
+}
+
+impl Store {
+    /// The least bytes of a medium.
+    pub const LEAST: u64 = Geometry::LEAST;
+
+    /// Opens the store that a medium holds, or makes an empty one in place of anything else. With `endurance`, pages are
+    /// refused when its budget is used up.
+    ///
+    /// # Errors
+    /// Returns a usage error if the medium is too small, and a failure if it cannot be read or written.
+    pub fn open(medium: Box<dyn Medium>, endurance: Option<&Endurance>) -> Result<Self> {
+        let geometry = Geometry::of(medium.bytes()).ok_or_else(|| {
+            Error::usage(format!(
+                "a flash of {} is too small for a store; give it {} or more",
+                terrace_base::Bytes(medium.bytes()),
+                terrace_base::Bytes(Self::LEAST)
+            ))
+        })?;
+        let recovered = recovery::recover(&*medium, geometry)?;
+        let first = geometry.first_slot(recovered.sequence);
+        Ok(Self {
+            medium,
+            geometry,
+            id: recovered.store,
+            boot: recovered.boot,
+            began: Instant::now(),
+            state: Mutex::new(State {
+                index: recovered.index,
+                files: recovered.files,
+                open: Segment::new(recovered.sequence, first),
+                sealed: None,
+                turning: false,
+                dropped: recovered.dropped,
+                changed: BTreeSet::new(),
+                budget: endurance.map(Budget::new),
+                counts: Counts::default(),
+            }),
+        })
+    }
+
+    /// Begins to read a file, of which `version` tells as what it is now. `None` if a change of ours is under way: then
+    /// the source alone knows.
+    ///
+    /// # Errors
+    /// Returns the error of `version`.
+    pub fn reading(
+        &self,
+        file: Identity,
+        version: impl FnOnce() -> io::Result<Version>,
+    ) -> io::Result<Option<Reading>> {
+        let before = lock(&self.state).files.get(file).map(|known| known.changed);
+        let now = file::now();
+        let version = version()?;
+        let mut state = lock(&self.state);
+        let known = match (before, state.files.get(file).copied()) {
+            (_, None) => state.files.meet(file, version),
+            (Some(before), Some(known)) if known.changing == 0 && known.changed == before => {
+                match known.version == version {
+                    true => known,
+                    false => {
+                        state.counts.changed_behind += 1;
+                        state.files.meet(file, version)
+                    }
+                }
+            }
+            // It has changed since `version` was asked, or may have.
+            _ => return Ok(None),
+        };
+        Ok(Some(Reading {
+            file,
+            stamp: known.stamp,
+            moment: known.changed,
+            settled: version.is_settled(now),
+        }))
+    }
+
+    /// Fills those of the pages from `first` on that are held, and returns which ones these are.
+    pub fn get(&self, reading: &Reading, first: u64, into: &mut [Page]) -> Vec<bool> {
+        let mut found = vec![false; into.len()];
+        let mut on_flash = Vec::new();
+        {
+            let mut state = lock(&self.state);
+            for (at, page) in into.iter_mut().enumerate() {
+                let Some(key) = key(reading.stamp, first + at as u64) else {
+                    continue;
+                };
+                match state.find(key) {
+                    Some(Place::Memory(held)) => {
+                        *page = *held;
+                        found[at] = true;
+                    }
+                    Some(Place::Flash(slot)) => on_flash.push(Wanted {
+                        at,
+                        key,
+                        slot,
+                        sum: state.index.sum(slot),
+                    }),
+                    None => continue,
+                }
+                if let Some(slot) = state.index.get(key.tag()) {
+                    state.index.touch(slot);
+                }
+            }
+        }
+        for row in on_flash.chunk_by(|one, next| next.at == one.at + 1 && next.slot == one.slot + 1)
+        {
+            self.read_row(row, into, &mut found);
+        }
+        let hits = found.iter().filter(|found| **found).count() as u64;
+        let counts = &mut lock(&self.state).counts;
+        counts.hits += hits;
+        counts.misses += into.len() as u64 - hits;
+        found
+    }
+
+    /// Reads pages whose slots lie in a row.
+    fn read_row(&self, row: &[Wanted], into: &mut [Page], found: &mut [bool]) {
+        let pages = &mut into[row[0].at..row[0].at + row.len()];
+        let offset = self.geometry.offset(row[0].slot);
+        let read = self.medium.read(offset, bytemuck::cast_slice_mut(pages));
+        for (wanted, page) in row.iter().zip(pages) {
+            let checks = read.is_ok() && index::same(wanted.key.sum(&page.0), wanted.sum);
+            found[wanted.at] = checks;
+            if !checks {
+                lock(&self.state).damaged(wanted, self.geometry);
+            }
+        }
+    }
+
+    /// Whether a page is held, as far as is known without reading it.
+    pub fn contains(&self, reading: &Reading, page: u64) -> bool {
+        let state = lock(&self.state);
+        key(reading.stamp, page).is_some_and(|key| state.index.get(key.tag()).is_some())
+    }
+
+    /// Puts a page that was read from the source after `reading` was made, and returns whether it was admitted. A page
+    /// that is held already is left as it is. The thread that fills a segment writes it.
+    pub fn put(&self, reading: &Reading, page: u64, contents: &Page) -> bool {
+        let Some(key) = key(reading.stamp, page) else {
+            return false;
+        };
+        let sum = key.sum(&contents.0);
+        let mut state = lock(&self.state);
+        if state.index.get(key.tag()).is_some() || !state.admits(reading, self.now()) {
+            return false;
+        }
+        if state.open.pages.len() >= self.geometry.most_pages() {
+            if state.turning {
+                state.counts.refused_busy += 1;
+                return false;
+            }
+            state.turning = true;
+            drop(state);
+            self.turn();
+            state = lock(&self.state);
+            // What was checked before may have changed while the lock was not held.
+            let is_full = state.open.pages.len() >= self.geometry.most_pages();
+            if is_full || state.index.get(key.tag()).is_some() || !state.admits(reading, self.now())
+            {
+                return false;
+            }
+        }
+        state.append(reading.file, key, sum, contents);
+        state.counts.admitted += 1;
+        true
+    }
+
+    /// Returns a reading of the file as it is known now, for a page that every change since has left as it is; `None` if
+    /// the file has changed behind our back, or is changing.
+    pub fn renew(&self, reading: &Reading) -> Option<Reading> {
+        let state = lock(&self.state);
+        let known = state.files.get(reading.file)?;
+        (known.stamp == reading.stamp && known.changing == 0).then_some(Reading {
+            moment: known.changed,
+            settled: reading.settled && known.version.is_settled(file::now()),
+            ..*reading
+        })
+    }
+
+    /// Returns the number of a file, as [`Reading::stamp`] does, if it is known.
+    pub fn stamp(&self, file: Identity) -> Option<u64> {
+        lock(&self.state).files.get(file).map(|known| known.stamp.0)
+    }
+
+    /// Changes a file by `act`, before which the pages in `pages` are dropped. What `version` tells before and after
+    /// is what the file is known as.
+    ///
+    /// A change behind our back is seen unless it comes while `act` runs.
+    pub fn change<T>(
+        &self,
+        file: Identity,
+        pages: Range<u64>,
+        version: impl Fn() -> io::Result<Version>,
+        act: impl FnOnce() -> T,
+    ) -> T {
+        let began = self.begin_change(file, pages, &version);
+        let done = act();
+        self.end_change(file, began, version());
+        done
+    }
+
+    fn begin_change(
+        &self,
+        file: Identity,
+        pages: Range<u64>,
+        version: impl Fn() -> io::Result<Version>,
+    ) -> Option<Stamp> {
+        let before = lock(&self.state)
+            .files
+            .get(file)
+            .map(|known| known.changed)?;
+        let version = version();
+        let mut state = lock(&self.state);
+        let known = *state.files.get(file)?;
+        let is_alone = known.changing == 0 && known.changed == before;
+        if is_alone && version.as_ref().ok() != Some(&known.version) {
+            state.counts.changed_behind += 1;
+            state.files.forget(file);
+            return None;
+        }
+        if !state.drop_pages(known.stamp, pages, self.geometry) {
+            state.files.forget(file);
+            return None;
+        }
+        let moment = state.files.moment();
+        let known = state.files.get_mut(file)?;
+        known.changing += 1;
+        known.changed = moment;
+        Some(known.stamp)
+    }
+
+    fn end_change(&self, file: Identity, began: Option<Stamp>, version: io::Result<Version>) {
+        let mut state = lock(&self.state);
+        let moment = state.files.moment();
+        let Some(known) = state.files.get_mut(file) else {
+            return;
+        };
+        // A file that was met meanwhile was read while it changed.
+        let (Some(stamp), Ok(version)) = (began, version) else {
+            return state.files.forget(file);
+        };
+        if known.stamp != stamp {
+            return state.files.forget(file);
+        }
+        known.changing -= 1;
+        known.changed = moment;
+        if version.changed >= known.version.changed {
+            known.version = version;
+        }
+        if known.latest > 0 && !state.note_changed(stamp, self.geometry) {
+            state.files.forget(file);
+        }
+    }
+
+    /// Forgets a file and its pages: it is gone, or all of it has changed.
+    pub fn forget(&self, file: Identity) {
+        lock(&self.state).files.forget(file);
+    }
+
+    /// Forgets a file that has no pages, as one does that is not open any more.
+    pub fn forget_if_empty(&self, file: Identity) {
+        let mut state = lock(&self.state);
+        if state
+            .files
+            .get(file)
+            .is_some_and(|known| known.latest == 0 && known.changing == 0)
+        {
+            state.files.forget(file);
+        }
+    }
+
+    /// Returns what has been counted since the store was opened.
+    pub fn counts(&self) -> Counts {
+        lock(&self.state).counts
+    }
+
+    /// Returns what the store holds now.
+    pub fn held(&self) -> Held {
+        let state = lock(&self.state);
+        Held {
+            pages: state.index.len() as u64,
+            room: (self.geometry.most_pages() * self.geometry.segments as usize) as u64,
+            files: state.files.len() as u64,
+            index_bytes: state.index.bytes() as u64,
+        }
+    }
+
+    fn now(&self) -> Nanos {
+        Nanos(self.began.elapsed().as_nanos() as u64)
+    }
+}
+
+/// Returns the key of a page; `None` beyond 16 TiB of a file.
+fn key(stamp: Stamp, page: u64) -> Option<Key> {
+    let page = u32::try_from(page).ok()?;
+    Some(Key { stamp, page })
+}
+
+/// A page that is to be read.
+struct Wanted {
+    /// Where in the caller's pages.
+    at: usize,
+    key: Key,
+    slot: u32,
+    sum: u64,
+}
+
+/// Where a page is.
+enum Place<'a> {
+    Memory(&'a Page),
+    Flash(u32),
+}
+
+impl State {
+    /// Returns where a page is.
+    fn find(&self, key: Key) -> Option<Place<'_>> {
+        let slot = self.index.get(key.tag())?;
+        let sealed = self.sealed.as_deref();
+        match [Some(&self.open), sealed]
+            .into_iter()
+            .flatten()
+            .find(|segment| segment.has(slot))
+        {
+            Some(segment) => segment.get(slot, key).map(Place::Memory),
+            None => Some(Place::Flash(slot)),
+        }
+    }
+
+    /// Whether a page may be put, of a file as it was read.
+    fn admits(&mut self, reading: &Reading, now: Nanos) -> bool {
+        let is_as_read = |known: &Known| {
+            known.stamp == reading.stamp && known.changed == reading.moment && known.changing == 0
+        };
+        if !reading.settled || !self.files.get(reading.file).is_some_and(is_as_read) {
+            self.counts.refused_changed += 1;
+            return false;
+        }
+        if self
+            .budget
+            .as_mut()
+            .is_some_and(|budget| !budget.allows(now))
+        {
+            self.counts.refused_budget += 1;
+            return false;
+        }
+        true
+    }
+
+    fn append(&mut self, file: Identity, key: Key, sum: u64, page: &Page) {
+        let slot = self.open.push(key, sum, page);
+        self.index.insert(key.tag(), slot, sum);
+        if let Some(known) = self.files.get_mut(file) {
+            known.latest = self.open.sequence;
+        }
+    }
+
+    /// Drops pages of a file, and returns whether the next footer has room to say so.
+    fn drop_pages(&mut self, stamp: Stamp, pages: Range<u64>, geometry: Geometry) -> bool {
+        // Of a larger range more pages may be held than a footer has room for, and looking takes long.
+        if pages.end.saturating_sub(pages.start) > MOST_AT_ONCE {
+            return false;
+        }
+        for key in pages.filter_map(|page| key(stamp, page)) {
+            let Some(slot) = self.index.get(key.tag()) else {
+                continue;
+            };
+            self.counts.dropped += 1;
+            if !self.drop_page(key, slot, geometry) {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Drops a page, wherever it is. Also one that is not on flash yet is noted: a page with the same tag may be.
+    fn drop_page(&mut self, key: Key, slot: u32, geometry: Geometry) -> bool {
+        self.open.leave_out(slot);
+        self.index.remove(key.tag());
+        self.dropped.push(Dropped {
+            stamp: key.stamp,
+            page: key.page.into(),
+        });
+        self.dropped.len() <= geometry.most_dropped() || {
+            self.dropped.pop();
+            false
+        }
+    }
+
+    /// Drops a page that did not check, unless its slot has got another one meanwhile.
+    fn damaged(&mut self, wanted: &Wanted, geometry: Geometry) {
+        let is_there = self.index.get(wanted.key.tag()) == Some(wanted.slot)
+            && index::same(self.index.sum(wanted.slot), wanted.sum);
+        if !is_there {
+            return;
+        }
+        self.counts.damaged += 1;
+        if !self.drop_page(wanted.key, wanted.slot, geometry)
+            && let Some((file, _)) = self.files.of(wanted.key.stamp)
+        {
+            self.files.forget(file);
+        }
+    }
+
+    /// Has the next footer record a file, and returns whether it has room for that.
+    fn note_changed(&mut self, stamp: Stamp, geometry: Geometry) -> bool {
+        self.changed.insert(stamp);
+        self.changed.len() <= geometry.most_changed() || {
+            self.changed.remove(&stamp);
+            false
+        }
+    }
+}
+
+/// Pages that are dropped one by one; a file loses all of its pages if more are.
+const MOST_AT_ONCE: u64 = 1 << 16;

@@ -1,0 +1,210 @@
+//! Opening a store: the index from the footers of its segments. FORMAT.md argues why no page is older than its file.
+
+use std::io;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use terrace_base::{Context, Result};
+
+use super::files::Files;
+use super::index::Index;
+use super::layout::{Dropped, Footer, Geometry, Stamp, Superblock};
+use crate::medium::Medium;
+use crate::page::zeroed;
+
+/// Nanoseconds after which the kernel has written a change to disk, four times its default (`vm.dirty_expire_centisecs`
+/// and `vm.dirty_writeback_centisecs`). After a reboot, files that were changed later may have lost their contents and
+/// kept their times.
+const WRITTEN_BACK: i64 = 140_000_000_000;
+
+/// Pages of a footer that are read at once: one file has these at most.
+const FOOTER_PAGES: u32 = 8;
+
+/// A store as it was found.
+pub(super) struct Recovered {
+    pub store: [u8; 16],
+    pub boot: [u8; 16],
+    pub index: Index,
+    pub files: Files,
+    /// The number of the next segment.
+    pub sequence: u64,
+    /// Pages that did not check, which the next footer has to name.
+    pub dropped: Vec<Dropped>,
+}
+
+/// Recovers the store of a medium, or makes an empty one.
+///
+/// # Errors
+/// Returns a failure if the medium cannot be read or written.
+pub(super) fn recover(medium: &dyn Medium, geometry: Geometry) -> Result<Recovered> {
+    let cannot = || "cannot open the store of the flash".to_owned();
+    let store = superblock(medium, geometry).or_fail(cannot)?;
+    let mut recovered = Recovered {
+        store,
+        boot: boot(),
+        index: Index::new(geometry.slots()),
+        files: Files::default(),
+        sequence: 1,
+        dropped: Vec::new(),
+    };
+    let footers = footers(medium, geometry, store).or_fail(cannot)?;
+    let Some(newest) = footers.last() else {
+        return Ok(recovered);
+    };
+    recovered.sequence = newest.sequence + 1;
+    recovered.recall_files(&footers);
+    recovered.recall_pages(&footers, geometry);
+    let torn = torn(medium, geometry, newest).or_fail(cannot)?;
+    recovered.leave_out(torn, geometry);
+    Ok(recovered)
+}
+
+/// Returns the id of the store that a medium holds, or formats it.
+fn superblock(medium: &dyn Medium, geometry: Geometry) -> io::Result<[u8; 16]> {
+    let mut page = zeroed(1);
+    medium.read(0, bytemuck::cast_slice_mut(&mut page))?;
+    let is_same = |found: &Superblock| {
+        (found.segment_pages, found.segments) == (geometry.segment_pages, geometry.segments)
+    };
+    if let Some(found) = Superblock::read(&page[0].0).filter(is_same) {
+        return Ok(found.store);
+    }
+    let block = Superblock::new(geometry);
+    medium.write(0, bytemuck::cast_slice(&block.page()))?;
+    medium.sync()?;
+    Ok(block.store)
+}
+
+/// Returns the id of this boot, by the kernel; zeros if it is not known.
+fn boot() -> [u8; 16] {
+    let text = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    uuid::Uuid::parse_str(text.trim()).map_or([0; 16], uuid::Uuid::into_bytes)
+}
+
+/// Reads the footer of the segment that begins at a slot; `None` if there is none.
+pub(super) fn footer(
+    medium: &dyn Medium,
+    geometry: Geometry,
+    first: u32,
+    store: [u8; 16],
+) -> io::Result<Option<Footer>> {
+    let end = first + geometry.segment_pages;
+    let read = |pages: u32| {
+        let mut read = zeroed(pages as usize);
+        let bytes = bytemuck::cast_slice_mut(&mut read);
+        medium
+            .read(geometry.offset(end - pages), bytes)
+            .map(|()| read)
+    };
+    let guess = FOOTER_PAGES.min(geometry.segment_pages);
+    let last = read(guess)?;
+    let Some(pages) = Footer::pages(&last[guess as usize - 1].0, store, geometry) else {
+        return Ok(None);
+    };
+    let whole = if pages > guess as usize {
+        read(pages as u32)?
+    } else {
+        last
+    };
+    let footer = Footer::decode(bytemuck::cast_slice(&whole), store);
+    Ok(footer.filter(|footer| {
+        let is_in_place = geometry.first_slot(footer.sequence) == first;
+        is_in_place && footer.entries.len() <= geometry.most_pages()
+    }))
+}
+
+/// Returns the footers that count, oldest first: those of the ring up to the newest, without gaps. The segment in whose
+/// place the next one goes had been emptied already when the newest was written.
+fn footers(medium: &dyn Medium, geometry: Geometry, store: [u8; 16]) -> io::Result<Vec<Footer>> {
+    let mut found = Vec::new();
+    for segment in 0..geometry.segments {
+        found.extend(footer(
+            medium,
+            geometry,
+            segment * geometry.segment_pages,
+            store,
+        )?);
+    }
+    found.sort_unstable_by_key(|footer| std::cmp::Reverse(footer.sequence));
+    let Some(newest) = found.first().map(|footer| footer.sequence) else {
+        return Ok(found);
+    };
+    let oldest = geometry.oldest(newest + 1);
+    let counts = (oldest..=newest).rev().zip(&found);
+    let whole = counts.take_while(|(sequence, footer)| footer.sequence == *sequence);
+    let whole = whole.count();
+    found.truncate(whole);
+    found.reverse();
+    Ok(found)
+}
+
+/// Returns which pages of a segment do not check.
+fn torn(medium: &dyn Medium, geometry: Geometry, newest: &Footer) -> io::Result<Vec<Dropped>> {
+    let mut pages = zeroed(newest.entries.len());
+    if pages.is_empty() {
+        return Ok(Vec::new());
+    }
+    let first = geometry.first_slot(newest.sequence);
+    medium.read(geometry.offset(first), bytemuck::cast_slice_mut(&mut pages))?;
+    let entries = newest.entries.iter().zip(&pages);
+    let torn = entries.filter(|(entry, page)| entry.key().sum(&page.0) != entry.sum);
+    let torn = torn.map(|(entry, _)| Dropped {
+        stamp: entry.stamp,
+        page: entry.page,
+    });
+    Ok(torn.filter(|torn| torn.stamp != Stamp::default()).collect())
+}
+
+impl Recovered {
+    /// Knows each file as the last footer has recorded it that names it, unless it may have changed since and be of the
+    /// same version all the same.
+    fn recall_files(&mut self, footers: &[Footer]) {
+        let mut last_of_boot: FxHashMap<[u8; 16], i64> = FxHashMap::default();
+        for footer in footers {
+            let last = last_of_boot.entry(footer.boot).or_insert(footer.written);
+            *last = footer.written.max(*last);
+        }
+        for footer in footers {
+            let is_this_boot = footer.boot == self.boot && self.boot != [0; 16];
+            let written_back = last_of_boot[&footer.boot].saturating_sub(WRITTEN_BACK);
+            for record in &footer.records {
+                self.files.recall(record, footer.sequence);
+                let is_certain = record.version.is_settled(footer.written)
+                    && (is_this_boot || record.version.changed <= written_back);
+                if !is_certain {
+                    self.files.forget(record.identity);
+                }
+            }
+        }
+    }
+
+    fn recall_pages(&mut self, footers: &[Footer], geometry: Geometry) {
+        for footer in footers {
+            for dropped in &footer.dropped {
+                self.index.remove(dropped.key().tag());
+            }
+            let first = geometry.first_slot(footer.sequence);
+            for (slot, entry) in (first..).zip(&footer.entries) {
+                if self.files.of(entry.stamp).is_some() {
+                    self.index.insert(entry.key().tag(), slot, entry.sum);
+                }
+            }
+        }
+    }
+
+    /// Leaves out pages that do not check.
+    fn leave_out(&mut self, torn: Vec<Dropped>, geometry: Geometry) {
+        for dropped in &torn {
+            self.index.remove(dropped.key().tag());
+        }
+        self.dropped = torn;
+        if self.dropped.len() > geometry.most_dropped() {
+            let rest = self.dropped.split_off(geometry.most_dropped());
+            let stamps: FxHashSet<Stamp> = rest.iter().map(|dropped| dropped.stamp).collect();
+            for stamp in stamps {
+                if let Some((file, _)) = self.files.of(stamp) {
+                    self.files.forget(file);
+                }
+            }
+        }
+    }
+}
