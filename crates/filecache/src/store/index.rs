@@ -133,7 +133,7 @@ impl Index {
     }
 
     fn home(&self, tag: Tag) -> usize {
-        (u64::from(tag) * self.table.len() as u64 >> 32) as usize
+        ((u64::from(tag) * self.table.len() as u64) >> 32) as usize
     }
 
     fn after(&self, at: usize) -> usize {

@@ -144,7 +144,7 @@ fn crashes_in_a_row_bring_back_no_other_page() {
             let draw = &mut run.draw;
             let image = run
                 .medium
-                .after(run.medium.acts(), || draw.next_u64() % 2 == 0);
+                .after(run.medium.acts(), || draw.next_u64().is_multiple_of(2));
             run.medium = Recorded::new(image);
             run.store = open(&run.medium);
         }
@@ -272,7 +272,8 @@ fn a_medium_that_cannot_be_written_loses_pages_only() {
     for seed in 0..20 {
         let mut run = Run::new(seed, 6);
         for step in 0..100 {
-            run.medium.set_failing(run.draw.next_u64() % 4 == 0);
+            run.medium
+                .set_failing(run.draw.next_u64().is_multiple_of(4));
             run.step();
             let acts = run.medium.acts();
             run.crash(acts);
@@ -296,7 +297,7 @@ fn threads_get_no_other_page() {
                 let mut draw = Xoshiro256PlusPlus::seed_from_u64(seed);
                 for _ in 0..3000 {
                     let (inode, page) = (draw.next_u64() % FILES, draw.next_u64() % PAGES);
-                    if draw.next_u64() % 10 == 0 {
+                    if draw.next_u64().is_multiple_of(10) {
                         store.change(
                             identity(inode),
                             page..page + 1,
