@@ -1,13 +1,12 @@
 #!/bin/sh
-# Looks for inputs for which the heap fails, for the given number of seconds, and says which target has found
-# one. Useful inputs go to target/fuzz; `scripts/fuzz.sh minimise` puts them into the corpus.
+# Looks for inputs for which the heap, or a reader of routing tables, fails, for the given number of seconds, and says
+# which target has found one. Useful inputs go to target/fuzz; `scripts/fuzz.sh minimise` puts them into the corpus.
 #
 # Runs without AddressSanitizer: it knows only the mapping of a pool, and spends most of the time noting the
 # mappings of each input. make asan runs it on the corpus of the C calls.
 set -eu
 cd "$(dirname "$0")/.."
-crate=crates/heap/fuzz
-targets="pool_bytes operations c_calls"
+targets="heap/pool_bytes heap/operations heap/c_calls tcam/files"
 
 scripts/nightly.sh || exit 0
 if ! command -v cargo-fuzz >/dev/null; then
@@ -16,21 +15,24 @@ if ! command -v cargo-fuzz >/dev/null; then
 fi
 
 fuzz() {
-    command=$1 target=$2
-    shift 2
-    rustup run nightly cargo fuzz "$command" --fuzz-dir "$crate" -s none "$target" "$@"
+    command=$1 crate=$2 target=$3
+    shift 3
+    rustup run nightly cargo fuzz "$command" --fuzz-dir "crates/$crate/fuzz" -s none "$target" "$@"
 }
 
 failed=
-for target in $targets; do
+for place in $targets; do
+    crate=${place%/*} target=${place#*/}
+    # A small Parquet file has 4 KB.
+    case $crate in tcam) longest=5000 ;; *) longest=2000 ;; esac
     found=$PWD/target/fuzz/$target
-    corpus=$PWD/$crate/corpus/$target
+    corpus=$PWD/crates/$crate/fuzz/corpus/$target
     mkdir -p "$found"
     if [ "$1" = minimise ]; then
-        fuzz run "$target" "$corpus" "$found" -- -merge=1
+        fuzz run "$crate" "$target" "$corpus" "$found" -- -merge=1
     else
-        fuzz run "$target" "$found" "$corpus" -- -max_total_time=$(($1 / 3)) \
-            -max_len=2000 -timeout=60 -rss_limit_mb=4096 || failed="$failed $target"
+        fuzz run "$crate" "$target" "$found" "$corpus" -- -max_total_time=$(($1 / 4)) \
+            -max_len=$longest -timeout=60 -rss_limit_mb=4096 || failed="$failed $target"
     fi
 done
 [ -z "$failed" ] || {

@@ -17,6 +17,7 @@ pub mod schema;
 pub mod signals;
 pub mod statistics;
 pub mod unnamed;
+pub mod unpanicked;
 pub mod user;
 
 pub use apart::keep_apart;
@@ -29,4 +30,5 @@ pub use output::Output;
 pub use program::Exit;
 pub use signals::{Signals, Target};
 pub use statistics::median;
+pub use unpanicked::unpanicked;
 pub use user::User;

@@ -1,7 +1,9 @@
 //! Processes that are not our children. The kernel can reuse their numbers at any time, so they are
 //! held by a pidfd before a signal is sent.
 
+use std::fs::File;
 use std::os::fd::OwnedFd;
+use std::os::unix::fs::FileExt;
 use std::{fs, io};
 
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
@@ -45,6 +47,13 @@ impl Figures {
             Err(e) if is_gone(&e) => Ok(None),
             Err(e) => Err(e),
         }
+    }
+
+    /// Returns the figures from the open `stat` file of a process or thread; `None` if it has ended.
+    pub fn read(stat: &File) -> Option<Self> {
+        let mut text = [0u8; 1024];
+        let length = stat.read_at(&mut text, 0).ok()?;
+        Self::parse(&String::from_utf8_lossy(&text[..length]))
     }
 
     fn parse(stat: &str) -> Option<Self> {

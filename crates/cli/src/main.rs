@@ -8,6 +8,7 @@ mod circuit;
 mod doctor;
 mod explain;
 mod extend;
+mod files;
 mod heap;
 mod llc;
 mod manual;

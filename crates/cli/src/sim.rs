@@ -13,6 +13,7 @@ use terrace_sim::workload::Workload;
 use terrace_trace::Format;
 
 use crate::args::sim::{Command, Pages, Sim};
+use crate::files::files;
 use crate::llc::llc;
 use crate::mix::mix;
 use crate::progress::Progress;
@@ -23,6 +24,7 @@ pub fn sim(arguments: &Sim) -> Result<ExitCode> {
         Command::Pages(arguments) => pages(arguments),
         Command::Llc(arguments) => llc(arguments),
         Command::Mix(arguments) => mix(arguments),
+        Command::Files(arguments) => files(arguments),
     }
 }
 

@@ -9,6 +9,7 @@ use terrace_report::tcam::{
 use terrace_tcam::bench;
 use terrace_tcam::chip::{Chip, Location};
 use terrace_tcam::functional::Functional;
+use terrace_tcam::hops;
 use terrace_tcam::input::{self, Ports};
 use terrace_tcam::ordering;
 use terrace_tcam::policy::Sum;
@@ -43,7 +44,11 @@ fn replay(arguments: &Asked) -> Result<ExitCode> {
     let outputs = Outputs::open(&arguments.results, &arguments.inputs(), &[])?;
     let mut ports = Ports::default();
     let table = read(&arguments.table, &mut ports)?;
-    let updates = input::updates(&arguments.updates, arguments.table.peer, &mut ports)?;
+    let mut updates = input::updates(&arguments.updates, arguments.table.peer, &mut ports)?;
+    if arguments.port_changes > 0.0 {
+        let (share, seed) = (arguments.port_changes, arguments.seed);
+        hops::make(&mut updates.updates, share, &mut ports, seed)?;
+    }
     let replay = Replay {
         settings: settings.clone(),
         policy: Sum::parse(&arguments.policy)?,
@@ -67,7 +72,8 @@ fn replay(arguments: &Asked) -> Result<ExitCode> {
     let model = models.find(|(_, model)| *model == arguments.update_times && outcome.times_made);
     let times = model.map_or("trace", |(name, _)| name);
     let policy = arguments.policy.clone();
-    let settings = ReplaySettings::of(&settings, policy, times, arguments.endurance);
+    let (changes, endurance) = (arguments.port_changes, arguments.endurance);
+    let settings = ReplaySettings::of(&settings, policy, times, changes, endurance);
     let (table, updates) = (Input::of(&table.origin), Input::of(&updates.origin));
     let document = ReplayDocument::new(table, updates, settings, &outcome, orderings);
     outputs.show(&document, &document.to_text())

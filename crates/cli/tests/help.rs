@@ -8,7 +8,7 @@ const LINES: usize = 24;
 const COLUMNS: usize = 80;
 
 /// Every command that people call, with its commands.
-const COMMANDS: [&str; 40] = [
+const COMMANDS: [&str; 42] = [
     "",
     "run",
     "attach",
@@ -33,10 +33,12 @@ const COMMANDS: [&str; 40] = [
     "trace gen stencil",
     "trace gen join",
     "trace gen bfs",
+    "trace gen postmark",
     "sim",
     "sim pages",
     "sim llc",
     "sim mix",
+    "sim files",
     "sweep",
     "calibrate",
     "validate",
@@ -159,6 +161,7 @@ fn long_help_tells_no_lists_that_are_told_elsewhere() {
         "validate",
         "sim llc",
         "sim mix",
+        "sim files",
     ] {
         let help = printed(&format!("{command} --help"));
         let help = help.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -219,6 +222,7 @@ fn explain_names_every_setting_that_is_read() {
         ("predictors", "sim pages --dram 1M --prefetch"),
         ("placements", "sim llc --pages"),
         ("turn-policies", "sim mix --turn"),
+        ("admission", "sim files --dram 1M --admission"),
     ] {
         let json: serde_json::Value =
             serde_json::from_str(&printed(&format!("list {kind} --json"))).expect("JSON");

@@ -19,7 +19,7 @@ use terrace_report::text::Text;
 const BROWSERS: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "chrome"];
 
 /// Commands with the plots that their pages have at least.
-const PAGES: [(&str, &[&str]); 11] = [
+const PAGES: [(&str, &[&str]); 13] = [
     (
         "sim pages -q --dram 12.5%,25%,50%,75% --replacement lru,arc --prefetch off,stream zipf.parquet",
         &[
@@ -46,6 +46,10 @@ const PAGES: [(&str, &[&str]); 11] = [
         &["Run time", "Misses after a turn begins"],
     ),
     (
+        "sim files -q --dram 64K --flash-size off,256K zipf.parquet",
+        &["Read rate", "Miss rates over the run"],
+    ),
+    (
         "sweep -q --dram 25%,50% zipf.parquet walk.parquet -o out",
         &["Misses over DRAM", "Time by part"],
     ),
@@ -55,6 +59,10 @@ const PAGES: [(&str, &[&str]); 11] = [
         &["Chunks by use", "Fill by size class"],
     ),
     ("tcam circuit", &["Delay over rows", "Delay over sections"]),
+    (
+        "tcam replay -q --table table.txt --updates updates.txt",
+        &["Entries by prefix length"],
+    ),
     ("explain lru", &[]),
     ("doctor --clean", &[]),
     ("bench --table suite.json", &["Wall time", "Major faults"]),
@@ -128,6 +136,8 @@ fn pages() -> TempDir {
     );
     fs::copy(suite, at.join("suite.json")).expect("results of a suite");
     fill(&at.join("app.pool")).expect("a pool");
+    fs::write(at.join("table.txt"), "10.0.0.0/8 a\n10.1.0.0/16 b\n").expect("a table");
+    fs::write(at.join("updates.txt"), "0 + 10.2.0.0/16 b\n").expect("updates");
     for line in [
         "trace gen zipf -q --footprint 4M --accesses 200000 -o zipf.parquet",
         "trace gen sequential -q --footprint 4M --accesses 1200000 -o walk.parquet",

@@ -66,7 +66,7 @@ fn judge(output: &Output, arguments: &str, code: i32, why: &str) {
 }
 
 /// Commands that print results.
-const PRINTING: [&str; 9] = [
+const PRINTING: [&str; 10] = [
     "trace info a.parquet",
     "trace info --json=- a.parquet",
     "sim pages --dram 25% a.parquet",
@@ -74,6 +74,7 @@ const PRINTING: [&str; 9] = [
     "sim llc a.parquet",
     "sim llc --json - a.parquet",
     "sim mix --warmup 0 --time 1ms a.parquet",
+    "sim files --dram 64K a.parquet",
     "bench --list",
     "heap info a.pool",
 ];
@@ -116,6 +117,7 @@ fn a_device_that_is_full_is_a_failure() {
         "sim pages --dram 25% --timeline /dev/full a.parquet",
         "sim llc --json /dev/full a.parquet",
         "sim mix --warmup 0 --time 1ms --json /dev/full a.parquet",
+        "sim files --dram 64K --json /dev/full a.parquet",
     ] {
         files.refused(arguments, 1, "cannot write `/dev/full`: there is no room");
     }

@@ -24,8 +24,14 @@ struct Busy(Child);
 
 impl Busy {
     fn start(script: &str) -> Self {
+        Self::start_by(&[], script)
+    }
+
+    /// Starts it by other programs, each of which starts the next in its own place.
+    fn start_by(others: &[&str], script: &str) -> Self {
         let mut taskset = Command::new("taskset");
-        let command = taskset.args(["-c", &cpu().to_string(), "sh", "-c", script]);
+        let command = taskset.args(["-c", &cpu().to_string()]).args(others);
+        let command = command.args(["sh", "-c", script]);
         let busy = Self(command.stdin(Stdio::null()).spawn().expect("util-linux"));
         wait_for("taskset to be done", || {
             let comm = fs::read_to_string(format!("/proc/{}/comm", busy.pid()));
@@ -97,8 +103,13 @@ struct Attached {
 }
 
 impl Attached {
-    /// Attaches, and waits until one of the programs is deferred.
+    /// Attaches by rotation, and waits until one of the programs is deferred.
     fn to(machine: Machine, programs: &[&Busy]) -> Self {
+        Self::by("rotation", machine, programs)
+    }
+
+    /// The same by another mechanism, which may begin with rotation.
+    fn by(mechanism: &str, machine: Machine, programs: &[&Busy]) -> Self {
         let found = programs.iter().map(|it| (it.pid(), scheduling(it.pid())));
         let found: Vec<_> = found.collect();
         let pids: Vec<String> = found.iter().map(|(pid, _)| pid.to_string()).collect();
@@ -110,7 +121,7 @@ impl Attached {
                 "--slice",
                 "20ms",
                 "--mechanism",
-                "rotation",
+                mechanism,
             ])
             .args(pids)
             .stdout(Stdio::null())
@@ -283,19 +294,13 @@ fn children_of_a_deferred_task_inherit_nothing_for_long() {
     let others = Busy::several(2);
     let attached = Attached::to(machine(), &[&parent, &others[0], &others[1]]);
     wait_until_all_ran(&[parent.pid(), others[0].pid(), others[1].pid()]);
-    let children = || {
-        let list = format!("/proc/{0}/task/{0}/children", parent.pid());
-        let list = fs::read_to_string(list).unwrap_or_default();
-        let pids = list.split_whitespace().map(|pid| pid.parse().unwrap());
-        pids.collect::<Vec<u32>>()
-    };
-    let sleepers: Vec<u32> = children().into_iter().take(2).collect();
+    let sleepers: Vec<u32> = children(parent.pid()).into_iter().take(2).collect();
     wait_for("the sleeping children to be as usual", || {
         sleepers.iter().all(|pid| !is_deferred(*pid))
     });
     parent.send(libc::SIGSTOP);
     attached.end(libc::SIGTERM);
-    let left: Vec<u32> = children()
+    let left: Vec<u32> = children(parent.pid())
         .into_iter()
         .filter(|pid| is_deferred(*pid))
         .collect();
@@ -307,6 +312,55 @@ fn children_of_a_deferred_task_inherit_nothing_for_long() {
         "{left:?}"
     );
     sleepers.iter().for_each(|pid| send_to_other(*pid));
+}
+
+/// Numbers of the children of a process.
+fn children(pid: u32) -> Vec<u32> {
+    let list = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children"));
+    let list = list.unwrap_or_default();
+    list.split_whitespace()
+        .map(|pid| pid.parse().unwrap())
+        .collect()
+}
+
+/// A task is told to be CPU-bound after a quarter of a second; those that a loop starts have turns before.
+#[test]
+#[ignore = "needs root to leave SCHED_IDLE; run by make test-root"]
+fn what_a_loop_starts_again_and_again_takes_turns_from_its_start_on() {
+    let looped = Busy::start(&format!("while :; do timeout 2 sh -c '{BUSY}'; done"));
+    let others = Busy::several(2);
+    let attached = Attached::to(machine(), &[&others[0], &others[1], &looped]);
+    let mut known: Vec<(u32, Instant)> = Vec::new();
+    wait_for("a new task to take turns at once", || {
+        let timeouts = children(looped.pid()).into_iter();
+        for pid in timeouts.flat_map(children) {
+            if known.iter().all(|(other, _)| *other != pid) {
+                known.push((pid, Instant::now()));
+            }
+        }
+        let young = known
+            .iter()
+            .skip(1)
+            .filter(|(_, begin)| begin.elapsed() < Duration::from_millis(200));
+        let mut young = young.map(|(pid, _)| *pid);
+        young.any(is_deferred)
+    });
+    attached.end(libc::SIGTERM);
+}
+
+/// Tasks of several sessions are groups of their own to the kernel, which compares no policies between them.
+#[test]
+#[ignore = "needs root to leave SCHED_IDLE; run by make test-root"]
+fn programs_of_several_sessions_run_on_and_are_put_back() {
+    let programs: Vec<Busy> = (0..3).map(|_| Busy::start_by(&["setsid"], BUSY)).collect();
+    let pids: Vec<u32> = programs.iter().map(Busy::pid).collect();
+    let attached = Attached::by("auto", machine(), &programs.iter().collect::<Vec<_>>());
+    // Beyond the time in which rotation is judged.
+    for _ in 0..5 {
+        wait_until_all_ran(&pids);
+        std::thread::sleep(Duration::from_secs(1));
+    }
+    attached.end(libc::SIGTERM);
 }
 
 /// Kills a process that is no child of ours.
@@ -364,46 +418,5 @@ fn a_mix_that_is_left_to_the_kernel_needs_no_privilege() {
     let exits: Vec<&Value> = programs.iter().map(|it| &it["exit"][0]).collect();
     assert_eq!(exits, ["code 0", "code 3"]);
     assert!(begin.elapsed() < Duration::from_secs(60));
-    machine.assert_as_found();
-}
-
-#[test]
-fn what_is_wrong_is_said_in_a_sentence() {
-    let machine = any_machine();
-    for (arguments, why) in [
-        (
-            &["sched", "run", "--", "true", "--", "--", "true"][..],
-            "a program is missing",
-        ),
-        (
-            &["sched", "run", "--slice", "15ms,30ms", "--", "true"],
-            "with --compare",
-        ),
-        (
-            &["sched", "run", "--cpus", "x", "--", "true"],
-            "no list of CPUs",
-        ),
-        (
-            &[
-                "sched", "run", "--cpus", "1023", "--slice", "off", "--", "true",
-            ],
-            "not online",
-        ),
-        (&["sched", "run", "--file", "/no/such"], "cannot read"),
-        (&["sched", "run"], "missing"),
-        (&["sched", "attach", "2147483647"], "there is no process"),
-        (&["sched", "attach"], "missing"),
-        (&["guard", "1"], "this command is for terrace sched"),
-    ] {
-        let output = machine.terrace(arguments);
-        assert_eq!(
-            output.status.code(),
-            Some(2),
-            "{arguments:?}: {}",
-            text(&output)
-        );
-        let told = text(&output);
-        assert!(told.contains(why), "{arguments:?}: {told}");
-    }
     machine.assert_as_found();
 }

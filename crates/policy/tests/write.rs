@@ -23,8 +23,14 @@ fn contents() -> impl Strategy<Value = Box<Contents>> {
     let few = few.prop_map(|words| words.iter().flat_map(|word| word.to_le_bytes()).collect());
     let small = prop::collection::vec(prop_oneof![1 => 0..3_u32, 2 => any::<u32>()], PAGE / 4);
     let small = small.prop_map(|words| words.iter().flat_map(|word| word.to_le_bytes()).collect());
+    // Two words that make up most of a page, in any shares.
+    let two = (1..100_u32, 1..100_u32, 0..50_u32).prop_flat_map(|(one, other, rest)| {
+        let word = prop_oneof![one => Just(0_u32), other => Just(7), rest => any::<u32>()];
+        prop::collection::vec(word, PAGE / 4)
+    });
+    let two = two.prop_map(|words| words.iter().flat_map(|word| word.to_le_bytes()).collect());
     let same = any::<u64>().prop_map(|word| word.to_le_bytes().repeat(PAGE / 8));
-    prop_oneof![arbitrary, few, small, same].prop_map(|bytes: Vec<u8>| {
+    prop_oneof![arbitrary, few, small, two, same].prop_map(|bytes: Vec<u8>| {
         let bytes: Box<[u8; PAGE]> = bytes.into_boxed_slice().try_into().expect("a page");
         bytes
     })

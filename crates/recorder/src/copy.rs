@@ -7,15 +7,20 @@
 
 use std::mem::MaybeUninit;
 
-use crate::page::Page;
+use crate::page::{Line, Page};
 
-/// Copies the page at `from`; none where it cannot be read.
+/// Bytes of which any are a value: a page, or a part of one.
+pub trait Plain: Copy {}
+impl Plain for Page {}
+impl Plain for Line {}
+
+/// Copies the page or line at `from`; none where it cannot be read.
 #[cfg(target_arch = "x86_64")]
 #[inline]
-pub fn page(from: *const Page, buffer: &mut MaybeUninit<Page>) -> Option<&Page> {
-    // SAFETY: the function writes a page into the buffer, reads the one at `from` by the one instruction
-    // whose faults are caught, and returns whether all of it was copied.
-    unsafe { x86_64::terrace_copy_page(buffer.as_mut_ptr(), from) }
+pub fn copy<T: Plain>(from: *const T, buffer: &mut MaybeUninit<T>) -> Option<&T> {
+    // SAFETY: the function writes as many bytes into the buffer as it has, reads those at `from` by the one
+    // instruction whose faults are caught, and returns whether all were copied.
+    unsafe { x86_64::terrace_copy(buffer.as_mut_ptr().cast(), from.cast(), size_of::<T>()) }
         // SAFETY: all bytes were written, and any bytes are a value.
         .then(|| unsafe { buffer.assume_init_ref() })
 }
@@ -31,37 +36,34 @@ mod x86_64 {
     use std::mem::MaybeUninit;
     use std::sync::OnceLock;
 
-    use crate::page::{BYTES, Page};
-
     // Nothing is on the stack but the return address, so that both ways out are the same. The direction
     // flag is clear at a call, as the calling convention demands.
     global_asm!(
         ".pushsection .text",
-        ".hidden terrace_copy_page, terrace_copy_page_reads, terrace_copy_page_fails",
-        ".globl terrace_copy_page, terrace_copy_page_reads, terrace_copy_page_fails",
-        "terrace_copy_page:",
-        "mov ecx, {bytes}",
-        "terrace_copy_page_reads:",
+        ".hidden terrace_copy, terrace_copy_reads, terrace_copy_fails",
+        ".globl terrace_copy, terrace_copy_reads, terrace_copy_fails",
+        "terrace_copy:",
+        "mov rcx, rdx",
+        "terrace_copy_reads:",
         "rep movsb",
         "mov eax, 1",
         "ret",
-        "terrace_copy_page_fails:",
+        "terrace_copy_fails:",
         "xor eax, eax",
         "ret",
         ".popsection",
-        bytes = const BYTES,
     );
 
     unsafe extern "C" {
-        pub(super) fn terrace_copy_page(to: *mut Page, from: *const Page) -> bool;
-        fn terrace_copy_page_reads();
-        fn terrace_copy_page_fails();
+        pub(super) fn terrace_copy(to: *mut u8, from: *const u8, bytes: usize) -> bool;
+        fn terrace_copy_reads();
+        fn terrace_copy_fails();
     }
 
     /// The handlers that were there, of SIGSEGV and SIGBUS.
     static BEFORE: [OnceLock<libc::sigaction>; 2] = [const { OnceLock::new() }; 2];
 
-    /// Has faults of [`page`](super::page) caught, from now on; to be called by one thread at a time.
+    /// Has faults of [`copy`](super::copy) caught, from now on; to be called by one thread at a time.
     ///
     /// # Errors
     /// Returns the error of the system, which refused a handler.
@@ -94,8 +96,8 @@ mod x86_64 {
         // SAFETY: the kernel passes the state of the thread, which is its own during the call.
         let registers = unsafe { &mut (*context.cast::<libc::ucontext_t>()).uc_mcontext.gregs };
         let at = &mut registers[libc::REG_RIP as usize];
-        if *at == terrace_copy_page_reads as *const () as i64 {
-            *at = terrace_copy_page_fails as *const () as i64;
+        if *at == terrace_copy_reads as *const () as i64 {
+            *at = terrace_copy_fails as *const () as i64;
             return;
         }
         // SAFETY: as this handler was called.
@@ -131,10 +133,10 @@ mod x86_64 {
     }
 }
 
-/// Copies the page at `from`; none where it cannot be read.
+/// Copies the page or line at `from`; none where it cannot be read.
 #[cfg(not(target_arch = "x86_64"))]
-pub fn page(from: *const Page, buffer: &mut MaybeUninit<Page>) -> Option<&Page> {
-    let length = size_of::<Page>();
+pub fn copy<T: Plain>(from: *const T, buffer: &mut MaybeUninit<T>) -> Option<&T> {
+    let length = size_of::<T>();
     let (local, remote) = (
         libc::iovec {
             iov_base: buffer.as_mut_ptr().cast(),
@@ -153,7 +155,7 @@ pub fn page(from: *const Page, buffer: &mut MaybeUninit<Page>) -> Option<&Page> 
     (usize::try_from(read) == Ok(length)).then(|| unsafe { buffer.assume_init_ref() })
 }
 
-/// Has faults of [`page`] caught: the kernel does that here.
+/// Has faults of [`copy`] caught: the kernel does that here.
 ///
 /// # Errors
 /// Never fails.

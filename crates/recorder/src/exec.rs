@@ -68,9 +68,9 @@ impl Follower {
         Some(Self { emulator, program })
     }
 
-    /// Turns this process into the requested program, in the emulator. Returns only where that is
+    /// Turns this process into the requested program, in the emulator, after `leave`. Returns only where that is
     /// impossible.
-    pub fn follow(&self, request: &Request) {
+    pub fn follow(&self, request: &Request, leave: impl FnOnce()) {
         let Some(path) = self.meant(Path::new(OsStr::from_bytes(&request.path()))) else {
             return;
         };
@@ -88,6 +88,7 @@ impl Follower {
         if let Ok(program) = Program::of(&path, &arguments) {
             let file = self.emulator.file.clone().into_os_string();
             let arguments = self.emulator.arguments(&program);
+            leave();
             execute(file, arguments, environment);
         }
     }

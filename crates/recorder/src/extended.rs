@@ -8,6 +8,7 @@
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::call::Call;
 use crate::mapping;
 use crate::page::{BYTES, SHIFT};
 
@@ -15,10 +16,6 @@ use crate::page::{BYTES, SHIFT};
 const ADDRESS_BITS: u32 = 47;
 /// Words of the table.
 const WORDS: usize = 1 << (ADDRESS_BITS - SHIFT - u64::BITS.ilog2());
-
-/// Kinds of mappings that are not extended: shared, of files, of huge pages, locked, and stacks, which grow.
-const OTHER_KINDS: i32 =
-    libc::MAP_SHARED | libc::MAP_HUGETLB | libc::MAP_LOCKED | libc::MAP_STACK | libc::MAP_GROWSDOWN;
 
 /// The extended pages of a process.
 #[derive(Debug)]
@@ -33,50 +30,6 @@ pub struct Extended {
 unsafe impl Send for Extended {}
 // SAFETY: as above.
 unsafe impl Sync for Extended {}
-
-/// A system call that changes mappings.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Call {
-    /// Memory is mapped.
-    Map {
-        /// Where other mappings make room for it; none if the kernel chooses an address.
-        over: Option<u64>,
-        bytes: u64,
-        /// Whether it is of the kind that is extended.
-        fits: bool,
-    },
-    /// Memory is unmapped.
-    Unmap { start: u64, bytes: u64 },
-    /// A mapping gets another size, and may move.
-    Resize { start: u64, old: u64, new: u64 },
-}
-
-impl Call {
-    /// Returns what a system call with these arguments does to mappings; none if that is nothing of interest.
-    pub fn of(number: i64, [a, b, c, d, _]: [u64; 5]) -> Option<Self> {
-        match number {
-            libc::SYS_mmap => {
-                let (protection, flags) = (c as i32, d as i32);
-                let anonymous = flags & (libc::MAP_ANONYMOUS | OTHER_KINDS) == libc::MAP_ANONYMOUS;
-                // Reserved address space is not memory yet.
-                let usable =
-                    protection & libc::PROT_WRITE != 0 && protection & libc::PROT_EXEC == 0;
-                Some(Self::Map {
-                    over: (flags & libc::MAP_FIXED != 0).then_some(a),
-                    bytes: b,
-                    fits: anonymous && usable,
-                })
-            }
-            libc::SYS_munmap => Some(Self::Unmap { start: a, bytes: b }),
-            libc::SYS_mremap => Some(Self::Resize {
-                start: a,
-                old: b,
-                new: c,
-            }),
-            _ => None,
-        }
-    }
-}
 
 impl Extended {
     /// Makes the table of a process without mappings of `least` bytes or more.
@@ -108,7 +61,7 @@ impl Extended {
                 ..
             }
             | Call::Unmap { start, bytes } => self.mark(start, bytes, false),
-            Call::Map { over: None, .. } | Call::Resize { .. } => {}
+            _ => {}
         }
     }
 
@@ -118,22 +71,23 @@ impl Extended {
             return;
         };
         match *call {
-            Call::Map { bytes, fits, .. } => {
-                // What was here before is not marked any more.
-                if fits && bytes.next_multiple_of(BYTES as u64) >= self.least {
-                    self.mark(start, bytes, true);
-                }
+            // What was here before is not marked any more.
+            Call::Map { bytes, fits, .. }
+                if fits && bytes.next_multiple_of(BYTES as u64) >= self.least =>
+            {
+                self.mark(start, bytes, true);
             }
-            Call::Unmap { .. } => {}
             Call::Resize {
                 start: before,
                 old,
                 new,
+                ..
             } => {
                 let extended = self.holds(before);
                 self.mark(before, old, false);
                 self.mark(start, new, extended);
             }
+            _ => {}
         }
     }
 

@@ -5,7 +5,7 @@
 use std::ffi::c_void;
 use std::mem::MaybeUninit;
 
-use crate::page::{BYTES, Page, SHIFT};
+use crate::page::{BYTES, LINE, Line, Page, SHIFT};
 
 /// The memory of the emulated program, which may lack any page at any time.
 #[derive(Debug)]
@@ -58,7 +58,19 @@ impl Guest {
     #[inline]
     pub fn page<'a>(&self, number: u64, buffer: &'a mut MaybeUninit<Page>) -> Option<&'a Page> {
         let from = self.base.wrapping_add(number << SHIFT) as *const Page;
-        crate::copy::page(from, buffer)
+        crate::copy::copy(from, buffer)
+    }
+
+    /// Reads a line of a page, both named by their numbers; otherwise as [`Guest::page`].
+    #[inline]
+    pub fn line<'a>(
+        &self,
+        page: u64,
+        line: usize,
+        buffer: &'a mut MaybeUninit<Line>,
+    ) -> Option<&'a Line> {
+        let address = (page << SHIFT) + (line * LINE) as u64;
+        crate::copy::copy(self.base.wrapping_add(address) as *const Line, buffer)
     }
 }
 

@@ -9,7 +9,9 @@
 //! library, for the pool's layout.
 
 pub mod caches;
+mod call;
 mod copy;
+pub mod discard;
 mod exec;
 mod extended;
 mod guest;

@@ -1,12 +1,17 @@
 //! What a process needs to report its pages: the program's memory, and a copy of what was reported.
+//!
+//! A page changes by stores, which are seen, and by other means: system calls, and stores of other threads and
+//! processes. After any system call a page is compared as a whole when it is touched for the first time, and always
+//! where others share memory; otherwise only the lines to which the run has stored are.
 
 use std::io;
 use std::mem::MaybeUninit;
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use crate::copy;
 use crate::guest::Guest;
-use crate::page::{BYTES, Page, SHIFT, checksum, take_over};
+use crate::page::{BYTES, LINE, SHIFT, checksum, take_line_over, take_over};
 use crate::pool::Chunk;
 use crate::record::Record;
 use crate::shadow::{Known, Shadow};
@@ -14,12 +19,19 @@ use crate::shadow::{Known, Shadow};
 /// The most records of a report: every word, and the end.
 pub const LONGEST: usize = BYTES / 8 + 1;
 
+/// The most lines that are compared one by one; more take longer than the page.
+const FEW_LINES: u32 = 8;
+
 /// The pages of a process, as they are and as they were reported.
 #[derive(Debug)]
 pub struct Observed {
     /// Known once the program runs.
     guest: OnceLock<Guest>,
     shadow: Shadow,
+    /// How often pages may have changed by other means than stores of the program, from 1.
+    epoch: AtomicU32,
+    /// Whether others may store to the pages at any time.
+    is_shared: AtomicBool,
 }
 
 impl Observed {
@@ -31,6 +43,8 @@ impl Observed {
         Ok(Self {
             guest: OnceLock::new(),
             shadow: Shadow::new()?,
+            epoch: AtomicU32::new(1),
+            is_shared: AtomicBool::new(false),
         })
     }
 
@@ -42,10 +56,22 @@ impl Observed {
         self.shadow.begin()
     }
 
+    /// Notes that pages may have changed by other means than stores of the program: a system call is made, or what
+    /// a run stored is not reported.
+    pub fn note_change(&self) {
+        self.epoch.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Notes that from now on others may store to the pages: another thread, or another process.
+    pub fn share(&self) {
+        self.is_shared.store(true, Ordering::Relaxed);
+    }
+
     /// Puts into `chunk`, which has room for [`LONGEST`] records, what a page holds otherwise than was
-    /// reported; where it is `sampled` or reported for the first time, with a checksum. Nothing is reported of
-    /// a page that is not there any more. Returns whether there was memory for a copy.
-    pub fn report(&self, page: u64, sampled: bool, chunk: &Chunk) -> bool {
+    /// reported, after a run that has stored to these lines; where it is `sampled` or reported for the first
+    /// time, with a checksum. Nothing is reported of a page that is not there any more. Returns whether there was
+    /// memory for a copy.
+    pub fn report(&self, page: u64, stored: u64, sampled: bool, chunk: &Chunk) -> bool {
         let guest = self.guest.get_or_init(|| {
             // Only now: QEMU has installed its own handlers, and set the base.
             let _ = copy::prepare();
@@ -54,32 +80,82 @@ impl Observed {
         let reported = self.shadow.with(page, |known| {
             // The page is read and the report made under the lock: a later version is of a later time, and
             // what is whole of it in the pool has its earlier versions there, too.
-            let mut buffer = MaybeUninit::uninit();
-            if let Some(now) = guest.page(page, &mut buffer) {
-                report(page, now, known, sampled, chunk);
+            let epoch = self.epoch.load(Ordering::Relaxed);
+            let by_stores = *known.epoch == epoch && !self.is_shared.load(Ordering::Relaxed);
+            let report = Report { page, known, chunk };
+            if by_stores && !sampled && stored.count_ones() <= FEW_LINES {
+                report.of_lines(guest, stored);
+            } else {
+                report.of_all(guest, sampled, epoch);
             }
         });
         reported.is_some()
     }
 }
 
-fn report(page: u64, now: &Page, known: Known<'_>, sampled: bool, chunk: &Chunk) {
-    let mut changed = false;
-    take_over(known.page, now, |index, bytes| {
-        let address = (page << SHIFT) | (8 * index as u64);
-        chunk.push(Record::word(address, u64::from_le_bytes(bytes)));
-        changed = true;
-    });
-    if !changed && !sampled {
-        return;
+/// A page that is compared with what was reported of it.
+struct Report<'a> {
+    page: u64,
+    known: Known<'a>,
+    chunk: &'a Chunk,
+}
+
+impl Report<'_> {
+    /// Compares some lines: nothing else can have changed since the whole page was compared.
+    #[inline]
+    fn of_lines(self, guest: &Guest, lines: u64) {
+        let Self { page, known, chunk } = self;
+        let (mut left, mut changed) = (lines, false);
+        while left != 0 {
+            let line = left.trailing_zeros() as usize;
+            left &= left - 1;
+            let mut buffer = MaybeUninit::uninit();
+            let at = line * LINE / 8;
+            let known = known.page[at..].first_chunk_mut();
+            let (Some(known), Some(now)) = (known, guest.line(page, line, &mut buffer)) else {
+                continue;
+            };
+            take_line_over(line, known, now, &mut |index, bytes| {
+                changed = true;
+                push_word(chunk, page, index, bytes);
+            });
+        }
+        if changed {
+            *known.version = next_version(*known.version);
+            chunk.push(Record::reported(*known.version, 0));
+        }
     }
-    let is_first = *known.version == 0;
-    *known.version = next_version(*known.version);
-    let checksum = match sampled || is_first {
-        true => checksum(now.as_flattened()),
-        false => 0,
-    };
-    chunk.push(Record::reported(*known.version, checksum));
+
+    /// Compares the page, in this epoch.
+    fn of_all(self, guest: &Guest, sampled: bool, epoch: u32) {
+        let Self { page, known, chunk } = self;
+        let mut buffer = MaybeUninit::uninit();
+        let Some(now) = guest.page(page, &mut buffer) else {
+            return;
+        };
+        *known.epoch = epoch;
+        let mut changed = false;
+        take_over(known.page, now, |index, bytes| {
+            changed = true;
+            push_word(chunk, page, index, bytes);
+        });
+        if !changed && !sampled {
+            return;
+        }
+        let is_first = *known.version == 0;
+        *known.version = next_version(*known.version);
+        let checksum = match sampled || is_first {
+            true => checksum(now.as_flattened()),
+            false => 0,
+        };
+        chunk.push(Record::reported(*known.version, checksum));
+    }
+}
+
+#[inline]
+fn push_word(chunk: &Chunk, page: u64, index: usize, bytes: [u8; 8]) {
+    let address = (page << SHIFT) | (8 * index as u64);
+    chunk.push(Record::word(address, u64::from_le_bytes(bytes)));
 }
 
 /// Returns the version after `version`: 0 means that nothing is reported, so it is left out.

@@ -18,8 +18,10 @@ use std::ptr::null_mut;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU32, Ordering};
 
+use crate::call::Call;
+use crate::discard::{self, Break};
 use crate::exec::{self, Follower};
-use crate::extended::{self, Extended};
+use crate::extended::Extended;
 use crate::guest::Guest;
 use crate::level::Level;
 use crate::mapping;
@@ -43,6 +45,8 @@ struct Recorder {
     extended: Option<Extended>,
     /// What is needed to report pages; none where that is not asked for.
     observed: Option<Observed>,
+    /// The end of the program's heap.
+    heap: Break,
     /// One entry for each vCPU.
     table: *mut Vcpu,
     /// Starts the programs that this one executes in the emulator, too.
@@ -60,8 +64,8 @@ struct Vcpu {
     /// Instructions up to the end of the block that it executes.
     executed: u64,
     stream: Stream<'static>,
-    /// The system call that it makes, if that changes mappings and this matters.
-    remapping: Option<extended::Call>,
+    /// The system call that it makes, if that changes mappings.
+    remapping: Option<Call>,
     /// The departure that is noted while it is about to become another program.
     departing: Option<Departed>,
 }
@@ -120,6 +124,7 @@ fn install<'a>(mut arguments: impl Iterator<Item = &'a str>) -> Result<(), Strin
         on_access: on_access_of(pool),
         extended: extended_of(pool)?,
         observed: observed_of(pool)?,
+        heap: Break::default(),
         table: reserve_table().map_err(|e| format!("no memory for the threads: {e}"))?,
         follower: Follower::of_this_process(),
     };
@@ -223,6 +228,14 @@ unsafe extern "C" fn on_thread(_id: qemu::Id, index: c_uint) {
     begin(index);
     if SEEN.fetch_max(index + 1, Ordering::Relaxed) > 0 {
         THREADED.store(true, Ordering::Relaxed);
+        share();
+    }
+}
+
+/// From now on others may store to the program's pages.
+fn share() {
+    if let Some(observed) = RECORDER.get().and_then(|it| it.observed.as_ref()) {
+        observed.share();
     }
 }
 
@@ -392,30 +405,52 @@ unsafe extern "C" fn on_syscall(
         // `on_thread` is called only when the thread runs, and what was translated until then would have
         // all threads add to the count of the first.
         THREADED.store(true, Ordering::Relaxed);
+        // What is shared and cannot be written to changes by files alone.
+        if number != libc::SYS_mmap || c & libc::PROT_WRITE as u64 != 0 {
+            share();
+        }
     }
+    let Some(recorder) = RECORDER.get() else {
+        return;
+    };
     // SAFETY: called by this vCPU.
     let Some(vcpu) = (unsafe { vcpu(index) }) else {
         return;
     };
     // The call may unmap or change the page, or be the thread's last.
     vcpu.stream.end_run();
-    let extended = RECORDER.get().and_then(|it| it.extended.as_ref());
-    vcpu.remapping = extended.and_then(|extended| {
-        let call = extended::Call::of(number, [a, b, c, d, e])?;
-        extended.begin(&call);
-        Some(call)
-    });
+    if let Some(observed) = &recorder.observed {
+        observed.note_change();
+    }
+    vcpu.remapping = Call::of(number, [a, b, c, d, e]);
+    if let (Some(call), Some(extended)) = (&vcpu.remapping, &recorder.extended) {
+        extended.begin(call);
+    }
+    if ends_the_process(number) {
+        vcpu.stream.discard(&discard::ALL);
+        vcpu.stream.publish();
+    }
     let Some(request) = exec::Request::of(number, [a, b, c, d, e]) else {
         return;
     };
-    if let Some(recorder) = RECORDER.get() {
-        vcpu.stream.publish();
-        if let Some(follower) = &recorder.follower
-            && !recorder.pool.has_ended()
-        {
-            follower.follow(&request);
-        }
-        vcpu.departing = Some(recorder.pool.depart(&request.path()));
+    vcpu.stream.publish();
+    if let Some(follower) = &recorder.follower
+        && !recorder.pool.has_ended()
+    {
+        follower.follow(&request, || {
+            vcpu.stream.discard(&discard::ALL);
+            vcpu.stream.publish();
+        });
+    }
+    vcpu.departing = Some(recorder.pool.depart(&request.path()));
+}
+
+/// Whether a system call ends the process, and its memory with it.
+fn ends_the_process(number: i64) -> bool {
+    match number {
+        libc::SYS_exit_group => true,
+        libc::SYS_exit => !THREADED.load(Ordering::Relaxed),
+        _ => false,
     }
 }
 
@@ -425,15 +460,18 @@ unsafe extern "C" fn on_syscall_return(_id: qemu::Id, index: c_uint, number: i64
     let Some(vcpu) = (unsafe { vcpu(index) }) else {
         return;
     };
-    if let Some(call) = vcpu.remapping.take()
-        && let Some(extended) = RECORDER.get().and_then(|it| it.extended.as_ref())
-    {
-        extended.end(&call, result);
+    let Some(recorder) = RECORDER.get() else {
+        return;
+    };
+    if let Some(call) = vcpu.remapping.take() {
+        if let Some(extended) = &recorder.extended {
+            extended.end(&call, result);
+        }
+        for pages in recorder.heap.given_back(&call, result) {
+            vcpu.stream.discard(&pages);
+        }
     }
-    if executes
-        && let Some(departed) = vcpu.departing.take()
-        && let Some(recorder) = RECORDER.get()
-    {
+    if executes && let Some(departed) = vcpu.departing.take() {
         recorder.pool.stay(departed);
     }
 }

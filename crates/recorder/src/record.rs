@@ -7,6 +7,7 @@
 //! | 60 | whether it stores | |
 //! | 61 | no access but the end of a report: bits 0..32 are the version of the page | its checksum, or 0 |
 //! | 62 | no access but a word of a report: bits 0..48 are its address | its 8 bytes |
+//! | 61 and 62 | no access but pages that were given back: bits 0..48 are the address of the first | their number |
 //! | 63 | no access but a mark | the count of instructions, all 64 bits of it |
 //!
 //! A mark is written where the instructions between two accesses do not fit into 16 bits. The first record of
@@ -16,12 +17,15 @@
 //! was reported of the page before, and the end. Without its end a report is not valid: the process
 //! was killed while it made it.
 
+use crate::page::SHIFT;
+
 /// Addresses have 48 bits, of which the last is the sign: x86-64 with four levels of page tables.
 const ADDRESS_BITS: u32 = 48;
 const ADDRESS: u64 = (1 << ADDRESS_BITS) - 1;
 const STORE: u64 = 1 << 60;
 const REPORTED: u64 = 1 << 61;
 const WORD: u64 = 1 << 62;
+const DISCARD: u64 = WORD | REPORTED;
 const MARK: u64 = 1 << 63;
 
 /// The most bytes of one record.
@@ -98,6 +102,13 @@ pub enum Said {
         /// The [checksum](crate::page::checksum) of the page, 0 where none was taken.
         checksum: u64,
     },
+    /// Pages that the process gave back to the kernel.
+    Discard {
+        /// The number of the first.
+        page: u64,
+        /// How many.
+        pages: u64,
+    },
 }
 
 impl Record {
@@ -132,6 +143,14 @@ impl Record {
         Self {
             what: version as u64 | REPORTED,
             whence: checksum,
+        }
+    }
+
+    /// Says that pages were given back: the number of the first, and how many.
+    pub const fn discard(page: u64, pages: u64) -> Self {
+        Self {
+            what: (page << SHIFT) & ADDRESS | DISCARD,
+            whence: pages,
         }
     }
 
@@ -180,6 +199,11 @@ impl Record {
     const fn said_of_another(self) -> Said {
         if self.what & MARK != 0 {
             Said::Instruction(self.whence)
+        } else if self.what & DISCARD == DISCARD {
+            Said::Discard {
+                page: (self.what & ADDRESS) >> SHIFT,
+                pages: self.whence,
+            }
         } else if self.what & WORD != 0 {
             Said::Word {
                 address: extended(self.what),
@@ -234,6 +258,13 @@ mod tests {
             let end = Record::reported(version, value);
             prop_assert_eq!(end.said(), Said::Reported { version, checksum: value });
             prop_assert!(!word.is_access() && !end.is_access());
+        }
+
+        #[test]
+        fn what_is_given_back_is_no_access(page in 0..1_u64 << 36, pages: u64) {
+            let discard = Record::discard(page, pages);
+            prop_assert_eq!(discard.said(), Said::Discard { page, pages });
+            prop_assert!(!discard.is_access());
         }
     }
 }

@@ -29,6 +29,7 @@ pub struct Shadow {
 struct Part {
     pages: [UnsafeCell<Page>; PAGES],
     versions: [UnsafeCell<u32>; PAGES],
+    epochs: [UnsafeCell<u32>; PAGES],
     /// By page: 1 while a thread works on it.
     locks: [AtomicU32; PAGES],
 }
@@ -39,6 +40,8 @@ pub struct Known<'a> {
     pub page: &'a mut Page,
     /// The number of reports so far.
     pub version: &'a mut u32,
+    /// When it was compared last, in a count that its user keeps; 0 where it never was.
+    pub epoch: &'a mut u32,
 }
 
 impl Shadow {
@@ -68,12 +71,13 @@ impl Shadow {
         let part = self.part(page >> PART_BITS)?;
         let place = page as usize % PAGES;
         lock(&part.locks[place]);
-        // SAFETY: no other thread has a reference to either while the lock is held, which is given back
+        // SAFETY: no other thread has a reference to any of them while the lock is held, which is given back
         // below after the last use.
         let known = unsafe {
             Known {
                 page: &mut *part.pages[place].get(),
                 version: &mut *part.versions[place].get(),
+                epoch: &mut *part.epochs[place].get(),
             }
         };
         let done = work(known);

@@ -3,6 +3,7 @@
 mod report;
 
 use crate::caches::{Caches, LINE_SHIFT};
+use crate::discard::Pages;
 use crate::level::pieces;
 use crate::observed::Observed;
 use crate::pool::{Chunk, Owner, Pool};
@@ -32,6 +33,8 @@ pub struct Stream<'a> {
     /// The line or page of the last record, [`NO_UNIT`] where it may not be joined any more.
     unit: u64,
     written: bool,
+    /// The lines of the page to which the run has stored, a bit each, where its page is reported.
+    stored: u64,
     caches: Option<Box<Caches>>,
     /// What is needed to report pages; none where that is not asked for.
     observed: Option<&'a Observed>,
@@ -51,6 +54,7 @@ impl<'a> Stream<'a> {
             instruction: 0,
             unit: NO_UNIT,
             written: false,
+            stored: 0,
             caches: filtered.then(Box::default),
             observed,
             until_sample: 0,
@@ -79,16 +83,35 @@ impl<'a> Stream<'a> {
         if self.chunk.push(Record::instruction(origin.instruction)) && self.chunk.push(record) {
             return;
         }
+        self.renew();
+        self.chunk.push(record);
+    }
+
+    /// Says that the process has given pages back. A touch of one is no part of the run before.
+    pub fn discard(&mut self, pages: &Pages) {
+        if pages.is_empty() {
+            return;
+        }
+        self.end_run();
+        self.unit = NO_UNIT;
+        let record = Record::discard(pages.start, pages.end - pages.start);
+        if !self.chunk.push(record) {
+            self.renew();
+            self.chunk.push(record);
+        }
+    }
+
+    /// Hands the chunk to the reader, and takes an empty one if there is any.
+    fn renew(&mut self) {
         self.publish();
         let thread = *self.thread.get_or_insert_with(|| self.pool.new_thread());
         let owner = Owner {
             process: self.process,
             thread,
-            instruction: origin.instruction,
+            instruction: self.instruction,
         };
         if let Some(chunk) = self.pool.take(owner) {
             self.chunk = chunk;
-            self.chunk.push(record);
         }
     }
 
@@ -209,7 +232,7 @@ mod tests {
             for record in chunk.records() {
                 match record.said() {
                     Said::Instruction(count) => instruction = count,
-                    Said::Word { .. } | Said::Reported { .. } => {
+                    Said::Word { .. } | Said::Reported { .. } | Said::Discard { .. } => {
                         unreachable!("nothing is observed")
                     }
                     Said::Access {
@@ -324,6 +347,38 @@ mod tests {
         stream.publish();
         let writes: Vec<_> = drained(&pool).iter().map(|row| row.write).collect();
         assert_eq!(writes, [false, true]);
+    }
+
+    /// A page that is touched, given back and touched again is two rows; what is given back may fill a chunk.
+    #[test]
+    fn what_is_given_back_ends_a_run() {
+        use crate::pool::RECORDS;
+        for before in [1, RECORDS - 1, RECORDS, RECORDS + 1] {
+            let pool = pool(Level::Pages, false);
+            let mut stream = Stream::new(&pool, 0, None);
+            let touch = |stream: &mut Stream<'_>, page: u64, write: bool| {
+                let origin = Origin {
+                    ip: 0,
+                    instruction: 0,
+                };
+                stream.row::<12>(page << 12, Kind::new(8, write), origin);
+            };
+            (0..before as u64).for_each(|page| touch(&mut stream, page, false));
+            stream.discard(&(0..0));
+            stream.discard(&(7..9));
+            touch(&mut stream, before as u64 - 1, true);
+            stream.publish();
+            let records: Vec<_> = pool
+                .ready()
+                .into_iter()
+                .flat_map(|index| pool.chunk(index).records())
+                .collect();
+            let given_back = records
+                .iter()
+                .position(|record| matches!(record.said(), Said::Discard { page: 7, pages: 2 }));
+            assert_eq!(given_back, Some(before));
+            assert_eq!(records.len(), before + 2);
+        }
     }
 
     proptest! {

@@ -6,7 +6,8 @@ use comfy_table::Table;
 use serde::Serialize;
 use terrace_tcam::circuit::{
     self as model, Axis as Swept, Block, Cell, Die, Figures, Flash, Layout, Netlist,
-    PUBLISHED_CMOS, PUBLISHED_FLASH, Published, Spice, Technology, line_rate_gbps, sweep,
+    PUBLISHED_CMOS, PUBLISHED_FLASH, Published, Spice, Technology, Variant, line_rate_gbps, sweep,
+    variants,
 };
 
 use crate::document::Document;
@@ -29,6 +30,8 @@ pub struct CircuitDocument {
     pub sensitivity: Sensitivity,
     /// The flash block over rows, sections, thresholds and gate levels.
     pub sweeps: Vec<SweepPoint>,
+    /// The model with an assumption changed, the first as it is.
+    pub variants: Vec<VariantFigures>,
     /// The chip, from the published figures of blocks.
     pub die: DieFigures,
     /// Resistance of a flash transistor with its gate a volt above the threshold, in kohm: fitted to the published
@@ -142,6 +145,33 @@ pub struct SweepPoint {
     pub droop_v: f64,
 }
 
+/// The model with an assumption changed.
+#[derive(Debug, Serialize)]
+pub struct VariantFigures {
+    /// What is changed.
+    pub name: &'static str,
+    /// Delay of the TCAM cells of the flash block, in ps.
+    pub flash_tcam_ps: f64,
+    /// Delay of its port memory, in ps.
+    pub flash_port_ps: f64,
+    /// Delay of the TCAM cells of the CMOS block, in ps.
+    pub cmos_tcam_ps: f64,
+    /// Delay of its port memory, in ps.
+    pub cmos_port_ps: f64,
+}
+
+impl From<Variant> for VariantFigures {
+    fn from(variant: Variant) -> Self {
+        Self {
+            name: variant.name,
+            flash_tcam_ps: variant.flash.tcam_ps(),
+            flash_port_ps: variant.flash.port_ps,
+            cmos_tcam_ps: variant.cmos.tcam_ps(),
+            cmos_port_ps: variant.cmos.port_ps,
+        }
+    }
+}
+
 /// The chip of Fedorov 2016, 4.4.1.
 #[derive(Debug, Serialize)]
 pub struct DieFigures {
@@ -200,6 +230,9 @@ impl CircuitDocument {
             blocks: [block(flash_block)?, block(cmos_block)?],
             sensitivity: Sensitivity::of(flash_block, &flash, &technology),
             sweeps: sweeps(flash_block, &flash, &technology),
+            variants: variants(flash_block, cmos_block, PUBLISHED_FLASH.tcam_ps)
+                .map(VariantFigures::from)
+                .into(),
             die: DieFigures::of_the_thesis(),
             fitted_flash_kohm_at_a_volt: flash.kohm_at_a_volt,
             technology: parameters(&technology),

@@ -8,6 +8,7 @@ mod constituent;
 pub mod doctor;
 pub mod document;
 pub mod extend;
+pub mod files;
 mod flat;
 pub mod heap;
 pub mod html;

@@ -57,6 +57,9 @@ pub struct TraceDocument {
     pub lines: u64,
     /// Different pages of 4 KiB that were touched.
     pub pages: u64,
+    /// Memory that was given back; not there where the trace says of none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub discarded: Option<Discarded>,
     /// What pages held; not there where the trace does not say.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub contents: Option<Contents>,
@@ -78,6 +81,17 @@ pub struct About {
     pub key: String,
     /// Value.
     pub value: String,
+}
+
+/// Memory that processes gave back: unmapped, or discarded by advice, or by their end.
+#[derive(Debug, Serialize)]
+pub struct Discarded {
+    /// How often pages were given back, touched or not.
+    pub times: u64,
+    /// Pages that had been touched then, each as often as that happened.
+    pub pages: u64,
+    /// The most pages at once that were touched and not given back.
+    pub most_at_once: u64,
 }
 
 /// What pages held, in a trace recorded with contents.
@@ -194,6 +208,11 @@ impl TraceDocument {
             sizes: sizes.collect(),
             lines: info.lines,
             pages: info.pages,
+            discarded: info.discarded.map(|discarded| Discarded {
+                times: discarded.times,
+                pages: discarded.pages,
+                most_at_once: discarded.most_at_once,
+            }),
             contents: info.contents.as_ref().map(Contents::from),
             page_touches: touches,
             cold: info.reuse.cold,
@@ -229,6 +248,11 @@ impl TraceDocument {
         row("threads", count(self.threads));
         row("lines of 64 B", amount(self.lines, LINE_BYTES));
         row("pages of 4 KiB", amount(self.pages, PAGE_BYTES));
+        if let Some(discarded) = &self.discarded {
+            let most = amount(discarded.most_at_once, PAGE_BYTES);
+            row("- most at once", most);
+            row("pages given back", amount(discarded.pages, PAGE_BYTES));
+        }
         if let Some(contents) = &self.contents {
             row("contents of pages", amount(contents.pages, PAGE_BYTES));
             row("- words that changed", amount(contents.words, WORD_BYTES));
@@ -348,6 +372,7 @@ mod tests {
             threads: 2,
             instructions: None,
             ips: 3,
+            discarded: None,
             contents: None,
             reuse: terrace_trace::reuse::Reuse {
                 cold: 10,

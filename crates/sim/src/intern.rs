@@ -4,6 +4,8 @@
 //! the order of first appearance. Programs touch neighbouring pages, so the numbers of 128 pages
 //! lie together in a leaf, which is found once and then indexed.
 
+use std::ops::Range;
+
 use rustc_hash::FxHashMap;
 use terrace_base::{Error, Result};
 use terrace_policy::cache::prefetch;
@@ -44,6 +46,12 @@ pub struct PageTable {
     recent: Vec<(LeafKey, u32)>,
     /// The page of each number.
     locations: Vec<Location>,
+    /// By number, whether the page was given back and not touched since; pages beyond the end were not.
+    gone: Vec<bool>,
+    /// How many pages that are.
+    gone_count: usize,
+    /// The most pages that were there at once, as of when pages were given back last.
+    most: usize,
 }
 
 impl Default for PageTable {
@@ -60,6 +68,9 @@ impl PageTable {
             numbers: Vec::new(),
             recent: vec![(LeafKey::MAX, NONE); RECENT],
             locations: Vec::new(),
+            gone: Vec::new(),
+            gone_count: 0,
+            most: 0,
         }
     }
 
@@ -88,7 +99,55 @@ impl PageTable {
                 numbers.push(PageId(self.numbers[place]));
             }
         }
+        if self.gone_count > 0 {
+            let touched = &numbers[numbers.len() - pages.len()..];
+            touched.iter().for_each(|page| self.come_back(*page));
+        }
         Ok(())
+    }
+
+    fn come_back(&mut self, page: PageId) {
+        if let Some(gone) = self.gone.get_mut(page.index()) {
+            self.gone_count -= usize::from(std::mem::take(gone));
+        }
+    }
+
+    /// Takes pages of a space for given back, and appends the numbers of those that were there.
+    pub fn discard(&mut self, space: Space, pages: Range<u64>, numbers: &mut Vec<PageId>) {
+        self.most = self.footprint();
+        self.gone.resize(self.locations.len(), false);
+        let first = numbers.len();
+        let leaves = pages.start / LEAF_PAGES..pages.end.div_ceil(LEAF_PAGES);
+        if leaves.end - leaves.start > self.leaves.len() as u64 {
+            let own = |at: &Location| at.space == space && pages.contains(&at.page.0);
+            let all = (0..).zip(&self.locations).filter(|(_, at)| own(at));
+            numbers.extend(all.map(|(number, _)| PageId(number)));
+        } else {
+            for page in leaves.map(|leaf| Page(leaf * LEAF_PAGES)) {
+                let Some(&leaf) = self.leaves.get(&leaf_key(Location::new(space, page))) else {
+                    continue;
+                };
+                let own = &self.numbers[leaf as usize..][..LEAF_PAGES as usize];
+                let own = (page.0..).zip(own);
+                let there = own.filter(|(page, number)| pages.contains(page) && **number != NONE);
+                numbers.extend(there.map(|(_, number)| PageId(*number)));
+            }
+        }
+        let mut kept = first;
+        for at in first..numbers.len() {
+            let page = numbers[at];
+            if !std::mem::replace(&mut self.gone[page.index()], true) {
+                numbers[kept] = page;
+                kept += 1;
+            }
+        }
+        numbers.truncate(kept);
+        self.gone_count += kept - first;
+    }
+
+    /// Returns the most pages that were touched and not given back at once.
+    pub fn footprint(&self) -> usize {
+        self.most.max(self.locations.len() - self.gone_count)
     }
 
     /// Gives the next number to the page at a place.
@@ -165,12 +224,46 @@ fn too_many() -> Error {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::HashMap;
+    use std::collections::{HashMap, HashSet};
 
     use super::*;
     use proptest::prelude::*;
 
     proptest! {
+        /// The slow twin is a set of the pages that are there.
+        #[test]
+        fn pages_that_are_given_back_come_back(
+            steps in prop::collection::vec((0u32..2, any::<bool>(), 0u64..600, 0u64..300), 0..40),
+            everything in 0usize..50,
+        ) {
+            let (mut table, mut there) = (PageTable::new(), HashSet::new());
+            let mut most = 0;
+            for (step, (space, touches, page, count)) in steps.into_iter().enumerate() {
+                let space = Space(space);
+                let mut numbers = Vec::new();
+                if touches {
+                    let pages: Vec<Page> = (page..page + count).step_by(3).map(Page).collect();
+                    table.intern(space, &pages, &mut numbers).unwrap();
+                    there.extend(pages.iter().map(|page| (space.0, page.0)));
+                    most = most.max(there.len());
+                } else {
+                    let range = if step == everything { 0..1 << 36 } else { page..page + count };
+                    table.discard(space, range.clone(), &mut numbers);
+                    let mut given_back: Vec<_> = numbers.iter().map(|number| {
+                        let at = table.location(*number);
+                        (at.space.0, at.page.0)
+                    }).collect();
+                    given_back.sort_unstable();
+                    let own = |at: &&(u32, u64)| at.0 == space.0 && range.contains(&at.1);
+                    let mut slow: Vec<_> = there.iter().filter(own).copied().collect();
+                    slow.sort_unstable();
+                    prop_assert_eq!(given_back, slow);
+                    there.retain(|at| !own(&at));
+                }
+                prop_assert_eq!(table.footprint(), most);
+            }
+        }
+
         /// Compares with a plain map, for pages that share leaves and places among the recent ones.
         #[test]
         fn numbers_are_dense_and_stay(

@@ -41,6 +41,7 @@
 //! # Ok::<(), terrace_base::Error>(())
 //! ```
 
+pub mod files;
 pub mod intern;
 pub mod llc;
 pub mod mix;

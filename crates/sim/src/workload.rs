@@ -7,6 +7,7 @@ use terrace_base::{Error, Result};
 use terrace_policy::replacement::PageId;
 use terrace_policy::{PAGE_BYTES, Page, Space};
 use terrace_trace::contents::{Change, Changes};
+use terrace_trace::discard::Discard;
 use terrace_trace::{Block, Columns, Format, Source, ahead, open_in};
 
 use crate::intern::{MAX_SPACES, PageTable};
@@ -75,6 +76,8 @@ pub struct Batch {
     pub runs: Vec<Run>,
     /// What each touch changes in its page; empty if the trace is read without contents.
     pub changes: Changes,
+    /// Pages that were given back, of one run after the other.
+    pub discards: Vec<PageId>,
 }
 
 /// A run of touches of one thread within a batch, which begins at the end of the previous run.
@@ -86,6 +89,8 @@ pub struct Run {
     pub space: Space,
     /// The end of its touches in [`Batch::references`].
     pub end: usize,
+    /// The end of the pages in [`Batch::discards`] that the thread gives back before these touches.
+    pub discards: usize,
 }
 
 /// A thread of a trace.
@@ -105,6 +110,8 @@ struct Program {
     left: u64,
     /// Threads by process and thread of the trace.
     threads: FxHashMap<(u16, u16), Thread>,
+    /// By process: the thread that has touched last.
+    last: FxHashMap<u16, u16>,
 }
 
 /// Programs that run on one machine.
@@ -136,6 +143,7 @@ impl Workload {
             source,
             left: limit.unwrap_or(u64::MAX),
             threads: FxHashMap::default(),
+            last: FxHashMap::default(),
         });
         Ok(Self {
             programs: programs.collect(),
@@ -238,19 +246,49 @@ impl Workload {
             0 => 0,
             _ => program.left - accesses as u64,
         };
-        let mut begin = 0;
+        let discards = std::mem::take(&mut self.block.discards);
+        let (mut begin, mut due) = (0, discards.iter().peekable());
         while begin < accesses {
-            let end = thread_run(&self.block, begin, accesses);
+            while let Some(discard) = due.next_if(|discard| discard.row <= begin as u64) {
+                self.give_back(owner, discard, begin, batch);
+            }
+            let next = due
+                .peek()
+                .map_or(accesses, |discard| accesses.min(discard.row as usize));
+            let end = thread_run(&self.block, begin, next);
             self.convert(owner, begin, end, batch)?;
             begin = end;
         }
+        self.block.discards = discards;
         Ok(accesses > 0)
+    }
+
+    /// Appends that pages were given back before access `index` of the block: by its thread, or by the last thread
+    /// of a process that has ended.
+    fn give_back(&mut self, owner: usize, discard: &Discard, index: usize, batch: &mut Batch) {
+        let space = space(owner, discard.process);
+        let pages = discard.page..discard.end();
+        self.pages.discard(space, pages, &mut batch.discards);
+        let (process, thread) = name(&self.block, index);
+        let program = &self.programs[owner];
+        let known = |thread: &u16| program.threads.get(&(discard.process, *thread));
+        let own = Some(thread).filter(|_| process == discard.process);
+        let thread = own.as_ref().and_then(known);
+        let thread = thread.or_else(|| known(program.last.get(&discard.process)?));
+        // A process without a thread so far has no pages.
+        if let Some(thread) = thread {
+            batch.runs.push(Run {
+                thread: thread.number,
+                space,
+                end: batch.references.len(),
+                discards: batch.discards.len(),
+            });
+        }
     }
 
     /// Appends the accesses `begin..end` of the block, all of one thread.
     fn convert(&mut self, owner: usize, begin: usize, end: usize, batch: &mut Batch) -> Result<()> {
-        let process = self.block.process.get(begin).copied().unwrap_or(0);
-        let name = (process, self.block.thread.get(begin).copied().unwrap_or(0));
+        let name = name(&self.block, begin);
         let mut thread = self.thread(owner, name, begin);
         let first = batch.references.len();
         self.touched.clear();
@@ -287,10 +325,12 @@ impl Workload {
             *reference = reference.of(*number);
         }
         self.programs[owner].threads.insert(name, thread);
+        self.programs[owner].last.insert(name.0, name.1);
         batch.runs.push(Run {
             thread: thread.number,
             space: thread.space,
             end: batch.references.len(),
+            discards: batch.discards.len(),
         });
         Ok(())
     }
@@ -304,10 +344,21 @@ impl Workload {
         }
         Thread {
             number: program.threads.len() as u32,
-            space: Space((owner as u32) << 16 | u32::from(name.0)),
+            space: space(owner, name.0),
             instruction: self.block.instruction.get(index).copied().unwrap_or(0),
         }
     }
+}
+
+/// Returns the process and the thread of an access of the block.
+fn name(block: &Block, index: usize) -> (u16, u16) {
+    let of = |names: &[u16]| names.get(index).copied().unwrap_or(0);
+    (of(&block.process), of(&block.thread))
+}
+
+/// Returns the address space of a process of a program.
+fn space(program: usize, process: u16) -> Space {
+    Space((program as u32) << 16 | u32::from(process))
 }
 
 /// Returns the end of the accesses from `begin` on, before `end`, that one thread of a process makes.
@@ -408,6 +459,49 @@ mod tests {
         let batch = workload.read(0).unwrap().unwrap();
         assert_eq!(batch.references.len(), 4);
         assert_eq!(workload.pages().len(), 3);
+    }
+
+    #[test]
+    fn what_is_given_back_comes_between_touches() {
+        let mut block = Block::default();
+        let accesses = [
+            access(0, 0, 0),
+            access(0, 4096, 0),
+            access(2, 0, 0),
+            access(0, 0, 9),
+        ];
+        accesses.iter().for_each(|access| block.push(*access));
+        let discard = |row, process, page, pages| Discard {
+            row,
+            process,
+            page,
+            pages,
+        };
+        // Before the third access process 0 gives a page back, before the last process 1 ends.
+        block.discards = vec![
+            discard(1, 0, 5, 9),
+            discard(2, 0, 1, 7),
+            discard(3, 1, 0, 1 << 36),
+        ];
+        let source = Box::new(Recorded(Meta::default(), vec![block]));
+        let mut workload = Workload::new(vec![source], None).unwrap();
+        let batch = workload.read(0).unwrap().unwrap();
+        let runs = batch
+            .runs
+            .iter()
+            .map(|run| (run.thread, run.end, run.discards));
+        let made = [
+            (0, 1, 0),
+            (0, 1, 0),
+            (0, 2, 0),
+            (0, 2, 1),
+            (1, 3, 1),
+            (1, 3, 2),
+            (0, 4, 2),
+        ];
+        assert_eq!(runs.collect::<Vec<_>>(), made);
+        assert_eq!(batch.discards, [PageId(1), PageId(2)]);
+        assert_eq!(workload.pages().footprint(), 2);
     }
 
     #[test]

@@ -12,6 +12,7 @@ pub mod flushes;
 pub mod free;
 pub mod functional;
 pub mod golden;
+pub mod hops;
 pub mod images;
 pub mod input;
 pub mod length;
@@ -33,6 +34,7 @@ pub mod structural;
 #[cfg(test)]
 mod testing;
 pub mod times;
+mod uniform;
 pub mod update;
 pub mod word;
 

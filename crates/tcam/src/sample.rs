@@ -2,16 +2,14 @@
 
 use std::net::IpAddr;
 
-use rand_xoshiro::SplitMix64;
-use rand_xoshiro::rand_core::{Rng, SeedableRng};
-
 use crate::prefix::Prefix;
+use crate::uniform::Uniform;
 
 /// Draws addresses.
 #[derive(Clone, Debug)]
 pub struct Sample {
     share: f64,
-    random: SplitMix64,
+    random: Uniform,
 }
 
 impl Sample {
@@ -19,17 +17,16 @@ impl Sample {
     pub fn new(share: f64, seed: u64) -> Self {
         Self {
             share,
-            random: SplitMix64::seed_from_u64(seed),
+            random: Uniform::new(seed),
         }
     }
 
     /// Returns some address of an update's prefix, if it is this one's turn.
     pub fn draw(&mut self, prefix: Prefix) -> Option<IpAddr> {
-        let uniform = (self.random.next_u64() >> 11) as f64 / (1u64 << 53) as f64;
-        if uniform >= self.share {
+        if self.random.draw() >= self.share {
             return None;
         }
-        let bits = u128::from(self.random.next_u64()) << 64 | u128::from(self.random.next_u64());
+        let bits = u128::from(self.random.bits()) << 64 | u128::from(self.random.bits());
         Some(prefix.address_with(bits))
     }
 }

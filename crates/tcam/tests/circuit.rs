@@ -5,7 +5,7 @@ use std::path::Path;
 use proptest::prelude::*;
 use terrace_tcam::circuit::{
     Axis, Block, Card, Cell, Die, Flash, Layout, Netlist, PUBLISHED_CMOS, PUBLISHED_FLASH, Spice,
-    Technology, line_rate_gbps, sweep,
+    Technology, line_rate_gbps, sweep, variants,
 };
 
 /// Returns the process and the flash transistor that was fitted.
@@ -49,6 +49,25 @@ fn other_figures_of_the_table_are_predicted_so_well() {
     // The match lines are off by two to three times, the flash one too fast, the CMOS one too slow.
     within(ours.tcam_ps(), PUBLISHED_FLASH.tcam_ps, 0.25, 0.5);
     within(cmos.tcam_ps(), PUBLISHED_CMOS.tcam_ps, 1.5, 3.0);
+}
+
+/// No one assumption turns the match lines the right way round: weaker flash transistors contradict the port memory,
+/// and slower CMOS transistors the CMOS block, also with the widest that its cells have room for.
+#[test]
+fn what_the_match_lines_would_follow_from() {
+    let published_ps = PUBLISHED_FLASH.tcam_ps;
+    let [stated, weak, slow, wide] = variants(&Block::default(), &Block::cmos(), published_ps);
+    assert!(stated.flash.tcam_ps() < stated.cmos.tcam_ps());
+    assert!((weak.flash.tcam_ps() - published_ps).abs() < 1e-6);
+    assert!(weak.flash.port_ps > 10.0 * PUBLISHED_FLASH.port_ps);
+    assert!((0.7..1.1).contains(&share(slow.flash.tcam_ps(), published_ps)));
+    for cmos in [slow.cmos, wide.cmos] {
+        assert!(
+            share(cmos.tcam_ps(), PUBLISHED_CMOS.tcam_ps) > 2.0,
+            "{cmos:?}"
+        );
+    }
+    assert!(wide.cmos.tcam_ps() < slow.cmos.tcam_ps());
 }
 
 /// Fedorov 2016, 4.4: the delay falls by 2.8 % and grows by 3.8 % when thresholds are off by 20 mV.

@@ -1,6 +1,7 @@
 //! An access of a program to memory, and a block of many accesses.
 
 use crate::contents::Changes;
+use crate::discard::Discard;
 
 /// One load or store.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -83,6 +84,8 @@ pub struct Block {
     pub write: Vec<bool>,
     /// What the accesses changed in their pages; empty where the trace has no contents.
     pub changes: Changes,
+    /// The pages that were given back before some of the accesses, in their order; most traces do not say.
+    pub discards: Vec<Discard>,
 }
 
 /// Does the same to every column of a block: `each_column!(block, column => column.clear())`.
@@ -112,15 +115,17 @@ impl Block {
     pub fn clear(&mut self) {
         each_column!(self, column => column.clear());
         self.changes.clear();
+        self.discards.clear();
     }
 
     /// Keeps the first `len` accesses.
     pub fn truncate(&mut self, len: usize) {
         each_column!(self, column => column.truncate(len));
         self.changes.truncate(len);
+        self.discards.retain(|discard| discard.row < len as u64);
     }
 
-    /// Gives every column but the changes `len` accesses; fields of those that are new are 0.
+    /// Gives every column but the changes `len` accesses, and leaves discards alone; fields of those that are new are 0.
     pub(crate) fn resize(&mut self, len: usize) {
         each_column!(self, column => column.resize(len, Default::default()));
     }
@@ -133,6 +138,18 @@ impl Block {
         assert!(count <= self.len(), "the block has fewer accesses");
         each_column!(self, column => column.drain(..count.min(column.len())));
         self.changes.drain_front(count);
+        let count = count as u64;
+        self.discards.retain(|discard| discard.row >= count);
+        self.discards
+            .iter_mut()
+            .for_each(|discard| discard.row -= count);
+    }
+
+    /// Takes out the discards behind the last access; they are those before the first access of the next block.
+    pub(crate) fn take_late_discards(&mut self) -> Vec<Discard> {
+        let len = self.len() as u64;
+        let late = self.discards.extract_if(.., |discard| discard.row >= len);
+        late.map(|discard| Discard { row: 0, ..discard }).collect()
     }
 
     /// Appends an access to every column but the changes, which a block of a trace with contents gets by

@@ -8,6 +8,7 @@ use terrace_base::bytes::PAGE_BYTES;
 
 use crate::access::{Block, Columns};
 use crate::contents::{Memory, Verified};
+use crate::discard::Discard;
 use crate::reuse::{Distances, Reuse};
 use crate::source::Source;
 
@@ -40,8 +41,21 @@ pub struct Info {
     pub ips: u64,
     /// What pages held; `None` if the trace does not say.
     pub contents: Option<Contents>,
+    /// Memory that was given back; `None` if the trace says of none.
+    pub discarded: Option<Discarded>,
     /// Reuse distances in pages. An access that crosses into another page touches both.
     pub reuse: Reuse,
+}
+
+/// Memory that the processes of a trace gave back: [`crate::discard`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Discarded {
+    /// How often pages were given back.
+    pub times: u64,
+    /// Pages that had been touched then, each as often as that happened.
+    pub pages: u64,
+    /// The most pages at once that were touched and not given back.
+    pub most_at_once: u64,
 }
 
 /// What the pages of a trace held.
@@ -102,6 +116,8 @@ struct Gathering {
     memory: Option<Memory>,
     /// Words that were reported of them.
     words: u64,
+    /// How often pages were given back.
+    discards: u64,
 }
 
 impl Gathering {
@@ -144,7 +160,11 @@ impl Gathering {
     }
 
     fn add_pages(&mut self, block: &Block) {
+        let mut discards = block.discards.iter().peekable();
         for (index, address) in block.address.iter().enumerate() {
+            while let Some(discard) = discards.next_if(|discard| discard.row == index as u64) {
+                self.discard(discard);
+            }
             let process = block.process.get(index).copied().unwrap_or_default();
             let size = block.size.get(index).copied().unwrap_or_default();
             let last = address.saturating_add(u64::from(size.max(1)) - 1);
@@ -157,6 +177,13 @@ impl Gathering {
             self.touch(process, start, last);
         }
         self.follow();
+    }
+
+    fn discard(&mut self, discard: &Discard) {
+        self.follow();
+        self.last = None;
+        self.discards += 1;
+        self.pages.discard(discard);
     }
 
     /// Touches `first..=last`, which lie in one page.
@@ -205,6 +232,11 @@ impl Gathering {
         info.sizes.extend(small.filter(|(_, count)| *count > 0));
         info.pages = info.reuse.cold;
         info.lines = self.pages.lines();
+        info.discarded = (self.discards > 0).then_some(Discarded {
+            times: self.discards,
+            pages: self.pages.discarded,
+            most_at_once: self.pages.most,
+        });
         // A trace without processes and threads counts as one process with one thread.
         let least = u64::from(info.accesses > 0);
         info.processes = least.max(self.processes.len() as u64);
@@ -249,6 +281,13 @@ struct Pages {
     groups: FxHashMap<u64, u32>,
     /// A bit a line, for each page.
     lines: Vec<u64>,
+    /// A bit a page, for each group: the pages that were touched and not given back.
+    live: Vec<u16>,
+    /// The number of these pages, and the most so far.
+    count: u64,
+    most: u64,
+    /// Pages that were given back.
+    discarded: u64,
 }
 
 impl Pages {
@@ -259,6 +298,7 @@ impl Pages {
         let group = *self.groups.entry(key).or_insert(fresh);
         if group == fresh {
             self.lines.resize((fresh as usize + 1) << GROUP, 0);
+            self.live.push(0);
         }
         (group << GROUP) | (page as u32 & ((1 << GROUP) - 1))
     }
@@ -267,7 +307,45 @@ impl Pages {
     fn mark(&mut self, pages: &[u32], lines: &[u64]) {
         for (page, lines) in pages.iter().zip(lines) {
             self.lines[*page as usize] |= lines;
+            let live = &mut self.live[(*page >> GROUP) as usize];
+            let bit = 1 << (*page & ((1 << GROUP) - 1));
+            self.count += u64::from(*live & bit == 0);
+            *live |= bit;
         }
+        self.most = self.most.max(self.count);
+    }
+
+    /// Takes pages for given back.
+    fn discard(&mut self, discard: &Discard) {
+        let groups = discard.page >> GROUP..(discard.end() + ((1 << GROUP) - 1)) >> GROUP;
+        let process = u64::from(discard.process);
+        if groups.end - groups.start <= self.groups.len() as u64 {
+            for first in groups {
+                let known = self.groups.get(&(first << 16 | process)).copied();
+                known
+                    .into_iter()
+                    .for_each(|group| self.discard_of(group, first, discard));
+            }
+            return;
+        }
+        let own = |key: &u64| key & 0xffff == process && groups.contains(&(key >> 16));
+        let all = self.groups.iter().filter(|(key, _)| own(key));
+        let all: Vec<(u64, u32)> = all.map(|(key, group)| (key >> 16, *group)).collect();
+        for (first, group) in all {
+            self.discard_of(group, first, discard);
+        }
+    }
+
+    /// Takes the pages for given back that lie in a group, which begins with 2^[`GROUP`] times `first`.
+    fn discard_of(&mut self, group: u32, first: u64, discard: &Discard) {
+        let range = discard.page..discard.end();
+        let bits = (0..1 << GROUP).filter(|bit| range.contains(&((first << GROUP) + bit)));
+        let mask = bits.fold(0_u16, |mask, bit| mask | 1 << bit);
+        let live = &mut self.live[group as usize];
+        let gone = u64::from((*live & mask).count_ones());
+        *live &= !mask;
+        self.count -= gone;
+        self.discarded += gone;
     }
 
     fn lines(&self) -> u64 {
@@ -352,6 +430,37 @@ mod tests {
         #[test]
         fn as_the_sets_have_it(accesses in prop::collection::vec(access(), 0..200)) {
             prop_assert_eq!(info(accesses.clone()), twin(&accesses));
+        }
+    }
+
+    proptest! {
+        /// The slow twin is a set of the pages that are there.
+        #[test]
+        fn what_is_given_back_is_counted_once(
+            steps in prop::collection::vec((0u16..2, 0u64..100, prop::option::weighted(0.2, 1u64..60)), 1..300),
+            whole in 0usize..300,
+        ) {
+            let (mut block, mut there) = (Block::default(), BTreeSet::new());
+            let mut slow = Discarded::default();
+            for (step, (process, page, given_back)) in steps.into_iter().enumerate() {
+                if let Some(pages) = given_back {
+                    let pages = if step == whole { 1 << 36 } else { pages };
+                    let row = block.len() as u64;
+                    block.discards.push(Discard { row, process, page, pages });
+                    slow.times += 1;
+                    let before = there.len();
+                    let own = |at: &(u16, u64)| at.0 == process && (page..page + pages).contains(&at.1);
+                    there.retain(|at| !own(at));
+                    slow.pages += (before - there.len()) as u64;
+                }
+                block.push(Access { process, address: page * 4096, size: 8, ..Access::default() });
+                there.insert((process, page));
+                slow.most_at_once = slow.most_at_once.max(there.len() as u64);
+            }
+            let mut gathering = Gathering::default();
+            gathering.add(&block);
+            let info = gathering.finish(false);
+            prop_assert_eq!(info.discarded, (slow.times > 0).then_some(slow));
         }
     }
 

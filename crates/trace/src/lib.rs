@@ -5,6 +5,7 @@ pub mod ahead;
 pub mod channel;
 mod compression;
 pub mod contents;
+pub mod discard;
 pub mod format;
 pub mod formats;
 pub mod generate;

@@ -3,6 +3,7 @@
 use terrace_recorder::level::pieces;
 
 use crate::access::{Access, Block};
+use crate::discard::Discard;
 use crate::rest::rest;
 use crate::source::{Source, made};
 
@@ -47,8 +48,10 @@ impl Selection {
         }
         let mut left = self.limit.unwrap_or(u64::MAX);
         let (mut input, mut runs) = (Block::default(), Runs::default());
+        let mut late = Vec::new();
         made(meta, move |block| {
             block.clear();
+            block.discards.append(&mut late);
             while block.is_empty() && left > 0 {
                 if whole {
                     source.read(block)?;
@@ -60,6 +63,9 @@ impl Selection {
                 }
                 self.select(&input, &mut runs, block);
             }
+            if !whole {
+                late = block.take_late_discards();
+            }
             if let Ok(left) = usize::try_from(left) {
                 block.truncate(left);
             }
@@ -70,7 +76,14 @@ impl Selection {
 
     /// Appends the rows that `input` makes to `block`.
     fn select(self, input: &Block, runs: &mut Runs, block: &mut Block) {
-        for access in input.iter() {
+        let mut discards = input.discards.iter().peekable();
+        for (row, access) in (0..).zip(input.iter()) {
+            while let Some(discard) = discards.next_if(|discard| discard.row == row) {
+                // A page that is touched, given back and touched again is two rows.
+                runs.end(block);
+                let row = block.len() as u64;
+                block.discards.push(Discard { row, ..*discard });
+            }
             if self.thread.is_some_and(|thread| thread != access.thread) {
                 continue;
             }
@@ -121,6 +134,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::source::Meta;
     use crate::testing::{accesses, listed};
 
     fn access(thread: u16, address: u64, size: u32, write: bool) -> Access {
@@ -234,6 +248,51 @@ mod tests {
                 prop_assert_eq!(&rows, &all[..all.len().min(limit as usize)]);
             }
         }
+    }
+
+    /// A page that is given back between two touches is two runs, and the discard lies between them, whatever block
+    /// they are in.
+    #[test]
+    fn a_run_ends_where_memory_is_given_back() {
+        let trace = [0, 8, 16, 4096, 24].map(|address| access(0, address, 8, false));
+        let discard = |row, pages| Discard {
+            row,
+            process: 0,
+            page: 0,
+            pages,
+        };
+        let kept = |discards: Vec<Discard>, selection: Selection| {
+            let mut input = Some((trace, discards));
+            let source = made(Meta::default(), move |block| {
+                block.clear();
+                if let Some((trace, discards)) = input.take() {
+                    trace.into_iter().for_each(|access| block.push(access));
+                    block.discards = discards;
+                }
+                Ok(())
+            });
+            let (mut source, mut block) = (selection.of(source), Block::default());
+            let (mut rows, mut kept) = (0, Vec::new());
+            while source.next_block(&mut block).unwrap() {
+                kept.extend(block.discards.iter().map(|one| (rows + one.row, one.pages)));
+                rows += block.len() as u64;
+            }
+            (rows, kept)
+        };
+        let discards = || vec![discard(0, 9), discard(2, 8), discard(4, 7)];
+        let all = |selection| kept(discards(), selection);
+        assert_eq!(all(Selection::default()), (5, vec![(0, 9), (2, 8), (4, 7)]));
+        assert_eq!(all(at(Level::Pages)), (4, vec![(0, 9), (1, 8), (3, 7)]));
+        let skip = |skip| Selection {
+            skip,
+            ..Selection::default()
+        };
+        assert_eq!(all(skip(3)), (2, vec![(1, 7)]));
+        let limit = |limit| Selection {
+            limit: Some(limit),
+            ..at(Level::Pages)
+        };
+        assert_eq!(all(limit(1)), (1, vec![(0, 9)]));
     }
 
     #[test]

@@ -14,6 +14,7 @@ use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::parser::parse_message_type;
 use proptest::prelude::*;
 use terrace_trace::contents::{Change, Memory, Word, checksum};
+use terrace_trace::discard::Discard;
 use terrace_trace::formats::native;
 use terrace_trace::{Access, Block, Columns, create, open};
 
@@ -144,6 +145,68 @@ fn what_the_recorder_said_is_kept() {
     assert_eq!(source.meta().about, about);
     assert_eq!(source.meta().accesses, Some(0));
     assert!(!source.meta().counts_instructions);
+}
+
+/// Pages that were given back come before the same rows again, however the rows are cut into blocks.
+#[test]
+fn what_was_given_back_is_kept() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("a.parquet");
+    let accesses = long((1 << 20) + 50_000);
+    let rows = [0, 0, 3, 16_384, (1 << 20) - 1, 1 << 20, (1 << 20) + 49_999];
+    let all: Vec<Discard> = (0..)
+        .zip(rows)
+        .map(|(process, row)| Discard {
+            row,
+            process,
+            page: row * 77,
+            pages: 1 << process,
+        })
+        .collect();
+    let mut sink = create(&path, &[]).unwrap();
+    let mut first = 0;
+    for piece in accesses.chunks(70_001) {
+        let mut block = block(piece);
+        let end = first + piece.len() as u64;
+        let own = all.iter().filter(|one| (first..end).contains(&one.row));
+        block.discards = own
+            .map(|one| Discard {
+                row: one.row - first,
+                ..*one
+            })
+            .collect();
+        sink.write(&block).unwrap();
+        first = end;
+    }
+    sink.finish().unwrap();
+    for columns in [Columns::ALL, Columns::ADDRESSES] {
+        let mut source = open(&path, columns).unwrap();
+        assert_eq!(source.meta().about, []);
+        let (mut block, mut first, mut read) = (Block::default(), 0, Vec::new());
+        while source.next_block(&mut block).unwrap() {
+            read.extend(block.discards.iter().map(|one| Discard {
+                row: first + one.row,
+                ..*one
+            }));
+            first += block.len() as u64;
+        }
+        assert_eq!(read, all);
+    }
+
+    // A digit more or less is told.
+    let mut bytes = fs::read(&path).unwrap();
+    let line = b"1048576,5,";
+    let place = bytes
+        .windows(line.len())
+        .position(|window| window == line)
+        .unwrap();
+    bytes[place + 3] ^= 1;
+    fs::write(&path, bytes).unwrap();
+    let error = open(&path, Columns::ALL).err().unwrap().to_string();
+    assert!(
+        error.contains("`terrace.discards` is not what was written"),
+        "{error}"
+    );
 }
 
 #[test]

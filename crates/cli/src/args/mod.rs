@@ -7,6 +7,7 @@ pub mod circuit;
 mod doctor;
 mod explain;
 mod extend;
+pub mod files;
 mod format;
 mod guard;
 pub mod heap;

@@ -164,7 +164,7 @@ pub struct Turns {
     /// `auto` is refill where the processor counts misses, and static elsewhere: each turn 30 ms, as a time says.
     /// refill learns for how long a program's turn has to last; fill ends a turn when the program has filled a
     /// share of the cache; off leaves turns to the kernel. Settings follow the name, as refill:most=60ms.
-    #[arg(long, value_name = "POLICY", value_parser = Slice::parse, default_value = "auto")]
+    #[arg(long, value_name = "POLICY", value_parser = Slice::parse, default_value = "auto", allow_hyphen_values = true)]
     pub slice: Slice,
 
     /// CPUs for the programs: 0, 0-3, 0,2

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use terrace_trace::Format;
 
+use super::files::Files;
 use super::llc::Llc;
 use super::machines::Machines;
 use super::mix::Mix;
@@ -23,6 +24,7 @@ pub enum Command {
     Pages(Box<Pages>),
     Llc(Box<Llc>),
     Mix(Box<Mix>),
+    Files(Box<Files>),
 }
 
 /// Simulate machines with DRAM and a slower memory at the level of pages

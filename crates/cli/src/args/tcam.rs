@@ -51,7 +51,8 @@ pub enum Command {
 ///
 /// Results: entries, blocks, flushed entries and erased blocks of each prefix length; how flushes follow one
 /// another; the shadow blocks that were needed; how long the flash lasts, by the estimate of Fedorov 2016, 4.4.1,
-/// and by the wear that was simulated; and the fewest flash writes that any policy could have made.
+/// and by the wear that was simulated; the fewest flash writes that any policy could have made; and area, power and
+/// energy of the chip, beside the CMOS chip that it replaces.
 #[derive(Args)]
 #[command(after_long_help = "\
 Examples:
@@ -108,14 +109,20 @@ pub struct Replay {
 
     /// Times of updates whose file has none
     ///
-    /// even: all at the same distance. bursty: in bursts of 100 in the mean at 1000 a second, which begin at
-    /// random times.
+    /// even: all at the same distance. bursty: in bursts within seconds drawn at random, of log-normal size, fitted to
+    /// real updates.
     #[arg(long, value_name = "MODEL", default_value = "even", value_parser = times(), hide_short_help = true)]
     pub update_times: Model,
 
     /// The span of those times
     #[arg(long, value_name = "TIME", default_value = "86400s", value_parser = span, hide_short_help = true)]
     pub span: Nanos,
+
+    /// Share of the announcements that change the port, where the file has no next hops
+    ///
+    /// Of a real router with several next hops it is 0.08 to 0.11.
+    #[arg(long, value_name = "SHARE", default_value_t = 0.0, value_parser = share, hide_short_help = true)]
+    pub port_changes: f64,
 
     /// Part of the updates after which a lookup is compared with the table
     #[arg(long, value_name = "SHARE", default_value_t = 0.01, value_parser = share, hide_short_help = true)]
@@ -130,7 +137,7 @@ pub struct Replay {
     #[arg(long)]
     pub orderings: bool,
 
-    /// Seed of random levelling, bursts and lookups
+    /// Seed of random levelling, bursts, ports and lookups
     #[arg(long, value_name = "N", default_value_t = 1, hide_short_help = true)]
     pub seed: u64,
 

@@ -65,7 +65,30 @@ fn inputs(terrace: &Path) -> TempDir {
     fs::write(directory.path().join("machine.toml"), MACHINE).expect("room");
     pool(&directory.path().join("app.pool")).expect("a pool");
     contents(&directory.path().join("contents.parquet")).expect("a trace");
+    routes(directory.path());
     directory
+}
+
+/// A routing table of both families, and updates of some of its prefixes, of which every third withdraws one.
+fn routes(directory: &Path) {
+    let prefix = |n: u32| match n % 4 {
+        0 => format!("2001:db8:{n:x}::/48"),
+        1 => format!("10.{}.0.0/16", n / 4),
+        _ => format!("172.16.{}.0/24", n / 4 * 2 + n % 2),
+    };
+    let table: String = (0..400)
+        .map(|n| format!("{} p{}\n", prefix(n), n % 5))
+        .collect();
+    let update = |n: u32| {
+        let (at, prefix) = (f64::from(n) / 4.0, prefix(n * n % 199 + n % 7 * 40));
+        match n % 3 {
+            0 => format!("{at} - {prefix}\n"),
+            _ => format!("{at} + {prefix} p{}\n", n % 4),
+        }
+    };
+    let updates: String = (0..2000).map(update).collect();
+    fs::write(directory.join("table.txt"), table).expect("room");
+    fs::write(directory.join("updates.txt"), updates).expect("room");
 }
 
 /// A trace with contents: 20 pages are written at random, some words at a time, all of a page now and then.
@@ -246,6 +269,23 @@ fn sim_pages_with_write_schemes() {
 }
 
 #[test]
+fn tcam_replay_with_orderings() {
+    check(
+        "tcam.json",
+        "tcam replay -q --table table.txt --updates updates.txt --rows 16 --blocks 64 --shadow-rows 24 --buffers 1 \
+         --policy unchanged+coalesce+damping+lazy --levelling start-gap --orderings --json",
+    );
+}
+
+#[test]
+fn tcam_lookup_of_both_families() {
+    check(
+        "tcam-lookup.json",
+        "tcam lookup --table table.txt --rows 16 10.3.2.1 172.16.8.9 2001:db8:4::1 9.9.9.9 --json",
+    );
+}
+
+#[test]
 fn the_timeline_of_sim_pages() {
     check(
         "timeline.csv",
@@ -287,6 +327,15 @@ fn sim_llc_with_memories_on_the_memory_side() {
         "memories.json",
         "sim llc -q --policy lru --llc 64K,128K --l1 4K:2 --l2 16K:4 --memory dram,pcm-row,dram/pcm-row \
          --dram-cache 256K --memory-size 64M gups.parquet --json=-",
+    );
+}
+
+#[test]
+fn sim_files_of_several_machines() {
+    check(
+        "files.json",
+        "sim files -q --dram 256K --flash-size off,1M --organisation extended,multilevel,memory \
+         --admission all,sequential:pages=8+second-read --budget 1G --interval 1ms --warmup 1000 zipf.parquet --json",
     );
 }
 

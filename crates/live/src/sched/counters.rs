@@ -113,6 +113,11 @@ impl Counters {
         })
     }
 
+    /// Whether the task has ended, which was there when this began.
+    pub fn has_ended(&self) -> bool {
+        self.stat.is_some() && self.stat().is_none()
+    }
+
     /// Returns what the kernel says of the task's time; `None` if it has ended.
     pub fn stat(&self) -> Option<Stat> {
         let mut text = [0u8; 96];

@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use terrace_base::process::Figures;
 
-use super::attributes::{Attributes, IDLE};
+use super::attributes::{Attributes, IDLE, SLICES_NS, has_slices};
 use super::population::threads_of;
 use crate::cpus::Cpus;
 use crate::members::{Member, everyone, running};
@@ -47,7 +47,8 @@ impl Held {
         figures.is_some_and(|it| it.started == self.started && !it.has_ended)
     }
 
-    /// Lets the task run as it was found, and moves it to one of the CPUs that it may use.
+    /// Lets the task run by the policy that it was found with, in the longest slice, and moves it to one of the CPUs
+    /// that it may use.
     pub(crate) fn favour(&self, cpu: usize) -> Changed {
         let moved = Cpus::of(self.tid).and_then(|all| match all.count() {
             1 => Ok(()),
@@ -57,8 +58,10 @@ impl Held {
         });
         // A task that cannot be moved has its turn where it is.
         let _ = moved;
+        let longest = has_slices().then_some(SLICES_NS.1);
         self.change(|now| Attributes {
             policy: self.found.policy,
+            slice_ns: longest.unwrap_or(now.slice_ns),
             ..now
         })
     }

@@ -26,21 +26,42 @@ pub(crate) struct Load {
     looks: VecDeque<(Duration, Stat)>,
     /// When the task was last seen to have run.
     ran_at: Duration,
+    told: bool,
     bound: bool,
 }
 
 impl Load {
-    /// Adds a look at time `now`, the same clock for all; `wants` is whether the task runs or wants to.
-    pub fn look(&mut self, now: Duration, stat: Stat, wants: bool) {
+    /// Presumes that the task is CPU-bound, or is not, until the looks tell.
+    pub fn presume(&mut self, bound: bool) {
+        if !self.is_told() {
+            self.bound = bound;
+        }
+    }
+
+    /// Whether the looks have told what the task is.
+    pub fn is_told(&self) -> bool {
+        self.told
+    }
+
+    /// Adds a look at time `now`, the same clock for all; `wants` tells whether the task runs or wants to, and is asked
+    /// only if it has not run since the last look.
+    pub fn look(&mut self, now: Duration, stat: Stat, wants: impl FnOnce() -> bool) {
         let last = self.looks.back().map(|(_, stat)| stat.run);
-        if last != Some(stat.run) {
+        let ran = last != Some(stat.run);
+        if ran {
             self.ran_at = now;
         }
         self.looks.push_back((now, stat));
         while self.looks.len() > 2 && self.looks[1].0 + WINDOW.1 <= now {
             self.looks.pop_front();
         }
-        if let Some(share) = self.share(wants) {
+        // The kernel accounts for a wait when it is over.
+        let waiting = match !ran && wants() {
+            true => now.saturating_sub(self.ran_at),
+            false => Duration::ZERO,
+        };
+        if let Some(share) = self.share(waiting) {
+            self.told = true;
             self.bound = share >= if self.bound { SHARES.1 } else { SHARES.0 };
         }
     }
@@ -50,18 +71,14 @@ impl Load {
         self.bound
     }
 
-    /// Returns the share of the time of the looks in which the task ran or waited; `None` if it is too short.
-    fn share(&self, wants: bool) -> Option<f64> {
+    /// Returns the share of the time of the looks in which the task ran or waited, with a wait that is not over; `None`
+    /// if it is too short.
+    fn share(&self, waiting: Duration) -> Option<f64> {
         let ((first, before), (last, now)) = (self.looks.front()?, self.looks.back()?);
         let time = last.saturating_sub(*first);
         if time < WINDOW.0 {
             return None;
         }
-        // The kernel accounts for a wait when it is over.
-        let waiting = match wants {
-            true => last.saturating_sub(self.ran_at),
-            false => Duration::ZERO,
-        };
         let busy = (now.run + now.wait).saturating_sub(before.run + before.wait) + waiting;
         Some(busy.as_secs_f64() / time.as_secs_f64())
     }
@@ -81,7 +98,7 @@ mod tests {
                 wait: look * wait * MS,
                 count: u64::from(look),
             };
-            load.look(look * 100 * MS, stat, wants);
+            load.look(look * 100 * MS, stat, || wants);
         }
     }
 
@@ -106,26 +123,39 @@ mod tests {
             run: 90 * MS,
             ..Stat::default()
         };
-        load.look(Duration::ZERO, Stat::default(), true);
-        load.look(100 * MS, stat, true);
+        load.look(Duration::ZERO, Stat::default(), || true);
+        load.look(100 * MS, stat, || true);
         for look in 2..6 {
-            load.look(look * 100 * MS, stat, true);
+            load.look(look * 100 * MS, stat, || true);
         }
         assert!(load.is_bound());
-        load.look(600 * MS, stat, false);
+        load.look(600 * MS, stat, || false);
         assert!(!load.is_bound(), "it sleeps now");
     }
 
     #[test]
     fn two_looks_in_short_succession_tell_nothing() {
         let mut load = Load::default();
-        load.look(Duration::ZERO, Stat::default(), true);
+        load.look(Duration::ZERO, Stat::default(), || true);
         let stat = Stat {
             run: 5 * MS,
             ..Stat::default()
         };
-        load.look(5 * MS, stat, true);
+        load.look(5 * MS, stat, || true);
         assert!(!load.is_bound());
+    }
+
+    #[test]
+    fn what_is_presumed_holds_until_looks_tell() {
+        let mut load = Load::default();
+        load.presume(true);
+        load.look(Duration::ZERO, Stat::default(), || false);
+        load.look(100 * MS, Stat::default(), || false);
+        assert!(load.is_bound() && !load.is_told());
+        load.look(300 * MS, Stat::default(), || false);
+        assert!(load.is_told() && !load.is_bound(), "it has slept");
+        load.presume(true);
+        assert!(!load.is_bound(), "that is known better");
     }
 
     #[test]

@@ -8,18 +8,23 @@ use std::time::{Duration, Instant};
 use rustc_hash::FxHashMap;
 use terrace_base::process::Figures;
 
-use super::counters::{Counters, Counts, missing};
-use super::load::{Load, Stat};
+use super::births::{Birth, Births};
+use super::counters::{Counts, missing};
 use super::sample::Sample;
+use super::watched::Watched;
 use crate::cgroup::processes_in;
 use crate::members::{Member, everyone, running};
 
 /// Pause between two lists of processes: so many times the time that one takes, within bounds.
 const LIST_EVERY: (u32, Duration, Duration) =
     (200, Duration::from_millis(200), Duration::from_secs(1));
+/// The same where births are told: for those that were not.
+const LIST_BESIDE_BIRTHS: Duration = Duration::from_secs(2);
 /// At first, when programs start others, the pause is at most the time so far divided by this.
 const AT_FIRST: u32 = 4;
 
+/// Names of tasks of which is kept what they were.
+const MOST_HABITS: usize = 1024;
 /// Processes of a group that have results of their own; those that come later share some.
 const MOST_PROGRAMS: usize = 64;
 
@@ -30,23 +35,6 @@ pub(crate) enum Source {
     Trees(Vec<(u32, u64)>),
     /// The processes of a group and of those below it: a program each, up to some number.
     Group(PathBuf),
-}
-
-/// A task that is watched.
-pub(crate) struct Watched {
-    /// Its process.
-    pub pid: u32,
-    /// Start time, in clock ticks since boot.
-    pub started: u64,
-    /// Index of its program.
-    pub program: usize,
-    /// Whether it is CPU-bound or sleeps.
-    pub load: Load,
-    counters: Counters,
-    /// How often it got a CPU, as of the last look.
-    scheduled: u64,
-    /// At the last look at its waits.
-    stat: Option<Stat>,
 }
 
 /// What tasks have used together.
@@ -88,26 +76,38 @@ pub(crate) struct Used {
 /// The tasks, and the programs that they belong to.
 pub(crate) struct Population {
     source: Source,
+    /// Tells of new tasks; without it they are looked for at each look.
+    births: Option<Births>,
     began: Instant,
     list_at: Instant,
     /// Processes, with their start times and programs.
     processes: FxHashMap<u32, (u64, usize)>,
     tasks: BTreeMap<u32, Watched>,
+    /// Tasks that came since the last look.
+    new: Vec<u32>,
+    /// Whether there is news since the last look: tasks that came, or are presumed to be something else.
+    news: bool,
+    /// Whether the last task of a program that ended under a name was CPU-bound.
+    habits: FxHashMap<(usize, String), bool>,
     programs: Vec<Used>,
     /// What the tasks of each program have used that have ended.
     ended: Vec<Spent>,
 }
 
 impl Population {
-    /// Begins to watch.
-    pub fn of(source: Source) -> Self {
+    /// Begins to watch; `births` was opened before the programs were started.
+    pub fn of(source: Source, births: Option<Births>) -> Self {
         let began = Instant::now();
         let mut population = Self {
             began,
             list_at: began,
             processes: FxHashMap::default(),
             tasks: BTreeMap::new(),
+            new: Vec::new(),
+            news: false,
+            habits: FxHashMap::default(),
             programs: Vec::new(),
+            births,
             ended: Vec::new(),
             source,
         };
@@ -146,16 +146,80 @@ impl Population {
 
     /// Looks at all tasks: who has come and gone, and who sleeps. Returns the new ones.
     pub fn look(&mut self) -> Vec<u32> {
+        self.follow();
         let now = Instant::now();
         if now >= self.list_at {
             self.list();
+            self.find_threads();
             let (times, least, most) = LIST_EVERY;
-            let pause = (now.elapsed() * times).clamp(least, most);
+            let pause = match self.births {
+                Some(_) => LIST_BESIDE_BIRTHS,
+                None => (now.elapsed() * times).clamp(least, most),
+            };
             self.list_at = Instant::now() + pause.min(self.began.elapsed() / AT_FIRST);
+        } else if self.births.is_none() {
+            self.find_threads();
         }
-        let new = self.find_threads();
+        self.bury();
         self.measure();
-        new
+        self.news = false;
+        std::mem::take(&mut self.new)
+    }
+
+    /// Takes new tasks in that are told of, and returns whether there is news since the last look.
+    pub fn follow(&mut self) -> bool {
+        let births = self.births.as_mut().map(Births::drain);
+        for birth in births.into_iter().flatten() {
+            match birth {
+                Birth::Began { pid, tid, parent } => self.take_in(pid, tid, parent),
+                Birth::Became { pid, name } => self.become_program(pid, name),
+                Birth::Lost => self.list_at = Instant::now(),
+            }
+        }
+        self.news
+    }
+
+    /// Takes a task in that was started by a process of the programs.
+    fn take_in(&mut self, pid: u32, tid: u32, parent: u32) {
+        let Some(&(_, program)) = self.processes.get(&parent) else {
+            return;
+        };
+        // One that has ended had the same number.
+        self.bury_one(tid);
+        let name = self.tasks.get(&parent).map(|it| it.name.clone());
+        let Some(mut watched) = Watched::begin(pid, tid, parent, program, name) else {
+            return;
+        };
+        if matches!(self.source, Source::Group(_)) && tid == pid {
+            watched.program = self.program_of_group(pid);
+        }
+        if tid == pid {
+            self.processes
+                .insert(pid, (watched.started, watched.program));
+        }
+        self.add(tid, watched);
+    }
+
+    fn add(&mut self, tid: u32, mut task: Watched) {
+        self.presume(&mut task);
+        self.tasks.insert(tid, task);
+        self.new.push(tid);
+        self.news = true;
+    }
+
+    fn become_program(&mut self, pid: u32, name: String) {
+        if let Some(mut task) = self.tasks.remove(&pid) {
+            task.name = name;
+            self.presume(&mut task);
+            self.tasks.insert(pid, task);
+            self.news = true;
+        }
+    }
+
+    /// Presumes of a task what the last of its program and name was.
+    fn presume(&self, task: &mut Watched) {
+        let habit = self.habits.get(&(task.program, task.name.clone()));
+        task.load.presume(habit.is_some_and(|bound| *bound));
     }
 
     /// Lists the processes.
@@ -189,24 +253,50 @@ impl Population {
         self.processes = next;
     }
 
-    /// Finds the threads of the processes, and drops those that have ended.
-    fn find_threads(&mut self) -> Vec<u32> {
-        let mut new = Vec::new();
-        let mut there = BTreeMap::new();
-        for (&pid, &(_, program)) in &self.processes {
+    /// Finds the threads of the processes, and drops tasks of others.
+    fn find_threads(&mut self) {
+        let processes = std::mem::take(&mut self.processes);
+        for (&pid, &(_, program)) in &processes {
             for tid in threads_of(pid) {
-                if let Some(known) = self.tasks.remove(&tid).filter(|it| it.pid == pid) {
-                    there.insert(tid, known);
-                } else if let Some(watched) = watch(pid, tid, program) {
-                    there.insert(tid, watched);
-                    new.push(tid);
+                if self.tasks.get(&tid).is_some_and(|it| it.pid == pid) {
+                    continue;
+                }
+                self.bury_one(tid);
+                let parent = if tid == pid { None } else { Some(pid) };
+                let parent = parent.or_else(|| parent_of(pid)).unwrap_or(0);
+                if let Some(watched) = Watched::begin(pid, tid, parent, program, None) {
+                    self.add(tid, watched);
                 }
             }
         }
-        for mut ended in std::mem::replace(&mut self.tasks, there).into_values() {
-            self.ended[ended.program].add(&mut ended);
+        let others = self.tasks.iter();
+        let others = others.filter(|(_, it)| !processes.contains_key(&it.pid));
+        let others: Vec<u32> = others.map(|(tid, _)| *tid).collect();
+        others.into_iter().for_each(|tid| self.bury_one(tid));
+        self.processes = processes;
+    }
+
+    /// Drops the tasks that have ended.
+    fn bury(&mut self) {
+        let ended = self.tasks.iter();
+        let ended = ended.filter(|(_, task)| task.counters.has_ended());
+        let ended: Vec<u32> = ended.map(|(tid, _)| *tid).collect();
+        ended.into_iter().for_each(|tid| self.bury_one(tid));
+    }
+
+    /// Drops a task, and keeps what it has used, and what it was.
+    fn bury_one(&mut self, tid: u32) {
+        let Some(mut task) = self.tasks.remove(&tid) else {
+            return;
+        };
+        self.ended[task.program].add(&mut task);
+        if task.load.is_told() {
+            if self.habits.len() >= MOST_HABITS {
+                self.habits.clear();
+            }
+            let bound = task.load.is_bound();
+            self.habits.insert((task.program, task.name), bound);
         }
-        new
     }
 
     /// Measures the load of each task, and what the programs have used.
@@ -214,15 +304,8 @@ impl Population {
         let now = self.began.elapsed();
         let mut used: Vec<_> = self.ended.clone();
         let counted = missing().is_none();
-        for (tid, task) in &mut self.tasks {
-            let wants = Figures::of(*tid)
-                .ok()
-                .flatten()
-                .is_some_and(|it| it.state == 'R');
-            if let Some(stat) = task.counters.stat() {
-                task.load.look(now, stat, wants);
-                task.scheduled = stat.count;
-            }
+        for task in self.tasks.values_mut() {
+            task.look(now);
             self.programs[task.program].was_bound |= task.load.is_bound();
             used[task.program].add(task);
         }
@@ -236,21 +319,18 @@ impl Population {
     /// Looks at the waits of the tasks that sleep; called often, it sees each of them. Returns whether there are such
     /// tasks.
     pub fn look_at_waits(&mut self) -> bool {
+        let now = self.began.elapsed();
         let mut any = false;
         for task in self.tasks.values_mut().filter(|task| !task.load.is_bound()) {
-            let Some(now) = task.counters.stat() else {
-                continue;
-            };
             any = true;
-            if let Some(before) = task.stat.replace(now)
-                && let Some(times) = now.count.checked_sub(before.count).filter(|&it| it > 0)
-            {
-                let mean = now.wait.saturating_sub(before.wait).as_secs_f64() / times as f64;
-                let waits = &mut self.programs[task.program].waits;
-                (0..times).for_each(|_| waits.add(mean));
-            }
+            task.look_at_waits(now, &mut self.programs[task.program].waits);
         }
         any
+    }
+
+    /// Whether all tasks are told to be CPU-bound or not.
+    pub fn is_told(&self) -> bool {
+        self.tasks.values().all(|task| task.load.is_told())
     }
 
     /// Returns the tasks.
@@ -261,11 +341,6 @@ impl Population {
     /// Returns a task.
     pub fn task(&self, tid: u32) -> Option<&Watched> {
         self.tasks.get(&tid)
-    }
-
-    /// Returns the parent of a process of the programs.
-    pub fn parent(&self, pid: u32) -> Option<u32> {
-        Figures::of(pid).ok().flatten().map(|it| it.parent)
     }
 
     /// Returns the programs, as of the last look.
@@ -299,17 +374,8 @@ pub(crate) fn threads_of(pid: u32) -> impl Iterator<Item = u32> {
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
 }
 
-fn watch(pid: u32, tid: u32, program: usize) -> Option<Watched> {
-    let figures = Figures::of(tid).ok()??;
-    Some(Watched {
-        pid,
-        started: figures.started,
-        program,
-        load: Load::default(),
-        scheduled: 0,
-        counters: Counters::of(pid, tid),
-        stat: None,
-    })
+fn parent_of(pid: u32) -> Option<u32> {
+    Some(Figures::of(pid).ok()??.parent)
 }
 
 #[cfg(test)]
@@ -329,6 +395,36 @@ mod tests {
     }
 
     #[test]
+    #[ignore = "needs root for perf on all CPUs; run by make test-root"]
+    fn what_a_loop_starts_is_presumed_to_be_as_the_last_was() {
+        let births = Births::open();
+        assert!(births.is_some(), "perf");
+        let script = "while :; do timeout 1 sh -c \"$0\"; done";
+        let mut command = Command::new("sh");
+        let command = command.args(["-c", script, "while :; do :; done"]);
+        let shell = Killed(command.stdout(Stdio::null()).spawn().unwrap());
+        let pid = shell.0.id();
+        let started = Figures::of(pid).unwrap().unwrap().started;
+        let mut population = Population::of(Source::Trees(vec![(pid, started)]), births);
+        let begin = Instant::now();
+        let mut told = 0;
+        // The first is told by its load, the next is presumed.
+        loop {
+            population.look();
+            let bound = population.tasks().filter(|(_, task)| task.load.is_bound());
+            let mut bound: Vec<bool> = bound.map(|(_, task)| task.load.is_told()).collect();
+            match bound.pop() {
+                Some(true) => told += 1,
+                Some(false) => break,
+                None => {}
+            }
+            std::thread::sleep(Duration::from_millis(20));
+            assert!(begin.elapsed() < Duration::from_secs(60));
+        }
+        assert!(told > 0);
+    }
+
+    #[test]
     fn threads_and_children_are_found_and_counted_to_their_program() {
         let script = "sleep 60 & while :; do :; done";
         let mut command = Command::new("sh");
@@ -336,7 +432,7 @@ mod tests {
         let mut shell = Killed(command.spawn().unwrap());
         let pid = shell.0.id();
         let started = Figures::of(pid).unwrap().unwrap().started;
-        let mut population = Population::of(Source::Trees(vec![(pid, started)]));
+        let mut population = Population::of(Source::Trees(vec![(pid, started)]), None);
         let begin = Instant::now();
         while population.tasks().count() < 2 || !population.programs()[0].was_bound {
             population.look();
@@ -348,7 +444,7 @@ mod tests {
         let bound: Vec<u32> = bound.map(|(tid, _)| tid).collect();
         assert_eq!(bound, [pid], "the other sleeps");
         let sleeper = population.tasks().find(|(tid, _)| *tid != pid).unwrap();
-        assert_eq!(population.parent(sleeper.1.pid), Some(pid));
+        assert_eq!(sleeper.1.parent, pid);
         let sleeper = sleeper.0;
         shell.0.kill().unwrap();
         shell.0.wait().unwrap();

@@ -7,7 +7,9 @@
 //! all tasks on all CPUs.
 //!
 //! A thread for each CPU passes the turn on. It runs on that CPU and in real time if that is allowed: the kernel
-//! looks for the next task when the thread goes back to sleep, and not a tick (4 ms) later.
+//! looks for the next task when the thread goes back to sleep, and not a tick (4 ms) later. The kernel then protects
+//! the task that it takes from others for the shortest slice that is asked for, and looks again at a tick; so the task
+//! whose turn it is has the longest slice, beside which one that wakes up goes first at once (`PREEMPT_SHORT`).
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -26,8 +28,11 @@ use super::sample::Sample;
 use crate::cpus::Cpus;
 use crate::worker::Worker;
 
-/// Pauses between two looks at a turn: the shortest, and the longest, in which a task that fell asleep keeps it.
-const LOOKS: (Duration, Duration) = (Duration::from_micros(200), Duration::from_millis(10));
+/// Longest pause between two looks at a turn, in which a task that fell asleep keeps it.
+const LOOK_EVERY: Duration = Duration::from_millis(40);
+/// A look is so much later than a task needs that runs alone: one that comes early has to be repeated, and after some
+/// milliseconds of the task all that it needs is out of the cache.
+const LATER: Duration = Duration::from_micros(200);
 /// Pause while no turns are to be passed on.
 const REST: Duration = Duration::from_millis(50);
 /// A turn ends when it has taken so many times its length, others included, and at least this long.
@@ -117,6 +122,8 @@ struct Seated {
     /// What it had used when that was last accounted for.
     accounted: Duration,
     asleep: bool,
+    /// Whether it was last set to run where nothing else wants to.
+    deferred: bool,
 }
 
 /// The turn on one CPU.
@@ -177,6 +184,7 @@ impl Table {
             cpus,
             accounted,
             asleep: false,
+            deferred: false,
         };
         self.tasks.insert(task, seated);
         self.settle();
@@ -229,7 +237,8 @@ impl Table {
             (true, false) => {
                 self.rotates = false;
                 (0..self.seats.len()).for_each(|seat| self.end(seat, Ended::Cut));
-                for seated in self.tasks.values() {
+                for seated in self.tasks.values_mut() {
+                    seated.deferred = false;
                     let _ = seated.steered.held.put_back();
                 }
             }
@@ -249,9 +258,10 @@ impl Table {
     }
 
     fn defer(&mut self, task: Task) {
-        let Some(seated) = self.tasks.get(&task) else {
+        let Some(seated) = self.tasks.get_mut(&task) else {
             return;
         };
+        seated.deferred = true;
         if seated.steered.held.defer() != Changed::Yes {
             self.lose(task);
         }
@@ -290,7 +300,7 @@ impl Table {
         match self.policy.progress(turn.task, progress) {
             Next::Look(at) if !overdue => {
                 let left = at.saturating_sub(progress.time);
-                Some(left.clamp(LOOKS.0, LOOKS.1))
+                Some(until_look(left))
             }
             Next::Look(_) => {
                 self.end(seat, Ended::Cut);
@@ -342,7 +352,7 @@ impl Table {
             }
         }
         self.settle();
-        LOOKS.1
+        LOOK_EVERY
     }
 
     /// Whether a task may have the turn on a CPU: it may run there, and has no turn elsewhere.
@@ -360,14 +370,17 @@ impl Table {
         seated.cpus = cpus;
         match (none, still) {
             (true, _) => Some(Changed::Refused),
-            (_, true) => Some(seated.steered.held.favour(cpu)),
+            (_, true) => {
+                seated.deferred = false;
+                Some(seated.steered.held.favour(cpu))
+            }
             (_, false) => None,
         }
     }
 
     fn begin(&mut self, seat: usize, task: Task, now: Instant) -> Duration {
         let Some(seated) = self.tasks.get_mut(&task) else {
-            return LOOKS.0;
+            return LATER;
         };
         let at_first = seated.steered.counters.read();
         let plan = self.policy.begin(task);
@@ -381,16 +394,17 @@ impl Table {
             planned: plan.turn,
             looked: (now, Duration::ZERO),
         });
-        self.defer_others();
-        plan.look.clamp(LOOKS.0, LOOKS.1)
+        self.defer_others(|seated| !seated.deferred);
+        until_look(plan.look)
     }
 
-    /// Defers the tasks without a turn.
-    fn defer_others(&mut self) {
+    /// Defers the tasks without a turn, of some.
+    fn defer_others(&mut self, of: impl Fn(&Seated) -> bool) {
         let seats = 0..self.seats.len();
         let holders: Vec<Task> = seats.filter_map(|seat| self.holder(seat)).collect();
-        let others = self.tasks.keys().filter(|task| !holders.contains(task));
-        let others: Vec<Task> = others.copied().collect();
+        let some = self.tasks.iter().filter(|(_, seated)| of(seated));
+        let others = some.filter(|(task, _)| !holders.contains(task));
+        let others: Vec<Task> = others.map(|(task, _)| *task).collect();
         others.into_iter().for_each(|task| self.defer(task));
     }
 
@@ -424,7 +438,7 @@ impl Table {
         ended.into_iter().for_each(|task| self.lose(task));
         self.settle();
         if self.rotates {
-            self.defer_others();
+            self.defer_others(|_| true);
         }
         std::mem::take(&mut self.gone)
     }
@@ -436,6 +450,11 @@ impl Drop for Table {
             let _ = seated.steered.held.put_back();
         }
     }
+}
+
+/// Returns the pause until a look after so much more time of the task.
+fn until_look(left: Duration) -> Duration {
+    (left + LATER).min(LOOK_EVERY)
 }
 
 /// Returns what a task has done between two readings.

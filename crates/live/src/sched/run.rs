@@ -1,18 +1,21 @@
 //! Runs a mix of programs, or attaches to programs that run, with turns by a policy.
 
 use std::ffi::OsString;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::time::{Duration, Instant};
 
-use terrace_base::{Bytes, Error, Result, Signals, Target as Signalled};
+use terrace_base::{Bytes, Error, Result, Signals, Target as Signalled, user};
 use terrace_policy::sched::{Curve, Spec};
 
+use super::births::Births;
 use super::choice::{Wanted, Way};
 use super::figures::{Latency, Outcome, ProgramFigures, Share, TurnFigures, jain};
 use super::machine::machine;
 use super::population::{Population, Source, Used};
 use super::programs::Programs;
 use super::sample::Sample;
-use super::steering::{Plan, Steering};
+use super::steering::{Plan, Steering, is_privileged};
 use super::switches::Switches;
 use super::turns::Turns;
 use crate::clock;
@@ -26,10 +29,12 @@ use crate::target::Target;
 /// Pause between two looks at the tasks: so many times the time that one takes, within bounds.
 const LOOK_EVERY: (u32, Duration, Duration) =
     (200, Duration::from_millis(100), Duration::from_millis(400));
+/// The pause is at least so long once all tasks are told to be CPU-bound or not: no turn waits for a look then.
+const LOOK_ALL_TOLD: Duration = Duration::from_millis(250);
 /// At first, when tasks come, the pause is at most the time so far divided by this.
 const AT_FIRST: u32 = 4;
 /// Pause between two looks at whether it is over.
-const POLL_EVERY: Duration = Duration::from_millis(25);
+const POLL_EVERY: Duration = Duration::from_millis(50);
 /// Pause between two looks at the waits of sleeping tasks, where these are measured: one may wake up 200 times a
 /// second.
 const WAITS_EVERY: Duration = Duration::from_millis(4);
@@ -146,6 +151,7 @@ impl Session {
             guardian: settings.guardian.clone(),
         })?;
         let switches = Switches::open(&cpus);
+        let births = Births::open();
         let own = own_time();
         let (source, programs) = match mix {
             Mix::Programs(invocations) => {
@@ -155,11 +161,17 @@ impl Session {
                 self.signals.pass_on();
                 (Source::Trees(programs.roots.clone()), Some(programs))
             }
-            Mix::Running(targets) => (found(targets)?, None),
+            Mix::Running(targets) => {
+                let source = found(targets)?;
+                if let (Source::Trees(roots), Some(_)) = (&source, &steering) {
+                    roots.iter().try_for_each(|(pid, _)| may_steer(*pid))?;
+                }
+                (source, None)
+            }
         };
         let mut running = Running {
             began: Instant::now(),
-            population: Population::of(source),
+            population: Population::of(source, births),
             turns: Turns::since(clock::now()),
             shares: Shares::default(),
             session: self,
@@ -209,6 +221,19 @@ fn found(targets: &[Target]) -> Result<Source> {
     Ok(Source::Trees(trees))
 }
 
+/// Refuses a process whose scheduling the kernel does not let this one change (sched_setattr(2)).
+fn may_steer(pid: u32) -> Result<()> {
+    let ours = rustix::process::geteuid().as_raw();
+    let owner = fs::metadata(format!("/proc/{pid}")).map_or(ours, |it| it.uid());
+    if owner == ours || is_privileged() {
+        return Ok(());
+    }
+    Err(Error::usage(format!(
+        "the process {pid} belongs to {}; only its owner, or a user with CAP_SYS_NICE as root has it, may change its turns",
+        user::name_of(owner)
+    )))
+}
+
 /// Returns the CPU time of this process.
 fn own_time() -> Duration {
     // SAFETY: an all-zero rusage is a valid value, and it is ours to write.
@@ -238,12 +263,19 @@ impl Running<'_> {
     fn watch(&mut self, settings: &Settings, observer: Observer) -> Result<()> {
         let mut look_at = self.began;
         let mut lately = None;
+        let mut looked_at = self.began;
         loop {
             let now = Instant::now();
-            if now >= look_at {
+            let news = self.population.follow() && now >= looked_at + POLL_EVERY;
+            if now >= look_at || news {
+                looked_at = now;
                 self.look(observer, &mut lately)?;
                 let (times, least, most) = LOOK_EVERY;
                 let pause = (now.elapsed() * times).min(self.began.elapsed() / AT_FIRST);
+                let least = match self.population.is_told() {
+                    true => LOOK_ALL_TOLD,
+                    false => least,
+                };
                 look_at = now + pause.clamp(least, most);
                 let status = self.status(lately);
                 observer(Told::Running(&status));

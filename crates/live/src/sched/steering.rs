@@ -13,9 +13,10 @@ use super::counters::Counters;
 use super::guard::Guard;
 use super::held::Held;
 use super::mechanism::{Mechanism, Steered};
-use super::population::{Population, Watched};
+use super::population::Population;
 use super::rotation::Rotation;
 use super::slices::Slices;
+use super::watched::Watched;
 use crate::cpus::Cpus;
 use crate::journal::{Change, Journal};
 use crate::privilege;
@@ -145,10 +146,7 @@ impl Steering {
             return;
         };
         let found = self.tasks.values().find(|held| held.pid == task.pid);
-        let parent = || {
-            let parent = population.parent(task.pid)?;
-            self.tasks.values().find(|held| held.pid == parent)
-        };
+        let parent = || self.tasks.values().find(|held| held.pid == task.parent);
         let deferred = || Attributes::of(tid).is_ok_and(|now| now.policy == IDLE);
         let relative = || {
             let mut all = self.tasks.iter();
@@ -288,8 +286,11 @@ fn steered(held: Held) -> Steered {
 /// value to 0.
 fn may_rotate() -> bool {
     let limit = rustix::process::getrlimit(rustix::process::Resource::Nice);
-    privilege::missing()
-        .iter()
-        .all(|it| it.name != "CAP_SYS_NICE")
-        || limit.current.is_none_or(|most| most >= 20)
+    is_privileged() || limit.current.is_none_or(|most| most >= 20)
+}
+
+/// Whether this process may change the scheduling of any task.
+pub(crate) fn is_privileged() -> bool {
+    let missing = privilege::missing();
+    missing.iter().all(|it| it.name != "CAP_SYS_NICE")
 }

@@ -15,7 +15,7 @@ pub const ENTRY: Entry = Entry {
     when: "Phase-change memory whose controller compares before it writes.",
     make: Make {
         inclusive: true,
-        nanos: 1000,
+        nanos: 400,
         coder: |_| Ok(Box::new(Dcw)),
     },
 };

@@ -15,7 +15,7 @@ pub const ENTRY: Entry = Entry {
     when: "As dcw; it gains most where pages do not go back to their place.",
     make: Make {
         inclusive: true,
-        nanos: 3000,
+        nanos: 6500,
         coder: |_| Ok(Box::new(FlipNWrite)),
     },
 };

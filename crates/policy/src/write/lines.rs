@@ -15,7 +15,7 @@ pub const LINES: Entry = Entry {
     when: "Memory on the memory bus, whose copy can be read before it is written.",
     make: Make {
         inclusive: true,
-        nanos: 1000,
+        nanos: 340,
         coder: |_| Ok(Box::new(Differing::<LINE_BYTES>)),
     },
 };
@@ -28,7 +28,7 @@ pub const SECTORS: Entry = Entry {
     when: "Block devices with sectors of 512 bytes.",
     make: Make {
         inclusive: true,
-        nanos: 1000,
+        nanos: 210,
         coder: |_| Ok(Box::new(Differing::<SECTOR_BYTES>)),
     },
 };

@@ -11,7 +11,7 @@ pub const ENTRY: Entry = Entry {
     when: "Pages with repeated parts that are longer than a word; a software peer of mfwr.",
     make: Make {
         inclusive: true,
-        nanos: 6000,
+        nanos: 10_500,
         coder: |_| Ok(Box::new(Packed(Lz4))),
     },
 };

@@ -9,7 +9,8 @@ use crate::registry;
 pub struct Make {
     /// Whether clean pages are not written.
     pub inclusive: bool,
-    /// Nanoseconds that a page takes at most, as `benches/write.rs` measured them, for [`super::best`].
+    /// Nanoseconds that a page takes with default settings, for [`super::best`]: those of the slowest of the kinds
+    /// of pages of `benches/write.rs`, whose medians on an otherwise idle AMD EPYC these are.
     pub nanos: u32,
     /// Makes what lays pages down, by its own settings.
     pub coder: fn(&mut Params) -> Result<Box<dyn Coder>, String>,

@@ -28,7 +28,7 @@ pub const ENTRY: Entry = Entry {
     when: "Pages with many equal words, as of zeros; software alone, without help of the device.",
     make: Make {
         inclusive: true,
-        nanos: 2000,
+        nanos: 1600,
         coder: make,
     },
 };

@@ -14,7 +14,7 @@ pub const ENTRY: Entry = Entry {
     when: "A baseline, to which the other schemes are compared.",
     make: Make {
         inclusive: false,
-        nanos: 500,
+        nanos: 300,
         coder: |_| Ok(Box::new(Page)),
     },
 };
@@ -27,7 +27,7 @@ pub const INCLUSIVE: Entry = Entry {
     when: "Block devices; what every other scheme improves on.",
     make: Make {
         inclusive: true,
-        nanos: 500,
+        nanos: 300,
         coder: |_| Ok(Box::new(Page)),
     },
 };

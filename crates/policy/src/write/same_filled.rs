@@ -14,7 +14,7 @@ pub const ENTRY: Entry = Entry {
     when: "Programs with many pages of zeros; it costs next to nothing.",
     make: Make {
         inclusive: true,
-        nanos: 600,
+        nanos: 160,
         coder: |_| Ok(Box::new(SameFilled)),
     },
 };

@@ -15,7 +15,7 @@ pub const ENTRY: Entry = Entry {
     when: "The fewest bytes where a page may take tens of microseconds.",
     make: Make {
         inclusive: true,
-        nanos: 60_000,
+        nanos: 34_000,
         coder: make,
     },
 };

@@ -20,7 +20,7 @@ fn mapped(file: Option<&std::fs::File>, protection: i32) -> *mut Page {
 
 fn read(from: *const Page) -> Option<Page> {
     prepare().unwrap();
-    page(from, &mut MaybeUninit::uninit()).copied()
+    copy(from, &mut MaybeUninit::uninit()).copied()
 }
 
 #[test]

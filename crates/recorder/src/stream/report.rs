@@ -3,7 +3,7 @@
 use super::{NO_UNIT, Origin, Stream};
 use crate::level::pieces;
 use crate::observed::LONGEST;
-use crate::page::SHIFT;
+use crate::page::{BYTES, LINE, SHIFT};
 use crate::record::Kind;
 
 /// One run in so many is sampled; a prime, so that loops do not step in time with it.
@@ -26,9 +26,13 @@ impl Stream<'_> {
                 self.keep(address, Kind::new(bytes, kind.write()), origin);
                 self.unit = unit;
                 self.written = kind.write();
+                self.stored = 0;
             } else if kind.write() && !self.written {
                 self.chunk.last_stores();
                 self.written = true;
+            }
+            if kind.write() {
+                self.stored |= lines(address, bytes);
             }
         });
     }
@@ -44,6 +48,7 @@ impl Stream<'_> {
         }
         let page = std::mem::replace(&mut self.unit, NO_UNIT);
         if self.chunk.room() < LONGEST {
+            observed.note_change();
             return;
         }
         let is_sampled = self.until_sample == 0;
@@ -51,17 +56,25 @@ impl Stream<'_> {
             true => SAMPLED - 1,
             false => self.until_sample - 1,
         };
-        if !observed.report(page, is_sampled, self.chunk) {
+        if !observed.report(page, self.stored, is_sampled, self.chunk) {
             self.pool.note_unreported();
         }
     }
+}
+
+/// The lines of a page in which some bytes from an address on lie, a bit each.
+#[inline(always)]
+fn lines(address: u64, bytes: u32) -> u64 {
+    let line = |address: u64| address % BYTES as u64 / LINE as u64;
+    let (first, last) = (line(address), line(address + u64::from(bytes.max(1)) - 1));
+    (u64::MAX << first) & (u64::MAX >> (63 - last))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::observed::Observed;
-    use crate::page::{BYTES, checksum};
+    use crate::page::checksum;
     use crate::pool::{Pool, RecordSettings};
     use crate::record::Said;
     use proptest::prelude::*;
@@ -73,9 +86,16 @@ mod tests {
     #[repr(C, align(4096))]
     struct Recorded([[u8; BYTES]; PAGES]);
 
-    /// A step of a program: a change of a byte by whatever means, and then an access to a page.
-    fn steps() -> impl Strategy<Value = Vec<(usize, usize, u8, usize)>> {
-        prop::collection::vec((0..PAGES, 0..BYTES, any::<u8>(), 0..PAGES), 1..300)
+    /// A store, or a load, of a byte: its place, and what is stored there.
+    type Touch = (usize, Option<u8>);
+    /// A step of a program: a change of a byte by other means than a store, and then a run of touches of a page.
+    type Step = (Option<(usize, usize, u8)>, usize, Vec<Touch>);
+
+    fn steps() -> impl Strategy<Value = Vec<Step>> {
+        let other = prop::option::weighted(0.2, (0..PAGES, 0..BYTES, any::<u8>()));
+        let touch = (0..BYTES, prop::option::of(any::<u8>()));
+        let step = (other, 0..PAGES, prop::collection::vec(touch, 1..15));
+        prop::collection::vec(step, 1..200)
     }
 
     /// What the reports of all chunks make of the pages, and how many checksums there were.
@@ -86,7 +106,7 @@ mod tests {
         for index in pool.ready() {
             for record in pool.chunk(index).records() {
                 match record.said() {
-                    Said::Instruction(_) => {}
+                    Said::Instruction(_) | Said::Discard { .. } => {}
                     Said::Access { address, .. } => row = Some(address >> SHIFT),
                     Said::Word { address, value } => {
                         assert_eq!(row, Some(address >> SHIFT));
@@ -114,22 +134,35 @@ mod tests {
 
     proptest! {
         #[test]
-        fn reports_make_the_pages_as_they_were_touched_last(steps in steps(), far in 0..40_usize) {
+        fn reports_make_the_pages_as_they_were_touched_last(
+            steps in steps(), far in 0..40_usize, is_shared: bool,
+        ) {
             let settings = RecordSettings { level: crate::level::Level::Pages, contents: true, ..Default::default() };
             let pool = Pool::create(settings).unwrap();
             let observed = Observed::new().unwrap();
+            if is_shared {
+                observed.share();
+            }
             let mut stream = Stream::new(&pool, 0, Some(&observed));
             let mut memory = Box::new(Recorded([[0; BYTES]; PAGES]));
             let first = (&raw const *memory) as u64;
             let mut touched = [[0; BYTES]; PAGES];
-            for (step, (page, place, value, next)) in steps.into_iter().enumerate() {
-                // The change comes before the access, by which it is seen.
-                memory.0[page][place] = value;
+            for (step, (other, page, touches)) in steps.into_iter().enumerate() {
+                if let Some((page, place, value)) = other {
+                    memory.0[page][place] = value;
+                    if !is_shared {
+                        observed.note_change();
+                    }
+                }
                 let instruction = if step == far { 1 << 40 } else { step as u64 };
                 let origin = Origin { ip: 0, instruction };
-                stream.observe(first + (next * BYTES) as u64, Kind::new(1, false), origin);
+                for (place, value) in touches {
+                    value.into_iter().for_each(|value| memory.0[page][place] = value);
+                    let address = first + (page * BYTES + place) as u64;
+                    stream.observe(address, Kind::new(1, value.is_some()), origin);
+                }
                 stream.end_run();
-                touched[next] = memory.0[next];
+                touched[page] = memory.0[page];
             }
             stream.publish();
             let (pages, sampled) = replayed(&pool);
@@ -137,6 +170,13 @@ mod tests {
                 prop_assert_eq!(pages.get(&number).unwrap_or(&[0; BYTES]), page);
             }
             prop_assert!(sampled > 0);
+        }
+
+        #[test]
+        fn lines_are_those_of_each_byte(address in 0..BYTES as u64, bytes in 1..300_u32) {
+            let end = (address + u64::from(bytes)).min(BYTES as u64);
+            let slow = (address..end).fold(0, |lines, byte| lines | 1_u64 << (byte / 64));
+            prop_assert_eq!(lines(address, (end - address) as u32), slow);
         }
     }
 
@@ -156,6 +196,7 @@ mod tests {
         for round in 1..=200_u64 {
             let page = round as usize % PAGES;
             memory.0[page].fill(round as u8);
+            observed.note_change();
             let instruction = round;
             let address = first + (page * BYTES) as u64;
             stream.observe(address, Kind::new(8, true), Origin { ip: 0, instruction });

@@ -6,6 +6,7 @@ use std::io;
 use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
+use std::time::Instant;
 
 use io_uring::{IoUring, opcode, types};
 use rustc_hash::FxHashMap;
@@ -21,7 +22,7 @@ use super::{Buffer, Done, Read, Slow, Wait, Write};
 /// as many a second as for one at a time.
 const DEPTH: usize = 64;
 
-/// Pages that are read ahead as one transfer if their places lie in a row.
+/// Pages that are written, or read ahead, as one transfer if their places lie in a row.
 const TOGETHER: usize = 32;
 
 /// Bytes by which a file grows.
@@ -33,8 +34,10 @@ pub struct Disk {
     engine: Engine,
     /// By ticket.
     flights: FxHashMap<u32, Flight>,
-    /// Reads of neighbours, by the ticket of the first.
+    /// Transfers of neighbours, by the ticket of the first.
     rows: FxHashMap<u32, Row>,
+    /// Writes that were begun, and that the kernel is not given yet: neighbours, of which more may follow.
+    gathered: Vec<Whole>,
     done: VecDeque<Done>,
     file: File,
     /// The unit in which is written, in bytes.
@@ -70,14 +73,22 @@ struct Flight {
     result: io::Result<()>,
 }
 
-/// Pages whose places lie in a row, read as one transfer.
+/// A whole page that is transferred.
+struct Whole {
+    ticket: u32,
+    place: u32,
+    buffer: Box<Buffer>,
+}
+
+/// Pages whose places lie in a row, in one transfer.
 struct Row {
-    reads: Vec<Read>,
+    write: bool,
+    pages: Vec<Whole>,
     /// The buffers, for the kernel.
     parts: Vec<libc::iovec>,
 }
 
-// SAFETY: the parts point to the buffers of `reads`, which go wherever the row does.
+// SAFETY: the parts point to the buffers of `pages`, which go wherever the row does.
 unsafe impl Send for Row {}
 
 /// A part of a page, in a row.
@@ -147,6 +158,7 @@ impl Disk {
             engine: Engine::new(),
             flights: FxHashMap::default(),
             rows: FxHashMap::default(),
+            gathered: Vec::new(),
             done: VecDeque::new(),
             block: block(&file),
             length: file
@@ -204,32 +216,67 @@ impl Disk {
         self.submit();
     }
 
-    /// Begins to read neighbours, behind all reads that were begun before.
-    fn read_row(&mut self, mut reads: Vec<Read>) {
-        let Some(&Read { ticket, place, .. }) = reads.first() else {
-            return;
+    /// Begins to transfer a page by itself.
+    fn begin_whole(&mut self, write: bool, page: Whole) {
+        let part = Part {
+            ticket: page.ticket,
+            write,
+            row: None,
+            bytes: std::ptr::null_mut(),
+            number: PAGE_BYTES as u32,
+            offset: self.at(page.place),
+        };
+        self.begin(page.ticket, page.buffer, vec![part]);
+    }
+
+    /// Begins to transfer neighbours, behind all transfers that were begun before.
+    fn begin_row(&mut self, write: bool, mut pages: Vec<Whole>) {
+        let (ticket, place) = match &pages[..] {
+            [] => return,
+            [first, ..] => (first.ticket, first.place),
         };
         let offset = self.at(place);
         let Engine::Ring(ring) = &mut self.engine else {
-            return reads
-                .into_iter()
-                .for_each(|read| self.read(read.ticket, read.place, read.buffer));
+            let pages = pages.into_iter();
+            return pages.for_each(|page| self.begin_whole(write, page));
         };
-        let parts = reads.iter_mut().map(|read| libc::iovec {
-            iov_base: read.buffer.0.as_mut_ptr().cast(),
+        let parts = pages.iter_mut().map(|page| libc::iovec {
+            iov_base: page.buffer.0.as_mut_ptr().cast(),
             iov_len: PAGE_SIZE,
         });
         let parts: Vec<_> = parts.collect();
         let part = Part {
             ticket,
-            write: false,
+            write,
             row: Some((parts.as_ptr(), parts.len() as u32)),
             bytes: std::ptr::null_mut(),
             number: (parts.len() * PAGE_SIZE) as u32,
             offset,
         };
-        self.rows.insert(ticket, Row { reads, parts });
+        let row = Row {
+            write,
+            pages,
+            parts,
+        };
+        self.rows.insert(ticket, row);
         ring.waiting.push_back(part);
+    }
+
+    /// Adds a write to those of its neighbours, and begins these if it is none.
+    fn gather(&mut self, page: Whole) {
+        if !goes_on(&self.gathered, page.place) {
+            self.begin_gathered();
+        }
+        self.gathered.push(page);
+    }
+
+    /// Begins the writes that were gathered.
+    fn begin_gathered(&mut self) {
+        if !self.gathered.is_empty() {
+            let pages = std::mem::take(&mut self.gathered);
+            self.begin_row(true, pages);
+            self.submit();
+        }
     }
 
     /// Hands the kernel what waits, as much as there is room for.
@@ -284,28 +331,23 @@ impl Disk {
         }
     }
 
-    /// A row was read. If that failed, each of its pages is read by itself: the others can be read.
+    /// A row was transferred. If that failed, each of its pages is transferred by itself: others may succeed.
     fn row_ended(&mut self, row: Row, result: &io::Result<()>) {
-        for Read {
-            ticket,
-            place,
-            buffer,
-        } in row.reads
-        {
+        for page in row.pages {
             match result {
                 Ok(()) => self.done.push_back(Done {
-                    ticket,
-                    buffer,
+                    ticket: page.ticket,
+                    buffer: page.buffer,
                     result: Ok(()),
                 }),
-                Err(_) => self.read(ticket, place, buffer),
+                Err(_) => self.begin_whole(row.write, page),
             }
         }
     }
 
     fn part_ended(&mut self, ticket: u32, result: io::Result<()>) {
         if let Some(row) = self.rows.remove(&ticket) {
-            debug_assert_eq!(row.reads.len(), row.parts.len());
+            debug_assert_eq!(row.pages.len(), row.parts.len());
             return self.row_ended(row, &result);
         }
         let Some(flight) = self.flights.get_mut(&ticket) else {
@@ -325,33 +367,46 @@ impl Disk {
 
 impl Slow for Disk {
     fn read(&mut self, ticket: u32, place: u32, buffer: Box<Buffer>) {
-        let part = Part {
+        let page = Whole {
             ticket,
-            write: false,
-            row: None,
-            bytes: std::ptr::null_mut(),
-            number: PAGE_BYTES as u32,
-            offset: self.at(place),
+            place,
+            buffer,
         };
-        self.begin(ticket, buffer, vec![part]);
+        self.begin_whole(false, page);
     }
 
     fn read_ahead(&mut self, reads: Vec<Read>) {
-        let mut row: Vec<Read> = Vec::new();
-        for read in reads {
-            let goes_on = row.last().is_some_and(|last| last.place + 1 == read.place);
-            if !goes_on || row.len() == TOGETHER {
-                self.read_row(std::mem::take(&mut row));
+        let mut row = Vec::new();
+        for Read {
+            ticket,
+            place,
+            buffer,
+        } in reads
+        {
+            if !goes_on(&row, place) {
+                self.begin_row(false, std::mem::take(&mut row));
             }
-            row.push(read);
+            row.push(Whole {
+                ticket,
+                place,
+                buffer,
+            });
         }
-        self.read_row(row);
+        self.begin_row(false, row);
         self.submit();
     }
 
     fn write(&mut self, ticket: u32, place: u32, write: Write) {
         self.lengthen(place);
+        let buffer = write.buffer;
         let runs = runs(blocks(write.lines, self.block), self.block);
+        if let [(0, PAGE_SIZE)] = runs[..] {
+            return self.gather(Whole {
+                ticket,
+                place,
+                buffer,
+            });
+        }
         let parts = runs.into_iter().map(|(start, number)| Part {
             ticket,
             write: true,
@@ -360,10 +415,12 @@ impl Slow for Disk {
             number: number as u32,
             offset: self.at(place) + start as u64,
         });
-        self.begin(ticket, write.buffer, parts.collect());
+        self.begin(ticket, buffer, parts.collect());
     }
 
+    /// As nothing ends before it was begun, this begins what was gathered too.
     fn done(&mut self) -> Option<Done> {
+        self.begin_gathered();
         if self.done.is_empty() {
             self.take_completions();
         }
@@ -372,6 +429,7 @@ impl Slow for Disk {
 
     fn wait(&self) -> Wait {
         match &self.engine {
+            _ if !self.gathered.is_empty() => Wait::Until(Instant::now()),
             Engine::Ring(ring) if ring.under_way > 0 => Wait::Descriptor(ring.ring.as_raw_fd()),
             Engine::Ring(_) | Engine::Calls => Wait::Idle,
         }
@@ -395,6 +453,12 @@ impl Drop for Disk {
             self.take_completions();
         }
     }
+}
+
+/// Whether the page of a place can be transferred with those of a row.
+fn goes_on(row: &[Whole], place: u32) -> bool {
+    let behind = |last: &Whole| last.place + 1 == place;
+    row.len() < TOGETHER && row.last().is_none_or(behind)
 }
 
 impl Engine {
@@ -423,18 +487,19 @@ impl Flight {
 impl Part {
     fn entry(self, file: RawFd) -> io_uring::squeue::Entry {
         let Self { bytes, number, .. } = self;
-        if let Some((parts, pages)) = self.row {
-            return opcode::Readv::new(types::Fd(file), parts, pages)
-                .offset(self.offset)
-                .build()
-                .user_data(self.data());
-        }
-        let entry = match self.write {
-            true => opcode::Write::new(types::Fd(file), bytes, number)
-                .offset(self.offset)
+        let (file, offset) = (types::Fd(file), self.offset);
+        let entry = match (self.row, self.write) {
+            (Some((parts, pages)), true) => opcode::Writev::new(file, parts, pages)
+                .offset(offset)
                 .build(),
-            false => opcode::Read::new(types::Fd(file), bytes, number)
-                .offset(self.offset)
+            (Some((parts, pages)), false) => opcode::Readv::new(file, parts, pages)
+                .offset(offset)
+                .build(),
+            (None, true) => opcode::Write::new(file, bytes, number)
+                .offset(offset)
+                .build(),
+            (None, false) => opcode::Read::new(file, bytes, number)
+                .offset(offset)
                 .build(),
         };
         entry.user_data(self.data())

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 use terrace_tcam::Settings;
+use terrace_tcam::circuit::{Die, Flash, PUBLISHED_CMOS, PUBLISHED_FLASH, Technology};
 use terrace_tcam::count::Counts;
 use terrace_tcam::input::Origin;
 use terrace_tcam::ordering::Moves;
@@ -25,6 +26,8 @@ pub struct ReplayDocument {
     pub settings: ReplaySettings,
     /// Results over all prefix lengths.
     pub totals: Totals,
+    /// What the chip takes, and the CMOS chip that it replaces.
+    pub chip: Chip,
     /// Results of each prefix length that had a route or an update.
     pub lengths: Vec<LengthRow>,
     /// What the same updates move in a conventional TCAM, by its ordering; empty without `--orderings`.
@@ -76,8 +79,60 @@ pub struct ReplaySettings {
     pub seed: u64,
     /// `trace`, `even` or `bursty`: where the times of the updates are from.
     pub update_times: &'static str,
+    /// Share of the announcements that change the port, made where the file has no next hops.
+    pub port_changes: f64,
     /// Writes that a flash block endures.
     pub endurance: f64,
+}
+
+/// What the chip takes, beside a CMOS chip of as many entries, which needs no shadow blocks. Erasing and programming
+/// are not counted: Fedorov 2016 has no energy of them.
+#[derive(Clone, Debug, Serialize)]
+pub struct Chip {
+    /// CMOS shadow blocks: one for each prefix length, and `buffers`, or as many as were needed.
+    pub shadow_blocks: u32,
+    /// Area of the flash blocks in cm2, by the blocks of Fedorov 2016, table 4.1, in proportion to rows.
+    pub flash_cm2: f64,
+    /// Area of the shadow blocks in cm2, by the same.
+    pub shadow_cm2: f64,
+    /// Area of the die in cm2: the blocks are 63 % of it (4.4.1 there).
+    pub die_cm2: f64,
+    /// Power in W by table 4.1, at its frequency, which it does not name, if every block is searched in every cycle.
+    pub power_w: f64,
+    /// Energy of a lookup in nJ, by the model of `terrace tcam circuit`.
+    pub lookup_nj: f64,
+    /// Area of a die of CMOS blocks alone in cm2.
+    pub cmos_die_cm2: f64,
+    /// Its power in W.
+    pub cmos_power_w: f64,
+    /// Energy of a lookup in it in nJ.
+    pub cmos_lookup_nj: f64,
+}
+
+impl Chip {
+    fn of(settings: &ReplaySettings, outcome: &Outcome) -> Self {
+        let shadow_blocks = outcome.shadow_lengths + settings.buffers.unwrap_or(outcome.buffers);
+        let die = Die {
+            blocks: settings.blocks as usize,
+            rows: settings.rows as usize,
+            shadow_blocks: shadow_blocks as usize,
+            shadow_rows: settings.shadow_rows as usize,
+        };
+        let area = die.area(&PUBLISHED_FLASH, &PUBLISHED_CMOS);
+        let technology = Technology::default();
+        let (lookup_nj, cmos_lookup_nj) = die.lookup_nj(&Flash::fitted(&technology), &technology);
+        Self {
+            shadow_blocks,
+            flash_cm2: area.flash_cm2,
+            shadow_cm2: area.shadow_cm2,
+            die_cm2: area.die_cm2,
+            power_w: die.power_w(&PUBLISHED_FLASH, &PUBLISHED_CMOS),
+            lookup_nj,
+            cmos_die_cm2: die.cmos_die_cm2(&PUBLISHED_CMOS),
+            cmos_power_w: die.cmos_power_w(&PUBLISHED_CMOS),
+            cmos_lookup_nj,
+        }
+    }
 }
 
 /// Results over all prefix lengths.
@@ -210,6 +265,7 @@ impl ReplayDocument {
     ) -> Self {
         Self {
             schema: "terrace.tcam.replay/1",
+            chip: Chip::of(&settings, outcome),
             table,
             updates,
             settings,
@@ -226,6 +282,7 @@ impl ReplaySettings {
         settings: &Settings,
         policy: String,
         update_times: &'static str,
+        port_changes: f64,
         endurance: f64,
     ) -> Self {
         let names = Allocation::NAMES.into_iter();
@@ -241,6 +298,7 @@ impl ReplaySettings {
             levelling: settings.levelling.to_string(),
             seed: settings.seed,
             update_times,
+            port_changes,
             endurance,
         }
     }

@@ -3,7 +3,7 @@
 use comfy_table::Table;
 use terrace_base::schema::years;
 
-use super::replay::{LengthRow, OrderingRow, ReplayDocument, Totals};
+use super::replay::{Chip, LengthRow, OrderingRow, ReplayDocument, Totals};
 use crate::run::count;
 use crate::table::table;
 use crate::text::Text;
@@ -16,6 +16,8 @@ impl ReplayDocument {
             .table(lengths(&self.lengths))
             .prose("\n")
             .table(totals(&self.totals))
+            .prose("\n")
+            .table(chip(&self.chip))
             .prose(self.notes());
         match self.orderings.is_empty() {
             true => text,
@@ -54,13 +56,22 @@ impl ReplayDocument {
                 "The updates have no times; they are spread evenly, so flushes have even distances too.\n"
             }
             _ => {
-                "The updates have no times; they come in bursts of 100 in the mean, at random times.\n"
+                "The updates have no times; they come in bursts of a size fitted to real ones, at random times.\n"
             }
+        };
+        let ports = match settings.port_changes {
+            0.0 => String::new(),
+            share => format!(
+                "The updates have no next hops; {:.1} % of the announcements change the port.\n",
+                100.0 * share
+            ),
         };
         format!(
             "\nFlushed: entries written to flash, as the chapter counts them; copied: written again because a block \
              was erased\nfor its holes. No entry was moved for order. {} lookups were compared with the table, all \
-             right.\n{times}",
+             right.\n{times}{ports}\
+             Area and power follow from table 4.1 of Fedorov 2016, if every block is searched in every cycle; energy \
+             from the\nmodel of `terrace tcam circuit`, without erasing and programming.\n",
             count(totals.lookups_checked)
         )
     }
@@ -144,6 +155,26 @@ fn totals(totals: &Totals) -> Table {
         ),
     ] {
         table.add_row([name.to_owned(), value]);
+    }
+    table
+}
+
+/// Returns what the chip takes, beside the CMOS chip that it replaces.
+fn chip(chip: &Chip) -> Table {
+    let mut table = table(&["chip", "flash and shadow", "CMOS alone"]);
+    for (name, flash, cmos, unit, digits) in [
+        ("die", chip.die_cm2, chip.cmos_die_cm2, "cm2", 1),
+        ("power", chip.power_w, chip.cmos_power_w, "W", 0),
+        (
+            "energy of a lookup",
+            chip.lookup_nj,
+            chip.cmos_lookup_nj,
+            "nJ",
+            0,
+        ),
+    ] {
+        let cell = |value: f64| format!("{value:.digits$} {unit}");
+        table.add_row([name.to_owned(), cell(flash), cell(cmos)]);
     }
     table
 }

@@ -62,6 +62,8 @@ figures! {
         background_evictions,
         /// pages that left DRAM early, by the eviction policy
         let_go,
+        /// pages that the program gave back, which left DRAM and tier without a write
+        discards,
         /// pages written to the tier
         writebacks,
         /// pages read from the tier, on demand or ahead

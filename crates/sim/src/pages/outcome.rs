@@ -106,7 +106,7 @@ pub struct Outcome {
     pub lifetime: Lifetime,
     /// Energy that the tier consumed, if its powers are known.
     pub energy: Option<Energy>,
-    /// Pages that were touched.
+    /// Most pages at once that were touched and not given back.
     pub footprint_pages: u64,
     /// Pages of the tier that were ever in use.
     pub tier_pages_used: u64,

@@ -191,7 +191,7 @@ fn tier() -> Vec<Field<Outcome>> {
         "energy_standby_j" Joules |o| o.energy.map(|energy| energy.standby_j), json "energy?.standby_j";
         /// energy of refreshing
         "energy_refresh_j" Joules |o| o.energy.map(|energy| energy.refresh_j), json "energy?.refresh_j";
-        /// pages that were touched
+        /// most pages at once that were touched and not given back
         "footprint_pages" Pages |o| o.footprint_pages;
         /// pages of the tier that were in use
         "tier_pages_used" Pages |o| o.tier_pages_used;

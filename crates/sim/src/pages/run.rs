@@ -139,7 +139,7 @@ fn one_thread() -> Error {
 /// Facts about a workload from a first pass over it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Survey {
-    /// Pages that the workload touches.
+    /// Most pages of the workload at once: those that were touched and not given back.
     pub footprint_pages: u64,
     /// All touches, if `foresight` asked for them.
     pub future: Option<Arc<Future>>,
@@ -174,7 +174,7 @@ impl Survey {
             future.pages = pages.locations().to_vec();
         }
         Ok(Self {
-            footprint_pages: pages.len() as u64,
+            footprint_pages: pages.footprint() as u64,
             future: future.map(Arc::new),
         })
     }

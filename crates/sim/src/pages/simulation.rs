@@ -4,6 +4,7 @@
 //! next completion of a device; so every decision is made in the order of time, and the same input
 //! gives the same result. Each thread has a processor of its own.
 
+mod discard;
 mod fault;
 mod traffic;
 
@@ -168,14 +169,16 @@ impl Simulation {
             self.programs[program].ended = true;
             return;
         };
-        let mut begin = 0;
+        let (mut begin, mut discards) = (0, 0);
         for run in &batch.runs {
             let index = self.thread(program, run);
+            let given_back = discards..run.discards;
+            discards = run.discards;
             let position = self.programs[program].known_to;
             self.programs[program].known_to += (run.end - begin) as u64;
             let after = self.run_before(index, position);
             let thread = &mut self.threads[index];
-            thread.feed(batch, begin..run.end, after);
+            thread.feed(batch, begin..run.end, given_back, after);
             thread.known_to = self.programs[program].known_to;
             if matches!(thread.state, State::Parked | State::Starving) {
                 thread.state = State::Running;
@@ -323,6 +326,9 @@ impl Simulation {
                 None => self.threads[index].state = State::Held(mark),
             }
         } else if let Some(batch) = self.threads[index].take_batch() {
+            for page in self.threads[index].take_discards() {
+                self.discard(batch.discards[page], self.threads[index].now(), pages);
+            }
             let soon = self.threads[index].foretell();
             self.expect(&batch.references[soon]);
             let window = self.threads[index].window();
@@ -423,7 +429,7 @@ impl Simulation {
         let threads = threads.map(|program| program.threads.len() as u32);
         let mut outcome = Outcome::new(
             &self.settings,
-            pages.len() as u64,
+            pages.footprint() as u64,
             &threads.collect::<Vec<_>>(),
             self.marks.warm.as_ref(),
             self.marks.full_at,

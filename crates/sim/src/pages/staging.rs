@@ -78,6 +78,8 @@ impl Staging {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     /// Takes pages in, and returns those that are due.
@@ -109,6 +111,75 @@ mod tests {
         assert_eq!(staged(&store), [3, 4, 6, 7, 8]);
         assert_eq!(push(&mut staging, &mut store, 9..12), [6, 7]);
         assert_eq!(staged(&store), [4, 6, 7, 8, 9, 10, 11]);
+    }
+
+    /// The slow twin: every slot with its page, and whether that has returned and whether it was named.
+    struct Slow {
+        capacity: usize,
+        slots: Vec<(u32, bool, bool)>,
+    }
+
+    impl Slow {
+        fn push(&mut self, page: u32) {
+            if self.slots.len() == self.capacity {
+                self.slots.drain(..self.capacity.div_ceil(4));
+            }
+            self.slots.push((page, false, false));
+        }
+
+        /// A slot is due once half of all slots are younger.
+        fn due(&mut self) -> Option<u32> {
+            let number = self.slots.len();
+            for (at, (page, returned, named)) in self.slots.iter_mut().enumerate() {
+                let younger = number - 1 - at;
+                if younger >= self.capacity / 2 && !std::mem::replace(named, true) && !*returned {
+                    return Some(*page);
+                }
+            }
+            None
+        }
+
+        fn rescue(&mut self, page: u32) {
+            let here = |slot: &&mut (u32, bool, bool)| slot.0 == page && !slot.1;
+            if let Some(slot) = self.slots.iter_mut().find(here) {
+                slot.1 = true;
+            }
+        }
+
+        fn staged(&self) -> Vec<u32> {
+            let here = self.slots.iter().filter(|slot| !slot.1);
+            let mut here: Vec<u32> = here.map(|slot| slot.0).collect();
+            here.sort_unstable();
+            here
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn as_its_slow_twin(
+            capacity in 1..12_usize,
+            steps in prop::collection::vec((0..3_u8, 0..20_u32), 0..200),
+        ) {
+            let (mut fast, mut store) = (Staging::new(capacity).unwrap(), Store::new(1));
+            let mut slow = Slow { capacity, slots: Vec::new() };
+            store.cover(20);
+            for (step, page) in steps {
+                match step {
+                    // A page that has left does not leave once more.
+                    0 if staged(&store).contains(&page) => {}
+                    0 => {
+                        fast.push(PageId(page), &mut store);
+                        slow.push(page);
+                    }
+                    1 => {
+                        fast.rescue(PageId(page), &mut store);
+                        slow.rescue(page);
+                    }
+                    _ => prop_assert_eq!(fast.due().map(|page| page.0), slow.due()),
+                }
+                prop_assert_eq!(staged(&store), slow.staged());
+            }
+        }
     }
 
     #[test]

@@ -48,6 +48,8 @@ pub(super) type Mark = u64;
 struct Stretch {
     batch: Arc<Batch>,
     range: Range<usize>,
+    /// Pages of the batch that are given back before.
+    discards: Range<usize>,
     /// Run that has to complete before this one.
     after: Option<Mark>,
     /// Name of the end of this run, if another thread waits for it.
@@ -94,6 +96,8 @@ pub(super) struct Thread {
     batch: Option<Arc<Batch>>,
     /// Touches of the current run that were not made yet.
     left: Range<usize>,
+    /// Pages that are given back before them.
+    discards: Range<usize>,
     /// End of the touches of the current run that were announced.
     foretold: usize,
     /// Name of the end of the current run.
@@ -179,11 +183,19 @@ impl Thread {
         self.now().saturating_sub(begin)
     }
 
-    /// Appends the run `range` of a batch, to be made after the run that `after` names.
-    pub(super) fn feed(&mut self, batch: &Arc<Batch>, range: Range<usize>, after: Option<Mark>) {
+    /// Appends the run `range` of a batch, to be made after the run that `after` names; before it the pages at
+    /// `discards` are given back.
+    pub(super) fn feed(
+        &mut self,
+        batch: &Arc<Batch>,
+        range: Range<usize>,
+        discards: Range<usize>,
+        after: Option<Mark>,
+    ) {
         self.later.push_back(Stretch {
             batch: Arc::clone(batch),
             range,
+            discards,
             after,
             mark: None,
         });
@@ -237,11 +249,18 @@ impl Thread {
             let next = self.later.pop_front()?;
             self.foretold = next.range.start;
             self.left = next.range;
+            self.discards = next.discards;
             self.mark = next.mark;
             self.unborn = false;
             return Some(next.batch);
         }
         self.batch.take()
+    }
+
+    /// Takes the places in the batch of pages that are given back before the next touch.
+    #[inline]
+    pub(super) fn take_discards(&mut self) -> Range<usize> {
+        std::mem::take(&mut self.discards)
     }
 
     /// Returns the range of the next touches in the batch.

@@ -24,7 +24,7 @@ fn programs() -> impl Strategy<Value = Vec<Vec<Access>>> {
     prop::collection::vec(program, 1..3)
 }
 
-fn machines() -> impl Strategy<Value = PageMachine> {
+pub fn machines() -> impl Strategy<Value = PageMachine> {
     let online = replacement::REGISTRY.iter();
     let online: Vec<_> = online.filter(|entry| !entry.knows_future()).collect();
     let prefetch = prop::sample::select(vec![

@@ -5,12 +5,15 @@ use terrace_device::{Order, Timing};
 use terrace_policy::{prefetch, replacement};
 use terrace_sim::pages::{FaultCost, Foresight, Outcome, PageMachine, Prefetch, Survey, Tier, run};
 use terrace_sim::workload::Workload;
+use terrace_trace::discard::Discard;
 use terrace_trace::{Access, Block, Meta, Source};
 
 /// A trace in memory, read in blocks of a few accesses.
 pub struct Trace {
     meta: Meta,
     accesses: Vec<Access>,
+    /// Rows count from the next access.
+    discards: Vec<Discard>,
     block: usize,
 }
 
@@ -25,18 +28,30 @@ impl Source for Trace {
         self.accesses
             .drain(..some)
             .for_each(|access| block.push(access));
+        let some = some as u64;
+        let due = self.discards.extract_if(.., |discard| discard.row < some);
+        block.discards.extend(due);
+        self.discards
+            .iter_mut()
+            .for_each(|discard| discard.row -= some);
         Ok(())
     }
 }
 
 /// A trace that counts instructions, in blocks of `block` accesses.
 pub fn trace(accesses: &[Access], block: usize) -> Box<dyn Source> {
+    trace_with(accesses, &[], block)
+}
+
+/// The same, with pages that are given back before some of the accesses.
+pub fn trace_with(accesses: &[Access], discards: &[Discard], block: usize) -> Box<dyn Source> {
     Box::new(Trace {
         meta: Meta {
             counts_instructions: true,
             ..Meta::default()
         },
         accesses: accesses.to_vec(),
+        discards: discards.to_vec(),
         block,
     })
 }
@@ -109,11 +124,13 @@ pub fn stream() -> Prefetch {
 
 /// Simulates one machine.
 pub fn simulate(settings: PageMachine, programs: &[Vec<Access>], block: usize) -> Outcome {
-    let sources = programs
-        .iter()
-        .map(|accesses| trace(accesses, block))
-        .collect();
-    let workload = Workload::new(sources, None).expect("there are programs");
+    let sources = programs.iter().map(|accesses| trace(accesses, block));
+    simulate_traces(settings, sources.collect())
+}
+
+/// Simulates one machine that runs these traces.
+pub fn simulate_traces(settings: PageMachine, traces: Vec<Box<dyn Source>>) -> Outcome {
+    let workload = Workload::new(traces, None).expect("there are programs");
     let outcomes = run(workload, vec![settings], None, |_| {}).expect("traces in memory are right");
     outcomes
         .into_iter()

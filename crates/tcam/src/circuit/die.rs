@@ -1,6 +1,9 @@
 //! A whole chip: flash blocks, the CMOS shadow blocks beside them, and the CMOS chip that they replace.
 
+use super::block::{Block, Cell};
+use super::flash::Flash;
 use super::published::Published;
+use super::technology::Technology;
 
 /// Share of the die that is wires and control (Fedorov 2016, 4.4.1).
 const WIRES_AND_CONTROL: f64 = 0.37;
@@ -56,6 +59,24 @@ impl Die {
     /// Returns the power (W) of the CMOS chip with as many entries.
     pub fn cmos_power_w(&self, cmos: &Published) -> f64 {
         self.flash_blocks() * cmos.mw() / 1e3
+    }
+
+    /// Returns the energy (nJ) of a lookup by the model, which searches every block; of the flash chip, and of the CMOS
+    /// chip with as many entries.
+    pub fn lookup_nj(&self, flash: &Flash, technology: &Technology) -> (f64, f64) {
+        let of_blocks = |blocks: usize, cell: Cell, rows: usize| {
+            let block = match cell {
+                Cell::Flash => Block::default(),
+                Cell::Cmos => Block::cmos(),
+            };
+            let figures = Block { rows, ..block }.figures(flash, technology);
+            blocks as f64 * figures.pj() / 1e3
+        };
+        let shadow = of_blocks(self.shadow_blocks, Cell::Cmos, self.shadow_rows);
+        (
+            of_blocks(self.blocks, Cell::Flash, self.rows) + shadow,
+            of_blocks(self.blocks, Cell::Cmos, self.rows),
+        )
     }
 
     /// Returns the flash blocks in blocks of 256 rows.

@@ -20,6 +20,7 @@ mod published;
 mod spice;
 mod sweep;
 mod technology;
+mod variants;
 
 pub use block::{Block, Cell, Figures, Levels, line_rate_gbps};
 pub use die::{Area, Die};
@@ -31,6 +32,7 @@ pub use published::{PUBLISHED_CMOS, PUBLISHED_FLASH, Published};
 pub use spice::Spice;
 pub use sweep::{Axis, Point, sweep};
 pub use technology::{Parameter, Technology};
+pub use variants::{Variant, variants};
 
 /// Returns the time (ps) in which a resistance (kohm) discharges a capacitance (fF) by half.
 fn halved_ps(kohm: f64, ff: f64) -> f64 {

@@ -108,6 +108,21 @@ impl Technology {
         0.75 * self.supply_v * 1e3 / (rated_ua * more)
     }
 
+    /// Returns the process with transistors so weak that an inverter with a fan-out of 4, as resistances and
+    /// capacitances, takes `fan_out_4_ps`. The published currents make it faster: they are those of a process of high
+    /// performance, and charge no capacitance but gates and drains.
+    pub fn as_slow_as_its_inverter(&self) -> Self {
+        // Four gates and its own drains, all with a PMOS transistor twice as wide.
+        let width_um = self.cmos_width_um;
+        let load_ff = 3.0 * width_um * (4.0 * self.gate_ff_um + self.drain_ff_um);
+        let share = super::halved_ps(self.nmos_kohm(width_um), load_ff) / self.fan_out_4_ps;
+        Self {
+            nmos_current_ua_um: share * self.nmos_current_ua_um,
+            pmos_current_ua_um: share * self.pmos_current_ua_um,
+            ..self.clone()
+        }
+    }
+
     /// Returns the current (nA) through a flash transistor whose gate is this far (V) below its threshold.
     pub fn flash_leak_na(&self, below_v: f64) -> f64 {
         self.flash_threshold_na * 10f64.powf(-below_v / self.flash_swing_v)

@@ -23,6 +23,7 @@ mod ris;
 mod statement;
 mod text;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use terrace_base::{Error, Nanos, Result};
@@ -116,9 +117,41 @@ fn last_of_each(mut entries: Vec<(Prefix, Option<Port>)>) -> Vec<Route> {
 /// # Errors
 /// Returns what [`table`] does, and a usage error if the file is a table.
 pub fn updates(path: &Path, peer: Option<PeerName>, ports: &mut Ports) -> Result<Updates> {
-    let mut updates = Vec::new();
-    let mut last = Nanos::ZERO;
+    let mut collected = Collected::default();
     let origin = of_one_peer(path, peer, |statement| {
+        collected.take(statement, path, ports)
+    })?;
+    let updates = collected.updates;
+    Ok(Updates { updates, origin })
+}
+
+/// Reads the updates of each peer, as [`updates`] does of one, in the order of addresses. All are kept at once, so it
+/// is for files of minutes.
+///
+/// # Errors
+/// Returns what [`updates`] does.
+pub fn updates_by_peer(path: &Path, ports: &mut Ports) -> Result<Vec<(Option<Peer>, Vec<Update>)>> {
+    let (input, format) = open(path)?;
+    let mut peers: BTreeMap<Option<Peer>, Collected> = BTreeMap::new();
+    statements(input, format, &mut |statement| {
+        let collected = peers.entry(statement.peer).or_default();
+        collected.take(statement, path, ports)
+    })?;
+    let peers = peers.into_iter();
+    Ok(peers
+        .map(|(peer, collected)| (peer, collected.updates))
+        .collect())
+}
+
+/// Updates of a peer so far.
+#[derive(Default)]
+struct Collected {
+    updates: Vec<Update>,
+    last: Nanos,
+}
+
+impl Collected {
+    fn take(&mut self, statement: Statement, path: &Path, ports: &mut Ports) -> Result<()> {
         if statement.of_table {
             return Err(Error::usage(format!(
                 "`{}` is a routing table, not updates of one",
@@ -126,8 +159,8 @@ pub fn updates(path: &Path, peer: Option<PeerName>, ports: &mut Ports) -> Result
             )));
         }
         let at = statement.at.map(|at| {
-            last = last.max(at);
-            last
+            self.last = self.last.max(at);
+            self.last
         });
         let change = match statement.said {
             Said::Announced(prefix, next_hop) => Change::Announce(Route {
@@ -136,10 +169,9 @@ pub fn updates(path: &Path, peer: Option<PeerName>, ports: &mut Ports) -> Result
             }),
             Said::Withdrawn(prefix) => Change::Withdraw(prefix),
         };
-        updates.push(Update { at, change });
+        self.updates.push(Update { at, change });
         Ok(())
-    })?;
-    Ok(Updates { updates, origin })
+    }
 }
 
 /// Hands the statements of one peer to `take`. A file with peers is read twice, to count what each says, and to take

@@ -2,12 +2,11 @@
 //! (<https://github.com/tiborschneider/prefix-trie>): a column `prefix` with the table, or `operation` and `prefix`
 //! with the updates, in the order of time. They have no times and no next hops.
 
-use std::panic::{self, AssertUnwindSafe};
-
 use bytes::Bytes;
 use parquet::column::reader::ColumnReader;
 use parquet::data_type::ByteArray;
 use parquet::errors::ParquetError;
+use parquet::file::metadata::ColumnChunkMetaData;
 use parquet::file::reader::{FileReader, RowGroupReader};
 use parquet::file::serialized_reader::SerializedFileReader;
 use terrace_base::{Error, Result};
@@ -41,7 +40,7 @@ pub(super) fn read(mut input: Input, take: &mut dyn FnMut(Statement) -> Result<(
         for (row, prefix) in prefixes.iter().enumerate() {
             let operation = operations.as_ref().map(|operations| &operations[row]);
             let statement = statement(operation, prefix).map_err(|what| {
-                let offset = group.metadata().column(columns.prefix).byte_range().0;
+                let offset = offset(group.metadata().column(columns.prefix));
                 input.corrupt(offset, &format!("row {row} of the columns there: {what}"))
             })?;
             take(statement)?;
@@ -82,7 +81,7 @@ fn texts(group: &dyn RowGroupReader, column: usize, input: &Input) -> Result<Vec
     let name = chunk.column_path().string();
     let wrong = |what: &str| {
         let what = format!("the column {name} there: {what}");
-        input.corrupt(chunk.byte_range().0, &what)
+        input.corrupt(offset(chunk), &what)
     };
     let rows = usize::try_from(group.metadata().num_rows()).unwrap_or(0);
     let descriptor = chunk.column_descr();
@@ -106,6 +105,14 @@ fn texts(group: &dyn RowGroupReader, column: usize, input: &Input) -> Result<Vec
         Ok(None) => Err(wrong("it is not a column of texts")),
         Err(_) => Err(wrong(&format!("it {DAMAGED}"))),
     }
+}
+
+/// Returns where a column begins; 0 if it says that it begins before the file, on which `byte_range` panics.
+fn offset(chunk: &ColumnChunkMetaData) -> u64 {
+    let begin = chunk
+        .dictionary_page_offset()
+        .unwrap_or(chunk.data_page_offset());
+    u64::try_from(begin).unwrap_or(0)
 }
 
 const DAMAGED: &str = "is damaged";
@@ -134,6 +141,6 @@ fn statement(
 fn unpanicked<T>(
     parquet: impl FnOnce() -> std::result::Result<T, ParquetError>,
 ) -> std::result::Result<T, ParquetError> {
-    let caught = panic::catch_unwind(AssertUnwindSafe(parquet));
-    caught.unwrap_or_else(|_| Err(ParquetError::General(DAMAGED.to_owned())))
+    let done = terrace_base::unpanicked(parquet);
+    done.unwrap_or_else(|| Err(ParquetError::General(DAMAGED.to_owned())))
 }

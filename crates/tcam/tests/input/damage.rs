@@ -1,8 +1,13 @@
+use std::sync::LazyLock;
+
 use proptest::prelude::*;
 
+use crate::files::judge;
 use crate::sample::*;
 
 /// Small files of all formats, packed and not.
+static SAMPLES: LazyLock<Vec<(&'static str, Vec<u8>)>> = LazyLock::new(samples);
+
 fn samples() -> Vec<(&'static str, Vec<u8>)> {
     let said: Vec<Said> = (0..12)
         .map(|n| {
@@ -25,32 +30,10 @@ fn samples() -> Vec<(&'static str, Vec<u8>)> {
     ]
 }
 
-/// Reads bytes both ways; an error has to be one sentence that says where.
-fn judge(bytes: &[u8]) {
-    let errors = [table(bytes, None).err(), updates(bytes, None).err()];
-    for error in errors.into_iter().flatten() {
-        let error = error.to_string();
-        let located = ["at offset ", "in line "]
-            .iter()
-            .any(|place| error.contains(place));
-        let whole = [
-            "is empty",
-            "has no route",
-            "does not show in it",
-            "is a routing table",
-            "without a column",
-        ];
-        assert!(
-            located || whole.iter().any(|what| error.contains(what)),
-            "{error}"
-        );
-    }
-}
-
 #[test]
 fn samples_are_sound() {
-    for (name, bytes) in samples() {
-        let routes = table(&bytes, None)
+    for (name, bytes) in SAMPLES.iter() {
+        let routes = table(bytes, None)
             .unwrap_or_else(|e| panic!("{name}: {e}"))
             .0
             .routes;
@@ -60,7 +43,7 @@ fn samples_are_sound() {
 
 #[test]
 fn each_beginning_of_a_file_is_read_or_refused() {
-    for (_, bytes) in samples() {
+    for (_, bytes) in SAMPLES.iter() {
         // Some two hundred of each.
         for end in (0..bytes.len()).step_by(1 + bytes.len() / 200) {
             judge(&bytes[..end]);
@@ -70,8 +53,7 @@ fn each_beginning_of_a_file_is_read_or_refused() {
 
 #[test]
 fn what_was_cut_says_where() {
-    let samples = samples();
-    let of = |name| &samples.iter().find(|(n, _)| *n == name).unwrap().1;
+    let of = |name| &SAMPLES.iter().find(|(n, _)| *n == name).unwrap().1;
     let cut = |name| {
         let bytes = of(name);
         table(&bytes[..bytes.len() - 3], None)
@@ -125,7 +107,7 @@ proptest! {
     fn flipped_bytes_are_read_or_refused(
         sample in 0usize..7, flips in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..4),
     ) {
-        let mut bytes = samples().swap_remove(sample).1;
+        let mut bytes = SAMPLES[sample].1.clone();
         for (place, value) in flips {
             let place = place.index(bytes.len());
             bytes[place] = value;

@@ -2,5 +2,7 @@
 
 mod damage;
 mod data;
+#[path = "../fuzz/files.rs"]
+mod files;
 mod reading;
 mod sample;

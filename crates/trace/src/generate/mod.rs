@@ -14,6 +14,7 @@ mod kernel;
 mod log;
 pub mod matmul;
 mod permutation;
+pub mod postmark;
 mod random;
 pub mod sequential;
 pub mod stencil;
@@ -25,6 +26,7 @@ pub use chase::Chase;
 pub use gups::Gups;
 pub use join::Join;
 pub use matmul::Matmul;
+pub use postmark::Postmark;
 pub use sequential::Sequential;
 pub use stencil::Stencil;
 pub use strided::Strided;
@@ -37,7 +39,7 @@ pub use kernel::{KernelSettings, MAX_BUILT, MAX_FOOTPRINT};
 #[macro_export]
 macro_rules! kernels {
     ($callback:ident) => {
-        $callback! { Sequential, Strided, Zipf, Chase, Gups, Matmul, Stencil, Join, Bfs }
+        $callback! { Sequential, Strided, Zipf, Chase, Gups, Matmul, Stencil, Join, Bfs, Postmark }
     };
 }
 

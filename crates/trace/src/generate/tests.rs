@@ -9,7 +9,7 @@ use crate::{Block, Bytes, Result, Source};
 /// A kernel by its name, and how to make its trace.
 type Entry = (&'static str, fn(&KernelSettings) -> Result<Box<dyn Source>>);
 
-const KINDS: [Entry; 9] = [
+const KINDS: [Entry; 10] = [
     ("sequential", |s| Sequential { writes: 30 }.source(s)),
     ("strided", |s| {
         let stride = Bytes(4160);
@@ -30,6 +30,17 @@ const KINDS: [Entry; 9] = [
     ("stencil", |s| Stencil.source(s)),
     ("join", |s| Join { probes: 4 }.source(s)),
     ("bfs", |s| Bfs { degree: 16 }.source(s)),
+    ("postmark", |s| {
+        let kind = Postmark {
+            least: Bytes(2000),
+            most: Bytes(4096),
+            transactions: u64::MAX,
+            processes: 1,
+            reads: 80,
+            creations: 60,
+        };
+        kind.source(s)
+    }),
 ];
 
 const FOOTPRINT: u64 = 1 << 20;
@@ -124,6 +135,7 @@ fn the_traces_stay() {
         ("stencil", 15847948328245983671),
         ("join", 4177266630583385434),
         ("bfs", 18190472013609420309),
+        ("postmark", 4581754248191434365),
     ];
     assert_eq!(hashes, expected);
 }

@@ -6,14 +6,16 @@ use terrace_recorder::record::{Record, Said};
 
 use crate::access::{Access, Block};
 use crate::contents::{Change, Changes, Word};
+use crate::discard::Discard;
 
-/// Replaces the accesses of `block` by the first `limit` accesses of `chunk`.
+/// Replaces the accesses of `block` by the first `limit` accesses of `chunk`. Discards may lie behind the last.
 pub fn decode(chunk: &Chunk, limit: u64, block: &mut Block) {
     let records = chunk.records();
     // A block that is reused has this length already; every value is overwritten.
     block.resize(records.len());
     let mut instruction = chunk.instruction();
     let mut rows = 0;
+    block.discards.clear();
     let mut columns = (block.instruction.iter_mut())
         .zip(&mut block.address)
         .zip(&mut block.ip)
@@ -23,6 +25,9 @@ pub fn decode(chunk: &Chunk, limit: u64, block: &mut Block) {
         match record.said() {
             Said::Instruction(count) => instruction = count,
             Said::Word { .. } | Said::Reported { .. } => {}
+            Said::Discard { page, pages } => {
+                block.discards.push(discard(chunk, rows, page, pages));
+            }
             Said::Access {
                 address,
                 kind,
@@ -47,6 +52,19 @@ pub fn decode(chunk: &Chunk, limit: u64, block: &mut Block) {
     block.thread.fill(saturated(chunk.thread()));
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
     block.resize(rows.min(limit));
+    if rows >= limit {
+        block.discards.retain(|discard| discard.row < limit as u64);
+    }
+}
+
+/// What a chunk's process gave back before a row.
+fn discard(chunk: &Chunk, row: usize, page: u64, pages: u64) -> Discard {
+    Discard {
+        row: row as u64,
+        process: saturated(chunk.process()),
+        page,
+        pages,
+    }
 }
 
 /// Processes and threads beyond 65535 share the last number.
@@ -110,6 +128,10 @@ impl Reports {
                     block.changes.push(Change::default());
                 }
                 Said::Word { address, value } => self.words.push(word(address, value)),
+                Said::Discard { page, pages } => {
+                    let rows = block.len();
+                    block.discards.push(discard(chunk, rows, page, pages));
+                }
                 Said::Reported { version, checksum } => {
                     let words = &self.words;
                     replace_last(
@@ -164,6 +186,7 @@ mod tests {
                 Record::access(address, Kind::new(bytes, write), ip, step.into())
             }),
             1 => (0..1_u64 << 60).prop_map(Record::instruction),
+            1 => (0..1_u64 << 36, 1..9_u64).prop_map(|(page, pages)| Record::discard(page, pages)),
         ]
     }
 
@@ -193,20 +216,31 @@ mod tests {
                         });
                     }
                 }
+                Said::Discard { page, pages } => {
+                    if block.len() < limit {
+                        block.discards.push(Discard {
+                            row: block.len() as u64,
+                            process: owner.process as u16,
+                            page,
+                            pages,
+                        });
+                    }
+                }
                 Said::Word { .. } | Said::Reported { .. } => {}
             }
         }
         block
     }
 
-    /// The records of a row and its report: whether the row needs a mark, how many words it has, whether the
-    /// report has an end.
+    /// The records of a row and its report: whether the row needs a mark and comes after a discard, how many words
+    /// it has, whether the report has an end.
     fn row((marked, words, ended): (bool, u16, bool)) -> Vec<Record> {
-        let mark = marked.then(|| Record::instruction(1 << 30));
+        let mark = marked.then(|| [Record::discard(7, 2), Record::instruction(1 << 30)]);
+        let mark = mark.into_iter().flatten();
         let access = Record::access(5 << 12 | 16, Kind::new(8, true), 7, 3);
         let words = (0..words).map(|word| Record::word(5 << 12 | u64::from(8 * word), word.into()));
         let end = ended.then(|| Record::reported(9, 11));
-        (mark.into_iter().chain([access]).chain(words).chain(end)).collect()
+        (mark.chain([access]).chain(words).chain(end)).collect()
     }
 
     proptest! {
@@ -228,6 +262,9 @@ mod tests {
                 part.iter().for_each(|access| parts.push(access));
                 let changes = &part.changes;
                 parts.changes.extend(changes, 0..changes.len());
+                let before = (parts.len() - part.len()) as u64;
+                let discards = part.discards.iter();
+                parts.discards.extend(discards.map(|one| Discard { row: before + one.row, ..*one }));
             };
             for (index, record) in records.iter().enumerate() {
                 chunk.push(*record);

@@ -10,8 +10,12 @@
 //! read-modify-write of a program with threads is one row, a store; accesses of the kernel (as `read`
 //! fills a buffer) are not seen.
 //!
+//! Memory that is given back is told ([`crate::discard`]), but not by a process that is killed, or that becomes a
+//! program outside the emulator.
+//!
 //! With contents ([`crate::contents`]), the plug-in compares a page at the end of each run with a copy of what it
-//! reported, so what the kernel stores is seen, too. A system call ends a run then, because it may unmap the
+//! reported, so what the kernel stores is seen, too; whole where a system call was made in between or memory is
+//! shared, and otherwise the lines to which the run has stored. A system call ends a run then, because it may unmap the
 //! page.
 //!
 //! Rows of one thread are in its order. Rows of several threads alternate in pieces of about 16
@@ -19,6 +23,7 @@
 
 mod decode;
 mod holder;
+mod pending;
 mod recorded;
 mod request;
 mod session;

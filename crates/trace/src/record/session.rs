@@ -13,6 +13,7 @@ use terrace_recorder::program::{Emulator, Program};
 
 use super::decode::{Reports, decode};
 use super::holder::{Holder, die_with};
+use super::pending::Pending;
 use super::recorded::{Progress, Recorded};
 use super::request::Request;
 use super::tools::Tools;
@@ -59,6 +60,8 @@ pub struct Session {
     accesses: u64,
     /// The accesses that are written next, kept for their memory.
     block: Block,
+    /// Discards that were read and have no row yet.
+    pending: Pending,
     /// By chunk, how much of it was read; none where no contents are recorded.
     reports: Option<HashMap<usize, Reports>>,
 }
@@ -122,6 +125,7 @@ impl Session {
             limit: request.limit.unwrap_or(u64::MAX),
             accesses: 0,
             block: Block::default(),
+            pending: Pending::default(),
             reports: request.settings.contents.then(HashMap::new),
         })
     }
@@ -283,6 +287,7 @@ impl Session {
             }
             None => decode(chunk, room, &mut self.block),
         }
+        self.pending.place(chunk.thread(), &mut self.block);
         self.accesses += self.block.len() as u64;
         sink.write(&self.block)
     }

@@ -11,6 +11,7 @@ mod input;
 mod pages;
 mod run;
 mod same;
+mod sched;
 mod tcam;
 mod tier;
 mod trace;
@@ -30,6 +31,7 @@ pub fn all() -> Vec<(&'static str, Vec<Case>)> {
         ("huge", huge::cases()),
         ("pages", pages::cases()),
         ("same", same::cases()),
+        ("sched", sched::cases()),
         ("tcam", tcam::cases()),
         ("input", input::cases()),
         ("run", run::cases()),

@@ -38,6 +38,18 @@ pub fn cases() -> Vec<Case> {
         )
         .after(GEN)
         .usage("there is no wear levelling `magic`"),
+        case(
+            "staging_of_all_dram",
+            "sim pages -q --dram 64p --staging 64 a.parquet",
+        )
+        .after(GEN)
+        .usage("make them smaller"),
+        case(
+            "staging_of_all_dram_but_a_page",
+            "sim pages -q --dram 64p --staging 63 a.parquet",
+        )
+        .after(GEN)
+        .prints("kernel"),
         case("limit_of_a_cache", "sim llc -q --limit 1k a.parquet")
             .after(GEN)
             .prints("1000 accesses"),
@@ -45,6 +57,25 @@ pub fn cases() -> Vec<Case> {
             .after(GEN)
             .prints("by misses"),
     ];
+    for (name, pages) in [
+        ("negative", "-1"),
+        ("word", "some"),
+        ("part", "1.5"),
+        ("unit", "8p"),
+        ("too_many", "65537"),
+        ("huge", "99999999999999999999"),
+        ("empty", ""),
+    ] {
+        all.push(
+            case(
+                format!("staging_{name}"),
+                "sim pages -q a.parquet --dram 25% --staging",
+            )
+            .argument(pages)
+            .after(GEN)
+            .usage("whole number from 0 to 65536"),
+        );
+    }
     for (name, size) in [
         ("nothing", "0p"),
         ("negative", "-1p"),

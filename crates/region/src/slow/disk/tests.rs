@@ -70,6 +70,74 @@ fn neighbours_are_read_as_single_pages_are() {
     }
 }
 
+/// Begun before the end of any is asked for, so that neighbours are gathered.
+#[test]
+fn neighbours_are_written_as_single_pages_are() {
+    for mut disk in both_engines() {
+        let places = (3..90).rev().step_by(9).flat_map(|last| last - 5..last);
+        let places: Vec<u32> = places.chain(100..180).chain([400]).collect();
+        for (ticket, place) in places.iter().enumerate() {
+            let buffer = Box::new(Buffer([*place as u8; PAGE_SIZE]));
+            // Some are written in part alone, and hold nothing else.
+            let lines = if place % 31 == 5 { 0b1 } else { u64::MAX };
+            disk.write(ticket as u32, *place, Write { buffer, lines });
+        }
+        let mut tickets: Vec<u32> = Vec::new();
+        for _ in &places {
+            let done = finished(&mut disk);
+            assert!(done.result.is_ok());
+            assert!(done.buffer.0[0] == places[done.ticket as usize] as u8);
+            tickets.push(done.ticket);
+        }
+        tickets.sort_unstable();
+        assert!(tickets.into_iter().eq(0..places.len() as u32));
+        for place in places {
+            disk.read(place, place, Buffer::zeroed());
+            let done = finished(&mut disk);
+            let written = if place % 31 == 5 {
+                disk.block
+            } else {
+                PAGE_SIZE
+            };
+            assert!(done.result.is_ok());
+            assert!(
+                done.buffer.0[..written]
+                    .iter()
+                    .all(|byte| *byte == place as u8)
+            );
+        }
+        assert!(disk.done().is_none() && disk.rows.is_empty());
+    }
+}
+
+/// A row that fails is written page by page, and those fail that cannot be written.
+#[test]
+fn of_neighbours_those_fail_that_cannot_be_written() {
+    for mut disk in both_engines() {
+        let length = 20 * PAGE_BYTES;
+        (disk.file, disk.length) = (sealed(length), None);
+        for place in 0..30 {
+            let buffer = Box::new(Buffer([7; PAGE_SIZE]));
+            let lines = u64::MAX;
+            disk.write(place, place, Write { buffer, lines });
+        }
+        for _ in 0..30 {
+            let done = finished(&mut disk);
+            assert_eq!(done.result.is_ok(), done.ticket < 20, "{}", done.ticket);
+        }
+    }
+}
+
+/// Returns a file in memory that cannot grow.
+fn sealed(length: u64) -> File {
+    use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
+    let file = memfd_create("sealed", MemfdFlags::ALLOW_SEALING).unwrap();
+    let file = File::from(file);
+    file.set_len(length).unwrap();
+    fcntl_add_seals(&file, SealFlags::GROW).unwrap();
+    file
+}
+
 #[test]
 fn a_place_of_which_a_part_was_written_is_read() {
     for mut disk in both_engines() {

@@ -208,7 +208,7 @@ impl Simulation {
 
     /// Drops a fetched page that was never touched. A page of the prefetch cache need not be
     /// written: the tier still has its copy.
-    fn waste(&mut self, page: PageId, pages: &PageTable) {
+    pub(super) fn waste(&mut self, page: PageId, pages: &PageTable) {
         self.store.clear(page, Flags::AHEAD);
         self.story.wasted += 1;
         if let Some(engine) = &mut self.engine {
@@ -269,7 +269,7 @@ impl Simulation {
     }
 
     /// Resumes threads that waited for room, in order of their numbers, as long as there is room.
-    fn let_evict(&mut self, at: Nanos) {
+    pub(super) fn let_evict(&mut self, at: Nanos) {
         for index in 0..self.threads.len() {
             if self.buffer.is_over_full() {
                 return;

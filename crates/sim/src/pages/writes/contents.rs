@@ -33,6 +33,8 @@ struct Page {
     version: u32,
     /// Whether a word was changed since it was last written out.
     changed: bool,
+    /// Whether it was given back since it was last written out.
+    given_back: bool,
     contents: Option<Shared>,
 }
 
@@ -110,9 +112,22 @@ impl Pages {
             .unwrap_or(&self.zeros)
     }
 
-    /// Returns whether a page was changed since it was last written out, and counts it as written out.
+    /// Returns whether a page was changed since it was last written out or given back, and counts it as written
+    /// out.
     pub(super) fn take_changed(&mut self, page: PageId) -> bool {
-        std::mem::take(&mut self.pages[page.index()].changed)
+        let held = &mut self.pages[page.index()];
+        let is_new = std::mem::take(&mut held.given_back);
+        // That a page given back has become zeros is told as a change, but nobody has written them.
+        let is_zero = || held.contents.as_ref().is_none_or(|held| **held == *ZEROS);
+        std::mem::take(&mut held.changed) && !(is_new && is_zero())
+    }
+
+    /// Forgets that a page was changed: it was given back. What it held is needed still: the next change, which
+    /// comes with its next touch, tells what differs from that.
+    pub(super) fn discard(&mut self, page: PageId) {
+        let held = &mut self.pages[page.index()];
+        held.changed = false;
+        held.given_back = true;
     }
 }
 

@@ -105,8 +105,6 @@ pub(super) struct Writes {
     pages: Pages,
     placements: Vec<Placement>,
     accounts: Vec<Account>,
-    /// Pages of the slow memory.
-    capacity: u32,
     /// Pages that left DRAM.
     left: u64,
     /// Room for a place.
@@ -148,7 +146,6 @@ impl Writes {
             pages: Pages::default(),
             placements,
             accounts,
-            capacity,
             left: 0,
             scratch: Box::new(Place::holding(writing.unwritten.place(0))),
         }))
@@ -170,12 +167,11 @@ impl Writes {
     pub(super) fn leave(&mut self, page: PageId, dirty: bool) {
         let dirty = self.pages.take_changed(page) || dirty;
         self.left += 1;
-        let at = PageId(page.0 % self.capacity);
         for (index, placement) in self.placements.iter_mut().enumerate() {
             if placement.inclusive && !dirty {
                 continue;
             }
-            let place = placement.place(at);
+            let place = placement.place(page);
             let page_contents = self.pages.contents(page);
             let copies = placement.copies.as_ref();
             let copy = copies.and_then(|copies| copies[place as usize].clone());
@@ -194,6 +190,14 @@ impl Writes {
                 account.settle(placement.copies.as_deref());
             }
         }
+    }
+
+    /// Frees the places of a page that was given back. What lies there stays until another page is written to them.
+    pub(super) fn discard(&mut self, page: PageId) {
+        self.pages.discard(page);
+        self.placements
+            .iter_mut()
+            .for_each(|placement| placement.discard(page));
     }
 
     /// Begins anew to count; what lies where stays.

@@ -4,7 +4,6 @@ use std::fs::File;
 use std::io;
 use std::mem;
 use std::os::unix::fs::FileExt;
-use std::panic::{self, AssertUnwindSafe};
 use std::sync::Arc;
 
 use bytes::{Buf, Bytes};
@@ -212,8 +211,8 @@ fn exactly<T: DataType>(
 /// Makes a panic an error: on some damaged pages the parquet crate panics, and its state is not
 /// used after that.
 pub(super) fn unpanicked<T>(parquet: impl FnOnce() -> Result<T>) -> Result<T> {
-    let caught = panic::catch_unwind(AssertUnwindSafe(parquet));
-    caught.unwrap_or_else(|_| Err(general("what it says contradicts itself")))
+    let done = terrace_base::unpanicked(parquet);
+    done.unwrap_or_else(|| Err(general("what it says contradicts itself")))
 }
 
 /// Returns what is wrong, in our own words.

@@ -27,6 +27,11 @@
 //! Both lists of a row have the same length. A row group ends also where it has 2^22 words, and pages of lists
 //! end where rows do.
 //!
+//! Pages that were given back ([`crate::discard`]) are in the metadata of a trace of either version, because they
+//! are few: `terrace.discards` is a table of comma-separated values with the header `row,process,page,pages`, in the
+//! order of rows, which count from 0 for the whole trace; `terrace.discards.xxh3` is the checksum of this text.
+//! A trace without the keys does not say what was given back.
+//!
 //! Encodings: the 64-bit columns are DELTA_BINARY_PACKED, the others dictionaries of up to 256
 //! values (PLAIN where there are more), truth values PLAIN; of contents, word_index is DELTA_BINARY_PACKED,
 //! checksum and word_value PLAIN. Every page is packed with zstd, whose
@@ -39,6 +44,7 @@
 
 mod chunk;
 mod column;
+mod discards;
 mod encoding;
 mod layout;
 mod lists;

@@ -10,11 +10,13 @@ use parquet::file::statistics::Statistics;
 use terrace_base::{Context, Error, Result};
 
 use super::column::{Column, reason, unpanicked};
+use super::discards;
 use super::layout::{
     COLUMNS, CONTENTS, INDEX, NAME, VALUE, VERSION, VERSION_KEY, VERSION_WITH_CONTENTS,
 };
 use super::lists::Lists;
 use crate::access::{Block, Columns};
+use crate::discard::Discard;
 use crate::source::{Meta, Source, made};
 
 /// Accesses in a block: few enough that their columns stay in a core's second-level
@@ -24,6 +26,8 @@ const BLOCK: usize = 1 << 14;
 /// Bytes before the first column: Parquet's magic number.
 const MAGIC_BYTES: u64 = 4;
 
+/// Keys of our own about the layout, and of what is not metadata.
+const OWN_KEYS: [&str; 3] = [VERSION_KEY, discards::KEY, discards::CHECKSUM_KEY];
 /// Keys of other writers about their own types.
 const FOREIGN_KEYS: [&str; 2] = ["ARROW:schema", "pandas"];
 
@@ -32,6 +36,10 @@ struct Reader {
     path: PathBuf,
     file: File,
     parquet: ParquetMetaData,
+    /// What was given back before rows that were not read yet, in their order.
+    discards: std::iter::Peekable<std::vec::IntoIter<Discard>>,
+    /// Rows that were read.
+    rows_read: u64,
     /// Whether our own writer wrote the file.
     own: bool,
     /// The columns to fill; contents only where the file has them.
@@ -63,11 +71,14 @@ pub(super) fn open(path: &Path, wanted: Columns) -> Result<Box<dyn Source>> {
         .map_err(|_| no_parquet(path, bytes))?;
     check(path, &parquet, bytes)?;
     let meta = meta(&parquet);
+    let discards = discards_of(path, &parquet)?;
     let mut reader = Reader {
         path: path.to_owned(),
         file,
         own: is_own(&parquet),
         parquet,
+        discards: discards.into_iter().peekable(),
+        rows_read: 0,
         wanted: Columns {
             contents: wanted.contents && meta.has_contents,
             ..wanted
@@ -91,7 +102,15 @@ impl Reader {
         let wanted = self.wanted;
         self.group
             .read(rows, wanted, block)
-            .map_err(|(name, e)| self.corrupt(self.next_group - 1, name, &e))
+            .map_err(|(name, e)| self.corrupt(self.next_group - 1, name, &e))?;
+        let (first, end) = (self.rows_read, self.rows_read + rows as u64);
+        self.rows_read = end;
+        block.discards.clear();
+        while let Some(discard) = self.discards.next_if(|discard| discard.row < end) {
+            let row = discard.row - first;
+            block.discards.push(Discard { row, ..discard });
+        }
+        Ok(())
     }
 
     /// Opens the next row group; returns false if there is none.
@@ -293,6 +312,28 @@ fn columns_of(version: &str) -> Option<Vec<&'static str>> {
     }
 }
 
+/// Returns what the file says was given back.
+fn discards_of(path: &Path, parquet: &ParquetMetaData) -> Result<Vec<Discard>> {
+    let value = |wanted| {
+        key_values(parquet)
+            .find(|(key, _)| key == wanted)
+            .map(|(_, value)| value)
+    };
+    let (text, sum) = (value(discards::KEY), value(discards::CHECKSUM_KEY));
+    if text.is_none() && sum.is_none() {
+        return Ok(Vec::new());
+    }
+    let rows = u64::try_from(parquet.file_metadata().num_rows()).unwrap_or(0);
+    let all = discards::parse(&text.unwrap_or_default(), &sum.unwrap_or_default(), rows);
+    all.ok_or_else(|| {
+        Error::failure(format!(
+            "the trace `{}` is corrupt: its metadata `{}` is not what was written",
+            path.display(),
+            discards::KEY
+        ))
+    })
+}
+
 fn meta(parquet: &ParquetMetaData) -> Meta {
     let groups = 0..parquet.num_row_groups();
     Meta {
@@ -304,7 +345,9 @@ fn meta(parquet: &ParquetMetaData) -> Meta {
         has_contents: key_values(parquet)
             .any(|(key, value)| key == VERSION_KEY && value == VERSION_WITH_CONTENTS),
         about: key_values(parquet)
-            .filter(|(key, _)| key != VERSION_KEY && !FOREIGN_KEYS.contains(&key.as_str()))
+            .filter(|(key, _)| {
+                !OWN_KEYS.contains(&key.as_str()) && !FOREIGN_KEYS.contains(&key.as_str())
+            })
             .collect(),
     }
 }

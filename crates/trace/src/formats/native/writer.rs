@@ -14,6 +14,7 @@ use parquet::schema::parser::parse_message_type;
 use terrace_base::{Error, Output, Result, output};
 
 use super::chunk::{Chunk, Packer};
+use super::discards;
 use super::layout::{COLUMNS, VERSION, VERSION_KEY, VERSION_WITH_CONTENTS, schema};
 use crate::access::Block;
 use crate::source::Sink;
@@ -33,6 +34,9 @@ pub(super) struct Writer {
     packers: [Packer; 2],
     /// The accesses of the next row group.
     rows: Block,
+    /// Accesses that were written to the file before them.
+    before: u64,
+    discards: discards::Writer,
 }
 
 /// The file, whose columns are known with the first accesses: a trace of accesses that have changes has contents.
@@ -55,6 +59,8 @@ impl Writer {
             about: about.to_vec(),
             packers: [packer()?, packer()?],
             rows: Block::default(),
+            before: 0,
+            discards: discards::Writer::default(),
         })
     }
 
@@ -96,6 +102,7 @@ impl Writer {
         };
         let written = write_group(file, *has_contents, &mut self.packers, &self.rows);
         written.map_err(|e| failure(&self.path, &e))?;
+        self.before += self.rows.len() as u64;
         self.rows.clear();
         Ok(())
     }
@@ -159,6 +166,10 @@ impl Sink for Writer {
             return Ok(());
         }
         let has_contents = self.begin(!block.changes.is_empty())?;
+        let first = self.before + self.rows.len() as u64;
+        for discard in &block.discards {
+            self.discards.push(first + discard.row, discard);
+        }
         let mut begin = 0;
         while begin < block.len() {
             let end = block.len().min(begin + ROW_GROUP - self.rows.len());
@@ -199,6 +210,13 @@ impl Sink for Writer {
         self.begin(false)?;
         if !self.rows.is_empty() {
             self.end_group()?;
+        }
+        for (key, value) in std::mem::take(&mut self.discards)
+            .metadata()
+            .into_iter()
+            .flatten()
+        {
+            self.note(key, &value);
         }
         let Stage::Begun { file, .. } = &mut self.file else {
             return Err(self.unbegun());

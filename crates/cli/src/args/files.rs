@@ -1,0 +1,67 @@
+//! Arguments of `terrace sim files`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use terrace_base::count::parse_count;
+use terrace_sim::files::{FilesMachine, Grid};
+use terrace_trace::Format;
+
+use super::settings::Settings;
+use super::{Results, format};
+
+/// Simulate a page cache in DRAM with flash behind it and a disk
+///
+/// Says how many reads a flash level would serve, how much time that saves, how much is written to the flash and
+/// how long it lives (Koob 2010, the extended buffer cache). Requests are served one after the other in virtual
+/// time. Where options have several values, all combinations are simulated, and compared with the first.
+#[derive(Args)]
+#[command(after_long_help = "\
+Examples:
+  terrace sim files --dram 64M --flash-size off,256M,1G requests.oracleGeneral
+  terrace sim files --dram 64M --flash-size 1G --admission all,second-read,sketch:reads=3 requests.csv
+  terrace sim files --dram 64M --flash-size 1G --budget 20G --interval 10ms requests.parquet
+  terrace sim files --dram 64M --flash-size 1G --organisation extended,multilevel,memory requests.parquet
+  terrace sim files --dram 64M --flash-size 1G --memory dram --flash-slow-down 1,2,5,10 postmark.parquet
+
+Traces are of requests for files or blocks: those of libCacheSim (oracleGeneral, CSV), and any other that
+terrace reads, whose addresses are taken for places on the disk. `terrace trace gen postmark` makes one
+of the benchmark of Koob 2010. Several traces are served one after the other, each with files of its own.
+
+The rules: a page comes from DRAM, or else from flash, or else from the disk, which seeks where the page does
+not follow the one before. A page that is written leaves flash. What flash lives is its endurance by the
+bytes written a day; without --interval requests follow each other at once. All figures are simulated.")]
+pub struct Files {
+    /// Traces of requests, served one after the other
+    #[arg(value_name = "TRACE", required = true)]
+    pub traces: Vec<PathBuf>,
+
+    /// The traces' format, where nothing else tells
+    #[arg(long, value_name = "FORMAT", value_parser = format::READ, hide_short_help = true)]
+    pub format: Option<Format>,
+
+    /// Simulate only the first requests of each trace
+    #[arg(long, value_name = "N", value_parser = parse_count, hide_short_help = true)]
+    pub limit: Option<u64>,
+
+    #[command(flatten)]
+    settings: Settings<FilesMachine>,
+
+    /// A TOML file of memories of your own
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
+    pub memories: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub results: Results,
+
+    /// No progress bar
+    #[arg(short, long)]
+    pub quiet: bool,
+}
+
+impl Files {
+    /// Returns the values of all settings.
+    pub fn grid(&self) -> Grid {
+        Grid::new(self.settings.0.clone())
+    }
+}

@@ -1,0 +1,102 @@
+//! An endurance budget and a one-pass scan, in each organisation.
+
+use terrace_base::Bytes;
+use terrace_sim::files::Run;
+use terrace_trace::Block;
+use terrace_trace::generate::{KernelSettings, Zipf};
+
+use crate::replay::{Request, simulate};
+
+/// Requests of a Zipf load for 20,000 pages.
+fn zipf(requests: u64) -> Vec<Request> {
+    let kind = Zipf {
+        exponent: 1.0,
+        item: Bytes(4096),
+        in_order: false,
+        writes: 0,
+    };
+    let settings = KernelSettings {
+        accesses: requests,
+        footprint: Bytes::of_pages(20_000),
+        seed: 1,
+    };
+    let mut source = kind.source(&settings).unwrap();
+    let (mut block, mut all) = (Block::default(), Vec::new());
+    while source.next_block(&mut block).unwrap() {
+        all.extend(
+            block
+                .address
+                .iter()
+                .map(|address| (address / 4096, 1, false)),
+        );
+    }
+    all
+}
+
+fn hit_rate(run: &Run) -> f64 {
+    run.outcome.counts.hit_rate().unwrap()
+}
+
+/// Ten days with a tenth of the pages in DRAM and three tenths on flash; budgets of a fifth and a twentieth of what is
+/// written without one.
+#[test]
+fn a_budget_is_kept_and_costs_few_hits() {
+    let requests = zipf(500_000);
+    for organisation in ["extended", "multilevel", "memory"] {
+        let machine = [
+            ("dram", "2000p"),
+            ("flash-size", "6000p"),
+            ("interval", "1728ms"),
+            ("admission", "all"),
+            ("organisation", organisation),
+        ];
+        let unbounded = &simulate(&requests, &machine)[0];
+        let a_day = unbounded.outcome.counts.flash_written().0 / 10;
+        let budgets = format!("{},{}", a_day / 5, a_day / 20);
+        for bounded in simulate(
+            &requests,
+            &[&machine[..], &[("budget", &*budgets)]].concat(),
+        ) {
+            let budget = bounded.machine.budget.unwrap().0 as f64;
+            let day = bounded.outcome.busiest_day.unwrap().0 as f64 / budget;
+            assert!(day <= 1.05, "{organisation}: {day} of {budget}");
+            let share = hit_rate(&bounded) / hit_rate(unbounded);
+            if organisation != "memory" {
+                assert!(share >= 0.9, "{organisation}: {share} with {budget}");
+            }
+        }
+    }
+}
+
+/// A scan of ten times the flash, over a flash that is in use.
+#[test]
+fn a_scan_writes_little_and_empties_nothing() {
+    let before = zipf(200_000);
+    let scan: Vec<Request> = (0..60_000 / 8)
+        .map(|at| ((1 << 30) | (at * 8), 8, false))
+        .collect();
+    let both = [&before[..], &scan].concat();
+    for organisation in ["extended", "multilevel", "memory"] {
+        let machine = [
+            ("dram", "2000p"),
+            ("flash-size", "6000p"),
+            ("organisation", organisation),
+            (
+                "admission",
+                "second-read,sketch,sketch:reads=3,sequential+second-read,second-read+write-budget",
+            ),
+        ];
+        let (without, with) = (simulate(&before, &machine), simulate(&both, &machine));
+        for (without, with) in without.iter().zip(&with) {
+            let written = |run: &Run| run.outcome.counts.flash_writes;
+            let more = written(with) - written(without);
+            // What was in DRAM before the scan is evicted by it, and may be wanted.
+            let worth = more.saturating_sub(2000);
+            assert!(
+                worth < 60,
+                "{organisation} {}: {more} pages",
+                with.machine.admission
+            );
+        }
+    }
+}

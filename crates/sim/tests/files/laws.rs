@@ -1,0 +1,95 @@
+//! What holds of every machine.
+
+use proptest::prelude::*;
+use terrace_sim::files::Organisation;
+
+use crate::replay::{simulate, simulate_one};
+use crate::twin::requests;
+
+proptest! {
+    #[test]
+    fn every_page_comes_from_somewhere(
+        requests in requests(), warmup in 0..100_u64, buffer in prop_oneof![Just("0"), Just("3")],
+        replacement in prop_oneof![Just("lru"), Just("2q"), Just("s3fifo")],
+        flash in prop_oneof![Just("lru"), Just("fifo"), Just("s3fifo")],
+        admission in prop_oneof![
+            Just("all"), Just("second-read"), Just("sketch"), Just("size:most=8K"), Just("sequential:pages=2"),
+            Just("all+write-budget:bytes-per-day=64K"),
+        ],
+    ) {
+        let warmup = warmup.to_string();
+        let values = [
+            ("dram", "3p,9p"), ("flash-size", "off,7p"), ("organisation", "extended,multilevel,memory"),
+            ("admission", admission), ("replacement", replacement), ("flash-replacement", flash),
+            ("writes", "through,back"), ("write-buffer", buffer), ("warmup", &warmup),
+        ];
+        for run in simulate(&requests, &values) {
+            let (outcome, machine) = (&run.outcome, &run.machine);
+            let counts = outcome.counts;
+            prop_assert_eq!(counts.dram_hits + counts.flash_hits + counts.disk_reads, counts.reads);
+            prop_assert!(counts.seeks <= counts.disk_reads + counts.disk_writes);
+            let refused: u64 = outcome.refused.iter().map(|(_, pages)| pages).sum();
+            prop_assert_eq!(counts.refused, refused);
+            // Each write to flash is a page that came from the disk or from a writer, or moved down again.
+            let worn = outcome.worn.as_ref().map_or(0.0, |worn| worn.mean() * worn.places() as f64);
+            prop_assert_eq!(counts.flash_writes as f64, worn.round());
+            if machine.organisation != Organisation::Memory && warmup == "0" {
+                prop_assert!(counts.flash_writes <= counts.disk_reads + counts.writes);
+            }
+            if machine.flash_pages == 0 {
+                prop_assert_eq!(counts.flash_writes + counts.flash_hits + counts.refused, 0);
+            }
+            let sums = outcome.points.last().map(|point| (point.counts, point.time));
+            prop_assert_eq!(sums, Some((counts, outcome.time)));
+        }
+    }
+
+    /// A flash that takes no time is never slower than none.
+    #[test]
+    fn free_flash_never_costs_time(requests in requests()) {
+        let values = [
+            ("dram", "4p"), ("flash-size", "off,9p"), ("admission", "all"), ("flash-slow-down", "0"),
+            // Without seeks: the reads that flash saves may have led the disk to the next.
+            ("disk-latency", "0"),
+        ];
+        let runs = simulate(&requests, &values);
+        prop_assert!(runs[1].outcome.time <= runs[0].outcome.time);
+    }
+}
+
+#[test]
+fn slower_flash_takes_longer() {
+    let requests: Vec<_> = (0..20_000_u64)
+        .map(|at| (at * 7919 % 500, 1, at % 9 == 0))
+        .collect();
+    let values = [
+        ("dram", "50p"),
+        ("flash-size", "600p"),
+        ("admission", "all"),
+        ("flash-slow-down", "1,2,5,10"),
+    ];
+    let times: Vec<u64> = simulate(&requests, &values)
+        .iter()
+        .map(|run| run.outcome.time.0)
+        .collect();
+    assert!(times.windows(2).all(|pair| pair[0] < pair[1]), "{times:?}");
+}
+
+/// Pages that are read again and again wear two places of flash alternately; both definitions of life agree.
+#[test]
+fn even_wear_is_a_life() {
+    let requests: Vec<_> = (0..30_000_u64).map(|at| (at % 3, 1, false)).collect();
+    let values = [
+        ("dram", "1p"),
+        ("flash-size", "2p"),
+        ("admission", "all"),
+        ("interval", "1s"),
+    ];
+    let run = simulate_one(&requests, &values);
+    let (levelled, first) = (run.lifetime().unwrap(), run.first_failure().unwrap());
+    assert!((levelled / first - 1.0).abs() < 0.01, "{levelled} {first}");
+    // 15,000 writes a place in 30,000 seconds, of 10,000 that a cell endures: some hours.
+    let hours = levelled * 365.25 * 24.0;
+    let expected = 10_000.0 / 15_000.0 * 30_000.0 / 3600.0;
+    assert!((hours / expected - 1.0).abs() < 0.01, "{hours} {expected}");
+}
