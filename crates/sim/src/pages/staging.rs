@@ -37,7 +37,8 @@ impl Staging {
         })
     }
 
-    /// Takes a page in, and lets the oldest go if there is no slot.
+    /// Takes a page in, and lets the oldest go if there is no slot. [`Staging::due`] is asked after each: no page
+    /// goes that it has not passed.
     pub(super) fn push(&mut self, page: PageId, store: &mut Store) {
         if self.slots.len() == self.capacity {
             self.let_go(self.capacity.div_ceil(4), store);
@@ -170,6 +171,7 @@ mod tests {
                     0 => {
                         fast.push(PageId(page), &mut store);
                         slow.push(page);
+                        prop_assert_eq!(fast.due().map(|page| page.0), slow.due());
                     }
                     1 => {
                         fast.rescue(PageId(page), &mut store);
