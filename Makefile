@@ -31,7 +31,7 @@ VERSION = $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml)
 RUST_VERSION = $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 MAJOR = $(firstword $(subst ., ,$(VERSION)))
 
-.PHONY: help demo test test-root test-data test-html test-random test-c-sanitized test-power-cuts test-vm soak check fuzz miri tsan asan semver build build-c package install install-command install-c install-heap-c install-region-c uninstall bench-live bench-osvpp bench-verdict bench-sim bench-llc bench-writes bench-sched bench-heap paper-awad-2016 paper-awad-2016-writes paper-oskin-loh-2015 paper-fedorov-2016-ch2 paper-fedorov-2016-ch3 paper-fedorov-2016-ch4 paper-fedorov-2016-ch5 paper-kannan-2013 clean
+.PHONY: help demo test test-root test-data test-html test-random test-c-sanitized test-power-cuts test-vm soak check fuzz miri tsan asan semver build build-c package install install-command install-c install-heap-c install-region-c uninstall bench-live bench-osvpp bench-verdict bench-sim bench-llc bench-writes bench-sched bench-heap paper-awad-2016 paper-awad-2016-writes paper-oskin-loh-2015 paper-fedorov-2016-ch2 paper-fedorov-2016-ch3 paper-fedorov-2016-ch4 paper-fedorov-2016-ch5 paper-kannan-2013 paper-koob-2010 clean
 
 help:
 	@echo 'make demo        run a real program with a quarter of its memory, four ways, and compare'
@@ -70,6 +70,8 @@ help:
 	@echo '                 the same, after recording its programs'
 	@echo 'make paper-fedorov-2016-ch4'
 	@echo '                 the same of the flash TCAM, with a day of updates from TERRACE_DATA'
+	@echo 'make paper-koob-2010'
+	@echo '                 the same, flash behind the page cache, simulated (some minutes)'
 	@echo 'make paper-kannan-2013'
 	@echo '                 the same, with the persistent heap (an hour)'
 	@echo 'make build       build target/release/terrace'
@@ -298,6 +300,11 @@ paper-fedorov-2016-ch5:
 	@scripts/setup.sh $(PAPER_PACKAGES)
 	@$(MAKE) --no-print-directory build
 	/usr/bin/python3 papers/fedorov-2016-ch5/repeat.py
+
+paper-koob-2010:
+	@scripts/setup.sh python3 python3-matplotlib
+	@$(MAKE) --no-print-directory build
+	/usr/bin/python3 papers/koob-2010/repeat.py
 
 # Leaves out programs whose packages cannot be installed, and names them.
 paper-kannan-2013:

@@ -21,8 +21,8 @@ def next_digit(found):
 
 
 class Readmes(unittest.TestCase):
-    def test_there_are_eight(self):
-        self.assertEqual(len(READMES), 8)
+    def test_there_are_nine(self):
+        self.assertEqual(len(READMES), 9)
 
     def test_all_they_say_is_so(self):
         for readme in READMES:

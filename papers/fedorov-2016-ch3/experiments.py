@@ -26,6 +26,9 @@ SETS = {
 TIMES = {"warmup": "200ms", "time": "200ms"}
 # The mix of figures 3.9 and 3.10, and its turns.
 DETAIL, DETAIL_TURN = "four-16M", "static:turn=45ms"
+# Static turns, the first of which is the baseline, and settings of `refill`, which has to learn before they tell.
+WITHIN = [*reversed(LONG), "refill:most=45ms,within=0.01", "refill:most=45ms,within=0.002"]
+WITHIN_MIXES = 5
 # Mixes for partitions and for other policies of the last level.
 FEW = 2
 PARTITIONS = ["off", "equal", "alone"]
@@ -92,6 +95,18 @@ def lengths(traces, mixes, given):
     return {"mixes": [mixes[at] for at in known], "left_out": len(mixes) - len(known),
             "turns": {turn: of_turn(runs) for turn, runs in found.items()},
             "tasks": [task_of(one) for one in found[DETAIL_TURN][0]["tasks"]] if DETAIL_TURN in found else None}
+
+
+def within(traces, mixes):
+    """How much longer turns of `refill` have to be: mixes under its setting `within`, and under static turns."""
+    found = []
+    for names in mixes:
+        runs = mix([traces[name] for name in names], cores=2, llc="16M", slice="4ms", turn=WITHIN, warmup="600ms",
+                   time="600ms")
+        found.append({"programs": names, "turns": {
+            turn: {"slowdown": run["slowdown"], "misses": run["misses_against"], "turn_ms": run["turn_ns"] / MS}
+            for turn, run in zip(WITHIN, runs)}})
+    return found
 
 
 def of_turn(runs):

@@ -32,6 +32,8 @@ def measure(bench, _, quick):
         count = min(given["mixes"], 1 if quick else given["mixes"])
         mixes = experiments.draws(traces, count, given["cores"] * given["each"])
         sets[name] = experiments.lengths(traces, mixes, given)
+    common.say("simulating settings of refill")
+    learnt = sets["two-16M"]["mixes"][:experiments.WITHIN_MIXES]
     few = sets["two-16M"]["mixes"][:experiments.FEW]
     common.say("simulating partitions and policies")
     return {
@@ -41,6 +43,7 @@ def measure(bench, _, quick):
         "replaced": {str(each): experiments.replaced(traces, few, each) for each in (2, 4)},
         "sets": sets,
         "curves": experiments.curves(traces, few),
+        "within": experiments.within(traces, learnt),
         "partitions": experiments.partitions(traces, few),
         "policies": experiments.policies(traces, few),
     }

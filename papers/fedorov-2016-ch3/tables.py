@@ -28,6 +28,7 @@ def tables(results, paper):
         "misses": misses_table(results["sets"]),
         "detail": detail_table(results["sets"][experiments.DETAIL]),
         "beside": beside_table(results["sets"]),
+        "within": within_table(results["within"]),
         "partitions": pair_table(results["partitions"], "partition"),
         "policies": policy_table(results["policies"]),
     }
@@ -111,6 +112,21 @@ def beside_table(sets):
                          percent(geometric_mean([1 + share for share in worse]) - 1), percent(max(worse))])
     return table(["set, turns", "run time less", "mean turn, ms", "longest wait, ms", "least fairness",
                   "slower than each mix's best static turn", "at most"], rows)
+
+
+def within_table(mixes):
+    """How much slower than the best static turn of each mix `refill` is, by its setting `within`."""
+    settings = {turn.partition("within=")[2]: turn for turn in mixes[0]["turns"] if "within=" in turn}
+    rows, worse = [], {setting: [] for setting in settings}
+    for one in mixes:
+        times = {turn: of["slowdown"] for turn, of in one["turns"].items()}
+        static = [turn for turn in times if turn.startswith("static")]
+        least = min(static, key=times.get)
+        for setting, turn in settings.items():
+            worse[setting].append(times[turn] / times[least] - 1)
+        rows.append([", ".join(one["programs"]), title(least), *(percent(shares[-1]) for shares in worse.values())])
+    rows.append(["average", "", *(percent(mean(shares)) for shares in worse.values())])
+    return table(["mix", "best static turn", *(f"within {setting}" for setting in settings)], rows)
 
 
 def pair_table(found, first):

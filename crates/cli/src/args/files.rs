@@ -18,11 +18,11 @@ use super::{Results, format};
 #[derive(Args)]
 #[command(after_long_help = "\
 Examples:
-  terrace sim files --dram 64M --flash-size off,256M,1G requests.oracleGeneral
-  terrace sim files --dram 64M --flash-size 1G --admission all,second-read,sketch:reads=3 requests.csv
-  terrace sim files --dram 64M --flash-size 1G --budget 20G --interval 10ms requests.parquet
-  terrace sim files --dram 64M --flash-size 1G --organisation extended,multilevel,memory requests.parquet
-  terrace sim files --dram 64M --flash-size 1G --memory dram --flash-slow-down 1,2,5,10 postmark.parquet
+  terrace sim files --dram 64M --flash-size off,256M,1G a.oracleGeneral
+  terrace sim files --dram 64M --flash-size 1G --admission all,sketch a.csv
+  terrace sim files --dram 64M --flash-size 1G --interval 1s --budget 1G a.csv
+  terrace sim files --dram 64M --flash-size 1G --organisation memory a.csv
+  terrace sim files --dram 64M --flash-size 1G --flash-slow-down 1,5 a.csv
 
 Traces are of requests for files or blocks: those of libCacheSim (oracleGeneral, CSV), and any other that
 terrace reads, whose addresses are taken for places on the disk. `terrace trace gen postmark` makes one

@@ -41,15 +41,15 @@ pub struct Mount {
     #[arg(value_name = "MOUNTPOINT", required_unless_present = "status")]
     mountpoint: Option<PathBuf>,
 
-    /// The flash level: a file, which is made, or a block device
+    /// The flash level: a file, or a block device
     ///
-    /// A block device must be free and blank, or hold such a level: it is taken as a whole.
+    /// A file is made if it is not there. A block device must be free and blank, or hold such a level: it is taken as a whole.
     #[arg(long, value_name = "FLASH")]
     flash: Option<PathBuf>,
 
-    /// Emulate the flash: a technology, or factors for reads and writes, as 10,20
+    /// Emulate it: a technology, or factors, as 10,20
     ///
-    /// Its contents are in DRAM. Factors are multiples of the time of a copy in DRAM. `terrace list memories` lists
+    /// Its contents are in DRAM. Factors, for reads and writes, are multiples of the time of a copy in DRAM. `terrace list memories` lists
     /// technologies.
     #[arg(
         long,
@@ -65,8 +65,16 @@ pub struct Mount {
     #[arg(long, value_parser = Bytes::parse)]
     size: Option<Bytes>,
 
-    /// What fills the flash level
-    #[arg(long, value_enum, default_value = "victim")]
+    /// What fills it: victim, or exact
+    ///
+    /// victim: reads that the kernel's page cache does not serve. exact: what a DRAM level of --dram evicts, without
+    /// the kernel's page cache.
+    #[arg(
+        long,
+        value_enum,
+        default_value = "victim",
+        hide_possible_values = true
+    )]
     mode: Fill,
 
     /// DRAM of --mode exact
@@ -84,9 +92,9 @@ pub struct Mount {
     #[arg(long, value_name = "POLICY", value_parser = Chain::parse)]
     admission: Option<Chain>,
 
-    /// What the flash sustains: 600TBW, or drive writes a day, as 0.5DWPD
+    /// What it sustains: 600TBW, or 0.5DWPD
     ///
-    /// Pages are refused where it would not last for its --life.
+    /// DWPD are drive writes a day, of a flash of --size. Pages are refused where it would not last for its --life.
     #[arg(long, value_name = "WRITES")]
     endurance: Option<String>,
 
@@ -95,11 +103,11 @@ pub struct Mount {
     life: f64,
 
     /// Write figures to FILE each second, as Prometheus reads them
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
     pub prometheus: Option<PathBuf>,
 
     /// Print the figures of a mount
-    #[arg(long, value_name = "MOUNTPOINT", exclusive = false, conflicts_with_all = ["flash", "emulate"])]
+    #[arg(long, value_name = "MOUNTPOINT", conflicts_with_all = ["flash", "emulate"])]
     pub status: Option<PathBuf>,
 
     #[command(flatten)]

@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex};
 use terrace_base::lock;
 use terrace_filecache::Medium;
 
-/// What a device writes as a whole.
-const SECTOR: usize = 512;
+/// What is written as a whole: less than a sector, so that small footers are torn as well.
+const SECTOR: usize = 128;
 
 #[derive(Clone)]
 enum Act {
@@ -48,6 +48,11 @@ impl Recorded {
     /// Returns how much has been done to it.
     pub fn acts(&self) -> usize {
         lock(&self.shared).acts.len()
+    }
+
+    /// Changes a bit behind the store's back.
+    pub fn damage(&self, offset: usize) {
+        lock(&self.shared).now[offset] ^= 4;
     }
 
     pub fn set_failing(&self, fails: bool) {

@@ -88,12 +88,12 @@ pub fn perform(request: &Request, observe: &mut dyn FnMut(&Step, Told)) -> Resul
             run: step,
             of,
         };
-        if run == 0
-            && let Some(notice) = without_counters(&request.policies)
-        {
-            observe(&step, Told::Notice(&notice));
-        }
+        // Told once it runs: what is wrong with the request is said alone.
+        let mut notice = (run == 0).then(|| without_counters(&request.policies));
         let outcome = session.run(&request.mix, &step.policy, &request.settings, &mut |told| {
+            if let Some(notice) = notice.take().flatten() {
+                observe(&step, Told::Notice(&notice));
+            }
             observe(&step, told);
         })?;
         runs[index].outcomes.push(outcome);

@@ -45,9 +45,10 @@ fn once() -> usize {
 /// # Errors
 /// A usage error if the file cannot be read, or is no such file.
 pub fn read(path: &Path) -> Result<Vec<Invocation>> {
-    let text = fs::read_to_string(path);
-    let text = text.or_fail(|| format!("cannot read {}", path.display()));
-    let text = text.map_err(|error| Error::usage(error.to_string()))?;
+    let bytes = fs::read(path).or_fail(|| format!("cannot read {}", path.display()));
+    let bytes = bytes.map_err(|error| Error::usage(error.to_string()))?;
+    let text = String::from_utf8(bytes);
+    let text = text.map_err(|_| Error::usage(format!("{} is no text", path.display())))?;
     parse(&text).map_err(|why| Error::usage(format!("{}: {why}", path.display())))
 }
 

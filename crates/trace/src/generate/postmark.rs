@@ -42,13 +42,13 @@ pub struct Postmark {
     #[cfg_attr(feature = "clap", arg(long, value_name = "N", default_value = "50000", value_parser = terrace_base::count::parse_count, allow_hyphen_values = true))]
     pub transactions: u64,
     /// Processes, one after the other
-    #[cfg_attr(feature = "clap", arg(long, value_name = "N", default_value_t = 1, value_parser = terrace_base::count::whole(1..=1_000_000_u64)))]
+    #[cfg_attr(feature = "clap", arg(long, hide_short_help = true, value_name = "N", default_value_t = 1, value_parser = terrace_base::count::whole(1..=1_000_000_u64)))]
     pub processes: u64,
     /// How many of a hundred transactions read; the others append
-    #[cfg_attr(feature = "clap", arg(long, value_name = "PERCENT", default_value_t = 80, value_parser = terrace_base::count::whole(0..=100_u8)))]
+    #[cfg_attr(feature = "clap", arg(long, hide_short_help = true, value_name = "PERCENT", default_value_t = 80, value_parser = terrace_base::count::whole(0..=100_u8)))]
     pub reads: u8,
     /// How many of a hundred transactions create; the others delete
-    #[cfg_attr(feature = "clap", arg(long, value_name = "PERCENT", default_value_t = 60, value_parser = terrace_base::count::whole(0..=100_u8)))]
+    #[cfg_attr(feature = "clap", arg(long, hide_short_help = true, value_name = "PERCENT", default_value_t = 60, value_parser = terrace_base::count::whole(0..=100_u8)))]
     pub creations: u8,
 }
 

@@ -27,7 +27,7 @@ pub fn cases() -> Vec<Case> {
             .usage("names no programs"),
         case("file_is_no_text", "sched run --file mix.toml")
             .file("mix.toml", [0xff, 0, 0xfe])
-            .usage("cannot read"),
+            .usage("is no text"),
         case("attach_to_nothing", "sched attach").usage("missing"),
         case("no_such_process", "sched attach 2147483647").usage("there is no process"),
         case("kernel_thread", "sched attach 2").usage("belongs to the kernel"),

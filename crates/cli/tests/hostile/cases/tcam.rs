@@ -54,6 +54,7 @@ fn damaged() -> Vec<Case> {
             [&b"PAR1"[..], &[0xff; 64], b"PAR1"].concat(),
             "no description of a Parquet file",
         ),
+        ("parquet_that_panics", panics.to_vec(), "at offset "),
         (
             "gzip_cut",
             gzip.to_vec(),

@@ -1,0 +1,222 @@
+"""Repeats the slides of Koob 2010 by simulation: PostMark over a page cache, emulated flash and a disk.
+
+Usage: repeat.py [--quick]    with a quarter of the files and transactions; results stay in the work directory
+"""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+FOLDER = Path(__file__).resolve().parent
+sys.path[:0] = [str(FOLDER.parent)]
+
+import common  # noqa: E402
+from common import say, table  # noqa: E402
+
+# The part of the slides' files, transactions and memories that is simulated.
+PART, QUICK_PART = 16, 64
+# Gigabytes: the page cache, with no flash and with some of it.
+DRAM_GB, EMULATED_DRAM_GB, FLASH_GB = [1, 2, 3, 4, 5, 6, 7, 8], [1, 2, 3, 4], 4
+# DRAM of what has only one.
+ONE_DRAM_GB = 2
+SLOW_DOWNS = [1, 2, 5, 10, 20, 50, 100]
+ADMISSIONS = ["all", "second-read", "sketch", "sketch:reads=3", "sequential+second-read"]
+ORGANISATIONS = ["extended", "multilevel", "memory"]
+# As the kernel does, written pages wait in DRAM.
+KERNEL = {"writes": "back"}
+PAGE = 4096
+
+
+class Scale:
+    """PostMark of the slides, or a part of it: traces, and sizes of memories."""
+
+    def __init__(self, work, paper, quick):
+        self.work, self.postmark = work, paper["postmark"]
+        self.part = QUICK_PART if quick else PART
+        work.mkdir(parents=True, exist_ok=True)
+
+    def size(self, gigabytes):
+        return f"{(gigabytes << 30) // PAGE // self.part}p"
+
+    def trace(self, processes=1):
+        """Returns the trace of a series of processes; twice as many files fit into the footprint as there are."""
+        path = self.work / f"postmark-{processes}-of-{self.part}.parquet"
+        if not path.exists():
+            say(f"making {path.name}")
+            slot = -(-self.postmark["most_bytes"] // PAGE) * PAGE
+            generate("postmark", path, footprint=2 * self.postmark["files"] // self.part * slot, accesses="1000M",
+                     transactions=self.postmark["transactions"] // self.part, processes=processes,
+                     least=self.postmark["least_bytes"], most=self.postmark["most_bytes"])
+        return path
+
+    def scan(self, gigabytes):
+        """Returns a trace that reads so much once, eight bytes of each page."""
+        path = self.work / f"scan-{gigabytes}-of-{self.part}.parquet"
+        if not path.exists():
+            say(f"making {path.name}")
+            pages = (gigabytes << 30) // PAGE // self.part
+            generate("strided", path, footprint=pages * PAGE, accesses=pages, stride=PAGE)
+        return path
+
+
+def generate(kind, path, **options):
+    unfinished = path.with_suffix(".partial.parquet")
+    subprocess.run([common.TERRACE, "trace", "gen", kind, "--quiet", "-o", unfinished, *arguments(options)], check=True)
+    unfinished.rename(path)
+
+
+def arguments(options):
+    """Returns options as on the command line: lists are swept, underscores stand for dashes."""
+    found = []
+    for name, value in options.items():
+        values = value if isinstance(value, list) else [value]
+        found += ["--" + name.replace("_", "-"), ",".join(map(str, values))]
+    return found
+
+
+def simulate(traces, **options):
+    """Runs `terrace sim files`; returns what is kept of each machine."""
+    command = [common.TERRACE, "sim", "files", "--quiet", "--json=-", *arguments(KERNEL | options), *traces]
+    return [kept(run) for run in common.output_json(command)["runs"]]
+
+
+def kept(run):
+    """Returns the figures of a machine, without its course of time."""
+    settings = {key: run["settings"][key] for key in ("dram_pages", "flash_pages", "organisation", "admission",
+                                                      "flash_slow_down", "memory")}
+    names = ("time_ns", "read_rate", "write_rate", "hit_rate", "dram_hit_rate", "flash_hit_rate", "reads", "writes",
+             "flash_written_bytes", "lifetime_years")
+    return {"settings": settings, **{name: run[name] for name in names}}
+
+
+def course(traces, parts, **options):
+    """Returns the miss rates over a run, in so many parts."""
+    command = [common.TERRACE, "sim", "files", "--quiet", "--json=-", *arguments(KERNEL | options), *traces]
+    epochs = common.output_json(command)["runs"][0]["timeline"]
+    found, step = [], len(epochs) / parts
+    for part in range(parts):
+        inside = epochs[round(part * step):round((part + 1) * step)]
+        rates = {name: [one[name] for one in inside if one[name] is not None]
+                 for name in ("dram_miss_rate", "flash_miss_rate")}
+        found.append({"requests": inside[-1]["requests"],
+                      **{name: common.mean(of) if of else None for name, of in rates.items()}})
+    return found
+
+
+def measure(paper, quick):
+    scale = Scale(common.work_directory(FOLDER), paper, quick)
+    one = scale.trace()
+    flash = {"dram": scale.size(ONE_DRAM_GB), "flash_size": scale.size(FLASH_GB)}
+    emulated = flash | {"memory": "dram", "admission": "all"}
+    say("simulating the unmodified kernel")
+    unmodified = simulate([one], dram=[scale.size(dram) for dram in DRAM_GB])
+    say("simulating emulated flash")
+    slowed = simulate([one], **emulated | {"dram": [scale.size(dram) for dram in EMULATED_DRAM_GB]},
+                      flash_slow_down=SLOW_DOWNS)
+    say("simulating a series of processes")
+    series = course([scale.trace(paper["series"]["processes"])], 10, **emulated)
+    say("simulating organisations, admission and a scan")
+    organisations = simulate([one], **emulated | {"organisation": ORGANISATIONS})
+    wearing = flash | {"admission": ADMISSIONS, "memory": "nvme-flash"}
+    admissions = simulate([one], **wearing)
+    # The first reads of a scan evict what PostMark left in DRAM; what flash takes of that is not the scan's doing.
+    flushed = simulate([one, scale.scan(ONE_DRAM_GB)], **wearing)
+    scanned = simulate([one, scale.scan(10 * FLASH_GB)], **wearing)
+    return {"part": scale.part, "dram_gb": DRAM_GB, "emulated_dram_gb": EMULATED_DRAM_GB, "flash_gb": FLASH_GB,
+            "slow_downs": SLOW_DOWNS, "unmodified": unmodified, "emulated": slowed, "series": series,
+            "organisations": organisations, "admissions": admissions,
+            "flushed": flushed, "scanned": scanned}
+
+
+def megabytes(rate):
+    return f"{rate / 1e6:.1f}"
+
+
+def percent(share):
+    return "" if share is None else f"{100 * share:.1f} %"
+
+
+def tables(results, _):
+    return {"unmodified": unmodified_table(results), "read": emulated_table(results, "read_rate"),
+            "write": emulated_table(results, "write_rate"), "series": series_table(results),
+            "organisations": organisation_table(results), "admission": admission_table(results)}
+
+
+def unmodified_table(results):
+    rows = [[dram, megabytes(run["read_rate"]), megabytes(run["write_rate"]), percent(1 - run["dram_hit_rate"])]
+            for dram, run in zip(results["dram_gb"], results["unmodified"])]
+    return table(["DRAM, GB", "read, MB/s", "written, MB/s", "misses"], rows)
+
+
+def emulated_table(results, rate):
+    factors = results["slow_downs"]
+    rows = []
+    for at, dram in enumerate(results["emulated_dram_gb"]):
+        # Both lists begin with the same sizes.
+        alone = results["unmodified"][at]
+        runs = results["emulated"][at * len(factors):(at + 1) * len(factors)]
+        rows.append([dram, megabytes(alone[rate]), *(megabytes(run[rate]) for run in runs)])
+    return table(["DRAM, GB", "no flash", *(f"factor {factor}" for factor in factors)], rows)
+
+
+def series_table(results):
+    rows = [[at, percent(one["dram_miss_rate"]), percent(one["flash_miss_rate"])]
+            for at, one in enumerate(results["series"], 1)]
+    return table(["tenth of the requests", "DRAM misses", "flash misses"], rows)
+
+
+def organisation_table(results):
+    rows = [[run["settings"]["organisation"], percent(run["dram_hit_rate"]), percent(run["flash_hit_rate"]),
+             megabytes(run["read_rate"]), f"{run['flash_written_bytes'] / 1e9:.1f}"] for run in results["organisations"]]
+    return table(["organisation", "DRAM hits", "flash hits", "read, MB/s", "to flash, GB"], rows)
+
+
+def admission_table(results):
+    rows = []
+    for run, flushed, scanned in zip(results["admissions"], results["flushed"], results["scanned"]):
+        more = scanned["flash_written_bytes"] - flushed["flash_written_bytes"]
+        rows.append([run["settings"]["admission"], percent(run["hit_rate"]), megabytes(run["read_rate"]),
+                     f"{run['flash_written_bytes'] / 1e9:.1f}", f"{run['lifetime_years'] * 365.25:,.0f}",
+                     percent(more / (results["flash_gb"] << 30) * results["part"])])
+    return table(["admission", "hits in DRAM or flash", "read, MB/s", "to flash, GB", "life, days",
+                  "a scan writes, of the flash"], rows)
+
+
+def draw(results, target):
+    plot = common.pyplot()
+    figure, (rates, misses) = plot.subplots(1, 2, figsize=(9, 3))
+    drams = results["emulated_dram_gb"]
+    rates.plot(results["dram_gb"], [run["read_rate"] / 1e6 for run in results["unmodified"]], marker="o", label="no flash",
+               color=common.PAPER)
+    for at, factor in enumerate(results["slow_downs"]):
+        runs = results["emulated"][at::len(results["slow_downs"])]
+        rates.plot(drams, [run["read_rate"] / 1e6 for run in runs], marker=".", label=f"factor {factor}",
+                   color=common.OURS, alpha=1 - at / (len(results["slow_downs"]) + 1))
+    rates.set(xlabel="DRAM, GB", ylabel="MB/s", title="Read rate of PostMark (simulated)", ylim=(0, None))
+    rates.legend(fontsize=7)
+    tenths = range(1, len(results["series"]) + 1)
+    for name, label, colour in (("dram_miss_rate", "DRAM", common.PAPER), ("flash_miss_rate", "flash", common.OURS)):
+        misses.plot(tenths, [one[name] for one in results["series"]], marker="o", label=label, color=colour)
+    misses.set(xlabel="tenth of the requests", ylabel="missed", title="Five processes in a row (simulated)", ylim=(0, 1.05))
+    misses.legend()
+    common.save(figure, target / "rates.svg")
+
+
+def main():
+    if set(sys.argv[1:]) - {"--quick"}:
+        sys.exit(__doc__)
+    quick = "--quick" in sys.argv
+    paper = json.loads((FOLDER / "paper.json").read_text())
+    results = measure(paper, quick)
+    target = common.work_directory(FOLDER) if quick else FOLDER
+    common.write_json(target / "results.json", results)
+    draw(results, target)
+    found = tables(results, paper)
+    if not quick:
+        common.fill_in(FOLDER / "README.md", found)
+    print("\n\n".join(found.values()))
+
+
+if __name__ == "__main__":
+    main()
