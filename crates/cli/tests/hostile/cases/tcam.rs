@@ -31,7 +31,7 @@ fn damaged() -> Vec<Case> {
     let in_header = [record(16, 0, 2, &[0; 2]), vec![0; 5]].concat();
     // The crate that reads Parquet panics on it, which must not show.
     let panics = include_bytes!("../../../../tcam/fuzz/corpus/files/parquet-panic");
-    let by_bytes: [(&str, Vec<u8>, &str); 9] = [
+    let by_bytes: [(&str, Vec<u8>, &str); 10] = [
         (
             "mrt_cut",
             record(16, 4, 90, &[1; 40]),
