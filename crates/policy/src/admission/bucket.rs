@@ -30,9 +30,12 @@ impl Bucket {
         }
     }
 
-    /// Returns what it holds at a time, as a share of what it can hold.
-    pub(super) fn level(&self, time: Duration) -> f64 {
-        self.held(time) as f64 / self.full as f64
+    /// Returns into how many of so many parts of a full bucket all fits that is missing at a time; one more than all
+    /// of them if bytes are owed.
+    pub(super) fn missing(&self, parts: u8, time: Duration) -> u8 {
+        let missing = (self.full - self.held(time)) * i128::from(parts);
+        let fits = (missing + self.full - 1) / self.full;
+        fits.min(i128::from(parts) + 1) as u8
     }
 
     /// Whether it holds so many bytes at a time.
@@ -70,9 +73,12 @@ mod tests {
         assert!(bucket.holds(60, second(0)) && !bucket.holds(61, second(1000)));
         bucket.take(60, second(1000));
         assert!(!bucket.holds(1, second(1000)) && bucket.holds(30, second(1030)));
-        assert!((bucket.level(second(1030)) - 0.5).abs() < 1e-12);
+        assert_eq!(bucket.missing(4, second(1030)), 2);
+        assert_eq!(bucket.missing(4, second(1029)), 3);
+        assert_eq!(bucket.missing(4, second(1060)), 0);
         bucket.take(90, second(1060));
         assert!(!bucket.holds(1, second(1090)), "it owes 30");
+        assert_eq!(bucket.missing(4, second(1060)), 5);
         assert!(bucket.holds(1, second(1091)));
         assert!(!bucket.holds(1, second(7)), "time does not go back");
     }

@@ -59,8 +59,7 @@ struct WriteBudget {
 impl WriteBudget {
     /// Returns the reads that a page must have had.
     fn price(&self, time: Duration) -> u8 {
-        let spent = 1.0 - self.bucket.level(time);
-        (spent * f64::from(MOST)).ceil().clamp(1.0, MOST.into()) as u8
+        self.bucket.missing(MOST, time).clamp(1, MOST)
     }
 }
 
