@@ -31,7 +31,7 @@ VERSION = $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml)
 RUST_VERSION = $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 MAJOR = $(firstword $(subst ., ,$(VERSION)))
 
-.PHONY: help demo test test-root test-data test-html test-random test-c-sanitized test-power-cuts test-vm soak check fuzz miri tsan asan semver build build-c package install install-command install-c install-heap-c install-region-c uninstall bench-live bench-osvpp bench-verdict bench-sim bench-llc bench-writes bench-sched bench-heap paper-awad-2016 paper-awad-2016-writes paper-oskin-loh-2015 paper-fedorov-2016-ch2 paper-fedorov-2016-ch3 paper-fedorov-2016-ch4 paper-fedorov-2016-ch5 paper-kannan-2013 paper-koob-2010 clean
+.PHONY: help demo test test-root test-data test-html test-random test-c-sanitized test-power-cuts test-vm soak check fuzz miri tsan asan semver build build-c package install install-command install-c install-heap-c install-region-c uninstall bench-live bench-osvpp bench-verdict bench-sim bench-llc bench-writes bench-sched bench-mount bench-heap paper-awad-2016 paper-awad-2016-writes paper-oskin-loh-2015 paper-fedorov-2016-ch2 paper-fedorov-2016-ch3 paper-fedorov-2016-ch4 paper-fedorov-2016-ch5 paper-kannan-2013 paper-koob-2010 clean
 
 help:
 	@echo 'make demo        run a real program with a quarter of its memory, four ways, and compare'
@@ -60,6 +60,7 @@ help:
 	@echo 'make bench-writes'
 	@echo '                 compare what is said to be written with what is written, as root (ten minutes)'
 	@echo 'make bench-sched what longer turns gain and cost, as root (15 minutes)'
+	@echo 'make bench-mount what a flash level gains, as root, with FLASH a directory of the flash (a minute)'
 	@echo 'make bench-heap  measure the persistent heap beside libpmemobj, LMDB and redb (an hour)'
 	@echo 'make paper-awad-2016, make paper-oskin-loh-2015, make paper-fedorov-2016-ch3,'
 	@echo 'make paper-fedorov-2016-ch5'
@@ -246,6 +247,12 @@ bench-writes:
 	@scripts/setup.sh gzip qemu-user xz-utils
 	@$(MAKE) --no-print-directory build
 	/usr/bin/python3 benches/writes/compare.py
+
+# As root, on an idle machine.
+bench-mount:
+	@scripts/setup.sh fuse3 python3 python3-fusepy
+	@$(MAKE) --no-print-directory build
+	benches/mount/measure.py $(or $(FLASH),$(error FLASH names a directory of the flash))
 
 # As root, on an idle machine.
 bench-sched:
