@@ -6,6 +6,7 @@ use std::os::fd::FromRawFd;
 use std::process::ExitCode;
 
 use terrace_base::{Context, Error, Output, Result};
+use terrace_live::sched::cache::Cache;
 use terrace_report::calibrate::{CalibrationDocument, text};
 
 use crate::args;
@@ -28,12 +29,13 @@ pub fn calibrate(arguments: args::Calibrate) -> Result<ExitCode> {
     let calibration =
         terrace_live::calibrate::calibrate(&probe, tier.as_ref(), &mut |event| screen.say(event))?;
     let machine = terrace_validate::machine::machine(&calibration);
-    let text = text(&calibration, &machine);
+    let cache = Cache::measure();
+    let text = text(&calibration, &machine, &cache);
     if let Some(file) = to_machine {
         file.finish(machine.to_toml()?.as_bytes())?;
     }
     outputs.say(
-        &CalibrationDocument::new(calibration),
+        &CalibrationDocument::new(calibration, cache),
         &text,
         People::Standard,
     )?;

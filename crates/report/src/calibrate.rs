@@ -5,11 +5,13 @@ use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 use terrace_base::{Bytes, Nanos};
 use terrace_live::calibrate::Calibration;
+use terrace_live::sched::cache::Cache;
 use terrace_sim::pages::Machine;
 
 use crate::document::Document;
 use crate::html::{Axis, Page, Plot, Unit};
 use crate::rows::Rows;
+use crate::sched::last_level;
 use crate::table::table;
 use crate::text::Text;
 
@@ -22,14 +24,18 @@ pub struct CalibrationDocument {
     pub schema: String,
     /// The readings: nanoseconds a page, device figures by the second.
     pub calibration: Calibration,
+    /// The last-level cache as programs get it, which bounds what longer turns can gain; none in documents of earlier
+    /// versions.
+    pub cache: Option<Cache>,
 }
 
 impl CalibrationDocument {
     /// Returns the document of a calibration.
-    pub fn new(calibration: Calibration) -> Self {
+    pub fn new(calibration: Calibration, cache: Cache) -> Self {
         Self {
             schema: SCHEMA.to_owned(),
             calibration,
+            cache: Some(cache),
         }
     }
 
@@ -74,13 +80,15 @@ impl Document for CalibrationDocument {
     }
 }
 
-/// Returns the tables: readings, and the settings of the simulator that follow from them.
-pub fn text(calibration: &Calibration, machine: &Machine) -> Text {
+/// Returns the tables: readings, the settings of the simulator that follow from them, and the last-level cache.
+pub fn text(calibration: &Calibration, machine: &Machine, cache: &Cache) -> Text {
     let machine_line = format!("Linux {}; {}\n", calibration.kernel, calibration.tier);
     Text::default()
         .table(measured(calibration))
         .prose("\n")
         .table(told(machine))
+        .prose("\n")
+        .table(last_level(cache))
         .prose(machine_line)
 }
 
@@ -166,8 +174,22 @@ mod tests {
             swap: Readings::default(),
             device: None,
         };
-        let text = CalibrationDocument::new(calibration.clone()).to_json();
-        assert_eq!(CalibrationDocument::parse(&text), Ok(calibration));
+        let cache = Cache {
+            stated_bytes: None,
+            effective_bytes: 4 << 20,
+            hit_ns: 13.0,
+            miss_ns: 216.0,
+            refill_ms: 1.1,
+            accesses: Vec::new(),
+        };
+        let text = CalibrationDocument::new(calibration.clone(), cache).to_json();
+        assert_eq!(CalibrationDocument::parse(&text), Ok(calibration.clone()));
+        let mut earlier: serde_json::Value = serde_json::from_str(&text).unwrap();
+        earlier.as_object_mut().unwrap().remove("cache");
+        assert_eq!(
+            CalibrationDocument::parse(&earlier.to_string()),
+            Ok(calibration)
+        );
         let other = text.replace("calibrate/1", "run/1");
         assert!(
             CalibrationDocument::parse(&other)

@@ -12,6 +12,7 @@ use crate::run::count;
 use crate::table::table;
 use crate::text::Text;
 
+pub(crate) use profile::last_level;
 pub use profile::{ProfileDocument, text as profile_text};
 pub use schema::{PolicyResults, ProgramResults, SchedDocument, SchedSettings};
 

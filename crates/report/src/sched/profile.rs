@@ -1,5 +1,6 @@
 //! The table and the JSON of `terrace sched profile`.
 
+use comfy_table::Table;
 use serde::Serialize;
 use terrace_base::Bytes;
 use terrace_live::compare::kernel_release;
@@ -113,9 +114,8 @@ impl Document for ProfileDocument {
     }
 }
 
-/// Returns the tables.
-pub fn text(document: &ProfileDocument) -> Text {
-    let cache = &document.cache;
+/// Returns the table of a last-level cache.
+pub(crate) fn last_level(cache: &Cache) -> Table {
     let stated = cache
         .stated_bytes
         .map_or_else(|| "-".to_owned(), |it| Bytes(it).to_string());
@@ -127,7 +127,12 @@ pub fn text(document: &ProfileDocument) -> Text {
         ["a miss", &format!("{:.1} ns", cache.miss_ns)],
         ["to fill it again", &format!("{:.2} ms", cache.refill_ms)],
     ]);
-    let text = Text::default().table(all);
+    all
+}
+
+/// Returns the tables.
+pub fn text(document: &ProfileDocument) -> Text {
+    let text = Text::default().table(last_level(&document.cache));
     if document.runs.is_empty() {
         return text;
     }
