@@ -195,7 +195,7 @@ impl Cache {
         if !self.has_flash {
             return found;
         }
-        for row in rows(&found.clone()) {
+        for row in rows(&found) {
             let began = Instant::now();
             let start = row.start;
             let from_flash = self
