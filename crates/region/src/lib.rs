@@ -23,6 +23,7 @@
 //! the write schemes and first in, first out as the default are from.
 
 mod extension;
+mod fork;
 pub mod figures;
 pub mod judge;
 mod mapping;
@@ -48,5 +49,6 @@ pub fn check() -> terrace_base::Result<()> {
 
 pub use extension::{Extension, Region};
 pub use figures::{Board, Counts, Figures};
+pub use fork::watch as follow_forks;
 pub use settings::Settings;
 pub use shares::Shares;
