@@ -114,7 +114,7 @@ pub unsafe extern "C" fn madvise(address: *mut c_void, length: usize, advice: c_
     let advice = match advice {
         // Pages that the kernel may drop later, without a word, are dropped now.
         libc::MADV_FREE if extended => libc::MADV_DONTNEED,
-        // Extended memory has no huge pages, and children do not have it.
+        // Extended memory has no huge pages, and only forks that are followed have it.
         libc::MADV_HUGEPAGE | libc::MADV_DOFORK if extended => return 0,
         advice => advice,
     };

@@ -131,6 +131,11 @@ impl Extension {
         self.shared.server.while_suspended(change)
     }
 
+    /// Whether the faults of this process are served: not in a forked child that does not have the memory.
+    pub fn is_served(&self) -> bool {
+        self.shared.server.is_running()
+    }
+
     /// Returns the figures.
     pub fn figures(&self) -> Figures {
         self.shared.board.figures()

@@ -90,9 +90,7 @@ fn after(side: Side) {
         list,
         signals,
     } = fork;
-    resting
-        .into_iter()
-        .for_each(|resting| resting.go_on(side));
+    resting.into_iter().for_each(|resting| resting.go_on(side));
     drop(list);
     drop(servers);
     restore_signals(&signals);

@@ -22,9 +22,10 @@
 //! Awad, Blagodurov and Solihin, "Write-Aware Management of NVM-based Memory Extensions", ICS 2016, is where
 //! the write schemes and first in, first out as the default are from.
 
+pub mod descriptor;
 mod extension;
-mod fork;
 pub mod figures;
+mod fork;
 pub mod judge;
 mod mapping;
 mod pager;

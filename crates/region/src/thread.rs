@@ -14,6 +14,7 @@ use rustix::event::{EventfdFlags, eventfd};
 use terrace_base::{Context, Result, lock};
 use terrace_policy::page::Page;
 
+use crate::descriptor::Kept;
 use crate::pager::{Pager, Side};
 use crate::slow::Wait;
 
@@ -61,7 +62,7 @@ struct Answer {
 struct Inbox {
     asked: Mutex<VecDeque<Asked>>,
     /// Can be read when there is a request.
-    bell: OwnedFd,
+    bell: Kept<OwnedFd>,
 }
 
 /// The thread, if there is one, and the way to ask it.
@@ -109,9 +110,16 @@ impl Server {
     /// Returns those of the request.
     pub fn ask(&self, request: Request) -> io::Result<()> {
         let running = self.running.read();
+        running.unwrap_or_else(PoisonError::into_inner).ask(request)
+    }
+
+    /// Whether there is a thread.
+    pub fn is_running(&self) -> bool {
+        let running = self.running.read();
         running
             .unwrap_or_else(PoisonError::into_inner)
-            .ask(request)
+            .thread
+            .is_some()
     }
 
     /// Keeps evictions from beginning, and the process from being forked, during `change`, which asks this for
@@ -164,7 +172,9 @@ impl Resting<'_> {
             (Ok(()), _) => {}
             (Err(_), Side::Child) if self.running.withdraw() => {}
             (Err(error), _) => {
-                give_up(&format!("extended memory cannot go on after a fork: {error}"));
+                give_up(&format!(
+                    "extended memory cannot go on after a fork: {error}"
+                ));
             }
         }
     }
@@ -234,7 +244,7 @@ impl Inbox {
         let bell = eventfd(0, flags).map_err(io::Error::from);
         Ok(Self {
             asked: Mutex::default(),
-            bell: bell.or_fail(|| "cannot make an eventfd".into())?,
+            bell: Kept::new(bell.or_fail(|| "cannot make an eventfd".into())?),
         })
     }
 }

@@ -76,7 +76,9 @@ impl Pager {
                 self.staged(&pages[..moved], start);
                 Some(moved)
             }
-            Err(error) if error.raw_os_error() == Some(libc::EBUSY) && self.stage_shared(pages[0]) => {
+            Err(error)
+                if error.raw_os_error() == Some(libc::EBUSY) && self.stage_shared(pages[0]) =>
+            {
                 Some(1)
             }
             Err(error) => self.not_moved(pages[0], &error).then_some(1),

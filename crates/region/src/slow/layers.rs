@@ -19,6 +19,7 @@ use terrace_policy::page::PAGE_BYTES;
 
 use super::disk::open_in;
 use super::{Buffer, Side};
+use crate::descriptor::Kept;
 
 /// Layers that are left as they are: to bring them together takes a read and a write for each place.
 const FEW: usize = 16;
@@ -39,11 +40,11 @@ pub(super) struct Layers {
 }
 
 struct Layer {
-    file: File,
+    file: Kept<File>,
     /// The length of a file, which grows; `None` for a device.
     length: Option<u64>,
     /// Sockets to the processes that have it too.
-    sharers: Vec<Arc<OwnedFd>>,
+    sharers: Vec<Arc<Kept<OwnedFd>>>,
 }
 
 impl Layers {
@@ -128,7 +129,7 @@ impl Layers {
             Side::Parent => parents,
             Side::Child => childs,
         };
-        let socket = Arc::new(OwnedFd::from(socket));
+        let socket = Arc::new(Kept::new(OwnedFd::from(socket)));
         for layer in &mut self.layers {
             layer.sharers.push(Arc::clone(&socket));
         }
@@ -175,7 +176,7 @@ impl Layer {
         let about = file.metadata().ok().filter(|about| about.is_file());
         Self {
             length: about.map(|about| about.len()),
-            file,
+            file: Kept::new(file),
             sharers: Vec::new(),
         }
     }
@@ -188,8 +189,8 @@ impl Layer {
 }
 
 /// Whether a process has the other end of a socket.
-fn is_open(socket: &Arc<OwnedFd>) -> bool {
-    let mut asked = [PollFd::new(socket, PollFlags::empty())];
+fn is_open(socket: &Arc<Kept<OwnedFd>>) -> bool {
+    let mut asked = [PollFd::new(&**socket, PollFlags::empty())];
     let now = Timespec {
         tv_sec: 0,
         tv_nsec: 0,
