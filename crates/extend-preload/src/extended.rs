@@ -8,7 +8,7 @@ use terrace_extend::Task;
 use terrace_region::{Board, Extension};
 
 use crate::adopted::adopted;
-use crate::{fork, small};
+use crate::{callers, fork, small};
 
 /// The least size of a mapping that is extended: more than there is until [`begin`], and where nothing is
 /// extended any more.
@@ -32,6 +32,7 @@ pub extern "C" fn begin() {
         // SAFETY: the call takes integers.
         unsafe { libc::mallopt(libc::M_MMAP_THRESHOLD, least as libc::c_int) };
         LEAST.store(least, Ordering::Relaxed);
+        callers::begin();
         if small {
             small::begin();
         }

@@ -9,6 +9,7 @@
 
 mod adopted;
 mod blocks;
+mod callers;
 mod descriptors;
 mod extended;
 mod fork;

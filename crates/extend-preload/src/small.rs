@@ -2,9 +2,9 @@
 //!
 //! The C library's own heap cannot be extended: its code for forks and threads touches it while nobody serves
 //! its faults. What it allocates for itself, as it does for streams and for threads' variables, stays there for
-//! the same reason; who calls is known by the address to which a call returns.
+//! the same reason, and so does what this library allocates by way of it (`callers`).
 
-use std::ffi::{CStr, c_int, c_void};
+use std::ffi::c_void;
 use std::ptr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -12,6 +12,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use dlmalloc::{Allocator, Dlmalloc};
 use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap_anonymous, mprotect};
 
+use crate::callers;
 use crate::extended::adopt;
 
 /// Address space of the heap.
@@ -22,8 +23,6 @@ const PART: usize = 4 << 20;
 
 /// Start of the heap; 0 if there is none.
 static START: AtomicUsize = AtomicUsize::new(0);
-/// First and last addresses of the code of the C library, and of the dynamic linker.
-static CODE: [AtomicUsize; 4] = [const { AtomicUsize::new(0) }; 4];
 static SMALL: Mutex<Small> = Mutex::new(Small {
     heap: Dlmalloc::new_with_allocator(Parts {
         used: AtomicUsize::new(0),
@@ -96,9 +95,7 @@ unsafe impl Allocator for Parts {
 
 /// Has small blocks lie in extended memory from now on, if there is address space for them.
 pub fn begin() {
-    // SAFETY: the function is called with a pointer that it does not use.
-    unsafe { libc::dl_iterate_phdr(Some(note_code), ptr::null_mut()) };
-    if CODE.iter().any(|at| at.load(Ordering::Relaxed) == 0) {
+    if !callers::are_known() {
         return;
     }
     let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
@@ -109,33 +106,6 @@ pub fn begin() {
     }
 }
 
-/// Notes where the code of the C library and of the dynamic linker is.
-unsafe extern "C" fn note_code(
-    about: *mut libc::dl_phdr_info,
-    _bytes: libc::size_t,
-    _data: *mut c_void,
-) -> c_int {
-    // SAFETY: the caller hands over what describes a loaded file, with its name and its segments.
-    unsafe {
-        let about = &*about;
-        let name = CStr::from_ptr(about.dlpi_name).to_bytes();
-        let first = match name {
-            _ if name.ends_with(b"/libc.so.6") => 0,
-            _ if name.ends_with(b"/ld-linux-x86-64.so.2") => 2,
-            _ => return 0,
-        };
-        let segments = std::slice::from_raw_parts(about.dlpi_phdr, about.dlpi_phnum.into());
-        for segment in segments {
-            if segment.p_type == libc::PT_LOAD && segment.p_flags & libc::PF_X != 0 {
-                let start = (about.dlpi_addr + segment.p_vaddr) as usize;
-                CODE[first].store(start, Ordering::Relaxed);
-                CODE[first + 1].store(start + segment.p_memsz as usize, Ordering::Relaxed);
-            }
-        }
-    }
-    0
-}
-
 /// Returns the heap.
 pub fn small() -> MutexGuard<'static, Small> {
     SMALL.lock().unwrap_or_else(PoisonError::into_inner)
@@ -143,9 +113,7 @@ pub fn small() -> MutexGuard<'static, Small> {
 
 /// Whether blocks for who calls from this address lie in this heap.
 pub fn is_for(caller: usize) -> bool {
-    let code = |at: usize| CODE[at].load(Ordering::Relaxed);
-    let in_code = |first| (code(first)..code(first + 1)).contains(&caller);
-    START.load(Ordering::Relaxed) != 0 && !in_code(0) && !in_code(2)
+    START.load(Ordering::Relaxed) != 0 && callers::is_program(caller)
 }
 
 /// Whether a block is of this heap.

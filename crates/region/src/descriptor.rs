@@ -4,7 +4,7 @@
 //! would turn to zeros, and the number of a file could become that of another. So descriptors have high numbers,
 //! and code that stands between a program and its system calls can ask which numbers are kept from it.
 
-use std::ops::Deref;
+use std::ops::{Deref, DerefMut};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -30,6 +30,20 @@ impl<T: AsRawFd + From<OwnedFd> + Into<OwnedFd>> Kept<T> {
         let high = fcntl_dupfd_cloexec(&found, HIGH).unwrap_or(found);
         note(high.as_raw_fd(), true);
         Self(T::from(high))
+    }
+}
+
+impl<T: AsRawFd> Kept<T> {
+    /// Keeps a descriptor under the number that it has.
+    pub fn in_place(found: T) -> Self {
+        note(found.as_raw_fd(), true);
+        Self(found)
+    }
+}
+
+impl<T: AsRawFd> DerefMut for Kept<T> {
+    fn deref_mut(&mut self) -> &mut T {
+        &mut self.0
     }
 }
 

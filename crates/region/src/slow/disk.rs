@@ -18,6 +18,7 @@ use super::blocks::{PAGE_SIZE, block, blocks, runs};
 use super::device::Device;
 use super::layers::Layers;
 use super::{Buffer, Done, Read, Side, Slow, Wait, Write};
+use crate::descriptor::Kept;
 
 /// Transfers that the kernel is given at once. A disk that is asked for 32 pages at once reads three times
 /// as many a second as for one at a time.
@@ -56,7 +57,7 @@ enum Engine {
 
 /// The ring, and what waits for a place in it.
 struct Ring {
-    ring: IoUring,
+    ring: Kept<IoUring>,
     waiting: VecDeque<Part>,
     under_way: usize,
 }
@@ -494,7 +495,7 @@ impl Engine {
     fn new() -> Self {
         match IoUring::new(DEPTH as u32) {
             Ok(ring) => Self::Ring(Box::new(Ring {
-                ring,
+                ring: Kept::in_place(ring),
                 waiting: VecDeque::new(),
                 under_way: 0,
             })),
