@@ -234,7 +234,7 @@ impl Pager {
             Err(error) if error.raw_os_error() == Some(libc::EBUSY) => {
                 let from = self.staging.contents(slot).as_ptr();
                 self.uffd.copy(from, address, PAGE_BYTES, 0)?;
-                self.staging.abandon(slot);
+                self.staging.empty(slot);
             }
             Err(error) => return Err(error),
         }
