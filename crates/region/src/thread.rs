@@ -22,6 +22,10 @@ use crate::slow::Wait;
 /// takes some microseconds, which a faulting thread would wait for.
 const SPIN: Duration = Duration::from_micros(50);
 
+/// The address space of a thread's stack. In a forked child the C library has new threads use the stacks of those
+/// that the child does not have, whose contents the program may still read; none is as large as this.
+const STACK: usize = 256 << 20;
+
 /// What other threads ask for.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Request {
@@ -265,7 +269,10 @@ pub(crate) fn spawn<T: Send + 'static>(
     act: impl FnOnce() -> T + Send + 'static,
 ) -> io::Result<JoinHandle<T>> {
     let before = block_signals();
-    let thread = std::thread::Builder::new().name(name.into()).spawn(act);
+    let thread = std::thread::Builder::new()
+        .name(name.into())
+        .stack_size(STACK)
+        .spawn(act);
     restore_signals(&before);
     thread
 }
