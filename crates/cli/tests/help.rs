@@ -39,6 +39,7 @@ const COMMANDS: [&str; 42] = [
     "sim llc",
     "sim mix",
     "sim files",
+    "sim curve",
     "sweep",
     "calibrate",
     "validate",
@@ -162,6 +163,7 @@ fn long_help_tells_no_lists_that_are_told_elsewhere() {
         "sim llc",
         "sim mix",
         "sim files",
+        "sim curve",
     ] {
         let help = printed(&format!("{command} --help"));
         let help = help.split_whitespace().collect::<Vec<_>>().join(" ");

@@ -50,6 +50,10 @@ const PAGES: [(&str, &[&str]); 13] = [
         &["Read rate", "Miss rates over the run"],
     ),
     (
+        "sim curve -q --replacement lru,fifo --rate 0.5 zipf.parquet",
+        &["Miss ratio over DRAM"],
+    ),
+    (
         "sweep -q --dram 25%,50% zipf.parquet walk.parquet -o out",
         &["Misses over DRAM", "Time by part"],
     ),

@@ -154,8 +154,7 @@ impl Workload {
         })
     }
 
-    /// Opens trace files, a program each, with at most `limit` accesses of each, and with what they change
-    /// in their pages if `contents`.
+    /// Opens trace files, a program each, with at most `limit` accesses of each, and with these columns.
     ///
     /// # Errors
     /// Errors of [`Workload::new`], and of files that cannot be read.
@@ -163,12 +162,8 @@ impl Workload {
         paths: &[PathBuf],
         format: Option<Format>,
         limit: Option<u64>,
-        contents: bool,
+        columns: Columns,
     ) -> Result<Self> {
-        let columns = Columns {
-            contents,
-            ..Columns::PAGES
-        };
         let open = |path: &PathBuf| open_in(path, format, columns).map(ahead);
         let sources = paths.iter().map(open);
         Self::new(sources.collect::<Result<_>>()?, limit)

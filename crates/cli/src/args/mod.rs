@@ -4,6 +4,7 @@ mod attach;
 mod bench;
 mod calibrate;
 pub mod circuit;
+pub mod curve;
 mod doctor;
 mod explain;
 mod extend;
