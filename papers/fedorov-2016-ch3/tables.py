@@ -63,7 +63,7 @@ def curve_table(curves):
 
 
 def lengths_table(sets, paper):
-    turns = ["static:turn=5ms", *LONG, *experiments.OURS]
+    turns = ["static:turn=5ms", *LONG, experiments.LONGEST, *experiments.OURS]
     rows = []
     for name, one in sets.items():
         cells = [one["turns"].get(turn) for turn in turns]
@@ -76,7 +76,7 @@ def lengths_table(sets, paper):
 
 
 def misses_table(sets):
-    turns = ["static:turn=5ms", *LONG, *experiments.OURS]
+    turns = ["static:turn=5ms", *LONG, experiments.LONGEST, *experiments.OURS]
     rows = []
     for name, one in sets.items():
         cells = [one["turns"].get(turn) for turn in turns]

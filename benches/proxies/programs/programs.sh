@@ -15,6 +15,7 @@ SimpleMOC) origin=https://github.com/ANL-CESAR/SimpleMOC commit=4c51b8cb820c fol
 miniFE) origin=https://github.com/Mantevo/miniFE commit=c79e0f7f7afd folder=openmp/src file=miniFE.x ;;
 CoMD) origin=https://github.com/ECP-copa/CoMD commit=3d48396b77ca folder=src-openmp file=../bin/CoMD-openmp ;;
 graph500) origin=https://github.com/graph500/graph500 commit=014b30606b4f folder=. file=seq-csr/seq-csr ;;
+Splash-3) origin=https://github.com/SakalisC/Splash-3 commit=e35efba59688 folder=codes file=apps/barnes/BARNES ;;
 *) fail "there is no program $program" ;;
 esac
 executable=$data/$program/$folder/$file
