@@ -142,9 +142,12 @@ fn shared_by(settings: &Settings, programs: usize) -> Result<Cpus> {
         .as_ref()
         .map_or(allowed.clone(), |it| it.and(&allowed));
     match cpus.count() {
-        count if count > 0 && programs.is_multiple_of(count) => Ok(cpus),
+        0 => Err(Error::usage(format!(
+            "none of the CPUs in --cpus is for this process, which may use {allowed}"
+        ))),
+        count if programs.is_multiple_of(count) => Ok(cpus),
         count => Err(Error::usage(format!(
-            "{programs} programs cannot be shared evenly by {count} CPUs; name the CPUs with --cpus"
+            "the programs ({programs}) cannot be shared evenly by {count} CPUs; name fewer with --cpus"
         ))),
     }
 }
