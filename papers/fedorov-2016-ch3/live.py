@@ -1,13 +1,14 @@
 """The live part of chapter 3: figures 3.1 and 3.5 on this machine, measured by `terrace sched`. As root, on an idle
 machine; a minute or two each part.
 
-Usage: live.py [--repeat N] [PART ...]; the parts are profile and the names of mixes, and all without any.
+Usage: live.py [--repeat N] [PART ...]; the parts are programs and mixes, by their names, and all without any.
 """
 
 import argparse
 import json
 import sys
 from pathlib import Path
+from statistics import median
 
 FOLDER = Path(__file__).resolve().parent
 sys.path[:0] = [str(FOLDER.parent), str(FOLDER)]
@@ -35,17 +36,13 @@ def command(bench, name):
     return [*bench.command(name)[:-1], WORK[name]]
 
 
-def profile(bench, repeat):
-    """Figure 3.1: programs alone, and beside one that sweeps through memory."""
-    found = {}
-    for name in WORK:
-        common.say(f"measuring {name}")
-        ours = [common.TERRACE, "sched", "profile", "-q", "--json=-", "--", *command(bench, name)]
-        documents = [common.output_json([*quiet(ours)]) for _ in range(repeat)]
-        found[name] = {run["neighbour"]: [document["runs"][at]["cpu_s"] for document in documents]
-                       for at, run in enumerate(documents[0]["runs"])}
-        found[name]["effective_mb"] = [document["cache"]["effective_bytes"] / 2**20 for document in documents]
-    return found
+def profile(bench, name, repeat):
+    """Figure 3.1: a program alone, and beside one that sweeps through memory."""
+    ours = [common.TERRACE, "sched", "profile", "-q", "--json=-", "--", *command(bench, name)]
+    documents = [common.output_json(quiet(ours)) for _ in range(repeat)]
+    found = {run["neighbour"]: [document["runs"][at]["cpu_s"] for document in documents]
+             for at, run in enumerate(documents[0]["runs"])}
+    return found | {"effective_mb": [document["cache"]["effective_bytes"] / 2**20 for document in documents]}
 
 
 def quiet(ours):
@@ -75,8 +72,9 @@ def relative(policy, kernel, run):
 
 
 def spread(values):
-    middle = sorted(values)[len(values) // 2] if len(values) % 2 else sum(sorted(values)[len(values) // 2 - 1:][:2]) / 2
-    return f"{middle:.1f} % ({min(values):.1f} to {max(values):.1f})"
+    """Returns the median, with the least and the most of several."""
+    middle = f"{median(values):.1f} %"
+    return middle if len(values) == 1 else f"{middle} ({min(values):.1f} to {max(values):.1f})"
 
 
 def tables(live):
@@ -113,21 +111,21 @@ def lengths_table(mixes):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--repeat", type=int, default=2, help="runs of each way")
-    parser.add_argument("parts", nargs="*", metavar="PART", help=", ".join(["profile", *MIXES]))
+    parser.add_argument("parts", nargs="*", metavar="PART", help=", ".join([*WORK, *MIXES]))
     asked = parser.parse_args()
-    unknown = [part for part in asked.parts if part not in ("profile", *MIXES)]
+    unknown = [part for part in asked.parts if part not in (*WORK, *MIXES)]
     if unknown:
         parser.error(f"there is no part {unknown[0]}")
     bench = Programs(common.work_directory(FOLDER))
     live = json.loads(RESULTS.read_text()) if RESULTS.exists() else {"profile": {}, "mixes": {}}
-    for part in asked.parts or ["profile", *MIXES]:
-        if part == "profile":
-            live["profile"] = profile(bench, asked.repeat)
+    for part in asked.parts or [*WORK, *MIXES]:
+        common.say(f"measuring {part}")
+        if part in WORK:
+            live["profile"][part] = profile(bench, part, asked.repeat)
         else:
-            common.say(f"measuring {part}")
             live["mixes"][part] = turns(bench, MIXES[part], asked.repeat)
         common.write_json(RESULTS, live)
-    if live["profile"] and len(live["mixes"]) == len(MIXES):
+    if len(live["profile"]) == len(WORK) and len(live["mixes"]) == len(MIXES):
         found = tables(live)
         common.fill_in(FOLDER / "README.md", found)
         print("\n\n".join(found.values()))

@@ -1,6 +1,9 @@
 """The tables of the README, from results: ours beside the paper's."""
 
+import json
+
 import experiments
+import live
 from common import geometric_mean, mean, table
 from experiments import LONG
 
@@ -31,6 +34,7 @@ def tables(results, paper):
         "within": within_table(results["within"]),
         "partitions": pair_table(results["partitions"], "partition"),
         "policies": policy_table(results["policies"]),
+        **live.tables(json.loads(live.RESULTS.read_text())),
     }
 
 

@@ -110,7 +110,8 @@ pub fn perform(request: &Request, told: &mut dyn FnMut(&str)) -> Result<Results>
         let Traced { recorded, trace } = &traced[index];
         Task {
             name,
-            trace: (trace, recorded.accesses / 2),
+            trace: trace.path(),
+            beginning: recorded.accesses / 2,
             alone: cpu_time(&alone[index][0].outcomes),
         }
     });
@@ -121,7 +122,10 @@ pub fn perform(request: &Request, told: &mut dyn FnMut(&str)) -> Result<Results>
     let kernel_turn = seen.map_or(TURN, |turn| Nanos(turn.as_nanos() as u64));
     let with = |policy: &Spec| machine(&cache, cpus.count(), policy.clone(), kernel_turn);
     let predicted = predict(&tasks, &request.policies, with)?;
-    let (alone, rows) = tasks.iter().map(|task| (task.alone, task.trace.1)).unzip();
+    let (alone, rows) = tasks
+        .iter()
+        .map(|task| (task.alone, task.beginning))
+        .unzip();
     Ok(Results {
         kernel_turn,
         names: names.clone(),

@@ -1,13 +1,14 @@
 //! The simulated half: each program alone, and all of them under each policy.
 
+use std::path::PathBuf;
+
 use terrace_base::{Error, Nanos, Result};
 use terrace_policy::sched::Spec;
 use terrace_sim::llc::Open;
 use terrace_sim::mix::{MixMachine, Run, Trace, run};
-use terrace_trace::{Columns, Selection, ahead, open};
+use terrace_trace::{Columns, Selection, Source, ahead, open};
 
 use super::finish::finish;
-use crate::record::Unnamed;
 
 /// Simulated time before figures are taken, and of which they are taken: several rounds of long turns.
 const TIMES: [Nanos; 2] = [Nanos(300_000_000), Nanos(600_000_000)];
@@ -18,8 +19,10 @@ const ALONE: [Nanos; 2] = [Nanos(100_000_000), Nanos(100_000_000)];
 pub struct Task<'a> {
     /// Its name.
     pub name: &'a str,
-    /// Its trace, and how many rows of that are its beginning.
-    pub trace: (&'a Unnamed, u64),
+    /// Its trace.
+    pub trace: PathBuf,
+    /// How many rows of that are its beginning, and are left out.
+    pub beginning: u64,
     /// Its CPU time alone in seconds, measured.
     pub alone: f64,
 }
@@ -85,20 +88,19 @@ fn timed(
 fn traces<'a>(tasks: &'a [Task<'a>]) -> Vec<Trace<'a>> {
     let trace = |task: &'a Task<'a>| Trace {
         name: task.name.to_owned(),
-        open: Box::new(move || {
-            let (trace, skip) = task.trace;
-            let selection = Selection {
-                skip,
-                ..Selection::default()
-            };
-            let opened: Open = Box::new(move || {
-                let whole = open(&trace.path(), Columns::ALL)?;
-                Ok(ahead(selection.of(whole)))
-            });
-            opened
-        }),
+        open: Box::new(|| Box::new(|| opened(task)) as Open),
     };
     tasks.iter().map(trace).collect()
+}
+
+/// Opens the part of a trace that is simulated.
+fn opened(task: &Task) -> Result<Box<dyn Source>> {
+    let selection = Selection {
+        skip: task.beginning,
+        ..Selection::default()
+    };
+    let whole = open(&task.trace, Columns::ALL)?;
+    Ok(ahead(selection.of(whole)))
 }
 
 /// Returns the instructions a cycle of a task.
@@ -125,4 +127,75 @@ fn of_run(tasks: &[Task], paces: &[f64], run: &Run) -> Result<Vec<Predicted>> {
         }
     });
     Ok(predicted.collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use terrace_live::sched::cache::Cache;
+    use terrace_trace::{Access, Block, create};
+
+    use super::super::machine::machine;
+    use super::*;
+
+    /// Writes a trace that walks through so many lines of its own, again and again, 400 instructions a line.
+    fn walk(folder: &tempfile::TempDir, number: u64, lines: u64) -> PathBuf {
+        let path = folder.path().join(format!("{number}-{lines}.parquet"));
+        let mut sink = create(&path, &[]).unwrap();
+        let mut block = Block::default();
+        for row in 0..2 * lines {
+            block.push(Access {
+                instruction: 400 * row,
+                address: (number << 32) + 64 * (row * 7919 % lines),
+                ip: 1,
+                process: 0,
+                thread: 0,
+                size: 8,
+                write: false,
+            });
+        }
+        sink.write(&block).unwrap();
+        sink.finish().unwrap();
+        path
+    }
+
+    /// Predicts two programs of 1 s of CPU time each, on one CPU with a last level of 4 MiB.
+    fn two(lines: u64) -> Vec<Vec<Predicted>> {
+        let folder = tempfile::tempdir().unwrap();
+        let task = |number| Task {
+            name: "walk",
+            trace: walk(&folder, number, lines),
+            beginning: lines,
+            alone: 1.0,
+        };
+        let cache = Cache {
+            stated_bytes: None,
+            effective_bytes: 4 << 20,
+            hit_ns: 10.0,
+            miss_ns: 210.0,
+            refill_ms: 1.0,
+            accesses: Vec::new(),
+        };
+        let policies = ["off", "static:turn=40ms"].map(|text| Spec::parse(text).unwrap());
+        let with = |policy: &Spec| machine(&cache, 1, policy.clone(), Nanos(4_000_000));
+        predict(&[task(1), task(2)], &policies, with).unwrap()
+    }
+
+    #[test]
+    fn programs_that_fit_together_only_share_the_cpu() {
+        for predicted in two(1000) {
+            for of in predicted {
+                assert!((of.wall - 2.0).abs() < 0.02, "{of:?}");
+                assert!((of.turns * of.turn - 1.0).abs() < 0.02, "{of:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn programs_that_throw_each_other_out_gain_by_longer_turns() {
+        let [off, turns] = two(48_000).try_into().unwrap();
+        assert!(off[0].wall > 2.1, "{off:?}");
+        assert!(turns[0].wall > 2.0, "{turns:?}");
+        assert!(turns[0].wall < 0.95 * off[0].wall, "{off:?} {turns:?}");
+        assert!(turns[0].turns < 0.2 * off[0].turns);
+    }
 }
