@@ -28,7 +28,7 @@ pub mod tcam;
 mod tier;
 pub mod trace;
 mod user;
-mod validate;
+pub mod validate;
 
 pub use attach::Attach;
 pub use bench::Bench;
