@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use terrace_base::bytes::PAGE_BYTES;
-use terrace_base::lock;
+use terrace_base::{Bytes, lock};
 use terrace_policy::admission::{Admission, Answer, Request};
 
 use crate::dram::Dram;
@@ -245,14 +245,13 @@ impl Cache {
         if !self.has_flash || lock(&self.admission).wants(request) != Answer::Admit {
             return;
         }
-        let before = self.store.counts().written_bytes;
-        if self.store.put(reading, page, contents) {
-            let written = self.store.counts().written_bytes - before;
-            let mut admission = lock(&self.admission);
+        let put = self.store.put(reading, page, contents);
+        let mut admission = lock(&self.admission);
+        if put.admitted {
             admission.admitted(request);
-            if written > 0 {
-                admission.wrote(written, request.time);
-            }
+        }
+        if put.wrote > Bytes(0) {
+            admission.wrote(put.wrote.0, request.time);
         }
     }
 

@@ -78,6 +78,10 @@ impl Admission for WriteBudget {
         admit_if(paid && reads >= self.price(request.time), ENTRY.name)
     }
 
+    fn affords(&self, request: &Request) -> bool {
+        self.wants(request) == Answer::Admit
+    }
+
     fn wrote(&mut self, bytes: u64, time: Duration) {
         self.bucket.take(bytes, time);
     }
