@@ -6,6 +6,7 @@
 
 use std::fmt::{self, Display, Formatter};
 
+use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
 /// The objects of a trace.
@@ -59,6 +60,9 @@ pub struct Call {
 pub struct Function {
     /// The name, demangled.
     pub name: String,
+    /// Bytes from the function's beginning; none for one that the compiler has put into another.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub offset: Option<u64>,
     /// The source file, if there are debug symbols.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
@@ -72,16 +76,73 @@ impl Call {
     pub fn module_name(&self) -> &str {
         file_name(&self.module)
     }
+
+    /// Whether it is in a library that allocates for others, or starts programs.
+    fn is_of_a_language(&self) -> bool {
+        let name = self.module_name();
+        LIBRARIES.iter().any(|library| name.starts_with(library))
+    }
+
+    fn names(&self) -> Vec<String> {
+        let module = self.module_name();
+        let name = |function: &Function| {
+            let Function { name, offset, .. } = function;
+            match (function.place(), offset) {
+                (Some(place), _) => format!("{module}!{name} ({place})"),
+                (None, Some(offset)) => format!("{module}!{name}+{offset:#x}"),
+                (None, None) => format!("{module}!{name}"),
+            }
+        };
+        match self.functions.is_empty() {
+            true => vec![format!("{module}+{:#x}", self.offset)],
+            false => self.functions.iter().map(name).collect(),
+        }
+    }
+}
+
+impl Function {
+    /// Returns the source file without its folder, and the line.
+    fn place(&self) -> Option<String> {
+        let (file, line) = (self.file.as_deref()?, self.line?);
+        Some(format!("{}:{line}", file_name(file)))
+    }
+}
+
+impl Allocations {
+    /// Makes one of sites with the same [names](Site::names).
+    pub fn join_by_names(&mut self) {
+        let mut numbers: FxHashMap<Vec<String>, u32> = FxHashMap::default();
+        let mut joined = Vec::new();
+        let mut kept = Vec::new();
+        for site in self.sites.drain(..) {
+            let next = kept.len() as u32;
+            let number = *numbers.entry(site.names()).or_insert(next);
+            joined.push(number);
+            if number == next {
+                kept.push(site);
+            }
+        }
+        self.sites = kept;
+        for object in &mut self.objects {
+            object.site = joined[object.site as usize];
+        }
+    }
 }
 
 impl Site {
+    /// Returns names of its calls, the innermost first, that are the same in each run, and as far as possible in each
+    /// build of the same source: `program!function (file.c:12)`, `program!function+0x12` without lines, and
+    /// `program+0x1234` without symbols. What the compiler has put into another function is a call of its own, and
+    /// calls in the libraries of languages are left out.
+    pub fn names(&self) -> Vec<String> {
+        let own = self.stack.iter().filter(|call| !call.is_of_a_language());
+        own.flat_map(Call::names).collect()
+    }
+
     /// Returns the innermost call of the program itself: not of the allocator, nor of the libraries of languages.
     pub fn caller(&self) -> Option<&Call> {
-        let is_own = |call: &&Call| {
-            let (name, library) = (call.module_name(), LIBRARIES);
-            !library.iter().any(|library| name.starts_with(library))
-        };
-        self.stack.iter().find(is_own).or(self.stack.first())
+        let own = self.stack.iter().find(|call| !call.is_of_a_language());
+        own.or(self.stack.first())
     }
 
     /// Returns the innermost function of the program itself, where its file has symbols.
@@ -111,13 +172,10 @@ const LIBRARIES: [&str; 8] = [
 impl Display for Site {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match (self.function(), self.caller()) {
-            (Some(Function { name, file, line }), _) => {
-                f.write_str(name)?;
-                match (file, line) {
-                    (Some(file), Some(line)) => write!(f, " ({}:{line})", file_name(file)),
-                    _ => Ok(()),
-                }
-            }
+            (Some(function), _) => match function.place() {
+                Some(place) => write!(f, "{} ({place})", function.name),
+                None => f.write_str(&function.name),
+            },
             (None, Some(call)) => write!(f, "{}+{:#x}", call.module_name(), call.offset),
             (None, None) => f.write_str("unknown"),
         }
@@ -138,6 +196,7 @@ mod tests {
             name: (*name).to_owned(),
             file: file.map(str::to_owned),
             line: file.map(|_| 7),
+            offset: None,
         });
         Call {
             module: module.to_owned(),
@@ -166,5 +225,43 @@ mod tests {
         assert_eq!(named(&[&library]), "operator new");
         assert_eq!(named(&[&call("/home/p", &[])]), "p+0x10");
         assert_eq!(named(&[]), "unknown");
+    }
+
+    #[test]
+    fn sites_with_the_same_names_are_one() {
+        let at = |base: u64, name: &str| Site {
+            stack: vec![Call {
+                offset: base,
+                ..call("/bin/p", &[(name, Some("/src/p.c"))])
+            }],
+        };
+        let object = |site: u32| Object {
+            began: 0,
+            ended: None,
+            process: 0,
+            site,
+            address: 0,
+            bytes: 1,
+        };
+        let mut allocations = Allocations {
+            sites: vec![at(1, "f"), at(2, "g"), at(3, "f")],
+            objects: vec![object(2), object(1), object(0)],
+        };
+        allocations.join_by_names();
+        assert_eq!(allocations.sites, [at(1, "f"), at(2, "g")]);
+        let sites: Vec<u32> = allocations
+            .objects
+            .iter()
+            .map(|object| object.site)
+            .collect();
+        assert_eq!(sites, [0, 1, 0]);
+        assert_eq!(at(1, "f").names(), ["p!f (p.c:7)"]);
+        assert_eq!(
+            Site {
+                stack: vec![call("/bin/p", &[])]
+            }
+            .names(),
+            ["p+0x10"]
+        );
     }
 }

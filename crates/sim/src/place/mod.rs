@@ -8,6 +8,8 @@
 //! one site moves, only the groups with lines of it change (`incremental`); [`whole`] simulates the program anew for
 //! each placement, as the paper runs it, and is what the fast way is tested against.
 
+mod amount;
+mod file;
 mod groups;
 mod incremental;
 mod memory;
@@ -17,6 +19,8 @@ mod owned;
 mod profile;
 pub mod whole;
 
+pub use amount::Amount;
+pub use file::{PlacedSite, PlacementFile};
 pub use incremental::Incremental;
 pub use memory::{Memories, Memory};
 pub use outcome::{Placed, Share, Times, place, time_of};

@@ -43,8 +43,19 @@ pub struct Placed {
     pub packed: Found,
     /// The best placement of all, where there are few sites.
     pub best: Option<Found>,
-    /// The sites: those that the climb chose, in its order, then those that gain most for their size.
+    /// The sites of the placement that is shown, at first that of the climb.
+    pub shown: Vec<usize>,
+    /// All sites: those in the order of the placement that is shown, then those that gain most for their size.
     pub shares: Vec<Share>,
+}
+
+impl Placed {
+    /// Lets the shares be those of another placement.
+    pub fn show(&mut self, profile: &Profile, memories: &Memories, found: &Found) {
+        let slow = Incremental::new(profile, memories);
+        self.shares = shares(&self.room, found, slow);
+        self.shown = found.chosen.clone();
+    }
 }
 
 /// Places the sites of a program in this many bytes of fast memory.
@@ -65,6 +76,7 @@ pub fn place(profile: &Profile, memories: &Memories, fast: u64) -> Placed {
         packed: knapsack(&room, &mut slow.clone()),
         best: exhaustive(&room, &mut slow.clone()),
         shares: shares(&room, &climbed, slow),
+        shown: climbed.chosen.clone(),
         room,
         climbed,
         climbing,
@@ -78,7 +90,7 @@ pub fn time_of(profile: &Profile, memories: &Memories, sites: &[usize]) -> u64 {
     evaluation.time()
 }
 
-fn shares(room: &Room, climbed: &Found, mut evaluation: Incremental<'_>) -> Vec<Share> {
+fn shares(room: &Room, shown: &Found, mut evaluation: Incremental<'_>) -> Vec<Share> {
     let slow = evaluation.time();
     let mut alone = |site: usize| {
         evaluation.toggle(site);
@@ -94,13 +106,13 @@ fn shares(room: &Room, climbed: &Found, mut evaluation: Incremental<'_>) -> Vec<
         })
         .collect();
     let mut before = slow;
-    for site in &climbed.chosen {
+    for site in &shown.chosen {
         evaluation.toggle(*site);
         let now = evaluation.time();
         shares[*site].gain = Some(before.saturating_sub(now));
         before = now;
     }
-    let place = |share: &Share| climbed.chosen.iter().position(|site| *site == share.site);
+    let place = |share: &Share| shown.chosen.iter().position(|site| *site == share.site);
     let for_size = |share: &Share| share.alone as f64 / room.bytes[share.site].max(1) as f64;
     shares.sort_by(|a, b| {
         let order = |share: &Share| place(share).unwrap_or(usize::MAX);

@@ -86,13 +86,15 @@ pub fn open(recording: &Recording) -> Result<(Box<dyn Source>, Arc<Allocations>,
         ..Columns::ALL
     };
     let source = open_in(&recording.path, None, columns)?;
-    let allocations = source.meta().allocations.clone();
-    let allocations = allocations.ok_or_else(|| {
+    let allocations = source.meta().allocations.as_deref().cloned();
+    let mut allocations = allocations.ok_or_else(|| {
         Error::usage(format!(
             "the trace `{}` says nothing of allocations; record it with terrace record --allocations",
             recording.path.display()
         ))
     })?;
+    allocations.join_by_names();
+    let allocations = Arc::new(allocations);
     let shared = Shared::default();
     shared.read().accesses = vec![0; allocations.sites.len()];
     let owned = Owned {

@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 use terrace_base::Result;
-use terrace_trace::allocation::{Allocations, Site};
-use terrace_trace::{Block, Sink};
+use terrace_trace::allocation::{Allocations, Site, file_name};
+use terrace_trace::record::COMMAND;
+use terrace_trace::{Block, Meta, Sink};
 
 use super::groups::{Groups, Lines};
 use super::memory::Memories;
@@ -35,6 +36,8 @@ pub struct SiteProfile {
 /// The profile of a program.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Profile {
+    /// The name of the program's file, or of the trace where it does not say.
+    pub program: String,
     /// The sites, in the order of their numbers.
     pub sites: Vec<SiteProfile>,
     /// The most bytes that recorded objects had at a time, and bytes of the pages with anything else.
@@ -51,6 +54,16 @@ impl Profile {
     /// Returns the time of the program without its requests to memory, in picoseconds.
     pub fn compute(&self) -> u64 {
         compute(self.instructions)
+    }
+
+    /// Returns the lines that the last-level cache reads from memory.
+    pub fn reads(&self) -> u64 {
+        let groups = self.groups.iter();
+        let reads = groups.map(|(group, count)| {
+            let lines: u64 = group.iter().map(|lines| u64::from(lines.reads)).sum();
+            lines * count
+        });
+        reads.sum()
     }
 
     /// Returns the number of different groups of requests to memory, and of all.
@@ -108,6 +121,7 @@ impl<F: FnMut(&[Lines]) + Send> Sink for Requests<F> {
 
 /// What a simulation of the caches tells beside groups.
 pub(super) struct Simulated {
+    pub program: String,
     pub allocations: Arc<Allocations>,
     pub shared: Shared,
     pub accesses: u64,
@@ -122,6 +136,7 @@ pub(super) fn simulate(
     progress: impl FnMut(u64),
 ) -> Result<Simulated> {
     let (source, allocations, shared) = owned::open(recording)?;
+    let program = program(source.meta(), recording);
     let mix = Mix::single(recording.path.display().to_string(), source, 1)?;
     let mut requests = Box::new(Requests {
         groups: Groups::default(),
@@ -137,11 +152,20 @@ pub(super) fn simulate(
     let pass = run(&settings, mix, sinks, progress)?;
     requests.finish()?;
     Ok(Simulated {
+        program,
         allocations,
         shared,
         accesses: pass.accesses,
         instructions: pass.instructions.iter().sum(),
     })
+}
+
+/// Returns the name of the program that was recorded.
+fn program(meta: &Meta, recording: &Recording) -> String {
+    let command = meta.about.iter().find(|(key, _)| key == COMMAND);
+    let name = command.and_then(|(_, words)| words.split(' ').next());
+    let path = recording.path.display().to_string();
+    file_name(name.unwrap_or(&path)).to_owned()
 }
 
 /// Simulates the caches once, and returns the profile of the program.
@@ -181,6 +205,7 @@ pub fn profile(
         }
     }
     Ok(Profile {
+        program: simulated.program,
         sites,
         footprint: peak + read.other_pages.len() as u64 * terrace_policy::PAGE_BYTES,
         accesses: simulated.accesses,

@@ -55,17 +55,22 @@ impl Symbols {
                     name: name.unwrap_or_default(),
                     file: place.and_then(|place| place.file).map(str::to_owned),
                     line: place.and_then(|place| place.line),
+                    offset: None,
                 });
             }
         }
+        let symbol = loader.find_symbol_info(address);
         if functions.is_empty()
-            && let Some(name) = loader.find_symbol(address)
+            && let Some(symbol) = &symbol
         {
             functions.push(Function {
-                name: addr2line::demangle_auto(name.into(), None).into_owned(),
-                file: None,
-                line: None,
+                name: addr2line::demangle_auto(symbol.name().into(), None).into_owned(),
+                ..Function::default()
             });
+        }
+        // The outermost is the one that has the code.
+        if let (Some(function), Some(symbol)) = (functions.last_mut(), symbol) {
+            function.offset = Some(address + 1 - symbol.address());
         }
         functions
     }
