@@ -8,6 +8,7 @@ pub mod llc;
 pub mod page;
 pub mod page_cluster;
 pub mod params;
+pub mod placement;
 pub mod prefetch;
 pub mod registry;
 pub mod replacement;
