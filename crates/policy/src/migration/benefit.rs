@@ -127,7 +127,8 @@ impl Benefit {
                     victim => victim,
                 },
             };
-            let moves = self.costs.promotion + victim.map_or(Duration::ZERO, |_| self.costs.demotion);
+            let moves =
+                self.costs.promotion + victim.map_or(Duration::ZERO, |_| self.costs.demotion);
             let first = if plan.moves.is_empty() { batch } else { 0 };
             let cost = picos(moves) + first;
             if self.gain(page, victim) <= cost || self.spent + cost > allowed {
@@ -230,7 +231,11 @@ mod tests {
         let both = [go(0, Side::Slow), go(1, Side::Fast)];
         assert_eq!(moves(text, 64, long), both);
         let short = Duration::from_nanos(39_999);
-        assert_eq!(moves(text, 64, short), [], "a hundredth of it is not 400 ns");
+        assert_eq!(
+            moves(text, 64, short),
+            [],
+            "a hundredth of it is not 400 ns"
+        );
         let noisy = "benefit:every=1,turns=0.5,noise=4";
         assert_eq!(moves(noisy, 64, long), [], "(64 - 4 x 8) x 10 ns < 400 ns");
     }

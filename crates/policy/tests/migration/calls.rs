@@ -77,18 +77,20 @@ pub fn calls() -> impl Strategy<Value = Vec<Call>> {
     let step = (page, 0..20_u8, 0..20_u64, any::<u32>(), 0..200_u64, side);
     prop::collection::vec(step, 0..400).prop_map(|steps| {
         let mut micros = 0;
-        let calls = steps.into_iter().map(|(page, kind, wait, bits, waited, side)| {
-            micros += wait;
-            let time = Duration::from_micros(micros);
-            match kind {
-                0..=3 => Call::Came(page),
-                4 => Call::Gone(page),
-                5..=7 => Call::Scanned(bits, time),
-                8..=11 => Call::Hinted(page, Duration::from_micros(waited), time),
-                12 if bits % 4 == 0 => Call::Stays(page, side),
-                _ => Call::Sampled(page, time),
-            }
-        });
+        let calls = steps
+            .into_iter()
+            .map(|(page, kind, wait, bits, waited, side)| {
+                micros += wait;
+                let time = Duration::from_micros(micros);
+                match kind {
+                    0..=3 => Call::Came(page),
+                    4 => Call::Gone(page),
+                    5..=7 => Call::Scanned(bits, time),
+                    8..=11 => Call::Hinted(page, Duration::from_micros(waited), time),
+                    12 if bits % 4 == 0 => Call::Stays(page, side),
+                    _ => Call::Sampled(page, time),
+                }
+            });
         calls.collect()
     })
 }

@@ -72,7 +72,9 @@ fn time(params: &mut Params, key: &'static str) -> Duration {
 
 fn pages(params: &mut Params, key: &'static str, default: u64) -> u64 {
     let text = params.text(key, "", "", "");
-    let kilobytes = text.strip_suffix('K').map(|text| text.parse::<u64>().unwrap());
+    let kilobytes = text
+        .strip_suffix('K')
+        .map(|text| text.parse::<u64>().unwrap());
     kilobytes.map_or(default, |kilobytes| kilobytes << 10) / 4096
 }
 
@@ -92,7 +94,11 @@ impl Sides {
     }
 
     fn came(&mut self, page: PageId) -> Side {
-        let side = if self.has_room() { Side::Fast } else { Side::Slow };
+        let side = if self.has_room() {
+            Side::Fast
+        } else {
+            Side::Slow
+        };
         *self.sides.entry(page).or_insert(side)
     }
 
@@ -149,10 +155,19 @@ impl Sampled {
         coming.retain(|page| self.history(*page).0 as usize >= self.seen);
         while !coming.is_empty() {
             // The first of those with the most.
-            let best = coming.iter().rev().max_by_key(|page| self.history(**page)).copied().unwrap();
+            let best = coming
+                .iter()
+                .rev()
+                .max_by_key(|page| self.history(**page))
+                .copied()
+                .unwrap();
             coming.retain(|page| *page != best);
             if !self.sides.has_room() {
-                let Some(worst) = going.iter().min_by_key(|page| self.history(**page)).copied() else {
+                let Some(worst) = going
+                    .iter()
+                    .min_by_key(|page| self.history(**page))
+                    .copied()
+                else {
                     break;
                 };
                 going.retain(|page| *page != worst);
@@ -259,7 +274,11 @@ impl Migration for Hot {
                 if self.sides.sides.get(&page) == Some(&Side::Slow) {
                     plan.hints.push(page);
                 }
-                self.hand = if self.hand + 1 < self.end { self.hand + 1 } else { 0 };
+                self.hand = if self.hand + 1 < self.end {
+                    self.hand + 1
+                } else {
+                    0
+                };
             }
         }
     }
@@ -333,7 +352,8 @@ impl Benefit {
             .copied()
         {
             coming.retain(|page| *page != best);
-            let by_count = |one: &&PageId, other: &&PageId| self.count(**one).total_cmp(&self.count(**other));
+            let by_count =
+                |one: &&PageId, other: &&PageId| self.count(**one).total_cmp(&self.count(**other));
             let worst = going.iter().min_by(by_count).copied();
             let (worst, mut cost) = match (self.sides.has_room(), worst) {
                 (true, _) => (None, nanos(COSTS.promotion)),

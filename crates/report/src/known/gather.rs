@@ -32,7 +32,11 @@ pub(super) fn all() -> Vec<Known> {
         entries("wear-levellings", |_| levellings, levelling::Make::ENTRIES),
         entries("turn-policies", |_| turns, sched::REGISTRY),
         entries("admission", |_| admitted, admission::REGISTRY),
-        entries("migration", |_| "--migration of sim pages, sweep", migration::REGISTRY),
+        entries(
+            "migration",
+            |_| "--migration of sim pages, sweep",
+            migration::REGISTRY,
+        ),
         fault_costs(),
         entries(
             "placements",

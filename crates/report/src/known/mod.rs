@@ -24,7 +24,10 @@ pub const KINDS: [(&str, &str); 13] = [
         "how a simulated memory spreads writes over its lines",
     ),
     ("admission", "which pages are written to a flash level"),
-    ("migration", "which pages lie in fast memory, before slow memory that serves lines"),
+    (
+        "migration",
+        "which pages lie in fast memory, before slow memory that serves lines",
+    ),
     ("turn-policies", "how long tasks of a core have their turns"),
     (
         "fault-costs",

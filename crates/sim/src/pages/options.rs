@@ -459,6 +459,9 @@ fn technology(catalogue: &Catalogue, name: &str) -> Result<Tier> {
         energy: Energy::of(technology, terrace_device::Unit::Page),
         endurance: technology.endurance.as_ref().map(|figure| figure.value),
         pages: None,
-        line_ps: technology.line_read.as_ref().map(|line| line.value.0 * 1000),
+        line_ps: technology
+            .line_read
+            .as_ref()
+            .map(|line| line.value.0 * 1000),
     })
 }

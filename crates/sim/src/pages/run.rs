@@ -9,8 +9,8 @@ use terrace_base::{Error, Nanos, Result};
 use terrace_policy::prefetch::{Costs, Engine, Future, window};
 use terrace_policy::replacement::Replacement;
 
-use super::writes::{Writes, require_memory};
 use super::lines::Lines;
+use super::writes::{Writes, require_memory};
 use super::{Fill, Outcome, PageMachine, Point, Prefetch, Simulation};
 use crate::intern::PageTable;
 use crate::workload::{Batch, Workload};

@@ -20,7 +20,8 @@ impl Simulation {
         self.counts.discards += 1;
         if let Some(lines) = &mut self.lines {
             lines.gone(page);
-            self.store.clear(page, Flags::FAST.and(Flags::HINT).and(Flags::ACCESSED));
+            self.store
+                .clear(page, Flags::FAST.and(Flags::HINT).and(Flags::ACCESSED));
         }
         if flags.any(Flags::AHEAD) {
             self.waste(page, pages);
