@@ -207,8 +207,10 @@ impl Mount {
             ("--prometheus", &self.prometheus),
             ("--record", &self.record),
         ];
-        let named = |(name, file): (_, &'_ Option<PathBuf>)| Some((name, file.as_deref()?));
-        files.into_iter().filter_map(named).collect()
+        let files = files.into_iter();
+        files
+            .filter_map(|(name, file)| Some((name, file.as_deref()?)))
+            .collect()
     }
 }
 
