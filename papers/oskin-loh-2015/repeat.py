@@ -11,6 +11,7 @@ FOLDER = Path(__file__).resolve().parent
 sys.path[:0] = [str(FOLDER.parent), str(FOLDER)]
 
 import common  # noqa: E402
+import migration  # noqa: E402
 import figures_6_to_8 as prefetching  # noqa: E402
 from common import geometric_mean, table  # noqa: E402
 
@@ -270,7 +271,7 @@ def model_tables(results, paper):
 
 def tables(results, paper):
     results = with_graphs(results)
-    return model_tables(results, paper) | prefetching.tables(results, paper)
+    return model_tables(results, paper) | prefetching.tables(results, paper) | migration.tables()
 
 
 def measure_all(bench, paper, names, limit):
