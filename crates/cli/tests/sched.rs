@@ -276,6 +276,17 @@ fn a_task_that_is_stopped_and_one_that_dies_hold_nobody_up() {
     wait_until_all_ran(&pids[1..]);
     programs[0].send(libc::SIGCONT);
     wait_until_all_ran(&pids);
+    // The others run while a stopped one has the turn, too; but they have no turns.
+    for _ in 0..5 {
+        let holder = || programs.iter().find(|it| !is_deferred(it.pid()));
+        let stopped = holder().unwrap_or(&programs[0]);
+        stopped.send(libc::SIGSTOP);
+        wait_for("the turn to be passed on", || {
+            let mut others = programs.iter().filter(|it| it.pid() != stopped.pid());
+            others.any(|it| !is_deferred(it.pid()))
+        });
+        stopped.send(libc::SIGCONT);
+    }
     // In its turn, most likely: until one is found that is not deferred.
     wait_for("a turn", || {
         programs[1..].iter().any(|it| !is_deferred(it.pid()))
