@@ -26,6 +26,8 @@ cd "$data/$program/$folder"
         make CXX=g++ CC=gcc CPPFLAGS="-I. -I../utils -I../fem -DMINIFE_SCALAR=double \
 -DMINIFE_LOCAL_ORDINAL=int -DMINIFE_GLOBAL_ORDINAL=int -DMINIFE_CSR_MATRIX -DMINIFE_REPORT_RUSAGE"
         ;;
+    # With MPICH: one process.
+    miniAMR) make CC=mpicc LD=mpicc ;;
     CoMD)
         cp Makefile.vanilla Makefile
         # Its list of dependencies asks for makedepend, and nothing needs that.
