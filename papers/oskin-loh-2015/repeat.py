@@ -12,6 +12,7 @@ sys.path[:0] = [str(FOLDER.parent), str(FOLDER)]
 
 import common  # noqa: E402
 import figures_6_to_8 as prefetching  # noqa: E402
+import static_placement  # noqa: E402
 from common import geometric_mean, table  # noqa: E402
 
 # The program that stands for each program of the paper's table I; the last one for section VI's.
@@ -270,7 +271,7 @@ def model_tables(results, paper):
 
 def tables(results, paper):
     results = with_graphs(results)
-    return model_tables(results, paper) | prefetching.tables(results, paper)
+    return model_tables(results, paper) | prefetching.tables(results, paper) | static_placement.tables()
 
 
 def measure_all(bench, paper, names, limit):

@@ -39,6 +39,7 @@ const COMMANDS: [&str; 42] = [
     "sim llc",
     "sim mix",
     "sim files",
+    "place",
     "sweep",
     "calibrate",
     "validate",
