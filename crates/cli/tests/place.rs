@@ -39,9 +39,9 @@ int main(void) {
         sum += log[i * 16 % LOG];
     }
     for (int i = 0; i < 4; i++) {
-        char *block = calloc(1, BLOCK);
+        volatile char *block = calloc(1, BLOCK);
         for (long at = 0; at < BLOCK; at += 64) block[at] = sum;
-        free(block);
+        free((void *)block);
     }
     free(table);
     return sum == 1;
@@ -269,7 +269,9 @@ fn the_table_belongs_in_fast_memory() {
     let text = bench.place("a.parquet", &["--fast", "4M", "--llc", "1M"]);
     let text = String::from_utf8(text.stdout).unwrap();
     assert!(
-        text.contains("| fill (table.c:") && text.contains("all fast"),
+        text.contains("| fill (table.c:")
+            && text.contains(" by main (table.c:")
+            && text.contains("all fast"),
         "{text}"
     );
 }

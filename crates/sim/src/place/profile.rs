@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 use terrace_base::Result;
+use terrace_policy::PAGE_BYTES;
 use terrace_trace::allocation::{Allocations, Site, file_name};
 use terrace_trace::record::COMMAND;
 use terrace_trace::{Block, Meta, Sink};
@@ -207,7 +208,7 @@ pub fn profile(
     Ok(Profile {
         program: simulated.program,
         sites,
-        footprint: peak + read.other_pages.len() as u64 * terrace_policy::PAGE_BYTES,
+        footprint: peak.saturating_add(read.other_pages.len() as u64 * PAGE_BYTES),
         accesses: simulated.accesses,
         instructions: simulated.instructions,
         groups: counts.into_iter().collect(),
