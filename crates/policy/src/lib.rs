@@ -5,6 +5,7 @@ pub mod cache;
 pub mod eviction;
 mod list;
 pub mod llc;
+pub mod migration;
 pub mod page;
 pub mod page_cluster;
 pub mod params;

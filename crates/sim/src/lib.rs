@@ -41,6 +41,7 @@
 //! # Ok::<(), terrace_base::Error>(())
 //! ```
 
+pub mod curve;
 pub mod files;
 pub mod intern;
 pub mod llc;

@@ -4,6 +4,7 @@ mod attach;
 mod bench;
 mod calibrate;
 pub mod circuit;
+pub mod curve;
 mod doctor;
 mod explain;
 mod extend;
@@ -28,7 +29,7 @@ pub mod tcam;
 mod tier;
 pub mod trace;
 mod user;
-mod validate;
+pub mod validate;
 
 pub use attach::Attach;
 pub use bench::Bench;
