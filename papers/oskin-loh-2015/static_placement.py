@@ -21,7 +21,9 @@ from common import geometric_mean, say, table  # noqa: E402
 
 RESULTS = FOLDER / "static.json"
 FAST = "20%"
-LIMIT = 20_000_000
+LIMIT = 10_000_000
+# The most trials that are also made as the paper makes them.
+RUNS = 30
 LOW_LOCALITY = "g500-list"
 SPLASH = "Splash-3/codes"
 
@@ -102,7 +104,11 @@ def measure(names, sources, work):
             record(PROGRAMS[name], sources, partial)
             partial.rename(trace)
         say(f"placing {name}")
-        programs[name] = summary(place(trace, "--search", "runs"))
+        placed = place(trace)
+        # The paper's way simulates the program for each trial.
+        if placed["searches"][0]["evaluations"] <= RUNS:
+            placed = place(trace, "--search", "runs")
+        programs[name] = summary(placed)
         common.write_json(RESULTS, {"figures": "simulated by terrace place", "fast": FAST, "limit": LIMIT,
                                     "programs": {key: programs[key] for key in PROGRAMS if key in programs}})
 
