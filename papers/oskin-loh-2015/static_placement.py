@@ -21,9 +21,9 @@ from common import geometric_mean, say, table  # noqa: E402
 
 RESULTS = FOLDER / "static.json"
 FAST = "20%"
-LIMIT = 10_000_000
+LIMIT = 100_000_000
 # The most trials that are also made as the paper makes them.
-RUNS = 30
+RUNS = 12
 LOW_LOCALITY = "g500-list"
 SPLASH = "Splash-3/codes"
 
@@ -58,8 +58,8 @@ PROGRAMS = {
 
 
 def record(program, sources, trace):
-    """Records a program until it ends or has made LIMIT requests behind the private caches."""
-    ours = [common.TERRACE, "record", "--quiet", "--allocations", "--filter", "l1l2", "--limit", str(LIMIT), "-o", trace]
+    """Records a program until it ends or has made LIMIT accesses."""
+    ours = [common.TERRACE, "record", "--quiet", "--allocations", "--limit", str(LIMIT), "-o", trace]
     command = [*map(str, ours), "--", str(sources / program.file), *program.arguments]
     stdin = open(sources / program.stdin) if program.stdin else subprocess.DEVNULL
     subprocess.run(command, cwd=sources / program.within, stdin=stdin, stdout=subprocess.DEVNULL, check=True,
