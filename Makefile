@@ -203,7 +203,8 @@ install-command:
 	@[ -e $(BUILT)/terrace ] || $(MAKE) --no-print-directory build
 	install -d $(BINARIES) $(RECORDER)
 	install -m 755 $(BUILT)/terrace $(BINARIES)
-	install -m 755 $(BUILT)/libterrace_recorder.so $(BUILT)/libterrace_extend_preload.so $(RECORDER)
+	install -m 755 $(BUILT)/libterrace_recorder.so $(BUILT)/libterrace_extend_preload.so \
+		$(BUILT)/libterrace_allocations.so $(RECORDER)
 	$(BUILT)/terrace manual $(DESTDIR)$(PREFIX)
 
 install-c: install-heap-c install-region-c

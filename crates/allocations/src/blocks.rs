@@ -3,14 +3,34 @@
 use std::ffi::{c_int, c_void};
 
 use crate::next::next;
-use crate::tell::{allocated, freed, is_large};
+use crate::tell::{allocated, freed, is_large, is_telling};
 
 /// Whether a block may have been told of.
 ///
 /// # Safety
 /// The block is one of the next library's `malloc`, or null.
 unsafe fn may_be_told(block: *mut c_void) -> bool {
-    !block.is_null() && is_large(next!(malloc_usable_size: fn(*mut c_void) -> usize, (block)))
+    // SAFETY: the caller's promise.
+    is_telling() && !block.is_null() && is_large(unsafe { usable_size(block) })
+}
+
+/// Returns the bytes of a block.
+///
+/// # Safety
+/// The block is one of the next library's `malloc`.
+unsafe fn usable_size(block: *mut c_void) -> usize {
+    next!(malloc_usable_size: fn(*mut c_void) -> usize, (block))
+}
+
+/// Looks up what a block that is freed needs. A look-up that fails leaves a message behind, which the next look-up
+/// frees: it must not be one for `free`.
+pub fn prepare() {
+    // SAFETY: a block of the next library, which is freed once.
+    unsafe {
+        let block = malloc(1);
+        usable_size(block);
+        free(block);
+    }
 }
 
 /// Allocates a block.

@@ -39,10 +39,10 @@ macro_rules! next {
             Ok(name) => $crate::next::Next::named(name),
             Err(_) => panic!("a name has a zero"),
         };
+        type Function = unsafe extern "C" fn($($type),*) -> $result;
         // SAFETY: a function of this name has this type; it is there, because programs that are loaded
         // have a C library.
-        let function: unsafe extern "C" fn($($type),*) -> $result =
-            unsafe { std::mem::transmute(NEXT.address()) };
+        let function = unsafe { std::mem::transmute::<*mut std::ffi::c_void, Function>(NEXT.address()) };
         // SAFETY: the caller's promises.
         unsafe { function($($argument),*) }
     }};

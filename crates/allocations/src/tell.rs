@@ -3,6 +3,7 @@
 use std::ffi::{c_int, c_long, c_void};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
+use crate::blocks::prepare;
 use crate::told::{FRAMES, NUMBER, Told};
 
 /// The variable with the least size that is told of, in bytes.
@@ -18,6 +19,7 @@ const OF_THE_EMULATOR: &std::ffi::CStr = c"qemu_plugin_register_vcpu_init_cb";
 
 /// Begins to tell, unless this is the emulator itself. Called by the dynamic linker.
 pub extern "C" fn begin() {
+    prepare();
     // SAFETY: a name that ends in zero.
     if !unsafe { libc::dlsym(libc::RTLD_DEFAULT, OF_THE_EMULATOR.as_ptr()) }.is_null() {
         return;
@@ -42,6 +44,11 @@ pub extern "C" fn begin() {
     {
         LEAST.store(least, Ordering::Relaxed);
     }
+}
+
+/// Whether anything is told of.
+pub fn is_telling() -> bool {
+    LEAST.load(Ordering::Relaxed) < usize::MAX
 }
 
 /// Whether objects of this size are told of.

@@ -117,7 +117,8 @@ fn try_file(
         ));
     }
     let time = time_of(profile, &machine.memories, &found);
-    let bytes = found.iter().map(|site| placed.room.bytes[*site]).sum();
+    let bytes = found.iter().map(|site| placed.room.bytes[*site]);
+    let bytes = bytes.fold(0, u64::saturating_add);
     let slow = placed.times.all_slow;
     Ok(TriedFigures::of(
         &file.program,

@@ -40,6 +40,7 @@ const COMMANDS: &[&str] = &[
     "sim mix",
     "sim files",
     "sim curve",
+    "place",
     "sweep",
     "calibrate",
     "validate",

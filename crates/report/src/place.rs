@@ -297,10 +297,15 @@ impl PlaceDocument {
         ];
         let mut rows = table(&heads);
         let slow = self.times.all_slow_ns;
+        let shown: Vec<String> = self
+            .sites
+            .iter()
+            .map(|site| shortened(&site.name))
+            .collect();
         let share = |gain: u64| format!("{:.1} %", 100.0 * gain as f64 / slow.max(1) as f64);
         for site in self.sites.iter().take(ROWS) {
             rows.add_row([
-                shortened(&site.name),
+                self.told_apart(&shown, site),
                 site.rank.map_or("-".into(), |rank| rank.to_string()),
                 count(site.objects),
                 Bytes(site.bytes).to_string(),
@@ -311,6 +316,22 @@ impl PlaceDocument {
             ]);
         }
         rows
+    }
+}
+
+impl PlaceDocument {
+    /// Returns the name of a site, with its caller where another site is shown under the same name.
+    fn told_apart(&self, shown: &[String], site: &SiteFigures) -> String {
+        let name = shortened(&site.name);
+        let callers = site
+            .calls
+            .iter()
+            .map(|call| call.split_once('!').map_or(&**call, |(_, name)| name));
+        let caller = callers.skip_while(|call| **call != *site.name).nth(1);
+        match (shown.iter().filter(|other| **other == name).count(), caller) {
+            (0..=1, _) | (_, None) => name,
+            (_, Some(caller)) => format!("{name} by {}", shortened(caller)),
+        }
     }
 }
 

@@ -56,8 +56,8 @@ pub use validate::Validate;
 
 use clap::{ArgAction, Parser, Subcommand};
 
-/// Without empty lines around the usage, all commands fit a screen.
-const TEMPLATE: &str = "{about}\n{usage-heading} {usage}\n{all-args}";
+/// Without the usage, which says no more than the list of commands, all commands fit a screen.
+const TEMPLATE: &str = "{about}\n{all-args}";
 
 #[derive(Parser)]
 #[command(name = "terrace", version, about, max_term_width = 80, help_template = TEMPLATE)]

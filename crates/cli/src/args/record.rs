@@ -59,9 +59,9 @@ pub struct Record {
     #[arg(long)]
     pub extended: bool,
 
-    /// Also record allocations of SIZE or more [SIZE: 32 KiB], for `terrace place`
+    /// Also record allocations, of SIZE [32K] or more
     ///
-    /// Blocks of malloc and its like, so of C++'s new, and anonymous mappings that the program makes: address, size,
+    /// For `terrace place`. Blocks of malloc and its like, so of C++'s new, and anonymous mappings that the program makes: address, size,
     /// lifetime, and the calls that led to each, with functions and lines where the program has them (-g). Programs
     /// that are linked statically do not tell of theirs.
     #[arg(

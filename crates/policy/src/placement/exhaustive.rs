@@ -15,7 +15,7 @@ pub fn exhaustive(room: &Room, evaluation: &mut impl Evaluation) -> Option<Found
     }
     let mut best = (evaluation.time(), 0_u32);
     let mut evaluations = 1;
-    let mut bytes: u64 = 0;
+    let mut bytes: u128 = 0;
     // In the order of Gray's code each placement differs from the one before by one site.
     let mut now = 0_u32;
     for step in 1..1_u32 << sites.len() {
@@ -24,10 +24,10 @@ pub fn exhaustive(room: &Room, evaluation: &mut impl Evaluation) -> Option<Found
         now ^= 1 << index;
         evaluation.toggle(site);
         match now >> index & 1 {
-            1 => bytes += room.bytes[site],
-            _ => bytes -= room.bytes[site],
+            1 => bytes += u128::from(room.bytes[site]),
+            _ => bytes -= u128::from(room.bytes[site]),
         }
-        if bytes <= room.fast {
+        if bytes <= u128::from(room.fast) {
             best = best.min((evaluation.time(), now));
             evaluations += 1;
         }

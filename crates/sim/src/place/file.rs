@@ -64,7 +64,7 @@ impl PlacementFile {
         Self {
             placement: VERSION,
             program: program.to_owned(),
-            fast_bytes: sites.clone().map(|site| site.bytes).sum(),
+            fast_bytes: (sites.clone()).fold(0, |sum, site| sum.saturating_add(site.bytes)),
             sites: sites
                 .map(|site| PlacedSite {
                     name: site.site.to_string(),

@@ -6,6 +6,9 @@ use terrace_device::{Figure, Technology};
 /// Lines of a page, of whose latency in sequence a line has its part.
 const LINES_A_PAGE: u64 = 64;
 
+/// The longest time of a page that can be summed up over any trace, in picoseconds.
+const SLOWEST: u64 = 10_000_000_000;
+
 /// A memory; times are in picoseconds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Memory {
@@ -33,7 +36,10 @@ impl Memory {
     /// # Errors
     /// A usage error where nothing says how long a page takes.
     pub fn of(technology: &Technology) -> Result<Self> {
-        let picos = |figure: &Option<Figure<Nanos>>| figure.as_ref().map(|of| of.value.0 * 1000);
+        let picos = |figure: &Option<Figure<Nanos>>| {
+            let nanos = figure.as_ref().map(|of| of.value.0);
+            nanos.map(|nanos| nanos.saturating_mul(1000))
+        };
         let name = &technology.name;
         let page = picos(&technology.page_read).ok_or_else(|| {
             Error::usage(format!(
@@ -42,9 +48,16 @@ impl Memory {
             ))
         })?;
         let transfer = page / LINES_A_PAGE;
+        let latency = picos(&technology.line_read).unwrap_or(transfer);
+        if page.max(latency) > SLOWEST {
+            return Err(Error::usage(format!(
+                "`{name}` takes longer than {} for a page, which no core waits for; place programs on faster memories",
+                Nanos(SLOWEST / 1000)
+            )));
+        }
         Ok(Self {
             name: name.clone(),
-            latency: picos(&technology.line_read).unwrap_or(transfer),
+            latency,
             transfer,
         })
     }

@@ -162,7 +162,18 @@ mod tests {
                         bytes: 60,
                     }
                 };
-            all.into_iter().map(object).collect()
+            let mut objects: Vec<Object> = all.into_iter().map(object).collect();
+            // Where the next one begins, the one before it has ended.
+            for index in 0..objects.len() {
+                let place = |object: &Object| (object.process, object.address);
+                let (one, later) = objects[index..].split_first_mut().expect("an object");
+                let next = later
+                    .iter()
+                    .find(|other| place(other) == place(one))
+                    .map(|next| next.began);
+                one.ended = one.ended.into_iter().chain(next).min();
+            }
+            objects
         })
     }
 

@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 use terrace_base::Result;
+use terrace_policy::PAGE_BYTES;
 use terrace_trace::allocation::{Allocations, Site, file_name};
-use terrace_trace::record::COMMAND;
+use terrace_trace::record::{COMMAND, FILTER, PRIVATE_CACHES};
 use terrace_trace::{Block, Meta, Sink};
 
 use super::groups::{Groups, Lines};
@@ -137,6 +138,11 @@ pub(super) fn simulate(
 ) -> Result<Simulated> {
     let (source, allocations, shared) = owned::open(recording)?;
     let program = program(source.meta(), recording);
+    let mut settings = machine.caches.clone();
+    settings.traffic = true;
+    if has_passed_private_levels(source.meta()) {
+        settings.private = [None, None];
+    }
     let mix = Mix::single(recording.path.display().to_string(), source, 1)?;
     let mut requests = Box::new(Requests {
         groups: Groups::default(),
@@ -147,8 +153,6 @@ pub(super) fn simulate(
         traffic: Some(&mut *requests),
         ..Sinks::default()
     };
-    let mut settings = machine.caches.clone();
-    settings.traffic = true;
     let pass = run(&settings, mix, sinks, progress)?;
     requests.finish()?;
     Ok(Simulated {
@@ -158,6 +162,12 @@ pub(super) fn simulate(
         accesses: pass.accesses,
         instructions: pass.instructions.iter().sum(),
     })
+}
+
+/// Whether the rows of a trace are those that private caches have let through.
+fn has_passed_private_levels(meta: &Meta) -> bool {
+    let mut about = meta.about.iter();
+    about.any(|(key, value)| key == FILTER && value == PRIVATE_CACHES)
 }
 
 /// Returns the name of the program that was recorded.
@@ -207,7 +217,7 @@ pub fn profile(
     Ok(Profile {
         program: simulated.program,
         sites,
-        footprint: peak + read.other_pages.len() as u64 * terrace_policy::PAGE_BYTES,
+        footprint: peak.saturating_add(read.other_pages.len() as u64 * PAGE_BYTES),
         accesses: simulated.accesses,
         instructions: simulated.instructions,
         groups: counts.into_iter().collect(),

@@ -10,6 +10,7 @@ mod general;
 mod huge;
 mod input;
 mod pages;
+mod place;
 mod run;
 mod same;
 mod sched;
@@ -32,6 +33,7 @@ pub fn all() -> Vec<(&'static str, Vec<Case>)> {
         ("general", general::cases()),
         ("huge", huge::cases()),
         ("pages", pages::cases()),
+        ("place", place::cases()),
         ("same", same::cases()),
         ("sched", sched::cases()),
         ("tcam", tcam::cases()),
