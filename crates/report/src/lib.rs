@@ -18,6 +18,7 @@ pub mod lifetime;
 pub mod llc;
 pub mod mix;
 pub mod mount;
+pub mod place;
 pub mod process;
 pub mod rows;
 pub mod run;

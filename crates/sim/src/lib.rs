@@ -47,6 +47,7 @@ pub mod intern;
 pub mod llc;
 pub mod mix;
 pub mod pages;
+pub mod place;
 pub mod setting;
 pub mod sweep;
 pub mod workload;

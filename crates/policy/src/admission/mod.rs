@@ -68,6 +68,12 @@ pub trait Admission: Send {
     /// Whether a page should be written to flash.
     fn wants(&self, request: &Request) -> Answer;
 
+    /// Whether a budget of writes would pay for a page to be written to flash, whatever it is worth otherwise. A driver
+    /// whose pages leave flash for DRAM leaves them there if not.
+    fn affords(&self, _: &Request) -> bool {
+        true
+    }
+
     /// Handles that a page was written to flash.
     fn admitted(&mut self, _: &Request) {}
 

@@ -78,6 +78,11 @@ impl Admission for WriteBudget {
         admit_if(paid && reads >= self.price(request.time), ENTRY.name)
     }
 
+    /// When the bucket is full but for a part: what the budget has to spare, once all is admitted that was read once.
+    fn affords(&self, request: &Request) -> bool {
+        self.price(request.time) == 1
+    }
+
     fn wrote(&mut self, bytes: u64, time: Duration) {
         self.bucket.take(bytes, time);
     }
