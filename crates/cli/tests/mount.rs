@@ -158,8 +158,14 @@ impl Drop for Mounted<'_> {
 fn said(child: &mut Child) -> String {
     let mut said = String::new();
     for from in [
-        child.stdout.take().map(|from| Box::new(from) as Box<dyn std::io::Read>),
-        child.stderr.take().map(|from| Box::new(from) as Box<dyn std::io::Read>),
+        child
+            .stdout
+            .take()
+            .map(|from| Box::new(from) as Box<dyn std::io::Read>),
+        child
+            .stderr
+            .take()
+            .map(|from| Box::new(from) as Box<dyn std::io::Read>),
     ] {
         from.unwrap().read_to_string(&mut said).unwrap();
     }
@@ -191,7 +197,11 @@ fn figures_are_told_while_it_runs_and_at_the_end_by_either_signal() {
         assert_eq!(figures["schema"], "terrace.mount/1");
         assert!(figure(&figures, "flash/hits") > 0, "{figures}");
         let table = place.terrace(&["mount", "--status", &place.text("mounted")]);
-        assert!(text(&table).contains("pages from flash"), "{}", text(&table));
+        assert!(
+            text(&table).contains("pages from flash"),
+            "{}",
+            text(&table)
+        );
         let line = format!(
             "terrace_mount_flash_admitted{{mountpoint=\"{}\"}} 256",
             place.text("mounted")
@@ -276,12 +286,27 @@ fn what_cannot_be_mounted_is_one_sentence() {
         (&[source, source][..], "are the same directory"),
         (&[source, inside], "No such file"),
         (&[&*format!("{source}/a"), mounted], "is not a directory"),
-        (&["--flash", inside, "--size", "1M", source, mounted], "lies inside"),
-        (&["--flash", flash, source, mounted], "give the size of the flash with --size"),
-        (&["--flash", flash, "--size", "4K", source, mounted], "is too small"),
+        (
+            &["--flash", inside, "--size", "1M", source, mounted],
+            "lies inside",
+        ),
+        (
+            &["--flash", flash, source, mounted],
+            "give the size of the flash with --size",
+        ),
+        (
+            &["--flash", flash, "--size", "4K", source, mounted],
+            "is too small",
+        ),
         (&["--size", "1M", source, mounted], "name one"),
-        (&["--endurance", "1TBW", source, mounted], "name one with --flash"),
-        (&["--dram", "1M", source, mounted], "--dram is for --mode exact"),
+        (
+            &["--endurance", "1TBW", source, mounted],
+            "name one with --flash",
+        ),
+        (
+            &["--dram", "1M", source, mounted],
+            "--dram is for --mode exact",
+        ),
     ] {
         let error = place.refused(options, 2);
         assert!(error.contains(why), "{options:?}: {error}");
@@ -345,7 +370,10 @@ fn a_file_system_without_room_for_the_flash_is_told_and_a_full_flash_goes_on() {
 fn a_block_device_holds_the_flash_level() {
     let place = Place::new();
     let contents = place.file("a", 8 * MIB);
-    File::create(place.path("disk")).unwrap().set_len(32 << 20).unwrap();
+    File::create(place.path("disk"))
+        .unwrap()
+        .set_len(32 << 20)
+        .unwrap();
     let device = Loop::over(&place.path("disk"));
     let options = ["--flash", &*device.0, "--admission", "all"];
     let mount = place.mount(&options);
@@ -359,11 +387,16 @@ fn a_block_device_holds_the_flash_level() {
     assert!(mount.read("a") == contents);
     let (figures, _) = mount.end(Signal::TERM);
     assert_eq!(figure(&figures, "flash/hits"), 2048, "{figures}");
-    let file = File::options().write(true).open(place.path("disk")).unwrap();
+    let file = File::options()
+        .write(true)
+        .open(place.path("disk"))
+        .unwrap();
     file.write_all_at(b"Dear reader", 0).unwrap();
     drop(device);
     let other = Loop::over(&place.path("disk"));
-    let mkfs = Command::new("mkfs.ext4").args(["-q", "-F", &other.0]).status();
+    let mkfs = Command::new("mkfs.ext4")
+        .args(["-q", "-F", &other.0])
+        .status();
     assert!(mkfs.expect("this test needs mkfs.ext4").success());
     let mounted = place.text("mounted");
     let data = place.refused(&["--flash", &other.0, &source, &mounted], 2);
@@ -377,7 +410,14 @@ fn an_endurance_budget_is_kept_and_a_lifetime_projected() {
     const A_SECOND: f64 = 1e6;
     let place = Place::new();
     let contents = place.file("a", 32 * MIB);
-    let budget = ["--admission", "all", "--endurance", "86.4GBW", "--life", "1days"];
+    let budget = [
+        "--admission",
+        "all",
+        "--endurance",
+        "86.4GBW",
+        "--life",
+        "1days",
+    ];
     let mount = place.mount(&budget);
     let began = std::time::Instant::now();
     while began.elapsed() < Duration::from_secs(8) {
@@ -387,8 +427,14 @@ fn an_endurance_budget_is_kept_and_a_lifetime_projected() {
     let seconds = figures["figures"]["elapsed_s"].as_f64().unwrap();
     let written = figure(&figures, "flash/written_bytes") as f64;
     let segment = (4 << 20) as f64;
-    assert!(written <= A_SECOND * seconds + segment, "{written} in {seconds} s");
-    assert!(written >= A_SECOND * seconds - 2.0 * segment, "{written} in {seconds} s");
+    assert!(
+        written <= A_SECOND * seconds + segment,
+        "{written} in {seconds} s"
+    );
+    assert!(
+        written >= A_SECOND * seconds - 2.0 * segment,
+        "{written} in {seconds} s"
+    );
     assert!(figure(&figures, "flash/refused_budget") > 0);
     let years = figures["figures"]["projected_years"].as_f64().unwrap();
     let expected = 86.4e9 / (written / seconds * 86_400.0) / 365.25;
@@ -418,7 +464,8 @@ fn a_simulation_of_the_recorded_requests_counts_the_same_hits() {
     for at in 1..=6000 {
         let page = skewed(&mut draw, 1024);
         if at % 200 == 0 {
-            file.write_all_at(&contents[..5000], page % 1000 * 4096).unwrap();
+            file.write_all_at(&contents[..5000], page % 1000 * 4096)
+                .unwrap();
             std::thread::sleep(SETTLED);
         }
         file.read_exact_at(&mut [0; 4096], page * 4096).unwrap();
@@ -426,7 +473,11 @@ fn a_simulation_of_the_recorded_requests_counts_the_same_hits() {
     drop(file);
     let (figures, _) = mount.end(Signal::TERM);
     let levels = ["--dram", "1M", "--flash-size", "64M", "--admission", "all"];
-    let options = [&["sim", "files", "--json=-", "--writes", "around"][..], &levels, &[&trace]];
+    let options = [
+        &["sim", "files", "--json=-", "--writes", "around"][..],
+        &levels,
+        &[&trace],
+    ];
     let simulated = place.terrace(&options.concat());
     assert!(simulated.status.success(), "{}", text(&simulated));
     let simulated: Value = serde_json::from_slice(&simulated.stdout).unwrap();
@@ -434,8 +485,15 @@ fn a_simulation_of_the_recorded_requests_counts_the_same_hits() {
     assert_eq!((run("requests"), run("reads")), (6030, 6000));
     assert_eq!(run("dram_hits"), figure(&figures, "dram_hits"), "DRAM");
     assert_eq!(run("flash_hits"), figure(&figures, "flash/hits"), "flash");
-    assert_eq!(run("flash_writes"), figure(&figures, "flash/admitted"), "to flash");
-    assert!(run("dram_hits") > 500 && run("flash_hits") > 500, "{simulated}");
+    assert_eq!(
+        run("flash_writes"),
+        figure(&figures, "flash/admitted"),
+        "to flash"
+    );
+    assert!(
+        run("dram_hits") > 500 && run("flash_hits") > 500,
+        "{simulated}"
+    );
 }
 
 #[test]
@@ -470,7 +528,10 @@ fn recordings_show_what_the_kernel_reads_ahead() {
 fn a_recording_that_cannot_be_written_is_one_sentence() {
     let place = Place::new();
     let (source, mounted) = (place.text("source"), place.text("mounted"));
-    for (file, why) in [("trace.txt", "names no trace format"), ("none/a.parquet", "No such file")] {
+    for (file, why) in [
+        ("trace.txt", "names no trace format"),
+        ("none/a.parquet", "No such file"),
+    ] {
         let file = place.text(file);
         let code = if why.starts_with("No") { 1 } else { 2 };
         let error = place.refused(&["--record", &file, &source, &mounted], code);
