@@ -246,8 +246,10 @@ fn a_killed_mount_is_put_back_and_its_pages_are_found_again() {
     let (source, mounted) = (place.text("source"), place.text("mounted"));
     let refused = place.refused(&[&*source, &*mounted], 2);
     assert!(refused.contains("unmount"), "{refused}");
-    let clean = place.terrace(&["doctor", "--clean"]);
-    assert!(clean.status.success(), "{}", text(&clean));
+    // The kernel may take a moment to see that no process serves it any more.
+    wait_for("doctor --clean", || {
+        place.terrace(&["doctor", "--clean"]).status.success()
+    });
     place.assert_as_found();
     let mount = place.mount(&["--admission", "all"]);
     assert!(mount.read("a") == contents);
