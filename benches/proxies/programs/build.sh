@@ -26,6 +26,8 @@ cd "$data/$program/$folder"
         make CXX=g++ CC=gcc CPPFLAGS="-I. -I../utils -I../fem -DMINIFE_SCALAR=double \
 -DMINIFE_LOCAL_ORDINAL=int -DMINIFE_GLOBAL_ORDINAL=int -DMINIFE_CSR_MATRIX -DMINIFE_REPORT_RUSAGE"
         ;;
+    # With MPICH: one process.
+    miniAMR) make CC=mpicc LD=mpicc ;;
     CoMD)
         cp Makefile.vanilla Makefile
         # Its list of dependencies asks for makedepend, and nothing needs that.
@@ -34,6 +36,11 @@ cd "$data/$program/$folder"
     graph500)
         printf 'CC = gcc\nCFLAGS = -std=gnu99 -O3\nLDLIBS = -lm -lrt\n' >make.inc
         make seq-csr/seq-csr
+        ;;
+    Splash-3)
+        for part in apps/barnes apps/fmm apps/ocean/contiguous_partitions kernels/lu/contiguous_blocks; do
+            make -C $part
+        done
         ;;
     esac
 } >"$data/$program.log" 2>&1 || fail "$program does not build; see $data/$program.log"

@@ -12,6 +12,7 @@ use common::needs;
 /// What follows the head of a program. `check` and `put` know what a page has to hold.
 const PRELUDE: &str = "
 #define _GNU_SOURCE
+#include <malloc.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -198,7 +199,54 @@ fn mappings_and_threads_and_files_as_memory() {
 
 #[test]
 #[ignore = "needs root: userfaultfd"]
-fn children_do_not_see_zeros() {
+fn children_have_extended_memory_as_it_was() {
+    let body = "
+        long pages = 1000;
+        char *block = malloc(pages * PAGE);
+        put_all(block, 0, pages);
+        int status;
+        pid_t child = fork();
+        if (child == 0) {
+            for (int fd = 3; fd < 1000; fd++) close(fd);
+            for (int fd = 900; fd < 920; fd++) dup2(1, fd);
+            closefrom(3);
+            check_all(block, pages);
+            for (long p = 0; p < pages; p++) put(block + p * PAGE, p + 7);
+            pid_t grandchild = fork();
+            for (long p = 0; p < pages; p++) check(block + p * PAGE, p + 7);
+            if (grandchild == 0) exit(4);
+            waitpid(grandchild, &status, 0);
+            if (!WIFEXITED(status) || WEXITSTATUS(status) != 4) exit(5);
+            block = realloc(block, 2 * pages * PAGE);
+            for (long p = 0; p < pages; p++) check(block + p * PAGE, p + 7);
+            free(block); char *own = malloc(pages * PAGE); put_all(own, 0, pages);
+            check_all(own, pages); exit(3); }
+        for (long p = 0; p < pages; p++) put(block + p * PAGE, p + 9);
+        for (long p = 0; p < pages; p++) check(block + p * PAGE, p + 9);
+        waitpid(child, &status, 0);
+        if (!WIFEXITED(status) || WEXITSTATUS(status) != 3) return 8;
+        if (system(\"true\")) return 6;
+        for (long p = 0; p < pages; p++) check(block + p * PAGE, p + 9);
+        return 0;";
+    let bench = Bench::new();
+    let file = format!("{}/", bench.directory.path().display());
+    for memory in ["pcm", &file] {
+        let options = ["--dram", "100p", "--memory", memory, "--write", "sectors"];
+        let extended = bench.extend(body, &options).succeeded();
+        assert!(extended.measured("evicted_dirty") > 3000);
+        assert!(extended.measured("peak_dram_bytes") <= 100 * 4096);
+        assert_eq!(extended.results["other_processes"], 0);
+    }
+}
+
+#[test]
+#[ignore = "needs root: userfaultfd and loop devices"]
+fn children_that_do_not_have_the_memory_do_not_see_zeros() {
+    let bench = Bench::new();
+    let image = bench.directory.path().join("image");
+    let made = std::fs::File::create(&image);
+    made.unwrap().set_len(64 << 20).unwrap();
+    let device = common::Loop::over(&image);
     let body = "
         long pages = 1000;
         char *block = malloc(pages * PAGE);
@@ -213,15 +261,236 @@ fn children_do_not_see_zeros() {
         if (child == 0) { check(block, 0); exit(0); }
         waitpid(child, &status, 0);
         if (!WIFSIGNALED(status)) return 7;
-        if (system(\"true\")) return 6;
         check_all(block, pages);
         return 0;";
-    let extended = Bench::new().extend(body, &["--dram", "100p"]).succeeded();
-    assert!(
-        extended.said.contains("has touched extended memory"),
-        "{}",
-        extended.said
-    );
+    let options = ["--dram", "100p", "--memory", &device.0];
+    let extended = bench.extend(body, &options).succeeded();
+    let sentence = "has touched extended memory";
+    assert!(extended.said.contains(sentence), "{}", extended.said);
+    let refused = bench.extend(body, &[&options[..], &["--small-blocks"]].concat());
+    assert_eq!(refused.output.status.code(), Some(2), "{}", refused.said);
+}
+
+/// What follows `main` uses blocks of 8 to 4000 bytes, each of which says what it has to hold.
+const SMALL: &str = "
+        enum { MANY = 40000 };
+        static unsigned char *blocks[MANY]; static int sizes[MANY];
+        unsigned seed = 1;
+        for (long step = 0; step < 2 * MANY; step++) {
+            seed = seed * 1103515245 + 12345;
+            int at = (seed >> 8) % MANY, size = 8 + (seed >> 4) % (seed % 5 ? 200 : 4000);
+            unsigned char *block = blocks[at];
+            if (block) {
+                if (block[0] != (at & 255) || block[sizes[at] - 1] != (at & 255)) return 20;
+                if (malloc_usable_size(block) < (size_t)sizes[at]) return 21;
+            }
+            if (!block && seed & 1024) { block = calloc(1, size); for (int i = 0; i < size; i++) if (block[i]) return 22; }
+            else if (seed & 2048) block = realloc(block, size);
+            else { free(block); block = NULL;
+                if (seed & 4096) { if (posix_memalign((void **)&block, 256, size) || (long)block & 255) return 23; }
+                else block = malloc(size); }
+            memset(block, at & 255, size);
+            blocks[at] = block; sizes[at] = size;
+        }
+        #define CHECK_SMALL() do { for (int at = 0; at < MANY; at++) for (int i = 0; blocks[at] && i < sizes[at]; i++) \\
+            if (blocks[at][i] != (at & 255)) return 24; } while (0)
+        CHECK_SMALL();
+        FILE *stream = tmpfile(); fprintf(stream, \"a line\\n\"); rewind(stream);
+        char *line = NULL; size_t room = 0;
+        if (getline(&line, &room, stream) != 7) return 25;
+        int status; pid_t child = fork();
+        if (child == 0) {
+            CHECK_SMALL();
+            for (int at = 0; at < MANY; at++) { free(blocks[at]); blocks[at] = NULL; }
+            rewind(stream);
+            if (getline(&line, &room, stream) != 7 || strcmp(line, \"a line\\n\")) return 26;
+            return 3;
+        }
+        blocks[7] = realloc(blocks[7], 3 << 20); memset(blocks[7], 7, sizes[7] = 3 << 20);
+        CHECK_SMALL();
+        waitpid(child, &status, 0);
+        if (!WIFEXITED(status) || WEXITSTATUS(status) != 3) return 27;
+        if (system(\"true\")) return 28;
+        CHECK_SMALL();
+        return 0;";
+
+#[test]
+#[ignore = "needs root: userfaultfd"]
+fn small_blocks_are_extended_if_asked_and_hold_what_was_written() {
+    let bench = Bench::new();
+    let directory = format!("{}/", bench.directory.path().display());
+    for memory in ["pcm", &directory] {
+        let options = ["--dram", "20%", "--memory", memory, "--small-blocks"];
+        let options = [&options[..], &["--applied-only"]].concat();
+        let extended = bench.extend(SMALL, &options).succeeded();
+        assert!(extended.measured("footprint_bytes") > 8 << 20);
+        assert!(extended.measured("evicted_dirty") > 2000);
+    }
+    let extended = bench.extend(SMALL, &["--dram", "100p"]).succeeded();
+    assert!(extended.measured("footprint_bytes") < 4 << 20);
+}
+
+/// Runs a script with extended memory, and expects it to succeed.
+fn python(script: &str, options: &[&str]) -> Extended {
+    needs("/usr/bin/python3");
+    let directory = tempfile::tempdir().unwrap();
+    let json = directory.path().join("results.json");
+    let output = Command::new(env!("CARGO_BIN_EXE_terrace"))
+        .args(["extend", "--json"])
+        .arg(&json)
+        .args(options)
+        .args(["--", "/usr/bin/python3", "-c", script])
+        .output()
+        .unwrap();
+    let text = std::fs::read_to_string(json).unwrap_or_default();
+    let extended = Extended {
+        results: serde_json::from_str(&text).unwrap_or_default(),
+        said: String::from_utf8_lossy(&output.stderr).into_owned(),
+        output,
+    };
+    extended.succeeded()
+}
+
+#[test]
+#[ignore = "needs root: userfaultfd"]
+fn pools_of_python_processes_have_what_their_parent_had() {
+    let script = "
+import hashlib, multiprocessing, subprocess
+words = {n: str(n) * 5 for n in range(40000)}
+block = bytearray(b''.join(n.to_bytes(4, 'little') for n in range(800000)))
+def digest(turn):
+    total = hashlib.sha256(block)
+    for n in range(turn, 40000, 4):
+        assert words[n] == str(n) * 5
+        words[n] = None
+    for n in range(0, len(block), 4096):
+        block[n] = turn
+    return total.hexdigest()
+expected = hashlib.sha256(block).hexdigest()
+context = multiprocessing.get_context('fork')
+with context.Pool(3) as pool:
+    first = pool.map_async(digest, range(3), chunksize=1)
+    for n in range(1, len(block), 4096):
+        block[n] ^= 255
+    for n in range(1, len(block), 4096):
+        block[n] ^= 255
+    assert subprocess.run(['true'], preexec_fn=lambda: None).returncode == 0
+    seen = first.get()
+assert expected in seen, seen
+assert hashlib.sha256(block).hexdigest() == expected
+assert all(words[n] == str(n) * 5 for n in range(40000))
+";
+    for small in [&[][..], &["--small-blocks"]] {
+        let options = [&["--dram", "25%", "--applied-only"], small].concat();
+        let extended = python(script, &options);
+        assert!(extended.measured("evicted_dirty") > 500);
+    }
+}
+
+/// A snapshot that a forked server writes while its parent goes on is what another server reads.
+#[test]
+#[ignore = "needs root: userfaultfd"]
+fn a_snapshot_of_redis_is_what_it_was() {
+    needs("redis-server");
+    needs("redis-cli");
+    for small in [&[][..], &["--small-blocks"]] {
+        let directory = tempfile::tempdir().unwrap();
+        let at = |name: &str| directory.path().join(name).display().to_string();
+        let (socket, json) = (at("socket"), at("results.json"));
+        let server = |socket: &str| {
+            let mut words: Vec<String> = [
+                "redis-server",
+                "--port",
+                "0",
+                "--save",
+                "",
+                "--unixsocket",
+                socket,
+            ]
+            .map(String::from)
+            .to_vec();
+            words.extend([
+                "--dir".into(),
+                at(""),
+                "--enable-debug-command".into(),
+                "yes".into(),
+            ]);
+            words
+        };
+        let mut terrace = Command::new(env!("CARGO_BIN_EXE_terrace"))
+            .args(["extend", "--dram", "12M", "--applied-only", "--json", &json])
+            .args(small)
+            .arg("--")
+            .args(server(&socket))
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap();
+        let redis = Redis(&socket);
+        redis.await_answer();
+        redis.ask("DEBUG POPULATE 10000 key 2000");
+        redis.ask("DEBUG POPULATE 20 big 2000000");
+        let before = redis.ask("DEBUG DIGEST");
+        assert_eq!(redis.ask("BGSAVE"), "Background saving started");
+        redis.ask("DEBUG POPULATE 20000 other 500");
+        redis.ask("FLUSHDB");
+        redis.ask("DEBUG POPULATE 20 other-big 1500000");
+        redis.ask("DEBUG POPULATE 10000 key 1000");
+        while redis
+            .ask("INFO persistence")
+            .contains("rdb_bgsave_in_progress:1")
+        {
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+        assert!(
+            redis
+                .ask("INFO persistence")
+                .contains("rdb_last_bgsave_status:ok")
+        );
+        redis.ask("SHUTDOWN NOSAVE");
+        assert!(terrace.wait().unwrap().success());
+        let (second, words) = (at("second"), server(&at("second")));
+        let mut plain = Command::new(&words[0])
+            .args(&words[1..])
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap();
+        let redis = Redis(&second);
+        redis.await_answer();
+        let after = redis.ask("DEBUG DIGEST");
+        redis.ask("SHUTDOWN NOSAVE");
+        plain.wait().unwrap();
+        assert_eq!(before, after);
+        assert_ne!(before, "0".repeat(40));
+        let results: serde_json::Value =
+            serde_json::from_str(&std::fs::read_to_string(json).unwrap()).unwrap();
+        let evicted = results["measured"]["evicted_dirty"].as_u64().unwrap();
+        assert!(evicted > 2000, "{results}");
+    }
+}
+
+/// A server at a socket.
+struct Redis<'a>(&'a str);
+
+impl Redis<'_> {
+    fn ask(&self, words: &str) -> String {
+        let output = Command::new("redis-cli")
+            .args(["-s", self.0])
+            .args(words.split(' '))
+            .output()
+            .unwrap();
+        String::from_utf8_lossy(&output.stdout).trim().to_owned()
+    }
+
+    fn await_answer(&self) {
+        let end = std::time::Instant::now() + std::time::Duration::from_secs(60);
+        while self.ask("PING") != "PONG" {
+            assert!(
+                std::time::Instant::now() < end,
+                "the server does not answer"
+            );
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+    }
 }
 
 #[test]

@@ -1,33 +1,17 @@
 //! The ranges of the program that are in extended memory.
 
 use std::collections::BTreeMap;
-
-use parking_lot::{Mutex, MutexGuard, const_mutex};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The ranges of this process.
-static ADOPTED: Mutex<Adopted> = const_mutex(Adopted(BTreeMap::new()));
+static ADOPTED: Mutex<Adopted> = Mutex::new(Adopted(BTreeMap::new()));
 
 /// Ranges by first address, with the address behind each.
 pub struct Adopted(BTreeMap<usize, usize>);
 
 /// Returns the ranges of this process.
 pub fn adopted() -> MutexGuard<'static, Adopted> {
-    ADOPTED.lock()
-}
-
-/// Locks the ranges until [`unlock`]: a child must not be forked while a thread that it does not have changes
-/// them.
-pub fn lock() {
-    std::mem::forget(ADOPTED.lock());
-}
-
-/// See [`lock`].
-///
-/// # Safety
-/// This thread, or the one that forked this process, has called [`lock`].
-pub unsafe fn unlock() {
-    // SAFETY: the caller's promise.
-    unsafe { ADOPTED.force_unlock() };
+    ADOPTED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Adopted {

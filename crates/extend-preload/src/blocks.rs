@@ -1,14 +1,17 @@
-//! `malloc` and its like: the C library's own, whose large blocks are handed to extended memory.
+//! `malloc` and its like: the C library's own, whose large blocks are handed to extended memory, and whose small
+//! ones come from a heap in extended memory (`small`) where that is asked for.
 //!
 //! The C library maps large blocks without calling the `mmap` that a program sees. Each has a mapping of its own,
 //! and two words before it say so (glibc, malloc/malloc.c, `struct malloc_chunk`): the distance from the mapping's
 //! start to the words, and the rest of the mapping's size with bits of which `IS_MMAPPED` is one.
 
+use std::arch::naked_asm;
 use std::ffi::{c_int, c_void};
 use std::ptr;
 
 use crate::extended::{adopt, forget, holds, is_large, relocate};
 use crate::fork;
+use crate::small::{self, small};
 
 /// The bit of the size of a block with a mapping of its own.
 const IS_MMAPPED: usize = 2;
@@ -58,44 +61,88 @@ unsafe fn extend(block: *mut c_void, size: usize) -> *mut c_void {
     block
 }
 
+/// Allocates a block; `caller` is the address to which the call returns.
+unsafe extern "C" fn malloc_for(size: usize, caller: usize) -> *mut c_void {
+    match is_small(size, caller) {
+        true => small().allocate(size),
+        // SAFETY: any size is fine.
+        false => unsafe { extend(__libc_malloc(size), size) },
+    }
+}
+
+/// Allocates a block of zeros, as [`malloc_for`].
+unsafe extern "C" fn calloc_for(number: usize, size: usize, caller: usize) -> *mut c_void {
+    let bytes = number.saturating_mul(size);
+    match is_small(bytes, caller) {
+        true => small().allocate_zeros(bytes),
+        // SAFETY: any size is fine.
+        false => unsafe { extend(__libc_calloc(number, size), bytes) },
+    }
+}
+
+/// Allocates an aligned block, as [`malloc_for`].
+unsafe extern "C" fn memalign_for(alignment: usize, size: usize, caller: usize) -> *mut c_void {
+    match is_small(size, caller) && alignment <= PAGE {
+        true => small().allocate_aligned(alignment, size),
+        // SAFETY: any size and alignment is fine.
+        false => unsafe { extend(__libc_memalign(alignment, size), size) },
+    }
+}
+
+/// Whether a block is one for the heap of small blocks.
+fn is_small(size: usize, caller: usize) -> bool {
+    !is_large(size) && small::is_for(caller) && !fork::is_left_behind()
+}
+
 /// Allocates a block.
 ///
 /// # Safety
 /// As that of the C library.
+#[unsafe(naked)]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn malloc(size: usize) -> *mut c_void {
-    // SAFETY: the caller's promises.
-    unsafe { extend(__libc_malloc(size), size) }
+    // The address to which this returns lies on top of the stack.
+    naked_asm!("mov rsi, [rsp]", "jmp {}", sym malloc_for)
 }
 
 /// Allocates a block of zeros.
 ///
 /// # Safety
 /// As that of the C library.
+#[unsafe(naked)]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn calloc(number: usize, size: usize) -> *mut c_void {
-    // SAFETY: the caller's promises.
-    unsafe { extend(__libc_calloc(number, size), number.saturating_mul(size)) }
+    naked_asm!("mov rdx, [rsp]", "jmp {}", sym calloc_for)
 }
 
 /// Allocates an aligned block.
 ///
 /// # Safety
 /// As that of the C library.
+#[unsafe(naked)]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn memalign(alignment: usize, size: usize) -> *mut c_void {
-    // SAFETY: the caller's promises.
-    unsafe { extend(__libc_memalign(alignment, size), size) }
+    naked_asm!("mov rdx, [rsp]", "jmp {}", sym memalign_for)
 }
 
 /// Allocates an aligned block.
 ///
 /// # Safety
 /// As that of the C library.
+#[unsafe(naked)]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn aligned_alloc(alignment: usize, size: usize) -> *mut c_void {
+    naked_asm!("mov rdx, [rsp]", "jmp {}", sym memalign_for)
+}
+
+/// Allocates a block that is aligned to a page.
+///
+/// # Safety
+/// As that of the C library.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn valloc(size: usize) -> *mut c_void {
     // SAFETY: the caller's promises.
-    unsafe { memalign(alignment, size) }
+    unsafe { memalign(PAGE, size) }
 }
 
 /// Allocates an aligned block, and returns an error number or 0.
@@ -136,7 +183,11 @@ pub unsafe extern "C" fn realloc(block: *mut c_void, size: usize) -> *mut c_void
         unsafe { free(block) };
         return ptr::null_mut();
     }
-    let before = match fork::is_child() {
+    if small::has(block) {
+        // SAFETY: the caller's promises.
+        return unsafe { resize_small(block, size) };
+    }
+    let before = match fork::is_left_behind() {
         // It must not look at the words of a block that it does not have.
         true => None,
         // SAFETY: the caller's promises.
@@ -190,9 +241,13 @@ pub unsafe extern "C" fn free(block: *mut c_void) {
     if block.is_null() {
         return;
     }
-    if fork::is_child() && holds(block as usize, 1) {
+    if fork::is_left_behind() && holds(block as usize, 1) {
         // The child does not have it.
         return;
+    }
+    if small::has(block) {
+        // SAFETY: the caller's promises.
+        return unsafe { small().free(block) };
     }
     // SAFETY: the caller's promises.
     if let Some((start, bytes)) = unsafe { mapping(block) } {
@@ -200,4 +255,44 @@ pub unsafe extern "C" fn free(block: *mut c_void) {
     }
     // SAFETY: the caller's promises.
     unsafe { __libc_free(block) };
+}
+
+/// Changes the size of a small block, which may become large.
+///
+/// # Safety
+/// As that of the C library.
+unsafe fn resize_small(block: *mut c_void, size: usize) -> *mut c_void {
+    if !is_large(size) {
+        // SAFETY: the caller's promises.
+        return unsafe { small().resize(block, size) };
+    }
+    // SAFETY: the caller's promises; the blocks are apart, and each has that many bytes.
+    unsafe {
+        let made = extend(__libc_malloc(size), size);
+        if !made.is_null() {
+            let bytes = malloc_usable_size(block).min(size);
+            ptr::copy_nonoverlapping(block.cast::<u8>(), made.cast(), bytes);
+            small().free(block);
+        }
+        made
+    }
+}
+
+/// Returns the bytes of a block that may be used. Both heaps have a block's size in the word before it; it goes
+/// on for a word in the next block, unless it has a mapping of its own.
+///
+/// # Safety
+/// As that of the C library.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn malloc_usable_size(block: *mut c_void) -> usize {
+    if block.is_null() {
+        return 0;
+    }
+    // SAFETY: the word before each block belongs to its heap.
+    let size = unsafe { *block.cast::<usize>().sub(1) };
+    let head = match !small::has(block) && size & IS_MMAPPED != 0 {
+        true => 2 * WORD,
+        false => WORD,
+    };
+    (size & !BITS) - head
 }

@@ -8,7 +8,7 @@ use terrace_extend::Task;
 use terrace_region::{Board, Extension};
 
 use crate::adopted::adopted;
-use crate::fork;
+use crate::{callers, fork, small};
 
 /// The least size of a mapping that is extended: more than there is until [`begin`], and where nothing is
 /// extended any more.
@@ -25,12 +25,17 @@ pub extern "C" fn begin() {
     let Some(task) = Task::given() else {
         return;
     };
-    let least = task.least.0 as usize;
+    let (least, small) = (task.least.0 as usize, task.small);
+    fork::watch();
     if TASK.set(task).is_ok() {
         // Blocks from this size on have a mapping of their own, whatever was freed before.
         // SAFETY: the call takes integers.
         unsafe { libc::mallopt(libc::M_MMAP_THRESHOLD, least as libc::c_int) };
         LEAST.store(least, Ordering::Relaxed);
+        callers::begin();
+        if small {
+            small::begin();
+        }
     }
 }
 
@@ -65,9 +70,14 @@ pub fn forget(start: usize, bytes: usize) {
     };
     // The lock is not held while the extension is asked, which may take the time of a transfer.
     let any = adopted().remove(start, start.saturating_add(bytes));
-    if any && !fork::is_child() {
+    if any && !fork::is_left_behind() {
         extension.release(start as *mut u8, bytes);
     }
+}
+
+/// Whether the faults of this process are served, if it has extended memory.
+pub fn is_served() -> bool {
+    EXTENSION.get().is_none_or(Extension::is_served)
 }
 
 /// Whether a part of a range is in extended memory.
@@ -82,7 +92,7 @@ pub fn relocate<T>(
     bytes: usize,
     change: impl FnOnce() -> (T, Option<(usize, usize)>),
 ) -> T {
-    let Some(extension) = EXTENSION.get().filter(|_| !fork::is_child()) else {
+    let Some(extension) = EXTENSION.get().filter(|_| !fork::is_left_behind()) else {
         return change().0;
     };
     let (result, moved) = extension.while_suspended(change);
@@ -99,7 +109,7 @@ pub fn relocate<T>(
 /// Returns the extension, and starts it if need be.
 fn extension() -> Option<&'static Extension> {
     if let Some(extension) = EXTENSION.get() {
-        return (!fork::is_child()).then_some(extension);
+        return (!fork::is_left_behind()).then_some(extension);
     }
     if STARTING.swap(true, Ordering::Relaxed) {
         return None;
@@ -107,7 +117,6 @@ fn extension() -> Option<&'static Extension> {
     match start() {
         Some(extension) => {
             let _ = EXTENSION.set(extension);
-            fork::watch();
             // SAFETY: a function that may be called at the end of the process.
             unsafe { libc::atexit(finish) };
             EXTENSION.get()
@@ -141,9 +150,7 @@ fn start() -> Option<Extension> {
 
 /// Has the last evictions judged before the process ends.
 extern "C" fn finish() {
-    if let Some(extension) = EXTENSION.get()
-        && !fork::is_child()
-    {
+    if let Some(extension) = EXTENSION.get() {
         extension.finish();
     }
 }

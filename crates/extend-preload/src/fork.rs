@@ -1,42 +1,95 @@
-//! Forked children, which have no extended memory.
+//! Forked children, which have extended memory if it can be shared with them.
 
+use std::cell::UnsafeCell;
+use std::ffi::{CStr, c_int, c_void};
+use std::sync::MutexGuard;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::{adopted, extended};
+use crate::adopted::{self, Adopted};
+use crate::extended;
+use crate::small::{self, Small};
 
-/// What a child says that touches extended memory.
+/// What a child says that touches extended memory which it does not have.
 const SENTENCE: &str = "terrace: this forked process has touched extended memory, which only the process that forked \
                         it has; it ends, rather than see zeros\n";
 
-/// Whether this process is a forked child of the one that has the extension.
-static CHILD: AtomicBool = AtomicBool::new(false);
+/// Whether forks are watched.
+static WATCHED: AtomicBool = AtomicBool::new(false);
 
-/// Whether this process is a forked child of the one that has the extension.
-pub fn is_child() -> bool {
-    CHILD.load(Ordering::Relaxed)
+/// Whether this process is a forked child without the extended memory of its parent.
+static LEFT_BEHIND: AtomicBool = AtomicBool::new(false);
+
+/// Locks that are held from before a fork to after it: a child must not be forked while a thread that it does
+/// not have changes what they guard.
+static LOCKS: Cell = Cell(UnsafeCell::new(None));
+
+struct Cell(UnsafeCell<Option<Locks>>);
+
+type Locks = (MutexGuard<'static, Small>, MutexGuard<'static, Adopted>);
+
+// SAFETY: only the thread that holds the locks looks at it, from before a fork to after it.
+unsafe impl Sync for Cell {}
+
+/// A handler of forks.
+type Handler = Option<unsafe extern "C" fn()>;
+
+/// Whether this process is a forked child without the extended memory of its parent.
+pub fn is_left_behind() -> bool {
+    LEFT_BEHIND.load(Ordering::Relaxed)
 }
 
-/// Has children know that they are.
+/// Follows forks from now on.
 pub fn watch() {
-    // SAFETY: functions that only lock, unlock, and store.
-    unsafe { libc::pthread_atfork(Some(before), Some(after_in_parent), Some(after_in_child)) };
+    if !WATCHED.swap(true, Ordering::Relaxed) {
+        terrace_region::follow_forks();
+        // SAFETY: functions that only lock, unlock, and store.
+        unsafe { libc::pthread_atfork(Some(before), Some(after_in_parent), Some(after_in_child)) };
+    }
+}
+
+/// Registers handlers of forks, ours before all others: so the others run while extended memory is served.
+///
+/// # Safety
+/// As that of the C library.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __register_atfork(
+    before: Handler,
+    in_parent: Handler,
+    in_child: Handler,
+    library: *mut c_void,
+) -> c_int {
+    type Register = unsafe extern "C" fn(Handler, Handler, Handler, *mut c_void) -> c_int;
+    watch();
+    let name: &CStr = c"__register_atfork";
+    // SAFETY: the C library has a function of this name and type.
+    unsafe {
+        let next = libc::dlsym(libc::RTLD_NEXT, name.as_ptr());
+        let register: Option<Register> = std::mem::transmute(next);
+        register.map_or(libc::ENOMEM, |register| {
+            register(before, in_parent, in_child, library)
+        })
+    }
 }
 
 unsafe extern "C" fn before() {
-    adopted::lock();
+    let locks = (small::small(), adopted::adopted());
+    // SAFETY: this thread holds the locks.
+    unsafe { *LOCKS.0.get() = Some(locks) };
 }
 
 unsafe extern "C" fn after_in_parent() {
-    // SAFETY: `before` has locked it on this thread.
-    unsafe { adopted::unlock() };
+    // SAFETY: `before` has taken the locks on this thread.
+    drop(unsafe { (*LOCKS.0.get()).take() });
 }
 
 unsafe extern "C" fn after_in_child() {
-    CHILD.store(true, Ordering::Relaxed);
-    extended::stop();
-    // SAFETY: `before` has locked it on the thread that forked this process, the only one that is left.
-    unsafe { adopted::unlock() };
-    explain_faults();
+    // SAFETY: `before` has taken the locks on the thread that forked this process, the only one that is left.
+    drop(unsafe { (*LOCKS.0.get()).take() });
+    if !extended::is_served() {
+        LEFT_BEHIND.store(true, Ordering::Relaxed);
+        extended::stop();
+        explain_faults();
+    }
 }
 
 /// Has a touch of extended memory say why it ends the process, unless the program handles the signal itself.

@@ -1,7 +1,9 @@
 //! `mmap` and its like, in place of the C library's.
 
+use std::arch::naked_asm;
 use std::ffi::{c_int, c_long, c_void};
 
+use crate::callers::is_own;
 use crate::extended::{adopt, forget, holds, is_large, relocate};
 
 const PAGE: usize = 4096;
@@ -67,9 +69,20 @@ pub unsafe extern "C" fn mmap64(
 ///
 /// # Safety
 /// As that of the C library.
+#[unsafe(naked)]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn munmap(address: *mut c_void, length: usize) -> c_int {
-    forget(address as usize, length.next_multiple_of(PAGE));
+    // The address to which this returns lies on top of the stack.
+    naked_asm!("mov rdx, [rsp]", "jmp {}", sym munmap_for)
+}
+
+/// Unmaps memory; `caller` is the address to which the call returns.
+unsafe extern "C" fn munmap_for(address: *mut c_void, length: usize, caller: usize) -> c_int {
+    // The memory of this library is not extended, and while the process forks its threads must not wait for
+    // those of the program.
+    if !is_own(caller) {
+        forget(address as usize, length.next_multiple_of(PAGE));
+    }
     // SAFETY: the caller's promises; the call sets errno.
     unsafe { libc::syscall(libc::SYS_munmap, address, length) as c_int }
 }
@@ -114,7 +127,7 @@ pub unsafe extern "C" fn madvise(address: *mut c_void, length: usize, advice: c_
     let advice = match advice {
         // Pages that the kernel may drop later, without a word, are dropped now.
         libc::MADV_FREE if extended => libc::MADV_DONTNEED,
-        // Extended memory has no huge pages, and children do not have it.
+        // Extended memory has no huge pages, and only forks that are followed have it.
         libc::MADV_HUGEPAGE | libc::MADV_DOFORK if extended => return 0,
         advice => advice,
     };

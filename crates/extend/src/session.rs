@@ -37,6 +37,8 @@ pub struct Session {
     pub write: String,
     /// Whether every scheme is asked what it would write.
     pub judge: bool,
+    /// Whether small blocks of malloc are extended as well.
+    pub small: bool,
 }
 
 /// What came of a run.
@@ -68,6 +70,12 @@ impl Session {
             .map_err(Error::usage)?;
         write::Spec::parse(&self.write).map_err(Error::usage)?;
         self.memory.check(&catalogue(self.memories.as_deref())?)?;
+        if self.small && matches!(self.memory, Memory::Device(_)) {
+            return Err(Error::usage(
+                "small blocks cannot lie on a block device, because forked children would not have them; name a \
+                 directory, or leave --small-blocks away",
+            ));
+        }
         terrace_region::check()
     }
 
@@ -90,6 +98,7 @@ impl Session {
             write: self.write.clone(),
             judge: self.judge,
             least: LEAST,
+            small: self.small,
         };
         let signals = Signals::receive()?;
         // Cleared after the end of the program, whatever that was.

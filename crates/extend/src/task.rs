@@ -33,6 +33,8 @@ pub struct Task {
     pub judge: bool,
     /// The least size of a mapping that is extended.
     pub least: Bytes,
+    /// Whether small blocks of malloc are extended as well.
+    pub small: bool,
 }
 
 impl Task {

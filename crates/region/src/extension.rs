@@ -25,7 +25,7 @@ pub struct Extension {
 }
 
 struct Shared {
-    server: Server,
+    server: Arc<Server>,
     board: Arc<Board>,
 }
 
@@ -46,7 +46,8 @@ impl Extension {
     /// Returns those of [`Extension::start`].
     pub fn start_with(settings: Settings, board: Arc<Board>) -> Result<Self> {
         let pager = Pager::new(settings, Arc::clone(&board))?;
-        let server = Server::start(pager)?;
+        let server = Arc::new(Server::start(pager)?);
+        crate::fork::follow(&server);
         let shared = Arc::new(Shared { server, board });
         Ok(Self { shared })
     }
@@ -78,8 +79,10 @@ impl Extension {
         })
     }
 
-    /// Takes over memory that is mapped already: whole pages of private anonymous memory. A forked child has
-    /// no such memory: it ends with SIGSEGV if it touches it, and never sees zeros.
+    /// Takes over memory that is mapped already: whole pages of private anonymous memory. A child that the C
+    /// library's `fork` makes has it as it was at that moment, and goes on with a bound of DRAM of its own, if
+    /// the slow memory can be shared ([`crate::slow::Slow::share`]). Any other child does not have it: it ends
+    /// with SIGSEGV if it touches it, and never sees zeros.
     ///
     /// # Safety
     /// Pages leave and come back at any time from now on. So the memory must be reached by user code and
@@ -122,13 +125,15 @@ impl Extension {
         let _ = self.shared.server.ask(Request::Release(start, end));
     }
 
-    /// Keeps evictions from beginning while `change` moves mappings. Without this a page could be taken from
-    /// a mapping that has come to the old address meanwhile.
+    /// Keeps evictions from beginning while `change` moves mappings; it asks this extension for nothing. Without
+    /// this a page could be taken from a mapping that has come to the old address meanwhile.
     pub fn while_suspended<T>(&self, change: impl FnOnce() -> T) -> T {
-        let _ = self.shared.server.ask(Request::Suspend);
-        let changed = change();
-        let _ = self.shared.server.ask(Request::Resume);
-        changed
+        self.shared.server.while_suspended(change)
+    }
+
+    /// Whether the faults of this process are served: not in a forked child that does not have the memory.
+    pub fn is_served(&self) -> bool {
+        self.shared.server.is_running()
     }
 
     /// Returns the figures.

@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io;
+use std::mem::offset_of;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytemuck::{Pod, Zeroable};
@@ -44,7 +45,8 @@ pub struct Figures {
     pub prefetched_wasted: u64,
     /// Nanoseconds for which faults of `fetches` were served, from when they were seen on.
     pub fetch_nanos: u64,
-    /// The bound of DRAM in pages.
+    /// The bound of DRAM in pages, which each process has for itself. From here on what processes show is not
+    /// added up: the largest counts.
     pub dram: u64,
     /// The most pages that were in DRAM at the same time.
     pub peak_dram: u64,
@@ -91,6 +93,8 @@ pub type Rows = [Counts; SCHEMES];
 const SCHEMES: usize = REGISTRY.len();
 /// Words of figures.
 const FIGURES: usize = size_of::<Figures>() / 8;
+/// Words of figures that processes add up.
+const SUMS: usize = offset_of!(Figures, dram) / 8;
 /// Words of rows.
 const ROWS: usize = size_of::<Rows>() / 8;
 /// The word of the process that shows its figures.
@@ -102,7 +106,7 @@ const HEAD: usize = 2;
 /// Words of a board.
 const WORDS: usize = HEAD + FIGURES + ROWS;
 
-/// Figures in memory that processes can share.
+/// Figures in memory that processes can share: those of a process and of the children that it forks, added up.
 #[derive(Debug)]
 pub struct Board {
     words: *const AtomicU64,
@@ -195,12 +199,25 @@ impl Board {
         self.word(OTHERS).load(Ordering::Relaxed)
     }
 
-    pub(crate) fn show_figures(&self, figures: &Figures) {
-        self.store(HEAD, &bytemuck::cast::<_, [u64; FIGURES]>(*figures));
+    /// Adds what has come to the figures of this process since `shown`, which are what the board has of them.
+    pub(crate) fn add_figures(&self, shown: &mut Figures, figures: &Figures) {
+        let before: [u64; FIGURES] = bytemuck::cast(*shown);
+        let now: [u64; FIGURES] = bytemuck::cast(*figures);
+        self.add(HEAD, &before[..SUMS], &now[..SUMS]);
+        for (at, now) in now.iter().enumerate().skip(SUMS) {
+            if before[at] != *now {
+                self.word(HEAD + at).fetch_max(*now, Ordering::Relaxed);
+            }
+        }
+        *shown = *figures;
     }
 
-    pub(crate) fn show_rows(&self, rows: &Rows) {
-        self.store(HEAD + FIGURES, &bytemuck::cast::<_, [u64; ROWS]>(*rows));
+    /// Adds what has come to the rows of this process since `shown`.
+    pub(crate) fn add_rows(&self, shown: &mut Rows, rows: &Rows) {
+        let before: [u64; ROWS] = bytemuck::cast(*shown);
+        let now: [u64; ROWS] = bytemuck::cast(*rows);
+        self.add(HEAD + FIGURES, &before, &now);
+        *shown = *rows;
     }
 
     fn word(&self, at: usize) -> &AtomicU64 {
@@ -215,9 +232,13 @@ impl Board {
         }
     }
 
-    fn store(&self, to: usize, words: &[u64]) {
-        for (at, word) in words.iter().enumerate() {
-            self.word(to + at).store(*word, Ordering::Relaxed);
+    fn add(&self, to: usize, before: &[u64], now: &[u64]) {
+        for (at, (before, now)) in before.iter().zip(now).enumerate() {
+            // Some figures also become less.
+            let more = now.wrapping_sub(*before);
+            if more != 0 {
+                self.word(to + at).fetch_add(more, Ordering::Relaxed);
+            }
         }
     }
 }
@@ -244,11 +265,28 @@ mod tests {
         };
         let mut rows = Rows::default();
         rows[SCHEMES - 1].metadata = 9;
-        theirs.show_figures(&figures);
-        theirs.show_rows(&rows);
+        theirs.add_figures(&mut Figures::default(), &figures);
+        theirs.add_rows(&mut Rows::default(), &rows);
         assert_eq!((ours.figures(), ours.rows()), (figures, rows));
         assert_eq!(ours.owner(), None);
         assert!(theirs.claim(3) && theirs.claim(3) && !ours.claim(4));
         assert_eq!((ours.owner(), theirs.others()), (Some(3), 1));
+    }
+
+    #[test]
+    fn processes_add_up_and_the_largest_peak_counts() {
+        let board = Board::new().unwrap();
+        let figures = |fetches, kept, peak_dram| Figures {
+            fetches,
+            kept,
+            peak_dram,
+            ..Figures::default()
+        };
+        let mut ours = Figures::default();
+        board.add_figures(&mut ours, &figures(5, 3, 10));
+        let mut child = ours;
+        board.add_figures(&mut child, &figures(7, 1, 12));
+        board.add_figures(&mut ours, &figures(6, 3, 11));
+        assert_eq!(board.figures(), figures(8, 1, 12));
     }
 }

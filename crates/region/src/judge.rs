@@ -1,5 +1,6 @@
 //! What every write scheme would have written, on the evictions that there are.
 
+use std::io;
 use std::sync::Arc;
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread::JoinHandle;
@@ -97,8 +98,17 @@ impl Schemes {
 
 /// A thread that shows every eviction to every scheme.
 pub(crate) struct Judge {
+    board: Arc<Board>,
     told: Option<SyncSender<Told>>,
-    thread: Option<JoinHandle<()>>,
+    thread: Option<JoinHandle<Bench>>,
+    /// While there is no thread.
+    resting: Option<Bench>,
+}
+
+/// The schemes, and what the board has of their rows.
+struct Bench {
+    schemes: Schemes,
+    shown: Rows,
 }
 
 impl Judge {
@@ -107,26 +117,51 @@ impl Judge {
     /// # Errors
     /// Returns a failure if it cannot be started.
     pub fn start(board: Arc<Board>) -> Result<Self> {
-        let mut schemes = Schemes::new()?;
+        let bench = Bench {
+            schemes: Schemes::new()?,
+            shown: Rows::default(),
+        };
+        let mut judge = Self {
+            board,
+            told: None,
+            thread: None,
+            resting: Some(bench),
+        };
+        let started = judge.go_on();
+        started.or_fail(|| "cannot start the thread that judges write schemes".into())?;
+        Ok(judge)
+    }
+
+    /// Judges what it was told of, and ends the thread until [`Judge::go_on`].
+    pub fn rest(&mut self) {
+        self.told = None;
+        // A thread that fails has said so.
+        self.resting = self.thread.take().and_then(|thread| thread.join().ok());
+    }
+
+    /// Starts the thread after [`Judge::rest`].
+    ///
+    /// # Errors
+    /// Returns the system's.
+    pub fn go_on(&mut self) -> io::Result<()> {
+        let Some(mut bench) = self.resting.take() else {
+            return Ok(());
+        };
         let (sender, told) = sync_channel(AHEAD);
+        let board = Arc::clone(&self.board);
         let judge = move || {
             for told in told {
                 match told {
-                    Told::Evicted(page, dirty) => {
-                        schemes.evict(page, dirty.as_deref());
-                        board.show_rows(&schemes.rows());
-                    }
+                    Told::Evicted(page, dirty) => bench.judge(&board, page, dirty.as_deref()),
                     // The asking thread waits.
                     Told::Finish(answer) => drop(answer.send(())),
                 }
             }
+            bench
         };
-        let thread = spawn("terrace-judge", judge)
-            .or_fail(|| "cannot start the thread that judges write schemes".into())?;
-        Ok(Self {
-            told: Some(sender),
-            thread: Some(thread),
-        })
+        self.thread = Some(spawn("terrace-judge", judge)?);
+        self.told = Some(sender);
+        Ok(())
     }
 
     /// Tells of a page that leaves DRAM, with its contents if it was written since it came in.
@@ -150,12 +185,16 @@ impl Judge {
     }
 }
 
+impl Bench {
+    fn judge(&mut self, board: &Board, page: PageId, dirty: Option<&Contents>) {
+        self.schemes.evict(page, dirty);
+        board.add_rows(&mut self.shown, &self.schemes.rows());
+    }
+}
+
 impl Drop for Judge {
     fn drop(&mut self) {
-        self.told = None;
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
+        self.rest();
     }
 }
 

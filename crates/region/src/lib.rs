@@ -22,8 +22,10 @@
 //! Awad, Blagodurov and Solihin, "Write-Aware Management of NVM-based Memory Extensions", ICS 2016, is where
 //! the write schemes and first in, first out as the default are from.
 
+pub mod descriptor;
 mod extension;
 pub mod figures;
+mod fork;
 pub mod judge;
 mod mapping;
 mod pager;
@@ -48,5 +50,6 @@ pub fn check() -> terrace_base::Result<()> {
 
 pub use extension::{Extension, Region};
 pub use figures::{Board, Counts, Figures};
+pub use fork::watch as follow_forks;
 pub use settings::Settings;
 pub use shares::Shares;

@@ -7,12 +7,14 @@ mod ahead;
 mod changes;
 mod evictions;
 mod faults;
+mod forks;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Instant;
 
 use ahead::Ahead;
+pub use forks::Side;
 use rustc_hash::FxHashMap;
 use terrace_base::{Error, Result};
 use terrace_policy::page::Page;
@@ -120,6 +122,8 @@ pub(crate) struct Pager {
     settling: bool,
     /// How many threads keep evictions from beginning.
     suspended: usize,
+    /// Whether a child that is forked now has the memory.
+    shared: bool,
     /// The bound of DRAM in pages.
     dram: usize,
     /// Pages in DRAM at their addresses, and those on their way.
@@ -127,6 +131,8 @@ pub(crate) struct Pager {
     /// Pages with contents.
     footprint: usize,
     figures: Figures,
+    /// What the board has of them.
+    shown: Figures,
 }
 
 /// Opens a userfaultfd that has all that a pager needs.
@@ -192,6 +198,7 @@ impl Pager {
             unmapped: Vec::new(),
             settling: false,
             suspended: 0,
+            shared: false,
             dram,
             resident: 0,
             footprint: 0,
@@ -199,6 +206,7 @@ impl Pager {
                 dram: dram as u64,
                 ..Figures::default()
             },
+            shown: Figures::default(),
         })
     }
 
@@ -209,17 +217,33 @@ impl Pager {
 
     /// Returns what may be done until another transfer ends.
     pub fn wait(&self) -> Wait {
-        let later = self.arrived.len() + self.lost.len() + self.returning.len();
-        match later + self.unmapped.len() + self.waiting.len() {
+        match self.later() + self.waiting.len() {
             0 => self.store.wait(),
             // A mapping changes, or pages are written to make room: soon there is something to do.
             _ => Wait::Until(Instant::now()),
         }
     }
 
+    /// Returns how much waits for a mapping to have changed.
+    fn later(&self) -> usize {
+        self.arrived.len() + self.lost.len() + self.returning.len() + self.unmapped.len()
+    }
+
     /// Takes all events that wait, those that change mappings before faults, and returns whether there were
     /// any.
     pub fn take_events(&mut self, events: &mut Vec<Event>) -> std::io::Result<bool> {
+        self.follow_changes(events)?;
+        for (fault, protected) in forks::faults(events) {
+            match protected {
+                true => self.first_write(fault),
+                false => self.missing(fault),
+            }
+        }
+        Ok(!events.is_empty())
+    }
+
+    /// Takes all events that wait, and follows those that change mappings.
+    fn follow_changes(&mut self, events: &mut Vec<Event>) -> std::io::Result<()> {
         events.clear();
         loop {
             let before = events.len();
@@ -234,50 +258,13 @@ impl Pager {
         for event in events.iter() {
             self.change(event);
         }
-        let seen = Instant::now();
-        for event in events.iter() {
-            if let Event::Fault {
-                address,
-                offset,
-                thread,
-                write,
-                protected,
-            } = *event
-            {
-                let fault = Fault {
-                    address,
-                    offset,
-                    thread,
-                    write,
-                    seen,
-                };
-                match protected {
-                    true => self.first_write(fault),
-                    false => self.missing(fault),
-                }
-            }
-        }
-        Ok(!events.is_empty())
+        Ok(())
     }
 
     /// Goes on with what was begun, and returns whether anything happened.
     pub fn step(&mut self) -> bool {
         let mut happened = self.end_transfers();
-        for _ in 0..self.arrived.len() {
-            if let Some((page, buffer)) = self.arrived.pop_front() {
-                self.arrive(page, buffer);
-            }
-        }
-        for _ in 0..self.lost.len() {
-            if let Some(page) = self.lost.pop_front() {
-                self.lose(page);
-            }
-        }
-        for _ in 0..self.returning.len() {
-            if let Some(page) = self.returning.pop_front() {
-                self.bring_back(page);
-            }
-        }
+        self.retry();
         let shares = Shares::of(self.dram);
         if self.leaving.len() >= shares.leaving || !self.waiting.is_empty() {
             self.stage();
@@ -293,6 +280,25 @@ impl Pager {
         happened
     }
 
+    /// Does what could not be done while a mapping changed.
+    fn retry(&mut self) {
+        for _ in 0..self.arrived.len() {
+            if let Some((page, buffer)) = self.arrived.pop_front() {
+                self.arrive(page, buffer);
+            }
+        }
+        for _ in 0..self.lost.len() {
+            if let Some(page) = self.lost.pop_front() {
+                self.lose(page);
+            }
+        }
+        for _ in 0..self.returning.len() {
+            if let Some(page) = self.returning.pop_front() {
+                self.bring_back(page);
+            }
+        }
+    }
+
     /// Shows the figures on the board.
     pub fn show(&mut self) {
         let wear = self.store.wear();
@@ -304,7 +310,7 @@ impl Pager {
         self.figures.prefetched_used = story.used;
         self.figures.prefetched_late = story.late;
         self.figures.prefetched_wasted = story.wasted;
-        self.board.show_figures(&self.figures);
+        self.board.add_figures(&mut self.shown, &self.figures);
     }
 
     /// Waits until all evictions so far have been judged.

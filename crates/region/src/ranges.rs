@@ -117,6 +117,18 @@ impl Ranges {
         self.free.insert(start, end);
     }
 
+    /// Returns the pages that have numbers as spans without gaps, each from its first page to before its end.
+    pub fn spans(&self) -> Vec<(Page, Page)> {
+        let mut spans: Vec<(Page, Page)> = Vec::new();
+        for (&start, &(pages, _)) in &self.by_start {
+            match spans.last_mut() {
+                Some((_, end)) if end.0 == start => end.0 += pages,
+                _ => spans.push((Page(start), Page(start + pages))),
+            }
+        }
+        spans
+    }
+
     /// Returns how many numbers were ever used.
     pub fn used(&self) -> usize {
         self.used as usize
@@ -211,6 +223,11 @@ mod tests {
                 }
             }
             prop_assert!(ranges.used() <= 90 + 20 * 60);
+            let spans = ranges.spans();
+            prop_assert!(spans.windows(2).all(|pair| pair[0].1 < pair[1].0), "{spans:?}");
+            let mut pages: Vec<u64> = twin.into_keys().collect();
+            pages.sort_unstable();
+            prop_assert_eq!(spans.into_iter().flat_map(|(from, to)| from.0..to.0).collect::<Vec<_>>(), pages);
         }
     }
 }

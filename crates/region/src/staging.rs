@@ -48,30 +48,36 @@ impl Staging {
     /// # Errors
     /// Returns a failure if there is no userfaultfd or no memory for it.
     pub fn new(slots: usize) -> Result<Self> {
-        let uffd = Uffd::open(0, crate::uffd::feature::MOVE)?;
         let mapping = Mapping::new(slots).or_fail(|| "cannot map the staging range".into())?;
-        uffd.register(mapping.address(), mapping.bytes() as u64)
-            .or_fail(|| "cannot register the staging range".into())?;
-        // The kernel moves no page that is shared with a child: it could never come back.
-        // SAFETY: the mapping is ours, and the advice leaves its contents as they are.
-        unsafe {
-            madvise(
-                mapping.start().cast(),
-                mapping.bytes(),
-                Advice::LinuxDontFork,
-            )
-        }
-        .map_err(io::Error::from)
-        .or_fail(|| "cannot keep the staging range from children".into())?;
-        Ok(Self {
-            uffd,
+        let staging = Self {
+            uffd: open(&mapping)?,
             mapping,
             slots: vec![Slot::Empty; slots],
             oldest: 0,
             span: 0,
             named: 0,
             held: 0,
-        })
+        };
+        // A child has no use for it unless it is followed.
+        staging.advise(Advice::LinuxDontFork);
+        Ok(staging)
+    }
+
+    /// Goes on in a forked process, which has a copy of the range.
+    ///
+    /// # Errors
+    /// Returns those of [`Staging::new`].
+    pub fn begin_anew(&mut self) -> Result<()> {
+        self.uffd = open(&self.mapping)?;
+        Ok(())
+    }
+
+    /// Lets children have the range, or keeps them from it.
+    pub fn advise(&self, advice: Advice) {
+        let (start, bytes) = (self.mapping.start().cast(), self.mapping.bytes());
+        // SAFETY: the mapping is ours, and the advice leaves its contents as they are.
+        let advised = unsafe { madvise(start, bytes, advice) };
+        advised.expect("the kernel takes advice on a mapping that is there");
     }
 
     /// Returns how many slots are not empty.
@@ -181,4 +187,12 @@ impl Staging {
         let dropped = unsafe { madvise(start.cast(), bytes, Advice::LinuxDontNeed) };
         dropped.expect("the kernel drops pages of a mapping that is there");
     }
+}
+
+/// Opens a userfaultfd for the range of this process.
+fn open(mapping: &Mapping) -> Result<Uffd> {
+    let uffd = Uffd::open(0, crate::uffd::feature::MOVE)?;
+    uffd.register(mapping.address(), mapping.bytes() as u64)
+        .or_fail(|| "cannot register the staging range".into())?;
+    Ok(uffd)
 }

@@ -6,6 +6,7 @@ use rustc_hash::FxHashMap;
 use terrace_policy::replacement::PageId;
 use terrace_policy::write::{Contents, Depends, Form, Place, Scheme, Written};
 
+use crate::pager::Side;
 use crate::places::Places;
 use crate::slow::{Buffer, Done, Read, Slow, Wait, Write};
 use crate::wear::Wear;
@@ -79,6 +80,27 @@ impl Store {
     /// Whether a transfer of the page is under way.
     pub fn busy(&self, page: PageId) -> bool {
         self.under_way.contains_key(&page.0)
+    }
+
+    /// Whether no transfer is under way.
+    pub fn is_idle(&self) -> bool {
+        self.under_way.is_empty()
+    }
+
+    /// Gets ready for a fork. No transfer is under way.
+    ///
+    /// # Errors
+    /// Returns those of [`Slow::share`].
+    pub fn share(&mut self) -> io::Result<()> {
+        self.slow.share()
+    }
+
+    /// See [`Slow::forked`].
+    ///
+    /// # Errors
+    /// Returns those of [`Slow::forked`].
+    pub fn forked(&mut self, side: Side) -> io::Result<()> {
+        self.slow.forked(side)
     }
 
     /// Returns what all transfers wrote.

@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError, RwLock, RwLockWriteGuard};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -14,7 +14,8 @@ use rustix::event::{EventfdFlags, eventfd};
 use terrace_base::{Context, Result, lock};
 use terrace_policy::page::Page;
 
-use crate::pager::Pager;
+use crate::descriptor::Kept;
+use crate::pager::{Pager, Side};
 use crate::slow::Wait;
 
 /// The time after anything happened for which the thread looks again and again before it sleeps. To be woken
@@ -36,6 +37,10 @@ pub(crate) enum Request {
     Resume,
     /// Have all evictions so far judged.
     Finish,
+    /// Say by an error that a page is not of the memory.
+    Find(Page),
+    /// Rest and end: the process forks.
+    Rest,
     /// End.
     End,
 }
@@ -57,13 +62,28 @@ struct Answer {
 struct Inbox {
     asked: Mutex<VecDeque<Asked>>,
     /// Can be read when there is a request.
-    bell: OwnedFd,
+    bell: Kept<OwnedFd>,
 }
 
-/// The thread.
+/// The thread, if there is one, and the way to ask it.
 pub(crate) struct Server {
+    /// Whoever asks reads it, and a thread that forks writes it: no child is forked while a thread that it does
+    /// not have waits for an answer.
+    running: RwLock<Running>,
+}
+
+/// The thread while it runs.
+struct Running {
     inbox: Arc<Inbox>,
-    thread: Option<JoinHandle<()>>,
+    /// It hands its pager over when it ends. `None` while the process forks, and in a child that was left
+    /// without the memory.
+    thread: Option<JoinHandle<Box<Pager>>>,
+}
+
+/// A server whose thread rests while the process forks.
+pub(crate) struct Resting<'a> {
+    running: RwLockWriteGuard<'a, Running>,
+    pager: Option<Box<Pager>>,
 }
 
 impl Server {
@@ -72,20 +92,16 @@ impl Server {
     /// # Errors
     /// Returns a failure if it cannot be started.
     pub fn start(pager: Pager) -> Result<Self> {
-        let flags = EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK;
-        let inbox = Arc::new(Inbox {
-            asked: Mutex::default(),
-            bell: eventfd(0, flags)
-                .map_err(io::Error::from)
-                .or_fail(|| "cannot make an eventfd".into())?,
-        });
-        let theirs = Arc::clone(&inbox);
-        let thread = spawn("terrace-pager", move || serve(pager, &theirs));
-        let thread = thread.or_fail(|| "cannot start the thread that serves faults".into())?;
-        Ok(Self {
-            inbox,
-            thread: Some(thread),
-        })
+        let running = Running {
+            inbox: Arc::new(Inbox::new()?),
+            thread: None,
+        };
+        let server = Self {
+            running: RwLock::new(running),
+        };
+        let started = server.write().start(Box::new(pager), None);
+        started.or_fail(|| "cannot start the thread that serves faults".into())?;
+        Ok(server)
     }
 
     /// Asks the thread for something, and waits until it is done.
@@ -93,6 +109,111 @@ impl Server {
     /// # Errors
     /// Returns those of the request.
     pub fn ask(&self, request: Request) -> io::Result<()> {
+        let running = self.running.read();
+        running.unwrap_or_else(PoisonError::into_inner).ask(request)
+    }
+
+    /// Whether there is a thread.
+    pub fn is_running(&self) -> bool {
+        let running = self.running.read();
+        running
+            .unwrap_or_else(PoisonError::into_inner)
+            .thread
+            .is_some()
+    }
+
+    /// Keeps evictions from beginning, and the process from being forked, during `change`, which asks this for
+    /// nothing.
+    pub fn while_suspended<T>(&self, change: impl FnOnce() -> T) -> T {
+        let running = self.running.read().unwrap_or_else(PoisonError::into_inner);
+        let _ = running.ask(Request::Suspend);
+        let changed = change();
+        let _ = running.ask(Request::Resume);
+        changed
+    }
+
+    /// Has the thread rest and end, so that this thread can fork the process.
+    pub fn rest(&self) -> Resting<'_> {
+        let mut running = self.write();
+        let frame = 0_u8;
+        let stack = Page::of((&raw const frame).addr() as u64);
+        if running.ask(Request::Find(stack)).is_ok() {
+            // This thread needs its stack, and nobody serves that until after the fork.
+            let _ = running.ask(Request::Suspend);
+            touch_stack();
+        }
+        let _ = running.ask(Request::Rest);
+        let pager = running.end();
+        Resting { running, pager }
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, Running> {
+        let running = self.running.write();
+        running.unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Resting<'_> {
+    /// Goes on after a fork.
+    pub fn go_on(mut self, side: Side) {
+        let Some(pager) = self.pager.take() else {
+            return;
+        };
+        let went_on = match side {
+            Side::Parent => self.running.start(pager, Some(side)),
+            Side::Child if !pager.is_shared() => return std::mem::forget(pager),
+            // The bell is the parent's as well.
+            Side::Child => Inbox::new().map_err(io::Error::other).and_then(|inbox| {
+                self.running.inbox = Arc::new(inbox);
+                self.running.start(pager, Some(side))
+            }),
+        };
+        match (went_on, side) {
+            (Ok(()), _) => {}
+            (Err(_), Side::Child) if self.running.withdraw() => {}
+            (Err(error), _) => {
+                give_up(&format!(
+                    "extended memory cannot go on after a fork: {error}"
+                ));
+            }
+        }
+    }
+}
+
+impl Running {
+    /// Starts the thread, after a fork if there was one.
+    ///
+    /// # Errors
+    /// Returns the system's, or that of [`Pager::forked`].
+    fn start(&mut self, mut pager: Box<Pager>, forked: Option<Side>) -> io::Result<()> {
+        let (inbox, ready) = (Arc::clone(&self.inbox), Arc::new(Answer::default()));
+        let told = Arc::clone(&ready);
+        let thread = spawn("terrace-pager", move || {
+            let begun = forked.map_or(Ok(()), |side| pager.forked(side));
+            let goes_on = begun.is_ok();
+            told.give(begun);
+            if goes_on {
+                serve(&mut pager, &inbox);
+            }
+            pager
+        });
+        self.thread = Some(thread?);
+        ready.wait()
+    }
+
+    /// Leaves a child without its memory, which cannot be served, and returns whether it is so. The pager is
+    /// kept: what it holds is also its parent's.
+    fn withdraw(&mut self) -> bool {
+        let pager = self.end();
+        let withdrawn = pager.as_ref().is_some_and(|pager| pager.withdraw());
+        std::mem::forget(pager);
+        withdrawn
+    }
+
+    fn ask(&self, request: Request) -> io::Result<()> {
+        if self.thread.is_none() {
+            return Err(io::ErrorKind::Unsupported.into());
+        }
         let answer = Arc::new(Answer::default());
         let asked = Asked {
             request,
@@ -100,31 +221,49 @@ impl Server {
         };
         lock(&self.inbox.asked).push_back(asked);
         ring(&self.inbox.bell);
-        let mut result = lock(&answer.result);
-        loop {
-            if let Some(result) = result.take() {
-                return result;
-            }
-            let woken = answer.given.wait(result);
-            result = woken.unwrap_or_else(PoisonError::into_inner);
-        }
+        answer.wait()
+    }
+
+    /// Waits for the end of the thread, and returns its pager.
+    fn end(&mut self) -> Option<Box<Pager>> {
+        // A thread that fails ends the process.
+        self.thread.take()?.join().ok()
     }
 }
 
 impl Drop for Server {
     fn drop(&mut self) {
         let _ = self.ask(Request::End);
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
+        drop(self.write().end());
     }
+}
+
+impl Inbox {
+    fn new() -> Result<Self> {
+        let flags = EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK;
+        let bell = eventfd(0, flags).map_err(io::Error::from);
+        Ok(Self {
+            asked: Mutex::default(),
+            bell: Kept::new(bell.or_fail(|| "cannot make an eventfd".into())?),
+        })
+    }
+}
+
+/// Brings the pages in that the frames of a fork lie in.
+#[inline(never)]
+fn touch_stack() {
+    let mut below = [0_u8; 8192];
+    std::hint::black_box(&mut below);
 }
 
 /// Starts a thread that runs no signal handler of the program: it would touch memory that waits for this thread.
 ///
 /// # Errors
 /// Returns the system's.
-pub(crate) fn spawn(name: &str, act: impl FnOnce() + Send + 'static) -> io::Result<JoinHandle<()>> {
+pub(crate) fn spawn<T: Send + 'static>(
+    name: &str,
+    act: impl FnOnce() -> T + Send + 'static,
+) -> io::Result<JoinHandle<T>> {
     let before = block_signals();
     let thread = std::thread::Builder::new().name(name.into()).spawn(act);
     restore_signals(&before);
@@ -148,7 +287,7 @@ impl Drop for Watch {
     }
 }
 
-fn serve(mut pager: Pager, inbox: &Inbox) {
+fn serve(pager: &mut Pager, inbox: &Inbox) {
     let _watch = Watch;
     let mut events = Vec::new();
     let mut last = Instant::now();
@@ -160,8 +299,8 @@ fn serve(mut pager: Pager, inbox: &Inbox) {
         // Events come before requests: an adopted range may have been another one before.
         while let Some(asked) = next(inbox) {
             happened = true;
-            let ends = matches!(asked.request, Request::End);
-            let result = carry_out(&mut pager, asked.request);
+            let ends = matches!(asked.request, Request::End | Request::Rest);
+            let result = carry_out(pager, asked.request);
             pager.show();
             asked.answer.give(result);
             if ends {
@@ -174,7 +313,7 @@ fn serve(mut pager: Pager, inbox: &Inbox) {
             last = now;
             pager.show();
         } else if now - last > SPIN {
-            sleep(&pager, inbox, now);
+            sleep(pager, inbox, now);
         } else {
             std::hint::spin_loop();
         }
@@ -189,6 +328,8 @@ fn carry_out(pager: &mut Pager, request: Request) -> io::Result<()> {
         Request::Suspend => pager.suspend(),
         Request::Resume => pager.resume(),
         Request::Finish => pager.finish(),
+        Request::Find(page) => return pager.find(page),
+        Request::Rest => return pager.rest(),
         Request::End => {}
     }
     Ok(())
@@ -247,10 +388,21 @@ impl Answer {
         *lock(&self.result) = Some(result);
         self.given.notify_all();
     }
+
+    fn wait(&self) -> io::Result<()> {
+        let mut result = lock(&self.result);
+        loop {
+            if let Some(result) = result.take() {
+                return result;
+            }
+            let woken = self.given.wait(result);
+            result = woken.unwrap_or_else(PoisonError::into_inner);
+        }
+    }
 }
 
 /// Blocks all signals for this thread and those that it starts, and returns those that were blocked.
-fn block_signals() -> libc::sigset_t {
+pub(crate) fn block_signals() -> libc::sigset_t {
     // SAFETY: both sets are ours; an all-zero one is a valid value, and is filled first.
     unsafe {
         let (mut all, mut before) = (std::mem::zeroed(), std::mem::zeroed());
@@ -260,7 +412,7 @@ fn block_signals() -> libc::sigset_t {
     }
 }
 
-fn restore_signals(before: &libc::sigset_t) {
+pub(crate) fn restore_signals(before: &libc::sigset_t) {
     // SAFETY: the set is one that the call returned before.
     unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, before, std::ptr::null_mut()) };
 }

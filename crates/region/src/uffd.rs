@@ -9,6 +9,8 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use terrace_base::{Error, Result};
 use terrace_policy::page::PAGE_BYTES;
 
+use crate::descriptor::Kept;
+
 /// What a kernel can do beyond faults on missing pages: bits of `UFFD_FEATURE_*`.
 pub mod feature {
     /// Faults on write-protected pages.
@@ -73,7 +75,7 @@ pub enum Event {
 /// A userfaultfd.
 #[derive(Debug)]
 pub struct Uffd {
-    descriptor: OwnedFd,
+    descriptor: Kept<OwnedFd>,
     features: u64,
 }
 
@@ -170,7 +172,7 @@ impl Uffd {
         let features = needed | (wanted & known);
         handshake(&descriptor, features)?;
         Ok(Self {
-            descriptor,
+            descriptor: Kept::new(descriptor),
             features,
         })
     }

@@ -64,6 +64,8 @@ pub struct ExtendSettings {
     pub write: String,
     /// The least size of a mapping that is extended, in bytes.
     pub least_mapping_bytes: u64,
+    /// Whether small blocks of malloc are extended as well.
+    pub small_blocks: bool,
     /// The version of terrace.
     pub terrace: &'static str,
 }
@@ -166,6 +168,7 @@ impl ExtendDocument {
                 prefetch: session.prefetch.clone().unwrap_or_else(|| "off".into()),
                 write: session.write.clone(),
                 least_mapping_bytes: terrace_extend::session::LEAST.0,
+                small_blocks: session.small,
                 terrace: env!("CARGO_PKG_VERSION"),
             },
             wall_s: outcome.wall.as_secs_f64(),

@@ -24,10 +24,12 @@ Examples:
   terrace extend --dram 25% --memory /dev/nvme1n1 -- ./program
   terrace extend --dram 25% --memory pcm-row --json writes.json -- python3 job.py
 
-The program must be linked dynamically, for glibc on x86-64. Stacks, small blocks of malloc,
-mapped files and shared memory stay in DRAM. Of several processes one is extended, the first
-with a large mapping; a process that it forks ends if it touches extended memory. Judging
-all schemes takes DRAM of its own: two or three copies of what was evicted.
+The program must be linked dynamically, for glibc on x86-64. Stacks, mapped files, shared
+memory and, without --small-blocks, small blocks of malloc stay in DRAM. Of several processes
+one is extended, the first with a large mapping, and those that it forks: each has extended
+memory as it was at that moment, a DRAM bound of its own, and its part in the figures. On a
+block device, and past the C library's fork, a child does not have it: it ends if it touches
+any. Judging all schemes takes DRAM of its own: two or three copies of what was evicted.
 
 Exit code: the program's own; 2 for wrong usage; 1 where terrace failed.
 Needs userfaultfd: root, or sysctl vm.unprivileged_userfaultfd=1, or access to
@@ -75,6 +77,12 @@ pub struct Extend {
     #[arg(long)]
     applied_only: bool,
 
+    /// Extend small blocks of malloc as well
+    ///
+    /// They come from a heap of their own, once that has more than 4 MiB. Not with a block device.
+    #[arg(long, hide_short_help = true)]
+    small_blocks: bool,
+
     #[command(flatten)]
     pub results: Results,
 
@@ -98,6 +106,7 @@ impl Extend {
             prefetch: (self.prefetch != "off").then(|| self.prefetch.clone()),
             write: self.write.clone(),
             judge: !self.applied_only,
+            small: self.small_blocks,
         })
     }
 

@@ -106,7 +106,11 @@ mod tests {
         for index in pool.ready() {
             for record in pool.chunk(index).records() {
                 match record.said() {
-                    Said::Instruction(_) | Said::Discard { .. } => {}
+                    Said::Instruction(_)
+                    | Said::Discard { .. }
+                    | Said::Frame(_)
+                    | Said::Allocated { .. }
+                    | Said::Freed { .. } => {}
                     Said::Access { address, .. } => row = Some(address >> SHIFT),
                     Said::Word { address, value } => {
                         assert_eq!(row, Some(address >> SHIFT));

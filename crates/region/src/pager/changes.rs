@@ -44,6 +44,15 @@ impl Pager {
         Ok(())
     }
 
+    /// Whether a page is of the memory.
+    ///
+    /// # Errors
+    /// Returns that it is not.
+    pub fn find(&self, page: Page) -> io::Result<()> {
+        let found = self.ranges.find(page);
+        found.map(drop).ok_or(io::ErrorKind::NotFound.into())
+    }
+
     /// Pages that are present already are resident, and dirty.
     fn adopt_present(&mut self, extent: Extent) {
         let mut present = vec![0; AT_ONCE as usize];

@@ -73,16 +73,26 @@ impl Pager {
         match self.staging.take(self.address(pages[0]), pages) {
             Ok(0) => None,
             Ok(moved) => {
-                for (at, page) in pages[..moved].iter().enumerate() {
-                    let known = self.page(*page);
-                    known.state = State::Staged((start + at) as u32);
-                    known.leaving = false;
-                }
-                self.resident -= moved;
+                self.staged(&pages[..moved], start);
                 Some(moved)
+            }
+            Err(error)
+                if error.raw_os_error() == Some(libc::EBUSY) && self.stage_shared(pages[0]) =>
+            {
+                Some(1)
             }
             Err(error) => self.not_moved(pages[0], &error).then_some(1),
         }
+    }
+
+    /// Pages in a row are in the staging range, from a slot on.
+    pub(super) fn staged(&mut self, pages: &[PageId], start: usize) {
+        for (at, page) in pages.iter().enumerate() {
+            let known = self.page(*page);
+            known.state = State::Staged((start + at) as u32);
+            known.leaving = false;
+        }
+        self.resident -= pages.len();
     }
 
     /// Decides on a page that the kernel does not move, and returns whether that is for good.
@@ -91,7 +101,7 @@ impl Pager {
             Some(libc::EAGAIN) => return false,
             // The program dropped it in a way that is not reported.
             Some(libc::ENOENT) => self.gone(page),
-            // Shared since a fork, locked, or used by a device.
+            // Locked, or used by a device.
             _ => self.keep(page),
         }
         true
@@ -203,15 +213,32 @@ impl Pager {
         else {
             return;
         };
-        let from = self.staging.address(slot as usize);
-        if self.uffd.move_pages(from, address, PAGE_BYTES).is_err() {
+        if self.move_back(slot as usize, address).is_err() {
             // A mapping changes.
             return self.returning.push_back(page);
         }
-        self.staging.emptied(slot as usize);
         self.resident += 1;
         self.came(page, true);
         self.keep(page);
+    }
+
+    /// Moves what a slot holds to an address.
+    ///
+    /// # Errors
+    /// Returns the kernel's.
+    pub(super) fn move_back(&mut self, slot: usize, address: u64) -> io::Result<()> {
+        let from = self.staging.address(slot);
+        match self.uffd.move_pages(from, address, PAGE_BYTES) {
+            Ok(_) => self.staging.emptied(slot),
+            // It is shared since a fork; nobody writes it meanwhile.
+            Err(error) if error.raw_os_error() == Some(libc::EBUSY) => {
+                let from = self.staging.contents(slot).as_ptr();
+                self.uffd.copy(from, address, PAGE_BYTES, 0)?;
+                self.staging.abandon(slot);
+            }
+            Err(error) => return Err(error),
+        }
+        Ok(())
     }
 
     /// Empties the oldest slots whose pages the slow memory holds.

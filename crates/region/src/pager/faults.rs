@@ -136,10 +136,7 @@ impl Pager {
         }
         let address = self.address(page);
         let mapped = match moves {
-            true => {
-                let from = self.staging.address(slot);
-                self.uffd.move_pages(from, address, PAGE_BYTES).map(drop)
-            }
+            true => self.move_back(slot, address),
             false => {
                 let from = self.staging.contents(slot).as_ptr();
                 self.uffd.copy(from, address, PAGE_BYTES, COPY_PROTECTED)
@@ -149,9 +146,8 @@ impl Pager {
             // A mapping changes: the thread faults again if it still has to.
             return self.wake(address);
         }
-        match moves {
-            true => self.staging.emptied(slot),
-            false => self.staging.abandon(slot),
+        if !moves {
+            self.staging.abandon(slot);
         }
         self.figures.returns += 1;
         self.resident += 1;

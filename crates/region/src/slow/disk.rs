@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use io_uring::{IoUring, opcode, types};
@@ -16,7 +16,9 @@ use terrace_policy::page::PAGE_BYTES;
 
 use super::blocks::{PAGE_SIZE, block, blocks, runs};
 use super::device::Device;
-use super::{Buffer, Done, Read, Slow, Wait, Write};
+use super::layers::Layers;
+use super::{Buffer, Done, Read, Side, Slow, Wait, Write};
+use crate::descriptor::Kept;
 
 /// Transfers that the kernel is given at once. A disk that is asked for 32 pages at once reads three times
 /// as many a second as for one at a time.
@@ -24,9 +26,6 @@ const DEPTH: usize = 64;
 
 /// Pages that are written, or read ahead, as one transfer if their places lie in a row.
 const TOGETHER: usize = 32;
-
-/// Bytes by which a file grows.
-const STEP: u64 = 64 << 20;
 
 /// A file or a block device.
 pub struct Disk {
@@ -39,11 +38,9 @@ pub struct Disk {
     /// Writes that were begun, and that the kernel is not given yet: neighbours, of which more may follow.
     gathered: Vec<Whole>,
     done: VecDeque<Done>,
-    file: File,
+    layers: Layers,
     /// The unit in which is written, in bytes.
     block: usize,
-    /// The length of a file, which grows; `None` for a device.
-    length: Option<u64>,
     /// The byte at which the first place lies.
     start: u64,
     /// The device that this has taken; dropped last, which clears it.
@@ -60,7 +57,7 @@ enum Engine {
 
 /// The ring, and what waits for a place in it.
 struct Ring {
-    ring: IoUring,
+    ring: Kept<IoUring>,
     waiting: VecDeque<Part>,
     under_way: usize,
 }
@@ -77,6 +74,7 @@ struct Flight {
 struct Whole {
     ticket: u32,
     place: u32,
+    layer: u8,
     buffer: Box<Buffer>,
 }
 
@@ -96,6 +94,7 @@ unsafe impl Send for Row {}
 struct Part {
     ticket: u32,
     write: bool,
+    layer: u8,
     /// Buffers of a [`Row`], if it is the transfer of one; the number of bytes is that of all of them.
     row: Option<(*const libc::iovec, u32)>,
     /// The buffer of its flight at the part's first byte.
@@ -113,17 +112,11 @@ impl Disk {
     /// # Errors
     /// Returns a failure if no file can be made there.
     pub fn in_directory(directory: &Path) -> Result<Self> {
-        let open = |flags| {
-            let mut options = File::options();
-            options.read(true).write(true);
-            options
-                .custom_flags(libc::O_TMPFILE | flags)
-                .open(directory)
-        };
-        // Some file systems in memory know no O_DIRECT.
-        let file = open(libc::O_DIRECT).or_else(|_| open(0));
         let cannot = || format!("cannot make a file in {}", directory.display());
-        Ok(Self::new(file.or_fail(cannot)?))
+        // A program may go to another working directory.
+        let directory = directory.canonicalize().or_fail(cannot)?;
+        let file = open_in(&directory).or_fail(cannot)?;
+        Ok(Self::over(file, Some(directory)))
     }
 
     /// Takes a block device for as long as this is: one that nothing uses, and that is blank. It is cleared
@@ -154,6 +147,10 @@ impl Disk {
     /// Uses an open file or block device, whose contents are overwritten from the start on. It is best opened
     /// with `O_DIRECT`.
     pub fn new(file: File) -> Self {
+        Self::over(file, None)
+    }
+
+    fn over(file: File, directory: Option<PathBuf>) -> Self {
         Self {
             engine: Engine::new(),
             flights: FxHashMap::default(),
@@ -161,12 +158,7 @@ impl Disk {
             gathered: Vec::new(),
             done: VecDeque::new(),
             block: block(&file),
-            length: file
-                .metadata()
-                .ok()
-                .filter(|about| about.is_file())
-                .map(|about| about.len()),
-            file,
+            layers: Layers::new(file, directory),
             start: 0,
             taken: None,
         }
@@ -175,18 +167,6 @@ impl Disk {
     /// Returns the byte at which a place lies.
     fn at(&self, place: u32) -> u64 {
         self.start + u64::from(place) * PAGE_BYTES
-    }
-
-    /// Makes a file long enough for a place, of which a part alone may be written, without taking space for it.
-    fn lengthen(&mut self, place: u32) {
-        let end = self.at(place) + PAGE_BYTES;
-        if let Some(length) = &mut self.length
-            && *length < end
-            // If this fails, so does the write, or a later read is told the end of the file.
-            && self.file.set_len(end.next_multiple_of(STEP)).is_ok()
-        {
-            *length = end.next_multiple_of(STEP);
-        }
     }
 
     fn begin(&mut self, ticket: u32, mut buffer: Box<Buffer>, parts: Vec<Part>) {
@@ -208,7 +188,7 @@ impl Disk {
                 Engine::Ring(ring) if part.write => ring.waiting.push_back(part),
                 Engine::Ring(ring) => ring.waiting.push_front(part),
                 Engine::Calls => {
-                    let result = part.carry_out(&self.file);
+                    let result = part.carry_out(self.layers.file(part.layer));
                     self.part_ended(ticket, result);
                 }
             }
@@ -221,6 +201,7 @@ impl Disk {
         let part = Part {
             ticket: page.ticket,
             write,
+            layer: page.layer,
             row: None,
             bytes: std::ptr::null_mut(),
             number: PAGE_BYTES as u32,
@@ -231,9 +212,9 @@ impl Disk {
 
     /// Begins to transfer neighbours, behind all transfers that were begun before.
     fn begin_row(&mut self, write: bool, mut pages: Vec<Whole>) {
-        let (ticket, place) = match &pages[..] {
+        let (ticket, place, layer) = match &pages[..] {
             [] => return,
-            [first, ..] => (first.ticket, first.place),
+            [first, ..] => (first.ticket, first.place, first.layer),
         };
         let offset = self.at(place);
         let Engine::Ring(ring) = &mut self.engine else {
@@ -248,6 +229,7 @@ impl Disk {
         let part = Part {
             ticket,
             write,
+            layer,
             row: Some((parts.as_ptr(), parts.len() as u32)),
             bytes: std::ptr::null_mut(),
             number: (parts.len() * PAGE_SIZE) as u32,
@@ -264,7 +246,7 @@ impl Disk {
 
     /// Adds a write to those of its neighbours, and begins these if it is none.
     fn gather(&mut self, page: Whole) {
-        if !goes_on(&self.gathered, page.place) {
+        if !goes_on(&self.gathered, page.place, page.layer) {
             self.begin_gathered();
         }
         self.gathered.push(page);
@@ -288,7 +270,7 @@ impl Disk {
         while ring.under_way < DEPTH
             && let Some(part) = ring.waiting.pop_front()
         {
-            let entry = part.entry(self.file.as_raw_fd());
+            let entry = part.entry(self.layers.file(part.layer).as_raw_fd());
             // SAFETY: the buffer lives in `flights` until the part's end is taken, or the ring is dropped,
             // which waits for it. The ring has more places than parts are under way.
             unsafe { ring.ring.submission().push(&entry) }.expect("a ring that is not full");
@@ -370,6 +352,7 @@ impl Slow for Disk {
         let page = Whole {
             ticket,
             place,
+            layer: self.layers.of(place),
             buffer,
         };
         self.begin_whole(false, page);
@@ -383,12 +366,14 @@ impl Slow for Disk {
             buffer,
         } in reads
         {
-            if !goes_on(&row, place) {
+            let layer = self.layers.of(place);
+            if !goes_on(&row, place, layer) {
                 self.begin_row(false, std::mem::take(&mut row));
             }
             row.push(Whole {
                 ticket,
                 place,
+                layer,
                 buffer,
             });
         }
@@ -397,19 +382,35 @@ impl Slow for Disk {
     }
 
     fn write(&mut self, ticket: u32, place: u32, write: Write) {
-        self.lengthen(place);
         let buffer = write.buffer;
-        let runs = runs(blocks(write.lines, self.block), self.block);
+        let lines = match self.layers.choose(place) {
+            Ok(false) => write.lines,
+            // Nothing of the page is there yet.
+            Ok(true) => u64::MAX,
+            Err(error) => {
+                let result = Err(error);
+                return self.done.push_back(Done {
+                    ticket,
+                    buffer,
+                    result,
+                });
+            }
+        };
+        let layer = self.layers.of(place);
+        self.layers.lengthen(layer, self.at(place) + PAGE_BYTES);
+        let runs = runs(blocks(lines, self.block), self.block);
         if let [(0, PAGE_SIZE)] = runs[..] {
             return self.gather(Whole {
                 ticket,
                 place,
+                layer,
                 buffer,
             });
         }
         let parts = runs.into_iter().map(|(start, number)| Part {
             ticket,
             write: true,
+            layer,
             row: None,
             bytes: std::ptr::null_mut(),
             number: number as u32,
@@ -434,6 +435,19 @@ impl Slow for Disk {
             Engine::Ring(_) | Engine::Calls => Wait::Idle,
         }
     }
+
+    fn share(&mut self) -> io::Result<()> {
+        self.layers.share()
+    }
+
+    fn forked(&mut self, side: Side) -> io::Result<()> {
+        self.layers.forked(side);
+        if side == Side::Child {
+            // The ring is the parent's.
+            self.engine = Engine::new();
+        }
+        Ok(())
+    }
 }
 
 impl Drop for Disk {
@@ -455,9 +469,25 @@ impl Drop for Disk {
     }
 }
 
+/// Makes a file without a name in a directory, which is gone when it is closed.
+///
+/// # Errors
+/// Returns the system's.
+pub(super) fn open_in(directory: &Path) -> io::Result<File> {
+    let open = |flags| {
+        let mut options = File::options();
+        options.read(true).write(true);
+        options
+            .custom_flags(libc::O_TMPFILE | flags)
+            .open(directory)
+    };
+    // Some file systems in memory know no O_DIRECT.
+    open(libc::O_DIRECT).or_else(|_| open(0))
+}
+
 /// Whether the page of a place can be transferred with those of a row.
-fn goes_on(row: &[Whole], place: u32) -> bool {
-    let behind = |last: &Whole| last.place + 1 == place;
+fn goes_on(row: &[Whole], place: u32, layer: u8) -> bool {
+    let behind = |last: &Whole| last.place + 1 == place && last.layer == layer;
     row.len() < TOGETHER && row.last().is_none_or(behind)
 }
 
@@ -465,7 +495,7 @@ impl Engine {
     fn new() -> Self {
         match IoUring::new(DEPTH as u32) {
             Ok(ring) => Self::Ring(Box::new(Ring {
-                ring,
+                ring: Kept::in_place(ring),
                 waiting: VecDeque::new(),
                 under_way: 0,
             })),

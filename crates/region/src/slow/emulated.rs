@@ -1,5 +1,6 @@
 //! An emulated memory: contents in DRAM, with the latency and the channels of a technology in real time.
 
+use std::io;
 use std::time::{Duration, Instant};
 
 use rustc_hash::FxHashMap;
@@ -109,6 +110,11 @@ impl Slow for Emulated {
     fn holds(&self, place: u32) -> Option<&Contents> {
         let held = self.places.get(place as usize).and_then(Option::as_deref);
         Some(held.unwrap_or(&ZEROS))
+    }
+
+    /// The contents lie in memory of this process, which the kernel copies.
+    fn share(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 

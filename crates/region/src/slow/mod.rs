@@ -7,12 +7,15 @@ mod blocks;
 pub mod device;
 pub mod disk;
 pub mod emulated;
+mod layers;
 
 use std::io;
 use std::os::fd::RawFd;
 use std::time::Instant;
 
 use terrace_policy::write::Contents;
+
+pub use crate::pager::Side;
 
 /// A page outside of programs' reach, aligned as devices need it.
 #[derive(Clone)]
@@ -94,5 +97,22 @@ pub trait Slow: Send {
     /// writes. `None` if it has to be read.
     fn holds(&self, _place: u32) -> Option<&Contents> {
         None
+    }
+
+    /// Gets ready for a fork, after which two processes have this memory, each as if it had it alone. No
+    /// transfer is under way, and none begins before [`Slow::forked`].
+    ///
+    /// # Errors
+    /// Returns why a child cannot have the memory.
+    fn share(&mut self) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    /// Goes on in a process after [`Slow::share`] and a fork.
+    ///
+    /// # Errors
+    /// Returns why it cannot.
+    fn forked(&mut self, _side: Side) -> io::Result<()> {
+        Ok(())
     }
 }

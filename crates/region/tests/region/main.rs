@@ -2,6 +2,7 @@
 
 mod device;
 mod faulty;
+mod forks;
 #[path = "../common/loop_device.rs"]
 mod loop_device;
 mod mappings;

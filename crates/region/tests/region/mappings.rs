@@ -1,4 +1,4 @@
-//! What a program does to its mappings: dropping, unmapping, moving, and forking.
+//! What a program does to its mappings: dropping, unmapping, and moving.
 
 use std::ptr;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,13 +16,13 @@ use crate::{emulated, settings};
 const PAGE: usize = 4096;
 
 /// A mapping that the extension has adopted, and what its pages have to hold.
-struct Adopted {
+pub struct Adopted {
     start: *mut u8,
     pages: Vec<u64>,
 }
 
 impl Adopted {
-    fn new(extension: &Extension, pages: usize) -> Self {
+    pub fn new(extension: &Extension, pages: usize) -> Self {
         // SAFETY: a new mapping, which is released before it is unmapped, or which events tell of.
         unsafe {
             let access = libc::PROT_READ | libc::PROT_WRITE;
@@ -37,13 +37,13 @@ impl Adopted {
         }
     }
 
-    fn word(&self, page: usize) -> *mut u64 {
+    pub fn word(&self, page: usize) -> *mut u64 {
         assert!(page < self.pages.len());
         // SAFETY: within the mapping.
         unsafe { self.start.add(page * PAGE + 8 * (page % 500)).cast() }
     }
 
-    fn write(&mut self, page: usize, word: u64) {
+    pub fn write(&mut self, page: usize, word: u64) {
         // SAFETY: within the mapping, aligned.
         unsafe { self.word(page).write_volatile(word) };
         self.pages[page] = word;
@@ -55,7 +55,7 @@ impl Adopted {
         assert_eq!(found, self.pages[page], "page {page}");
     }
 
-    fn check_all(&self) {
+    pub fn check_all(&self) {
         (0..self.pages.len()).for_each(|page| self.check(page));
     }
 
@@ -92,7 +92,7 @@ impl Adopted {
         self.pages.resize(before + more, 0);
     }
 
-    fn unmap(self, extension: &Extension, tells: bool) {
+    pub fn unmap(self, extension: &Extension, tells: bool) {
         let bytes = self.pages.len() * PAGE;
         if tells {
             extension.release(self.start, bytes);
@@ -203,31 +203,6 @@ fn what_may_be_freed_can_be_written_again() {
     (0..40).for_each(|page| mapping.write(page, page as u64 + 2));
     mapping.check_all();
     assert!(extension.figures().peak_footprint <= 40);
-    mapping.unmap(&extension, true);
-}
-
-/// A child has no extended memory, so it cannot see zeros in place of what was evicted.
-#[test]
-#[ignore = "needs root: userfaultfd"]
-fn a_forked_child_ends_at_the_first_touch_and_harms_nobody() {
-    let extension = Extension::start(settings(16, "pcm")).unwrap();
-    let mut mapping = Adopted::new(&extension, 100);
-    (0..100).for_each(|page| mapping.write(page, page as u64 + 1));
-    // SAFETY: the child makes no call but to end.
-    let child = unsafe { libc::fork() };
-    if child == 0 {
-        // SAFETY: the mapping is not there in the child: it ends with SIGSEGV.
-        unsafe {
-            mapping.word(3).read_volatile();
-            libc::_exit(0);
-        }
-    }
-    let mut status = 0;
-    // SAFETY: waits for a child of ours.
-    assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
-    assert!(libc::WIFSIGNALED(status) && libc::WTERMSIG(status) == libc::SIGSEGV);
-    mapping.check_all();
-    assert_eq!(extension.figures().peak_footprint, 100);
     mapping.unmap(&extension, true);
 }
 

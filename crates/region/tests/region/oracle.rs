@@ -5,11 +5,11 @@ use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use terrace_region::Region;
 
 /// Bytes of a page.
-const PAGE: usize = 4096;
+pub const PAGE: usize = 4096;
 
 /// The contents of a page in a version: zeros at first, then pages of few different words, of noise, and
 /// pages that differ from the last version in some bytes alone.
-fn contents(page: usize, version: u32) -> [u8; PAGE] {
+pub fn contents(page: usize, version: u32) -> [u8; PAGE] {
     let mut bytes = [0; PAGE];
     if version == 0 {
         return bytes;

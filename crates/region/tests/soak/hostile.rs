@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use terrace_policy::write::Contents;
-use terrace_region::slow::{Buffer, Done, Slow, Wait, Write};
+use terrace_region::slow::{Buffer, Done, Side, Slow, Wait, Write};
 
 /// One of how many transfers fail; none if 0.
 #[derive(Clone, Copy, Debug, Default)]
@@ -116,5 +116,13 @@ impl Slow for Hostile {
 
     fn holds(&self, place: u32) -> Option<&Contents> {
         self.memory.holds(place)
+    }
+
+    fn share(&mut self) -> io::Result<()> {
+        self.memory.share()
+    }
+
+    fn forked(&mut self, side: Side) -> io::Result<()> {
+        self.memory.forked(side)
     }
 }

@@ -2,6 +2,7 @@
 
 mod attach;
 mod clean;
+mod curve;
 mod doctor;
 mod files;
 mod full;
@@ -24,6 +25,7 @@ pub fn all() -> Vec<(&'static str, Vec<Case>)> {
     vec![
         ("attach", attach::cases()),
         ("clean", clean::cases()),
+        ("curve", curve::cases()),
         ("doctor", doctor::cases()),
         ("files", files::cases()),
         ("full", full::cases()),

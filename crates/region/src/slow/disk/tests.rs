@@ -49,7 +49,7 @@ fn neighbours_are_read_as_single_pages_are() {
             assert!(finished(&mut disk).result.is_ok());
         }
         // The last places lie behind the end of the file.
-        let beyond = (STEP / PAGE_BYTES) as u32 - 2;
+        let beyond = (crate::slow::layers::STEP / PAGE_BYTES) as u32 - 2;
         let places = (3..90).chain([95, 97, 98]).chain(beyond..beyond + 5);
         let reads = places.map(|place| Read {
             ticket: place,
@@ -115,7 +115,7 @@ fn neighbours_are_written_as_single_pages_are() {
 fn of_neighbours_those_fail_that_cannot_be_written() {
     for mut disk in both_engines() {
         let length = 20 * PAGE_BYTES;
-        (disk.file, disk.length) = (sealed(length), None);
+        disk.layers = Layers::new(sealed(length), None);
         for place in 0..30 {
             let buffer = Box::new(Buffer([7; PAGE_SIZE]));
             let lines = u64::MAX;

@@ -1,0 +1,165 @@
+//! Small blocks of `malloc`, in a heap that lies in extended memory as a whole.
+//!
+//! The C library's own heap cannot be extended: its code for forks and threads touches it while nobody serves
+//! its faults. What it allocates for itself, as it does for streams and for threads' variables, stays there for
+//! the same reason, and so does what this library allocates by way of it (`callers`).
+
+use std::ffi::c_void;
+use std::ptr;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use dlmalloc::{Allocator, Dlmalloc};
+use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap_anonymous, mprotect};
+
+use crate::callers;
+use crate::extended::adopt;
+
+/// Address space of the heap.
+const SPACE: usize = 1 << 40;
+/// Bytes by which the heap grows. What fits into the first part stays in DRAM, so that programs which only start
+/// others have no extended memory.
+const PART: usize = 4 << 20;
+
+/// Start of the heap; 0 if there is none.
+static START: AtomicUsize = AtomicUsize::new(0);
+static SMALL: Mutex<Small> = Mutex::new(Small {
+    heap: Dlmalloc::new_with_allocator(Parts {
+        used: AtomicUsize::new(0),
+    }),
+});
+
+/// The heap.
+pub struct Small {
+    heap: Dlmalloc<Parts>,
+}
+
+/// The address space of the heap, of which parts are taken one after the other.
+struct Parts {
+    used: AtomicUsize,
+}
+
+// SAFETY: each part is taken once, and never given back.
+unsafe impl Allocator for Parts {
+    fn alloc(&self, size: usize) -> (*mut u8, usize, u32) {
+        const NONE: (*mut u8, usize, u32) = (ptr::null_mut(), 0, 0);
+        let used = self.used.load(Ordering::Relaxed);
+        let bytes = size.next_multiple_of(PART);
+        if bytes > SPACE - used {
+            return NONE;
+        }
+        let start = START.load(Ordering::Relaxed) + used;
+        // SAFETY: a part of the reserved space that nobody has yet.
+        let made = unsafe {
+            let access = MprotectFlags::READ | MprotectFlags::WRITE;
+            mprotect(start as *mut _, bytes, access)
+        };
+        if made.is_err() {
+            return NONE;
+        }
+        self.used.store(used + bytes, Ordering::Relaxed);
+        match used {
+            0 => {}
+            // SAFETY: private anonymous memory, which is never unmapped.
+            PART => unsafe { adopt(start - PART, PART + bytes) },
+            // SAFETY: as above.
+            _ => unsafe { adopt(start, bytes) },
+        }
+        (start as *mut u8, bytes, 0)
+    }
+
+    fn remap(&self, _start: *mut u8, _old: usize, _new: usize, _may_move: bool) -> *mut u8 {
+        ptr::null_mut()
+    }
+
+    fn free_part(&self, _start: *mut u8, _old: usize, _new: usize) -> bool {
+        false
+    }
+
+    fn free(&self, _start: *mut u8, _size: usize) -> bool {
+        false
+    }
+
+    fn can_release_part(&self, _flags: u32) -> bool {
+        false
+    }
+
+    fn allocates_zeros(&self) -> bool {
+        true
+    }
+
+    fn page_size(&self) -> usize {
+        4096
+    }
+}
+
+/// Has small blocks lie in extended memory from now on, if there is address space for them.
+pub fn begin() {
+    if !callers::are_known() {
+        return;
+    }
+    let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
+    // SAFETY: a new mapping, which touches no memory that there is.
+    let space = unsafe { mmap_anonymous(ptr::null_mut(), SPACE, ProtFlags::empty(), flags) };
+    if let Ok(space) = space {
+        START.store(space as usize, Ordering::Relaxed);
+    }
+}
+
+/// Returns the heap.
+pub fn small() -> MutexGuard<'static, Small> {
+    SMALL.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Whether blocks for who calls from this address lie in this heap.
+pub fn is_for(caller: usize) -> bool {
+    START.load(Ordering::Relaxed) != 0 && callers::is_program(caller)
+}
+
+/// Whether a block is of this heap.
+pub fn has(block: *mut c_void) -> bool {
+    let start = START.load(Ordering::Relaxed);
+    start != 0 && (block as usize).wrapping_sub(start) < SPACE
+}
+
+impl Small {
+    /// Allocates a block.
+    pub fn allocate(&mut self, size: usize) -> *mut c_void {
+        // SAFETY: any size is fine.
+        unsafe { self.heap.c_malloc(size).cast() }
+    }
+
+    /// Allocates an aligned block.
+    pub fn allocate_aligned(&mut self, alignment: usize, size: usize) -> *mut c_void {
+        // SAFETY: as above; the alignment is made a power of two, as the C library does.
+        unsafe {
+            self.heap
+                .c_memalign(alignment.next_power_of_two(), size)
+                .cast()
+        }
+    }
+
+    /// Allocates a block of zeros.
+    pub fn allocate_zeros(&mut self, size: usize) -> *mut c_void {
+        // SAFETY: any size is fine.
+        unsafe { self.heap.calloc(size, 1).cast() }
+    }
+
+    /// Changes the size of a block.
+    ///
+    /// # Safety
+    /// It is a block of this heap.
+    pub unsafe fn resize(&mut self, block: *mut c_void, size: usize) -> *mut c_void {
+        // SAFETY: the caller's promise.
+        unsafe { self.heap.c_realloc(block.cast(), size).cast() }
+    }
+
+    /// Frees a block.
+    ///
+    /// # Safety
+    /// It is a block of this heap.
+    pub unsafe fn free(&mut self, block: *mut c_void) {
+        // SAFETY: the caller's promise.
+        unsafe { self.heap.c_free(block.cast()) };
+    }
+}
