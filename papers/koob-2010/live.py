@@ -24,7 +24,7 @@ import common  # noqa: E402
 from common import say  # noqa: E402
 
 PART = 64
-DRAM_GB, FLASH_GB, SLOW_DOWNS = [1, 2, 3, 4], 4, [1, 10, 100]
+DRAM_GB, FLASH_GB, SLOW_DOWNS = [1, 2], 4, [1, 100]
 
 # Waits as a disk does, while a lock is held: there is one head.
 DISK = """
@@ -147,7 +147,7 @@ def main():
                 runs.append(run(place, paper, dram, factor))
             finally:
                 shutil.rmtree(place, ignore_errors=True)
-    common.write_json(FOLDER / "live.json", {"part": PART, "flash_gb": FLASH_GB, "runs": runs})
+            common.write_json(FOLDER / "live.json", {"part": PART, "flash_gb": FLASH_GB, "runs": runs})
 
 
 if __name__ == "__main__":

@@ -193,15 +193,14 @@ fn figures_are_told_while_it_runs_and_at_the_end_by_either_signal() {
         wait_for("pages on flash", || {
             figure(&mount.figures(), "flash/admitted") == 256
         });
-        let figures = mount.figures();
-        assert_eq!(figures["schema"], "terrace.mount/1");
-        assert!(figure(&figures, "flash/hits") > 0, "{figures}");
+        assert_eq!(mount.figures()["schema"], "terrace.mount/1");
+        wait_for("hits", || {
+            assert!(mount.read("a") == contents);
+            figure(&mount.figures(), "flash/hits") > 0
+        });
         let table = place.terrace(&["mount", "--status", &place.text("mounted")]);
-        assert!(
-            text(&table).contains("pages from flash"),
-            "{}",
-            text(&table)
-        );
+        let table = String::from_utf8_lossy(&table.stdout);
+        assert!(table.contains("pages from flash"), "{table}");
         let line = format!(
             "terrace_mount_flash_admitted{{mountpoint=\"{}\"}} 256",
             place.text("mounted")
@@ -246,9 +245,11 @@ fn a_killed_mount_is_put_back_and_its_pages_are_found_again() {
     mount.child.wait().unwrap();
     let (source, mounted) = (place.text("source"), place.text("mounted"));
     let refused = place.refused(&[&*source, &*mounted], 2);
-    assert!(refused.contains("terrace doctor --clean"), "{refused}");
-    let clean = place.terrace(&["doctor", "--clean"]);
-    assert!(text(&clean).contains(&mounted), "{}", text(&clean));
+    assert!(refused.contains("unmount"), "{refused}");
+    // The kernel may take a moment to see that no process serves it any more.
+    wait_for("doctor --clean", || {
+        place.terrace(&["doctor", "--clean"]).status.success()
+    });
     place.assert_as_found();
     let mount = place.mount(&["--admission", "all"]);
     assert!(mount.read("a") == contents);
@@ -377,7 +378,11 @@ fn a_block_device_holds_the_flash_level() {
     let device = Loop::over(&place.path("disk"));
     let options = ["--flash", &*device.0, "--admission", "all"];
     let mount = place.mount(&options);
-    assert!(mount.read("a") == contents);
+    // While a segment is written, the next one may fill: pages are refused then.
+    wait_for("all pages on flash", || {
+        assert!(mount.read("a") == contents);
+        figure(&mount.figures(), "flash/admitted") == 2048
+    });
     fs::create_dir(place.path("elsewhere")).unwrap();
     let (source, elsewhere) = (place.text("source"), place.text("elsewhere"));
     let busy = place.refused(&["--flash", &device.0, &source, &elsewhere], 2);
@@ -530,13 +535,12 @@ fn a_recording_that_cannot_be_written_is_one_sentence() {
     let (source, mounted) = (place.text("source"), place.text("mounted"));
     for (file, why) in [
         ("trace.txt", "names no trace format"),
-        ("none/a.parquet", "No such file"),
+        ("none/a.parquet", "there is no directory"),
     ] {
-        let file = place.text(file);
-        let code = if why.starts_with("No") { 1 } else { 2 };
-        let error = place.refused(&["--record", &file, &source, &mounted], code);
+        let error = place.refused(&["--record", &place.text(file), &source, &mounted], 2);
         assert!(error.contains(why), "{error}");
     }
+    place.assert_as_found();
 }
 
 #[test]

@@ -204,13 +204,11 @@ impl Mount {
     /// Returns the files that are written beside the results.
     pub fn outputs(&self) -> Vec<Named<'_>> {
         let files = [
-            ("--prometheus", &self.prometheus),
-            ("--record", &self.record),
+            ("--prometheus", self.prometheus.as_deref()),
+            ("--record", self.record.as_deref()),
         ];
-        let files = files.into_iter();
-        files
-            .filter_map(|(name, file)| Some((name, file.as_deref()?)))
-            .collect()
+        let named = files.into_iter().map(|(name, file)| Some((name, file?)));
+        named.flatten().collect()
     }
 }
 

@@ -68,8 +68,8 @@ pub trait Admission: Send {
     /// Whether a page should be written to flash.
     fn wants(&self, request: &Request) -> Answer;
 
-    /// Whether a budget of writes would pay for a page to be written to flash, whatever it is worth otherwise. A driver
-    /// whose pages leave flash for DRAM leaves them there if not.
+    /// Whether a page may leave flash for DRAM and be written again later: no budget of writes is short. A driver whose
+    /// pages are either in DRAM or on flash asks this before it moves one up.
     fn affords(&self, _: &Request) -> bool {
         true
     }

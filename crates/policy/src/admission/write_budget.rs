@@ -78,7 +78,7 @@ impl Admission for WriteBudget {
         admit_if(paid && reads >= self.price(request.time), ENTRY.name)
     }
 
-    /// When the bucket is full but for a part: what the budget has to spare, once all is admitted that was read once.
+    /// While the bucket is nearly full, so that even what was read once is admitted: there is something to spare then.
     fn affords(&self, request: &Request) -> bool {
         self.price(request.time) == 1
     }

@@ -65,7 +65,7 @@ impl Flash {
         self.replacement.contains(page)
     }
 
-    /// Whether budgets would pay for a page to be written now.
+    /// Whether a page may leave for DRAM: no budget is short of what it costs to write it again.
     pub(super) fn affords(&self, request: &Request) -> bool {
         self.admission.affords(request)
     }

@@ -100,7 +100,7 @@ impl Hierarchy {
         self.now += self.copy;
     }
 
-    /// Whether a page is read where it is, on flash: in multilevel main memory, if no budget would pay for it to come
+    /// Whether a page is read where it is, on flash: in multilevel main memory, if a budget is too short for it to come
     /// back from DRAM.
     fn is_held_back(&self, page: PageId) -> bool {
         let on_flash = self.flash.as_ref().filter(|flash| flash.holds(page));
