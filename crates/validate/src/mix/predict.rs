@@ -137,14 +137,14 @@ mod tests {
     use super::super::machine::machine;
     use super::*;
 
-    /// Writes a trace that walks through so many lines of its own, again and again, 400 instructions a line.
+    /// Writes a trace that walks through so many lines of its own, again and again, 4000 instructions a line.
     fn walk(folder: &tempfile::TempDir, number: u64, lines: u64) -> PathBuf {
         let path = folder.path().join(format!("{number}-{lines}.parquet"));
         let mut sink = create(&path, &[]).unwrap();
         let mut block = Block::default();
-        for row in 0..2 * lines {
+        for row in 0..100 * lines {
             block.push(Access {
-                instruction: 400 * row,
+                instruction: 4000 * row,
                 address: (number << 32) + 64 * (row * 7919 % lines),
                 ip: 1,
                 process: 0,
@@ -158,7 +158,7 @@ mod tests {
         path
     }
 
-    /// Predicts two programs of 1 s of CPU time each, on one CPU with a last level of 4 MiB.
+    /// Predicts two programs of 1 s of CPU time each, on one CPU with a last level of 4096 lines alone.
     fn two(lines: u64) -> Vec<Vec<Predicted>> {
         let folder = tempfile::tempdir().unwrap();
         let task = |number| Task {
@@ -169,14 +169,20 @@ mod tests {
         };
         let cache = Cache {
             stated_bytes: None,
-            effective_bytes: 4 << 20,
+            effective_bytes: 4096 * 64,
             hit_ns: 10.0,
             miss_ns: 210.0,
             refill_ms: 1.0,
             accesses: Vec::new(),
         };
         let policies = ["off", "static:turn=40ms"].map(|text| Spec::parse(text).unwrap());
-        let with = |policy: &Spec| machine(&cache, 1, policy.clone(), Nanos(4_000_000));
+        let with = |policy: &Spec| {
+            let made = machine(&cache, 1, policy.clone(), Nanos(4_000_000))?;
+            Ok(MixMachine {
+                private: [None, None],
+                ..made
+            })
+        };
         predict(&[task(1), task(2)], &policies, with).unwrap()
     }
 
@@ -192,7 +198,7 @@ mod tests {
 
     #[test]
     fn programs_that_throw_each_other_out_gain_by_longer_turns() {
-        let [off, turns] = two(48_000).try_into().unwrap();
+        let [off, turns] = two(3000).try_into().unwrap();
         assert!(off[0].wall > 2.1, "{off:?}");
         assert!(turns[0].wall > 2.0, "{turns:?}");
         assert!(turns[0].wall < 0.95 * off[0].wall, "{off:?} {turns:?}");
