@@ -87,7 +87,7 @@ fn listed(help: &str) -> Vec<&str> {
 
 #[test]
 fn every_short_help_fits_a_screen() {
-    for command in COMMANDS.iter().copied() {
+    for command in COMMANDS {
         let help = printed(&format!("{command} -h"));
         let lines = help.lines().count();
         assert!(lines <= LINES, "{command} -h has {lines} lines:\n{help}");
@@ -103,11 +103,11 @@ fn every_short_help_fits_a_screen() {
 
 #[test]
 fn the_commands_here_are_all_there_are() {
-    for command in COMMANDS.iter().copied() {
+    for command in COMMANDS {
         let help = printed(&format!("{command} -h"));
         for sub in listed(&help).into_iter().filter(|sub| *sub != "help") {
             let whole = format!("{command} {sub}");
-            let known = COMMANDS.contains(&whole.trim()) || command == "heap";
+            let known = COMMANDS.contains(&whole.trim()) || *command == "heap";
             assert!(known, "{whole}");
         }
     }
@@ -126,7 +126,7 @@ fn examples(help: &str) -> Vec<&str> {
 /// not run: a usage error about a file or program is none about the line.
 #[test]
 fn every_command_has_examples_that_are_right() {
-    for command in COMMANDS.iter().copied() {
+    for command in COMMANDS {
         let help = printed(&format!("{command} --help"));
         let own: Vec<&str> = match listed(&help).is_empty() {
             true => examples(&help),

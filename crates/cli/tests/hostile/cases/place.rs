@@ -29,10 +29,10 @@ pub fn cases() -> Vec<Case> {
             .file("a.toml", b"")
             .usage("`a.toml` is no placement file"),
         case("zeros_as_placement", "place a.parquet --try a.toml")
-            .file("a.toml", &[0; 4096])
+            .file("a.toml", [0; 4096])
             .usage("`a.toml` is no placement file: line 1"),
         case("binary_placement", "place a.parquet --try a.toml")
-            .file("a.toml", &[0xff; 64])
+            .file("a.toml", [0xff; 64])
             .failure("cannot read the placement file `a.toml`"),
         case("output_is_the_trace", "place a.parquet -o a.parquet")
             .after(GEN)
