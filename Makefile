@@ -303,8 +303,9 @@ paper-fedorov-2016-ch2:
 	@$(MAKE) --no-print-directory build
 	/usr/bin/python3 papers/fedorov-2016-ch2/repeat.py
 
+# BENCH_SOURCES names the folder with Splash-3's source; its programs are left out without it.
 paper-fedorov-2016-ch3:
-	@scripts/setup.sh $(PAPER_PACKAGES)
+	@scripts/setup.sh $(PAPER_PACKAGES) m4 make
 	@$(MAKE) --no-print-directory build
 	/usr/bin/python3 papers/fedorov-2016-ch3/repeat.py
 

@@ -276,6 +276,17 @@ fn a_task_that_is_stopped_and_one_that_dies_hold_nobody_up() {
     wait_until_all_ran(&pids[1..]);
     programs[0].send(libc::SIGCONT);
     wait_until_all_ran(&pids);
+    // The others run while a stopped one has the turn, too; but they have no turns.
+    for _ in 0..5 {
+        let holder = || programs.iter().find(|it| !is_deferred(it.pid()));
+        let stopped = holder().unwrap_or(&programs[0]);
+        stopped.send(libc::SIGSTOP);
+        wait_for("the turn to be passed on", || {
+            let mut others = programs.iter().filter(|it| it.pid() != stopped.pid());
+            others.any(|it| !is_deferred(it.pid()))
+        });
+        stopped.send(libc::SIGCONT);
+    }
     // In its turn, most likely: until one is found that is not deferred.
     wait_for("a turn", || {
         programs[1..].iter().any(|it| !is_deferred(it.pid()))
@@ -354,14 +365,12 @@ fn programs_of_several_cpus_have_their_turns_there_and_keep_them() {
 #[test]
 #[ignore = "needs root to leave SCHED_IDLE; run by make test-root"]
 fn threads_of_a_child_that_come_later_take_turns_and_are_put_back() {
-    let several = "sleep 2; xz -T2 -0 --block-size=1MiB -c /dev/zero >/dev/null; :";
+    let several = "sleep 2; timeout 90 xz -T2 -0 --block-size=1MiB -c /dev/zero >/dev/null; :";
     let late = Busy::start(several);
     let others = Busy::several(2);
     let attached = Attached::to(machine(), &[&others[0], &others[1], &late]);
-    let threads = || -> Vec<u32> {
-        let processes = children(late.pid()).into_iter();
-        processes.flat_map(other_threads).collect()
-    };
+    let compressors = || children(late.pid()).into_iter().flat_map(children);
+    let threads = || -> Vec<u32> { compressors().flat_map(other_threads).collect() };
     wait_for("a thread to be deferred", || {
         threads().into_iter().any(is_deferred)
     });
@@ -369,7 +378,7 @@ fn threads_of_a_child_that_come_later_take_turns_and_are_put_back() {
     let threads = threads();
     assert!(!threads.is_empty());
     assert!(!threads.into_iter().any(is_deferred));
-    children(late.pid()).into_iter().for_each(send_to_other);
+    compressors().for_each(send_to_other);
 }
 
 /// Numbers of the threads of a process but the first.

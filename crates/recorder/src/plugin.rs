@@ -236,11 +236,10 @@ unsafe extern "C" fn on_thread(_id: qemu::Id, index: c_uint) {
     begin(index);
     if SEEN.fetch_max(index + 1, Ordering::Relaxed) > 0 {
         THREADED.store(true, Ordering::Relaxed);
-        share();
     }
 }
 
-/// From now on others may store to the program's pages.
+/// From now on other processes may store to the program's pages.
 fn share() {
     if let Some(observed) = RECORDER.get().and_then(|it| it.observed.as_ref()) {
         observed.share();
@@ -251,6 +250,15 @@ unsafe extern "C" fn on_thread_end(_id: qemu::Id, index: c_uint) {
     // SAFETY: called for a vCPU that began, when it executes nothing any more.
     if let Some(vcpu) = unsafe { vcpu(index) } {
         vcpu.stream.publish();
+    }
+    // Its number was cleared in memory where it asked for that (CLONE_CHILD_CLEARTID).
+    note_change();
+}
+
+/// Pages may have changed by other means than stores of the program.
+fn note_change() {
+    if let Some(observed) = RECORDER.get().and_then(|it| it.observed.as_ref()) {
+        observed.note_change();
     }
 }
 
@@ -397,6 +405,16 @@ fn goes_parallel(number: i64, first: u64, fourth: u64) -> bool {
     }
 }
 
+/// Whether one of these system calls has memory of which other processes may write to, given its third argument. What
+/// cannot be written to changes by files alone.
+fn shares_with_processes(number: i64, third: u64) -> bool {
+    match number {
+        libc::SYS_clone => false,
+        libc::SYS_mmap => third & libc::PROT_WRITE as u64 != 0,
+        _ => true,
+    }
+}
+
 unsafe extern "C" fn on_syscall(
     _id: qemu::Id,
     index: c_uint,
@@ -415,8 +433,7 @@ unsafe extern "C" fn on_syscall(
         // `on_thread` is called only when the thread runs, and what was translated until then would have
         // all threads add to the count of the first.
         THREADED.store(true, Ordering::Relaxed);
-        // What is shared and cannot be written to changes by files alone.
-        if number != libc::SYS_mmap || c & libc::PROT_WRITE as u64 != 0 {
+        if shares_with_processes(number, c) {
             share();
         }
     }
@@ -440,9 +457,7 @@ unsafe extern "C" fn on_syscall(
     }
     // The call may unmap or change the page, or be the thread's last.
     vcpu.stream.end_run();
-    if let Some(observed) = &recorder.observed {
-        observed.note_change();
-    }
+    note_change();
     vcpu.remapping = Call::of(number, [a, b, c, d, e]);
     if let (Some(call), Some(extended)) = (&vcpu.remapping, &recorder.extended) {
         extended.begin(call);
@@ -510,6 +525,10 @@ unsafe extern "C" fn on_syscall_return(_id: qemu::Id, index: c_uint, number: i64
     let Some(recorder) = RECORDER.get() else {
         return;
     };
+    // What it stored other threads may have touched before; this one has touched nothing since.
+    if THREADED.load(Ordering::Relaxed) {
+        note_change();
+    }
     if let Some(call) = vcpu.remapping.take() {
         if let Some(extended) = &recorder.extended {
             extended.end(&call, result);

@@ -6,7 +6,7 @@ use clap::Args;
 use terrace_base::count::{parse_count, whole};
 use terrace_base::{Error, Result};
 use terrace_policy::replacement::Spec;
-use terrace_sim::curve::{CurveSettings, Sizes};
+use terrace_sim::curve::{CurveSettings, Sizes, parse_rate};
 use terrace_trace::Format;
 
 use super::{Results, format};
@@ -62,7 +62,7 @@ pub struct Curve {
     /// Share of the pages that is simulated [default: 1 for lru, or 0.1]
     ///
     /// From more than 0 to 1, where all are. One page in a whole number is: 0.3 is a third.
-    #[arg(long, value_name = "SHARE", allow_hyphen_values = true)]
+    #[arg(long, value_name = "SHARE", value_parser = parse_rate, allow_hyphen_values = true)]
     rate: Option<f64>,
 
     /// Samples into which these pages are dealt out

@@ -49,7 +49,7 @@ pub fn twin(text: &str, room: usize) -> Box<dyn Migration> {
         }),
         _ => Box::new(Benefit {
             every: number(&mut params, "every", 16.0),
-            turns: number(&mut params, "turns", 1.0),
+            turns: number(&mut params, "turns", 8.0),
             noise: number(&mut params, "noise", 1.0),
             slack: number(&mut params, "slack", 0.01),
             sides,

@@ -243,8 +243,8 @@ impl Document for MixValidationDocument {
     fn page(&self) -> Page {
         let names = Axis::names("", self.policies.iter().map(|it| it.policy.clone()));
         let times = Axis::new("times that under the kernel alone", Unit::Times);
-        let sides: [(&str, fn(&Both) -> f64); 2] =
-            [("measured", |it| it.live), ("simulated", |it| it.simulated)];
+        type Side = (&'static str, fn(&Both) -> f64);
+        let sides: [Side; 2] = [("measured", |it| it.live), ("simulated", |it| it.simulated)];
         let plot = Plot::bars("Run time, measured and simulated", names, times);
         let plot = sides.into_iter().fold(plot, |plot, (name, side)| {
             plot.values(

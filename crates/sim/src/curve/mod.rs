@@ -28,4 +28,4 @@ mod tape;
 
 pub use outcome::{Curve, Curves, Point};
 pub use run::Gathered;
-pub use settings::{CurveSettings, Sizes};
+pub use settings::{CurveSettings, Sizes, parse_rate};

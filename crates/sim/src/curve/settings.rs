@@ -56,6 +56,25 @@ impl Sizes {
     }
 }
 
+/// Reads the share of the pages that is simulated.
+///
+/// # Errors
+/// A usage error where the text is no number above 0 and at most 1.
+pub fn parse_rate(text: &str) -> Result<f64> {
+    let rate = text.parse().ok().filter(|rate| is_share(*rate));
+    rate.ok_or_else(|| no_share(text))
+}
+
+fn is_share(rate: f64) -> bool {
+    rate > 0.0 && rate <= 1.0
+}
+
+fn no_share(text: &str) -> Error {
+    Error::usage(format!(
+        "`{text}` is no share of the pages; give one above 0, at most 1"
+    ))
+}
+
 /// Whether one pass over a trace tells a policy's misses at all sizes.
 pub(super) fn is_stack(policy: &Spec) -> bool {
     policy.entry().name == "lru"
@@ -65,11 +84,9 @@ impl CurveSettings {
     /// Checks that the settings go together.
     pub(super) fn check(&self) -> Result<()> {
         if let Some(rate) = self.rate
-            && !(rate > 0.0 && rate <= 1.0)
+            && !is_share(rate)
         {
-            return Err(Error::usage(format!(
-                "a rate of {rate} is no share of the pages; give one above 0, at most 1"
-            )));
+            return Err(no_share(&rate.to_string()));
         }
         if self.samples == 0 {
             return Err(Error::usage("pages are dealt out to at least one sample"));

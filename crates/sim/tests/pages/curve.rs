@@ -82,7 +82,7 @@ proptest! {
     }
 }
 
-/// Ten thousand pages, of which a tenth is simulated: within three of the errors that are said, and within two
+/// Ten thousand pages, of which a tenth is simulated: within three of the errors that are said, and within three
 /// points of the truth, for policies that are simulated and for the one that is not.
 #[test]
 fn a_sample_tells_about_as_much() {
@@ -116,7 +116,7 @@ fn a_sample_tells_about_as_much() {
             points.map(|(exact, estimated)| (exact.miss_ratio - estimated.miss_ratio).powi(2));
         let deviation = (squares.sum::<f64>() / exact.points.len() as f64).sqrt();
         assert!(deviation < 3.0 * error, "{name}: {deviation} {error}");
-        assert!(deviation < 0.02, "{name}: {deviation}");
+        assert!(deviation < 0.03, "{name}: {deviation}");
     }
 }
 

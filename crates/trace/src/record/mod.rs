@@ -18,9 +18,9 @@
 //! threads that are near may be on the wrong side, as rows of threads alternate in pieces.
 //!
 //! With contents ([`crate::contents`]), the plug-in compares a page at the end of each run with a copy of what it
-//! reported, so what the kernel stores is seen, too; whole where a system call was made in between or memory is
-//! shared, and otherwise the lines to which the run has stored. A system call ends a run then, because it may unmap the
-//! page.
+//! reported, so what the kernel stores is seen, too; whole where a system call was made in between or other processes
+//! share the memory, and otherwise the lines to which the run has stored. A system call ends a run then, because it
+//! may unmap the page.
 //!
 //! Rows of one thread are in its order. Rows of several threads alternate in pieces of about 16
 //! thousand, in about the order in which they were made.

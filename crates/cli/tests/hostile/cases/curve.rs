@@ -11,7 +11,7 @@ pub fn cases() -> Vec<Case> {
         ("rate_negative", "--rate -0.5", "no share of the pages"),
         ("rate_nan", "--rate nan", "no share of the pages"),
         ("rate_infinite", "--rate inf", "no share of the pages"),
-        ("rate_text", "--rate much", "invalid"),
+        ("rate_text", "--rate much", "no share of the pages"),
         ("rate_tiny", "--rate 1e-300", "give a higher --rate"),
         (
             "sample_without_pages",
@@ -25,7 +25,7 @@ pub fn cases() -> Vec<Case> {
             "arc would be simulated at every size",
         ),
         ("dram_zero", "--dram 0%", "is no amount of DRAM"),
-        ("dram_empty", "--dram 25%,", "is no amount of DRAM"),
+        ("dram_empty", "--dram 25%,", "is not a size"),
         ("dram_negative", "--dram -5%", "is no amount of DRAM"),
         (
             "unknown_policy",
