@@ -286,7 +286,7 @@ paper-awad-2016:
 # As root. BENCH_SOURCES names the folder of the applications' sources; other programs stand in for those that
 # are not there.
 paper-awad-2016-writes:
-	@scripts/setup.sh $(PAPER_PACKAGES) g++ make
+	@scripts/setup.sh $(PAPER_PACKAGES) g++ make libmpich-dev
 	@$(MAKE) --no-print-directory build
 	/usr/bin/python3 papers/awad-2016-writes/repeat.py
 

@@ -146,6 +146,12 @@ impl Staging {
         self.held -= 1;
     }
 
+    /// Drops what a slot holds.
+    pub fn empty(&mut self, slot: usize) {
+        self.drop_pages(slot..slot + 1);
+        self.emptied(slot);
+    }
+
     /// Nobody needs any more what a slot holds.
     pub fn abandon(&mut self, slot: usize) {
         self.slots[slot] = Slot::Abandoned;

@@ -76,13 +76,18 @@ impl Pager {
                 self.staged(&pages[..moved], start);
                 Some(moved)
             }
-            Err(error)
-                if error.raw_os_error() == Some(libc::EBUSY) && self.stage_shared(pages[0]) =>
-            {
-                Some(1)
-            }
-            Err(error) => self.not_moved(pages[0], &error).then_some(1),
+            Err(error) => self.stage_stubborn(pages[0], error).then_some(1),
         }
+    }
+
+    /// Moves a page to the staging range that the kernel has refused to move, and returns whether it is done
+    /// with.
+    fn stage_stubborn(&mut self, page: PageId, error: io::Error) -> bool {
+        let staged = match error.raw_os_error() {
+            Some(libc::EBUSY) => self.stage_shared(page),
+            _ => Err(error),
+        };
+        staged.map_or_else(|error| self.not_moved(page, &error), |()| true)
     }
 
     /// Pages in a row are in the staging range, from a slot on.
@@ -234,7 +239,7 @@ impl Pager {
             Err(error) if error.raw_os_error() == Some(libc::EBUSY) => {
                 let from = self.staging.contents(slot).as_ptr();
                 self.uffd.copy(from, address, PAGE_BYTES, 0)?;
-                self.staging.abandon(slot);
+                self.staging.empty(slot);
             }
             Err(error) => return Err(error),
         }

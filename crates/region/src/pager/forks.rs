@@ -111,32 +111,28 @@ impl Pager {
     }
 
     /// Stages a page that the kernel does not move because it is shared since a fork: it gets a copy of its
-    /// own first. Returns whether it was moved.
-    pub(super) fn stage_shared(&mut self, page: PageId) -> bool {
+    /// own first.
+    ///
+    /// # Errors
+    /// Returns the kernel's.
+    pub(super) fn stage_shared(&mut self, page: PageId) -> io::Result<()> {
         let address = self.address(page);
         let was_clean = !self.page(page).dirty;
         let before = was_clean.then(|| read(address)).flatten();
         // From here on its writes do not show.
         self.page(page).dirty = true;
-        if self.uffd.unprotect(address, PAGE_BYTES).is_err() {
-            return false;
-        }
+        self.uffd.unprotect(address, PAGE_BYTES)?;
+        let (start, bytes) = (address as *mut _, PAGE_BYTES as usize);
         // SAFETY: as if the program wrote a byte of the page that is there, without a change to it.
-        let copied = unsafe {
-            madvise(
-                address as *mut _,
-                PAGE_BYTES as usize,
-                Advice::LinuxPopulateWrite,
-            )
-        };
+        unsafe { madvise(start, bytes, Advice::LinuxPopulateWrite)? };
         let slot = self.staging.free().start;
-        if copied.is_err() || !matches!(self.staging.take(address, &[page]), Ok(1)) {
-            return false;
+        if self.staging.take(address, &[page])? == 0 {
+            return Err(io::Error::from_raw_os_error(libc::EAGAIN));
         }
         let same = before.is_some_and(|before| *before == *self.staging.contents(slot));
         self.page(page).dirty = !same;
         self.staged(&[page], slot);
-        true
+        Ok(())
     }
 }
 

@@ -15,9 +15,12 @@ use terrace_region::{Board, Extension, Region};
 
 use crate::contents::{Change, DROPPED, WORDS, change, contents, may_begin};
 use crate::log::{Log, Wrong};
-use crate::plan::Plan;
+use crate::plan::{Kind, Plan};
 
 const PAGE: usize = 4096;
+
+/// Pages that a child checks.
+const IN_CHILD: u32 = 40;
 
 /// A page as threads see it.
 type Words = [AtomicU64];
@@ -123,7 +126,7 @@ impl<'a> Thread<'a> {
                 _ => self.below(number),
             };
             match self.below(1000) {
-                0 => fork(),
+                0 => self.fork(next),
                 1 => self.map_anew(),
                 2..20 => self.drop_pages(next),
                 20..200 => self.glance(),
@@ -216,6 +219,34 @@ impl<'a> Thread<'a> {
         logged().for_each(|(&number, &version)| log.end(number, version));
     }
 
+    /// Forks a child that checks some pages, as they are at this moment, and waits for its end.
+    fn fork(&self, from: u32) {
+        let has_pages = self.program.plan.kind != Kind::Device;
+        // SAFETY: the child touches pages and the log alone, and the parent waits for it.
+        let child = unsafe { libc::fork() };
+        match child {
+            -1 => panic!("{}", std::io::Error::last_os_error()),
+            0 => {
+                let number = self.mine() + self.program.plan.own;
+                let pages = (0..IN_CHILD).map(|at| (from + at * at) % number);
+                pages
+                    .filter(|_| has_pages)
+                    .for_each(|page| self.check(page));
+                // SAFETY: ends the child, and runs nothing that is the parent's.
+                unsafe { libc::_exit(0) }
+            }
+            child => {
+                let mut status = 0;
+                // SAFETY: waits for a child of ours.
+                let ended = unsafe { libc::waitpid(child, &raw mut status, 0) };
+                let is_lost = libc::WIFSIGNALED(status) && libc::WTERMSIG(status) == libc::SIGBUS;
+                let may_be_lost = self.program.plan.kind == Kind::FailingReads;
+                let is_right = status == 0 || is_lost && may_be_lost;
+                assert!(ended == child && is_right, "a child ended with {status:#x}");
+            }
+        }
+    }
+
     /// Looks at the first word of any page of the shared region, so that threads fault on the same page.
     fn glance(&mut self) {
         let page = self.below(self.program.plan.shared);
@@ -250,17 +281,5 @@ impl<'a> Thread<'a> {
         self.program.log.wrong(&wrong);
         eprintln!("{wrong:?}");
         std::process::abort();
-    }
-}
-
-/// A child that ends at once.
-fn fork() {
-    // SAFETY: the child makes no call but to end, and the parent waits for it.
-    unsafe {
-        match libc::fork() {
-            -1 => panic!("{}", std::io::Error::last_os_error()),
-            0 => libc::_exit(0),
-            child => assert_eq!(libc::waitpid(child, std::ptr::null_mut(), 0), child),
-        }
     }
 }
