@@ -31,7 +31,7 @@ VERSION = $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml)
 RUST_VERSION = $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 MAJOR = $(firstword $(subst ., ,$(VERSION)))
 
-.PHONY: help demo test test-root test-data test-html test-random test-c-sanitized test-power-cuts test-vm soak check fuzz miri tsan asan semver build build-c package install install-command install-c install-heap-c install-region-c uninstall bench-live bench-osvpp bench-verdict bench-sim bench-llc bench-writes bench-sched bench-mount bench-heap paper-awad-2016 paper-awad-2016-writes paper-oskin-loh-2015 paper-fedorov-2016-ch2 paper-fedorov-2016-ch3 paper-fedorov-2016-ch4 paper-fedorov-2016-ch5 paper-kannan-2013 paper-koob-2010 clean
+.PHONY: help demo test test-root test-data test-html test-random test-c-sanitized test-power-cuts test-vm soak soak-mount check fuzz miri tsan asan semver build build-c package install install-command install-c install-heap-c install-region-c uninstall bench-live bench-osvpp bench-verdict bench-sim bench-llc bench-writes bench-sched bench-mount bench-heap paper-awad-2016 paper-awad-2016-writes paper-oskin-loh-2015 paper-fedorov-2016-ch2 paper-fedorov-2016-ch3 paper-fedorov-2016-ch4 paper-fedorov-2016-ch5 paper-kannan-2013 paper-koob-2010 paper-koob-2010-live clean
 
 help:
 	@echo 'make demo        run a real program with a quarter of its memory, four ways, and compare'
@@ -50,6 +50,7 @@ help:
 	@echo '                 cut the power under the persistent heap some hundred times (root)'
 	@echo 'make soak        have programs change pages in extended memory, over each kind of slow memory for a'
 	@echo '                 minute, with errors, full disks and kills (root; 4 minutes)'
+	@echo 'make soak-mount  look for a wrong byte below terrace mount, with fsx and with kills (root; two hours)'
 	@echo 'make test-vm     run doctor, run and the heap on other kernels, in emulated machines (half an hour)'
 	@echo 'make bench-live  run the suite of real programs (some 45 minutes)'
 	@echo 'make bench-osvpp run SparkBench (some hours; 320 MB from PyPI)'
@@ -60,7 +61,7 @@ help:
 	@echo 'make bench-writes'
 	@echo '                 compare what is said to be written with what is written, as root (ten minutes)'
 	@echo 'make bench-sched what longer turns gain and cost, as root (15 minutes)'
-	@echo 'make bench-mount what a flash level gains, as root, with FLASH a directory of the flash (a minute)'
+	@echo 'make bench-mount what a flash level gains, as root, with FLASH a directory of the flash (3 minutes)'
 	@echo 'make bench-heap  measure the persistent heap beside libpmemobj, LMDB and redb (an hour)'
 	@echo 'make paper-awad-2016, make paper-oskin-loh-2015, make paper-fedorov-2016-ch3,'
 	@echo 'make paper-fedorov-2016-ch5'
@@ -73,6 +74,8 @@ help:
 	@echo '                 the same of the flash TCAM, with a day of updates from TERRACE_DATA'
 	@echo 'make paper-koob-2010'
 	@echo '                 the same, flash behind the page cache, simulated (some minutes)'
+	@echo 'make paper-koob-2010-live'
+	@echo '                 the same, PostMark through a mount, as root (ten minutes)'
 	@echo 'make paper-kannan-2013'
 	@echo '                 the same, with the persistent heap (an hour)'
 	@echo 'make build       build target/release/terrace'
@@ -137,6 +140,12 @@ soak:
 	TERRACE_SOAK_SECONDS=$${TERRACE_SOAK_SECONDS:-60} TERRACE_SOAK_SEED=$${TERRACE_SOAK_SEED:-$$(date +%s)} \
 		$(CARGO) test --release --locked -p terrace-region --test soak -- --ignored --nocapture --skip in_another_process
 
+# As root. What is drawn is printed, and --seed draws it again. fsx is left out where it is not installed.
+soak-mount:
+	@scripts/setup.sh fuse3 python3
+	@$(MAKE) --no-print-directory build
+	scripts/soak-mount.py --seconds $${TERRACE_SOAK_SECONDS:-3600} $(or $(FLASH),/var/tmp)
+
 # Boots kernels of Debian packages without KVM, so times in there mean nothing.
 test-vm:
 	@scripts/setup.sh $(VM_PACKAGES)
@@ -194,7 +203,8 @@ install-command:
 	@[ -e $(BUILT)/terrace ] || $(MAKE) --no-print-directory build
 	install -d $(BINARIES) $(RECORDER)
 	install -m 755 $(BUILT)/terrace $(BINARIES)
-	install -m 755 $(BUILT)/libterrace_recorder.so $(BUILT)/libterrace_extend_preload.so $(RECORDER)
+	install -m 755 $(BUILT)/libterrace_recorder.so $(BUILT)/libterrace_extend_preload.so \
+		$(BUILT)/libterrace_allocations.so $(RECORDER)
 	$(BUILT)/terrace manual $(DESTDIR)$(PREFIX)
 
 install-c: install-heap-c install-region-c
@@ -250,9 +260,10 @@ bench-writes:
 
 # As root, on an idle machine.
 bench-mount:
-	@scripts/setup.sh fuse3 python3 python3-fusepy
+	@scripts/setup.sh fuse3 python3 python3-fusepy postmark bindfs
 	@$(MAKE) --no-print-directory build
 	benches/mount/measure.py $(or $(FLASH),$(error FLASH names a directory of the flash))
+	benches/mount/postmark.py $(FLASH)
 
 # As root, on an idle machine.
 bench-sched:
@@ -292,8 +303,9 @@ paper-fedorov-2016-ch2:
 	@$(MAKE) --no-print-directory build
 	/usr/bin/python3 papers/fedorov-2016-ch2/repeat.py
 
+# BENCH_SOURCES names the folder with Splash-3's source; its programs are left out without it.
 paper-fedorov-2016-ch3:
-	@scripts/setup.sh $(PAPER_PACKAGES)
+	@scripts/setup.sh $(PAPER_PACKAGES) m4 make
 	@$(MAKE) --no-print-directory build
 	/usr/bin/python3 papers/fedorov-2016-ch3/repeat.py
 
@@ -312,6 +324,12 @@ paper-koob-2010:
 	@scripts/setup.sh python3 python3-matplotlib
 	@$(MAKE) --no-print-directory build
 	/usr/bin/python3 papers/koob-2010/repeat.py
+
+# As root.
+paper-koob-2010-live:
+	@scripts/setup.sh fuse3 postmark python3 python3-fusepy
+	@$(MAKE) --no-print-directory build
+	/usr/bin/python3 papers/koob-2010/live.py
 
 # Leaves out programs whose packages cannot be installed, and names them.
 paper-kannan-2013:

@@ -29,10 +29,13 @@ id nobody >/dev/null 2>&1 || for test in who_called_sudo root_is_kept may_not_ru
     lacks "$test" 'a user named nobody'
 done
 modprobe -q btrfs 2>/dev/null || true
+[ -c /dev/fuse ] || for test in mount recorded_requests reads_ahead endurance_budget_is_kept; do
+    lacks "$test" /dev/fuse
+done
 { has_any mkfs.btrfs && grep -qw btrfs /proc/filesystems; } ||
     lacks a_directory_of_btrfs_is_a_tier btrfs
 has_any mkfs.btrfs mkfs.xfs || lacks shares_its_blocks 'mkfs.btrfs or mkfs.xfs'
-has_any mkfs.ext4 || for test in after_a_power_cut a_cut_loses on_a_full_disk; do
+has_any mkfs.ext4 || for test in after_a_power_cut a_cut_loses on_a_full_disk holds_the_flash_level; do
     lacks "$test" 'mkfs.ext4'
 done
 has_any ngspice || lacks ngspice ngspice

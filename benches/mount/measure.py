@@ -175,4 +175,5 @@ def measure(args, place, pages):
     print("one-pass scan of ten times the flash:", json.dumps(mount.end())[:1500])
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -18,7 +18,7 @@ def draw_lengths(sets, path):
     """Draws figures 3.5 to 3.8: improvement of run time by the length of turns."""
     plt = common.pyplot()
     figure, axes = plt.subplots(figsize=(10, 3))
-    turns = ["static:turn=5ms", *experiments.LONG, *experiments.OURS]
+    turns = ["static:turn=5ms", *experiments.LONG, experiments.LONGEST, *experiments.OURS]
     series = {}
     for turn in turns:
         values = [one["turns"].get(turn) for one in sets.values()]

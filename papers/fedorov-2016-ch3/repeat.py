@@ -30,7 +30,8 @@ def measure(bench, _, quick):
     for name, given in experiments.SETS.items():
         common.say(f"simulating {name}")
         count = min(given["mixes"], 1 if quick else given["mixes"])
-        mixes = experiments.draws(traces, count, given["cores"] * given["each"])
+        names = [one for one in traces if name == experiments.ALL or one not in experiments.LATER]
+        mixes = experiments.draws(names, count, given["cores"] * given["each"])
         sets[name] = experiments.lengths(traces, mixes, given)
     common.say("simulating settings of refill")
     learnt = sets["two-16M"]["mixes"][:experiments.WITHIN_MIXES]

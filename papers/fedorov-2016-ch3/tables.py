@@ -1,6 +1,9 @@
 """The tables of the README, from results: ours beside the paper's."""
 
+import json
+
 import experiments
+import live
 from common import geometric_mean, mean, table
 from experiments import LONG
 
@@ -31,6 +34,7 @@ def tables(results, paper):
         "within": within_table(results["within"]),
         "partitions": pair_table(results["partitions"], "partition"),
         "policies": policy_table(results["policies"]),
+        **live.tables(json.loads(live.RESULTS.read_text())),
     }
 
 
@@ -63,7 +67,7 @@ def curve_table(curves):
 
 
 def lengths_table(sets, paper):
-    turns = ["static:turn=5ms", *LONG, *experiments.OURS]
+    turns = ["static:turn=5ms", *LONG, experiments.LONGEST, *experiments.OURS]
     rows = []
     for name, one in sets.items():
         cells = [one["turns"].get(turn) for turn in turns]
@@ -76,7 +80,7 @@ def lengths_table(sets, paper):
 
 
 def misses_table(sets):
-    turns = ["static:turn=5ms", *LONG, *experiments.OURS]
+    turns = ["static:turn=5ms", *LONG, experiments.LONGEST, *experiments.OURS]
     rows = []
     for name, one in sets.items():
         cells = [one["turns"].get(turn) for turn in turns]

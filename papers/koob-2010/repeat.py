@@ -140,7 +140,7 @@ def percent(share):
 def tables(results, _):
     return {"unmodified": unmodified_table(results), "read": emulated_table(results, "read_rate"),
             "write": emulated_table(results, "write_rate"), "series": series_table(results),
-            "organisations": organisation_table(results), "admission": admission_table(results)}
+            "organisations": organisation_table(results), "admission": admission_table(results), "live": live_table()}
 
 
 def unmodified_table(results):
@@ -181,6 +181,18 @@ def admission_table(results):
                      percent(more / (results["flash_gb"] << 30) * results["part"])])
     return table(["admission", "hits in DRAM or flash", "read, MB/s", "to flash, GB", "life, days",
                   "a scan writes, of the flash"], rows)
+
+
+def live_table():
+    """Returns what `live.py` has measured, beside the simulation of what it recorded."""
+    rows = []
+    for run in json.loads((FOLDER / "live.json").read_text())["runs"]:
+        live, simulated = run["live"], run["simulated"]
+        rows.append([f"{run['dram_gb']}, {run['factor'] or 'none'}", *(
+            shown(one[name]) for name, shown in (("dram_hit_rate", percent), ("flash_hit_rate", percent), ("read_rate", megabytes))
+            for one in (live, simulated))])
+    return table(["DRAM, GB, and factor of the flash", "DRAM hits", "simulated", "flash hits", "simulated", "read, MB/s",
+                  "simulated"], rows)
 
 
 def draw(results, target):

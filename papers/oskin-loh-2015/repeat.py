@@ -12,6 +12,8 @@ sys.path[:0] = [str(FOLDER.parent), str(FOLDER)]
 
 import common  # noqa: E402
 import figures_6_to_8 as prefetching  # noqa: E402
+import migration  # noqa: E402
+import static_placement  # noqa: E402
 from common import geometric_mean, table  # noqa: E402
 
 # The program that stands for each program of the paper's table I; the last one for section VI's.
@@ -270,7 +272,8 @@ def model_tables(results, paper):
 
 def tables(results, paper):
     results = with_graphs(results)
-    return model_tables(results, paper) | prefetching.tables(results, paper)
+    parts = (model_tables(results, paper), prefetching.tables(results, paper), migration.tables(), static_placement.tables())
+    return {mark: table for part in parts for mark, table in part.items()}
 
 
 def measure_all(bench, paper, names, limit):

@@ -37,6 +37,11 @@ cd "$data/$program/$folder"
         printf 'CC = gcc\nCFLAGS = -std=gnu99 -O3\nLDLIBS = -lm -lrt\n' >make.inc
         make seq-csr/seq-csr
         ;;
+    Splash-3)
+        for part in apps/barnes apps/fmm apps/ocean/contiguous_partitions kernels/lu/contiguous_blocks; do
+            make -C $part
+        done
+        ;;
     esac
 } >"$data/$program.log" 2>&1 || fail "$program does not build; see $data/$program.log"
 [ -x "$executable" ] || fail "$program does not build; see $data/$program.log"

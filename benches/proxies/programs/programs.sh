@@ -16,6 +16,7 @@ miniFE) origin=https://github.com/Mantevo/miniFE commit=c79e0f7f7afd folder=open
 miniAMR) origin=https://github.com/Mantevo/miniAMR commit=635fef2f8355 folder=openmp file=miniAMR.x ;;
 CoMD) origin=https://github.com/ECP-copa/CoMD commit=3d48396b77ca folder=src-openmp file=../bin/CoMD-openmp ;;
 graph500) origin=https://github.com/graph500/graph500 commit=014b30606b4f folder=. file=seq-csr/seq-csr ;;
+Splash-3) origin=https://github.com/SakalisC/Splash-3 commit=e35efba59688 folder=codes file=apps/barnes/BARNES ;;
 *) fail "there is no program $program" ;;
 esac
 executable=$data/$program/$folder/$file

@@ -2,9 +2,9 @@
 //! held by a pidfd before a signal is sent.
 
 use std::fs::File;
+use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::FileExt;
-use std::{fs, io};
 
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
@@ -42,8 +42,8 @@ impl Figures {
     /// # Errors
     /// The kernel's, such as one for want of descriptors.
     pub fn of(pid: u32) -> io::Result<Option<Self>> {
-        match fs::read_to_string(format!("/proc/{pid}/stat")) {
-            Ok(stat) => Ok(Self::parse(&stat)),
+        match File::open(format!("/proc/{pid}/stat")) {
+            Ok(stat) => Ok(Self::read(&stat)),
             Err(e) if is_gone(&e) => Ok(None),
             Err(e) => Err(e),
         }

@@ -5,6 +5,7 @@ mod attach;
 mod bench;
 mod calibrate;
 mod circuit;
+mod curve;
 mod doctor;
 mod explain;
 mod extend;
@@ -14,6 +15,7 @@ mod llc;
 mod manual;
 mod mix;
 mod mount;
+mod place;
 mod progress;
 mod record;
 mod results;
@@ -62,6 +64,7 @@ fn dispatch(arguments: args::Terrace) -> Result<ExitCode> {
         args::Command::Mount(asked) => mount::mount(&asked),
         args::Command::Sched(asked) => sched::sched(*asked),
         args::Command::Guard(guard) => sched::guard(&guard),
+        args::Command::Place(asked) => place::run(&asked),
         args::Command::Sim(sim) => sim::sim(&sim),
         args::Command::Sweep(sweep) => sweep::sweep(&sweep),
         args::Command::Trace(trace) => trace::trace(&trace),

@@ -2,12 +2,16 @@
 
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use terrace_base::{Error, Output, Result, Signals};
-use terrace_filecache::mount::{End, Mount, Settings, status};
+use terrace_filecache::mount::{End, Logged, Mount, Settings, status};
 use terrace_live::journal::{Change, Journal, state_directory};
 use terrace_report::mount::{MountDocument, line, prometheus, text};
+use terrace_trace::record::LEVEL;
+use terrace_trace::{Access, Block, Sink};
 
 use crate::args;
 use crate::results::{Outputs, People};
@@ -35,13 +39,16 @@ pub fn mount(arguments: &args::Mount) -> Result<ExitCode> {
     // Undone when this ends, and by `doctor --clean` if it is killed.
     let mut journal = Journal::begin(&state_directory())?;
     journal.note(Change::Mount(path(&settings.mountpoint)?))?;
-    let mount = Mount::start(&settings)?;
+    let recording = arguments.record.as_deref().map(Recording::begin);
+    let (to, recording) = recording.transpose()?.unzip();
+    let mount = Mount::logged(&settings, to)?;
     if !arguments.quiet {
         say(&told(&settings));
     }
     serve(&mount, &signals, arguments)?;
     let (figures, end) = mount.end()?;
     drop(journal);
+    recording.map_or(Ok(()), Recording::end)?;
     if end == End::InUse {
         say(&format!(
             "terrace: programs still used {}, which is unmounted; their open files give errors from now on\n",
@@ -55,6 +62,56 @@ pub fn mount(arguments: &args::Mount) -> Result<ExitCode> {
     };
     outputs.say(&MountDocument::of(Some(&settings), figures), &text, people)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Requests that may wait to be written.
+const WAITING: usize = 1 << 14;
+
+/// The trace of a mount, written by a thread of its own.
+struct Recording(JoinHandle<Result<()>>);
+
+impl Recording {
+    /// Begins a trace; the sender takes what is to be written, until it is dropped.
+    fn begin(file: &Path) -> Result<(SyncSender<Logged>, Self)> {
+        let about = [
+            (LEVEL, "requests for files".to_owned()),
+            ("recorded.clock", "microseconds, as instructions".to_owned()),
+            (
+                "recorded.by",
+                format!("terrace {}", env!("CARGO_PKG_VERSION")),
+            ),
+        ];
+        let about = about.map(|(key, value)| (key.to_owned(), value));
+        let sink = terrace_trace::create(file, &about)?;
+        let (to, from) = sync_channel(WAITING);
+        let written = std::thread::spawn(move || write(sink, &from));
+        Ok((to, Self(written)))
+    }
+
+    fn end(self) -> Result<()> {
+        let died = |_| Err(Error::failure("the recording has failed"));
+        self.0.join().unwrap_or_else(died)
+    }
+}
+
+/// Writes what comes, in blocks.
+fn write(mut sink: Box<dyn Sink>, from: &Receiver<Logged>) -> Result<()> {
+    let mut block = Block::default();
+    for logged in from {
+        block.push(Access {
+            instruction: logged.micros,
+            address: logged.address,
+            size: logged.bytes,
+            write: logged.write,
+            ..Access::default()
+        });
+        if block.len() == WAITING {
+            sink.write(&block)?;
+            block.clear();
+        }
+    }
+    sink.write(&block)?;
+    sink.finish()
 }
 
 /// Shows figures until a signal asks for the end, or the mountpoint is unmounted.

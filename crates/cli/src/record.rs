@@ -18,7 +18,9 @@ pub fn record(arguments: Record) -> Result<ExitCode> {
             filtered: arguments.filter == Filter::L1l2,
             contents: arguments.contents,
             least_mapping: arguments.extended.then_some(LEAST.0),
+            ..RecordSettings::default()
         },
+        allocations: arguments.allocations.map(|least| least.0),
         limit: arguments.limit,
         ..Request::new(&arguments.program, arguments.user.chosen()?)?
     };

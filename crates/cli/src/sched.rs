@@ -64,7 +64,8 @@ fn attach_to(arguments: &AttachMix) -> Result<ExitCode> {
     outputs.show(&document, &text(&document))
 }
 
-fn settings(turns: &Turns, waits: bool) -> Result<Settings> {
+/// Returns how turns are made live.
+pub fn settings(turns: &Turns, waits: bool) -> Result<Settings> {
     let own = std::env::current_exe().or_fail(|| "cannot find this program's file".into())?;
     let guardian: Vec<OsString> = vec![own.into(), "guard".into()];
     Ok(Settings {

@@ -10,9 +10,10 @@ use terrace_sim::pages::{
     Choice, Foresight, PageMachine, Point, Simulated, Survey, require_memory, watch,
 };
 use terrace_sim::workload::Workload;
-use terrace_trace::Format;
+use terrace_trace::{Columns, Format};
 
 use crate::args::sim::{Command, Pages, Sim};
+use crate::curve::curve;
 use crate::files::files;
 use crate::llc::llc;
 use crate::mix::mix;
@@ -25,6 +26,7 @@ pub fn sim(arguments: &Sim) -> Result<ExitCode> {
         Command::Llc(arguments) => llc(arguments),
         Command::Mix(arguments) => mix(arguments),
         Command::Files(arguments) => files(arguments),
+        Command::Curve(arguments) => curve(arguments),
     }
 }
 
@@ -49,7 +51,11 @@ fn pages(arguments: &Pages) -> Result<ExitCode> {
         .map(|choice| choice.machine(survey.footprint_pages));
     let settings: Vec<PageMachine> = settings.collect::<Result<_>>()?;
     let contents = settings.iter().any(|machine| machine.writing.is_asked());
-    let (workload, progress) = traces.open("simulating", contents)?;
+    let columns = Columns {
+        contents,
+        ..Columns::PAGES
+    };
+    let (workload, progress) = traces.open("simulating", columns)?;
     let every = timeline.as_ref().map(|_| arguments.timeline_epoch);
     let future = survey.future.as_ref();
     let at = |accesses| progress.at(accesses);
@@ -84,11 +90,9 @@ pub struct Traces<'a> {
 }
 
 impl Traces<'_> {
-    /// Opens them, and a progress bar for what is done with them.
-    ///
-    /// With `contents`, they are asked what accesses change in their pages.
-    pub fn open(&self, what: &'static str, contents: bool) -> Result<(Workload, Progress)> {
-        let workload = Workload::open(self.paths, self.format, self.limit, contents)?;
+    /// Opens them, with these columns, and a progress bar for what is done with them.
+    pub fn open(&self, what: &'static str, columns: Columns) -> Result<(Workload, Progress)> {
+        let workload = Workload::open(self.paths, self.format, self.limit, columns)?;
         let progress = Progress::new(workload.accesses(), self.quiet).doing(what);
         Ok((workload, progress))
     }
@@ -109,7 +113,7 @@ pub fn survey(traces: &Traces, choices: &[Choice]) -> Result<Survey> {
     if foresight == Foresight::Nothing && !choices.iter().any(Choice::needs_footprint) {
         return Ok(Survey::default());
     }
-    let (workload, progress) = traces.open("looking", false)?;
+    let (workload, progress) = traces.open("looking", Columns::PAGES)?;
     let survey = Survey::of(workload, foresight, |accesses| progress.at(accesses))?;
     if survey.footprint_pages == 0 {
         return Err(Error::failure(format!(

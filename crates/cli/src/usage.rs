@@ -129,6 +129,9 @@ fn sentence(error: &clap::Error, chosen: &Chosen) -> String {
         }
         ErrorKind::InvalidSubcommand => {
             let given = about(ContextKind::InvalidSubcommand).unwrap_or_default();
+            if chosen.program().is_some() {
+                return unknown(chosen, &given, None);
+            }
             let rest = match about(ContextKind::SuggestedSubcommand) {
                 Some(similar) => format!("do you mean {similar}?"),
                 None => format!("there are {}", chosen.commands()),

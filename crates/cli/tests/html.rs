@@ -19,7 +19,7 @@ use terrace_report::text::Text;
 const BROWSERS: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "chrome"];
 
 /// Commands with the plots that their pages have at least.
-const PAGES: [(&str, &[&str]); 13] = [
+const PAGES: &[(&str, &[&str])] = &[
     (
         "sim pages -q --dram 12.5%,25%,50%,75% --replacement lru,arc --prefetch off,stream zipf.parquet",
         &[
@@ -48,6 +48,10 @@ const PAGES: [(&str, &[&str]); 13] = [
     (
         "sim files -q --dram 64K --flash-size off,256K zipf.parquet",
         &["Read rate", "Miss rates over the run"],
+    ),
+    (
+        "sim curve -q --replacement lru,fifo --rate 0.5 zipf.parquet",
+        &["Miss ratio over DRAM"],
     ),
     (
         "sweep -q --dram 25%,50% zipf.parquet walk.parquet -o out",
@@ -155,7 +159,11 @@ fn pages() -> TempDir {
 
 /// Returns the command lines of the pages, with their plots.
 fn lines() -> impl Iterator<Item = (usize, (&'static str, &'static [&'static str]))> {
-    PAGES.into_iter().chain([("run", &STEERED[..])]).enumerate()
+    PAGES
+        .iter()
+        .copied()
+        .chain([("run", &STEERED[..])])
+        .enumerate()
 }
 
 #[test]

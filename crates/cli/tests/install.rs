@@ -26,7 +26,11 @@ fn built(folder: &Path) -> PathBuf {
         let terrace = Path::new(env!("CARGO_BIN_EXE_terrace"));
         fs::create_dir(&built).unwrap();
         fs::copy(terrace, built.join("terrace")).unwrap();
-        for library in ["libterrace_recorder.so", "libterrace_extend_preload.so"] {
+        for library in [
+            "libterrace_recorder.so",
+            "libterrace_extend_preload.so",
+            "libterrace_allocations.so",
+        ] {
             let made = terrace.with_file_name("deps").join(library);
             fs::copy(made, built.join(library)).unwrap();
         }

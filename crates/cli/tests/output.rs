@@ -66,7 +66,7 @@ fn judge(output: &Output, arguments: &str, code: i32, why: &str) {
 }
 
 /// Commands that print results.
-const PRINTING: [&str; 10] = [
+const PRINTING: [&str; 11] = [
     "trace info a.parquet",
     "trace info --json=- a.parquet",
     "sim pages --dram 25% a.parquet",
@@ -75,6 +75,7 @@ const PRINTING: [&str; 10] = [
     "sim llc --json - a.parquet",
     "sim mix --warmup 0 --time 1ms a.parquet",
     "sim files --dram 64K a.parquet",
+    "sim curve a.parquet",
     "bench --list",
     "heap info a.pool",
 ];
@@ -118,6 +119,7 @@ fn a_device_that_is_full_is_a_failure() {
         "sim llc --json /dev/full a.parquet",
         "sim mix --warmup 0 --time 1ms --json /dev/full a.parquet",
         "sim files --dram 64K --json /dev/full a.parquet",
+        "sim curve --csv /dev/full a.parquet",
     ] {
         files.refused(arguments, 1, "cannot write `/dev/full`: there is no room");
     }

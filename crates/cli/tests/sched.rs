@@ -29,8 +29,12 @@ impl Busy {
 
     /// Starts it by other programs, each of which starts the next in its own place.
     fn start_by(others: &[&str], script: &str) -> Self {
+        Self::start_on(&cpu().to_string(), others, script)
+    }
+
+    fn start_on(cpus: &str, others: &[&str], script: &str) -> Self {
         let mut taskset = Command::new("taskset");
-        let command = taskset.args(["-c", &cpu().to_string()]).args(others);
+        let command = taskset.args(["-c", cpus]).args(others);
         let command = command.args(["sh", "-c", script]);
         let busy = Self(command.stdin(Stdio::null()).spawn().expect("util-linux"));
         wait_for("taskset to be done", || {
@@ -65,27 +69,48 @@ fn send(pid: u32, signal: i32) {
     assert_eq!(unsafe { libc::kill(pid as i32, signal) }, 0);
 }
 
-/// The first CPU that this process may use.
-fn cpu() -> usize {
-    let status = fs::read_to_string("/proc/self/status").unwrap();
-    let mut lines = status.lines();
-    let list = lines.find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
-    let first = list.unwrap().trim().split([',', '-']).next();
-    first.unwrap().parse().unwrap()
-}
-
-/// The scheduling of a task: its policy, and the CPUs that it may use.
-fn scheduling(pid: u32) -> (i32, String) {
-    // SAFETY: takes and returns integers.
-    let policy = unsafe { libc::sched_getscheduler(pid as i32) };
+/// The CPUs that a task may use, as a list.
+fn cpus_of(pid: u32) -> String {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
     let mut lines = status.lines();
-    let cpus = lines.find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
-    (policy, cpus.unwrap_or_default().trim().to_owned())
+    let list = lines.find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
+    list.unwrap_or_default().trim().to_owned()
+}
+
+/// The first CPU that this process may use.
+fn cpu() -> usize {
+    let list = cpus_of(std::process::id());
+    list.split([',', '-']).next().unwrap().parse().unwrap()
+}
+
+/// The scheduling of a task.
+#[derive(Debug, PartialEq)]
+struct Scheduling {
+    policy: u32,
+    nice: i32,
+    /// Of its slice: only tasks of the usual policies have one.
+    slice_ns: u64,
+    cpus: String,
+}
+
+fn scheduling(pid: u32) -> Scheduling {
+    // SAFETY: an all-zero sched_attr is a valid value; the kernel writes no more than the size that it is told.
+    let attributes = unsafe {
+        let mut attributes: libc::sched_attr = std::mem::zeroed();
+        let size = size_of::<libc::sched_attr>() as u32;
+        libc::syscall(libc::SYS_sched_getattr, pid, &raw mut attributes, size, 0);
+        attributes
+    };
+    Scheduling {
+        policy: attributes.sched_policy,
+        nice: attributes.sched_nice,
+        slice_ns: attributes.sched_runtime,
+        cpus: cpus_of(pid),
+    }
 }
 
 fn is_deferred(pid: u32) -> bool {
-    scheduling(pid).0 == libc::SCHED_IDLE
+    scheduling(pid).policy == libc::SCHED_IDLE as u32
 }
 
 /// Time that a process has run.
@@ -99,7 +124,7 @@ fn run_time(pid: u32) -> Duration {
 struct Attached {
     machine: Machine,
     terrace: Child,
-    found: Vec<(u32, (i32, String))>,
+    found: Vec<(u32, Scheduling)>,
 }
 
 impl Attached {
@@ -251,6 +276,17 @@ fn a_task_that_is_stopped_and_one_that_dies_hold_nobody_up() {
     wait_until_all_ran(&pids[1..]);
     programs[0].send(libc::SIGCONT);
     wait_until_all_ran(&pids);
+    // The others run while a stopped one has the turn, too; but they have no turns.
+    for _ in 0..5 {
+        let holder = || programs.iter().find(|it| !is_deferred(it.pid()));
+        let stopped = holder().unwrap_or(&programs[0]);
+        stopped.send(libc::SIGSTOP);
+        wait_for("the turn to be passed on", || {
+            let mut others = programs.iter().filter(|it| it.pid() != stopped.pid());
+            others.any(|it| !is_deferred(it.pid()))
+        });
+        stopped.send(libc::SIGCONT);
+    }
     // In its turn, most likely: until one is found that is not deferred.
     wait_for("a turn", || {
         programs[1..].iter().any(|it| !is_deferred(it.pid()))
@@ -277,11 +313,11 @@ fn a_task_that_chose_another_policy_keeps_it() {
     let done = unsafe { libc::sched_setscheduler(pid as i32, libc::SCHED_BATCH, &raw const none) };
     assert_eq!(done, 0);
     wait_until_all_ran(&programs.iter().map(Busy::pid).collect::<Vec<_>>());
-    assert_eq!(scheduling(pid).0, libc::SCHED_BATCH);
+    assert_eq!(scheduling(pid).policy, libc::SCHED_BATCH as u32);
     let mut attached = attached;
     attached.found.retain(|(found, _)| *found != pid);
     attached.end(libc::SIGTERM);
-    assert_eq!(scheduling(pid).0, libc::SCHED_BATCH);
+    assert_eq!(scheduling(pid).policy, libc::SCHED_BATCH as u32);
 }
 
 #[test]
@@ -312,6 +348,45 @@ fn children_of_a_deferred_task_inherit_nothing_for_long() {
         "{left:?}"
     );
     sleepers.iter().for_each(|pid| send_to_other(*pid));
+}
+
+#[test]
+#[ignore = "needs root to leave SCHED_IDLE; run by make test-root"]
+fn programs_of_several_cpus_have_their_turns_there_and_keep_them() {
+    let cpus = cpus_of(std::process::id());
+    let programs: Vec<Busy> = (0..5).map(|_| Busy::start_on(&cpus, &[], BUSY)).collect();
+    let attached = Attached::to(machine(), &programs.iter().collect::<Vec<_>>());
+    for _ in 0..3 {
+        wait_until_all_ran(&programs.iter().map(Busy::pid).collect::<Vec<_>>());
+    }
+    attached.end(libc::SIGTERM);
+}
+
+#[test]
+#[ignore = "needs root to leave SCHED_IDLE; run by make test-root"]
+fn threads_of_a_child_that_come_later_take_turns_and_are_put_back() {
+    let several = "sleep 2; timeout 90 xz -T2 -0 --block-size=1MiB -c /dev/zero >/dev/null; :";
+    let late = Busy::start(several);
+    let others = Busy::several(2);
+    let attached = Attached::to(machine(), &[&others[0], &others[1], &late]);
+    let compressors = || children(late.pid()).into_iter().flat_map(children);
+    let threads = || -> Vec<u32> { compressors().flat_map(other_threads).collect() };
+    wait_for("a thread to be deferred", || {
+        threads().into_iter().any(is_deferred)
+    });
+    attached.end(libc::SIGTERM);
+    let threads = threads();
+    assert!(!threads.is_empty());
+    assert!(!threads.into_iter().any(is_deferred));
+    compressors().for_each(send_to_other);
+}
+
+/// Numbers of the threads of a process but the first.
+fn other_threads(pid: u32) -> Vec<u32> {
+    let threads = fs::read_dir(format!("/proc/{pid}/task")).into_iter();
+    let threads = threads.flatten().flatten();
+    let threads = threads.filter_map(|it| it.file_name().to_str()?.parse().ok());
+    threads.filter(|tid| *tid != pid).collect()
 }
 
 /// Numbers of the children of a process.

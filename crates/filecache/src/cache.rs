@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use terrace_base::bytes::PAGE_BYTES;
-use terrace_base::lock;
+use terrace_base::{Bytes, lock};
 use terrace_policy::admission::{Admission, Answer, Request};
 
 use crate::dram::Dram;
@@ -102,7 +102,7 @@ impl Cache {
     }
 
     /// Reads from a file, and calls `reply` with the bytes, which are short at its end alone. What is worth it is put
-    /// into the levels after that.
+    /// into the levels.
     ///
     /// # Errors
     /// Returns the error of the source; `reply` is not called then.
@@ -142,17 +142,28 @@ impl Cache {
                 return self.read_source(source, offset, bytes, reply);
             }
         }
-        let all: &[u8] = bytemuck::cast_slice(&pages);
-        let start = (offset - first * PAGE_BYTES) as usize;
-        reply(&all[start..start + (end - offset) as usize]);
         found.iter_mut().for_each(|found| *found = !*found);
-        self.keep(&Missed {
+        let missed = Missed {
             reading,
             size: size.get(),
             first,
             pages,
             from_source: found,
-        });
+        };
+        let all: &[u8] = bytemuck::cast_slice(&missed.pages);
+        let start = (offset - first * PAGE_BYTES) as usize;
+        let wanted = &all[start..start + (end - offset) as usize];
+        // In exact mode the next request finds the levels as a simulation has them; otherwise the reader comes first.
+        match self.dram {
+            Some(_) => {
+                self.keep(&missed);
+                reply(wanted);
+            }
+            None => {
+                reply(wanted);
+                self.keep(&missed);
+            }
+        }
         Ok(())
     }
 
@@ -245,14 +256,13 @@ impl Cache {
         if !self.has_flash || lock(&self.admission).wants(request) != Answer::Admit {
             return;
         }
-        let before = self.store.counts().written_bytes;
-        if self.store.put(reading, page, contents) {
-            let written = self.store.counts().written_bytes - before;
-            let mut admission = lock(&self.admission);
+        let put = self.store.put(reading, page, contents);
+        let mut admission = lock(&self.admission);
+        if put.admitted {
             admission.admitted(request);
-            if written > 0 {
-                admission.wrote(written, request.time);
-            }
+        }
+        if put.wrote > Bytes(0) {
+            admission.wrote(put.wrote.0, request.time);
         }
     }
 

@@ -18,4 +18,4 @@ pub use endurance::Endurance;
 pub use file::{Identity, Version};
 pub use medium::Medium;
 pub use page::Page;
-pub use store::{Counts, Held, Reading, Store};
+pub use store::{Counts, Held, Put, Reading, Store};

@@ -182,15 +182,6 @@ impl Memory {
         None
     }
 
-    fn number(&self, address: u64) -> Option<u64> {
-        let mut bytes = [0; 8];
-        let first = self.0.read(address, &mut bytes);
-        let rest = address.wrapping_add(first as u64);
-        let whole =
-            first == 8 || (first > 0 && self.0.read(rest, &mut bytes[first..]) == 8 - first);
-        whole.then(|| u64::from_le_bytes(bytes))
-    }
-
     /// Returns the texts whose addresses are in an array up to a zero; none where there is no array.
     fn texts(&self, address: u64) -> Option<Vec<Vec<u8>>> {
         if address == 0 {
@@ -198,7 +189,10 @@ impl Memory {
         }
         let mut texts = Vec::new();
         while texts.len() < MOST {
-            match self.number(address.wrapping_add(8 * texts.len() as u64))? {
+            match self
+                .0
+                .number(address.wrapping_add(8 * texts.len() as u64))?
+            {
                 0 => return Some(texts),
                 text => texts.push(self.text(text)?),
             }

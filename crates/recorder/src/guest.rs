@@ -52,6 +52,20 @@ impl Guest {
         usize::try_from(read).unwrap_or(0)
     }
 
+    /// Returns the address in this process of an address of the program.
+    pub fn host(&self, address: u64) -> u64 {
+        self.base.wrapping_add(address)
+    }
+
+    /// Returns the 8 bytes at an address as a number; none where they are not mapped.
+    pub fn number(&self, address: u64) -> Option<u64> {
+        let mut bytes = [0; 8];
+        let first = self.read(address, &mut bytes);
+        let rest = address.wrapping_add(first as u64);
+        let whole = first == 8 || (first > 0 && self.read(rest, &mut bytes[first..]) == 8 - first);
+        whole.then(|| u64::from_le_bytes(bytes))
+    }
+
     /// Reads a page, named by its number, thirty times as fast as [`Guest::read`]; none where it is not
     /// mapped. [`copy::prepare`](crate::copy::prepare) must have been called, and the thread must not block
     /// SIGSEGV and SIGBUS: QEMU blocks neither while it executes the program.

@@ -5,9 +5,11 @@
 //! [`caches`] (if filtering is on), are joined into runs ([`level`]), and go as [`record`]s into a
 //! chunk of the shared [`pool`], which `terrace-trace` reads. Where contents are asked for, each run's page is
 //! compared with a copy of what was reported of it, and reported ([`observed`]). A recording can be restricted to the
-//! large mappings that `terrace extend` extends (`extended`). `terrace-trace` uses this one as a Rust
+//! large mappings that `terrace extend` extends (`extended`). Where allocations are asked for, a library in the program
+//! tells of them ([`told`], [`allocation`]). `terrace-trace` uses this one as a Rust
 //! library, for the pool's layout.
 
+pub mod allocation;
 pub mod caches;
 mod call;
 mod copy;
@@ -27,3 +29,4 @@ pub mod record;
 mod shadow;
 mod site;
 mod stream;
+pub mod told;

@@ -18,6 +18,7 @@ use std::ptr::null_mut;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU32, Ordering};
 
+use crate::allocation::{Event, Modules};
 use crate::call::Call;
 use crate::discard::{self, Break};
 use crate::exec::{self, Follower};
@@ -32,6 +33,7 @@ use crate::qemu::{self, MemCallback};
 use crate::record::Kind;
 use crate::site::Site;
 use crate::stream::Stream;
+use crate::told;
 
 /// The version of the plug-in interface, which QEMU looks up by this name.
 #[unsafe(no_mangle)]
@@ -45,6 +47,8 @@ struct Recorder {
     extended: Option<Extended>,
     /// What is needed to report pages; none where that is not asked for.
     observed: Option<Observed>,
+    /// The files with the code that allocates; none if nothing is told of allocations.
+    modules: Option<Modules>,
     /// The end of the program's heap.
     heap: Break,
     /// One entry for each vCPU.
@@ -64,6 +68,8 @@ struct Vcpu {
     /// Instructions up to the end of the block that it executes.
     executed: u64,
     stream: Stream<'static>,
+    /// While the library in the program works: the instructions before it.
+    muted: Option<u64>,
     /// The system call that it makes, if that changes mappings.
     remapping: Option<Call>,
     /// The departure that is noted while it is about to become another program.
@@ -124,6 +130,7 @@ fn install<'a>(mut arguments: impl Iterator<Item = &'a str>) -> Result<(), Strin
         on_access: on_access_of(pool),
         extended: extended_of(pool)?,
         observed: observed_of(pool)?,
+        modules: pool.settings().allocations.then(Modules::default),
         heap: Break::default(),
         table: reserve_table().map_err(|e| format!("no memory for the threads: {e}"))?,
         follower: Follower::of_this_process(),
@@ -215,6 +222,7 @@ fn begin(index: c_uint) {
                 PROCESS.load(Ordering::Relaxed),
                 recorder.observed.as_ref(),
             ),
+            muted: None,
             remapping: None,
             departing: None,
         };
@@ -228,11 +236,10 @@ unsafe extern "C" fn on_thread(_id: qemu::Id, index: c_uint) {
     begin(index);
     if SEEN.fetch_max(index + 1, Ordering::Relaxed) > 0 {
         THREADED.store(true, Ordering::Relaxed);
-        share();
     }
 }
 
-/// From now on others may store to the program's pages.
+/// From now on other processes may store to the program's pages.
 fn share() {
     if let Some(observed) = RECORDER.get().and_then(|it| it.observed.as_ref()) {
         observed.share();
@@ -243,6 +250,15 @@ unsafe extern "C" fn on_thread_end(_id: qemu::Id, index: c_uint) {
     // SAFETY: called for a vCPU that began, when it executes nothing any more.
     if let Some(vcpu) = unsafe { vcpu(index) } {
         vcpu.stream.publish();
+    }
+    // Its number was cleared in memory where it asked for that (CLONE_CHILD_CLEARTID).
+    note_change();
+}
+
+/// Pages may have changed by other means than stores of the program.
+fn note_change() {
+    if let Some(observed) = RECORDER.get().and_then(|it| it.observed.as_ref()) {
+        observed.note_change();
     }
 }
 
@@ -260,9 +276,9 @@ unsafe extern "C" fn on_translate(_id: qemu::Id, tb: *mut qemu::Tb) {
     let Some(recorder) = RECORDER.get() else {
         return;
     };
-    let on_access: MemCallback = match recorder.extended {
-        Some(_) => on_any_access,
-        None => recorder.on_access,
+    let on_access: MemCallback = match (&recorder.extended, &recorder.modules) {
+        (None, None) => recorder.on_access,
+        _ => on_any_access,
     };
     // SAFETY: QEMU passes a block that lives during this call, and the indices are below its
     // number of instructions. The counter of vCPU 0 lives as long as the process.
@@ -320,17 +336,19 @@ unsafe extern "C" fn on_access<const SHIFT: u32, const FILTER: bool>(
     }
 }
 
-/// An access that is recorded only if it is to an extended page.
+/// An access that is recorded only if it is to an extended page, and the program's own.
 unsafe extern "C" fn on_any_access(
     index: c_uint,
     info: qemu::MemInfo,
     address: u64,
     site: *mut c_void,
 ) {
-    if let Some(recorder) = RECORDER.get()
-        && let Some(extended) = &recorder.extended
-        && extended.holds(address)
-    {
+    let Some(recorder) = RECORDER.get() else {
+        return;
+    };
+    let is_extended = (recorder.extended.as_ref()).is_none_or(|extended| extended.holds(address));
+    // SAFETY: called by this vCPU.
+    if is_extended && unsafe { vcpu(index) }.is_some_and(|vcpu| vcpu.muted.is_none()) {
         // SAFETY: called as QEMU calls it.
         unsafe { (recorder.on_access)(index, info, address, site) };
     }
@@ -387,6 +405,16 @@ fn goes_parallel(number: i64, first: u64, fourth: u64) -> bool {
     }
 }
 
+/// Whether one of these system calls has memory of which other processes may write to, given its third argument. What
+/// cannot be written to changes by files alone.
+fn shares_with_processes(number: i64, third: u64) -> bool {
+    match number {
+        libc::SYS_clone => false,
+        libc::SYS_mmap => third & libc::PROT_WRITE as u64 != 0,
+        _ => true,
+    }
+}
+
 unsafe extern "C" fn on_syscall(
     _id: qemu::Id,
     index: c_uint,
@@ -405,8 +433,7 @@ unsafe extern "C" fn on_syscall(
         // `on_thread` is called only when the thread runs, and what was translated until then would have
         // all threads add to the count of the first.
         THREADED.store(true, Ordering::Relaxed);
-        // What is shared and cannot be written to changes by files alone.
-        if number != libc::SYS_mmap || c & libc::PROT_WRITE as u64 != 0 {
+        if shares_with_processes(number, c) {
             share();
         }
     }
@@ -417,11 +444,20 @@ unsafe extern "C" fn on_syscall(
     let Some(vcpu) = (unsafe { vcpu(index) }) else {
         return;
     };
+    if number == told::NUMBER {
+        note(recorder, vcpu, [a, b, c, d, e]);
+        return;
+    }
+    // Code that is mapped now may lie where other code was.
+    if number == libc::SYS_mmap
+        && c & libc::PROT_EXEC as u64 != 0
+        && let Some(modules) = &recorder.modules
+    {
+        modules.forget();
+    }
     // The call may unmap or change the page, or be the thread's last.
     vcpu.stream.end_run();
-    if let Some(observed) = &recorder.observed {
-        observed.note_change();
-    }
+    note_change();
     vcpu.remapping = Call::of(number, [a, b, c, d, e]);
     if let (Some(call), Some(extended)) = (&vcpu.remapping, &recorder.extended) {
         extended.begin(call);
@@ -445,6 +481,32 @@ unsafe extern "C" fn on_syscall(
     vcpu.departing = Some(recorder.pool.depart(&request.path()));
 }
 
+/// Notes what the library in the program tells of allocations.
+fn note(recorder: &Recorder, vcpu: &mut Vcpu, arguments: [u64; 5]) {
+    let Some(modules) = &recorder.modules else {
+        return;
+    };
+    let Some(event) = modules.event(recorder.pool, arguments) else {
+        return;
+    };
+    if event == Event::Begin {
+        vcpu.muted = Some(vcpu.executed);
+        return;
+    }
+    if let Some(before) = vcpu.muted.take() {
+        vcpu.executed = before;
+    }
+    match event {
+        Event::Begin => {}
+        Event::Allocated {
+            address,
+            bytes,
+            stack,
+        } => vcpu.stream.allocate(address, bytes, &stack),
+        Event::Freed(address) => vcpu.stream.free(address),
+    }
+}
+
 /// Whether a system call ends the process, and its memory with it.
 fn ends_the_process(number: i64) -> bool {
     match number {
@@ -463,6 +525,10 @@ unsafe extern "C" fn on_syscall_return(_id: qemu::Id, index: c_uint, number: i64
     let Some(recorder) = RECORDER.get() else {
         return;
     };
+    // What it stored other threads may have touched before; this one has touched nothing since.
+    if THREADED.load(Ordering::Relaxed) {
+        note_change();
+    }
     if let Some(call) = vcpu.remapping.take() {
         if let Some(extended) = &recorder.extended {
             extended.end(&call, result);

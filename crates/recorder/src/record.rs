@@ -9,6 +9,9 @@
 //! | 62 | no access but a word of a report: bits 0..48 are its address | its 8 bytes |
 //! | 61 and 62 | no access but pages that were given back: bits 0..48 are the address of the first | their number |
 //! | 63 | no access but a mark | the count of instructions, all 64 bits of it |
+//! | 63 and 61 | no access but the next call of a stack: bits 0..16 are its module, 65535 if none | its offset |
+//! | 63 and 62 | no access but an allocation by the stack before: bits 0..48 are its address | its bytes |
+//! | 63, 62 and 61 | no access but an end of an allocation: bits 0..48 are its address | |
 //!
 //! A mark is written where the instructions between two accesses do not fit into 16 bits. The first record of
 //! a chunk counts from [`Chunk::instruction`](crate::pool::Chunk::instruction).
@@ -17,6 +20,7 @@
 //! was reported of the page before, and the end. Without its end a report is not valid: the process
 //! was killed while it made it.
 
+use crate::allocation::Frame;
 use crate::page::SHIFT;
 
 /// Addresses have 48 bits, of which the last is the sign: x86-64 with four levels of page tables.
@@ -27,6 +31,11 @@ const REPORTED: u64 = 1 << 61;
 const WORD: u64 = 1 << 62;
 const DISCARD: u64 = WORD | REPORTED;
 const MARK: u64 = 1 << 63;
+const FRAME: u64 = MARK | REPORTED;
+const ALLOCATED: u64 = MARK | WORD;
+const FREED: u64 = MARK | DISCARD;
+/// The number of no module.
+const NO_MODULE: u16 = u16::MAX;
 
 /// The most bytes of one record.
 pub const MAX_BYTES: u32 = (1 << 12) - 1;
@@ -109,6 +118,20 @@ pub enum Said {
         /// How many.
         pages: u64,
     },
+    /// A call of the stack of the next allocation, the innermost first.
+    Frame(Frame),
+    /// An object was allocated.
+    Allocated {
+        /// The byte address.
+        address: u64,
+        /// The size.
+        bytes: u64,
+    },
+    /// The object at this address was freed.
+    Freed {
+        /// The byte address.
+        address: u64,
+    },
 }
 
 impl Record {
@@ -151,6 +174,30 @@ impl Record {
         Self {
             what: (page << SHIFT) & ADDRESS | DISCARD,
             whence: pages,
+        }
+    }
+
+    /// Says which call of a stack comes next.
+    pub fn frame(frame: Frame) -> Self {
+        Self {
+            what: u64::from(frame.module.unwrap_or(NO_MODULE)) | FRAME,
+            whence: frame.offset,
+        }
+    }
+
+    /// Says that an object was allocated by the stack before.
+    pub const fn allocated(address: u64, bytes: u64) -> Self {
+        Self {
+            what: address & ADDRESS | ALLOCATED,
+            whence: bytes,
+        }
+    }
+
+    /// Says that an object was freed.
+    pub const fn freed(address: u64) -> Self {
+        Self {
+            what: address & ADDRESS | FREED,
+            whence: 0,
         }
     }
 
@@ -198,7 +245,7 @@ impl Record {
     /// Returns the meaning of what is no access.
     const fn said_of_another(self) -> Said {
         if self.what & MARK != 0 {
-            Said::Instruction(self.whence)
+            self.said_of_a_mark()
         } else if self.what & DISCARD == DISCARD {
             Said::Discard {
                 page: (self.what & ADDRESS) >> SHIFT,
@@ -214,6 +261,29 @@ impl Record {
                 version: self.what as u32,
                 checksum: self.whence,
             }
+        }
+    }
+}
+
+impl Record {
+    /// Returns the meaning of a mark, or of what is told of allocations.
+    const fn said_of_a_mark(self) -> Said {
+        match self.what & FREED {
+            FREED => Said::Freed {
+                address: extended(self.what),
+            },
+            ALLOCATED => Said::Allocated {
+                address: extended(self.what),
+                bytes: self.whence,
+            },
+            FRAME => Said::Frame(Frame {
+                module: match self.what as u16 {
+                    NO_MODULE => None,
+                    module => Some(module),
+                },
+                offset: self.whence,
+            }),
+            _ => Said::Instruction(self.whence),
         }
     }
 }
@@ -258,6 +328,20 @@ mod tests {
             let end = Record::reported(version, value);
             prop_assert_eq!(end.said(), Said::Reported { version, checksum: value });
             prop_assert!(!word.is_access() && !end.is_access());
+        }
+
+        #[test]
+        fn an_allocation_is_no_access(address in address(), bytes: u64, module in prop::option::of(0..NO_MODULE)) {
+            let frame = Frame { module, offset: bytes };
+            let records = [
+                (Record::frame(frame), Said::Frame(frame)),
+                (Record::allocated(address, bytes), Said::Allocated { address, bytes }),
+                (Record::freed(address), Said::Freed { address }),
+            ];
+            for (record, said) in records {
+                prop_assert_eq!(record.said(), said);
+                prop_assert!(!record.is_access());
+            }
         }
 
         #[test]

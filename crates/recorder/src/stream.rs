@@ -2,6 +2,7 @@
 
 mod report;
 
+use crate::allocation::Frame;
 use crate::caches::{Caches, LINE_SHIFT};
 use crate::discard::Pages;
 use crate::level::pieces;
@@ -92,12 +93,30 @@ impl<'a> Stream<'a> {
         if pages.is_empty() {
             return;
         }
+        self.tell(&[Record::discard(pages.start, pages.end - pages.start)]);
+    }
+
+    /// Says that the program has allocated an object by these calls, in one chunk.
+    pub fn allocate(&mut self, address: u64, bytes: u64, stack: &[Frame]) {
+        let frames = stack.iter().map(|frame| Record::frame(*frame));
+        let records: Vec<Record> = frames.chain([Record::allocated(address, bytes)]).collect();
+        self.tell(&records);
+    }
+
+    /// Says that the program has freed an object.
+    pub fn free(&mut self, address: u64) {
+        self.tell(&[Record::freed(address)]);
+    }
+
+    /// Writes records that end a run into one chunk.
+    fn tell(&mut self, records: &[Record]) {
         self.end_run();
         self.unit = NO_UNIT;
-        let record = Record::discard(pages.start, pages.end - pages.start);
-        if !self.chunk.push(record) {
+        if self.chunk.room() < records.len() {
             self.renew();
-            self.chunk.push(record);
+        }
+        for record in records {
+            self.chunk.push(*record);
         }
     }
 
@@ -232,9 +251,12 @@ mod tests {
             for record in chunk.records() {
                 match record.said() {
                     Said::Instruction(count) => instruction = count,
-                    Said::Word { .. } | Said::Reported { .. } | Said::Discard { .. } => {
-                        unreachable!("nothing is observed")
-                    }
+                    said @ (Said::Word { .. }
+                    | Said::Reported { .. }
+                    | Said::Discard { .. }
+                    | Said::Frame(_)
+                    | Said::Allocated { .. }
+                    | Said::Freed { .. }) => unreachable!("nothing but accesses is told: {said:?}"),
                     Said::Access {
                         address,
                         kind,

@@ -133,7 +133,11 @@ fn picture(policy: &str, spells: &[Spell], names: &[String]) -> Option<Plot> {
     let first = spells.iter().map(|it| it.from).min()?;
     let x = Axis::new("time", Unit::Seconds);
     let title = format!("Who ran when: {policy}");
-    let plot = Plot::points(&title, x, Axis::new("program", Unit::Count)).note(
+    let numbered = (1..).zip(names);
+    let numbered: Vec<String> = numbered
+        .map(|(number, name)| format!("{number} {name}"))
+        .collect();
+    let plot = Plot::points(&title, x, Axis::names("", numbered.clone())).note(
         "A part of the run, from its second second on; a point a millisecond in which a program had a CPU.",
     );
     let of = |program: usize| {
@@ -142,13 +146,11 @@ fn picture(policy: &str, spells: &[Spell], names: &[String]) -> Option<Plot> {
             let from = (spell.from - first).as_secs_f64();
             let until = (spell.until - first).as_secs_f64();
             let steps = ((until - from) / PICTURE_STEP).ceil().max(1.0) as usize;
-            (0..steps).map(move |step| (from + step as f64 * PICTURE_STEP, (program + 1) as f64))
+            (0..steps).map(move |step| (from + step as f64 * PICTURE_STEP, program as f64))
         })
     };
-    let programs = names.iter().enumerate();
-    Some(programs.fold(plot, |plot, (program, name)| {
-        plot.series(&format!("{} {name}", program + 1), of(program))
-    }))
+    let programs = numbered.iter().enumerate();
+    Some(programs.fold(plot, |plot, (program, name)| plot.series(name, of(program))))
 }
 
 /// Returns the misses after the beginning of a turn, a line for each program of which they were learnt.

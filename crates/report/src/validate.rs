@@ -1,5 +1,7 @@
 //! Results of `terrace validate`: a table, and the JSON of schema `terrace.validate/1`.
 
+pub mod mix;
+
 use indexmap::IndexMap;
 use serde::Serialize;
 use terrace_base::{Bytes, median};

@@ -41,11 +41,13 @@
 //! # Ok::<(), terrace_base::Error>(())
 //! ```
 
+pub mod curve;
 pub mod files;
 pub mod intern;
 pub mod llc;
 pub mod mix;
 pub mod pages;
+pub mod place;
 pub mod setting;
 pub mod sweep;
 pub mod workload;

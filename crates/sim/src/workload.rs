@@ -19,6 +19,9 @@ const MAX_PROGRAMS: usize = (MAX_SPACES >> 16) as usize;
 /// into the processor's caches, few enough that the batch stays there too.
 const BATCH: usize = 1 << 17;
 
+/// Bytes of a line.
+const LINE_BYTES: u64 = 64;
+
 /// Words of contents after which a batch is large enough.
 const BATCH_WORDS: usize = 1 << 20;
 
@@ -76,6 +79,8 @@ pub struct Batch {
     pub runs: Vec<Run>,
     /// What each touch changes in its page; empty if the trace is read without contents.
     pub changes: Changes,
+    /// The line within its page of each touch, 0 to 63; empty unless [`Workload::keep_lines`].
+    pub lines: Vec<u8>,
     /// Pages that were given back, of one run after the other.
     pub discards: Vec<PageId>,
 }
@@ -119,6 +124,8 @@ pub struct Workload {
     programs: Vec<Program>,
     pages: PageTable,
     block: Block,
+    /// Whether batches have the lines of touches.
+    keeps_lines: bool,
     /// The pages of a run, and their numbers.
     touched: Vec<Page>,
     numbers: Vec<PageId>,
@@ -149,13 +156,13 @@ impl Workload {
             programs: programs.collect(),
             pages: PageTable::new(),
             block: Block::default(),
+            keeps_lines: false,
             touched: Vec::new(),
             numbers: Vec::new(),
         })
     }
 
-    /// Opens trace files, a program each, with at most `limit` accesses of each, and with what they change
-    /// in their pages if `contents`.
+    /// Opens trace files, a program each, with at most `limit` accesses of each, and with these columns.
     ///
     /// # Errors
     /// Errors of [`Workload::new`], and of files that cannot be read.
@@ -163,15 +170,16 @@ impl Workload {
         paths: &[PathBuf],
         format: Option<Format>,
         limit: Option<u64>,
-        contents: bool,
+        columns: Columns,
     ) -> Result<Self> {
-        let columns = Columns {
-            contents,
-            ..Columns::PAGES
-        };
         let open = |path: &PathBuf| open_in(path, format, columns).map(ahead);
         let sources = paths.iter().map(open);
         Self::new(sources.collect::<Result<_>>()?, limit)
+    }
+
+    /// Has batches tell which line each touch is of.
+    pub fn keep_lines(&mut self) {
+        self.keeps_lines = true;
     }
 
     /// Returns the number of accesses left in all programs, if the traces tell their length.
@@ -310,6 +318,11 @@ impl Workload {
                 self.touched.extend(more);
                 let touches = batch.references.len() + last.distance_from(page) as usize;
                 batch.references.resize(touches, Reference::new(0, write));
+            }
+            if self.keeps_lines {
+                // The pages that an access goes on to are entered at their beginning.
+                batch.lines.push((address % PAGE_BYTES / LINE_BYTES) as u8);
+                batch.lines.resize(batch.references.len(), 0);
             }
             if has_changes {
                 // The first touch of an access changes its page.

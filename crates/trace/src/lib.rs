@@ -2,6 +2,7 @@
 
 pub mod access;
 pub mod ahead;
+pub mod allocation;
 pub mod channel;
 mod compression;
 pub mod contents;

@@ -2,7 +2,10 @@
 //!
 //! An LRU memory of n pages hits exactly the touches whose distance is below n (Mattson, Gecsei,
 //! Slutz and Traiger, Evaluation techniques for storage hierarchies, IBM Systems Journal 9(2),
-//! 1970), so one pass over a trace tells the misses of every size of memory.
+//! 1970), so one pass over a trace tells the misses of every size of memory. Where pages are given back,
+//! a memory that held one has room for another without an eviction; the stack has a hole there.
+
+use std::collections::BinaryHeap;
 
 /// Bits of the timeline in a word.
 const WORD: usize = 64;
@@ -15,11 +18,14 @@ const WORD: usize = 64;
 /// timeline is full it is drawn anew with the marks close together, so that its length, and all
 /// memory, goes with the number of pages and not with the number of touches.
 #[derive(Debug, Default)]
-pub(crate) struct Distances {
+pub struct Distances {
     /// Time of the mark of each page; [`UNTOUCHED`] for pages without a mark.
     marks: Vec<u32>,
     timeline: Timeline,
-    pages: u32,
+    /// Marks that stand, those of holes included.
+    standing: u32,
+    /// Times of the marks of holes, the latest first.
+    holes: BinaryHeap<u32>,
 }
 
 const UNTOUCHED: u32 = u32::MAX;
@@ -27,31 +33,68 @@ const UNTOUCHED: u32 = u32::MAX;
 const AHEAD: usize = 16;
 
 impl Distances {
-    /// Notes a touch of a page. Returns the number of other pages touched since its last touch;
-    /// `None` for the first. Pages are numbered from 0, nearly without gaps.
-    pub(crate) fn touch(&mut self, page: u32) -> Option<u32> {
+    /// Notes a touch of a page. Returns its distance, the number of other pages touched since its last touch;
+    /// `None` for the first. Pages are numbered from 0, nearly without gaps. Holes count as pages: a memory
+    /// of n pages hits the touches whose distance is below n all the same.
+    pub fn touch(&mut self, page: u32) -> Option<u32> {
         if page as usize >= self.marks.len() {
             self.marks.resize(page as usize + 1, UNTOUCHED);
         }
         if self.timeline.is_full() {
-            self.timeline.redraw(&mut self.marks, self.pages);
+            self.redraw();
         }
         let mark = std::mem::replace(&mut self.marks[page as usize], self.timeline.now());
         let distance = if mark == UNTOUCHED {
-            self.pages += 1;
+            match self.holes.pop() {
+                Some(hole) => self.timeline.erase(hole),
+                None => self.standing += 1,
+            }
             None
         } else {
             // The page's own mark is among those up to it.
-            let distance = self.pages - self.timeline.up_to(mark);
-            self.timeline.erase(mark);
+            let distance = self.standing - self.timeline.up_to(mark);
+            self.leave(mark);
             Some(distance)
         };
         self.timeline.mark(page);
         distance
     }
 
+    /// Takes a page out of the stack, which has a hole there then. Its next touch is a first one.
+    pub fn discard(&mut self, page: u32) {
+        let Some(mark) = self.marks.get_mut(page as usize) else {
+            return;
+        };
+        let mark = std::mem::replace(mark, UNTOUCHED);
+        if mark != UNTOUCHED {
+            self.timeline.owners[mark as usize] = UNTOUCHED;
+            self.holes.push(mark);
+        }
+    }
+
+    /// Takes the mark of a page that is touched off its place. Memories that are too small for the page, and large
+    /// enough for the highest hole, take the page in there: the hole is then where the page was.
+    #[inline]
+    fn leave(&mut self, mark: u32) {
+        let above = self.holes.peek_mut().filter(|hole| **hole > mark);
+        let Some(mut hole) = above else {
+            self.timeline.erase(mark);
+            return;
+        };
+        self.timeline.erase(*hole);
+        self.timeline.owners[mark as usize] = UNTOUCHED;
+        *hole = mark;
+    }
+
+    #[cold]
+    fn redraw(&mut self) {
+        self.holes.clear();
+        self.timeline
+            .redraw(&mut self.marks, &mut self.holes, self.standing);
+    }
+
     /// Notes touches of all these pages, and appends what [`Distances::touch`] returns.
-    pub(crate) fn touch_all(&mut self, pages: &[u32], answers: &mut Vec<Option<u32>>) {
+    pub fn touch_all(&mut self, pages: &[u32], answers: &mut Vec<Option<u32>>) {
         for pages in pages.chunks(AHEAD) {
             // The processor waits once for all of their marks, and not for each.
             let marks = pages.iter().map(|page| self.marks.get(*page as usize));
@@ -64,7 +107,7 @@ impl Distances {
 /// Marks in the order of time.
 #[derive(Debug, Default)]
 struct Timeline {
-    /// The page whose mark was made at each time.
+    /// The page whose mark was made at each time; [`UNTOUCHED`] where it was given back.
     owners: Vec<u32>,
     capacity: usize,
     /// A bit a time: whether the mark still stands.
@@ -115,20 +158,25 @@ impl Timeline {
         marks
     }
 
-    /// Moves the standing marks, which are of `pages` pages, together at the beginning, with as much
-    /// room again behind them.
-    fn redraw(&mut self, marks: &mut [u32], pages: u32) {
+    /// Moves the standing marks together at the beginning, with as much room again behind them, and
+    /// notes where those of pages and of holes are then.
+    fn redraw(&mut self, marks: &mut [u32], holes: &mut BinaryHeap<u32>, standing: u32) {
         let mut kept = 0;
         for time in 0..self.owners.len() {
             let owner = self.owners[time];
             if self.bits[time / WORD] >> (time % WORD) & 1 == 1 {
-                marks[owner as usize] = kept as u32;
+                match owner {
+                    UNTOUCHED => holes.push(kept as u32),
+                    page => marks[page as usize] = kept as u32,
+                }
                 self.owners[kept] = owner;
                 kept += 1;
             }
         }
         self.owners.truncate(kept);
-        let words = (2 * pages as usize / WORD + 1).next_power_of_two().max(16);
+        let words = (2 * standing as usize / WORD + 1)
+            .next_power_of_two()
+            .max(16);
         self.capacity = words * WORD;
         self.bits = (0..words).map(|word| ones(kept, word)).collect();
         self.counts = (0..words)
@@ -160,7 +208,7 @@ pub struct Reuse {
 
 impl Reuse {
     /// Notes a touch of a distance that [`Distances::touch`] returned.
-    pub(crate) fn add(&mut self, distance: Option<u32>) {
+    pub fn add(&mut self, distance: Option<u32>) {
         let Some(distance) = distance else {
             self.cold += 1;
             return;
@@ -173,7 +221,7 @@ impl Reuse {
     }
 
     /// Notes touches of the page that was touched before.
-    pub(crate) fn add_zeros(&mut self, touches: u64) {
+    pub fn add_zeros(&mut self, touches: u64) {
         if touches > 0 {
             self.add(Some(0));
             self.distances[0] += touches - 1;
@@ -264,15 +312,21 @@ mod tests {
             }
         }
 
-        /// The misses of any memory are as many as of a memory that is simulated.
+        /// The misses of any memory are as many as of a memory that is simulated, also if pages are given back,
+        /// and over so many touches that the timeline is redrawn.
         #[test]
         fn misses_are_those_of_a_real_memory(
-            touches in prop::collection::vec(0u32..40, 0..500),
+            steps in prop::collection::vec((0u32..40, prop::bool::weighted(0.1)), 0..5000),
             size in 0usize..50,
         ) {
             let (mut distances, mut reuse) = (Distances::default(), Reuse::default());
             let (mut memory, mut misses) = (Vec::new(), 0);
-            for page in touches {
+            for (page, discards) in steps {
+                if discards {
+                    distances.discard(page);
+                    memory.retain(|other| *other != page);
+                    continue;
+                }
                 reuse.add(distances.touch(page));
                 if let Some(place) = memory.iter().position(|p| *p == page) {
                     memory.remove(place);

@@ -1,10 +1,12 @@
 //! Traces that are read and traces that are written.
 
 use std::fmt::Display;
+use std::sync::Arc;
 
 use terrace_base::Result;
 
 use crate::access::Block;
+use crate::allocation::Allocations;
 
 /// Metadata of a trace.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -17,6 +19,8 @@ pub struct Meta {
     pub counts_instructions: bool,
     /// Whether the trace says what pages held: [`crate::contents`].
     pub has_contents: bool,
+    /// What the program allocated, if the trace says: its rows count from the beginning of the trace.
+    pub allocations: Option<Arc<Allocations>>,
     /// Keys and values that say what was recorded, how and on what, in the order of the file.
     pub about: Vec<(String, String)>,
 }
@@ -93,6 +97,14 @@ pub trait Sink: Send {
     fn keeps_contents(&self) -> bool {
         false
     }
+
+    /// Returns whether allocations are kept.
+    fn keeps_allocations(&self) -> bool {
+        false
+    }
+
+    /// Says what the program allocated, if the format keeps it.
+    fn allocations(&mut self, _allocations: Allocations) {}
 
     /// Returns the bytes written so far, or 0 if the format does not count them.
     fn bytes(&self) -> u64 {

@@ -10,7 +10,7 @@ use terrace_live::program::Invocation;
 use terrace_live::run::{Dram, Event, Outcome, Session};
 use terrace_live::{privilege, sysctl, tier};
 use terrace_sim::pages::{Prefetch, names};
-use terrace_trace::record::{Recorded, Tools};
+use terrace_trace::record::{Level, RecordSettings, Recorded, Tools};
 
 use crate::live::{Measured, Plan, measure};
 use crate::machine::machine;
@@ -96,7 +96,11 @@ pub fn perform(request: Request, progress: &mut dyn FnMut(Event)) -> Result<Resu
                 input: inputs.next_run(),
                 ..request.command.clone()
             };
-            Some(record(tools, &command)?)
+            let pages = RecordSettings {
+                level: Level::Pages,
+                ..RecordSettings::default()
+            };
+            Some(record(tools, &command, pages, None)?)
         }
         None => None,
     };

@@ -6,6 +6,7 @@ use terrace_base::{Error, Nanos, Result};
 use terrace_policy::replacement;
 use terrace_sim::pages::{Machine, Outcome, PageMachine, Prefetch, run};
 use terrace_sim::workload::Workload;
+use terrace_trace::Columns;
 
 /// The kernel's replacement policy, the same for all programs.
 const REPLACEMENT: &str = "linux";
@@ -52,7 +53,7 @@ pub fn predict(
     let traces = [trace.to_owned()];
     let simulate = |machines| {
         run(
-            Workload::open(&traces, None, None, false)?,
+            Workload::open(&traces, None, None, Columns::PAGES)?,
             machines,
             None,
             |_| {},

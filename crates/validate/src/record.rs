@@ -1,4 +1,4 @@
-//! The recorded half: every touch of a page, in a file without a name.
+//! The recorded half: what a program touches, in a file without a name.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -9,9 +9,7 @@ use terrace_base::{Context, Error, Result};
 use terrace_live::journal::state_directory;
 use terrace_live::program::Invocation;
 use terrace_trace::formats::native;
-use terrace_trace::record::{
-    COMMAND, Level, RecordSettings, Recorded, Request, Session, Tools, command,
-};
+use terrace_trace::record::{COMMAND, RecordSettings, Recorded, Request, Session, Tools, command};
 use terrace_trace::{Columns, create_as};
 
 /// A trace without a name: it is gone with this process, however that ends.
@@ -32,17 +30,20 @@ impl Unnamed {
     }
 }
 
-/// Records the touches of pages of `program`.
+/// Records `program` with these settings, `limit` rows of it at most.
 ///
 /// # Errors
 /// Returns a usage error if the program cannot be recorded or does not end well, and a failure if the
 /// emulator is missing.
-pub fn record(tools: &Tools, program: &Invocation) -> Result<(Recorded, Unnamed)> {
+pub fn record(
+    tools: &Tools,
+    program: &Invocation,
+    settings: RecordSettings,
+    limit: Option<u64>,
+) -> Result<(Recorded, Unnamed)> {
     let request = Request {
-        settings: RecordSettings {
-            level: Level::Pages,
-            ..RecordSettings::default()
-        },
+        settings,
+        limit,
         ..Request::new(&program.words, program.user.clone())?
     };
     let trace = Unnamed::new()?;

@@ -4,6 +4,7 @@ mod attach;
 mod bench;
 mod calibrate;
 pub mod circuit;
+pub mod curve;
 mod doctor;
 mod explain;
 mod extend;
@@ -16,6 +17,7 @@ pub mod machines;
 mod manual;
 pub mod mix;
 mod mount;
+pub mod place;
 mod record;
 pub mod results;
 mod run;
@@ -27,7 +29,7 @@ pub mod tcam;
 mod tier;
 pub mod trace;
 mod user;
-mod validate;
+pub mod validate;
 
 pub use attach::Attach;
 pub use bench::Bench;
@@ -39,6 +41,7 @@ pub use guard::Guard;
 pub use heap::Heap;
 pub use manual::Manual;
 pub use mount::Mount;
+pub use place::Place;
 pub use record::{Filter, Record};
 pub use results::Results;
 pub use run::Run;
@@ -53,8 +56,8 @@ pub use validate::Validate;
 
 use clap::{ArgAction, Parser, Subcommand};
 
-/// Without empty lines around the usage, all commands fit a screen.
-const TEMPLATE: &str = "{about}\n{usage-heading} {usage}\n{all-args}";
+/// Without the usage, which says no more than the list of commands, all commands fit a screen.
+const TEMPLATE: &str = "{about}\n{all-args}";
 
 #[derive(Parser)]
 #[command(name = "terrace", version, about, max_term_width = 80, help_template = TEMPLATE)]
@@ -80,6 +83,7 @@ pub enum Command {
     Record(Record),
     Trace(Trace),
     Sim(Box<Sim>),
+    Place(Box<Place>),
     Sweep(Box<Sweep>),
     Calibrate(Calibrate),
     Validate(Box<Validate>),

@@ -27,6 +27,7 @@ Examples:
   terrace mount --flash /ssd/cache --size 20G /mnt/nas /mnt/fast
   terrace mount --flash /dev/nvme1n1 --endurance 600TBW --life 5years /mnt/nas /mnt/fast
   terrace mount --mode exact --dram 1G --emulate 10,20 --size 4G ~/data /mnt/slow
+  terrace mount --mode exact --dram 64M --record files.parquet ~/data /mnt/slow
   terrace mount --status /mnt/fast
 
 It goes on until SIGINT or SIGTERM, or until the mountpoint is unmounted. Without --flash or --emulate
@@ -106,8 +107,15 @@ pub struct Mount {
     #[arg(long, value_name = "FILE", hide_short_help = true)]
     pub prometheus: Option<PathBuf>,
 
+    /// Record each read and write of a file, for terrace sim files
+    ///
+    /// A trace (Parquet), with places of files as addresses, and microseconds as instructions. --mode victim shows what
+    /// the kernel's page cache asks for, with what it reads ahead; exact, what programs ask for.
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
+    pub record: Option<PathBuf>,
+
     /// Print the figures of a mount
-    #[arg(long, value_name = "MOUNTPOINT", conflicts_with_all = ["flash", "emulate"])]
+    #[arg(long, value_name = "MOUNTPOINT", conflicts_with_all = ["flash", "emulate", "record"])]
     pub status: Option<PathBuf>,
 
     #[command(flatten)]
@@ -195,10 +203,12 @@ impl Mount {
 
     /// Returns the files that are written beside the results.
     pub fn outputs(&self) -> Vec<Named<'_>> {
-        let file = self.prometheus.as_deref();
-        file.map(|path| ("--prometheus", path))
-            .into_iter()
-            .collect()
+        let files = [
+            ("--prometheus", self.prometheus.as_deref()),
+            ("--record", self.record.as_deref()),
+        ];
+        let named = files.into_iter().map(|(name, file)| Some((name, file?)));
+        named.flatten().collect()
     }
 }
 

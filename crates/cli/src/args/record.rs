@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::builder::{ArgPredicate, PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
+use terrace_base::Bytes;
 use terrace_base::count::parse_count;
 use terrace_trace::Level;
 
@@ -23,6 +24,7 @@ Examples:
   terrace record -o page.parquet --level pages -- python3 job.py
   terrace record -o full.parquet --contents -- gzip -c file > file.gz
   terrace record -o large.parquet --extended --contents -- ./program
+  terrace record -o place.parquet --allocations --filter l1l2 -- ./program
   terrace record -o llc.parquet --filter l1l2 --limit 100000000 -- ./program
 
 Exit code: the program's own, 0 where --limit ended it; 2 for wrong usage; 1 where terrace failed.
@@ -56,6 +58,17 @@ pub struct Record {
     /// `terrace extend` measures, which `terrace sim pages --help` explains.
     #[arg(long)]
     pub extended: bool,
+
+    /// Also record allocations, of SIZE [32K] or more
+    ///
+    /// For `terrace place`. Blocks of malloc and its like, so of C++'s new, and anonymous mappings that the program makes: address, size,
+    /// lifetime, and the calls that led to each, with functions and lines where the program has them (-g). Programs
+    /// that are linked statically do not tell of theirs.
+    #[arg(
+        long, value_name = "SIZE", num_args = 0..=1, require_equals = true, default_missing_value = "32K",
+        value_parser = Bytes::parse
+    )]
+    pub allocations: Option<Bytes>,
 
     /// Which accesses are kept
     #[arg(long, value_enum, default_value_t)]

@@ -8,6 +8,7 @@ use clap::{Args, Subcommand};
 use terrace_base::count::whole;
 use terrace_base::{Bytes, Error, Result};
 use terrace_live::cpus::Cpus;
+use terrace_live::program::Invocation;
 use terrace_live::sched::run::Mix;
 use terrace_live::sched::{Wanted, counters, mix};
 use terrace_live::target::Target;
@@ -257,21 +258,28 @@ impl RunMix {
     pub fn mix(&self) -> Result<Mix> {
         let mut programs = match &self.file {
             Some(file) => mix::read(file)?,
-            None => {
-                let each = self.programs.split(|word| word == "--");
-                each.map(|words| words.to_vec().into()).collect()
-            }
+            None => several(&self.programs)?,
         };
         let user = self.user.chosen()?;
         for program in &mut programs {
-            if program.words.is_empty() {
-                return Err(Error::usage("a program is missing between -- and --"));
-            }
             program.user = user.clone();
             program.huge_pages = true;
         }
         Ok(Mix::Programs(programs))
     }
+}
+
+/// Returns the programs that words name, with -- between them.
+///
+/// # Errors
+/// A usage error if a program is empty.
+pub fn several(words: &[OsString]) -> Result<Vec<Invocation>> {
+    let each = words.split(|word| word == "--");
+    let program = |words: &[OsString]| match words.is_empty() {
+        true => Err(Error::usage("a program is missing between -- and --")),
+        false => Ok(words.to_vec().into()),
+    };
+    each.map(program).collect()
 }
 
 impl AttachMix {

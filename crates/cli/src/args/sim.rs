@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use terrace_trace::Format;
 
+use super::curve::Curve;
 use super::files::Files;
 use super::llc::Llc;
 use super::machines::Machines;
@@ -25,6 +26,7 @@ pub enum Command {
     Llc(Box<Llc>),
     Mix(Box<Mix>),
     Files(Box<Files>),
+    Curve(Box<Curve>),
 }
 
 /// Simulate machines with DRAM and a slower memory at the level of pages

@@ -340,6 +340,14 @@ fn sim_files_of_several_machines() {
 }
 
 #[test]
+fn sim_curve_of_all_pages_and_of_samples() {
+    check(
+        "curve.json",
+        "sim curve -q --dram 5%,50%,300p --replacement lru,arc,belady --rate 0.25 --samples 2 zipf.parquet --json",
+    );
+}
+
+#[test]
 fn trace_info() {
     check("trace.json", "trace info -q matmul.parquet --json");
 }

@@ -17,12 +17,14 @@ use fuser::{
 };
 use rustix::fs::{AtFlags, Gid, Mode, OFlags, Stat, Timestamps, Uid, XattrFlags};
 
-use super::attributes::{attributes, kind, stat, timespec};
+use super::attributes::{attributes, stat, timespec, version};
 use super::caller::Caller;
 use super::handles::{Handle, Handles};
+use super::log::Log;
 use super::nodes::{Node, Nodes};
 use super::status::Status;
 use crate::cache::{Cache, Source};
+use crate::file::Version;
 
 /// How long the kernel takes names and attributes for right.
 const FRESH: Duration = Duration::from_secs(1);
@@ -36,6 +38,7 @@ pub(super) struct PassThrough {
     handles: Handles,
     cache: Option<Arc<Cache>>,
     status: Arc<Status>,
+    log: Arc<Log>,
     /// Whether the kernel's page cache is left out (exact mode).
     direct: bool,
 }
@@ -55,6 +58,7 @@ impl PassThrough {
         root: OwnedFd,
         cache: Option<Arc<Cache>>,
         status: Arc<Status>,
+        log: Arc<Log>,
         direct: bool,
     ) -> io::Result<Self> {
         Ok(Self {
@@ -62,6 +66,7 @@ impl PassThrough {
             handles: Handles::default(),
             cache,
             status,
+            log,
             direct,
         })
     }
@@ -74,16 +79,10 @@ impl PassThrough {
         source: &dyn Source,
         act: impl FnOnce() -> T,
     ) -> T {
-        let Some(cache) = &self.cache else {
-            return act();
-        };
-        let done = cache.change(node.identity, bytes, source, act);
-        // The kernel's pages have changed with the file.
-        let mut cached = node.cached.lock().unwrap_or_else(|e| e.into_inner());
-        if cached.is_some() {
-            *cached = source.version().ok();
+        match &self.cache {
+            Some(cache) => cache.change(node.identity, bytes, source, act),
+            None => act(),
         }
-        done
     }
 
     /// Changes attributes of a file alone.
@@ -91,25 +90,25 @@ impl PassThrough {
         self.change(node, 0..0, node, act)
     }
 
-    /// Changes attributes of what a name stands for.
-    fn change_named<T>(&self, parent: &Node, name: &OsStr, act: impl FnOnce() -> T) -> T {
-        if self.cache.is_none() {
-            return act();
+    /// Returns the file that a name stands for, which the kernel has looked up, and the number of its names, if the
+    /// cache is to be told of it.
+    fn named(&self, parent: &Node, name: &OsStr) -> Option<(Arc<Node>, u64)> {
+        self.cache.as_ref()?;
+        let about = rustix::fs::statat(&parent.path, name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
+        Some((self.nodes.known(&about)?, about.st_nlink))
+    }
+
+    fn forget_file(&self, node: &Node) {
+        if let Some(cache) = &self.cache {
+            cache.store().forget(node.identity);
         }
-        let Ok((node, about)) = self.nodes.look_up(parent, name) else {
-            return act();
-        };
-        let done = match kind(about.st_mode) {
-            fuser::FileType::RegularFile => self.change_attributes(&node, act),
-            _ => act(),
-        };
-        self.forget_node(node.number, 1);
-        done
     }
 
     fn forget_node(&self, number: INodeNo, times: u64) {
         let node = self.nodes.forget(number, times);
-        if let (Some(node), Some(cache)) = (node, &self.cache) {
+        if let (Some(node), Some(cache)) = (node, &self.cache)
+            && cache.store().stamp(node.identity).is_some()
+        {
             match stat(&node.path) {
                 Ok(about) if about.st_nlink > 0 => cache.store().forget_if_empty(node.identity),
                 _ => cache.store().forget(node.identity),
@@ -122,18 +121,22 @@ impl PassThrough {
         reply.entry(&FRESH, &attributes(&about, node.number), Generation(0));
     }
 
-    /// Opens a node as the kernel asks, with what the kernel is told of its page cache.
-    fn flags_of(&self, handle: &Handle) -> FopenFlags {
+    /// Returns what the kernel is told of a file that is opened: what becomes of the pages that it has of it, and that
+    /// a file that was only read has no errors to tell of when it is closed.
+    fn flags_of(&self, handle: &Handle, now: Option<Version>, flags: OFlags) -> FopenFlags {
+        let close = match flags & OFlags::RWMODE == OFlags::RDONLY {
+            true => FopenFlags::FOPEN_NOFLUSH,
+            false => FopenFlags::empty(),
+        };
         if self.direct {
-            return FopenFlags::FOPEN_DIRECT_IO;
+            return close | FopenFlags::FOPEN_DIRECT_IO;
         }
-        let now = handle.version().ok();
         let mut cached = handle.node.cached.lock().unwrap_or_else(|e| e.into_inner());
         let is_same = now.is_some() && *cached == now;
         *cached = now;
         match is_same {
-            true => FopenFlags::FOPEN_KEEP_CACHE,
-            false => FopenFlags::empty(),
+            true => close | FopenFlags::FOPEN_KEEP_CACHE,
+            false => close,
         }
     }
 
@@ -177,24 +180,26 @@ impl PassThrough {
         Ok(())
     }
 
-    /// Writes, and drops the pages that this changes.
-    fn write_at(&self, handle: &Handle, offset: u64, data: &[u8]) -> io::Result<usize> {
-        let end = offset + data.len() as u64;
-        let range = match (handle.appends, handle.version()) {
-            // The kernel knows the end as it was.
-            (true, Ok(now)) => offset.min(now.size)..end.max(now.size + data.len() as u64),
-            _ => offset..end,
-        };
-        self.change(&handle.node, range, handle, || {
-            handle.file.write_all_at(data, offset).map(|()| data.len())
-        })
+    fn log_read(&self, handle: &Handle, offset: u64, bytes: usize) {
+        let identity = handle.node.identity;
+        self.log
+            .note(identity, offset..offset + bytes as u64, false);
     }
 
-    fn file_of(&self, node: &Node, flags: OpenFlags) -> io::Result<(File, bool)> {
-        let flags = OFlags::from_bits_retain(flags.0 as u32);
-        // Names were followed by the kernel; what is read past its cache here would have to be aligned.
-        let opened = flags - (OFlags::NOFOLLOW | OFlags::DIRECT | OFlags::CREATE | OFlags::EXCL);
-        Ok((node.open(opened)?, flags.contains(OFlags::APPEND)))
+    /// Writes, and drops the pages that this changes.
+    fn write_at(&self, handle: &Handle, offset: u64, data: &[u8]) -> io::Result<usize> {
+        let length = data.len() as u64;
+        // The kernel knows the end as it was.
+        let at = match handle.appends {
+            true => handle.version().map_or(offset, |now| now.size),
+            false => offset,
+        };
+        let changed = offset.min(at)..offset.max(at) + length;
+        self.change(&handle.node, changed, handle, || {
+            handle.file.write_all_at(data, offset)?;
+            self.log.note(handle.node.identity, at..at + length, true);
+            Ok(data.len())
+        })
     }
 
     fn list(&self, handle: &Handle, offset: u64, reply: &mut ReplyDirectory) -> io::Result<()> {
@@ -351,9 +356,17 @@ impl Filesystem for PassThrough {
 
     fn unlink(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
         let parent = or_reply!(self.nodes.get(parent), reply);
-        let removed = self.change_named(&parent, name, || {
-            rustix::fs::unlinkat(&parent.path, name, AtFlags::empty())
-        });
+        let unlink = || rustix::fs::unlinkat(&parent.path, name, AtFlags::empty());
+        let removed = match self.named(&parent, name) {
+            Some((node, 2..)) => self.change_attributes(&node, unlink),
+            Some((node, _)) => {
+                let removed = unlink();
+                // Another file may get its inode.
+                self.forget_file(&node);
+                removed
+            }
+            None => unlink(),
+        };
         or_reply!(removed, reply);
         reply.ok();
     }
@@ -397,9 +410,12 @@ impl Filesystem for PassThrough {
         let parent = or_reply!(self.nodes.get(parent), reply);
         let new_parent = or_reply!(self.nodes.get(new_parent), reply);
         let flags = rustix::fs::RenameFlags::from_bits_retain(flags.bits());
-        let renamed = self.change_named(&parent, name, || {
-            rustix::fs::renameat_with(&parent.path, name, &new_parent.path, new_name, flags)
-        });
+        let rename =
+            || rustix::fs::renameat_with(&parent.path, name, &new_parent.path, new_name, flags);
+        let renamed = match self.named(&parent, name) {
+            Some((node, _)) => self.change_attributes(&node, rename),
+            None => rename(),
+        };
         or_reply!(renamed, reply);
         reply.ok();
     }
@@ -429,13 +445,13 @@ impl Filesystem for PassThrough {
 
     fn open(&self, _: &Request, number: INodeNo, flags: OpenFlags, reply: ReplyOpen) {
         let node = or_reply!(self.nodes.get(number), reply);
-        let (file, appends) = or_reply!(self.file_of(&node, flags), reply);
+        let flags = OFlags::from_bits_retain(flags.0 as u32);
         let handle = Handle {
-            file,
+            file: or_reply!(file_of(&node, flags), reply),
             node,
-            appends,
+            appends: flags.contains(OFlags::APPEND),
         };
-        let flags = self.flags_of(&handle);
+        let flags = self.flags_of(&handle, handle.version().ok(), flags);
         reply.opened(self.handles.insert(handle), flags);
     }
 
@@ -470,7 +486,7 @@ impl Filesystem for PassThrough {
             node,
             appends: flags.contains(OFlags::APPEND),
         };
-        let opened = self.flags_of(&handle);
+        let opened = self.flags_of(&handle, Some(version(&about)), flags);
         reply.created(
             &FRESH,
             &attributes,
@@ -495,6 +511,7 @@ impl Filesystem for PassThrough {
         let Some(cache) = &self.cache else {
             let mut into = vec![0; size as usize];
             let read = or_reply!(Source::read(&*handle, offset, &mut into), reply);
+            self.log_read(&handle, offset, read);
             return reply.data(&into[..read]);
         };
         let mut reply = Some(reply);
@@ -505,6 +522,7 @@ impl Filesystem for PassThrough {
             size as usize,
             |bytes| {
                 if let Some(reply) = reply.take() {
+                    self.log_read(&handle, offset, bytes.len());
                     reply.data(bytes);
                 }
             },
@@ -742,6 +760,11 @@ impl Filesystem for PassThrough {
         let copied = or_reply!(copied, reply);
         reply.written(copied as u32);
     }
+}
+
+fn file_of(node: &Node, flags: OFlags) -> io::Result<File> {
+    // Names were followed by the kernel; what is read past its cache here would have to be aligned.
+    node.open(flags - (OFlags::NOFOLLOW | OFlags::DIRECT | OFlags::CREATE | OFlags::EXCL))
 }
 
 /// Replies with the value of an attribute as FUSE does: its size if nothing else is asked for.

@@ -8,6 +8,7 @@ mod attributes;
 mod caller;
 mod file_system;
 mod handles;
+mod log;
 mod nodes;
 mod status;
 
@@ -15,6 +16,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::mpsc::SyncSender;
 
 use fuser::{BackgroundSession, Config, MountOption, Session, SessionACL};
 use rustix::fs::{Mode as FileMode, OFlags};
@@ -30,6 +32,8 @@ use crate::endurance::Endurance;
 use crate::medium::{Disk, Emulated, Medium, Slowdown};
 use crate::store::Store;
 use file_system::PassThrough;
+use log::Log;
+pub use log::Logged;
 pub use status::Figures;
 use status::Status;
 
@@ -77,6 +81,7 @@ pub struct Mount {
     session: Option<BackgroundSession>,
     cache: Option<Arc<Cache>>,
     status: Arc<Status>,
+    log: Arc<Log>,
 }
 
 /// How a mount has ended.
@@ -171,13 +176,28 @@ impl Mount {
     /// # Errors
     /// Returns those of [`Settings::check`] and of the flash, and a failure if the system does not mount.
     pub fn start(settings: &Settings) -> Result<Self> {
+        Self::logged(settings, None)
+    }
+
+    /// Mounts, and logs each read and write of a file to `to` until the end of the mount.
+    ///
+    /// # Errors
+    /// Returns those of [`Mount::start`].
+    pub fn logged(settings: &Settings, to: Option<SyncSender<Logged>>) -> Result<Self> {
         settings.check()?;
         let cache = settings.cache()?.map(Arc::new);
         let status = Arc::new(Status::new(cache.clone(), settings.endurance));
         let from = settings.source.display();
         let is_exact = matches!(settings.mode, Mode::Exact(..));
         let root = open_directory(&settings.source).or_fail(|| format!("cannot open {from}"))?;
-        let passed = PassThrough::new(root, cache.clone(), Arc::clone(&status), is_exact);
+        let log = Arc::new(Log::new(to));
+        let passed = PassThrough::new(
+            root,
+            cache.clone(),
+            Arc::clone(&status),
+            Arc::clone(&log),
+            is_exact,
+        );
         let passed = passed.or_fail(|| format!("cannot look at {from}"))?;
         allow_many_files();
         // The kernel has applied the callers' masks already.
@@ -191,6 +211,7 @@ impl Mount {
             session: Some(session),
             cache,
             status,
+            log,
         })
     }
 
@@ -242,6 +263,7 @@ impl Mount {
             // Its threads go on for as long as files are open, or this process runs.
             End::InUse => std::mem::forget(session),
         }
+        self.log.close();
         if let Some(cache) = &self.cache {
             cache.flush();
         }

@@ -7,11 +7,11 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, RwLock};
 
-use fuser::INodeNo;
+use fuser::{FileType, INodeNo};
 use rustc_hash::FxHashMap;
 use rustix::fs::{Mode, OFlags, Stat};
 
-use super::attributes::{file_system, stat, version};
+use super::attributes::{file_system, kind, stat, version};
 use crate::cache::Source;
 use crate::file::{Identity, Version};
 
@@ -160,6 +160,16 @@ impl Nodes {
             file_system,
             inode: about.st_ino,
         }
+    }
+
+    /// Returns the node of a regular file with these attributes, if the kernel knows it.
+    pub fn known(&self, about: &Stat) -> Option<Arc<Node>> {
+        if kind(about.st_mode) != FileType::RegularFile {
+            return None;
+        }
+        let table = self.table.read().unwrap_or_else(|e| e.into_inner());
+        let number = table.numbers.get(&(about.st_dev, about.st_ino))?;
+        table.nodes.get(number).map(|(node, _)| Arc::clone(node))
     }
 
     /// Counts that the kernel has forgotten a node so many times; returns it if it does not know it any more.

@@ -19,7 +19,7 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
-use terrace_base::{Error, Nanos, Result, lock};
+use terrace_base::{Bytes, Error, Nanos, Result, lock};
 
 use crate::endurance::{Budget, Endurance};
 use crate::file::{self, Identity, Version};
@@ -77,6 +77,15 @@ impl Reading {
     }
 }
 
+/// What came of putting a page.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Put {
+    /// Whether it was admitted.
+    pub admitted: bool,
+    /// What was written to the medium meanwhile, by this call alone.
+    pub wrote: Bytes,
+}
+
 /// What a store holds now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Held {
@@ -103,8 +112,8 @@ impl Store {
         let geometry = Geometry::of(medium.bytes()).ok_or_else(|| {
             Error::usage(format!(
                 "a flash of {} is too small for a store; give it {} or more",
-                terrace_base::Bytes(medium.bytes()),
-                terrace_base::Bytes(Self::LEAST)
+                Bytes(medium.bytes()),
+                Bytes(Self::LEAST)
             ))
         })?;
         let recovered = recovery::recover(&*medium, geometry)?;
@@ -224,36 +233,38 @@ impl Store {
         key(reading.stamp, page).is_some_and(|key| state.index.get(key.tag()).is_some())
     }
 
-    /// Puts a page that was read from the source after `reading` was made, and returns whether it was admitted. A page
-    /// that is held already is left as it is. The thread that fills a segment writes it.
-    pub fn put(&self, reading: &Reading, page: u64, contents: &Page) -> bool {
+    /// Puts a page that was read from the source after `reading` was made. A page that is held already is left as it
+    /// is. The thread that fills a segment writes it.
+    pub fn put(&self, reading: &Reading, page: u64, contents: &Page) -> Put {
+        let mut put = Put::default();
         let Some(key) = key(reading.stamp, page) else {
-            return false;
+            return put;
         };
         let sum = key.sum(&contents.0);
         let mut state = lock(&self.state);
         if state.index.get(key.tag()).is_some() || !state.admits(reading, self.now()) {
-            return false;
+            return put;
         }
         if state.open.pages.len() >= self.geometry.most_pages() {
             if state.turning {
                 state.counts.refused_busy += 1;
-                return false;
+                return put;
             }
             state.turning = true;
             drop(state);
-            self.turn();
+            put.wrote = self.turn();
             state = lock(&self.state);
             // What was checked before may have changed while the lock was not held.
             let is_full = state.open.pages.len() >= self.geometry.most_pages();
             if is_full || state.index.get(key.tag()).is_some() || !state.admits(reading, self.now())
             {
-                return false;
+                return put;
             }
         }
         state.append(reading.file, key, sum, contents);
         state.counts.admitted += 1;
-        true
+        put.admitted = true;
+        put
     }
 
     /// Returns a reading of the file as it is known now, for a page that every change since has left as it is; `None` if
@@ -274,7 +285,7 @@ impl Store {
     }
 
     /// Changes a file by `act`, before which the pages in `pages` are dropped. What `version` tells before and after
-    /// is what the file is known as.
+    /// is what the file is known as; it is not asked about a file that is not known.
     ///
     /// A change behind our back is seen unless it comes while `act` runs.
     pub fn change<T>(
@@ -286,7 +297,11 @@ impl Store {
     ) -> T {
         let began = self.begin_change(file, pages, &version);
         let done = act();
-        self.end_change(file, began, version());
+        match began {
+            Some(stamp) => self.end_change(file, stamp, version()),
+            // A file that was met meanwhile was read while it changed.
+            None => self.forget(file),
+        }
         done
     }
 
@@ -320,14 +335,13 @@ impl Store {
         Some(known.stamp)
     }
 
-    fn end_change(&self, file: Identity, began: Option<Stamp>, version: io::Result<Version>) {
+    fn end_change(&self, file: Identity, stamp: Stamp, version: io::Result<Version>) {
         let mut state = lock(&self.state);
         let moment = state.files.moment();
         let Some(known) = state.files.get_mut(file) else {
             return;
         };
-        // A file that was met meanwhile was read while it changed.
-        let (Some(stamp), Ok(version)) = (began, version) else {
+        let Ok(version) = version else {
             return state.files.forget(file);
         };
         if known.stamp != stamp {

@@ -208,3 +208,98 @@ impl Recovered {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::layout::Record;
+    use super::*;
+    use crate::file::{Identity, TICK, Version};
+
+    const NOW: i64 = 1_700_000_000_000_000_000;
+    const THIS: [u8; 16] = [1; 16];
+    const OTHER: [u8; 16] = [2; 16];
+    const FILE: Identity = Identity {
+        file_system: 1,
+        inode: 7,
+    };
+
+    /// A footer that records one file.
+    fn footer(sequence: u64, boot: [u8; 16], written: i64, changed: i64) -> Footer {
+        let version = Version {
+            size: 1,
+            modified: changed,
+            changed,
+        };
+        Footer {
+            sequence,
+            written,
+            boot,
+            entries: Vec::new(),
+            records: vec![Record {
+                identity: FILE,
+                stamp: Stamp(3),
+                version,
+            }],
+            dropped: Vec::new(),
+        }
+    }
+
+    /// Whether the file is known after a boot of this id, from these footers.
+    fn is_known(boot: [u8; 16], footers: &[Footer]) -> bool {
+        let mut recovered = Recovered {
+            store: [0; 16],
+            boot,
+            index: Index::new(8),
+            files: Files::default(),
+            sequence: 1,
+            dropped: Vec::new(),
+        };
+        recovered.recall_files(footers);
+        recovered.files.get(FILE).is_some()
+    }
+
+    /// FORMAT.md, 5: two changes within a tick may have the same times.
+    #[test]
+    fn a_file_that_had_just_changed_is_not_recalled() {
+        for (changed, known) in [
+            (NOW, false),
+            (NOW - TICK, false),
+            (NOW - TICK - 1, true),
+            (NOW + 1, false),
+        ] {
+            let footers = [footer(1, THIS, NOW, changed)];
+            assert_eq!(is_known(THIS, &footers), known, "{}", NOW - changed);
+        }
+        // The last footer that names a file decides.
+        let old = NOW - 10 * TICK;
+        let later = [footer(1, THIS, NOW, old), footer(2, THIS, NOW, NOW)];
+        assert!(!is_known(THIS, &later));
+    }
+
+    /// FORMAT.md, 6: what was changed shortly before a crash of the system may have lost its contents and kept its times.
+    #[test]
+    fn after_a_reboot_a_file_counts_that_was_written_back() {
+        for (changed, known) in [
+            (NOW - WRITTEN_BACK, true),
+            (NOW - WRITTEN_BACK + 1, false),
+            (NOW - 2 * TICK, false),
+        ] {
+            let footers = [footer(1, OTHER, NOW, changed)];
+            assert_eq!(is_known(THIS, &footers), known, "{}", NOW - changed);
+            assert!(is_known(OTHER, &footers));
+            // Without an id of this boot, none is the same.
+            let nameless = [footer(1, [0; 16], NOW, changed)];
+            assert_eq!(is_known([0; 16], &nameless), known);
+        }
+    }
+
+    /// The boot went on after the footer: its last footer says for how long.
+    #[test]
+    fn the_last_footer_of_a_boot_says_how_long_it_lasted() {
+        let mut last = footer(2, OTHER, NOW + WRITTEN_BACK, 0);
+        last.records.clear();
+        let first = || footer(1, OTHER, NOW, NOW - 2 * TICK);
+        assert!(!is_known(THIS, &[first()]));
+        assert!(is_known(THIS, &[first(), last]));
+    }
+}

@@ -41,8 +41,9 @@ impl Store {
         self.turn();
     }
 
-    /// Makes room for the next segment and writes the one that is filled. The caller has set `turning`.
-    pub(super) fn turn(&self) {
+    /// Makes room for the next segment, writes the one that is filled, and returns what was written. The caller has set
+    /// `turning`.
+    pub(super) fn turn(&self) -> Bytes {
         let sequence = lock(&self.state).open.sequence + 1;
         let kept = self.used_pages(self.geometry.first_slot(sequence));
         let (sealed, footer) = lock(&self.state).seal(sequence, kept, self.geometry, self.boot);
@@ -57,6 +58,7 @@ impl Store {
                 if let Some(budget) = &mut state.budget {
                     budget.spend(written);
                 }
+                written
             }
             // The pages are gone, and a gap in the ring ends all that is older once the store is opened again.
             Err(_) => {
@@ -64,6 +66,7 @@ impl Store {
                 for slot in sealed.first..sealed.first + sealed.pages.len() as u32 {
                     state.index.vacate(slot);
                 }
+                Bytes(0)
             }
         }
     }

@@ -232,7 +232,7 @@ fn a_page_that_was_read_before_a_write_is_not_put_after_it() {
     let before = reading(&run.store, &run.source, 0).unwrap();
     let old = run.source.page(0, 2);
     run.write(0, 2, 1);
-    assert!(!run.store.put(&before, 2, &old));
+    assert!(!run.store.put(&before, 2, &old).admitted);
     assert_eq!(run.store.counts().refused_changed, 1);
 }
 
@@ -248,7 +248,7 @@ fn a_file_that_has_just_changed_is_not_admitted() {
         .reading(identity(9), || Ok(version))
         .unwrap()
         .unwrap();
-    assert!(!run.store.put(&reading, 0, &run.source.page(0, 0)));
+    assert!(!run.store.put(&reading, 0, &run.source.page(0, 0)).admitted);
 }
 
 #[test]

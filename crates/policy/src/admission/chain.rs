@@ -88,6 +88,10 @@ impl Admission for Links {
         refused.unwrap_or(Answer::Admit)
     }
 
+    fn affords(&self, request: &Request) -> bool {
+        self.0.iter().all(|link| link.affords(request))
+    }
+
     fn admitted(&mut self, request: &Request) {
         self.each(|link| link.admitted(request));
     }

@@ -78,6 +78,11 @@ impl Admission for WriteBudget {
         admit_if(paid && reads >= self.price(request.time), ENTRY.name)
     }
 
+    /// While the bucket is nearly full, so that even what was read once is admitted: there is something to spare then.
+    fn affords(&self, request: &Request) -> bool {
+        self.price(request.time) == 1
+    }
+
     fn wrote(&mut self, bytes: u64, time: Duration) {
         self.bucket.take(bytes, time);
     }

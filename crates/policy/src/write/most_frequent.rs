@@ -9,6 +9,8 @@
 //! is asked for, and a guess makes up a third of the page, no other word can be more frequent unless it makes up
 //! more than half of the rest, and that is found by a vote.
 
+// The parts of `search` are inlined always: only so is each compiled for the processor that `of` has found.
+
 use std::ops::{BitAnd, BitOr, Not};
 
 /// Bits of a hash.
@@ -90,6 +92,24 @@ impl Word for [u8; 8] {
 /// any. Returns none if all of them together cannot occur `least`
 /// times.
 pub(super) fn of<W: Word>(words: &[W], number: usize, least: usize) -> Vec<(W, usize)> {
+    #[cfg(target_arch = "x86_64")]
+    if is_x86_feature_detected!("avx2") {
+        // SAFETY: the processor has AVX2.
+        return unsafe { of_by_avx2(words, number, least) };
+    }
+    search(words, number, least)
+}
+
+/// [`search`], compiled for processors that compare 32 bytes at once.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+fn of_by_avx2<W: Word>(words: &[W], number: usize, least: usize) -> Vec<(W, usize)> {
+    search(words, number, least)
+}
+
+/// Does what [`of`] says.
+#[inline(always)]
+fn search<W: Word>(words: &[W], number: usize, least: usize) -> Vec<(W, usize)> {
     if let (1, Some(word)) = (number, dominant(words)) {
         return vec![word];
     }
@@ -110,6 +130,7 @@ pub(super) fn of<W: Word>(words: &[W], number: usize, least: usize) -> Vec<(W, u
 
 /// Returns the most frequent word with its count, if one of a few words from the middle of the page makes up a
 /// third of it.
+#[inline(always)]
 fn dominant<W: Word>(words: &[W]) -> Option<(W, usize)> {
     let middle = &words[words.len() / 2..];
     let guesses = middle.iter().copied().take(GUESSES);
@@ -130,6 +151,7 @@ fn dominant<W: Word>(words: &[W]) -> Option<(W, usize)> {
 /// Moore, "MJRTY: a fast majority vote algorithm", 1991: a word is for the one that leads, or against it, and
 /// a new one leads where no votes are left. What makes up more than half of all does so in a lane, and its votes
 /// there outweigh those of the others.
+#[inline(always)]
 fn vote<W: Word>(words: &[W], but: W) -> W {
     let but = but.number();
     let (mut leads, mut votes) = ([but; LANES], [0_i32; LANES]);
@@ -157,12 +179,14 @@ fn vote<W: Word>(words: &[W], but: W) -> W {
 }
 
 /// Counts a word.
+#[inline(always)]
 fn count<W: Word>(words: &[W], word: W) -> usize {
     let same = words.iter().map(|other| u16::from(*other == word));
     usize::from(same.sum::<u16>())
 }
 
 /// Counts words by their hashes. Two tables take turns, so that equal words in a row wait less.
+#[inline(always)]
 fn count_hashes<W: Word>(words: &[W]) -> Hashes {
     let mut counts = [0; 1 << HASH_BITS];
     let mut others = counts;
@@ -178,6 +202,7 @@ fn count_hashes<W: Word>(words: &[W]) -> Hashes {
 }
 
 /// Returns the most frequent hash and its count.
+#[inline(always)]
 fn most_of(counts: &Hashes) -> (usize, usize) {
     let most = counts.iter().copied().max().unwrap_or_default();
     let hash = counts.iter().position(|count| *count == most);
@@ -186,6 +211,7 @@ fn most_of(counts: &Hashes) -> (usize, usize) {
 
 /// Appends the words with this hash, `number` in all, and their counts. Mostly it is one word alone, or
 /// one with few others.
+#[inline(always)]
 fn count_words<W: Word>(words: &[W], hash: usize, number: usize, found: &mut Vec<(W, usize)>) {
     let Some(&first) = words.iter().find(|word| word.hash() == hash) else {
         return;
@@ -198,5 +224,51 @@ fn count_words<W: Word>(words: &[W], hash: usize, number: usize, found: &mut Vec
         others.sort_unstable();
         let runs = others.chunk_by(|a, b| a == b);
         found.extend(runs.map(|run| (run[0], run.len())));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeMap;
+
+    /// Pages of two words that may be frequent, of some that occur more than once, and of others.
+    fn words() -> impl Strategy<Value = Vec<[u8; 4]>> {
+        let weights = [1..9_u32, 1..9, 1..3, 1..3];
+        weights.prop_flat_map(|[first, second, some, others]| {
+            let word = prop_oneof![
+                first => Just(1_u32),
+                second => Just(2_u32),
+                some => 0..40_u32,
+                others => any::<u32>(),
+            ];
+            prop::collection::vec(word.prop_map(u32::to_le_bytes), 1024)
+        })
+    }
+
+    fn slow(words: &[[u8; 4]], number: usize) -> Vec<usize> {
+        let mut counts = BTreeMap::new();
+        words
+            .iter()
+            .for_each(|word| *counts.entry(word).or_insert(0) += 1);
+        let mut counts: Vec<usize> = counts.into_values().collect();
+        counts.sort_unstable_by(|a, b| b.cmp(a));
+        counts.truncate(number);
+        counts
+    }
+
+    proptest! {
+        /// The processor of this test has only one of the two ways taken by `of`.
+        #[test]
+        fn every_processor_finds_the_same(words in words(), number in 1..=3_usize) {
+            let found = of(&words, number, 1);
+            prop_assert_eq!(&found, &search(&words, number, 1));
+            let counts: Vec<usize> = found.iter().map(|(_, count)| *count).collect();
+            prop_assert_eq!(counts, slow(&words, number));
+            for (word, count) in found {
+                prop_assert_eq!(words.iter().filter(|other| **other == word).count(), count);
+            }
+        }
     }
 }

@@ -16,6 +16,7 @@
 //! | 16 | u32 | whether private caches filter the accesses |
 //! | 20 | u32 | whether pages' contents are reported |
 //! | 24 | u64 | bytes of the least mapping whose accesses are recorded; 0: all accesses are |
+//! | 32 | u32 | whether the program tells of its allocations |
 //! | 64 | u32 | not 0: the recording has ended, nothing is to be written any more |
 //! | 128 | u32 | processes seen so far: the next one's number |
 //! | 132 | u32 | threads seen so far: the next one's number |
@@ -29,7 +30,8 @@
 //! | 4096 | u32 × 65536 | the process id of each process |
 //! | 266240 | u32 × 8192 | each chunk's state: 0 free, 1 held by a thread, 2 ready |
 //! | 299008 | 64 × 512 | programs that leave the emulator: u32 whether taken, then the path, zero-terminated |
-//! | 331776 | | unused |
+//! | 331776 | 1024 × 512 | files with code that has allocated: u32, 0 free, 1 being written, 2 valid; then the path, zero-terminated |
+//! | 856064 | | unused |
 //! | 1048576 | 8192 × 262144 | the chunks |
 //! | 2148532224 | 262144 | a chunk that is full from the beginning: what a thread holds that holds none |
 //!
@@ -73,7 +75,7 @@ use crate::level::Level;
 use crate::record::Record;
 
 /// The pool's first bytes: a name and the layout's number.
-pub const MAGIC: u64 = u64::from_le_bytes(*b"terrace\x04");
+pub const MAGIC: u64 = u64::from_le_bytes(*b"terrace\x05");
 /// Chunks, and so threads that can write at the same time.
 pub const CHUNKS: usize = 8192;
 /// Records in a chunk.
@@ -83,6 +85,9 @@ pub const PROCESSES: usize = 1 << 16;
 /// Paths of programs that leave the emulator that are kept.
 pub const DEPARTURES: usize = 64;
 
+/// Files with code that has allocated.
+pub const MODULES: usize = 1024;
+
 const CHUNK_BYTES: usize = 1 << 18;
 const PATH_BYTES: usize = 508;
 /// Ready chunks at which a writer waits: 16 MiB.
@@ -91,6 +96,11 @@ const READY_CHUNKS: u32 = 64;
 const FREE: u32 = 0;
 const HELD: u32 = 1;
 const READY: u32 = 2;
+
+/// The path of a module is being written.
+const WRITING: u32 = 1;
+/// The path of a module is valid.
+const WRITTEN: u32 = 2;
 
 #[repr(C, align(64))]
 struct Line<T>(T);
@@ -103,6 +113,7 @@ struct Layout {
     filtered: AtomicU32,
     contents: AtomicU32,
     least_mapping: AtomicU64,
+    allocations: AtomicU32,
     ended: Line<AtomicU32>,
     numbers: Line<Numbers>,
     published: Line<Published>,
@@ -111,7 +122,8 @@ struct Layout {
     pids: Page<[AtomicU32; PROCESSES]>,
     states: [AtomicU32; CHUNKS],
     departures: [Departure; DEPARTURES],
-    unused: [AtomicU8; 716_800],
+    modules: [Module; MODULES],
+    unused: [AtomicU8; 192_512],
     chunks: [Chunk; CHUNKS],
     none: Chunk,
 }
@@ -140,7 +152,17 @@ struct Departure {
     path: [AtomicU8; PATH_BYTES],
 }
 
+#[repr(C)]
+struct Module {
+    state: AtomicU32,
+    path: [AtomicU8; PATH_BYTES],
+}
+
 const _: () = {
+    assert!(offset_of!(Layout, allocations) == 32);
+    assert!(offset_of!(Layout, modules) == 331_776);
+    assert!(size_of::<Module>() == 512);
+    assert!(offset_of!(Layout, unused) == 856_064);
     assert!(offset_of!(Layout, ended) == 64);
     assert!(offset_of!(Layout, numbers) == 128);
     assert!(offset_of!(Layout, contents) == 20);
@@ -242,6 +264,22 @@ pub struct RecordSettings {
     /// Bytes of the least private anonymous mapping whose accesses are recorded, and no others; none: all accesses
     /// are.
     pub least_mapping: Option<u64>,
+    /// Whether the library in the program tells of allocations ([`crate::told`]); set by the session that loads it.
+    pub allocations: bool,
+}
+
+/// Returns the bytes up to a zero.
+fn text(bytes: &[AtomicU8]) -> Vec<u8> {
+    let bytes = bytes.iter().map(|byte| byte.load(Ordering::Relaxed));
+    bytes.take_while(|&byte| byte != 0).collect()
+}
+
+/// Writes bytes, as many as there is room for, and a zero.
+fn write_text(to: &[AtomicU8], bytes: &[u8]) {
+    let bytes = bytes.iter().take(to.len() - 1).chain([&0]);
+    for (slot, byte) in to.iter().zip(bytes) {
+        slot.store(*byte, Ordering::Relaxed);
+    }
 }
 
 /// The mapped pool.
@@ -304,6 +342,7 @@ impl Pool {
                 0 => None,
                 least => Some(least),
             },
+            allocations: self.layout().allocations.load(Ordering::Relaxed) != 0,
         }
     }
 

@@ -9,7 +9,9 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use super::system::{is_alive, wait, wake};
-use super::{Chunk, FREE, HELD, Layout, MAGIC, Pool, READY, RECORDS, RecordSettings};
+use super::{
+    Chunk, FREE, HELD, Layout, MAGIC, Pool, READY, RECORDS, RecordSettings, WRITTEN, text,
+};
 
 impl Pool {
     /// Creates a pool.
@@ -37,6 +39,8 @@ impl Pool {
         layout.contents.store(contents, Ordering::Relaxed);
         let least = settings.least_mapping.unwrap_or(0);
         layout.least_mapping.store(least, Ordering::Relaxed);
+        let allocations = settings.allocations.into();
+        layout.allocations.store(allocations, Ordering::Relaxed);
         layout.none.length.store(RECORDS as u32, Ordering::Relaxed);
         layout.magic.store(MAGIC, Ordering::Release);
         Ok(pool)
@@ -187,6 +191,12 @@ impl Pool {
         })
     }
 
+    /// Returns the path of a module, by its number in a [`Frame`](crate::allocation::Frame).
+    pub fn module_path(&self, number: u16) -> Option<Vec<u8>> {
+        let module = self.layout().modules.get(usize::from(number))?;
+        (module.state.load(Ordering::Acquire) == WRITTEN).then(|| text(&module.path))
+    }
+
     /// Returns how many times a process left the emulator, and the paths of some of those programs.
     pub fn departures(&self) -> (u32, Vec<Vec<u8>>) {
         let layout = self.layout();
@@ -194,13 +204,7 @@ impl Pool {
             .departures
             .iter()
             .filter(|departure| departure.taken.load(Ordering::Acquire) != 0);
-        let paths = taken.map(|departure| {
-            let bytes = departure.path.iter();
-            bytes
-                .map(|byte| byte.load(Ordering::Relaxed))
-                .take_while(|&byte| byte != 0)
-                .collect()
-        });
+        let paths = taken.map(|departure| text(&departure.path));
         let departed = self.numbers().departed.load(Ordering::Relaxed);
         (departed, paths.collect())
     }

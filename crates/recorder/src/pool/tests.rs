@@ -10,6 +10,7 @@ const PLAIN: RecordSettings = RecordSettings {
     filtered: false,
     contents: false,
     least_mapping: None,
+    allocations: false,
 };
 const ME: Owner = Owner {
     process: 0,
@@ -50,6 +51,7 @@ fn another_mapping_sees_the_same() {
         filtered: true,
         contents: true,
         least_mapping: Some(1 << 33),
+        allocations: true,
     };
     let reader = Pool::create(settings).unwrap();
     let writer = Pool::open(&reader.path().unwrap()).unwrap();
@@ -57,6 +59,14 @@ fn another_mapping_sees_the_same() {
     assert_eq!((writer.enter(), writer.enter()), (0, 1));
     assert_eq!((writer.new_thread(), writer.new_thread()), (0, 1));
     assert_eq!((reader.processes(), reader.threads()), (2, 2));
+    let module = |path: &str| writer.module(std::path::Path::new(path));
+    let numbers = ["/a", "/b", "/a"].map(module);
+    assert_eq!(numbers, [Some(0), Some(1), Some(0)]);
+    assert_eq!(reader.module_path(1), Some(b"/b".to_vec()));
+    assert_eq!(
+        (reader.module_path(2), reader.module_path(u16::MAX)),
+        (None, None)
+    );
     write(&writer, 0, 10);
     let ready = reader.ready();
     assert_eq!(ready.len(), 1);

@@ -2,11 +2,16 @@
 
 use std::fs::File;
 use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use super::system::{is_alive, wait, wake};
-use super::{CHUNK_BYTES, Chunk, FREE, HELD, Layout, MAGIC, PATH_BYTES, Pool, READY, READY_CHUNKS};
+use super::{
+    CHUNK_BYTES, Chunk, FREE, HELD, Layout, MAGIC, PATH_BYTES, Pool, READY, READY_CHUNKS, WRITING,
+    WRITTEN, text, write_text,
+};
 
 /// How often a writer that waits checks that the reader is alive.
 const LOOK_AFTER: Duration = Duration::from_secs(1);
@@ -151,12 +156,32 @@ impl Pool {
                 .is_ok()
         });
         if let Some(index) = free {
-            let text = path.iter().take(PATH_BYTES - 1).chain([&0]);
-            for (slot, byte) in layout.departures[index].path.iter().zip(text) {
-                slot.store(*byte, Ordering::Relaxed);
-            }
+            write_text(&layout.departures[index].path, path);
         }
         Departed(free)
+    }
+
+    /// Returns the number of a module by its path; none where there are more than [`MODULES`](super::MODULES). One
+    /// that two processes add at the same time may have two numbers.
+    pub fn module(&self, path: &Path) -> Option<u16> {
+        let path = path.as_os_str().as_bytes();
+        let path = &path[..path.len().min(PATH_BYTES - 1)];
+        for (number, module) in self.layout().modules.iter().enumerate() {
+            let number = u16::try_from(number).ok();
+            if module.state.load(Ordering::Acquire) == WRITTEN && text(&module.path) == path {
+                return number;
+            }
+            let taken =
+                module
+                    .state
+                    .compare_exchange(0, WRITING, Ordering::Acquire, Ordering::Relaxed);
+            if taken.is_ok() {
+                write_text(&module.path, path);
+                module.state.store(WRITTEN, Ordering::Release);
+                return number;
+            }
+        }
+        None
     }
 
     /// Takes a departure back whose program could not be started.

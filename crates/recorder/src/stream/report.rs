@@ -106,7 +106,11 @@ mod tests {
         for index in pool.ready() {
             for record in pool.chunk(index).records() {
                 match record.said() {
-                    Said::Instruction(_) | Said::Discard { .. } => {}
+                    Said::Instruction(_)
+                    | Said::Discard { .. }
+                    | Said::Frame(_)
+                    | Said::Allocated { .. }
+                    | Said::Freed { .. } => {}
                     Said::Access { address, .. } => row = Some(address >> SHIFT),
                     Said::Word { address, value } => {
                         assert_eq!(row, Some(address >> SHIFT));
@@ -130,6 +134,32 @@ mod tests {
             }
         }
         (pages, sampled)
+    }
+
+    /// What the reports of a page make of it, whichever thread made them, in the order of their versions.
+    fn in_order_of_versions(pool: &Pool, page: u64) -> [u8; BYTES] {
+        let mut reports = Vec::new();
+        for index in pool.ready() {
+            let mut words = Vec::new();
+            for record in pool.chunk(index).records() {
+                match record.said() {
+                    Said::Access { address, .. } if address >> SHIFT == page => words.clear(),
+                    Said::Word { address, value } if address >> SHIFT == page => {
+                        words.push((address, value))
+                    }
+                    Said::Reported { version, checksum } if !words.is_empty() || checksum != 0 => {
+                        reports.push((version, std::mem::take(&mut words)));
+                    }
+                    _ => {}
+                }
+            }
+        }
+        reports.sort_by_key(|(version, _)| *version);
+        let mut held = [0; BYTES];
+        for (address, value) in reports.into_iter().flat_map(|(_, words)| words) {
+            held[address as usize % BYTES..][..8].copy_from_slice(&value.to_le_bytes());
+        }
+        held
     }
 
     proptest! {
@@ -170,6 +200,47 @@ mod tests {
                 prop_assert_eq!(pages.get(&number).unwrap_or(&[0; BYTES]), page);
             }
             prop_assert!(sampled > 0);
+        }
+
+        /// Threads whose runs overlap in time, and a system call that stores while others go on: when all runs have
+        /// ended, the reports make the pages as they are.
+        #[test]
+        fn reports_of_several_threads_make_the_pages(
+            steps in prop::collection::vec(
+                (0..3_usize, 0..PAGES, prop::option::weighted(0.8, (0..64_usize, any::<u8>())), prop::option::weighted(0.1, 0..BYTES)),
+                1..300,
+            ),
+        ) {
+            let settings = RecordSettings { level: crate::level::Level::Pages, contents: true, ..Default::default() };
+            let pool = Pool::create(settings).unwrap();
+            let observed = Observed::new().unwrap();
+            let mut streams = [0, 1, 2].map(|_| Stream::new(&pool, 0, Some(&observed)));
+            let mut memory = Box::new(Recorded([[0; BYTES]; PAGES]));
+            let first = (&raw const *memory) as u64;
+            for (step, (thread, page, store, call)) in steps.into_iter().enumerate() {
+                let origin = Origin { ip: 0, instruction: step as u64 };
+                // A few bytes in each of a few lines, so that threads store to the same ones.
+                let place = store.map_or(0, |(place, _)| place / 8 * 64 + place % 8);
+                if let Some((_, value)) = store {
+                    memory.0[page][place] = value;
+                }
+                let address = first + (page * BYTES + place) as u64;
+                streams[thread].observe(address, Kind::new(1, store.is_some()), origin);
+                if let Some(place) = call {
+                    let other = (thread + 1) % 3;
+                    streams[thread].end_run();
+                    observed.note_change();
+                    streams[other].observe(first + (page * BYTES) as u64, Kind::new(1, false), origin);
+                    streams[other].end_run();
+                    memory.0[page][place] = !memory.0[page][place];
+                    observed.note_change();
+                    streams[thread].observe(first + (page * BYTES) as u64, Kind::new(1, false), origin);
+                }
+            }
+            streams.iter_mut().for_each(Stream::publish);
+            for (number, page) in (first >> SHIFT..).zip(&memory.0) {
+                prop_assert_eq!(&in_order_of_versions(&pool, number), page);
+            }
         }
 
         #[test]

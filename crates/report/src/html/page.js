@@ -54,6 +54,17 @@
       grid: { color: colour("--line"), drawOnChartArea: axis.names.length === 0 },
       ticks: { color: colour("--dim"), maxRotation: 60 },
     };
+    if (axis.names.length && axis === plot.y) {
+      return {
+        ...common,
+        type: "linear",
+        min: -0.5,
+        max: axis.names.length - 0.5,
+        reverse: true,
+        afterBuildTicks: (limits) => { limits.ticks = axis.names.map((_, value) => ({ value })); },
+        ticks: { ...common.ticks, callback: (value) => axis.names[value] },
+      };
+    }
     if (axis.names.length) return { ...common, type: "category", labels: axis.names };
     if (axis.bands.length) {
       const middle = (band) => (band.from + band.to) / 2;
@@ -120,8 +131,9 @@
     },
   });
 
-  // The value of an axis as text: of a range of addresses, its name and the address.
+  // The value of an axis as text: a name, or of a range of addresses its name and the address.
   const told = (axis, value) => {
+    if (axis.names.length) return axis.names[value];
     const band = axis.bands.find(({ from, to }) => from <= value && value <= to);
     if (!band) return shown[axis.unit](value);
     const page = band.first + Math.floor(((value - band.from) / (band.to - band.from)) * band.pages);

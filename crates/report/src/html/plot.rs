@@ -84,7 +84,7 @@ pub enum Unit {
 #[derive(Clone, Debug, Serialize)]
 struct Series {
     name: String,
-    /// Horizontal, vertical; with names on the axis, the index of the name and the value.
+    /// Horizontal, vertical; with names on an axis, the index of the name.
     points: Vec<(f64, f64)>,
     /// Least and most of the values of which a point is the median; empty if there is one value each.
     spread: Vec<(f64, f64)>,
@@ -193,10 +193,11 @@ impl Plot {
         });
     }
 
-    /// Returns whether any value is not zero.
+    /// Returns whether any value is not zero, or there is a point beside a name.
     pub(super) fn shows_something(&self) -> bool {
         let mut points = self.series.iter().flat_map(|series| &series.points);
-        points.any(|point| point.1 != 0.0)
+        let named = !self.y.names.is_empty();
+        points.any(|point| named || point.1 != 0.0)
     }
 
     /// Whether the plot needs the whole width of the page.

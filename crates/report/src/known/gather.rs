@@ -2,7 +2,7 @@
 
 use terrace_device::Catalogue;
 use terrace_policy::registry::{Entry, Kind};
-use terrace_policy::{admission, eviction, llc, prefetch, replacement, sched, write};
+use terrace_policy::{admission, eviction, llc, migration, prefetch, replacement, sched, write};
 use terrace_sim::llc::placement::Make;
 use terrace_sim::pages::{FaultCost, levelling};
 
@@ -32,6 +32,11 @@ pub(super) fn all() -> Vec<Known> {
         entries("wear-levellings", |_| levellings, levelling::Make::ENTRIES),
         entries("turn-policies", |_| turns, sched::REGISTRY),
         entries("admission", |_| admitted, admission::REGISTRY),
+        entries(
+            "migration",
+            |_| "--migration of sim pages, sweep",
+            migration::REGISTRY,
+        ),
         fault_costs(),
         entries(
             "placements",

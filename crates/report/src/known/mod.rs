@@ -11,7 +11,7 @@ use terrace_policy::params::Setting;
 pub use tell::{ListDocument, explained, kinds, listed};
 
 /// The kinds of `terrace list`, each with a line of help.
-pub const KINDS: [(&str, &str); 12] = [
+pub const KINDS: [(&str, &str); 13] = [
     ("policies", "what stays in DRAM and in last-level caches"),
     ("predictors", "what is fetched ahead"),
     (
@@ -24,6 +24,10 @@ pub const KINDS: [(&str, &str); 12] = [
         "how a simulated memory spreads writes over its lines",
     ),
     ("admission", "which pages are written to a flash level"),
+    (
+        "migration",
+        "which pages lie in fast memory, before slow memory that serves lines",
+    ),
     ("turn-policies", "how long tasks of a core have their turns"),
     (
         "fault-costs",

@@ -65,6 +65,11 @@ impl Flash {
         self.replacement.contains(page)
     }
 
+    /// Whether a page may leave for DRAM: no budget is short of what it costs to write it again.
+    pub(super) fn affords(&self, request: &Request) -> bool {
+        self.admission.affords(request)
+    }
+
     /// Reads a page that is there, and returns the end.
     pub(super) fn read(&mut self, now: Nanos, page: PageId, request: &Request) -> Nanos {
         self.admission.hit(request);

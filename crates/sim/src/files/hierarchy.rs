@@ -92,12 +92,20 @@ impl Hierarchy {
 
     fn read(&mut self, page: PageId) {
         self.counts.reads += 1;
-        if self.touch(page, false) {
-            self.counts.dram_hits += 1;
-        } else {
+        if self.is_held_back(page) || !self.touch(page, false) {
             self.fetch(page);
+        } else {
+            self.counts.dram_hits += 1;
         }
         self.now += self.copy;
+    }
+
+    /// Whether a page is read where it is, on flash: in multilevel main memory, if a budget is too short for it to come
+    /// back from DRAM.
+    fn is_held_back(&self, page: PageId) -> bool {
+        let on_flash = self.flash.as_ref().filter(|flash| flash.holds(page));
+        self.organisation == Organisation::Memory
+            && on_flash.is_some_and(|flash| !flash.affords(&self.asked(page)))
     }
 
     /// Brings a page that was read from flash or from the disk.
@@ -107,7 +115,7 @@ impl Hierarchy {
         if let Some(flash) = on_flash {
             self.counts.flash_hits += 1;
             self.now = flash.read(self.now, page, &request);
-            if self.organisation == Organisation::Memory {
+            if self.organisation == Organisation::Memory && flash.affords(&request) {
                 flash.drop(page);
             }
             return;
@@ -127,17 +135,22 @@ impl Hierarchy {
         self.counts.writes += 1;
         let stale = self.flash.as_mut().is_some_and(|flash| flash.drop(page));
         self.counts.stale += u64::from(stale);
-        self.touch(page, true);
+        match self.writes {
+            Writes::Around => self.dram.remove(page),
+            Writes::Back | Writes::Through => {
+                self.touch(page, true);
+            }
+        }
         self.now += self.copy;
         match self.writes {
             Writes::Back => self.pages[page.index()].dirty = true,
-            Writes::Through => {
+            Writes::Through | Writes::Around => {
                 self.counts.disk_writes += 1;
                 let place = self.pages[page.index()].place;
                 self.now = self.disk.write_through(self.now, place);
             }
         }
-        if self.organisation == Organisation::Multilevel {
+        if self.organisation == Organisation::Multilevel && self.writes != Writes::Around {
             self.offer(page);
         }
     }

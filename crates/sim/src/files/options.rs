@@ -28,7 +28,11 @@ const ORGANISATIONS: [(&str, Organisation); 3] = [
 ];
 
 /// Names of `--writes`.
-const WRITES: [(&str, Writes); 2] = [("through", Writes::Through), ("back", Writes::Back)];
+const WRITES: [(&str, Writes); 3] = [
+    ("through", Writes::Through),
+    ("back", Writes::Back),
+    ("around", Writes::Around),
+];
 
 /// Heading of the options.
 const HEADING: &str = "Machine (each takes a list: a,b,c)";
@@ -92,7 +96,11 @@ fn caches() -> Vec<Setting> {
             column("flash replacement", "flash_replacement", Unit::None, |m| m.flash_replacement.to_string());
         /// when written pages go to the disk
         "writes" "NAME": names(&WRITES, |m, writes| m.writes = writes),
-            meanings(&["At once, and the writer waits", "When DRAM evicts them"]), default("through"),
+            meanings(&[
+                "At once, and the writer waits",
+                "When DRAM evicts them",
+                "At once, and DRAM does not keep them, as terrace mount --mode exact",
+            ]), default("through"),
             column("writes", "writes", Unit::None, |m| name(&WRITES, m.writes));
     }
 }

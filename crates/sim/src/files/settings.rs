@@ -26,6 +26,8 @@ pub enum Writes {
     Through,
     /// When DRAM evicts them.
     Back,
+    /// At once, and DRAM does not keep them: what `terrace mount --mode exact` does.
+    Around,
 }
 
 /// Factors by which an emulated flash is slower than its technology.

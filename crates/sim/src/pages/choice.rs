@@ -52,6 +52,7 @@ impl Choice {
         }
         machine.writing.pages = machine.tier.pages.unwrap_or(0).max(footprint);
         machine.main_pages()?;
+        machine.bypass()?;
         Ok(machine)
     }
 }

@@ -46,6 +46,8 @@ pub enum Shootdown {
     Interrupt,
     /// A signal that microcode answers without entering the kernel.
     Hardware,
+    /// Interrupts, once for all pages that move at the same moment.
+    Batched,
     /// No cost of its own: it is part of the other costs.
     #[default]
     Free,
@@ -68,7 +70,7 @@ impl Shootdown {
             Self::Free => Nanos::ZERO,
             _ if threads <= 1 => Nanos::ZERO,
             Self::Hardware => cycles(HARDWARE_CYCLES),
-            Self::Interrupt => cycles(interpolate(&INTERRUPT_CYCLES, threads)),
+            Self::Interrupt | Self::Batched => cycles(interpolate(&INTERRUPT_CYCLES, threads)),
         }
     }
 }

@@ -70,6 +70,16 @@ figures! {
         reads,
         /// TLB shoot-downs
         shootdowns,
+        /// accesses to lines that slow memory served, under --migration
+        slow_accesses,
+        /// pages that moved to DRAM by --migration
+        promotions,
+        /// pages that moved to slow memory by --migration
+        demotions,
+        /// faults that only showed the migration policy an access
+        hint_faults,
+        /// accesses that the migration policy sampled
+        samples,
     }
 }
 
@@ -100,6 +110,10 @@ figures! {
         prefetch,
         /// waiting for other threads, as far as the trace shows it
         idle,
+        /// lines of slow memory, beyond what they take from DRAM
+        slow_lines,
+        /// samples for the migration policy
+        sample,
     }
 }
 

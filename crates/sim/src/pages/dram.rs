@@ -43,7 +43,7 @@ impl Dram {
     }
 
     /// Returns the amount in pages, at least one.
-    pub(super) fn pages(self, footprint: u64, inclusion: Inclusion) -> u64 {
+    pub(crate) fn pages(self, footprint: u64, inclusion: Inclusion) -> u64 {
         let pages = match self {
             Self::Bytes(bytes) => bytes.pages(),
             Self::Pages(pages) => pages,

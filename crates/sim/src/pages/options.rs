@@ -10,6 +10,7 @@ use terrace_base::schema::{Field, Unit, Unsigned, fields};
 use terrace_base::{Bytes, Error, Result};
 use terrace_device::{Catalogue, Deadlines, Energy, Order};
 use terrace_policy::eviction;
+use terrace_policy::migration;
 use terrace_policy::registry::split_list;
 use terrace_policy::replacement;
 use terrace_policy::write;
@@ -20,7 +21,7 @@ use super::dram::Dram;
 use super::levelling;
 use super::names::{Picos, parse_latency, parse_prefetch};
 use super::setting::{Set, Setting, Values};
-use super::settings::{Inclusion, PageMachine, Prefetch, Tier, Work};
+use super::settings::{Fill, Inclusion, PageMachine, Prefetch, Tier, Work};
 use super::writes::Unwritten;
 use crate::setting::{Machine, settings};
 
@@ -28,7 +29,8 @@ use crate::setting::{Machine, settings};
 /// a fault cost comes behind these. Settings that are not named follow.
 pub(super) const VARY: &str = "memory dram replacement eviction prefetch page-cluster prefetch-cache \
      prefetch-work inclusion eviction-buffer staging devices order fault-cost instruction-time access-time \
-     warmup seed read-latency write-latency channels tier-size shootdown threads";
+     warmup seed read-latency write-latency channels tier-size shootdown threads migration fast-line slow-line fill \
+     sample-time";
 
 /// The order of settings in results, that of the schema `terrace.sim.pages/1`. Settings that are not
 /// named follow.
@@ -49,11 +51,15 @@ const INCLUSION: [(&str, Inclusion); 2] = [
 ];
 
 /// Names of `--shootdown`.
-const SHOOTDOWN: [(&str, Shootdown); 3] = [
+const SHOOTDOWN: [(&str, Shootdown); 4] = [
     ("interrupt", Shootdown::Interrupt),
     ("hardware", Shootdown::Hardware),
+    ("batched", Shootdown::Batched),
     ("free", Shootdown::Free),
 ];
+
+/// Names of `--fill`.
+const FILL: [(&str, Fill); 2] = [("page", Fill::Page), ("sectors", Fill::Sectors)];
 
 /// Names of `--unwritten`.
 const UNWRITTEN: [(&str, Unwritten); 2] =
@@ -75,7 +81,7 @@ pub fn effective() -> Vec<Field<PageMachine>> {
 
 /// Returns all settings, in the order of help and of tables.
 pub fn settings() -> Vec<Setting> {
-    let all = [policies(), costs(), tier(), writing(), driving()];
+    let all = [policies(), costs(), tier(), lines(), writing(), driving()];
     all.into_iter().flatten().collect()
 }
 
@@ -238,6 +244,34 @@ fn tier() -> Vec<Setting> {
     }
 }
 
+/// Settings of slow memory that serves lines by itself.
+fn lines() -> Vec<Setting> {
+    settings! { PageMachine;
+        /// when a page of slow memory that serves lines by itself moves to DRAM, and which leaves
+        "migration" "NAME": new(Values::List(Arc::new(migrations))), default("fault"),
+            details("`fault`: slow memory serves no lines, and each page that is used comes in by a fault. Others \
+                     are listed by `terrace list migration`; they choose what leaves by themselves, and nothing is \
+                     fetched ahead. An access of the trace is then one to a line: record with --filter l1l2. A \
+                     move is paid by the thread at whose access it is decided."),
+            column("migration", "migration", Unit::None, |m| m.migration.to_string());
+        /// time of an access to a line of DRAM, beside the instructions
+        "fast-line" "TIME": quantity(Picos::parse, |m, time| m.fast_line_ps = time.0), default("0ns"),
+            column("fast line", "fast_line_ps", Unit::Picos, |m| m.fast_line_ps);
+        /// time of an access to a line of slow memory under --migration
+        "slow-line" "TIME": quantity(Picos::parse, |m, time| m.tier.line_ps = Some(time.0)),
+            otherwise("that of the memory"),
+            column("slow line", "slow_line_ps", Unit::Picos, |m| m.tier.line_ps);
+        /// what moves at once under --migration: a page, or those lines of it that are used, each at its first use
+        "fill" "FILL": names(&FILL, |m, fill| m.fill = fill), default("page"),
+            column("fill", "fill", Unit::None, |m| name(&FILL, m.fill));
+        /// time of an access that a policy of --migration samples
+        "sample-time" "TIME": quantity(parse_latency, |m, time| m.sample = time), default("0ns"),
+            details("0 where slow memory counts by itself (CXL 3.2, hot-page monitoring). Samples of the processor \
+                     cost some 200ns each."),
+            column("sample", "sample_ns", Unit::Nanos, |m| m.sample);
+    }
+}
+
 /// Settings of what is written of pages that leave DRAM. A machine is asked about all schemes at once.
 fn writing() -> Vec<Setting> {
     settings! { PageMachine;
@@ -298,6 +332,15 @@ fn policies_of(text: &str) -> Result<Vec<Set>> {
         .map_err(Error::usage)?
         .into_iter();
     let sets = specs.map(|spec| Set::plain(move |m| m.replacement = spec.clone()));
+    Ok(sets.collect())
+}
+
+/// Reads migration policies.
+fn migrations(text: &str) -> Result<Vec<Set>> {
+    let specs = migration::Spec::parse_list(text).map_err(Error::usage)?;
+    let sets = specs
+        .into_iter()
+        .map(|spec| Set::plain(move |m| m.migration = spec.clone()));
     Ok(sets.collect())
 }
 
@@ -416,5 +459,9 @@ fn technology(catalogue: &Catalogue, name: &str) -> Result<Tier> {
         energy: Energy::of(technology, terrace_device::Unit::Page),
         endurance: technology.endurance.as_ref().map(|figure| figure.value),
         pages: None,
+        line_ps: technology
+            .line_read
+            .as_ref()
+            .map(|line| line.value.0 * 1000),
     })
 }

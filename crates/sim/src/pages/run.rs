@@ -9,8 +9,9 @@ use terrace_base::{Error, Nanos, Result};
 use terrace_policy::prefetch::{Costs, Engine, Future, window};
 use terrace_policy::replacement::Replacement;
 
+use super::lines::Lines;
 use super::writes::{Writes, require_memory};
-use super::{Outcome, PageMachine, Point, Prefetch, Simulation};
+use super::{Fill, Outcome, PageMachine, Point, Prefetch, Simulation};
 use crate::intern::PageTable;
 use crate::workload::{Batch, Workload};
 
@@ -23,7 +24,7 @@ use crate::workload::{Batch, Workload};
 /// # Errors
 /// The errors of the traces, where one is corrupt; a usage error where a policy needs the future
 /// and it is not given, or where it needs the order of touches of several threads; a usage error where
-/// write schemes are asked about a trace without contents.
+/// write schemes are asked about a trace without contents, and the errors of [`PageMachine::bypass`].
 pub fn run(
     workload: Workload,
     machines: Vec<PageMachine>,
@@ -51,9 +52,13 @@ pub fn watch(
         workload.require_contents()?;
         require_memory(&machines)?;
     }
+    if machines.iter().any(|machine| machine.fill == Fill::Sectors) {
+        workload.keep_lines();
+    }
     let mut runners = machines
         .into_iter()
         .map(|settings| {
+            let lines = Lines::new(&settings)?;
             let replacement = replacement(&settings, future)?;
             let eviction = settings.eviction.policy(settings.dram_pages as u64);
             let eviction = eviction.map_err(Error::usage)?;
@@ -68,6 +73,7 @@ pub fn watch(
             );
             simulation.watch(every);
             simulation.count_writes(writes);
+            simulation.serve_lines(lines);
             Ok(Runner::new(simulation, workload.programs()))
         })
         .collect::<Result<Vec<_>>>()?;

@@ -5,6 +5,7 @@ use std::fmt;
 use terrace_base::{Error, Nanos, Result};
 use terrace_device::{Energy, Timing};
 use terrace_policy::eviction;
+use terrace_policy::migration;
 use terrace_policy::prefetch;
 use terrace_policy::replacement;
 
@@ -75,6 +76,17 @@ pub enum Work {
     Asynchronous,
 }
 
+/// What moves when a page of slow memory that serves lines moves to DRAM.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Fill {
+    /// The whole page.
+    #[default]
+    Page,
+    /// Each line at its first use, from slow memory (sectors: Jevdjic et al. 2013, as cited by Oskin & Loh 2015,
+    /// IV). It takes hardware that knows which lines a page has.
+    Sectors,
+}
+
 /// The slower tier.
 #[derive(Clone, Debug, Default)]
 pub struct Tier {
@@ -91,6 +103,8 @@ pub struct Tier {
     pub endurance: Option<f64>,
     /// Size in pages; `None` for the footprint.
     pub pages: Option<u64>,
+    /// Time of an access to a line in picoseconds, if the memory serves lines.
+    pub line_ps: Option<u64>,
 }
 
 impl PageMachine {
@@ -107,6 +121,36 @@ impl PageMachine {
                 self.prefetch_cache, self.staging, self.dram_pages
             ))
         })
+    }
+
+    /// Returns the time in picoseconds by which an access to a line of the tier takes longer than one of DRAM;
+    /// `None` if the tier serves no lines.
+    ///
+    /// # Errors
+    /// A usage error if it should serve lines and cannot, or with policies that act on faults.
+    pub fn bypass(&self) -> Result<Option<u64>> {
+        if !self.migration.bypasses() {
+            return Ok(None);
+        }
+        let line = self.tier.line_ps.ok_or_else(|| {
+            Error::usage(format!(
+                "{} serves no lines; give --slow-line, a memory that does, or --migration fault",
+                self.tier.name
+            ))
+        })?;
+        if !matches!(self.prefetch, Prefetch::Off) || self.eviction != eviction::Spec::default() {
+            return Err(Error::usage(format!(
+                "--prefetch and --eviction act on faults, of which --migration {} has none; leave them out",
+                self.migration
+            )));
+        }
+        if self.writing.is_asked() {
+            return Err(Error::usage(format!(
+                "--write counts pages that leave DRAM, and under --migration {} lines are written as well; leave it out",
+                self.migration
+            )));
+        }
+        Ok(Some(line.saturating_sub(self.fast_line_ps)))
     }
 
     /// Returns the knowledge of the future that the policies need.
@@ -163,4 +207,12 @@ pub struct PageMachine {
     pub seed: u64,
     /// The write schemes that are asked what they would write.
     pub writing: Writing,
+    /// Which pages are in DRAM where the tier serves lines by itself.
+    pub migration: migration::Spec,
+    /// Time of an access to a line of DRAM beside the instructions, in picoseconds.
+    pub fast_line_ps: u64,
+    /// What moves to DRAM at once, where the tier serves lines.
+    pub fill: Fill,
+    /// Time of an access that the migration policy samples.
+    pub sample: Nanos,
 }

@@ -4,6 +4,7 @@
 //! next completion of a device; so every decision is made in the order of time, and the same input
 //! gives the same result. Each thread has a processor of its own.
 
+mod bypass;
 mod discard;
 mod fault;
 mod traffic;
@@ -22,7 +23,8 @@ use terrace_policy::replacement::{PageId, Replacement};
 use super::buffer::EvictionBuffer;
 use super::count::{Counts, Latencies, Times};
 use super::devices::Devices;
-use super::outcome::{Clock, Outcome, Reading};
+use super::lines::Lines;
+use super::outcome::{Clock, Lifetime, Outcome, Reading};
 use super::settings::PageMachine;
 use super::staging::Staging;
 use super::store::Store;
@@ -86,6 +88,8 @@ pub struct Simulation {
     timeline: Timeline,
     /// What write schemes would write, if any was asked about.
     writes: Option<Box<Writes>>,
+    /// What decides over pages, if the tier serves lines by itself.
+    lines: Option<Box<Lines>>,
 }
 
 /// Moments to which the results refer.
@@ -142,6 +146,7 @@ impl Simulation {
             marks: Marks::default(),
             timeline: Timeline::default(),
             writes: None,
+            lines: None,
             settings,
         }
     }
@@ -154,6 +159,11 @@ impl Simulation {
     /// Counts what write schemes would write, if given.
     pub(super) fn count_writes(&mut self, writes: Option<Writes>) {
         self.writes = writes.map(Box::new);
+    }
+
+    /// Has the tier serve lines by itself, if given.
+    pub(super) fn serve_lines(&mut self, lines: Option<Lines>) {
+        self.lines = lines.map(Box::new);
     }
 
     /// Returns the recorded points, and one for the end.
@@ -194,12 +204,16 @@ impl Simulation {
         if run.thread as usize == owner.threads.len() {
             owner.threads.push(self.threads.len());
             let pace = match owner.counts_instructions {
-                true => (self.settings.instruction_ps, 0),
-                false => (0, self.settings.access.0.saturating_mul(1000)),
+                true => (self.settings.instruction_ps, self.settings.fast_line_ps),
+                false => (
+                    0,
+                    self.settings.access.0.saturating_mul(1000) + self.settings.fast_line_ps,
+                ),
             };
             self.threads.push(Thread::new(program, run.space, pace));
+            self.weigh();
         }
-        owner.threads[run.thread as usize]
+        self.programs[program].threads[run.thread as usize]
     }
 
     /// Returns the name of the run that has to end before a thread's run at `position` of its
@@ -306,6 +320,11 @@ impl Simulation {
         }
         // Nothing has ended, and nothing begins, before that touch.
         if let Some(touch) = self.threads[index].pending.take() {
+            if self.lines.is_some() {
+                let line = self.threads[index].last_line();
+                self.access(index, touch, line);
+                return;
+            }
             if let Some(writes) = &mut self.writes {
                 writes.touch(touch.page(), self.threads[index].last_change());
             }
@@ -373,7 +392,15 @@ impl Simulation {
             if let Some(writes) = &mut self.writes {
                 writes.touch(touch.page(), batch.changes.of(window.start + made));
             }
-            if self.touch(index, touch, pages) {
+            let waits = match &self.lines {
+                None => self.touch(index, touch, pages),
+                Some(_) => {
+                    let line = batch.lines.get(window.start + made).copied();
+                    self.access(index, touch, line.unwrap_or(0));
+                    false
+                }
+            };
+            if waits {
                 return made + 1;
             }
         }
@@ -436,6 +463,11 @@ impl Simulation {
             self.store.untouched(),
             self.reading(),
         );
+        if self.lines.is_some() {
+            // Lines wear and use energy, too, and are not counted.
+            outcome.lifetime = Lifetime::default();
+            outcome.energy = None;
+        }
         if let Some(writes) = &self.writes {
             let tier = &self.settings.tier;
             outcome.schemes = writes.outcome(tier.energy, tier.endurance, outcome.time());

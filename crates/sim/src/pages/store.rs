@@ -28,6 +28,13 @@ impl Flags {
     /// The page is in the staging part of DRAM.
     pub(super) const STAGED: Self = Self(1 << 8);
 
+    /// The page lies in DRAM, where the tier serves lines.
+    pub(super) const FAST: Self = Self(1 << 9);
+    /// The page was accessed since the last scan of accessed bits.
+    pub(super) const ACCESSED: Self = Self(1 << 10);
+    /// The next access to the page is a hint fault.
+    pub(super) const HINT: Self = Self(1 << 11);
+
     /// The page has left the lists of DRAM, and is in DRAM still.
     pub(super) const IN_DRAM: Self = Self::WAITING.and(Self::WRITING).and(Self::STAGED);
 
@@ -202,6 +209,11 @@ impl Store {
         }
         let slot = usize::try_from(number * devices + device).ok()?;
         self.pages.get(slot).copied().flatten()
+    }
+
+    /// Returns the number of pages so far.
+    pub(super) fn len(&self) -> usize {
+        self.flags.len()
     }
 
     /// Returns the number of places that were ever in use.

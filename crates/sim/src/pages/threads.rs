@@ -118,6 +118,8 @@ pub(super) struct Thread {
     pub(super) pending: Option<Reference>,
     /// Time spent that a machine with DRAM for everything would not spend.
     pub(super) penalty: Nanos,
+    /// Picoseconds spent that are not a nanosecond yet.
+    picos: u64,
 }
 
 impl Thread {
@@ -155,6 +157,16 @@ impl Thread {
     pub(super) fn lose(&mut self, time: Nanos) {
         self.stalled += time;
         self.penalty += time;
+    }
+
+    /// Spends picoseconds that DRAM for everything would not cost; parts of a nanosecond add up.
+    #[inline]
+    pub(super) fn lose_picos(&mut self, time: u64) -> Nanos {
+        let all = self.picos + time;
+        self.picos = all % 1000;
+        let lost = Nanos(all / 1000);
+        self.lose(lost);
+        lost
     }
 
     /// Loses the time until `moment`; returns the time lost.
@@ -284,6 +296,14 @@ impl Thread {
         let last = self.left.start.checked_sub(1);
         let batch = self.batch.as_ref().zip(last);
         batch.map_or(Change::default(), |(batch, last)| batch.changes.of(last))
+    }
+
+    /// Returns the line of the last touch before those that are left, 0 if it is not known.
+    pub(super) fn last_line(&self) -> u8 {
+        let last = self.left.start.checked_sub(1);
+        let batch = self.batch.as_ref().zip(last);
+        let line = batch.and_then(|(batch, last)| batch.lines.get(last));
+        line.copied().unwrap_or(0)
     }
 
     /// Takes the batch back after `made` of its touches were made.

@@ -202,7 +202,11 @@ impl<'a> Task<'a> {
 impl Trace {
     fn open(&self, contents: bool) -> Result<Workload> {
         let paths = slice::from_ref(&self.path);
-        Workload::open(paths, self.format, self.limit, contents)
+        let columns = Columns {
+            contents,
+            ..Columns::PAGES
+        };
+        Workload::open(paths, self.format, self.limit, columns)
     }
 
     fn accesses(&self) -> Result<Option<u64>> {

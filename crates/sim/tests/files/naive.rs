@@ -82,6 +82,11 @@ impl Naive {
             self.flash.remove(at);
             self.counts.stale += 1;
         }
+        if self.machine.writes == Writes::Around {
+            self.dram.retain(|(other, _)| *other != page);
+            self.counts.disk_writes += 1;
+            return self.disk(page, 1);
+        }
         let back = self.machine.writes == Writes::Back;
         match self.dram.iter().position(|(other, _)| *other == page) {
             Some(at) => {

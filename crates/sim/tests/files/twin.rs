@@ -25,7 +25,7 @@ proptest! {
         };
         let values = [
             ("dram", &*format!("{dram}p")), ("flash-size", &*flash),
-            ("organisation", "extended,multilevel,memory"), ("writes", "through,back"),
+            ("organisation", "extended,multilevel,memory"), ("writes", "through,back,around"),
             ("admission", admission), ("flash-slow-down", slow_down), ("write-buffer", "0"),
         ];
         let runs = simulate(&requests, &values);

@@ -12,13 +12,13 @@ use crate::machine::{predictor, settings, simulate_traces, touch, touches, trace
 
 /// A step of a program: a touch of a page, which may be a write, or pages that it gives back.
 #[derive(Clone, Copy, Debug)]
-enum Step {
+pub enum Step {
     Touch(u64, bool),
     GiveBack(u64, u64),
 }
 use Step::{GiveBack, Touch};
 
-fn steps() -> impl Strategy<Value = Vec<Step>> {
+pub fn steps() -> impl Strategy<Value = Vec<Step>> {
     let step = prop_oneof![
         8 => (0u64..16, any::<bool>()).prop_map(|(page, write)| Touch(page, write)),
         1 => (0u64..16, 1u64..6).prop_map(|(page, pages)| GiveBack(page, pages)),
@@ -31,7 +31,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 }
 
 /// The steps as a trace of one thread.
-fn recorded(steps: &[Step]) -> (Vec<Access>, Vec<Discard>) {
+pub fn recorded(steps: &[Step]) -> (Vec<Access>, Vec<Discard>) {
     let (mut pages, mut discards) = (Vec::new(), Vec::new());
     for step in steps {
         match *step {

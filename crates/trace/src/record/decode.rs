@@ -24,7 +24,11 @@ pub fn decode(chunk: &Chunk, limit: u64, block: &mut Block) {
     for record in records {
         match record.said() {
             Said::Instruction(count) => instruction = count,
-            Said::Word { .. } | Said::Reported { .. } => {}
+            Said::Word { .. }
+            | Said::Reported { .. }
+            | Said::Frame(_)
+            | Said::Allocated { .. }
+            | Said::Freed { .. } => {}
             Said::Discard { page, pages } => {
                 block.discards.push(discard(chunk, rows, page, pages));
             }
@@ -68,7 +72,7 @@ fn discard(chunk: &Chunk, row: usize, page: u64, pages: u64) -> Discard {
 }
 
 /// Processes and threads beyond 65535 share the last number.
-fn saturated(number: u32) -> u16 {
+pub(super) fn saturated(number: u32) -> u16 {
     u16::try_from(number).unwrap_or(u16::MAX)
 }
 
@@ -127,6 +131,7 @@ impl Reports {
                     });
                     block.changes.push(Change::default());
                 }
+                Said::Frame(_) | Said::Allocated { .. } | Said::Freed { .. } => {}
                 Said::Word { address, value } => self.words.push(word(address, value)),
                 Said::Discard { page, pages } => {
                     let rows = block.len();
@@ -226,7 +231,11 @@ mod tests {
                         });
                     }
                 }
-                Said::Word { .. } | Said::Reported { .. } => {}
+                Said::Word { .. }
+                | Said::Reported { .. }
+                | Said::Frame(_)
+                | Said::Allocated { .. }
+                | Said::Freed { .. } => {}
             }
         }
         block

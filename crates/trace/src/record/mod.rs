@@ -13,26 +13,32 @@
 //! Memory that is given back is told ([`crate::discard`]), but not by a process that is killed, or that becomes a
 //! program outside the emulator.
 //!
+//! With allocations ([`crate::allocation`]), a library that is loaded into the program (`terrace-allocations`) tells the
+//! plug-in of each. Its objects begin and end before a row of the thread that allocated or freed them; rows of other
+//! threads that are near may be on the wrong side, as rows of threads alternate in pieces.
+//!
 //! With contents ([`crate::contents`]), the plug-in compares a page at the end of each run with a copy of what it
-//! reported, so what the kernel stores is seen, too; whole where a system call was made in between or memory is
-//! shared, and otherwise the lines to which the run has stored. A system call ends a run then, because it may unmap the
-//! page.
+//! reported, so what the kernel stores is seen, too; whole where a system call was made in between or other processes
+//! share the memory, and otherwise the lines to which the run has stored. A system call ends a run then, because it
+//! may unmap the page.
 //!
 //! Rows of one thread are in its order. Rows of several threads alternate in pieces of about 16
 //! thousand, in about the order in which they were made.
 
+mod allocations;
 mod decode;
 mod holder;
 mod pending;
 mod recorded;
 mod request;
 mod session;
+mod symbols;
 mod tools;
 mod watcher;
 
 pub use recorded::{Progress, Recorded, counted};
 pub use request::{
-    COMMAND, CONTENTS, FILTER, LEAST_MAPPING, LEVEL, PRIVATE_CACHES, Request, command,
+    ALLOCATIONS, COMMAND, CONTENTS, FILTER, LEAST_MAPPING, LEVEL, PRIVATE_CACHES, Request, command,
 };
 pub use session::Session;
 pub use tools::Tools;

@@ -21,6 +21,9 @@ pub const LEAST_MAPPING: &str = "recorded.least-mapping";
 /// The key under which a trace says that it was recorded with contents.
 pub const CONTENTS: &str = "recorded.contents";
 
+/// The key under which a trace says from which size on it has allocations, in bytes.
+pub const ALLOCATIONS: &str = "recorded.allocations";
+
 /// What is to be recorded.
 #[derive(Clone, Debug)]
 pub struct Request {
@@ -30,6 +33,8 @@ pub struct Request {
     pub arguments: Vec<OsString>,
     /// Which accesses are kept, and what one row is.
     pub settings: RecordSettings,
+    /// The least size of objects whose allocation is recorded; none: no allocations are.
+    pub allocations: Option<u64>,
     /// The number of rows after which the recording and the program are ended.
     pub limit: Option<u64>,
     /// The user whom the program runs as; none: the user of this process.
@@ -46,6 +51,7 @@ impl Request {
             program: program::find(words)?,
             arguments: words.to_vec(),
             settings: RecordSettings::default(),
+            allocations: None,
             limit: None,
             user,
         })
@@ -62,6 +68,11 @@ impl Request {
         }
         if !settings.contents {
             return Ok(());
+        }
+        if self.allocations.is_some() {
+            return Err(Error::usage(
+                "--allocations and --contents cannot be recorded together; record twice, with one of them each",
+            ));
         }
         if settings.level != Level::Pages {
             return Err(Error::usage(format!(
@@ -100,7 +111,13 @@ impl Request {
         ];
         let least = self.settings.least_mapping;
         let least = least.map(|bytes| (LEAST_MAPPING, bytes.to_string()));
-        let about = about.into_iter().chain(contents).chain(least);
+        let objects = self.allocations;
+        let objects = objects.map(|least| (ALLOCATIONS, least.to_string()));
+        let about = about
+            .into_iter()
+            .chain(contents)
+            .chain(least)
+            .chain(objects);
         about.map(|(key, value)| (key.to_owned(), value)).collect()
     }
 }

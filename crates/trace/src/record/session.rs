@@ -8,15 +8,16 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use terrace_base::{Context, Error, Result, Signals, Target, User, process};
-use terrace_recorder::pool::Pool;
+use terrace_recorder::pool::{Pool, RecordSettings};
 use terrace_recorder::program::{Emulator, Program};
 
+use super::allocations::Collected;
 use super::decode::{Reports, decode};
 use super::holder::{Holder, die_with};
 use super::pending::Pending;
 use super::recorded::{Progress, Recorded};
 use super::request::Request;
-use super::tools::Tools;
+use super::tools::{ALLOCATIONS, Tools};
 use super::watcher::Watcher;
 use crate::access::Block;
 use crate::channel::channel;
@@ -43,6 +44,21 @@ fn with_mappings_from(least: u64, before: Option<OsString>) -> OsString {
     tunables
 }
 
+/// The variable that names libraries which the dynamic linker loads before all others.
+const PRELOAD: &str = "LD_PRELOAD";
+/// The variable that tells the library in the program of which objects to tell.
+const LEAST_OBJECT: &str = "TERRACE_ALLOCATIONS_LEAST";
+
+/// Returns the libraries to load: the one that tells of allocations, and those that were to be loaded before.
+fn preloaded(before: Option<OsString>) -> Result<OsString> {
+    let mut libraries = ALLOCATIONS.find()?.into_os_string();
+    if let Some(others) = before {
+        libraries.push(":");
+        libraries.push(others);
+    }
+    Ok(libraries)
+}
+
 /// A program that is being recorded.
 ///
 /// While the session lasts, signals sent to this process do not end it but go to the program; what the
@@ -62,6 +78,8 @@ pub struct Session {
     block: Block,
     /// Discards that were read and have no row yet.
     pending: Pending,
+    /// The allocations so far; none if they are not recorded.
+    allocations: Option<Collected>,
     /// By chunk, how much of it was read; none where no contents are recorded.
     reports: Option<HashMap<usize, Reports>>,
 }
@@ -77,8 +95,12 @@ impl Session {
         request.check()?;
         let signals = Signals::receive()?;
         let program = Program::of(&request.program, &request.arguments).map_err(Error::usage)?;
-        let pool = Pool::create(request.settings)
-            .or_fail(|| "cannot share memory with the program".into())?;
+        let settings = RecordSettings {
+            allocations: request.allocations.is_some(),
+            ..request.settings
+        };
+        let pool =
+            Pool::create(settings).or_fail(|| "cannot share memory with the program".into())?;
         let user = request.user.clone();
         let holder = match (&user, pool.file()) {
             (Some(user), Some(file)) => Some(Holder::of(file, user)?),
@@ -90,6 +112,10 @@ impl Session {
             plugin: Emulator::plugin(&tools.plugin, &path.unwrap_or_default()),
         };
         let arguments = emulator.arguments(&program);
+        let preloaded = match request.allocations {
+            Some(_) => Some(preloaded(std::env::var_os(PRELOAD))?),
+            None => None,
+        };
         let watcher = Watcher::of(&pool)?;
         let started = Instant::now();
         let mut command = Command::new(&emulator.file);
@@ -100,6 +126,11 @@ impl Session {
                 TUNABLES,
                 with_mappings_from(least, std::env::var_os(TUNABLES)),
             );
+        }
+        if let (Some(least), Some(libraries)) = (request.allocations, preloaded) {
+            // The emulator hands its environment on; in itself the library does nothing.
+            command.env(PRELOAD, libraries);
+            command.env(LEAST_OBJECT, least.to_string());
         }
         command.stdin(input);
         let parent = std::process::id();
@@ -126,6 +157,7 @@ impl Session {
             accesses: 0,
             block: Block::default(),
             pending: Pending::default(),
+            allocations: request.allocations.map(|_| Collected::default()),
             reports: request.settings.contents.then(HashMap::new),
         })
     }
@@ -177,9 +209,19 @@ impl Session {
                  --contents away",
             ));
         }
+        if self.allocations.is_some() && !sink.keeps_allocations() {
+            self.end_the_program()?;
+            return Err(Error::usage(
+                "only the native format keeps allocations; let the trace's name end in .parquet, or leave \
+                 --allocations away",
+            ));
+        }
         let recorded = self.drain(&mut *sink, progress);
         self.signals.aim(Target::Nobody);
         let recorded = recorded?;
+        if let Some(collected) = self.allocations.take() {
+            sink.allocations(collected.finish(&self.pool));
+        }
         for (key, value) in recorded.about() {
             sink.note(key, &value);
         }
@@ -280,6 +322,9 @@ impl Session {
     fn append(&mut self, index: usize, whole: bool, sink: &mut dyn Sink) -> Result<()> {
         let room = self.limit - self.accesses;
         let chunk = self.pool.chunk(index);
+        if let Some(collected) = &mut self.allocations {
+            collected.add(chunk, self.accesses, self.limit);
+        }
         match &mut self.reports {
             Some(reports) => {
                 let reports = reports.entry(index).or_default();

@@ -14,6 +14,13 @@ const PLUGIN: Companion = Companion {
     variable: "TERRACE_RECORDER",
 };
 
+/// The library of `terrace-allocations`, loaded into programs whose allocations are recorded.
+pub(super) const ALLOCATIONS: Companion = Companion {
+    kind: "library",
+    name: "libterrace_allocations.so",
+    variable: "TERRACE_ALLOCATIONS",
+};
+
 /// The tools of recording.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tools {

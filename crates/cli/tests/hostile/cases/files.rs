@@ -16,12 +16,13 @@ pub fn cases() -> Vec<Case> {
 }
 
 /// Commands that read a file, with the name `x` for it.
-const READERS: [(&str, &str); 15] = [
+const READERS: [(&str, &str); 16] = [
     ("info", "trace info x"),
     ("convert", "trace convert x out.parquet"),
     ("pages", "sim pages --dram 1M x"),
     ("llc", "sim llc x"),
     ("mix", "sim mix x"),
+    ("curve", "sim curve x"),
     ("sweep", "sweep --dram 1M -o out x"),
     ("machine", "sim pages --dram 1M --machine x good.csv"),
     ("memories", "sim pages --dram 1M --memories x good.csv"),

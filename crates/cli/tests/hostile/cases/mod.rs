@@ -2,6 +2,7 @@
 
 mod attach;
 mod clean;
+mod curve;
 mod doctor;
 mod files;
 mod full;
@@ -9,6 +10,7 @@ mod general;
 mod huge;
 mod input;
 mod pages;
+mod place;
 mod run;
 mod same;
 mod sched;
@@ -24,12 +26,14 @@ pub fn all() -> Vec<(&'static str, Vec<Case>)> {
     vec![
         ("attach", attach::cases()),
         ("clean", clean::cases()),
+        ("curve", curve::cases()),
         ("doctor", doctor::cases()),
         ("files", files::cases()),
         ("full", full::cases()),
         ("general", general::cases()),
         ("huge", huge::cases()),
         ("pages", pages::cases()),
+        ("place", place::cases()),
         ("same", same::cases()),
         ("sched", sched::cases()),
         ("tcam", tcam::cases()),

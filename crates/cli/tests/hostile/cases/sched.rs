@@ -28,6 +28,16 @@ pub fn cases() -> Vec<Case> {
         case("file_is_no_text", "sched run --file mix.toml")
             .file("mix.toml", [0xff, 0, 0xfe])
             .usage("is no text"),
+        case("validate_no_program", "validate mix -- true -- -- true")
+            .usage("a program is missing"),
+        case(
+            "validate_no_such_program",
+            "validate mix -- /no/such/program",
+        )
+        .usage("does not exist"),
+        case("validate_no_rows", "validate mix --rows 0 -- true").usage("--rows"),
+        case("validate_both", "validate --dram 1M mix -- true").usage("mix"),
+        case("validate_unevenly", "validate mix --cpus 1023 -- true").usage("none of the CPUs"),
         case("attach_to_nothing", "sched attach").usage("missing"),
         case("no_such_process", "sched attach 2147483647").usage("there is no process"),
         case("kernel_thread", "sched attach 2").usage("belongs to the kernel"),

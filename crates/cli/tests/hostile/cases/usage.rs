@@ -67,8 +67,10 @@ fn commands() -> Vec<Case> {
         ("sim pages", "--dram SIZE and TRACE are missing"),
         ("sim mix", "TRACE is missing"),
         ("sim llc", "TRACE, or a program behind -- is missing"),
+        ("place", "TRACE is missing"),
         ("sweep", "--output NAME"),
         ("validate", "a program behind -- is missing"),
+        ("validate mix", "a program behind -- is missing"),
         ("heap", "there are info, check, dump, compact"),
         ("heap info", "FILE is missing"),
         ("heap check", "FILE is missing"),
@@ -89,9 +91,11 @@ fn commands() -> Vec<Case> {
         "sim pages",
         "sim llc",
         "sim mix",
+        "place",
         "sweep",
         "calibrate",
         "validate",
+        "validate mix",
         "heap info",
         "heap check",
         "heap dump",
@@ -131,8 +135,13 @@ fn commands() -> Vec<Case> {
         let name = line.replace(' ', "_");
         all.push(case(format!("{name}_too_many"), line).usage("is one argument too many"));
     }
-    for line in ["run --dram 1M true", "validate true", "record true"] {
-        let name = line.split(' ').next().unwrap();
+    for line in [
+        "run --dram 1M true",
+        "validate true",
+        "validate mix true",
+        "record true",
+    ] {
+        let name = line.replace(' ', "_");
         all.push(
             case(format!("{name}_without_dashes"), line)
                 .usage("write the program and its arguments behind --"),

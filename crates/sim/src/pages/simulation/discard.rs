@@ -18,6 +18,11 @@ impl Simulation {
             return;
         }
         self.counts.discards += 1;
+        if let Some(lines) = &mut self.lines {
+            lines.gone(page);
+            self.store
+                .clear(page, Flags::FAST.and(Flags::HINT).and(Flags::ACCESSED));
+        }
         if flags.any(Flags::AHEAD) {
             self.waste(page, pages);
         }

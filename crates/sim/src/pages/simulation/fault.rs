@@ -18,13 +18,9 @@ impl Simulation {
     #[inline]
     pub(super) fn touch(&mut self, index: usize, touch: Reference, pages: &PageTable) -> bool {
         let (page, write) = (touch.page(), touch.write());
-        if self.counts.accesses == self.settings.warmup {
-            self.end_warmup(index);
-        }
-        self.counts.accesses += 1;
+        self.count_access(index, write);
         let flags = self.store.flags(page);
         if write {
-            self.counts.writes += 1;
             self.store.set(page, Flags::DIRTY);
         }
         // A page that returns from the eviction buffer may already be dirty.
@@ -39,6 +35,16 @@ impl Simulation {
             Answer::Miss { evicted } => self.fault(index, page, flags, evicted, pages),
         }
         true
+    }
+
+    /// Counts a touch, the first one after the warm-up of which ends it.
+    #[inline]
+    pub(super) fn count_access(&mut self, index: usize, write: bool) {
+        if self.counts.accesses == self.settings.warmup {
+            self.end_warmup(index);
+        }
+        self.counts.accesses += 1;
+        self.counts.writes += u64::from(write);
     }
 
     #[cold]
@@ -210,7 +216,7 @@ impl Simulation {
 
 /// Part of the cost of a fault.
 #[derive(Clone, Copy)]
-enum Part {
+pub(super) enum Part {
     Trap,
     Kernel,
     Copy,
@@ -223,7 +229,7 @@ enum Part {
 
 impl Simulation {
     /// Charges a thread with the time of a part of a fault.
-    fn spend(&mut self, index: usize, part: Part, way: Way) {
+    pub(super) fn spend(&mut self, index: usize, part: Part, way: Way) {
         let (cost, times) = (&self.settings.fault, &mut self.times);
         let (time, total) = match part {
             Part::Trap => (cost.trap, &mut times.trap),
@@ -256,7 +262,7 @@ impl Simulation {
     }
 
     /// Charges a thread with a TLB shoot-down on the other processors of its program.
-    fn shoot_down(&mut self, index: usize) {
+    pub(super) fn shoot_down(&mut self, index: usize) {
         let threads = self.settings.threads;
         let threads = threads.unwrap_or_else(|| self.awake_beside(index));
         let time = self.settings.fault.shootdown.cost(threads);

@@ -32,6 +32,13 @@
 //! order of rows, which count from 0 for the whole trace; `terrace.discards.xxh3` is the checksum of this text.
 //! A trace without the keys does not say what was given back.
 //!
+//! So are [allocations](crate::allocation): `terrace.allocations` is such a table with the header
+//! `began,ended,process,site,address,bytes`, in the order of the first, rows as above, `ended` empty where the object
+//! was never freed, `site` a place in `terrace.sites`. That is a JSON array of objects
+//! `{"stack":[{"module":"/bin/a","offset":4660,"functions":[{"name":"f","file":"/src/a.c","line":7}]}]}`, the innermost
+//! call first, where what is not known is left out ([`Call`](crate::allocation::Call)).
+//! `terrace.allocations.xxh3` is the checksum of both texts, one behind the other.
+//!
 //! Encodings: the 64-bit columns are DELTA_BINARY_PACKED, the others dictionaries of up to 256
 //! values (PLAIN where there are more), truth values PLAIN; of contents, word_index is DELTA_BINARY_PACKED,
 //! checksum and word_value PLAIN. Every page is packed with zstd, whose
@@ -42,6 +49,7 @@
 //! zstd at level 1 2.6; the columns that a simulation of pages needs were read at 145, 224 and
 //! 100 million accesses a second on one core. All are fast enough, so size decides.
 
+mod allocations;
 mod chunk;
 mod column;
 mod discards;

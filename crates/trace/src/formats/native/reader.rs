@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use parquet::basic::Compression;
 use parquet::errors::ParquetError;
@@ -9,6 +10,7 @@ use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData, ParquetMetaD
 use parquet::file::statistics::Statistics;
 use terrace_base::{Context, Error, Result};
 
+use super::allocations;
 use super::column::{Column, reason, unpanicked};
 use super::discards;
 use super::layout::{
@@ -16,6 +18,7 @@ use super::layout::{
 };
 use super::lists::Lists;
 use crate::access::{Block, Columns};
+use crate::allocation::Allocations;
 use crate::discard::Discard;
 use crate::source::{Meta, Source, made};
 
@@ -27,7 +30,14 @@ const BLOCK: usize = 1 << 14;
 const MAGIC_BYTES: u64 = 4;
 
 /// Keys of our own about the layout, and of what is not metadata.
-const OWN_KEYS: [&str; 3] = [VERSION_KEY, discards::KEY, discards::CHECKSUM_KEY];
+const OWN_KEYS: [&str; 6] = [
+    VERSION_KEY,
+    discards::KEY,
+    discards::CHECKSUM_KEY,
+    allocations::OBJECTS_KEY,
+    allocations::SITES_KEY,
+    allocations::CHECKSUM_KEY,
+];
 /// Keys of other writers about their own types.
 const FOREIGN_KEYS: [&str; 2] = ["ARROW:schema", "pandas"];
 
@@ -70,7 +80,8 @@ pub(super) fn open(path: &Path, wanted: Columns) -> Result<Box<dyn Source>> {
     let parquet = unpanicked(|| ParquetMetaDataReader::new().parse_and_finish(&file))
         .map_err(|_| no_parquet(path, bytes))?;
     check(path, &parquet, bytes)?;
-    let meta = meta(&parquet);
+    let allocations = allocations_of(path, &parquet)?;
+    let meta = meta(&parquet, allocations);
     let discards = discards_of(path, &parquet)?;
     let mut reader = Reader {
         path: path.to_owned(),
@@ -312,29 +323,51 @@ fn columns_of(version: &str) -> Option<Vec<&'static str>> {
     }
 }
 
+/// Returns the value of a key, if the file has it.
+fn value(parquet: &ParquetMetaData, wanted: &str) -> Option<String> {
+    let found = key_values(parquet).find(|(key, _)| key == wanted);
+    found.map(|(_, value)| value)
+}
+
 /// Returns what the file says was given back.
 fn discards_of(path: &Path, parquet: &ParquetMetaData) -> Result<Vec<Discard>> {
-    let value = |wanted| {
-        key_values(parquet)
-            .find(|(key, _)| key == wanted)
-            .map(|(_, value)| value)
-    };
-    let (text, sum) = (value(discards::KEY), value(discards::CHECKSUM_KEY));
+    let (text, sum) = (
+        value(parquet, discards::KEY),
+        value(parquet, discards::CHECKSUM_KEY),
+    );
     if text.is_none() && sum.is_none() {
         return Ok(Vec::new());
     }
     let rows = u64::try_from(parquet.file_metadata().num_rows()).unwrap_or(0);
     let all = discards::parse(&text.unwrap_or_default(), &sum.unwrap_or_default(), rows);
-    all.ok_or_else(|| {
-        Error::failure(format!(
-            "the trace `{}` is corrupt: its metadata `{}` is not what was written",
-            path.display(),
-            discards::KEY
-        ))
-    })
+    all.ok_or_else(|| not_as_written(path, discards::KEY))
 }
 
-fn meta(parquet: &ParquetMetaData) -> Meta {
+/// Returns what the file says was allocated, if it says.
+fn allocations_of(path: &Path, parquet: &ParquetMetaData) -> Result<Option<Allocations>> {
+    let keys = [
+        allocations::OBJECTS_KEY,
+        allocations::SITES_KEY,
+        allocations::CHECKSUM_KEY,
+    ];
+    let values = keys.map(|key| value(parquet, key));
+    if values.iter().all(Option::is_none) {
+        return Ok(None);
+    }
+    let [objects, sites, sum] = values.map(Option::unwrap_or_default);
+    let all = allocations::parse(&objects, &sites, &sum);
+    let all = all.ok_or_else(|| not_as_written(path, allocations::OBJECTS_KEY));
+    all.map(Some)
+}
+
+fn not_as_written(path: &Path, key: &str) -> Error {
+    Error::failure(format!(
+        "the trace `{}` is corrupt: its metadata `{key}` is not what was written",
+        path.display(),
+    ))
+}
+
+fn meta(parquet: &ParquetMetaData, allocations: Option<Allocations>) -> Meta {
     let groups = 0..parquet.num_row_groups();
     Meta {
         format: NAME.to_owned(),
@@ -344,6 +377,7 @@ fn meta(parquet: &ParquetMetaData) -> Meta {
             .any(|chunk| !always_zero(chunk)),
         has_contents: key_values(parquet)
             .any(|(key, value)| key == VERSION_KEY && value == VERSION_WITH_CONTENTS),
+        allocations: allocations.map(Arc::new),
         about: key_values(parquet)
             .filter(|(key, _)| {
                 !OWN_KEYS.contains(&key.as_str()) && !FOREIGN_KEYS.contains(&key.as_str())

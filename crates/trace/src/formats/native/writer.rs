@@ -13,10 +13,12 @@ use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::parser::parse_message_type;
 use terrace_base::{Error, Output, Result, output};
 
+use super::allocations;
 use super::chunk::{Chunk, Packer};
 use super::discards;
 use super::layout::{COLUMNS, VERSION, VERSION_KEY, VERSION_WITH_CONTENTS, schema};
 use crate::access::Block;
+use crate::allocation::Allocations;
 use crate::source::Sink;
 
 /// Accesses in a row group: enough that its overhead does not matter, few enough that several can
@@ -197,6 +199,16 @@ impl Sink for Writer {
 
     fn keeps_contents(&self) -> bool {
         true
+    }
+
+    fn keeps_allocations(&self) -> bool {
+        true
+    }
+
+    fn allocations(&mut self, allocations: Allocations) {
+        for (key, value) in allocations::metadata(&allocations) {
+            self.note(key, &value);
+        }
     }
 
     fn bytes(&self) -> u64 {

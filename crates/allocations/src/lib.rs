@@ -1,0 +1,13 @@
+#![doc = include_str!("../README.md")]
+
+mod blocks;
+mod mappings;
+mod next;
+mod tell;
+#[path = "../../recorder/src/told.rs"]
+mod told;
+
+/// Has the dynamic linker call [`tell::begin`] before the program.
+#[used]
+#[unsafe(link_section = ".init_array")]
+static BEGIN: extern "C" fn() = tell::begin;

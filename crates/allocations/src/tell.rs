@@ -1,0 +1,100 @@
+//! Tells the plug-in.
+
+use std::ffi::{c_int, c_long, c_void};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use crate::blocks::prepare;
+use crate::told::{FRAMES, NUMBER, Told};
+
+/// The variable with the least size that is told of, in bytes.
+const LEAST_VARIABLE: &std::ffi::CStr = c"TERRACE_ALLOCATIONS_LEAST";
+
+/// The least size that is told of: of none, until it is known.
+static LEAST: AtomicUsize = AtomicUsize::new(usize::MAX);
+/// Whether the C library can find stacks without allocating.
+static READY: AtomicBool = AtomicBool::new(false);
+
+/// A function of the emulator, which loads this library with the program's environment, too.
+const OF_THE_EMULATOR: &std::ffi::CStr = c"qemu_plugin_register_vcpu_init_cb";
+
+/// Begins to tell, unless this is the emulator itself. Called by the dynamic linker.
+pub extern "C" fn begin() {
+    prepare();
+    // SAFETY: a name that ends in zero.
+    if !unsafe { libc::dlsym(libc::RTLD_DEFAULT, OF_THE_EMULATOR.as_ptr()) }.is_null() {
+        return;
+    }
+    let mut frames = [std::ptr::null_mut::<c_void>(); 4];
+    // The first stack has the C library load what finds stacks.
+    // SAFETY: room for as many addresses.
+    unsafe { libc::backtrace(frames.as_mut_ptr(), frames.len() as c_int) };
+    READY.store(true, Ordering::Relaxed);
+    // SAFETY: a name that ends in zero; what is returned is null or ends in zero, and nobody changes the environment
+    // before the program runs.
+    let least = unsafe {
+        let value = libc::getenv(LEAST_VARIABLE.as_ptr());
+        if value.is_null() {
+            0
+        } else {
+            libc::strtoull(value, std::ptr::null_mut(), 10)
+        }
+    };
+    if let Ok(least) = usize::try_from(least)
+        && least > 0
+    {
+        LEAST.store(least, Ordering::Relaxed);
+    }
+}
+
+/// Whether anything is told of.
+pub fn is_telling() -> bool {
+    LEAST.load(Ordering::Relaxed) < usize::MAX
+}
+
+/// Whether objects of this size are told of.
+pub fn is_large(bytes: usize) -> bool {
+    bytes >= LEAST.load(Ordering::Relaxed)
+}
+
+/// Makes the system call, and leaves errno alone.
+fn call(told: Told, arguments: [usize; 4]) {
+    let [a, b, c, d] = arguments;
+    // SAFETY: the thread's own number; a system call that Linux does not have.
+    unsafe {
+        let before = *libc::__errno_location();
+        libc::syscall(NUMBER as c_long, told as c_long, a, b, c, d);
+        *libc::__errno_location() = before;
+    }
+}
+
+/// Tells of an object that was allocated, if it is large.
+#[inline]
+pub fn allocated(object: *mut c_void, bytes: usize) {
+    if is_large(bytes) && !object.is_null() {
+        tell(object as usize, bytes);
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn tell(object: usize, bytes: usize) {
+    call(Told::Begin, [0; 4]);
+    let mut frames = [std::ptr::null_mut::<c_void>(); FRAMES];
+    let mut count = 0;
+    if READY.load(Ordering::Relaxed) {
+        // SAFETY: room for as many addresses.
+        count = unsafe { libc::backtrace(frames.as_mut_ptr(), FRAMES as c_int) };
+    }
+    let count = usize::try_from(count).unwrap_or(0);
+    call(
+        Told::Allocated,
+        [object, bytes, frames.as_ptr() as usize, count],
+    );
+}
+
+/// Tells that an object has ended, which may never have been told of.
+#[cold]
+#[inline(never)]
+pub fn freed(object: *mut c_void) {
+    call(Told::Freed, [object as usize, 0, 0, 0]);
+}

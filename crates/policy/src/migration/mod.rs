@@ -1,0 +1,109 @@
+//! Migration: which pages lie in fast memory, where slow memory need not be left to be used.
+//!
+//! Behind DRAM there may be memory that serves lines by itself: DRAM behind die-stacked DRAM, a CXL expander,
+//! another NUMA node. A page there is not missing, only slower (*bypass*, Oskin & Loh 2015, VI), so that a policy
+//! may take its time to find out which pages are worth a move. A [`Migration`] policy has no clock and moves
+//! nothing. Its driver
+//!
+//! 1. asks [`Migration::came`] on which side a new page should lie;
+//! 2. shows it what the policy wants to see of the accesses: one in [`Migration::every`], pages accessed between
+//!    two scans ([`Migration::next_scan`]), and the first access to a page of [`Plan::hints`] since it was named,
+//!    which costs a fault;
+//! 3. carries out [`Plan::moves`] in their order.
+//!
+//! To add a policy: copy [`never`], or [`sampled`] for one that moves pages, name it in [`REGISTRY`], and give it
+//! a slow twin in `tests/migration/slow.rs`.
+
+pub mod benefit;
+pub mod fault;
+pub mod hot;
+mod make;
+pub mod never;
+mod registry;
+pub mod sampled;
+mod sides;
+
+use std::num::NonZeroU32;
+use std::time::Duration;
+
+pub use make::{Costs, Entry, Made, Make, Spec};
+pub use registry::REGISTRY;
+
+use crate::replacement::PageId;
+
+/// Where a page lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Side {
+    /// In the small, fast memory.
+    Fast,
+    /// In the large, slow memory.
+    Slow,
+}
+
+/// A page that should move.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Move {
+    /// The page, which lies on the other side.
+    pub page: PageId,
+    /// The side where it should lie.
+    pub to: Side,
+}
+
+/// What a policy asks of its driver.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Plan {
+    /// Pages that should move, in this order: room is made before it is needed.
+    pub moves: Vec<Move>,
+    /// Pages whose next access the driver should catch and report ([`Migration::hinted`]).
+    pub hints: Vec<PageId>,
+}
+
+impl Plan {
+    /// Forgets all of it.
+    pub fn clear(&mut self) {
+        self.moves.clear();
+        self.hints.clear();
+    }
+
+    /// Asks for a page to move.
+    fn go(&mut self, page: PageId, to: Side) {
+        self.moves.push(Move { page, to });
+    }
+}
+
+/// Decides which pages lie in fast memory.
+///
+/// Times are those since the driver began, and do not go back. Pages that a policy was not told of, or that are
+/// gone, are ignored. After every move at most as many pages are fast as there is room for.
+pub trait Migration: Send {
+    /// Handles what moves cost on this machine from now on; before it is told they are free and save nothing.
+    fn set_costs(&mut self, _costs: Costs) {}
+
+    /// Handles a new page, and returns where it should lie.
+    fn came(&mut self, page: PageId) -> Side;
+
+    /// Forgets a page that was given back.
+    fn gone(&mut self, page: PageId);
+
+    /// One access in how many the policy wants to see; `None` if it looks at none.
+    fn every(&self) -> Option<NonZeroU32> {
+        None
+    }
+
+    /// Handles one access of those.
+    fn sampled(&mut self, _page: PageId, _time: Duration, _plan: &mut Plan) {}
+
+    /// When the accessed pages should be listed next; `None` if never.
+    fn next_scan(&self) -> Option<Duration> {
+        None
+    }
+
+    /// Handles the pages that were accessed since the last scan, in the order of their numbers.
+    fn scanned(&mut self, _accessed: &[PageId], _time: Duration, _plan: &mut Plan) {}
+
+    /// Handles the first access to a page so long after it was named in [`Plan::hints`].
+    fn hinted(&mut self, _page: PageId, _waited: Duration, _time: Duration, _plan: &mut Plan) {}
+
+    /// Handles that a page lies on this side after all, as the driver could not move it.
+    fn stays(&mut self, page: PageId, side: Side);
+}

@@ -1,0 +1,96 @@
+//! What drivers report to migration policies, drawn at random.
+
+use std::time::Duration;
+
+use proptest::prelude::*;
+use terrace_policy::migration::{Costs, Migration, Plan, Side, Spec};
+use terrace_policy::replacement::PageId;
+
+/// Pages that are drawn.
+pub const PAGES: u32 = 16;
+
+/// Settings of each policy that are tried: short intervals, and few accesses of which many are seen.
+pub const TRIED: &[&str] = &[
+    "never",
+    "sampled:interval=40us",
+    "sampled:interval=100us,seen=1",
+    "sampled:interval=30us,every=3",
+    "hot:threshold=100us,period=50us,scan=16K",
+    "hot:threshold=1ms,period=20us,scan=64K,rate=8K,adjust=300us",
+    "benefit:every=1,turns=0.01",
+    "benefit:every=3,turns=0.05,noise=0.5,slack=0.2",
+    "benefit:every=1,turns=0.002,noise=0,slack=1",
+];
+
+/// What moves cost on a drawn machine.
+pub const COSTS: Costs = Costs {
+    line_ps: 700_000,
+    promotion: Duration::from_micros(3),
+    demotion: Duration::from_micros(2),
+    batch: Duration::from_micros(1),
+};
+
+/// A call of a driver.
+#[derive(Clone, Copy, Debug)]
+pub enum Call {
+    Came(PageId),
+    Gone(PageId),
+    /// One of the accesses that the policy sees.
+    Sampled(PageId, Duration),
+    /// A scan, and the pages that were accessed, a bit each.
+    Scanned(u32, Duration),
+    Hinted(PageId, Duration, Duration),
+    Stays(PageId, Side),
+}
+
+impl Call {
+    /// Makes the call, and returns where a new page should lie.
+    pub fn tell(&self, policy: &mut dyn Migration, plan: &mut Plan) -> Option<Side> {
+        match *self {
+            Self::Came(page) => return Some(policy.came(page)),
+            Self::Gone(page) => policy.gone(page),
+            Self::Sampled(page, time) => policy.sampled(page, time, plan),
+            Self::Scanned(bits, time) => {
+                let accessed = (0..PAGES).filter(|page| bits >> page & 1 == 1);
+                let accessed: Vec<PageId> = accessed.map(PageId).collect();
+                policy.scanned(&accessed, time, plan);
+            }
+            Self::Hinted(page, waited, time) => policy.hinted(page, waited, time, plan),
+            Self::Stays(page, side) => policy.stays(page, side),
+        }
+        None
+    }
+}
+
+/// Makes a policy with its costs.
+pub fn policy(text: &str, fast: usize) -> Box<dyn Migration> {
+    let made = Spec::parse(text).unwrap().policy(fast).unwrap();
+    let mut policy = made.expect("slow memory serves lines");
+    policy.set_costs(COSTS);
+    policy
+}
+
+/// Calls in any order, most of them accesses, of which the first pages have more.
+pub fn calls() -> impl Strategy<Value = Vec<Call>> {
+    let page = prop_oneof![2 => 0..PAGES, 1 => 0..4_u32].prop_map(PageId);
+    let side = prop_oneof![Just(Side::Fast), Just(Side::Slow)];
+    let step = (page, 0..20_u8, 0..20_u64, any::<u32>(), 0..200_u64, side);
+    prop::collection::vec(step, 0..400).prop_map(|steps| {
+        let mut micros = 0;
+        let calls = steps
+            .into_iter()
+            .map(|(page, kind, wait, bits, waited, side)| {
+                micros += wait;
+                let time = Duration::from_micros(micros);
+                match kind {
+                    0..=3 => Call::Came(page),
+                    4 => Call::Gone(page),
+                    5..=7 => Call::Scanned(bits, time),
+                    8..=11 => Call::Hinted(page, Duration::from_micros(waited), time),
+                    12 if bits % 4 == 0 => Call::Stays(page, side),
+                    _ => Call::Sampled(page, time),
+                }
+            });
+        calls.collect()
+    })
+}

@@ -1,0 +1,150 @@
+//! What a machine keeps where slow memory serves lines by itself: the migration policy, and what it asked for.
+
+use std::num::NonZeroU32;
+use std::time::Duration;
+
+use rustc_hash::FxHashMap;
+use terrace_base::{Error, Nanos, Result};
+use terrace_policy::migration::{Costs, Migration, Plan, Side};
+use terrace_policy::replacement::PageId;
+
+use super::cost::{FaultCost, Shootdown};
+use super::settings::{Fill, PageMachine};
+use super::threads::NEVER;
+
+/// Lines of a page, a bit each.
+pub(super) const ALL: u64 = u64::MAX;
+
+/// The lines of a page in DRAM.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Sectors {
+    /// Lines that DRAM holds.
+    pub(super) here: u64,
+    /// Those of them that were written since.
+    pub(super) dirty: u64,
+}
+
+/// The state of a machine whose slow memory serves lines.
+pub(super) struct Lines {
+    pub(super) policy: Box<dyn Migration>,
+    /// What the policy has asked for at the present moment.
+    pub(super) plan: Plan,
+    /// Picoseconds by which a line of slow memory takes longer.
+    pub(super) slower: u64,
+    /// Accesses up to the next that the policy sees, if it looks at samples.
+    sample: Option<(NonZeroU32, u32)>,
+    /// Time of the next scan; [`NEVER`] if there is none.
+    pub(super) next_scan: Nanos,
+    /// When pages were marked whose next access is a hint fault.
+    marked: FxHashMap<PageId, Nanos>,
+    /// The lines of pages that came to DRAM without all of them.
+    pub(super) sectors: FxHashMap<PageId, Sectors>,
+}
+
+impl Lines {
+    /// Makes the state of a machine; `None` if its slow memory serves no lines.
+    ///
+    /// # Errors
+    /// The errors of [`PageMachine::bypass`], and a usage error if a setting of the policy is wrong.
+    pub(super) fn new(settings: &PageMachine) -> Result<Option<Self>> {
+        let Some(slower) = settings.bypass()? else {
+            return Ok(None);
+        };
+        let policy = settings.migration.policy(settings.dram_pages);
+        let policy = policy.map_err(Error::usage)?;
+        Ok(policy.map(|policy| Self {
+            sample: policy.every().map(|every| (every, every.get())),
+            next_scan: moment(policy.next_scan()),
+            policy,
+            plan: Plan::default(),
+            slower,
+            marked: FxHashMap::default(),
+            sectors: FxHashMap::default(),
+        }))
+    }
+
+    /// Whether the policy sees this access, which is counted.
+    #[inline]
+    pub(super) fn is_sample(&mut self) -> bool {
+        let Some((every, left)) = &mut self.sample else {
+            return false;
+        };
+        *left -= 1;
+        if *left > 0 {
+            return false;
+        }
+        *left = every.get();
+        true
+    }
+
+    /// Hands the accessed pages to the policy.
+    pub(super) fn scan(&mut self, accessed: &[PageId], now: Nanos) {
+        let time = Duration::from_nanos(now.0);
+        self.policy.scanned(accessed, time, &mut self.plan);
+        self.next_scan = moment(self.policy.next_scan());
+    }
+
+    /// Hands an access to the policy.
+    pub(super) fn sampled(&mut self, page: PageId, now: Nanos) {
+        let time = Duration::from_nanos(now.0);
+        self.policy.sampled(page, time, &mut self.plan);
+    }
+
+    /// Hands a hint fault to the policy.
+    pub(super) fn hinted(&mut self, page: PageId, now: Nanos) {
+        let marked = self.marked.remove(&page).unwrap_or(now);
+        let waited = Duration::from_nanos(now.saturating_sub(marked).0);
+        let time = Duration::from_nanos(now.0);
+        self.policy.hinted(page, waited, time, &mut self.plan);
+    }
+
+    /// Notes that a page was marked.
+    pub(super) fn mark(&mut self, page: PageId, now: Nanos) {
+        self.marked.insert(page, now);
+    }
+
+    /// Forgets a page.
+    pub(super) fn gone(&mut self, page: PageId) {
+        self.policy.gone(page);
+        self.marked.remove(&page);
+        self.sectors.remove(&page);
+    }
+
+    /// Whether the page lies in DRAM after its first touch.
+    pub(super) fn came(&mut self, page: PageId) -> bool {
+        self.policy.came(page) == Side::Fast
+    }
+}
+
+fn moment(time: Option<Duration>) -> Nanos {
+    time.map_or(NEVER, |time| {
+        Nanos(u64::try_from(time.as_nanos()).unwrap_or(NEVER.0))
+    })
+}
+
+/// Returns what moves cost in a program of so many threads, and what they save: at most, as a page that is clean
+/// need not be copied back.
+pub(super) fn costs(settings: &PageMachine, slower: u64, threads: u32) -> Costs {
+    let fault = &settings.fault;
+    let shootdown = fault.shootdown.cost(threads) * shootdowns(fault);
+    let (each, batch) = match fault.shootdown {
+        Shootdown::Batched => (Nanos::ZERO, shootdown),
+        _ => (shootdown, Nanos::ZERO),
+    };
+    let copied = match settings.fill {
+        Fill::Page => fault.copy,
+        Fill::Sectors => Nanos::ZERO,
+    };
+    let time = |nanos: Nanos| Duration::from_nanos(nanos.0);
+    Costs {
+        line_ps: slower,
+        promotion: time(fault.unmap + copied + fault.map + each),
+        demotion: time(fault.unmap + fault.copy + fault.map + each),
+        batch: time(batch),
+    }
+}
+
+/// Returns the number of shoot-downs for a page that moves.
+pub(super) fn shootdowns(fault: &FaultCost) -> u64 {
+    1 + u64::from(fault.shootdown_on_map)
+}

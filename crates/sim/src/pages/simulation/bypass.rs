@@ -1,0 +1,198 @@
+//! Access to a line where slow memory serves lines by itself, and moves of pages between it and DRAM.
+
+use terrace_base::Nanos;
+use terrace_policy::migration::{Move, Side};
+use terrace_policy::replacement::PageId;
+
+use super::super::cost::Shootdown;
+use super::super::lines::{ALL, Sectors, costs, shootdowns};
+use super::super::settings::{Fill, Inclusion};
+use super::super::store::Flags;
+use super::super::threads::Way;
+use super::Simulation;
+use super::fault::Part;
+use crate::workload::Reference;
+
+impl Simulation {
+    /// Lets a thread access a line of a page. It goes on running: an access to slow memory takes longer, and that is
+    /// all.
+    pub(super) fn access(&mut self, index: usize, touch: Reference, line: u8) {
+        let (page, write) = (touch.page(), touch.write());
+        self.count_access(index, write);
+        let next_scan = self.lines.as_ref().map(|lines| lines.next_scan);
+        if next_scan.is_some_and(|next| self.threads[index].now() >= next) {
+            self.scan(index);
+        }
+        if !self.store.flags(page).any(Flags::KNOWN) {
+            self.come(index, page);
+        }
+        if self.store.flags(page).any(Flags::HINT) {
+            self.take_hint(index, page);
+        }
+        self.serve(index, page, write, line);
+        self.show(index, page);
+    }
+
+    /// Brings in a new page, on the side that the policy says.
+    fn come(&mut self, index: usize, page: PageId) {
+        self.counts.first_touches += 1;
+        self.store.set(page, Flags::KNOWN);
+        for part in [Part::Trap, Part::Copy, Part::Map] {
+            self.spend(index, part, Way::New);
+        }
+        let Some(lines) = &mut self.lines else { return };
+        match lines.came(page) {
+            true => self.store.set(page, Flags::FAST),
+            false => {
+                self.marks.full_at.get_or_insert(self.counts.accesses);
+            }
+        }
+    }
+
+    /// Has DRAM or slow memory serve a line.
+    fn serve(&mut self, index: usize, page: PageId, write: bool, line: u8) {
+        let bit = 1 << line;
+        let mut is_fast = self.store.flags(page).any(Flags::FAST);
+        let Some(lines) = &mut self.lines else { return };
+        if is_fast && let Some(sectors) = lines.sectors.get_mut(&page) {
+            is_fast = sectors.here & bit != 0;
+            sectors.here |= bit;
+            sectors.dirty |= bit * u64::from(write);
+        }
+        if !is_fast {
+            self.counts.slow_accesses += 1;
+            self.times.slow_lines += self.threads[index].lose_picos(lines.slower);
+        }
+        let flags = match write {
+            true => Flags::ACCESSED.and(Flags::DIRTY),
+            false => Flags::ACCESSED,
+        };
+        self.store.set(page, flags);
+    }
+
+    /// Shows an access to the policy, if it looks at that one, and does what it asks for.
+    fn show(&mut self, index: usize, page: PageId) {
+        let now = self.threads[index].now();
+        let Some(lines) = &mut self.lines else { return };
+        if lines.is_sample() {
+            lines.sampled(page, now);
+            self.counts.samples += 1;
+            self.times.sample += self.settings.sample;
+            self.threads[index].lose(self.settings.sample);
+            self.carry_out(index);
+        }
+    }
+
+    /// Handles a fault that only shows an access.
+    fn take_hint(&mut self, index: usize, page: PageId) {
+        self.counts.hint_faults += 1;
+        self.store.clear(page, Flags::HINT);
+        self.spend(index, Part::Trap, Way::Near);
+        self.spend(index, Part::Map, Way::Near);
+        let now = self.threads[index].now();
+        if let Some(lines) = &mut self.lines {
+            lines.hinted(page, now);
+        }
+        self.carry_out(index);
+    }
+
+    /// Collects the accessed bits for the policy. They are cleared, of which processors have to be told.
+    fn scan(&mut self, index: usize) {
+        let mut accessed = Vec::new();
+        for page in (0..self.store.len() as u32).map(PageId) {
+            if self.store.flags(page).any(Flags::ACCESSED) {
+                self.store.clear(page, Flags::ACCESSED);
+                accessed.push(page);
+            }
+        }
+        self.shoot_down(index);
+        let now = self.threads[index].now();
+        if let Some(lines) = &mut self.lines {
+            lines.scan(&accessed, now);
+        }
+        self.carry_out(index);
+    }
+
+    /// Does what the policy has asked for.
+    fn carry_out(&mut self, index: usize) {
+        let now = self.threads[index].now();
+        let Some(lines) = &mut self.lines else { return };
+        for page in std::mem::take(&mut lines.plan.hints) {
+            if self.store.flags(page).any(Flags::KNOWN) {
+                self.store.set(page, Flags::HINT);
+                lines.mark(page, now);
+            }
+        }
+        let moves = std::mem::take(&mut lines.plan.moves);
+        for one in &moves {
+            self.migrate(index, *one);
+        }
+        if self.settings.fault.shootdown == Shootdown::Batched && !moves.is_empty() {
+            self.tell_all(index);
+        }
+    }
+
+    /// Moves a page to the other side.
+    fn migrate(&mut self, index: usize, one: Move) {
+        self.spend(index, Part::Unmap, Way::Near);
+        match one.to {
+            Side::Fast => self.promote(index, one.page),
+            Side::Slow => self.demote(index, one.page),
+        }
+        self.spend(index, Part::Map, Way::Near);
+        if self.settings.fault.shootdown != Shootdown::Batched {
+            self.tell_all(index);
+        }
+    }
+
+    fn promote(&mut self, index: usize, page: PageId) {
+        self.counts.promotions += 1;
+        // The copy that stays behind is up to date.
+        self.store.set(page, Flags::FAST.and(Flags::TIER));
+        self.store.clear(page, Flags::DIRTY);
+        let Some(lines) = &mut self.lines else { return };
+        match self.settings.fill {
+            Fill::Page => self.spend(index, Part::Copy, Way::Near),
+            Fill::Sectors => {
+                let none = Sectors { here: 0, dirty: 0 };
+                lines.sectors.insert(page, none);
+            }
+        }
+    }
+
+    fn demote(&mut self, index: usize, page: PageId) {
+        self.counts.demotions += 1;
+        let flags = self.store.flags(page);
+        let keeps = self.settings.inclusion == Inclusion::Inclusive;
+        let has_copy = keeps && flags.any(Flags::TIER);
+        self.store.clear(page, Flags::FAST);
+        let Some(lines) = &mut self.lines else { return };
+        let held = lines.sectors.remove(&page);
+        let copied = match held {
+            Some(sectors) => sectors.dirty,
+            None if has_copy && !flags.any(Flags::DIRTY) => 0,
+            None => ALL,
+        };
+        let share = u64::from(copied.count_ones());
+        let time = Nanos(self.settings.fault.copy.0 * share / 64);
+        self.times.copy += time;
+        self.threads[index].lose(time);
+    }
+
+    /// Tells the other processors of pages that have moved.
+    fn tell_all(&mut self, index: usize) {
+        for _ in 0..shootdowns(&self.settings.fault) {
+            self.shoot_down(index);
+        }
+    }
+
+    /// Tells the policy what moves cost, now that a program has another thread.
+    pub(super) fn weigh(&mut self) {
+        let Some(lines) = &mut self.lines else { return };
+        let most = self.programs.iter().map(|program| program.threads.len());
+        let threads = self.settings.threads;
+        let threads = threads.unwrap_or(most.max().unwrap_or(1) as u32);
+        let costs = costs(&self.settings, lines.slower, threads);
+        lines.policy.set_costs(costs);
+    }
+}

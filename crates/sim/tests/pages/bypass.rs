@@ -1,0 +1,339 @@
+//! Slow memory that serves lines by itself: worked examples, and a slow twin that adds up what each access costs.
+
+use std::collections::{HashMap, HashSet};
+use std::time::Duration;
+
+use proptest::prelude::*;
+use terrace_base::Nanos;
+use terrace_policy::migration::{Costs, Plan, Side, Spec};
+use terrace_policy::replacement::PageId;
+use terrace_sim::pages::{Fill, Inclusion, Outcome, PageMachine, Shootdown};
+use terrace_trace::Access;
+
+use crate::machine::{settings, simulate, touch};
+
+/// The machine of [`settings`], where a line of DRAM takes 1.5 ns and one of slow memory 5.25.
+fn machine(dram: usize, migration: &str) -> PageMachine {
+    let mut machine = settings(dram);
+    machine.migration = Spec::parse(migration).unwrap();
+    machine.fast_line_ps = 1500;
+    machine.tier.line_ps = Some(5250);
+    machine
+}
+
+/// Accesses of one thread to lines of pages, 10 instructions apart.
+fn accesses(all: &[(u64, u64, bool)]) -> Vec<Access> {
+    let access = |(index, &(page, line, write)): (usize, &(u64, u64, bool))| {
+        let mut access = touch(0, 10 * (index as u64 + 1), page, write);
+        access.address += line * 64;
+        access
+    };
+    all.iter().enumerate().map(access).collect()
+}
+
+/// Whole nanoseconds of the first line, which passed before figures are taken.
+const BEFORE: u64 = 1;
+
+#[test]
+fn slow_memory_alone_takes_its_time() {
+    let all: Vec<_> = (0..4).map(|page| (page, 0, false)).collect();
+    let outcome = simulate(machine(2, "never"), &[accesses(&all)], 3);
+    assert_eq!(outcome.counts.slow_accesses, 4);
+    // 30 instructions, 4 lines of DRAM, and first touches of 13 ns; then 4 x 3.75 ns.
+    assert_eq!(outcome.all_dram(), Nanos(30 + 6 + 4 * 13 - BEFORE));
+    assert_eq!(outcome.time(), Nanos(30 + 6 + 4 * 13 + 15 - BEFORE));
+    assert_eq!(outcome.times.slow_lines, Nanos(15));
+    assert_eq!(
+        outcome.lifetime.levelled, None,
+        "lines wear the tier, and are not counted"
+    );
+}
+
+#[test]
+fn what_fits_is_as_fast_as_dram() {
+    let all: Vec<_> = (0..40).map(|at| (at % 4, at, true)).collect();
+    for policy in ["sampled", "hot", "benefit"] {
+        let outcome = simulate(machine(4, policy), &[accesses(&all)], 7);
+        assert_eq!(outcome.time(), outcome.all_dram(), "{policy}");
+    }
+}
+
+#[test]
+fn a_machine_that_cannot_be_is_refused() {
+    let mut lineless = machine(4, "never");
+    lineless.tier.line_ps = None;
+    let message = lineless.bypass().unwrap_err().to_string();
+    assert!(message.contains("serves no lines"), "{message}");
+    let mut ahead = machine(4, "never");
+    ahead.prefetch = crate::machine::stream();
+    let message = ahead.bypass().unwrap_err().to_string();
+    assert!(message.contains("act on faults"), "{message}");
+    lineless.migration = Spec::parse("fault").unwrap();
+    assert_eq!(lineless.bypass(), Ok(None));
+}
+
+/// What the twin finds.
+#[derive(Debug, Default, PartialEq)]
+struct Found {
+    time: u64,
+    all_dram: u64,
+    slow: u64,
+    promotions: u64,
+    demotions: u64,
+    hints: u64,
+    samples: u64,
+    shootdowns: u64,
+}
+
+impl Found {
+    fn of(outcome: &Outcome) -> Self {
+        let counts = &outcome.counts;
+        Self {
+            time: outcome.time().0,
+            all_dram: outcome.all_dram().0,
+            slow: counts.slow_accesses,
+            promotions: counts.promotions,
+            demotions: counts.demotions,
+            hints: counts.hint_faults,
+            samples: counts.samples,
+            shootdowns: counts.shootdowns,
+        }
+    }
+}
+
+/// A machine of plain sets. The policy is the same; what is shown to it, and what it costs, is not.
+struct Twin {
+    machine: PageMachine,
+    plan: Plan,
+    sides: HashMap<u64, Side>,
+    accessed: HashSet<u64>,
+    marked: HashMap<u64, u64>,
+    /// Pages with a copy in slow memory, and lines of fast pages that differ from it.
+    copies: HashSet<u64>,
+    dirty: HashSet<(u64, u64)>,
+    /// Lines that pages have in DRAM, of those that came without them.
+    here: HashMap<u64, HashSet<u64>>,
+    compute_ps: u64,
+    lost_ps: u64,
+    /// Nanoseconds of first touches.
+    new: u64,
+    found: Found,
+}
+
+/// A shoot-down on four processors, by interrupts and in microcode.
+fn shootdown(machine: &PageMachine) -> u64 {
+    machine.fault.shootdown.cost(4).0
+}
+
+fn each(machine: &PageMachine) -> u64 {
+    if machine.fault.shootdown_on_map { 2 } else { 1 }
+}
+
+impl Twin {
+    fn now(&self) -> u64 {
+        self.compute_ps / 1000 + self.lost_ps / 1000 + self.new
+    }
+
+    fn time(&self) -> Duration {
+        Duration::from_nanos(self.now())
+    }
+
+    fn lose(&mut self, nanos: u64) {
+        self.lost_ps += nanos * 1000;
+    }
+
+    fn shoot_down(&mut self, times: u64) {
+        self.found.shootdowns += times;
+        self.lose(times * shootdown(&self.machine));
+    }
+
+    fn do_as_asked(&mut self) {
+        let now = self.now();
+        for page in std::mem::take(&mut self.plan.hints) {
+            self.marked.insert(page.0.into(), now);
+        }
+        let moves = std::mem::take(&mut self.plan.moves);
+        let batched = self.machine.fault.shootdown == Shootdown::Batched;
+        for one in &moves {
+            let page = u64::from(one.page.0);
+            self.sides.insert(page, one.to);
+            // Unmapped here, mapped there.
+            self.lose(16 + 8);
+            match one.to {
+                Side::Fast => {
+                    self.found.promotions += 1;
+                    self.copies.insert(page);
+                    self.dirty.retain(|(other, _)| *other != page);
+                    match self.machine.fill {
+                        Fill::Page => self.lose(4),
+                        Fill::Sectors => drop(self.here.insert(page, HashSet::new())),
+                    }
+                }
+                Side::Slow => {
+                    self.found.demotions += 1;
+                    let written = self
+                        .dirty
+                        .iter()
+                        .filter(|(other, _)| *other == page)
+                        .count();
+                    let kept = self.machine.inclusion == Inclusion::Inclusive
+                        && self.copies.contains(&page);
+                    let lines = match self.here.remove(&page) {
+                        Some(_) => written as u64,
+                        None if kept && written == 0 => 0,
+                        None => 64,
+                    };
+                    self.lose(4 * lines / 64);
+                }
+            }
+            if !batched {
+                self.shoot_down(each(&self.machine));
+            }
+        }
+        if batched && !moves.is_empty() {
+            self.shoot_down(each(&self.machine));
+        }
+    }
+}
+
+fn twin(machine: PageMachine, all: &[(u64, u64, bool)]) -> Found {
+    let mut policy = machine
+        .migration
+        .policy(machine.dram_pages)
+        .unwrap()
+        .unwrap();
+    let cost = shootdown(&machine) * each(&machine);
+    let (apart, batch) = match machine.fault.shootdown {
+        Shootdown::Batched => (0, cost),
+        _ => (cost, 0),
+    };
+    let copy = if machine.fill == Fill::Page { 4 } else { 0 };
+    policy.set_costs(Costs {
+        line_ps: 3750,
+        promotion: Duration::from_nanos(16 + copy + 8 + apart),
+        demotion: Duration::from_nanos(16 + 4 + 8 + apart),
+        batch: Duration::from_nanos(batch),
+    });
+    let (sides, accessed, marked, copies, dirty, here) = Default::default();
+    let mut twin = Twin {
+        machine,
+        plan: Plan::default(),
+        sides,
+        accessed,
+        marked,
+        copies,
+        dirty,
+        here,
+        compute_ps: 0,
+        lost_ps: 0,
+        new: 0,
+        found: Found::default(),
+    };
+    // Pages are numbered in the order of their first touch.
+    let mut numbers: HashMap<u64, u64> = HashMap::new();
+    let mut seen = 0;
+    for (index, &(page, line, write)) in all.iter().enumerate() {
+        let next = numbers.len() as u64;
+        let page = *numbers.entry(page).or_insert(next);
+        let id = PageId(page as u32);
+        twin.compute_ps += if index == 0 { 0 } else { 10_000 };
+        twin.compute_ps += 1500;
+        if policy.next_scan().is_some_and(|next| twin.time() >= next) {
+            let mut accessed: Vec<PageId> = twin
+                .accessed
+                .drain()
+                .map(|page| PageId(page as u32))
+                .collect();
+            accessed.sort();
+            twin.shoot_down(1);
+            policy.scanned(&accessed, twin.time(), &mut twin.plan);
+            twin.do_as_asked();
+        }
+        if !twin.sides.contains_key(&page) {
+            twin.new += 1 + 4 + 8;
+            twin.sides.insert(page, policy.came(id));
+        }
+        if let Some(since) = twin.marked.remove(&page) {
+            twin.found.hints += 1;
+            twin.lose(1 + 8);
+            let waited = Duration::from_nanos(twin.now() - since);
+            policy.hinted(id, waited, twin.time(), &mut twin.plan);
+            twin.do_as_asked();
+        }
+        let missing = twin
+            .here
+            .get_mut(&page)
+            .is_some_and(|here| here.insert(line));
+        if twin.sides[&page] == Side::Slow || missing {
+            twin.found.slow += 1;
+            twin.lost_ps += 3750;
+        }
+        if write {
+            twin.dirty.insert((page, line));
+        }
+        twin.accessed.insert(page);
+        if let Some(every) = policy.every() {
+            seen += 1;
+            if seen % every.get() == 0 {
+                twin.found.samples += 1;
+                let time = twin.time();
+                policy.sampled(id, time, &mut twin.plan);
+                twin.lose(twin.machine.sample.0);
+                twin.do_as_asked();
+            }
+        }
+    }
+    twin.found.time = twin.now() - BEFORE;
+    twin.found.all_dram = twin.compute_ps / 1000 + twin.new - BEFORE;
+    twin.found
+}
+
+const POLICIES: &[&str] = &[
+    "never",
+    "sampled:interval=1us,seen=1",
+    "sampled:interval=2us,every=3",
+    "hot:threshold=1ms,period=1us",
+    "hot:threshold=1us,period=2us,scan=16K",
+    "benefit:every=1,turns=0.05,noise=0,slack=1",
+    "benefit:every=2,turns=0.1,noise=0.5,slack=0.5",
+];
+
+proptest! {
+    #[test]
+    fn the_simulation_adds_up_as_the_twin_does(
+        all in prop::collection::vec((prop_oneof![0u64..12, 0u64..3], 0u64..64, any::<bool>()), 1..500),
+        dram in 1usize..8,
+        block in 1usize..60,
+        inclusive: bool,
+        sectors: bool,
+        on_map: bool,
+        way in 0..4_usize,
+        sample in 0..3_u64,
+    ) {
+        for policy in POLICIES {
+            let mut machine = machine(dram, policy);
+            machine.inclusion = if inclusive { Inclusion::Inclusive } else { Inclusion::Exclusive };
+            machine.fill = if sectors { Fill::Sectors } else { Fill::Page };
+            machine.fault.shootdown_on_map = on_map;
+            let ways = [Shootdown::Free, Shootdown::Hardware, Shootdown::Interrupt, Shootdown::Batched];
+            machine.fault.shootdown = ways[way];
+            machine.threads = Some(4);
+            machine.sample = Nanos(sample);
+            let outcome = simulate(machine.clone(), &[accesses(&all)], block);
+            prop_assert_eq!(Found::of(&outcome), twin(machine, &all), "{}", policy);
+        }
+    }
+
+    /// With a slack of a hundredth, no program is slower by more than that than in slow memory alone.
+    #[test]
+    fn benefit_loses_no_more_than_its_slack(
+        all in prop::collection::vec((0u64..20, 0u64..64, any::<bool>()), 1..800),
+        dram in 1usize..8,
+        turns in prop_oneof![Just(0.02), Just(0.1)],
+    ) {
+        let all = accesses(&all);
+        let time = |policy: &str| simulate(machine(dram, policy), std::slice::from_ref(&all), 99).time().0;
+        let ours = time(&format!("benefit:every=1,noise=0,turns={turns}"));
+        prop_assert!(ours as f64 <= time("never") as f64 / 0.99 + 1.0);
+    }
+}

@@ -1,0 +1,150 @@
+"""Static placement of allocations: figure 1 of Oskin & Loh 2015, on the paper's own programs at small sizes.
+
+Usage: BENCH_SOURCES=FOLDER static_placement.py [PROGRAM...]
+
+Records each program with its allocations, has `terrace place` find the placement with a fifth of its memory fast,
+and writes static.json. FOLDER has the programs built, as papers/oskin-loh-2015/README.md says.
+"""
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+
+FOLDER = Path(__file__).resolve().parent
+sys.path[:0] = [str(FOLDER.parent)]
+
+import common  # noqa: E402
+from common import geometric_mean, say, table  # noqa: E402
+
+RESULTS = FOLDER / "static.json"
+FAST = "20%"
+LIMIT = 100_000_000
+# The most trials that are also made as the paper makes them.
+RUNS = 12
+LOW_LOCALITY = "g500-list"
+SPLASH = "Splash-3/codes"
+
+
+@dataclass(frozen=True)
+class Program:
+    """A program of the paper's table I, or of its section VI."""
+
+    # Its file, below the folder of sources.
+    file: str
+    arguments: list = field(default_factory=list)
+    # Standard input, below the folder of sources.
+    stdin: str | None = None
+    # The directory in which it runs, below the folder of sources.
+    within: str = "."
+
+
+PROGRAMS = {
+    "CoMD": Program("CoMD/bin/CoMD-openmp", ["-x", "24", "-y", "24", "-z", "24", "-N", "20", "-e", "-d", "../pots"],
+                    within="CoMD/bin"),
+    "LU-c": Program(f"{SPLASH}/kernels/lu/contiguous_blocks/LU-CONT", ["-n1024", "-p1"]),
+    "LU-nc": Program(f"{SPLASH}/kernels/lu/non_contiguous_blocks/LU-NOCONT", ["-n1024", "-p1"]),
+    "LULESH": Program("LULESH/lulesh", ["-s", "30", "-i", "20"]),
+    "BARNES": Program(f"{SPLASH}/apps/barnes/BARNES", stdin=f"{SPLASH}/apps/barnes/inputs/n16384-p1"),
+    "OCEAN": Program(f"{SPLASH}/apps/ocean/contiguous_partitions/OCEAN", ["-n514", "-p1"]),
+    "FMM": Program(f"{SPLASH}/apps/fmm/FMM", stdin=f"{SPLASH}/apps/fmm/inputs/input.1.16384"),
+    "FFT": Program(f"{SPLASH}/kernels/fft/FFT", ["-m20", "-p1", "-t"]),
+    "g500-csr": Program("graph500/seq-csr/seq-csr", ["-s", "16", "-e", "16"]),
+    "miniFE": Program("miniFE/openmp/src/miniFE.x", ["-nx", "40", "-ny", "40", "-nz", "40"]),
+    LOW_LOCALITY: Program("graph500/seq-list/seq-list", ["-s", "16", "-e", "16"]),
+}
+
+
+def record(program, sources, trace):
+    """Records a program until it ends or has made LIMIT accesses."""
+    ours = [common.TERRACE, "record", "--quiet", "--allocations", "--limit", str(LIMIT), "-o", trace]
+    command = [*map(str, ours), "--", str(sources / program.file), *program.arguments]
+    stdin = open(sources / program.stdin) if program.stdin else subprocess.DEVNULL
+    subprocess.run(command, cwd=sources / program.within, stdin=stdin, stdout=subprocess.DEVNULL, check=True,
+                   env=os.environ | {"OMP_NUM_THREADS": "1"})
+
+
+def place(trace, *options):
+    """Returns the JSON of `terrace place`."""
+    ours = [common.TERRACE, "place", "--quiet", "--fast", FAST, *options, "--json=-", trace]
+    return json.loads(subprocess.run(list(map(str, ours)), stdout=subprocess.PIPE, check=True).stdout)
+
+
+def summary(placed):
+    """Returns of a placement what the README needs."""
+    searches = {search["name"]: search for search in placed["searches"]}
+    chosen = [site for site in placed["sites"] if site["rank"]]
+    misses = placed["program"]["llc_misses"]
+    return {
+        "footprint_mb": round(placed["program"]["footprint_bytes"] / 1e6, 1),
+        "accesses": placed["program"]["accesses"],
+        "misses_a_1000_instructions": round(1000 * misses / placed["program"]["instructions"], 2),
+        "of_sites": round(placed["program"]["llc_misses_of_sites"] / max(misses, 1), 3),
+        "sites": len(placed["sites"]),
+        "all_fast": round(placed["times"]["all_fast_speedup"], 3),
+        "climb": round(searches["climb"]["speedup"], 3),
+        "knapsack": round(searches["knapsack"]["speedup"], 3),
+        "exhaustive": round(searches["exhaustive"]["speedup"], 3) if "exhaustive" in searches else None,
+        "climb_s": searches["climb"]["seconds"],
+        "runs_s": searches["runs"]["seconds"] if "runs" in searches else None,
+        "runs_same": searches["runs"]["time_ns"] == searches["climb"]["time_ns"] if "runs" in searches else None,
+        "fast_sites": [site["name"] for site in chosen],
+    }
+
+
+def measure(names, sources, work):
+    programs = json.loads(RESULTS.read_text())["programs"] if RESULTS.exists() else {}
+    for name in names:
+        trace = work / f"static-{name}.parquet"
+        if not trace.exists():
+            say(f"recording {name}")
+            partial = trace.with_suffix(".partial.parquet")
+            record(PROGRAMS[name], sources, partial)
+            partial.rename(trace)
+        say(f"placing {name}")
+        placed = place(trace)
+        # The paper's way simulates the program for each trial.
+        if placed["searches"][0]["evaluations"] <= RUNS:
+            placed = place(trace, "--search", "runs")
+        programs[name] = summary(placed)
+        common.write_json(RESULTS, {"figures": "simulated by terrace place", "fast": FAST, "limit": LIMIT,
+                                    "programs": {key: programs[key] for key in PROGRAMS if key in programs}})
+
+
+def tables():
+    if not RESULTS.exists():
+        return {}
+    programs = json.loads(RESULTS.read_text())["programs"]
+    exact = lambda value: "" if value is None else f"{value:.3f}"  # noqa: E731
+    rows = [[name, one["footprint_mb"], one["sites"], f"{one['misses_a_1000_instructions']:.1f}",
+             f"{100 * one['of_sites']:.0f} %", f"{one['all_fast']:.2f}", exact(one["climb"]), exact(one["knapsack"]),
+             exact(one["exhaustive"])] for name, one in programs.items()]
+    usual = [one for name, one in programs.items() if name != LOW_LOCALITY]
+
+    def mean(key):
+        return geometric_mean([one[key] for one in usual])
+
+    rows.append([f"**average** without {LOW_LOCALITY}", "", "", "", "", f"{mean('all_fast'):.2f}", exact(mean("climb")),
+                 exact(mean("knapsack")), ""])
+    paper = json.loads((FOLDER / "paper.json").read_text())
+    rows.append(["**paper**, average", "", "", "", "", f"{paper['all_fast']['average_speedup']:.2f}",
+                 exact(paper["static"]["average_speedup"]), "", ""])
+    heads = ["program", "MB", "sites", "LLC misses, 1000 instructions", "of them in recorded objects", "all fast",
+             "static, climb", "knapsack", "exhaustive"]
+    return {"static": table(heads, rows)}
+
+
+def main():
+    sources = os.environ.get("BENCH_SOURCES")
+    if not sources:
+        sys.exit("name the folder with the programs built in BENCH_SOURCES")
+    work = common.work_directory(FOLDER)
+    work.mkdir(parents=True, exist_ok=True)
+    measure(sys.argv[1:] or list(PROGRAMS), Path(sources).resolve(), work)
+    print("\n\n".join(tables().values()))
+
+
+if __name__ == "__main__":
+    main()

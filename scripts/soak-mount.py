@@ -1,0 +1,254 @@
+#!/usr/bin/python3
+"""Looks for a wrong byte below `terrace mount`: fsx, and programs whose mount is killed again and again.
+
+Usage: soak-mount.py [--seconds N] [--seed N] [--fsx PROGRAM] [--only fsx|crashes] DIRECTORY
+
+Each mode has half of the time of each part. fsx is stopped for a moment again and again: pages of a file that has just
+changed are refused, so a file that changes all the time never reaches the flash. Programs write, truncate and read
+files, also behind the mount, while the mount is killed (`kill -9`) and mounted again above the same flash; whatever is
+read must be what was written last. Needs root and fuse3; fsx is left out where it is not installed
+(cargo install fsx).
+"""
+
+import argparse
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+TERRACE = ROOT / "target" / "release" / "terrace"
+PAGE = 4096
+# Longer than the time in which two changes may have the same time.
+SETTLED = 0.025
+
+MODES = {"victim": ["--admission", "all"], "exact": ["--mode", "exact", "--dram", "256K"]}
+
+# Without sendfile: fsx waits for the rest for ever if a stop has interrupted it.
+FSX = """
+flen = {bytes}
+[opsize]
+min = 1
+max = 65536
+[weights]
+close_open = 1.0
+invalidate = 1.0
+mapread = 10.0
+mapwrite = 0.3
+read = 30.0
+write = 0.3
+truncate = 0.1
+fsync = 0.1
+fdatasync = 0.1
+punch_hole = 0.1
+posix_fallocate = 0.1
+posix_fadvise = 10.0
+copy_file_range = 0.1
+"""
+
+
+class Mount:
+    """A mount that can be killed."""
+
+    def __init__(self, place, mode, mebibytes):
+        self.place, self.point, self.json = place, place / "mounted", place / "mount.json"
+        self.words = [TERRACE, "mount", "-q", "--flash", place / "flash", "--size", f"{mebibytes}M", *MODES[mode],
+                      "--json", self.json, place / "source", self.point]
+        self.start()
+
+    def start(self):
+        # Other runs have journals of their own.
+        os.environ["TERRACE_STATE_DIR"] = str(self.place / "state")
+        self.process = subprocess.Popen([str(word) for word in self.words], start_new_session=True)
+        while not os.path.ismount(self.point):
+            if self.process.poll() is not None:
+                sys.exit("soak-mount: the mount has ended")
+            time.sleep(0.01)
+
+    def status(self):
+        shown = subprocess.run([TERRACE, "mount", "--status", self.point, "--json", "-"], capture_output=True)
+        return json.loads(shown.stdout)["figures"] if shown.returncode == 0 else None
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+        subprocess.run([TERRACE, "doctor", "--clean"], stdout=subprocess.DEVNULL)
+
+    def end(self):
+        self.process.terminate()
+        self.process.wait()
+        return json.loads(self.json.read_text())["figures"]
+
+
+def new_place(directory):
+    place = Path(tempfile.mkdtemp(dir=directory))
+    for name in "source", "mounted", "state":
+        (place / name).mkdir()
+    return place
+
+
+def fsx(program, place, mode, seconds, seed, bytes_=2 << 20, operations=2000):
+    """Runs fsx in rounds; returns what was done."""
+    (place / "fsx.toml").write_text(FSX.format(bytes=bytes_))
+    mount, until = Mount(place, mode, 16), time.monotonic() + seconds
+    rounds = 0
+    while time.monotonic() < until:
+        words = [program, "-q", "-q", "-f", place / "fsx.toml", "-P", place, "-N", operations, "-S", seed + rounds,
+                 mount.point / "file"]
+        running = subprocess.Popen([str(word) for word in words], stdout=subprocess.DEVNULL)
+        while running.poll() is None:
+            time.sleep(0.01)
+            running.send_signal(signal.SIGSTOP)
+            time.sleep(SETTLED)
+            running.send_signal(signal.SIGCONT)
+        if running.returncode:
+            sys.exit(f"soak-mount: fsx found a wrong byte in mode {mode} with seed {seed + rounds}; see {place}")
+        rounds += 1
+    figures = mount.end()
+    return {"operations": rounds * operations, **counted(figures)}
+
+
+def counted(figures):
+    flash = figures["flash"]
+    return {"flash_hits": flash["hits"], "flash_misses": flash["misses"], "dram_hits": figures["dram_hits"] or 0,
+            "admitted": flash["admitted"], "refused_changed": flash["refused_changed"], "segments": flash["segments"],
+            "damaged": flash["damaged"], "changed_behind": flash["changed_behind"]}
+
+
+class Program(threading.Thread):
+    """Writes and reads files of its own, and knows what they hold."""
+
+    def __init__(self, place, number, seed, pages=256, files=4):
+        super().__init__()
+        self.place, self.draw, self.pages = place, random.Random(f"{seed}/{number}"), pages
+        self.names = [f"{number}-{at}" for at in range(files)]
+        self.held = {}
+        self.done = {"reads": 0, "writes": 0, "behind": 0, "failed": 0}
+        self.stop, self.wrong = threading.Event(), None
+        for name in self.names:
+            self.held[name] = self.draw.randbytes(pages * PAGE)
+            (place / "source" / name).write_bytes(self.held[name])
+
+    def run(self):
+        while not self.stop.is_set() and self.wrong is None:
+            name = self.draw.choice(self.names)
+            for _ in range(self.draw.randrange(3)):
+                self.change(name, self.draw.random() < 0.1)
+            time.sleep(SETTLED)
+            for _ in range(self.draw.randrange(1, 60)):
+                self.read(self.draw.choice(self.names))
+
+    def change(self, name, behind):
+        """Changes a file, below the mount or behind it; a change that fails may have been made all the same."""
+        path = self.place / ("source" if behind else "mounted") / name
+        held, at = self.held[name], self.draw.randrange(self.pages * PAGE)
+        data = self.draw.randbytes(self.draw.choice([1, 100, PAGE, 3 * PAGE, 20 * PAGE]))
+        is_cut = self.draw.random() < 0.1
+        after = held[:at].ljust(at, b"\0") + (b"" if is_cut else data + held[at + len(data):])
+        try:
+            with open(path, "r+b", buffering=0) as file:
+                if is_cut:
+                    file.truncate(at)
+                else:
+                    assert os.pwrite(file.fileno(), data, at) == len(data)
+            self.held[name] = after
+            self.done["behind" if behind else "writes"] += 1
+        except OSError:
+            self.done["failed"] += 1
+            now = (self.place / "source" / name).read_bytes()
+            # Requests of the kernel have so many bytes at most, each of which was made or not.
+            if not is_mixed(now, held, after):
+                self.wrong = f"a write to {name} that failed left something else"
+            self.held[name] = now
+        if behind:
+            # As long as the kernel takes attributes for right.
+            time.sleep(1.1)
+
+    def read(self, name):
+        at = self.draw.randrange(self.pages) * PAGE
+        bytes_ = self.draw.choice([1, 8, 32]) * PAGE
+        try:
+            with open(self.place / "mounted" / name, "rb", buffering=0) as file:
+                os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+                found = os.pread(file.fileno(), bytes_, at)
+        except OSError:
+            self.done["failed"] += 1
+            time.sleep(0.01)
+            return
+        self.done["reads"] += 1
+        wanted = self.held[name][at:at + bytes_]
+        if found != wanted:
+            source = (self.place / "source" / name).read_bytes()[at:at + bytes_]
+            pages = [page for page in range(bytes_ // PAGE)
+                     if found[page * PAGE:(page + 1) * PAGE] != wanted[page * PAGE:(page + 1) * PAGE]]
+            self.wrong = (f"{name}, {bytes_} bytes from {at}, of {len(self.held[name])}: {len(found)} bytes, of which pages {pages} are not what "
+                          f"was written last, which the source {'has' if source == wanted else 'has not'}")
+
+
+def is_mixed(now, before, after):
+    """Whether each page is as before or as after a change, which may have ended in between."""
+    sizes = sorted((len(before), len(after)))
+    parts = ((now[at:at + PAGE], slice(at, at + PAGE)) for at in range(0, len(now), PAGE))
+    return sizes[0] <= len(now) <= sizes[1] and all(
+        part == before[page] or part == after[page][:len(part)] for part, page in parts)
+
+
+def crashes(place, mode, seconds, seed, programs=3):
+    """Kills the mount below programs; returns what was done."""
+    running = [Program(place, number, seed) for number in range(programs)]
+    draw, until, kills, total = random.Random(seed), time.monotonic() + seconds, 0, {}
+    # Less than the files have, so that segments are emptied.
+    mount = Mount(place, mode, 8)
+    for program in running:
+        program.start()
+    while time.monotonic() < until and not any(program.wrong for program in running):
+        time.sleep(draw.uniform(0.5, 4))
+        figures = mount.status()
+        mount.kill()
+        kills += 1
+        mount.start()
+        for name, value in (counted(figures) if figures else {}).items():
+            total[name] = total.get(name, 0) + value
+    for program in running:
+        program.stop.set()
+    for program in running:
+        program.join()
+    mount.end()
+    for program in running:
+        if program.wrong:
+            sys.exit(f"soak-mount: mode {mode}, seed {seed}: {program.wrong}; see {place}")
+    done = {name: sum(program.done[name] for program in running) for name in running[0].done}
+    return {"kills": kills, **done, **total}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--seconds", type=int, default=3600, help="of each part")
+    parser.add_argument("--seed", type=int, default=int(time.time()))
+    parser.add_argument("--fsx", default=shutil.which("fsx"))
+    parser.add_argument("--only", choices=["fsx", "crashes"])
+    parser.add_argument("directory", type=Path)
+    args = parser.parse_args()
+    print(f"seed {args.seed}", flush=True)
+    for mode in MODES:
+        if args.only != "crashes":
+            if args.fsx:
+                place = new_place(args.directory)
+                print("fsx", mode, json.dumps(fsx(args.fsx, place, mode, args.seconds / 2, args.seed)), flush=True)
+                shutil.rmtree(place)
+            else:
+                print("soak-mount: LEFT OUT: fsx is not installed (cargo install fsx)", file=sys.stderr)
+        if args.only != "fsx":
+            place = new_place(args.directory)
+            print("crashes", mode, json.dumps(crashes(place, mode, args.seconds / 2, args.seed)), flush=True)
+            shutil.rmtree(place)
+
+
+main()
