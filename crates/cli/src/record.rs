@@ -24,6 +24,7 @@ pub fn record(arguments: Record) -> Result<ExitCode> {
         limit: arguments.limit,
         ..Request::new(&arguments.program, arguments.user.chosen()?)?
     };
+    request.check()?;
     keep_apart(
         &[
             ("standard input", Path::new("/dev/stdin")),

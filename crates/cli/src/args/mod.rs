@@ -56,8 +56,9 @@ pub use validate::Validate;
 
 use clap::{ArgAction, Parser, Subcommand};
 
-/// Without the usage, which says no more than the list of commands, all commands fit a screen.
-const TEMPLATE: &str = "{about}\n{all-args}";
+/// Without empty lines around the usage, all commands fit a screen.
+const TEMPLATE: &str =
+    "{about}\n{usage-heading} {usage}\nCommands:\n{subcommands}\n\nOptions:\n{options}";
 
 #[derive(Parser)]
 #[command(name = "terrace", version, about, max_term_width = 80, help_template = TEMPLATE)]

@@ -1,11 +1,9 @@
 //! Regions on the kernel's userfaultfd: no byte is ever wrong.
 
-mod device;
 mod faulty;
 mod forks;
-#[path = "../common/loop_device.rs"]
-mod loop_device;
 mod mappings;
+#[path = "../common/oracle.rs"]
 mod oracle;
 
 use std::path::Path;

@@ -268,7 +268,7 @@ fn lines() -> Vec<Setting> {
         "sample-time" "TIME": quantity(parse_latency, |m, time| m.sample = time), default("0ns"),
             details("0 where slow memory counts by itself (CXL 3.2, hot-page monitoring). Samples of the processor \
                      cost some 200ns each."),
-            column("sample", "sample_ns", Unit::Nanos, |m| m.sample);
+            column("sample", "sample_time_ns", Unit::Nanos, |m| m.sample);
     }
 }
 

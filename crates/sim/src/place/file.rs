@@ -90,9 +90,10 @@ impl PlacementFile {
     /// A failure where it cannot be read; a usage error where it is no placement file.
     pub fn load(path: &Path) -> Result<Self> {
         let name = path.display();
-        let text = std::fs::read_to_string(path);
-        let text = text.or_fail(|| format!("cannot read the placement file `{name}`"))?;
+        let bytes = std::fs::read(path);
+        let bytes = bytes.or_fail(|| format!("cannot read the placement file `{name}`"))?;
         let wrong = |why: String| Error::usage(format!("`{name}` is no placement file: {why}"));
+        let text = String::from_utf8(bytes).map_err(|_| wrong("it is no text".to_owned()))?;
         let file: Self = toml::from_str(&text).map_err(|error| wrong(at_line(&text, &error)))?;
         match file.placement {
             VERSION => Ok(file),

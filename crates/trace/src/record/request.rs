@@ -58,7 +58,10 @@ impl Request {
     }
 
     /// Checks that the settings go together.
-    pub(super) fn check(&self) -> Result<()> {
+    ///
+    /// # Errors
+    /// A usage error that names those that do not.
+    pub fn check(&self) -> Result<()> {
         let settings = self.settings;
         if settings.least_mapping.is_some() && settings.filtered {
             return Err(Error::usage(

@@ -1,4 +1,10 @@
-//! Regions over block devices, which are taken and given back.
+//! Regions over block devices, which are taken and given back. No test here forks: children would have their
+//! descriptors for a while, and keep the devices in use.
+
+#[path = "../common/loop_device.rs"]
+mod loop_device;
+#[path = "../common/oracle.rs"]
+mod oracle;
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -11,8 +17,8 @@ use terrace_region::slow::device::Device;
 use terrace_region::slow::disk::Disk;
 use terrace_region::{Extension, Settings};
 
-use crate::loop_device::Loop;
-use crate::oracle::exercise;
+use loop_device::Loop;
+use oracle::exercise;
 
 const SIZE: u64 = 16 << 20;
 
