@@ -20,8 +20,10 @@
  * serves the faults, with all signals blocked. Signal handlers may touch regions, but not call these
  * functions.
  *
- * Fork: a child has no regions, and ends with SIGSEGV if it touches one; every call in it fails. A
- * program that the child executes can have an extension of its own.
+ * Fork: a child has the regions with their contents of that moment, and both processes go on by themselves,
+ * each with the bound of DRAM. The child makes no calls: all fail with TERRACE_USAGE. Regions on a block
+ * device are kept from children, which end with SIGSEGV if they touch one. A program that the child executes
+ * can have an extension of its own.
  *
  * End: what is in a region is gone with its process, and nothing is left behind, however that ends.
  *

@@ -25,8 +25,8 @@ static OPEN: Mutex<(BTreeMap<usize, Arc<Open>>, usize)> = Mutex::new((BTreeMap::
 /// The process that has extensions; 0 if there was none yet.
 static OWNER: AtomicU32 = AtomicU32::new(0);
 
-/// Checks that this is not a child of a process that has extensions: it has no thread that serves faults, and
-/// locks may be held in it for ever.
+/// Checks that this is not a child of a process that has extensions: it has their regions, but locks of calls may be
+/// held in it for ever.
 ///
 /// # Errors
 /// Returns a usage error if it is.
@@ -37,7 +37,7 @@ pub fn check_process() -> Result<()> {
         Ok(_) => Ok(()),
         Err(owner) if owner == us => Ok(()),
         Err(_) => Err(Error::usage(
-            "a forked child has no extended memory; execute a program that starts its own",
+            "a forked child uses the regions that it has, and makes no calls; execute a program that starts its own extension",
         )),
     }
 }

@@ -75,7 +75,7 @@ fn what_is_wrong_is_a_sentence() {
 
 #[test]
 #[ignore = "needs root: userfaultfd"]
-fn threads_use_regions_and_children_do_not() {
+fn threads_and_children_use_regions() {
     Build::new().run("tests/c/use.c");
 }
 

@@ -106,7 +106,7 @@ pub struct ValidateMix {
           value_parser = whole(1..=100_u32))]
     pub repeat: u32,
 
-    /// Record so many touches of lines of each program
+    /// Record this number of touches of lines of each program
     ///
     /// The later half is simulated, again and again: it should touch all that the program works with, and the first
     /// half should be longer than the program's set-up.

@@ -11,7 +11,7 @@
 //!    which costs a fault;
 //! 3. carries out [`Plan::moves`] in their order.
 //!
-//! To add a policy: copy [`never`], or [`sampled`] for one that moves pages, name it in [`REGISTRY`], and give it
+//! To add a policy: copy [`mod@never`], or [`sampled`] for one that moves pages, name it in [`REGISTRY`], and give it
 //! a slow twin in `tests/migration/slow.rs`.
 
 pub mod benefit;

@@ -44,19 +44,32 @@ static void use_by_threads(uint64_t *words)
     }
 }
 
-/* A child has no regions, and no calls. */
+/* Returns the sum of a region's words. */
+static uint64_t sum(const uint64_t *words)
+{
+    uint64_t sum = 0;
+    for (size_t i = 0; i < PAGES * PAGE / sizeof *words; i++)
+        sum += words[i];
+    return sum;
+}
+
+/* A child has the regions of its parent and goes on by itself, without calls. */
 static void fork_from(terrace_extension *extension, uint64_t *words)
 {
     int status;
+    uint64_t before = sum(words), first = *words;
     pid_t child = fork();
     if (!child) {
         says(terrace_stop(extension), TERRACE_USAGE, "forked child");
         expect(!terrace_map(extension, 1) && !terrace_start(1 << 20, "pcm", NULL, NULL));
-        *(volatile uint64_t *)words = 1;
+        expect(sum(words) == before);
+        *words = first + 1;
+        expect(sum(words) == before + 1);
         _exit(0);
     }
     expect(waitpid(child, &status, 0) == child);
-    expect(WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV);
+    expect(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    expect(*words == first && sum(words) == before);
 }
 
 int main(int count, char **words)
