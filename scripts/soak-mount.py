@@ -163,7 +163,7 @@ class Program(threading.Thread):
         except OSError:
             self.done["failed"] += 1
             now = (self.place / "source" / name).read_bytes()
-            # Requests of the kernel have so many bytes at most, each of which was made or not.
+            # Requests of the kernel have a bounded number of bytes, each of which was made or not.
             if not is_mixed(now, held, after):
                 self.wrong = f"a write to {name} that failed left something else"
             self.held[name] = now

@@ -29,7 +29,7 @@ pub extern "C" fn begin() {
     // SAFETY: room for as many addresses.
     unsafe { libc::backtrace(frames.as_mut_ptr(), frames.len() as c_int) };
     READY.store(true, Ordering::Relaxed);
-    // SAFETY: a name that ends in zero; what is returned is null or ends in zero, and nobody changes the environment
+    // SAFETY: a name that ends in zero; what is returned is null or ends in zero, and no thread changes the environment
     // before the program runs.
     let least = unsafe {
         let value = libc::getenv(LEAST_VARIABLE.as_ptr());

@@ -1,6 +1,6 @@
 //! Small blocks of `malloc`, in a heap that lies in extended memory as a whole.
 //!
-//! The C library's own heap cannot be extended: its code for forks and threads touches it while nobody serves
+//! The C library's own heap cannot be extended: its code for forks and threads touches it while no thread serves
 //! its faults. What it allocates for itself, as it does for streams and for threads' variables, stays there for
 //! the same reason, and so does what this library allocates by way of it (`callers`).
 
@@ -49,7 +49,7 @@ unsafe impl Allocator for Parts {
             return NONE;
         }
         let start = START.load(Ordering::Relaxed) + used;
-        // SAFETY: a part of the reserved space that nobody has yet.
+        // SAFETY: a part of the reserved space that no block has yet.
         let made = unsafe {
             let access = MprotectFlags::READ | MprotectFlags::WRITE;
             mprotect(start as *mut _, bytes, access)

@@ -51,7 +51,7 @@ pub(crate) fn follow(server: &Arc<Server>) {
 }
 
 extern "C" fn before() {
-    // A handler of a signal could touch memory that nobody serves.
+    // A handler of a signal could touch memory that no thread serves.
     let signals = block_signals();
     let list = lock(&SERVERS);
     let servers: Vec<_> = list.iter().filter_map(Weak::upgrade).collect();

@@ -71,7 +71,7 @@ struct Inbox {
 
 /// The thread, if there is one, and the way to ask it.
 pub(crate) struct Server {
-    /// Whoever asks reads it, and a thread that forks writes it: no child is forked while a thread that it does
+    /// A thread that asks reads it, and one that forks writes it: no child is forked while a thread that it does
     /// not have waits for an answer.
     running: RwLock<Running>,
 }
@@ -142,7 +142,7 @@ impl Server {
         let frame = 0_u8;
         let stack = Page::of((&raw const frame).addr() as u64);
         if running.ask(Request::Find(stack)).is_ok() {
-            // This thread needs its stack, and nobody serves that until after the fork.
+            // This thread needs its stack, which is not served until after the fork.
             let _ = running.ask(Request::Suspend);
             touch_stack();
         }

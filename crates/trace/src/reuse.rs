@@ -313,7 +313,7 @@ mod tests {
         }
 
         /// The misses of any memory are as many as of a memory that is simulated, also if pages are given back,
-        /// and over so many touches that the timeline is redrawn.
+        /// and over enough touches for the timeline to be redrawn.
         #[test]
         fn misses_are_those_of_a_real_memory(
             steps in prop::collection::vec((0u32..40, prop::bool::weighted(0.1)), 0..5000),

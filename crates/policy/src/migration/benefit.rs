@@ -209,7 +209,7 @@ mod tests {
         batch: Duration::ZERO,
     };
 
-    /// Returns the moves after so many accesses to the slow page of two.
+    /// Returns the moves after this number of accesses to the slow page of two.
     fn moves(text: &str, accesses: u32, time: Duration) -> Vec<Move> {
         let spec = Spec::parse(text).unwrap();
         let mut policy = spec.policy(1).unwrap().unwrap();

@@ -22,7 +22,7 @@ pub struct Costs {
 /// A new policy; `None` if slow memory serves no lines and each page in use has to be in fast memory.
 pub type Made = Result<Option<Box<dyn Migration>>, String>;
 
-/// Constructor of a policy for a fast memory of so many pages.
+/// Constructor of a policy for a fast memory of this number of pages.
 #[derive(Clone, Copy, Debug)]
 pub struct Make(pub fn(fast: usize, &mut Params) -> Made);
 

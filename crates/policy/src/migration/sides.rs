@@ -12,7 +12,7 @@ pub(super) struct Sides {
 }
 
 impl Sides {
-    /// Makes an empty machine with room for so many pages on the fast side.
+    /// Makes an empty machine with room for this number of pages on the fast side.
     pub(super) fn new(capacity: usize) -> Self {
         Self {
             sides: Vec::new(),

@@ -235,7 +235,7 @@ impl Pager {
         let from = self.staging.address(slot);
         match self.uffd.move_pages(from, address, PAGE_BYTES) {
             Ok(_) => self.staging.emptied(slot),
-            // It is shared since a fork; nobody writes it meanwhile.
+            // It is shared since a fork, and not written meanwhile.
             Err(error) if error.raw_os_error() == Some(libc::EBUSY) => {
                 let from = self.staging.contents(slot).as_ptr();
                 self.uffd.copy(from, address, PAGE_BYTES, 0)?;

@@ -1,7 +1,7 @@
 //! The files of a disk: one, and more after forks.
 //!
 //! A place lies in one of the layers, each a file, at the same byte of any. A layer in which processes that have
-//! forked from each other both have places is shared, and nobody writes it: a place that is written moves to a
+//! forked from each other both have places is shared and not written: a place that is written moves to a
 //! layer of the process's own. Two processes know of each other by a pair of sockets, which every process that
 //! is forked later has as well: once the other end is closed, however that process and its children ended, the
 //! layer is this process's alone again.

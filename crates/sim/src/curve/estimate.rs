@@ -41,13 +41,13 @@ impl Estimate {
         self.samples.iter().copied().min().unwrap_or(0)
     }
 
-    /// Returns the pages of DRAM that a sample gets of so many, at least one and no more than are of use.
+    /// Returns the pages of DRAM that a sample gets of this number, at least one and no more than are of use.
     pub(super) fn miniature(&self, sample: usize, dram_pages: u64) -> u64 {
         let share = dram_pages as f64 / self.pages as f64 * self.samples[sample] as f64;
         (share.round() as u64).clamp(1, self.samples[sample])
     }
 
-    /// Returns the size of DRAM of which a sample gets so many pages.
+    /// Returns the size of DRAM of which a sample gets this number of pages.
     pub(super) fn full_size(&self, sample: usize, miniature: u64) -> u64 {
         let share = miniature as f64 / self.samples[sample] as f64;
         (share * self.pages as f64).round() as u64

@@ -115,7 +115,7 @@ impl Gathered {
         })
     }
 
-    /// Simulates samples, each with so many pages of DRAM, and returns the misses of each.
+    /// Simulates samples, each with this number of pages of DRAM, and returns the misses of each.
     fn simulate(
         &self,
         policy: &Spec,

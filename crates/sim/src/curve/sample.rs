@@ -5,7 +5,7 @@ use terrace_policy::replacement::PageId;
 /// Disjoint samples of the pages of a workload.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Sampling {
-    /// Of so many pages in the order of their first touch one is in a sample.
+    /// Of this number of pages in the order of their first touch one is in a sample.
     pub(super) every: u32,
     /// Number of samples.
     pub(super) samples: u32,
@@ -38,7 +38,7 @@ impl Sampling {
         1.0 / f64::from(self.every)
     }
 
-    /// Returns the number of pages in each sample, of so many pages.
+    /// Returns the number of pages in each sample, by the number of all pages.
     pub(super) fn pages(self, all: u64) -> Vec<u64> {
         let mut pages = vec![0; self.samples as usize];
         for page in 0..all as u32 {

@@ -122,7 +122,7 @@ fn moment(time: Option<Duration>) -> Nanos {
     })
 }
 
-/// Returns what moves cost in a program of so many threads, and what they save: at most, as a page that is clean
+/// Returns what moves cost in a program of this number of threads, and what they save: at most, as a page that is clean
 /// need not be copied back.
 pub(super) fn costs(settings: &PageMachine, slower: u64, threads: u32) -> Costs {
     let fault = &settings.fault;

@@ -48,8 +48,8 @@ fn stated(index: usize) -> Option<Size> {
     size.geometry(LINE_BYTES).is_ok().then_some(size)
 }
 
-/// Returns a machine with so many CPUs and this policy of turns, where the kernel's own are `slice` long: its last
-/// level is as large as programs get it, and a miss takes as long as it was measured to take.
+/// Returns a machine with these CPUs and this policy of turns, where the kernel's own are `slice` long: its last level
+/// is as large as programs get it, and a miss takes as long as it was measured to take.
 ///
 /// # Errors
 /// A failure where the last level is too small to be simulated.

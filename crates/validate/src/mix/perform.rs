@@ -138,7 +138,7 @@ pub fn perform(request: &Request, told: &mut dyn FnMut(&str)) -> Result<Results>
     })
 }
 
-/// Returns the CPUs, which so many programs have to share evenly, as the simulated ones do.
+/// Returns the CPUs, which this number of programs has to share evenly, as the simulated ones do.
 fn shared_by(settings: &Settings, programs: usize) -> Result<Cpus> {
     let allowed = Cpus::of(0).or_else(|_| Cpus::online())?;
     let cpus = settings

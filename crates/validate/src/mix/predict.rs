@@ -110,7 +110,7 @@ fn pace(run: &Run, task: usize, name: &str) -> Result<f64> {
         .ok_or_else(|| Error::failure(format!("{name} had no turn in the time that was simulated")))
 }
 
-/// Returns the predictions of one policy: a program needs so many times its CPU time alone as it is slower there.
+/// Returns the predictions of one policy: a program needs this multiple of its CPU time alone as it is slower there.
 fn of_run(tasks: &[Task], paces: &[f64], run: &Run) -> Result<Vec<Predicted>> {
     let needs = tasks.iter().zip(paces).enumerate();
     let needs =
@@ -137,7 +137,7 @@ mod tests {
     use super::super::machine::machine;
     use super::*;
 
-    /// Writes a trace that walks through so many lines of its own, again and again, 4000 instructions a line.
+    /// Writes a trace that walks through this number of lines of its own, again and again, 4000 instructions a line.
     fn walk(folder: &tempfile::TempDir, number: u64, lines: u64) -> PathBuf {
         let path = folder.path().join(format!("{number}-{lines}.parquet"));
         let mut sink = create(&path, &[]).unwrap();
