@@ -18,8 +18,9 @@
 //! than that share, however it behaves. With one access in many counted, that is as exact as the samples are.
 //!
 //! A page has to be accessed some hundred to thousand times to pay for a move, which is what a shoot-down costs by
-//! an access; so rounds are long. The default of `turns` is the best of 1/4 to 1000 on programs that are not Oskin &
-//! Loh's, with shoot-downs by interrupts; with cheaper ones, 2 to 16 are within 2 % of it.
+//! an access; so rounds are long. The default of `turns` was the best of 1/4 to 8 on nine programs that are not Oskin &
+//! Loh's, and of 2 to 32 on four of them, with shoot-downs by interrupts; with batched ones, 2 to 16 are within 2 % of
+//! it on those four.
 
 use std::cmp::Reverse;
 use std::num::NonZeroU32;

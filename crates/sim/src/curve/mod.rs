@@ -13,7 +13,7 @@
 //! (a stratified sample, so that it has that share of the pages exactly, and of each part of the program), and all
 //! its touches are simulated. What is drawn is dealt out to several samples that share no page. Each of them
 //! estimates the misses by its own, times the pages for each page in it; the mean is the result, and their spread
-//! says how far it may be off: its error is that of a mean of that number of values, times the root of the share
+//! says how far it may be off: its standard error is that of a mean of these values, times the root of the share
 //! of pages that is not in a sample. This is no bound: what all samples have in common, as the few pages of a
 //! miniature DRAM, does not show in their spread.
 
