@@ -56,9 +56,8 @@ pub use validate::Validate;
 
 use clap::{ArgAction, Parser, Subcommand};
 
-/// Without empty lines around the usage, all commands fit a screen.
-const TEMPLATE: &str =
-    "{about}\n{usage-heading} {usage}\nCommands:\n{subcommands}\n\nOptions:\n{options}";
+/// Without empty lines around the usage and without a heading of options, all commands fit a screen.
+const TEMPLATE: &str = "{about}\n{usage-heading} {usage}\nCommands:\n{subcommands}\n\n{options}";
 
 #[derive(Parser)]
 #[command(name = "terrace", version, about, max_term_width = 80, help_template = TEMPLATE)]

@@ -59,7 +59,7 @@ pub struct Record {
     #[arg(long)]
     pub extended: bool,
 
-    /// Also record allocations, of SIZE or more (default 32K)
+    /// Also record allocations of SIZE (32K) or more
     ///
     /// For `terrace place`. Blocks of malloc and its like, so of C++'s new, and anonymous mappings that the program makes: address, size,
     /// lifetime, and the calls that led to each, with functions and lines where the program has them (-g). Programs
