@@ -49,6 +49,14 @@ impl Bench {
         Self { directory }
     }
 
+    /// Makes a block device of 64 MiB.
+    fn device(&self) -> common::Loop {
+        let image = self.directory.path().join("image");
+        let made = std::fs::File::create(&image);
+        made.unwrap().set_len(64 << 20).unwrap();
+        common::Loop::over(&image)
+    }
+
     /// Compiles a program of which `body` is `main`.
     fn program(&self, body: &str, options: &[&str]) -> PathBuf {
         let source = self.directory.path().join("program.c");
@@ -243,10 +251,7 @@ fn children_have_extended_memory_as_it_was() {
 #[ignore = "needs root: userfaultfd and loop devices"]
 fn children_that_do_not_have_the_memory_do_not_see_zeros() {
     let bench = Bench::new();
-    let image = bench.directory.path().join("image");
-    let made = std::fs::File::create(&image);
-    made.unwrap().set_len(64 << 20).unwrap();
-    let device = common::Loop::over(&image);
+    let device = bench.device();
     let body = "
         long pages = 1000;
         char *block = malloc(pages * PAGE);
@@ -531,12 +536,7 @@ fn what_cannot_be_extended_is_said_before_anything_starts() {
 #[ignore = "needs root: userfaultfd and loop devices"]
 fn a_block_device_is_slow_memory_and_given_back() {
     let bench = Bench::new();
-    let image = bench.directory.path().join("image");
-    std::fs::File::create(&image)
-        .unwrap()
-        .set_len(64 << 20)
-        .unwrap();
-    let device = common::Loop::over(&image);
+    let device = bench.device();
     let body = "
         long pages = 3000;
         char *block = malloc(pages * PAGE);
@@ -575,10 +575,7 @@ fn a_block_device_is_slow_memory_and_given_back() {
 #[ignore = "needs root: userfaultfd and loop devices"]
 fn a_block_device_is_held_while_its_program_outlives_terrace() {
     let bench = Bench::new();
-    let image = bench.directory.path().join("image");
-    let made = std::fs::File::create(&image);
-    made.unwrap().set_len(64 << 20).unwrap();
-    let device = common::Loop::over(&image);
+    let device = bench.device();
     let body = "
         long pages = 3000;
         char *block = malloc(pages * PAGE), line[8];

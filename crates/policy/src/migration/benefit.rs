@@ -110,19 +110,13 @@ impl Benefit {
         (more.max(0.0) * self.lost(1) as f64) as u128
     }
 
-    /// Returns the pages of a side.
-    fn pages(&self, side: Side) -> Vec<PageId> {
-        let own = self.sides.iter().filter(|(_, own)| *own == side);
-        own.map(|(page, _)| page).collect()
-    }
-
     /// Lets pages change places, the best pairs first, as long as they pay and can be paid.
     fn exchange(&mut self, time: Duration, plan: &mut Plan) {
         let allowed = self.saved + (picos(time) as f64 * self.settings.slack) as u128;
         let batch = picos(self.costs.batch);
-        let mut coming = self.pages(Side::Slow);
+        let mut coming = self.sides.pages(Side::Slow);
         coming.sort_by_key(|page| (Reverse(self.count(Some(*page))), *page));
-        let mut going = self.pages(Side::Fast);
+        let mut going = self.sides.pages(Side::Fast);
         going.sort_by_key(|page| (self.count(Some(*page)), *page));
         let mut going = going.into_iter();
         for page in coming {

@@ -65,13 +65,12 @@ impl Sampled {
             let history = self.history[page.index()];
             (history.count_ones(), history)
         };
-        let side = |side| move |(page, own): (PageId, Side)| (own == side).then_some(page);
-        let mut coming: Vec<PageId> = self.sides.iter().filter_map(side(Side::Slow)).collect();
+        let mut coming = self.sides.pages(Side::Slow);
         coming.retain(|page| seen(*page).0 >= self.settings.seen);
         coming.sort_by_key(|page| (Reverse(seen(*page)), *page));
-        let mut going: Vec<PageId> = match coming.is_empty() {
+        let mut going = match coming.is_empty() {
             true => Vec::new(),
-            false => self.sides.iter().filter_map(side(Side::Fast)).collect(),
+            false => self.sides.pages(Side::Fast),
         };
         going.sort_by_key(|page| (seen(*page), *page));
         let mut going = going.into_iter();

@@ -64,10 +64,13 @@ impl Sides {
         plan.go(page, to);
     }
 
-    /// Returns the known pages with their sides, in the order of their numbers.
-    pub(super) fn iter(&self) -> impl Iterator<Item = (PageId, Side)> + '_ {
+    /// Returns the pages on a side, in the order of their numbers.
+    pub(super) fn pages(&self, side: Side) -> Vec<PageId> {
         let sides = self.sides.iter().enumerate();
-        sides.filter_map(|(page, side)| Some((PageId(page as u32), (*side)?)))
+        sides
+            .filter(|(_, own)| **own == Some(side))
+            .map(|(page, _)| PageId(page as u32))
+            .collect()
     }
 
     /// Returns one more than the largest number of a page so far.
