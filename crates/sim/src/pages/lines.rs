@@ -39,6 +39,8 @@ pub(super) struct Lines {
     marked: FxHashMap<PageId, Nanos>,
     /// The lines of pages that came to DRAM without all of them.
     pub(super) sectors: FxHashMap<PageId, Sectors>,
+    /// By allocation site: whether its objects are placed in DRAM.
+    pub(super) placed: Vec<bool>,
 }
 
 impl Lines {
@@ -50,7 +52,7 @@ impl Lines {
         let Some(slower) = settings.bypass()? else {
             return Ok(None);
         };
-        let policy = settings.migration.policy(settings.dram_pages);
+        let policy = settings.migration.policy(settings.migrating_pages()?);
         let policy = policy.map_err(Error::usage)?;
         Ok(policy.map(|policy| Self {
             sample: policy.every().map(|every| (every, every.get())),
@@ -60,7 +62,14 @@ impl Lines {
             slower,
             marked: FxHashMap::default(),
             sectors: FxHashMap::default(),
+            placed: Vec::new(),
         }))
+    }
+
+    /// Whether objects of a site are in DRAM in any case.
+    #[inline]
+    pub(super) fn is_placed(&self, site: Option<u32>) -> bool {
+        site.is_some_and(|site| self.placed.get(site as usize) == Some(&true))
     }
 
     /// Whether the policy sees this access, which is counted.

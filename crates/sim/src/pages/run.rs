@@ -55,10 +55,19 @@ pub fn watch(
     if machines.iter().any(|machine| machine.fill == Fill::Sectors) {
         workload.keep_lines();
     }
+    let mut sites = None;
+    if machines.iter().any(|machine| machine.place.is_some()) {
+        sites = Some(workload.keep_sites()?);
+    }
     let mut runners = machines
         .into_iter()
         .map(|settings| {
-            let lines = Lines::new(&settings)?;
+            let mut lines = Lines::new(&settings)?;
+            if let (Some(lines), Some(place), Some((allocations, program))) =
+                (&mut lines, &settings.place, &sites)
+            {
+                lines.placed = place.fast(allocations, program)?;
+            }
             let replacement = replacement(&settings, future)?;
             let eviction = settings.eviction.policy(settings.dram_pages as u64);
             let eviction = eviction.map_err(Error::usage)?;
