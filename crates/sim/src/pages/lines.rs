@@ -31,8 +31,8 @@ pub(super) struct Lines {
     pub(super) plan: Plan,
     /// Picoseconds by which a line of slow memory takes longer.
     pub(super) slower: u64,
-    /// Accesses up to the next that the policy sees, if it looks at samples.
-    sample: Option<(NonZeroU32, u32)>,
+    /// Accesses up to the next that the policy sees, and that one, if it looks at samples.
+    sample: Option<u32>,
     /// Time of the next scan; [`NEVER`] if there is none.
     pub(super) next_scan: Nanos,
     /// When pages were marked whose next access is a hint fault.
@@ -55,7 +55,7 @@ impl Lines {
         let policy = settings.migration.policy(settings.migrating_pages()?);
         let policy = policy.map_err(Error::usage)?;
         Ok(policy.map(|policy| Self {
-            sample: policy.every().map(|every| (every, every.get())),
+            sample: None,
             next_scan: moment(policy.next_scan()),
             policy,
             plan: Plan::default(),
@@ -72,18 +72,20 @@ impl Lines {
         site.is_some_and(|site| self.placed.get(site as usize) == Some(&true))
     }
 
+    /// Hands what moves cost to the policy.
+    pub(super) fn set_costs(&mut self, costs: Costs) {
+        self.policy.set_costs(costs);
+        self.sample = samples(&*self.policy);
+    }
+
     /// Whether the policy sees this access, which is counted.
     #[inline]
     pub(super) fn is_sample(&mut self) -> bool {
-        let Some((every, left)) = &mut self.sample else {
+        let Some(left) = &mut self.sample else {
             return false;
         };
         *left -= 1;
-        if *left > 0 {
-            return false;
-        }
-        *left = every.get();
-        true
+        *left == 0
     }
 
     /// Hands the accessed pages to the policy.
@@ -97,6 +99,7 @@ impl Lines {
     pub(super) fn sampled(&mut self, page: PageId, now: Nanos) {
         let time = Duration::from_nanos(now.0);
         self.policy.sampled(page, time, &mut self.plan);
+        self.sample = samples(&*self.policy);
     }
 
     /// Hands a hint fault to the policy.
@@ -125,6 +128,11 @@ impl Lines {
     }
 }
 
+/// Returns the accesses up to the next that a policy sees, and that one, if it looks at any.
+fn samples(policy: &dyn Migration) -> Option<u32> {
+    policy.every().map(NonZeroU32::get)
+}
+
 fn moment(time: Option<Duration>) -> Nanos {
     time.map_or(NEVER, |time| {
         Nanos(u64::try_from(time.as_nanos()).unwrap_or(NEVER.0))
@@ -150,6 +158,7 @@ pub(super) fn costs(settings: &PageMachine, slower: u64, threads: u32) -> Costs 
         promotion: time(fault.unmap + copied + fault.map + each),
         demotion: time(fault.unmap + fault.copy + fault.map + each),
         batch: time(batch),
+        sample: time(settings.sample),
     }
 }
 

@@ -213,6 +213,7 @@ fn twin(machine: PageMachine, all: &[(u64, u64, bool)]) -> Found {
         promotion: Duration::from_nanos(16 + copy + 8 + apart),
         demotion: Duration::from_nanos(16 + 4 + 8 + apart),
         batch: Duration::from_nanos(batch),
+        sample: Duration::from_nanos(machine.sample.0),
     });
     let (sides, accessed, marked, copies, dirty, here) = Default::default();
     let mut twin = Twin {
@@ -231,7 +232,7 @@ fn twin(machine: PageMachine, all: &[(u64, u64, bool)]) -> Found {
     };
     // Pages are numbered in the order of their first touch.
     let mut numbers: HashMap<u64, u64> = HashMap::new();
-    let mut seen = 0;
+    let mut unseen = 0;
     for (index, &(page, line, write)) in all.iter().enumerate() {
         let next = numbers.len() as u64;
         let page = *numbers.entry(page).or_insert(next);
@@ -273,8 +274,9 @@ fn twin(machine: PageMachine, all: &[(u64, u64, bool)]) -> Found {
         }
         twin.accessed.insert(page);
         if let Some(every) = policy.every() {
-            seen += 1;
-            if seen % every.get() == 0 {
+            unseen += 1;
+            if unseen == every.get() {
+                unseen = 0;
                 twin.found.samples += 1;
                 let time = twin.time();
                 policy.sampled(id, time, &mut twin.plan);
@@ -296,6 +298,7 @@ const POLICIES: &[&str] = &[
     "hot:threshold=1us,period=2us,scan=16K",
     "benefit:every=1,turns=0.05,noise=0,slack=1",
     "benefit:every=2,turns=0.1,noise=0.5,slack=0.5",
+    "benefit:every=1,turns=0.05,noise=0,slack=0,watch=0.2",
 ];
 
 proptest! {

@@ -209,6 +209,6 @@ impl Simulation {
         let threads = self.settings.threads;
         let threads = threads.unwrap_or(most.max().unwrap_or(1) as u32);
         let costs = costs(&self.settings, lines.slower, threads);
-        lines.policy.set_costs(costs);
+        lines.set_costs(costs);
     }
 }
