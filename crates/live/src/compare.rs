@@ -8,6 +8,7 @@ use crate::dram;
 use crate::hierarchy::Version;
 use crate::input::Inputs;
 use crate::lesson::LessonFile;
+use crate::placement::Placement;
 use crate::program::Invocation;
 use crate::run::{Dram, Event, Outcome, Policies, Session, Way};
 use crate::sysctl;
@@ -32,6 +33,8 @@ pub struct Request {
     pub prefetch: Vec<prefetch::Spec>,
     /// Eviction policies, each with every predictor; not empty.
     pub eviction: Vec<eviction::Spec>,
+    /// Which objects stay in DRAM.
+    pub placement: Option<Placement>,
     /// What earlier runs left to learn from, and each of these leaves to the next.
     pub lesson: Option<LessonFile>,
     /// Whether what the program writes to the tier is looked at.
@@ -136,7 +139,10 @@ pub fn perform(
     request: &Request,
     observe: &mut (dyn FnMut(Step, Event) + Send),
 ) -> Result<Results> {
-    request.command.find()?;
+    let file = request.command.find()?;
+    if let Some(placement) = &request.placement {
+        placement.check_program(&file)?;
+    }
     request.check()?;
     let session = Session::open()?;
     let ways = ways(request);
@@ -211,10 +217,11 @@ fn ways(request: &Request) -> Vec<Way> {
             })
         })
     });
+    let placed = request.placement.as_ref().map(|_| Way::Placed);
     let others = [Way::AllDram, Way::Kernel, Way::KernelCpf];
     match request.compare {
-        true => others.into_iter().chain(steered).collect(),
-        false => vec![steered.next().unwrap_or(Way::Kernel)],
+        true => others.into_iter().chain(placed).chain(steered).collect(),
+        false => vec![steered.next().or(placed).unwrap_or(Way::Kernel)],
     }
 }
 
@@ -239,6 +246,10 @@ impl Performance<'_> {
                 measured = Some(self.measure()?);
             }
             budget = limit(request.dram, request.footprint.or(measured))?;
+            if let Some(placement) = &request.placement {
+                placement.rest(budget)?;
+                self.session.place(placement.clone());
+            }
         }
         let footprint = request.footprint.or(measured);
         if self.session.asked_to_end().is_none() {
@@ -373,6 +384,7 @@ mod tests {
             zswap: None,
             prefetch: prefetch.iter().map(spec).collect(),
             eviction: vec![eviction::Spec::default()],
+            placement: None,
             lesson: None,
             writes: false,
             compare,
@@ -395,6 +407,24 @@ mod tests {
         assert_eq!(
             names(&request(true, &[])),
             ["all-dram", "kernel", "kernel-cpf"]
+        );
+        let placed = |compare, prefetch: &[&str]| {
+            let placement = Some(crate::placement::Placement {
+                path: "p".into(),
+                program: "true".into(),
+                bytes: Bytes(0),
+                sites: Vec::new(),
+            });
+            names(&Request {
+                placement,
+                ..request(compare, prefetch)
+            })
+        };
+        assert_eq!(placed(false, &[]), ["placed"]);
+        assert_eq!(placed(false, &["stream"]), ["terrace"]);
+        assert_eq!(
+            placed(true, &["stream"]),
+            ["all-dram", "kernel", "kernel-cpf", "placed", "terrace"]
         );
         assert_eq!(
             names(&request(true, &["stream", "spatial"])),

@@ -43,6 +43,7 @@ mod memory;
 mod neighbours;
 mod outcome;
 pub mod pagemap;
+pub mod placement;
 pub mod pool;
 pub mod privilege;
 pub mod probe;

@@ -18,6 +18,7 @@ use crate::hierarchy::{Hierarchies, Version};
 use crate::journal::{Change, Journal, state_directory};
 use crate::lesson::LessonFile;
 use crate::neighbours;
+use crate::placement::{Answers, Placement};
 use crate::pool::Pool;
 use crate::privilege;
 use crate::program::{Invocation, Program};
@@ -49,7 +50,9 @@ pub enum Way {
     Kernel,
     /// The kernel's swap without readahead: critical page first.
     KernelCpf,
-    /// The kernel's swap, steered by policies.
+    /// The kernel's swap with the machine's settings, from which the objects of a placement are kept.
+    Placed,
+    /// The kernel's swap, steered by policies; and the objects of a placement are kept from it, if there is one.
     Terrace(Policies),
 }
 
@@ -104,6 +107,7 @@ impl Way {
             Self::AllDram => "all-dram",
             Self::Kernel => "kernel",
             Self::KernelCpf => "kernel-cpf",
+            Self::Placed => "placed",
             Self::Terrace(_) => "terrace",
         }
     }
@@ -134,6 +138,8 @@ pub struct Session {
     told_of_readahead: bool,
     /// Whether the writes of programs are looked at.
     looks_at_writes: bool,
+    /// Which objects stay in DRAM.
+    placement: Option<Placement>,
 }
 
 impl Session {
@@ -154,6 +160,7 @@ impl Session {
             footprint: None,
             told_of_readahead: false,
             looks_at_writes: false,
+            placement: None,
         })
     }
 
@@ -191,6 +198,18 @@ impl Session {
     /// Has the writes of programs looked at, if the tier is zram.
     pub fn look_at_writes(&mut self) {
         self.looks_at_writes = true;
+    }
+
+    /// Has the objects of a placement stay in DRAM, the ways with one.
+    pub fn place(&mut self, placement: Placement) {
+        self.placement = Some(placement);
+    }
+
+    /// Starts to answer which objects are placed, in a way with a placement.
+    fn answers(&self, way: &Way) -> Result<Option<Answers>> {
+        let is_placed = matches!(way, Way::Placed | Way::Terrace(_));
+        let placement = self.placement.as_ref().filter(|_| is_placed);
+        placement.map(Answers::start).transpose()
     }
 
     /// Starts to look at the writes of the program in this group, if that is asked for and possible.
@@ -294,10 +313,14 @@ impl Session {
             pool,
             zram: self.tier.as_ref().and_then(Tier::state).unwrap_or_default(),
         };
-        let invocation = Invocation {
+        let answers = self.answers(way)?;
+        let mut invocation = Invocation {
             huge_pages: invocation.huge_pages || self.suffices(limit),
             ..invocation.clone()
         };
+        if let Some(answers) = &answers {
+            invocation.environment.extend(answers.environment()?);
+        }
         let writes = self.watch_writes(&budget)?;
         let program = Program::start(&invocation, &budget.entrances())?;
         self.signals.aim(Target::program(program.pid()));
@@ -308,6 +331,12 @@ impl Session {
         self.signals.aim(Target::Nobody);
         let mut outcome = running.outcome(ended?, seen);
         outcome.written = writes.map(written::Watch::finish);
+        if answers.is_some_and(|answers| answers.finish().sites == 0) {
+            observer(Event::Notice(
+                "the program has allocated at none of the placement's sites: it is not what was recorded, or was built \
+                 without the same debug symbols (-g), or links its libraries statically",
+            ));
+        }
         if let (Some(file), Some(lesson)) = (way.lesson(), outcome.lesson.take()) {
             let foreseen = outcome
                 .prefetch

@@ -9,6 +9,7 @@ use terrace_policy::migration::{Costs, Migration, Plan, Side};
 use terrace_policy::replacement::PageId;
 
 use super::cost::{FaultCost, Shootdown};
+use super::placement::InForce;
 use super::settings::{Fill, PageMachine};
 use super::threads::NEVER;
 
@@ -44,15 +45,15 @@ pub(super) struct Lines {
 }
 
 impl Lines {
-    /// Makes the state of a machine; `None` if its slow memory serves no lines.
+    /// Makes the state of a machine with a placement in force; `None` if its slow memory serves no lines.
     ///
     /// # Errors
     /// The errors of [`PageMachine::bypass`], and a usage error if a setting of the policy is wrong.
-    pub(super) fn new(settings: &PageMachine) -> Result<Option<Self>> {
+    pub(super) fn new(settings: &PageMachine, force: InForce) -> Result<Option<Self>> {
         let Some(slower) = settings.bypass()? else {
             return Ok(None);
         };
-        let policy = settings.migration.policy(settings.migrating_pages()?);
+        let policy = (settings.migration).policy(settings.dram_pages.saturating_sub(force.pages));
         let policy = policy.map_err(Error::usage)?;
         Ok(policy.map(|policy| Self {
             sample: None,
@@ -62,7 +63,7 @@ impl Lines {
             slower,
             marked: FxHashMap::default(),
             sectors: FxHashMap::default(),
-            placed: Vec::new(),
+            placed: force.sites,
         }))
     }
 

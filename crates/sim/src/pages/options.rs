@@ -257,8 +257,8 @@ fn lines() -> Vec<Setting> {
             column("migration", "migration", Unit::None, |m| m.migration.to_string());
         /// a placement file, of terrace place -o: objects of its sites are in DRAM, the policy has the others
         "place" "FILE": parsed(place), otherwise("none"),
-            details("Under --migration, of one program that was recorded with --allocations. With --migration never \
-                     that is static placement alone."),
+            details("Under --migration, of one program that was recorded with --allocations: its sites in their order, as far as there \
+                     is room in DRAM. With --migration never that is static placement alone."),
             column("place", "place", Unit::None, |m| m.place.as_ref().map(|place| place.path.display().to_string()));
         /// time of an access to a line of DRAM, beside the instructions
         "fast-line" "TIME": quantity(Picos::parse, |m, time| m.fast_line_ps = time.0), default("0ns"),

@@ -8,6 +8,7 @@ use terrace_policy::PAGE_BYTES;
 use terrace_trace::allocation::Allocations;
 
 use crate::place::PlacementFile;
+use crate::place::objects::peaks;
 
 /// A placement.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,6 +16,15 @@ pub struct Placement {
     /// The file as it was named.
     pub path: PathBuf,
     file: PlacementFile,
+}
+
+/// What of a placement is in force in a program.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct InForce {
+    /// By allocation site: whether its objects are in DRAM.
+    pub(super) sites: Vec<bool>,
+    /// The pages of DRAM that they need at most.
+    pub(super) pages: usize,
 }
 
 impl Placement {
@@ -29,19 +39,30 @@ impl Placement {
         }))
     }
 
-    /// Returns the pages of DRAM that its objects need.
-    pub fn pages(&self) -> usize {
-        usize::try_from(self.file.fast_bytes.div_ceil(PAGE_BYTES)).unwrap_or(usize::MAX)
-    }
-
-    /// Returns for each site of a program whether its objects are in DRAM.
+    /// Returns what is in force in a program with this many pages of DRAM: the sites of the file in their order, as far as
+    /// there is room for what they allocate in this run, which may be another than the one that was placed.
     ///
     /// # Errors
     /// A usage error where the file is that of another program.
-    pub(super) fn fast(&self, allocations: &Allocations, program: &str) -> Result<Vec<bool>> {
+    pub(super) fn in_force(
+        &self,
+        allocations: &Allocations,
+        program: &str,
+        dram: usize,
+    ) -> Result<InForce> {
         let (found, _) = self.file.find(allocations.sites.iter(), program)?;
-        let mut fast = vec![false; allocations.sites.len()];
-        found.into_iter().for_each(|site| fast[site] = true);
-        Ok(fast)
+        let (bytes, _) = peaks(allocations);
+        let mut force = InForce {
+            sites: vec![false; allocations.sites.len()],
+            pages: 0,
+        };
+        for site in found {
+            let pages = usize::try_from(bytes[site].div_ceil(PAGE_BYTES)).unwrap_or(usize::MAX);
+            if pages <= dram - force.pages {
+                force.pages += pages;
+                force.sites[site] = true;
+            }
+        }
+        Ok(force)
     }
 }

@@ -10,6 +10,7 @@ use terrace_policy::prefetch::{Costs, Engine, Future, window};
 use terrace_policy::replacement::Replacement;
 
 use super::lines::Lines;
+use super::placement::InForce;
 use super::writes::{Writes, require_memory};
 use super::{Fill, Outcome, PageMachine, Point, Prefetch, Simulation};
 use crate::intern::PageTable;
@@ -62,12 +63,13 @@ pub fn watch(
     let mut runners = machines
         .into_iter()
         .map(|settings| {
-            let mut lines = Lines::new(&settings)?;
-            if let (Some(lines), Some(place), Some((allocations, program))) =
-                (&mut lines, &settings.place, &sites)
-            {
-                lines.placed = place.fast(allocations, program)?;
-            }
+            let force = match (&settings.place, &sites) {
+                (Some(place), Some((allocations, program))) => {
+                    place.in_force(allocations, program, settings.dram_pages)?
+                }
+                _ => InForce::default(),
+            };
+            let lines = Lines::new(&settings, force)?;
             let replacement = replacement(&settings, future)?;
             let eviction = settings.eviction.policy(settings.dram_pages as u64);
             let eviction = eviction.map_err(Error::usage)?;

@@ -160,20 +160,6 @@ impl PageMachine {
         Ok(Some(line.saturating_sub(self.fast_line_ps)))
     }
 
-    /// Returns the pages of DRAM over which the migration policy decides: those that no placement takes.
-    ///
-    /// # Errors
-    /// A usage error if the placement needs more than there are.
-    pub fn migrating_pages(&self) -> Result<usize> {
-        let placed = self.place.as_ref().map_or(0, |placement| placement.pages());
-        self.dram_pages.checked_sub(placed).ok_or_else(|| {
-            Error::usage(format!(
-                "the placement needs {placed} pages of DRAM, which has {}; make --dram larger",
-                self.dram_pages
-            ))
-        })
-    }
-
     /// Returns the knowledge of the future that the policies need.
     pub fn foresight(&self) -> Foresight {
         if self.replacement.entry().knows_future() {
