@@ -22,7 +22,6 @@ from common import geometric_mean, say, table  # noqa: E402
 from static_placement import LOW_LOCALITY  # noqa: E402
 
 RESULTS = FOLDER / "migration.json"
-LIMIT = 20_000_000
 # The times of the model in README.md, and a shoot-down that reaches 16 threads. A fault waits for nothing but its own
 # parts, of which the copy is one. A sample takes 200 ns, the lower end of what the processor's own (PEBS) take (Akiyama
 # & Hirofuchi, Quantitative evaluation of Intel PEBS overhead for online system-noise analysis, ROSS 2017).
@@ -47,7 +46,7 @@ FREE = "ours, free samples"
 AHEAD = "page cache, hardware, prefetching"
 PREFETCH = {"migration": "fault", "shootdown": "hardware", "prefetch": "stride:trigger=first-use", "prefetch_cache": 256}
 # Static placements: by the recording that was placed.
-STATIC = {"static": "migration", "static, other input": "other"}
+STATIC = {"static": "own", "static, other input": "other"}
 # Searches, the better of which is taken, and a last level that hardly filters: the accesses of the recordings are those
 # that private caches have let through.
 SEARCHES = ["climb", "knapsack"]
@@ -71,7 +70,7 @@ def static(trace, warmup, dram, placed, other):
 
 def speedups(traces):
     """Returns the speed-ups over slow memory for everything; the first half of the recording is the warm-up."""
-    trace = traces["migration"]
+    trace = traces["own"]
     warmup = common.trace_info(trace)["accesses"] // 2
     policies = ",".join(["never", *dict.fromkeys(policy for policy, _ in WAYS.values())])
     runs = simulate(trace, warmup, migration=policies, shootdown=["interrupt", "hardware", "batched"])
@@ -107,14 +106,6 @@ def tables():
     return {"migration": table(["program", *ways], rows)}
 
 
-def recordings(name, sources, work):
-    """Returns the recordings of a program, made anew where they are not there, by kind."""
-    options = ["--filter", "l1l2", "--limit", str(LIMIT)]
-    inputs = {"migration": static_placement.PROGRAMS[name], "other": static_placement.OTHER_INPUTS[name]}
-    return {kind: static_placement.recorded(f"{kind}-{name}", program, sources, work, options)
-            for kind, program in inputs.items()}
-
-
 def main():
     sources = os.environ.get("BENCH_SOURCES")
     if not sources:
@@ -123,7 +114,7 @@ def main():
     work.mkdir(parents=True, exist_ok=True)
     programs = json.loads(RESULTS.read_text())["programs"] if RESULTS.exists() else {}
     for name in sys.argv[1:] or list(static_placement.PROGRAMS):
-        traces = recordings(name, Path(sources).resolve(), work)
+        traces = static_placement.recordings(name, Path(sources).resolve(), work)
         say(f"simulating {name}")
         programs[name] = speedups(traces)
     ordered = {name: programs[name] for name in static_placement.PROGRAMS if name in programs}

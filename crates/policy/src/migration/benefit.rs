@@ -24,7 +24,8 @@
 //! A page has to be accessed some hundred to thousand times to pay for a move, which is what a shoot-down costs by
 //! an access; so rounds are long. The default of `turns` was the best of 1/4 to 8 on nine programs that are not Oskin &
 //! Loh's, and of 2 to 32 on four of them, with shoot-downs by interrupts; with batched ones, 2 to 16 are within 2 % of
-//! it on those four.
+//! it on those four. With samples of 200 ns, `watch` was the best of 0.01, 0.02, 0.04 and 0.08 on the nine, and so was
+//! `turns` of 4, 8 and 16.
 
 use std::cmp::Reverse;
 use std::num::NonZeroU32;
