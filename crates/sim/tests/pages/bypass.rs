@@ -459,6 +459,9 @@ mod placed {
     }
 
     proptest! {
+        // Each case is a file.
+        #![proptest_config(ProptestConfig { cases: 32, ..ProptestConfig::default() })]
+
         /// Accesses to the objects of a placed site are as fast as DRAM, and no others, by a look at all objects.
         #[test]
         fn objects_of_placed_sites_are_in_dram(
