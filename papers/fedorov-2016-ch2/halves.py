@@ -9,6 +9,7 @@ the same numbers of requests. Writes halves.json.
 import os
 import sys
 import tomllib
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 FOLDER = Path(__file__).resolve().parent
@@ -24,11 +25,12 @@ ROWS, WARMUP = 2_000_000, 500_000
 # Rows that are left out at the beginning for each line of the footprint: arrays are made and read a few times.
 SETUP_A_LINE = 8
 LINE_BYTES = 64
-SIZED = "-sized"
+# Recordings that are made at a time.
+TOGETHER = 2
 
 
 class Halves(Programs):
-    """The chapter's programs with one thread at their earlier sizes, and all that have a size at that of the rule."""
+    """The chapter's programs with one thread, and the applications: at the sizes of the rule where they have one."""
 
     def __init__(self, work):
         self.built = Path(os.environ["BENCH_DATA"]) / "proxies"
@@ -36,11 +38,10 @@ class Halves(Programs):
         self.places["built"] = self.built
 
     def wanted(self, programs):
+        self.sized = tomllib.loads((self.folder / "sized.toml").read_text())
         alone = {name: program for name, program in programs.items() if "threads" not in program}
-        sized = tomllib.loads((self.folder / "sized.toml").read_text())
-        for name, program in sized.items():
-            alone[name + SIZED] = self.builds(alone.get(name, {}) | program)
-        return alone
+        sized = {name: self.builds(alone.get(name, {}) | program) for name, program in self.sized.items()}
+        return sized | {name: program for name, program in alone.items() if name not in sized}
 
     @staticmethod
     def builds(program):
@@ -50,13 +51,15 @@ class Halves(Programs):
 
     def setup(self, name):
         """Returns the rows of a program's set-up: at a size of the rule at least some for each line."""
-        lines = split.footprint_bytes(name.removesuffix(SIZED)) // LINE_BYTES if name.endswith(SIZED) else 0
+        lines = split.footprint_bytes(name) // LINE_BYTES if name in self.sized else 0
         return max(super().setup(name), SETUP_A_LINE * lines)
 
 
 def record(bench):
-    for name in bench.programs:
-        bench.trace(name, ROWS, bench.setup(name))
+    """Returns the trace of each program."""
+    with ThreadPoolExecutor(TOGETHER) as pool:
+        traces = pool.map(lambda name: bench.trace(name, ROWS, bench.setup(name)), bench.programs)
+        return dict(zip(bench.programs, traces))
 
 
 def main():
