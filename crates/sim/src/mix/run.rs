@@ -5,7 +5,7 @@ use std::sync::Mutex;
 
 use rayon::prelude::*;
 use terrace_base::{Error, Result};
-use terrace_trace::Format;
+use terrace_trace::{Columns, Format};
 
 use super::outcome::{Run, Simulated};
 use super::settings::MixMachine;
@@ -32,7 +32,7 @@ pub fn files(paths: &[PathBuf], format: Option<Format>) -> Result<Vec<Trace<'sta
         name: name(path),
         open: {
             let path = path.clone();
-            Box::new(move || file(path.clone(), format))
+            Box::new(move || file(path.clone(), format, Columns::ALL))
         },
     };
     Ok(paths.iter().map(trace).collect())
