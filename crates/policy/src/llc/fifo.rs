@@ -23,7 +23,9 @@ impl Fifo {
 
 impl LlcPolicy for Fifo {
     #[inline]
-    fn hit(&mut self, _: Place, _: &Request) {}
+    fn hit(&mut self, place: Place, _: &Request) {
+        self.0.promote(place);
+    }
 
     #[inline]
     fn choose(&mut self, set: usize, _: u64, _: &Request) -> Choice {
