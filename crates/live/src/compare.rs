@@ -226,13 +226,16 @@ impl Request {
                 )),
             };
         }
+        // What the command names if its user does not.
         let steered = self.prefetch.iter().any(|spec| spec.to_string() != "auto");
+        let mut evicts = self.eviction.iter().map(|spec| spec.entry().name);
+        let evicts = evicts.any(|name| !["hold", "kernel"].contains(&name));
         let options = [
             ("--zswap", self.zswap.is_some()),
             ("--writes", self.writes),
             ("--learn", self.lesson.is_some()),
             ("--prefetch", steered),
-            ("--eviction", self.eviction != [eviction::Spec::default()]),
+            ("--eviction", evicts || self.eviction.len() > 1),
         ];
         match options.iter().find(|(_, given)| *given) {
             Some((option, _)) => Err(Error::usage(format!(
