@@ -33,9 +33,9 @@ pub fn latency_ns(node: u32) -> Option<f64> {
     if free.0 < AREA.0 * 2 {
         return None;
     }
-    let area = Mapping::new(AREA.0 as usize, libc::MAP_PRIVATE).ok()?;
+    let mut area = Mapping::new(AREA.0 as usize, libc::MAP_PRIVATE).ok()?;
     bind_mapping(&area, node).ok()?;
-    let words = words(&area);
+    let words = words(&mut area);
     let next = link(words);
     let began = Instant::now();
     black_box(chase(words, next, LOADS));
@@ -58,8 +58,8 @@ pub(crate) fn costs(fast: u32, slow: u32) -> Costs {
 
 /// Returns the time of a page to the fast node, and to the slow one.
 fn moves(fast: u32, slow: u32) -> Option<(Duration, Duration)> {
-    let area = Mapping::new(MOVED * PAGE_BYTES as usize, libc::MAP_PRIVATE).ok()?;
-    words(&area).fill(1);
+    let mut area = Mapping::new(MOVED * PAGE_BYTES as usize, libc::MAP_PRIVATE).ok()?;
+    words(&mut area).fill(1);
     let first = Page::of(area.start().as_ptr() as u64).0;
     let pages: Vec<u64> = (first..first + MOVED as u64).collect();
     let mut status = Vec::new();
@@ -74,11 +74,11 @@ fn moves(fast: u32, slow: u32) -> Option<(Duration, Duration)> {
         up.push(go(fast)?);
         down.push(go(slow)?);
     }
-    let time = |times: Vec<f64>| Duration::from_secs_f64(median(times.into_iter()));
+    let time = |times: Vec<f64>| Duration::from_secs_f64(median(times));
     Some((time(up), time(down)))
 }
 
-fn words(area: &Mapping) -> &mut [u64] {
+fn words(area: &mut Mapping) -> &mut [u64] {
     let words = area.bytes() / size_of::<u64>();
     // SAFETY: the mapping is readable, writable, zeroed and aligned, and its caller uses it by this slice alone.
     unsafe { std::slice::from_raw_parts_mut(area.start().as_ptr().cast(), words) }

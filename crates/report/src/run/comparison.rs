@@ -224,6 +224,7 @@ mod tests {
             kernel: Some(99_999.0),
             zswap: false,
             zram: false,
+            nodes: false,
         };
         let widest = |endurance, wide| {
             let rows: Vec<_> = runs
