@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use terrace_policy::eviction;
+use terrace_policy::migration;
 use terrace_policy::prefetch::{self, Costs, Engine, Lessons};
 
 use crate::accounts::Accounts;
@@ -18,6 +19,8 @@ use crate::hierarchy::{Hierarchies, Version};
 use crate::journal::{Change, Journal, state_directory};
 use crate::lesson::LessonFile;
 use crate::neighbours;
+use crate::nodes::balancing::Balancing;
+use crate::nodes::{Migrator, Nodes};
 use crate::pool::Pool;
 use crate::privilege;
 use crate::program::{Invocation, Program};
@@ -51,6 +54,10 @@ pub enum Way {
     KernelCpf,
     /// The kernel's swap, steered by policies.
     Terrace(Policies),
+    /// The kernel's own tiering of memory nodes, without a budget.
+    KernelTiering,
+    /// Pages on two memory nodes, moved as a policy decides.
+    Migration(migration::Spec),
 }
 
 /// Policies that steer the kernel's swap.
@@ -104,7 +111,8 @@ impl Way {
             Self::AllDram => "all-dram",
             Self::Kernel => "kernel",
             Self::KernelCpf => "kernel-cpf",
-            Self::Terrace(_) => "terrace",
+            Self::Terrace(_) | Self::Migration(_) => "terrace",
+            Self::KernelTiering => "kernel-tiering",
         }
     }
 
@@ -123,6 +131,7 @@ pub struct Session {
     // changes are undone, last.
     tier: Option<Tier>,
     zswap: Option<Zswap>,
+    nodes: Option<Nodes>,
     signals: Signals,
     hierarchies: Hierarchies,
     callers: Leaf,
@@ -146,6 +155,7 @@ impl Session {
         Ok(Self {
             tier: None,
             zswap: None,
+            nodes: None,
             signals: Signals::receive()?,
             hierarchies: Hierarchies::find()?,
             callers: Leaf::default(),
@@ -176,6 +186,16 @@ impl Session {
         let mut say = |text: &str| observer(Event::Warning(text));
         let tier = Tier::prepare(spec, needed, &mut self.journal, &mut say)?;
         self.tier = Some(tier);
+        Ok(())
+    }
+
+    /// Prepares a tier that is another memory node.
+    ///
+    /// # Errors
+    /// See [`Nodes::prepare`].
+    pub fn prepare_node(&mut self, node: u32, footprint: Option<Bytes>) -> Result<()> {
+        self.footprint = footprint;
+        self.nodes = Some(Nodes::prepare(node)?);
         Ok(())
     }
 
@@ -223,7 +243,11 @@ impl Session {
 
     /// Describes the tier for people.
     pub fn tier(&self) -> String {
-        self.tier.as_ref().map_or("none".into(), Tier::description)
+        match (&self.tier, &self.nodes) {
+            (Some(tier), _) => tier.description(),
+            (None, Some(nodes)) => nodes.description(),
+            (None, None) => "none".into(),
+        }
     }
 
     /// Version of the memory cgroup.
@@ -248,7 +272,10 @@ impl Session {
         observer: Observer,
     ) -> Result<Outcome> {
         let limit = limit.filter(|_| !matches!(way, Way::AllDram));
-        let budget = self.make_budget(limit)?;
+        // On two nodes nothing is swapped: what DRAM holds is limited by what is moved there.
+        let swapped = limit.filter(|_| self.nodes.is_none());
+        let budget = self.make_budget(swapped)?;
+        let (migrator, balancing) = self.move_pages(way, &budget, limit, observer)?;
         let engine = self.engine(way, observer)?;
         let readahead = match (way, &engine) {
             (Way::KernelCpf, _) | (_, Some(_)) => self.take_readahead(way, observer)?,
@@ -278,16 +305,17 @@ impl Session {
         if let (Way::AllDram, Some(footprint)) = (way, self.footprint) {
             dram::warm(footprint);
         }
-        let _accounts = limit
+        let _accounts = swapped
             .map(|limit| Accounts::keep(&budget.statistics(), limit))
             .transpose()?;
         let pool = zswap::pool();
-        let charge = self.charge(&budget, limit, pool)?;
+        let charge = self.charge(&budget, swapped, pool)?;
         let running = Running {
             budget: &budget,
-            limit,
+            limit: swapped,
             tier: self.tier.as_ref(),
             zswap: self.zswap.as_ref(),
+            balancing: balancing.as_ref(),
             charge,
             steered,
             counted: SwapCounters::read(),
@@ -296,6 +324,7 @@ impl Session {
         };
         let invocation = Invocation {
             huge_pages: invocation.huge_pages || self.suffices(limit),
+            node: migrator.as_ref().and(self.nodes).map(|nodes| nodes.slow),
             ..invocation.clone()
         };
         let writes = self.watch_writes(&budget)?;
@@ -308,6 +337,7 @@ impl Session {
         self.signals.aim(Target::Nobody);
         let mut outcome = running.outcome(ended?, seen);
         outcome.written = writes.map(written::Watch::finish);
+        outcome.nodes = migrator.map(Migrator::finish);
         if let (Some(file), Some(lesson)) = (way.lesson(), outcome.lesson.take()) {
             let foreseen = outcome
                 .prefetch
@@ -316,6 +346,27 @@ impl Session {
             observer(Event::Notice(&notice));
         }
         Ok(outcome)
+    }
+
+    /// Starts to move pages between two nodes, or has the kernel do it, if the way is one of those.
+    fn move_pages(
+        &mut self,
+        way: &Way,
+        budget: &Budget,
+        dram: Option<Bytes>,
+        observer: Observer,
+    ) -> Result<(Option<Migrator>, Option<Balancing>)> {
+        match (way, self.nodes) {
+            (Way::Migration(spec), Some(nodes)) => {
+                let dram = dram.unwrap_or_else(dram::total);
+                let (migrator, balancing) = nodes.migrate(spec, budget, dram, &mut self.journal)?;
+                Ok((Some(migrator), balancing))
+            }
+            (Way::KernelTiering, Some(nodes)) => {
+                Ok((None, Some(nodes.tier(&mut self.journal, observer)?)))
+            }
+            _ => Ok((None, None)),
+        }
     }
 
     /// Whether all memory of the program fits into its DRAM, as far as is known.
