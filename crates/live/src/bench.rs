@@ -151,6 +151,7 @@ impl Bench {
             prefetch: self.prefetch.clone(),
             eviction: self.eviction.clone(),
             migration: None,
+            placement: None,
             lesson: None,
             writes: false,
             compare: true,

@@ -9,6 +9,7 @@ use crate::hierarchy::Version;
 use crate::input::Inputs;
 use crate::lesson::LessonFile;
 use crate::nodes;
+use crate::placement::Placement;
 use crate::program::Invocation;
 use crate::run::{Dram, Event, Outcome, Policies, Session, Way};
 use crate::sysctl;
@@ -35,6 +36,8 @@ pub struct Request {
     pub eviction: Vec<eviction::Spec>,
     /// Which pages lie in DRAM if the tier is a memory node; `None` for the usual policy.
     pub migration: Option<migration::Spec>,
+    /// Which objects stay in DRAM.
+    pub placement: Option<Placement>,
     /// What earlier runs left to learn from, and each of these leaves to the next.
     pub lesson: Option<LessonFile>,
     /// Whether what the program writes to the tier is looked at.
@@ -141,7 +144,10 @@ pub fn perform(
     request: &Request,
     observe: &mut (dyn FnMut(Step, Event) + Send),
 ) -> Result<Results> {
-    request.command.find()?;
+    let file = request.command.find()?;
+    if let Some(placement) = &request.placement {
+        placement.check_program(&file)?;
+    }
     request.check()?;
     request.node().map_or(Ok(()), nodes::require)?;
     let session = Session::open()?;
@@ -270,10 +276,11 @@ fn ways(request: &Request) -> Vec<Way> {
             })
         })
     });
+    let placed = request.placement.as_ref().map(|_| Way::Placed);
     let others = [Way::AllDram, Way::Kernel, Way::KernelCpf];
     match request.compare {
-        true => others.into_iter().chain(steered).collect(),
-        false => vec![steered.next().unwrap_or(Way::Kernel)],
+        true => others.into_iter().chain(placed).chain(steered).collect(),
+        false => vec![steered.next().or(placed).unwrap_or(Way::Kernel)],
     }
 }
 
@@ -298,6 +305,10 @@ impl Performance<'_> {
                 measured = Some(self.measure()?);
             }
             budget = limit(request.dram, request.footprint.or(measured))?;
+            if let Some(placement) = &request.placement {
+                placement.rest(budget)?;
+                self.session.place(placement.clone());
+            }
         }
         let footprint = request.footprint.or(measured);
         if self.session.asked_to_end().is_none() {
@@ -439,6 +450,7 @@ mod tests {
             prefetch: prefetch.iter().map(spec).collect(),
             eviction: vec![eviction::Spec::default()],
             migration: None,
+            placement: None,
             lesson: None,
             writes: false,
             compare,
@@ -461,6 +473,24 @@ mod tests {
         assert_eq!(
             names(&request(true, &[])),
             ["all-dram", "kernel", "kernel-cpf"]
+        );
+        let placed = |compare, prefetch: &[&str]| {
+            let placement = Some(crate::placement::Placement {
+                path: "p".into(),
+                program: "true".into(),
+                bytes: Bytes(0),
+                sites: Vec::new(),
+            });
+            names(&Request {
+                placement,
+                ..request(compare, prefetch)
+            })
+        };
+        assert_eq!(placed(false, &[]), ["placed"]);
+        assert_eq!(placed(false, &["stream"]), ["terrace"]);
+        assert_eq!(
+            placed(true, &["stream"]),
+            ["all-dram", "kernel", "kernel-cpf", "placed", "terrace"]
         );
         assert_eq!(
             names(&request(true, &["stream", "spatial"])),

@@ -45,6 +45,7 @@ mod neighbours;
 pub mod nodes;
 mod outcome;
 pub mod pagemap;
+pub mod placement;
 pub mod pool;
 pub mod privilege;
 pub mod probe;

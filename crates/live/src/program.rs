@@ -43,6 +43,8 @@ pub struct Invocation {
     pub log: Option<PathBuf>,
     /// User that the program runs as; `None` is the user of this process.
     pub user: Option<User>,
+    /// Variables of its environment beside those of this process.
+    pub environment: Vec<(OsString, OsString)>,
     /// Whether the program may have transparent huge pages. A run allows them if DRAM suffices.
     pub huge_pages: bool,
     /// Whether its memory is laid out the same in each run.
@@ -95,6 +97,7 @@ impl Invocation {
         let mut environment: BTreeMap<OsString, OsString> = std::env::vars_os().collect();
         let of_user = self.user.iter().flat_map(User::environment);
         environment.extend(of_user.map(|(name, value)| (name.into(), value)));
+        environment.extend(self.environment.iter().cloned());
         Image::new(&self.find()?, &self.words, environment.into_iter())
             .map_err(|e| Error::usage(format!("cannot run {}: {e}", self.words[0].display())))
     }

@@ -21,6 +21,7 @@ use crate::lesson::LessonFile;
 use crate::neighbours;
 use crate::nodes::balancing::Balancing;
 use crate::nodes::{Migrator, Nodes};
+use crate::placement::{Answers, Placement};
 use crate::pool::Pool;
 use crate::privilege;
 use crate::program::{Invocation, Program};
@@ -52,7 +53,9 @@ pub enum Way {
     Kernel,
     /// The kernel's swap without readahead: critical page first.
     KernelCpf,
-    /// The kernel's swap, steered by policies.
+    /// The kernel's swap with the machine's settings, from which the objects of a placement are kept.
+    Placed,
+    /// The kernel's swap, steered by policies; and the objects of a placement are kept from it, if there is one.
     Terrace(Policies),
     /// The kernel's own tiering of memory nodes, without a budget.
     KernelTiering,
@@ -113,6 +116,7 @@ impl Way {
             Self::KernelCpf => "kernel-cpf",
             Self::Terrace(_) | Self::Migration(_) => "terrace",
             Self::KernelTiering => "kernel-tiering",
+            Self::Placed => "placed",
         }
     }
 
@@ -143,6 +147,8 @@ pub struct Session {
     told_of_readahead: bool,
     /// Whether the writes of programs are looked at.
     looks_at_writes: bool,
+    /// Which objects stay in DRAM.
+    placement: Option<Placement>,
 }
 
 impl Session {
@@ -164,6 +170,7 @@ impl Session {
             footprint: None,
             told_of_readahead: false,
             looks_at_writes: false,
+            placement: None,
         })
     }
 
@@ -211,6 +218,18 @@ impl Session {
     /// Has the writes of programs looked at, if the tier is zram.
     pub fn look_at_writes(&mut self) {
         self.looks_at_writes = true;
+    }
+
+    /// Has the objects of a placement stay in DRAM, the ways with one.
+    pub fn place(&mut self, placement: Placement) {
+        self.placement = Some(placement);
+    }
+
+    /// Starts to answer which objects are placed, in a way with a placement.
+    fn answers(&self, way: &Way) -> Result<Option<Answers>> {
+        let is_placed = matches!(way, Way::Placed | Way::Terrace(_));
+        let placement = self.placement.as_ref().filter(|_| is_placed);
+        placement.map(Answers::start).transpose()
     }
 
     /// Starts to look at the writes of the program in this group, if that is asked for and possible.
@@ -322,11 +341,15 @@ impl Session {
             pool,
             zram: self.tier.as_ref().and_then(Tier::state).unwrap_or_default(),
         };
-        let invocation = Invocation {
+        let answers = self.answers(way)?;
+        let mut invocation = Invocation {
             huge_pages: invocation.huge_pages || self.suffices(limit),
             node: migrator.as_ref().and(self.nodes).map(|nodes| nodes.slow),
             ..invocation.clone()
         };
+        if let Some(answers) = &answers {
+            invocation.environment.extend(answers.environment()?);
+        }
         let writes = self.watch_writes(&budget)?;
         let program = Program::start(&invocation, &budget.entrances())?;
         self.signals.aim(Target::program(program.pid()));
@@ -338,6 +361,12 @@ impl Session {
         let mut outcome = running.outcome(ended?, seen);
         outcome.written = writes.map(written::Watch::finish);
         outcome.nodes = migrator.map(Migrator::finish);
+        if answers.is_some_and(|answers| answers.finish().sites == 0) {
+            observer(Event::Notice(
+                "the program has allocated at none of the placement's sites: it is not what was recorded, or was built \
+                 without the same debug symbols (-g), or links its libraries statically",
+            ));
+        }
         if let (Some(file), Some(lesson)) = (way.lesson(), outcome.lesson.take()) {
             let foreseen = outcome
                 .prefetch

@@ -56,6 +56,13 @@ pub struct Run {
     #[arg(long, value_name = "NAME", value_parser = zswap::Spec::parse, hide_short_help = true)]
     pub zswap: Option<zswap::Spec>,
 
+    /// A placement file, of terrace place -o: objects of its sites stay in DRAM
+    ///
+    /// Within the budget: their pages are locked as they are touched. For programs that are linked dynamically, as they
+    /// were recorded, or rebuilt with the same debug symbols. With --compare also without steering, as `placed`.
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
+    pub place: Option<PathBuf>,
+
     /// Predictor of the pages to fetch ahead, or off
     ///
     /// `off` leaves the kernel as it is. `terrace list predictors` lists predictors. Settings follow the

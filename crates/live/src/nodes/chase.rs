@@ -53,6 +53,8 @@ pub(crate) fn costs(fast: u32, slow: u32) -> Costs {
         promotion,
         demotion,
         batch: Duration::ZERO,
+        // Watching has its own pace here, whatever the policy asks for.
+        sample: Duration::ZERO,
     }
 }
 
