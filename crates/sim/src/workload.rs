@@ -8,6 +8,7 @@ use terrace_policy::replacement::PageId;
 use terrace_policy::{PAGE_BYTES, Page, Space};
 use terrace_trace::contents::{Change, Changes};
 use terrace_trace::discard::Discard;
+use terrace_trace::order::{Event, Order};
 use terrace_trace::{Block, Columns, Format, Source, ahead, open_in};
 
 use crate::intern::{MAX_SPACES, PageTable};
@@ -96,6 +97,8 @@ pub struct Run {
     pub end: usize,
     /// The end of the pages in [`Batch::discards`] that the thread gives back before these touches.
     pub discards: usize,
+    /// An event that orders the thread with others, before these touches; such a run has none.
+    pub order: Option<Event>,
 }
 
 /// A thread of a trace.
@@ -117,6 +120,8 @@ struct Program {
     threads: FxHashMap<(u16, u16), Thread>,
     /// By process: the thread that has touched last.
     last: FxHashMap<u16, u16>,
+    /// By process and thread: the points that threads without a touch so far have acquired.
+    acquired: FxHashMap<(u16, u16), Vec<Event>>,
 }
 
 /// Programs that run on one machine.
@@ -151,6 +156,7 @@ impl Workload {
             left: limit.unwrap_or(u64::MAX),
             threads: FxHashMap::default(),
             last: FxHashMap::default(),
+            acquired: FxHashMap::default(),
         });
         Ok(Self {
             programs: programs.collect(),
@@ -255,19 +261,25 @@ impl Workload {
             _ => program.left - accesses as u64,
         };
         let discards = std::mem::take(&mut self.block.discards);
+        let orders = std::mem::take(&mut self.block.orders);
         let (mut begin, mut due) = (0, discards.iter().peekable());
+        let mut ordered = orders.iter().peekable();
         while begin < accesses {
             while let Some(discard) = due.next_if(|discard| discard.row <= begin as u64) {
                 self.give_back(owner, discard, begin, batch);
             }
-            let next = due
-                .peek()
-                .map_or(accesses, |discard| accesses.min(discard.row as usize));
+            while let Some(order) = ordered.next_if(|order| order.row <= begin as u64) {
+                self.order(owner, order, batch);
+            }
+            let next = [due.peek().map(|it| it.row), ordered.peek().map(|it| it.row)];
+            let next = next.into_iter().flatten().min();
+            let next = next.map_or(accesses, |row| accesses.min(row as usize));
             let end = thread_run(&self.block, begin, next);
             self.convert(owner, begin, end, batch)?;
             begin = end;
         }
         self.block.discards = discards;
+        self.block.orders = orders;
         Ok(accesses > 0)
     }
 
@@ -290,7 +302,20 @@ impl Workload {
                 space,
                 end: batch.references.len(),
                 discards: batch.discards.len(),
+                order: None,
             });
+        }
+    }
+
+    /// Appends that a thread is ordered with others, or keeps that for its first touch. What it releases before
+    /// that has nothing to wait for.
+    fn order(&mut self, owner: usize, order: &Order, batch: &mut Batch) {
+        let program = &mut self.programs[owner];
+        let name = (order.process, order.thread);
+        match (program.threads.get(&name), order.event) {
+            (Some(thread), event) => push_order(*thread, event, batch),
+            (None, Event::Acquire(_)) => program.acquired.entry(name).or_default().push(order.event),
+            (None, Event::Release(_)) => {}
         }
     }
 
@@ -298,6 +323,9 @@ impl Workload {
     fn convert(&mut self, owner: usize, begin: usize, end: usize, batch: &mut Batch) -> Result<()> {
         let name = name(&self.block, begin);
         let mut thread = self.thread(owner, name, begin);
+        for event in self.programs[owner].acquired.remove(&name).unwrap_or_default() {
+            push_order(thread, event, batch);
+        }
         let first = batch.references.len();
         self.touched.clear();
         let has_changes = !self.block.changes.is_empty();
@@ -344,6 +372,7 @@ impl Workload {
             space: thread.space,
             end: batch.references.len(),
             discards: batch.discards.len(),
+            order: None,
         });
         Ok(())
     }
@@ -361,6 +390,17 @@ impl Workload {
             instruction: self.block.instruction.get(index).copied().unwrap_or(0),
         }
     }
+}
+
+/// Appends an event of a thread.
+fn push_order(thread: Thread, event: Event, batch: &mut Batch) {
+    batch.runs.push(Run {
+        thread: thread.number,
+        space: thread.space,
+        end: batch.references.len(),
+        discards: batch.discards.len(),
+        order: Some(event),
+    });
 }
 
 /// Returns the process and the thread of an access of the block.

@@ -37,7 +37,7 @@ pub use machine::{Machine, Measured};
 pub use outcome::{Energy, Lifetime, Outcome, ProgramTime};
 pub use results::Simulated;
 pub use run::{Foresight, Survey, run, watch};
-pub use settings::{Fill, Inclusion, PageMachine, Prefetch, Tier, Work};
+pub use settings::{Fill, Inclusion, PageMachine, Prefetch, ThreadOrder, Tier, Work};
 pub use simulation::Simulation;
 pub use timeline::Point;
 pub use writes::{Rank, SchemeOutcome, Unwritten, Writing};
