@@ -240,6 +240,7 @@ impl Request {
             ("--zswap", self.zswap.is_some()),
             ("--writes", self.writes),
             ("--learn", self.lesson.is_some()),
+            ("--place", self.placement.is_some()),
             ("--prefetch", steered),
             ("--eviction", evicts || self.eviction.len() > 1),
         ];
