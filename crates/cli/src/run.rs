@@ -43,6 +43,7 @@ pub fn run(arguments: Run) -> Result<ExitCode> {
         zswap: arguments.zswap,
         prefetch: arguments.prefetch.0.into_iter().collect(),
         eviction: arguments.eviction.0,
+        migration: arguments.migration,
         placement,
         lesson: arguments.learn.map(LessonFile::new),
         writes: arguments.writes,

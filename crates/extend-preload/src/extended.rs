@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 use terrace_extend::Task;
 use terrace_region::{Board, Extension};
 
-use crate::adopted::adopted;
+use crate::adopted::{self, adopted};
 use crate::{callers, fork, small};
 
 /// The least size of a mapping that is extended: more than there is until [`begin`], and where nothing is
@@ -91,6 +91,11 @@ pub fn holds(start: usize, bytes: usize) -> bool {
     EXTENSION.get().is_some() && adopted().touches(start, start.saturating_add(bytes))
 }
 
+/// Whether an address is in extended memory, by a signal handler, which waits for no lock.
+pub fn is_known_to_hold(address: usize) -> bool {
+    adopted::at_once().is_some_and(|adopted| adopted.touches(address, address + 1))
+}
+
 /// Has `change` move a range that is in extended memory; it returns where the range is now and its size, or
 /// `None` if it was not moved or is no longer to be extended.
 pub fn relocate<T>(
@@ -125,6 +130,7 @@ fn extension() -> Option<&'static Extension> {
             let _ = EXTENSION.set(extension);
             // SAFETY: a function that may be called at the end of the process.
             unsafe { libc::atexit(finish) };
+            fork::explain_faults();
             EXTENSION.get()
         }
         None => {

@@ -10,6 +10,7 @@ use terrace_policy::{PAGE_BYTES, Page, Space};
 use terrace_trace::allocation::Allocations;
 use terrace_trace::contents::{Change, Changes};
 use terrace_trace::discard::Discard;
+use terrace_trace::order::{Event, Order};
 use terrace_trace::{Block, Columns, Format, Source, ahead, open_in};
 
 use crate::intern::{MAX_SPACES, PageTable};
@@ -122,6 +123,8 @@ pub struct Run {
     pub end: usize,
     /// The end of the pages in [`Batch::discards`] that the thread gives back before these touches.
     pub discards: usize,
+    /// An event that orders the thread with others, before these touches; such a run has none.
+    pub order: Option<Event>,
 }
 
 /// A thread of a trace.
@@ -143,6 +146,8 @@ struct Program {
     threads: FxHashMap<(u16, u16), Thread>,
     /// By process: the thread that has touched last.
     last: FxHashMap<u16, u16>,
+    /// By process and thread: the points that threads without a touch so far have acquired.
+    acquired: FxHashMap<(u16, u16), Vec<Event>>,
     /// The objects of the rows to come, if sites are kept.
     objects: Option<Owned>,
 }
@@ -197,6 +202,7 @@ impl Workload {
             threads: FxHashMap::default(),
             last: FxHashMap::default(),
             objects: None,
+            acquired: FxHashMap::default(),
         });
         Ok(Self {
             programs: programs.collect(),
@@ -331,19 +337,25 @@ impl Workload {
             _ => program.left - accesses as u64,
         };
         let discards = std::mem::take(&mut self.block.discards);
+        let orders = std::mem::take(&mut self.block.orders);
         let (mut begin, mut due) = (0, discards.iter().peekable());
+        let mut ordered = orders.iter().peekable();
         while begin < accesses {
             while let Some(discard) = due.next_if(|discard| discard.row <= begin as u64) {
                 self.give_back(owner, discard, begin, batch);
             }
-            let next = due
-                .peek()
-                .map_or(accesses, |discard| accesses.min(discard.row as usize));
+            while let Some(order) = ordered.next_if(|order| order.row <= begin as u64) {
+                self.order(owner, order, batch);
+            }
+            let next = [due.peek().map(|it| it.row), ordered.peek().map(|it| it.row)];
+            let next = next.into_iter().flatten().min();
+            let next = next.map_or(accesses, |row| accesses.min(row as usize));
             let end = thread_run(&self.block, begin, next);
             self.convert(owner, begin, end, batch)?;
             begin = end;
         }
         self.block.discards = discards;
+        self.block.orders = orders;
         Ok(accesses > 0)
     }
 
@@ -366,7 +378,22 @@ impl Workload {
                 space,
                 end: batch.references.len(),
                 discards: batch.discards.len(),
+                order: None,
             });
+        }
+    }
+
+    /// Appends that a thread is ordered with others, or keeps that for its first touch. What it releases before
+    /// that has nothing to wait for.
+    fn order(&mut self, owner: usize, order: &Order, batch: &mut Batch) {
+        let program = &mut self.programs[owner];
+        let name = (order.process, order.thread);
+        match (program.threads.get(&name), order.event) {
+            (Some(thread), event) => push_order(*thread, event, batch),
+            (None, Event::Acquire(_)) => {
+                program.acquired.entry(name).or_default().push(order.event)
+            }
+            (None, Event::Release(_)) => {}
         }
     }
 
@@ -374,6 +401,13 @@ impl Workload {
     fn convert(&mut self, owner: usize, begin: usize, end: usize, batch: &mut Batch) -> Result<()> {
         let name = name(&self.block, begin);
         let mut thread = self.thread(owner, name, begin);
+        for event in self.programs[owner]
+            .acquired
+            .remove(&name)
+            .unwrap_or_default()
+        {
+            push_order(thread, event, batch);
+        }
         let first = batch.references.len();
         self.touched.clear();
         let has_changes = !self.block.changes.is_empty();
@@ -425,6 +459,7 @@ impl Workload {
             space: thread.space,
             end: batch.references.len(),
             discards: batch.discards.len(),
+            order: None,
         });
         Ok(())
     }
@@ -442,6 +477,17 @@ impl Workload {
             instruction: self.block.instruction.get(index).copied().unwrap_or(0),
         }
     }
+}
+
+/// Appends an event of a thread.
+fn push_order(thread: Thread, event: Event, batch: &mut Batch) {
+    batch.runs.push(Run {
+        thread: thread.number,
+        space: thread.space,
+        end: batch.references.len(),
+        discards: batch.discards.len(),
+        order: Some(event),
+    });
 }
 
 /// Returns the process and the thread of an access of the block.

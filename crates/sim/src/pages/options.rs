@@ -22,7 +22,7 @@ use super::levelling;
 use super::names::{Picos, parse_latency, parse_prefetch};
 use super::placement::Placement;
 use super::setting::{Set, Setting, Values};
-use super::settings::{Fill, Inclusion, PageMachine, Prefetch, Tier, Work};
+use super::settings::{Fill, Inclusion, PageMachine, Prefetch, ThreadOrder, Tier, Work};
 use super::writes::Unwritten;
 use crate::setting::{Machine, settings};
 
@@ -65,6 +65,12 @@ const FILL: [(&str, Fill); 2] = [("page", Fill::Page), ("sectors", Fill::Sectors
 /// Names of `--unwritten`.
 const UNWRITTEN: [(&str, Unwritten); 2] =
     [("random", Unwritten::Random), ("zeros", Unwritten::Zeros)];
+
+/// Names of `--thread-order`.
+const THREAD_ORDER: [(&str, ThreadOrder); 2] = [
+    ("recorded", ThreadOrder::Recorded),
+    ("together", ThreadOrder::Together),
+];
 
 /// The most pages that a prefetch cache can have.
 const MOST_PAGES: usize = u32::MAX as usize;
@@ -317,6 +323,11 @@ fn driving() -> Vec<Setting> {
         /// time between two accesses of a trace that does not count instructions
         "access-time" "TIME": quantity(parse_latency, |m, time| m.access = time), default("100ns"),
             column("access", "access_ns", Unit::Nanos, |m| m.access);
+        /// what decides when a thread goes on: what was recorded of its creation, waits and wakes, or nothing, so that
+        /// all threads begin together
+        "thread-order" "ORDER": names(&THREAD_ORDER, |m, order| m.thread_order = order), default("recorded"),
+            details("A trace without such a record leaves it to the place of a thread's accesses in it."),
+            column("thread order", "thread_order", Unit::None, |m| name(&THREAD_ORDER, m.thread_order));
         /// accesses before figures are taken
         "warmup" "N": number(0..=u64::MAX, |m, accesses| m.warmup = accesses), default("0"),
             column("warm-up", "warmup", Unit::None, |m| m.warmup);

@@ -89,6 +89,17 @@ pub enum Fill {
     Sectors,
 }
 
+/// What decides when a thread goes on, beside the machine.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ThreadOrder {
+    /// A thread begins when it was created, and waits for the threads that woke it when it was recorded
+    /// ([`terrace_trace::order`]). Where a trace does not say, the place of its accesses in the trace decides.
+    #[default]
+    Recorded,
+    /// Nothing: all threads begin at once, and none waits for another.
+    Together,
+}
+
 /// The slower tier.
 #[derive(Clone, Debug, Default)]
 pub struct Tier {
@@ -210,6 +221,8 @@ pub struct PageMachine {
     pub access: Nanos,
     /// Touches of the warm-up, which results leave out.
     pub warmup: u64,
+    /// What decides when threads go on.
+    pub thread_order: ThreadOrder,
     /// Seed of the random numbers of policies, and of wear levelling.
     pub seed: u64,
     /// The write schemes that are asked what they would write.
