@@ -145,14 +145,20 @@ impl Site {
         own.or(self.stack.first())
     }
 
-    /// Returns the innermost function of the program itself, where its file has symbols.
+    /// Returns the innermost function of the program itself, where its file has symbols: not one of a header of a
+    /// library, as long as one that calls it is known.
     pub fn function(&self) -> Option<&Function> {
-        let functions = &self.caller()?.functions;
         let is_own = |function: &&Function| {
             let file = function.file.as_deref().unwrap_or_default();
             !file.starts_with("/usr/include/") && !file.starts_with("/usr/lib/")
         };
-        functions.iter().find(is_own).or(functions.first())
+        let calls = self.stack.iter().filter(|call| !call.is_of_a_language());
+        let mut placed = calls
+            .flat_map(|call| &call.functions)
+            .filter(|function| function.line.is_some());
+        let innermost = self.caller()?.functions.first();
+        let own = self.caller()?.functions.iter().find(is_own);
+        own.or_else(|| placed.find(is_own)).or(innermost)
     }
 }
 
@@ -222,6 +228,13 @@ mod tests {
             .to_string()
         };
         assert_eq!(named(&[&library, &own]), "fill (fill.cc:7)");
+        let header = call(
+            "/home/p",
+            &[("allocate", Some("/usr/include/c++/12/new.h"))],
+        );
+        let outer = call("/home/p", &[("main", Some("/src/main.cc"))]);
+        assert_eq!(named(&[&library, &header, &outer]), "main (main.cc:7)");
+        assert_eq!(named(&[&library, &header]), "allocate (new.h:7)");
         assert_eq!(named(&[&library]), "operator new");
         assert_eq!(named(&[&call("/home/p", &[])]), "p+0x10");
         assert_eq!(named(&[]), "unknown");
