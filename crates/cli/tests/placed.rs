@@ -95,7 +95,7 @@ impl Bench {
         program
     }
 
-    /// Records the program, and places what fits into 10 MiB, which is the hot array.
+    /// Records the program, and places what fits into 9 MiB, which is the hot array.
     fn placement(&self, program: &Path) -> PathBuf {
         let (trace, file) = (self.path("a.parquet"), self.path("a.toml"));
         let run = |command: &mut Command| {
@@ -111,7 +111,7 @@ impl Bench {
             "-o",
         ];
         run(terrace().args(record).arg(&trace).arg("--").arg(program));
-        let place = ["place", "--quiet", "--fast", "10M", "--llc", "128K", "-o"];
+        let place = ["place", "--quiet", "--fast", "9M", "--llc", "128K", "-o"];
         run(terrace().args(place).arg(&file).arg(&trace));
         let placed = std::fs::read_to_string(&file).unwrap();
         assert!(placed.contains("fast_bytes = 8388608"), "{placed}");
