@@ -6,9 +6,11 @@ set -eu
 here=$(dirname "$(readlink -f "$0")")
 cd "$here/../.."
 built=$(dirname "$(readlink -f "${TERRACE:-target/release/terrace}")")
-# The heap on persistent memory is checked with the example of its C interface.
-cc crates/heap-c/examples/c/accounts.c -Icrates/heap-c/include "$built/libterrace_heap.a" \
-    -lm -lpthread -ldl -o "$built/accounts"
+# The heap is checked with the example of its C interface, and with a program that never ends.
+for source in crates/heap-c/examples/c/accounts.c scripts/vm/guest/bank.c; do
+    cc "$source" -Icrates/heap-c/include "$built/libterrace_heap.a" -lm -lpthread -ldl \
+        -o "$built/$(basename "$source" .c)"
+done
 cc -O1 -Wall -Wextra scripts/vm/guest/pages.c -lpthread -o "$built/pages"
 
 results=target/vm/results
@@ -17,9 +19,10 @@ mkdir -p "$results"
 failed=0
 for suite in ${1:-bookworm trixie}; do
     release=$(scripts/vm/kernel.sh "$suite" "target/vm/$suite")
-    for machine in ${2:-tiers groups systemd nodes dax}; do
+    for machine in ${2:-tiers groups systemd nodes programs dax crash-pmem crash-disk}; do
         echo "== Linux $release, $machine"
-        scripts/vm/boot.sh "target/vm/$suite" "$machine" >"$results/$release-$machine.log" || true
+        case $machine in crash-*) run=crash ;; *) run=boot ;; esac
+        "scripts/vm/$run.sh" "target/vm/$suite" "$machine" >"$results/$release-$machine.log" || true
         # A check without a result is a failure as well.
         grep -E '^(ok|FAILED|SKIPPED|    )' "$results/$release-$machine.log" || true
         if ! grep -q '^done' "$results/$release-$machine.log"; then

@@ -47,6 +47,19 @@ fn paths() -> Vec<Case> {
         refused("level_without_name", "zram+", "does not exist"),
         refused("level_of_zram", "zram+zram+/", "zram+/ does not exist"),
         refused("level_of_fifo", "zram+{dir}/fifo", "neither a directory").fifo("fifo"),
+        refused("node_without_number", "node:", "write it as node:1"),
+        refused("node_that_is_not_there", "node:99", "memory node"),
+        case(
+            "migration_without_node",
+            "run --dram 64M --migration hot -- true",
+        )
+        .usage("as node:1"),
+        case(
+            "page_cache_on_node",
+            "run --dram 64M --tier node:1 --migration fault -- true",
+        )
+        .usage("cannot address"),
+        live(case("calibrate_node", "calibrate --tier node:1").usage("terrace run alone")),
         live(refused("proc", "/proc", "/proc")),
         live(refused("sysfs", "/sys", "/sys")),
         live(refused("memory", "/dev/shm", "is DRAM itself")),

@@ -1,0 +1,33 @@
+# Extended memory and turns of programs, on this kernel.
+# machine: -m 2G
+. "$(dirname "$0")/common.sh"
+pages=$(dirname "$TERRACE")/pages
+mkfs.ext4 -qF /dev/vda && mount /dev/vda /mnt || echo 'FAILED mount'
+export TERRACE
+
+# What `pages` maps is large enough to be extended.
+extends() {
+    output=$("$TERRACE" extend --dram 8M "$@" --json extend.json -- "$pages" 32 4 2) &&
+        [ "$output" = '8192 pages as written' ] || { echo "the program said: $output"; return 1; }
+    [ -z "$(find /mnt -name 'terrace*')" ] || { echo "left: $(ls /mnt)"; return 1; }
+}
+# Linux 6.8 is the first that can move pages of userfaultfd.
+if printf '6.8\n%s\n' "$(uname -r)" | sort -V -C; then
+    check 'extend: emulated memory' extends --memory pcm
+    check 'extend: a file' extends --memory /mnt
+    check 'extend: a block device' extends --memory /dev/vdb
+else
+    check 'extend is refused before Linux 6.8' refused '6.8' "$TERRACE" extend --dram 8M -- "$pages" 32 4 2
+fi
+
+# Both on one CPU, with turns of a length.
+takes_turns() {
+    "$TERRACE" sched run --cpus 0 "$@" -q --json sched.json -- "$pages" 16 8 6 -- "$pages" 16 8 6 >said || return 1
+    [ "$(grep -c '4096 pages as written' said)" = 2 ] || { cat said; return 1; }
+    ! pgrep -x pages || { echo 'a program is left'; return 1; }
+}
+check 'sched: turns as terrace likes' takes_turns
+check 'sched: turns of 30 ms' takes_turns --slice 30ms
+check 'nothing is left' nothing_is_left
+check 'doctor' "$TERRACE" doctor
+echo done
