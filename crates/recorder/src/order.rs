@@ -54,9 +54,7 @@ impl SyncCall {
                     _ => d,
                 },
             }),
-            libc::SYS_clone | libc::SYS_fork | libc::SYS_vfork => {
-                Some(Self::Create { cleared: 0 })
-            }
+            libc::SYS_clone | libc::SYS_fork | libc::SYS_vfork => Some(Self::Create { cleared: 0 }),
             libc::SYS_futex => Self::of_futex(b as i32 & libc::FUTEX_CMD_MASK, a, e),
             _ => None,
         }
@@ -223,9 +221,15 @@ mod tests {
             Some(SyncCall::Create { cleared })
         );
         let fork = (libc::CLONE_CHILD_CLEARTID | libc::CLONE_CHILD_SETTID | libc::SIGCHLD) as u64;
-        assert_eq!(of(libc::SYS_clone, [fork, 0, 0, 5, 0]), Some(SyncCall::Create { cleared: 0 }));
+        assert_eq!(
+            of(libc::SYS_clone, [fork, 0, 0, 5, 0]),
+            Some(SyncCall::Create { cleared: 0 })
+        );
         let spawn = (libc::CLONE_VM | libc::CLONE_VFORK) as u64;
-        assert_eq!(of(libc::SYS_clone, [spawn, 0, 0, 5, 0]), Some(SyncCall::Create { cleared: 0 }));
+        assert_eq!(
+            of(libc::SYS_clone, [spawn, 0, 0, 5, 0]),
+            Some(SyncCall::Create { cleared: 0 })
+        );
         let futex = |command: i32| of(libc::SYS_futex, [8, command as u64, 1, 0, 16]);
         let private = libc::FUTEX_PRIVATE_FLAG;
         assert_eq!(futex(libc::FUTEX_WAIT | private), Some(SyncCall::Wait(8)));
@@ -235,7 +239,10 @@ mod tests {
             Some(SyncCall::Wait(8))
         );
         assert_eq!(futex(libc::FUTEX_WAKE), Some(SyncCall::Wake([8; 2])));
-        assert_eq!(futex(libc::FUTEX_CMP_REQUEUE), Some(SyncCall::Wake([8, 16])));
+        assert_eq!(
+            futex(libc::FUTEX_CMP_REQUEUE),
+            Some(SyncCall::Wake([8, 16]))
+        );
         assert_eq!(of(libc::SYS_read, [0; 5]), None);
     }
 

@@ -314,7 +314,9 @@ impl Workload {
         let name = (order.process, order.thread);
         match (program.threads.get(&name), order.event) {
             (Some(thread), event) => push_order(*thread, event, batch),
-            (None, Event::Acquire(_)) => program.acquired.entry(name).or_default().push(order.event),
+            (None, Event::Acquire(_)) => {
+                program.acquired.entry(name).or_default().push(order.event)
+            }
             (None, Event::Release(_)) => {}
         }
     }
@@ -323,7 +325,11 @@ impl Workload {
     fn convert(&mut self, owner: usize, begin: usize, end: usize, batch: &mut Batch) -> Result<()> {
         let name = name(&self.block, begin);
         let mut thread = self.thread(owner, name, begin);
-        for event in self.programs[owner].acquired.remove(&name).unwrap_or_default() {
+        for event in self.programs[owner]
+            .acquired
+            .remove(&name)
+            .unwrap_or_default()
+        {
             push_order(thread, event, batch);
         }
         let first = batch.references.len();

@@ -215,12 +215,7 @@ impl Thread {
     }
 
     /// Appends the run `range` of a batch; before it the pages at `discards` are given back.
-    pub(super) fn feed(
-        &mut self,
-        batch: &Arc<Batch>,
-        range: Range<usize>,
-        discards: Range<usize>,
-    ) {
+    pub(super) fn feed(&mut self, batch: &Arc<Batch>, range: Range<usize>, discards: Range<usize>) {
         self.later.push_back(Stretch {
             batch: Arc::clone(batch),
             range,
@@ -228,6 +223,13 @@ impl Thread {
             after: std::mem::take(&mut self.after),
             marks: Vec::new(),
         });
+    }
+
+    /// Has a thread go on that had nothing to do.
+    pub(super) fn start_over(&mut self) {
+        if matches!(self.state, State::Parked | State::Starving) {
+            self.state = State::Running;
+        }
     }
 
     /// Names the end of the last known run. Returns whether that run is yet to be completed.

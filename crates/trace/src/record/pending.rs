@@ -24,10 +24,14 @@ impl Pending {
         self.orders.extend(late_orders);
         if !block.is_empty() && !self.discards.is_empty() {
             let due = |(of, discard): &mut (u32, Discard)| *of == thread || is_whole(discard);
-            let due = self.discards.extract_if(.., due).map(|(_, discard)| discard);
+            let due = self
+                .discards
+                .extract_if(.., due)
+                .map(|(_, discard)| discard);
             block.discards.splice(0..0, due);
         }
-        self.discards.extend(late.into_iter().map(|one| (thread, one)));
+        self.discards
+            .extend(late.into_iter().map(|one| (thread, one)));
     }
 }
 
