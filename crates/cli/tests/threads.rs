@@ -19,7 +19,7 @@ use common::command::{number, simulate, terrace, text};
 use common::needs;
 
 /// Threads that pass over slices of their own: their number, and pages and passes of each.
-const SLICES: &str = r"
+const SLICES: &str = r#"
 #include <pthread.h>
 #include <stdlib.h>
 static volatile char *all;
@@ -27,7 +27,11 @@ static long pages, passes;
 static void *work(void *me) {
     volatile char *slice = all + (long)me * pages * 4096;
     for (long pass = 0; pass < passes; pass++)
-        for (long byte = 0; byte < pages * 4096; byte += 1024) slice[byte] += 1;
+        for (long byte = 0; byte < pages * 4096; byte += 1024) {
+            slice[byte] += 1;
+            // Much longer than the program takes to start.
+            for (int i = 0; i < 300; i++) asm volatile("");
+        }
     return 0;
 }
 int main(int argc, char **argv) {
@@ -40,7 +44,7 @@ int main(int argc, char **argv) {
     for (int i = 0; i < threads; i++) pthread_join(ids[i], 0);
     return 0;
 }
-";
+"#;
 
 /// A list of nodes of a line in some order, followed from end to end: their number, and the passes.
 const CHASE: &str = r"
@@ -209,25 +213,25 @@ fn a_recording_says_what_orders_threads() {
 #[test]
 fn a_recorded_pointer_chase_takes_the_latency_of_memory() {
     let directory = tempfile::tempdir().unwrap();
-    let arguments = ["65536", "8"];
-    let options = [
-        "--l1", "32K:8", "--l2", "256K:8", "--llc", "1M", "--memory", "dram",
-    ];
-    let nanos = |trace: &Path| {
-        let run = simulate(
-            "llc",
-            &[
-                &options[..],
-                &["-q", "--policy", "lru", trace.to_str().unwrap()],
-            ]
-            .concat(),
-        );
-        let run = &run["runs"][0];
-        number(&run["memories"][0], "time_ns") / number(run, "misses")
+    // Time and misses of the passes alone, without those of the beginning.
+    let totals = |dependences: bool, passes: &str| {
+        let options: &[&str] = if dependences { &["--dependences"] } else { &[] };
+        let trace = record(&directory, CHASE, options, &["65536", passes]);
+        let machine = "-q --policy lru --l1 32K:8 --l2 256K:8 --llc 1M --memory pcm-row";
+        let mut arguments: Vec<_> = machine.split(' ').collect();
+        arguments.push(trace.to_str().unwrap());
+        let run = &simulate("llc", &arguments)["runs"][0];
+        (
+            number(&run["memories"][0], "time_ns"),
+            number(run, "misses"),
+        )
     };
-    let with = nanos(&record(&directory, CHASE, &["--dependences"], &arguments));
-    let without = nanos(&record(&directory, CHASE, &[], &arguments));
-    let latency = 15.0 + (LOOKUP * CYCLE) as f64 / 1000.0;
+    let each = |dependences| {
+        let (few, many) = (totals(dependences, "2"), totals(dependences, "6"));
+        (many.0 - few.0) / (many.1 - few.1)
+    };
+    let (with, without) = (each(true), each(false));
+    let latency = 28.0 + (LOOKUP * CYCLE) as f64 / 1000.0;
     println!("{with:.2} ns a miss, without dependences {without:.2}, alone {latency}");
     assert!(
         (with / latency - 1.0).abs() < 0.1,

@@ -1,17 +1,21 @@
 //! The programs of a simulation: their traces and their threads.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 use terrace_base::{Error, Result};
 use terrace_policy::replacement::PageId;
 use terrace_policy::{PAGE_BYTES, Page, Space};
+use terrace_trace::allocation::Allocations;
 use terrace_trace::contents::{Change, Changes};
 use terrace_trace::discard::Discard;
 use terrace_trace::order::{Event, Order};
 use terrace_trace::{Block, Columns, Format, Source, ahead, open_in};
 
 use crate::intern::{MAX_SPACES, PageTable};
+use crate::place::objects::Objects;
+use crate::place::profile;
 
 /// The most programs of one machine; each has up to 65536 processes.
 const MAX_PROGRAMS: usize = (MAX_SPACES >> 16) as usize;
@@ -82,8 +86,30 @@ pub struct Batch {
     pub changes: Changes,
     /// The line within its page of each touch, 0 to 63; empty unless [`Workload::keep_lines`].
     pub lines: Vec<u8>,
+    /// The allocation site of the object that each touch is of; empty unless [`Workload::keep_sites`].
+    pub sites: Vec<Option<u32>>,
     /// Pages that were given back, of one run after the other.
     pub discards: Vec<PageId>,
+}
+
+/// What a touch is of, beside its page.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Target {
+    /// The line within the page; 0 where lines are not kept.
+    pub line: u8,
+    /// The allocation site of the object; none where there is none, or sites are not kept.
+    pub site: Option<u32>,
+}
+
+impl Batch {
+    /// Returns what a touch is of.
+    #[inline]
+    pub fn target(&self, index: usize) -> Target {
+        Target {
+            line: self.lines.get(index).copied().unwrap_or(0),
+            site: self.sites.get(index).copied().flatten(),
+        }
+    }
 }
 
 /// A run of touches of one thread within a batch, which begins at the end of the previous run.
@@ -122,6 +148,25 @@ struct Program {
     last: FxHashMap<u16, u16>,
     /// By process and thread: the points that threads without a touch so far have acquired.
     acquired: FxHashMap<(u16, u16), Vec<Event>>,
+    /// The objects of the rows to come, if sites are kept.
+    objects: Option<Owned>,
+}
+
+/// The objects of a program.
+struct Owned {
+    allocations: Arc<Allocations>,
+    objects: Objects,
+    /// The next row.
+    row: u64,
+}
+
+impl Owned {
+    /// Returns the site of the object that the next row is an access to.
+    fn next(&mut self, process: u16, address: u64) -> Option<u32> {
+        let object = self.objects.at(self.row, process, address);
+        self.row += 1;
+        object.map(|object| self.allocations.objects[object].site)
+    }
 }
 
 /// Programs that run on one machine.
@@ -156,6 +201,7 @@ impl Workload {
             left: limit.unwrap_or(u64::MAX),
             threads: FxHashMap::default(),
             last: FxHashMap::default(),
+            objects: None,
             acquired: FxHashMap::default(),
         });
         Ok(Self {
@@ -186,6 +232,36 @@ impl Workload {
     /// Has batches tell which line each touch is of.
     pub fn keep_lines(&mut self) {
         self.keeps_lines = true;
+    }
+
+    /// Has batches tell whose objects touches are of; sites with the same names are one. Returns the sites, and the
+    /// name of the program.
+    ///
+    /// # Errors
+    /// A usage error if the trace says nothing of allocations, or there are several.
+    pub fn keep_sites(&mut self) -> Result<(Arc<Allocations>, String)> {
+        let [program] = &mut self.programs[..] else {
+            return Err(Error::usage(
+                "a placement is one of one program; simulate its trace alone",
+            ));
+        };
+        let meta = program.source.meta();
+        let Some(allocations) = meta.allocations.as_deref() else {
+            return Err(Error::usage(
+                "the trace says nothing of allocations, which a placement needs; record it with terrace record \
+                 --allocations",
+            ));
+        };
+        let mut allocations = allocations.clone();
+        allocations.join_by_names();
+        let allocations = Arc::new(allocations);
+        let name = profile::program(meta, "the program");
+        program.objects = Some(Owned {
+            allocations: Arc::clone(&allocations),
+            objects: Objects::new(Arc::clone(&allocations)),
+            row: 0,
+        });
+        Ok((allocations, name))
     }
 
     /// Returns the number of accesses left in all programs, if the traces tell their length.
@@ -335,6 +411,7 @@ impl Workload {
         let first = batch.references.len();
         self.touched.clear();
         let has_changes = !self.block.changes.is_empty();
+        let objects = &mut self.programs[owner].objects;
         for index in begin..end {
             let instructions = match self.block.instruction.get(index) {
                 Some(&now) => now.saturating_sub(std::mem::replace(&mut thread.instruction, now)),
@@ -357,6 +434,10 @@ impl Workload {
                 // The pages that an access goes on to are entered at their beginning.
                 batch.lines.push((address % PAGE_BYTES / LINE_BYTES) as u8);
                 batch.lines.resize(batch.references.len(), 0);
+            }
+            if let Some(objects) = objects {
+                let site = objects.next(name.0, address);
+                batch.sites.resize(batch.references.len(), site);
             }
             if has_changes {
                 // The first touch of an access changes its page.

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use terrace_base::Bytes;
 use terrace_policy::llc::Request;
 
 use super::flush::Flushed;
@@ -95,6 +96,14 @@ impl Batch {
     pub fn late_nears(&self) -> &[Near] {
         let late = self.nears.partition_point(|near| near.before < self.len());
         &self.nears[late..]
+    }
+
+    /// Returns about how much memory the batch takes.
+    pub fn bytes(&self) -> Bytes {
+        let each = size_of::<Request>() + size_of::<u64>();
+        let flushed = self.flushed.len() * size_of::<Flushed>();
+        let nears = self.nears.len() * size_of::<Near>() + self.afters.len();
+        Bytes((self.len() * each + flushed + nears) as u64)
     }
 
     /// Returns the requests without their times.

@@ -1,7 +1,7 @@
 //! One pass over the traces, with any number of last-level caches.
 
 use rayon::prelude::*;
-use terrace_base::{Error, Result};
+use terrace_base::{Error, Result, memory};
 use terrace_policy::llc::Cache;
 use terrace_trace::{Block, Sink};
 
@@ -27,8 +27,9 @@ pub struct Sinks<'a> {
 /// Simulates the private levels of all programs once, and all last-level caches on their requests.
 ///
 /// Caches are simulated in parallel, while the next requests are made; the results are the same on any
-/// number of processors. Several programs take turns by time, as the first cache with its first memory gives it, so that
-/// all caches see the same requests; without a memory by instructions. `progress` is called with the number of accesses after every batch.
+/// number of processors. Several programs take turns by time, that of the first cache whose policy foresees nothing,
+/// with its first memory, so that all caches see the same requests; without one, by instructions. `progress` is
+/// called with the number of accesses after every batch.
 ///
 /// # Errors
 /// Errors of the traces and the sinks; a usage error where the settings cannot be simulated.
@@ -56,10 +57,18 @@ pub fn run(
         .iter()
         .map(|llc| shared(settings, llc, cores))
         .collect::<Result<Vec<_>>>()?;
+    let foresees = |llc: &Llc| llc.policy.entry().make.knows_future();
+    let (mut foreseeing, mut seeing): (Vec<_>, Vec<_>) = settings
+        .llcs
+        .iter()
+        .zip(&mut caches)
+        .partition(|(llc, _)| foresees(llc));
+    let mut kept = Vec::new();
     let counts_instructions = mix.programs().iter().all(Program::counts_instructions);
     let mut core_side = CoreSide::new(mix, settings, rows_are)?;
 
-    let by_time = core_side.programs() > 1 && !settings.memories.is_empty();
+    let has_time = !settings.memories.is_empty() && !seeing.is_empty();
+    let by_time = has_time && core_side.programs() > 1;
     if by_time {
         core_side.keep_time();
     }
@@ -69,27 +78,35 @@ pub fn run(
         false => core_side.fill(&mut batch)?,
     };
     while more {
-        let filled = match by_time {
-            true => {
-                caches.iter_mut().for_each(|shared| shared.serve(&batch));
-                core_side.tell_time(|core, instruction| caches[0].advance(core, instruction));
+        let filled = match (by_time, &mut seeing[..]) {
+            (true, [(_, first), others @ ..]) => {
+                first.serve(&batch);
+                others.iter_mut().for_each(|(_, shared)| shared.serve(&batch));
+                core_side.tell_time(|core, instruction| first.advance(core, instruction));
                 core_side.fill_turn(&mut next)
             }
-            false => serve_and_fill(&mut caches, &batch, &mut core_side, &mut next),
+            (_, seeing) => serve_and_fill(seeing, &batch, &mut core_side, &mut next),
         };
         if let Some(sink) = &mut sinks.requests {
             rows(&batch, lines, &mut block);
             sink.write(&block)?;
         }
-        if let (Some(sink), [only]) = (&mut sinks.traffic, &mut caches[..])
-            && let Some(traffic) = only.traffic()
-        {
-            sink.write(traffic)?;
-            traffic.clear();
+        if let [(_, only)] = &mut seeing[..] {
+            write_traffic(&mut sinks, only)?;
+        }
+        if !foreseeing.is_empty() {
+            memory::require(batch.bytes(), "keeping the requests that a policy foresees")?;
+            kept.push(batch.clone());
         }
         more = filled?;
         progress(core_side.accesses());
         std::mem::swap(&mut batch, &mut next);
+    }
+    foreseeing
+        .par_iter_mut()
+        .for_each(|(_, shared)| shared.serve_foreseen(&kept));
+    if let [(_, only)] = &mut foreseeing[..] {
+        write_traffic(&mut sinks, only)?;
     }
     let instructions = core_side.instructions();
     caches
@@ -108,7 +125,7 @@ pub fn run(
 
 /// Serves a batch in all caches while the next one is made; returns whether there were accesses.
 fn serve_and_fill(
-    caches: &mut [Shared],
+    caches: &mut [(&Llc, &mut Shared)],
     batch: &Batch,
     core_side: &mut CoreSide,
     next: &mut Batch,
@@ -116,11 +133,22 @@ fn serve_and_fill(
     let (filled, ()) = rayon::join(
         || core_side.fill(next),
         || match caches {
-            [only] => only.serve(batch),
-            many => many.par_iter_mut().for_each(|shared| shared.serve(batch)),
+            [(_, only)] => only.serve(batch),
+            many => many
+                .par_iter_mut()
+                .for_each(|(_, shared)| shared.serve(batch)),
         },
     );
     filled
+}
+
+/// Writes the requests to memory of the only cache that keeps them.
+fn write_traffic(sinks: &mut Sinks, shared: &mut Shared) -> Result<()> {
+    if let (Some(sink), Some(traffic)) = (&mut sinks.traffic, shared.traffic()) {
+        sink.write(traffic)?;
+        traffic.clear();
+    }
+    Ok(())
 }
 
 /// Makes an empty last-level cache.

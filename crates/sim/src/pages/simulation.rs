@@ -361,8 +361,8 @@ impl Simulation {
         // Nothing has ended, and nothing begins, before that touch.
         if let Some(touch) = self.threads[index].pending.take() {
             if self.lines.is_some() {
-                let line = self.threads[index].last_line();
-                self.access(index, touch, line);
+                let target = self.threads[index].last_target();
+                self.access(index, touch, target);
                 return;
             }
             if let Some(writes) = &mut self.writes {
@@ -437,8 +437,7 @@ impl Simulation {
             let waits = match &self.lines {
                 None => self.touch(index, touch, pages),
                 Some(_) => {
-                    let line = batch.lines.get(window.start + made).copied();
-                    self.access(index, touch, line.unwrap_or(0));
+                    self.access(index, touch, batch.target(window.start + made));
                     false
                 }
             };

@@ -11,7 +11,7 @@ use terrace_trace::contents::Change;
 use terrace_trace::order::Point;
 
 use super::outcome::Clock;
-use crate::workload::{Batch, Reference};
+use crate::workload::{Batch, Reference, Target};
 
 /// Moment that is never reached.
 pub(super) const NEVER: Nanos = Nanos(u64::MAX);
@@ -325,12 +325,11 @@ impl Thread {
         batch.map_or(Change::default(), |(batch, last)| batch.changes.of(last))
     }
 
-    /// Returns the line of the last touch before those that are left, 0 if it is not known.
-    pub(super) fn last_line(&self) -> u8 {
+    /// Returns what the last touch before those that are left is of.
+    pub(super) fn last_target(&self) -> Target {
         let last = self.left.start.checked_sub(1);
         let batch = self.batch.as_ref().zip(last);
-        let line = batch.and_then(|(batch, last)| batch.lines.get(last));
-        line.copied().unwrap_or(0)
+        batch.map_or(Target::default(), |(batch, last)| batch.target(last))
     }
 
     /// Takes the batch back after `made` of its touches were made.
