@@ -56,7 +56,7 @@ pub struct Record {
     ///
     /// A load whose address another has loaded waits for it, as in a list that is followed; without this all loads
     /// overlap. Found in the registers of the program's instructions: what passes through memory is not followed.
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     pub dependences: bool,
 
     /// Record only what `terrace extend` would extend: large mappings and blocks of malloc
