@@ -58,7 +58,10 @@ impl Bus {
     pub fn transfer(&mut self, earliest: u64, write: bool) -> u64 {
         let mut begin = earliest.max(self.floor);
         let mut place = self.slots.len();
-        for (index, slot) in self.slots.iter().enumerate() {
+        // Those before are too far back to matter.
+        let longest = self.turns[0].max(self.turns[1]);
+        let near = (self.slots).partition_point(|slot| slot.end + longest <= begin);
+        for (index, slot) in self.slots.iter().enumerate().skip(near) {
             if begin + self.transfer + self.turn(write, slot.write) <= slot.begin {
                 place = index;
                 break;

@@ -81,7 +81,9 @@ pub fn run(
         let filled = match (by_time, &mut seeing[..]) {
             (true, [(_, first), others @ ..]) => {
                 first.serve(&batch);
-                others.iter_mut().for_each(|(_, shared)| shared.serve(&batch));
+                others
+                    .iter_mut()
+                    .for_each(|(_, shared)| shared.serve(&batch));
                 core_side.tell_time(|core, instruction| first.advance(core, instruction));
                 core_side.fill_turn(&mut next)
             }
